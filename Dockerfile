@@ -5,6 +5,8 @@ FROM node:22-bookworm-slim AS build
 WORKDIR /build
 COPY package.json package-lock.json .npmrc tsconfig.json tsconfig.build.json ./
 COPY scripts/clean.js scripts/clean.js
+COPY bin bin
+COPY config config
 COPY src src
 RUN npm ci
 RUN npm run build

@@ -1,4 +1,4 @@
-// Writes documents from the program's own tables: docs/datasets.md, docs/flags.md, docs/faults.md and the table in README.md.
+// Writes documents from the program's own tables: docs/datasets.md, docs/flags.md, docs/faults.md.
 
 /**
  * What `describeDataset` gives.
@@ -14,6 +14,7 @@
 /**
  * @typedef {object} Flag
  * @property {string} name
+ * @property {string} [short]
  * @property {string} group
  * @property {readonly string[]} verbs
  * @property {string} doc
@@ -22,12 +23,11 @@
  * @property {string | undefined} value
  * @property {string | undefined} preset
  * @property {string} [unset]
+ * @property {Readonly<Record<string, string>>} [unsetOf] Where a verb has another one.
  * @property {Readonly<Record<string, string>>} [defaultOf] Where a verb has another one.
  */
 
 const MADE = '<!-- npm run docs writes this file; a test compares it with the tables of the program. -->';
-const START = '<!-- datasets -->';
-const END = '<!-- end of datasets -->';
 
 /** @param {string} text */
 function cell(text) {
@@ -117,17 +117,16 @@ function presets(preset, defaultOf = {}) {
 }
 
 /**
- * The meaning of a flag, and then that for single verbs.
- * @param {string} doc
- * @param {Readonly<Record<string, string>>} [docOf]
+ * The text about a flag for all verbs, then its texts for single verbs.
+ * @param {string} shared
+ * @param {Readonly<Record<string, string>>} [ofVerbs]
  */
-function meanings(doc, docOf = {}) {
-  const texts = [...new Set(Object.values(docOf))];
-  const own = texts.map((text) => {
-    const verbs = Object.keys(docOf).filter((verb) => docOf[verb] === text);
+function texts(shared, ofVerbs = {}) {
+  const own = [...new Set(Object.values(ofVerbs))].map((text) => {
+    const verbs = Object.keys(ofVerbs).filter((verb) => ofVerbs[verb] === text);
     return `<br>${verbs.join(', ')}: ${plain(text)}`;
   });
-  return [plain(doc), ...own].join('');
+  return [plain(shared), ...own].join('');
 }
 
 /**
@@ -139,14 +138,14 @@ export function flagsDocument(flags) {
   const sections = groups.map((group) => {
     const rows = flags
       .filter((flag) => flag.group === group)
-      .map(({ name, value, preset, unset, defaultOf, doc, docOf, environment, verbs }) => [
-        `\`--${name}${value === undefined ? '' : ` ${value}`}\``,
-        meanings(doc, docOf),
-        unset === undefined ? presets(preset, defaultOf) : plain(unset),
+      .map(({ name, short, value, preset, unset, unsetOf, defaultOf, doc, docOf, environment, verbs }) => [
+        `\`${short === undefined ? '' : `-${short}, `}--${name}${value === undefined ? '' : ` ${value}`}\``,
+        texts(doc, docOf),
+        unset === undefined ? presets(preset, defaultOf) : texts(unset, unsetOf),
         `\`${environment}\``,
         verbs.join(', '),
       ]);
-    return `## ${group}\n\n${table(['flag', 'meaning', 'default', 'environment', 'verbs'], rows)}`;
+    return `## ${group}\n\n${table(['flag', 'meaning', 'default', 'environment', 'commands'], rows)}`;
   });
   const intro =
     'Flags have precedence over environment variables, these over the keys in `--config FILE`, and these over the defaults. ' +
@@ -177,16 +176,4 @@ export function faultsDocument(titles) {
     'Each line is a test of test/faults with the real program. The fault concerns one object of ten, or the host, or the machine; the ' +
     'other objects arrive intact. The run has the default options, except for shorter waits.';
   return `${['# Faults', MADE, intro, ...sections].join('\n\n')}\n`;
-}
-
-/**
- * README.md with its table written again.
- * @param {string} readme
- * @param {readonly Description[]} all
- */
-export function withDatasetTable(readme, all) {
-  const from = readme.indexOf(START);
-  const to = readme.indexOf(END);
-  if (from < 0 || to < from) throw new RangeError(`README.md has no ${START} … ${END}`);
-  return `${readme.slice(0, from + START.length)}\n\n${matrix(all)}\n\n${readme.slice(to)}`;
 }

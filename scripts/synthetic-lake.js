@@ -1,6 +1,6 @@
 // Makes lakes of manifests without data files, for verbs that read no data file.
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 const DAY_MS = 86_400_000;
 /** @type {import('../src/model/task.js').Settings} */
@@ -62,9 +62,13 @@ export function klinesFolder(lake, symbol) {
  * @param {readonly (object | string)[]} lines Texts are written as they are.
  */
 export function writeManifest(folder, lines) {
+  const at = folder.lastIndexOf('/binance/');
+  // A folder is a lake only if it has a folder for the data of an exchange.
   mkdirSync(folder, { recursive: true });
+  const manifest = `${folder.slice(0, at)}/_manifests${folder.slice(at)}.jsonl`;
+  mkdirSync(dirname(manifest), { recursive: true });
   const texts = lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`);
-  writeFileSync(join(folder, '_manifest.jsonl'), texts.join(''));
+  writeFileSync(manifest, texts.join(''));
 }
 
 /**

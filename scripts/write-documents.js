@@ -1,9 +1,9 @@
 // Writes the documents that are made from the program's tables. Needs a build.
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
-import { datasetsDocument, faultsDocument, flagsDocument, withDatasetTable } from './documents.js';
+import { datasetsDocument, faultsDocument, flagsDocument } from './documents.js';
 
 /** @param {string} path */
 const at = (path) => new URL(`../${path}`, import.meta.url);
@@ -54,4 +54,3 @@ async function write(path, text) {
 await write('docs/datasets.md', datasetsDocument(descriptions));
 await write('docs/flags.md', flagsDocument(flags));
 await write('docs/faults.md', faultsDocument(faultTitles()));
-await write('README.md', withDatasetTable(readFileSync(at('README.md'), 'utf8'), descriptions));

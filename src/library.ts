@@ -1,225 +1,291 @@
-/** `import { vision } from 'cryptodl'`: a run of `cryptodl vision` as an async iterable of outcomes. */
+/** `import { vision, sql } from 'cryptodl'`: the verbs of the program as functions that print nothing. docs/library.md explains them. */
 import { homedir } from 'node:os';
-import { systemClock } from './model/clock.js';
-import { CryptodlError, usage } from './model/errors.js';
-import { didYouMean } from './text/did-you-mean.js';
-import { SILENT_OBSERVER } from './model/observer.js';
-import type { Announcement, Observer } from './model/observer.js';
-import { camelCase, flagsOf, flagSpec, nameOptions, withOptionNames } from './options/flags.js';
-import type { CamelCase, FlagName, FlagValue } from './options/flags.js';
-import { resolveOptions } from './options/resolve.js';
-import type { RawLayer, RawValues } from './options/resolve.js';
-import { readSymbolFile } from './options/symbols.js';
-import { folderOf, NO_PROXIES } from './options/environment.js';
-import type { TaskOutcome } from './model/outcome.js';
+import { findingText } from './audit/audit-finding.js';
+import type { AuditFinding } from './audit/audit-finding.js';
+import type { AuditStep, AuditSummary } from './audit/audit-selected.js';
+import type { ListFields, ListName } from './catalog/list-items.js';
+import type { Cell } from './convert/query-stream.js';
+import type { CoverageSummary as CoverageRecord } from './coverage/coverage-counts.js';
+import type { SeriesRecord } from './coverage/print-coverage.js';
 import { summaryOf } from './download/conclude-run.js';
 import type { RunSummary } from './download/conclude-run.js';
 import { startRun } from './download/run.js';
-import type { ALL, MARKETS } from './source/names.js';
+import type { Run as StartedRun, RunRequest } from './download/run.js';
+import { CryptodlError, inLibraryErrors, libraryError } from './library/error.js';
+import { checkHooks, observerOf } from './library/hooks.js';
+import type { Hooks, RunHooks } from './library/hooks.js';
+import { arrayOf, enter, itemsOf } from './library/items.js';
+import type { Begun, Items, ItemsWithSummary } from './library/items.js';
+import { messageInOptionNames } from './library/option-names.js';
+import { EXAMPLES, rawValues } from './library/options.js';
+import type { LibraryVerb, OptionsOf } from './library/options.js';
+import { systemClock } from './model/clock.js';
+import { usage } from './model/errors.js';
+import type { ErrorCode } from './model/errors.js';
+import type { ExitCode } from './model/exit-code.js';
+import type { Announcement } from './model/observer.js';
+import type { TaskOutcome } from './model/outcome.js';
+import type { Series } from './model/task.js';
+import { folderOf, NO_PROXIES } from './options/environment.js';
+import { camelCase } from './options/flags.js';
+import { resolveOptions } from './options/resolve.js';
+import { readSymbolFile } from './options/symbols.js';
+import type { VerbRequest } from './options/verb-request.js';
+import type { RunVerb } from './select/selection.js';
 import { loadBinance } from './source/binance/binance.js';
+import type { LakeFinding } from './verify/lake-finding.js';
+import type { VerifySummary } from './verify/verify-lake.js';
 
 export { CryptodlError };
-export type { Announcement, RunSummary, TaskOutcome };
-
-/** Flags that have a meaning only on a command line or for another verb. */
-const COMMAND_LINE = [
-  'dry-run',
-  'json',
-  'progress',
-  'quiet',
-  'long',
-  'log-file',
-  'log-level',
-  'config',
-  'print-options',
-  'host',
-  'port',
-  'include-today',
-  'ping',
-  'join',
-  'only',
-  'jobs',
-  'at',
-  'every',
-  'kind',
-] as const satisfies readonly FlagName[];
-
-/** Durations are milliseconds or text with a unit (`30s`), sizes bytes or text (`2GiB`). */
-type ValueOf<T> = T extends boolean
-  ? boolean
-  : T extends string
-    ? T
-    : T extends readonly (infer Item)[]
-      ? ValueOf<Item> | readonly ValueOf<Item>[]
-      : number | string | Date;
-
-/** The flags of `cryptodl vision`, in camelCase; dates are UTC days (`2024-01-31` or a Date). */
-export type VisionOptions = {
-  readonly [Name in Exclude<FlagName, (typeof COMMAND_LINE)[number]> as CamelCase<Name>]?:
-    ValueOf<GivenValue<Name>> | undefined;
+export type {
+  Announcement,
+  AuditSummary,
+  ErrorCode,
+  ExitCode,
+  Hooks,
+  Items,
+  ItemsWithSummary,
+  LakeFinding,
+  ListFields,
+  ListName,
+  RunHooks,
+  RunSummary,
+  TaskOutcome,
+  VerifySummary,
 };
 
-/** The type that the caller gives: for markets and symbols, it is not the type of the parsed value. */
-type GivenValue<Name extends FlagName> = Name extends 'market'
-  ? readonly MarketWord[]
-  : Name extends 'symbols'
-    ? readonly string[]
-    : FlagValue<Name>;
+export type VisionOptions = OptionsOf<'vision'>;
+export type MetricsOptions = OptionsOf<'metrics'>;
+export type RepairOptions = OptionsOf<'repair'>;
+export type ListOptions = OptionsOf<'list'>;
+export type CoverageOptions = OptionsOf<'coverage'>;
+export type VerifyOptions = OptionsOf<'verify'>;
+export type AuditOptions = OptionsOf<'audit'>;
+export type SqlOptions = OptionsOf<'sql'>;
 
-type MarketWord = (typeof MARKETS)[number] | typeof ALL;
+/**
+ * The outcomes of a run in the order of their arrival, and its numbers. A failed object is an outcome, not an exception. A run that
+ * cannot begin or ends early rejects with a CryptodlError: `usage`, `locked`, `disk-full`, `interrupted` and so on.
+ */
+export type Run = ItemsWithSummary<TaskOutcome, RunSummary>;
 
-export interface VisionHooks {
-  /** Ends the run. Committed data stays, and `summary()` and the loop reject with the code `interrupted`. */
-  readonly signal?: AbortSignal;
-  /** Called once, before the first request for an object. */
-  readonly onPlan?: (plan: Announcement) => void;
-  readonly onWarning?: (message: string) => void;
+/** Downloads from the archive into the lake. Throws a CryptodlError with the code `usage` for wrong options. */
+export function vision(options: VisionOptions, hooks: RunHooks = {}): Run {
+  return run('vision', options, hooks);
 }
 
-/** Outcomes in the order of their arrival. Leaving the loop ends the run. */
-export interface VisionRun extends AsyncIterable<TaskOutcome> {
-  /**
-   * The counts of the finished run. Call it after the loop. Without a loop, it carries out the whole run, and the outcomes cannot
-   * be read afterwards. Rejects with a CryptodlError if the run could not begin or ended early: `usage`, `locked`, `disk-full`,
-   * `interrupted` and so on.
-   */
-  summary(): Promise<RunSummary>;
+/** Downloads funding rates, open interest, ratios, taker volume and basis over REST into the lake. */
+export function metrics(options: MetricsOptions, hooks: RunHooks = {}): Run {
+  return run('metrics', options, hooks);
+}
+
+/** Fetches damaged and missing data of the lake again. */
+export function repair(options: RepairOptions = {}, hooks: RunHooks = {}): Run {
+  return run('repair', options, hooks);
+}
+
+/** Lists `markets`, `datasets`, `symbols` or `periods`. */
+export function list<Name extends ListName>(
+  what: Name,
+  options: ListOptions = {},
+  hooks: Hooks = {},
+): Items<ListFields[Name]> {
+  return inLibraryErrors(() => {
+    if (typeof what !== 'string') throw usage('list takes a name and an object of options', EXAMPLES.list);
+    const request = requestOf('list', options, hooks);
+    return itemsOf(async function* (begun) {
+      const { listItems, listName } = await import('./catalog/list-items.js');
+      listName(what);
+      for await (const { fields } of listItems(what, { ...request, ...begun })) yield fields;
+    }, hooks.signal);
+  });
+}
+
+export type SeriesCoverage = SeriesRecord;
+export interface CoverageSummary extends CoverageRecord {
+  readonly exitCode: ExitCode;
+}
+
+/** Compares the row counts in the manifests of the lake with the expected ones. One item per series and format. */
+export function coverage(
+  options: CoverageOptions = {},
+  hooks: Hooks = {},
+): ItemsWithSummary<SeriesCoverage, CoverageSummary> {
+  return inLibraryErrors(() => {
+    const request = requestOf('coverage', options, hooks);
+    return itemsOf(async function* (begun) {
+      const { coverSelected } = await import('./coverage/cover-selected.js');
+      const { seriesRecord } = await import('./coverage/print-coverage.js');
+      const { covered, found, periodOf } = await coverSelected({ ...request, ...begun });
+      for await (const one of covered) yield seriesRecord(one, periodOf(one));
+      return { ...found.record(), exitCode: found.exitCode };
+    }, hooks.signal);
+  });
+}
+
+/** Compares the files of the lake with its manifests; with `fix`, moves or removes what is not sound. */
+export function verify(
+  options: VerifyOptions = {},
+  hooks: Hooks = {},
+): ItemsWithSummary<LakeFinding, VerifySummary> {
+  return inLibraryErrors(() => {
+    const request = requestOf('verify', options, hooks);
+    return itemsOf(async function* (begun) {
+      const { verifyLake } = await import('./verify/verify-lake.js');
+      return yield* verifyLake({ ...request, ...begun });
+    }, hooks.signal);
+  });
+}
+
+/** A finding about an object of the archive, or an object that could not be read. */
+export type AuditItem = Series & { /** `2024-01` */ readonly month: string } & (
+    | ({ readonly event: 'finding'; readonly text: string } & AuditFinding)
+    | {
+        readonly event: 'failed';
+        readonly key: string;
+        readonly code: ErrorCode;
+        readonly retryable: boolean;
+        readonly message: string;
+      }
+  );
+
+/** Compares monthly objects with the daily objects of the same days; with `prefer: 'daily'`, rebuilds worse months of the lake. */
+export function audit(
+  options: AuditOptions = {},
+  hooks: Hooks = {},
+): ItemsWithSummary<AuditItem, AuditSummary> {
+  return inLibraryErrors(() => {
+    const request = requestOf('audit', options, hooks);
+    return itemsOf((begun) => auditItems({ ...request, ...begun }), hooks.signal);
+  });
+}
+
+async function* auditItems(request: VerbRequest): AsyncGenerator<AuditItem, AuditSummary> {
+  const { auditSelected } = await import('./audit/audit-selected.js');
+  const steps = auditSelected(request);
+  try {
+    for (;;) {
+      const { done, value } = await steps.next();
+      if (done !== true) {
+        yield* itemsOfMonth(value);
+        continue;
+      }
+      if (request.resolved.options.prefer !== 'daily') return value.summary(undefined);
+      if (value.rebuilds.length === 0) return value.summary(0);
+      const { selectRebuilds } = await import('./audit/rebuild-months.js');
+      const rebuild = startRun({ ...request, verb: 'vision', select: selectRebuilds(value.rebuilds) });
+      return value.summary((await summaryOfRun(rebuild)).exitCode);
+    }
+  } finally {
+    await steps.return(undefined as never);
+  }
+}
+
+function* itemsOfMonth({ month: { audit: audited, failures } }: AuditStep): Generator<AuditItem> {
+  const { series, month, findings } = audited;
+  for (const finding of findings)
+    yield { event: 'finding', ...series, month, ...finding, text: findingText(finding) };
+  for (const { key, error } of failures) {
+    const { code, retryable, message } = error;
+    yield {
+      event: 'failed',
+      ...series,
+      month,
+      key,
+      code,
+      retryable,
+      message: messageInOptionNames(message),
+    };
+  }
 }
 
 /**
- * Downloads into the lake like `cryptodl vision`, without printing and without reading environment or config file.
- * The run begins when the first outcome or the summary is requested. A failed object is an outcome, not an exception.
- * Unknown or invalid options and hooks throw a CryptodlError with the code `usage`.
+ * A cell without loss: integers of 64 bits and more as bigint, decimals as text, times as text in UTC with microseconds
+ * (`2024-01-15T08:00:00.000000Z`), lists and structs as arrays and objects.
  */
-export function vision(options: VisionOptions, hooks: VisionHooks = {}): VisionRun {
-  if (!isObject(options))
-    throw usage('vision takes an object of options', "vision({ symbols: 'BTCUSDT', days: 7 })");
-  checkHooks(hooks);
-  const layer: RawLayer = { origin: 'flag', values: rawValues(options), nameOf: camelCase };
-  const run = startRun({
-    source: loadBinance(),
-    verb: 'vision',
-    resolved: resolveOptions('vision', [layer]),
+export type SqlValue = Cell;
+export type SqlRow = Readonly<Record<string, SqlValue>>;
+
+/** Runs one SELECT over the views of the lake. Rows are read while the query runs, so a large result needs little memory. */
+export function sql(query: string, options: SqlOptions = {}, hooks: Hooks = {}): Items<SqlRow> {
+  return inLibraryErrors(() => {
+    if (typeof query !== 'string') throw usage('sql takes a query and an object of options', EXAMPLES.sql);
+    const request = requestOf('sql', options, hooks);
+    return itemsOf(async function* (begun) {
+      const { queryLake } = await import('./query/query-lake.js');
+      const result = await queryLake(query, { ...request, ...begun });
+      try {
+        const names = result.columns.map(({ name }) => name);
+        for await (const rows of result.batches)
+          for (const row of rows) yield Object.fromEntries(names.map((name, at) => [name, row[at] ?? null]));
+      } finally {
+        await result.close();
+      }
+    }, hooks.signal);
+  });
+}
+
+/** Checks the arguments of a call. The environment and config files are not read. */
+function requestOf(verb: LibraryVerb, options: object, hooks: RunHooks): Omit<VerbRequest, keyof Begun> {
+  const values = rawValues(verb, options);
+  checkHooks(verb, hooks);
+  const source = loadBinance();
+  return {
+    source,
+    resolved: resolveOptions(verb, [{ origin: 'flag', values, nameOf: camelCase }], source),
     surroundings: { home: folderOf(homedir()), stateHome: undefined, proxies: NO_PROXIES },
     read: readSymbolFile,
     observer: observerOf(hooks),
     clock: systemClock,
-    signal: hooks.signal ?? new AbortController().signal,
-  });
-  const finish = async (): Promise<RunSummary> => {
-    const end = await run.end();
-    if (end.ended !== undefined) throw end.ended;
-    return summaryOf(end);
+  };
+}
+
+function run(verb: RunVerb, options: object, hooks: RunHooks): Run {
+  const request = inLibraryErrors(() => requestOf(verb, options, hooks));
+  let begun: { readonly started: StartedRun; readonly leave: () => void } | undefined;
+  const begin = (): NonNullable<typeof begun> => (begun ??= beginRun({ ...request, verb }, hooks.signal));
+  const outcomes = async function* (): AsyncGenerator<TaskOutcome> {
+    const { started, leave } = begin();
+    try {
+      for await (const outcome of started) yield inOptionNames(outcome);
+      await summaryOfRun(started);
+    } catch (error) {
+      throw libraryError(error);
+    } finally {
+      leave();
+    }
   };
   return {
-    summary: async () => finish().catch(throwInOptionNames),
-    async *[Symbol.asyncIterator]() {
+    [Symbol.asyncIterator]: outcomes,
+    toArray: async () => arrayOf(outcomes()),
+    summary: async () => {
+      const { started, leave } = begin();
       try {
-        for await (const outcome of run) yield inOptionNames(outcome);
-        await finish();
+        return await summaryOfRun(started);
       } catch (error) {
-        throwInOptionNames(error);
+        throw libraryError(error);
+      } finally {
+        leave();
       }
     },
   };
 }
 
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+function beginRun(
+  request: Omit<RunRequest, keyof Begun>,
+  signal: AbortSignal | undefined,
+): { readonly started: StartedRun; readonly leave: () => void } {
+  const { common, leave } = enter();
+  return { started: startRun({ ...request, signal: signal ?? new AbortController().signal, common }), leave };
 }
 
-const SIGNAL_ARGUMENT = 'vision(options, { signal })';
-
-/** The test of each hook, its kind as text, and an example for the message about a wrong value. */
-const HOOKS: Readonly<
-  Record<keyof VisionHooks, { is: (value: unknown) => boolean; kind: string; example: string }>
-> = {
-  signal: {
-    is: (value) => value instanceof AbortSignal,
-    kind: 'an AbortSignal',
-    example: 'vision(options, { signal: AbortSignal.timeout(60_000) })',
-  },
-  onPlan: {
-    is: (value) => typeof value === 'function',
-    kind: 'a function',
-    example: 'vision(options, { onPlan: (plan) => console.log(plan) })',
-  },
-  onWarning: {
-    is: (value) => typeof value === 'function',
-    kind: 'a function',
-    example: 'vision(options, { onWarning: (message) => console.warn(message) })',
-  },
-};
-
-/** Throws a usage error for unknown hooks and for hooks of a wrong type. */
-function checkHooks(hooks: unknown): void {
-  if (!isObject(hooks))
-    throw usage('the second argument of vision must be an object of hooks', SIGNAL_ARGUMENT);
-  for (const wrong of [AbortSignal, AbortController])
-    if (hooks instanceof wrong)
-      throw usage(
-        `the second argument of vision is an ${wrong.name} instead of an object of hooks`,
-        SIGNAL_ARGUMENT,
-      );
-  for (const [key, value] of Object.entries(hooks)) {
-    if (!isHook(key)) {
-      const names = Object.keys(HOOKS);
-      throw usage(`vision has no hook "${key}"`, didYouMean(key, names) ?? `hooks are ${names.join(', ')}`);
-    }
-    const { is, kind, example } = HOOKS[key];
-    if (value !== undefined && !is(value)) throw usage(`${key} is not ${kind}`, example);
-  }
-}
-
-function isHook(name: string): name is keyof VisionHooks {
-  return Object.hasOwn(HOOKS, name);
-}
-
-function throwInOptionNames(error: unknown): never {
-  throw error instanceof CryptodlError ? withOptionNames(error, camelCase) : error;
+async function summaryOfRun(started: StartedRun): Promise<RunSummary> {
+  const end = await started.end();
+  if (end.ended !== undefined) throw end.ended;
+  return summaryOf(end);
 }
 
 function inOptionNames(outcome: TaskOutcome): TaskOutcome {
   if (outcome.outcome !== 'failed') return outcome;
-  return { ...outcome, message: nameOptions(outcome.message, camelCase) };
-}
-
-function rawValues(options: VisionOptions): RawValues {
-  const names = new Map(
-    flagsOf('vision')
-      .filter((name) => !COMMAND_LINE.some((other) => other === name))
-      .map((name) => [camelCase(name), name]),
-  );
-  const values: RawValues = {};
-  for (const [key, value] of Object.entries(options)) {
-    if (value === undefined) continue;
-    const name = names.get(key);
-    if (name === undefined) {
-      if (COMMAND_LINE.some((other) => camelCase(other) === key))
-        throw usage(`vision has no option "${key}": it is a flag of the command line only`);
-      throw usage(`vision has no option "${key}"`, didYouMean(key, [...names.keys()]));
-    }
-    const items: readonly unknown[] = Array.isArray(value) ? value : [value];
-    if (items.length === 0) throw usage(`${key} is empty`);
-    values[name] = items.map((item) => textOf(name, item));
-  }
-  return values;
-}
-
-function textOf(name: FlagName, value: unknown): string {
-  const { value: kind } = flagSpec(name);
-  if (value instanceof Date && Number.isNaN(value.getTime()))
-    throw usage(`${camelCase(name)} is not a valid Date`);
-  if (value instanceof Date) return kind === 'DATE' ? value.toISOString().slice(0, 10) : value.toISOString();
-  if (typeof value === 'number') return kind === 'TIME' || kind === 'UNTIL' ? `${value}ms` : String(value);
-  if (typeof value === 'string' || typeof value === 'boolean') return String(value);
-  throw usage(`${camelCase(name)} is neither a text, a number, a Date, true nor false`);
-}
-
-function observerOf({ onPlan, onWarning }: VisionHooks): Observer {
-  return {
-    ...SILENT_OBSERVER,
-    announce: (plan) => onPlan?.(plan),
-    warn: (message) => onWarning?.(nameOptions(message, camelCase)),
-  };
+  return { ...outcome, message: messageInOptionNames(outcome.message) };
 }

@@ -25,7 +25,14 @@ export async function run(
   io: Io,
   loadSource: LoadSource = loadDefault,
 ): Promise<ExitCode> {
-  const typed = { argv, io };
+  const typed: Typed = {
+    argv,
+    io,
+    refusalOf: async (words, without) => {
+      const { refusalOf } = await import('./cli/check-line.js');
+      return refusalOf(words, { io, loadSource, without });
+    },
+  };
   return printingErrors(typed, async () => {
     const invocation = parseCommandLine(argv, io);
     if (invocation === undefined) return 0;
@@ -74,6 +81,7 @@ const COMMANDS: Readonly<Record<Verb, Start>> = {
   completion: withOptions(async (_, { operand }, io) =>
     (await import('./cli/completion.js')).completion(operand, io),
   ),
+  man: withOptions(async (_, __, io) => (await import('./cli/man.js')).man(io)),
 };
 
 /** A verb with its options and its exchange. */
@@ -90,19 +98,18 @@ function withSource(act: (command: Command, invocation: Invocation) => Promise<E
     const { io } = given;
     const layers = await layersOf(invocation, io);
     const source = await loadSource();
-    return withResolved(invocation, { layers, source }, io, (resolved) => {
-      // Errors name an option as it was given: as a flag, an environment variable or a key of a file.
-      const typed = { ...given, resolved };
-      return printingErrors(typed, () => act({ source, resolved, io, typed }, invocation));
-    });
+    return withResolved(invocation, { layers, source }, given, (resolved, typed) =>
+      act({ source, resolved, io, typed }, invocation),
+    );
   };
 }
 
 /** A verb that needs no facts of an exchange. */
 function withOptions(act: (resolved: Resolved, invocation: Invocation, io: Io) => Promise<ExitCode>): Start {
-  return async (invocation, { io }) => {
+  return async (invocation, given) => {
+    const { io } = given;
     const layers = await layersOf(invocation, io);
-    return withResolved(invocation, { layers }, io, (resolved) => act(resolved, invocation, io));
+    return withResolved(invocation, { layers }, given, (resolved) => act(resolved, invocation, io));
   };
 }
 
@@ -110,12 +117,16 @@ function withOptions(act: (resolved: Resolved, invocation: Invocation, io: Io) =
 async function withResolved(
   { verb }: Invocation,
   { layers, source }: { readonly layers: readonly RawLayer[]; readonly source?: Source },
-  io: Io,
-  act: (resolved: Resolved) => Promise<ExitCode>,
+  given: Typed,
+  act: (resolved: Resolved, typed: Typed) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  const { resolveOptions } = await import('./options/resolve.js');
-  const resolved = resolveOptions(verb, layers, source);
-  return resolved.options.printOptions ? printOptions(verb, resolved, io) : act(resolved);
+  const { optionSources, resolveOptions } = await import('./options/resolve.js');
+  // Errors name an option as it was given: as a flag, an environment variable or a key of a file.
+  const typed = { ...given, sources: optionSources(verb, layers) };
+  return printingErrors(typed, async () => {
+    const resolved = resolveOptions(verb, layers, source);
+    return resolved.options.printOptions ? printOptions(verb, resolved, given.io) : act(resolved, typed);
+  });
 }
 
 async function layersOf(invocation: Invocation, io: Io): Promise<RawLayer[]> {
@@ -150,7 +161,7 @@ async function runFile(invocation: Invocation, given: Typed, loadSource: LoadSou
     return 0;
   }
   const { runJobs } = await import('./download/run-jobs.js');
-  const typed = { ...given, resolved };
+  const typed = { ...given, sources: resolved };
   return printingErrors(typed, () => runJobs({ source, jobs, resolved, io, typed }));
 }
 
@@ -163,7 +174,7 @@ async function retry(invocation: Invocation, given: Typed, loadSource: LoadSourc
   const report = await readReport(path, source);
   const { resolved, verb, failures, explain } = pastRun(path, report, layers, source);
   if (resolved.options.printOptions) return printOptions('retry', resolved, io);
-  const typed = { ...given, resolved };
+  const typed = { ...given, sources: resolved };
   if (report.jobs.length === 0) {
     const { download } = await import('./download/download.js');
     return download({ source, resolved, io, typed, verb, failures, explain });

@@ -67,7 +67,7 @@ export async function* auditArchive(
 /** A separate folder, because a run clears its own spool and an audit takes no lock. */
 function spoolOf({ options, runFolder }: Pick<Session, 'options' | 'runFolder'>): string {
   const root = options.tempDir === undefined ? tmpdir() : dirname(runFolder);
-  return join(root, `cryptodl-audit-${process.pid}`);
+  return join(root, `cryptodl-audit-${randomUUID()}`);
 }
 
 interface Workspace {

@@ -75,7 +75,7 @@ function conversionOf({ spec, series, received, scratchPath }: MonthObjects): Co
     csvPath: `${scratchPath}.csv`,
     targetPath: scratchPath,
     memoryCsvBytes: MEMORY_CSV_BYTES,
-    provenance: () => '{}',
+    metadata: () => ({ cryptodl: '{}' }),
   };
 }
 

@@ -108,6 +108,5 @@ export function selectRebuilds(requests: readonly SeriesRequest[]): (session: Se
     notes: [],
     ended: [],
     dataPath: join(session.paths.root, session.venue.name),
-    query: undefined,
   });
 }

@@ -70,7 +70,10 @@ async function symbolsIn(
   const what = datasets.map(datasetName).join(', ');
   if (found.length === 0) throw usage(`the archive lists no symbol of ${what}`);
   const all = patterns ?? { names: [], globs: ['*'], exclusions: [] };
-  return selectSymbols(all, session.options.quote ?? [], found, what).symbols;
+  const { quote = [], skipUnknown } = session.options;
+  const { symbols, warnings } = selectSymbols(all, quote, found, { what, skipUnknown });
+  for (const warning of warnings) session.observer.warn(warning);
+  return symbols;
 }
 
 async function extentOf(

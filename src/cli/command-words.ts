@@ -1,6 +1,7 @@
 /** Splits a command line into its words: verb, flags, values. */
 import { VERBS } from '../options/flag-spec.js';
-import { flagsOf, isSwitch } from '../options/flags.js';
+import { FLAG_NAMES, flagsOf, flagSpec, isSwitch } from '../options/flags.js';
+import { nearest } from '../text/did-you-mean.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { FlagName } from '../options/flags.js';
 
@@ -28,14 +29,19 @@ export function isSchedulable(verb: Verb): boolean {
   return !NOT_SCHEDULABLE.includes(verb);
 }
 
-const NOT_SCHEDULABLE: readonly Verb[] = ['schedule', 'list', 'schema', 'serve', 'completion'];
+const NOT_SCHEDULABLE: readonly Verb[] = ['schedule', 'list', 'schema', 'serve', 'completion', 'man'];
 
-/** Flags without a row in the flag table, because commander defines them. */
-const COMMANDER_FLAGS: ReadonlySet<string> = new Set(['--no-progress', '--help', '-h']);
+/** Flags that every verb has, without a row in the flag table. */
+export const HELP_FLAGS: ReadonlySet<string> = new Set(['--help', '-h', '--help-all']);
+const FLAGS_WITHOUT_ROW: ReadonlySet<string> = new Set(['--no-progress', ...HELP_FLAGS]);
 
-/** The words in order. An unknown flag without `=` takes the next word as its value, if that word is not a flag. */
-export function wordsOf(argv: readonly string[], verb: Verb): Word[] {
+/**
+ * The words in order, with long flags in place of short ones. An unknown flag without `=` takes the next word as its value, if that
+ * word is not a flag.
+ */
+export function wordsOf(line: readonly string[], verb: Verb): Word[] {
   const known = flagsOf(verb);
+  const argv = withLongFlags(line, known);
   const words: Word[] = [];
   let hasVerb = false;
   for (let at = 0; at < argv.length; at += 1) {
@@ -49,7 +55,7 @@ export function wordsOf(argv: readonly string[], verb: Verb): Word[] {
       words.push({ text, kind: 'verb' });
     } else if (!text.startsWith('-') || text === '-') {
       words.push({ text, kind: 'operand' });
-    } else if (COMMANDER_FLAGS.has(text)) {
+    } else if (FLAGS_WITHOUT_ROW.has(text)) {
       words.push({ text, kind: 'flag' });
     } else {
       const flag = known.find((name) => text === `--${name}` || text.startsWith(`--${name}=`));
@@ -62,6 +68,34 @@ export function wordsOf(argv: readonly string[], verb: Verb): Word[] {
     }
   }
   return words;
+}
+
+function withLongFlags(argv: readonly string[], known: readonly FlagName[]): string[] {
+  const end = argv.includes('--') ? argv.indexOf('--') : argv.length;
+  return [...argv.slice(0, end).flatMap((word) => longFlags(word, known) ?? [word]), ...argv.slice(end)];
+}
+
+/** `-nq` → `--dry-run`, `--quiet`; `-d7` and `-d=7` → `--days=7`. Undefined for a word with another flag, and for `-symbols`. */
+function longFlags(word: string, known: readonly FlagName[]): string[] | undefined {
+  if (!/^-[a-z]/i.test(word) || isLongName(word.slice(1))) return undefined;
+  const flags: string[] = [];
+  for (let at = 1; at < word.length; at += 1) {
+    const flag = known.find((name) => flagSpec(name).short === word[at]);
+    if (flag === undefined) return undefined;
+    const rest = word.slice(at + 1);
+    if (rest !== '' && (!isSwitch(flag) || rest.startsWith('=')))
+      return [...flags, `--${flag}=${rest.replace(/^=/, '')}`];
+    flags.push(`--${flag}`);
+  }
+  return flags;
+}
+
+/** Whether the word after a single hyphen is a long flag: `-outdir x` must not mean the folder `utdir`. */
+function isLongName(word: string): boolean {
+  const [name = ''] = word.split('=');
+  if (name.length < 3) return false;
+  const isName = FLAG_NAMES.some((flag) => flag === name || flagSpec(flag).aka?.includes(name) === true);
+  return isName || (/^[a-z-]{5,}$/.test(name) && nearest(name, FLAG_NAMES) !== undefined);
 }
 
 export function textsOf(words: readonly Word[]): string[] {

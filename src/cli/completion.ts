@@ -4,7 +4,7 @@ import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
 import { VERBS } from '../options/flag-spec.js';
-import { docOf, FLAG_NAMES, flagSpec, flagsOf, isSwitch } from '../options/flags.js';
+import { choicesOf, docOf, FLAG_NAMES, flagSpec, flagsOf, isSwitch } from '../options/flags.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { FlagName } from '../options/flags.js';
 import { SHELLS, VERB_TEXTS } from './verbs.js';
@@ -23,7 +23,8 @@ function refuseShell(shell: string | undefined): Error {
     shell === undefined ? 'completion needs the name of a shell' : `completion: no script for "${shell}"`;
   const hint = (shell === undefined ? undefined : didYouMean(shell, SHELLS)) ?? SHELLS.join(', ');
   const near = shell === undefined ? undefined : nearest(shell, SHELLS);
-  return usage(message, hint, { command: ['completion', near ?? 'bash'] });
+  const command = shell === undefined ? 'bash' : near;
+  return usage(message, hint, command === undefined ? undefined : { command: ['completion', command] });
 }
 
 /** The completions after a verb or a flag: words, or names of files or folders. */
@@ -34,11 +35,15 @@ interface Values {
   readonly list?: boolean;
 }
 
-function valuesOf(name: FlagName): Values {
-  const { choices, value, list } = flagSpec(name);
+/** Without a verb: the values for the verbs that `choicesOf` does not name. */
+function valuesOf(name: FlagName, verb: Verb | undefined): Values {
+  const { value, list } = flagSpec(name);
   if (value === 'FILE') return { words: [], files: 'file' };
   if (value === 'DIR') return { words: [], files: 'folder' };
-  return { words: choices ?? [], list: list === 'comma' };
+  return {
+    words: (verb === undefined ? flagSpec(name).choices : choicesOf(name, verb)) ?? [],
+    list: list === 'comma',
+  };
 }
 
 function operandsOf(verb: Verb): Values {
@@ -50,7 +55,7 @@ function operandsOf(verb: Verb): Values {
 }
 
 function flagWords(verb: Verb): string[] {
-  return ['--help', ...flagsOf(verb).map((name) => `--${name}`)];
+  return ['--help', '--help-all', ...flagsOf(verb).flatMap(flagForms)];
 }
 
 function bashValues({ words, files, list }: Values): string {
@@ -59,14 +64,26 @@ function bashValues({ words, files, list }: Values): string {
   return `${list === true ? '_cryptodl_list' : '_cryptodl_words'} "${words.join(' ')}"`;
 }
 
-/** The arms of `case` for flags. Flags with the same values share an arm. */
+/** `--days` and `-d` */
+function flagForms(name: FlagName): string[] {
+  const { short } = flagSpec(name);
+  return [`--${name}`, ...(short === undefined ? [] : [`-${short}`])];
+}
+
+/** The arms of `case` for a verb and a flag. Flags with the same values share an arm. Arms for a single verb come first. */
 function bashFlagArms(): string[] {
-  const flags = new Map<string, string[]>();
-  for (const name of FLAG_NAMES.filter((candidate) => !isSwitch(candidate))) {
-    const act = bashValues(valuesOf(name));
-    flags.set(act, [...(flags.get(act) ?? []), `--${name}`]);
-  }
-  return [...flags].map(([act, names]) => `    ${names.join('|')}) ${act}; return ;;`);
+  const arms = new Map<string, string[]>();
+  const add = (name: FlagName, verb: Verb | undefined): void => {
+    const act = bashValues(valuesOf(name, verb));
+    const forms = flagForms(name).map((flag) => `${verb ?? '*'}\\ ${flag}`);
+    arms.set(act, [...(arms.get(act) ?? []), ...forms]);
+  };
+  const valued = FLAG_NAMES.filter((candidate) => !isSwitch(candidate));
+  for (const name of valued)
+    for (const verb of VERBS.filter((each) => flagSpec(name).choicesOf?.[each] !== undefined))
+      add(name, verb);
+  for (const name of valued) add(name, undefined);
+  return [...arms].map(([act, forms]) => `    ${forms.join('|')}) ${act}; return ;;`);
 }
 
 function bashVerbArm(verb: Verb): string {
@@ -101,12 +118,12 @@ _cryptodl() {
   elif [[ $previous == = ]]; then
     previous="\${COMP_WORDS[COMP_CWORD-2]}"
   fi
-  case "$previous" in
+  case "\${COMP_WORDS[1]} $previous" in
 ${bashFlagArms().join('\n')}
   esac
   case "\${COMP_WORDS[1]}" in
 ${VERBS.map(bashVerbArm).join('\n')}
-    *) [[ $COMP_CWORD == 1 ]] && _cryptodl_words "${VERBS.join(' ')} --help --version" ;;
+    *) [[ $COMP_CWORD == 1 ]] && _cryptodl_words "${VERBS.join(' ')} --help --help-all --version" ;;
   esac
 }
 complete -F _cryptodl cryptodl
@@ -127,12 +144,16 @@ function zshValues({ words, files, list }: Values): string {
 function zshVerbArm(verb: Verb): string {
   const flags = flagsOf(verb).map((name) => {
     const { value, list } = flagSpec(name);
-    const argument = value === undefined ? '' : `:${value}:${zshValues(valuesOf(name))}`;
-    return `'${list === undefined ? '' : '*'}--${name}[${zshText(docOf(name, verb))}]${argument}'`;
+    const argument = value === undefined ? '' : `:${value}:${zshValues(valuesOf(name, verb))}`;
+    const text = `[${zshText(docOf(name, verb))}]${argument}`;
+    const [long = '', short] = flagForms(name);
+    if (short === undefined) return `'${list === undefined ? '' : '*'}${long}${text}'`;
+    const forms = `{${short},${long}}'${text}'`;
+    return list === undefined ? `'(${short} ${long})'${forms}` : `'*'${forms}`;
   });
   const operand =
     VERB_TEXTS[verb].operand === undefined ? [] : [`'1:operand:${zshValues(operandsOf(verb))}'`];
-  const specs = [`'--help[show help]'`, ...flags, ...operand];
+  const specs = [`'--help[show help]'`, `'--help-all[show all flags]'`, ...flags, ...operand];
   return `    ${verb})
       _arguments \\
         ${specs.join(' \\\n        ')}
@@ -149,7 +170,7 @@ ${VERBS.map((verb) => `    '${verb}:${zshText(VERB_TEXTS[verb].doc)}'`).join('\n
   )
   if (( CURRENT == 2 )); then
     _describe command verbs
-    _arguments '--help[show help]' '--version[show the version]'
+    _arguments '--help[show help]' '--help-all[show more help]' '--version[show the version]'
     return
   fi
   local verb="$words[2]"
@@ -181,9 +202,11 @@ function fishVerbLines(verb: Verb): string[] {
   const on = `complete -c cryptodl -n '__cryptodl_verb ${verb}'`;
   const operands = fishValues(operandsOf(verb));
   const flags = flagsOf(verb).map((name) => {
-    const values = valuesOf(name);
+    const values = valuesOf(name, verb);
     const follows = isSwitch(name) ? '' : ` ${values.files === 'file' ? '-r' : '-x'}${fishValues(values)}`;
-    return `${on} -l ${name}${follows} -d ${fishText(docOf(name, verb))}`;
+    const { short } = flagSpec(name);
+    const letter = short === undefined ? '' : ` -s ${short}`;
+    return `${on}${letter} -l ${name}${follows} -d ${fishText(docOf(name, verb))}`;
   });
   return [...(operands === '' ? [] : [`${on}${operands}`]), ...flags];
 }
@@ -202,6 +225,7 @@ function __cryptodl_list
 end
 complete -c cryptodl -f
 complete -c cryptodl -l help -d 'show help'
+complete -c cryptodl -l help-all -d 'show all flags'
 ${atVerb} -l version -d 'show the version'
 ${VERBS.map((verb) => `${atVerb} -a ${verb} -d ${fishText(VERB_TEXTS[verb].doc)}`).join('\n')}
 ${VERBS.flatMap(fishVerbLines).join('\n')}

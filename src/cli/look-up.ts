@@ -1,7 +1,5 @@
-/** Session, progress and errors of verbs that ask hosts or the lake without running a plan. */
-import { openSession } from '../download/session.js';
-import type { Session } from '../download/session.js';
-import { CryptodlError, toCryptodlError } from '../model/errors.js';
+/** Request, items, progress and errors of verbs that ask hosts or the lake without running a plan. */
+import { toCryptodlError } from '../model/errors.js';
 import { exitCodeOfSignal } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io, watchSignals } from '../model/io.js';
@@ -9,13 +7,14 @@ import { SILENT_OBSERVER } from '../model/observer.js';
 import { surroundingsOf } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
-import { isListingFault } from '../source/listing.js';
+import { readLists } from '../options/symbols.js';
+import type { VerbRequest } from '../options/verb-request.js';
 import type { Source } from '../source/source.js';
 import { printLines } from '../text/printable.js';
 import { printError } from './print-error.js';
 import type { Typed } from './print-error.js';
 
-/** A verb that opens a session without running a plan. */
+/** A verb that runs no plan. */
 export interface LookUp {
   readonly source: Source;
   readonly resolved: Resolved;
@@ -25,43 +24,29 @@ export interface LookUp {
 
 export type Signals = ReturnType<typeof watchSignals>;
 
-/** Opens a session that prints only warnings, to stderr. Stops listening to signals if no session is opened. */
-export function openLookUp({ source, resolved, io }: LookUp, signals: Signals): Session {
-  try {
-    return openSession({
-      source,
-      resolved,
-      surroundings: surroundingsOf(io.environment),
-      observer: {
-        ...SILENT_OBSERVER,
-        warn: (message) => {
-          printLines(io.stderr, [`warning: ${message}`]);
-        },
+/** The request of a verb on the command line. Warnings are printed on stderr. */
+export function requestOf({ source, resolved, io }: Omit<LookUp, 'typed'>, signal: AbortSignal): VerbRequest {
+  return {
+    source,
+    resolved,
+    surroundings: surroundingsOf(io.environment),
+    read: readLists(io),
+    observer: {
+      ...SILENT_OBSERVER,
+      warn: (message) => {
+        printLines(io.stderr, [`warning: ${message}`]);
       },
-      clock: io.clock,
-      signal: signals.signal,
-      tell: () => Promise.resolve(),
-    });
-  } catch (error) {
-    signals.release();
-    throw error;
-  }
+    },
+    clock: io.clock,
+    signal,
+  };
 }
 
 /** The exit code of a verb that failed. Prints the error, unless a signal ended the verb. */
-export function endLookUp(error: unknown, { typed }: LookUp, signals: Signals): ExitCode {
+export async function endLookUp(error: unknown, { typed }: LookUp, signals: Signals): Promise<ExitCode> {
   const signal = signals.signalled();
   if (signal !== undefined) return exitCodeOfSignal(signal);
   return printError(toCryptodlError(error), typed);
-}
-
-/** Turns failures of the listing except `wait-too-long` into `unreachable`, for verbs that need it. Returns other errors unchanged. */
-export function asUnreachable(error: unknown): unknown {
-  if (!isListingFault(error) || error.code === 'wait-too-long') return error;
-  return new CryptodlError('unreachable', `the listing is not available: ${error.message}`, {
-    cause: error,
-    hint: 'check the network, --archive-url and --listing-url',
-  });
 }
 
 const PROGRESS_MS = 10_000;
@@ -75,4 +60,29 @@ export function progressPrinter({ quiet }: Pick<Options, 'quiet'>, io: Io): (tex
     saidAt = now;
     printLines(io.stderr, [`${text()} so far`]);
   };
+}
+
+/**
+ * Calls `act` for each item until it resolves with false. Resolves with the summary of the items; with undefined if `act` ended the
+ * iteration.
+ */
+export async function forEachItem<Item, Summary>(
+  items: AsyncGenerator<Item, Summary>,
+  act: (item: Item) => Promise<true>,
+): Promise<Summary>;
+export async function forEachItem<Item, Summary>(
+  items: AsyncGenerator<Item, Summary>,
+  act: (item: Item) => Promise<boolean>,
+): Promise<Summary | undefined>;
+export async function forEachItem<Item, Summary>(
+  items: AsyncGenerator<Item, Summary>,
+  act: (item: Item) => Promise<boolean>,
+): Promise<Summary | undefined> {
+  for (;;) {
+    const { done, value } = await items.next();
+    if (done === true) return value;
+    if (await act(value)) continue;
+    await items.return(undefined as never);
+    return undefined;
+  }
 }

@@ -1,8 +1,7 @@
 /** The sources of options (flags, environment, config file), and the lines of `--print-options`. */
-import { dayText } from '../model/calendar.js';
 import type { Io } from '../model/io.js';
 import type { Verb } from '../options/flag-spec.js';
-import { environmentName, FLAG_NAMES, flagsOf, flagSpec, isSwitch, optionName } from '../options/flags.js';
+import { environmentName, FLAG_NAMES, flagsOf, isSwitch, optionName, unsetText } from '../options/flags.js';
 import type { Options } from '../options/flags.js';
 import { configLayer, environmentLayer } from '../options/resolve.js';
 import type { RawLayer, Resolved } from '../options/resolve.js';
@@ -15,10 +14,12 @@ export async function layersOf(invocation: Invocation, io: Io): Promise<RawLayer
   const { verb } = invocation;
   const flags = flagLayer(invocation);
   const environment = environmentLayer(io.environment, verb);
-  const file = flags.values.config?.at(-1) ?? environment.values.config?.at(-1);
-  if (file === undefined) return [flags, environment];
+  const source = [flags, environment].find(({ values }) => values.config !== undefined);
+  const file = source?.values.config?.at(-1);
+  if (source === undefined || file === undefined) return [flags, environment];
   const { readConfigFile } = await import('../options/config-file.js');
-  return [flags, environment, configLayer(file, await readConfigFile(file), verb)];
+  const content = await readConfigFile(file, source.nameOf('config'));
+  return [flags, environment, configLayer(file, content, verb)];
 }
 
 /** Warns of variables whose name is similar to that of an option. Other unknown variables may belong to scripts of the user. */
@@ -49,12 +50,7 @@ export function optionLines(verb: Verb, resolved: Resolved): string[] {
   return names.map((name) => {
     const isLeftOut = isSwitch(name) && resolved.origins[name] === 'default';
     const value = isLeftOut ? undefined : resolved.options[optionName(name)];
-    const shown =
-      (name === 'from' || name === 'to') && typeof value === 'number'
-        ? dayText(value)
-        : value === undefined
-          ? (flagSpec(name).unset ?? '-')
-          : textOf(value);
+    const shown = value === undefined ? (unsetText(name, verb) ?? '-') : textOf(value);
     return `${name.padEnd(width)}  ${shown}  (${resolved.origins[name]})`;
   });
 }

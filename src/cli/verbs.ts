@@ -1,4 +1,4 @@
-/** The table of verbs: operand, description, examples. Help, completion and hints are made from it. */
+/** The table of verbs: operand, description, examples, exit codes. Help, completion and hints are made from it. */
 import type { Verb } from '../options/flag-spec.js';
 
 /** A row of the table. */
@@ -9,11 +9,32 @@ export interface VerbText {
   readonly behind?: string;
   /** The accepted values of the operand, if they are a list. */
   readonly choices?: readonly string[];
+  /** `--help` shows the part before the first semicolon. */
   readonly doc: string;
+  /** The exit codes except for those of signals. `--help` shows the part before the first semicolon. */
+  readonly exits: ExitTexts;
   readonly examples: readonly string[];
   /** Other names of the verb, only for hints. */
   readonly aka: readonly string[];
 }
+
+export type ExitTexts = Readonly<Partial<Record<0 | 1 | 2 | 3 | 4 | 5 | 6 | 7, string>>>;
+
+const BASE_EXITS = {
+  0: 'done',
+  1: 'fatal; for example a full disk',
+  2: 'usage; a wrong flag, value or file of options',
+} as const satisfies ExitTexts;
+const LIMIT_EXIT = 'limit; a ban or a rate limit lasts longer than --max-wait';
+const LOCK_EXIT = 'locked; another run holds the lock of the lake';
+export const RUN_EXITS = {
+  ...BASE_EXITS,
+  3: 'try later; cryptodl retry requests the objects of the failure report again',
+  4: 'failed; a retry does not mend these failures; with --strict also for holes and partial objects',
+  5: 'nothing new; with --error-on-nothing',
+  6: LOCK_EXIT,
+  7: LIMIT_EXIT,
+} as const satisfies ExitTexts;
 
 export const LISTS = ['markets', 'datasets', 'symbols', 'periods'] as const;
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
@@ -21,128 +42,154 @@ export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
   vision: {
     doc: 'download from the Binance Vision archive into the lake',
+    exits: RUN_EXITS,
     examples: [
-      'cryptodl vision --symbols BTCUSDT,ETHUSDT --days 7',
-      "cryptodl vision --market spot --interval 1m,1h --symbols '*USDT,!USDCUSDT' --from 2024-01-01 --to 2024-03-31",
-      'cryptodl vision --dataset metrics,fundingRate --symbols @universe.txt --months 6 --format csv',
+      'cryptodl vision -s BTCUSDT,ETHUSDT -d 7',
+      "cryptodl vision -m spot -i 1m,1h -s '*USDT' --from 2024-01-01 --to 2024-03-31",
+      'cryptodl vision --dataset metrics -s @universe.txt --months 6 -f csv',
     ],
     aka: ['download', 'fetch', 'get', 'pull', 'sync', 'klines', 'binance', 'update'],
   },
   metrics: {
-    doc: 'download funding rates, open interest, long/short ratios, taker volume and basis over REST into the lake',
+    doc: 'download funding rates, open interest, ratios and basis over REST into the lake; for USD-margined and coin-margined futures',
+    exits: RUN_EXITS,
     examples: [
-      'cryptodl metrics --symbols BTCUSDT,ETHUSDT --days 29',
-      'cryptodl metrics --market cm --symbols BTCUSD_PERP --dataset fundingRate,openInterestHist --interval 1h --days 7',
-      "cryptodl metrics --symbols '*USDT' --dataset fundingRate --days 365 --priority high",
+      'cryptodl metrics -s BTCUSDT,ETHUSDT -d 29',
+      'cryptodl metrics -m cm -s BTCUSD_PERP --dataset openInterestHist -i 1h -d 7',
+      "cryptodl metrics -s '*USDT' --dataset fundingRate -d 365 --priority high",
     ],
     aka: ['funding', 'rest', 'api', 'openinterest', 'oi', 'ratios', 'fapi'],
   },
   run: {
     operand: '<file>',
-    doc: 'run the jobs of a file, one after the other or side by side (--jobs): one report, one exit code',
+    doc: 'run the jobs of a file; one after the other or several at the same time (--jobs), with one report and one exit code',
+    exits: { ...RUN_EXITS, 5: 'nothing new; with error-on-nothing in a job' },
     examples: [
-      'cryptodl run config/jobs.example.yaml',
-      'cryptodl run config/jobs.example.yaml --only bars,funding --dry-run',
-      'cryptodl run config/jobs.example.yaml --jobs 3',
+      'cryptodl run jobs.yaml',
+      'cryptodl run jobs.yaml --only bars,funding -n',
+      'cryptodl run jobs.yaml --jobs 3',
     ],
     aka: ['jobs', 'job', 'batch', 'all'],
   },
   retry: {
     operand: '<report>',
-    doc: 'download the objects of a failure report again; those that succeed are removed from the report',
-    examples: ['cryptodl retry data/failures/vision-20261121T070000Z.jsonl'],
+    doc: 'download the failed objects of a report; the report then keeps only the objects that failed again',
+    exits: RUN_EXITS,
+    examples: [
+      'cryptodl retry data/_failures/vision-20261121T070000Z.jsonl',
+      'cryptodl retry data/_failures/vision-20261121T070000Z.jsonl -n',
+      'cryptodl retry report.jsonl --concurrency 4 --retries 10',
+    ],
     aka: ['resume', 'repeat'],
   },
   schedule: {
     behind: 'COMMAND [flags]',
     doc: 'print a crontab line and a systemd timer that run a command every day or every few hours',
+    exits: { 0: 'done', 2: BASE_EXITS[2] },
     examples: [
-      'cryptodl schedule -- vision --symbols BTCUSDT,ETHUSDT --days 7',
+      'cryptodl schedule -- vision -s BTCUSDT,ETHUSDT -d 7',
       'cryptodl schedule --at 09:30 --kind cron -- run jobs.yaml',
-      'cryptodl schedule --every 6h --kind systemd -- metrics --symbols @universe.txt --days 7 --out /srv/lake',
+      'cryptodl schedule --every 6h -- metrics -s @universe.txt -d 7 -o /srv/lake',
     ],
     aka: ['cron', 'crontab', 'timer', 'systemd', 'daemon'],
   },
   verify: {
-    doc: 'compare the files of the lake with its manifests, and find foreign files and leftovers of killed runs; exit code 4 with a finding',
+    doc: 'compare the files of the lake with its manifests; also finds foreign files and leftovers of killed runs',
+    exits: { ...BASE_EXITS, 0: 'no finding', 4: 'findings', 6: LOCK_EXIT, 7: LIMIT_EXIT },
     examples: [
       'cryptodl verify',
-      'cryptodl verify --deep --market um --dataset klines --json',
+      'cryptodl verify --deep -m um --dataset klines --json',
       'cryptodl verify --fix',
     ],
     aka: ['check', 'fsck', 'validate', 'test', 'integrity'],
   },
   repair: {
-    doc: 'fetch damaged and missing data again, from the first to the last day of each series in the lake',
-    examples: [
-      'cryptodl repair',
-      'cryptodl repair --dry-run',
-      'cryptodl repair --dataset klines --symbols BTCUSDT',
-    ],
+    doc: 'fetch damaged and missing data again; from the first to the last day of each series in the lake',
+    exits: RUN_EXITS,
+    examples: ['cryptodl repair', 'cryptodl repair -n', 'cryptodl repair --dataset klines -s BTCUSDT --deep'],
     aka: ['fix', 'heal', 'fill', 'backfill'],
   },
   list: {
     operand: '[what]',
     choices: LISTS,
     doc: 'list markets, datasets, symbols or periods, one per line',
+    exits: { ...BASE_EXITS, 7: LIMIT_EXIT },
     examples: [
-      'cryptodl list datasets --market um',
-      'cryptodl list symbols --market um --dataset klines --quote USDT',
-      'cryptodl list periods --market um --dataset bookTicker --symbols BTCUSDT',
+      'cryptodl list datasets -m um',
+      'cryptodl list symbols -m um --dataset klines --quote USDT',
+      'cryptodl list periods -m um --dataset bookTicker -s BTCUSDT',
     ],
     aka: ['ls', 'show', 'symbols', 'datasets', 'search'],
   },
   schema: {
     operand: '[dataset]',
-    doc: 'print the columns of a dataset with types, units and meaning, and the quirks of its files',
-    examples: ['cryptodl schema metrics --market um', 'cryptodl schema klines --market cm --json'],
+    doc: 'print the columns of a dataset with types, units and meaning; also the quirks of its files',
+    exits: { 0: 'done', 2: BASE_EXITS[2] },
+    examples: [
+      'cryptodl schema klines',
+      'cryptodl schema metrics -m um',
+      'cryptodl schema klines -m cm --json',
+    ],
     aka: ['columns', 'describe', 'fields', 'docs'],
   },
   audit: {
-    doc: 'compare monthly objects with the daily objects of the same days, and check both; exit code 4 with a finding',
+    doc: 'compare monthly objects with the daily objects of the same days; also checks both',
+    exits: {
+      ...BASE_EXITS,
+      0: 'no finding',
+      3: 'try later; the network or the archive failed',
+      4: 'findings',
+      6: LOCK_EXIT,
+      7: LIMIT_EXIT,
+    },
     examples: [
-      'cryptodl audit --symbols BTCUSDT --interval 1h --from 2024-01-01 --to 2024-03-31',
-      "cryptodl audit --market spot --dataset aggTrades --symbols '*BTC' --months 1 --json",
+      'cryptodl audit -s BTCUSDT -i 1h --from 2024-01-01 --to 2024-03-31',
+      "cryptodl audit -m spot --dataset aggTrades -s '*BTC' --months 1 --json",
       'cryptodl audit --prefer daily',
     ],
     aka: ['compare', 'check-archive', 'diff'],
   },
   sql: {
     operand: '[query]',
-    doc: 'query the lake in SQL: one SELECT over views like um_klines, given as text, as @FILE, or as - for stdin',
+    doc: 'query the lake in SQL; one SELECT over views like um_klines, given as text, as @FILE, or as - for stdin',
+    exits: { ...BASE_EXITS, 1: 'fatal; for example a damaged file of the lake' },
     examples: [
       "cryptodl sql 'SHOW TABLES'",
-      "cryptodl sql 'SELECT symbol, max(high) AS high FROM um_klines GROUP BY symbol'",
+      "cryptodl sql 'SELECT symbol, max(high) FROM um_klines GROUP BY symbol'",
       'cryptodl sql --views > views.sql',
     ],
     aka: ['query', 'select', 'duckdb', 'ask'],
   },
   coverage: {
-    doc: 'compare the row counts in the manifests of the lake with the expected ones: a heat-map, a table, and each gap with its reason',
+    doc: 'compare the rows of the lake with the expected rows; prints a heat-map, a table, and each gap with its reason',
+    exits: { ...BASE_EXITS, 4: 'less than --min; in one series or more' },
     examples: [
       'cryptodl coverage',
-      "cryptodl coverage --market um --dataset klines --symbols '*USDT' --months 6",
-      'cryptodl coverage --days 30 --min 99.9 --json',
+      "cryptodl coverage -m um --dataset klines -s '*USDT' --months 6",
+      'cryptodl coverage -d 30 --min 99.9 --json',
     ],
     aka: ['gaps', 'missing', 'holes', 'heatmap', 'status', 'stats', 'completeness'],
   },
   serve: {
     operand: '<directory>',
-    doc: 'serve a folder of downloaded zips (--format zip) over HTTP, as the archive does',
+    doc: 'serve a folder of downloaded zips inside your organisation; over HTTP, as the archive does',
+    exits: BASE_EXITS,
     examples: [
       'cryptodl serve ./raw --port 8090',
-      'cryptodl vision --archive-url http://127.0.0.1:8090 --symbols BTCUSDT --days 7',
+      'cryptodl vision -s BTCUSDT -d 7 -f zip -o ./raw',
+      'cryptodl vision -s BTCUSDT -d 7 --archive-url http://127.0.0.1:8090',
     ],
     aka: ['server', 'mirror'],
   },
   doctor: {
-    doc: 'check versions, memory, open files, request settings, host names, proxy, TLS, hosts, clock, disks, bans and lock, one line each; exit code 1 if a check fails',
+    doc: 'check this machine, the network and the lake; one line each for versions, memory, open files, request settings, host names, proxy, TLS, hosts, clock, disks, bans and lock',
+    exits: { 0: 'no problem', 1: 'a check failed', 2: BASE_EXITS[2] },
     examples: [
       'cryptodl doctor',
-      'cryptodl doctor --out /srv/lake --quiet',
+      'cryptodl doctor -o /srv/lake -q',
+      'cryptodl doctor --clear-bans fapi.binance.com',
       'cryptodl doctor --concurrency 200 --pool-limit 50',
       'cryptodl doctor --proxy http://127.0.0.1:3128 --json',
-      'cryptodl doctor --clear-bans fapi.binance.com',
     ],
     aka: ['diagnose', 'diagnostics', 'health', 'healthcheck', 'selftest', 'ping'],
   },
@@ -150,11 +197,22 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     operand: '[shell]',
     choices: SHELLS,
     doc: 'print a completion script for bash, zsh or fish',
+    exits: { 0: 'done', 2: BASE_EXITS[2] },
     examples: [
       'cryptodl completion bash > ~/.local/share/bash-completion/completions/cryptodl',
       'cryptodl completion zsh > "${fpath[1]}/_cryptodl"',
       'cryptodl completion fish > ~/.config/fish/completions/cryptodl.fish',
     ],
     aka: ['completions', 'complete', 'autocomplete'],
+  },
+  man: {
+    doc: 'print the man page cryptodl(1); with all commands and flags',
+    exits: { 0: 'done', 2: BASE_EXITS[2] },
+    examples: [
+      'cryptodl man | man -l -',
+      'cryptodl man > ~/.local/share/man/man1/cryptodl.1',
+      'cryptodl man | groff -man -Tpdf > cryptodl.pdf',
+    ],
+    aka: ['manual', 'manpage'],
   },
 };

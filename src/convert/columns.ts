@@ -115,10 +115,16 @@ export function instantExpression(spec: DatasetSpec): string {
   return `(CAST(${date} AS TIMESTAMP)${hour === undefined ? '' : ` + to_hours(CAST(${hour} AS BIGINT))`})`;
 }
 
-/** Expression for the written value. Only CSV formats times. */
+/** Whether the times of Parquet files have the time zone UTC. */
+function isZoned({ format, timestamps }: Settings): boolean {
+  return format === 'parquet' && timestamps === 'utc';
+}
+
+/** Expression for the written value: CSV formats times, and Parquet may add the time zone. No conversion depends on the local time zone. */
 export function renderedExpression(column: ColumnSpec, settings: Settings): string {
   const name = quoteName(column.name);
   const isTime = column.type === 'time' || column.type === 'datetime';
+  if (isZoned(settings) && isTime) return `make_timestamptz(epoch_us(${name})) AS ${name}`;
   if (settings.format !== 'csv' || !isTime) return name;
   if (settings.timestamps === 'us') return `epoch_us(${name}) AS ${name}`;
   if (settings.timestamps === 'ms') return `epoch_ms(${name}) AS ${name}`;
@@ -128,13 +134,25 @@ export function renderedExpression(column: ColumnSpec, settings: Settings): stri
 /** The inverse of `renderedExpression`, for reading an existing file. */
 export function rereadExpression(column: ColumnSpec, settings: Settings): string {
   const name = quoteName(column.name);
+  const isTime = column.type === 'time' || column.type === 'datetime';
+  if (isZoned(settings) && isTime) return `${zonelessExpression(column.name)} AS ${name}`;
   if (settings.format !== 'csv') return name;
   if (column.type === 'date') return `CAST(${name} AS DATE) AS ${name}`;
   if (column.type === 'flag') return `CAST(${name} AS BOOLEAN) AS ${name}`;
-  if (column.type !== 'time' && column.type !== 'datetime') return name;
+  if (!isTime) return name;
   if (settings.timestamps === 'us') return `make_timestamp(CAST(${name} AS BIGINT)) AS ${name}`;
   if (settings.timestamps === 'ms') return `make_timestamp(CAST(${name} AS BIGINT) * 1000) AS ${name}`;
   return `CAST(rtrim(${name}, 'Z') AS TIMESTAMP) AS ${name}`;
+}
+
+/** Expression for the TIMESTAMP in UTC of a column with a time zone. */
+export function zonelessExpression(name: string): string {
+  return `make_timestamp(epoch_us(${quoteName(name)}))`;
+}
+
+/** Whether rows are identified by an id of the exchange. */
+export function hasIds({ columns, sort }: DatasetSpec): boolean {
+  return columns.find(({ name }) => name === sort[0])?.type === 'integer';
 }
 
 /** Bars longer than a day may open before the period in which the archive publishes them. Lengths in days. */

@@ -4,6 +4,14 @@ import type { Series, Settings } from '../model/task.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { ReceivedObject } from './csv-input.js';
 
+/** The key-value metadata in the footer of a Parquet file. */
+export interface FileMetadata {
+  /** JSON: the series, the settings and the objects of the file. */
+  readonly cryptodl: string;
+  readonly license?: string;
+  readonly attribution?: string;
+}
+
 /** The rows that are written to one file, and its path. */
 export interface Conversion {
   readonly spec: DatasetSpec;
@@ -29,6 +37,5 @@ export interface Conversion {
   readonly targetPath: string;
   /** More CSV than this is parsed into a file instead of memory. */
   readonly memoryCsvBytes: number;
-  /** Returns the JSON for the key-value metadata of the file. */
-  readonly provenance: (written: readonly ReceivedObject[]) => string;
+  readonly metadata: (written: readonly ReceivedObject[]) => FileMetadata;
 }

@@ -106,7 +106,7 @@ async function writeRows(
   const counts = await writeTarget(session, conversion, {
     staged,
     isOrdered: kept === undefined && stats.every((row) => Number(row['unordered']) === 0),
-    provenance: conversion.provenance(inputs.map(({ received }) => received)),
+    metadata: conversion.metadata(inputs.map(({ received }) => received)),
   });
   const written = new Map<string, ObjectFacts>();
   for (const [index, { received }] of inputs.entries()) {

@@ -137,12 +137,11 @@ export function duckdbVersion(): Promise<string> {
 
 /** Throws `engine-missing` when the binary of this platform is not installed or does not exist. Does not load it. */
 export function requireBinary(): void {
-  const api = createRequire(import.meta.url).resolve('@duckdb/node-api');
-  const bindings = createRequire(createRequire(api).resolve('@duckdb/node-bindings/package.json'));
+  const bindings = createRequire(bindingsPath());
   const causes: unknown[] = [];
   for (const libc of ['', '-musl']) {
     try {
-      bindings.resolve(`@duckdb/node-bindings-${process.platform}-${process.arch}${libc}/duckdb.node`);
+      bindings.resolve(`${platformPackage()}${libc}/duckdb.node`);
       return;
     } catch (error) {
       causes.push(error);
@@ -151,23 +150,51 @@ export function requireBinary(): void {
   throw engineMissing(causes[0]);
 }
 
+/** The path of the package.json whose optional dependencies are the binaries of all platforms. */
+function bindingsPath(): string {
+  const api = createRequire(import.meta.url).resolve('@duckdb/node-api');
+  return createRequire(api).resolve('@duckdb/node-bindings/package.json');
+}
+
+function platformPackage(): string {
+  return `@duckdb/node-bindings-${process.platform}-${process.arch}`;
+}
+
+/** The error for a binary that does not exist, is not installed, or cannot be loaded. */
 function engineMissing(cause: unknown): CryptodlError {
   const platform = `${process.platform} ${process.arch}`;
-  return new CryptodlError('engine-missing', `the DuckDB binary for ${platform} is not installed`, {
-    cause,
-    hint: 'install cryptodl again with optional packages: npm install --include=optional',
-  });
+  const { optionalDependencies = {} } = createRequire(import.meta.url)(bindingsPath()) as {
+    readonly optionalDependencies?: Readonly<Record<string, string>>;
+  };
+  if (!Object.hasOwn(optionalDependencies, platformPackage()))
+    return new CryptodlError('engine-missing', `DuckDB has no binary for ${platform}`, {
+      cause,
+      hint: 'use Linux, macOS or Windows on x64 or arm64; only --format zip works without DuckDB',
+    });
+  if (errnoOf(cause) === 'MODULE_NOT_FOUND')
+    return new CryptodlError('engine-missing', `the DuckDB binary for ${platform} is not installed`, {
+      cause,
+      hint: 'install cryptodl again with optional packages: npm install --include=optional',
+    });
+  const [why] = cause instanceof Error ? cause.message.split('\n') : [String(cause)];
+  return new CryptodlError(
+    'engine-missing',
+    `the DuckDB binary for ${platform} cannot be loaded: ${why ?? ''}`,
+    {
+      cause,
+      hint: 'install cryptodl again on this machine; if that does not help, use a newer release of the system',
+    },
+  );
 }
 
 /**
  * Uses `require`, because `import()` reads the many files of the package twice to find their exports. Throws `engine-missing`
- * when the binary of this platform is not installed, and the error of the package on a platform without binaries.
+ * when the binary of this platform cannot be loaded.
  */
 function load(): typeof Values {
   try {
     return createRequire(import.meta.url)('@duckdb/node-api') as typeof Values;
   } catch (error) {
-    if (errnoOf(error) !== 'MODULE_NOT_FOUND') throw error;
     throw engineMissing(error);
   }
 }

@@ -5,9 +5,9 @@
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { ObjectLine } from '../lake/manifest-line.js';
-import { parsePeriod } from '../model/calendar.js';
+import { parsePeriod, startOfDay } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
-import type { Settings } from '../model/task.js';
+import type { Period, Settings } from '../model/task.js';
 import type { ColumnSpec } from '../source/facts.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { archivedColumns } from '../source/venue.js';
@@ -21,7 +21,8 @@ import {
 } from './columns.js';
 import { headerOf } from './csv-input.js';
 import type { DuckDbSession, Row } from './duckdb.js';
-import { quoteName, quoteText } from './sql.js';
+import { isoInstant } from './gaps.js';
+import { quoteName, quoteText, timestampLiteral } from './sql.js';
 import { readStoredRows } from './statements.js';
 
 export interface InspectedFile {
@@ -179,6 +180,48 @@ function areDisjoint(objects: readonly Timed[]): boolean {
 function inMicroseconds(instant: string): string {
   const plain = instant.replace('Z', '');
   return (plain.includes('.') ? plain : `${plain}.`).padEnd('2024-01-01T00:00:00.000000'.length, '0');
+}
+
+/** The rows of a period in a Parquet file. Instants are ISO 8601. */
+export interface PeriodRows {
+  readonly rows: number;
+  readonly first: string;
+  readonly last: string;
+  /** Rows with the key (time or id) of the row before them. */
+  readonly repeated: number;
+}
+
+/** The rows in each period, by its index in `periods`. The time of a row decides its period. Periods without rows are left out. */
+export async function rowsByPeriod(
+  session: DuckDbSession,
+  {
+    path,
+    spec,
+    settings,
+    periods,
+  }: Pick<InspectedFile, 'path' | 'spec' | 'settings'> & { readonly periods: readonly Period[] },
+): Promise<ReadonlyMap<number, PeriodRows>> {
+  const instantOf = (day: number): string => timestampLiteral(startOfDay(day, spec));
+  const values = periods.map(({ from, to }, index) => `(${index}, ${instantOf(from)}, ${instantOf(to)})`);
+  const keys = spec.sort.flatMap((name) => spec.columns.find((column) => column.name === name) ?? []);
+  const found = await session.rows(`WITH periods (ord, from_at, to_at) AS (VALUES ${values.join(', ')})
+    SELECT ord, count(*) AS rows, count_if(key = previous) AS repeated,
+      CAST(min(instant) AS VARCHAR) AS first, CAST(max(instant) AS VARCHAR) AS last
+    FROM (SELECT *, lag(key) OVER () AS previous
+          FROM (SELECT ${instantExpression(spec)} AS instant, row(${keys.map(sortExpression).join(', ')}) AS key
+                FROM ${readStoredRows({ spec, settings }, path)}))
+    JOIN periods ON instant >= from_at AND instant < to_at GROUP BY ord`);
+  return new Map(
+    found.map((row) => [
+      Number(row['ord']),
+      {
+        rows: Number(row['rows']),
+        first: isoInstant(row, 'first'),
+        last: isoInstant(row, 'last'),
+        repeated: Number(row['repeated']),
+      },
+    ]),
+  );
 }
 
 // Samples of a large CSV, checked while it is unpacked, so that invalid content does not fill the disk.

@@ -141,9 +141,9 @@ export async function loadRows(
     return undefined;
   }
   const path = stagedPath(conversion);
-  const provenance = conversion.provenance(inputs.map(({ received }) => received));
-  await session.run(stageRows(conversion, csvs, { path, provenance }));
-  await session.run(viewStaged(path, origin));
+  const metadata = conversion.metadata(inputs.map(({ received }) => received));
+  await session.run(stageRows(conversion, csvs, { path, metadata }));
+  await session.run(viewStaged(conversion, path, origin));
   return path;
 }
 

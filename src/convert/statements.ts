@@ -1,7 +1,7 @@
 /** The SQL of a conversion. Relations: `rows` (received objects), `kept` (rows of the existing file that stay). */
-import type { Format } from '../model/task.js';
+import type { Format, Settings } from '../model/task.js';
 import type { DatasetSpec } from '../source/venue.js';
-import type { Conversion } from './conversion.js';
+import type { Conversion, FileMetadata } from './conversion.js';
 import {
   convertedExpression,
   instantExpression,
@@ -80,25 +80,29 @@ export function createRows(context: SqlContext, csv: CsvFile, origin: Origin): s
     FROM (SELECT *, row_number() OVER () AS ${NUMBER} FROM ${readPublished(context, csv, SMALL_BUFFER_BYTES)})`;
 }
 
-/** Parses CSVs of any size into a Parquet file. The statement fails at the first invalid cell. */
+/** Parses CSVs of any size into a Parquet file, which may become the target. The statement fails at the first invalid cell. */
 export function stageRows(
   context: SqlContext,
   csvs: readonly CsvFile[],
-  staged: { path: string; provenance: string },
+  staged: { path: string; metadata: FileMetadata },
 ): string {
+  const settings: Settings = { ...context.settings, format: 'parquet' };
+  const columns = writtenColumns(context.spec).map((column) => renderedExpression(column, settings));
   const parts = csvs.map(
     (csv) =>
       `SELECT ${convertedList(context)} FROM ${readPublished(context, csv)}
        WHERE CASE WHEN ${legalCondition(context)} THEN true ELSE error('a cell does not match the type of its column') END`,
   );
-  return `COPY (${parts.join(' UNION ALL ')}) TO ${quoteText(staged.path)} (${parquetFormat(staged.provenance)})`;
+  return `COPY (SELECT ${columns.join(', ')} FROM (${parts.join(' UNION ALL ')})) TO ${quoteText(staged.path)} (${parquetFormat(staged.metadata)})`;
 }
 
 /** The relation `rows` over the file that `stageRows` wrote. */
-export function viewStaged(path: string, origin: Origin): string {
+export function viewStaged({ spec, settings }: SqlContext, path: string, origin: Origin): string {
+  const staged: Settings = { ...settings, format: 'parquet' };
+  const values = writtenColumns(spec).map((column) => rereadExpression(column, staged));
   return `CREATE OR REPLACE TEMP VIEW rows AS
     SELECT *, true AS ${LEGAL}, ${ordinalCase(origin)} AS ${ORDINAL}
-    FROM (SELECT * EXCLUDE file_row_number, file_row_number + 1 AS ${NUMBER}
+    FROM (SELECT ${values.join(', ')}, file_row_number + 1 AS ${NUMBER}
           FROM read_parquet(${quoteText(path)}, hive_partitioning = false, file_row_number = true))`;
 }
 
@@ -165,11 +169,6 @@ function sortColumns(spec: DatasetSpec): DatasetSpec['columns'] {
     if (column === undefined) throw new RangeError(`sort column ${name} is not declared`);
     return column;
   });
-}
-
-/** Whether rows are identified by an id of the exchange. */
-export function hasIds({ columns, sort }: DatasetSpec): boolean {
-  return columns.find(({ name }) => name === sort[0])?.type === 'integer';
 }
 
 /** Rows of each new object that share an id with an earlier row but differ in values. */
@@ -252,8 +251,8 @@ export function sortedCounts({ spec }: SqlContext, path: string): string {
 }
 
 /** Writes the target from the file that `sortIntoFile` wrote. */
-export function copySorted(context: SqlContext, path: string, provenance: string): string {
-  return copyTo(context, `${sortedFile(path)} WHERE NOT ${DUPLICATE}`, provenance);
+export function copySorted(context: SqlContext, path: string, metadata: FileMetadata): string {
+  return copyTo(context, `${sortedFile(path)} WHERE NOT ${DUPLICATE}`, metadata);
 }
 
 function sortedFile(path: string): string {
@@ -266,8 +265,8 @@ function sortedFile(path: string): string {
  */
 export type RowOrder = 'as-is' | 'by-key' | 'total';
 
-export function copyStatement(context: SqlContext, how: { order: RowOrder; provenance: string }): string {
-  return copyTo(context, orderedRows(context, how.order), how.provenance);
+export function copyStatement(context: SqlContext, how: { order: RowOrder; metadata: FileMetadata }): string {
+  return copyTo(context, orderedRows(context, how.order), how.metadata);
 }
 
 function orderedRows(context: SqlContext, order: RowOrder): string {
@@ -281,16 +280,17 @@ function orderedRows(context: SqlContext, order: RowOrder): string {
   return `(SELECT * FROM (${all.join(' UNION ALL ')}) ORDER BY ${keys.join(', ')})`;
 }
 
-function copyTo({ spec, settings, targetPath }: SqlContext, source: string, provenance: string): string {
+function copyTo({ spec, settings, targetPath }: SqlContext, source: string, metadata: FileMetadata): string {
   const columns = writtenColumns(spec)
     .map((column) => renderedExpression(column, settings))
     .join(', ');
-  const format = settings.format === 'csv' ? 'FORMAT csv, HEADER true' : parquetFormat(provenance);
+  const format = settings.format === 'csv' ? 'FORMAT csv, HEADER true' : parquetFormat(metadata);
   return `COPY (SELECT ${columns} FROM ${source}) TO ${quoteText(targetPath)} (${format})`;
 }
 
-function parquetFormat(provenance: string): string {
-  return `FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, PARQUET_VERSION v2, KV_METADATA {cryptodl: ${quoteText(provenance)}}`;
+function parquetFormat(metadata: FileMetadata): string {
+  const entries = Object.entries(metadata).map(([key, value]) => `${key}: ${quoteText(value)}`);
+  return `FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, PARQUET_VERSION v2, KV_METADATA {${entries.join(', ')}}`;
 }
 
 export function parquetRowCountQuery(file: string): string {

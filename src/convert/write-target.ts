@@ -1,14 +1,14 @@
 /** Writes the relations `rows` and `kept` to the target file: sorted and without exact duplicates within an object, except with `asPublished`. */
 import { rename, rm } from 'node:fs/promises';
 import type { ObjectLine } from '../lake/manifest-line.js';
-import type { Conversion } from './conversion.js';
+import { hasIds } from './columns.js';
+import type { Conversion, FileMetadata } from './conversion.js';
 import type { Row, DuckDbSession } from './duckdb.js';
 import {
   conflictsQuery,
   copySorted,
   copyStatement,
   distinctQuery,
-  hasIds,
   keysQuery,
   sortedCounts,
   sortIntoFile,
@@ -20,7 +20,7 @@ export interface Target {
   readonly staged: string | undefined;
   /** Every row is strictly after the previous row, and `kept` is empty. */
   readonly isOrdered: boolean;
-  readonly provenance: string;
+  readonly metadata: FileMetadata;
 }
 
 export interface Counts {
@@ -50,22 +50,22 @@ export async function writeTarget(
   conversion: Conversion,
   target: Target,
 ): Promise<Counts> {
-  const { staged, isOrdered, provenance } = target;
+  const { staged, isOrdered, metadata } = target;
   const isParquet = conversion.settings.format === 'parquet';
   if (isOrdered) {
     if (staged !== undefined && isParquet) await rename(staged, conversion.targetPath);
-    else await session.run(copyStatement(conversion, { order: 'as-is', provenance }));
+    else await session.run(copyStatement(conversion, { order: 'as-is', metadata }));
     return NOT_COUNTED;
   }
   return staged !== undefined || keptIsLarge(conversion.kept?.lines ?? [])
-    ? sortOnDisk(session, conversion, provenance)
-    : sortInMemory(session, conversion, provenance);
+    ? sortOnDisk(session, conversion, metadata)
+    : sortInMemory(session, conversion, metadata);
 }
 
 async function sortInMemory(
   session: DuckDbSession,
   conversion: Conversion,
-  provenance: string,
+  metadata: FileMetadata,
 ): Promise<Counts> {
   const { settings, kept } = conversion;
   if (!settings.asPublished) {
@@ -73,12 +73,12 @@ async function sortInMemory(
     const rows = Number(counted?.['rows']);
     // Usually the rows are only out of order, or days are added to a file, and there are no duplicates.
     if (Number(counted?.['keys']) === rows) {
-      await session.run(copyStatement(conversion, { order: 'by-key', provenance }));
+      await session.run(copyStatement(conversion, { order: 'by-key', metadata }));
       return { ...NOT_COUNTED, rows };
     }
   }
   const unique = settings.asPublished ? [] : await session.rows(distinctQuery(conversion));
-  await session.run(copyStatement(conversion, { order: 'total', provenance }));
+  await session.run(copyStatement(conversion, { order: 'total', metadata }));
   const rows = byOrdinal(unique, 'rows');
   const conflicts = hasIds(conversion.spec)
     ? byOrdinal(await session.rows(conflictsQuery(conversion)), 'ids')
@@ -98,11 +98,11 @@ function byOrdinal(rows: readonly Row[], name: string): ReadonlyMap<number, numb
 async function sortOnDisk(
   session: DuckDbSession,
   conversion: Conversion,
-  provenance: string,
+  metadata: FileMetadata,
 ): Promise<Counts> {
   const path = `${conversion.csvPath}.sorted`;
   try {
-    return await sortThroughFile(path, session, conversion, provenance);
+    return await sortThroughFile(path, session, conversion, metadata);
   } finally {
     await rm(path, { force: true });
   }
@@ -112,10 +112,10 @@ async function sortThroughFile(
   path: string,
   session: DuckDbSession,
   conversion: Conversion,
-  provenance: string,
+  metadata: FileMetadata,
 ): Promise<Counts> {
   await session.run(sortIntoFile(conversion, path));
-  await session.run(copySorted(conversion, path, provenance));
+  await session.run(copySorted(conversion, path, metadata));
   const counts = await session.rows(sortedCounts(conversion, path));
   const [rows, conflicts] = [byOrdinal(counts, 'rows'), byOrdinal(counts, 'ids')];
   const sum = (name: string): number => counts.reduce((total, row) => total + Number(row[name]), 0);

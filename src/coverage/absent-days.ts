@@ -36,6 +36,8 @@ export interface SeriesFacts {
   readonly end?: number;
   /** First day of the current month, for datasets that are published by month. */
   readonly currentMonth?: number;
+  /** The error codes of days that the last failure report names. */
+  readonly reported?: ReadonlyMap<number, ErrorCode>;
   /** Today as a day number. A day counts as late only for a limited time. */
   readonly today?: number;
 }
@@ -69,6 +71,7 @@ export function absentDays(held: Spans, from: number, to: number, known: SeriesF
 /** Returns a function that gives the reason for a day that is not held. */
 export function reasons(held: Spans, known: SeriesFacts): (day: number) => GapReason {
   const { absences, first = -Infinity, end = Infinity, currentMonth = Infinity, today = -Infinity } = known;
+  const { reported } = known;
   const firstHeld = held.length === 0 ? Infinity : at(held, 0);
   const lastHeld = held.length === 0 ? -Infinity : at(held, held.length - 1);
   const outer = outerReasons(absences, firstHeld, lastHeld);
@@ -91,6 +94,8 @@ export function reasons(held: Spans, known: SeriesFacts): (day: number) => GapRe
     if (day < first) return 'before-history';
     if (day >= end) return 'dataset-ended';
     if (day >= currentMonth) return 'not-published-yet';
+    const ofReport = reported?.get(day);
+    if (ofReport !== undefined) return `failed:${ofReport}`;
     return day < firstHeld || day >= lastHeld ? 'not-fetched' : 'unexplained';
   };
 }

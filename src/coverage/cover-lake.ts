@@ -4,16 +4,19 @@ import { amountsOf, gapsOf } from './gaps.js';
 import type { Amounts, Gap } from './gaps.js';
 import { HaltFinder } from './halts.js';
 import { coverSeries } from './series-coverage.js';
-import type { DayRange, SeriesCoverage } from './series-coverage.js';
+import type { DayRange } from './own-days.js';
+import type { SeriesCoverage } from './series-coverage.js';
 import { NO_SPANS, union } from './spans.js';
 import type { Spans } from './spans.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import { seriesFolder } from '../lake/layout.js';
 import { emptyManifest, readManifestLines, addLine } from '../lake/manifest.js';
-import type { ManifestLine } from '../lake/manifest-line.js';
-import { FORMATS } from '../model/task.js';
-import type { Format, Market, Series } from '../model/task.js';
+import type { DroppedLine, ManifestLine } from '../lake/manifest-line.js';
+import { FORMATS, seriesName } from '../model/task.js';
+import type { Format, Market, Period, Series } from '../model/task.js';
 import type { HaltFacts } from '../source/facts.js';
+import type { LastFailures } from '../select/last-failures.js';
+import { periodOf } from '../source/keys.js';
 import { findDataset } from '../source/venue.js';
 import type { Source } from '../source/source.js';
 
@@ -27,6 +30,7 @@ export interface CoverRequest {
   readonly range: DayRange;
   readonly today: number;
   readonly halts: readonly HaltFacts[];
+  readonly failures: LastFailures | undefined;
   /** Called for each manifest line or manifest that cannot be read; the others are still read. */
   readonly onRefused: (error: CryptodlError) => void;
   readonly onHalt: (halt: FoundHalt) => void;
@@ -121,7 +125,13 @@ async function read(request: CoverRequest, series: Series, finder: HaltFinder): 
   const { root, venue, range, today, onRefused } = request;
   const manifest = emptyManifest();
   const revisions: Partial<Record<Format, number>> = {};
+  const lost: Partial<Record<Format, Period[]>> = {};
+  const lose = ({ key, format }: DroppedLine): void => {
+    const period = periodOf({ venue, series }, key);
+    if (period !== undefined) (lost[format] ??= []).push(period);
+  };
   const count = (line: ManifestLine): void => {
+    if (line.kind === 'dropped') lose(line);
     if (line.kind !== 'object' || line.replaces === undefined) return;
     revisions[line.settings.format] = (revisions[line.settings.format] ?? 0) + 1;
   };
@@ -141,7 +151,8 @@ async function read(request: CoverRequest, series: Series, finder: HaltFinder): 
     return [];
   }
   const spec = findDataset(venue, series.market, series.dataset);
-  const covered = coverSeries(series, manifest, FORMATS, { range, today, spec, revisions });
+  const failures = request.failures?.bySeries.get(seriesName(series)) ?? [];
+  const covered = coverSeries(series, manifest, FORMATS, { range, today, spec, revisions, lost, failures });
   const rows = covered.find(({ knownDays }) => knownDays.length > 0);
   if (rows !== undefined) finder.add(rows.knownDays, rows.gaps);
   return covered;

@@ -1,11 +1,12 @@
 /** Formats coverage: a heat-map and a table with gaps for people, NDJSON or CSV for programs. */
 import { dayText, monthOf, monthStart, monthText } from '../model/calendar.js';
 import type { Io } from '../model/io.js';
-import type { Series } from '../model/task.js';
+import type { Format, Series } from '../model/task.js';
 import { printable } from '../text/printable.js';
 import type { CoveredSeries, FoundHalt } from './cover-lake.js';
 import { percentOf, periodsOf } from './gaps.js';
 import type { Amounts, Gap, CoveragePeriod } from './gaps.js';
+import { GapGroups } from './gap-groups.js';
 import { heatMap, legend } from './heat-map.js';
 import { DAY_SECONDS } from './series-coverage.js';
 import type { SeriesCoverage } from './series-coverage.js';
@@ -28,18 +29,28 @@ export interface CoverageText {
 
 const DEFAULT_WIDTH = 100;
 
-/** Formats coverage for people. Without `by`, ranges of more than `mostDays` days are shown by month. */
-export function createCoverageText(io: Io, by: CoveragePeriod | undefined, mostDays: number): CoverageText {
+interface TextStyle {
+  readonly by: CoveragePeriod | undefined;
+  /** Without `by`, ranges of more days are shown by month. */
+  readonly mostDays: number;
+  /** Whether all gaps are shown. */
+  readonly isAll: boolean;
+}
+
+/** Formats coverage for people. */
+export function createCoverageText(io: Io, { by, mostDays, isAll }: TextStyle): CoverageText {
   const { stdout, environment } = io;
   const hasColour = stdout.isTTY === true && !environment['NO_COLOR'] && environment['TERM'] !== 'dumb';
   const width = stdout.columns ?? DEFAULT_WIDTH;
   let group: CoveredSeries['coverage']['series'] | undefined;
   let rows: Row[] = [];
+  let gaps = new GapGroups(isAll);
   let wasWritten = false;
   const flush = (): string => {
     if (group === undefined || rows.length === 0) return '';
-    const text = `${wasWritten ? '\n' : ''}${section(group, rows, { by, mostDays, width, hasColour })}`;
+    const text = `${wasWritten ? '\n' : ''}${section(group, { rows, gaps }, { by, mostDays, width, hasColour })}`;
     rows = [];
+    gaps = new GapGroups(isAll);
     wasWritten = true;
     return text;
   };
@@ -48,7 +59,9 @@ export function createCoverageText(io: Io, by: CoveragePeriod | undefined, mostD
       const { series } = covered.coverage;
       const text = group !== undefined && groupName(group) !== groupName(series) ? flush() : '';
       group = series;
-      rows.push(rowOf(covered, by, mostDays));
+      const row = rowOf(covered, by, mostDays);
+      rows.push(row);
+      gaps.add(row.table.label, covered.coverage, covered.gaps);
       return text;
     },
     end: (halts) => {
@@ -71,7 +84,7 @@ function rowOf(
   const label = `${printable(series.symbol)}${format === undefined || format === 'parquet' ? '' : ` (${format})`}`;
   const isShort = to - from <= mostDays;
   return {
-    table: tableRow(label, coverage, gaps, amounts),
+    table: tableRow(label, coverage, amounts),
     days: by === 'day' || (by === undefined && isShort) ? periodsOf(coverage, gaps, 'day') : undefined,
     months: by === 'day' ? undefined : periodsOf(coverage, gaps, 'month'),
   };
@@ -89,7 +102,11 @@ interface Style {
   readonly hasColour: boolean;
 }
 
-function section(group: Series, rows: readonly Row[], { by, mostDays, ...style }: Style): string {
+function section(
+  group: Series,
+  { rows, gaps }: { readonly rows: readonly Row[]; readonly gaps: GapGroups },
+  { by, mostDays, ...style }: Style,
+): string {
   const tables = rows.map(({ table }) => table);
   const from = Math.min(...tables.map(({ coverage }) => coverage.from));
   const to = Math.max(...tables.map(({ coverage }) => coverage.to));
@@ -104,23 +121,65 @@ function section(group: Series, rows: readonly Row[], { by, mostDays, ...style }
     { by: period, ...style },
   );
   const range = to > from ? `  ${dayText(from)} … ${dayText(to - 1)}` : '';
-  return [`${groupName(group)}${range}`, ...map, '', ...seriesTable(tables), ''].join('\n');
+  return [`${groupName(group)}${range}`, ...map, '', ...seriesTable(tables), ...gaps.lines(), ''].join('\n');
 }
 
 // NDJSON and CSV. Times are ISO 8601, spans are half-open.
 
+/** Amounts in rows or days. */
+interface AmountsRecord {
+  readonly expected: number;
+  readonly held: number;
+  readonly missing: number;
+  /** Rounded down, so that only a complete series has 100; null if nothing is expected. */
+  readonly percent: number | null;
+}
+
+/** The coverage of a series in one format. */
+export interface SeriesRecord extends Series, AmountsRecord {
+  /** Null if the lake holds no file of the series. */
+  readonly format: Format | null;
+  /** ISO instants `[from, to)`. */
+  readonly from: string;
+  readonly to: string;
+  readonly unit: 'rows' | 'days';
+  readonly objects: number;
+  /** Objects from REST. */
+  readonly restObjects: number;
+  readonly rows: number | null;
+  readonly duplicates: number;
+  readonly revisions: number;
+  /** ISO instants of the first and the last row. */
+  readonly first: string | null;
+  readonly last: string | null;
+  readonly gaps: readonly GapRecord[];
+  readonly by: CoveragePeriod;
+  /** `2024-01-15` or `2024-01`. */
+  readonly periods: readonly (AmountsRecord & { readonly period: string })[];
+}
+
+/** ISO instants `[from, to)`, and the amount in the unit of the series. */
+interface GapRecord {
+  readonly from: string;
+  readonly to: string;
+  readonly reason: Gap['reason'];
+  readonly rows?: number;
+  readonly days?: number;
+  /** False if no data is expected. */
+  readonly missing: boolean;
+  /** Present if the exact place of the missing rows is not known. */
+  readonly located?: false;
+}
+
 /** One object per series and format. */
 export function seriesRecord(
-  coverage: SeriesCoverage,
-  gaps: readonly Gap[],
-  amounts: Amounts,
+  { coverage, gaps, ...amounts }: CoveredSeries,
   by: CoveragePeriod,
-): Record<string, unknown> {
+): SeriesRecord {
   const { series, format, from, to, objects, restObjects, rows, duplicates, revisions } = coverage;
   const unit = unitOf(coverage);
   const instantOf = (seconds: number): string => instant(seconds + coverage.dayStartSeconds);
   return {
-    event: 'series',
     ...series,
     format: format ?? null,
     from: instantOf(from * DAY_SECONDS),
@@ -150,7 +209,7 @@ export function seriesRecord(
   };
 }
 
-function amountsRecord(amounts: Amounts): Record<string, number | null> {
+function amountsRecord(amounts: Amounts): AmountsRecord {
   const { expected, missing } = amounts;
   return { expected, held: expected - missing, missing, percent: rounded(percentOf(amounts)) };
 }

@@ -1,10 +1,10 @@
 /** Computes what a series holds and lacks, from the lines of its manifest. */
-import { monthOf, monthStart, parsePeriod, UTC } from '../model/calendar.js';
+import { monthOf, monthStart, UTC } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
 import type { Manifest } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { isFromRest } from '../lake/manifest.js';
-import type { Format, Series } from '../model/task.js';
+import type { Format, Series, Settings } from '../model/task.js';
 import { endOfDataset } from '../source/describe.js';
 import { rowSeconds } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
@@ -12,17 +12,13 @@ import { absentDays, reasons } from './absent-days.js';
 import type { AbsentDays, GapReason, SeriesFacts } from './absent-days.js';
 import { cutStretches, hasTicks } from './cut-days.js';
 import type { EmptyStretch } from './cut-days.js';
+import { codesOf, daysOf, objectsOf, ownDays } from './own-days.js';
+import type { DayRange, Days, HeldObject, ReportedFailure } from './own-days.js';
 import { append, at, clip, overlap, rowsIn } from './spans.js';
 import type { Spans } from './spans.js';
 
 /** Times in this folder are seconds since the start of the exchange's day 1970-01-01. Each day begins at a multiple of this number. */
 export const DAY_SECONDS = 86_400;
-
-/** The range of days to check. Without `from`, each series counts from its first held day. */
-export interface DayRange {
-  readonly from?: number;
-  readonly to?: number;
-}
 
 type Revisions = Readonly<Partial<Record<Format, number>>>;
 
@@ -30,6 +26,10 @@ export interface CoverageContext {
   readonly range: DayRange;
   /** Today as a day number. */
   readonly today: number;
+  /** The periods of the objects that each format has lost. */
+  readonly lost: Readonly<Partial<Record<Format, readonly Days[]>>>;
+  /** The failures of this series in the last failure report. */
+  readonly failures: readonly ReportedFailure[];
   /** Undefined for a dataset that this version does not know. */
   readonly spec: DatasetSpec | undefined;
   /** Number of replaced objects per format. The parsed manifest has only the latest line of an object, so the parser counts the replaced ones. */
@@ -48,9 +48,13 @@ export interface SeriesCoverage {
   readonly series: Series;
   /** Undefined when the series holds no data, but its manifest records absences. */
   readonly format: Format | undefined;
+  /** The settings of the last held object. */
+  readonly settings: Settings | undefined;
   /** Days `[from, to)`. */
   readonly from: number;
   readonly to: number;
+  /** The days that the lake holds, has lost, or failed to fetch, with those between them. */
+  readonly own: Days;
   /** When the days begin, in seconds after 00:00 UTC of their date. */
   readonly dayStartSeconds: number;
   /** Seconds from row to row. Undefined where the number of rows of a day is not known; coverage then counts days. */
@@ -87,14 +91,16 @@ export function coverSeries(
   formats: readonly Format[],
   context: CoverageContext,
 ): SeriesCoverage[] {
-  const held = formats.filter((format) => manifest[format].size > 0);
+  const held = formats.filter(
+    (format) => manifest[format].size > 0 || (context.lost[format]?.length ?? 0) > 0,
+  );
   if (held.length > 0) return held.map((format) => cover(series, format, manifest, context));
   return isRemembered(manifest) ? [cover(series, undefined, manifest, context)] : [];
 }
 
 function isRemembered({ absences, ...held }: Manifest): boolean {
   if (Object.values(held).some(({ size }) => size > 0)) return false;
-  return absences.days().size + absences.months().size > 0;
+  return absences.periods().length + absences.failed().length > 0;
 }
 
 function cover(
@@ -106,11 +112,12 @@ function cover(
   const { absences } = manifest;
   const held = format === undefined ? [] : objectsOf(manifest[format].lines());
   const heldDays = daysOf(held);
-  const known = { absences, ...factsOf(context, held) };
-  const start =
-    heldDays[0] ?? Math.min(...absences.days().keys(), ...[...absences.months().keys()].map(monthStart));
-  const from = context.range.from ?? start;
-  const end = context.range.to ?? Math.min(context.today, known.currentMonth ?? context.today);
+  const failures = context.failures.filter((failure) => failure.format === format);
+  const known = { absences, ...factsOf(context, held), reported: codesOf(failures) };
+  const lost = (format === undefined ? undefined : context.lost[format]) ?? [];
+  const own = ownDays(heldDays, absences, [...lost, ...failures.map(({ period }) => period)]);
+  const from = context.range.from ?? own.from;
+  const end = context.range.to ?? Math.min(own.to, context.today, known.currentMonth ?? context.today);
   const to = Math.max(from, end);
   const within = held.filter((object) => object.to > from && object.from < to);
   const seconds = format === undefined || format === 'zip' ? undefined : secondsOf(context, series);
@@ -118,8 +125,10 @@ function cover(
   return {
     series,
     format,
+    settings: held.at(-1)?.line.settings,
     from,
     to,
+    own,
     dayStartSeconds,
     rowSeconds: seconds,
     heldDays,
@@ -156,26 +165,6 @@ function dayStartOf({ spec }: CoverageContext): DayStart {
 
 function secondsOf({ spec }: CoverageContext, { interval }: Series): number | undefined {
   return spec === undefined ? undefined : rowSeconds(spec, interval);
-}
-
-/** A held object, with its days `[from, to)`. */
-interface HeldObject {
-  readonly line: ObjectLine;
-  readonly from: number;
-  readonly to: number;
-}
-
-function objectsOf(lines: readonly ObjectLine[]): HeldObject[] {
-  return lines.flatMap((line) => {
-    const period = parsePeriod(line.cadence, line.period);
-    return period === undefined ? [] : { line, from: period.from, to: period.to };
-  });
-}
-
-function daysOf(objects: readonly HeldObject[]): number[] {
-  const days: number[] = [];
-  for (const { from, to } of objects) append(days, from, to);
-  return days;
 }
 
 /** The first and last days of the dataset, which explain absent days. */

@@ -1,8 +1,7 @@
-/** Formats the table of series and their gaps. */
+/** Formats the table of series. */
 import { dayText } from '../model/calendar.js';
 import { numberText } from '../model/units.js';
-import type { GapReason } from './absent-days.js';
-import type { Amounts, Gap } from './gaps.js';
+import type { Amounts } from './gaps.js';
 import { percentOf } from './gaps.js';
 import { DAY_SECONDS } from './series-coverage.js';
 import type { SeriesCoverage } from './series-coverage.js';
@@ -22,29 +21,13 @@ type Shown = Pick<
   | 'last'
 >;
 
-/** One row of the table. Keeps only a few gaps, to save memory in large lakes. */
+/** One row of the table. Has no gaps, to save memory in large lakes. */
 export interface TableRow extends Amounts {
   readonly label: string;
   readonly coverage: Shown;
-  /** The first gaps in which data is expected; `missingGaps`: the number of all such gaps. */
-  readonly shown: readonly Gap[];
-  readonly missingGaps: number;
-  readonly notExpected: ReadonlyMap<GapReason, number>;
 }
 
-/** `--json` prints all gaps of a series. */
-const MOST_SHOWN = 5;
-
-export function tableRow(
-  label: string,
-  coverage: SeriesCoverage,
-  gaps: readonly Gap[],
-  amounts: Amounts,
-): TableRow {
-  const missing = gaps.filter((gap) => gap.isMissing);
-  const notExpected = new Map<GapReason, number>();
-  for (const gap of gaps)
-    if (!gap.isMissing) notExpected.set(gap.reason, (notExpected.get(gap.reason) ?? 0) + gap.amount);
+export function tableRow(label: string, coverage: SeriesCoverage, amounts: Amounts): TableRow {
   const { dayStartSeconds, from, to, rowSeconds, objects, restObjects, duplicates, revisions, first, last } =
     coverage;
   return {
@@ -62,9 +45,6 @@ export function tableRow(
       last,
     },
     ...amounts,
-    shown: missing.slice(0, MOST_SHOWN),
-    missingGaps: missing.length,
-    notExpected,
   };
 }
 
@@ -91,7 +71,7 @@ const HEAD = [
 /** Columns with text, aligned to the left. */
 const LEFT = new Set([0, 4, 5, 6]);
 
-/** One line per series, with its gaps below. */
+/** One line per series. */
 export function seriesTable(rows: readonly TableRow[]): string[] {
   const cells = rows.map(cellsOf);
   const widths = HEAD.map((head, at) => Math.max(head.length, ...cells.map((line) => line[at]?.length ?? 0)));
@@ -100,7 +80,7 @@ export function seriesTable(rows: readonly TableRow[]): string[] {
       .map((cell, at) => (LEFT.has(at) ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0)))
       .join('  ')
       .trimEnd();
-  return [lineOf(HEAD), ...rows.flatMap((row, at) => [lineOf(cells[at] ?? []), ...gapLines(row)])];
+  return [lineOf(HEAD), ...cells.map(lineOf)];
 }
 
 function cellsOf({ label, coverage, ...amounts }: TableRow): string[] {
@@ -121,27 +101,9 @@ function cellsOf({ label, coverage, ...amounts }: TableRow): string[] {
   ];
 }
 
-function gapLines({ coverage, shown, missingGaps, notExpected }: TableRow): string[] {
-  const unit = unitOf(coverage);
-  const more = missingGaps - shown.length;
-  const apart = [...notExpected].map(([reason, amount]) => `${amountText(amount, unit)} ${reason}`);
-  return [
-    ...shown.map((gap) => `  ${gapText(gap, coverage)}`),
-    ...(more > 0 ? [`  and ${numberText(more)} more gaps: --json prints all`] : []),
-    ...(apart.length > 0 ? [`  not counted: ${apart.join(', ')}`] : []),
-  ];
-}
-
 /** Coverage counts rows where the number of rows of a day is known, else days. */
 export function unitOf({ rowSeconds }: Pick<SeriesCoverage, 'rowSeconds'>): 'rows' | 'days' {
   return rowSeconds === undefined ? 'days' : 'rows';
-}
-
-/** `2024-01-12 … 2024-01-14  4,320 rows  unexplained`; the end is the last missing row or day. */
-function gapText(gap: Gap, { rowSeconds, dayStartSeconds }: Shown): string {
-  const amount = amountText(gap.amount, unitOf({ rowSeconds }));
-  const stepSeconds = gap.reason === 'cut' ? 60 : rowSeconds;
-  return `${spanText(gap.from, gap.to, stepSeconds, dayStartSeconds)}  ${amount}${gap.isLoose === true ? ' somewhere' : ''}  ${gap.reason}`;
 }
 
 /** The first and the last missing row or day, for example `2024-01-12 … 2024-01-14`. Times of rows are in UTC. */
@@ -165,6 +127,7 @@ function instantText(iso: string | undefined): string {
   return iso === undefined ? '-' : iso.slice(0, 16).replace('T', ' ');
 }
 
-function amountText(amount: number, unit: 'rows' | 'days'): string {
+/** `1,440 rows` */
+export function amountText(amount: number, unit: 'rows' | 'days'): string {
   return `${numberText(amount)} ${amount === 1 ? unit.slice(0, -1) : unit}`;
 }

@@ -1,5 +1,6 @@
 /** Checks versions, memory, open files, threads and the clock of the machine. */
 import { arch, platform } from 'node:os';
+import { toCryptodlError } from '../model/errors.js';
 import type { ProcessLimits } from '../model/io.js';
 import { bytesText, durationText, numberText } from '../model/units.js';
 import { TOOL_VERSION } from '../model/version.js';
@@ -86,11 +87,8 @@ export async function checkVersions(duckdbVersion: () => Promise<string>): Promi
     const duckdb = await duckdbVersion();
     return checkResult('versions', 'ok', `${base}, DuckDB ${duckdb}`, { figures: { ...figures, duckdb } });
   } catch (error) {
-    const message = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
-    return checkResult('versions', 'fail', `${base}; DuckDB cannot be loaded: ${message}`, {
-      figures,
-      next: 'install cryptodl again on this machine: npm install (DuckDB has a separate package for each system)',
-    });
+    const { message, hint } = toCryptodlError(error);
+    return checkResult('versions', 'fail', `${base}; ${message}`, { figures, next: hint ?? '' });
   }
 }
 

@@ -1,7 +1,11 @@
 /** The result of one check of `cryptodl doctor`; each is printed as one line. */
+import { CryptodlError } from '../model/errors.js';
 
-/** `fail`: runs that need the checked part do not work now. `warn`: runs work, but something should be changed. */
-export type Status = 'ok' | 'warn' | 'fail';
+/**
+ * `fail`: runs that need the checked part do not work now. `warn`: runs work, but something should be changed. `note`: a problem
+ * of a host that no run here uses, or checks that a failure prevented.
+ */
+export type Status = 'ok' | 'warn' | 'fail' | 'note';
 
 export interface CheckResult {
   /** `dns`, `archive`, `out` … */
@@ -40,4 +44,23 @@ export function settingsResult(
   const message = [found, ...issues.map((issue) => issue.found)].join('; ');
   const next = [...new Set(issues.map((issue) => issue.next))].join(', ');
   return checkResult(check, 'warn', message, { next, figures });
+}
+
+/** A check that throws becomes a result with status `fail`. */
+export function asResult(
+  name: string,
+  check: Promise<CheckResult>,
+  signal: AbortSignal,
+): Promise<CheckResult> {
+  return check.catch((error: unknown) => {
+    signal.throwIfAborted();
+    const message = error instanceof Error ? error.message : String(error);
+    const hint = error instanceof CryptodlError ? error.hint : undefined;
+    return checkResult(
+      name,
+      'fail',
+      `the check failed: ${message}`,
+      hint === undefined ? {} : { next: hint },
+    );
+  });
 }

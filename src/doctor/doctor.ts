@@ -26,7 +26,7 @@ export interface DoctorRun {
 export async function doctor({ source, resolved, io, typed }: DoctorRun): Promise<ExitCode> {
   const { options, origins } = resolved;
   const signals = watchSignals(io);
-  const counts: Record<Status, number> = { ok: 0, warn: 0, fail: 0 };
+  const counts: Record<Status, number> = { ok: 0, warn: 0, fail: 0, note: 0 };
   let isRead = true;
   try {
     const request: DoctorRequest = {
@@ -45,7 +45,7 @@ export async function doctor({ source, resolved, io, typed }: DoctorRun): Promis
     const findings = host === undefined ? runChecks(request) : runClearBans(request, host);
     for await (const found of findings) {
       counts[found.status] += 1;
-      if (!isRead || (options.quiet && found.status === 'ok')) continue;
+      if (!isRead || (options.quiet && (found.status === 'ok' || found.status === 'note'))) continue;
       const line = options.json ? fieldsOf(found) : lineOf(found);
       // Checks go on when the reader closes stdout, because the exit code depends on all of them.
       isRead = await writeData(io, [line]);
@@ -53,12 +53,13 @@ export async function doctor({ source, resolved, io, typed }: DoctorRun): Promis
   } catch (error) {
     const signal = signals.signalled();
     if (signal !== undefined) return exitCodeOfSignal(signal);
-    return printError(toCryptodlError(error), typed);
+    return await printError(toCryptodlError(error), typed);
   } finally {
     signals.release();
   }
-  const { ok, warn, fail } = counts;
-  if (!options.quiet) printLines(io.stderr, [`${ok} ok, ${warn} warn, ${fail} fail`]);
+  const { ok, warn, fail, note } = counts;
+  const notes = note === 0 ? '' : `, ${note} note`;
+  if (!options.quiet) printLines(io.stderr, [`${ok} ok, ${warn} warn, ${fail} fail${notes}`]);
   return fail > 0 ? 1 : 0;
 }
 

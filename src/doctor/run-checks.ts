@@ -1,5 +1,6 @@
 /** Composition root of `cryptodl doctor`: starts the checks at once, yields their results in a fixed order, then the publication hours. */
 import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { setMaxListeners } from 'node:events';
 import { duckdbVersion } from '../convert/duckdb.js';
 import { mostInFlight } from '../queue/concurrency.js';
@@ -17,21 +18,14 @@ import { datasetsOf, marketNames } from '../source/venue.js';
 import { absolutePath, shownPath } from '../text/printable.js';
 import type { TimedFetch } from './check-endpoints.js';
 import { checkBans, clearBans } from './check-endpoints.js';
-import {
-  checkArchiveHost,
-  checkCertificates,
-  checkListingHost,
-  checkNames,
-  checkProxies,
-  checkRestHost,
-  hostsOf,
-} from './check-hosts.js';
+import { hostsOf } from './check-hosts.js';
 import type { CheckContext, DoctorRequest } from './check-hosts.js';
 import { checkFolder, checkLeftovers, checkLock } from './check-lake.js';
-import { checkClock, checkVersions } from './check-machine.js';
-import { checkResult } from './check-result.js';
+import { checkVersions } from './check-machine.js';
+import { asResult, checkResult } from './check-result.js';
 import type { CheckResult } from './check-result.js';
 import { checkSettings } from './check-settings.js';
+import { checkNetwork } from './check-network.js';
 
 /** The deadline of a request is this much later than that of one attempt, because other runs may use up the request limit. */
 const PERMIT_WAIT_MS = 3000;
@@ -46,7 +40,7 @@ export async function* runChecks(request: DoctorRequest): AsyncGenerator<CheckRe
   const { context } = opened;
   try {
     const aborted = whenAborted(request.signal);
-    for (const check of startChecks(context)) yield await Promise.race([check, aborted]);
+    for (const check of startChecks(context)) yield* await Promise.race([check, aborted]);
     yield* publicationResults(context);
   } finally {
     await context.bans.written();
@@ -114,7 +108,8 @@ function openContext(request: DoctorRequest): { context: CheckContext; close: ()
       bans,
       proxies,
       signal,
-      stateFolder: folder,
+      // The checks create no folder. Without one, no other run counts there either.
+      stateFolder: existsSync(folder) ? folder : undefined,
       observer: { ...SILENT_OBSERVER, warn },
     },
     {
@@ -173,19 +168,10 @@ function createTimedFetch({ options, clock, signal, bans, fetch, ended }: FetchC
   };
 }
 
-const REST_ROLES = ['fapi', 'dapi', 'spot'] as const;
-
 /** Starts the checks that run at the same time. The array has the order of the printed lines. */
-function startChecks(context: CheckContext): Promise<CheckResult>[] {
+function startChecks(context: CheckContext): Promise<readonly CheckResult[]>[] {
   const { signal, paths, options } = context;
-  const listing = checkListingHost(context);
-  const archive = checkArchiveHost(context, listing);
-  const rest = REST_ROLES.filter((role) => context.hosts.some((host) => host.role === role)).map((role) =>
-    checkRestHost(context, role),
-  );
-  const endpoint = [archive, listing, ...rest];
-  const answers = endpoint.map(async (check) => (await check).result);
-  const time = Promise.all(endpoint).then((all) => checkClock(all.flatMap(({ dates }) => dates)));
+  const network = checkNetwork(context);
   const inside = refuseLinkedFolders(paths);
   const lock = inside.then(() => checkLock(paths));
   const disks = checkFolders(context, stateFolder(options, context.surroundings), inside);
@@ -197,41 +183,20 @@ function startChecks(context: CheckContext): Promise<CheckResult>[] {
       isLocked: (await lock).status !== 'ok',
     }),
   );
-  const checks: [string, Promise<CheckResult>][] = [
-    ['versions', checkVersions(duckdbVersion)],
-    ...checkSettings(context).map((found): [string, Promise<CheckResult>] => [
-      found.check,
-      Promise.resolve(found),
-    ]),
-    ['proxy', checkProxies(context)],
-    ...checkNames(context).map((check): [string, Promise<CheckResult>] => ['dns', check]),
-    ...checkCertificates(context).map((check): [string, Promise<CheckResult>] => ['tls', check]),
-    ...answers.map((check): [string, Promise<CheckResult>] => ['hosts', check]),
-    ['clock', time],
-    ...disks,
-    ['bans', checkBans(context.bans)],
-    ['lock', lock],
-    ['leftovers', leftovers],
+  const one = (name: string, check: Promise<CheckResult>): Promise<readonly CheckResult[]> =>
+    asResult(name, check, signal).then((found) => [found]);
+  const started = [
+    one('versions', checkVersions(duckdbVersion)),
+    Promise.resolve(checkSettings(context)),
+    network,
+    ...disks.map(([name, check]) => one(name, check)),
+    one('bans', checkBans(context.bans)),
+    one('lock', lock),
+    one('leftovers', leftovers),
   ];
-  return checks.map(([name, check]) => asResult(name, check, signal));
-}
-
-/** A check that throws becomes a result with status `fail`. */
-function asResult(name: string, check: Promise<CheckResult>, signal: AbortSignal): Promise<CheckResult> {
-  const found = check.catch((error: unknown) => {
-    signal.throwIfAborted();
-    const message = error instanceof Error ? error.message : String(error);
-    const hint = error instanceof CryptodlError ? error.hint : undefined;
-    return checkResult(
-      name,
-      'fail',
-      `the check failed: ${message}`,
-      hint === undefined ? {} : { next: hint },
-    );
-  });
   // The caller awaits the checks one after another; a rejection before that must not count as unhandled.
-  found.catch(() => undefined);
-  return found;
+  for (const check of started) check.catch(() => undefined);
+  return started;
 }
 
 function checkFolders(

@@ -4,7 +4,7 @@ import { exitCode } from '../model/exit-code.js';
 import type { ExitCode, RunStatus } from '../model/exit-code.js';
 import type { TimeFigures } from '../report/stage-times.js';
 import type { Tally } from '../report/tally.js';
-import { shownPath } from '../text/printable.js';
+import { shellWord, shownPath } from '../text/printable.js';
 import type { PlanTotals } from '../model/task.js';
 import type { NetworkFigures } from './http-session.js';
 import type { Session } from './session.js';
@@ -21,14 +21,13 @@ export interface RunEnd {
   readonly dataPath: string;
   readonly reportPath: string | undefined;
   readonly quarantinePath: string | undefined;
-  /** An example query for the result. */
+  /** A command that shows rows of this run; undefined if it wrote none. */
   readonly query: string | undefined;
 }
 
 export interface Ending {
   readonly totals: PlanTotals;
   readonly dataPath: string;
-  readonly query: string | undefined;
   readonly ended: CryptodlError | undefined;
   readonly reportPath: string | undefined;
   readonly isCut: boolean;
@@ -39,7 +38,7 @@ export function concludeRun(
   ending: Ending,
 ): RunEnd {
   const { tally, options } = session;
-  const { totals, ended, dataPath, query } = ending;
+  const { totals, ended, dataPath } = ending;
   const settled = Object.values(tally.outcomes).reduce((sum, count) => sum + count, 0);
   const hasFailed = tally.outcomes.failed > 0;
   return {
@@ -63,9 +62,24 @@ export function concludeRun(
     dataPath: shownPath(dataPath),
     reportPath: ending.reportPath === undefined || !hasFailed ? undefined : ending.reportPath,
     quarantinePath: tally.quarantined > 0 ? shownPath(session.paths.quarantine) : undefined,
-    query: tally.files > 0 ? query : undefined,
+    query: tally.files > 0 ? queryLine(tally.written, session.paths.root) : undefined,
   };
 }
+
+/** A line for a shell. */
+function queryLine(written: Tally['written'], root: string): string | undefined {
+  if (written === undefined) return undefined;
+  const { series, format } = written;
+  const lake = shownPath(root);
+  if (format === 'zip') return `cryptodl serve ${shellWord(lake)}`;
+  // A view has all intervals of its dataset.
+  const columns = series.interval === undefined ? 'symbol' : 'symbol, interval';
+  const query = `SELECT ${columns}, count(*) AS rows FROM ${series.market}_${series.dataset} GROUP BY ALL`;
+  return `cryptodl sql ${shellWord(query)}${lake === USUAL_LAKE ? '' : ` --out ${shellWord(lake)}`}`;
+}
+
+/** The shown path of the default of `--out`. */
+const USUAL_LAKE = 'data';
 
 /** The numbers of a run as plain data. */
 export interface RunSummary {

@@ -99,6 +99,8 @@ export function heldCuts(
     today: dayOf(nowMs, venue),
     spec: findDataset(venue, series.market, series.dataset),
     revisions: {},
+    lost: {},
+    failures: [],
   });
   return coverage?.cuts ?? [];
 }

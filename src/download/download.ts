@@ -118,7 +118,7 @@ export async function runAndPrint(request: RunRequest, output: RunOutput): Promi
     const error = explain === undefined ? known : explain(known);
     const signal = signalled();
     await pings?.end(codeOf(error, signal));
-    return { exitCode: refuse(reporter, error, output.typed, signal), error };
+    return { exitCode: await refuse(reporter, error, output.typed, signal), error };
   }
 }
 
@@ -127,12 +127,22 @@ interface Concluded {
   readonly summary: RunSummary;
 }
 
-function conclude({ resolved }: RunRequest, { reporter, job }: RunOutput, { end, summary }: Concluded): void {
+function conclude(
+  { resolved }: RunRequest,
+  { reporter, job, signalled }: RunOutput,
+  { end, summary }: Concluded,
+): void {
   const { exitCode } = summary;
+  const isSignalled = signalled() !== undefined;
   const reportPath = end.reportPath === undefined ? undefined : shownPath(end.reportPath);
   const trouble = { strict: end.status.strict, nothingNew: exitCode === 5 };
-  const next =
-    reportPath === undefined ? (trouble.nothingNew ? LATER : end.query) : nextStep(end.tally, reportPath);
+  const next = isSignalled
+    ? CONTINUE
+    : reportPath === undefined
+      ? trouble.nothingNew
+        ? LATER
+        : end.query
+      : nextStep(end.tally, reportPath);
   const warning = firstAttemptWarning(end.network);
   if (warning !== undefined) reporter.warn(warning);
   const { network, times } = end;
@@ -144,15 +154,23 @@ function conclude({ resolved }: RunRequest, { reporter, job }: RunOutput, { end,
   reporter.event('summary', summary);
 }
 
+/** The next step after a signal. */
+export const CONTINUE = 'run the same command again to continue';
+
 /** The next step after exit code 5: nothing new was written. */
 const LATER =
   'the same command later; --wait-for-publication waits until the archive has the selected periods';
 
 /** Prints why the run could not begin. */
-function refuse(reporter: Reporter, known: CryptodlError, typed: Typed, signal: Signalled): ExitCode {
+async function refuse(
+  reporter: Reporter,
+  known: CryptodlError,
+  typed: Typed,
+  signal: Signalled,
+): Promise<ExitCode> {
   reporter.alarm(signal === undefined ? [] : [`cryptodl: ended by ${signal} before the work began`]);
   const code = codeOf(known, signal);
-  if (signal === undefined) printError(known, typed);
+  if (signal === undefined) await printError(known, typed);
   reporter.event('summary', {
     outcomes: { ok: 0, partial: 0, skipped: 0, absent: 0, failed: 0 },
     error: { code: known.code, message: known.message },
@@ -174,11 +192,17 @@ function openPings({ resolved, surroundings, clock, observer }: RunRequest): Pin
   return new Pings({ url: options.ping, options, surroundings, clock, warn });
 }
 
+/** The level of the log: --verbose is the level debug, unless --log-level names another level. */
+function logLevelOf({ logLevel, verbose }: Options): Options['logLevel'] {
+  return verbose && logLevel === 'info' ? 'debug' : logLevel;
+}
+
 export function openLogOf(options: Options, io: Io): Log {
+  const level = logLevelOf(options);
   return openLog({
     file: options.logFile,
-    level: options.logLevel,
-    toStderr: options.logLevel !== 'info',
+    level,
+    toStderr: level !== 'info',
     warn: (message) => {
       printLines(io.stderr, [`warning: ${message}`]);
     },
@@ -196,7 +220,7 @@ interface OpenReporter {
 export function openReporter(options: Options, { io, log, job, isBeside = false }: OpenReporter): Reporter {
   const isTerminal = io.stderr.isTTY === true && io.environment['TERM'] !== 'dumb';
   // A bar redraws its line, so the terminal must not get other lines.
-  const isAlone = !options.json && (options.logFile !== undefined || options.logLevel === 'info');
+  const isAlone = !options.json && (options.logFile !== undefined || logLevelOf(options) === 'info');
   const kind = options.progress === 'auto' ? (isAlone ? 'bar' : 'plain') : options.progress;
   return new Reporter({
     stdout: io.stdout,

@@ -41,8 +41,6 @@ export interface PlannedRun {
   readonly isCut: boolean;
   /** Path of the data of this run, for the closing block. */
   readonly dataPath: string;
-  /** An example query for the result. */
-  readonly query: string | undefined;
 }
 
 /** More writers than cores, because a writer also waits for the disk and for the event loop. */

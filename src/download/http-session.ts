@@ -153,7 +153,6 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover): 
   };
   const figures = new Figures();
   const costs = new Costs(clock);
-  const loopDelay = new LoopDelay();
   const concurrency = new Concurrency({ choice: options.concurrency, start: ARCHIVE_START });
   concurrency.onLevel = (change) => {
     observer.event('concurrency', change);
@@ -178,6 +177,8 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover): 
     stateFolder: folder,
     isLate: () => loopDelay.isLate(),
   });
+  // It begins after the stack, which may refuse an option: its timers would be left behind.
+  const loopDelay = new LoopDelay();
   loopDelay.start();
   const openedAt = clock.monotonic();
   return {

@@ -6,7 +6,7 @@ import { toCryptodlError, usage } from '../model/errors.js';
 import type { CryptodlError } from '../model/errors.js';
 import type { Io } from '../model/io.js';
 import { readConfigFile } from '../options/config-file.js';
-import { jobsFile } from '../options/jobs-file.js';
+import { JOBS_HINT, jobsFile } from '../options/jobs-file.js';
 import type { JobEntry } from '../options/jobs-file.js';
 import { environmentLayer, resolveOptions } from '../options/resolve.js';
 import type { RawLayer, Resolved } from '../options/resolve.js';
@@ -27,11 +27,8 @@ export interface Jobs {
 /** Throws a usage error for a missing or invalid file, for an unknown name in `--only`, or for the first job with invalid options. */
 export async function readJobs(invocation: Invocation, io: Io, source: Source): Promise<Jobs> {
   const path = invocation.operand ?? '';
-  if (path === '') throw usage('run needs a file with jobs', 'cryptodl run config/jobs.example.yaml');
-  const { jobs: entries, defaults } = jobsFile(
-    path,
-    await readConfigFile(path, 'run', 'config/jobs.example.yaml is an example of a file of jobs'),
-  );
+  if (path === '') throw usage('run needs a file with jobs', JOBS_HINT);
+  const { jobs: entries, defaults } = jobsFile(path, await readConfigFile(path, 'run', JOBS_HINT));
   const flags = flagLayer(invocation);
   const resolved = resolveOptions('run', [flags, environmentLayer(io.environment, 'run'), defaults], source);
   const jobs: Job[] = [];

@@ -1,4 +1,7 @@
-/** Opens the lake of a run for writing: takes its lock, finishes the commits of a killed run and clears its temporary files. */
+/**
+ * Opens the lake of a run for writing: takes its lock, moves the files of an earlier version to their present places, finishes the
+ * commits of a killed run, and clears temporary files.
+ */
 import { rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { CryptodlError, errnoOf, toCryptodlError } from '../model/errors.js';
@@ -7,8 +10,10 @@ import { acquireLock, holderText } from '../lake/lock.js';
 import type { Lock } from '../lake/lock.js';
 import { finishCommits } from '../lake/commit-journal.js';
 import type { RefusedCommit } from '../lake/commit-journal.js';
+import { upgradeLake } from '../lake/upgrade.js';
 import type { LakeSession, RunSession } from './session.js';
-import { shownPath } from '../text/printable.js';
+import { reasonOf } from '../text/path-faults.js';
+import { shellWord, shownPath } from '../text/printable.js';
 import { durationText } from '../model/units.js';
 import { makeFolder } from '../files/disk.js';
 
@@ -33,6 +38,9 @@ export async function openLake(session: LakeRequest, command: string): Promise<O
   await writable(root, '--out', () => makeFolder(internal));
   const lock = await writable(internal, '--out', () => takeLock(session, command));
   try {
+    // Before the commits, because a commit makes the folder of the manifests, by which the move knows a lake of this version.
+    const moved = await upgradeLake(session.paths, session.venue);
+    if (moved !== undefined) session.observer.warn(moved);
     const refused = await finishCommits(session.paths, session.venue);
     for (const commit of refused) session.observer.warn(refusedText(root, commit));
     await clearLeftover(session, staging, '--out');
@@ -55,7 +63,7 @@ async function emptyRunFolder(session: LakeRequest): Promise<string> {
 }
 
 function refusedText(root: string, { name, why, kept }: RefusedCommit): string {
-  return `the commit journal ${name} is not applied: ${why}; it is kept in ${shownPath(kept)} with its staged files; to check the lake: cryptodl verify --out ${shownPath(root)}`;
+  return `the commit journal ${name} is not applied: ${why}; it is kept in ${shownPath(kept)} with its staged files; to check the lake: cryptodl verify --out ${shellWord(shownPath(root))}`;
 }
 
 const POLL_MS = 1000;
@@ -128,9 +136,13 @@ export async function writable<T>(path: string, flag: string, act: () => Promise
   } catch (error) {
     if (!(error instanceof Error) || !('errno' in error)) throw error;
     if (toCryptodlError(error).code === 'disk-full') throw error;
-    throw new CryptodlError('disk', `${flag} ${shownPath(path)} cannot be used (${errnoOf(error)})`, {
-      cause: error,
-      hint: `choose another ${flag}, or make this one a writable folder`,
-    });
+    throw new CryptodlError(
+      'disk',
+      `${flag} ${shownPath(path)} cannot be used (${reasonOf(errnoOf(error))})`,
+      {
+        cause: error,
+        hint: `choose another ${flag}, or make this one a writable folder`,
+      },
+    );
   }
 }

@@ -1,14 +1,13 @@
 /** Writes the absent and failed periods of a run into the manifests, with their reasons. */
-import { join } from 'node:path';
 import { dayPeriod, monthOf, monthPeriod, periodText } from '../model/calendar.js';
 import type { CryptodlError, ErrorCode } from '../model/errors.js';
 import { isDue, isRestDue } from '../lake/absences.js';
 import type { Absence, Absences, AbsentLine, RefusedRevision } from '../lake/absences.js';
 import { checkedFolder } from '../lake/path-checks.js';
-import { MANIFEST, seriesFolder } from '../lake/layout.js';
+import { seriesFolder } from '../lake/layout.js';
+import { hasManifest } from '../lake/manifest-place.js';
 import type { Manifest } from '../lake/manifest.js';
 import type { Manifests } from '../lake/manifests.js';
-import { fileSize } from '../lake/publish.js';
 import { FORMATS } from '../model/task.js';
 import type { AbsenceReason, ArchiveObject, Cadence, Format, Period, Series } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
@@ -143,7 +142,7 @@ export class AbsenceNotes {
     const { root, manifests } = this.#context;
     for (const [name, stretches] of this.#bySeries) {
       const folder = await checkedFolder(root, name);
-      if ((await fileSize(join(folder, MANIFEST))) === undefined) continue;
+      if (!(await hasManifest(folder))) continue;
       const manifest = await manifests.of(folder);
       const lines = stretches.flatMap((stretch) => this.#linesOf(manifest, stretch));
       if (lines.length > 0) await manifests.append(folder, lines);

@@ -22,7 +22,7 @@ import { endedBySignals, readSymbolFile } from '../options/symbols.js';
 import type { Source } from '../source/source.js';
 import { absolutePath, shownPath } from '../text/printable.js';
 import { peakMemoryBytes } from './conclude-run.js';
-import { openLogOf, openReporter, runAndPrint } from './download.js';
+import { CONTINUE, openLogOf, openReporter, runAndPrint } from './download.js';
 import type { PrintedRun } from './download.js';
 import type { Job } from './jobs.js';
 import { refuseBadReport, sharedReport } from './open-report.js';
@@ -71,7 +71,7 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
   const signals = watchSignals(io);
   try {
     const most = options.dryRun ? 1 : options.jobs;
-    const common = most > 1 ? new SharedResources(signals.signal) : undefined;
+    const common = most > 1 ? new SharedResources() : undefined;
     const lakes = jobs.map(({ resolved }) => lakeOf(resolved.options.out, home));
     await sideBySide(lakes, most, async (index) => {
       const job = jobs[index];
@@ -86,7 +86,7 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
     const elapsedMs = io.clock.monotonic() - io.startedAt;
     return conclude(request, { ended, reportPath, elapsedMs, log, signal: signals.signalled() });
   } catch (error) {
-    return printError(toCryptodlError(error), typed);
+    return await printError(toCryptodlError(error), typed);
   } finally {
     signals.release();
     log.close();
@@ -172,7 +172,7 @@ async function runJob(
     common,
   };
   try {
-    const output = { reporter, io, typed: { ...typed, resolved }, signalled: signals.signalled };
+    const output = { reporter, io, typed: { ...typed, sources: resolved }, signalled: signals.signalled };
     return await runAndPrint(request, { ...output, job, explain });
   } finally {
     reporter.close();
@@ -202,7 +202,9 @@ function conclude(
   const shown = reportPath === undefined || !hasFailed ? undefined : shownPath(reportPath);
   const reporter = openReporter(options, { io, log });
   const failed = sumOfFailed(ended.flatMap(({ printed }) => printed?.end?.tally ?? []));
-  const lines = jobsBlock({ jobs, elapsedMs, reportPath: shown, failed });
+  const query = ended.findLast(({ printed }) => printed?.end?.query !== undefined)?.printed?.end?.query;
+  const next = signal !== undefined ? CONTINUE : shown === undefined && exitCode === 0 ? query : undefined;
+  const lines = jobsBlock({ jobs, elapsedMs, reportPath: shown, failed, next });
   if (earlier?.cut !== undefined) reporter.warn(cutWarning(earlier.path, earlier.cut));
   reporter.end(lines, { error: undefined, isWell: exitCode === 0 });
   reporter.event('summary', {

@@ -1,20 +1,17 @@
 /** A whole run: selection, plan, downloads, result. The command line and the library use it. */
-import { refuseFileAsRoot } from '../lake/layout.js';
-import type { Clock } from '../model/clock.js';
-import { usage } from '../model/errors.js';
+import { refuseFile } from '../lake/layout.js';
+import { noticePath, writeNotice } from '../lake/notice.js';
+import { errnoOf, usage } from '../model/errors.js';
 import type { Fetch } from '../http/fetch.js';
-import type { Announcement, Observer } from '../model/observer.js';
-import type { Resolved } from '../options/resolve.js';
-import type { ReadList } from '../options/symbols.js';
-import type { Surroundings } from '../options/environment.js';
+import type { Announcement } from '../model/observer.js';
+import type { VerbRequest } from '../options/verb-request.js';
 import type { TaskOutcome } from '../model/outcome.js';
 import type { Plan } from '../plan/plan.js';
 import type { ShareReport } from '../report/failure-report.js';
 import { StageTimes } from '../report/stage-times.js';
-import { shownPath } from '../text/printable.js';
+import { absolutePath, shownPath } from '../text/printable.js';
 import type { PartitionPlan } from '../model/task.js';
 import { durationText } from '../model/units.js';
-import type { SharedResources } from '../model/io.js';
 import type { RunEnd } from './conclude-run.js';
 import { requestNotes } from '../select/selection.js';
 import { limitedBuckets } from '../http/exchange-hosts.js';
@@ -23,30 +20,21 @@ import { Manifests } from '../lake/manifests.js';
 import { openReport, refuseBadReport } from './open-report.js';
 import { OutcomeChannel } from './outcome-channel.js';
 import { planRun, refuseLargePlan } from './plan-run.js';
+import { lackingIntervals } from '../select/lacking-intervals.js';
 import { refuseAllEnded } from '../select/select-datasets.js';
 import type { openSession, Session } from './session.js';
 import { selectFailures } from '../select/select-failures.js';
 import type { PastFailures } from '../select/select-failures.js';
 import type { RunVerb, RunSelection } from '../select/selection.js';
-import type { Source } from '../source/source.js';
 
-export interface RunRequest {
-  readonly source: Source;
-  readonly resolved: Resolved;
-  readonly surroundings: Surroundings;
-  readonly read: ReadList;
-  readonly observer: Observer;
-  readonly clock: Clock;
-  /** Stops the run. Committed files stay, and the result counts the tasks without an outcome as undone. */
-  readonly signal: AbortSignal;
+/** When the signal aborts, committed files stay, and the result counts the tasks without an outcome as undone. */
+export interface RunRequest extends VerbRequest {
   /** The verb of the options; for a failure report, the verb of its run. */
   readonly verb: RunVerb;
   /** Start of the command in ms of the monotonic clock. Default: the start of the run. */
   readonly startedAt?: number;
   /** Sends one attempt of a request. Default: over sockets. */
   readonly wire?: Fetch;
-  /** Resources that the jobs of this process share. */
-  readonly common?: SharedResources | undefined;
   /** Opens this run's part of a shared failure report. Default: the run has its own report. */
   readonly shareReport?: ShareReport;
   /** The failures to repeat. Default: the options select the objects. */
@@ -158,8 +146,10 @@ async function execute(session: Session, request: RunRequest, selection: RunSele
   const plan = await planRun(session, selection);
   try {
     refuseAllEnded(session.venue, selection.ended, plan.totals);
+    const lacking = await lackingIntervals(session, selection, plan);
     refuseLargePlan(session, plan);
-    session.observer.announce(announcement(session, selection, plan));
+    const terms = plan.totals.fetch === 0 ? undefined : await noteTerms(session);
+    session.observer.announce({ ...announcement(session, selection, plan, lacking), terms });
     const report = openReport(session, request);
     const { totals, spool } = plan;
     session.deadline.beginWork();
@@ -179,10 +169,25 @@ function announcement(
   session: Pick<Session, 'options' | 'paths' | 'venue'>,
   { what, range, idle, notes }: RunSelection,
   { totals }: Plan,
+  lacking: readonly string[],
 ): Announcement {
   const destination = `${session.options.format} in ${shownPath(session.paths.root)}`;
   const ofRest = requestNotes(limitedBuckets(session.venue, session.options), totals.restWeights);
-  return { what, range, idle, notes: [...notes, ...ofRest], destination, totals };
+  return { what, range, idle, notes: [...notes, ...lacking, ...ofRest], destination, totals };
+}
+
+/** Writes the notice of the terms into a lake without one, and then resolves with the terms. A failed write is only a warning. */
+async function noteTerms({ venue, paths, observer }: Session): Promise<Announcement['terms']> {
+  const { terms } = venue;
+  if (terms === undefined) return undefined;
+  const notice = shownPath(noticePath(paths));
+  try {
+    if (!(await writeNotice(paths, terms.notice))) return undefined;
+  } catch (error) {
+    observer.warn(`the terms of the data cannot be written to ${notice} (${errnoOf(error)})`);
+    return undefined;
+  }
+  return { summary: terms.summary, notice };
 }
 
 /** Loads only the modules of the verb: the start is faster and opens fewer files. */
@@ -207,7 +212,9 @@ async function sessionOf(request: Parameters<typeof openSession>[0]): Promise<Se
   const { openSession } = await import('./session.js');
   const session = openSession(request);
   try {
-    refuseFileAsRoot(session.paths.root);
+    refuseFile(session.paths.root);
+    const { tempDir } = session.options;
+    if (tempDir !== undefined) refuseFile(absolutePath(tempDir, request.surroundings.home), '--temp-dir');
   } catch (error) {
     await session.close();
     throw error;
@@ -223,14 +230,15 @@ async function waitUntilPublished(session: Session, selection: RunSelection): Pr
 
 /** The plan of a run, partition by partition. Writes nothing in the lake and takes no lock. */
 export async function* planOnly(request: RunRequest): AsyncGenerator<PartitionPlan> {
-  const session = await sessionOf({ ...request, tell: () => Promise.resolve() });
+  const session = await sessionOf(request);
   try {
     await session.refuseBanned(request.verb);
     const selection = await selectionOf(session, request);
     const plan = await planRun(session, selection);
     try {
       refuseAllEnded(session.venue, selection.ended, plan.totals);
-      session.observer.announce(announcement(session, selection, plan));
+      const lacking = await lackingIntervals(session, selection, plan);
+      session.observer.announce(announcement(session, selection, plan, lacking));
       yield* plan.spool.plans();
       refuseLargePlan(session, plan);
     } finally {

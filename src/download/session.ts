@@ -51,13 +51,13 @@ export interface Session extends RunSession, LakeSession, HttpSession {
 
 export interface SessionRequest extends Omit<HttpRequest, 'nowMs' | 'times'> {
   readonly signal: AbortSignal;
-  readonly tell: (outcome: TaskOutcome) => Promise<void>;
+  readonly tell?: (outcome: TaskOutcome) => Promise<void>;
   /** Times of the command; by default they begin now. */
   readonly times?: StageTimes;
 }
 
 export function openSession(request: SessionRequest): Session {
-  const { clock, observer, source, times = new StageTimes(clock) } = request;
+  const { clock, observer, source, times = new StageTimes(clock), tell } = request;
   const { options } = request.resolved;
   const { home } = request.surroundings;
   const paths = lakePaths(absolutePath(options.out, home));
@@ -89,7 +89,9 @@ export function openSession(request: SessionRequest): Session {
     times,
     tell: (plan, object, outcome) => {
       tally.count({ symbol: plan.series.symbol, key: object.key }, outcome);
-      return request.tell(taskOutcome(plan.series, object, outcome));
+      if (outcome.kind === 'ok' || outcome.kind === 'partial')
+        tally.written ??= { series: plan.series, format: plan.settings.format };
+      return tell?.(taskOutcome(plan.series, object, outcome)) ?? Promise.resolve();
     },
     stop,
     deadline,

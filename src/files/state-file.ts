@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { constants } from 'node:fs';
 import type { Clock } from '../model/clock.js';
 import { errnoOf } from '../model/errors.js';
+import { reasonOf } from '../text/path-faults.js';
 import { makeFolder } from './disk.js';
 
 export interface StateFileOptions {
@@ -43,7 +44,7 @@ export class StateFile<T> {
     try {
       return (await this.#content()) ?? this.#empty;
     } catch (error) {
-      this.#warn(`cannot be read (${errnoOf(error)})`);
+      this.#warn(`cannot be read (${reasonOf(errnoOf(error))}); another --state-dir works`);
       return this.#empty;
     }
   }
@@ -86,7 +87,7 @@ export class StateFile<T> {
         await rm(staged, { force: true });
       }
     } catch (error) {
-      this.#warn(`cannot be written (${errnoOf(error)})`);
+      this.#warn(`cannot be written (${reasonOf(errnoOf(error))}); another --state-dir works`);
     }
   }
 

@@ -90,8 +90,8 @@ export interface StackOptions {
   readonly bans: Pick<Bans, 'leftMs' | 'record'>;
   readonly failover?: Failover;
   readonly proxies: PoolOptions['proxies'];
-  /** The folder that the runs of this machine share. */
-  readonly stateFolder: string;
+  /** The folder that the runs of this machine share. Undefined: this process counts alone, and writes no file. */
+  readonly stateFolder: string | undefined;
   /** Whether the event loop of this process is late. */
   readonly isLate: () => boolean;
   readonly signal: AbortSignal;
@@ -233,12 +233,10 @@ function retryLayer({
 }
 
 function bandwidthOf({ options, clock, signal, common }: AttemptOptions): TransportOptions['bandwidth'] {
-  const { bwlimitBytesPerSecond } = options;
-  if (bwlimitBytesPerSecond === undefined) return UNLIMITED;
-  if (common === undefined) return limitBandwidth(bwlimitBytesPerSecond, clock, signal);
-  return common.once(`bandwidth ${bwlimitBytesPerSecond}`, () =>
-    limitBandwidth(bwlimitBytesPerSecond, clock, common.signal),
-  );
+  const { bwlimitBytesPerSecond: limit } = options;
+  if (limit === undefined) return UNLIMITED;
+  const used = common?.once(`bandwidth ${limit}`, () => ({ untilMs: clock.monotonic() }));
+  return limitBandwidth(limit, clock, signal, used);
 }
 
 function createThrottle(stack: AttemptOptions): Throttle {
@@ -254,8 +252,10 @@ function createThrottle(stack: AttemptOptions): Throttle {
     shared: sharedBuckets(stack),
     // REST has no entry: a wait for its limits is usual.
     longestWaitMs: { archive: failover?.longestWaitMs, listing: failover?.longestWaitMs },
-    countOf: (name) => new SharedCount({ folder: stateFolder, name, warn }),
-    demandOf: (name) => new Demand({ folder: stateFolder, name, clock, warn }),
+    ...(stateFolder !== undefined && {
+      countOf: (name: string) => new SharedCount({ folder: stateFolder, name, warn }),
+      demandOf: (name: string) => new Demand({ folder: stateFolder, name, clock, warn }),
+    }),
     banLeftMs: ({ bucket, url }) => bans.leftMs(placeOf(bucket, url)),
     onBan: ({ bucket, url }, error, delayMs) => {
       const until = clock.now() + delayMs;
@@ -268,7 +268,7 @@ function createThrottle(stack: AttemptOptions): Throttle {
 /** Jobs of one process share their buckets if they have the same hosts. */
 function sharedBuckets({ common, hosts, stateFolder }: AttemptOptions): SharedBuckets | undefined {
   const urls = [hosts.archiveUrl, hosts.listingUrl, ...Object.values(hosts.restUrls)];
-  const name = `buckets ${JSON.stringify([stateFolder, ...urls])}`;
+  const name = `buckets ${JSON.stringify([stateFolder ?? '', ...urls])}`;
   return common?.once(name, () => new SharedBuckets());
 }
 

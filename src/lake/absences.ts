@@ -1,5 +1,5 @@
 /** Absent periods of a series, as recorded in its manifest: the reason, and the number of requests. */
-import { DAY_MS, monthOf, parsePeriod, periodText } from '../model/calendar.js';
+import { DAY_MS, dayPeriod, monthOf, monthPeriod, parsePeriod, periodText } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
 import type { AbsenceReason, ArchiveObject, Cadence, Format, Period } from '../model/task.js';
@@ -88,6 +88,19 @@ export class Absences {
   /** The error code of the last fetch of an existing object; undefined if it did not fail. */
   failureOf({ cadence, from }: Period): ErrorCode | undefined {
     return cadence === 'daily' ? this.#failedDays.get(from) : this.#failedMonths.get(monthOf(from));
+  }
+
+  /** All periods with a recorded absence. */
+  periods(): Period[] {
+    return [...[...this.#daily.keys()].map(dayPeriod), ...[...this.#monthly.keys()].map(monthPeriod)];
+  }
+
+  /** The periods whose last fetch failed, also those that are held since. */
+  failed(): Period[] {
+    return [
+      ...[...this.#failedDays.keys()].map(dayPeriod),
+      ...[...this.#failedMonths.keys()].map(monthPeriod),
+    ];
   }
 
   /** The line of an earlier run that fetched and rejected this revision of an object with this sidecar. */

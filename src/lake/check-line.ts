@@ -70,7 +70,7 @@ const SETTINGS: { readonly [Name in keyof Settings]: ReadonlySet<unknown> } = {
   partition: new Set<Settings['partition']>(['day', 'month']),
   cadence: new Set<Settings['cadence']>(['auto', 'daily', 'monthly']),
   numbers: new Set<Settings['numbers']>(['double', 'string']),
-  timestamps: new Set<Settings['timestamps']>(['us', 'ms', 'iso']),
+  timestamps: new Set<Settings['timestamps']>(['us', 'ms', 'iso', 'utc']),
   asPublished: new Set([true, false]),
 };
 const DIGEST = /^[0-9a-f]{64}$/;

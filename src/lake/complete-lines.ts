@@ -15,6 +15,11 @@ export async function* completeLines(path: string): AsyncGenerator<string[]> {
     if (errnoOf(error) === 'ENOENT') return;
     throw error;
   }
+  yield* completeLinesOf(file, path);
+}
+
+/** The same for an open file, which is closed at the end. */
+export async function* completeLinesOf(file: FileHandle, path: string): AsyncGenerator<string[]> {
   try {
     let buffer = Buffer.allocUnsafe(CHUNK_BYTES);
     /** Bytes of a line whose end was not read yet. */

@@ -1,7 +1,5 @@
 /** Reads a manifest line by line and reports damaged lines instead of throwing. */
-import { join } from 'node:path';
-import { readRegularFile } from './path-checks.js';
-import { MANIFEST } from './layout.js';
+import { openManifest } from './manifest-place.js';
 import { createLineReader, NewerVersion } from './check-line.js';
 import type { LineReader, ObjectKeys } from './check-line.js';
 import { applyLine, emptyManifest } from './manifest.js';
@@ -18,7 +16,7 @@ interface DamagedLine {
 }
 
 export interface InspectedManifest {
-  /** False if the folder has no manifest. */
+  /** False if the series has no manifest. */
   readonly exists: boolean;
   /** The content of the valid lines. */
   readonly manifest: Manifest;
@@ -31,7 +29,7 @@ export interface InspectedManifest {
 }
 
 export async function inspectManifest(seriesFolder: string, archive: ObjectKeys): Promise<InspectedManifest> {
-  const text = await readRegularFile(join(seriesFolder, MANIFEST));
+  const text = await manifestText(seriesFolder);
   const readLine = createLineReader(seriesFolder, archive);
   const manifest = emptyManifest();
   const sound: string[] = [];
@@ -50,6 +48,16 @@ export async function inspectManifest(seriesFolder: string, archive: ObjectKeys)
   }
   if (tail !== '') damaged.push(tornLine(readLine, lines.length + 1, tail));
   return { exists: text !== undefined, manifest, sound, damaged, newer, dropped };
+}
+
+async function manifestText(seriesFolder: string): Promise<string | undefined> {
+  const opened = await openManifest(seriesFolder);
+  if (opened === undefined) return undefined;
+  try {
+    return await opened.file.readFile('utf8');
+  } finally {
+    await opened.file.close();
+  }
 }
 
 /** The result for a manifest that was not read. */

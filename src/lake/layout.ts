@@ -3,12 +3,10 @@ import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { usage } from '../model/errors.js';
+import { errnoOf, usage } from '../model/errors.js';
 import type { Market, Series } from '../model/task.js';
 import { absolutePath, shownPath } from '../text/printable.js';
 import { checkedFolder } from './path-checks.js';
-
-export const MANIFEST = '_manifest.jsonl';
 
 /** Device names of Windows, with or without an ending. */
 const RESERVED = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i;
@@ -75,6 +73,17 @@ export function keyPath(key: string): string {
   return key.split('/').map(safeName).join('/');
 }
 
+/**
+ * The folders of cryptodl in the root of a lake. Readers of Parquet skip names that begin with `_` or `.`. Polars refuses a
+ * folder with a file of another ending, so nothing but data lies in the folders of series.
+ */
+export const FOLDERS = {
+  internal: '.cryptodl',
+  manifests: '_manifests',
+  failures: '_failures',
+  quarantine: '_quarantine',
+} as const;
+
 /** The root of a lake and the folders with fixed names in it. */
 export interface LakePaths {
   readonly root: string;
@@ -87,35 +96,36 @@ export interface LakePaths {
   readonly folder: (path: string) => Promise<string>;
 }
 
-/** Throws a usage error if the root is a file. A missing root is no error here. */
-export function refuseFileAsRoot(root: string): void {
-  let isFile;
+/** Throws a usage error if the path of a folder is a file or leads through one. A missing folder is no error here. */
+export function refuseFile(path: string, flag = '--out'): void {
+  let problem = 'is a file, not a folder';
   try {
-    isFile = !statSync(root).isDirectory();
-  } catch {
-    // It is missing, or it cannot be read. In the second case, opening the lake fails.
-    return;
+    if (statSync(path).isDirectory()) return;
+  } catch (error) {
+    // Otherwise it is missing, or it cannot be read. In the second case, its first use fails.
+    if (errnoOf(error) !== 'ENOTDIR') return;
+    problem = 'is no folder: a part of the path is a file';
   }
-  if (isFile) throw usage(`--out: ${shownPath(root)} is a file, not a folder`);
+  throw usage(`${flag}: ${shownPath(path)} ${problem}`, `choose another ${flag}`);
 }
 
 /**
- * Rejects with `disk` if `.cryptodl`, `.cryptodl/tmp`, `failures` or `quarantine` is a symbolic link, and with `usage` if the
- * root is a file.
+ * Rejects with `disk` if one of the folders of cryptodl or `.cryptodl/tmp` is a symbolic link, and with `usage` if the root is
+ * a file.
  */
 export async function refuseLinkedFolders({ root, folder }: LakePaths): Promise<void> {
-  refuseFileAsRoot(root);
-  await Promise.all(['.cryptodl/tmp', 'failures', 'quarantine'].map(folder));
+  refuseFile(root);
+  await Promise.all([...Object.values(FOLDERS), `${FOLDERS.internal}/tmp`].map(folder));
 }
 
 export function lakePaths(root: string): LakePaths {
-  const internal = join(root, '.cryptodl');
+  const internal = join(root, FOLDERS.internal);
   return {
     root,
     internal,
     staging: join(internal, 'tmp'),
-    failures: join(root, 'failures'),
-    quarantine: join(root, 'quarantine'),
+    failures: join(root, FOLDERS.failures),
+    quarantine: join(root, FOLDERS.quarantine),
     folder: (path) => checkedFolder(root, path),
   };
 }

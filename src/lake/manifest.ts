@@ -1,21 +1,21 @@
 /**
- * The manifest of a series: an append-only JSON Lines file beside its data. A line describes one source object and the partition
- * file that contains its rows; other lines record absent periods and dropped objects. Later lines supersede earlier ones.
+ * The manifest of a series: an append-only JSON Lines file, whose place `manifest-place.ts` knows. A line describes one source object
+ * and the partition file that contains its rows; other lines record absent periods and dropped objects. Later lines supersede earlier ones.
  */
 import { constants } from 'node:fs';
-import { copyFile, lstat, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { copyFile, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { monthOf, monthStart, parsePeriod } from '../model/calendar.js';
-import { CryptodlError, errnoOf, withPath } from '../model/errors.js';
+import { CryptodlError, withPath } from '../model/errors.js';
 import type { ArchiveObject, Format, Period, Revision } from '../model/task.js';
 import { Absences } from './absences.js';
 import { createLineReader, NewerVersion } from './check-line.js';
 import type { ObjectKeys } from './check-line.js';
+import { claimManifest, openManifest } from './manifest-place.js';
 import { openRegularFile } from './path-checks.js';
-import { MANIFEST } from './layout.js';
 import { publish, syncDirectory } from './publish.js';
 import type { ManifestLine, ObjectLine } from './manifest-line.js';
-import { completeLinesLength, completeLines } from './complete-lines.js';
+import { completeLinesLength, completeLinesOf } from './complete-lines.js';
 
 /** Maximum number of gaps recorded for one object. */
 export const MAX_GAPS = 100;
@@ -191,13 +191,15 @@ export async function* readManifestLines(
   seriesFolder: string,
   archive: ObjectKeys,
 ): AsyncGenerator<(ReadLine | CryptodlError)[]> {
-  const file = join(seriesFolder, MANIFEST);
+  const opened = await openManifest(seriesFolder);
+  if (opened === undefined) return;
+  const { file, path } = opened;
   const readLine = createLineReader(seriesFolder, archive);
   let number = 0;
-  for await (const texts of completeLines(file)) {
+  for await (const texts of completeLinesOf(file, path)) {
     yield texts.map((text) => {
       number += 1;
-      const where = `${file} line ${number}`;
+      const where = `${path} line ${number}`;
       try {
         return { where, line: readLine(text) };
       } catch (error) {
@@ -241,8 +243,8 @@ export function addLine(manifest: Manifest, { where, line }: ReadLine): Cryptodl
 
 /** Appends all lines in one write and syncs. First removes an incomplete last line that an earlier crash has left. */
 export async function appendManifest(seriesFolder: string, lines: readonly ManifestLine[]): Promise<void> {
-  const path = join(seriesFolder, MANIFEST);
-  await breakHardLink(path);
+  const { path, hasHardLinks } = await claimManifest(seriesFolder);
+  if (hasHardLinks) await breakHardLink(path);
   const { O_APPEND, O_CREAT, O_RDWR } = constants;
   const file = await openRegularFile(path, O_APPEND | O_CREAT | O_RDWR);
   try {
@@ -252,7 +254,7 @@ export async function appendManifest(seriesFolder: string, lines: readonly Manif
     await file.appendFile(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
     await file.datasync();
     // The folder entry of a new file must be synced too.
-    if (size === 0) await syncDirectory(seriesFolder);
+    if (size === 0) await syncDirectory(dirname(path));
   } catch (error) {
     throw withPath(error, path);
   } finally {
@@ -262,10 +264,6 @@ export async function appendManifest(seriesFolder: string, lines: readonly Manif
 
 /** Replaces a manifest that has hard links by a copy, so that a snapshot made with `cp -al` does not change. */
 async function breakHardLink(path: string): Promise<void> {
-  const facts = await lstat(path).catch((error: unknown) => {
-    if (errnoOf(error) !== 'ENOENT') throw error;
-  });
-  if (facts === undefined || !facts.isFile() || facts.nlink < 2) return;
   const staged = `${path}.partial`;
   await rm(staged, { force: true });
   await copyFile(path, staged, constants.COPYFILE_EXCL);

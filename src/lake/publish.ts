@@ -1,8 +1,9 @@
 /** Publication of staged files: a file appears under its final name complete and synced, or not at all. */
 import { errnoOf, withPath } from '../model/errors.js';
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { lstat, mkdir, open, rename, rm } from 'node:fs/promises';
+import { constants, createReadStream } from 'node:fs';
+import type { Stats } from 'node:fs';
+import { copyFile, lstat, mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 export interface Publication {
@@ -26,12 +27,39 @@ export async function renameAll(publications: readonly Publication[]): Promise<v
   const folders = new Set<string>();
   for (const { staged, target } of publications) {
     const folder = dirname(target);
-    const created = folders.has(folder) ? undefined : await mkdir(folder, { recursive: true });
+    if (!folders.has(folder)) for (const parent of await makeFolder(folder)) folders.add(parent);
     folders.add(folder);
-    for (const made of createdFolders(folder, created)) folders.add(dirname(made));
     await rename(staged, target);
   }
   await Promise.all([...folders].map((folder) => syncDirectory(folder)));
+}
+
+/** Creates a folder and its parents. Resolves with the folders that must be synced afterwards. */
+async function makeFolder(folder: string): Promise<string[]> {
+  const created = await mkdir(folder, { recursive: true });
+  return createdFolders(folder, created).map((made) => dirname(made));
+}
+
+/** Creates a folder and its parents, and syncs their entries. */
+export async function makeSyncedFolder(folder: string): Promise<void> {
+  await Promise.all((await makeFolder(folder)).map((parent) => syncDirectory(parent)));
+}
+
+/**
+ * Moves a file, also to another file system: there the copy is complete and synced before the file is removed. The caller
+ * syncs the folder of the target.
+ */
+export async function moveFile(from: string, to: string): Promise<void> {
+  try {
+    await rename(from, to);
+  } catch (error) {
+    if (errnoOf(error) !== 'EXDEV') throw error;
+    const staged = `${to}.partial`;
+    await rm(staged, { force: true });
+    await copyFile(from, staged, constants.COPYFILE_EXCL);
+    await publish(staged, to);
+    await rm(from);
+  }
 }
 
 /** The folders that one `mkdir` created, from the innermost to the outermost. The parent of each must be synced. */
@@ -96,9 +124,14 @@ export async function fileFacts(path: string): Promise<FileFacts> {
 
 /** The size of a regular file in bytes; undefined for a missing file, a symbolic link and anything else. */
 export async function fileSize(path: string): Promise<number | undefined> {
+  const facts = await entryAt(path);
+  return facts?.isFile() === true ? facts.size : undefined;
+}
+
+/** The facts of a file, folder or symbolic link itself; undefined if it does not exist. */
+export async function entryAt(path: string): Promise<Stats | undefined> {
   try {
-    const facts = await lstat(path);
-    return facts.isFile() ? facts.size : undefined;
+    return await lstat(path);
   } catch (error) {
     if (['ENOENT', 'ENOTDIR'].includes(errnoOf(error))) return undefined;
     throw error;

@@ -1,15 +1,17 @@
 /** The quarantine: damaged and foreign files of the lake, damaged manifest lines and rejected objects, each with its cause. */
 import { randomUUID } from 'node:crypto';
-import { copyFile, mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join, relative, sep } from 'node:path';
-import { constants } from 'node:fs';
 import type { Body } from '../http/fetch.js';
-import { errnoOf } from '../model/errors.js';
 import type { LakePaths } from './layout.js';
-import { keyPath, MANIFEST } from './layout.js';
-import { fileSize, publish, syncDirectory } from './publish.js';
+import { FOLDERS, keyPath } from './layout.js';
+import { claimManifest, manifestPlace } from './manifest-place.js';
+import { fileSize, moveFile, publish, syncDirectory } from './publish.js';
 
-/** Moves a file and resolves with its new path, or with undefined if it does not exist. Never replaces a quarantined file. */
+/**
+ * Moves a file of the lake and resolves with its new path, or with undefined if it does not exist. Never replaces a quarantined
+ * file. Rejects with `disk` if the path of the file contains a symbolic link to a folder, which may lead out of the lake.
+ */
 export async function moveToQuarantine(
   paths: LakePaths,
   path: string,
@@ -18,7 +20,10 @@ export async function moveToQuarantine(
 ): Promise<string | undefined> {
   const size = await fileSize(path);
   if (size === undefined) return undefined;
-  const name = await freeName(paths, relative(paths.root, path).replaceAll(sep, '/'), nowMs);
+  const inLake = relative(paths.root, path).replaceAll(sep, '/');
+  // The root itself may be a link.
+  if (inLake.includes('/')) await paths.folder(dirname(inLake));
+  const name = await freeName(paths, inLake, nowMs);
   const kept = await quarantine(paths, name, { kind: 'file', path, size }, cause);
   await syncDirectory(dirname(path));
   return kept;
@@ -34,7 +39,7 @@ export async function quarantineLines(
     nowMs,
   }: { readonly lines: readonly string[]; readonly cause: string; readonly nowMs: number },
 ): Promise<string> {
-  const manifest = relative(paths.root, join(seriesFolder, MANIFEST)).replaceAll(sep, '/');
+  const manifest = relative(paths.root, manifestPlace(seriesFolder).path).replaceAll(sep, '/');
   const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(''));
   return quarantine(paths, await freeName(paths, manifest, nowMs), { kind: 'memory', bytes }, cause);
 }
@@ -45,10 +50,11 @@ export async function rewriteManifest(
   seriesFolder: string,
   lines: readonly string[],
 ): Promise<void> {
+  const { path } = await claimManifest(seriesFolder);
   await mkdir(paths.staging, { recursive: true });
   const staged = join(paths.staging, `${randomUUID()}.partial`);
   await writeFile(staged, lines.map((line) => `${line}\n`).join(''));
-  await publish(staged, join(seriesFolder, MANIFEST));
+  await publish(staged, path);
 }
 
 /** `2024-01.parquet` → `2024-01-20261121T070000Z.parquet`, with a number if that name exists. */
@@ -64,24 +70,14 @@ async function freeName(paths: LakePaths, name: string, nowMs: number): Promise<
 
 /** Stores a rejected body and a `.cause` file with one line. Resolves with the path. Replaces an earlier body of this key. */
 export async function quarantine(paths: LakePaths, key: string, body: Body, cause: string): Promise<string> {
-  const relativePath = `quarantine/${keyPath(key)}`;
+  const relativePath = `${FOLDERS.quarantine}/${keyPath(key)}`;
   const path = join(await paths.folder(dirname(relativePath)), basename(relativePath));
   await mkdir(dirname(path), { recursive: true });
   // Removed first, because writing through a symbolic link would change its target.
   await rm(path, { force: true });
   if (body.kind === 'memory') await writeFile(path, body.bytes, { flag: 'wx' });
-  else await move(body.path, path);
+  else await moveFile(body.path, path);
   await rm(`${path}.cause`, { force: true });
   await writeFile(`${path}.cause`, `${cause.replaceAll(/\s+/g, ' ')}\n`, { flag: 'wx' });
   return path;
-}
-
-async function move(from: string, to: string): Promise<void> {
-  try {
-    await rename(from, to);
-  } catch (error) {
-    if (errnoOf(error) !== 'EXDEV') throw error;
-    await copyFile(from, to, constants.COPYFILE_EXCL);
-    await rm(from, { force: true });
-  }
 }

@@ -6,7 +6,7 @@ import type { ObjectLine } from './manifest-line.js';
 
 /** The settings that change the files of a format. */
 const RELEVANT: Readonly<Record<Format, readonly (keyof Settings)[]>> = {
-  parquet: ['partition', 'cadence', 'numbers', 'asPublished'],
+  parquet: ['partition', 'cadence', 'numbers', 'timestamps', 'asPublished'],
   csv: ['partition', 'cadence', 'timestamps', 'asPublished'],
   zip: ['cadence'],
 };
@@ -17,14 +17,29 @@ export interface Difference {
   readonly requested: string;
 }
 
+/** The value of a setting. Values of `timestamps` that make the same files are equal. */
+function valueOf(settings: Settings, name: keyof Settings): Settings[keyof Settings] {
+  if (name !== 'timestamps') return settings[name];
+  const { format, timestamps } = settings;
+  // The times of Parquet have no unit, and those of CSV have a time zone only as ISO texts with Z.
+  if (format === 'parquet') return timestamps === 'utc' ? 'utc' : 'us';
+  return timestamps === 'utc' ? 'iso' : timestamps;
+}
+
 /** The differences between the requested settings and those of the first line that differs; empty if no line differs. */
 export function differingSettings(lines: readonly ObjectLine[], requested: Settings): Difference[] {
   const names = RELEVANT[requested.format];
-  const other = lines.find((line) => names.some((name) => line.settings[name] !== requested[name]))?.settings;
+  const differs = (held: Settings, name: keyof Settings): boolean =>
+    valueOf(held, name) !== valueOf(requested, name);
+  const other = lines.find(({ settings }) => names.some((name) => differs(settings, name)))?.settings;
   if (other === undefined) return [];
   return names
-    .filter((name) => other[name] !== requested[name])
-    .map((name) => ({ name: flagName(name), held: String(other[name]), requested: String(requested[name]) }));
+    .filter((name) => differs(other, name))
+    .map((name) => ({
+      name: flagName(name),
+      held: String(valueOf(other, name)),
+      requested: String(valueOf(requested, name)),
+    }));
 }
 
 /** Throws a usage error with the folder, the differences and the corrected flags. */

@@ -1,21 +1,32 @@
-/** Lists the series folders of a lake, the other files in the folder of the exchange, and symbolic links. */
+/** Lists the series of a lake with their manifests, the other files in the folders of the exchange, and symbolic links. */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errnoOf } from '../model/errors.js';
 import type { Series } from '../model/task.js';
 import type { LakePaths, VenueFolders } from './layout.js';
-import { MANIFEST, refuseFileAsRoot, seriesAt } from './layout.js';
+import { FOLDERS, refuseFile, seriesAt } from './layout.js';
+import { EARLIER_MANIFEST, MANIFEST_ENDING, manifestPlace } from './manifest-place.js';
+import { checkedFolder } from './path-checks.js';
+import { fileSize } from './publish.js';
 
 export interface SeriesFolder {
   readonly kind: 'series';
   readonly series: Series;
   readonly path: string;
-  /** Names of the files in the folder. */
+  /** Undefined without one. */
+  readonly manifest?: FoundManifest;
+  /** Names of the files in the folder, without the manifest. */
   readonly files: readonly string[];
   /** Files in subfolders, relative to the folder. */
   readonly nestedFiles: readonly string[];
   /** Symbolic links in the folder and its subfolders, relative to the folder. */
   readonly links: readonly string[];
+}
+
+interface FoundManifest {
+  /** Relative to the root of the lake. */
+  readonly path: string;
+  readonly isLink: boolean;
 }
 
 /** A file outside the series folders, or a symbolic link, which is not followed. `path` is relative to the root of the walk. */
@@ -26,55 +37,103 @@ export interface LoosePath {
 
 type Found = SeriesFolder | LoosePath;
 
-/** The folders of cryptodl in the root of a lake whose names do not depend on the exchange. */
-const FIXED_FOLDERS = ['.cryptodl', 'failures', 'quarantine'];
-
-/** Yields folder after folder, sorted by name; nothing for a missing lake. Rejects with a usage error for a file as root. */
+/**
+ * Yields folder after folder, sorted by name; nothing for a missing lake. A series has data, a manifest, or both. Rejects with a
+ * usage error for a file as root, and with `disk` for a symbolic link in place of the folder of the manifests or of its folder for
+ * the exchange.
+ */
 export async function* walkLake(root: string, venue: VenueFolders): AsyncGenerator<Found> {
+  await checkedFolder(root, `${FOLDERS.manifests}/${venue.name}`);
   const { folders, links } = await listEntries(root);
-  if (folders.length === 0) refuseFileAsRoot(root);
+  if (folders.length === 0) refuseFile(root);
   for (const path of links)
-    if ([venue.name, venue.archive.topFolder, ...FIXED_FOLDERS].includes(path)) yield { kind: 'link', path };
-  if (!folders.includes(venue.name)) return;
-  yield* walkVenue(root, venue, venue.name);
+    if ([venue.name, venue.archive.topFolder, ...Object.values(FOLDERS)].includes(path))
+      yield { kind: 'link', path };
+  if (!links.includes(venue.name)) yield* walkVenue(root, venue, venue.name);
 }
 
-function walkVenue(root: string, venue: VenueFolders, folder: string): AsyncGenerator<Found> {
-  return walkFolder(root, folder, (below) => {
-    const series = seriesAt(venue, below);
-    return series === undefined ? walkVenue(root, venue, below) : walkSeries(root, below, series);
-  });
+/** Walks a folder of data together with the folder of the manifests of the same series. */
+async function* walkVenue(root: string, venue: VenueFolders, folder: string): AsyncGenerator<Found> {
+  const data = await listEntries(join(root, folder));
+  const below = `${FOLDERS.manifests}/${folder}`;
+  const manifests = await listEntries(join(root, below));
+  yield* looseIn(folder, data);
+  const manifestOf = new Map<string, FoundManifest>();
+  for (const kind of ['files', 'folders', 'links'] as const)
+    for (const name of manifests[kind]) {
+      const series = name.slice(0, -MANIFEST_ENDING.length);
+      if (!name.endsWith(MANIFEST_ENDING) || seriesAt(venue, `${folder}/${series}`) === undefined) continue;
+      // A folder with the name of a manifest counts as a manifest; reading it gives the error.
+      manifestOf.set(series, { path: `${below}/${name}`, isLink: kind === 'links' });
+    }
+  const isOther = (name: string): boolean => !manifestOf.has(name.slice(0, -MANIFEST_ENDING.length));
+  const others = {
+    files: manifests.files.filter(isOther),
+    links: manifests.links.filter(isOther),
+    folders: manifests.folders.filter(isOther),
+  };
+  yield* looseIn(below, others);
+  const links = new Set([...data.links, ...others.links]);
+  const names = new Set([...data.folders, ...others.folders, ...manifestOf.keys()]);
+  for (const name of [...names].filter((each) => !links.has(each)).sort()) {
+    const path = `${folder}/${name}`;
+    const series = seriesAt(venue, path);
+    if (series === undefined) yield* walkVenue(root, venue, path);
+    else yield await readSeries(root, path, series, manifestOf.get(name));
+  }
 }
 
-/** Yields the files and links of a folder, and the results of `walk` for each subfolder. */
-async function* walkFolder(
+function* looseIn(folder: string, { files, links }: Omit<Entries, 'folders'>): Generator<LoosePath> {
+  for (const name of files) yield { kind: 'file', path: `${folder}/${name}` };
+  for (const name of links) yield { kind: 'link', path: `${folder}/${name}` };
+}
+
+async function readSeries(
   root: string,
   folder: string,
-  walk: (folder: string) => AsyncGenerator<Found>,
-): AsyncGenerator<Found> {
-  const { files, folders, links } = await listEntries(join(root, folder));
-  yield* files.map((name): LoosePath => ({ kind: 'file', path: `${folder}/${name}` }));
-  yield* links.map((name): LoosePath => ({ kind: 'link', path: `${folder}/${name}` }));
-  for (const name of folders) yield* walk(`${folder}/${name}`);
-}
-
-async function* walkSeries(root: string, folder: string, series: Series): AsyncGenerator<SeriesFolder> {
+  series: Series,
+  listed: FoundManifest | undefined,
+): Promise<SeriesFolder> {
   const path = join(root, folder);
   const { files, folders, links } = await listEntries(path);
+  const manifest = listed ?? (await earlierManifest(root, folder, { files, folders, links }));
+  const isData = (name: string): boolean => `${folder}/${name}` !== manifest?.path;
   const nestedFiles: string[] = [];
-  for (const name of folders) {
-    // A folder with the name of the manifest counts as a manifest; reading it gives the error.
-    if (name === MANIFEST) files.push(name);
+  const nestedLinks: string[] = [];
+  for (const name of folders)
     for await (const { kind, path: below } of looseBelow(root, `${folder}/${name}`))
-      (kind === 'link' ? links : nestedFiles).push(below.slice(folder.length + 1));
-  }
-  yield { kind: 'series', series, path, files, nestedFiles, links };
+      (kind === 'link' ? nestedLinks : nestedFiles).push(below.slice(folder.length + 1));
+  return {
+    kind: 'series',
+    series,
+    path,
+    ...(manifest === undefined ? {} : { manifest }),
+    files: files.filter(isData),
+    nestedFiles,
+    links: [...links.filter(isData), ...nestedLinks],
+  };
+}
+
+/** The manifest of an earlier version in the folder of its series. */
+async function earlierManifest(
+  root: string,
+  folder: string,
+  { files, folders, links }: Entries,
+): Promise<FoundManifest | undefined> {
+  const isLink = links.includes(EARLIER_MANIFEST);
+  if (isLink || files.includes(EARLIER_MANIFEST) || folders.includes(EARLIER_MANIFEST))
+    return { path: `${folder}/${EARLIER_MANIFEST}`, isLink };
+  // A run may have moved it since the manifests were listed.
+  const { path } = manifestPlace(join(root, folder));
+  if ((await fileSize(path)) === undefined) return undefined;
+  return { path: `${FOLDERS.manifests}/${folder}${MANIFEST_ENDING}`, isLink: false };
 }
 
 /** All files and links below a folder that contains no series. */
-async function* looseBelow(root: string, folder: string): AsyncGenerator<LoosePath> {
-  const walk = (below: string): AsyncGenerator<LoosePath> => looseBelow(root, below);
-  yield* walkFolder(root, folder, walk) as AsyncGenerator<LoosePath>;
+export async function* looseBelow(root: string, folder: string): AsyncGenerator<LoosePath> {
+  const entries = await listEntries(join(root, folder));
+  yield* looseIn(folder, entries);
+  for (const name of entries.folders) yield* looseBelow(root, `${folder}/${name}`);
 }
 
 /** Files in `.cryptodl` that exist only during a run: staged files, journals, claims. */

@@ -109,6 +109,8 @@ export interface Correction {
   readonly flags?: Readonly<Record<string, string | null>>;
   /** The corrected operand. */
   readonly operand?: string;
+  /** The verb that accepts the given line. */
+  readonly verb?: string;
   /** The complete corrected arguments; `flags` are applied to them. */
   readonly argv?: readonly string[];
   /** Another command. It keeps the given flags for the lake, the addresses, the time and the config file. */

@@ -61,15 +61,9 @@ export function watchSignals(io: Io): {
   return { signal: stop.signal, signalled: () => first, release };
 }
 
-/** Resources that the jobs of a process share, so that a limit applies to all jobs together. */
+/** Resources that the jobs of a process or its library calls share, so that a limit applies to all of them together. */
 export class SharedResources {
-  /** Aborts when the process is ended, not when one of its jobs ends. */
-  readonly signal: AbortSignal;
   readonly #made = new Map<string, unknown>();
-
-  constructor(signal: AbortSignal) {
-    this.signal = signal;
-  }
 
   /** The resource of this name; the first caller creates it. All callers of a name must use the same type. */
   once<T>(name: string, make: () => T): T {

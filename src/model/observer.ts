@@ -16,6 +16,8 @@ export interface Announcement {
   /** `parquet in data` */
   readonly destination: string;
   readonly totals: PlanTotals;
+  /** The terms of the data in one line, and the path of their notice, if this run has written it. */
+  readonly terms?: { readonly summary: string; readonly notice: string } | undefined;
 }
 
 /** Emitted before the wait for another attempt. */

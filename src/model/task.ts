@@ -29,7 +29,8 @@ export interface Settings {
   readonly partition: PartitionPeriod;
   readonly cadence: 'auto' | Cadence;
   readonly numbers: 'double' | 'string';
-  readonly timestamps: 'us' | 'ms' | 'iso';
+  /** `utc`: Parquet columns with the time zone UTC. The others are forms of times in CSV. */
+  readonly timestamps: 'us' | 'ms' | 'iso' | 'utc';
   readonly asPublished: boolean;
 }
 

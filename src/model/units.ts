@@ -17,6 +17,47 @@ export function parseDurationMs(text: string): number | undefined {
   return match === null || unit === undefined ? undefined : Number(match[1]) * unit;
 }
 
+/** Units of time in the spelling of other tools. A month is not a number of milliseconds. */
+const TIME_WORDS: readonly (readonly [unit: string, words: RegExp])[] = [
+  ['ms', /^(?:ms|msecs?|milliseconds?)$/i],
+  ['s', /^(?:s|secs?|seconds?)$/i],
+  ['mo', /^(?:M|MN|mn|mo|mons?|months?)$/],
+  ['m', /^(?:m|mins?|minutes?|T)$/i],
+  ['h', /^(?:h|hrs?|hours?)$/i],
+  ['d', /^(?:d|days?)$/i],
+  ['w', /^(?:w|wks?|weeks?)$/i],
+];
+
+/** `5min`, `5 minutes` or `m5` → 5 and `m`; undefined for any other form. */
+function timeWords(text: string): { readonly count: number; readonly unit: string } | undefined {
+  const [, before = '', number = '', after = ''] = /^([a-z]*)(\d+(?:\.\d+)?)\s*([a-z]*)$/i.exec(text) ?? [];
+  if (number === '' || (before === '') === (after === '')) return undefined;
+  const unit = TIME_WORDS.find(([, words]) => words.test(before + after))?.[0];
+  return unit === undefined ? undefined : { count: Number(number), unit };
+}
+
+/** The duration that a text means: `5min` → `5m`, `2 weeks` → `14d`; a bare number means seconds. */
+export function durationLike(text: string): string | undefined {
+  if (/^\d+(\.\d+)?$/.test(text)) return `${text}s`;
+  const { count = 0, unit } = timeWords(text) ?? {};
+  if (unit === undefined || unit === 'mo') return undefined;
+  return unit === 'w' ? `${count * 7}d` : `${count}${unit}`;
+}
+
+/** The known interval with the length of a text in the spelling of other tools: `5min`, `m5`, `60m` or `1day`. */
+export function sameInterval(text: string, known: readonly string[]): string | undefined {
+  const meant = lengthOf(/^[a-z]+$/i.test(text) ? `1${text}` : text);
+  return meant === undefined ? undefined : known.find((one) => lengthOf(one) === meant);
+}
+
+/** The length of an interval as a key for comparison: `3600000` or `1mo`. */
+function lengthOf(text: string): string | undefined {
+  const { count = 0, unit } = timeWords(text) ?? {};
+  if (unit === undefined) return undefined;
+  if (unit === 'mo') return `${count}mo`;
+  return String(parseDurationMs(durationLike(`${count}${unit}`) ?? ''));
+}
+
 const SIZE_BYTES: Readonly<Record<string, number>> = {
   '': 1,
   B: 1,
@@ -35,6 +76,14 @@ export function parseBytes(text: string): number | undefined {
   const match = /^(\d+(?:\.\d+)?)\s*([a-z]*)$/i.exec(text);
   const unit = SIZE_BYTES[(match?.[2] ?? '').toUpperCase()];
   return match === null || unit === undefined ? undefined : Math.floor(Number(match[1]) * unit);
+}
+
+/** The size that a text means: `5G` → `5GiB`, as rclone and curl count, and `10MB/s` → `10MB`. */
+export function bytesLike(text: string): string | undefined {
+  const [, number = '', letter = '', rest = ''] =
+    /^(\d+(?:\.\d+)?)\s*([kmgt])(i?b)?(?:\/s|ps)?$/i.exec(text) ?? [];
+  if (number === '') return undefined;
+  return `${number}${letter.toUpperCase()}${rest === '' ? 'iB' : rest.toLowerCase() === 'ib' ? 'iB' : 'B'}`;
 }
 
 /** `250ms`, `12.5s`, `3m 20s`, `2h 5m` */

@@ -1,24 +1,46 @@
 /** Reads files of options and jobs. */
 import { readFile } from 'node:fs/promises';
-import { parse } from 'yaml';
+import { parseDocument } from 'yaml';
+import type { YAMLError } from 'yaml';
 import { errnoOf, usage } from '../model/errors.js';
+import { reasonOf, unreadableHint } from '../text/path-faults.js';
+import { yamlWord } from '../text/printable.js';
+
+const CONFIG_HINT = 'name a YAML or JSON file with lines like "market: spot"';
 
 /**
  * Content of a YAML or JSON file (JSON is YAML). Throws usage errors for a file that cannot be read or parsed. `givenBy`: the flag
  * or argument that names the file.
  */
-export async function readConfigFile(path: string, givenBy = '--config', hint?: string): Promise<unknown> {
+export async function readConfigFile(
+  path: string,
+  givenBy = '--config',
+  hint = CONFIG_HINT,
+): Promise<unknown> {
   let text: string;
   try {
     text = await readFile(path, 'utf8');
   } catch (error) {
-    throw usage(`${givenBy}: cannot read ${path} (${errnoOf(error)})`, hint);
-  }
-  try {
-    return parse(text, { schema: 'core' }) as unknown;
-  } catch (error) {
     throw usage(
-      `${givenBy}: ${path} is not YAML or JSON: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : ''}`,
+      `${givenBy}: cannot read ${path} (${reasonOf(errnoOf(error))})`,
+      unreadableHint(errnoOf(error), path) ?? hint,
     );
   }
+  const document = parseDocument(text, { schema: 'core', prettyErrors: true });
+  const [fault] = [...document.errors, ...document.warnings];
+  if (fault !== undefined) throw faultOf(fault, text, `${givenBy}: ${path}`);
+  return document.toJS() as unknown;
+}
+
+/** The usage error for a text that is not YAML, with its line and what to write instead. */
+function faultOf({ code, message, linePos }: YAMLError, text: string, place: string): Error {
+  const number = linePos?.[0].line ?? 1;
+  const line = (text.split('\n')[number - 1] ?? '').trim();
+  const where = `${place} line ${number}`;
+  const [, key = '', value = ''] = /^([\w-]+): *(.*)$/.exec(line) ?? [];
+  if (code === 'DUPLICATE_KEY') return usage(`${where}: the key "${key}" stands twice`, 'delete one of them');
+  const quoted = key === '' ? undefined : `${key}: ${yamlWord(value)}`;
+  if (code === 'TAG_RESOLVE_FAILED' || code === 'BLOCK_AS_IMPLICIT_KEY' || code === 'BAD_ALIAS')
+    return usage(`${where}: the value needs quotes: ${line}`, quoted);
+  return usage(`${place} is not YAML or JSON: ${message.split('\n')[0] ?? ''}`);
 }

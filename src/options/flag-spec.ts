@@ -19,10 +19,12 @@ export const VERBS = [
   'serve',
   'doctor',
   'completion',
+  'man',
 ] as const;
 export type Verb = (typeof VERBS)[number];
 
-export const GROUPS = ['What', 'When', 'Output', 'Safety', 'Network', 'Messages', 'Options'] as const;
+/** The groups of flags in `--help-all`. `--help` shows the flags of the groups after How under How. */
+export const GROUPS = ['What', 'When', 'Where', 'How', 'Safety', 'Network', 'Messages', 'Options'] as const;
 
 /** The values that defaults depend on. */
 export interface DefaultSources {
@@ -38,7 +40,11 @@ export interface DefaultSources {
 export interface FlagSpec {
   readonly group: (typeof GROUPS)[number];
   readonly verbs: readonly Verb[];
-  /** The help text, without the default. */
+  /** The verbs whose `--help` shows the flag. `--help-all` shows all flags. */
+  readonly usual?: readonly Verb[];
+  /** The letter of the short flag. */
+  readonly short?: string;
+  /** The help text, without the default. `--help` shows the part before the first semicolon. */
   readonly doc: string;
   /** Other texts for the help of single verbs, instead of `doc`. */
   readonly docOf?: Readonly<Partial<Record<Verb, string>>>;
@@ -51,11 +57,13 @@ export interface FlagSpec {
   readonly list?: 'comma' | 'joined';
   readonly parse: Parse<unknown>;
   /** The unit of the parsed number. The name of the option ends with it. */
-  readonly unit?: 'Ms' | 'Minutes' | 'Hours' | 'Day' | 'Bytes' | 'BytesPerSecond' | 'Percent';
+  readonly unit?: 'Ms' | 'Minutes' | 'Hours' | 'Bytes' | 'BytesPerSecond' | 'Percent';
   /** A config file may hold a map: `limits: { archive: 100/s }` is `archive=100/s`. */
   readonly isMap?: boolean;
   /** All valid values, for completion and documents, if they are a fixed list. */
   readonly choices?: readonly string[];
+  /** The valid values of single verbs, instead of `choices`. */
+  readonly choicesOf?: Readonly<Partial<Record<Verb, readonly string[]>>>;
   /** A valid value for messages and documents, for flags without a default. */
   readonly example?: string;
   /** Names of this flag in other tools, only for hints. */
@@ -64,6 +72,8 @@ export interface FlagSpec {
   readonly default?: string;
   /** The default in words, if it depends on other options or on the environment. */
   readonly unset?: string;
+  /** Other texts for single verbs, instead of `unset`. */
+  readonly unsetOf?: Readonly<Partial<Record<Verb, string>>>;
   /** The default, if other options and the exchange decide it. An option with a value, but with neither `default` nor `derive`, may be undefined. */
   readonly derive?: (from: DefaultSources) => unknown;
   /** Verbs that select everything without the flag. Their help shows no default. */
@@ -80,17 +90,17 @@ export const oneOf = <const T extends string>(choices: readonly T[]) => ({
   choices,
 });
 
-export const DOWNLOADS: readonly Verb[] = ['vision', 'metrics', 'retry', 'repair'];
+export const DOWNLOADS = ['vision', 'metrics', 'retry', 'repair'] as const satisfies readonly Verb[];
 /** Verbs that send requests, except for `run` and `doctor`: the sets below add them. */
-export const ONLINE: readonly Verb[] = [...DOWNLOADS, 'verify', 'list', 'audit'];
+export const ONLINE = [...DOWNLOADS, 'verify', 'list', 'audit'] as const satisfies readonly Verb[];
 /** The downloads and `run`, for flags that `run` accepts for all its jobs. */
-export const DOWNLOADS_AND_JOBS: readonly Verb[] = [...DOWNLOADS, 'run'];
-export const ONLINE_AND_JOBS: readonly Verb[] = [...ONLINE, 'run'];
+export const DOWNLOADS_AND_JOBS = [...DOWNLOADS, 'run'] as const satisfies readonly Verb[];
+export const ONLINE_AND_JOBS = [...ONLINE, 'run'] as const satisfies readonly Verb[];
 /** `doctor` takes the flags whose settings it checks for the other verbs. */
-export const EXAMINED: readonly Verb[] = [...ONLINE_AND_JOBS, 'doctor'];
+export const EXAMINED = [...ONLINE_AND_JOBS, 'doctor'] as const satisfies readonly Verb[];
 /** Verbs with flags for markets, datasets and days. */
-export const CHOOSING: readonly Verb[] = ['vision', 'metrics', 'list', 'coverage', 'audit'];
+export const CHOOSING = ['vision', 'metrics', 'list', 'coverage', 'audit'] as const satisfies readonly Verb[];
 /** Verbs that choose the settings of new files. The other downloads keep the settings of the lake or of the report. */
-export const WRITING: readonly Verb[] = ['vision', 'metrics'];
+export const WRITING = ['vision', 'metrics'] as const satisfies readonly Verb[];
 /** Verbs that select among the series of a lake. */
-export const HELD: readonly Verb[] = ['verify', 'repair'];
+export const HELD = ['verify', 'repair'] as const satisfies readonly Verb[];

@@ -1,5 +1,4 @@
 /** The flag table: parsing, help, environment variables, config keys and --print-options are made from it. */
-import { CryptodlError } from '../model/errors.js';
 import type { DefaultSources, FlagSpec, Verb } from './flag-spec.js';
 import { LAKE_FLAGS } from './lake-flags.js';
 import { MESSAGE_FLAGS } from './message-flags.js';
@@ -19,6 +18,11 @@ const FLAGS = {
 type Flags = typeof FLAGS;
 export type FlagName = keyof Flags;
 export const FLAG_NAMES = Object.keys(FLAGS) as FlagName[];
+
+/** The names of the flags of a verb. */
+export type FlagNameOf<V extends Verb> = {
+  [Name in FlagName]: V extends Flags[Name]['verbs'][number] ? Name : never;
+}[FlagName];
 
 export type CamelCase<Name extends string> = Name extends `${infer First}-${infer Rest}`
   ? `${First}${Capitalize<CamelCase<Rest>>}`
@@ -70,6 +74,24 @@ export function docOf(name: FlagName, verb: Verb): string {
   return spec.docOf?.[verb] ?? spec.doc;
 }
 
+/** The default of a flag in the help of a verb; undefined without one. */
+export function shownDefault(name: FlagName, verb: Verb): string | undefined {
+  if (flagSpec(name).narrows?.includes(verb) === true) return undefined;
+  return defaultOf(name, verb)?.replaceAll(',', ', ') ?? unsetText(name, verb);
+}
+
+/** The default of a flag for a verb in words; undefined for a flag with a fixed default or without one. */
+export function unsetText(name: FlagName, verb: Verb): string | undefined {
+  const { unset, unsetOf } = flagSpec(name);
+  return unsetOf?.[verb] ?? unset;
+}
+
+/** The valid values of a flag for a verb; undefined if they are not a fixed list. */
+export function choicesOf(name: FlagName, verb: Verb): readonly string[] | undefined {
+  const spec = flagSpec(name);
+  return spec.choicesOf?.[verb] ?? spec.choices;
+}
+
 /** The flags of a verb, in the order of the table. */
 export function flagsOf(verb: Verb): FlagName[] {
   return FLAG_NAMES.filter((name) => flagSpec(name).verbs.includes(verb));
@@ -108,16 +130,4 @@ export function nameOptions(text: string, nameOf: (name: FlagName) => string): s
     const name = FLAG_NAMES.find((flag) => flag === word);
     return name === undefined ? found : nameOf(name);
   });
-}
-
-/** A copy of the error with other names of options in message and hint. */
-export function withOptionNames(error: CryptodlError, nameOf: (name: FlagName) => string): CryptodlError {
-  const { code, message, hint, cause, correction, retryAfterMs, attempts } = error;
-  const renamed = new CryptodlError(code, nameOptions(message, nameOf), {
-    cause,
-    hint: hint === undefined ? undefined : nameOptions(hint, nameOf),
-    correction,
-    retryAfterMs,
-  });
-  return Object.assign(renamed, { attempts });
 }

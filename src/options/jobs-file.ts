@@ -1,6 +1,8 @@
 /** Checks the content of the file of `cryptodl run`: jobs and their shared defaults. Usage errors name file, job and key. */
+import { fileURLToPath } from 'node:url';
 import { CryptodlError, usage } from '../model/errors.js';
 import { didYouMean } from '../text/did-you-mean.js';
+import { shownPath, yamlWord } from '../text/printable.js';
 import { flagsOf, nameOptions } from './flags.js';
 import type { FlagName } from './flags.js';
 import { mapValues } from './resolve.js';
@@ -28,6 +30,7 @@ const SHARED: readonly FlagName[] = [
   'json',
   'progress',
   'quiet',
+  'verbose',
   'log-file',
   'log-level',
 ];
@@ -39,8 +42,12 @@ export function noConfigFile(where: string, file: string): CryptodlError {
   return usage(`${where}run takes no config file`, `write its keys under defaults of ${file}`);
 }
 
-const SHAPE =
-  'see config/jobs.example.yaml: defaults, and jobs with a name, a verb and the flags of that verb';
+const EXAMPLE = fileURLToPath(new URL('../../config/jobs.example.yaml', import.meta.url));
+
+/** Names the example in the package, which is not in the working directory of a user. */
+export const JOBS_HINT = `${shownPath(EXAMPLE)} is an example of a file of jobs`;
+
+const SHAPE = `${JOBS_HINT}: defaults, and jobs with a name, a verb and the flags of that verb`;
 
 /** Checks the keys of the file; values are parsed later. */
 export function jobsFile(file: string, content: unknown): JobsFile {
@@ -125,7 +132,7 @@ function withPlace(file: string, where: string, error: CryptodlError): CryptodlE
   const { message, hint, correction, cause, code } = error;
   const hasPlace = message.startsWith(`${file}: `);
   const lines = Object.entries(correction?.flags ?? {}).map(([name, value]) =>
-    value === null ? `delete "${name}"` : `${name}: ${value}`,
+    value === null ? `delete "${name}"` : `${name}: ${yamlWord(value)}`,
   );
   const help = [
     hint === undefined ? undefined : nameOptions(hint, (name) => name),

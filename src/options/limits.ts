@@ -24,9 +24,7 @@ export function limit(known: Readonly<Record<string, BucketLimit>>): Parse<Limit
     const permits = Number(amount);
     const windowMs = parseDurationMs(`${count === '' ? '1' : count}${unit}`) ?? 0;
     if (!(permits >= 1 && windowMs >= 1)) {
-      throw usage(`${where}: "${text}" is not a limit of a bucket`, given(where, 'archive=100/s'), {
-        value: 'archive=100/s',
-      });
+      throw usage(`${where}: "${text}" is not a limit of a bucket`, given(where, 'archive=100/s'));
     }
     const most = Object.hasOwn(known, bucket) ? known[bucket] : undefined;
     if (most === undefined) {
@@ -80,7 +78,7 @@ export function requestsPerMinute(known: Readonly<Record<string, BucketLimit>>):
         ? `${where}: ${text} is above the highest limit, ${numberText(most)} in a minute (${name}: ${limitText(largest)})`
         : `${where}: "${text}" is not a whole number of at least 1`,
       given(where, value),
-      { value },
+      isTooMuch ? { value } : undefined,
     );
   };
 }

@@ -1,12 +1,14 @@
 /** Flags about messages, logs and the sources of options. */
 import { DOWNLOADS, DOWNLOADS_AND_JOBS, EXAMINED, oneOf, ONLINE, ONLINE_AND_JOBS } from './flag-spec.js';
 import type { FlagRows } from './flag-spec.js';
+import { pingUrl } from './addresses.js';
 import * as parse from './parsers.js';
 
 export const MESSAGE_FLAGS = {
   json: {
     group: 'Messages',
     verbs: [...ONLINE_AND_JOBS, 'schema', 'sql', 'coverage', 'doctor'],
+    usual: [...ONLINE_AND_JOBS, 'coverage', 'doctor'],
     doc: 'print NDJSON: events, then a summary',
     docOf: {
       verify: 'print NDJSON: an object per finding, then a summary',
@@ -22,6 +24,7 @@ export const MESSAGE_FLAGS = {
   progress: {
     group: 'Messages',
     verbs: DOWNLOADS_AND_JOBS,
+    usual: ['run'],
     value: 'HOW',
     doc: 'progress display: auto, bar, plain or none (--no-progress)',
     ...oneOf(['auto', 'bar', 'plain', 'none']),
@@ -29,17 +32,28 @@ export const MESSAGE_FLAGS = {
   },
   quiet: {
     group: 'Messages',
+    short: 'q',
     verbs: [...EXAMINED, 'sql'],
+    usual: EXAMINED,
     doc: 'print no messages except problems',
     parse: parse.flag,
-    aka: ['q', 'silent'],
+    aka: ['silent'],
+  },
+  verbose: {
+    group: 'Messages',
+    short: 'v',
+    verbs: DOWNLOADS_AND_JOBS,
+    usual: DOWNLOADS_AND_JOBS,
+    doc: 'print a log of each request, retry and decision; the same as --log-level debug',
+    parse: parse.flag,
+    aka: ['debug', 'vv'],
   },
   ping: {
     group: 'Messages',
     verbs: DOWNLOADS,
     value: 'URL',
-    doc: 'address to request after a success; with /start added when the run starts, and with /fail added after a failure',
-    parse: parse.pingUrl,
+    doc: 'address to request after a success; with /start added, it is requested at the start of the run, and with /fail added, after a failure',
+    parse: pingUrl,
     example: 'https://hc-ping.com/your-uuid',
     aka: ['healthcheck', 'heartbeat'],
   },
@@ -62,6 +76,7 @@ export const MESSAGE_FLAGS = {
   config: {
     group: 'Options',
     verbs: [...ONLINE, 'schema', 'sql', 'coverage', 'serve', 'doctor'],
+    usual: [...ONLINE, 'coverage', 'doctor'],
     value: 'FILE',
     doc: 'YAML or JSON file with flag names as keys',
     parse: parse.text,
@@ -70,7 +85,8 @@ export const MESSAGE_FLAGS = {
   'print-options': {
     group: 'Options',
     verbs: [...ONLINE_AND_JOBS, 'schema', 'sql', 'coverage', 'serve', 'doctor'],
-    doc: 'print each option with its value and origin, and do nothing else',
+    usual: ['run', 'verify', 'coverage', 'doctor'],
+    doc: 'print options with their origins, and do nothing else',
     parse: parse.flag,
   },
 } as const satisfies FlagRows;

@@ -3,6 +3,7 @@ import { readVenueWords } from '../source/names.js';
 import { DOWNLOADS_AND_JOBS, EXAMINED, oneOf, ONLINE_AND_JOBS } from './flag-spec.js';
 import type { FlagRows } from './flag-spec.js';
 import { limit, requestsPerMinute } from './limits.js';
+import { proxy, url } from './addresses.js';
 import * as parse from './parsers.js';
 
 const venue = readVenueWords();
@@ -50,8 +51,9 @@ export const NETWORK_FLAGS = {
   bwlimit: {
     group: 'Network',
     verbs: ONLINE_AND_JOBS,
+    usual: ['vision', 'run', 'retry', 'repair', 'audit'],
     value: 'SIZE',
-    doc: 'maximum bytes per second of all connections together, at least 1kB',
+    doc: 'maximum bytes per second of all connections; at least 1kB',
     parse: parse.byteRate,
     unit: 'BytesPerSecond',
     example: '10MB',
@@ -60,6 +62,7 @@ export const NETWORK_FLAGS = {
   'pool-limit': {
     group: 'Network',
     verbs: EXAMINED,
+    usual: ['doctor'],
     value: 'N',
     doc: 'maximum sockets of the process; further requests wait',
     parse: parse.integer(1),
@@ -89,21 +92,25 @@ export const NETWORK_FLAGS = {
   http2: {
     group: 'Network',
     verbs: EXAMINED,
+    usual: ['doctor'],
     doc: 'use HTTP/2 where the host supports it',
     parse: parse.flag,
   },
   proxy: {
     group: 'Network',
     verbs: EXAMINED,
+    usual: ['run', 'retry', 'list', 'doctor'],
     value: 'URL',
     doc: 'proxy for all hosts that NO_PROXY does not list; the value none turns the proxy off',
-    parse: parse.proxy,
+    parse: proxy,
     unset: 'HTTPS_PROXY and HTTP_PROXY',
+    aka: ['x'],
     example: 'http://127.0.0.1:3128',
   },
   'ca-file': {
     group: 'Network',
     verbs: EXAMINED,
+    usual: ['doctor'],
     value: 'FILE',
     doc: 'additional trusted certificates (PEM)',
     parse: parse.text,
@@ -113,9 +120,10 @@ export const NETWORK_FLAGS = {
   'archive-url': {
     group: 'Network',
     verbs: EXAMINED,
+    usual: ['doctor'],
     value: 'URL',
     doc: 'address of the archive',
-    parse: parse.url,
+    parse: url,
     default: venue.hosts.archive,
     aka: ['url', 'base-url', 'host-url'],
   },
@@ -124,7 +132,7 @@ export const NETWORK_FLAGS = {
     verbs: EXAMINED,
     value: 'URL',
     doc: 'address of the listing',
-    parse: parse.url,
+    parse: url,
     unset: `${venue.hosts.listing}, or --archive-url if given`,
     derive: ({ archiveUrl, hosts }) => (archiveUrl === hosts.archive ? hosts.listing : archiveUrl),
     example: 'http://127.0.0.1:8090',
@@ -133,8 +141,8 @@ export const NETWORK_FLAGS = {
     group: 'Network',
     verbs: ONLINE_AND_JOBS,
     value: 'URL',
-    doc: 'second address of the archive, used after too many failures of the first',
-    parse: parse.url,
+    doc: 'second address of the archive; used after too many failures of the first',
+    parse: url,
     unset: `${venue.hosts.origin}, unless --archive-url is given`,
     derive: ({ archiveUrl, hosts }) => (archiveUrl === hosts.archive ? hosts.origin : undefined),
     example: 'http://127.0.0.1:8090',
@@ -144,7 +152,7 @@ export const NETWORK_FLAGS = {
     verbs: [...DOWNLOADS_AND_JOBS, 'doctor'],
     value: 'URL',
     doc: 'address of REST for USD-margined futures',
-    parse: parse.url,
+    parse: url,
     default: venue.hosts.fapi,
   },
   'dapi-url': {
@@ -152,7 +160,7 @@ export const NETWORK_FLAGS = {
     verbs: [...DOWNLOADS_AND_JOBS, 'doctor'],
     value: 'URL',
     doc: 'address of REST for coin-margined futures',
-    parse: parse.url,
+    parse: url,
     default: venue.hosts.dapi,
   },
   'spot-url': {
@@ -160,14 +168,15 @@ export const NETWORK_FLAGS = {
     verbs: [...DOWNLOADS_AND_JOBS, 'doctor'],
     value: 'URL',
     doc: `address of REST for spot; if the default refuses your location, ${venue.hosts.spotPublic} is used`,
-    parse: parse.url,
+    parse: url,
     default: venue.hosts.spot,
   },
   'clear-bans': {
     group: 'Network',
     verbs: ['doctor'],
+    usual: ['doctor'],
     value: 'HOST',
-    doc: 'remove the stored bans of this host, print them, and check nothing else',
+    doc: 'remove the stored bans of this host; prints them, and checks nothing else',
     parse: parse.text,
     example: 'fapi.binance.com',
     aka: ['clear-ban', 'unban', 'forget-bans'],

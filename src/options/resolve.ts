@@ -5,10 +5,12 @@ import { defaultOf, environmentName, FLAG_NAMES, flagSpec, flagsOf, isSwitch, op
 import type { DefaultSources, Verb } from './flag-spec.js';
 import type { FlagName, Options } from './flags.js';
 import { given, text as parseText } from './parsers.js';
+import type { ExchangeNames } from './parsers.js';
 import { loadRetryPresets } from '../source/facts.js';
 import { readVenueWords } from '../source/names.js';
-import { marketNames } from '../source/venue.js';
+import { datasetsOf, intervalsOf, marketNames } from '../source/venue.js';
 import type { Venue } from '../source/venue.js';
+import { shellWord, yamlWord } from '../text/printable.js';
 
 type Origin =
   'flag' | 'environment' | 'config file' | 'job' | 'defaults of the jobs' | 'failure report' | 'default';
@@ -21,15 +23,35 @@ export interface RawLayer {
   readonly values: RawValues;
   /** The name of an option in messages about this source. */
   readonly nameOf: (name: FlagName) => string;
+  /** The instruction to change an option in this source; absent for flags. `value` null removes the option. `text`: its given value. */
+  readonly edit?: (name: FlagName, value: string | null, text: string) => string;
 }
 
-export interface Resolved {
+/** Where each option was given. */
+export interface OptionSources {
+  /** The name under which an option was given: `--days`, `CRYPTODL_DAYS`, `my.yaml: days`; the flag for a default. */
+  readonly nameOf: (name: FlagName) => string;
+  /** The source of an option; undefined for a default. */
+  readonly layerOf: (name: FlagName) => RawLayer | undefined;
+}
+
+/** The first layer with a value wins; for the flags of a range, the first layer with any of them. */
+export function optionSources(verb: Verb, layers: readonly RawLayer[]): OptionSources {
+  const known = new Set(flagsOf(verb));
+  const ofRange = layers.find((layer) => [...RANGE].some((kind) => layer.values[kind] !== undefined));
+  const layerOf = (name: FlagName): RawLayer | undefined => {
+    if (!known.has(name) && verb !== 'retry') return undefined;
+    const sources = RANGE.has(name) && ofRange !== undefined ? [ofRange] : layers;
+    return sources.find((source) => source.values[name] !== undefined);
+  };
+  return { layerOf, nameOf: (name) => layerOf(name)?.nameOf(name) ?? `--${name}` };
+}
+
+export interface Resolved extends OptionSources {
   readonly options: Options;
   readonly origins: Readonly<Record<FlagName, Origin>>;
   /** The given texts, without defaults. A failure report records them. */
   readonly texts: RawValues;
-  /** The name under which an option was given: `--days`, `CRYPTODL_DAYS`, `my.yaml: days`; the flag for a default. */
-  readonly nameOf: (name: FlagName) => string;
 }
 
 /** The parts of an exchange that options depend on. */
@@ -58,40 +80,36 @@ export function environmentLayer(
     const text = environment[environmentName(name)];
     if (text !== undefined) values[name] = [text];
   }
-  return { origin: 'environment', values, nameOf: environmentName };
+  return {
+    origin: 'environment',
+    values,
+    nameOf: environmentName,
+    edit: (name, value) =>
+      value === null ? `unset ${environmentName(name)}` : `${environmentName(name)}=${shellWord(value)}`,
+  };
 }
 
 /** Flags of a range. A range comes from one source as a whole: a source with any of these flags hides these flags in later sources. */
 export const RANGE: ReadonlySet<FlagName> = new Set(['days', 'months', 'from', 'to']);
 
 /**
- * The first layer with a value wins; for the flags of a range, the first layer with any of them. Throws a usage error for an
- * invalid value. Without an exchange, markets and addresses are those of the flag table.
+ * Parses the value of each option from its source (`optionSources`). Throws a usage error for an invalid value. Without an exchange, markets and addresses are
+ * those of the flag table.
  */
 export function resolveOptions(verb: Verb, layers: readonly RawLayer[], exchange?: ExchangeWords): Resolved {
-  const known = new Set(flagsOf(verb));
   const defaults = defaultLayer(verb, exchange);
-  const markets = exchange === undefined ? undefined : marketNames(exchange);
+  const names = exchange === undefined ? undefined : namesOf(exchange);
+  const sources = optionSources(verb, layers);
   const options: Partial<Record<keyof Options, unknown>> = {};
   const origins: Partial<Record<FlagName, Origin>> = {};
   const texts: RawValues = {};
-  const sourceOf = new Map<FlagName, RawLayer>();
-  const rangeSource = layers
-    .filter((layer) => [...RANGE].some((kind) => layer.values[kind] !== undefined))
-    .slice(0, 1);
   for (const name of FLAG_NAMES) {
-    const sources =
-      known.has(name) || verb === 'retry'
-        ? RANGE.has(name)
-          ? rangeSource
-          : [...layers, defaults]
-        : [defaults];
-    const layer = sources.find((source) => source.values[name] !== undefined);
+    const own = sources.layerOf(name);
+    const layer = own ?? (defaults.values[name] === undefined ? undefined : defaults);
     origins[name] = layer?.origin ?? 'default';
-    if (layer !== undefined) sourceOf.set(name, layer);
     const unset = isSwitch(name) ? false : undefined;
-    options[optionName(name)] = layer === undefined ? unset : parseValue(name, layer, markets);
-    if (layer?.values[name] !== undefined && layer !== defaults) texts[name] = layer.values[name];
+    options[optionName(name)] = layer === undefined ? unset : parseValue(name, layer, names);
+    if (own?.values[name] !== undefined) texts[name] = own.values[name];
   }
   const from = defaultSources(options as Options, exchange);
   for (const name of FLAG_NAMES) options[optionName(name)] ??= flagSpec(name).derive?.(from);
@@ -99,7 +117,7 @@ export function resolveOptions(verb: Verb, layers: readonly RawLayer[], exchange
     options: Object.freeze(options) as Options,
     origins: origins as Record<FlagName, Origin>,
     texts,
-    nameOf: (name) => (sourceOf.get(name) ?? defaults).nameOf(name),
+    ...sources,
   };
 }
 
@@ -111,14 +129,20 @@ function defaultSources(
   return { preset: loadRetryPresets()[retryPreset], archiveUrl, hosts };
 }
 
-function parseValue(name: FlagName, layer: RawLayer, markets: readonly string[] | undefined): unknown {
+function namesOf(exchange: ExchangeWords): ExchangeNames {
+  const markets = marketNames(exchange);
+  const specs = markets.flatMap((market) => datasetsOf(exchange, market));
+  return { markets, intervals: specs.flatMap((spec) => intervalsOf(spec) ?? []) };
+}
+
+function parseValue(name: FlagName, layer: RawLayer, names: ExchangeNames | undefined): unknown {
   const spec = flagSpec(name);
   const where = layer.nameOf(name);
   const raw = layer.values[name] ?? [];
   if (spec.list !== 'comma') {
     const value =
       spec.list === 'joined' ? raw.map((item) => parseText(item, where)).join(',') : (raw.at(-1) ?? '');
-    return corrected(name, value, [value], () => spec.parse(value, where, markets));
+    return corrected(name, value, [value], () => spec.parse(value, where, names));
   }
   const items = raw.flatMap((value) => value.split(',').map((part) => part.trim()));
   if (items.includes('')) {
@@ -130,7 +154,7 @@ function parseValue(name: FlagName, layer: RawLayer, markets: readonly string[] 
   }
   if (spec.isMap === true) refuseRepeatedKey(name, where, new Set(items));
   return [
-    ...new Set(items.map((item) => corrected(name, item, items, () => spec.parse(item, where, markets)))),
+    ...new Set(items.map((item) => corrected(name, item, items, () => spec.parse(item, where, names)))),
   ];
 }
 
@@ -169,10 +193,23 @@ export function configLayer(file: string, content: unknown, verb: Verb): RawLaye
   const values = mapValues(content, {
     nameOf: (key) => `${file}: ${key}`,
     refuse: (key) =>
-      usage(`${file}: unknown key "${key}"`, didYouMean(key, flagsOf(verb)) ?? 'see --help for the names'),
+      key === 'config'
+        ? usage(`${file}: config: a config file cannot name another one`, 'delete the line')
+        : usage(
+            `${file}: unknown key "${key}"`,
+            didYouMean(key, flagsOf(verb)) ?? 'see --help for the names',
+          ),
     isKnown: (name) => name !== 'config',
   });
-  return { origin: 'config file', values, nameOf: (name) => `${file}: ${name}` };
+  return {
+    origin: 'config file',
+    values,
+    nameOf: (name) => `${file}: ${name}`,
+    edit: (name, value, text) =>
+      value === null
+        ? `delete the line "${name}: ${text}" in ${file}`
+        : `write the line "${name}: ${yamlWord(value)}" in ${file}`,
+  };
 }
 
 /**
@@ -203,7 +240,10 @@ export function mapValues(
 
 function refuseList(key: string, where: string, items: readonly unknown[]): Error {
   const [first = 'VALUE'] = items;
-  return usage(`${where} takes one value, not a list of ${items.length}`, `write ${key}: ${String(first)}`);
+  return usage(
+    `${where} takes one value, not a list of ${items.length}`,
+    `write ${key}: ${yamlWord(String(first))}`,
+  );
 }
 
 function isMapOf(name: FlagName, value: unknown): value is object {

@@ -13,16 +13,20 @@ function presetText(name: (typeof PRESETS)[number]): string {
   return `${name} ${retries} × ${durationText(baseDelayMs)}`;
 }
 
+/** The file of `run` sets the preset of each job. */
+const FROM_PRESET = { unset: 'from --retry-preset', unsetOf: { run: 'from the preset of the job' } };
+
 export const RETRY_FLAGS = {
   concurrency: {
     group: 'Network',
     verbs: [...ONLINE, 'doctor'],
+    usual: [...ONLINE, 'doctor'],
     value: 'N',
-    doc: 'number of objects in flight: a number, auto or auto:MAX',
+    doc: 'objects at the same time; a number, auto or auto:MAX',
     parse: parse.concurrency,
     default: 'auto',
     defaultOf: { metrics: 'auto:10' },
-    aka: ['c', 'j', 'n', 'w', 'workers', 'threads', 'jobs', 'parallel', 'max-workers'],
+    aka: ['c', 'j', 'w', 'workers', 'threads', 'jobs', 'parallel', 'max-workers', 'transfers'],
   },
   'retry-preset': {
     group: 'Network',
@@ -36,10 +40,11 @@ export const RETRY_FLAGS = {
   retries: {
     group: 'Network',
     verbs: EXAMINED,
+    usual: ['vision', 'run', 'retry', 'repair', 'list', 'audit'],
     value: 'N',
     doc: 'retries per request',
     parse: parse.integer(0),
-    unset: 'from --retry-preset',
+    ...FROM_PRESET,
     derive: ({ preset }) => preset.retries,
     example: '2',
     aka: ['retry', 'max-retries', 'attempts'],
@@ -51,7 +56,7 @@ export const RETRY_FLAGS = {
     doc: 'base delay of the back-off',
     parse: parse.duration,
     unit: 'Ms',
-    unset: 'from --retry-preset',
+    ...FROM_PRESET,
     derive: ({ preset }) => preset.baseDelayMs,
     example: '100ms',
   },
@@ -61,7 +66,7 @@ export const RETRY_FLAGS = {
     value: 'X',
     doc: 'factor between two steps of the back-off; not used by fixed, linear and decorrelated',
     parse: parse.factor,
-    unset: 'from --retry-preset',
+    ...FROM_PRESET,
     derive: ({ preset }) => preset.factor,
     example: '2',
     aka: ['retry-multiplier', 'backoff-factor'],
@@ -73,7 +78,7 @@ export const RETRY_FLAGS = {
     doc: 'maximum delay of the back-off',
     parse: parse.duration,
     unit: 'Ms',
-    unset: 'from --retry-preset',
+    ...FROM_PRESET,
     derive: ({ preset }) => preset.maxDelayMs,
     example: '10s',
     aka: ['max-delay', 'backoff-max'],
@@ -84,13 +89,14 @@ export const RETRY_FLAGS = {
     value: 'NAME',
     doc: 'back-off: fixed, linear, exponential, or exponential with full, equal or decorrelated jitter',
     ...oneOf(STRATEGIES),
-    unset: 'from --retry-preset',
+    ...FROM_PRESET,
     derive: ({ preset }) => preset.strategy,
     example: 'equal',
   },
   jobs: {
     group: 'Network',
     verbs: ['run'],
+    usual: ['run'],
     value: 'N',
     doc: 'number of jobs at the same time; jobs of the same lake run one after the other, and limits apply to all jobs together',
     parse: parse.integer(1),
@@ -125,6 +131,7 @@ export const RETRY_FLAGS = {
   'connect-timeout': {
     group: 'Network',
     verbs: EXAMINED,
+    usual: ['doctor'],
     value: 'TIME',
     doc: 'timeout for DNS, TCP and TLS',
     parse: parse.timeout,
@@ -165,6 +172,7 @@ export const RETRY_FLAGS = {
   'max-wait': {
     group: 'Network',
     verbs: EXAMINED,
+    usual: ['retry'],
     value: 'TIME',
     doc: 'maximum wait for a rate limit or a failing host',
     parse: parse.duration,

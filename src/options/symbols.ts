@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { text as readAll } from 'node:stream/consumers';
 import { errnoOf, usage } from '../model/errors.js';
 import type { Io } from '../model/io.js';
+import { reasonOf, unreadableHint } from '../text/path-faults.js';
 import { given } from './parsers.js';
 import type { Parse } from './parsers.js';
 
@@ -42,10 +43,22 @@ export const symbols: Parse<SymbolsOption> = (text, where) => {
     .filter((part) => part !== '');
   const lists = parts.filter(isList).map((part) => (part === '-' ? 'stdin' : { file: part.slice(1) }));
   const words = parts.filter((part) => !isList(part));
-  if (lists.length === 0) refuseNothing(words, where);
+  if (parts.includes('@'))
+    throw usage(`${where}: "@" stands without the name of a file`, given(where, '@universe.txt'));
   for (const word of words) refuseUnsafe(word, parts, where);
+  if (lists.length === 0) refuseNothing(words, where);
   return { text, lists, ...patternsOf(words) };
 };
+
+/** Whether `--symbols` reads this text as one exact name. A folder of the lake may have any name. */
+export function isExactName(text: string): boolean {
+  if (text.includes(',') || text.trim() !== text || isList(text)) return false;
+  try {
+    return symbols(text, '--symbols').names.join() === text;
+  } catch {
+    return false;
+  }
+}
 
 function isList(part: string): boolean {
   return part === '-' || part.startsWith('@');
@@ -76,7 +89,10 @@ function refuseNothing(words: readonly string[], where: string): void {
   throw usage(
     `${where} ${words.length === 0 ? 'names no symbol' : 'has only exclusions'}`,
     `${given(where, 'BTCUSDT,ETHUSDT')} or ${given(where, "'*USDT'")}`,
-    { flags: { symbols: ['*', ...words].join(',') } },
+    // The meant symbols are not known, and all symbols are more than the user asked for.
+    words.length === 0 || words.includes('!all') || words.includes('!*')
+      ? undefined
+      : { flags: { symbols: ['*', ...words].join(',') } },
   );
 }
 
@@ -89,29 +105,43 @@ function refuseUnsafe(word: string, words: readonly string[], where: string): vo
     word === '!' ||
     word.length > MOST_SYMBOL_CHARACTERS
   ) {
+    const meant = meantBy(word);
     throw usage(
       `${where}: ${JSON.stringify(word)} is not a symbol`,
       'symbols look like BTCUSDT, BTCUSD_PERP or 币安人生USDT',
-      words.length > MOST_SHOWN
+      words.length > MOST_SHOWN || meant === undefined
         ? undefined
-        : { flags: { symbols: words.map((other) => (other === word ? cleaned(word) : other)).join(',') } },
+        : { flags: { symbols: words.map((other) => (other === word ? meant : other)).join(',') } },
     );
   }
 }
 
-/** White space between long names means a comma; `BTC USDT` is one name. */
-function cleaned(word: string): string {
-  const names = word.split(/\s+/).map(lettersOf);
-  return names.every((name) => name.length >= SHORTEST_SYMBOL)
-    ? names.join(',')
-    : lettersOf(word) || 'BTCUSDT';
+/**
+ * The symbols that a word means: `BTC/USDT`, `BTC/USDT:USDT`, `BTC USDT`, or several with white space between them. Undefined for
+ * another path or text.
+ */
+function meantBy(word: string): string | undefined {
+  const names = word.trim().split(/\s+/).map(symbolOfPair);
+  if (names.length === 2 && names.join('').length < 2 * SHORTEST_SYMBOL && !word.includes('/'))
+    return names.includes(undefined) ? undefined : names.join('');
+  return names.includes(undefined) ? undefined : names.join(',');
 }
 
+/**
+ * A symbol, or a base and a quote with a slash between them. As in ccxt, the asset of settlement and the date of delivery may
+ * follow: `BTC/USDT:USDT`, `BTC/USD:BTC` (coin-margined), `BTC/USDT:USDT-240329`.
+ */
+const PAIR = /^([\p{L}\p{N}_*?]+)(?:\/([\p{L}\p{N}_*?]+)(?::(\w+)(?:-(\d{6}))?)?)?$/u;
+
+function symbolOfPair(word: string): string | undefined {
+  const [pair, base = '', quote = '', settle, date] = PAIR.exec(word) ?? [];
+  if (pair === undefined) return undefined;
+  const contract = date ?? (settle === base ? 'PERP' : undefined);
+  return `${base}${quote}${contract === undefined ? '' : `_${contract}`}`.toUpperCase();
+}
+
+/** Two shorter words, like `BTC USDT`, are base and quote of one symbol. */
 const SHORTEST_SYMBOL = 5;
-
-function lettersOf(text: string): string {
-  return text.replaceAll(/[^\p{L}\p{N}_]/gu, '').toUpperCase();
-}
 
 // The lists.
 
@@ -169,11 +199,19 @@ export const readSymbolFile: ReadList = async (list) => {
       'write @FILE for a list in a file',
     );
   try {
-    return await readFile(list.file, 'utf8');
+    const bytes = await readFile(list.file);
+    if (!isUtf16(bytes)) return bytes.toString('utf8');
   } catch (error) {
     throw usage(
-      `--symbols: cannot read ${list.file} (${errnoOf(error)})`,
-      'write @FILE for a list of symbols in a file',
+      `--symbols: cannot read ${list.file} (${reasonOf(errnoOf(error))})`,
+      unreadableHint(errnoOf(error), list.file) ?? 'write @FILE for a list of symbols in a file',
     );
   }
+  throw usage(`--symbols: ${list.file} is UTF-16`, 'save it as UTF-8');
 };
+
+/** Whether the text begins with the byte order mark of UTF-16, as editors on Windows write it. */
+function isUtf16(bytes: Buffer): boolean {
+  const mark = bytes.subarray(0, 2).toString('hex');
+  return mark === 'fffe' || mark === 'feff';
+}

@@ -66,8 +66,8 @@ export interface PlanContext {
   readonly listSeries: (series: Series, cadence: Cadence, selected: ListingRange) => Promise<SeriesListing>;
   /** Earlier refusals with these codes are ignored: their revisions are fetched again. */
   readonly ignoredRefusals: ReadonlySet<ErrorCode>;
-  /** Called after each daily walk with its last listed day, or with the end of the range if the listing goes on. */
-  readonly onListed: (series: Series, lastDay: number | undefined) => void;
+  /** Called after each walk. */
+  readonly onListed: (series: Series, cadence: Cadence, listing: SeriesListing, to: number) => void;
 }
 
 /** Rejects with a usage error if the settings differ from those of the held series, except with `force`. */
@@ -276,7 +276,7 @@ function memoizedListing(
     const known = walks.get(cadence);
     if (known !== undefined) return known;
     const walk = context.listSeries(series, cadence, selected).then((listing) => {
-      if (cadence === 'daily') context.onListed(series, listing.more ? selected.to : listing.last?.from);
+      context.onListed(series, cadence, listing, selected.to);
       return listing;
     });
     walks.set(cadence, walk);

@@ -20,7 +20,12 @@ import type { Probe, SeriesListing, ListingRange } from './series-listing.js';
 export interface Plan {
   readonly spool: PlanSpool;
   readonly totals: PlanTotals;
+  /** Series without any object in the walked listings. */
+  readonly unpublished: readonly Series[];
 }
+
+/** A plan without the facts of its listings. */
+type PlannedTasks = Omit<Plan, 'unpublished'>;
 
 export interface PlanOptions extends Pick<
   PlanContext,
@@ -46,15 +51,22 @@ const SERIES_AT_ONCE = 16;
 /** Plans the series in order, several at a time. The caller must close the spool. */
 export async function makePlan(options: PlanOptions, requests: Iterable<SeriesRequest>): Promise<Plan> {
   const newest = new Map<string, number>();
+  const walked = new Map<string, { readonly series: Series; readonly isPublished: boolean }>();
   const context: PlanContext = {
     ...options,
     listSeries: listOrProbe(options),
-    onListed: (series, lastDay) => {
+    onListed: (series, cadence, listing, to) => {
+      const name = seriesName(series);
+      const isPublished = listing.first !== undefined || listing.isProbed === true;
+      if (isPublished || !walked.has(name)) walked.set(name, { series, isPublished });
+      if (cadence !== 'daily') return;
       const dataset = datasetOf(series);
-      newest.set(dataset, Math.max(newest.get(dataset) ?? 0, lastDay ?? 0));
+      // A listing with more entries has an object after the range.
+      const lastDay = listing.more ? to : (listing.last?.from ?? 0);
+      newest.set(dataset, Math.max(newest.get(dataset) ?? 0, lastDay));
     },
   };
-  let plan = { spool: new PlanSpool(options.spoolPath), totals: emptyTotals() };
+  let plan: PlannedTasks = { spool: new PlanSpool(options.spoolPath), totals: emptyTotals() };
   for await (const partitions of mapOrdered(requests, SERIES_AT_ONCE, (request) =>
     planWithDays(context, request),
   )) {
@@ -65,7 +77,11 @@ export async function makePlan(options: PlanOptions, requests: Iterable<SeriesRe
     [...newest].filter(([, day]) => day < options.today - 2).map(([dataset]) => dataset),
   );
   if (lagging.size > 0 && plan.totals.absent > 0) plan = await withNewestProbed(options, plan, lagging);
-  return plan;
+  // The walks end in any order.
+  const unpublished = [...walked]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .flatMap(([, { series, isPublished }]) => (isPublished ? [] : [series]));
+  return { ...plan, unpublished };
 }
 
 function datasetOf(series: Series): string {
@@ -97,10 +113,10 @@ export function listOrProbe(
 
 async function withNewestProbed(
   options: PlanOptions,
-  plan: Plan,
+  plan: PlannedTasks,
   lagging: ReadonlySet<string>,
-): Promise<Plan> {
-  const probed: Plan = { spool: new PlanSpool(`${options.spoolPath}.probed`), totals: emptyTotals() };
+): Promise<PlannedTasks> {
+  const probed: PlannedTasks = { spool: new PlanSpool(`${options.spoolPath}.probed`), totals: emptyTotals() };
   probed.totals.series = plan.totals.series;
   const probe = (partition: PartitionPlan): Promise<PartitionPlan> =>
     lagging.has(datasetOf(partition.series))
@@ -118,7 +134,7 @@ async function withNewestProbed(
   return probed;
 }
 
-async function addTo(plan: Plan, partition: PartitionPlan, venue: Source): Promise<void> {
+async function addTo(plan: PlannedTasks, partition: PartitionPlan, venue: Source): Promise<void> {
   await plan.spool.add(partition);
   const { totals } = plan;
   if (partition.tasks.some((task) => task.action.kind === 'fetch')) {

@@ -1,4 +1,5 @@
 /** Turns errors of DuckDB into usage errors with line, column and the nearest known name. */
+import { existsSync } from 'node:fs';
 import { didYouMean, nearest } from '../text/did-you-mean.js';
 import { CryptodlError, usage } from '../model/errors.js';
 import { shownPath } from '../text/printable.js';
@@ -52,6 +53,9 @@ function missingOf(
   return column === undefined ? undefined : { what: 'column', name: column };
 }
 
+/** DuckDB's type for an error in the structure of a Parquet file. Its text does not name the file. */
+const BROKEN = 'Invalid';
+
 /** Names for suggestions. */
 interface Known {
   readonly root: string;
@@ -70,6 +74,11 @@ export function throwFault(fault: QueryFault, query: string, known?: Known): nev
     });
   if (type === 'Interrupt' || type === 'INTERRUPT')
     throw new CryptodlError('interrupted', 'the query was interrupted');
+  // The query is right, but a file of the lake that it reads is not.
+  if (known !== undefined && type !== 'Permission' && (type === BROKEN || text.includes(`${known.root}/`)))
+    throw new CryptodlError('disk', `a file of the lake ${shownPath(known.root)} cannot be read: ${text}`, {
+      hint: 'cryptodl verify --deep --fix moves damaged files into the quarantine, cryptodl repair fetches their objects again',
+    });
   const place = placeOf(query, fault);
   if (type === 'Permission') throw usage(`${text}${place}`, 'sql reads only files of the lake');
   if (missing === undefined || known === undefined) throw usage(`${text}${place}`);
@@ -100,7 +109,9 @@ export function noViews(root: string, names: readonly string[]): Error {
 
 function emptyLake(root: string): Error {
   return usage(
-    `the lake ${shownPath(root)} is empty`,
+    existsSync(root)
+      ? `the lake ${shownPath(root)} is empty`
+      : `${shownPath(root)} does not exist, so there is no lake`,
     'download data first, or name another lake with --out',
     {
       command: ['vision', '--symbols', 'BTCUSDT', '--days', '1'],

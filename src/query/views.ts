@@ -1,6 +1,7 @@
 /** Writes the CREATE VIEW statement of a table: all of its files, with the same columns for each. */
 import { open } from 'node:fs/promises';
 import { sep } from 'node:path';
+import { zonelessExpression } from '../convert/columns.js';
 import { quoteName, quoteText } from '../convert/sql.js';
 import type { ColumnSpec } from '../source/facts.js';
 import type { DatasetSpec } from '../source/venue.js';
@@ -16,7 +17,7 @@ export async function viewOf(
   const of = (format: string): LakeFile[] => table.files.filter((file) => file.settings.format === format);
   const columns = columnsOf(table, spec);
   const parts = [
-    ...(of('parquet').length === 0 ? [] : [parquetPart(of('parquet'), columns)]),
+    ...parquetParts(of('parquet'), columns),
     ...[...(await byShape(of('csv'))).values()].map((files) => csvPart(files, columns)),
   ];
   const layers = layersOf(table.hasInterval);
@@ -54,6 +55,7 @@ function columnsOf({ files }: LakeTable, spec: DatasetSpec | undefined): ViewCol
   const isText = files.every(
     ({ settings }) => settings.format === 'parquet' && settings.numbers === 'string',
   );
+  const isZoned = files.every(hasZone);
   return spec?.columns.flatMap((column) =>
     column.type === 'symbol'
       ? []
@@ -61,17 +63,25 @@ function columnsOf({ files }: LakeTable, spec: DatasetSpec | undefined): ViewCol
           {
             name: column.name,
             isTime: column.type === 'time' || column.type === 'datetime',
-            type: typeOf(column, isText),
+            type: typeOf(column, { isText, isZoned }),
           },
         ],
   );
 }
 
-function typeOf({ type }: ColumnSpec, isText: boolean): string {
+/** Whether the times of a file have a time zone. */
+function hasZone({ settings }: LakeFile): boolean {
+  return settings.format === 'parquet' && settings.timestamps === 'utc';
+}
+
+function typeOf(
+  { type }: ColumnSpec,
+  { isText, isZoned }: { readonly isText: boolean; readonly isZoned: boolean },
+): string {
   switch (type) {
     case 'time':
     case 'datetime':
-      return 'TIMESTAMP';
+      return isZoned ? 'TIMESTAMPTZ' : 'TIMESTAMP';
     case 'date':
       return 'DATE';
     case 'hour':
@@ -85,6 +95,22 @@ function typeOf({ type }: ColumnSpec, isText: boolean): string {
     case 'symbol':
       return 'VARCHAR';
   }
+}
+
+/** If only some files have times with a time zone, their times lose it: the columns of a view have one type. */
+function parquetParts(files: readonly LakeFile[], columns: readonly ViewColumn[] | undefined): Part[] {
+  if (columns === undefined) return files.length === 0 ? [] : [parquetPart(files, undefined)];
+  const [zoned, others] = [files.filter(hasZone), files.filter((file) => !hasZone(file))];
+  const inFile = columns.map((column) => (column.isTime ? { ...column, type: 'TIMESTAMPTZ' } : column));
+  return [
+    ...(others.length === 0 ? [] : [parquetPart(others, columns)]),
+    ...(zoned.length === 0 ? [] : [{ ...parquetPart(zoned, inFile), values: columns.map(zonelessValue) }]),
+  ];
+}
+
+/** The value of a column with the type of the view. */
+function zonelessValue({ name, type }: ViewColumn): string {
+  return type === 'TIMESTAMP' ? `${zonelessExpression(name)} AS ${quoteName(name)}` : quoteName(name);
 }
 
 /** With a declared schema, DuckDB finds the columns without opening every file. With thousands of files, opening all takes long. */
@@ -133,10 +159,11 @@ async function readHeader(path: string): Promise<string> {
 
 function csvPart({ header, files, timestamps }: CsvShape, columns: readonly ViewColumn[] | undefined): Part {
   const known = new Map(columns?.map((column) => [column.name, column]));
+  const isEpoch = timestamps === 'us' || timestamps === 'ms';
   const read = header.map((name) => {
     const column = known.get(name);
-    const type = column?.isTime === true && timestamps !== 'iso' ? 'BIGINT' : (column?.type ?? 'VARCHAR');
-    return `${quoteText(name)}: ${quoteText(column?.isTime === true && timestamps === 'iso' ? 'VARCHAR' : type)}`;
+    const type = column?.isTime === true ? (isEpoch ? 'BIGINT' : 'VARCHAR') : (column?.type ?? 'VARCHAR');
+    return `${quoteText(name)}: ${quoteText(type)}`;
   });
   const values = header.map((name) =>
     known.get(name)?.isTime === true

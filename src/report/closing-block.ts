@@ -259,22 +259,21 @@ export interface JobsClosing {
   readonly reportPath: string | undefined;
   /** Counts of the failures of all jobs. */
   readonly failed: Failed;
+  /** The next step, unless it depends on the failures. */
+  readonly next: string | undefined;
 }
 
-export function jobsBlock({ jobs, elapsedMs, reportPath, failed }: JobsClosing): string[] {
+export function jobsBlock({ jobs, elapsedMs, reportPath, failed, next }: JobsClosing): string[] {
   const succeeded = jobs.filter(({ exitCode }) => exitCode === 0).length;
   const width = Math.max(10, ...jobs.map(({ name }) => name.length));
   const all =
     succeeded === jobs.length ? 'all succeeded' : `${succeeded} succeeded, ${jobs.length - succeeded} failed`;
+  const step = next ?? (reportPath === undefined ? undefined : nextStep(failed, reportPath));
   return [
     `${jobs.length} job${jobs.length === 1 ? '' : 's'}: ${all}, in ${durationText(elapsedMs)}`,
     ...jobs.map((job) => `  ${job.name.padEnd(width)} ${endOf(job)}`),
-    ...(reportPath === undefined
-      ? []
-      : [
-          `  ${'failures'.padEnd(width)} ${reportPath}`,
-          `  ${'next'.padEnd(width)} ${nextStep(failed, reportPath)}`,
-        ]),
+    ...(reportPath === undefined ? [] : [`  ${'failures'.padEnd(width)} ${reportPath}`]),
+    ...(step === undefined ? [] : [`  ${'next'.padEnd(width)} ${step}`]),
   ];
 }
 

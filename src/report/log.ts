@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import { destination, pino } from 'pino';
 import type { Logger } from 'pino';
 import { errnoOf, usage } from '../model/errors.js';
+import { reasonOf } from '../text/path-faults.js';
 import { linesText } from '../text/printable.js';
 import { makeFolderSync } from '../files/disk.js';
 
@@ -55,7 +56,6 @@ function standardError(): Output {
 
 /** A log that cannot be written causes a warning. The run goes on. */
 function fileOutput(path: string, warn: LogOptions['warn']): Output {
-  makeFolderSync(dirname(path));
   const file = openFile(path);
   let isBroken = false;
   return {
@@ -65,7 +65,7 @@ function fileOutput(path: string, warn: LogOptions['warn']): Output {
         appendFileSync(file, text);
       } catch (error) {
         isBroken = true;
-        warn(`--log-file ${path} cannot be written (${errnoOf(error)}): the log ends here`);
+        warn(`--log-file ${path} cannot be written (${reasonOf(errnoOf(error))}): the log ends here`);
       }
     },
     close: () => {
@@ -76,13 +76,14 @@ function fileOutput(path: string, warn: LogOptions['warn']): Output {
 
 /** Throws a usage error if the path cannot be opened. A pipe without a reader is an error too; an ordinary open would wait forever. */
 function openFile(path: string): number {
-  const isPipe = statSync(path, { throwIfNoEntry: false })?.isFIFO() === true;
   let first: number | undefined;
   try {
+    makeFolderSync(dirname(path));
+    const isPipe = statSync(path, { throwIfNoEntry: false })?.isFIFO() === true;
     first = isPipe ? openSync(path, constants.O_WRONLY | constants.O_NONBLOCK) : undefined;
     return openSync(path, 'a');
   } catch (error) {
-    const reason = errnoOf(error) === 'ENXIO' ? 'nothing reads it, ENXIO' : errnoOf(error);
+    const reason = errnoOf(error) === 'ENXIO' ? 'nothing reads it, ENXIO' : reasonOf(errnoOf(error));
     throw usage(
       `--log-file ${path} cannot be written (${reason})`,
       'choose another --log-file, or leave it out',

@@ -1,8 +1,10 @@
 /** Reads a failure report for `cryptodl retry`. */
 import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import * as v from 'valibot';
 import { errnoOf, usage } from '../model/errors.js';
 import type { CryptodlError } from '../model/errors.js';
+import { reasonOf } from '../text/path-faults.js';
 import { FORMATS } from '../model/task.js';
 
 const SettingsSchema = v.strictObject({
@@ -10,7 +12,7 @@ const SettingsSchema = v.strictObject({
   partition: v.picklist(['day', 'month']),
   cadence: v.picklist(['auto', 'daily', 'monthly']),
   numbers: v.picklist(['double', 'string']),
-  timestamps: v.picklist(['us', 'ms', 'iso']),
+  timestamps: v.picklist(['us', 'ms', 'iso', 'utc']),
   asPublished: v.boolean(),
 });
 
@@ -78,7 +80,8 @@ export interface CutLine {
 }
 
 /** Reads a report. Throws a usage error if the file cannot be read, and for the first line that is not part of a report. */
-export async function readFailureReport(path: string): Promise<ReadReport> {
+export async function readFailureReport(given: string): Promise<ReadReport> {
+  const path = await presentPath(given);
   const { lines, cut } = await linesOf(path);
   const [first, ...others] = lines;
   const header = v.safeParse(HeaderSchema, first?.content);
@@ -104,6 +107,23 @@ export async function readFailureReport(path: string): Promise<ReadReport> {
   return { file: await fileOf(path), header: header.output, jobs, entries, cut };
 }
 
+/**
+ * The present path of a report. A lake of an earlier version had its reports in `failures`; the first run that wrote to it has
+ * moved them to `_failures`.
+ */
+export async function presentPath(path: string): Promise<string> {
+  const folder = dirname(path);
+  const moved = join(dirname(folder), '_failures', basename(path));
+  return basename(folder) === 'failures' && !(await exists(path)) && (await exists(moved)) ? moved : path;
+}
+
+async function exists(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
 /** Whether a text is the first line of a report. */
 export function isHeader(line: string): boolean {
   return v.is(HeaderSchema, contentOf(line));
@@ -124,18 +144,23 @@ export function isCutLine(line: string): boolean {
 }
 
 /** The folder of the reports of runs without --out. */
-const USUAL_FOLDER = 'data/failures';
+const USUAL_FOLDER = 'data/_failures';
 
 /** A usage error with the newest report of the usual folder, if there is one. */
 export async function noReport(message: string): Promise<CryptodlError> {
-  const names = await readdir(USUAL_FOLDER).catch(() => []);
-  const newest = names
+  const newest = await newestReport(USUAL_FOLDER);
+  return newest === undefined
+    ? usage(message, 'name the failure report of a run; runs without failures write none')
+    : usage(message, `the newest report of ${USUAL_FOLDER}:`, { operand: `${USUAL_FOLDER}/${newest}` });
+}
+
+/** The name of the newest report in a folder; undefined if the folder has none. */
+export async function newestReport(folder: string): Promise<string | undefined> {
+  const names = await readdir(folder).catch(() => []);
+  return names
     .filter((name) => stampOf(name) !== '')
     .sort((a, b) => (stampOf(a) < stampOf(b) ? -1 : 1))
     .at(-1);
-  return newest === undefined
-    ? usage(message)
-    : usage(message, `the newest report of ${USUAL_FOLDER}:`, { operand: `${USUAL_FOLDER}/${newest}` });
 }
 
 /** The time in the name of a report; empty for another file. */
@@ -158,7 +183,7 @@ async function linesOf(path: string): Promise<Lines> {
   try {
     text = await readFile(path, 'utf8');
   } catch (error) {
-    throw await noReport(`cannot read ${path} (${errnoOf(error)})`);
+    throw await noReport(`cannot read ${path} (${reasonOf(errnoOf(error))})`);
   }
   const texts = text.split('\n').map((each, index) => ({ line: index + 1, text: each }));
   const last = texts.at(-1);

@@ -6,9 +6,10 @@ import { dirname, join } from 'node:path';
 import type { Stats } from 'node:fs';
 import { makeFolder } from '../files/disk.js';
 import { CryptodlError, errnoOf, usage } from '../model/errors.js';
+import { reasonOf } from '../text/path-faults.js';
 import { jsonText } from '../text/printable.js';
 import type { ReportHeader } from './read-failure-report.js';
-import { isCutLine, isHeader, isLineBelow } from './read-failure-report.js';
+import { isCutLine, isHeader, isLineBelow, presentPath } from './read-failure-report.js';
 
 export interface ReportFileOptions {
   readonly path: string;
@@ -33,13 +34,19 @@ export interface ReportFile {
 
 export function createReportFile(options: ReportFileOptions): ReportFile {
   const replaces = options.mode === 'replace';
-  let path = replaces ? partialPath(options.path) : options.path;
+  // Opening the lake may move an earlier report, so its path is read at the first write.
+  let target = options.path;
+  let path = options.path;
   let isStream = false;
   let copy: Opened | undefined;
   let hasReaderLeft = false;
   let file: Promise<FileHandle> | undefined;
   let tail = Promise.resolve();
   const start = async (): Promise<FileHandle> => {
+    if (replaces) {
+      target = await presentPath(options.path);
+      path = partialPath(target);
+    }
     await makeFolder(dirname(path));
     const opened = options.mode === 'new' ? await openNew(path) : await openPath(path);
     ({ path, isStream } = opened);
@@ -78,9 +85,9 @@ export function createReportFile(options: ReportFileOptions): ReportFile {
       await copy?.handle.close();
       if (copy !== undefined && hasReaderLeft) return copy.path;
       if (copy !== undefined) await rm(copy.path);
-      if (replaces && isComplete) await rename(path, options.path);
+      if (replaces && isComplete) await rename(path, target);
       else if (replaces) await rm(path);
-      return replaces ? options.path : path;
+      return replaces ? target : path;
     },
   };
 }
@@ -193,7 +200,7 @@ export async function refuseBadPath(path: string): Promise<void> {
     if (kind === 'device') await (await open(path, constants.O_WRONLY | constants.O_NOCTTY)).close();
   } catch (error) {
     throw usage(
-      `--failures ${path} cannot be written (${errnoOf(error)})`,
+      `--failures ${path} cannot be written (${reasonOf(errnoOf(error))})`,
       'choose another --failures, or leave it out',
     );
   }
@@ -205,7 +212,7 @@ async function statsOf(path: string, look: (path: string) => Promise<Stats>): Pr
   } catch (error) {
     if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
     throw usage(
-      `--failures ${path} cannot be checked (${errnoOf(error)})`,
+      `--failures ${path} cannot be checked (${reasonOf(errnoOf(error))})`,
       'choose another --failures, or leave it out',
     );
   }

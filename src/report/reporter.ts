@@ -79,8 +79,9 @@ export class Reporter implements Observer {
 
   announce(announcement: Announcement): void {
     this.say(planBlock(announcement));
-    const { restWeights: requests, ...totals } = announcement.totals;
-    this.event('plan', { ...totals, requests, range: announcement.range });
+    const { range, terms, totals: all } = announcement;
+    const { restWeights: requests, ...totals } = all;
+    this.event('plan', { ...totals, requests, range, terms });
   }
 
   start(totals: PlanTotals, inFlight: () => number): void {
@@ -191,6 +192,7 @@ function planBlock({
   notes,
   destination,
   totals,
+  terms,
 }: Announcement): string[] {
   const absent = Object.entries(totals.absentBy).map(([reason, number]) => `${numberText(number)} ${reason}`);
   const ofArchive = totals.fetch - totals.fetchRest;
@@ -214,6 +216,7 @@ function planBlock({
       : []),
     ...(totals.skip > 0 ? [`  held       ${countText(totals.skip, 'object')}, unchanged`] : []),
     ...(totals.absent > 0 ? [`  absent     ${absent.join(', ')}`] : []),
+    ...(terms === undefined ? [] : [`  terms      ${terms.summary}: ${terms.notice}`]),
   ];
 }
 

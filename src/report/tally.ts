@@ -1,7 +1,7 @@
 /** The counts of a run, for closing block, JSON summary and exit code, and the next command after failures. */
 import type { CryptodlError, ErrorCode } from '../model/errors.js';
 import type { Outcome, OutcomeKind } from '../model/outcome.js';
-import type { AbsenceReason } from '../model/task.js';
+import type { AbsenceReason, Format, Series } from '../model/task.js';
 import { countText } from '../model/units.js';
 import { shellWord } from '../text/printable.js';
 
@@ -19,6 +19,8 @@ export class Tally {
   readonly failedBy: Partial<Record<ErrorCode, number>> = {};
   readonly examples = new Map<string, string[]>();
   readonly records = new FailureRecords();
+  /** The series and format of the first object with rows in the lake. */
+  written: { readonly series: Series; readonly format: Format } | undefined;
   failedRetryable = 0;
   failedPermanent = 0;
   /** Files of the lake that `repair` could not read. */

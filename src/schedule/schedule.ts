@@ -1,21 +1,18 @@
 /** `cryptodl schedule -- COMMAND`: prints the command as a crontab line and as systemd units. */
 import { basename, resolve } from 'node:path';
+import { checkCommand } from '../cli/check-line.js';
 import { isSchedulable } from '../cli/command-words.js';
-import { layersOf } from '../cli/option-layers.js';
 import { printError } from '../cli/print-error.js';
 import type { Typed } from '../cli/print-error.js';
 import { parseCommandLine } from '../cli/program.js';
 import type { Invocation } from '../cli/program.js';
 import { writeText } from '../cli/write-data.js';
-import { checkRequest, readJobs } from '../download/jobs.js';
-import { pastRun, readReport } from '../download/past-runs.js';
 import { toCryptodlError, usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
 import { homeOf } from '../options/environment.js';
 import { environmentName, flagsOf } from '../options/flags.js';
 import type { Options } from '../options/flags.js';
-import { resolveOptions } from '../options/resolve.js';
 import type { Resolved } from '../options/resolve.js';
 import { readSymbolFile } from '../options/symbols.js';
 import type { Source } from '../source/source.js';
@@ -33,21 +30,22 @@ const FIRST_LINE = ['vision', '--symbols', 'BTCUSDT', '--days', '7'];
 export async function schedule(
   command: readonly string[],
   options: Options,
-  { argv, io }: Typed,
+  given: Typed,
   source: Source,
 ): Promise<ExitCode> {
+  const { argv, io } = given;
   const own = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv;
   const line = command[0] === 'cryptodl' ? command.slice(1) : command;
   if (line.length === 0)
     throw usage('schedule needs a command after --', undefined, {
       argv: [...own, '--', ...FIRST_LINE],
     });
-  const typed: Typed = { argv: line, io, before: [...own, '--'] };
+  const typed: Typed = { argv: line, io, refusalOf: given.refusalOf, before: [...own, '--'] };
   try {
     const invocation = parseCommandLine(line, io);
     if (invocation === undefined) return 0;
     refuseUnschedulable(invocation);
-    const resolved = await resolveCommand(invocation, typed, source);
+    const resolved = await checkCommand(invocation, { io, source, read: readSymbolFile });
     warn(invocation, resolved, typed);
     await writeText(io, texts(invocation, resolved, options, typed));
     return 0;
@@ -58,21 +56,7 @@ export async function schedule(
 
 function refuseUnschedulable({ verb }: Invocation): void {
   if (!isSchedulable(verb))
-    throw usage(`schedule cannot repeat ${verb}: choose a command that downloads or checks`, undefined, {
-      argv: FIRST_LINE,
-    });
-}
-
-/** Throws usage errors that the command itself would give before it reads the lake or sends a request. */
-async function resolveCommand(invocation: Invocation, { io }: Typed, source: Source): Promise<Resolved> {
-  const { verb, operand = '' } = invocation;
-  if (verb === 'run') return (await readJobs(invocation, io, source)).resolved;
-  const layers = await layersOf(invocation, io);
-  if (verb === 'retry') return pastRun(operand, await readReport(operand, source), layers, source).resolved;
-  const resolved = resolveOptions(verb, layers, source);
-  if (verb === 'vision' || verb === 'metrics')
-    await checkRequest(verb, resolved, { source, clock: io.clock, read: readSymbolFile });
-  return resolved;
+    throw usage(`schedule cannot repeat ${verb}: choose a command that downloads or checks`);
 }
 
 function warn({ verb, values }: Invocation, resolved: Resolved, { io }: Typed): void {

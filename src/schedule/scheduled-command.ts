@@ -29,7 +29,8 @@ export function scheduledWords(
     .filter(({ flag }) => flag === undefined || !secret.includes(flag))
     .map((word) => absoluteWord(word, verb, home));
   const fromEnvironment = known
-    .filter((name) => origins[name] === 'environment' && !secret.includes(name))
+    // A scheduled run takes the time from the clock, not from the environment of this command.
+    .filter((name) => origins[name] === 'environment' && name !== 'now' && !secret.includes(name))
     .flatMap((name) => asFlag(name, absoluteValue(name, (texts[name] ?? []).join(','), home)));
   const more: string[] = [];
   // With `run`, this flag would replace the `out` of each job.

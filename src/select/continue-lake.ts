@@ -75,7 +75,6 @@ export async function continueLake(
       paths.root,
       formats.length === 1 && formats[0] === 'zip' ? venue.archive.topFolder : venue.name,
     ),
-    query: undefined,
   };
 }
 

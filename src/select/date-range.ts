@@ -1,6 +1,7 @@
 /** `--days`, `--months`, `--from` and `--to` → a range of days. */
 import { dayOf, dayText, monthOf, monthStart, parseDay } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
+import type { DateOption } from '../options/dates.js';
 import type { Options } from '../options/flags.js';
 import type { Venue } from '../source/venue.js';
 
@@ -11,11 +12,11 @@ export interface Range {
   readonly text: string;
 }
 
-export type RangeOptions = Pick<Options, 'days' | 'months' | 'fromDay' | 'toDay'>;
+export type RangeOptions = Pick<Options, 'days' | 'months' | 'from' | 'to'>;
 
 /** Whether any flag of a range was given. */
 export function isRangeGiven(options: RangeOptions): boolean {
-  return [options.days, options.months, options.fromDay, options.toDay].some((value) => value !== undefined);
+  return [options.days, options.months, options.from, options.to].some((value) => value !== undefined);
 }
 
 /**
@@ -32,10 +33,9 @@ export function resolveRange(
   const kinds = [
     options.days === undefined ? undefined : '--days',
     options.months === undefined ? undefined : '--months',
-    [
-      ...(options.fromDay === undefined ? [] : ['--from']),
-      ...(options.toDay === undefined ? [] : ['--to']),
-    ].join('/'),
+    [...(options.from === undefined ? [] : ['--from']), ...(options.to === undefined ? [] : ['--to'])].join(
+      '/',
+    ),
   ].filter((kind) => kind !== undefined && kind !== '');
   if (kinds.length > 1)
     throw usage(
@@ -48,52 +48,60 @@ export function resolveRange(
     const months = Math.min(options.months, thisMonth - monthOf(firstDay));
     return rangeOf(monthStart(thisMonth - months), monthStart(thisMonth));
   }
-  if (options.fromDay === undefined && options.toDay === undefined)
+  if (options.from === undefined && options.to === undefined)
     return rangeOf(Math.max(firstDay, today - (options.days ?? 1)), today);
-  refuseFuture('--from', options.fromDay, today, venue);
-  refuseFuture('--to', options.toDay, today, venue);
-  if (options.fromDay !== undefined && options.toDay !== undefined && options.fromDay > options.toDay) {
+  const from = options.from === undefined ? undefined : firstDayOf(options.from, today);
+  const to = options.to === undefined ? today - 1 : lastDayOf(options.to, today);
+  if (from !== undefined) refuseFuture('--from', from, today, venue);
+  refuseFuture('--to', to, today, venue);
+  if (options.from !== undefined && options.to !== undefined && from !== undefined && from > to) {
+    const flags = {
+      from: dayText(firstDayOf(options.to, today)),
+      to: dayText(lastDayOf(options.from, today)),
+    };
     throw usage(
-      `--from ${dayText(options.fromDay)} is after --to ${dayText(options.toDay)}`,
-      `--from ${dayText(options.toDay)} --to ${dayText(options.fromDay)}`,
-      { flags: { from: dayText(options.toDay), to: dayText(options.fromDay) } },
+      `--from ${dayText(from)} is after --to ${dayText(to)}`,
+      `--from ${flags.from} --to ${flags.to}`,
+      { flags },
     );
   }
-  if (options.toDay !== undefined && options.toDay < firstDay) {
-    const first = dayText(firstDay);
+  if (to < firstDay) {
     throw usage(
-      `--to ${dayText(options.toDay)} is before the first day of the archive, ${first}`,
+      `--to ${dayText(to)} is before the first day of the archive, ${dayText(firstDay)}`,
       undefined,
-      {
-        flags: { from: null, to: null, days: '7' },
-      },
+      { flags: { from: null, to: null, days: '7' } },
     );
   }
-  const from = options.fromDay === undefined ? undefined : Math.max(options.fromDay, firstDay);
-  return rangeOf(from, options.toDay === undefined ? today : options.toDay + 1);
+  return rangeOf(from === undefined ? undefined : Math.max(from, firstDay), to + 1);
+}
+
+function firstDayOf(date: DateOption, today: number): number {
+  return date.kind === 'days' ? date.first : today - date.daysAgo;
+}
+
+/** The last day. `today`, and a month or year that is not over, end with the last complete day. */
+function lastDayOf(date: DateOption, today: number): number {
+  const yesterday = today - 1;
+  if (date.kind === 'word') return yesterday;
+  return date.first < today && date.first < date.last ? Math.min(date.last, yesterday) : date.last;
 }
 
 /** A correction that keeps the first kind of range. */
-function withoutOthers({ days, months, fromDay, toDay }: RangeOptions): Record<string, null> {
+function withoutOthers({ days, months, from, to }: RangeOptions): Record<string, null> {
   return {
     ...(days === undefined || months === undefined ? {} : { months: null }),
-    ...(fromDay === undefined ? {} : { from: null }),
-    ...(toDay === undefined ? {} : { to: null }),
+    ...(from === undefined ? {} : { from: null }),
+    ...(to === undefined ? {} : { to: null }),
   };
 }
 
-function refuseFuture(
-  name: string,
-  day: number | undefined,
-  today: number,
-  venue: Pick<Venue, 'dayStartMs'>,
-): void {
-  if (day === undefined || day < today) return;
+function refuseFuture(name: string, day: number, today: number, venue: Pick<Venue, 'dayStartMs'>): void {
+  if (day < today) return;
   const last = dayText(today - 1);
   throw usage(
     `${name} ${dayText(day)} is not over yet: the last complete ${venue.dayStartMs === 0 ? 'UTC day' : 'day'} is ${last}`,
     `${name} ${last}`,
-    { flags: { [name.slice('--'.length)]: last } },
+    name === '--to' ? { flags: { to: last } } : undefined,
   );
 }
 

@@ -1,7 +1,7 @@
 /** The series in a lake, and the selection of `verify`, `repair` and `coverage` among them. */
 import { join } from 'node:path';
 import { firstSymlink, symlinkMessage } from '../lake/path-checks.js';
-import { keyPath, MANIFEST, seriesFolder } from '../lake/layout.js';
+import { FOLDERS, keyPath, seriesFolder } from '../lake/layout.js';
 import { readManifest } from '../lake/manifest.js';
 import { listEntries, walkLake } from '../lake/walk-lake.js';
 import type { SeriesFolder } from '../lake/walk-lake.js';
@@ -33,7 +33,7 @@ const FILTERS = ['market', 'dataset', 'interval', 'symbols', 'quote'] as const;
 
 /** Only given flags restrict the selection. Throws usage errors for values that the lake does not have. */
 export async function selectHeldSeries(
-  { options, paths, venue }: LakeContext,
+  { options, paths, venue, observer }: LakeContext,
   resolved: Resolved,
   read: ReadList,
 ): Promise<HeldSelection> {
@@ -44,18 +44,22 @@ export async function selectHeldSeries(
   const patterns = options.symbols === undefined ? undefined : await readPatterns(options.symbols, read);
   const held: Series[] = [];
   for await (const found of walkLake(paths.root, venue)) if (found.kind === 'series') held.push(found.series);
-  const chosen = filterHeldSeries(held, resolved, patterns);
+  const chosen = filterHeldSeries(held, resolved, patterns, observer.warn.bind(observer));
   if (format !== undefined) await refuseFormat(format, chosen, { root: paths.root, venue, out: options.out });
   if (!isNarrowed) return { isWhole: false, has: () => true, format };
   const names = new Set(chosen.map(seriesName));
   return { isWhole: false, has: (series) => names.has(seriesName(series)), format };
 }
 
-/** Filters series by the given flags; `patterns` are those of --symbols. Throws usage errors for values that the lake does not have. */
+/**
+ * Filters series by the given flags; `patterns` are those of --symbols. Warns of words of --symbols that select nothing. Throws usage
+ * errors for values that the lake does not have.
+ */
 export function filterHeldSeries(
   held: readonly Series[],
   { options, origins }: Pick<Resolved, 'options' | 'origins'>,
   patterns: SymbolPatterns | undefined,
+  warn: (message: string) => void,
 ): Series[] {
   if (held.length === 0) throw nothingHeld(options.out);
   const isGiven = (name: FlagName): boolean => origins[name] !== 'default';
@@ -75,7 +79,12 @@ export function filterHeldSeries(
   const quotes = options.quote ?? [];
   const available = [...new Set(chosen.map(({ symbol }) => symbol))];
   const every = { names: [], globs: ['*'], exclusions: [] };
-  const { symbols } = selectSymbols(patterns ?? every, quotes, available, whatOf(chosen), options.out);
+  const { symbols, warnings } = selectSymbols(patterns ?? every, quotes, available, {
+    what: whatOf(chosen),
+    owner: options.out,
+    skipUnknown: options.skipUnknown,
+  });
+  for (const warning of warnings) warn(warning);
   const selected = new Set(symbols);
   return chosen.filter(({ symbol }) => selected.has(symbol));
 }
@@ -158,16 +167,20 @@ export async function* heldSeries(
   warn: (message: string) => void,
 ): AsyncGenerator<Series> {
   for await (const found of walkLake(root, venue)) {
-    if (found.kind === 'link' && `${found.path}/`.startsWith(`${venue.name}/`))
-      warn(symlinkMessage(join(root, found.path)));
+    if (found.kind === 'link' && isOfSeries(venue, found.path)) warn(symlinkMessage(join(root, found.path)));
     if (found.kind !== 'series') continue;
-    if (found.links.includes(MANIFEST)) warn(symlinkMessage(join(found.path, MANIFEST)));
-    else if (found.files.includes(MANIFEST)) yield found.series;
+    if (found.manifest?.isLink === true) warn(symlinkMessage(join(root, found.manifest.path)));
+    else if (found.manifest !== undefined) yield found.series;
     else if (await hasFiles(root, venue, found))
       warn(
-        `${shownPath(found.path)} has files but no ${MANIFEST}, so it is left out; cryptodl verify --fix moves its files into the quarantine, and cryptodl repair then fetches their objects again`,
+        `${shownPath(found.path)} has files but no manifest, so it is left out; cryptodl verify --fix adopts Parquet files whose footers and rows prove their origin, and moves other files into the quarantine; cryptodl repair then fetches the missing objects`,
       );
   }
+}
+
+/** Whether a link stands in place of a folder of series or of their manifests. */
+function isOfSeries(venue: Source, path: string): boolean {
+  return [venue.name, FOLDERS.manifests].some((folder) => `${path}/`.startsWith(`${folder}/`));
 }
 
 /** Whether the series has files in its folder, or zips under their keys. */

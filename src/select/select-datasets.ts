@@ -2,6 +2,7 @@
 import { dayText } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { Cadence, Market, PlanTotals } from '../model/task.js';
+import { sameInterval } from '../model/units.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { Options } from '../options/flags.js';
 import { endedText, endOfDataset, marketWith } from '../source/describe.js';
@@ -9,7 +10,7 @@ import { cadencesOf } from '../source/keys.js';
 import { ALL } from '../source/names.js';
 import { datasetsOf, findDataset, intervalsOf, isArchived, isMetric, marketNames } from '../source/venue.js';
 import type { DatasetSpec, Venue } from '../source/venue.js';
-import { didYouMean, nearest } from '../text/did-you-mean.js';
+import { nearest } from '../text/did-you-mean.js';
 
 /** A selected dataset of one market, with one of its intervals. */
 export interface ChosenDataset {
@@ -51,11 +52,12 @@ export function oneMarket(
   options: Pick<Options, 'market'>,
   verb: Verb,
 ): Market {
-  const [first, second] = marketsOf(venue, options);
+  const selected = marketsOf(venue, options);
+  const [first, second] = selected;
   if (first !== undefined && second === undefined) return first;
-  const { defaultMarket } = venue;
-  throw usage(`--market ${options.market.join(',')}: ${verb} takes one market`, `--market ${defaultMarket}`, {
-    flags: { market: defaultMarket },
+  const market = selected.find((name) => name === venue.defaultMarket) ?? first ?? venue.defaultMarket;
+  throw usage(`--market ${options.market.join(',')}: ${verb} takes one market`, `--market ${market}`, {
+    flags: { market },
   });
 }
 
@@ -154,18 +156,18 @@ function refuseUnknownIntervals(flags: MarketFlags, specs: readonly DatasetSpec[
   }
 }
 
-/** Throws the error for a dataset of the other verb. */
-function refuseSource(
-  { market }: Pick<MarketFlags, 'market'>,
-  { name }: DatasetSpec,
-  provider: Provider,
-): never {
+/** Throws the error for a dataset of the other verb. `market`: where the other verb has it. */
+function refuseSource(flags: MarketFlags, { name }: DatasetSpec, provider: Provider, market?: Market): never {
   const verb = provider === 'archive' ? 'metrics' : 'vision';
   const why = provider === 'archive' ? 'only REST has it' : 'the archive has it';
-  const symbol = market === 'cm' ? 'BTCUSD_PERP' : 'BTCUSDT';
-  throw usage(`--dataset: ${market} ${name}: ${why}`, `cryptodl ${verb} --dataset ${name}`, {
-    command: [verb, '--market', market, '--dataset', name, '--symbols', symbol, '--days', '1'],
-  });
+  throw usage(
+    `--dataset: ${market ?? flags.market} ${name}: ${why}`,
+    `the command ${verb} downloads it`,
+    // With other datasets in the list, no single command downloads all.
+    flags.dataset.length > 1
+      ? undefined
+      : { verb, flags: { dataset: name, ...(market === undefined ? {} : { market }) } },
+  );
 }
 
 /** `um klines 1m` */
@@ -199,11 +201,12 @@ function refuseDataset(venue: Venue, flags: MarketFlags, name: string, provider:
     });
   const meant = datasetLike(venue, [market], name);
   const spec = meant === undefined ? undefined : findDataset(venue, market, meant);
+  if (spec?.removed === true) return refuseEnded(venue, { market, spec });
   if (spec !== undefined) return refuseSource(flags, spec, provider);
   const otherMarket = marketWith(venue, name);
   if (otherMarket !== undefined) {
     const found = findDataset(venue, otherMarket, name);
-    if (found !== undefined && !has(found)) return refuseSource({ market: otherMarket }, found, provider);
+    if (found !== undefined && !has(found)) return refuseSource(flags, found, provider, otherMarket);
     const hasAll = flags.dataset.every((one) => findDataset(venue, otherMarket, one) !== undefined);
     const rest = flags.dataset.filter((one) => one !== name).join(',');
     throw usage(message, `${otherMarket} has it: --market ${otherMarket}`, {
@@ -227,32 +230,12 @@ export function datasetLike(
   return near === undefined ? undefined : byName.get(near);
 }
 
-/** Intervals in the spelling of other tools. */
-const SAME_INTERVAL: Readonly<Record<string, string>> = {
-  '1M': '1mo',
-  '1month': '1mo',
-  '1hr': '1h',
-  '60m': '1h',
-  '60min': '1h',
-  '240m': '4h',
-  '24h': '1d',
-  '1day': '1d',
-  '7d': '1w',
-  '1min': '1m',
-  '60s': '1m',
-  minute: '1m',
-  hour: '1h',
-  day: '1d',
-};
-
 function refuseInterval(flags: MarketFlags, name: string, interval: string, known: readonly string[]): never {
-  const usual = known.includes('1m') ? '1m' : (known[0] ?? '1m');
-  const same = SAME_INTERVAL[interval];
-  const near = same !== undefined && known.includes(same) ? same : nearest(interval, known);
+  const near = sameInterval(interval, known) ?? nearest(interval, known);
   throw usage(
     `--interval: ${flags.market} ${name} has no "${interval}"; it has ${known.join(', ')}`,
-    near === undefined ? undefined : didYouMean(near, known),
-    { flags: { interval: near === undefined ? usual : replaced(flags.interval, interval, near) } },
+    near === undefined ? undefined : `did you mean ${near}?`,
+    near === undefined ? undefined : { flags: { interval: replaced(flags.interval, interval, near) } },
   );
 }
 

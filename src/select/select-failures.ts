@@ -47,7 +47,6 @@ export function selectFailures(context: LakeContext, failures: PastFailures): Ru
     notes: [],
     ended: [],
     dataPath: context.paths.root,
-    query: undefined,
   };
 }
 

@@ -4,14 +4,14 @@ import { usage } from '../model/errors.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { readPatterns } from '../options/symbols.js';
-import type { ReadList, SymbolPatterns } from '../options/symbols.js';
+import type { ReadList } from '../options/symbols.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
 import { endOfDataset } from '../source/describe.js';
 import { continueLake } from './continue-lake.js';
 import { resolveRange } from './date-range.js';
 import type { Range } from './date-range.js';
 import { fillOf } from './rest-offer.js';
-import { chooseDatasets, endedNotes, isAll } from './select-datasets.js';
+import { chooseDatasets, datasetName, endedNotes, isAll } from './select-datasets.js';
 import type { ChosenDataset } from './select-datasets.js';
 import { chooseSymbols } from './select-symbols.js';
 import type { ChosenSymbols } from './select-symbols.js';
@@ -35,7 +35,7 @@ export async function selectSeries(
       ...(await continueLake(context, range, givenFlags(resolved), 'vision')),
     };
   const patterns = await readPatterns(options.symbols, read);
-  const { selection, available } = await chooseSymbols(context, patterns, datasets);
+  const { selection, available, elsewhere } = await chooseSymbols(context, patterns, datasets);
   const requests = datasets.flatMap((dataset) => {
     const has = available?.get(dataset.spec);
     const symbols = selection.symbols.filter(
@@ -52,7 +52,10 @@ export async function selectSeries(
     range: range.text,
     notes: [
       ...notesOf(selection, datasets, range),
-      ...(allowsMissing ? [] : lackingNotes(patterns, datasets, available)),
+      ...lackingNotes(allowsMissing ? [...elsewhere.keys()] : patterns.names, datasets, {
+        available,
+        elsewhere,
+      }),
       ...endedNotes(venue, ended, range.to),
     ],
     ended,
@@ -98,18 +101,28 @@ function requestOf(
   return { ...request, ...fillOf(context, request.series) };
 }
 
-/** Notes for given symbols that some of the datasets lack. */
+/** Notes for given symbols that some of the datasets lack, with the datasets that have them. */
 function lackingNotes(
-  { names }: SymbolPatterns,
+  names: readonly string[],
   datasets: readonly ChosenDataset[],
-  available: ChosenSymbols['available'],
+  { available, elsewhere }: Pick<ChosenSymbols, 'available' | 'elsewhere'>,
 ): string[] {
+  const ownersOf = (name: string): Set<string> => {
+    const owners = datasets.filter(({ spec }) => available?.get(spec)?.has(name) === true);
+    const other = elsewhere.get(name);
+    return new Set([
+      ...owners.map(({ market, spec }) => datasetName({ market, spec })),
+      ...(other === undefined ? [] : [other]),
+    ]);
+  };
   const lacking = datasets.flatMap(({ market, spec }) => {
     const has = available?.get(spec);
     return names.flatMap((name) => {
-      if (has === undefined || has.has(name)) return [];
+      const owners = ownersOf(name);
+      if (has === undefined || has.has(name) || owners.size === 0) return [];
       const near = symbolLike(name, [...has]);
-      return `lacking    ${market} ${spec.name} has no ${name}${near === undefined ? '' : `; did you mean ${near}?`}`;
+      const meant = near === undefined ? '' : `; did you mean ${near}?`;
+      return `lacking    ${market} ${spec.name} has no ${name}, ${[...owners].join(', ')} has${meant}`;
     });
   });
   const all = [...new Set(lacking)];

@@ -19,13 +19,16 @@ const SHOWN_CHARACTERS = 40;
 /** The selected symbols of the archive. */
 export interface ChosenSymbols {
   readonly selection: MatchedSymbols;
-  /** Symbols of each dataset; undefined if the listing is not available. */
+  /** Symbols of each selected dataset; undefined if the listing is not available. */
   readonly available: ReadonlyMap<DatasetSpec, ReadonlySet<string>> | undefined;
+  /** Given symbols that no selected dataset has, each with another dataset that has it (`um klines`). */
+  readonly elsewhere: ReadonlyMap<string, string>;
 }
 
 /**
  * The selected symbols among those that the archive lists for the datasets; without a listing, the exactly named symbols.
- * Throws usage errors, and for globs without a listing `unreachable` or `wait-too-long`.
+ * Throws usage errors, and for globs without a listing `unreachable` or `wait-too-long`. A name that only another dataset of the
+ * market has is selected too, and its objects are absent. It is an error if no other symbol is selected.
  */
 export async function chooseSymbols(
   context: SymbolContext,
@@ -39,15 +42,53 @@ export async function chooseSymbols(
   } catch (error) {
     if (!isListingFault(error)) throw error;
     refuseRemoved(context, datasets);
-    return { selection: withoutListing(context, patterns, quotes, error), available: undefined };
+    const selection = withoutListing(context, patterns, quotes, error);
+    return { selection, available: undefined, elsewhere: new Map() };
   }
   for (const dataset of datasets) {
     if (available.get(dataset.spec)?.size === 0) refuseRemoved(context, [dataset]);
   }
+  const listed = inKeyOrderOf(available);
+  const known = new Set(listed);
+  const unknown = patterns.names.filter((name) => !known.has(name));
+  const elsewhere = await otherOwners(context, datasets, unknown);
   const what = [
     ...new Set(datasets.map((dataset) => datasetName({ market: dataset.market, spec: dataset.spec }))),
-  ];
-  return { selection: selectSymbols(patterns, quotes, inKeyOrderOf(available), what.join(', ')), available };
+  ].join(', ');
+  const isNothingLeft = patterns.globs.length === 0 && patterns.names.every((name) => elsewhere.has(name));
+  const selection = isNothingLeft
+    ? selectSymbols(patterns, quotes, listed, { what, elsewhere })
+    : selectSymbols(patterns, quotes, [...listed, ...elsewhere.keys()].sort(byKey), {
+        what,
+        skipUnknown: context.options.skipUnknown,
+      });
+  for (const warning of selection.warnings) context.observer.warn(warning);
+  return { selection, available, elsewhere };
+}
+
+/**
+ * Looks for the names in the first dataset of each market, because it has nearly all symbols. Resolves with the names that it has,
+ * each with that dataset. A dataset that is selected already, or whose listing is not available, is left out.
+ */
+async function otherOwners(
+  context: SymbolContext,
+  datasets: readonly ChosenDataset[],
+  names: readonly string[],
+): Promise<Map<string, string>> {
+  const owners = new Map<string, string>();
+  if (names.length === 0) return owners;
+  for (const market of new Set(datasets.map((dataset) => dataset.market))) {
+    const spec = datasetsOf(context.venue, market).find((one) => isArchived(one) && !one.removed);
+    if (spec === undefined || datasets.some((dataset) => dataset.spec === spec)) continue;
+    try {
+      const listed = await listedSymbols(context, [{ market, spec, cadences: spec.cadences.slice(0, 1) }]);
+      const found = names.filter((name) => listed.get(spec)?.has(name) === true && !owners.has(name));
+      for (const name of found) owners.set(name, datasetName({ market, spec }));
+    } catch (error) {
+      if (!isListingFault(error)) throw error;
+    }
+  }
+  return owners;
 }
 
 /** Throws the error for the first dataset that the archive no longer has. */
@@ -139,19 +180,19 @@ export async function chooseRestSymbols(
   patterns: SymbolPatterns,
 ): Promise<RestSymbols> {
   const market = oneMarket(context.venue, context.options, 'metrics');
-  const traded = await tradedSymbols(context, market);
+  const traded = await tradedSymbols(context, market, patterns.names);
   const unknown = patterns.names.filter((name) => !traded.has(name));
   const archived = unknown.length === 0 ? new Set<string>() : await archivedSymbols(context, market);
   const delisted = unknown.filter((name) => archived.has(name));
   const names = patterns.names.filter((name) => !delisted.includes(name));
   if (names.length === 0 && patterns.globs.length === 0) throw allDelisted(delisted, market);
-  const { symbols, excluded } = selectSymbols(
+  const { symbols, excluded, warnings } = selectSymbols(
     { ...patterns, names },
     context.options.quote ?? [],
     [...traded.keys()].sort(byKey),
-    market,
-    'REST',
+    { what: market, owner: 'REST', skipUnknown: context.options.skipUnknown },
   );
+  for (const warning of warnings) context.observer.warn(warning);
   const resting = symbols.flatMap((symbol) => {
     const status = traded.get(symbol) ?? TRADING;
     return status === TRADING ? [] : [`${symbol} (${status})`];
@@ -182,8 +223,15 @@ function allDelisted(delisted: readonly string[], market: Market): Error {
 
 const TRADING = 'TRADING';
 
-/** The status of each symbol, by name. If the archive may replace a failed request, the archive's symbols count as traded. */
-async function tradedSymbols(context: SymbolContext, market: Market): Promise<ReadonlyMap<string, string>> {
+/**
+ * The status of each symbol, by name. If the archive may replace a failed request, the archive's symbols count as traded, and so
+ * do the given names: the archive lacks symbols that REST may have.
+ */
+async function tradedSymbols(
+  context: SymbolContext,
+  market: Market,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
   try {
     const symbols = await context.rest.symbols(market);
     return new Map(symbols.map(({ symbol, status }) => [symbol, status]));
@@ -194,7 +242,7 @@ async function tradedSymbols(context: SymbolContext, market: Market): Promise<Re
     if (archived.size === 0) throw error;
     const hint = error.hint === undefined ? '' : `; ${error.hint}`;
     context.observer.warn(`${error.message}: the archive's symbols are taken instead${hint}`);
-    return new Map([...archived].map((symbol) => [symbol, TRADING]));
+    return new Map([...archived, ...names].map((symbol) => [symbol, TRADING]));
   }
 }
 

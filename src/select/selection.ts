@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Quota } from '../http/throttle/throttle.js';
 import type { LakePaths } from '../lake/layout.js';
 import type { Observer } from '../model/observer.js';
-import type { Format, Market, Settings } from '../model/task.js';
+import type { Market, Settings } from '../model/task.js';
 import { durationText, numberText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
@@ -13,7 +13,6 @@ import type { Listing } from '../source/listing.js';
 import type { Rest, Source } from '../source/source.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { defaultPartition } from '../source/venue.js';
-import { shownPath } from '../text/printable.js';
 import type { Range } from './date-range.js';
 import type { ChosenDataset } from './select-datasets.js';
 
@@ -63,8 +62,6 @@ export interface RunSelection {
   readonly ended: readonly { readonly market: Market; readonly spec: DatasetSpec }[];
   /** The path in the lake that contains the data of this run. */
   readonly dataPath: string;
-  /** An example query for the result. */
-  readonly query: string | undefined;
 }
 
 /** The request for one symbol of a dataset in the range, with the settings of the flags. */
@@ -108,11 +105,11 @@ export function givenFlags({ origins }: Resolved): ReadonlySet<string> {
   return new Set(Object.entries(origins).flatMap(([name, origin]) => (origin === 'default' ? [] : [name])));
 }
 
-/** The description of datasets, the path of their data, and an example query. */
+/** The description of datasets, and the path of their data. */
 export function describeSelection(
   context: LakeContext,
   datasets: readonly ChosenDataset[],
-): Pick<RunSelection, 'what' | 'dataPath' | 'query'> {
+): Pick<RunSelection, 'what' | 'dataPath'> {
   const { options, paths, venue } = context;
   const names = [...new Set(datasets.map(({ spec }) => spec.name))];
   const intervals = [...new Set(datasets.flatMap((dataset) => dataset.interval ?? []))];
@@ -120,12 +117,7 @@ export function describeSelection(
   const what = [markets.join(','), firstNames(names), firstNames(intervals)]
     .filter((part) => part !== '')
     .join(' ');
-  if (options.format === 'zip')
-    return {
-      what,
-      dataPath: join(paths.root, venue.archive.topFolder),
-      query: `cryptodl serve ${shownPath(paths.root)}`,
-    };
+  if (options.format === 'zip') return { what, dataPath: join(paths.root, venue.archive.topFolder) };
   const market = join(paths.root, venue.name, markets[0] ?? '');
   const dataPath =
     markets.length > 1
@@ -133,7 +125,7 @@ export function describeSelection(
       : names.length === 1
         ? join(market, names[0] ?? '')
         : market;
-  return { what, dataPath, query: queryOf(options.format, shownPath(join(market, names[0] ?? ''))) };
+  return { what, dataPath };
 }
 
 /** The first `MOST_NAMES` names; if there are more, also the number of all names. */
@@ -143,11 +135,6 @@ function firstNames(names: readonly string[]): string {
 }
 
 const MOST_NAMES = 6;
-
-function queryOf(format: Format, folder: string): string {
-  const reader = format === 'csv' ? 'read_csv' : 'read_parquet';
-  return `SELECT symbol, count(*) FROM ${reader}('${folder.replaceAll("'", "''")}/**/*.${format}', hive_partitioning = true) GROUP BY symbol   -- in DuckDB`;
-}
 
 /** The line for excluded symbols; none without them. */
 export function excludedNotes(excluded: readonly string[]): string[] {

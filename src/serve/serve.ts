@@ -1,5 +1,6 @@
 /** `cryptodl serve DIR`: serves a folder like the archive, with objects, sidecars and listing, until a signal ends it. */
 import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { realpathSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
@@ -13,7 +14,7 @@ import { makeToken, readListingQuery, readPage } from './bucket-listing.js';
 import type { ListedObject, ListingPage, ListingQuery } from './bucket-listing.js';
 import { DigestCache } from './etags.js';
 import { sendObject } from './object-response.js';
-import { findObject } from './object-store.js';
+import { findObject, TOP_FOLDER } from './object-store.js';
 import {
   element,
   INTERNAL_ERROR,
@@ -28,22 +29,30 @@ import type { Refusal } from './refusal.js';
 
 /** Resolves with 130 or 143 after a signal. Throws usage errors for a wrong folder, host or port. */
 export async function serve(directory: string, options: Options, io: Io): Promise<ExitCode> {
-  const facts = await stat(directory).catch(() => undefined);
-  if (facts?.isDirectory() !== true) {
-    throw usage(
-      `${directory} is not a folder`,
-      'name the folder that contains data/, for example the --out of a run with --format zip',
-    );
-  }
+  if (!(await isFolder(directory))) throw usage(`${directory} is not a folder`, SERVED);
+  if (!(await isFolder(join(directory, TOP_FOLDER))))
+    throw usage(`${directory} has no folder ${TOP_FOLDER} with the zips of the archive`, SERVED);
   const server = await serveArchive({ directory, host: options.host, port: options.port });
   const signalled = new Promise<'SIGINT' | 'SIGTERM'>((resolve) => {
     io.onSignal(resolve);
   });
   printLines(io.stdout, [server.url]);
-  printLines(io.stderr, [`serving ${directory}; use it with --archive-url ${server.url}; Ctrl-C ends it`]);
+  printLines(io.stderr, [
+    `serving ${directory} for use inside your organisation, with --archive-url ${server.url}; Ctrl-C ends it`,
+  ]);
   const signal = await signalled;
   await server.close();
   return exitCodeOfSignal(signal);
+}
+
+const SERVED = `name the --out of a run with --format zip, for example:
+cryptodl vision --symbols BTCUSDT --days 7 --format zip --out ./raw`;
+
+async function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (facts) => facts.isDirectory(),
+    () => false,
+  );
 }
 
 // The HTTP server.

@@ -127,8 +127,22 @@ const Bucket = v.union([
 ]);
 const BUCKETS = ['archive', 'listing', 'spot', 'futures', 'futuresData', 'funding'] as const;
 
+/** The entries in the footer of a Parquet file with rows of one source. */
+const SourceTerms = v.strictObject({ license: v.string(), attribution: v.string() });
+
+/** The terms of the exchange about its data, as facts with their date. */
+const Terms = v.strictObject({
+  /** One line for the first run into a lake. */
+  summary: v.string(),
+  archive: SourceTerms,
+  rest: SourceTerms,
+  /** Lines of the notice in the root of a lake. */
+  notice: v.array(v.string()),
+});
+
 const VenueFacts = v.strictObject({
   name: v.string(),
+  terms: v.optional(Terms),
   /** No series has an earlier object. Ranges never start before this day. */
   firstDay: Day,
   /** Start of the days, in hours after 00:00 UTC of their date; negative if before it. */

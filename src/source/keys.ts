@@ -1,6 +1,7 @@
 /** Functions for object keys, the same for every exchange. */
-import { periodText } from '../model/calendar.js';
+import { parsePeriod, periodText } from '../model/calendar.js';
 import type { ArchiveObject, Cadence, PartitionPlan, Period, Series } from '../model/task.js';
+import type { Source } from './source.js';
 import type { DatasetSpec } from './venue.js';
 
 /** File name of a key. */
@@ -25,6 +26,20 @@ export function restKey({ market, dataset, interval, symbol }: Series, period: P
   return ['rest', market, dataset, interval, symbol, periodText(period)]
     .filter((part) => part !== undefined)
     .join('/');
+}
+
+/** The period of an object of the series, by its key; undefined for any other text. */
+export function periodOf(
+  { venue, series }: { readonly venue: Pick<Source, 'archive'>; readonly series: Series },
+  key: string,
+): Period | undefined {
+  for (const cadence of ['daily', 'monthly'] as const) {
+    const period = venue.archive.periodOf(series, cadence)(key);
+    if (period !== undefined) return period;
+    const ofRest = parsePeriod(cadence, key.slice(key.lastIndexOf('/') + 1));
+    if (ofRest !== undefined && restKey(series, ofRest) === key) return ofRest;
+  }
+  return undefined;
 }
 
 /** True for a monthly object of the archive that daily objects may replace: the dataset has them, and `--cadence` is `auto`. */

@@ -38,6 +38,15 @@ export function isListingFault(error: unknown): error is CryptodlError {
   return error instanceof CryptodlError && (!error.fatal || error.code === 'unreachable');
 }
 
+/** Turns failures of the listing except `wait-too-long` into `unreachable`, for verbs that need it. Returns other errors unchanged. */
+export function asUnreachable(error: unknown): unknown {
+  if (!isListingFault(error) || error.code === 'wait-too-long') return error;
+  return new CryptodlError('unreachable', `the listing is not available: ${error.message}`, {
+    cause: error,
+    hint: 'check the network, --archive-url and --listing-url',
+  });
+}
+
 export interface ListingOptions {
   readonly copies?: ListingCopies;
   /** The suffix of sidecars; undefined for an archive without sidecars. */

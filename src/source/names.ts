@@ -11,12 +11,15 @@ export const ALL = 'all' as const;
 /** The markets of Binance. */
 export const MARKETS = ['spot', 'um', 'cm', 'option'] as const;
 
-/** Names of the markets in other tools and in the documentation of Binance, only for hints. */
+/** Names of the markets in other tools and in the documentation of Binance, in lower case. */
 export const MARKET_ALIASES: Readonly<Record<string, string>> = {
   futures: 'um',
   future: 'um',
+  'um-futures': 'um',
+  'futures/um': 'um',
   usdm: 'um',
   'usd-m': 'um',
+  'usds-m': 'um',
   'usdt-m': 'um',
   'usdⓢ-m': 'um',
   perp: 'um',
@@ -25,6 +28,8 @@ export const MARKET_ALIASES: Readonly<Record<string, string>> = {
   swap: 'um',
   linear: 'um',
   fapi: 'um',
+  'cm-futures': 'cm',
+  'futures/cm': 'cm',
   coinm: 'cm',
   'coin-m': 'cm',
   inverse: 'cm',

@@ -39,7 +39,7 @@ interface MarketSpec {
   readonly datasets: Readonly<Record<string, DatasetSpec>>;
 }
 
-export interface Venue extends DayStart, Pick<VenueFacts, 'name' | 'firstDay' | 'defaultMarket'> {
+export interface Venue extends DayStart, Pick<VenueFacts, 'name' | 'terms' | 'firstDay' | 'defaultMarket'> {
   readonly hosts: Pick<VenueFacts['hosts'], 'archive' | 'origin' | 'listing'> &
     Readonly<Record<string, string>>;
   /** By the bucket of a request: `archive`, `listing`, and those of REST. */

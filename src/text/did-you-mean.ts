@@ -10,9 +10,11 @@ export function didYouMean(text: string, candidates: readonly string[]): string 
 /**
  * The candidate with the smallest edit distance, ignoring case. Of equal distances, a candidate with the same letters wins, then
  * the first. Undefined when the distance is above 1 and above a third of the length, and for a text of more than 64 characters.
+ * A number with a unit of time, like `60m`, has no near name: another number or unit would mean something else.
  */
 export function nearest(text: string, candidates: readonly string[]): string | undefined {
   if (text.length > 64) return undefined;
+  if (QUANTITY.test(text)) return candidates.find((name) => name.toLowerCase() === text.toLowerCase());
   const typed = text.toLowerCase();
   const typedLetters = letters(typed);
   let best: { candidate: string; far: number } | undefined;
@@ -27,6 +29,8 @@ export function nearest(text: string, candidates: readonly string[]): string | u
   const allowed = Math.max(1, Math.floor(text.length / 3));
   return best !== undefined && best.far <= allowed ? best.candidate : undefined;
 }
+
+const QUANTITY = /^\d+ ?(?:ms|s|sec|second|m|min|minute|h|hr|hour|d|day|w|week|mo|mon|month)?s?$/i;
 
 function letters(text: string): string {
   return text.split('').sort().join('');

@@ -62,6 +62,11 @@ export function shellWord(word: string): string {
   return /^[\p{L}\p{N}_@%+=:,./-]+$/u.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
+/** A value for a file of options, quoted where YAML needs it, also between braces. */
+export function yamlWord(word: string): string {
+  return /^[\w./][\w./=+-]*$/.test(word) ? word : `'${word.replaceAll("'", "''")}'`;
+}
+
 // Paths from user input, and paths in messages.
 
 /** The absolute path, with `~/` replaced by the home folder: no shell expands it in config files and the environment. */

@@ -12,6 +12,8 @@ import type { Format, Series, Settings } from '../model/task.js';
 export interface FileReader {
   /** Rejects when the footer cannot be read. */
   readonly footer: (path: string) => Promise<Footer>;
+  /** Resolves with the manifest lines of a file that none names; undefined if its footer and its rows do not prove them. */
+  readonly adopt: (file: AdoptedFile) => Promise<readonly ObjectLine[] | undefined>;
   /** Resolves with one text for each fault of the rows. */
   readonly rows?: (file: RowsOf) => Promise<readonly string[]>;
 }
@@ -20,7 +22,19 @@ export interface FileReader {
 export interface Footer {
   readonly rows: number;
   readonly columns: ReadonlyMap<string, string>;
-  readonly provenance?: { readonly keys: readonly string[]; readonly settings?: Settings };
+  readonly provenance?: {
+    readonly keys: readonly string[];
+    readonly settings?: Settings;
+    readonly content: Readonly<Record<string, unknown>>;
+  };
+}
+
+export interface AdoptedFile {
+  readonly series: Series;
+  /** The folder of the series. */
+  readonly folder: string;
+  readonly file: string;
+  readonly held: HeldObjects;
 }
 
 export interface RowsOf {

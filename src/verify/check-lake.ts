@@ -1,13 +1,16 @@
 /** Checks each series of a lake. In mode `fix`, also fixes the findings. */
+import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { dayOf } from '../model/calendar.js';
+import { CryptodlError } from '../model/errors.js';
 import { moveToQuarantine } from '../lake/quarantine.js';
 import { refuseLinkedFolders } from '../lake/layout.js';
 import { refuseIfLocked } from '../lake/lock.js';
 import type { DroppedLine } from '../lake/manifest-line.js';
 import { mapOrdered } from '../queue/in-order.js';
 import { shownPath } from '../text/printable.js';
+import { linesOfFooter } from './adopt-file.js';
 import type { FileReader, RowsOf } from './check-file.js';
 import { checkSeries } from './check-series.js';
 import type { CheckContext, SeriesCheck } from './check-series.js';
@@ -52,7 +55,7 @@ export async function* checkLake(session: Session, request: CheckRequest): Async
   const { paths, venue, stop } = session;
   await refuseLinkedFolders(paths);
   // A check without --fix must not write into the lake, so DuckDB uses the temporary folder of the system.
-  const tempFolder = join(tmpdir(), `cryptodl-verify-${process.pid}`);
+  const tempFolder = join(tmpdir(), `cryptodl-verify-${randomUUID()}`);
   const engine = createEngine({ tempFolder, signal: stop.signal });
   try {
     const reader = readerOf(session, engine, request.deep);
@@ -76,7 +79,11 @@ async function* chosen(
     if (one.kind === 'series' ? selection.has(one.series) : selection.isWhole) yield one;
 }
 
-function readerOf({ venue }: Pick<Session, 'venue'>, engine: Engine, deep: boolean): FileReader {
+function readerOf(
+  { venue, clock }: Pick<Session, 'clock' | 'venue'>,
+  engine: Engine,
+  deep: boolean,
+): FileReader {
   const footer: FileReader['footer'] = async (path) => {
     const connection = await engine.session('small');
     try {
@@ -103,7 +110,21 @@ function readerOf({ venue }: Pick<Session, 'venue'>, engine: Engine, deep: boole
       connection.close();
     }
   };
-  return deep ? { footer, rows } : { footer };
+  const adopt: FileReader['adopt'] = async (file) => {
+    const spec = findDataset(venue, file.series.market, file.series.dataset);
+    if (spec === undefined) return undefined;
+    const connection = await engine.session();
+    try {
+      return await linesOfFooter(connection, { venue, spec, nowMs: clock.now() }, file);
+    } catch (error) {
+      // The file cannot be read as Parquet.
+      if (error instanceof CryptodlError && error.code !== 'disk') throw error;
+      return undefined;
+    } finally {
+      connection.close();
+    }
+  };
+  return deep ? { footer, adopt, rows } : { footer, adopt };
 }
 
 async function checkOneSeries(

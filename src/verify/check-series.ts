@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import type { ObjectKeys } from '../lake/check-line.js';
 import { isPartitionFile, firstSymlink, readRegularFile } from '../lake/path-checks.js';
-import { keyPath, MANIFEST } from '../lake/layout.js';
+import { keyPath } from '../lake/layout.js';
+import { EARLIER_MANIFEST } from '../lake/manifest-place.js';
 import { inspectManifest, uninspected } from '../lake/inspect-manifest.js';
 import type { InspectedManifest } from '../lake/inspect-manifest.js';
 import type { HeldObjects } from '../lake/manifest.js';
@@ -40,6 +41,7 @@ export interface CheckContext {
   readonly format: Format | undefined;
 }
 
+const SECOND_MANIFEST = 'a manifest of an earlier version, beside the one in _manifests, which counts';
 const NOT_IN_MANIFEST = 'no manifest line names this file';
 
 /** Reads the manifest and checks each file. An unreadable file is a finding; other disk errors reject. */
@@ -48,17 +50,19 @@ export async function checkSeries(context: CheckContext, folder: SeriesFolder): 
   const broken: ObjectLine[] = [];
   let files = 0;
   let bytes = 0;
-  if (folder.links.includes(MANIFEST)) {
-    const findings = [linkFinding(`${relativePath}/${MANIFEST}`, folder.series)];
+  const manifestPath = folder.manifest?.path ?? relativePath;
+  if (folder.manifest?.isLink === true) {
+    const findings = [linkFinding(manifestPath, folder.series)];
     return { folder, relativePath, inspected: uninspected(), findings, files, bytes, broken };
   }
   const inspected = await readManifest(folder.path, context.venue.archive);
   if (typeof inspected === 'string') {
-    const path = `${relativePath}/${MANIFEST}`;
-    const findings: LakeFinding[] = [{ kind: 'unreadable', path, text: inspected, series: folder.series }];
+    const findings: LakeFinding[] = [
+      { kind: 'unreadable', path: manifestPath, text: inspected, series: folder.series },
+    ];
     return { folder, relativePath, inspected: uninspected(), findings, files, bytes, broken };
   }
-  const findings: LakeFinding[] = lineFindings(folder.series, relativePath, inspected);
+  const findings: LakeFinding[] = lineFindings(folder.series, manifestPath, inspected);
   // Lines of a later version may describe these files in a way that this version cannot check.
   if (inspected.newer.length > 0) return { folder, relativePath, inspected, findings, files, bytes, broken };
   const linked = await linkedZipFolders(context, folder.series, inspected);
@@ -89,7 +93,7 @@ export async function checkSeries(context: CheckContext, folder: SeriesFolder): 
     findings.push({
       kind: 'no-manifest',
       path: relativePath,
-      text: `the series has files but no ${MANIFEST}`,
+      text: 'the series has files but no manifest',
       series: folder.series,
     });
   return { folder, relativePath, inspected, findings, files, bytes, broken };
@@ -117,12 +121,7 @@ function linesByFile(held: HeldObjects): Map<string, ObjectLine[]> {
   return files;
 }
 
-function lineFindings(
-  series: Series,
-  relativePath: string,
-  { damaged, newer }: InspectedManifest,
-): LakeFinding[] {
-  const path = `${relativePath}/${MANIFEST}`;
+function lineFindings(series: Series, path: string, { damaged, newer }: InspectedManifest): LakeFinding[] {
   return [
     ...damaged.map(({ number, why }): LakeFinding => ({
       kind: 'line-damaged',
@@ -163,9 +162,10 @@ function fileFindings(
       format,
     });
   }
-  const strangers = [...files.filter((name) => !isPartitionFile(name) && name !== MANIFEST), ...nestedFiles];
-  for (const name of strangers)
-    findings.push({ kind: 'stranger', path: `${relativePath}/${name}`, text: NOT_PART_OF_LAKE, series });
+  for (const name of [...files.filter((each) => !isPartitionFile(each)), ...nestedFiles]) {
+    const text = name === EARLIER_MANIFEST ? SECOND_MANIFEST : NOT_PART_OF_LAKE;
+    findings.push({ kind: 'stranger', path: `${relativePath}/${name}`, text, series });
+  }
   return findings;
 }
 

@@ -1,12 +1,11 @@
 /** `verify --fix`: moves damaged files and manifest lines into the quarantine and records their objects, so that `repair` fetches them. */
 import { randomUUID } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { moveToQuarantine, quarantineLines, rewriteManifest } from '../lake/quarantine.js';
 import type { LakePaths } from '../lake/layout.js';
-import { MANIFEST } from '../lake/layout.js';
-import { appendManifest } from '../lake/manifest.js';
-import type { DroppedLine } from '../lake/manifest-line.js';
+import { appendManifest, applyLine } from '../lake/manifest.js';
+import type { DroppedLine, ObjectLine } from '../lake/manifest-line.js';
 import { areSettings } from '../lake/check-line.js';
 import type { ObjectKeys } from '../lake/check-line.js';
 import { inspectManifest } from '../lake/inspect-manifest.js';
@@ -65,6 +64,7 @@ export async function objectsLost(
   const dropped = objectsOfLines(lost, check, context.nowMs);
   for (const { kind, path, format } of check.findings) {
     if (format === undefined || !QUARANTINED.has(kind)) continue;
+    if ((await adoptable(context.reader, check, { kind, path, format })) !== undefined) continue;
     const file = join(context.paths.root, path);
     dropped.push(...(await objectsOfFile(context, lost, check, { file, path, format })));
   }
@@ -91,7 +91,7 @@ async function fixLines(
   if (damaged.length === 0) return {};
   const withoutLineFeed = damaged.filter(({ isWhole }) => isWhole === true).map(({ text }) => text);
   const unreadable = damaged.filter(({ isWhole }) => isWhole !== true);
-  const cause = `manifest-damaged: lines ${unreadable.map(({ number }) => number).join(', ')} of ${MANIFEST} cannot be read`;
+  const cause = `manifest-damaged: lines ${unreadable.map(({ number }) => number).join(', ')} of the manifest cannot be read`;
   const kept =
     unreadable.length === 0
       ? undefined
@@ -135,6 +135,13 @@ async function fixFile(
     return { finding: { ...finding, done: 'each of its files is listed separately' }, dropped };
   if (kind === 'sidecar') return { finding: await fixSidecar(context, check, finding), dropped };
   if (!QUARANTINED.has(kind)) return { finding: { ...finding, left: 'nothing-known' }, dropped };
+  const adopted = await adoptable(context.reader, check, finding);
+  if (adopted !== undefined) {
+    await appendManifest(check.folder.path, adopted);
+    // repair plans with this manifest.
+    for (const line of adopted) applyLine(check.inspected.manifest, line);
+    return { finding: { ...finding, done: 'adopted with the objects that its footer names' }, dropped };
+  }
   const file = join(context.paths.root, path);
   if (format !== undefined)
     dropped.push(...(await objectsOfFile(context, lost, check, { file, path, format })));
@@ -150,6 +157,18 @@ async function fixFile(
     );
   const left = kind === 'damaged' || dropped.length > 0 ? { left: 'repair' as const } : {};
   return { finding: { ...finding, done, ...(periods.length > 0 ? { periods } : {}), ...left }, dropped };
+}
+
+/** The manifest lines of an unlisted Parquet file in the folder of the series, if it can be adopted. */
+async function adoptable(
+  reader: FileReader,
+  { folder, inspected }: SeriesCheck,
+  { kind, path, format }: Pick<LakeFinding, 'kind' | 'path' | 'format'>,
+): Promise<readonly ObjectLine[] | undefined> {
+  if (kind !== 'unlisted' || format !== 'parquet') return undefined;
+  const { series, path: folderPath } = folder;
+  const held = inspected.manifest.parquet;
+  return reader.adopt({ series, folder: folderPath, file: basename(path), held });
 }
 
 /** Writes the sidecar again from the digest in the manifest. */

@@ -6,7 +6,7 @@ import type { DroppedLine } from '../lake/manifest-line.js';
 import type { HeldObjects } from '../lake/manifest.js';
 import { dayPeriod, monthOf, monthPeriod, parsePeriod, periodText } from '../model/calendar.js';
 import type { Cadence, Format, Period, Series, Settings } from '../model/task.js';
-import { cadencesOf, restKey } from '../source/keys.js';
+import { cadencesOf, periodOf, restKey } from '../source/keys.js';
 import { defaultPartition } from '../source/venue.js';
 import type { Source } from '../source/source.js';
 import type { DatasetSpec } from '../source/venue.js';
@@ -23,20 +23,6 @@ export interface SeriesContext {
   readonly spec: DatasetSpec | undefined;
   /** Today as a day number. Days that are not over cannot be lost. */
   readonly today: number;
-}
-
-/** The period of an object of the series, by its key; undefined for any other text. */
-export function periodOf(
-  { venue, series }: Pick<SeriesContext, 'venue' | 'series'>,
-  key: string,
-): Period | undefined {
-  for (const cadence of ['daily', 'monthly'] as const) {
-    const period = venue.archive.periodOf(series, cadence)(key);
-    if (period !== undefined) return period;
-    const ofRest = parsePeriod(cadence, key.slice(key.lastIndexOf('/') + 1));
-    if (ofRest !== undefined && restKey(series, ofRest) === key) return ofRest;
-  }
-  return undefined;
 }
 
 /** Keys of the objects in a file of the lake: from its provenance, else from its name. */

@@ -17,13 +17,13 @@ import { shortMonthsOf } from '../plan/plan.js';
 import { selectHeldSeries, nothingHeld } from '../select/held-series.js';
 import { restOffer } from '../select/rest-offer.js';
 import type { RunSelection } from '../select/selection.js';
-import { cadencesOf } from '../source/keys.js';
+import { cadencesOf, periodOf } from '../source/keys.js';
 import { findDataset, isArchived } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { checkLake } from './check-lake.js';
 import type { LakeCheck } from './check-lake.js';
 import type { LakeFindingKind } from './lake-finding.js';
-import { isHeld, periodOf } from './lost-objects.js';
+import { isHeld } from './lost-objects.js';
 
 /** A dry run changes nothing; any other run must hold the lake's lock. Throws usage errors. */
 export async function selectRepairs(
@@ -42,7 +42,7 @@ export async function selectRepairs(
   for await (const checked of checkLake(session, { selection, ...how, mode })) {
     for (const finding of checked.findings) {
       found[finding.kind] = (found[finding.kind] ?? 0) + 1;
-      hasEvidence ||= finding.done !== undefined;
+      hasEvidence ||= finding.done?.includes('kept in ') === true;
       session.observer.event('finding', finding);
       if (finding.kind !== 'unreadable') continue;
       session.tally.unreadable += 1;
@@ -69,14 +69,13 @@ export async function selectRepairs(
     notes: foundNotes(found, hasEvidence),
     ended: [],
     dataPath: join(paths.root, venue.name),
-    query: undefined,
   };
 }
 
 function foundNotes(found: Partial<Record<LakeFindingKind, number>>, hasEvidence: boolean): string[] {
   const parts = Object.entries(found).map(([kind, number]) => `${number} ${kind}`);
   if (parts.length === 0) return [];
-  return [`found      ${parts.join(', ')}${hasEvidence ? '; damaged files are kept in quarantine/' : ''}`];
+  return [`found      ${parts.join(', ')}${hasEvidence ? '; damaged files are kept in _quarantine/' : ''}`];
 }
 
 function requestsOf(
@@ -178,11 +177,11 @@ interface DaysToRepair {
 const MAY_COME: ReadonlySet<AbsenceReason> = new Set(['hole', 'not-published-yet']);
 
 /**
- * The days of a series that `repair` fetches: days missing between the first and the last held day, days of broken files and of
- * incomplete objects, and `others`. The spans are half-open, ascending and disjoint.
+ * The days of a series that `repair` fetches: days missing between the first and the last held day, days whose last fetch failed,
+ * days of broken files and of incomplete objects, and `others`. The spans are half-open, ascending and disjoint.
  */
 function daysToRepair(missing: DaysToRepair): { from: number; to: number }[] {
-  const { held, broken, others, today } = missing;
+  const { held, absences, broken, others, today } = missing;
   const lines = held.lines();
   const days = new Set<number>();
   const add = ({ from, to }: Pick<Period, 'from' | 'to'>): void => {
@@ -190,6 +189,10 @@ function daysToRepair(missing: DaysToRepair): { from: number; to: number }[] {
   };
   periodsOfLines([...broken, ...lines.filter(isIncomplete)]).forEach(add);
   others.forEach(add);
+  absences
+    .failed()
+    .filter((period) => !isHeld(held, period))
+    .forEach(add);
   const periods = periodsOfLines(lines);
   const first = Math.min(...periods.map(({ from }) => from));
   const last = Math.max(...periods.map(({ to }) => to));

@@ -20,6 +20,8 @@ export interface Footer {
     readonly keys: readonly string[];
     /** Undefined in files of older versions. */
     readonly settings?: Settings;
+    /** The whole entry, unchecked. */
+    readonly content: Readonly<Record<string, unknown>>;
   };
 }
 
@@ -42,12 +44,13 @@ export async function readFooter(session: DuckDbSession, file: string): Promise<
 function provenanceIn(text: unknown): Pick<Footer, 'provenance'> {
   if (typeof text !== 'string') return {};
   try {
-    const { objects, settings } = JSON.parse(text) as {
+    const content = JSON.parse(text) as Readonly<Record<string, unknown>> & {
       objects?: readonly { key: string }[];
       settings?: Settings;
     };
+    const { objects, settings } = content;
     const keys = (objects ?? []).map(({ key }) => key).filter((key) => typeof key === 'string');
-    return { provenance: { keys, ...(settings === undefined ? {} : { settings }) } };
+    return { provenance: { keys, content, ...(settings === undefined ? {} : { settings }) } };
   } catch {
     // Another program has written a metadata entry of the same name.
     return {};

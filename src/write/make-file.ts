@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { convert } from '../convert/convert.js';
+import type { FileMetadata } from '../convert/conversion.js';
 import type { ConversionResult } from '../convert/convert.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
@@ -18,7 +19,7 @@ import { CryptodlError } from '../model/errors.js';
 import type { PartitionPlan } from '../model/task.js';
 import { describeColumns } from '../source/describe.js';
 import { findDataset } from '../source/venue.js';
-import type { DatasetSpec } from '../source/venue.js';
+import type { DatasetSpec, Venue } from '../source/venue.js';
 import type { MadeFile } from './commit.js';
 import { overlaps } from './existing-file.js';
 import type { ExistingFile } from './existing-file.js';
@@ -103,7 +104,10 @@ async function convertPart(
     csvPath: inputs.csvPath,
     targetPath: inputs.staged,
     memoryCsvBytes: MEMORY_CSV_BYTES,
-    provenance: (written) => provenance(context, plan, spec, inputs.label, kept, written),
+    metadata: (written) => ({
+      cryptodl: provenance(context, plan, spec, inputs.label, kept, written),
+      ...termsOf(context.venue, kept, written),
+    }),
   });
 }
 
@@ -162,7 +166,14 @@ function provenance(
   kept: readonly ObjectLine[],
   written: readonly ReceivedObject[],
 ): string {
-  const objects = [...kept, ...written.map(({ object, sha256 }) => ({ key: object.key, sha256 }))];
+  const objects = [
+    ...kept,
+    ...written.map(({ object, zipBytes, ...received }) => ({
+      ...received,
+      key: object.key,
+      bytes: zipBytes,
+    })),
+  ];
   return JSON.stringify({
     tool: `cryptodl ${context.tool}`,
     venue: context.venue.name,
@@ -173,6 +184,38 @@ function provenance(
     columns: Object.fromEntries(
       describeColumns(spec).map(({ name, unit, doc }) => [name, unit === '' ? doc : `${doc}; ${unit}`]),
     ),
-    objects: objects.map(({ key, sha256 }) => ({ key, sha256 })).sort((a, b) => (a.key < b.key ? -1 : 1)),
+    objects: objects.map(factsOf).sort((a, b) => (a.key < b.key ? -1 : 1)),
   });
+}
+
+/** The facts of an object that its manifest line has too. A file can be adopted by them without its manifest. */
+function factsOf({ key, sha256, bytes, verified, etag, lastModified }: ObjectFacts): ObjectFacts {
+  return {
+    key,
+    sha256,
+    bytes,
+    verified,
+    ...(etag === undefined ? {} : { etag }),
+    ...(lastModified === undefined ? {} : { lastModified }),
+  };
+}
+
+type ObjectFacts = Pick<ObjectLine, 'key' | 'sha256' | 'bytes' | 'verified' | 'etag' | 'lastModified'>;
+
+/** The terms of the sources of the rows. They have no time of download, so that equal rows give equal files. */
+function termsOf(
+  { terms }: Pick<Venue, 'terms'>,
+  kept: readonly ObjectLine[],
+  written: readonly ReceivedObject[],
+): Pick<FileMetadata, 'license' | 'attribution'> {
+  if (terms === undefined) return {};
+  const isRest = [...kept.map(isFromRest), ...written.map(({ verified }) => verified === 'rest')];
+  const sources = [
+    ...(isRest.includes(false) ? [terms.archive] : []),
+    ...(isRest.includes(true) ? [terms.rest] : []),
+  ];
+  return {
+    license: sources.map(({ license }) => license).join('; '),
+    attribution: sources.map(({ attribution }) => attribution).join('; '),
+  };
 }

@@ -383,7 +383,7 @@ describe('a lake', () => {
     expect(code).toBe(4);
     expect(events.at(-1)).toMatchObject({ series: 5, months: 5, rebuildable: 1 });
     expect(stderr).toMatch(
-      /\n1 month of the lake would be better from daily objects\nnext: cryptodl audit .*--prefer daily\n$/,
+      /\n1 month of the lake would be better from daily objects\nnext {2}cryptodl audit .*--prefer daily\n$/,
     );
     expect([filesBelow(lake), await parquetDigests(lake)]).toEqual(before);
     const none = await run('audit', 'lake', '--market', 'spot');
@@ -494,6 +494,9 @@ describe('a lake whose months have days that neither cadence has', () => {
       expect(events.at(-1)).toMatchObject({ event: 'audit', rebuilt: 1, mended: 1, exitCode: left });
       expect(code).toBe(left);
       expect(stderr).toMatch(/findings?; 1 now fixed in the lake/);
+      expect(stderr.endsWith('the lake has the rows of the daily objects for all findings\n')).toBe(
+        left === 0,
+      );
       const again = await run('audit', out, '--prefer', 'daily', '--json');
       expect(again.events.at(-1)).toMatchObject({ rebuilt: 0, mended: 0, exitCode: left });
       expect(again.stderr).toMatch(/findings?; 1 fixed in the lake earlier\n$/);

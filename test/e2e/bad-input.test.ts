@@ -35,8 +35,8 @@ describe('bad input', () => {
   const cases: { type: string; args: readonly string[]; says: string; hint: string }[] = [
     {
       type: 'an unknown market',
-      args: ['--market', 'futures', '--symbols', 'BTCUSDT'],
-      says: '--market: "futures" is not one of spot, um, cm, option',
+      args: ['--market', 'nasdaq', '--symbols', 'BTCUSDT'],
+      says: '--market: "nasdaq" is not one of spot, um, cm, option',
       hint: '',
     },
     {
@@ -60,8 +60,8 @@ describe('bad input', () => {
     {
       type: 'an unknown interval',
       args: ['--interval', '7m', '--symbols', 'BTCUSDT'],
-      says: 'um klines has no "7m"',
-      hint: 'did you mean',
+      says: 'um klines has no "7m"; it has 1m, 3m, 5m',
+      hint: '',
     },
     {
       type: 'an unknown flag',
@@ -85,7 +85,7 @@ describe('bad input', () => {
     {
       type: 'a symbol file that is not there',
       args: [...BASE, '--symbols', '@nowhere.txt'],
-      says: 'cannot read nowhere.txt (ENOENT)',
+      says: 'cannot read nowhere.txt (no such file or folder)',
       hint: 'write @FILE',
     },
     {
@@ -234,7 +234,7 @@ describe('bad input', () => {
     {
       type: 'a --config that is not there',
       args: ['--config', 'nowhere.yaml'],
-      says: 'cannot read nowhere.yaml (ENOENT)',
+      says: 'cannot read nowhere.yaml (no such file or folder)',
       hint: '',
     },
     {
@@ -266,7 +266,7 @@ describe('bad input', () => {
       expect(result.code).toBe(2);
       expect(result.stdout).toBe('');
       expect(existsSync(join(out, 'binance'))).toBe(false);
-      expect(existsSync(join(out, 'failures'))).toBe(false);
+      expect(existsSync(join(out, '_failures'))).toBe(false);
     },
   );
 
@@ -284,7 +284,7 @@ describe('bad input', () => {
     })),
     { args: ['help', 'xyzzyq'], says: '"xyzzyq" is no command', hint: 'commands are vision, ' },
     { args: ['retry'], says: "missing required argument 'report'" },
-    { args: ['retry', 'nowhere.jsonl'], says: 'cannot read nowhere.jsonl (ENOENT)' },
+    { args: ['retry', 'nowhere.jsonl'], says: 'cannot read nowhere.jsonl (no such file or folder)' },
     { args: ['retry', 'unknown-key.yaml'], says: 'unknown-key.yaml line 1 is not JSON' },
     { args: ['serve', 'nowhere'], says: 'nowhere is not a folder' },
   ])('cryptodl $args says "$says" and ends with 2', async ({ args, says, hint }) => {

@@ -195,12 +195,15 @@ describe('a damaged state file', () => {
   );
 });
 
+const NO_STATE_FOLDER =
+  /^warning: the state file .*bans\.json cannot be read \(a part of the path is a file\); another --state-dir works$/m;
+
 describe('a state file that cannot be written', () => {
   it('causes a warning, and the run goes on', async () => {
     mkdirSync(join(scene.scratch, 'unwritable'));
     writeFileSync(join(scene.scratch, 'unwritable/state'), 'a file, not a folder');
     refuseShortly(1);
     const { code, stderr } = await run('unwritable');
-    expect([code, stderr]).toEqual([0, expect.stringContaining('warning: the state file')]);
+    expect([code, stderr]).toEqual([0, expect.stringMatching(NO_STATE_FOLDER)]);
   });
 });

@@ -85,6 +85,7 @@ describe('the real binary', () => {
     ['schema', () => ['schema', 'klines']],
     ['schedule', () => ['schedule', '--', 'vision', '--symbols', 'BTCUSDT']],
     ['completion', () => ['completion', 'bash']],
+    ['man', () => ['man']],
     ['no such verb', () => ['wish']],
   ])('%s ends and prints as within a process', async (_, words) => {
     const env = { CRYPTODL_STATE_DIR: join(scratch, 'state') };

@@ -41,18 +41,18 @@ describe('the command line', () => {
     expect(await printed('help')).toBe(await printed('--help'));
   });
 
-  it('help groups every flag, shows defaults and examples, and needs no network', async () => {
+  it('help shows flags in groups, defaults and examples, --help-all shows all flags, and both need no network', async () => {
     const { stdout, code } = await cryptodl(['vision', '--help']);
     expect(code).toBe(0);
-    for (const group of ['What:', 'When:', 'Output:', 'Safety:', 'Network:', 'Messages:'])
-      expect(stdout).toContain(group);
-    expect(stdout.replaceAll(/\s+/g, ' ')).toContain(
-      "parquet, csv or zip (the archive's own files) (default: parquet)",
-    );
-    expect(stdout).toContain('cryptodl vision --symbols BTCUSDT,ETHUSDT --days 7');
-    expect((await cryptodl(['--help'])).stdout).toMatch(
-      /vision \[options\] [\s\S]*retry \[options\] <report> [\s\S]*serve/,
-    );
+    for (const group of ['What:', 'When:', 'Where:', 'How:']) expect(stdout).toContain(`\n${group}\n`);
+    expect(stdout).toContain('parquet, csv or zip (default: parquet)');
+    expect(stdout).toContain('cryptodl vision -s BTCUSDT,ETHUSDT -d 7');
+    expect(stdout).not.toContain('--breaker-open');
+    const all = await cryptodl(['vision', '--help-all']);
+    expect(all.code).toBe(0);
+    for (const group of ['Safety:', 'Network:', 'Messages:']) expect(all.stdout).toContain(`\n${group}\n`);
+    expect(all.stdout).toContain('--breaker-open TIME');
+    expect((await cryptodl(['--help'])).stdout).toMatch(/\n {2}vision [\s\S]*retry <report> [\s\S]*serve/);
     expect((await cryptodl(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
 
@@ -76,7 +76,7 @@ describe('the command line', () => {
     expect(stdout).toMatch(/^as-published +true +\(config file\)$/m);
     expect(stdout).toMatch(/^format +parquet +\(default\)$/m);
     expect(stdout).toMatch(/^partition +auto +\(default\)$/m);
-    expect(stdout).toMatch(/^temp-dir +OUT\/\.cryptodl\/tmp; .* +\(default\)$/m);
+    expect(stdout).toMatch(/^temp-dir +OUT\/\.cryptodl\/tmp +\(default\)$/m);
   });
 
   it('takes symbols from files with commas, lines and comments, from stdin, by quote, and several times', async () => {
@@ -116,11 +116,29 @@ describe('the command line', () => {
       /\n14 ok in \S+\n {2}fetched {4}\d+ kB at .*\/s, \d+ requests, 0 retried\n {2}written {4}336 rows in 2 files, /,
     );
     expect(stderr).toContain(`data       `);
-    const sql = /next {7}(SELECT .*) {3}-- in DuckDB/.exec(stderr)?.[1] ?? '';
-    const { DuckDBInstance } = await import('@duckdb/node-api');
-    const connection = await (await DuckDBInstance.create(':memory:')).connect();
-    expect((await connection.runAndReadAll(sql)).getRowObjectsJson()).toHaveLength(2);
-    connection.closeSync();
+    const [, next = ''] = /\n {2}next {7}(cryptodl sql '.*) --out \S+\n$/.exec(stderr) ?? [];
+    expect(next).toBe("cryptodl sql 'SELECT symbol, interval, count(*) AS rows FROM um_klines GROUP BY ALL'");
+    expect(rowsOfNext(stderr)).toEqual(['BTCUSDT,1h,168', 'ETHUSDT,1h,168']);
+  });
+
+  /** Runs the suggested line in a shell; gives the rows that it prints, sorted. */
+  function rowsOfNext(stderr: string): string[] {
+    const [, line = ''] = /\n {2}next {7}cryptodl (.*)\n$/.exec(stderr) ?? [];
+    const printed = execFileSync('sh', ['-c', `'${process.execPath}' '${BIN}' ${line} --csv`], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    return printed.trim().split('\n').slice(1).sort();
+  }
+
+  it('ends with a query that a shell runs also for a path with quotes and spaces, and after a continuation', async () => {
+    const out = join(scratch, "the lake's $HOME");
+    const days = ['--symbols', 'BTCUSDT', '--from', '2026-11-14', '--to', '2026-11-15'];
+    const first = await cryptodlOk([...base, ...days, '--out', out, '--format', 'csv']);
+    expect(rowsOfNext(first.stderr)).toEqual(['BTCUSDT,1h,48']);
+    const again = ['vision', '--archive-url', archive.url, '--now', '2026-11-21', '--out', out, ...FAST];
+    expect(rowsOfNext((await cryptodlOk(again)).stderr)).toEqual(['BTCUSDT,1h,168']);
+    expect((await cryptodlOk(again)).stderr).not.toContain('next ');
   });
 
   it('--quiet says nothing when all is well, and something when it is not', async () => {
@@ -307,13 +325,13 @@ describe('the command line', () => {
     onTestFinished(() => void other.close());
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;
-    const { code, stderr } = await cryptodl(['serve', scratch, '--port', String(port)]);
+    const { code, stderr } = await cryptodl(['serve', join(scratch, 'archive'), '--port', String(port)]);
     expect(stderr).toContain(`cannot listen on 127.0.0.1 port ${port} (EADDRINUSE)`);
     expect(code).toBe(2);
   });
 
   it.each(['65536', '-1', 'abc', '1e3'])('serve refuses port %s in one line', async (port) => {
-    const { code, stderr } = await cryptodl(['serve', scratch, `--port=${port}`]);
+    const { code, stderr } = await cryptodl(['serve', join(scratch, 'archive'), `--port=${port}`]);
     expect([code, stderr]).toEqual([
       2,
       expect.stringContaining(`--port: "${port}" is not a port from 0 to 65535`),

@@ -128,12 +128,12 @@ describe.each(CANDIDATES)('$name', ({ shell, isThere }) => {
     const words = await offered(shell, 'cryptodl ');
     expect(words.filter((word) => !word.startsWith('-')).sort()).toEqual([...VERBS].sort());
     expect(await offered(shell, 'cryptodl vi')).toEqual(['vision']);
-    expect((await offered(shell, 'cryptodl --')).sort()).toEqual(['--help', '--version']);
+    expect((await offered(shell, 'cryptodl --')).sort()).toEqual(['--help', '--help-all', '--version']);
   });
 
   it.skipIf(!isThere)('offers all flags of a verb and only those', async () => {
     for (const verb of sizedRows(VERBS, 4)) {
-      const flags = ['--help', ...flagsOf(verb).map((name) => `--${name}`)];
+      const flags = ['--help', '--help-all', ...flagsOf(verb).map((name) => `--${name}`)];
       const words = await offered(shell, `cryptodl ${verb} --`);
       expect({ verb, words: words.sort() }).toEqual({ verb, words: flags.sort() });
     }
@@ -214,9 +214,13 @@ function partOf(shell: Shell, script: string, verb: Verb): Set<string> {
   const pattern = {
     bash: new RegExp(`^ {4}${verb}\\) .*$`, 'gm'),
     zsh: new RegExp(`^ {4}${verb}\\)$[\\s\\S]*?^ +;;$`, 'gm'),
-    fish: new RegExp(`^complete .*__cryptodl_verb ${verb}' -l .*$`, 'gm'),
+    fish: new RegExp(`^complete .*__cryptodl_verb ${verb}'(?: -s .)? -l .*$`, 'gm'),
   }[shell];
-  const flag = { bash: /--([a-z0-9-]+)/g, zsh: /'\*?--([a-z0-9-]+)\[/g, fish: /' -l ([a-z0-9-]+)/g }[shell];
+  const flag = {
+    bash: /--([a-z0-9-]+)/g,
+    zsh: /[',]\*?--([a-z0-9-]+)(?:\[|\}')/g,
+    fish: / -l ([a-z0-9-]+)/g,
+  }[shell];
   const part = (script.match(pattern) ?? []).join('\n');
   return new Set([...part.matchAll(flag)].map(([, name]) => name ?? ''));
 }

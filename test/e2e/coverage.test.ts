@@ -1,13 +1,14 @@
 /** `cryptodl coverage`: held and missing rows of a lake, from its manifests. */
-import { rmSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
-import { klinesFolder, klinesLine, writeManifest } from '../../scripts/synthetic-lake.js';
+import { klinesFolder, klinesLine, SETTINGS, writeManifest } from '../../scripts/synthetic-lake.js';
 import { startArchive } from '../helpers/archive.js';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
+import { manifestOf } from '../helpers/lake.js';
 import { HAS_TERMINAL, onTerminal, screenOf, TERMINAL } from '../helpers/terminal.js';
 
 const scratch = scratchFolder();
@@ -47,6 +48,39 @@ function coverage(lake: string, ...flags: readonly string[]): Promise<CliResult>
 async function seriesOf(lake: string, ...flags: readonly string[]): Promise<Record<string, unknown>[]> {
   const { events } = await coverage(lake, '--json', ...flags);
   return events.filter(({ event }) => event === 'series');
+}
+
+const midnight = (day: string): string => `${day}T00:00:00.000Z`;
+
+/** A failure report of a run of `vision` into the lake. */
+function writeReport(lake: string, stamp: string, days: readonly string[], code = 'connect-failed'): void {
+  const header = { v: 1, kind: 'header', verb: 'vision', tool: 'test', at: NOW, options: { out: [lake] } };
+  const failed = days.map((period) => ({
+    v: 1,
+    kind: 'failed',
+    market: 'um',
+    dataset: 'klines',
+    interval: '1m',
+    symbol: 'BTCUSDT',
+    cadence: 'daily',
+    period,
+    key: klinesLine('BTCUSDT', period).key,
+    code,
+    retryable: true,
+    attempts: 1,
+    message: code,
+    at: NOW,
+    settings: SETTINGS,
+  }));
+  mkdirSync(join(lake, '_failures'), { recursive: true });
+  const lines = [header, ...failed].map((line) => `${JSON.stringify(line)}\n`);
+  writeFileSync(join(lake, '_failures', `vision-${stamp}.jsonl`), lines.join(''));
+}
+
+/** The program accepts the suggested line. */
+async function isValid(stderr: string): Promise<void> {
+  const [, words = ''] = /^next {2}cryptodl (.*)$/m.exec(stderr) ?? [];
+  await cryptodlOk([...words.split(' '), '--print-options']);
 }
 
 const gap = (from: string, to: string, reason: string, rows: number, missing = true): object => ({
@@ -129,10 +163,81 @@ describe('a series', () => {
     ]);
   });
 
-  it('counts to yesterday; days that were never fetched are not-fetched', async () => {
+  it('counts from its first to its last held day; --to asks for more, which is not-fetched', async () => {
     const lake = newLake({ BTCUSDT: { '2024-01-09': 'missing', '2024-01-10': 'missing' } });
-    const [series] = await seriesOf(lake);
-    expect(series?.['gaps']).toEqual([gap('2024-01-09T00:00', '2024-01-11T00:00', 'not-fetched', 2880)]);
+    const [own] = await seriesOf(lake, '--min', '100');
+    expect(own).toMatchObject({
+      from: midnight('2024-01-01'),
+      to: midnight('2024-01-09'),
+      percent: 100,
+      gaps: [],
+    });
+    const more = await coverage(lake, '--json', '--to', '2024-01-10', '--min', '100');
+    expect(more.events[0]?.['gaps']).toEqual([
+      gap('2024-01-09T00:00', '2024-01-11T00:00', 'not-fetched', 2880),
+    ]);
+    expect(more.code).toBe(4);
+  });
+
+  it('counts the days of lost objects and of failures too, which repair fetches', async () => {
+    const lake = newLake({});
+    const [first = '', ...others] = DAYS.slice(1, 5);
+    const dropped = {
+      v: 1,
+      kind: 'dropped',
+      key: klinesLine('AUSDT', first).key,
+      format: 'parquet',
+      at: NOW,
+    };
+    writeManifest(klinesFolder(lake, 'AUSDT'), [
+      klinesLine('AUSDT', first),
+      ...others.map((day) => klinesLine('AUSDT', day)),
+      { ...dropped, key: klinesLine('AUSDT', first).key },
+      { ...absent('2024-01-07', '2024-01-07', 'hole'), failed: 'zip-broken' },
+    ]);
+    const lost = { ...dropped, key: klinesLine('BUSDT', first).key, settings: SETTINGS };
+    writeManifest(klinesFolder(lake, 'BUSDT'), [klinesLine('BUSDT', first), lost]);
+    const [a, b] = await seriesOf(lake);
+    expect(a).toMatchObject({ from: midnight('2024-01-02'), to: midnight('2024-01-08'), missing: 3 * 1440 });
+    expect(a?.['gaps']).toMatchObject([
+      { from: midnight('2024-01-02'), reason: 'not-fetched' },
+      { from: midnight('2024-01-06'), reason: 'not-fetched' },
+      { from: midnight('2024-01-07'), reason: 'failed:zip-broken' },
+    ]);
+    expect(b).toMatchObject({
+      symbol: 'BUSDT',
+      from: midnight('2024-01-02'),
+      to: midnight('2024-01-03'),
+      percent: 0,
+    });
+    expect((await coverage(lake)).stderr).toBe(`next  cryptodl repair --out ${lake} --now ${NOW}\n`);
+  });
+
+  it('names the failures of the newest report by their code, and offers to retry them', async () => {
+    const lake = newLake({ BTCUSDT: { '2024-01-04': 'missing' } });
+    writeReport(lake, '20240110T080000Z', ['2024-01-04', '2024-01-05', '2024-01-11']);
+    writeReport(lake, '20240109T080000Z', ['2024-01-04'], 'zip-broken');
+    const now = ['--now', '2024-01-20T12:00:00Z'];
+    const { events } = await coverage(lake, ...now, '--json');
+    expect(events[0]).toMatchObject({ to: midnight('2024-01-12'), missing: 2880 });
+    expect(events[0]?.['gaps']).toEqual([
+      gap('2024-01-04T00:00', '2024-01-05T00:00', 'failed:connect-failed', 1440),
+      gap('2024-01-11T00:00', '2024-01-12T00:00', 'failed:connect-failed', 1440),
+    ]);
+    const { stderr } = await coverage(lake, ...now);
+    const report = join(lake, '_failures', 'vision-20240110T080000Z.jsonl');
+    expect(stderr).toBe(`next  cryptodl retry ${report} --now 2024-01-20T12:00:00Z\n`);
+    await isValid(stderr);
+  });
+
+  it('with a report that cannot be read has a warning, and its gaps stay unexplained', async () => {
+    const lake = newLake({ BTCUSDT: { '2024-01-04': 'missing' } });
+    writeReport(lake, '20240110T080000Z', ['2024-01-04']);
+    writeFileSync(join(lake, '_failures', 'vision-20240111T080000Z.jsonl'), 'no report');
+    const { code, stderr, events } = await coverage(lake, '--json');
+    expect(stderr).toMatch(/^warning: \S+vision-20240111T080000Z\.jsonl is not a failure report: /);
+    expect(events[0]?.['gaps']).toMatchObject([{ reason: 'unexplained' }]);
+    expect(code).toBe(0);
   });
 
   it('fetched before the end of a day lacks the rest of the day', async () => {
@@ -171,7 +276,7 @@ describe('a series', () => {
     const series = await seriesOf(lake);
     expect(series.map(({ format, unit, expected, missing }) => [format, unit, expected, missing])).toEqual([
       ['parquet', 'rows', 14_400, 0],
-      ['zip', 'days', 2, 1],
+      ['zip', 'days', 1, 0],
     ]);
     expect((await seriesOf(lake, '--format', 'zip')).map(({ format }) => format)).toEqual(['zip']);
     expect((await coverage(lake)).stdout).toContain('BTCUSDT (zip)');
@@ -252,25 +357,109 @@ describe('coverage as text', () => {
     expect(lines[0]).toBe('um klines 1m  2024-01-01 … 2024-01-10');
     expect(lines).toContain('BTCUSDT  ██x██▓████  89.93 %');
     expect(lines).toContain('ETHUSDT  ██████████    100 %');
-    expect(lines).toContain('  2024-01-03  1,440 rows  unexplained');
-    expect(lines).toContain('  2024-01-06 03:00 … 03:09  10 rows  unexplained');
+    expect(lines).toContain('  2024-01-03: BTCUSDT, unexplained, 1,440 rows');
+    expect(lines).toContain('  2024-01-06 03:00 … 03:09: BTCUSDT, unexplained, 10 rows');
     expect(stdout).not.toContain('\u001b');
-    expect(stderr).toBe(`next: cryptodl repair --out ${lake} --now ${NOW}\n`);
+    expect(stderr).toBe(`next  cryptodl repair --out ${lake} --now ${NOW}\n`);
     expect(code).toBe(0);
+  });
+
+  it('groups equal gaps over the symbols, the ten worst first; --all shows each', async () => {
+    const lacks = (day: number): Change =>
+      lacking(
+        `2024-01-${DAYS[day]?.slice(8) ?? ''}T03:00`,
+        `2024-01-${DAYS[day]?.slice(8) ?? ''}T03:0${day}`,
+        day,
+      );
+    const changes = Object.fromEntries(DAYS.slice(1, 10).map((day, index) => [day, lacks(index + 1)]));
+    const lake = newLake({
+      ...Object.fromEntries(
+        ['A', 'B', 'C', 'D'].map((name) => [name, { '2024-01-05': 'missing', '2024-01-06': 'missing' }]),
+      ),
+      E: changes,
+      F: { '2024-01-02': 'missing', '2024-01-04': 'missing' },
+      G: { '2024-01-04': 'missing' },
+    });
+    const { stdout } = await coverage(lake);
+    const gapsIn = (text: string): string[] =>
+      text.split('\n').filter((line) => /^ {2}(2024|and)/.test(line));
+    expect(gapsIn(stdout).slice(0, 3)).toEqual([
+      '  2024-01-05 … 2024-01-06: 4 symbols, unexplained, 11,520 rows',
+      '  2024-01-04: F G, unexplained, 2,880 rows',
+      '  2024-01-02: F, unexplained, 1,440 rows',
+    ]);
+    expect(gapsIn(stdout)).toHaveLength(11);
+    expect(gapsIn(stdout).at(-1)).toBe('  and 2 more gaps: --all shows all, --json shows them by series');
+    const all = gapsIn((await coverage(lake, '--all')).stdout);
+    expect(all).toHaveLength(12);
+    expect(all.at(-1)).toBe('  2024-01-02 03:00: E, unexplained, 1 row');
+  });
+
+  it('with --summary is one line: what is missing, and the least complete series', async () => {
+    const lake = newLake({ BTCUSDT: { '2024-01-03': 'missing' }, ETHUSDT: {} });
+    const { stdout, stderr } = await coverage(lake, '--summary');
+    expect(stdout).toBe(
+      'incomplete: 1 of 2 series lack 1,440 rows; the least complete is um klines 1m BTCUSDT (90.00 %)\n',
+    );
+    expect(stderr).toBe('');
+    expect((await coverage(lake, '--summary', '--min', '99')).code).toBe(4);
+    const whole = await coverage(lake, '--summary', '--symbols', 'ETHUSDT', '--min', '99');
+    expect([whole.code, whole.stdout]).toEqual([0, 'complete: nothing is missing in 1 series\n']);
+    const { events } = await coverage(lake, '--summary', '--json');
+    expect(events).toMatchObject([{ event: 'summary', series: 2, incomplete: 1 }]);
+    const both = await coverage(lake, '--summary', '--csv');
+    expect([both.code, both.stderr]).toEqual([2, expect.stringContaining(`--now ${NOW} --csv\n`) as string]);
+  });
+
+  it('with --summary names manifests that it could not read', async () => {
+    const lake = newLake({ BTCUSDT: {} });
+    writeManifest(klinesFolder(lake, 'ETHUSDT'), ['{"v":1,']);
+    const { code, stdout } = await coverage(lake, '--summary');
+    expect([code, stdout]).toEqual([
+      1,
+      'complete: nothing is missing in 1 series; 1 manifests or lines could not be read\n',
+    ]);
   });
 
   it('suggests a next command that runs, for each selection', async () => {
     const lake = newLake({ BTCUSDT: { '2024-01-08': 'missing' } });
     const { stderr } = await coverage(lake, '--days', '5', '--symbols', 'BTCUSDT', '--interval', '1m');
-    const [, words = ''] = /^next: cryptodl (.*)$/m.exec(stderr) ?? [];
-    expect(words).toContain('--symbols BTCUSDT');
-    await cryptodlOk([...words.split(' '), '--print-options']);
+    expect(stderr).toBe(`next  cryptodl repair --out ${lake} --interval 1m --symbols BTCUSDT --now ${NOW}\n`);
+    await isValid(stderr);
   });
 
-  it('suggests a download when only newer days are missing', async () => {
-    const lake = newLake({ BTCUSDT: {} });
-    const { stderr } = await coverage(lake, '--now', '2024-01-14');
-    expect(stderr).toBe(`next: cryptodl vision --out ${lake} --now 2024-01-14\n`);
+  it.each([
+    [['--to', '2024-01-13'], '--from 2024-01-11 --to 2024-01-13'],
+    [['--from', '2023-12-30', '--to', '2024-01-12'], '--from 2023-12-30 --to 2024-01-12'],
+    [['--days', '3'], '--days 3'],
+    [['--to', '2024-01-14'], ''],
+  ])('suggests a download of the days of %j only, when those are missing', async (range, flags) => {
+    const lake = newLake({ BTCUSDT: {}, ETHUSDT: {} });
+    const now = ['--now', '2024-01-15T12:00:00Z'];
+    const { stderr } = await coverage(lake, ...now, ...range);
+    expect(stderr).toBe(
+      `next  cryptodl vision --out ${lake} ${flags}${flags === '' ? '' : ' '}--now 2024-01-15T12:00:00Z\n`,
+    );
+    await isValid(stderr);
+  });
+
+  it('suggests a download of the chosen symbols alone, with the settings of the lake', async () => {
+    const lake = newLake({ ETHUSDT: {} });
+    const settings = { ...SETTINGS, partition: 'day', timestamps: 'ms', format: 'csv' };
+    writeManifest(klinesFolder(lake, 'BTCUSDT'), [
+      klinesLine('BTCUSDT', '2024-01-10', { file: '2024-01-10.csv', settings }),
+    ]);
+    const { stderr } = await coverage(lake, '--now', '2024-01-15', '--symbols', 'BTC*', '--to', '2024-01-14');
+    expect(stderr).toBe(
+      `next  cryptodl vision --out ${lake} --market um --dataset klines --interval 1m --symbols BTCUSDT --from 2024-01-11 --to 2024-01-14 --format csv --partition day --timestamps ms --now 2024-01-15\n`,
+    );
+    await isValid(stderr);
+  });
+
+  it('suggests no symbol that --symbols would read as a pattern or a list', async () => {
+    const lake = newLake({ BTCUSDT: {}, '!BTCUSDT': {}, '@secret': {}, all: {}, '-': {} });
+    const { stderr } = await coverage(lake, '--now', '2024-01-15', '--symbols', '*', '--to', '2024-01-14');
+    expect(stderr).toContain(' --symbols BTCUSDT --from ');
   });
 
   it('suggests nothing when nothing is missing', async () => {
@@ -338,7 +527,7 @@ describe('a damaged manifest', () => {
       { v: 2 },
     ]);
     const { code, stderr, events } = await coverage(lake, '--json', '--min', '99.9');
-    const file = join(klinesFolder(lake, 'BTCUSDT'), '_manifest.jsonl');
+    const file = manifestOf(klinesFolder(lake, 'BTCUSDT'));
     expect(stderr).toContain(`cryptodl: ${file} line 5 is damaged\n`);
     expect(stderr).toContain(`cryptodl: ${file} line 11 has version 2; this cryptodl reads version 1\n`);
     expect(events.map(({ symbol, missing }) => [symbol, missing])).toEqual([
@@ -367,7 +556,6 @@ describe('the selection', () => {
     ['--format', 'zip', 'holds no zip series; it holds parquet', '--format parquet'],
     ['--format', 'csv', 'holds no csv series; it holds parquet', '--format parquet'],
     ['--interval', '1h', 'holds no 1h; it holds 1m', '--interval 1m'],
-    ['--min', '101', '"101" is not a percentage from 0 to 100', '--min 99.9'],
   ])('%s %s: a mistake gives a command that works', async (flag, value, says, line) => {
     const lake = newLake({ BTCUSDT: {} });
     const { code, stderr } = await coverage(lake, flag, value);
@@ -375,6 +563,14 @@ describe('the selection', () => {
     expect(stderr).toContain(`cryptodl coverage --out ${lake} --now ${NOW} ${line}\n`);
     const [name = '', corrected = ''] = line.split(' ');
     expect((await coverage(lake, name, corrected)).code).toBe(0);
+  });
+
+  it('--min 101 is refused with an example, but no corrected line is suggested', async () => {
+    const { code, stderr } = await coverage(newLake({ BTCUSDT: {} }), '--min', '101');
+    expect([code, stderr]).toEqual([
+      2,
+      'cryptodl: --min: "101" is not a percentage from 0 to 100\n  --min 99.9\n',
+    ]);
   });
 
   it.each(['zip', 'csv'])('verify --format %s: a lake of Parquet alone is a usage error', async (format) => {

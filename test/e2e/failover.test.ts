@@ -258,9 +258,9 @@ describe('vision --fill rest', () => {
     expect([result.code, result.stderr]).toEqual([3, expect.stringContaining('6 failed, http-server-error')]);
     expect(result.stderr).toContain('answered 503');
     // A report of such a run is one of the archive's objects.
-    const [report = ''] = filesBelow(join(opened.lake, 'failures'));
+    const [report = ''] = filesBelow(join(opened.lake, '_failures'));
     takeDown(opened, undefined);
-    const again = await opened.run(['retry', join(opened.lake, 'failures', report)]);
+    const again = await opened.run(['retry', join(opened.lake, '_failures', report)]);
     expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('6 ok in')]);
   });
 
@@ -396,6 +396,15 @@ describe('metrics --join archive', () => {
     const result = await opened.run([...JOIN, ...SIX_DAYS, ...PATIENT]);
     expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('6 ok in')]);
     expect(result.stderr).toContain("the archive's symbols are taken instead");
+  });
+
+  it('refuses no name that only REST may have, while REST answers 503', async () => {
+    const opened = await scene({ disturb: () => serverError(503) });
+    publishMetrics(opened.folder, BTC, days[0] ?? 0);
+    const words = [...JOIN, ...SIX_DAYS, '--symbols', `${BTC.symbol},NEWUSDT`, '--dry-run'];
+    const result = await opened.run([...words, ...PATIENT]);
+    expect([result.code, result.stderr]).toEqual([0, expect.not.stringContaining('REST has no')]);
+    expect(result.stdout).toContain('NEWUSDT');
   });
 
   it('takes the days of the archive while REST bans this address, and leaves the rest undone', async () => {

@@ -98,7 +98,8 @@ describe('a month with five bad objects', () => {
       ...FAST,
       ...flags,
     ]);
-  const reportOf = (out: string): string => join(out, 'failures', filesBelow(join(out, 'failures'))[0] ?? '');
+  const reportOf = (out: string): string =>
+    join(out, '_failures', filesBelow(join(out, '_failures'))[0] ?? '');
   const linesOf = (file: string): ReportLine[] =>
     readFileSync(file, 'utf8')
       .trimEnd()
@@ -140,16 +141,31 @@ describe('a month with five bad objects', () => {
 
   it('asks for a mismatch again past caches, at most twice, and keeps the bytes with a one-line cause', async () => {
     breakRetryably();
-    const out = join(scratch, 'quarantine');
+    const out = join(scratch, '_quarantine');
     archive.requests.length = 0;
     await run(out);
     expect(archive.requests.filter((path) => path === `/${WRONG_SUM}`)).toHaveLength(3);
     expect(archive.requests.filter((path) => path === `/${WRONG_SUM}.CHECKSUM`)).toHaveLength(3);
-    expect(readFileSync(join(out, 'quarantine', WRONG_SUM))).toEqual(readFileSync(join(folder, WRONG_SUM)));
-    const cause = readFileSync(join(out, 'quarantine', `${WRONG_SUM}.cause`), 'utf8');
+    expect(readFileSync(join(out, '_quarantine', WRONG_SUM))).toEqual(readFileSync(join(folder, WRONG_SUM)));
+    const cause = readFileSync(join(out, '_quarantine', `${WRONG_SUM}.cause`), 'utf8');
     expect(cause).toMatch(
       /^sidecar-stale: SHA-256 is [0-9a-f]{64}, the sidecar says [0-9a-f]{64}, but size and ETag are right \(--stale-checksum warn accepts it\)\n$/,
     );
+  });
+
+  it('leaves failed days to repair, also behind the last held day', async () => {
+    breakForGood();
+    const out = join(scratch, 'to-repair');
+    await run(out, ['--to', '2026-10-25']);
+    const covered = await cryptodl(['coverage', '--out', out, '--json']);
+    expect(covered.events[0]).toMatchObject({ to: '2026-10-26T00:00:00.000Z', missing: 2 * 288 });
+    repair();
+    const fetch = ['--out', out, '--archive-url', archive.url, '--json', ...FAST];
+    archive.requests.length = 0;
+    const { code, events } = await cryptodl(['repair', ...fetch]);
+    expect([code, events.at(-1)]).toMatchObject([0, { outcomes: { ok: 2, failed: 0 } }]);
+    const zips = archive.requests.filter((path) => path.endsWith('.zip'));
+    expect(zips.sort()).toEqual([`/${BROKEN_ZIP}`, `/${BAD_ROW}`]);
   });
 
   it('ends with 4 when no failure may succeed later, and with 0 when nothing but an absence is left', async () => {
@@ -177,7 +193,7 @@ describe('a month with five bad objects', () => {
     for (const path of [MISSING, `${MISSING}.CHECKSUM`]) rmSync(join(folder, path));
     const out = join(scratch, 'absent-only');
     expect((await run(out)).code).toBe(0);
-    expect(existsSync(join(out, 'failures'))).toBe(false);
+    expect(existsSync(join(out, '_failures'))).toBe(false);
     expect((await run(join(scratch, 'strict'), ['--strict'])).code).toBe(4);
   });
 

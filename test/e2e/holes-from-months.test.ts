@@ -66,7 +66,7 @@ describe('repair of a month that is held day by day', () => {
     await heldDays('HOLEUSDT');
     publishMonth('HOLEUSDT');
     const covered = await cryptodl(['coverage', '--out', join(scratch, 'HOLEUSDT')]);
-    expect(covered.stderr).toContain('next: cryptodl repair');
+    expect(covered.stderr).toContain('next  cryptodl repair');
     scene.archive.requests.length = 0;
     const { code, events } = await run('repair', 'HOLEUSDT');
     expect(events.at(-1)).toMatchObject({ outcomes: { ok: 1, absent: 0, failed: 0 } });

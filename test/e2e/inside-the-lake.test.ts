@@ -18,13 +18,13 @@ import { basename, dirname, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
-import { filesBelow, manifestLines } from '../helpers/lake.js';
+import { manifestOf, filesBelow, manifestLines } from '../helpers/lake.js';
 import { useScene } from '../helpers/scene.js';
 import { sizedRows } from '../helpers/tier-size.js';
 
 const SERIES = 'binance/um/metrics/symbol=BTCUSDT';
 const OTHER = 'binance/um/metrics/symbol=ETHUSDT';
-const MANIFEST = `${SERIES}/_manifest.jsonl`;
+const MANIFEST = `_manifests/${SERIES}.jsonl`;
 const ZIPS = 'data/futures/um/daily/metrics/BTCUSDT';
 
 const scene = useScene({
@@ -132,7 +132,7 @@ describe('a commit journal', () => {
       }),
     );
     expect(keptBeside(lake)).toEqual(KEPT);
-    expect(filesBelow(join(lake, SERIES))).toEqual(['2026-10.parquet', '_manifest.jsonl']);
+    expect(filesBelow(join(lake, SERIES))).toEqual(['2026-10.parquet']);
   });
 
   it.each<[string, (journal: Journal, outside: string) => unknown]>([
@@ -155,10 +155,7 @@ describe('a commit journal', () => {
       }),
     ],
     ['writes a manifest outside', (whole, outside) => ({ ...whole, seriesFolder: outside, dead: [] })],
-    [
-      'takes the manifest away',
-      (whole) => ({ ...whole, dead: [join(whole.seriesFolder, '_manifest.jsonl')] }),
-    ],
+    ['takes the manifest away', (whole) => ({ ...whole, dead: [manifestOf(whole.seriesFolder)] })],
     ['has a line that leads out', (whole) => ({ ...whole, dead: [], lines: [{ v: 1, kind: 'object' }] })],
     ['is no journal', () => ['nothing']],
     ['is a number', () => 7],
@@ -250,9 +247,9 @@ describe('a manifest line', () => {
       say(lake, told);
       for (const run of [await going(lake), await named(lake), await named(lake, '--force')]) {
         expect([run.code, existsSync(join(lake, MANIFEST))]).toEqual([1, true]);
-        expect(run.stderr).toContain('_manifest.jsonl line 5 is damaged');
+        expect(run.stderr).toContain('symbol=BTCUSDT.jsonl line 5 is damaged');
       }
-      expect((await coverage(lake)).stderr).toContain('_manifest.jsonl line 5 is damaged');
+      expect((await coverage(lake)).stderr).toContain('symbol=BTCUSDT.jsonl line 5 is damaged');
       const views = await cryptodl(['sql', '--views', '--out', lake]);
       expect([views.code, views.stdout]).toEqual([1, expect.not.stringContaining('outside')]);
       expect(found(await verify(lake, '--fix'))).toEqual([`line-damaged ${MANIFEST}`]);
@@ -277,6 +274,7 @@ describe('a line of another series', () => {
   it('is damaged for every verb: the files of a series say nothing in the folder of another', async () => {
     const { lake } = copy();
     cpSync(join(lake, OTHER), join(lake, SERIES), { recursive: true });
+    cpSync(manifestOf(join(lake, OTHER)), join(lake, MANIFEST));
     const checked = await verify(lake, '--deep');
     expect([checked.code, found(checked)]).toEqual([
       4,
@@ -490,10 +488,10 @@ describe('a symbolic link', () => {
     const run = await named(lake);
     expect([run.code, run.stderr]).toEqual([
       1,
-      expect.stringContaining('_manifest.jsonl is a symbolic link'),
+      expect.stringContaining('symbol=BTCUSDT.jsonl is a symbolic link'),
     ]);
     for (const { stderr } of [await going(lake), await coverage(lake), await sql(lake, 'SHOW TABLES')])
-      expect(stderr).toContain('_manifest.jsonl is a symbolic link');
+      expect(stderr).toContain('symbol=BTCUSDT.jsonl is a symbolic link');
     expect(found(await verify(lake, '--fix'))).toEqual([`link ${MANIFEST}`]);
     await repair(lake);
     expect(left()).toEqual(before);
@@ -505,7 +503,7 @@ describe('a symbolic link', () => {
     execFileSync('mkfifo', [join(lake, MANIFEST)]);
     for (const { code, stderr } of [await named(lake), await going(lake)]) {
       expect(code).toBe(1);
-      expect(stderr).toContain('_manifest.jsonl is not a regular file');
+      expect(stderr).toContain('symbol=BTCUSDT.jsonl is not a regular file');
     }
     const repaired = await repair(lake);
     expect([repaired.code, repaired.stderr]).toEqual([4, expect.stringContaining('found      1 unreadable')]);
@@ -514,7 +512,7 @@ describe('a symbolic link', () => {
     );
     for (const { code, stderr } of [await coverage(lake), await sql(lake, 'SHOW TABLES')]) {
       expect(code).not.toBe(0);
-      expect(stderr).toContain('_manifest.jsonl is not a regular file');
+      expect(stderr).toContain('symbol=BTCUSDT.jsonl is not a regular file');
     }
     for (const result of [await verify(lake), await verify(lake, '--fix')]) {
       expect(result.code).toBe(1);
@@ -527,7 +525,10 @@ describe('a symbolic link', () => {
     rmSync(join(lake, MANIFEST));
     mkdirSync(join(lake, MANIFEST));
     for (const { code, stderr } of [await named(lake), await going(lake)])
-      expect([code, stderr]).toEqual([1, expect.stringContaining('_manifest.jsonl is not a regular file')]);
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringContaining('symbol=BTCUSDT.jsonl is not a regular file'),
+      ]);
     expect(found(await verify(lake))).toContain(`unreadable ${MANIFEST}`);
   });
 
@@ -542,8 +543,8 @@ describe('a symbolic link', () => {
     expect(stderr).toContain('a folder exists in place of a file');
     expect(stderr).toContain('move the folder away and run the same command again');
     expect(filesBelow(join(lake, '.cryptodl/tmp'))).toEqual([]);
-    const [kept = ''] = filesBelow(join(lake, 'quarantine'));
-    expect(readFileSync(join(lake, 'quarantine', kept), 'utf8')).toBe('kept');
+    const [kept = ''] = filesBelow(join(lake, '_quarantine'));
+    expect(readFileSync(join(lake, '_quarantine', kept), 'utf8')).toBe('kept');
     rmSync(partition, { recursive: true });
     expect((await repair(lake)).code).toBe(0);
     expect((await verify(lake)).code).toBe(0);
@@ -551,7 +552,7 @@ describe('a symbolic link', () => {
 
   it('a folder in place of the evidence of a bad zip is named with the next step', async () => {
     const { lake } = copy();
-    const evidence = join(lake, 'quarantine', ZIPS, 'BTCUSDT-metrics-2026-10-05.zip');
+    const evidence = join(lake, '_quarantine', ZIPS, 'BTCUSDT-metrics-2026-10-05.zip');
     mkdirSync(evidence, { recursive: true });
     scene.refuse((path) => path.includes('2026-10-05'), 200, 'no zip');
     const { code, stderr } = await named(lake);
@@ -574,7 +575,7 @@ describe('a symbolic link', () => {
     expect([found(await verify(lake)), left()]).toEqual([[], before]);
   });
 
-  it.each(['failures', 'quarantine', '.cryptodl/tmp/run'])(
+  it.each(['_failures', '_quarantine', '.cryptodl/tmp/run'])(
     'in place of %s is not written through',
     async (place) => {
       const { lake, outside } = copy();
@@ -623,13 +624,7 @@ it.each(['parquet', 'zip'])('nothing that a run writes as %s may be written by o
   scene.archive.fault = undefined;
   const made = readdirSync(out, { recursive: true }) as string[];
   expect(made.filter((path) => (statSync(join(out, path)).mode & 0o002) !== 0)).toEqual([]);
-  const kinds = [
-    'quarantine',
-    'symbol=BTCUSDT/_manifest.jsonl',
-    'state/cache',
-    'failures.jsonl',
-    `.${format}`,
-  ];
+  const kinds = ['_quarantine', 'symbol=BTCUSDT.jsonl', 'state/cache', 'failures.jsonl', `.${format}`];
   expect(kinds.filter((kind) => !made.some((path) => path.includes(kind)))).toEqual([]);
 });
 
@@ -643,7 +638,7 @@ it.each([
     wrap: ['sh', '-c', `umask ${umask}; exec "$@"`, 'sh'],
   });
   const made = readdirSync(out, { recursive: true }) as string[];
-  expect(made.some((path) => path.endsWith('_manifest.jsonl'))).toBe(true);
+  expect(made.some((path) => path.endsWith('symbol=BTCUSDT.jsonl'))).toBe(true);
   const isOfGroup = (path: string): boolean => (statSync(join(out, path)).mode & 0o020) !== 0;
   expect(made.filter((path) => isOfGroup(path) !== isWritable)).toEqual([]);
 });
@@ -653,7 +648,7 @@ describe('a series without a manifest', () => {
     const { lake } = copy();
     rmSync(join(lake, MANIFEST));
     for (const run of [await going(lake), await coverage(lake), await sql(lake, 'FROM um_metrics LIMIT 1')]) {
-      expect(run.stderr).toContain(`${join(lake, SERIES)} has files but no _manifest.jsonl`);
+      expect(run.stderr).toContain(`${join(lake, SERIES)} has files but no manifest`);
       expect(run.stderr).toContain('cryptodl verify --fix');
       expect([run.code, run.stderr.includes(OTHER)]).toEqual([0, false]);
     }
@@ -667,6 +662,6 @@ describe('a series without a manifest', () => {
     const { lake } = copy(zips);
     rmSync(join(lake, MANIFEST));
     const { stderr } = await going(lake);
-    expect(stderr).toContain(`${join(lake, SERIES)} has files but no _manifest.jsonl`);
+    expect(stderr).toContain(`${join(lake, SERIES)} has files but no manifest`);
   });
 });

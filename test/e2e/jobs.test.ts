@@ -9,7 +9,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
@@ -140,7 +140,9 @@ describe('cryptodl run', () => {
     expect(result.stderr).toMatch(
       /^\[btc\]\num klines 1h: [^[]*\n\[eth\]\num klines 1h: [^[]*\n2 jobs: all succeeded, in \S+\n/,
     );
-    expect(result.stderr).toMatch(/\n {2}btc {8}2 ok\n {2}eth {8}1 ok\n$/);
+    expect(result.stderr).toMatch(
+      /\n {2}btc {8}2 ok\n {2}eth {8}1 ok\n {2}next {7}cryptodl sql '.*' --out \S+\n$/,
+    );
     const named = result.events.map(({ event, job }) => `${String(event)} ${String(job)}`);
     expect(named.filter((text) => text.startsWith('object'))).toEqual([
       'object btc',
@@ -218,18 +220,20 @@ jobs:
     failing(ETH);
     const text = `${TWO}  lost: { verb: vision, symbols: BTCUSDT, out: no-folder/lake }\n  typo: { verb: vision, symbols: BTCUSD }\n`;
     const result = await run(['run', jobs(text), '--json', '--only', 'eth,lost,btc', ...FAST]);
-    expect(result.code).toBe(1);
+    expect(result.code).toBe(2);
     expect(summary(result)).toMatchObject({
       jobs: [
         { job: 'btc', outcomes: { ok: 2 }, exitCode: 0 },
         { job: 'eth', outcomes: { failed: 1 }, exitCode: 3 },
-        { job: 'lost', outcomes: null, exitCode: 1 },
+        { job: 'lost', outcomes: null, exitCode: 2 },
       ],
-      exitCode: 1,
+      exitCode: 2,
     });
-    expect(result.stderr).toContain('cryptodl: jobs.yaml: jobs.lost: out no-folder/lake cannot be used (');
+    expect(result.stderr).toContain(
+      'cryptodl: jobs.yaml: jobs.lost: out: no-folder/lake is no folder: a part of the path is a file',
+    );
     expect(result.stderr).toContain('3 jobs: 1 succeeded, 2 failed, in ');
-    expect(result.stderr).toContain('  lost       nothing done (exit code 1)\n');
+    expect(result.stderr).toContain('  lost       nothing done (exit code 2)\n');
     // What only the archive can tell is told when it is asked.
     const typo = await run(['run', jobs(text), '--json', '--only', 'typo,btc', ...FAST]);
     expect([typo.code, typo.stderr]).toEqual([
@@ -303,6 +307,7 @@ jobs:
     expect(printed.slice(whole + 1).map((line) => line.trim())).toEqual([
       'btc        3 ok',
       'eth        3 ok',
+      "next       cryptodl sql 'SELECT symbol, interval, count(*) AS rows FROM um_klines GROUP BY ALL' --out b",
     ]);
     for (const line of printed.slice(0, whole)) expect(line).toMatch(/^\[(btc|eth)\] /);
     // The lines of a block stay together.
@@ -430,7 +435,7 @@ jobs:
     });
     // No object was answered.
     expect(result.stderr).toMatch(
-      /\n {2}btc {8}3 not done \(exit code 143\)\n {2}eth {8}3 not done \(exit code 143\)\n$/,
+      /\n {2}btc {8}3 not done \(exit code 143\)\n {2}eth {8}3 not done \(exit code 143\)\n {2}next {7}run the same command again to continue\n$/,
     );
   });
 
@@ -449,8 +454,8 @@ jobs:
     const text = `${APART}  lost: { verb: vision, symbols: BTCUSDT, out: no-folder/lake }\n`;
     const result = await run(['run', jobs(text), '--jobs', '3', '--json', ...FAST]);
     expect([result.code, summary(result)]).toMatchObject([
-      1,
-      { jobs: [{ exitCode: 0 }, { exitCode: 0 }, { job: 'lost', exitCode: 1 }] },
+      2,
+      { jobs: [{ exitCode: 0 }, { exitCode: 0 }, { job: 'lost', exitCode: 2 }] },
     ]);
   });
 
@@ -606,7 +611,7 @@ const MISTAKES: readonly (readonly [string, string, string])[] = [
   [
     'the same name twice',
     'jobs:\n  a: { verb: vision }\n  a: { verb: vision }',
-    'run: jobs.yaml is not YAML or JSON: Map keys must be unique',
+    'run: jobs.yaml line 3: the key "a" stands twice\n  delete one of them',
   ],
   [
     'no verb',
@@ -696,7 +701,7 @@ const MISTAKES: readonly (readonly [string, string, string])[] = [
   [
     'no list',
     "jobs: { a: { verb: vision, symbols: '@none.txt' } }",
-    'jobs.yaml: jobs.a: symbols: cannot read none.txt (ENOENT)\n',
+    'jobs.yaml: jobs.a: symbols: cannot read none.txt (no such file or folder)\n',
   ],
 ];
 
@@ -719,7 +724,7 @@ describe('a mistake in the file', () => {
     const result = await run(['run', 'none.yaml']);
     expect([result.code, result.stderr]).toEqual([
       2,
-      'cryptodl: run: cannot read none.yaml (ENOENT)\n  config/jobs.example.yaml is an example of a file of jobs\n',
+      `cryptodl: run: cannot read none.yaml (no such file or folder)\n  ${relative('.', EXAMPLE)} is an example of a file of jobs\n`,
     ]);
   });
 });

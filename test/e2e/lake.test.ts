@@ -17,6 +17,7 @@ import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import {
+  manifestOf,
   filesBelow,
   manifestLines,
   parquetDigests,
@@ -192,7 +193,7 @@ describe('the lake', () => {
 
   it('a torn last line of a manifest is cut back, and its object fetched again', async () => {
     await run('torn', '01', '02');
-    const manifest = join(scratch, 'torn', SERIES, '_manifest.jsonl');
+    const manifest = manifestOf(join(scratch, 'torn', SERIES));
     const lines = readFileSync(manifest, 'utf8').trimEnd().split('\n');
     writeFileSync(manifest, `${lines[0] ?? ''}\n${(lines[1] ?? '').slice(0, 100)}`);
     await run('torn', '01', '03');
@@ -222,7 +223,7 @@ describe('the lake', () => {
 
   it('damage within a manifest is named with file and line, and nothing is touched', async () => {
     await run('damaged', '01', '02');
-    const manifest = join(scratch, 'damaged', SERIES, '_manifest.jsonl');
+    const manifest = manifestOf(join(scratch, 'damaged', SERIES));
     copyFileSync(manifest, `${manifest}.copy`);
     writeFileSync(manifest, 'garbage\n');
     appendFileSync(manifest, readFileSync(`${manifest}.copy`));
@@ -250,7 +251,6 @@ describe('the lake', () => {
       '2026-06-04.parquet',
       '2026-06-05.parquet',
       '2026-06.csv',
-      '_manifest.jsonl',
     ]);
     const back = await run(out, '01', '05', ['--force']);
     expect(back.events.at(-1)).toMatchObject({ outcomes: { ok: 5 } });

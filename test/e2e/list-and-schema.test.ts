@@ -16,6 +16,7 @@ import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl, cryptodlOk } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
+import { HAS_TERMINAL, onTerminal, TERMINAL } from '../helpers/terminal.js';
 
 const BIN = fileURLToPath(new URL('../../bin/cryptodl.js', import.meta.url));
 const SPECS = MARKETS.flatMap((market) =>
@@ -121,6 +122,21 @@ describe('list markets and datasets', () => {
       events.find((event) => event['market'] === 'um' && event['dataset'] === 'bookTicker'),
     ).toMatchObject({ cadences: { daily: { last: '2024-03-30' } } });
   });
+
+  it.skipIf(!HAS_TERMINAL).each([60, 80, 120])(
+    `datasets: fits %i columns of ${TERMINAL}, with each cell`,
+    async (columns) => {
+      const { sent } = await onTerminal(['list', 'datasets'], { folder: scratch, columns, isAllShown: true });
+      const lines = sent
+        .trimEnd()
+        .split('\n')
+        .map((line) => line.trimEnd());
+      expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(columns);
+      const shown = lines.join(' ').replaceAll(/\s+/g, ' ');
+      for (const cells of cellsOf(await cryptodlOk(['list', 'datasets'])))
+        expect(shown).toContain(cells.filter((cell) => cell !== '-').join(' '));
+    },
+  );
 
   it('datasets: each with its sources (archive, REST) and its first day', async () => {
     const cells = cellsOf(await cryptodlOk(['list', 'datasets', '--market', 'um']));
@@ -260,7 +276,7 @@ describe('unknown names', () => {
     ['a dataset with a slip', ['symbols', '--dataset', 'kline'], 'klines'],
     ['a dataset of another market', ['symbols', '--dataset', 'BVOLIndex'], 'option'],
     ['a dataset that nobody has', ['symbols', '--dataset', 'qqqqqqqq'], undefined],
-    ['an interval by another name', ['periods', '--symbols', 'BTCUSDT', '--interval', '60m'], '1h'],
+    ['an interval by another name', ['periods', '--symbols', 'BTCUSDT', '--interval', 'h1'], '1h'],
     ['a symbol with a slip', ['periods', '--interval', '1h', '--symbols', 'BTCUSDTT'], 'BTCUSDT'],
     ['periods of what', ['periods', '--interval', '1h'], 'BTCUSDT'],
     ['a flag with a slip', ['symbols', '--quotes', 'USDT'], '--quote'],
@@ -285,14 +301,14 @@ describe('unknown names', () => {
   it.each([
     ['symbols', []],
     ['periods', ['--symbols', 'BTCUSDT']],
-  ])('%s of a dataset that only REST has suggest cryptodl metrics', async (what, more) => {
+  ])('%s of a dataset that only REST has name the command metrics', async (what, more) => {
     const answer = await cryptodl(['list', what, '--dataset', 'openInterestHist', ...more, ...place]);
     expect(answer).toMatchObject({ code: 2, stdout: '' });
-    expect(answer.stderr).toContain('um openInterestHist: only REST has it');
-    const words = await corrected(answer);
-    expect(words.slice(0, 5)).toEqual(['metrics', '--market', 'um', '--dataset', 'openInterestHist']);
-    // Where things are is typed again.
-    expect(words).toContain(archive.url);
+    expect(answer.stderr).toContain(
+      'um openInterestHist: only REST has it\n  the command metrics downloads it\n',
+    );
+    // A download is not what was asked.
+    expect(answer.stderr).not.toContain('cryptodl metrics');
   });
 
   it('an unavailable listing ends with exit code 1 and names the fault', async () => {

@@ -359,12 +359,13 @@ describe('one lake, several runs', () => {
       run.release();
       expect(result.code).toBe(code);
       expect(result.stderr).toContain(`ended by ${signal}`);
+      expect(result.stderr).toMatch(/\n {2}next {7}run the same command again to continue\n$/);
       const summary = result.events.at(-1);
       expect(summary).toMatchObject({ event: 'summary', exitCode: code, outcomes: { failed: 0 } });
       expect(Number(summary?.['undone'])).toBeGreaterThan(0);
-      expect(filesBelow(out).filter((path) => path.includes('failures'))).toEqual([]);
+      expect(filesBelow(out).filter((path) => path.startsWith('_failures'))).toEqual([]);
       await cryptodlOk(command(out));
-      const manifest = readFileSync(join(out, 'binance/um/metrics/symbol=BTCUSDT/_manifest.jsonl'), 'utf8');
+      const manifest = readFileSync(join(out, '_manifests/binance/um/metrics/symbol=BTCUSDT.jsonl'), 'utf8');
       expect(
         new Set(
           manifest

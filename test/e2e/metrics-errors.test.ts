@@ -46,7 +46,7 @@ describe('a mistake', () => {
       '--dataset openInterestHist',
     ],
     [['--dataset', 'klines', '--symbols', 'BTCUSDT'], 'the archive has it', 'cryptodl vision'],
-    [['--interval', '1m', '--symbols', 'BTCUSDT'], 'has no "1m"', '--interval 5m'],
+    [['--interval', '1m', '--symbols', 'BTCUSDT'], 'has no "1m"', 'it has 5m, 15m'],
     [['--interval', '8h', '--symbols', 'BTCUSDT'], 'has no "8h"', '--interval'],
     [['--symbols', 'BTCUSTD'], 'REST has no BTCUSTD in um', '--symbols BTCUSDT'],
     [['--symbols', '*EUR'], 'matches none', '--symbols'],
@@ -88,8 +88,8 @@ describe('a mistake', () => {
       '1',
     ]);
     expect([result.code, result.stderr]).toEqual([2, expect.stringContaining('only REST has it')]);
-    expect(result.stderr).toContain(
-      'cryptodl metrics --market um --dataset openInterestHist --symbols BTCUSDT',
+    expect(result.stderr).toMatch(
+      /\n {2}cryptodl metrics .*--dataset openInterestHist --symbols BTCUSDT --days 1\n$/,
     );
   });
 });
@@ -112,6 +112,17 @@ describe('a symbol that is not traded any more', () => {
       'cryptodl vision --market um --dataset metrics,fundingRate --symbols OLDUSDT',
     );
   });
+});
+
+it('a symbol that REST never had is left out by --skip-unknown, and a pattern that matches nothing is named', async () => {
+  const { run } = await scene();
+  const asked = ['metrics', '--symbols', 'BTCUSDT,NOPE,XX*', '--days', '1'];
+  const refused = await run(asked);
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('REST has no NOPE in um\n')]);
+  const { code, stderr } = await run([...asked, '--skip-unknown']);
+  expect(code).toBe(0);
+  expect(stderr).toContain('warning: REST has no NOPE in um: skipped\n');
+  expect(stderr).toMatch(/^warning: --symbols XX\* matches none of the \d symbols of um$/m);
 });
 
 it('a symbol that is not traded at the moment is said to be so', async () => {
@@ -163,8 +174,8 @@ describe('requests that failed', () => {
     expect([first.code, first.stderr]).toEqual([3, expect.stringContaining('2 ok, 2 failed')]);
     expect(first.stderr).toContain('next       cryptodl retry');
     isDown = false;
-    const [report = ''] = filesBelow(join(lake, 'failures'));
-    const second = await run(['retry', join(lake, 'failures', report)]);
+    const [report = ''] = filesBelow(join(lake, '_failures'));
+    const second = await run(['retry', join(lake, '_failures', report)]);
     expect([second.code, second.stderr]).toEqual([0, expect.stringContaining('2 ok')]);
     const rows = await rowsOf(lake, 'um/openInterestHist/interval=5m/symbol=ETHUSDT');
     const eth: VenueSymbol = { symbol: 'ETHUSDT', host: 'fapi' };

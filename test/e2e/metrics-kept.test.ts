@@ -3,7 +3,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { scratchFolder } from '../helpers/folders.js';
-import { filesBelow, manifestLines, readParquet } from '../helpers/lake.js';
+import { manifestOf, filesBelow, manifestLines, readParquet } from '../helpers/lake.js';
 import { publishFunding, publishKlines, publishMetrics } from '../helpers/metrics-archive.js';
 import { daysBetween, joinedScene, rowsOf } from '../helpers/metrics-scene.js';
 import type { JoinedScene, MetricsScene, SceneOptions } from '../helpers/metrics-scene.js';
@@ -42,7 +42,7 @@ describe('rows that REST has no more', () => {
   it('are quarantined when their file differs from its manifest', async () => {
     const { run, lake, setNow } = await scene();
     await run([...INTEREST, '--from', '2026-11-01']);
-    const manifest = join(lake, 'binance', SERIES, '_manifest.jsonl');
+    const manifest = manifestOf(join(lake, 'binance', SERIES));
     const before = readFileSync(manifest);
     setNow('2026-11-22T08:00:00Z');
     await run([...INTEREST, '--days', '1']);
@@ -50,8 +50,8 @@ describe('rows that REST has no more', () => {
     setNow('2026-12-15T08:00:00Z');
     const result = await run(['metrics']);
     expect([result.code, result.stderr]).toEqual([4, expect.stringContaining('its rows are lost')]);
-    const [kept = ''] = filesBelow(join(lake, 'quarantine'), '.parquet');
-    expect(await readParquet(join(lake, 'quarantine', kept))).toHaveLength(21 * 288);
+    const [kept = ''] = filesBelow(join(lake, '_quarantine'), '.parquet');
+    expect(await readParquet(join(lake, '_quarantine', kept))).toHaveLength(21 * 288);
   });
 
   it('are not given up for other settings, nor for being fetched again', async () => {

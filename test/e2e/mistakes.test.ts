@@ -1,17 +1,18 @@
 /** What a first-time user types wrong. Every answer says what was wrong, and has a line that works when typed. */
 import { execFile } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
-import { cryptodl } from '../helpers/cli.js';
+import { cryptodl, cryptodlOk } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { serveVenue } from '../helpers/rest-venue-server.js';
 import type { ServedVenue } from '../helpers/rest-venue-server.js';
 import { RestVenue } from '../helpers/rest-venue.js';
+import { sizedRows } from '../helpers/tier-size.js';
 
 const scratch = scratchFolder();
 const shell = promisify(execFile);
@@ -23,9 +24,10 @@ beforeAll(async () => {
   const directory = join(scratch, 'archive');
   const days = { from: '2026-11-14', to: '2026-11-20', cadence: 'daily' } as const;
   const um = { ...days, market: 'um', symbols: ['BTCUSDT', 'ETHUSDT', '1000SHIBUSDT'] } as const;
-  for (const interval of ['1m', '1h']) makeArchive(directory, { ...um, dataset: 'klines', interval });
+  for (const interval of ['1m', '5m', '1h']) makeArchive(directory, { ...um, dataset: 'klines', interval });
   makeArchive(directory, { ...um, dataset: 'metrics' });
   makeArchive(directory, { ...um, dataset: 'aggTrades' });
+  makeArchive(directory, { ...um, dataset: 'trades' });
   makeArchive(directory, { ...um, dataset: 'fundingRate', cadence: 'monthly', from: '2026-10-01' });
   makeArchive(directory, { ...um, dataset: 'bookTicker', from: '2024-03-20', to: '2024-03-30' });
   makeArchive(directory, { ...days, market: 'spot', dataset: 'klines', symbols: ['BTCUSDT'] });
@@ -50,6 +52,8 @@ beforeAll(async () => {
     ],
   });
   rest = await serveVenue(venue);
+  const lake = ['--out', join(scratch, 'lake'), '--interval', '1h', '--days', '2'];
+  await cryptodlOk(['vision', '--symbols', 'BTCUSDT', ...lake], { env: environment() });
 });
 afterAll(() => Promise.all([archive.close(), rest.close()]));
 
@@ -69,8 +73,10 @@ function environment(): Record<string, string> {
 interface Mistake {
   readonly typed: readonly string[];
   readonly says: string;
-  /** The line that is offered; what is not written down here need only work. */
-  readonly line?: string;
+  /** The line that is offered, which must work; null for a mistake without a known correction. */
+  readonly line: string | null;
+  /** Whether ./data is a lake. */
+  readonly lake?: true;
 }
 
 const MISTAKES: readonly Mistake[] = [
@@ -109,7 +115,7 @@ const MISTAKES: readonly Mistake[] = [
   {
     typed: ['vision', '--symbols', 'BTCUSDT', '--timeframe=1h'],
     says: 'vision has no flag --timeframe',
-    line: 'cryptodl vision --symbols BTCUSDT --interval=1h',
+    line: 'cryptodl vision --symbols BTCUSDT --interval 1h',
   },
   {
     typed: ['vision', '--symbols', 'btcusdt'],
@@ -157,13 +163,13 @@ const MISTAKES: readonly Mistake[] = [
     line: 'cryptodl vision --market cm --dataset indexPriceKlines --symbols BTCUSD',
   },
   {
-    typed: ['vision', '--market', 'futures', '--symbols', 'BTCUSDT'],
-    says: '--market: "futures" is not one of spot, um, cm, option',
+    typed: ['vision', '--market', 'umm', '--symbols', 'BTCUSDT'],
+    says: '--market: "umm" is not one of spot, um, cm, option',
     line: 'cryptodl vision --market um --symbols BTCUSDT',
   },
   {
-    typed: ['vision', '--market', 'coinm', '--symbols', 'BTCUSD_PERP'],
-    says: '--market: "coinm" is not one of spot, um, cm, option',
+    typed: ['vision', '--market', 'cmm', '--symbols', 'BTCUSD_PERP'],
+    says: '--market: "cmm" is not one of spot, um, cm, option',
     line: 'cryptodl vision --market cm --symbols BTCUSD_PERP',
   },
   {
@@ -177,8 +183,8 @@ const MISTAKES: readonly Mistake[] = [
     line: 'cryptodl schema klines --market um',
   },
   {
-    typed: ['vision', '--market', 'SPOT', '--symbols', 'BTCUSDT'],
-    says: '--market: "SPOT" is not one of spot, um, cm, option',
+    typed: ['vision', '--market', 'SPOTS', '--symbols', 'BTCUSDT'],
+    says: '--market: "SPOTS" is not one of spot, um, cm, option',
     line: 'cryptodl vision --market spot --symbols BTCUSDT',
   },
   {
@@ -194,22 +200,22 @@ const MISTAKES: readonly Mistake[] = [
   {
     typed: ['vision', '--dataset', 'openInterestHist', '--symbols', 'BTCUSDT'],
     says: 'um openInterestHist: only REST has it',
-    line: 'cryptodl metrics --market um --dataset openInterestHist --symbols BTCUSDT --days 1',
+    line: 'cryptodl metrics --dataset openInterestHist --symbols BTCUSDT',
   },
   {
     typed: ['vision', '--market', 'spot', '--dataset', 'openInterestHist', '--symbols', 'BTCUSDT'],
     says: 'um openInterestHist: only REST has it',
-    line: 'cryptodl metrics --market um --dataset openInterestHist --symbols BTCUSDT --days 1',
+    line: 'cryptodl metrics --market um --dataset openInterestHist --symbols BTCUSDT',
   },
   {
     typed: ['list', 'symbols', '--market', 'cm', '--dataset', 'basis'],
     says: 'cm basis: only REST has it',
-    line: 'cryptodl metrics --market cm --dataset basis --symbols BTCUSD_PERP --days 1',
+    line: null,
   },
   {
     typed: ['metrics', '--dataset', 'kline', '--symbols', 'BTCUSDT'],
     says: 'um klines: the archive has it',
-    line: 'cryptodl vision --market um --dataset klines --symbols BTCUSDT --days 1',
+    line: 'cryptodl vision --dataset klines --symbols BTCUSDT',
   },
   {
     typed: ['metrics', '--dataset', 'openInterest', '--symbols', 'BTCUSDT'],
@@ -224,9 +230,18 @@ const MISTAKES: readonly Mistake[] = [
   {
     typed: ['metrics', '--symbols', 'BTCUSDT', '--interval', '1m', '--days', '1'],
     says: 'has no "1m"',
+    line: null,
   },
-  { typed: ['metrics'], says: 'holds no series to continue' },
-  { typed: ['funding', '--symbols', 'BTCUSDT'], says: '"funding" is no command' },
+  {
+    typed: ['metrics'],
+    says: 'holds no series to continue',
+    line: 'cryptodl metrics --symbols BTCUSDT,ETHUSDT --days 7',
+  },
+  {
+    typed: ['funding', '--symbols', 'BTCUSDT'],
+    says: '"funding" is no command',
+    line: 'cryptodl metrics --symbols BTCUSDT',
+  },
   {
     typed: ['vision', '--market', 'spot', '--dataset', 'fundingRate', '--symbols', 'BTCUSDT'],
     says: 'spot has no "fundingRate"',
@@ -248,8 +263,8 @@ const MISTAKES: readonly Mistake[] = [
     line: 'cryptodl vision --dataset EOHSummary --symbols BTCUSDT --from 2023-10-17 --to 2023-10-18 --market option',
   },
   {
-    typed: ['vision', '--symbols', 'BTCUSDT', '--interval', '60m'],
-    says: 'um klines has no "60m"',
+    typed: ['vision', '--symbols', 'BTCUSDT', '--interval', 'h1'],
+    says: 'um klines has no "h1"',
     line: 'cryptodl vision --symbols BTCUSDT --interval 1h',
   },
   {
@@ -290,13 +305,18 @@ const MISTAKES: readonly Mistake[] = [
   {
     typed: ['vision', '--symbols', 'BTCUSDT', '--days', 'all'],
     says: '--days: "all" is not a whole number',
-    line: 'cryptodl vision --symbols BTCUSDT --days 7',
+    line: null,
   },
-  { typed: ['vision', '--days'], says: '--days needs a value' },
-  { typed: ['vision'], says: 'holds no series to continue' },
+  { typed: ['vision', '--days'], says: '--days needs a value', line: null },
+  {
+    typed: ['vision'],
+    says: 'holds no series to continue',
+    line: 'cryptodl vision --symbols BTCUSDT,ETHUSDT --days 7',
+  },
   {
     typed: ['vision', '--symbols', '*USTD'],
     says: '--symbols *USTD matches none of the 3 symbols of um klines',
+    line: null,
   },
   {
     typed: ['vision', '--symbols', 'BTCUSDT', '--format', 'Parquet'],
@@ -316,10 +336,12 @@ const MISTAKES: readonly Mistake[] = [
   {
     typed: ['vision', '--symbols', 'BTCUSDT', '--max-bytes', '1kB'],
     says: 'more than --max-bytes 1.0 kB',
+    line: 'cryptodl vision --symbols BTCUSDT --max-bytes 68290',
   },
   {
     typed: ['vision', '--symbols', '*', '--quote', 'USD'],
     says: '--quote USD matches none of the 3 selected symbols',
+    line: null,
   },
   {
     typed: ['vision', '--symbols', 'BTCUSDT', 'ETHUSDT', '--days', '1'],
@@ -334,7 +356,7 @@ const MISTAKES: readonly Mistake[] = [
   {
     typed: ['vision', '--symbols', 'BTCUSDT', '--foo', '1', '--days', '1'],
     says: 'vision has no flag --foo',
-    line: 'cryptodl vision --symbols BTCUSDT --days 1',
+    line: null,
   },
   {
     typed: ['vision', '--symbols', 'BTCUSDT,ETH/USDT'],
@@ -349,12 +371,12 @@ const MISTAKES: readonly Mistake[] = [
   {
     typed: ['vision', '--symbols', 'BTCUSDT', '--days', '-3'],
     says: '--days: "-3" is not a whole number of at least 1',
-    line: 'cryptodl vision --symbols BTCUSDT --days 7',
+    line: 'cryptodl vision --symbols BTCUSDT --days 3',
   },
   {
     typed: ['vision', '--max-wait', '-5s', '--symbols', 'BTCUSDT'],
     says: '--max-wait: "-5s" is not a duration',
-    line: 'cryptodl vision --max-wait 30s --symbols BTCUSDT',
+    line: null,
   },
   {
     typed: ['vision', '--symbols', 'BTCUSDT', '—-days', '7'],
@@ -382,6 +404,7 @@ const MISTAKES: readonly Mistake[] = [
     typed: ['sql', '--csv', 'SELECT', '1', 'AS', 'one'],
     says: 'sql takes one argument: "1" is one too many',
     line: "cryptodl sql --csv 'SELECT 1 AS one'",
+    lake: true,
   },
   {
     typed: ['schedule', '--out', '/srv/lake', '--', 'vision', '--symbols', 'BTCUSDT'],
@@ -392,11 +415,12 @@ const MISTAKES: readonly Mistake[] = [
     typed: ['verify', '--fapi-url', 'http://a', '--spot-url=http://b', '--dapi-url', 'http://c'],
     says: 'verify has no flag --fapi-url',
     line: 'cryptodl verify',
+    lake: true,
   },
   {
     typed: ['vision', '--coin', 'BTCUSDT', '--upstream', '--timeframe', '1h', '--foo', '1'],
     says: 'vision has no flag --coin',
-    line: 'cryptodl vision --symbols BTCUSDT --interval 1h',
+    line: null,
   },
   {
     typed: ['vision', '--symbols', 'BTCUSDT', '--dry-run=yes'],
@@ -409,9 +433,9 @@ const MISTAKES: readonly Mistake[] = [
     line: 'cryptodl vision --no-progress --symbols BTCUSDT',
   },
   {
-    typed: ['vision', '-s', 'BTCUSDT', '-d', '1'],
-    says: 'vision has no flag -s',
-    line: 'cryptodl vision --symbols BTCUSDT --days 1',
+    typed: ['vision', '-s', 'BTCUSDT', '-d'],
+    says: '--days needs a value',
+    line: 'cryptodl vision --symbols BTCUSDT --days 7',
   },
   {
     typed: ['vision', '--symbols', 'BTCUSDT', '--csv'],
@@ -421,7 +445,7 @@ const MISTAKES: readonly Mistake[] = [
   {
     typed: ['vision', '--exchange', 'binance', '--symbols', 'BTCUSDT'],
     says: 'vision has no flag --exchange',
-    line: 'cryptodl vision --market um --symbols BTCUSDT',
+    line: 'cryptodl vision --symbols BTCUSDT',
   },
   {
     typed: ['download', 'BTCUSDT'],
@@ -478,6 +502,7 @@ const MISTAKES: readonly Mistake[] = [
   {
     typed: ['vision', '--symbols', 'BTCUSDT', '--from', '2026-11-31'],
     says: '--from: "2026-11-31" is not a date',
+    line: null,
   },
   { typed: ['list', 'symbol'], says: 'list: "symbol" is not one of', line: 'cryptodl list symbols' },
   { typed: ['schema', 'ohlcv'], says: 'no market has a dataset "ohlcv"', line: 'cryptodl schema klines' },
@@ -486,16 +511,219 @@ const MISTAKES: readonly Mistake[] = [
     says: 'holds no archive series that matches the flags',
     line: 'cryptodl audit --symbols BTCUSDT',
   },
-  { typed: ['audit', '--symbols', 'BTCUSDT', '--prefer', 'monthly'], says: '--prefer: "monthly"' },
-  { typed: ['sql'], says: 'sql needs a query', line: "cryptodl sql 'SHOW TABLES'" },
-  { typed: ['sql', '--csv', '--json', 'SELECT 1'], says: '--csv and --json exclude each other' },
-  { typed: ['query', 'SELECT 1'], says: '"query" is no command', line: "cryptodl sql 'SELECT 1'" },
+  {
+    typed: ['audit', '--symbols', 'BTCUSDT', '--prefer', 'monthly'],
+    says: '--prefer: "monthly"',
+    line: null,
+  },
+  { typed: ['sql'], says: 'sql needs a query', line: "cryptodl sql 'SHOW TABLES'", lake: true },
+  {
+    typed: ['sql', '--csv', '--json', 'SELECT 1'],
+    says: '--csv and --json exclude each other',
+    line: "cryptodl sql --json 'SELECT 1'",
+    lake: true,
+  },
+  {
+    typed: ['query', 'SELECT 1'],
+    says: '"query" is no command',
+    line: "cryptodl sql 'SELECT 1'",
+    lake: true,
+  },
   {
     typed: ['sql', 'SELECT * FROM um_klines'],
-    says: 'the lake data is empty',
+    says: 'data does not exist, so there is no lake',
     line: 'cryptodl vision --symbols BTCUSDT --days 1',
   },
-  { typed: ['completion', 'powershell'], says: 'no script for "powershell"' },
+  { typed: ['completion', 'powershell'], says: 'no script for "powershell"', line: null },
+];
+
+/** The habits of users of freqtrade, dukascopy-node, tardis, ccxt, rclone and curl, and mistakes whose suggestions were wrong once: the line, the cause, the suggestion. */
+const HABITS: readonly (readonly [typed: string, says: string, line: string | null])[] = [
+  [
+    'download-data --exchange binance --pairs BTC/USDT ETH/USDT --timeframes 1m 1h --timerange 20261118-20261119',
+    '"download-data" is no command',
+    'cryptodl vision --symbols BTCUSDT,ETHUSDT --interval 1m --from 2026-11-18 --to 2026-11-19 --interval 1h',
+  ],
+  [
+    'vision --pairs BTC/USDT --timeframes 1h',
+    'vision has no flag --pairs',
+    'cryptodl vision --symbols BTCUSDT --interval 1h',
+  ],
+  [
+    'vision --symbols BTCUSDT --timerange 20261118-',
+    'vision has no flag --timerange',
+    'cryptodl vision --symbols BTCUSDT --from 2026-11-18',
+  ],
+  ['vision --symbols BTCUSDT --timerange lastweek', 'vision has no flag --timerange', null],
+  [
+    'vision --symbols BTCUSDT --trading-mode futures',
+    'vision has no flag --trading-mode',
+    'cryptodl vision --symbols BTCUSDT --market um',
+  ],
+  ['vision --symbols BTCUSDT --trading-mode margin', 'vision has no flag --trading-mode', null],
+  [
+    'vision --symbols BTCUSDT -t 1h',
+    'vision has no flag -t',
+    'cryptodl vision --symbols BTCUSDT --interval 1h',
+  ],
+  [
+    'vision --symbols BTCUSDT --datadir lake',
+    'vision has no flag --datadir',
+    'cryptodl vision --symbols BTCUSDT --out lake',
+  ],
+  ['vision --symbols BTCUSDT --data-format-ohlcv feather', 'vision has no flag --data-format-ohlcv', null],
+  [
+    'vision --symbols BTCUSDT --dl-trades --from 2026-11-18',
+    'vision has no flag --dl-trades',
+    'cryptodl vision --symbols BTCUSDT --dataset trades --from 2026-11-18',
+  ],
+  [
+    'vision --symbols BTCUSDT --erase',
+    'vision has no flag --erase',
+    'cryptodl vision --symbols BTCUSDT --force',
+  ],
+  ['list-pairs --exchange binance', '"list-pairs" is no command', null],
+  [
+    'vision --instrument BTCUSDT --timeframe m1 --date-from 2026-11-18 --date-to 2026-11-19',
+    'vision has no flag --instrument',
+    'cryptodl vision --symbols BTCUSDT --interval 1m --from 2026-11-18 --to 2026-11-19',
+  ],
+  [
+    'vision --symbols BTCUSDT --timeframe h1',
+    'vision has no flag --timeframe',
+    'cryptodl vision --symbols BTCUSDT --interval 1h',
+  ],
+  [
+    'vision --symbols BTCUSDT --timeframe tick',
+    'vision has no flag --timeframe',
+    'cryptodl vision --symbols BTCUSDT --dataset trades',
+  ],
+  [
+    'vision --exchange binance-futures --data-types trades --symbols BTCUSDT',
+    'vision has no flag --exchange',
+    'cryptodl vision --market um --dataset trades --symbols BTCUSDT',
+  ],
+  ['vision --exchange deribit --data-types trades --symbols BTCUSDT', 'vision has no flag --exchange', null],
+  ['vision --symbols BTCUSDT --exchange bybit', 'vision has no flag --exchange', null],
+  [
+    'vision --symbols BTCUSDT --api-key abc',
+    'vision has no flag --api-key',
+    'cryptodl vision --symbols BTCUSDT',
+  ],
+  ['vision --symbols BTCUSDT --data-types incremental_book_L2', 'vision has no flag --data-types', null],
+  [
+    'vision --symbols BTCUSDT --data-types quotes --from 2024-03-29 --to 2024-03-30',
+    'vision has no flag --data-types',
+    'cryptodl vision --symbols BTCUSDT --dataset bookTicker --from 2024-03-29 --to 2024-03-30',
+  ],
+  [
+    'fetch_ohlcv BTC/USDT 1h',
+    '"fetch_ohlcv" is no command',
+    'cryptodl vision --symbols BTCUSDT --interval 1h',
+  ],
+  ['vision --symbols BTC/USDT:USDT', '"BTC/USDT:USDT" is not a symbol', 'cryptodl vision --symbols BTCUSDT'],
+  [
+    'vision --symbols BTCUSDT --since 1794960000000',
+    'vision has no flag --since',
+    'cryptodl vision --symbols BTCUSDT --from 2026-11-18',
+  ],
+  [
+    'vision --symbols BTCUSDT --since 2026-11-18T00:00:00Z',
+    'vision has no flag --since',
+    'cryptodl vision --symbols BTCUSDT --from 2026-11-18',
+  ],
+  ['vision --symbols BTCUSDT --limit 1000', 'vision has no flag --limit', null],
+  ['copy binance:BTCUSDT ./data', '"copy" is no command', null],
+  ['ls', '"ls" is no command', null],
+  [
+    'vision --symbols BTCUSDT --transfers 16',
+    'vision has no flag --transfers',
+    'cryptodl vision --symbols BTCUSDT --concurrency 16',
+  ],
+  ['vision --symbols BTCUSDT --checkers 8', 'vision has no flag --checkers', null],
+  [
+    'vision --symbols BTCUSDT --max-transfer 10G',
+    'vision has no flag --max-transfer',
+    'cryptodl vision --symbols BTCUSDT --max-bytes 10GiB',
+  ],
+  [
+    'vision --symbols BTCUSDT --bwlimit 10M',
+    '--bwlimit: "10M" is not a size',
+    'cryptodl vision --symbols BTCUSDT --bwlimit 10MiB',
+  ],
+  ['vision --symbols BTCUSDT -P', 'vision has no flag -P', 'cryptodl vision --symbols BTCUSDT'],
+  ['vision -O --symbols BTCUSDT', 'vision has no flag -O', 'cryptodl vision --symbols BTCUSDT'],
+  [
+    'vision --symbols BTCUSDT --retry 5',
+    'vision has no flag --retry',
+    'cryptodl vision --symbols BTCUSDT --retries 5',
+  ],
+  ['vision --symbols BTCUSDT -k', 'vision has no flag -k', null],
+  ['vision --symbols BTCUSDT -L', 'vision has no flag -L', 'cryptodl vision --symbols BTCUSDT'],
+  [
+    'vision --symbols BTCUSDT --limit-rate 200k',
+    'vision has no flag --limit-rate',
+    'cryptodl vision --symbols BTCUSDT --bwlimit 200KiB',
+  ],
+  [
+    'vision --symbols BTCUSDT --connect-timeout 10',
+    '--connect-timeout: "10" is not a duration',
+    'cryptodl vision --symbols BTCUSDT --connect-timeout 10s',
+  ],
+  [
+    'vision --symbols BTCUSDT --max-time 60',
+    'vision has no flag --max-time',
+    'cryptodl vision --symbols BTCUSDT --max-duration 60s',
+  ],
+  [
+    'vision --symbols BTCUSDT --start_date 2026-11-18',
+    'vision has no flag --start_date',
+    'cryptodl vision --symbols BTCUSDT --from 2026-11-18',
+  ],
+  ['vision --symbols BTCUSDT --resume', 'vision has no flag --resume', 'cryptodl vision --symbols BTCUSDT'],
+  ['vision --symbols BTCUSDT --top 10', 'vision has no flag --top', null],
+  [
+    'metrics --symbols BTCUSDT --dataset liquidations',
+    'um liquidationSnapshot was removed by Binance',
+    'cryptodl list symbols --market cm --dataset liquidationSnapshot',
+  ],
+  [
+    'vision --symbols BTCUSDT --interval m5 --dry-run',
+    'um klines has no "m5"',
+    'cryptodl vision --symbols BTCUSDT --interval 5m --dry-run',
+  ],
+  [
+    'vision --symbols BTCUSDT --interval hour',
+    'um klines has no "hour"',
+    'cryptodl vision --symbols BTCUSDT --interval 1h',
+  ],
+  ['vision --symbols BTCUSDT --interval 60', 'um klines has no "60"', null],
+  [
+    'vision --symbols BTCUSDT --max-wait 5min',
+    '--max-wait: "5min" is not a duration',
+    'cryptodl vision --symbols BTCUSDT --max-wait 5m',
+  ],
+  [
+    'vision --symbols BTCUSDT --max-bytes 5G',
+    '--max-bytes: "5G" is not a size',
+    'cryptodl vision --symbols BTCUSDT --max-bytes 5GiB',
+  ],
+  ['vision --symbols BTCUSDT --retries all', '--retries: "all" is not a whole number', null],
+  [
+    'vision --symbols BTCUSDT --days 3d',
+    '--days: "3d" is not a whole number',
+    'cryptodl vision --symbols BTCUSDT --days 3',
+  ],
+  ['vision --symbols XYZ*', '--symbols XYZ* matches none', null],
+  ['vision --symbols !all', 'has only exclusions', null],
+  ['vision --symbols @', '"@" stands without the name of a file', null],
+  ['schedule --every 60 -- vision --symbols BTCUSDT', '--every: "60" is not one of', null],
+  [
+    'schedule --every 60m -- vision --symbols BTCUSDT',
+    '--every: "60m" is not one of',
+    'cryptodl schedule --every 1h -- vision --symbols BTCUSDT',
+  ],
+  ['vision --symbols BTCUSDT --proxy 127.0.0.1', '--proxy is not the address of a proxy', null],
 ];
 
 /** Flags of a job behind a file of jobs: what is typed, and what stands in the file instead. */
@@ -522,27 +750,49 @@ describe('a flag of a job behind a file of jobs', () => {
   });
 });
 
+const ALIKE: readonly Mistake[] = HABITS.map(([typed, says, line]) => ({
+  typed: typed.split(' '),
+  says,
+  line,
+}));
+const ALL: readonly Mistake[] = [...MISTAKES, ...ALIKE];
+
+it('there are 120 typical mistakes, each once', () => {
+  expect(new Set(ALL.map(({ typed }) => typed.join(' '))).size).toBe(ALL.length);
+  expect(ALL.length).toBeGreaterThanOrEqual(120);
+});
+
+it('a flag that cannot have the value is not suggested', async () => {
+  const result = await cryptodl(['vision', '--symbols', 'BTCUSDT', '--top', '10'], { env: environment() });
+  expect(result.stderr).toBe('cryptodl: vision has no flag --top\n  see cryptodl vision --help\n');
+});
+
 describe('a typical mistake', () => {
-  it.each(MISTAKES)('cryptodl $typed', async ({ typed, says, line }) => {
-    const cwd = join(scratch, `in-${MISTAKES.findIndex((mistake) => mistake.typed === typed)}`);
-    mkdirSync(cwd);
-    const result = await cryptodl(typed, { cwd, env: environment() });
-    const [what = '', ...more] = result.stderr.trimEnd().split('\n');
-    expect(what).toMatch(/^cryptodl: /);
-    expect(what).toContain(says);
-    expect(result.code).toBe(2);
-    expect(result.stdout).toBe('');
-    const offered = more.at(-1)?.trim() ?? '';
-    expect(offered).toMatch(/^cryptodl /);
-    if (line !== undefined) expect(offered).toBe(line);
-    await type(offered, cwd);
-  });
+  it.each([...sizedRows(MISTAKES, 25), ...sizedRows(ALIKE, 10)])(
+    'cryptodl $typed',
+    async ({ typed, says, line, lake }) => {
+      const cwd = join(scratch, `in-${ALL.findIndex((mistake) => mistake.typed === typed)}`);
+      mkdirSync(cwd);
+      if (lake === true) cpSync(join(scratch, 'lake'), join(cwd, 'data'), { recursive: true });
+      const result = await cryptodl(typed, { cwd, env: environment() });
+      const [what = '', ...more] = result.stderr.trimEnd().split('\n');
+      expect(what).toMatch(/^cryptodl: /);
+      expect(what).toContain(says);
+      expect(result.code).toBe(2);
+      expect(result.stdout).toBe('');
+      const offered = more.map((each) => each.trim()).filter((each) => each.startsWith('cryptodl '));
+      expect(offered).toEqual(line === null ? [] : [line]);
+      for (const each of offered) await type(each, cwd);
+    },
+  );
 });
 
 /** Mistakes in files and on stdin. The advice is a change there, because no other command line helps. */
 const ELSEWHERE: readonly {
   readonly typed: string;
   readonly files?: Readonly<Record<string, string>>;
+  readonly encoding?: 'utf16le';
+  readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string;
   readonly says: string;
 }[] = [
@@ -567,10 +817,112 @@ const ELSEWHERE: readonly {
   },
   {
     typed: 'vision --config c.yaml',
-    files: { 'c.yaml': 'symbols: "*"\nquote: EUR\n' },
+    files: { 'c.yaml': 'symbols: "*"\nquote: usdt\n' },
     says:
-      'c.yaml: quote EUR matches none of the 3 selected symbols\n' +
-      '  for example 1000SHIBUSDT, BTCUSDT, ETHUSDT\n  delete the line "quote: EUR" in c.yaml\n',
+      'c.yaml: quote usdt matches none of the 3 selected symbols\n' +
+      '  for example 1000SHIBUSDT, BTCUSDT, ETHUSDT\n  write the line "quote: USDT" in c.yaml\n',
+  },
+  {
+    typed: 'vision --config c.yaml',
+    files: { 'c.yaml': 'symbols: BTCUSDT\nformat: parket\n' },
+    says:
+      'c.yaml: format: "parket" is not one of parquet, csv, zip\n' +
+      '  did you mean parquet?\n  write the line "format: parquet" in c.yaml\n',
+  },
+  {
+    typed: 'vision --config c.yaml',
+    files: { 'c.yaml': 'days: 1\nsymbols: !ETHUSDT\n' },
+    says: "--config: c.yaml line 2: the value needs quotes: symbols: !ETHUSDT\n  symbols: '!ETHUSDT'\n",
+  },
+  {
+    typed: 'vision --config c.yaml',
+    files: { 'c.yaml': 'days: 1\nout: my: lake\n' },
+    says: "--config: c.yaml line 2: the value needs quotes: out: my: lake\n  out: 'my: lake'\n",
+  },
+  {
+    typed: 'vision --config c.yaml',
+    files: { 'c.yaml': 'days: 1\nsymbols: BTCUSDT\ndays: 2\n' },
+    says: '--config: c.yaml line 3: the key "days" stands twice\n  delete one of them\n',
+  },
+  {
+    typed: 'vision --config c.yaml',
+    files: { 'c.yaml': 'config: d.yaml\n' },
+    says: 'c.yaml: config: a config file cannot name another one\n  delete the line\n',
+  },
+  {
+    typed: 'vision --config .',
+    says: '--config: cannot read . (it is a folder)\n  name a file\n',
+  },
+  {
+    typed: 'vision --config f.txt/c.yaml',
+    files: { 'f.txt': '' },
+    says:
+      '--config: cannot read f.txt/c.yaml (a part of the path is a file)\n' +
+      '  name a YAML or JSON file with lines like "market: spot"\n',
+  },
+  {
+    typed: 'vision --symbols @univers.txt',
+    files: { 'universe.txt': '' },
+    says: '--symbols: cannot read univers.txt (no such file or folder)\n  did you mean universe.txt?\n',
+  },
+  {
+    typed: 'sql @none.sql',
+    says: 'sql: cannot read none.sql (no such file or folder)\n  write @FILE for a query in a file\n',
+  },
+  {
+    typed: 'vision --symbols BTCUSDT --ca-file none.pem',
+    says:
+      '--ca-file: cannot read none.pem (no such file or folder)\n' +
+      '  give a file in PEM form (-----BEGIN CERTIFICATE-----)\n',
+  },
+  {
+    typed: 'vision --symbols BTCUSDT --out f.txt/lake',
+    files: { 'f.txt': '' },
+    says: '--out: f.txt/lake is no folder: a part of the path is a file\n  choose another --out\n',
+  },
+  {
+    typed: 'vision --symbols BTCUSDT --temp-dir f.txt',
+    files: { 'f.txt': '' },
+    says: '--temp-dir: f.txt is a file, not a folder\n  choose another --temp-dir\n',
+  },
+  {
+    typed: 'vision --symbols BTCUSDT --log-file f.txt/log',
+    files: { 'f.txt': '' },
+    says:
+      '--log-file f.txt/log cannot be written (a part of the path is a file)\n' +
+      '  choose another --log-file, or leave it out\n',
+  },
+  {
+    typed: 'serve .',
+    says:
+      '. has no folder data with the zips of the archive\n' +
+      '  name the --out of a run with --format zip, for example:\n' +
+      '  cryptodl vision --symbols BTCUSDT --days 7 --format zip --out ./raw\n',
+  },
+  {
+    typed: 'vision --symbols @list.txt',
+    files: { 'list.txt': '\ufeffBTCUSDT\n' },
+    encoding: 'utf16le',
+    says: '--symbols: list.txt is UTF-16\n  save it as UTF-8\n',
+  },
+  {
+    typed: 'vision --symbols BTCUSDT',
+    env: { CRYPTODL_FORMAT: 'parket' },
+    says:
+      'CRYPTODL_FORMAT: "parket" is not one of parquet, csv, zip\n' +
+      '  did you mean parquet?\n  CRYPTODL_FORMAT=parquet\n',
+  },
+  {
+    typed: 'vision --days 1',
+    env: { CRYPTODL_SYMBOLS: 'BTC/USDT' },
+    says:
+      'CRYPTODL_SYMBOLS: "BTC/USDT" is not a symbol\n' +
+      '  symbols look like BTCUSDT, BTCUSD_PERP or 币安人生USDT\n  CRYPTODL_SYMBOLS=BTCUSDT\n',
+  },
+  {
+    typed: 'vision --symbols BTCUSDT',
+    env: { CRYPTODL_CONFIG: 'none.yaml' },
+    says: 'CRYPTODL_CONFIG: cannot read none.yaml (no such file or folder)\n  name a YAML or JSON file with lines like "market: spot"\n',
   },
   {
     typed: 'vision --config c.yaml',
@@ -586,18 +938,24 @@ const ELSEWHERE: readonly {
   },
 ];
 
+/** A report without failures. */
+const REPORT = `${JSON.stringify({ v: 1, kind: 'header', tool: 'x', at: NOW, verb: 'vision', options: {} })}\n`;
+
 it('retry of a missing report offers the newest report, and no line without one', async () => {
   const cwd = join(scratch, 'no-report');
-  mkdirSync(join(cwd, 'data/failures'), { recursive: true });
+  mkdirSync(join(cwd, 'data/_failures'), { recursive: true });
   const refused = async (): Promise<string> =>
     (await cryptodl(['retry', 'none.jsonl'], { cwd, env: environment() })).stderr;
-  expect(await refused()).toBe('cryptodl: cannot read none.jsonl (ENOENT)\n');
-  for (const name of ['vision-20261119T070000Z', 'metrics-20261120T070000Z', 'vision-20261118T070000Z'])
-    writeFileSync(join(cwd, 'data/failures', `${name}.jsonl`), '');
-  writeFileSync(join(cwd, 'data/failures/zz.txt'), '');
   expect(await refused()).toBe(
-    'cryptodl: cannot read none.jsonl (ENOENT)\n  the newest report of data/failures:\n' +
-      '  cryptodl retry data/failures/metrics-20261120T070000Z.jsonl\n',
+    'cryptodl: cannot read none.jsonl (no such file or folder)\n' +
+      '  name the failure report of a run; runs without failures write none\n',
+  );
+  for (const name of ['vision-20261119T070000Z', 'metrics-20261120T070000Z', 'vision-20261118T070000Z'])
+    writeFileSync(join(cwd, 'data/_failures', `${name}.jsonl`), REPORT);
+  writeFileSync(join(cwd, 'data/_failures/zz.txt'), '');
+  expect(await refused()).toBe(
+    'cryptodl: cannot read none.jsonl (no such file or folder)\n  the newest report of data/_failures:\n' +
+      '  cryptodl retry data/_failures/metrics-20261120T070000Z.jsonl\n',
   );
 });
 
@@ -634,25 +992,23 @@ it.each([
 
 describe('a mistake in a file or on stdin', () => {
   it.each(ELSEWHERE)('cryptodl $typed: $says', async (mistake) => {
-    const { typed, files, stdin, says } = mistake;
+    const { typed, files, encoding, env, stdin, says } = mistake;
     const cwd = join(scratch, `elsewhere-${ELSEWHERE.indexOf(mistake)}`);
     mkdirSync(cwd);
     const jobs = 'jobs: { a: { verb: vision, symbols: BTCUSDT, days: 1 } }';
     for (const [name, text] of Object.entries({ 'jobs.yaml': jobs, ...files }))
-      writeFileSync(join(cwd, name), text);
+      writeFileSync(join(cwd, name), text, encoding);
     const given = stdin === undefined ? {} : { stdin };
-    const result = await cryptodl(typed.split(' '), { cwd, env: environment(), ...given });
+    const result = await cryptodl(typed.split(' '), { cwd, env: { ...environment(), ...env }, ...given });
     expect([result.code, result.stderr]).toEqual([2, `cryptodl: ${says}`]);
   });
 });
 
-/** As a shell reads it, as it stands there; one line may lead to the next when two things were wrong. */
-async function type(line: string, cwd: string, more = 1): Promise<void> {
+/** Types the line into a shell, as it stands there. It must not be refused. */
+async function type(line: string, cwd: string): Promise<void> {
   const script = `cryptodl() { printf '%s\\0' "$@"; }\n${line}`;
   const { stdout } = await shell('sh', ['-c', script], { cwd });
   const result = await cryptodl(stdout.split('\0').slice(0, -1), { cwd, env: environment() });
   if (result.code === 0) return;
-  const next = result.stderr.trimEnd().split('\n').at(-1)?.trim() ?? '';
-  if (result.code === 2 && more > 0 && next.startsWith('cryptodl ')) return type(next, cwd, more - 1);
   throw new Error(`${line}\nended with ${result.code}\n${result.stderr}`);
 }

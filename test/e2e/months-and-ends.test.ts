@@ -29,6 +29,13 @@ beforeAll(async () => {
     symbols: ['MONUSDT'],
     cadence: 'monthly',
   });
+  makeArchive(directory, {
+    ...um,
+    dataset: 'klines',
+    interval: '1w',
+    symbols: ['WEEKUSDT'],
+    cadence: 'monthly',
+  });
   const ended = { market: 'um', dataset: 'bookTicker', symbols: ['BTCUSDT'] } as const;
   makeArchive(directory, { ...ended, from: '2024-03-01', to: '2024-04-01', cadence: 'monthly' });
   archive = await startArchive(directory);
@@ -62,7 +69,7 @@ describe('a part of a month that has no daily objects', () => {
 });
 
 it('bars longer than a day that the archive has not got are absent, with the reason', async () => {
-  const { stderr } = await run('weeks', '--interval', '1w', '--symbols', 'BTCUSDT', '--months', '1');
+  const { stderr } = await run('weeks', '--interval', '1w', '--symbols', 'BTCUSDT,WEEKUSDT', '--months', '1');
   expect(stderr).toMatch(/ absent {5}\d+ not-listed-yet\n/);
 });
 
@@ -98,7 +105,15 @@ async function runOnDays(out: string, days: readonly number[], flags: readonly s
     const now = ['--now', `2026-11-${String(day).padStart(2, '0')}T12:00:00Z`];
     const where = ['--archive-url', archive.url, '--out', join(scratch, out), ...FAST];
     await cryptodlOk(['vision', '--interval', '1h', '--symbols', 'BTCUSDT', ...flags, ...where, ...now]);
-    const { events } = await cryptodlOk(['coverage', '--out', join(scratch, out), ...now, '--json']);
+    const toYesterday = ['--to', new Date(Date.UTC(2026, 10, day - 1)).toISOString().slice(0, 10)];
+    const { events } = await cryptodlOk([
+      'coverage',
+      '--out',
+      join(scratch, out),
+      ...now,
+      ...toYesterday,
+      '--json',
+    ]);
     const { percent, gaps } = events[0] as { percent: number; gaps: { from: string; reason: string }[] };
     told.push({ day, percent, gaps: gaps.map(({ from, reason }) => [from.slice(5, 10), reason]) });
   }

@@ -19,7 +19,14 @@ import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliOptions, CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
-import { filesBelow, manifestLines, parquetDigests, readCsv, readParquet } from '../helpers/lake.js';
+import {
+  manifestOf,
+  filesBelow,
+  manifestLines,
+  parquetDigests,
+  readCsv,
+  readParquet,
+} from '../helpers/lake.js';
 
 const SERIES = 'binance/um/metrics/symbol=BTCUSDT';
 const PREFIX = 'data/futures/um/daily/metrics/BTCUSDT';
@@ -118,22 +125,22 @@ describe('nothing is lost or doubled', () => {
   ] as const)('a $signal leaves a file that the manifest does not list', async ({ signal, code }) => {
     const out = `unlisted-${signal}`;
     await cryptodlOk(args(out, 10));
-    rmSync(join(scratch, out, SERIES, '_manifest.jsonl'));
+    rmSync(manifestOf(join(scratch, out, SERIES)));
     const before = await parquetDigests(join(scratch, out));
     const stopped = await stopAtZip(out, 8, signal);
     expect(stopped.code).toBe(code);
     expect(await parquetDigests(join(scratch, out))).toEqual(before);
     await cryptodlOk(args(out, 10));
     expect(await heldRows(out)).toEqual({ rows: 2880, distinct: 2880, said: 2880 });
-    expect(existsSync(join(scratch, out, 'quarantine'))).toBe(false);
+    expect(existsSync(join(scratch, out, '_quarantine'))).toBe(false);
   });
 
   /** A lake whose file has ten days while its manifest names five: the state after a kill between file and manifest. */
   async function killedBeforeManifest(out: string, format: readonly string[]): Promise<string> {
     await cryptodlOk(args(out, 5, format));
-    const manifest = readFileSync(join(scratch, out, SERIES, '_manifest.jsonl'));
+    const manifest = readFileSync(manifestOf(join(scratch, out, SERIES)));
     await cryptodlOk(args(out, 10, format));
-    writeFileSync(join(scratch, out, SERIES, '_manifest.jsonl'), manifest);
+    writeFileSync(manifestOf(join(scratch, out, SERIES)), manifest);
     return join(scratch, out, SERIES);
   }
 
@@ -143,7 +150,7 @@ describe('nothing is lost or doubled', () => {
       const flags = ['--format', format];
       const again = await killedBeforeManifest(`again-${format}`, flags);
       await cryptodlOk(args(`again-${format}`, 10, flags));
-      expect(existsSync(join(scratch, `again-${format}`, 'quarantine'))).toBe(false);
+      expect(existsSync(join(scratch, `again-${format}`, '_quarantine'))).toBe(false);
       expect(manifestLines(again).filter(({ kind }) => kind === 'object')).toHaveLength(15);
 
       const narrow = await killedBeforeManifest(`narrow-${format}`, flags);
@@ -152,9 +159,9 @@ describe('nothing is lost or doubled', () => {
         word === '2026-10-01' ? '2026-10-10' : word,
       );
       const result = await cryptodlOk(lastDay.filter((word) => word !== '--json'));
-      const kept = filesBelow(join(scratch, `narrow-${format}`, 'quarantine'), `.${format}`);
+      const kept = filesBelow(join(scratch, `narrow-${format}`, '_quarantine'), `.${format}`);
       expect(kept).toHaveLength(1);
-      expect(readFileSync(join(scratch, `narrow-${format}`, 'quarantine', kept[0] ?? ''))).toEqual(before);
+      expect(readFileSync(join(scratch, `narrow-${format}`, '_quarantine', kept[0] ?? ''))).toEqual(before);
       expect(result.stderr).toContain('quarantine');
     },
   );
@@ -207,7 +214,7 @@ describe('nothing is lost or doubled', () => {
     const failed = await run(out, 5, ['--format', 'csv']);
     archive.fault = undefined;
     expect(failed.code).toBe(4);
-    const report = join(scratch, out, 'failures', filesBelow(join(scratch, out, 'failures'))[0] ?? '');
+    const report = join(scratch, out, '_failures', filesBelow(join(scratch, out, '_failures'))[0] ?? '');
     await cryptodlOk(args(out, 5, ['--format', 'csv', '--timestamps', 'ms', '--force']));
     const before = readFileSync(join(scratch, out, SERIES, '2026-10.csv'), 'utf8');
     const retried = await cryptodl(['retry', report, ...FAST]);
@@ -268,7 +275,7 @@ describe('nothing is lost or doubled', () => {
     });
     expect(archive.objectRequests().filter((path) => path.endsWith('.zip'))).toHaveLength(2);
     expect(await heldRows(out)).toEqual({ rows: 6 * 288, distinct: 6 * 288, said: 6 * 288 });
-    expect(filesBelow(join(scratch, out)).filter((path) => path.startsWith('quarantine'))).toEqual([]);
+    expect(filesBelow(join(scratch, out)).filter((path) => path.startsWith('_quarantine'))).toEqual([]);
   });
 
   it('Ctrl-C while a failed task waits for its next round leaves it in the report', async () => {
@@ -282,8 +289,8 @@ describe('nothing is lost or doubled', () => {
       },
     });
     expect(result.code).toBe(130);
-    const report = filesBelow(join(scratch, out, 'failures'))[0] ?? '';
-    expect(readFileSync(join(scratch, out, 'failures', report), 'utf8')).toContain(
+    const report = filesBelow(join(scratch, out, '_failures'))[0] ?? '';
+    expect(readFileSync(join(scratch, out, '_failures', report), 'utf8')).toContain(
       `"key":"${keyOf(2)}","settings"`,
     );
   });
@@ -374,7 +381,7 @@ describe('nothing is lost or doubled', () => {
     const retry = (out: string): Promise<CliResult> =>
       cryptodl([
         'retry',
-        join(scratch, out, 'failures', filesBelow(join(scratch, out, 'failures'))[0] ?? ''),
+        join(scratch, out, '_failures', filesBelow(join(scratch, out, '_failures'))[0] ?? ''),
         '--json',
         ...FAST,
       ]);
@@ -407,7 +414,7 @@ describe('nothing is lost or doubled', () => {
     answer(keyOf(3), 400);
     expect((await run(out, 5, ['--force'])).code).toBe(4);
     archive.fault = undefined;
-    const report = join(scratch, out, 'failures', filesBelow(join(scratch, out, 'failures'))[0] ?? '');
+    const report = join(scratch, out, '_failures', filesBelow(join(scratch, out, '_failures'))[0] ?? '');
     archive.requests.length = 0;
     const retried = await cryptodl(['retry', report, '--json', ...FAST]);
     expect(retried.code).toBe(0);

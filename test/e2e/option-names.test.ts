@@ -51,7 +51,7 @@ describe('the same mistake is told under the name with which the option was give
     await expect(refused).rejects.toMatchObject({
       code: 'usage',
       message: 'from 2024-02-02 is after to 2024-02-01',
-      hint: 'from 2024-02-01 to 2024-02-02',
+      hint: "from: '2024-02-01', to: '2024-02-02'",
     });
     await expect(refused).rejects.toBeInstanceOf(CryptodlError);
   });
@@ -63,7 +63,7 @@ it('an option that was not given is a flag on the command line, and an option in
   expect(stderr).toContain(`cryptodl: no --symbols, and ${out} holds no series to continue\n`);
   await expect(vision({ out }).summary()).rejects.toMatchObject({
     message: `no symbols, and ${out} holds no series to continue`,
-    hint: expect.stringMatching(/^name some: symbols BTCUSDT,ETHUSDT or symbols .*cryptodl list symbols/),
+    hint: expect.stringMatching(/^name some: symbols: 'BTCUSDT,ETHUSDT' or symbols: .*list\('symbols'/),
   });
 });
 

@@ -81,11 +81,11 @@ describe('names that would steer a terminal', () => {
     const told = ['--json', '--log-file', join(out, 'log')];
     const { stdout, stderr } = await cryptodl([...wanted, ...place, ...FAST, ...told]);
     archive.fault = undefined;
-    const [report = ''] = filesBelow(join(out, 'failures'), '.jsonl');
+    const [report = ''] = filesBelow(join(out, '_failures'), '.jsonl');
     for (const text of [
       stdout,
       stderr,
-      readFileSync(join(out, 'failures', report), 'utf8'),
+      readFileSync(join(out, '_failures', report), 'utf8'),
       readFileSync(join(out, 'log'), 'utf8'),
     ]) {
       expect(text).toMatch(/Access.*\\(x9b|u009b)2J see http:\/\/u:\*\*\*@h/);
@@ -130,8 +130,8 @@ describe('user name and password in an address', () => {
     const wanted = ['vision', '--symbols', 'BTCUSDT', '--interval', '1h', '--days', '1', '--out', out];
     await cryptodl([...wanted, ...place, ...FAST]);
     archive.fault = undefined;
-    const [report = ''] = filesBelow(join(out, 'failures'), '.jsonl');
-    const path = join(out, 'failures', report);
+    const [report = ''] = filesBelow(join(out, '_failures'), '.jsonl');
+    const path = join(out, '_failures', report);
     const text = readFileSync(path, 'utf8');
     for (const secret of ['***', PASSWORD]) {
       writeFileSync(path, text.replace(archive.url, archive.url.replace('://', `://user:${secret}@`)));

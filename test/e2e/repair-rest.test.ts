@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { cryptodl } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
-import { manifestLines } from '../helpers/lake.js';
+import { manifestOf, manifestLines } from '../helpers/lake.js';
 import { publishKlines } from '../helpers/metrics-archive.js';
 import { publish, publishedRows } from '../helpers/published.js';
 import { joinedScene, rowsOf } from '../helpers/metrics-scene.js';
@@ -62,7 +62,7 @@ describe('repair', () => {
     rmSync(join(lake, 'binance', series, '2026-11.parquet'));
     expect((await run(['repair'])).code).toBe(0);
     expect(await rowsOf(lake, series)).toEqual(rows);
-    rmSync(join(lake, 'binance', series, '_manifest.jsonl'));
+    rmSync(manifestOf(join(lake, 'binance', series)));
     expect((await run(['repair'])).code).toBe(0);
     expect(await rowsOf(lake, series)).toEqual(rows);
     expect((await cryptodl(['verify', '--deep', '--out', lake])).code).toBe(0);

@@ -219,7 +219,7 @@ it.each([
   archive.fault = undefined;
   const [first = '', ...failures] = text().split('\n');
   writeFileSync(join(cwd, REPORT), [first, ...failures.map((line) => line.replaceAll(from, to))].join('\n'));
-  const manifest = join(cwd, 'lake/binance/um/klines/interval=1h/symbol=BTCUSDT/_manifest.jsonl');
+  const manifest = join(cwd, 'lake/_manifests/binance/um/klines/interval=1h/symbol=BTCUSDT.jsonl');
   const before = readFileSync(manifest, 'utf8');
   const { code, stderr } = await cli(['retry', REPORT, ...FAST]);
   expect([code, stderr]).toEqual([2, expect.stringContaining('line 2')]);

@@ -21,7 +21,7 @@ import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
-import { filesBelow } from '../helpers/lake.js';
+import { filesBelow, manifestOf as manifestPath } from '../helpers/lake.js';
 import { sql } from '../helpers/sql.js';
 import { HAS_TERMINAL, onTerminal, screenOf, TERMINAL } from '../helpers/terminal.js';
 
@@ -138,7 +138,7 @@ describe('the views of a lake', () => {
     const whole = await cryptodlOk(['sql', count, '--out', lake, '--json']);
     expect(whole.events).toEqual([{ n: HOURS_OF_BOTH }]);
     expect(whole.stderr).toMatch(
-      /^warning: \S+symbol=STRANGER has files but no _manifest.jsonl, so it is left out; .*\n1 row\n$/,
+      /^warning: \S+symbol=STRANGER has files but no manifest, so it is left out; .*\n1 row\n$/,
     );
 
     truncateSync(february, statSync(february).size - 1);
@@ -174,7 +174,7 @@ describe('the views of a lake', () => {
       );
       renameSync(`${file}.old`, file);
       // The tail is not looked at as long as the size is right.
-      const manifest = join(folder, `symbol=${symbol}`, '_manifest.jsonl');
+      const manifest = manifestPath(join(folder, `symbol=${symbol}`));
       const { size } = statSync(file);
       writeFileSync(
         manifest,
@@ -422,9 +422,12 @@ describe('the query', () => {
     writeFileSync(join(path, file), bytes);
     const { code, stderr } = await cryptodl(['sql', 'SELECT * FROM um_klines', '--csv', '--out', path]);
     expect({ code, stderr }).toEqual({
-      code: 2,
-      stderr: expect.stringContaining('Failed to read file') as string,
+      code: 1,
+      stderr: expect.stringContaining(`a file of the lake ${path} cannot be read: `) as string,
     });
+    expect(stderr).toContain('cryptodl verify --deep --fix');
+    const wrong = await cryptodl(['sql', 'SELECT CAST(symbol AS INT) FROM spot_aggTrades', '--out', path]);
+    expect(wrong.code).toBe(2);
   });
 
   it('ends with Ctrl-C', async () => {
@@ -445,7 +448,7 @@ describe('the query', () => {
     for (const args of [['SELECT * FROM um_klines'], ['SHOW TABLES'], ['SHOW ALL TABLES'], ['--views']]) {
       const { code, stderr } = await cryptodl(['sql', ...args, '--out', out]);
       expect(code).toBe(2);
-      expect(stderr).toContain('is empty');
+      expect(stderr).toContain(`${out} does not exist, so there is no lake\n`);
       expect(stderr).toContain('cryptodl vision --symbols BTCUSDT --days 1 --out');
     }
     expect(existsSync(out)).toBe(false);

@@ -28,7 +28,7 @@ function zipOf(key: string, csv: Buffer | string): Buffer {
 }
 
 function reportOf(out: string): string {
-  return join(out, 'failures', filesBelow(join(out, 'failures'))[0] ?? '');
+  return join(out, '_failures', filesBelow(join(out, '_failures'))[0] ?? '');
 }
 
 /** Once the archive is whole again, the failure report is all that it takes. */
@@ -55,7 +55,7 @@ async function expectRefused(scene: FaultScene, run: FaultRun, zip: Buffer, refu
     undone: 0,
   });
   expect(run.stderr).toContain(VICTIM);
-  const kept = join(run.out, 'quarantine', VICTIM);
+  const kept = join(run.out, '_quarantine', VICTIM);
   expect(readFileSync(kept).equals(zip)).toBe(true);
   expect(readFileSync(`${kept}.cause`, 'utf8')).toMatch(refusal.cause);
   await expectIntact(scene, run, 'victim');
@@ -86,7 +86,7 @@ function refusals(scene: FaultScene, id: string, objects: readonly WrongObject[]
       undone: 0,
     });
     for (const [index, key] of keys.entries()) {
-      const kept = join(run.out, 'quarantine', key);
+      const kept = join(run.out, '_quarantine', key);
       expect(readFileSync(`${kept}.cause`, 'utf8')).toMatch(objects[index]?.refusal ?? /$^/);
       expect(readFileSync(kept).equals(zips[index] ?? Buffer.alloc(0))).toBe(true);
       expect(run.requestsOf(key)).toBe(1);
@@ -441,9 +441,12 @@ function withFlippedBit(zip: Buffer, part: number): Buffer {
   return flipped;
 }
 
-const usualFiles = ['BTCUSDT', 'ETHUSDT'].flatMap((symbol) =>
-  ['2026-10.parquet', '_manifest.jsonl'].map((file) => `binance/um/metrics/symbol=${symbol}/${file}`),
-);
+const USUAL_SERIES = ['BTCUSDT', 'ETHUSDT'].map((symbol) => `binance/um/metrics/symbol=${symbol}`);
+const usualFiles = [
+  '_NOTICE.md',
+  ...USUAL_SERIES.map((series) => `_manifests/${series}.jsonl`),
+  ...USUAL_SERIES.map((series) => `${series}/2026-10.parquet`),
+];
 
 function visibleFiles(out: string): string[] {
   return filesBelow(out);
@@ -575,7 +578,7 @@ describe('D: rows', () => {
       expect(run.summary).toMatchObject({ outcomes: { ok: 9, failed: 1 }, failed: { 'row-malformed': 1 } });
       scene.archive().fault = undefined;
       expect((await cryptodl(['retry', reportOf(text.out), ...FAST])).code).toBe(0);
-      const lines = readFileSync(join(text.out, visibleFiles(text.out)[0] ?? ''), 'utf8').split('\n');
+      const lines = readFileSync(join(text.out, filesBelow(text.out, '.csv')[0] ?? ''), 'utf8').split('\n');
       expect(lines).toHaveLength(5 * 288 + 2);
     },
   );
@@ -1038,7 +1041,12 @@ describe('D: files, listings and names', () => {
       });
       const visible = filesBelow(join(scene.folder, '..', 'dots'));
       expect(
-        visible.filter((path) => !/^lake\/binance\/um\/metrics\/symbol=(BTC|ETH)USDT\//.test(path)),
+        visible.filter(
+          (path) =>
+            !/^lake\/(_NOTICE\.md$|(_manifests\/)?binance\/um\/metrics\/symbol=(BTC|ETH)USDT(\/|\.jsonl$))/.test(
+              path,
+            ),
+        ),
       ).toEqual([]);
       const named = await scene.run([], { out });
       expect(named.code).toBe(0);

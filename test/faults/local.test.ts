@@ -21,14 +21,15 @@ import { describe, expect } from 'vitest';
 import { cryptodl } from '../helpers/cli.js';
 import { expectIntact, fault, faultScene, keyOf, OBJECTS, VICTIM } from '../helpers/faults.js';
 import type { FaultRun, FaultScene } from '../helpers/faults.js';
-import { filesBelow, manifestLines, readParquet } from '../helpers/lake.js';
+import { filesBelow, manifestLines, manifestOf, readParquet } from '../helpers/lake.js';
 import { fakeClock, MISSING, mounted, readOnly, strace, watched } from '../helpers/local-faults.js';
 
 const SYMBOLS = ['BTCUSDT', 'ETHUSDT'];
 const seriesOf = (symbol: string): string => `binance/um/metrics/symbol=${symbol}`;
 const SERIES = seriesOf('BTCUSDT');
 const FILE = `${SERIES}/2026-10.parquet`;
-const MANIFEST = `${SERIES}/_manifest.jsonl`;
+const MANIFEST = `_manifests/${SERIES}.jsonl`;
+const NOTICE = '_NOTICE.md';
 const ROWS = 288;
 
 /**
@@ -40,9 +41,9 @@ async function expectSound(out: string): Promise<void> {
     const folder = join(out, seriesOf(symbol));
     if (!existsSync(folder)) continue;
     const files = filesBelow(folder);
-    expect(files.filter((name) => !/^(2026-10\.parquet|_manifest\.jsonl)$/.test(name))).toEqual([]);
+    expect(files.filter((name) => !/^2026-10\.parquet$/.test(name))).toEqual([]);
     const rows = files.includes('2026-10.parquet') ? await readParquet(join(folder, '2026-10.parquet')) : [];
-    const lines = files.includes('_manifest.jsonl') ? wholeLines(join(folder, '_manifest.jsonl')) : [];
+    const lines = existsSync(manifestOf(folder)) ? wholeLines(manifestOf(folder)) : [];
     for (const line of lines) {
       const ofDay = rows.filter((row) => isoDay(row['create_time']) === line['period']);
       expect(ofDay).toHaveLength(ROWS);
@@ -100,6 +101,14 @@ let lakes = 0;
 function newLake(scene: FaultScene): string {
   lakes += 1;
   return join(scene.folder, '..', `local-${lakes}`);
+}
+
+/** A new lake with the notice of the terms, so that the first file that a run writes has rows. For counted calls. */
+function newLakeWithNotice(scene: FaultScene): string {
+  const out = newLake(scene);
+  mkdirSync(out);
+  writeFileSync(join(out, NOTICE), '');
+  return out;
 }
 
 describe('L: disks', () => {
@@ -188,7 +197,7 @@ describe('L: disks', () => {
     {
       id: 'L2',
       fault: 'EMFILE when the manifest is opened',
-      inject: 'openat:error=EMFILE:when=2',
+      inject: 'openat:error=EMFILE:when=3',
       path: MANIFEST,
       says: 'EMFILE',
     },
@@ -218,7 +227,7 @@ describe('L: disks', () => {
         missing: MISSING.strace,
       },
       async (exit) => {
-        const out = newLake(scene);
+        const out = newLakeWithNotice(scene);
         const paths = path === undefined ? [] : [join(out, path)];
         const run = await scene.run([], { out, ...strace(inject, ...paths) });
         expectFatal(run, exit, says);
@@ -229,6 +238,32 @@ describe('L: disks', () => {
       },
     );
   }
+
+  fault(
+    {
+      id: 'L2',
+      fault: 'a root of another user, with folders of this user below it',
+      outcome: 'a warning that the notice of the terms cannot be written, ok',
+      exit: 0,
+      missing: MISSING.user,
+    },
+    async (exit) => {
+      const out = newLake(scene);
+      mkdirSync(out);
+      for (const name of ['.cryptodl', '_manifests', 'binance']) {
+        mkdirSync(join(out, name));
+        chownSync(join(out, name), 65534, 65534);
+      }
+      chmodSync(join(scene.folder, '..'), 0o755);
+      const run = await scene.run([], { out, wrap: asOther });
+      expect(run.code).toBe(exit);
+      expect(run.stderr).toContain(
+        `warning: the terms of the data cannot be written to ${join(out, NOTICE)} (EACCES)`,
+      );
+      await expectSound(out);
+      expect(filesBelow(join(out, '.cryptodl'))).toEqual([]);
+    },
+  );
 
   fault(
     {
@@ -266,7 +301,7 @@ describe('L: disks', () => {
         missing: MISSING.strace,
       },
       async (exit) => {
-        const out = newLake(scene);
+        const out = newLakeWithNotice(scene);
         const zips = ['--format', 'zip'];
         const run = await scene.run(zips, { out, ...strace(`fsync:error=${errno}:when=1`) });
         expectFatal(run, exit, errno);
@@ -298,7 +333,7 @@ describe('L: disks', () => {
         wrap: asOther,
       });
       expect(run.code).toBe(exit);
-      expect(run.stderr).toContain(`--out ${out} cannot be used (EACCES)`);
+      expect(run.stderr).toContain(`--out ${out} cannot be used (no permission)`);
       expect(run.requestsOf(VICTIM)).toBe(0);
       expect(filesBelow(out)).toEqual([]);
     },
@@ -352,7 +387,7 @@ describe('L: disks', () => {
       mkdirSync(join(out, '.cryptodl'), { recursive: true });
       const run = await scene.run([], { out, wrap: asOther });
       expect(run.code).toBe(exit);
-      expect(run.stderr).toContain(`--out ${out}/.cryptodl cannot be used (EACCES)`);
+      expect(run.stderr).toContain(`--out ${out}/.cryptodl cannot be used (no permission)`);
       expect(run.stderr).toContain('choose another --out');
       expect(run.requestsOf(VICTIM)).toBe(0);
     },
@@ -386,7 +421,7 @@ describe('L: disks', () => {
       const release = readOnly(out);
       const run = await scene.run([], { out });
       expect(run.code).toBe(exit);
-      expect(run.stderr).toContain(`--out ${out}/.cryptodl cannot be used (EROFS)`);
+      expect(run.stderr).toContain(`--out ${out}/.cryptodl cannot be used (the file system is read-only)`);
       expect(run.stderr).toContain('choose another --out');
       expect(run.stderr).not.toContain('unexpected');
       expect(run.requestsOf(VICTIM)).toBe(0);
@@ -435,7 +470,7 @@ describe('L: disks', () => {
     async (exit) => {
       const run = await scene.run([], { out: join(newLake(scene), 'x'.repeat(300)) });
       expect(run.code).toBe(exit);
-      expect(run.stderr).toContain('cannot be used (ENAMETOOLONG)');
+      expect(run.stderr).toContain('cannot be used (the name is too long)');
       expect(run.stderr).toContain('choose another --out');
       expect(run.requestsOf(VICTIM)).toBe(0);
     },
@@ -597,7 +632,7 @@ describe('L: signals and crashes', () => {
         missing: MISSING.strace,
       },
       async (exit) => {
-        const out = newLake(scene);
+        const out = newLakeWithNotice(scene);
         const paths = path === undefined ? [] : [join(out, path)];
         const run = await scene.run([], { out, ...strace(inject, ...paths) });
         expect(run.signal).toBe('SIGKILL');
@@ -633,13 +668,14 @@ describe('L: signals and crashes', () => {
         const staged = /tmp\/([\w-]+\.partial)/.exec(calls[rename] ?? '')?.[1] ?? 'none';
         expect(indexOf(staged)).toBeGreaterThanOrEqual(0);
         expect(indexOf(staged)).toBeLessThan(rename);
-        for (const folder of ['', '/binance', '/binance/um', '/binance/um/metrics'])
+        const venue = ['/binance', '/binance/um', '/binance/um/metrics'];
+        for (const folder of ['', ...venue, '/_manifests', ...venue.map((path) => `/_manifests${path}`)])
           expect(calls.filter((line) => line.includes(`${out}${folder}>)`))).not.toEqual([]);
         const folder = indexOf(`symbol=${symbol}>)`, rename);
-        const manifest = indexOf(`${symbol}/_manifest.jsonl>)`, rename);
+        const manifest = indexOf(`symbol=${symbol}.jsonl>)`, rename);
         expect(folder).toBeGreaterThan(rename);
         expect(manifest).toBeGreaterThan(folder);
-        expect(indexOf(`symbol=${symbol}>)`, manifest)).toBeGreaterThan(manifest);
+        expect(indexOf('/_manifests/binance/um/metrics>)', manifest)).toBeGreaterThan(manifest);
       }
     },
   );
@@ -786,7 +822,6 @@ function sha256(file: string): string {
 
 describe('L: what is done to the lake behind our back', () => {
   const scene = faultScene();
-  const manifestOf = (out: string): string => join(out, MANIFEST);
 
   fault(
     {
@@ -797,7 +832,7 @@ describe('L: what is done to the lake behind our back', () => {
     },
     async (exit) => {
       const { out } = await heldLake(scene);
-      truncateSync(manifestOf(out), statSync(manifestOf(out)).size - 100);
+      truncateSync(join(out, MANIFEST), statSync(join(out, MANIFEST)).size - 100);
       const run = await scene.run([], { out });
       expect(run.code).toBe(exit);
       expect(run.requestsOf(keyOf('BTCUSDT', '2026-10-05'))).toBe(1);
@@ -811,17 +846,17 @@ describe('L: what is done to the lake behind our back', () => {
     {
       what: 'garbage in the middle of a manifest',
       damage: (text) => text.replace('\n', '\n\u0000\u0000oops\n'),
-      says: '_manifest.jsonl line 2 is damaged',
+      says: 'symbol=BTCUSDT.jsonl line 2 is damaged',
     },
     {
       what: 'a line in the middle that is cut short',
       damage: (text) => text.replace(/.{200}\n/, '\n'),
-      says: '_manifest.jsonl line 1 is damaged',
+      says: 'symbol=BTCUSDT.jsonl line 1 is damaged',
     },
     {
       what: 'a line of a newer version',
       damage: (text) => text.replace('"v":1', '"v":2'),
-      says: '_manifest.jsonl line 1 has version 2; this cryptodl reads version 1',
+      says: 'symbol=BTCUSDT.jsonl line 1 has version 2; this cryptodl reads version 1',
     },
   ];
   for (const { what, damage, says } of damages) {
@@ -835,16 +870,16 @@ describe('L: what is done to the lake behind our back', () => {
       },
       async (exit) => {
         const { out } = await heldLake(scene);
-        const sound = readFileSync(manifestOf(out), 'utf8');
-        writeFileSync(manifestOf(out), damage(sound));
+        const sound = readFileSync(join(out, MANIFEST), 'utf8');
+        writeFileSync(join(out, MANIFEST), damage(sound));
         const before = sha256(join(out, FILE));
         const run = await scene.run([], { out });
         expect(run.code).toBe(exit);
         expect(run.stderr).toContain(says);
         expect(run.requestsOf(VICTIM)).toBe(0);
-        expect(readFileSync(manifestOf(out), 'utf8')).toBe(damage(sound));
+        expect(readFileSync(join(out, MANIFEST), 'utf8')).toBe(damage(sound));
         expect(sha256(join(out, FILE))).toBe(before);
-        writeFileSync(manifestOf(out), sound);
+        writeFileSync(join(out, MANIFEST), sound);
         expect((await scene.run([], { out })).summary).toMatchObject({ outcomes: { skipped: 10 } });
       },
     );
@@ -859,8 +894,8 @@ describe('L: what is done to the lake behind our back', () => {
     },
     async (exit) => {
       const { out } = await heldLake(scene);
-      const lines = readFileSync(manifestOf(out), 'utf8').split('\n');
-      writeFileSync(manifestOf(out), lines.filter((_, index) => index !== 2).join('\n'));
+      const lines = readFileSync(join(out, MANIFEST), 'utf8').split('\n');
+      writeFileSync(join(out, MANIFEST), lines.filter((_, index) => index !== 2).join('\n'));
       const run = await scene.run([], { out });
       expect(run.code).toBe(exit);
       await expectIntact(scene, run);
@@ -876,7 +911,7 @@ describe('L: what is done to the lake behind our back', () => {
     },
     async (exit) => {
       const { out } = await heldLake(scene);
-      rmSync(manifestOf(out));
+      rmSync(join(out, MANIFEST));
       const run = await scene.run([], { out });
       expect(run.code).toBe(exit);
       expect(run.summary).toMatchObject({ outcomes: { ok: 5, skipped: 5 } });
@@ -894,10 +929,10 @@ describe('L: what is done to the lake behind our back', () => {
     },
     async (exit) => {
       const { out } = await scene.run(['--to', '2026-10-03']);
-      const release = readOnly(manifestOf(out));
+      const release = readOnly(join(out, MANIFEST));
       const run = await scene.run([], { out });
       expectFatal(run, exit, 'EROFS');
-      expect(run.stderr).toContain('_manifest.jsonl');
+      expect(run.stderr).toContain(MANIFEST);
       await expectSound(out);
       release();
       await expectNextRunCompletes(scene, out);

@@ -39,7 +39,7 @@ describe('N: answers that are not the object', () => {
       expect(run.requestsOf(VICTIM)).toBe(12);
       expect(run.summary).toMatchObject({ outcomes: { ok: 9, failed: 1 }, failed: { 'not-a-zip': 1 } });
       expect(readFileSync(String(run.summary['failures']), 'utf8')).toContain('<!DOCTYPE html>');
-      const quarantine = join(run.out, 'quarantine');
+      const quarantine = join(run.out, '_quarantine');
       const kept = filesBelow(quarantine).map((path) => readFileSync(join(quarantine, path), 'utf8'));
       expect(kept).toContain(PAGE);
       await expectIntact(scene, run, 'victim');

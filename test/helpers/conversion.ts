@@ -98,7 +98,9 @@ export class Converter {
         csvPath: `${name}.input`,
         targetPath: file,
         memoryCsvBytes: request.staged === true ? 0 : Number.POSITIVE_INFINITY,
-        provenance: (written) => JSON.stringify({ keys: written.map(({ object }) => object.key) }),
+        metadata: (written) => ({
+          cryptodl: JSON.stringify({ keys: written.map(({ object }) => object.key) }),
+        }),
         ...(kept === undefined
           ? {}
           : { kept: { file: kept.file, lines: linesOf(kept.objects, settings), replaced: [] } }),

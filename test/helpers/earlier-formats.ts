@@ -1,10 +1,11 @@
 /** The commands that made test/fixtures, and the archive and REST venue against which they ran. */
-import { mkdirSync, readFileSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeZip } from '../../scripts/make-zip.js';
 import { makeCsv } from '../../scripts/synthetic-archive.js';
 import { startArchive } from './archive.js';
 import type { TestArchive } from './archive.js';
+import { manifestOf } from './lake.js';
 import { memberOf, publishZip } from './published.js';
 import { apiError, serverError } from './rest-venue-answers.js';
 import { serveVenue } from './rest-venue-server.js';
@@ -69,7 +70,9 @@ const STEPS: readonly Step[] = [
     before: (_scene, cwd) => {
       const series = join(cwd, 'lakes/csv/binance/spot/aggTrades/symbol=SOLUSDT');
       truncateSync(join(series, '2026-11-05.csv'), 100);
-      const manifest = join(series, '_manifest.jsonl');
+      const beside = join(series, '_manifest.jsonl');
+      // The present program keeps it elsewhere.
+      const manifest = existsSync(beside) ? beside : manifestOf(series);
       // The file of the first line becomes an unlisted one.
       writeFileSync(manifest, readFileSync(manifest, 'utf8').replace(/.*\n/, ''));
     },

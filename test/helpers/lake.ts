@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
 import { compressors } from 'hyparquet-compressors';
+import { manifestPlace } from '../../src/lake/manifest-place.js';
 
 export type LakeRow = Record<string, unknown>;
 
@@ -33,8 +34,13 @@ export function filesBelow(folder: string, ending = ''): string[] {
     .sort();
 }
 
+/** The manifest of a series, by the folder of the series in a lake. */
+export function manifestOf(seriesFolder: string): string {
+  return manifestPlace(seriesFolder).path;
+}
+
 export function manifestLines(seriesFolder: string): Record<string, unknown>[] {
-  return readFileSync(join(seriesFolder, '_manifest.jsonl'), 'utf8')
+  return readFileSync(manifestOf(seriesFolder), 'utf8')
     .trimEnd()
     .split('\n')
     .map((line) => JSON.parse(line) as Record<string, unknown>);

@@ -63,13 +63,13 @@ const vision = (more: readonly string[], options?: CliOptions): Promise<CliResul
 /** Keys that the lake says it holds. */
 function heldKeys(): string[] {
   return filesBelow(out)
-    .filter((path) => path.endsWith('_manifest.jsonl'))
+    .filter((path) => path.startsWith('_manifests'))
     .flatMap((path) => readFileSync(join(out, path), 'utf8').trimEnd().split('\n'))
     .map((line) => (JSON.parse(line) as { key: string }).key);
 }
 
 function reportLines(): Record<string, unknown>[] {
-  const [report] = filesBelow(out).filter((path) => path.startsWith('failures'));
+  const [report] = filesBelow(out).filter((path) => path.startsWith('_failures'));
   const lines = readFileSync(join(out, report ?? 'none'), 'utf8')
     .trimEnd()
     .split('\n');
@@ -248,7 +248,7 @@ describe('--max-duration', () => {
     expect(stderr).toMatch(
       /^cryptodl: --max-duration 1s was over before anything was begun\n {2}run the same command again, or with a longer --max-duration$/m,
     );
-    expect(existsSync(join(out, 'failures'))).toBe(false);
+    expect(existsSync(join(out, '_failures'))).toBe(false);
   });
 });
 
@@ -513,7 +513,7 @@ describe('--ping', () => {
       'GET http://watcher.test/secret/start',
       'GET http://watcher.test/secret/fail',
     ]);
-    const [report = ''] = filesBelow(out).filter((path) => path.startsWith('failures'));
+    const [report = ''] = filesBelow(out).filter((path) => path.startsWith('_failures'));
     expect(readFileSync(join(out, report), 'utf8')).not.toContain('secret');
     await cryptodlOk(words('--ping', `${proxy.url}/dry`, '--dry-run'));
     await proxy.close();

@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { makeZip } from '../../scripts/make-zip.js';
 import { cryptodl, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
-import { filesBelow, readCsv, readParquet } from '../helpers/lake.js';
+import { manifestOf, filesBelow, readCsv, readParquet } from '../helpers/lake.js';
 import { publishMetrics } from '../helpers/metrics-archive.js';
 import { memberOf, publish, publishZip } from '../helpers/published.js';
 import { isZip, useScene } from '../helpers/scene.js';
@@ -280,7 +280,7 @@ describe('held rows', () => {
 
   it('a revision is refused where its manifest line does not tell of all rows that it would replace', async () => {
     await holdTenDays();
-    const manifest = join(out, SERIES, '_manifest.jsonl');
+    const manifest = manifestOf(join(out, SERIES));
     const text = readFileSync(manifest, 'utf8');
     const last = `"last":"${dayOf(8)}T23:00:00Z"`;
     expect(text).toContain(last);
@@ -303,7 +303,7 @@ describe('held rows', () => {
       { outcomes: { ok: 1, failed: 1 }, failed: { 'zip-broken': 1 }, changed: 0 },
     ]);
     expect(readFileSync(join(out, keyOf(8)))).toEqual(sound);
-    expect(readFileSync(join(out, 'quarantine', keyOf(8)))).toEqual(broken);
+    expect(readFileSync(join(out, '_quarantine', keyOf(8)))).toEqual(broken);
     expect((await cryptodl(['verify', '--deep', '--out', out])).code).toBe(0);
     const taken = await run(13, ['--format', 'zip', '--revisions', 'take']);
     expect([taken.code, summaryOf(taken)]).toMatchObject([0, { changed: 1 }]);
@@ -379,7 +379,7 @@ describe('held rows', () => {
       await holdTenDays();
       malformed(8);
       expect((await run(12)).code).toBe(4);
-      const manifest = join(out, SERIES, '_manifest.jsonl');
+      const manifest = manifestOf(join(out, SERIES));
       writeFileSync(manifest, readFileSync(manifest, 'utf8').replaceAll(/"tool":"[^"]+"/g, '"tool":"0.0.0"'));
       expect([(await run(13)).code, asked(8)]).toEqual([4, 1]);
       expect([(await run(14)).code, asked(8)]).toEqual([4, 0]);
@@ -403,7 +403,7 @@ describe('held rows', () => {
 
   /** Changes one byte of the only data file that holds the 6th. */
   function damage(ending: string): void {
-    const files = filesBelow(out, ending).filter((file) => !file.startsWith('quarantine'));
+    const files = filesBelow(out, ending).filter((file) => !file.startsWith('_quarantine'));
     const file = join(out, files.find((name) => name.includes(dayOf(6))) ?? files[0] ?? '');
     writeFileSync(file, readFileSync(file).subarray(0, -1));
   }
@@ -424,18 +424,18 @@ describe('held rows', () => {
       expect(outcomeOf(result, 6)).toMatchObject([{ outcome: 'failed' }]);
       expect(result.stderr).toContain(`${keyOf(6)} cannot be fetched again: its rows are lost`);
       expect(result.stderr).toMatch(/quarantine +\S+/);
-      const aside = filesBelow(join(out, 'quarantine'), ending);
+      const aside = filesBelow(join(out, '_quarantine'), ending);
       expect(aside).toHaveLength(1);
       // The checksum of a zip goes with it.
       const checksums = filesBelow(out, `${dayOf(6)}.zip.CHECKSUM`);
-      expect(checksums.filter((path) => !path.startsWith('quarantine'))).toEqual([]);
+      expect(checksums.filter((path) => !path.startsWith('_quarantine'))).toEqual([]);
       if (ending !== '.zip') {
         const { 6: _lost, ...others } = usual(1, 11);
         expect(await held()).toEqual(others);
       }
       const next = await run(13, form);
       expect([next.code, summaryOf(next)?.['failed']]).toEqual([0, {}]);
-      expect(filesBelow(join(out, 'quarantine'), ending)).toEqual(aside);
+      expect(filesBelow(join(out, '_quarantine'), ending)).toEqual(aside);
     },
   );
 
@@ -450,7 +450,7 @@ describe('held rows', () => {
     damage('.parquet');
     const result = await run(7);
     expect([result.code, summaryOf(result)?.['failed']]).toEqual([4, { 'object-withdrawn': 1 }]);
-    expect(filesBelow(join(out, 'quarantine'), '.parquet')).toHaveLength(1);
+    expect(filesBelow(join(out, '_quarantine'), '.parquet')).toHaveLength(1);
     expect(await held()).toEqual({});
   });
 
@@ -479,7 +479,7 @@ describe('held rows', () => {
     scene.archive.fault = undefined;
     expect([refused.code, summaryOf(refused)?.['failed']]).toEqual([3, { 'http-server-error': 9 }]);
     expect(filesBelow(join(out, SERIES), '.parquet')).toHaveLength(1);
-    expect(filesBelow(out).filter((path) => path.startsWith('quarantine'))).toEqual([]);
+    expect(filesBelow(out).filter((path) => path.startsWith('_quarantine'))).toEqual([]);
     const result = await run(11, [], 10);
     expect(summaryOf(result)?.['failed']).toEqual({ 'object-withdrawn': 1 });
     const { 6: _lost, ...others } = usual(1, 10);

@@ -113,7 +113,7 @@ describe('a monthly object that is broken', () => {
     expect(stderr).toContain('um klines 1h BROKENUSDT 2024-01 is taken from its daily objects: ');
     expect(stderr).toContain(keyOf('BROKENUSDT', '2024-01'));
     expect(dailyRequests()).toHaveLength(31);
-    expect(existsSync(join(scratch, 'broken/failures'))).toBe(false);
+    expect(existsSync(join(scratch, 'broken/_failures'))).toBe(false);
     await isLikeItsDays('broken', 'BROKENUSDT');
   });
 
@@ -368,7 +368,7 @@ describe('a monthly object without some of its days', () => {
     await vision('tail', 'TAILUSDT');
     publishDays('TAILUSDT');
     const covered = await cryptodl(['coverage', '--out', join(scratch, 'tail')]);
-    expect(covered.stderr).toContain(`next: cryptodl repair --out ${join(scratch, 'tail')}`);
+    expect(covered.stderr).toContain(`next  cryptodl repair --out ${join(scratch, 'tail')}`);
     const repaired = await run('repair', 'tail', '--json');
     expect(repaired.events.at(-1)).toMatchObject({ outcomes: { ok: 31, failed: 0 }, exitCode: 0 });
     await isLikeItsDays('tail', 'TAILUSDT');

@@ -142,7 +142,11 @@ describe('zips', () => {
       expect(eventOf(result, key)).toMatchObject({ outcome: 'ok', rows });
       expect(await read(`two-${place}`, series, '2021-12')).toHaveLength(rows);
       const files = filesBelow(lake(`two-${place}`)).filter((path) => !path.startsWith('.cryptodl/'));
-      expect(files).toEqual([`${folderOf(series)}/2021-12.parquet`, `${folderOf(series)}/_manifest.jsonl`]);
+      expect(files).toEqual([
+        '_NOTICE.md',
+        `_manifests/${folderOf(series)}.jsonl`,
+        `${folderOf(series)}/2021-12.parquet`,
+      ]);
       expect(filesBelow(lake(`two-${place}`)).filter((path) => /fsx-data|\.csv$/.test(path))).toEqual([]);
       expect(readFileSync(lake(`two-${place}-zip`, key))).toEqual(readFileSync(join(folder, key)));
     },
@@ -162,8 +166,8 @@ describe('zips', () => {
     expect(result.code).toBe(4);
     for (const key of [keys[1] ?? '', keys[2] ?? '']) {
       expect(eventOf(result, key)).toMatchObject({ outcome: 'failed', code: 'zip-broken', retryable: false });
-      expect(readFileSync(lake('broken', 'quarantine', key))).toEqual(readFileSync(join(folder, key)));
-      expect(readFileSync(lake('broken', 'quarantine', `${key}.cause`), 'utf8')).toMatch(
+      expect(readFileSync(lake('broken', '_quarantine', key))).toEqual(readFileSync(join(folder, key)));
+      expect(readFileSync(lake('broken', '_quarantine', `${key}.cause`), 'utf8')).toMatch(
         /^zip-broken: .*\n$/,
       );
     }
@@ -215,8 +219,8 @@ describe('sidecars', () => {
     expect(result.code).toBe(3);
     expect(eventOf(result, wrong)).toMatchObject({ outcome: 'failed', code: 'sidecar-stale' });
     expect(summary(result)).toMatchObject({ outcomes: { ok: 1, failed: 1 } });
-    expect(readFileSync(lake('wrong', 'quarantine', wrong))).toEqual(readFileSync(join(folder, wrong)));
-    expect(readFileSync(lake('wrong', 'quarantine', `${wrong}.cause`), 'utf8')).toMatch(
+    expect(readFileSync(lake('wrong', '_quarantine', wrong))).toEqual(readFileSync(join(folder, wrong)));
+    expect(readFileSync(lake('wrong', '_quarantine', `${wrong}.cause`), 'utf8')).toMatch(
       /^sidecar-stale: SHA-256 is [0-9a-f]{64}, the sidecar says 0{64}, but size and ETag are right \(--stale-checksum warn accepts it\)\n$/,
     );
     expect(filesBelow(lake('wrong', 'binance'), '.parquet')).toEqual([
@@ -489,7 +493,7 @@ describe('rows that are missing', () => {
       await runOk(series, range('cut-mended'));
       const now = ['--out', lake('cut-mended'), '--now', '2024-03-01T12:00:00Z'];
       const covered = await cryptodlOk(['coverage', ...now, '--to', '2024-01-17']);
-      const next = /^next: cryptodl (\w+) /m.exec(covered.stderr)?.[1] ?? '';
+      const next = /^next {2}cryptodl (\w+) /m.exec(covered.stderr)?.[1] ?? '';
       const follow = (): Promise<CliResult> =>
         cryptodlOk([next, ...now, '--archive-url', scene.archive.url, '--json', ...FAST]);
       const before = scene.archive.objectRequests().length;
@@ -649,7 +653,7 @@ describe('times', () => {
         exitCode: 4,
       });
       expect(eventOf(result, ofYears)).toMatchObject({ outcome: 'failed', retryable: false });
-      expect(readFileSync(lake(out, 'quarantine', `${ofTheDayBefore}.cause`), 'utf8')).toBe(
+      expect(readFileSync(lake(out, '_quarantine', `${ofTheDayBefore}.cause`), 'utf8')).toBe(
         `rows-outside-period: ${memberOf(ofTheDayBefore)}: its rows are from 2026-01-02T00:00:00Z … 2026-01-02T23:00:00Z, its period is 2026-01-03\n`,
       );
       const verified = await cryptodl(['verify', '--deep', '--out', lake(out)]);

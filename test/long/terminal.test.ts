@@ -207,7 +207,9 @@ describe.skipIf(!HAS_TERMINAL)(`on ${TERMINAL}`, () => {
     expect(sent).not.toContain(ESCAPE);
     expect(sent).not.toContain('\t');
     const lines = sent.trimEnd().split('\r\n').slice(0, -1);
-    const second = lines.map((line) => /^(\S+ +)\S/.exec(line)?.[1]?.length);
+    // A row that is too wide goes on in the next line, after spaces.
+    const rows = lines.filter((line) => !line.startsWith(' '));
+    const second = rows.map((line) => /^(\S+ +)\S/.exec(line)?.[1]?.length);
     expect(new Set(second).size).toBe(1);
   });
 });
@@ -313,7 +315,7 @@ describe('a reader that has seen enough', () => {
     ['list datasets --json', '{"dataset":'],
     ['schema klines', 'um klines'],
     ['completion bash', '# bash completion'],
-    ['vision --print-options', 'market '],
+    ['vision --print-options', 'symbols '],
   ])('of %s', async (args, begin) => {
     const { first, said, code } = await head(`cryptodl ${args}`);
     expect(first.slice(0, begin.length)).toBe(begin);

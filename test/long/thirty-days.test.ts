@@ -148,7 +148,7 @@ describe('thirty days of cron', () => {
       publishMorning(today);
       isBanning = today === BANNED;
       const result = await cron(today);
-      const reports = readdirSync(out).includes('failures') ? readdirSync(join(out, 'failures')) : [];
+      const reports = readdirSync(out).includes('_failures') ? readdirSync(join(out, '_failures')) : [];
       expect({ day: text(today), code: result.code, ...result.events.at(-1) }).toMatchObject({
         day: text(today),
         code: expected(today)['exitCode'],
@@ -162,7 +162,7 @@ describe('thirty days of cron', () => {
       expect(again.stderr).toContain('no request is sent before');
       isBanning = false;
       await new Promise((resolve) => setTimeout(resolve, 4500));
-      rmSync(join(out, 'failures'), { recursive: true, force: true });
+      rmSync(join(out, '_failures'), { recursive: true, force: true });
     }
     const fresh = join(scratch, 'fresh');
     const range = ['--from', text(START), '--to', text(LAST - 1), '--now', `${text(LAST)}T08:05:00Z`];

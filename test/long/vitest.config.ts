@@ -5,7 +5,7 @@ export default tier('long', {
   include: [
     'test/long/**/*.test.ts',
     'test/unit/{simulation,concurrency,resume,lock,priority.property,check-rows.property,unzip.property}.test.ts',
-    'test/e2e/{inside-the-lake,lock-and-signals,completion}.test.ts',
+    'test/e2e/{inside-the-lake,lock-and-signals,completion,mistakes}.test.ts',
   ],
   env: { CRYPTODL_TEST_SIZE: 'long' },
 });

@@ -29,7 +29,7 @@ export interface LakeState {
   readonly pending: ReadonlyMap<string, Rows>;
 }
 
-const MANIFEST = '_manifest.jsonl';
+const MANIFEST = /^_manifests\/(.*)\.jsonl$/;
 const OWN = '.cryptodl';
 
 /** Throws when a visible Parquet file cannot be read whole, or when a manifest has a damaged line before its last. */
@@ -46,7 +46,8 @@ export async function readLake(lake: string): Promise<LakeState> {
       files.set(path, await rowsOf(join(lake, path)));
       digests.set(path, digestOf(join(lake, path)));
     }
-    if (path.endsWith(MANIFEST)) addHeld(held, lake, path);
+    const [, series] = MANIFEST.exec(path) ?? [];
+    if (series !== undefined) addHeld(held, join(lake, path), series);
   }
   return { tree, files, digests, held, pending: await pendingCommits(lake) };
 }
@@ -75,12 +76,12 @@ function digestOf(file: string): string {
 }
 
 /** A kill may tear the last line; nothing else may be broken. */
-function addHeld(held: Map<string, HeldLine>, lake: string, path: string): void {
-  const whole = readFileSync(join(lake, path), 'utf8').split('\n').slice(0, -1);
+function addHeld(held: Map<string, HeldLine>, manifest: string, series: string): void {
+  const whole = readFileSync(manifest, 'utf8').split('\n').slice(0, -1);
   for (const text of whole) {
     const line = JSON.parse(text) as HeldLine;
     if (line.kind === 'dropped') held.delete(line.key);
-    else held.set(line.key, { ...line, file: join(dirname(path), line.file) });
+    else held.set(line.key, { ...line, file: join(series, line.file) });
   }
 }
 

@@ -49,7 +49,7 @@ const SCENES: readonly Scene[] = [
     flags: [],
     begin: async ({ lake, command }) => {
       await cryptodlProcessOk(command({ symbols: ['BTCUSDT'], flags: [] }, 1));
-      appendFileSync(join(lake, 'binance/um/metrics/symbol=BTCUSDT/_manifest.jsonl'), '{"v":1,"kind":"obj');
+      appendFileSync(join(lake, '_manifests/binance/um/metrics/symbol=BTCUSDT.jsonl'), '{"v":1,"kind":"obj');
     },
   },
   {

@@ -20,7 +20,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // nouns and texts
   model: ['http'],
   text: [],
-  files: ['model'],
+  files: BASE,
   queue: ['http', 'model'],
 
   // one request
@@ -59,7 +59,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
   // from arguments to a capability
   cli: [...list('download main options source'), ...BASE],
-  library: [...list('download options select source'), ...BASE],
+  library: [...list('audit catalog convert coverage download options query select source verify'), ...BASE],
   main: [
     ...list('audit catalog cli coverage doctor download options query schedule select serve source verify'),
     ...BASE,

@@ -227,12 +227,15 @@ it('the closing block of several jobs has the open objects of each job', () => {
     { ...job, name: 'refused', exitCode: 1, outcomes: undefined },
     { ...job, name: 'waiting', exitCode: undefined, outcomes: undefined },
   ];
-  expect(jobsBlock({ jobs, elapsedMs: 2500, reportPath: undefined, failed: new Tally() })).toEqual([
+  expect(
+    jobsBlock({ jobs, elapsedMs: 2500, reportPath: undefined, failed: new Tally(), next: 'cryptodl sql' }),
+  ).toEqual([
     '5 jobs: 1 succeeded, 4 failed, in 2.5s',
     '  full       63 not done (exit code 1)',
     '  stopped    58 ok, 1,005 not done (exit code 130)',
     '  held       nothing to do',
     '  refused    nothing done (exit code 1)',
     '  waiting    not begun',
+    '  next       cryptodl sql',
   ]);
 });

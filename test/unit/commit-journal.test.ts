@@ -21,7 +21,7 @@ import { loadBinance } from '../../src/source/binance/binance.js';
 import { objectLine } from '../helpers/conversion.js';
 import { refuse, syncsOf, withCalls } from '../helpers/file-handles.js';
 import { scratchFolder } from '../helpers/folders.js';
-import { filesBelow } from '../helpers/lake.js';
+import { manifestOf, filesBelow } from '../helpers/lake.js';
 
 const ARCHIVE = loadBinance().archive;
 
@@ -100,7 +100,8 @@ it('a commit that was interrupted before its manifest lines keeps a new file in 
   const paths = lakePaths(join(await mkdtemp(join(scratch, 'redo-')), 'lake'));
   mkdirSync(paths.staging, { recursive: true });
   // A manifest that is a folder cannot be added to.
-  mkdirSync(join(paths.root, SERIES, '_manifest.jsonl'), { recursive: true });
+  mkdirSync(manifestOf(join(paths.root, SERIES)), { recursive: true });
+  mkdirSync(join(paths.root, SERIES), { recursive: true });
   writeFileSync(join(paths.root, MADE), 'old month');
   const staged = join(paths.staging, 'x.partial');
   writeFileSync(staged, 'month');
@@ -113,8 +114,8 @@ it('a commit that was interrupted before its manifest lines keeps a new file in 
       lines: [objectLine('2024-01-01', { key: KEY })],
     },
   );
-  await expect(commit).rejects.toThrow('_manifest.jsonl is not a regular file');
-  rmSync(join(paths.root, SERIES, '_manifest.jsonl'), { recursive: true });
+  await expect(commit).rejects.toThrow('symbol=BTCUSDT.jsonl is not a regular file');
+  rmSync(manifestOf(join(paths.root, SERIES)), { recursive: true });
   expect(await finished(paths)).toBe(true);
 });
 

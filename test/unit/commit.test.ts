@@ -35,7 +35,7 @@ import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
 import { objectLine, period, received, SETTINGS } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
-import { filesBelow, manifestLines } from '../helpers/lake.js';
+import { manifestOf, filesBelow, manifestLines } from '../helpers/lake.js';
 import { publish } from '../helpers/published.js';
 
 const ARCHIVE = loadBinance().archive;
@@ -124,7 +124,7 @@ describe('a run', () => {
     expect(lines()).toMatchObject([1, 2].map(() => ({ ...factsOf('2026-11.parquet'), fileRows: 48 })));
     await run({ from: dayOf(1), to: dayOf(3), now: '2026-11-04T12:00:00Z' });
     const zip = join(folder, keyOf(dayOf(3)));
-    expect([lines().length, existsSync(join(out, 'quarantine'))]).toEqual([3, false]);
+    expect([lines().length, existsSync(join(out, '_quarantine'))]).toEqual([3, false]);
     expect(lines()[2]).toEqual({
       v: 1,
       kind: 'object',
@@ -227,10 +227,10 @@ describe('a run', () => {
         at: expect.stringMatching(/^20.*Z$/) as string,
       },
     ]);
-    const [kept = '', ...others] = filesBelow(join(out, 'quarantine'), '.parquet');
-    expect([sha256Of(join(out, 'quarantine', kept)), others]).toEqual([damaged, []]);
-    const [cause = ''] = filesBelow(join(out, 'quarantine'), '.cause');
-    expect(readFileSync(join(out, 'quarantine', cause), 'utf8')).toContain(
+    const [kept = '', ...others] = filesBelow(join(out, '_quarantine'), '.parquet');
+    expect([sha256Of(join(out, '_quarantine', kept)), others]).toEqual([damaged, []]);
+    const [cause = ''] = filesBelow(join(out, '_quarantine'), '.cause');
+    expect(readFileSync(join(out, '_quarantine', cause), 'utf8')).toContain(
       `${dayOf(2)} could not be fetched again`,
     );
     expect(lineAt(dayOf(1))).toMatchObject({ ...factsOf('2026-11.parquet'), fileRows: 72 });
@@ -348,7 +348,7 @@ describe('a commit', () => {
     ['that removes a file is', { arrived: [arrived('2024-01-02')], dead: ['2024-01-02.parquet'] }, true],
   ])('%s finished by the next run when the manifest cannot be written', async (_, scene, isFinished) => {
     const { paths, folder } = await lakeOf(scene);
-    const manifest = join(folder, '_manifest.jsonl');
+    const manifest = manifestOf(folder);
     const ended = commitTo(paths, scene, () => {
       renameSync(manifest, `${manifest}.away`);
       // A folder cannot be added to.
@@ -370,7 +370,7 @@ describe('a commit', () => {
     const { paths, folder } = await lakeOf(scene);
     writeFileSync(join(folder, '2024-01-03.parquet'), 'other');
     await commitTo(paths, scene);
-    expect(filesBelow(folder)).toEqual(['2024-01-03.parquet', MONTH, '_manifest.jsonl']);
+    expect(filesBelow(folder)).toEqual(['2024-01-03.parquet', MONTH]);
     expect(filesBelow(paths.internal)).toEqual([]);
   });
 
@@ -379,10 +379,7 @@ describe('a commit', () => {
     const { paths, folder } = await lakeOf(scene);
     mkdirSync(join(folder, MONTH, 'inside'), { recursive: true });
     await expect(commitTo(paths, scene)).rejects.toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
-    expect([filesBelow(paths.internal), readFileSync(join(folder, '_manifest.jsonl'), 'utf8')]).toEqual([
-      [],
-      '',
-    ]);
+    expect([filesBelow(paths.internal), readFileSync(manifestOf(folder), 'utf8')]).toEqual([[], '']);
   });
 
   it('keeps a file of which the manifest says nothing', async () => {

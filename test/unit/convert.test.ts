@@ -463,6 +463,20 @@ describe.each([
     expect(provenance).toBe('{"keys":["2024-01-15.zip"]}');
   });
 
+  it('with timestamps utc, times have the time zone UTC, also those of added rows', async () => {
+    const request = { series: FUNDING, settings: { timestamps: 'utc' }, staged } as const;
+    const first = await converter.convert({ ...request, received: [received('2024-01-15', funding(0))] });
+    const both = await converter.convert({
+      ...request,
+      received: [received('2024-01-16', funding(0))],
+      kept: { file: first.file, objects: { '2024-01-15': first.rows } },
+    });
+    const plain = await make({ '2024-01-15': funding(0), '2024-01-16': funding(0) });
+    for (const { file } of [first, both])
+      expect((await parquetMetadata(file)).schema[1]?.logical_type).toMatchObject({ isAdjustedToUTC: true });
+    expect(await readParquet(both.file)).toEqual(await readParquet(plain.file));
+  });
+
   it('an unreadable file that is to be added to is an error, and no file appears', async () => {
     const file = join(folder, 'torn.parquet');
     writeFileSync(file, 'PAR1');

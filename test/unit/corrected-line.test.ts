@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { correctedLine } from '../../src/cli/print-error.js';
+import { correctedLine } from '../../src/cli/corrected-line.js';
 import type { Correction } from '../../src/model/errors.js';
 
 const TYPED = ['vision', '--symbols', 'BTCUSTD', '--days', '7'];
@@ -74,10 +74,5 @@ describe('a corrected command line', () => {
     ],
   ])('%s', (_, argv, correction, line) => {
     expect(correctedLine(argv, correction)).toBe(line);
-  });
-
-  it('unsets the environment variable of a flag that must not be given', () => {
-    const line = correctedLine(TYPED, { flags: { quote: null } }, { CRYPTODL_QUOTE: 'XYZ' });
-    expect(line).toBe('env -u CRYPTODL_QUOTE cryptodl vision --symbols BTCUSTD --days 7');
   });
 });

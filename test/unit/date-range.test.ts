@@ -3,9 +3,12 @@ import { dayText } from '../../src/model/calendar.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import { isRangeGiven, resolveRange } from '../../src/select/date-range.js';
 import type { RangeOptions } from '../../src/select/date-range.js';
-import { day } from '../helpers/conversion.js';
+import { firstDay, lastDay } from '../../src/options/dates.js';
+import type { DateOption } from '../../src/options/dates.js';
 
-const NONE: RangeOptions = { days: undefined, months: undefined, fromDay: undefined, toDay: undefined };
+const NONE: RangeOptions = { days: undefined, months: undefined, from: undefined, to: undefined };
+const from = (value: string): { from: DateOption } => ({ from: firstDay(value, '--from') });
+const to = (value: string): { to: DateOption } => ({ to: lastDay(value, '--to') });
 const VENUE = { firstDay: '2017-07-01', dayStartMs: 0 };
 const NOON = Date.parse('2024-03-15T12:00:00Z');
 
@@ -49,45 +52,73 @@ describe('--months', () => {
 
 describe('--from and --to', () => {
   it('include the last day', () => {
-    expect(range({ fromDay: day('2024-01-01'), toDay: day('2024-01-31') })).toEqual([
-      '2024-01-01',
-      '2024-01-31',
-    ]);
+    expect(range({ ...from('2024-01-01'), ...to('2024-01-31') })).toEqual(['2024-01-01', '2024-01-31']);
   });
 
   it('may be one day', () => {
-    expect(range({ fromDay: day('2024-02-29'), toDay: day('2024-02-29') })).toEqual([
-      '2024-02-29',
-      '2024-02-29',
-    ]);
+    expect(range({ ...from('2024-02-29'), ...to('2024-02-29') })).toEqual(['2024-02-29', '2024-02-29']);
   });
 
   it('end with yesterday, or begin with each series, where one is missing', () => {
-    expect(range({ fromDay: day('2024-03-01') })).toEqual(['2024-03-01', '2024-03-14']);
-    expect(range({ toDay: day('2024-03-01') })).toEqual([undefined, '2024-03-01']);
+    expect(range(from('2024-03-01'))).toEqual(['2024-03-01', '2024-03-14']);
+    expect(range(to('2024-03-01'))).toEqual([undefined, '2024-03-01']);
   });
 
-  it.each([['from'], ['to']] as const)(
-    '--%s refuses a day that is not over, and says which is the last',
-    (name) => {
-      const [message, hint] = refusal({ [`${name}Day`]: day('2024-03-15') });
-      expect(message).toBe(`--${name} 2024-03-15 is not over yet: the last complete UTC day is 2024-03-14`);
-      expect(hint).toBe(`--${name} 2024-03-14`);
-    },
-  );
+  it.each([
+    ['from', from],
+    ['to', to],
+  ] as const)('--%s refuses a day that is not over, and says which is the last', (name, option) => {
+    const [message, hint] = refusal(option('2024-03-15'));
+    expect(message).toBe(`--${name} 2024-03-15 is not over yet: the last complete UTC day is 2024-03-14`);
+    expect(hint).toBe(`--${name} 2024-03-14`);
+  });
 
   it('refuse to go backwards, and say how it was meant', () => {
-    const [message, hint] = refusal({ fromDay: day('2024-02-02'), toDay: day('2024-02-01') });
+    const [message, hint] = refusal({ ...from('2024-02-02'), ...to('2024-02-01') });
     expect(message).toBe('--from 2024-02-02 is after --to 2024-02-01');
     expect(hint).toBe('--from 2024-02-01 --to 2024-02-02');
+    expect(refusal({ ...from('2024-02'), ...to('2024-01') })[1]).toBe('--from 2024-01-01 --to 2024-02-29');
+  });
+
+  it.each([
+    ['2024-01', '2024-01', '2024-01-01', '2024-01-31'],
+    ['2023', '2023', '2023-01-01', '2023-12-31'],
+    ['20240131', '2024-02', '2024-01-31', '2024-02-29'],
+    ['yesterday', 'yesterday', '2024-03-14', '2024-03-14'],
+    ['2024-03', 'today', '2024-03-01', '2024-03-14'],
+    ['2024-03', 'now', '2024-03-01', '2024-03-14'],
+    // The month and the year are not over.
+    ['2024-03', '2024-03', '2024-03-01', '2024-03-14'],
+    ['2024', '2024', '2024-01-01', '2024-03-14'],
+  ])('from %s to %s is %s … %s', (first, last, begin, end) => {
+    expect(range({ ...from(first), ...to(last) })).toEqual([begin, end]);
+  });
+
+  it.each([
+    ['today', 'today', '--from 2024-03-15 is not over yet'],
+    ['2024-04', 'today', '--from 2024-04-01 is not over yet'],
+    ['2024-03', '2024-04', '--to 2024-04-30 is not over yet'],
+    ['2024-03', '2024-03-15', '--to 2024-03-15 is not over yet'],
+  ])('from %s to %s is refused', (first, last, message) => {
+    expect(refusal({ ...from(first), ...to(last) })[0]).toContain(message);
+  });
+
+  it('follow the clock of the run at midnight UTC', () => {
+    const midnight = Date.parse('2024-03-15T00:00:00Z');
+    expect(range(to('yesterday'), midnight - 1)).toEqual([undefined, '2024-03-13']);
+    expect(range(to('yesterday'), midnight)).toEqual([undefined, '2024-03-14']);
+    expect(range({ ...from('2024-03'), ...to('2024-03') }, midnight - 1)).toEqual([
+      '2024-03-01',
+      '2024-03-13',
+    ]);
   });
 });
 
 it.each([
   ['--days and --months', { days: 1, months: 1 }],
-  ['--days and --to', { days: 1, toDay: 1 }],
-  ['--months and --from', { months: 1, fromDay: 1 }],
-  ['--months and --from/--to', { months: 1, fromDay: 1, toDay: 1 }],
+  ['--days and --to', { days: 1, ...to('2024-01-01') }],
+  ['--months and --from', { months: 1, ...from('2024-01-01') }],
+  ['--months and --from/--to', { months: 1, ...from('2024-01-01'), ...to('2024-01-01') }],
 ] as const)('%s are refused together', (kinds, options) => {
   expect(refusal(options)[0]).toContain(kinds);
   expect(isRangeGiven({ ...NONE, ...options })).toBe(true);
@@ -100,5 +131,5 @@ function text(options: Partial<RangeOptions>): string {
 it('is printed in full', () => {
   expect(text({ days: 1 })).toBe('2024-03-14 … 2024-03-14 (1 day)');
   expect(text({ days: 2 })).toBe('2024-03-13 … 2024-03-14 (2 days)');
-  expect(text({ toDay: day('2024-03-01') })).toBe('the start of each series … 2024-03-01');
+  expect(text(to('2024-03-01'))).toBe('the start of each series … 2024-03-01');
 });

@@ -5,17 +5,11 @@ import { fileURLToPath } from 'node:url';
 import { PassThrough } from 'node:stream';
 import { format, resolveConfig } from 'prettier';
 import { describe, expect, it } from 'vitest';
-import {
-  datasetsDocument,
-  faultsDocument,
-  flagsDocument,
-  withDatasetTable,
-} from '../../scripts/documents.js';
+import { datasetsDocument, faultsDocument, flagsDocument } from '../../scripts/documents.js';
 import { parseCommandLine } from '../../src/cli/program.js';
 import type { Invocation } from '../../src/cli/program.js';
 import type { Io } from '../../src/model/io.js';
-import { VERBS } from '../../src/options/flag-spec.js';
-import { defaultOf, environmentName, FLAG_NAMES, flagSpec, flagsOf } from '../../src/options/flags.js';
+import { environmentName, FLAG_NAMES, flagSpec } from '../../src/options/flags.js';
 import { describeDataset } from '../../src/source/describe.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { MARKETS } from '../../src/source/names.js';
@@ -79,67 +73,65 @@ describe('generated documents (npm run docs writes them)', () => {
     const shown = read('docs/flags.md').replaceAll(/\\([\\*_<>`[\]|])/g, '$1');
     for (const { doc } of flags) expect(shown).toContain(doc);
   });
+});
 
-  it("README.md's table of datasets", async () => {
-    expect(read('README.md')).toBe(await formatted(withDatasetTable(read('README.md'), descriptions)));
+/** Documents that are not generated, and whose command lines are those of the program. */
+const GUIDES = [
+  'README.md',
+  ...[
+    'audit',
+    'automation',
+    'commands',
+    'data-terms',
+    'lake',
+    'python',
+    'requests',
+    'rest',
+    'selection',
+    'sql',
+  ].map((name) => `docs/${name}.md`),
+];
+
+/** Command lines as they stand there, without comments, pipes and prompts. */
+const commandLines = (guide: string): string[] =>
+  guide
+    .split('\n')
+    .flatMap((line) => line.replace(/^[ $]+/, '').split(/ [#|>] ?|\s{2,}/))
+    .map((line) => line.replace(/^.*npx cryptodl/, 'cryptodl').trim())
+    .filter((line) => /^cryptodl [a-z]/.test(line));
+
+describe.each(GUIDES)('%s', (path) => {
+  const guide = read(path);
+
+  it('names only flags that exist', () => {
+    // Flags of docker are not ours.
+    const ours = guide.replaceAll(/^docker .*$/gm, (line) => line.replace(/^.* (?=cryptodl vision)/, ''));
+    const named = new Set([...ours.matchAll(/(?<![\w-])--([a-z][a-z0-9-]*)/g)].map((match) => match[1]));
+    const known = new Set<string>([...FLAG_NAMES, 'help', 'help-all', 'no-progress']);
+    const unknown = [...named].filter((name) => !known.has(name ?? ''));
+    expect(unknown).toEqual([]);
+  });
+
+  it.each(commandLines(guide))('%s is understood', (line) => {
+    const words = line.match(/'[^']*'|"[^"]*"|\S+/g) ?? [];
+    const argv = words.slice(1).map((word) => word.replace(/^['"]|['"]$/g, ''));
+    const { invocation, said } = parse(argv.map((word) => word.split('|')[0] ?? word));
+    expect(invocation !== undefined || said.includes('Usage:')).toBe(true);
   });
 });
 
 describe('README.md', () => {
   const readme = read('README.md');
 
-  it('names no flag that there is not', () => {
-    const named = new Set([...readme.matchAll(/(?<![\w-])--([a-z][a-z0-9-]*)/g)].map((match) => match[1]));
-    const known = new Set<string>([...FLAG_NAMES, 'help', 'no-progress']);
-    const unknown = [...named].filter((name) => !known.has(name ?? ''));
-    expect(unknown).toEqual([]);
-  });
-
-  /** Command lines as they stand there, without comments, pipes and prompts. */
-  const lines = readme
-    .split('\n')
-    .flatMap((line) => line.replace(/^[ $]+/, '').split(/ [#|>] ?|\s{2,}/))
-    .map((line) => line.replace(/^.*npx cryptodl/, 'cryptodl').trim())
-    .filter((line) => /^cryptodl [a-z]/.test(line));
-
   it('has command lines', () => {
-    expect(lines.length).toBeGreaterThan(12);
+    expect(commandLines(readme).length).toBeGreaterThan(12);
   });
 
-  it.each(lines)('%s is understood', (line) => {
-    const words = line.match(/'[^']*'|\S+/g) ?? [];
-    const argv = words.slice(1).map((word) => word.replace(/^'|'$/g, ''));
-    const { invocation, said } = parse(argv.map((word) => word.split('|')[0] ?? word));
-    expect(invocation !== undefined || said.includes('Usage:')).toBe(true);
-  });
-});
-
-describe.each(VERBS)('%s --help', (verb) => {
-  const { said } = parse([verb, '--help']);
-  const text = said.replaceAll(/\s+/g, ' ');
-
-  it('has every flag of the table with its meaning and default, and no other', () => {
-    for (const name of flagsOf(verb)) {
-      const { doc: shared, docOf, narrows = [], unset } = flagSpec(name);
-      const doc = docOf?.[verb] ?? shared;
-      const preset = narrows.includes(verb) ? undefined : (defaultOf(name, verb) ?? unset);
-      expect(text).toContain(`--${name} `);
-      expect(text).toContain(doc.replaceAll(/\s+/g, ' '));
-      expect(doc).not.toContain('default:');
-      if (preset !== undefined) expect(text).toContain(`(default: ${preset})`);
-    }
-    const shown = [...said.matchAll(/^ {2}(?:-h, )?--([a-z0-9-]+)/gm)].map((match) => match[1] ?? '');
-    expect(shown.sort()).toEqual([...flagsOf(verb), 'help'].sort());
-  });
-
-  it('has examples that are understood', () => {
-    const examples = (said.split('Examples:\n')[1] ?? '')
-      .split('\n')
-      .filter((line) => line.startsWith('  cryptodl'));
-    expect(examples.length).toBeGreaterThan(0);
-    for (const example of examples) {
-      const words = (example.split(' > ')[0] ?? '').match(/'[^']*'|\S+/g) ?? [];
-      expect(parse(words.slice(1).map((word) => word.replace(/^'|'$/g, ''))).invocation).toBeDefined();
-    }
+  it('has at most 170 lines, and how to install it and to work from a clone on the first screen', () => {
+    const lines = readme.trimEnd().split('\n');
+    expect(lines.length).toBeLessThanOrEqual(170);
+    const screen = lines.slice(0, 24).join('\n');
+    expect(screen).toMatch(/^npx cryptodl vision .*\nnpm install -g cryptodl/m);
+    expect(screen).toMatch(/^npm ci && npm run demo .*\nnpm ci && npm test/m);
   });
 });

@@ -217,6 +217,6 @@ describe('reading', () => {
   });
 
   it('refuses a file that is not there', async () => {
-    await expect(readFailureReport(join(scratch, 'none'))).rejects.toThrow('ENOENT');
+    await expect(readFailureReport(join(scratch, 'none'))).rejects.toThrow('no such file or folder');
   });
 });

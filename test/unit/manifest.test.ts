@@ -1,11 +1,12 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { monthOf } from '../../src/model/calendar.js';
 import { CryptodlError } from '../../src/model/errors.js';
-import { MANIFEST } from '../../src/lake/layout.js';
+import { FOLDERS } from '../../src/lake/layout.js';
+import { manifestPlace } from '../../src/lake/manifest-place.js';
 import {
   appendManifest,
   HeldObjects,
@@ -23,6 +24,7 @@ import { loadBinance } from '../../src/source/binance/binance.js';
 const ARCHIVE = loadBinance().archive;
 
 const scratch = scratchFolder();
+mkdirSync(join(scratch, FOLDERS.manifests));
 const newFolder = (): Promise<string> => mkdtemp(join(scratch, 'series-'));
 
 function dropped(label: string, format: 'parquet' | 'csv' = 'parquet'): ManifestLine {
@@ -41,7 +43,7 @@ const LINES = ['2024-01-01', '2024-01-02', '2024-01-03'].map((label) =>
 describe('after a crash', () => {
   it('a torn last line is cut off at every length, and the complete lines stay', async () => {
     const folder = await newFolder();
-    const file = join(folder, MANIFEST);
+    const file = manifestPlace(folder).path;
     await appendManifest(folder, LINES);
     const whole = readFileSync(file);
     await fc.assert(
@@ -61,7 +63,7 @@ describe('after a crash', () => {
   it('a torn last line longer than one read is cut off as well', async () => {
     const folder = await newFolder();
     await appendManifest(folder, LINES);
-    const file = join(folder, MANIFEST);
+    const file = manifestPlace(folder).path;
     const whole = readFileSync(file, 'utf8');
     writeFileSync(file, `${whole}{"v":1,"kind":"${'x'.repeat(200_000)}`);
     await appendManifest(folder, [objectLine('2024-01-09')]);
@@ -79,10 +81,10 @@ describe('damage', () => {
   ])('in the middle (%s) is named with file, line and next step', async (_, line) => {
     const folder = await newFolder();
     const whole = LINES.map((text) => JSON.stringify(text));
-    writeFileSync(join(folder, MANIFEST), [whole[0], line, whole[2], ''].join('\n'));
+    writeFileSync(manifestPlace(folder).path, [whole[0], line, whole[2], ''].join('\n'));
     const reading = readManifest(folder, ARCHIVE);
     await expect(reading).rejects.toMatchObject({ code: 'manifest-damaged', fatal: true });
-    await expect(reading).rejects.toThrow(`${join(folder, MANIFEST)} line 2 is damaged`);
+    await expect(reading).rejects.toThrow(`${manifestPlace(folder).path} line 2 is damaged`);
     await expect(reading).rejects.toMatchObject({
       hint: expect.stringContaining('verify --fix') as string,
       correction: { command: ['verify', '--fix'] },
@@ -91,10 +93,10 @@ describe('damage', () => {
 
   it('is different from a newer version, for which no message suggests to delete lines', async () => {
     const folder = await newFolder();
-    writeFileSync(join(folder, MANIFEST), `${JSON.stringify({ ...objectLine('2024-01-02'), v: 2 })}\n`);
+    writeFileSync(manifestPlace(folder).path, `${JSON.stringify({ ...objectLine('2024-01-02'), v: 2 })}\n`);
     await expect(readManifest(folder, ARCHIVE)).rejects.toMatchObject({
       code: 'manifest-damaged',
-      message: `${join(folder, MANIFEST)} line 1 has version 2; this cryptodl reads version 1`,
+      message: `${manifestPlace(folder).path} line 1 has version 2; this cryptodl reads version 1`,
       hint: expect.stringContaining('newer cryptodl') as string,
     });
   });
@@ -104,11 +106,14 @@ describe('damage', () => {
     const whole = LINES.map((text) => JSON.stringify(text));
     // More than is read at once, so that the numbers go on from one part to the next.
     const many = Array.from({ length: 2000 }, () => whole[2]);
-    writeFileSync(join(folder, MANIFEST), [whole[0], 'null', '{', ...many, '{}', whole[1], 'to'].join('\n'));
+    writeFileSync(
+      manifestPlace(folder).path,
+      [whole[0], 'null', '{', ...many, '{}', whole[1], 'to'].join('\n'),
+    );
     const read = [];
     for await (const lines of readManifestLines(folder, ARCHIVE)) read.push(...lines);
     const messages = read.flatMap((line) => (line instanceof CryptodlError ? [line.message] : []));
-    const file = join(folder, MANIFEST);
+    const file = manifestPlace(folder).path;
     expect(messages).toEqual([2, 3, 2004].map((line) => `${file} line ${line} is damaged`));
     expect(read.length).toBe(2005);
     expect(read.at(-1)).toMatchObject({ where: `${file} line 2005`, line: LINES[1] });
@@ -253,12 +258,12 @@ it('a manifest is closed when lines were added, and when it was read', async () 
   const folder = await newFolder();
   await appendManifest(folder, LINES);
   await readManifest(folder, ARCHIVE);
-  expect(openFiles(folder)).toEqual([]);
+  expect(openFiles(join(scratch, FOLDERS.manifests))).toEqual([]);
 });
 
 it('a new manifest becomes an entry of its folder that survives a power failure, and is one from then on', async () => {
   const folder = await newFolder();
-  expect(await syncsOf(() => appendManifest(folder, LINES))).toEqual([folder]);
+  expect(await syncsOf(() => appendManifest(folder, LINES))).toEqual([dirname(manifestPlace(folder).path)]);
   expect(await syncsOf(() => appendManifest(folder, LINES))).toEqual([]);
 });
 
@@ -268,8 +273,8 @@ it('a manifest whose folder cannot be synced is named and closed', async () => {
     () => appendManifest(folder, LINES),
     () => refuse('EIO'),
   );
-  await expect(failing).rejects.toThrow(`'${join(folder, MANIFEST)}'`);
-  expect(openFiles(folder)).toEqual([]);
+  await expect(failing).rejects.toThrow(`'${manifestPlace(folder).path}'`);
+  expect(openFiles(join(scratch, FOLDERS.manifests))).toEqual([]);
 });
 
 it('each format is held on its own', async () => {

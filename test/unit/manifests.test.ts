@@ -3,7 +3,8 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { MANIFEST } from '../../src/lake/layout.js';
+import { FOLDERS } from '../../src/lake/layout.js';
+import { manifestPlace } from '../../src/lake/manifest-place.js';
 import type { ManifestLine, ObjectLine } from '../../src/lake/manifest-line.js';
 import { readManifest } from '../../src/lake/manifest.js';
 import { Manifests } from '../../src/lake/manifests.js';
@@ -15,10 +16,11 @@ import { loadBinance } from '../../src/source/binance/binance.js';
 const ARCHIVE = loadBinance().archive;
 
 const scratch = scratchFolder();
+mkdirSync(join(scratch, FOLDERS.manifests));
 const folderOf = (): Promise<string> => mkdtemp(join(scratch, 'series-'));
 const line = (day: number): ReturnType<typeof objectLine> => objectLine(`2024-01-0${day}`);
 const writeLines = (folder: string, lines: readonly ManifestLine[]): void => {
-  writeFileSync(join(folder, MANIFEST), lines.map((each) => `${JSON.stringify(each)}\n`).join(''));
+  writeFileSync(manifestPlace(folder).path, lines.map((each) => `${JSON.stringify(each)}\n`).join(''));
 };
 const write = (folder: string, ...days: number[]): void => {
   writeLines(folder, days.map(line));
@@ -81,7 +83,7 @@ describe('a manifest in memory', () => {
     const appending = withCalls(
       'datasync',
       () => manifests.append(folder, [line(2)]),
-      (path) => (path.endsWith(MANIFEST) ? refuse('EIO') : undefined),
+      (path) => (path === manifestPlace(folder).path ? refuse('EIO') : undefined),
     );
     await expect(appending).rejects.toThrow('EIO');
     expect(await daysHeld(manifests, folder)).toEqual(['2024-01-01', '2024-01-02']);
@@ -89,10 +91,10 @@ describe('a manifest in memory', () => {
 
   it('is read again after a failed read', async () => {
     const folder = await folderOf();
-    mkdirSync(join(folder, MANIFEST));
+    mkdirSync(manifestPlace(folder).path);
     const manifests = new Manifests(ARCHIVE);
     await expect(manifests.of(folder)).rejects.toThrow('is not a regular file');
-    rmSync(join(folder, MANIFEST), { recursive: true });
+    rmSync(manifestPlace(folder).path, { recursive: true });
     write(folder, 1);
     expect(await daysHeld(manifests, folder)).toEqual(['2024-01-01']);
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
+import { url } from '../../src/options/addresses.js';
 import * as parse from '../../src/options/parsers.js';
-import { day as dayNumber } from '../helpers/conversion.js';
 
 const choice = parse.choice(['parquet', 'csv', 'zip']);
 
@@ -15,10 +15,11 @@ const PARSERS: Readonly<Record<string, parse.Parse<unknown>>> = {
   bytes: parse.bytes,
   byteRate: parse.byteRate,
   timeout: parse.timeout,
-  day: parse.day,
   instant: parse.instant,
-  url: parse.url,
+  url,
   concurrency: parse.concurrency,
+  market: parse.market(['spot', 'um', 'cm', 'option']),
+  interval: parse.interval(['1s', '1m', '5m', '15m', '1h', '2h', '4h', '12h', '1d', '3d', '1w', '1mo']),
 };
 
 function parserOf(name: string): parse.Parse<unknown> {
@@ -41,7 +42,6 @@ describe('accepted', () => {
     ['bytes', '2KiB', 2048],
     ['byteRate', '1kB', 1000],
     ['timeout', '1ms', 1],
-    ['day', '2024-02-29', dayNumber('2024-02-29')],
     ['instant', '2026-11-21', Date.UTC(2026, 10, 21)],
     ['instant', '2026-11-21T08:00Z', Date.UTC(2026, 10, 21, 8)],
     ['instant', '2026-11-21T08:00:01.500Z', Date.UTC(2026, 10, 21, 8, 0, 1, 500)],
@@ -51,6 +51,38 @@ describe('accepted', () => {
     ['concurrency', '1024', { kind: 'fixed', limit: 1024 }],
     ['concurrency', 'auto', { kind: 'auto', max: 128 }],
     ['concurrency', 'auto:64', { kind: 'auto', max: 64 }],
+    ...['um', 'UM', 'usdm', 'USD-M', 'USDⓢ-M', 'futures', 'um-futures', 'perp', 'linear'].map(
+      (text): [string, string, string] => ['market', text, 'um'],
+    ),
+    ...['cm', 'coinm', 'COIN-M', 'inverse', 'cm-futures'].map((text): [string, string, string] => [
+      'market',
+      text,
+      'cm',
+    ]),
+    ['market', 'SPOT', 'spot'],
+    ['market', 'options', 'option'],
+    ['market', 'All', 'all'],
+    ...['1h', '1H', '60m', '60min', '1hour', '1Hr', '3600s'].map((text): [string, string, string] => [
+      'interval',
+      text,
+      '1h',
+    ]),
+    ['interval', '1min', '1m'],
+    ['interval', '5MIN', '5m'],
+    ['interval', '60s', '1m'],
+    ['interval', '120m', '2h'],
+    ['interval', '240min', '4h'],
+    ['interval', '24h', '1d'],
+    ['interval', '1day', '1d'],
+    ['interval', '1week', '1w'],
+    ['interval', '1month', '1mo'],
+    ['interval', 'all', 'all'],
+    // The datasets refuse these.
+    ...['1M', '5M', '7d', '7m', 'h1', '60', '1 h', 'constructor'].map((text): [string, string, string] => [
+      'interval',
+      text,
+      text,
+    ]),
   ])('%s takes %j', (name, text, value) => {
     expect(parserOf(name)(text, '--x')).toEqual(value);
   });
@@ -72,11 +104,11 @@ describe('refused, with place and reason', () => {
     ...['maybe', 'TRUE', '', '2'].map((text) => ['flag', text]),
     ...['-1', '1.5', '1e3', '', ' 1', '0x10', '9007199254740993'].map((text) => ['integer from 0', text]),
     ...['0', '-0'].map((text) => ['integer from 1', text]),
+    ...['nasdaq', 'margin', 'delivery', 'constructor', ''].map((text) => ['market', text]),
     ...['30', '1 s', '-1s', ''].map((text) => ['duration', text]),
     ...['30', '0', '0s', '0.9ms'].map((text) => ['timeout', text]),
     ...['1XB', '', '-1'].map((text) => ['bytes', text]),
     ...['1XB', '0', '999', '0.9kB'].map((text) => ['byteRate', text]),
-    ...['2023-02-29', 'yesterday', '2024-01', ''].map((text) => ['day', text]),
     ...['2026-11-21T08:00', '2026-11-21T08:00:00+01:00', '2026-02-30', '1970-01-01', 'now', ''].map(
       (text) => ['instant', text],
     ),
@@ -99,7 +131,6 @@ describe('refused, with place and reason', () => {
     ['integer from 1', 'x', 'CRYPTODL_X=7'],
     ['duration', 'x', 'CRYPTODL_X=30s'],
     ['bytes', 'x', 'CRYPTODL_X=500MB'],
-    ['day', 'x', 'CRYPTODL_X=2024-01-31'],
     ['instant', 'x', 'CRYPTODL_X=2026-11-21T08:00:00Z'],
     ['url', 'x', 'CRYPTODL_X=http://127.0.0.1:8090'],
     ['concurrency', 'x', 'CRYPTODL_X=auto:64'],

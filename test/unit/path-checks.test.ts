@@ -69,14 +69,14 @@ describe('a link', () => {
   });
 
   it('in the way of evidence keeps it from being written elsewhere', async () => {
-    const { root, target } = await linked(`quarantine/${dirname(KEY)}`);
+    const { root, target } = await linked(`_quarantine/${dirname(KEY)}`);
     mkdirSync(target);
     await expect(quarantine(lakePaths(root), KEY, BODY, 'why')).rejects.toThrow('is a symbolic link');
     expect(existsSync(join(target, 'BTCUSDT-1m-2024-01-15.zip'))).toBe(false);
   });
 
   it.each(['', '.cause'])('in place of evidence%s is replaced', async (ending) => {
-    const { root, target } = await linked(`quarantine/${KEY}${ending}`);
+    const { root, target } = await linked(`_quarantine/${KEY}${ending}`);
     writeFileSync(target, 'precious');
     const path = await quarantine(lakePaths(root), KEY, BODY, 'why');
     expect(readFileSync(target, 'utf8')).toBe('precious');

@@ -12,7 +12,7 @@ it('refused bytes are kept below their key, with the cause on one line', async (
   const paths = lakePaths(scratchFolder());
   const body = { kind: 'memory', bytes: Buffer.from('broken') } as const;
   const path = await quarantine(paths, KEY, body, 'checksum-mismatch:\nexpected a,\r\n  got b');
-  expect(path).toBe(join(paths.root, 'quarantine', KEY));
+  expect(path).toBe(join(paths.root, '_quarantine', KEY));
   expect(readFileSync(path, 'utf8')).toBe('broken');
   expect(readFileSync(`${path}.cause`, 'utf8')).toBe('checksum-mismatch: expected a, got b\n');
 });

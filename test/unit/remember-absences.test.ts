@@ -1,12 +1,13 @@
 /** What a run writes into the manifests about periods that it does not hold. */
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { dayPeriod, monthOf, monthPeriod, parseDay } from '../../src/model/calendar.js';
 import { reasons } from '../../src/coverage/absent-days.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { ErrorCode } from '../../src/model/errors.js';
-import { MANIFEST, seriesFolder } from '../../src/lake/layout.js';
+import { seriesFolder } from '../../src/lake/layout.js';
+import { manifestPlace } from '../../src/lake/manifest-place.js';
 import { readManifest } from '../../src/lake/manifest.js';
 import { Manifests } from '../../src/lake/manifests.js';
 import { AbsenceNotes } from '../../src/download/remember-absences.js';
@@ -32,8 +33,8 @@ interface Scene {
 function scene(): Scene {
   const root = mkdtempSync(join(scratch, 'lake-'));
   const folder = join(root, seriesFolder('binance', SERIES));
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, MANIFEST), '');
+  mkdirSync(dirname(manifestPlace(folder).path), { recursive: true });
+  writeFileSync(manifestPlace(folder).path, '');
   return {
     folder,
     run: async (note) => {
@@ -70,7 +71,7 @@ describe('a failure', () => {
   it('of an object that was not begun before the time was over is not remembered', async () => {
     const { folder, run } = scene();
     await run(fail('time-over'));
-    expect(readFileSync(join(folder, MANIFEST), 'utf8')).toBe('');
+    expect(readFileSync(manifestPlace(folder).path, 'utf8')).toBe('');
   });
 
   it('of a month is the reason of each of its days', async () => {

@@ -64,7 +64,7 @@ it.each<[string, Job, number]>([
   ['another state folder do not', { stateFolder: '/elsewhere' }, 0],
 ])('jobs of %s', async (_, second, waits) => {
   const clock = new VirtualClock();
-  const common = new SharedResources(signal);
+  const common = new SharedResources();
   const jobs = [layersOf(clock, common, {}), layersOf(clock, common, second)];
   const url = 'http://archive.test/object.zip';
   const done = Promise.all(

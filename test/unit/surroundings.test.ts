@@ -1,6 +1,6 @@
 /** Proxies: where they are named, and that nobody gets to see a password. */
 import { describe, expect, it } from 'vitest';
-import { correctedLine } from '../../src/cli/print-error.js';
+import { correctedLine } from '../../src/cli/corrected-line.js';
 import { optionLines } from '../../src/cli/option-layers.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import { resolveOptions } from '../../src/options/resolve.js';

@@ -33,7 +33,7 @@ async function select(
   quotes: readonly string[] = [],
   read = noLists,
 ): Promise<MatchedSymbols> {
-  return selectSymbols(await patternsOf(values, read), quotes, AVAILABLE, 'um klines');
+  return selectSymbols(await patternsOf(values, read), quotes, AVAILABLE, { what: 'um klines' });
 }
 
 async function symbols(
@@ -91,7 +91,7 @@ describe('--symbols', () => {
       return Promise.resolve('# mine\nBTCUSDT,ETHUSDT # majors\r\n\n  BNBUSDT\tUSDT\n!USDT\n#ETHBTC\n');
     };
     const chosen = await select(['@my list.txt'], [], read);
-    expect(chosen).toEqual({ symbols: ['BNBUSDT', 'BTCUSDT', 'ETHUSDT'], excluded: ['USDT'] });
+    expect(chosen).toEqual({ symbols: ['BNBUSDT', 'BTCUSDT', 'ETHUSDT'], excluded: ['USDT'], warnings: [] });
     expect(asked).toEqual([{ file: 'my list.txt' }]);
   });
 
@@ -102,13 +102,13 @@ describe('--symbols', () => {
   it.each([
     ['BTCUSDT,@list', 'ETH/USDT', '--symbols: "ETH/USDT" is not a symbol', 'BTCUSDT,ETHUSDT'],
     ['!BTCUSDT,@list', '!ETHUSDT', '--symbols has only exclusions', '*,!BTCUSDT,!ETHUSDT'],
-    ['@list', '# none', '--symbols names no symbol', '*'],
+    ['@list', '# none', '--symbols names no symbol', undefined],
   ])('%s is refused if the list is %j', async (value, content, message, corrected) => {
     const read: ReadList = () => Promise.resolve(content);
     await expect(patternsOf([value], read)).rejects.toMatchObject({
       code: 'usage',
       message,
-      correction: { flags: { symbols: corrected } },
+      correction: corrected === undefined ? undefined : { flags: { symbols: corrected } },
     });
   });
 
@@ -130,6 +130,19 @@ describe('--symbols', () => {
     },
   );
 
+  it.each([
+    ['BTC/USDT', 'BTCUSDT'],
+    ['btc/usdt:usdt', 'BTCUSDT'],
+    ['BTC/USDT:USDT', 'BTCUSDT'],
+    ['BTC/USD:BTC', 'BTCUSD_PERP'],
+    ['BTC/USDT:USDT-240329', 'BTCUSDT_240329'],
+    ['BTC/USD:BTC-240329', 'BTCUSD_240329'],
+  ])('%s of ccxt is refused with %s', (word, meant) => {
+    expect(() => parseSymbols(word, '--symbols')).toThrow(
+      expect.objectContaining({ code: 'usage', correction: { flags: { symbols: meant } } }),
+    );
+  });
+
   it('a name that the archive does not have is refused with the nearest one', async () => {
     const [message, hint] = await refusal(['BTCUSTD', 'btcusdc', 'ETHUSDT']);
     expect(message).toBe('the archive has no BTCUSTD, btcusdc in um klines');
@@ -142,6 +155,29 @@ describe('--symbols', () => {
     const unknown = Array.from({ length: 9 }, (_, index) => `NOPE${index}`);
     expect((await refusal(unknown))[0]).toBe(
       'the archive has no NOPE0, NOPE1, NOPE2, NOPE3, NOPE4 and 4 more in um klines',
+    );
+  });
+
+  it('globs and exclusions that match nothing are named in warnings', async () => {
+    const { symbols: chosen, warnings } = await select(['ETH*', 'XX*', 'Y?', '!BUSD*', '!NOPE', '!Z*']);
+    expect(chosen).toEqual(['ETHBTC', 'ETHUSDT']);
+    expect(warnings).toEqual([
+      `--symbols XX*, Y? matches none of the ${AVAILABLE.length} symbols of um klines`,
+      `--symbols !NOPE, !Z* excludes none of the ${AVAILABLE.length} symbols of um klines`,
+    ]);
+  });
+
+  it('with --skip-unknown, unknown names are skipped with a warning, but not all names', async () => {
+    const place = { what: 'um klines', skipUnknown: true };
+    const some = selectSymbols(await patternsOf(['BTCUSDT', 'NOPE']), [], AVAILABLE, place);
+    expect(some).toEqual({
+      symbols: ['BTCUSDT'],
+      excluded: [],
+      warnings: ['the archive has no NOPE in um klines: skipped'],
+    });
+    const none = await patternsOf(['NOPE', 'XX*']);
+    expect(() => selectSymbols(none, [], AVAILABLE, place)).toThrow(
+      `--symbols XX*, NOPE matches none of the ${AVAILABLE.length} symbols of um klines`,
     );
   });
 
@@ -169,7 +205,9 @@ describe('--quote', () => {
     ]);
     const perpetual = await patternsOf(['all']);
     expect(
-      selectSymbols(perpetual, ['USD'], ['BTCUSD_PERP', 'ETHUSD_240329', 'BTCUSDT'], 'cm klines').symbols,
+      selectSymbols(perpetual, ['USD'], ['BTCUSD_PERP', 'ETHUSD_240329', 'BTCUSDT'], {
+        what: 'cm klines',
+      }).symbols,
     ).toEqual(['BTCUSD_PERP', 'ETHUSD_240329']);
   });
 
@@ -184,7 +222,13 @@ describe('--quote', () => {
 
 it('without a listing exact names can be chosen, and nothing else', async () => {
   const names = await patternsOf(['BTCUSDT', 'NEWUSDT', '!NEW*']);
-  expect(namesOnly(names, ['USDT'])).toEqual({ symbols: ['BTCUSDT'], excluded: ['NEWUSDT'] });
+  expect(namesOnly(names, ['USDT'])).toEqual({
+    symbols: ['BTCUSDT'],
+    excluded: ['NEWUSDT'],
+    warnings: [],
+  });
+  const others = await patternsOf(['BTCUSDT', '!OTHER']);
+  expect(namesOnly(others, [])?.warnings).toEqual([]);
   expect(namesOnly(await patternsOf(['BTC*']), [])).toBeUndefined();
   expect(namesOnly(await patternsOf(['all']), [])).toBeUndefined();
 });

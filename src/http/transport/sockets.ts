@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import type { Clock } from '../../model/clock.js';
 import { errnoOf, usage } from '../../model/errors.js';
+import { reasonOf, unreadableHint } from '../../text/path-faults.js';
 import type { SharedResources } from '../../model/io.js';
 import { hostOf } from '../fetch.js';
 import type { Layer } from '../fetch.js';
@@ -76,6 +77,8 @@ export function poolOptions({ options, clock, proxies, common }: SocketScope): P
   };
 }
 
+const PEM = 'give a file in PEM form (-----BEGIN CERTIFICATE-----)';
+
 /** The content of a PEM file. Throws `usage` if it cannot be read or has no certificate. */
 export function authoritiesOf(file: string | undefined): string | undefined {
   if (file === undefined) return undefined;
@@ -83,13 +86,13 @@ export function authoritiesOf(file: string | undefined): string | undefined {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    throw usage(`--ca-file: cannot read ${file} (${errnoOf(error)})`);
+    throw usage(
+      `--ca-file: cannot read ${file} (${reasonOf(errnoOf(error))})`,
+      unreadableHint(errnoOf(error), file) ?? PEM,
+    );
   }
   if (text.includes('-----BEGIN CERTIFICATE-----')) return text;
-  throw usage(
-    `--ca-file: ${file} holds no certificate`,
-    'give a file in PEM form (-----BEGIN CERTIFICATE-----)',
-  );
+  throw usage(`--ca-file: ${file} holds no certificate`, PEM);
 }
 
 // The limit of received bytes per second, for all connections together (`--bwlimit`).
@@ -104,14 +107,21 @@ export const UNLIMITED: Bandwidth = { take: () => undefined };
 /** A shorter wait is added to the wait of a later chunk, because a timer would cost more than the wait. Milliseconds. */
 const LEAST_WAIT_MS = 5;
 
-/** Each received chunk takes its share of time. The next read waits until that time is over. */
-export function limitBandwidth(bytesPerSecond: number, clock: Clock, signal: AbortSignal): Bandwidth {
-  let usedUntil = clock.monotonic();
+/**
+ * Each received chunk takes its share of time. The next read waits until that time is over. Connections of several runs that share
+ * `used` share the limit.
+ */
+export function limitBandwidth(
+  bytesPerSecond: number,
+  clock: Clock,
+  signal: AbortSignal,
+  used = { untilMs: clock.monotonic() },
+): Bandwidth {
   return {
     take: (bytes) => {
       const now = clock.monotonic();
-      usedUntil = Math.max(usedUntil, now) + (bytes / bytesPerSecond) * 1000;
-      const waitMs = usedUntil - now;
+      used.untilMs = Math.max(used.untilMs, now) + (bytes / bytesPerSecond) * 1000;
+      const waitMs = used.untilMs - now;
       return waitMs < LEAST_WAIT_MS ? undefined : clock.sleep(waitMs, signal);
     },
   };

@@ -1,4 +1,4 @@
-/** A user's day as the README tells it: schedule it, trust it, repair it. No terminal, and an environment like cron's. */
+/** The session of docs/automation.md: schedule, check, repair. Without a terminal, in an environment like that of cron. */
 import { spawn } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import type { TestArchive } from '../helpers/archive.js';
 import { scratchFolder } from '../helpers/folders.js';
 
 const BIN = fileURLToPath(new URL('../../bin/cryptodl.js', import.meta.url));
-const README = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+const DOCUMENT = readFileSync(new URL('../../docs/automation.md', import.meta.url), 'utf8');
 const SCHEDULE = / \| \(crontab -l; cat\) \| crontab -$/;
 /** Comments behind a command say how it ends. */
 const ENDS_WITH = /# exit code (\d+)/;
@@ -23,7 +23,7 @@ interface Command {
 
 /** The commands of the session, each with what stands below it. */
 function session(): Command[] {
-  const [, section = ''] = README.split('## Schedule it, trust it, repair it\n');
+  const [, section = ''] = DOCUMENT.split('## A session: schedule, check, repair\n');
   const [, block = ''] = /```console\n([\s\S]*?)```/.exec(section) ?? [];
   const commands: { line: string; output: string[] }[] = [];
   for (const line of block.split('\n').filter(isText)) {
@@ -39,7 +39,7 @@ const isText = (line: string): boolean => line !== '';
 const general = (line: string): string =>
   line.replaceAll(/\b[\d.]+ ?(ms|s|B|kB|MB)(\/s)?(?![\w])/g, '#').replaceAll(/\d+ requests/g, '#');
 
-describe('the session of the README', () => {
+describe('the session of docs/automation.md', () => {
   const scratch = scratchFolder();
   let archive: TestArchive;
   beforeAll(async () => {
@@ -49,7 +49,7 @@ describe('the session of the README', () => {
     makeArchive(folder, { ...what, ...days, symbols: ['BTCUSDT', 'ETHUSDT'] });
     archive = await startArchive(folder);
     mkdirSync(join(scratch, 'bin'));
-    // What a user has in a config file: where things are. Nobody but this program sees it.
+    // The addresses and folders of a user's config file. Only this program has them in its environment.
     const places = `CRYPTODL_ARCHIVE_URL=${archive.url} CRYPTODL_STATE_DIR='${join(scratch, 'state')}' CRYPTODL_NOW=2026-11-21T09:00:00Z`;
     const program = join(scratch, 'bin', 'cryptodl');
     writeFileSync(program, `#!/bin/sh\nexec env ${places} '${process.execPath}' '${BIN}' "$@"\n`);

@@ -1,0 +1,235 @@
+/** The items of `cryptodl list`: markets, datasets, symbols and periods. */
+import { LISTS } from '../cli/verbs.js';
+import { openSession } from '../download/session.js';
+import { dayText, periodText } from '../model/calendar.js';
+import { usage } from '../model/errors.js';
+import type { ArchiveObject, Cadence, Market, Series } from '../model/task.js';
+import { bytesText } from '../model/units.js';
+import { readPatterns } from '../options/symbols.js';
+import type { VerbRequest } from '../options/verb-request.js';
+import { isRangeGiven, resolveRange } from '../select/date-range.js';
+import { chooseDatasets, marketsOf } from '../select/select-datasets.js';
+import { endedText, reachText } from '../source/describe.js';
+import { asUnreachable } from '../source/listing.js';
+import { publicationHours, publicationText } from '../source/publication-hours.js';
+import type { PublicationHour } from '../source/publication-hours.js';
+import { datasetsOf, intervalsOf, isArchived, marketNames } from '../source/venue.js';
+import type { DatasetSpec, Venue } from '../source/venue.js';
+import { didYouMean, nearest } from '../text/did-you-mean.js';
+import { ALWAYS, listPeriods, listSymbols } from './list-archive.js';
+
+/** One item: cells for text, fields for programs. */
+export interface ListItem<Fields = object> {
+  readonly cells: readonly (string | number)[];
+  readonly fields: Fields;
+}
+
+export type ListName = (typeof LISTS)[number];
+
+/** Throws a usage error for any other word. */
+export function listName(word: string | undefined): ListName {
+  const name = LISTS.find((candidate) => candidate === word);
+  if (name !== undefined) return name;
+  const known = LISTS.join(', ');
+  if (word === undefined)
+    throw usage(`list needs one of ${known}`, undefined, { command: ['list', 'datasets'] });
+  throw usage(`list: "${word}" is not one of ${known}`, didYouMean(word, LISTS), {
+    operand: nearest(word, LISTS) ?? 'datasets',
+  });
+}
+
+/** The fields of the items of each list. */
+export interface ListFields {
+  readonly markets: MarketItem;
+  readonly datasets: DatasetItem;
+  readonly symbols: SymbolItem;
+  readonly periods: PeriodItem;
+}
+
+interface MarketItem {
+  readonly market: Market;
+  readonly title: string;
+  readonly datasets: readonly string[];
+}
+
+interface DatasetItem {
+  readonly dataset: string;
+  readonly market: Market;
+  readonly title: string;
+  /** First and last period of the archive in each cadence: `2024-01-15` or `2024-01`; null if it is open or not known. */
+  readonly cadences: Readonly<
+    Partial<Record<Cadence, { readonly first: string | null; readonly last: string | null }>>
+  >;
+  /** Whether REST has it. */
+  readonly rest: boolean;
+  readonly intervals: readonly string[];
+  /** The period of one file with `--partition auto`. */
+  readonly partition: DatasetSpec['partition'];
+  /** The exchange has stopped publishing it. */
+  readonly removed: boolean;
+  /** The usual time of publication, if earlier listings show it. */
+  readonly published?: PublicationHour;
+}
+
+/** The fields after `symbol` are present with `--long`. */
+interface SymbolItem {
+  readonly symbol: string;
+  readonly first?: string | null;
+  readonly last?: string | null;
+  readonly objects?: number;
+  /** Sum of the sizes of the zips. */
+  readonly bytes?: number;
+}
+
+/** An object of the archive. */
+interface PeriodItem
+  extends Series, Pick<ArchiveObject, 'key' | 'bytes' | 'etag' | 'lastModified' | 'sidecarEtag'> {
+  readonly cadence: Cadence;
+  /** `2024-01-15` or `2024-01`. */
+  readonly period: string;
+}
+
+/** The generator of a list returns further texts about the items. */
+type Lister<Name extends ListName> = (
+  request: VerbRequest,
+) =>
+  | Generator<ListItem<ListFields[Name]>, readonly string[]>
+  | AsyncGenerator<ListItem<ListFields[Name]>, readonly string[]>;
+
+const LISTERS: { readonly [Name in ListName]: Lister<Name> } = { markets, datasets, symbols, periods };
+
+/** Yields the items of a list. Throws usage errors, and `unreachable` if the listing of the archive is not available. */
+export async function* listItems<Name extends ListName>(
+  name: Name,
+  request: VerbRequest,
+): AsyncGenerator<ListItem<ListFields[Name]>, readonly string[]> {
+  return yield* LISTERS[name](request);
+}
+
+function* markets({ source }: VerbRequest): Generator<ListItem<MarketItem>, readonly string[]> {
+  for (const [market, { title, datasets: has }] of Object.entries(source.markets)) {
+    const names = Object.keys(has);
+    yield { cells: [market, title, names.join(',')], fields: { market, title, datasets: names } };
+  }
+  return [];
+}
+
+/** Datasets of the markets of `--market`, else of all markets. */
+async function* datasets(request: VerbRequest): AsyncGenerator<ListItem<DatasetItem>, readonly string[]> {
+  const { source, surroundings, clock, observer } = request;
+  const { options, origins } = request.resolved;
+  const warn = (message: string): void => {
+    observer.warn(message);
+  };
+  const hoursOf = publicationHours({ options, surroundings, source, clock, warn });
+  for (const market of origins.market === 'default' ? marketNames(source) : marketsOf(source, options)) {
+    for (const spec of datasetsOf(source, market)) {
+      const intervals = intervalsOf(spec) ?? ['-'];
+      const sources = [...spec.cadences, ...(spec.rest === undefined ? [] : ['rest'])].join(',');
+      const span = spanText(source, market, spec);
+      const cells = [spec.name, market, sources, span, intervals.join(','), spec.title];
+      const published = await hoursOf(market, spec);
+      if (published !== undefined) cells.push(publicationText(published));
+      const fields = { ...datasetFields(market, spec), ...(published === undefined ? {} : { published }) };
+      yield { cells, fields };
+    }
+  }
+  return [];
+}
+
+function spanText(venue: Venue, market: Market, spec: DatasetSpec): string {
+  if (!isArchived(spec)) return reachText(venue, market, spec);
+  const { first, last } = spec.spans[spec.cadences[0] ?? 'daily'] ?? {};
+  const end = spec.removed ? 'removed' : last === undefined ? 'now' : periodText(last);
+  return `${first === undefined ? '?' : periodText(first)}…${end}`;
+}
+
+function datasetFields(market: Market, spec: DatasetSpec): DatasetItem {
+  const spans = Object.fromEntries(
+    spec.cadences.map((cadence) => {
+      const { first, last } = spec.spans[cadence] ?? {};
+      return [
+        cadence,
+        {
+          first: first === undefined ? null : periodText(first),
+          last: last === undefined ? null : periodText(last),
+        },
+      ];
+    }),
+  );
+  return {
+    dataset: spec.name,
+    market,
+    title: spec.title,
+    cadences: spans,
+    rest: spec.rest !== undefined,
+    intervals: intervalsOf(spec) ?? [],
+    partition: spec.partition,
+    removed: spec.removed,
+  };
+}
+
+async function* symbols(request: VerbRequest): AsyncGenerator<ListItem<SymbolItem>, readonly string[]> {
+  const { symbols: given, long } = request.resolved.options;
+  const chosen = chooseDatasets(request.source, request.resolved.options);
+  const session = openSession(request);
+  try {
+    await session.refuseBanned('list');
+    const patterns = given === undefined ? undefined : await readPatterns(given, request.read);
+    for await (const { symbol, extent } of listSymbols(session, chosen, patterns, long)) {
+      if (extent === undefined) {
+        yield { cells: [symbol], fields: { symbol } };
+        continue;
+      }
+      const { first, last, objects, bytes } = extent;
+      yield {
+        cells: [symbol, first ?? '-', last ?? '-', objects, bytes],
+        fields: { symbol, first: first ?? null, last: last ?? null, objects, bytes },
+      };
+    }
+    return [];
+  } catch (error) {
+    throw asUnreachable(error);
+  } finally {
+    await session.close();
+  }
+}
+
+/** Returns their range and size, and which of the datasets have ended. */
+async function* periods(request: VerbRequest): AsyncGenerator<ListItem<PeriodItem>, readonly string[]> {
+  const { options } = request.resolved;
+  const chosen = chooseDatasets(request.source, options);
+  if (options.symbols === undefined)
+    throw usage('list periods needs --symbols', "--symbols BTCUSDT or --symbols '*USDT'", {
+      flags: { symbols: 'BTCUSDT' },
+    });
+  const session = openSession(request);
+  try {
+    await session.refuseBanned('list');
+    const patterns = await readPatterns(options.symbols, request.read);
+    const range = isRangeGiven(options) ? resolveRange(options, session.nowMs, session.venue) : ALWAYS;
+    let bytes = 0;
+    let first = Number.POSITIVE_INFINITY;
+    let last = 0;
+    for await (const { series, object } of listPeriods(session, chosen, patterns, range)) {
+      const { period, key } = object;
+      bytes += object.bytes ?? 0;
+      first = Math.min(first, period.from);
+      last = Math.max(last, period.to);
+      const text = periodText(period);
+      yield {
+        cells: [text, period.cadence, object.bytes ?? 0, key],
+        fields: { ...series, cadence: period.cadence, ...object, period: text },
+      };
+    }
+    const ends = chosen.flatMap(({ market, spec }) => endedText(session.venue, market, spec.name) ?? []);
+    return [
+      ...(last > 0 ? [`${dayText(first)} … ${dayText(last - 1)}, ${bytesText(bytes)}`] : []),
+      ...new Set(ends),
+    ];
+  } catch (error) {
+    throw asUnreachable(error);
+  } finally {
+    await session.close();
+  }
+}

@@ -1,0 +1,172 @@
+/** The texts of `--help` and `--help-all`, made from the tables of verbs and flags. */
+import { GROUPS, VERBS } from '../options/flag-spec.js';
+import { docOf, environmentName, flagSpec, flagsOf, shownDefault } from '../options/flags.js';
+import type { Verb } from '../options/flag-spec.js';
+import type { FlagName } from '../options/flags.js';
+import { RUN_EXITS, VERB_TEXTS } from './verbs.js';
+import type { ExitTexts } from './verbs.js';
+
+/** `brief`: the text of `--help`; `all`: the text of `--help-all`. */
+export type Tier = 'brief' | 'all';
+
+/** A line of a list: a flag, command or exit code, and its meaning. */
+type Item = readonly [term: string, text: string];
+
+/** The purpose of the program. */
+export const PURPOSE = 'Bulk crypto market data, complete and verified, in a lake you can query.';
+/** The exit codes of all verbs. */
+export const RUN_CODES: ExitTexts = {
+  ...RUN_EXITS,
+  4: `${RUN_EXITS[4]}; verify, audit: findings; coverage: less than --min`,
+};
+
+const WIDTH = 80;
+const WIDEST = 120;
+/** Texts beside their terms get at least this width. */
+const NARROWEST = 36;
+
+/** The help of a verb, or without a verb the help of the program. `columns`: width of the terminal. */
+export function helpText(verb: Verb | undefined, tier: Tier, columns: number = WIDTH): string {
+  const width = Math.min(columns, WIDEST);
+  const parts = verb === undefined ? programParts(tier, width) : verbParts(verb, tier, width);
+  return `${parts.filter((part) => part !== '').join('\n\n')}\n`;
+}
+
+function programParts(tier: Tier, width: number): string[] {
+  const commands = VERBS.map((verb): Item => [termOf(verb), textFor(VERB_TEXTS[verb].doc, tier)]);
+  const examples = VERBS.flatMap((verb) => VERB_TEXTS[verb].examples.slice(0, tier === 'all' ? 3 : 1));
+  return [
+    'Usage: cryptodl COMMAND [flags]',
+    filled(PURPOSE, width),
+    listed('Commands', commands, width),
+    linesOf('Examples', tier === 'all' ? examples : examples.slice(0, 3)),
+    exitPart(RUN_CODES, tier, width),
+    filled('cryptodl COMMAND --help shows the flags of a command; --help-all shows more.', width),
+  ];
+}
+
+function verbParts(verb: Verb, tier: Tier, width: number): string[] {
+  const { doc, examples, exits } = VERB_TEXTS[verb];
+  return [
+    `Usage: cryptodl ${usageOf(verb)}`,
+    filled(sentence(textFor(doc, tier)), width),
+    ...flagParts(verb, tier, width),
+    linesOf('Examples', tier === 'all' ? examples : examples.slice(0, 3)),
+    exitPart(exits, tier, width),
+    tier === 'all' ? filled(sourcesText(verb), width) : `cryptodl ${verb} --help-all shows more.`,
+  ];
+}
+
+/** The flags of `--help`. A verb with few flags shows all of them. */
+function usualFlags(verb: Verb): readonly FlagName[] {
+  const all = flagsOf(verb);
+  return all.length <= FEW ? all : all.filter((name) => flagSpec(name).usual?.includes(verb) === true);
+}
+
+const FEW = 12;
+
+/** `run [flags] <file>` */
+export function usageOf(verb: Verb): string {
+  const { operand, behind } = VERB_TEXTS[verb];
+  const flags = flagsOf(verb).length > 0 ? ['[flags]'] : [];
+  return [verb, ...flags, operand ?? [], behind === undefined ? [] : ['--', behind]].flat().join(' ');
+}
+
+function termOf(verb: Verb): string {
+  const { operand } = VERB_TEXTS[verb];
+  return operand === undefined ? verb : `${verb} ${operand}`;
+}
+
+/** A list of flags per group. */
+function flagParts(verb: Verb, tier: Tier, width: number): string[] {
+  const flags = tier === 'all' ? flagsOf(verb) : usualFlags(verb);
+  const isShown = (name: FlagName, group: string): boolean => groupOf(name, tier) === group;
+  const terms = flags.map(flagTerm);
+  return GROUPS.map((group) => {
+    const items = flags.filter((name) => isShown(name, group)).map((name) => flagItem(name, verb, tier));
+    return items.length === 0 ? '' : listed(group, items, width, terms);
+  });
+}
+
+function groupOf(name: FlagName, tier: Tier): string {
+  const { group } = flagSpec(name);
+  return tier === 'brief' && GROUPS.indexOf(group) > GROUPS.indexOf('How') ? 'How' : group;
+}
+
+/** `-s, --symbols LIST` */
+function flagTerm(name: FlagName): string {
+  const { short, value } = flagSpec(name);
+  const long = `--${name}${value === undefined ? '' : ` ${value}`}`;
+  return `${short === undefined ? '    ' : `-${short}, `}${long}`;
+}
+
+/** A flag with its meaning and default. */
+export function flagItem(name: FlagName, verb: Verb, tier: Tier): Item {
+  const preset = shownDefault(name, verb);
+  const text = textFor(docOf(name, verb), tier);
+  return [flagTerm(name), preset === undefined ? text : `${text} (default: ${preset})`];
+}
+
+/** The whole text, or in the brief help its part before the first semicolon. */
+function textFor(text: string, tier: Tier): string {
+  return tier === 'all' ? text : (text.split('; ')[0] ?? text);
+}
+
+export function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+}
+
+/** The exit codes of a verb: in the brief help without code 5, whose flag is shown only in the whole help. */
+function exitPart(exits: ExitTexts, tier: Tier, width: number): string {
+  const items = Object.entries(exits);
+  if (tier === 'all') return listed('Exit codes', [...items, ...SIGNAL_EXITS], width);
+  const codes = items
+    .filter(([code]) => code !== '5')
+    .map(([code, text]) => `${code} ${textFor(text, tier)}`);
+  return filled(`Exit codes: ${codes.join(', ')}`, width);
+}
+
+export const SIGNAL_EXITS: readonly Item[] = [
+  ['130', 'ended by SIGINT (Ctrl-C)'],
+  ['143', 'ended by SIGTERM'],
+];
+
+/** Other ways to give a flag. */
+function sourcesText(verb: Verb): string {
+  const [first] = flagsOf(verb);
+  if (first === undefined) return '';
+  const shown = flagsOf(verb).find((name) => name === 'archive-url') ?? first;
+  const key = flagsOf(verb).includes('config') ? ' and a key in --config FILE' : '';
+  return `Every flag is also an environment variable (--${shown}: ${environmentName(shown)})${key}.`;
+}
+
+function linesOf(title: string, lines: readonly string[]): string {
+  return [`${title}:`, ...lines.map((line) => `  ${line}`)].join('\n');
+}
+
+/** Terms with their texts in a second column, or below the term if a text does not fit there. `all`: the terms that share the column. */
+function listed(title: string, items: readonly Item[], width: number, all?: readonly string[]): string {
+  const column = Math.max(...(all ?? items.map(([term]) => term)).map((term) => term.length)) + 4;
+  const lines = items.flatMap(([term, text]) => {
+    const beside = wrapped(text, width - column);
+    if (width - column < NARROWEST || beside.some((line) => line.length > width - column))
+      return [`  ${term}`, ...wrapped(text, width - 8).map((line) => `        ${line}`)];
+    return beside.map((line, at) => `${(at === 0 ? `  ${term}` : '').padEnd(column)}${line}`);
+  });
+  return [`${title}:`, ...lines].join('\n');
+}
+
+function filled(text: string, width: number): string {
+  return wrapped(text, width).join('\n');
+}
+
+/** Lines of at most this width. A longer word has a line of its own. */
+function wrapped(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1);
+    if (last === undefined || last.length + 1 + word.length > width) lines.push(word);
+    else lines[lines.length - 1] = `${last} ${word}`;
+  }
+  return lines;
+}

@@ -1,0 +1,98 @@
+/** Covers the selected series of a lake, and counts over all of them. Reads no data file and sends no request. */
+import { lakePaths } from '../lake/layout.js';
+import { dayOf } from '../model/calendar.js';
+import { FORMATS } from '../model/task.js';
+import type { Series } from '../model/task.js';
+import { readPatterns } from '../options/symbols.js';
+import type { VerbRequest } from '../options/verb-request.js';
+import { isRangeGiven, resolveRange } from '../select/date-range.js';
+import { heldSeries, filterHeldSeries, refuseFormat } from '../select/held-series.js';
+import { readLastFailures } from '../select/last-failures.js';
+import type { LastFailures } from '../select/last-failures.js';
+import { absolutePath } from '../text/printable.js';
+import { coverLake } from './cover-lake.js';
+import type { CoveredSeries } from './cover-lake.js';
+import { CoverageCounts } from './coverage-counts.js';
+import type { CoveragePeriod } from './gaps.js';
+import type { DayRange } from './own-days.js';
+
+export interface LakeCoverage {
+  /** Can be read once. */
+  readonly covered: AsyncGenerator<CoveredSeries>;
+  /** The counts of the series that were read so far. */
+  readonly found: CoverageCounts;
+  /** The given range. */
+  readonly range: DayRange;
+  readonly today: number;
+  readonly failures: LastFailures | undefined;
+  /** The period of the amounts of a series: that of `--by`, or by the length of the range. */
+  readonly periodOf: (covered: CoveredSeries) => CoveragePeriod;
+}
+
+/** Ranges of more days are shown by month. */
+export const MOST_DAYS = 60;
+
+/** Rejects with usage errors. */
+export async function coverSelected({
+  source: venue,
+  resolved,
+  surroundings,
+  read,
+  observer,
+  clock,
+}: VerbRequest): Promise<LakeCoverage> {
+  const { options, origins } = resolved;
+  const nowMs = options.nowMs ?? clock.now();
+  const range: DayRange = isRangeGiven(options) ? resolveRange(options, nowMs, venue) : {};
+  const paths = lakePaths(absolutePath(options.out, surroundings.home));
+  const { root } = paths;
+  const found = new CoverageCounts();
+  const warn = (message: string): void => {
+    observer.warn(message);
+  };
+  const skip = (message: string): void => {
+    found.skipped.push(message);
+    warn(message);
+  };
+  const held: Series[] = [];
+  for await (const series of heldSeries(root, venue, skip)) held.push(series);
+  const patterns = options.symbols === undefined ? undefined : await readPatterns(options.symbols, read);
+  const chosen = filterHeldSeries(held, resolved, patterns, warn);
+  const isFormatGiven = origins.format !== 'default';
+  if (isFormatGiven) await refuseFormat(options.format, chosen, { root, venue, out: options.out });
+  const failures = await readLastFailures(paths, warn);
+  const today = dayOf(nowMs, venue);
+  const covered = coverLake({
+    root,
+    venue,
+    held,
+    chosen,
+    formats: isFormatGiven ? [options.format] : FORMATS,
+    range,
+    today,
+    halts: venue.halts(),
+    failures,
+    onRefused: (error) => found.refused.push(error),
+    onHalt: (halt) => found.halts.push(halt),
+  });
+  return {
+    covered: counted(covered, found, options.minPercent),
+    found,
+    range,
+    today,
+    failures,
+    periodOf: ({ coverage: { from, to } }) =>
+      options.by === 'auto' ? (to - (range.from ?? from) <= MOST_DAYS ? 'day' : 'month') : options.by,
+  };
+}
+
+async function* counted(
+  covered: AsyncIterable<CoveredSeries>,
+  found: CoverageCounts,
+  minPercent: number | undefined,
+): AsyncGenerator<CoveredSeries> {
+  for await (const series of covered) {
+    found.add(series, minPercent);
+    yield series;
+  }
+}

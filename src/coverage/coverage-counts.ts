@@ -1,0 +1,91 @@
+/** Counts over all series, for the summary, the exit code and the next step. */
+import type { CryptodlError } from '../model/errors.js';
+import { exitCodeOfCoverage } from '../model/exit-code.js';
+import type { ExitCode } from '../model/exit-code.js';
+import { seriesName } from '../model/task.js';
+import { numberText } from '../model/units.js';
+import { printable } from '../text/printable.js';
+import type { CoveredSeries, FoundHalt } from './cover-lake.js';
+import { percentOf } from './gaps.js';
+import { instant } from './print-coverage.js';
+import { amountText, percentText, unitOf } from './series-table.js';
+
+/** The counts as plain data. */
+export interface CoverageSummary {
+  /** Series, once for each format. */
+  readonly series: number;
+  /** Series that lack data. */
+  readonly incomplete: number;
+  /** Series below `--min`. */
+  readonly below: number;
+  /** The percentage of the least complete series, rounded down. */
+  readonly leastPercent: number | null;
+  /** ISO instants `[from, to)` in which no symbol of a dataset has rows. */
+  readonly halts: readonly (Omit<FoundHalt, 'from' | 'to'> & {
+    readonly from: string;
+    readonly to: string;
+  })[];
+  /** Errors of manifests and of manifest lines that cannot be read. */
+  readonly refused: readonly string[];
+  /** Reasons why folders that look like series were left out. */
+  readonly skipped?: readonly string[];
+}
+
+export class CoverageCounts {
+  /** The reasons why folders that look like series were left out, one text each. */
+  readonly skipped: string[] = [];
+  readonly refused: CryptodlError[] = [];
+  readonly halts: FoundHalt[] = [];
+  /** Series below `--min`, with their percentage. */
+  readonly below: string[] = [];
+  #series = 0;
+  #incomplete = 0;
+  readonly #missing = { rows: 0, days: 0 };
+  #least: { readonly percent: number; readonly text: string } | undefined;
+
+  add(covered: CoveredSeries, minPercent: number | undefined): void {
+    const percent = percentOf(covered);
+    this.#series += 1;
+    if (covered.missing > 0) this.#incomplete += 1;
+    this.#missing[unitOf(covered.coverage)] += covered.missing;
+    if (percent === undefined) return;
+    const name = printable(seriesName(covered.coverage.series));
+    if (percent < (this.#least?.percent ?? Infinity))
+      this.#least = { percent, text: `${name} (${percentText(covered)})` };
+    if (minPercent !== undefined && percent < minPercent)
+      this.below.push(`${name} (${percentText(covered)})`);
+  }
+
+  get exitCode(): ExitCode {
+    return exitCodeOfCoverage({ below: this.below.length, refused: this.refused.length });
+  }
+
+  /** The last object of `--json`. */
+  record(): CoverageSummary {
+    const { skipped, refused, halts, below } = this;
+    return {
+      series: this.#series,
+      incomplete: this.#incomplete,
+      below: below.length,
+      leastPercent: this.#least === undefined ? null : Math.floor(this.#least.percent * 10_000) / 10_000,
+      halts: halts.map(({ from, to, ...of }) => ({ ...of, from: instant(from), to: instant(to) })),
+      refused: refused.map(({ message }) => message),
+      ...(skipped.length === 0 ? {} : { skipped }),
+    };
+  }
+
+  /** The line of `--summary`. */
+  line(): string {
+    const count = `${numberText(this.#series)} series`;
+    const { rows, days } = this.#missing;
+    const missing = [
+      ...(rows > 0 ? [amountText(rows, 'rows')] : []),
+      ...(days > 0 ? [amountText(days, 'days')] : []),
+    ].join(' and ');
+    const unread = this.refused.length + this.skipped.length;
+    const faults = unread === 0 ? '' : `; ${numberText(unread)} manifests or lines could not be read`;
+    return this.#incomplete === 0
+      ? `complete: nothing is missing in ${count}${faults}`
+      : `incomplete: ${numberText(this.#incomplete)} of ${count} lack ${missing}; the least complete is ${this.#least?.text ?? ''}${faults}`;
+  }
+}

@@ -1,0 +1,112 @@
+/** Groups equal gaps over the symbols of a dataset: the same time and the same reason. */
+import { numberText } from '../model/units.js';
+import { printable } from '../text/printable.js';
+import type { GapReason } from './absent-days.js';
+import type { Gap } from './gaps.js';
+import type { SeriesCoverage } from './series-coverage.js';
+import { amountText, spanText, unitOf } from './series-table.js';
+
+type Of = Pick<SeriesCoverage, 'rowSeconds' | 'dayStartSeconds'>;
+
+interface GapGroup extends Omit<Gap, 'isMissing'>, Of {
+  /** The labels of the first series. */
+  readonly labels: readonly string[];
+  readonly series: number;
+}
+
+const MOST_SHOWN = 10;
+const MOST_LABELS = 3;
+/** A large lake may have millions of different gaps, of which only the worst are shown. */
+const MOST_KEPT = 100_000;
+
+/** The gaps of one dataset. Without `isAll`, only the worst are kept when there are very many. */
+export class GapGroups {
+  readonly #isAll: boolean;
+  #groups = new Map<string, GapGroup>();
+  #dropped = 0;
+  readonly #notExpected = new Map<string, number>();
+
+  constructor(isAll: boolean) {
+    this.#isAll = isAll;
+  }
+
+  add(label: string, coverage: Of, gaps: readonly Gap[]): void {
+    for (const gap of gaps) {
+      if (gap.isMissing) this.#addMissing(label, coverage, gap);
+      else this.#addNotExpected(coverage, gap);
+    }
+    if (!this.#isAll && this.#groups.size > MOST_KEPT) this.#dropSmall();
+  }
+
+  #addMissing(label: string, { rowSeconds, dayStartSeconds }: Of, gap: Gap): void {
+    const { from, to, reason, amount, isLoose } = gap;
+    const name = `${from} ${to} ${isLoose === true} ${reason}`;
+    const { labels = [], series = 0, amount: before = 0 } = this.#groups.get(name) ?? {};
+    this.#groups.set(name, {
+      from,
+      to,
+      reason,
+      amount: before + amount,
+      ...(isLoose === undefined ? {} : { isLoose }),
+      rowSeconds,
+      dayStartSeconds,
+      labels: labels.length < MOST_LABELS ? [...labels, label] : labels,
+      series: series + 1,
+    });
+  }
+
+  #addNotExpected(
+    coverage: Of,
+    { reason, amount }: Pick<Gap, 'amount'> & { readonly reason: GapReason },
+  ): void {
+    const name = `${unitOf(coverage)} ${reason}`;
+    this.#notExpected.set(name, (this.#notExpected.get(name) ?? 0) + amount);
+  }
+
+  #dropSmall(): void {
+    const kept = this.#worst().slice(0, MOST_KEPT / 2);
+    this.#dropped += this.#groups.size - kept.length;
+    this.#groups = new Map(kept);
+  }
+
+  #worst(): [string, GapGroup][] {
+    return [...this.#groups].sort(([, a], [, b]) => b.amount - a.amount || a.from - b.from);
+  }
+
+  /** The worst gaps first, and the amounts of gaps in which no data is expected. */
+  lines(): string[] {
+    const groups = this.#worst().map(([, group]) => group);
+    const shown = this.#isAll ? groups : groups.slice(0, MOST_SHOWN);
+    const more = groups.length - shown.length + this.#dropped;
+    const apart = [...this.#notExpected].map(([name, amount]) => {
+      const [unit, reason = ''] = name.split(' ');
+      return `${amountText(amount, unit === 'days' ? 'days' : 'rows')} ${reason}`;
+    });
+    return [
+      ...(shown.length === 0 ? [] : [shown.length > 1 ? 'missing, worst first:' : 'missing:']),
+      ...shown.map((group) => `  ${groupText(group)}`),
+      ...(more > 0
+        ? [`  and ${numberText(more)} more gaps: --all shows all, --json shows them by series`]
+        : []),
+      ...(apart.length > 0 ? [`not counted: ${apart.join(', ')}`] : []),
+    ];
+  }
+}
+
+/** `2024-01-12 … 2024-01-14: 100 symbols, hole, 432,000 rows`; the end is the last missing row or day. */
+function groupText({
+  from,
+  to,
+  reason,
+  amount,
+  isLoose,
+  rowSeconds,
+  dayStartSeconds,
+  ...of
+}: GapGroup): string {
+  const stepSeconds = reason === 'cut' ? 60 : rowSeconds;
+  const span = spanText(from, to, stepSeconds, dayStartSeconds);
+  const symbols = of.series > MOST_LABELS ? `${numberText(of.series)} symbols` : of.labels.join(' ');
+  const missing = amountText(amount, unitOf({ rowSeconds }));
+  return `${span}: ${symbols}, ${printable(reason)}, ${missing}${isLoose === true ? ' somewhere' : ''}`;
+}

@@ -1,0 +1,174 @@
+/** The command that fetches what coverage found missing, and nothing else. */
+import { lineText } from '../cli/corrected-line.js';
+import { dayText } from '../model/calendar.js';
+import { seriesName } from '../model/task.js';
+import type { Series, Settings } from '../model/task.js';
+import { isExactName } from '../options/symbols.js';
+import { defaultOf, flagsOf, flagSpec } from '../options/flags.js';
+import type { FlagName } from '../options/flags.js';
+import type { Verb } from '../options/flag-spec.js';
+import type { Resolved } from '../options/resolve.js';
+import type { LastFailures } from '../select/last-failures.js';
+import { cadencesOf } from '../source/keys.js';
+import { findDataset, isArchived } from '../source/venue.js';
+import type { Venue } from '../source/venue.js';
+import { shownPath } from '../text/printable.js';
+import type { CoveredSeries } from './cover-lake.js';
+import type { Gap } from './gaps.js';
+import type { DayRange } from './own-days.js';
+import { DAY_SECONDS } from './series-coverage.js';
+
+interface Context {
+  readonly venue: Venue;
+  readonly resolved: Resolved;
+  /** The given range. */
+  readonly range: DayRange;
+  readonly today: number;
+  readonly failures: LastFailures | undefined;
+}
+
+/** Series of one dataset with equal settings that lack days before or after their own. */
+interface Download {
+  readonly verb: Verb;
+  readonly of: Omit<Series, 'symbol'>;
+  readonly settings: Settings | undefined;
+  readonly symbols: Set<string>;
+  from: number;
+  to: number;
+}
+
+export class NextStep {
+  readonly #context: Context;
+  readonly #downloads = new Map<string, Download>();
+  /** Gaps within the own days of their series: those of the last failure report, and the others. */
+  #reported = 0;
+  #others = 0;
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  add(covered: CoveredSeries): void {
+    const { own } = covered.coverage;
+    for (const gap of covered.gaps) {
+      if (!gap.isMissing) continue;
+      if (gap.from < own.from * DAY_SECONDS || gap.to > own.to * DAY_SECONDS) {
+        if (isExactName(covered.coverage.series.symbol)) this.#addDownload(covered, gap);
+      } else if (this.#isReported(covered, gap)) this.#reported += 1;
+      else this.#others += 1;
+    }
+  }
+
+  #isReported({ coverage: { series, format } }: CoveredSeries, { from, to, reason }: Gap): boolean {
+    if (!reason.startsWith('failed:')) return false;
+    const failures = this.#context.failures?.bySeries.get(seriesName(series)) ?? [];
+    return failures.some(
+      (failure) =>
+        failure.format === format &&
+        failure.period.from * DAY_SECONDS < to &&
+        failure.period.to * DAY_SECONDS > from,
+    );
+  }
+
+  #addDownload({ coverage }: CoveredSeries, gap: Gap): void {
+    const { symbol, ...of } = coverage.series;
+    const { settings } = coverage;
+    const spec = findDataset(this.#context.venue, of.market, of.dataset);
+    const verb = spec !== undefined && !isArchived(spec) ? 'metrics' : 'vision';
+    const name = JSON.stringify([verb, of, settings]);
+    const from = Math.floor(gap.from / DAY_SECONDS);
+    const to = Math.ceil(gap.to / DAY_SECONDS);
+    const download = this.#downloads.get(name) ?? { verb, of, settings, symbols: new Set(), from, to };
+    download.symbols.add(symbol);
+    download.from = Math.min(download.from, from);
+    download.to = Math.max(download.to, to);
+    this.#downloads.set(name, download);
+  }
+
+  /** A line for a shell; undefined if nothing is missing. */
+  line(): string | undefined {
+    const { resolved, failures } = this.#context;
+    const downloads = [...this.#downloads.values()];
+    if (downloads.length > 0) {
+      const lines =
+        resolved.texts.symbols === undefined ? this.#continued(downloads) : this.#named(downloads);
+      return lines.map((words) => lineText(words)).join(' && ');
+    }
+    if (this.#others > 0)
+      return lineText(['repair', ...this.#given('repair', [...SELECTION, 'symbols', 'now'])]);
+    if (this.#reported === 0 || failures === undefined) return undefined;
+    return lineText(['retry', shownPath(failures.path), ...this.#given('retry', ['now'])]);
+  }
+
+  /** A download without `--symbols` continues the series of the lake. */
+  #continued(downloads: readonly Download[]): string[][] {
+    const { range, today } = this.#context;
+    const isToNow = range.from === undefined && (range.to ?? today) === today;
+    const from = Math.min(...downloads.map((download) => download.from));
+    return [...new Set(downloads.map(({ verb }) => verb))].map((verb) => [
+      verb,
+      ...this.#given(verb, SELECTION),
+      ...(isToNow
+        ? []
+        : range.from === undefined
+          ? rangeFlags(from, range.to ?? today)
+          : this.#given(verb, ['days', 'months', 'from', 'to'])),
+      ...this.#given(verb, ['now']),
+    ]);
+  }
+
+  /** Patterns would also select symbols that the lake does not have, so the symbols are named. */
+  #named(downloads: readonly Download[]): string[][] {
+    return downloads.map(({ verb, of, settings, symbols, from, to }) => [
+      verb,
+      ...this.#given(verb, ['out']),
+      '--market',
+      of.market,
+      '--dataset',
+      of.dataset,
+      ...(of.interval === undefined ? [] : ['--interval', of.interval]),
+      '--symbols',
+      [...symbols].join(','),
+      ...rangeFlags(from, to),
+      ...(settings === undefined ? [] : this.#settingFlags(of, settings)),
+      ...this.#given(verb, ['now']),
+    ]);
+  }
+
+  /** The flags for settings that are not the default. */
+  #settingFlags({ market, dataset, interval }: Omit<Series, 'symbol'>, settings: Settings): string[] {
+    const spec = findDataset(this.#context.venue, market, dataset);
+    const cadences = spec === undefined ? [] : cadencesOf(spec, interval);
+    const values = {
+      format: settings.format,
+      partition: settings.partition,
+      ...(cadences.length > 1 ? { cadence: settings.cadence } : {}),
+      numbers: settings.numbers,
+      timestamps: settings.timestamps,
+    };
+    return [
+      ...Object.entries(values).flatMap(([name, value]) =>
+        value === defaultOf(name as FlagName, 'vision') ? [] : [`--${name}`, value],
+      ),
+      ...(settings.asPublished ? ['--as-published'] : []),
+    ];
+  }
+
+  /** The given flags of these names that the verb takes too. */
+  #given(verb: Verb, names: readonly FlagName[]): string[] {
+    const known = flagsOf(verb);
+    return names.flatMap((name) => {
+      const values = this.#context.resolved.texts[name];
+      if (values === undefined || !known.includes(name)) return [];
+      // For a flag that takes one value, the last one counts.
+      const given = flagSpec(name).list === undefined ? values.slice(-1) : values;
+      return [`--${name}`, given.join(',')];
+    });
+  }
+}
+
+const SELECTION: readonly FlagName[] = ['out', 'market', 'dataset', 'interval', 'quote', 'format'];
+
+function rangeFlags(from: number, to: number): string[] {
+  return ['--from', dayText(from), '--to', dayText(to - 1)];
+}

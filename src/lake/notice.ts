@@ -1,0 +1,33 @@
+/** The notice in the root of a lake: the terms of the exchange about its data. */
+import { randomUUID } from 'node:crypto';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { LakePaths } from './layout.js';
+import { entryAt, publish } from './publish.js';
+
+/** Parquet readers skip names that begin with an underscore. */
+const NOTICE = '_NOTICE.md';
+
+export function noticePath({ root }: Pick<LakePaths, 'root'>): string {
+  return join(root, NOTICE);
+}
+
+/**
+ * Writes the notice if the lake has none. A file, a folder or a link of its name stays as it is, and a link is not followed.
+ * Resolves with whether it was written. Rejects with the error of the system.
+ */
+export async function writeNotice(
+  paths: Pick<LakePaths, 'root' | 'staging'>,
+  lines: readonly string[],
+): Promise<boolean> {
+  if ((await entryAt(noticePath(paths))) !== undefined) return false;
+  const staged = join(paths.staging, `${randomUUID()}.partial`);
+  try {
+    await writeFile(staged, lines.join('\n'));
+    await publish(staged, noticePath(paths));
+  } catch (error) {
+    await rm(staged, { force: true });
+    throw error;
+  }
+  return true;
+}

@@ -1,0 +1,104 @@
+/** The items of a call, read while it runs, and its summary. */
+import { CryptodlError, usage } from '../model/errors.js';
+import { SharedResources } from '../model/io.js';
+import { CryptodlError as LibraryError, libraryError } from './error.js';
+
+/** The call begins when the first item is read. Leaving the loop ends the call. */
+export interface Items<Item> extends AsyncIterable<Item> {
+  /** Reads all items. */
+  toArray(): Promise<Item[]>;
+}
+
+export interface ItemsWithSummary<Item, Summary> extends Items<Item> {
+  /** The summary after the last item. Without a loop, it reads all items and drops them. */
+  summary(): Promise<Summary>;
+}
+
+/** The calls that are under way at the same time share their limits, because servers count the requests of the process. */
+const UNDER_WAY = { calls: 0, common: new SharedResources() };
+
+/** Counts a call as under way until `leave`, which may be called again without effect. */
+export function enter(): { readonly common: SharedResources; readonly leave: () => void } {
+  let isUnderWay = true;
+  UNDER_WAY.calls += 1;
+  return {
+    common: UNDER_WAY.common,
+    leave: () => {
+      if (!isUnderWay) return;
+      isUnderWay = false;
+      UNDER_WAY.calls -= 1;
+      // Nothing of a call that is over reaches a later call.
+      if (UNDER_WAY.calls === 0) UNDER_WAY.common = new SharedResources();
+    },
+  };
+}
+
+/** The parts of a call that exist from its first item on. */
+export interface Begun {
+  /** Aborts by the signal of the caller, and when the caller leaves the loop. */
+  readonly signal: AbortSignal;
+  readonly common: SharedResources;
+}
+
+function refuse(message: string): LibraryError {
+  return new LibraryError(usage(message));
+}
+
+type End<Summary> = { readonly summary: Summary } | { readonly error: unknown };
+
+/** The items of a generator, which `begin` makes when the first item is read. `given`: the signal of the caller. */
+export function itemsOf<Item, Summary>(
+  begin: (begun: Begun) => AsyncGenerator<Item, Summary>,
+  given: AbortSignal | undefined,
+): ItemsWithSummary<Item, Summary> {
+  let isBegun = false;
+  let end: End<Summary> | undefined;
+  let dropped: Promise<void> | undefined;
+  async function* read(): AsyncGenerator<Item, void> {
+    if (isBegun) throw refuse('the items of a call can be read only once');
+    isBegun = true;
+    const stop = new AbortController();
+    const signal = given === undefined ? stop.signal : AbortSignal.any([given, stop.signal]);
+    const { common, leave } = enter();
+    const items = begin({ signal, common });
+    try {
+      for (;;) {
+        if (signal.aborted) throw new CryptodlError('interrupted', 'the call was ended by its signal');
+        const { done, value } = await items.next();
+        if (done === true) {
+          end = { summary: value };
+          return;
+        }
+        yield value;
+      }
+    } catch (error) {
+      end = { error: libraryError(error) };
+      throw end.error;
+    } finally {
+      stop.abort();
+      end ??= { error: refuse('the summary is not known: the loop ended before the last item') };
+      await items.return(undefined as never);
+      leave();
+    }
+  }
+  const drop = async (): Promise<void> => {
+    for await (const _ of read());
+  };
+  return {
+    [Symbol.asyncIterator]: read,
+    toArray: async () => arrayOf(read()),
+    summary: async () => {
+      if (!isBegun) dropped = drop();
+      await dropped;
+      if (end === undefined) throw refuse('the summary is known after the last item');
+      if ('error' in end) throw end.error;
+      return end.summary;
+    },
+  };
+}
+
+export async function arrayOf<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const all: Item[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}

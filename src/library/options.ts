@@ -1,0 +1,127 @@
+/** The options of the library: the flags of each verb in camelCase, with types, and their conversion to the texts of flags. */
+import { usage } from '../model/errors.js';
+import type { Verb } from '../options/flag-spec.js';
+import { camelCase, flagsOf, flagSpec } from '../options/flags.js';
+import type { CamelCase, FlagName, FlagNameOf, FlagValue } from '../options/flags.js';
+import type { RawValues } from '../options/resolve.js';
+import type { ALL, MARKETS } from '../source/names.js';
+import { didYouMean } from '../text/did-you-mean.js';
+
+export const LIBRARY_VERBS = [
+  'vision',
+  'metrics',
+  'repair',
+  'list',
+  'coverage',
+  'verify',
+  'audit',
+  'sql',
+] as const satisfies readonly Verb[];
+export type LibraryVerb = (typeof LIBRARY_VERBS)[number];
+
+/** Flags about printing, config files and other matters of a command line. */
+const COMMAND_LINE = [
+  'all',
+  'config',
+  'csv',
+  'dry-run',
+  'json',
+  'log-file',
+  'log-level',
+  'ping',
+  'print-options',
+  'progress',
+  'quiet',
+  'summary',
+  'verbose',
+  'views',
+] as const satisfies readonly FlagName[];
+
+/** Durations are milliseconds or text with a unit (`30s`), sizes bytes or text (`2GiB`). */
+type ValueOf<T> = T extends boolean
+  ? boolean
+  : T extends string
+    ? T
+    : T extends readonly (infer Item)[]
+      ? ValueOf<Item> | readonly ValueOf<Item>[]
+      : number | string | Date;
+
+/** The type that the caller gives: for markets, symbols and maps, it is not the type of the parsed value. */
+type GivenValue<Name extends FlagName> = Name extends 'market'
+  ? ValueOf<readonly MarketWord[]>
+  : Name extends 'symbols'
+    ? ValueOf<readonly string[]>
+    : Name extends 'limits'
+      ? ValueOf<readonly string[]> | Readonly<Record<string, string | number>>
+      : ValueOf<FlagValue<Name>>;
+
+type MarketWord = (typeof MARKETS)[number] | typeof ALL;
+
+/** The flags of a verb in camelCase; dates are UTC days (`2024-01-31` or a Date). */
+export type OptionsOf<V extends LibraryVerb> = {
+  readonly [Name in Exclude<FlagNameOf<V>, (typeof COMMAND_LINE)[number]> as CamelCase<Name>]?:
+    GivenValue<Name> | undefined;
+};
+
+/** The texts of the options. Throws usage errors for unknown names, and for values that are not text, numbers and the like. */
+export function rawValues(verb: LibraryVerb, options: unknown): RawValues {
+  if (!isObject(options)) throw usage(`${verb} takes an object of options`, EXAMPLES[verb]);
+  const values: RawValues = {};
+  for (const [key, value] of Object.entries(options)) {
+    if (value === undefined) continue;
+    const name = optionsOf(verb).find((flag) => camelCase(flag) === key);
+    if (name === undefined) throw refuseName(verb, key);
+    const items = itemsOf(name, value);
+    if (items.length === 0) throw usage(`${key} is empty`);
+    values[name] = items;
+  }
+  return values;
+}
+
+/** A call of each verb, for messages about its arguments. */
+export const EXAMPLES: Readonly<Record<LibraryVerb, string>> = {
+  vision: "vision({ symbols: 'BTCUSDT', days: 7 })",
+  metrics: "metrics({ symbols: 'BTCUSDT', days: 7 })",
+  repair: "repair({ out: 'data' })",
+  list: "list('symbols', { market: 'um' })",
+  coverage: "coverage({ out: 'data' })",
+  verify: "verify({ out: 'data' })",
+  audit: "audit({ symbols: 'BTCUSDT', months: 1 })",
+  sql: "sql('SELECT count(*) FROM um_klines', { out: 'data' })",
+};
+
+export function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The flags of a verb that are options of the library. */
+export function optionsOf(verb: LibraryVerb): FlagName[] {
+  return flagsOf(verb).filter((name) => !COMMAND_LINE.some((other) => other === name));
+}
+
+function refuseName(verb: LibraryVerb, key: string): Error {
+  const message = `${verb} has no option "${key}"`;
+  const others = LIBRARY_VERBS.filter((other) => optionsOf(other).some((name) => camelCase(name) === key));
+  if (others.length > 0) return usage(message, `${key} is an option of ${others.join(', ')}`);
+  if (flagsOf(verb).some((name) => camelCase(name) === key))
+    return usage(`${message}: it is a flag of the command line only`);
+  return usage(message, didYouMean(key, optionsOf(verb).map(camelCase)));
+}
+
+function itemsOf(name: FlagName, value: unknown): readonly string[] {
+  if (flagSpec(name).isMap === true && isObject(value))
+    return Object.entries(value).map(([key, item]) => `${key}=${textOf(name, item)}`);
+  const items: readonly unknown[] = Array.isArray(value) ? value : [value];
+  return items.map((item) => textOf(name, item));
+}
+
+function textOf(name: FlagName, value: unknown): string {
+  const { value: kind, isMap = false } = flagSpec(name);
+  if (value instanceof Date && Number.isNaN(value.getTime()))
+    throw usage(`${camelCase(name)} is not a valid Date`);
+  if (value instanceof Date) return kind === 'DATE' ? value.toISOString().slice(0, 10) : value.toISOString();
+  if (typeof value === 'number') return kind === 'TIME' || kind === 'UNTIL' ? `${value}ms` : String(value);
+  if (typeof value === 'string' || typeof value === 'boolean') return String(value);
+  const map = isMap ? ', a map' : '';
+  throw usage(`${camelCase(name)} is neither a text, a number, a Date${map}, true nor false`);
+}

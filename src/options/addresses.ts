@@ -1,0 +1,67 @@
+/** Parsers for addresses: text in, checked text out, or a usage error that names the expected form. */
+import { usage } from '../model/errors.js';
+import { isProxy } from './environment.js';
+import { given } from './parsers.js';
+import type { Parse } from './parsers.js';
+
+/** An http(s) address that may have a query. */
+export const pingUrl: Parse<string> = (value, where) => {
+  refuseUserInfo(value, where);
+  const isAddress = URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol);
+  if (isAddress && new URL(value).hash === '') return value;
+  const meant = `https://${value}`;
+  throw usage(
+    `${where}: "${value}" is not an http(s) address`,
+    given(where, 'https://hc-ping.com/your-uuid'),
+    !value.includes('://') && URL.canParse(meant) ? { value: meant } : undefined,
+  );
+};
+
+/** An http(s) address without query → the address without a slash at its end. */
+export const url: Parse<string> = (value, where) => {
+  refuseUserInfo(value, where);
+  if (URL.canParse(value)) {
+    const parsed = new URL(value);
+    if (['http:', 'https:'].includes(parsed.protocol) && parsed.search === '' && parsed.hash === '') {
+      return value.replace(/\/+$/, '');
+    }
+  }
+  const meant = addressLike(value);
+  throw usage(
+    `${where}: "${value}" is not an http(s) address`,
+    given(where, 'http://127.0.0.1:8090'),
+    meant === undefined ? undefined : { value: meant },
+  );
+};
+
+/** The address that `host`, `host:port` or `host/path` means: http: for this machine, else https:. */
+function addressLike(value: string): string | undefined {
+  const isLocal = /^(?:localhost|127\.|\[::1\])/.test(value);
+  const meant = `${isLocal ? 'http' : 'https'}://${value}`;
+  return /^[\w.[\]:-]+(?:\/[\w./-]*)?$/.test(value) && /[.:]|localhost/.test(value) && URL.canParse(meant)
+    ? meant
+    : undefined;
+}
+
+/** Throws a usage error for an address with user name or password, which only --proxy can have. The message does not contain them. */
+function refuseUserInfo(value: string, where: string): void {
+  const address = URL.canParse(value) ? new URL(value) : undefined;
+  const isHttp = address !== undefined && ['http:', 'https:'].includes(address.protocol);
+  if (!value.includes('@') || (isHttp && address.username + address.password === '')) return;
+  const host = isHttp ? address.host + address.pathname.replace(/\/+$/, '') : value.replace(/^.*@/s, '');
+  const meant = `${isHttp ? address.protocol : 'https:'}//${host}`;
+  throw usage(`${where} holds a user name or a password; only --proxy may have them`, given(where, meant), {
+    value: meant,
+  });
+}
+
+/** An address, possibly with user and password, or `none`. The error does not contain the value, because of the password. */
+export const proxy: Parse<string> = (value, where) => {
+  if (value === 'none' || isProxy(value)) return value;
+  const meant = `http://${value}`;
+  throw usage(
+    `${where} is not the address of a proxy`,
+    given(where, 'http://127.0.0.1:3128'),
+    /^[\w.-]+:\d+$/.test(value) && isProxy(meant) ? { value: meant } : undefined,
+  );
+};

@@ -1,0 +1,116 @@
+/** A query on the lake. Takes no lock, sends no request and writes nothing into the lake. */
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { tmpdir, totalmem } from 'node:os';
+import { join } from 'node:path';
+import type { DuckDbSession } from '../convert/duckdb.js';
+import type { QueryResult } from '../convert/query-stream.js';
+import { createEngine } from '../convert/duckdb.js';
+import type { Series } from '../model/task.js';
+import type { VerbRequest } from '../options/verb-request.js';
+import { heldSeries } from '../select/held-series.js';
+import type { Source } from '../source/source.js';
+import { findDataset } from '../source/venue.js';
+import type { DatasetSpec } from '../source/venue.js';
+import { absolutePath, shownPath } from '../text/printable.js';
+import { noViews } from './explain-errors.js';
+import { readTables, tableName } from './lake-tables.js';
+import type { LakeTable, LeftOut } from './lake-tables.js';
+import { parseStatement, runQuery } from './run-query.js';
+import { viewOf } from './views.js';
+
+export interface QueriedLake {
+  readonly venue: Source;
+  /** Absolute. */
+  readonly root: string;
+  readonly warn: (message: string) => void;
+}
+
+export function queriedLake({ source, resolved, surroundings, observer }: VerbRequest): QueriedLake {
+  return {
+    venue: source,
+    root: absolutePath(resolved.options.out, surroundings.home),
+    warn: (message) => {
+      observer.warn(message);
+    },
+  };
+}
+
+/** An open result. The caller must close it. */
+export interface LakeResult extends QueryResult {
+  readonly close: () => Promise<void>;
+}
+
+/** Runs a query. Rejects with usage errors for its faults, also while the caller reads the rows. */
+export async function queryLake(text: string, request: VerbRequest): Promise<LakeResult> {
+  const { tempDir } = request.resolved.options;
+  const lake = queriedLake(request);
+  const folder = tempDir === undefined ? tmpdir() : absolutePath(tempDir, request.surroundings.home);
+  const spill = join(folder, `cryptodl-sql-${randomUUID()}`);
+  const engine = createEngine({ memoryBytes: totalmem() / 2, tempFolder: spill, signal: request.signal });
+  let session: DuckDbSession | undefined;
+  const close = async (): Promise<void> => {
+    // The caller may have ended before the last row, so the query may still run.
+    engine.interrupt();
+    session?.close();
+    engine.close();
+    await rm(spill, { recursive: true, force: true });
+  };
+  try {
+    session = await engine.session();
+    const statement = await parseStatement(session, text);
+    const held = await seriesOf(lake);
+    const names = [...new Set(held.map(tableName))].sort();
+    const named = held.filter((series) => statement.names.has(tableName(series).toLowerCase()));
+    // A query that names no table of the lake may list the views (SHOW TABLES), so it gets all of them.
+    const tables = await tablesOf(lake, named.length > 0 ? named : held);
+    if (statement.listsViews && tables.length === 0) throw noViews(lake.root, names);
+    const specOf = (table: LakeTable): DatasetSpec | undefined => specIn(lake.venue, table);
+    const answer = await runQuery(session, { root: lake.root, text, statement, tables, names, specOf });
+    return { ...answer, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** The CREATE VIEW statements, each with a semicolon. Throws a usage error for an empty lake. */
+export async function* lakeViews(lake: QueriedLake): AsyncGenerator<string> {
+  const held = await seriesOf(lake);
+  const tables = await tablesOf(lake, held);
+  if (tables.length === 0) throw noViews(lake.root, held.map(tableName));
+  for (const table of tables) yield `${await viewOf(table, specIn(lake.venue, table), true)};\n`;
+}
+
+async function seriesOf({ root, venue, warn }: QueriedLake): Promise<Series[]> {
+  const all: Series[] = [];
+  for await (const series of heldSeries(root, venue, warn)) all.push(series);
+  return all;
+}
+
+async function tablesOf(lake: QueriedLake, series: readonly Series[]): Promise<LakeTable[]> {
+  const { tables, leftOut } = await readTables(lake.root, lake.venue, series);
+  for (const text of leftOutTexts(leftOut)) lake.warn(text);
+  return tables;
+}
+
+function specIn(venue: Source, { market, dataset }: LakeTable): DatasetSpec | undefined {
+  return findDataset(venue, market, dataset);
+}
+
+function leftOutTexts({ unsound, overlapping }: LeftOut): string[] {
+  return [
+    ...leftOutText(
+      unsound,
+      'missing or different from its commit; not queried (cryptodl verify gives details)',
+    ),
+    ...leftOutText(overlapping, 'CSV with some days that Parquet files hold too; not queried'),
+  ];
+}
+
+function leftOutText(files: readonly string[], why: string): string[] {
+  const [first] = files;
+  if (first === undefined) return [];
+  const others = files.length === 1 ? '' : ` and ${files.length - 1} more`;
+  return [`${shownPath(first)}${others}: ${why}`];
+}

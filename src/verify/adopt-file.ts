@@ -1,0 +1,128 @@
+/**
+ * Adoption of a Parquet file that no manifest line names, for example in a copied folder of a series: its footer names its objects,
+ * and its rows prove the rest of their manifest lines.
+ */
+import { join } from 'node:path';
+import type { DuckDbSession } from '../convert/duckdb.js';
+import { expectedRows } from '../convert/gaps.js';
+import { inspectRows, rowsByPeriod } from '../convert/inspect-rows.js';
+import { areSettings, createLineCheck } from '../lake/check-line.js';
+import { HeldObjects } from '../lake/manifest.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
+import { fileFacts, fileSize } from '../lake/publish.js';
+import { differingSettings } from '../lake/settings.js';
+import { parsePeriod, periodText } from '../model/calendar.js';
+import type { Period, Series, Settings } from '../model/task.js';
+import { TOOL_VERSION } from '../model/version.js';
+import { periodOf } from '../source/keys.js';
+import type { Source } from '../source/source.js';
+import type { DatasetSpec } from '../source/venue.js';
+import { readFooter } from '../write/footer.js';
+import type { AdoptedFile, Footer } from './check-file.js';
+
+interface Adoption {
+  readonly venue: Source;
+  readonly spec: DatasetSpec;
+  readonly nowMs: number;
+}
+
+/**
+ * Resolves with the manifest lines of the file; undefined if the footer and the rows do not prove them. Reasons: the footer is of
+ * another series, has an object of REST or lacks facts of an object; a period is held already or incomplete; a row is wrong or
+ * outside of the periods.
+ */
+export async function linesOfFooter(
+  session: DuckDbSession,
+  { venue, spec, nowMs }: Adoption,
+  { series, folder, file, held }: AdoptedFile,
+): Promise<readonly ObjectLine[] | undefined> {
+  const path = join(folder, file);
+  if ((await fileSize(path)) === undefined) return undefined;
+  const footer = await readFooter(session, path);
+  const stated = factsInFooter(footer, venue, series, file);
+  if (stated === undefined) return undefined;
+  const { settings, objects } = stated;
+  const periods = objects.map(({ period }) => period);
+  const rowsOf = await rowsByPeriod(session, { path, spec, settings, periods });
+  const facts = await fileFacts(path);
+  const at = new Date(nowMs).toISOString();
+  const lines = objects.flatMap(({ period, fields }, index): unknown[] => {
+    const found = rowsOf.get(index);
+    const expected = expectedRows(spec, series, { key: fields.key, period });
+    if (found === undefined || found.repeated > 0) return [];
+    // Rows at irregular times may lie just outside of their period, so times do not tell the object of a row.
+    if (expected === undefined ? objects.length > 1 : found.rows !== expected) return [];
+    const { rows, first, last } = found;
+    const inFile = { file, fileBytes: facts.bytes, fileSha256: facts.sha256, fileRows: footer.rows };
+    const { cadence } = period;
+    const object = { cadence, period: periodText(period), ...fields, rows, first, last };
+    return [{ v: 1, kind: 'object', ...object, ...inFile, settings, at, tool: TOOL_VERSION }];
+  });
+  if (lines.length < objects.length) return undefined;
+  const checked = checkedLines(lines, folder, venue);
+  if (checked === undefined || !fits(checked, held, settings)) return undefined;
+  const columns = new Set(footer.columns.keys());
+  const how = { path, spec, settings, interval: series.interval, lines: checked, columns };
+  return (await inspectRows(session, how)).length === 0 ? checked : undefined;
+}
+
+/** The settings and the objects that the footer of a file states. */
+interface FooterFacts {
+  readonly settings: Settings;
+  readonly objects: readonly { readonly period: Period; readonly fields: ObjectFacts }[];
+}
+
+type ObjectFacts = Pick<ObjectLine, 'key' | 'sha256' | 'bytes' | 'verified' | 'etag' | 'lastModified'>;
+
+/** The objects in period order; undefined if the footer is of another series or file. */
+function factsInFooter(
+  { provenance }: Footer,
+  venue: Source,
+  series: Series,
+  file: string,
+): FooterFacts | undefined {
+  const { content, settings } = provenance ?? {};
+  const isOfSeries = (['market', 'dataset', 'interval', 'symbol'] as const).every(
+    (name) => content?.[name] === series[name],
+  );
+  if (content === undefined || !isOfSeries || content['venue'] !== venue.name) return undefined;
+  if (!areSettings(settings) || settings.format !== 'parquet' || settings.asPublished) return undefined;
+  const label = String(content['period']);
+  const whole = parsePeriod('daily', label) ?? parsePeriod('monthly', label);
+  if (file !== `${label}.parquet` || whole === undefined || !Array.isArray(content['objects']))
+    return undefined;
+  const objects: FooterFacts['objects'][number][] = [];
+  for (const { key, sha256, bytes, verified, etag, lastModified } of content['objects'] as ObjectFacts[]) {
+    const period = typeof key === 'string' ? periodOf({ venue, series }, key) : undefined;
+    if (period === undefined || verified === 'rest' || period.from < whole.from || period.to > whole.to)
+      return undefined;
+    const revision = {
+      ...(etag === undefined ? {} : { etag }),
+      ...(lastModified === undefined ? {} : { lastModified }),
+    };
+    objects.push({ period, fields: { key, sha256, bytes, verified, ...revision } });
+  }
+  objects.sort((a, b) => a.period.from - b.period.from);
+  return objects.length === 0 ? undefined : { settings, objects };
+}
+
+function checkedLines(lines: readonly unknown[], folder: string, venue: Source): ObjectLine[] | undefined {
+  const check = createLineCheck(folder, venue.archive);
+  try {
+    return lines.map((line) => check(line) as ObjectLine);
+  } catch (error) {
+    if (error instanceof TypeError) return undefined;
+    throw error;
+  }
+}
+
+/** Whether the periods overlap neither each other nor held ones, and the settings are those of the series. */
+function fits(lines: readonly ObjectLine[], held: HeldObjects, settings: Settings): boolean {
+  const own = new HeldObjects();
+  for (const line of lines) own.add(line);
+  if (own.size < lines.length || differingSettings(held.lines(), settings).length > 0) return false;
+  return lines.every((line) => {
+    const period = parsePeriod(line.cadence, line.period);
+    return period !== undefined && held.overlapping(period).length === 0;
+  });
+}

@@ -1,0 +1,140 @@
+/** Checks the selected series of a lake, under the lock when it fixes, and counts the findings. */
+import { openLake } from '../download/open-lake.js';
+import { openSession } from '../download/session.js';
+import type { Session } from '../download/session.js';
+import { refuseLinkedFolders } from '../lake/layout.js';
+import { refuseIfLocked } from '../lake/lock.js';
+import { listLeftovers } from '../lake/walk-lake.js';
+import type { ExitCode } from '../model/exit-code.js';
+import { exitCode } from '../model/exit-code.js';
+import type { VerbRequest } from '../options/verb-request.js';
+import { selectHeldSeries, nothingHeld } from '../select/held-series.js';
+import type { HeldSelection } from '../select/held-series.js';
+import { shownPath } from '../text/printable.js';
+import { checkLake } from './check-lake.js';
+import type { CheckRequest } from './check-lake.js';
+import type { LakeFinding, LakeFindingKind } from './lake-finding.js';
+
+export interface VerifySummary {
+  readonly series: number;
+  readonly files: number;
+  readonly bytes: number;
+  readonly findings: Readonly<Partial<Record<LakeFindingKind, number>>>;
+  /** Number of findings that are still to be mended, by the command that mends them. */
+  readonly left: { fix: number; repair: number; 'nothing-known': number };
+  readonly exitCode: ExitCode;
+}
+
+/** Counts so far, after each series. */
+export type Progress = Pick<VerifySummary, 'series' | 'files' | 'bytes'>;
+
+/**
+ * Yields the findings and returns the summary. Calls `onProgress` after each series. Rejects with `locked` while a run is writing, and
+ * with usage errors.
+ */
+export async function* verifyLake(
+  request: VerbRequest,
+  onProgress: (progress: Progress) => void = () => undefined,
+): AsyncGenerator<LakeFinding, VerifySummary> {
+  const session = openSession(request);
+  try {
+    return yield* verifySelected(session, request, onProgress);
+  } finally {
+    await session.close();
+  }
+}
+
+async function* verifySelected(
+  session: Session,
+  { resolved, read }: VerbRequest,
+  onProgress: (progress: Progress) => void,
+): AsyncGenerator<LakeFinding, VerifySummary> {
+  const { fix, upstream } = session.options;
+  const selection = await selectHeldSeries(session, resolved, read);
+  if (upstream) await session.refuseBanned('verify');
+  await refuseLinkedFolders(session.paths);
+  await refuseIfLocked(session.paths.internal, session.clock);
+  const left = selection.isWhole ? await listLeftovers(session.paths) : [];
+  const opened = fix ? await openLake(session, 'cryptodl verify --fix') : undefined;
+  try {
+    const refused = new Map(opened?.refused.map(({ name, kept }) => [`.cryptodl/${name}`, kept]));
+    const found = left.map((path) => leftoverAt(path, fix, refused.get(path)));
+    const open = opened === undefined ? session : { ...session, lock: opened.lock };
+    return yield* verifyIn(open, { selection, left: found }, onProgress);
+  } finally {
+    await opened?.lock.release();
+  }
+}
+
+async function* verifyIn(
+  session: Session,
+  { selection, left }: { readonly selection: HeldSelection; readonly left: readonly LakeFinding[] },
+  onProgress: (progress: Progress) => void,
+): AsyncGenerator<LakeFinding, VerifySummary> {
+  const { options } = session;
+  const count = new Count();
+  for (const finding of left) yield count.add(finding);
+  const request: CheckRequest = {
+    selection,
+    deep: options.deep,
+    upstream: options.upstream,
+    mode: options.fix ? 'fix' : 'look',
+  };
+  for await (const { check, findings } of checkLake(session, request)) {
+    for (const finding of findings) yield count.add(finding);
+    if (check === undefined) continue;
+    count.series += 1;
+    count.files += check.files;
+    count.bytes += check.bytes;
+    onProgress(count);
+  }
+  if (count.series === 0 && count.isSound) throw nothingHeld(options.out);
+  return count.summary();
+}
+
+/** With `--fix`, opening the lake has already finished or removed the leftover, or moved it to `kept`. */
+function leftoverAt(path: string, isFixed: boolean, kept: string | undefined): LakeFinding {
+  const isCommit = path.endsWith('.json');
+  const text = isCommit ? 'a run was killed during a commit' : 'a run was killed and left this file';
+  const finding: LakeFinding = { kind: 'leftover', path, text };
+  if (!isFixed) return { ...finding, left: 'fix' };
+  if (kept !== undefined) return { ...finding, done: `not applied; kept in ${shownPath(kept)}` };
+  return { ...finding, done: isCommit ? 'the commit was completed' : 'removed' };
+}
+
+class Count {
+  series = 0;
+  files = 0;
+  bytes = 0;
+  readonly #findings: Partial<Record<LakeFindingKind, number>> = {};
+  readonly #left = { fix: 0, repair: 0, 'nothing-known': 0 };
+
+  add(finding: LakeFinding): LakeFinding {
+    this.#findings[finding.kind] = (this.#findings[finding.kind] ?? 0) + 1;
+    if (finding.left !== undefined) this.#left[finding.left] += 1;
+    return finding;
+  }
+
+  get isSound(): boolean {
+    return Object.keys(this.#findings).length === 0;
+  }
+
+  summary(): VerifySummary {
+    const { series, files, bytes } = this;
+    const wrong = Object.values(this.#left).reduce((sum, number) => sum + number, 0);
+    const code = exitCode({
+      // The content of an unreadable file is unknown, which is an error of the disk, not a finding to repair.
+      ended: (this.#findings.unreadable ?? 0) > 0 ? 'disk' : undefined,
+      signal: undefined,
+      waitedTooLong: 0,
+      failedRetryable: 0,
+      failedPermanent: wrong,
+      holes: 0,
+      partial: 0,
+      strict: false,
+      written: 0,
+      nothingIsError: false,
+    });
+    return { series, files, bytes, findings: { ...this.#findings }, left: { ...this.#left }, exitCode: code };
+  }
+}

@@ -1,0 +1,163 @@
+/** Parquet files without manifest lines, for example in a copied folder of a series, are adopted with the objects of their footers. */
+import { cpSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import type { CliResult } from '../helpers/cli.js';
+import { filesBelow, manifestLines, manifestOf } from '../helpers/lake.js';
+import { useScene } from '../helpers/scene.js';
+
+const SERIES = 'binance/um/klines/interval=1h/symbol=BTCUSDT';
+const OTHER = 'binance/um/klines/interval=1h/symbol=ETHUSDT';
+const FILE = `${SERIES}/2026-10.parquet`;
+
+const scene = useScene({
+  archive: [
+    {
+      dataset: 'klines',
+      interval: '1h',
+      symbols: ['BTCUSDT', 'ETHUSDT'],
+      from: '2026-10-01',
+      to: '2026-10-06',
+    },
+  ],
+});
+const sound = join(scene.scratch, 'sound');
+const NOW = ['--now', '2026-10-06T08:00:00Z'];
+const places = (lake: string): string[] => [
+  '--out',
+  lake,
+  '--archive-url',
+  scene.archive.url,
+  ...NOW,
+  ...FAST,
+];
+
+beforeAll(() =>
+  cryptodlOk([
+    'vision',
+    '--symbols',
+    'BTCUSDT,ETHUSDT',
+    '--interval',
+    '1h',
+    '--from',
+    '2026-10-01',
+    '--to',
+    '2026-10-04',
+    ...places(sound),
+  ]),
+);
+
+/** A lake that has only the copied folder of a series. */
+function copied(): string {
+  const lake = scene.newFolder();
+  cpSync(join(sound, SERIES), join(lake, SERIES), { recursive: true });
+  return lake;
+}
+
+const verify = (lake: string, ...flags: string[]): Promise<CliResult> =>
+  cryptodl(['verify', '--out', lake, ...NOW, '--json', ...flags]);
+const repair = (lake: string, ...flags: string[]): Promise<CliResult> =>
+  cryptodl(['repair', ...places(lake), '--json', ...flags]);
+
+describe('a copied folder of a series', () => {
+  it('is adopted by repair, which fetches nothing', async () => {
+    const lake = copied();
+    const before = readFileSync(join(lake, FILE));
+    expect((await verify(lake)).code).toBe(4);
+    const from = scene.archive.requests.length;
+    const { code, stderr } = await repair(lake);
+    expect([code, scene.archive.requests.slice(from).filter((path) => path.endsWith('.zip'))]).toEqual([
+      0,
+      [],
+    ]);
+    expect(stderr).not.toContain('quarantine');
+    expect(readFileSync(join(lake, FILE))).toEqual(before);
+    // The time of the commit is another, and a footer does not tell of dropped duplicates.
+    const { at, tool } = manifestLines(join(lake, SERIES))[0] ?? {};
+    const lines = manifestLines(join(sound, SERIES)).map((line) => ({
+      ...line,
+      at,
+      tool,
+      duplicates: undefined,
+    }));
+    expect(manifestLines(join(lake, SERIES))).toEqual(lines);
+    expect((await verify(lake, '--deep')).code).toBe(0);
+    const since = scene.archive.requests.length;
+    const next = await cryptodl(['vision', ...places(lake), '--json']);
+    expect([next.code, next.events.at(-1)]).toEqual([0, expect.objectContaining({ event: 'summary' })]);
+    // The held days are not revisions.
+    expect(scene.archive.requests.slice(since).filter((path) => /2026-10-0[1-4]\.zip$/.test(path))).toEqual(
+      [],
+    );
+  });
+
+  it('is adopted by verify --fix, and a dry run of repair changes nothing', async () => {
+    const lake = copied();
+    const dry = await repair(lake, '--dry-run');
+    expect([dry.code, existsSync(manifestOf(join(lake, SERIES)))]).toEqual([0, false]);
+    expect(dry.stdout).not.toContain('.zip');
+    const fixed = await verify(lake, '--fix');
+    expect([fixed.code, fixed.stdout]).toEqual([0, expect.stringContaining('adopted')]);
+    expect((await verify(lake, '--deep')).code).toBe(0);
+  });
+});
+
+describe('a file is not adopted, and its objects are fetched again,', () => {
+  it.each<[string, (lake: string) => void]>([
+    [
+      'of another series',
+      (lake) => {
+        rmSync(join(lake, SERIES), { recursive: true });
+        cpSync(join(sound, OTHER), join(lake, SERIES), { recursive: true });
+      },
+    ],
+    [
+      'with the name of another month',
+      (lake) => {
+        renameSync(join(lake, FILE), join(lake, `${SERIES}/2026-09.parquet`));
+      },
+    ],
+    [
+      'with damaged rows',
+      (lake) => {
+        const bytes = readFileSync(join(lake, FILE));
+        bytes.fill(0xff, 8, 200);
+        writeFileSync(join(lake, FILE), bytes);
+      },
+    ],
+    [
+      'without an end',
+      (lake) => {
+        writeFileSync(join(lake, FILE), readFileSync(join(lake, FILE)).subarray(0, 500));
+      },
+    ],
+    [
+      'whose footer lacks an object',
+      (lake) => {
+        edit(lake, '2026-10-02.zip","sha256', '2026-10-02.zip","sha255');
+      },
+    ],
+    [
+      'whose footer names an object of another series',
+      (lake) => {
+        edit(lake, 'BTCUSDT-1h-2026-10-02.zip', 'ETHUSDT-1h-2026-10-02.zip');
+      },
+    ],
+  ])('%s', async (_, harm) => {
+    const lake = copied();
+    harm(lake);
+    const fixed = await verify(lake, '--fix');
+    expect(fixed.stdout).not.toContain('adopted');
+    expect(filesBelow(join(lake, '_quarantine'), '.parquet')).toHaveLength(1);
+    await repair(lake);
+    expect((await verify(lake, '--deep')).code).toBe(0);
+  });
+});
+
+/** Replaces a text of the footer by one of the same length. */
+function edit(lake: string, from: string, to: string): void {
+  const text = readFileSync(join(lake, FILE), 'latin1');
+  expect([text.includes(from), from.length]).toEqual([true, to.length]);
+  writeFileSync(join(lake, FILE), text.replace(from, to), 'latin1');
+}

@@ -1,0 +1,378 @@
+/** The verbs of the library find what the commands print, and print nothing. */
+import { appendFileSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import type { ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
+import {
+  audit,
+  coverage,
+  CryptodlError,
+  list,
+  metrics,
+  repair,
+  sql,
+  verify,
+  vision,
+} from '../../src/library.js';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl, FAST } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { filesBelow, parquetDigests } from '../helpers/lake.js';
+import { serveVenue } from '../helpers/rest-venue-server.js';
+import { RestVenue } from '../helpers/rest-venue.js';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const NOW = '2026-11-21T12:00:00Z';
+const scratch = scratchFolder();
+const lake = join(scratch, 'lake');
+const MARKET = { market: 'um', dataset: 'klines', interval: '1h' } as const;
+const BARS = { ...MARKET, symbols: ['BTCUSDT', 'ETHUSDT'] } as const;
+let archive: TestArchive;
+
+beforeAll(async () => {
+  const folder = join(scratch, 'archive');
+  makeArchive(folder, { ...BARS, from: '2026-10-01', to: '2026-11-20', cadence: 'daily' });
+  makeArchive(folder, { ...BARS, from: '2026-10-01', to: '2026-10-31', cadence: 'monthly' });
+  archive = await startArchive(folder);
+  await fetch(lake);
+});
+afterAll(() => archive.close());
+
+const hosts = (): { readonly archiveUrl: string; readonly now: string } => ({
+  archiveUrl: archive.url,
+  now: NOW,
+});
+
+function fetch(out: string): Promise<unknown> {
+  return vision({ ...BARS, ...hosts(), out, days: 3 }).summary();
+}
+
+/** The NDJSON of a command. */
+async function printed(...args: readonly string[]): Promise<readonly unknown[]> {
+  const fast = args[0] === 'coverage' ? [] : FAST.slice(0, -2);
+  return (await cryptodl([...args, '--json', '--now', NOW, ...fast])).events;
+}
+
+async function refusal(act: () => unknown): Promise<unknown> {
+  try {
+    await act();
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+}
+
+describe('list', () => {
+  it.each([
+    ['markets', {}, []],
+    ['datasets', { market: 'cm' }, ['--market', 'cm']],
+    ['symbols', { ...MARKET, quote: 'USDT' }, ['--interval', '1h', '--quote', 'USDT']],
+    ['symbols', { ...MARKET, long: true }, ['--interval', '1h', '--long']],
+    [
+      'periods',
+      { ...MARKET, symbols: 'BTCUSDT', from: '2026-10-30', to: '2026-11-02' },
+      ['--interval', '1h', '--symbols', 'BTCUSDT', '--from', '2026-10-30', '--to', '2026-11-02'],
+    ],
+  ] as const)('%s with %j gives the items of the command', async (what, options, flags) => {
+    const items = await list(what, { ...options, archiveUrl: archive.url, now: NOW }).toArray();
+    expect(items).toEqual(await printed('list', what, ...flags, '--archive-url', archive.url));
+    expect(items.length).toBeGreaterThan(1);
+  });
+
+  it('an unknown list, and a symbol that the archive lacks, are usage errors', async () => {
+    expect(await refusal(() => list('symbol' as 'symbols').toArray())).toMatchObject({
+      code: 'usage',
+      exitCode: 2,
+      message: 'list: "symbol" is not one of markets, datasets, symbols, periods',
+      hint: 'did you mean symbols?',
+    });
+    expect(await refusal(() => list('periods', hosts()).toArray())).toMatchObject({
+      code: 'usage',
+      message: 'list periods needs symbols',
+      hint: "symbols: 'BTCUSDT' or symbols: '*USDT'",
+    });
+  });
+});
+
+it('coverage gives the series and the summary of the command', async () => {
+  const out = join(scratch, 'gaps');
+  await fetch(out);
+  const covered = coverage({ out, from: '2026-11-16', to: '2026-11-20', min: 80, now: NOW });
+  const series = await covered.toArray();
+  const lines = await printed(
+    'coverage',
+    '--out',
+    out,
+    '--from',
+    '2026-11-16',
+    '--to',
+    '2026-11-20',
+    '--min',
+    '80',
+  );
+  expect(series.map((one) => ({ event: 'series', ...one }))).toEqual(lines.slice(0, -1));
+  const { exitCode, ...summary } = await covered.summary();
+  expect({ event: 'summary', ...summary }).toEqual(lines.at(-1));
+  expect(exitCode).toBe(4);
+  expect(series[0]).toMatchObject({ symbol: 'BTCUSDT', unit: 'rows', expected: 120, held: 72, percent: 60 });
+});
+
+describe('verify and repair', () => {
+  const damaged = join(scratch, 'damaged');
+  beforeAll(async () => {
+    await fetch(damaged);
+    const [first = '', second = ''] = filesBelow(damaged, '.parquet');
+    appendFileSync(join(damaged, first), 'x');
+    rmSync(join(damaged, second));
+  });
+
+  it('verify gives the findings and the summary of the command', async () => {
+    const found = verify({ out: damaged });
+    const findings = await found.toArray();
+    const lines = await printed('verify', '--out', damaged);
+    expect(findings.map((finding) => ({ event: 'finding', ...finding }))).toEqual(lines.slice(0, -1));
+    expect({ event: 'summary', ...(await found.summary()) }).toEqual(lines.at(-1));
+    expect(findings.map(({ kind }) => kind).sort()).toEqual(['damaged', 'missing']);
+    expect(await found.summary()).toMatchObject({ series: 2, exitCode: 4 });
+  });
+
+  it('repair fetches the data again', async () => {
+    const outcomes = await repair({ out: damaged, ...hosts() }).toArray();
+    expect(outcomes.filter(({ outcome }) => outcome === 'ok')).toHaveLength(6);
+    expect(await parquetDigests(damaged)).toEqual(await parquetDigests(lake));
+    expect(await verify({ out: damaged }).summary()).toMatchObject({ findings: {}, exitCode: 0 });
+  });
+
+  it('a lake without series is a usage error', async () => {
+    expect(await refusal(() => verify({ out: join(scratch, 'none') }).summary())).toMatchObject({
+      name: 'CryptodlError',
+      code: 'usage',
+    });
+  });
+});
+
+describe('audit', () => {
+  const october = { from: '2026-10-01', to: '2026-10-31' };
+
+  it('gives the findings and the summary of the command', async () => {
+    const key = 'data/futures/um/daily/klines/ETHUSDT/1h/ETHUSDT-1h-2026-10-03.zip';
+    archive.fault = (path, _, response) => {
+      if (path !== `/${key}`) return false;
+      response.writeHead(500).end();
+      return true;
+    };
+    const audited = audit({ ...BARS, ...hosts(), ...october, retryDelay: 2, retries: 0 });
+    const items = await audited.toArray();
+    const flags = [
+      '--interval',
+      '1h',
+      '--symbols',
+      'BTCUSDT,ETHUSDT',
+      '--retries',
+      '0',
+      '--archive-url',
+      archive.url,
+    ];
+    const lines = await printed('audit', ...flags, '--from', october.from, '--to', october.to);
+    archive.fault = undefined;
+    expect(items).toEqual(lines.slice(0, -1));
+    expect({ event: 'audit', ...(await audited.summary()) }).toEqual(lines.at(-1));
+    expect(items.map(({ event, symbol }) => `${symbol} ${event}`)).toEqual([
+      'BTCUSDT finding',
+      'ETHUSDT finding',
+      'ETHUSDT failed',
+    ]);
+    expect(await audited.summary()).toMatchObject({ series: 2, months: 2, rebuildable: 0 });
+  });
+});
+
+describe('sql', () => {
+  it('gives rows with the names of the columns, integers as bigint and times as text', async () => {
+    const query =
+      'SELECT symbol, count(*) AS bars, min(open_time) AS first, avg(close) AS mean FROM um_klines GROUP BY symbol ORDER BY 1';
+    const rows = await sql(query, { out: lake }).toArray();
+    expect(rows).toMatchObject([
+      { symbol: 'BTCUSDT', bars: 72n, first: '2026-11-18T00:00:00.000000Z' },
+      { symbol: 'ETHUSDT', bars: 72n, first: '2026-11-18T00:00:00.000000Z' },
+    ]);
+    const lines = await cryptodl(['sql', query, '--json', '--out', lake]);
+    expect(rows.map((row) => ({ ...row, bars: Number(row['bars']) }))).toEqual(lines.events);
+  });
+
+  it('a large result is read in parts, and the caller may stop', async () => {
+    let read = 0;
+    for await (const { i } of sql('SELECT i FROM range(50000000) AS numbers(i)', { out: lake })) {
+      expect(i).toBe(BigInt(read));
+      read += 1;
+      if (read === 5000) break;
+    }
+    expect(read).toBe(5000);
+  });
+
+  it('a query leaves the temporary files of another query of this process alone', async () => {
+    const tempDir = join(scratch, 'spill');
+    const other = join(tempDir, `cryptodl-sql-${process.pid}`);
+    mkdirSync(other, { recursive: true });
+    writeFileSync(join(other, 'spilled.tmp'), '');
+    const queries = [1, 2].map(() =>
+      sql('SELECT count(*) AS n FROM um_klines', { out: lake, tempDir }).toArray(),
+    );
+    expect(await Promise.all(queries)).toEqual([[{ n: 144n }], [{ n: 144n }]]);
+    expect(filesBelow(tempDir, '')).toHaveLength(1);
+  });
+
+  it('a mistake in the query is a usage error with the place and the nearest name', async () => {
+    expect(await refusal(() => sql('SELECT closee FROM um_klines', { out: lake }).toArray())).toMatchObject({
+      code: 'usage',
+      message: expect.stringContaining('no column "closee" (line 1, column 8)'),
+      hint: 'did you mean close?',
+    });
+  });
+});
+
+it('metrics downloads over REST', async () => {
+  const venue = new RestVenue({ now: () => Date.parse(NOW), symbols: [{ host: 'fapi', symbol: 'BTCUSDT' }] });
+  const served = await serveVenue(venue);
+  const run = metrics({
+    symbols: 'BTCUSDT',
+    dataset: 'fundingRate',
+    days: 2,
+    out: join(scratch, 'metrics'),
+    ...hosts(),
+    fapiUrl: served.urlOf('fapi'),
+  });
+  const outcomes = await run.toArray();
+  await served.close();
+  expect(outcomes.map(({ dataset, outcome }) => `${dataset} ${outcome}`)).toContain('fundingRate ok');
+  expect(await run.summary()).toMatchObject({ exitCode: 0, failures: null });
+});
+
+describe('a call', () => {
+  it.each([
+    [() => vision({ fix: true } as object), 'vision has no option "fix"', 'fix is an option of verify'],
+    [() => verify({ symbol: 'X' } as object), 'verify has no option "symbol"', 'did you mean symbols?'],
+    [
+      () => sql('SELECT 1', { csv: true } as object),
+      'sql has no option "csv": it is a flag of the command line only',
+      undefined,
+    ],
+    [
+      () => list('markets', [] as object),
+      'list takes an object of options',
+      "list('symbols', { market: 'um' })",
+    ],
+    [
+      () => sql(7 as never),
+      'sql takes a query and an object of options',
+      expect.stringMatching(/^sql\('SELECT/),
+    ],
+    [
+      () => verify({}, { onPlan: () => undefined } as object),
+      'verify has no hook "onPlan"',
+      'hooks are signal, onWarning',
+    ],
+    [
+      () => sql('SELECT 1', {}, 7 as never),
+      'the third argument of sql must be an object of hooks',
+      'sql(query, options, { signal })',
+    ],
+  ])('with wrong arguments is refused at once (%#)', async (act, message, hint) => {
+    const error = await refusal(act);
+    expect(error).toBeInstanceOf(CryptodlError);
+    expect(error).toMatchObject({ code: 'usage', exitCode: 2, message, hint });
+  });
+
+  it('takes a map of limits', async () => {
+    const limits = { archive: '100/s' };
+    expect(await list('symbols', { ...MARKET, ...hosts(), limits }).toArray()).toHaveLength(2);
+    const wrong = { limits: { archive: { most: 1 } } } as object;
+    expect(await refusal(() => list('symbols', wrong))).toMatchObject({
+      message: 'limits is neither a text, a number, a Date, a map, true nor false',
+    });
+  });
+
+  it('can be read once, and its summary is known after the last item', async () => {
+    const found = verify({ out: lake });
+    const early = found[Symbol.asyncIterator]();
+    await early.next();
+    expect(await found.summary()).toMatchObject({ exitCode: 0 });
+    expect(await refusal(() => found.toArray())).toMatchObject({
+      message: 'the items of a call can be read only once',
+    });
+    const left = list('datasets');
+    for await (const _ of left) break;
+    expect(await refusal(() => left.toArray())).toMatchObject({ code: 'usage' });
+  });
+
+  it('ends by its signal with the code interrupted', async () => {
+    const signal = AbortSignal.abort();
+    for (const act of [
+      () => verify({ out: lake }, { signal }).toArray(),
+      () => sql('SELECT 1', { out: lake }, { signal }).toArray(),
+      () => list('symbols', { ...MARKET, ...hosts() }, { signal }).toArray(),
+      () => repair({ out: lake, ...hosts() }, { signal }).toArray(),
+    ])
+      expect(await refusal(act)).toMatchObject({ name: 'CryptodlError', code: 'interrupted' });
+    const stop = new AbortController();
+    const rows = sql('SELECT i FROM range(50000000) AS numbers(i)', { out: lake }, { signal: stop.signal });
+    const read = async (): Promise<void> => {
+      for await (const _ of rows) stop.abort();
+    };
+    expect(await refusal(read)).toMatchObject({ code: 'interrupted' });
+  });
+
+  it('shares the limit of sockets with the calls at the same time', async () => {
+    const open = new Set<ServerResponse>();
+    let most = 0;
+    archive.fault = (_, request, response) => {
+      open.add(response);
+      most = Math.max(most, open.size);
+      setTimeout(() => {
+        open.delete(response);
+        archive.serve(request, response);
+      }, 20);
+      return true;
+    };
+    const calls = ['one', 'two', 'three'].map((name) =>
+      vision({ ...BARS, ...hosts(), days: 2, poolLimit: 1, out: join(scratch, name) }).summary(),
+    );
+    expect((await Promise.all(calls)).map(({ exitCode }) => exitCode)).toEqual([0, 0, 0]);
+    archive.fault = undefined;
+    expect(most).toBe(1);
+  });
+
+  it('prints nothing, listens to no signal and lets the process end', async () => {
+    const folder = join(scratch, 'silent');
+    mkdirSync(join(folder, 'node_modules'), { recursive: true });
+    symlinkSync(ROOT, join(folder, 'node_modules/cryptodl'));
+    const bars = JSON.stringify({ ...BARS, ...hosts(), out: 'lake', days: 1 });
+    writeFileSync(
+      join(folder, 'calls.mjs'),
+      `import { audit, list, repair, sql, verify, vision } from 'cryptodl';
+      const bars = ${bars};
+      const { archiveUrl, now, out } = bars;
+      const calls = [
+        () => vision(bars), () => repair({ archiveUrl, now, out }), () => verify({ out, deep: true }),
+        () => list('datasets', { market: 'um' }), () => sql('FROM um_klines', { out }),
+        () => audit({ ...bars, days: undefined, from: '2026-10-01', to: '2026-10-31' }),
+      ];
+      for (const call of calls) {
+        for await (const _ of call())
+          if (process.listenerCount('SIGINT') + process.listenerCount('SIGTERM') > 0) process.exitCode = 1;
+      }
+      await vision({ ...bars, symbols: 'NOSUCHUSDT' }).toArray().then(() => { process.exitCode = 2; }, () => undefined);
+      `,
+    );
+    const child = spawn(process.execPath, ['calls.mjs'], { cwd: folder });
+    const said: string[] = [];
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => said.push(String(data)));
+    const code = await new Promise((resolve) => {
+      child.on('close', resolve);
+    });
+    expect([said.join(''), code]).toEqual(['', 0]);
+  });
+});

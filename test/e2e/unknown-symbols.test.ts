@@ -1,0 +1,243 @@
+/** Names, patterns and intervals that the archive, a dataset or the lake does not have: one rule for all commands. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { CryptodlError, vision } from '../../src/library.js';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import type { CliResult } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+
+const cwd = scratchFolder();
+const NOW = '2026-11-21T12:00:00Z';
+let archive: TestArchive;
+let place: string[];
+
+beforeAll(async () => {
+  const folder = join(cwd, 'archive');
+  const days = { market: 'um', from: '2026-11-20', to: '2026-11-20', cadence: 'daily' } as const;
+  makeArchive(folder, {
+    ...days,
+    dataset: 'klines',
+    interval: '1h',
+    symbols: ['BTCUSDT', 'ETHUSDT', 'T00USDT'],
+  });
+  makeArchive(folder, { ...days, dataset: 'klines', interval: '4h', symbols: ['ETHUSDT'] });
+  makeArchive(folder, { ...days, dataset: 'metrics', symbols: ['BTCUSDT'] });
+  archive = await startArchive(folder);
+  place = ['--archive-url', archive.url, '--now', NOW];
+});
+afterAll(() => archive.close());
+
+/** A dry run of one day. */
+function plan(...args: string[]): Promise<CliResult> {
+  return cryptodl(['vision', '--interval', '1h', '--days', '1', '--dry-run', ...args, ...place], { cwd });
+}
+
+/** `fetch BTCUSDT`, in the order of the plan. */
+function planned({ stdout }: CliResult): string[] {
+  return [...stdout.matchAll(/^(\w+)\t.*\/(\w+)-[^/]*\.zip(?:\tbars)?$/gm)].map(
+    ([, kind, name]) => `${kind} ${name}`,
+  );
+}
+
+const NO_NOPE = 'cryptodl: the archive has no NOPE in um klines\n';
+
+describe('a name that the archive does not have', () => {
+  it.each([['NOPE'], ['BTCUSDT,NOPE'], ['T00*,NOPE'], ['@nope.txt']])('%s is refused', async (symbols) => {
+    writeFileSync(join(cwd, 'nope.txt'), 'BTCUSDT\nNOPE\n');
+    const { code, stderr } = await plan('--symbols', symbols);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(NO_NOPE)]);
+  });
+
+  it('is refused with the nearest name, also for several datasets', async () => {
+    const typo = await plan('--symbols', 'BTCUSTD,ETHUSDT', '--dataset', 'klines,metrics');
+    expect([typo.code, typo.stderr]).toEqual([
+      2,
+      expect.stringContaining(
+        'the archive has no BTCUSTD in um klines, um metrics\n  did you mean BTCUSDT?\n',
+      ),
+    ]);
+    expect(typo.stderr).toContain('--symbols BTCUSDT,ETHUSDT ');
+  });
+
+  it('is left out by --skip-unknown, with a warning', async () => {
+    for (const symbols of ['NOPE,BTCUSDT', 'NOPE,BTC*', '@nope.txt']) {
+      const result = await plan('--symbols', symbols, '--skip-unknown');
+      expect([result.code, planned(result)]).toEqual([0, ['fetch BTCUSDT']]);
+      expect(result.stderr).toContain('warning: the archive has no NOPE in um klines: skipped\n');
+    }
+  });
+
+  it('is refused in spite of --skip-unknown if nothing else is selected', async () => {
+    const { code, stderr } = await plan('--symbols', 'NOPE', '--skip-unknown');
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining('cryptodl: --symbols NOPE matches none of the 3 symbols of um klines\n'),
+    ]);
+  });
+
+  it('is treated in the same way in a job and in the library', async () => {
+    const job = '{ verb: vision, symbols: [NOPE, BTCUSDT], interval: 1h, days: 1 }';
+    writeFileSync(join(cwd, 'jobs.yaml'), `jobs:\n  bars: ${job}\n`);
+    const run = ['run', 'jobs.yaml', '--dry-run', ...place];
+    const refused = await cryptodl(run, { cwd });
+    expect([refused.code, refused.stderr]).toEqual([
+      2,
+      expect.stringContaining('jobs.yaml: jobs.bars: the archive has no NOPE in um klines\n'),
+    ]);
+    writeFileSync(join(cwd, 'jobs.yaml'), `defaults: { skip-unknown: true }\njobs:\n  bars: ${job}\n`);
+    const skipped = await cryptodl(run, { cwd });
+    expect([skipped.code, planned(skipped)]).toEqual([0, ['fetch BTCUSDT']]);
+
+    const options = {
+      symbols: ['NOPE', 'BTCUSDT'],
+      interval: '1h',
+      days: 1,
+      archiveUrl: archive.url,
+      now: NOW,
+      out: join(cwd, 'from-library'),
+      stateDir: join(cwd, 'state'),
+    };
+    await expect(vision(options).summary()).rejects.toThrow(CryptodlError);
+    const warnings: string[] = [];
+    const hooks = { onWarning: (message: string) => warnings.push(message) };
+    expect((await vision({ ...options, skipUnknown: true }, hooks).summary()).outcomes.ok).toBe(1);
+    expect(warnings).toEqual(['the archive has no NOPE in um klines: skipped']);
+  });
+
+  it('is treated in the same way by list and audit', async () => {
+    const symbols = ['--symbols', 'BTCUSDT,NOPE'];
+    for (const verb of [
+      ['list', 'symbols'],
+      ['list', 'periods', '--interval', '1h'],
+      ['audit', '--interval', '1h'],
+    ]) {
+      const { code, stderr } = await cryptodl([...verb, ...symbols, ...place], { cwd });
+      expect([code, stderr]).toEqual([2, expect.stringContaining('the archive has no NOPE in um klines')]);
+    }
+    const listed = await cryptodlOk(['list', 'symbols', ...symbols, '--skip-unknown', ...place], { cwd });
+    expect(listed.stdout).toBe('BTCUSDT\n');
+    expect(listed.stderr).toContain('warning: the archive has no NOPE in um klines 1m: skipped\n');
+  });
+});
+
+describe('a pattern that matches nothing', () => {
+  it('is named in a warning, and the others are used', async () => {
+    const result = await plan('--symbols', 'T00*,XX*,Y?,!NOPE,!Z*');
+    expect([result.code, planned(result)]).toEqual([0, ['fetch T00USDT']]);
+    expect(result.stderr).toContain(
+      'warning: --symbols XX*, Y? matches none of the 3 symbols of um klines\n',
+    );
+    expect(result.stderr).toContain(
+      'warning: --symbols !NOPE, !Z* excludes none of the 3 symbols of um klines\n',
+    );
+  });
+
+  it('is refused if nothing else is selected', async () => {
+    const { code, stderr } = await plan('--symbols', 'XX*');
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining('--symbols XX* matches none of the 3 symbols'),
+    ]);
+  });
+});
+
+describe('a name that another dataset has', () => {
+  it('is absent, and its datasets are named', async () => {
+    for (const dataset of ['metrics', 'metrics,klines']) {
+      archive.requests.length = 0;
+      const result = await plan('--dataset', dataset, '--symbols', 'BTCUSDT,ETHUSDT');
+      expect(result.code).toBe(0);
+      expect(planned(result)).toContain('absent ETHUSDT');
+      expect(planned(result)).toContain('fetch BTCUSDT');
+      expect(result.stderr).toContain('  lacking    um metrics has no ETHUSDT, um klines has');
+      // The symbols of klines are listed once.
+      const listings = archive.requests.filter((path) =>
+        path.endsWith('prefix=data/futures/um/daily/klines/'),
+      );
+      expect(listings.length).toBe(1);
+    }
+  });
+
+  it('is refused with the name of its dataset if nothing else is selected', async () => {
+    const { code, stderr } = await plan('--dataset', 'metrics', '--symbols', 'ETHUSDT');
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining('cryptodl: the archive has no ETHUSDT in um metrics; um klines has ETHUSDT\n'),
+    ]);
+  });
+
+  it('needs no further listing if all names are known', async () => {
+    archive.requests.length = 0;
+    await plan('--dataset', 'metrics', '--symbols', 'BTCUSDT');
+    expect(archive.requests.filter((path) => path.includes('klines'))).toEqual([]);
+  });
+});
+
+describe('an interval that a series never had', () => {
+  const fourHours = (symbols: string, ...more: string[]): Promise<CliResult> =>
+    cryptodl(
+      [
+        'vision',
+        '--interval',
+        '4h',
+        '--from',
+        '2026-10',
+        '--to',
+        '2026-10',
+        '--symbols',
+        symbols,
+        ...more,
+        ...place,
+      ],
+      {
+        cwd,
+      },
+    );
+
+  it('is refused, with the intervals of the series', async () => {
+    for (const more of [['--dry-run'], ['--out', 'four']]) {
+      const { code, stderr } = await fourHours('BTCUSDT', ...more);
+      expect([code, stderr]).toEqual([
+        2,
+        expect.stringContaining('cryptodl: the archive has no um klines 4h BTCUSDT; it has 1h\n'),
+      ]);
+    }
+  });
+
+  it('is a line of the plan if other series have it', async () => {
+    const wanted = ['--interval', '4h', '--days', '1', '--symbols', 'BTCUSDT,ETHUSDT'];
+    const result = await cryptodl(['vision', ...wanted, '--dry-run', ...place], { cwd });
+    expect([result.code, planned(result)]).toEqual([0, ['absent BTCUSDT', 'fetch ETHUSDT']]);
+    expect(result.stderr).toContain('  lacking    the archive has no um klines 4h BTCUSDT; it has 1h\n');
+  });
+
+  it('is not reported for days before the first object of a series that has it', async () => {
+    const { code, stderr } = await fourHours('ETHUSDT', '--dry-run');
+    expect([code, stderr]).toEqual([0, expect.not.stringContaining('lacking')]);
+  });
+});
+
+describe('a name that the lake does not have', () => {
+  it.each([['verify'], ['repair'], ['coverage']])(
+    'is refused by %s, and left out by --skip-unknown',
+    async (verb) => {
+      const lake = join(cwd, 'lake');
+      const bars = ['--interval', '1h', '--days', '1', '--symbols', 'BTCUSDT', '--out', lake];
+      await cryptodlOk(['vision', ...bars, ...place, ...FAST]);
+      const online = verb === 'repair' ? place : ['--now', NOW];
+      const command = [verb, '--out', lake, '--symbols', 'BTCUSDT,NOPE,!X*', ...online];
+      const refused = await cryptodl(command);
+      expect([refused.code, refused.stderr]).toEqual([
+        2,
+        expect.stringContaining(`cryptodl: ${lake} has no NOPE in um klines 1h\n`),
+      ]);
+      const { stderr } = await cryptodlOk([...command, '--skip-unknown']);
+      expect(stderr).toContain(`warning: ${lake} has no NOPE in um klines 1h: skipped\n`);
+      expect(stderr).toContain('warning: --symbols !X* excludes none of the 1 symbols of um klines 1h\n');
+    },
+  );
+});
