@@ -102,7 +102,7 @@ export function datasetsDocument(all) {
     ].join('\n\n');
   });
   const intro =
-    'The datasets of the archive (D: daily objects, M: monthly objects) and of REST, with the columns that the program writes. ' +
+    'This document lists the datasets of the archive (D: daily objects, M: monthly objects) and of REST, with the columns that the program writes. ' +
     '`cryptodl schema DATASET --market MARKET` prints the same. Types are those of Parquet; numbers are text with `--numbers string`, and always in CSV.';
   return `${['# Datasets', MADE, intro, matrix(all), ...sections].join('\n\n')}\n`;
 }

@@ -56,7 +56,7 @@ function unitText(type: ColumnSpec['type'], unit: string | undefined): string {
 export function describeDataset(venue: Venue, market: Market, spec: DatasetSpec): DatasetDescription {
   const intervals = intervalsOf(spec);
   const byDay = spec.dayPartitionIntervals.filter((interval) => intervals?.includes(interval) === true);
-  const exception = byDay.length === 0 ? '' : ` (a day for ${byDay.join(', ')})`;
+  const exception = byDay.length === 0 ? '' : ` (one per day for ${byDay.join(', ')})`;
   const ended = endedText(venue, market, spec.name);
   return {
     market,
