@@ -1,4 +1,4 @@
-/** Groups equal gaps over the symbols of a dataset: the same time and the same reason. */
+/** Groups equal gaps over the symbols of a dataset: the same time, the same reason and the same unit. */
 import { numberText } from '../model/units.js';
 import { printable } from '../text/printable.js';
 import type { GapReason } from './absent-days.js';
@@ -40,7 +40,7 @@ export class GapGroups {
 
   #addMissing(label: string, { rowSeconds, dayStartSeconds }: Of, gap: Gap): void {
     const { from, to, reason, amount, isLoose } = gap;
-    const name = `${from} ${to} ${isLoose === true} ${reason}`;
+    const name = `${from} ${to} ${isLoose === true} ${unitOf({ rowSeconds })} ${reason}`;
     const { labels = [], series = 0, amount: before = 0 } = this.#groups.get(name) ?? {};
     this.#groups.set(name, {
       from,

@@ -107,7 +107,9 @@ export class NextStep {
     const from = Math.min(...downloads.map((download) => download.from));
     return [...new Set(downloads.map(({ verb }) => verb))].map((verb) => [
       verb,
-      ...this.#given(verb, SELECTION),
+      ...this.#given(verb, ['out']),
+      ...this.#narrowed(downloads.filter((download) => download.verb === verb)),
+      ...this.#given(verb, ['quote', 'format']),
       ...(isToNow
         ? []
         : range.from === undefined
@@ -115,6 +117,15 @@ export class NextStep {
           : this.#given(verb, ['days', 'months', 'from', 'to'])),
       ...this.#given(verb, ['now']),
     ]);
+  }
+
+  /** Of the given datasets and intervals, those of these downloads: `metrics` refuses datasets of `vision`, and the reverse. */
+  #narrowed(downloads: readonly Download[]): string[] {
+    return (['market', 'dataset', 'interval'] as const).flatMap((name) => {
+      const values = new Set(downloads.flatMap(({ of }) => of[name] ?? []));
+      const isGiven = this.#context.resolved.texts[name] !== undefined;
+      return isGiven && values.size > 0 ? [`--${name}`, [...values].join(',')] : [];
+    });
   }
 
   /** Patterns would also select symbols that the lake does not have, so the symbols are named. */

@@ -235,7 +235,8 @@ describe('a series', () => {
     writeReport(lake, '20240110T080000Z', ['2024-01-04']);
     writeFileSync(join(lake, '_failures', 'vision-20240111T080000Z.jsonl'), 'no report');
     const { code, stderr, events } = await coverage(lake, '--json');
-    expect(stderr).toMatch(/^warning: \S+vision-20240111T080000Z\.jsonl is not a failure report: /);
+    // One line: --json prints no next command.
+    expect(stderr).toMatch(/^warning: \S+vision-20240111T080000Z\.jsonl is not a failure report: .*\n$/);
     expect(events[0]?.['gaps']).toMatchObject([{ reason: 'unexplained' }]);
     expect(code).toBe(0);
   });
@@ -498,7 +499,8 @@ describe('coverage as text', () => {
 
   it('with --csv has a line per series and period', async () => {
     const lake = newLake({ BTCUSDT: { '2024-01-03': 'missing' } });
-    const { stdout } = await coverage(lake, '--csv', '--days', '10', '--by', 'month');
+    const { stdout, stderr } = await coverage(lake, '--csv', '--days', '10', '--by', 'month');
+    expect(stderr).toBe('');
     expect(stdout).toBe(
       'market,dataset,interval,symbol,format,period,unit,expected,held,missing,percent,reasons\n' +
         'um,klines,1m,BTCUSDT,parquet,2024-01,rows,14400,12960,1440,90,unexplained\n',

@@ -1,0 +1,265 @@
+/** The line that `coverage` prints after `next`. */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { SETTINGS } from '../../scripts/synthetic-lake.js';
+import { refusalOf } from '../../src/cli/check-line.js';
+import type { CoveredSeries } from '../../src/coverage/cover-lake.js';
+import type { Gap } from '../../src/coverage/gaps.js';
+import { NextStep } from '../../src/coverage/next-step.js';
+import type { DayRange } from '../../src/coverage/own-days.js';
+import { DAY_SECONDS } from '../../src/coverage/series-coverage.js';
+import { dayPeriod } from '../../src/model/calendar.js';
+import type { Io } from '../../src/model/io.js';
+import type { Format, Settings } from '../../src/model/task.js';
+import { resolveOptions } from '../../src/options/resolve.js';
+import type { RawValues } from '../../src/options/resolve.js';
+import type { LastFailures } from '../../src/select/last-failures.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
+import { day } from '../helpers/conversion.js';
+import { scratchFolder } from '../helpers/folders.js';
+
+const VENUE = loadBinance();
+const OUT = join(scratchFolder(), 'lake');
+mkdirSync(join(OUT, 'binance'), { recursive: true });
+const NOW = '2024-01-21T12:00:00Z';
+const TODAY = day('2024-01-21');
+/** The days that each series holds, with the days between them. */
+const OWN = { from: day('2024-01-05'), to: day('2024-01-11') };
+
+/** A series that lacks the days `[from, to)`, by number in January. */
+interface Lacks {
+  readonly symbol?: string;
+  readonly dataset?: string;
+  readonly interval?: string;
+  readonly format?: Format;
+  readonly settings?: Partial<Settings>;
+  readonly days: readonly [from: number, to: number];
+  readonly reason?: Gap['reason'];
+  readonly isMissing?: boolean;
+}
+
+function covered(lacks: Lacks): CoveredSeries {
+  const { symbol = 'BTCUSDT', dataset = 'klines', interval = '1m', format = 'parquet' } = lacks;
+  const { days, reason = 'not-fetched', isMissing = true } = lacks;
+  const [from, to] = days.map((number) => (day('2024-01-01') + number - 1) * DAY_SECONDS);
+  const gap = { from: from ?? 0, to: to ?? 0, reason, amount: 1, isMissing };
+  const ofInterval = interval === '' ? {} : { interval };
+  const series = { market: 'um', dataset, symbol, ...ofInterval };
+  const settings = { ...SETTINGS, format, ...lacks.settings };
+  const coverage = { series, format, settings, own: OWN } as CoveredSeries['coverage'];
+  return { coverage, gaps: [gap], expected: 1, missing: 1 };
+}
+
+interface Given {
+  readonly flags?: RawValues;
+  readonly range?: DayRange;
+  readonly failures?: LastFailures;
+}
+
+/** The line after `cryptodl`, without the lake and the time; undefined if there is none. */
+async function nextOf(lacks: readonly Lacks[], given: Given = {}): Promise<string | undefined> {
+  const { flags = {}, range = {}, failures } = given;
+  const values = { out: [OUT], now: [NOW], ...flags };
+  const layer = { origin: 'flag', values, nameOf: (name: string) => `--${name}` } as const;
+  const resolved = resolveOptions('coverage', [layer], VENUE);
+  const next = new NextStep({ venue: VENUE, resolved, range, today: TODAY, failures });
+  for (const one of lacks) next.add(covered(one));
+  const line = next.line();
+  for (const command of line?.split(' && ') ?? []) {
+    expect(command).toContain(` --now ${NOW}`);
+    if (command.startsWith('cryptodl retry')) continue;
+    expect(command).toContain(` --out ${OUT} `);
+    await accepted(command.split(' ').slice(1));
+  }
+  return line?.replaceAll(` --out ${OUT}`, '').replaceAll(` --now ${NOW}`, '').replaceAll('cryptodl ', '');
+}
+
+/** Throws the error that the program would give. */
+async function accepted(words: readonly string[]): Promise<void> {
+  const environment = {};
+  const io = { environment, clock: { now: () => Date.parse(NOW) } } as unknown as Io;
+  const refusal = await refusalOf(words, { io, loadSource: () => Promise.resolve(VENUE) });
+  if (refusal !== undefined) throw refusal;
+}
+
+const INSIDE = [7, 8] as const;
+const LATER = [11, 13] as const;
+const TO_12 = { to: day('2024-01-13') };
+const NAMED = '--market um --dataset klines --interval 1m';
+
+describe('the next step for days between the own days of a series', () => {
+  it('is repair with the given selection, without the range', async () => {
+    const flags = {
+      market: ['um'],
+      dataset: ['klines,metrics', 'fundingRate'],
+      interval: ['1m'],
+      quote: ['USDT'],
+      format: ['csv', 'parquet'],
+      symbols: ['BTCUSDT'],
+      days: ['20'],
+    };
+    expect(await nextOf([{ days: INSIDE }], { flags })).toBe(
+      'repair --market um --dataset klines,metrics,fundingRate --interval 1m --quote USDT --format parquet --symbols BTCUSDT',
+    );
+  });
+
+  it('ends with the own days', async () => {
+    expect(await nextOf([{ days: [5, 11] }])).toBe('repair');
+    expect(await nextOf([{ days: [4, 11] }])).toMatch(/^vision/);
+    expect(await nextOf([{ days: [5, 12] }])).toMatch(/^vision/);
+  });
+
+  it('is nothing for other days of a series that --symbols cannot name', async () => {
+    const flags = { symbols: ['*'] };
+    expect(await nextOf([{ symbol: '!BTCUSDT', days: LATER }], { flags })).toBeUndefined();
+  });
+
+  it('is nothing if no data is expected on these days', async () => {
+    const halt = { days: INSIDE, reason: 'halt', isMissing: false } as const;
+    expect(await nextOf([halt, { ...halt, days: LATER }])).toBeUndefined();
+  });
+});
+
+describe('the next step for failures of the last report', () => {
+  const failed = { days: INSIDE, reason: 'failed:connect-failed' } as const;
+  const period = dayPeriod(day('2024-01-07'));
+  const reported = (format: Format, name = 'um klines 1m BTCUSDT', of = period): Given => ({
+    failures: {
+      path: '/lake/_failures/a b.jsonl',
+      bySeries: new Map([[name, [{ format, period: of, code: 'connect-failed' }]]]),
+    },
+  });
+  const RETRY = "retry '/lake/_failures/a b.jsonl'";
+
+  it('is a retry of that report', async () => {
+    expect(await nextOf([failed], reported('parquet'))).toBe(RETRY);
+    const twoFormats = [failed, { ...failed, format: 'csv' as const }];
+    expect(await nextOf(twoFormats, reported('parquet'))).toBe('repair');
+  });
+
+  it('is nothing if no day is missing', async () => {
+    expect(await nextOf([], reported('parquet'))).toBeUndefined();
+  });
+
+  it.each([
+    ['another format', reported('csv')],
+    ['another series', reported('parquet', 'um klines 1m ETHUSDT')],
+    ['the day before', reported('parquet', undefined, dayPeriod(period.from - 1))],
+    ['the day after', reported('parquet', undefined, dayPeriod(period.to))],
+    ['no report', {}],
+  ])('is repair for a failure that the report has of %s', async (_, given) => {
+    expect(await nextOf([failed], given)).toBe('repair');
+  });
+
+  it('is repair if further days are missing, and for a reported day with another reason', async () => {
+    expect(await nextOf([failed, { days: [8, 9] }], reported('parquet'))).toBe('repair');
+    expect(await nextOf([{ days: INSIDE, reason: 'hole' }], reported('parquet'))).toBe('repair');
+  });
+});
+
+describe('the next step for days outside the own days', () => {
+  it('is a download that continues the series, with the given selection and range', async () => {
+    const flags = { quote: ['USDT'], format: ['csv'], days: ['10'] };
+    expect(await nextOf([{ days: LATER, format: 'csv' }], { flags, range: { from: 1, to: TODAY } })).toBe(
+      'vision --quote USDT --format csv --days 10',
+    );
+    const months = { flags: { months: ['1'] }, range: { from: 1, to: TODAY } };
+    expect(await nextOf([{ days: LATER }], months)).toBe('vision --months 1');
+    const dates = { flags: { from: ['2024-01'], to: ['yesterday'] }, range: { from: 1, to: TODAY } };
+    expect(await nextOf([{ days: LATER }], dates)).toBe('vision --from 2024-01 --to yesterday');
+  });
+
+  it('has no range if the range ends today, and else begins with the first missing day', async () => {
+    expect(await nextOf([{ days: LATER }, { symbol: 'A', days: [3, 5] }], { range: TO_12 })).toBe(
+      'vision --from 2024-01-03 --to 2024-01-12',
+    );
+    const two = [{ days: LATER }, { days: [3, 5], dataset: 'metrics', interval: '' }] as const;
+    expect(await nextOf(two, { range: TO_12 })).toBe('vision --from 2024-01-03 --to 2024-01-12');
+    expect(await nextOf([{ days: LATER }], { range: { to: TODAY } })).toBe('vision');
+    expect(await nextOf([{ days: LATER }])).toBe('vision');
+  });
+
+  it('is metrics for a dataset of REST alone, once for each verb', async () => {
+    const rest = { dataset: 'openInterestHist', interval: '5m', days: LATER } as const;
+    expect(await nextOf([rest])).toBe('metrics');
+    expect(await nextOf([rest, { days: LATER }, { ...rest, symbol: 'ETHUSDT' }])).toBe('metrics && vision');
+    expect(await nextOf([rest], { flags: { symbols: ['BTC*'] } })).toBe(
+      'metrics --market um --dataset openInterestHist --interval 5m --symbols BTCUSDT --from 2024-01-11 --to 2024-01-12 --partition month',
+    );
+  });
+
+  it('gives each verb the datasets that it takes', async () => {
+    const flags = { dataset: ['klines,openInterestHist'], interval: ['1m,5m'] };
+    const rest = { dataset: 'openInterestHist', interval: '5m', days: LATER } as const;
+    expect(await nextOf([{ days: LATER }, rest], { flags })).toBe(
+      'vision --dataset klines --interval 1m && metrics --dataset openInterestHist --interval 5m',
+    );
+    expect(await nextOf([{ days: LATER }], { flags: { ...flags, market: ['um,spot'] } })).toBe(
+      'vision --market um --dataset klines --interval 1m',
+    );
+    const metrics = { dataset: 'metrics', interval: '', days: LATER } as const;
+    expect(await nextOf([metrics, { days: LATER }], { flags })).toBe(
+      'vision --dataset metrics,klines --interval 1m',
+    );
+    expect(await nextOf([metrics], { flags: { interval: ['1m'] } })).toBe('vision');
+  });
+});
+
+describe('the next step for days outside the own days of given symbols', () => {
+  const flags = { symbols: ['*USDT'] };
+
+  it('names the symbols that lack days, and all of their days', async () => {
+    const lacks = [
+      { days: LATER },
+      { symbol: 'ETHUSDT', days: [3, 5] },
+      { symbol: 'BTCUSDT', days: [12, 14] },
+    ] as const;
+    expect(await nextOf(lacks, { flags })).toBe(
+      `vision ${NAMED} --symbols BTCUSDT,ETHUSDT --from 2024-01-03 --to 2024-01-13 --partition month`,
+    );
+  });
+
+  it('is one command for each dataset and for each of several settings', async () => {
+    const lacks = [
+      { days: LATER },
+      { symbol: 'ETHUSDT', days: LATER, settings: { partition: 'day', asPublished: true } },
+      { dataset: 'metrics', interval: '', days: LATER },
+    ] as const;
+    const days = '--from 2024-01-11 --to 2024-01-12';
+    expect(await nextOf(lacks, { flags })).toBe(
+      [
+        `vision ${NAMED} --symbols BTCUSDT ${days} --partition month`,
+        `vision ${NAMED} --symbols ETHUSDT ${days} --partition day --as-published`,
+        `vision --market um --dataset metrics --symbols BTCUSDT ${days} --partition month`,
+      ].join(' && '),
+    );
+  });
+
+  it('has each setting that is not the default', async () => {
+    const settings = { cadence: 'daily', numbers: 'string', timestamps: 'iso' } as const;
+    expect(await nextOf([{ days: LATER, format: 'csv', settings }], { flags })).toBe(
+      `vision ${NAMED} --symbols BTCUSDT --from 2024-01-11 --to 2024-01-12 --format csv --partition month --cadence daily --numbers string --timestamps iso`,
+    );
+  });
+
+  it('has no cadence for a dataset of one cadence', async () => {
+    const lacks = { dataset: 'metrics', interval: '', days: LATER, settings: { cadence: 'daily' } } as const;
+    expect(await nextOf([lacks], { flags })).not.toContain('--cadence');
+  });
+
+  it('is accepted for archive files', async () => {
+    expect(await nextOf([{ days: LATER, format: 'zip' }], { flags })).toContain(' --format zip ');
+  });
+
+  it('fetches whole days for missing hours', () => {
+    const one = covered({ days: LATER });
+    const [gap] = one.gaps;
+    const hours = { ...gap, from: (gap?.from ?? 0) + 3600, to: (gap?.to ?? 0) - 3600 } as Gap;
+    const layer = { origin: 'flag', values: flags, nameOf: String } as const;
+    const resolved = resolveOptions('coverage', [layer], VENUE);
+    const next = new NextStep({ venue: VENUE, resolved, range: {}, today: TODAY, failures: undefined });
+    next.add({ ...one, gaps: [hours] });
+    expect(next.line()).toContain('--from 2024-01-11 --to 2024-01-12');
+  });
+});

@@ -1,0 +1,191 @@
+/** The range that coverage checks, and the formats and failures that it counts. */
+import { describe, expect, it } from 'vitest';
+import { klinesLine, SETTINGS } from '../../scripts/synthetic-lake.js';
+import { coverSeries } from '../../src/coverage/series-coverage.js';
+import type { CoverageContext, SeriesCoverage } from '../../src/coverage/series-coverage.js';
+import { applyLine, emptyManifest } from '../../src/lake/manifest.js';
+import type { ManifestLine } from '../../src/lake/manifest-line.js';
+import { dayText } from '../../src/model/calendar.js';
+import type { ErrorCode } from '../../src/model/errors.js';
+import { FORMATS } from '../../src/model/task.js';
+import type { Format } from '../../src/model/task.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
+import { findDataset } from '../../src/source/venue.js';
+import { day } from '../helpers/conversion.js';
+
+const VENUE = loadBinance();
+const SERIES = { market: 'um', dataset: 'klines', interval: '1m', symbol: 'BTCUSDT' } as const;
+const FUNDING = { market: 'um', dataset: 'fundingRate', symbol: 'BTCUSDT' } as const;
+const CONTEXT: CoverageContext = {
+  range: {},
+  today: day('2024-01-20'),
+  lost: {},
+  failures: [],
+  spec: findDataset(VENUE, 'um', 'klines'),
+  revisions: {},
+};
+
+const line = (of: string, differences: Record<string, unknown> = {}): object =>
+  klinesLine('BTCUSDT', of, differences);
+
+function absent(first: string, last: string, reason: string, more: object = {}): object {
+  const at = '2024-01-11T00:00:00.000Z';
+  const cadence = first.length === 7 ? 'monthly' : 'daily';
+  return { v: 1, kind: 'absent', cadence, first, last, reason, asked: 1, at, tool: 'test', ...more };
+}
+
+function failure(of: string, format: Format = 'parquet'): CoverageContext['failures'][number] {
+  const code: ErrorCode = 'connect-failed';
+  return { format, code, period: { from: day(of), to: day(of) + 1 } };
+}
+
+function cover(
+  lines: readonly object[],
+  context: Partial<CoverageContext> = {},
+  series: Parameters<typeof coverSeries>[0] = SERIES,
+): SeriesCoverage[] {
+  const manifest = emptyManifest();
+  for (const one of lines) applyLine(manifest, one as ManifestLine);
+  return coverSeries(series, manifest, FORMATS, { ...CONTEXT, ...context });
+}
+
+/** First and last day of each range, and the absent days with their reasons. */
+function daysOf(covered: readonly SeriesCoverage[]): unknown[] {
+  return covered.map(({ from, to, absent: days }) => [
+    `${dayText(from)} ${to === from ? '-' : dayText(to - 1)}`,
+    ...days.map((gap) => `${dayText(gap.from)} ${gap.to - gap.from} ${gap.reason}`),
+  ]);
+}
+
+describe('the range without flags', () => {
+  it('is that of the held days', () => {
+    expect(daysOf(cover([line('2024-01-05'), line('2024-01-08')]))).toEqual([
+      ['2024-01-05 2024-01-08', '2024-01-06 2 unexplained'],
+    ]);
+  });
+
+  it('includes the days of failures and of lost objects', () => {
+    const lost = { parquet: [{ from: day('2024-01-10'), to: day('2024-01-11') }] };
+    expect(daysOf(cover([line('2024-01-05')], { lost, failures: [failure('2024-01-03')] }))).toEqual([
+      [
+        '2024-01-03 2024-01-10',
+        '2024-01-03 1 failed:connect-failed',
+        '2024-01-04 1 not-fetched',
+        '2024-01-06 5 not-fetched',
+      ],
+    ]);
+  });
+
+  it('ends before today, whose data is not complete', () => {
+    const today = day('2024-01-08');
+    const held = [line('2024-01-07'), line('2024-01-08', { open: true, verified: 'rest' })];
+    expect(daysOf(cover(held, { today }))).toEqual([['2024-01-07 2024-01-07']]);
+    expect(daysOf(cover(held.slice(1), { today }))).toEqual([['2024-01-08 -']]);
+  });
+
+  it('ends before this month for a dataset that is published by month', () => {
+    const key = 'data/futures/um/monthly/fundingRate/BTCUSDT/BTCUSDT-fundingRate-2023-12.zip';
+    const month = { key, cadence: 'monthly', period: '2023-12', rows: 93 };
+    const spec = findDataset(VENUE, 'um', 'fundingRate');
+    const lines = [
+      line('2023-12-01', month),
+      absent('2024-01', '2024-01', 'not-published-yet', { failed: 'x' }),
+    ];
+    expect(daysOf(cover(lines, { spec }, FUNDING))).toEqual([['2023-12-01 2023-12-31']]);
+  });
+});
+
+describe('a given range', () => {
+  const held = [line('2024-01-05'), line('2024-01-06')];
+
+  it('wins over the own days, and may include today', () => {
+    const range = { from: day('2024-01-04'), to: day('2024-01-08') };
+    expect(daysOf(cover(held, { range, today: day('2024-01-06') }))).toEqual([
+      ['2024-01-04 2024-01-07', '2024-01-04 1 not-fetched', '2024-01-07 1 not-fetched'],
+    ]);
+  });
+
+  it('that ends before a series begins is empty', () => {
+    const [covered] = cover(held, { range: { to: day('2024-01-02') } });
+    expect(covered).toMatchObject({ from: day('2024-01-05'), to: day('2024-01-05'), absent: [], objects: 0 });
+  });
+
+  it('that begins after a series ends is not fetched', () => {
+    const range = { from: day('2024-01-08'), to: day('2024-01-10') };
+    expect(daysOf(cover(held, { range }))).toEqual([['2024-01-08 2024-01-09', '2024-01-08 2 not-fetched']]);
+    expect(daysOf(cover(held, { range: { from: day('2024-01-08') } }))).toEqual([['2024-01-08 -']]);
+  });
+});
+
+describe('a series with remembered absences alone', () => {
+  it('counts their days, without a format and by day', () => {
+    const [covered, ...more] = cover([
+      absent('2024-01-03', '2024-01-04', 'hole'),
+      absent('2024-01-05', '2024-01-05', 'halt'),
+    ]);
+    expect(more).toEqual([]);
+    expect(covered).toMatchObject({ format: undefined, settings: undefined, rowSeconds: undefined });
+    expect(covered).toMatchObject({
+      objects: 0,
+      rows: undefined,
+      revisions: 0,
+      own: { from: day('2024-01-03') },
+    });
+    expect(daysOf([covered as SeriesCoverage])).toEqual([
+      ['2024-01-03 2024-01-05', '2024-01-03 2 hole', '2024-01-05 1 halt'],
+    ]);
+  });
+
+  it('counts failed fetches alone, if it has any', () => {
+    const failed = absent('2024-01-06', '2024-01-06', 'hole', { failed: 'zip-broken' });
+    expect(daysOf(cover([absent('2024-01-03', '2024-01-03', 'hole'), failed]))).toEqual([
+      ['2024-01-06 2024-01-06', '2024-01-06 1 failed:zip-broken'],
+    ]);
+    expect(daysOf(cover([failed]))).toHaveLength(1);
+  });
+
+  it('is left out if it remembers nothing, or if it had objects', () => {
+    expect(cover([])).toEqual([]);
+    const { key } = klinesLine('BTCUSDT', '2024-01-05');
+    const dropped = { v: 1, kind: 'dropped', key, format: 'parquet', at: '2024-01-06T00:00:00Z' };
+    expect(cover([line('2024-01-05'), dropped])).toEqual([]);
+  });
+});
+
+describe('each format', () => {
+  const csv = (of: string): object =>
+    line(of, { settings: { ...SETTINGS, format: 'csv' }, file: '2024-01.csv' });
+
+  it('has its own days, failures, lost objects and revisions', () => {
+    const covered = cover([line('2024-01-05'), csv('2024-01-08')], {
+      failures: [failure('2024-01-09', 'csv'), failure('2024-01-03')],
+      lost: { csv: [{ from: day('2024-01-07'), to: day('2024-01-08') }] },
+      revisions: { csv: 3 },
+    });
+    expect(daysOf(covered)).toEqual([
+      ['2024-01-03 2024-01-05', '2024-01-03 1 failed:connect-failed', '2024-01-04 1 not-fetched'],
+      ['2024-01-07 2024-01-09', '2024-01-07 1 not-fetched', '2024-01-09 1 failed:connect-failed'],
+    ]);
+    expect(covered.map(({ format, revisions }) => [format, revisions])).toEqual([
+      ['parquet', 0],
+      ['csv', 3],
+    ]);
+  });
+
+  it('is covered if it has lost all of its objects', () => {
+    const lost = { csv: [{ from: day('2024-01-07'), to: day('2024-01-08') }] };
+    expect(daysOf(cover([], { lost }))).toEqual([['2024-01-07 2024-01-07', '2024-01-07 1 not-fetched']]);
+  });
+
+  it('has the settings of its last object', () => {
+    const settings = { ...SETTINGS, timestamps: 'ms' };
+    const covered = cover([line('2024-01-06', { settings }), line('2024-01-05')]);
+    expect(covered[0]?.settings).toEqual(settings);
+  });
+
+  it('counts rows, but archive files count days', () => {
+    const zip = line('2024-01-05', { settings: { ...SETTINGS, format: 'zip' } });
+    expect(cover([line('2024-01-05'), zip]).map(({ rowSeconds }) => rowSeconds)).toEqual([60, undefined]);
+    expect(cover([line('2024-01-05')], { spec: undefined })[0]?.rowSeconds).toBeUndefined();
+  });
+});
