@@ -195,7 +195,7 @@ describe('D: checksums and zips', () => {
     {
       id: 'D3',
       fault: 'one bit flipped on the way, at another place of every object',
-      outcome: 'each object is noticed by its digest and requested again, ok',
+      outcome: 'each damaged object is noticed by its digest and requested again, ok',
       exit: 0,
     },
     async (exit) => {
@@ -274,7 +274,7 @@ describe('D: checksums and zips', () => {
   fault(
     {
       id: 'D4',
-      fault: 'an answer of no bytes',
+      fault: 'an empty answer',
       outcome: 'attempted in every round, failed with not-a-zip; retry completes it',
       exit: 3,
     },
@@ -669,7 +669,7 @@ describe('D: rows', () => {
     {
       id: 'D12',
       fault: `one object each with ${spellings.map(({ fault: what }) => what).join(', ')}`,
-      outcome: 'read with their meaning, ok',
+      outcome: 'read correctly, ok',
       exit: 0,
     },
     async (exit) => {
@@ -752,7 +752,7 @@ describe('D: rows', () => {
   fault(
     {
       id: 'D18',
-      fault: 'an object too large for memory (zip and CSV of 11 MB), cut half-way once',
+      fault: 'an object too large for memory (zip and CSV of 11 MB), cut in the middle once',
       outcome:
         'spooled, requested again from its start, ok; the spool is empty again (10 GB: npm run test:heavy)',
       exit: 0,
@@ -815,7 +815,7 @@ describe('D: files, listings and names', () => {
   fault(
     {
       id: 'D14',
-      fault: 'a committed file cut short',
+      fault: 'a committed file is cut short',
       outcome: 'noticed by its size: rebuilt from all its objects; the other is skipped; ok',
       exit: 0,
     },
@@ -987,7 +987,7 @@ describe('D: files, listings and names', () => {
     {
       id: 'D17',
       fault: 'a listing that offers the symbols .., . and one of 300 letters',
-      outcome: 'dots are no symbols; the long one cannot be a folder, is left out with a warning',
+      outcome: 'dots are not symbols; the long name cannot be a folder and is left out with a warning',
       exit: 0,
     },
     async (exit) => {

@@ -137,7 +137,7 @@ describe('L: disks', () => {
       id: 'L1 D13',
       fault: 'the disk fills up while files are written',
       outcome:
-        'the message says that the disk is full, no half-written file is visible; with room the same command completes it',
+        'the message says that the disk is full, no half-written file is visible; with free space the same command completes it',
       exit: 1,
       missing: MISSING.mount,
     },
@@ -242,7 +242,7 @@ describe('L: disks', () => {
   fault(
     {
       id: 'L2',
-      fault: 'a root of another user, with folders of this user below it',
+      fault: 'a lake folder of another user, with folders of this user below it',
       outcome: 'a warning that the notice of the terms cannot be written, ok',
       exit: 0,
       missing: MISSING.user,
@@ -397,7 +397,7 @@ describe('L: disks', () => {
     {
       id: 'L1',
       fault: 'a limit of file sizes (ulimit -f)',
-      outcome: 'the run ends and names the limit; without it the same command completes the lake',
+      outcome: 'the run ends and names the limit; without the limit the same command completes the lake',
       exit: 1,
     },
     async (exit) => {
@@ -481,7 +481,7 @@ describe('L: disks', () => {
       id: 'L13',
       fault: 'a full inode table',
       outcome:
-        'the message says that the disk is full, no half-written file is visible; with room the same command completes it',
+        'the message says that the disk is full, no half-written file is visible; with free space the same command completes it',
       exit: 1,
       missing: MISSING.mount,
     },
@@ -769,7 +769,7 @@ describe('L: signals and crashes', () => {
       {
         id: 'L10',
         fault: `the wall clock jumps ${what} during the run`,
-        outcome: 'durations stay true, ok; the next run skips all objects',
+        outcome: 'durations stay correct, ok; the next run skips all objects',
         exit: 0,
         missing: MISSING.faketime,
       },
@@ -923,7 +923,7 @@ describe('L: what is done to the lake behind our back', () => {
     {
       id: 'L11',
       fault: 'a manifest that cannot be written',
-      outcome: 'the run ends and says so; writable again, the same command completes it',
+      outcome: 'the run ends and says so; when it is writable again, the same command completes it',
       exit: 1,
       missing: MISSING.mount,
     },
@@ -968,7 +968,7 @@ describe('L: what is done to the lake behind our back', () => {
     {
       id: 'L12',
       fault: 'a folder lies in place of a file',
-      outcome: 'the run ends and names it; without it the same command completes the lake',
+      outcome: 'the run ends and names the folder; without the folder the same command completes the lake',
       exit: 1,
     },
     async (exit) => {
@@ -1059,7 +1059,8 @@ describe('L: what is done to the lake behind our back', () => {
     {
       id: 'L15',
       fault: 'stdout on a full disk (/dev/full)',
-      outcome: 'the run ends with one line that says it; with room the same command completes it',
+      outcome:
+        'the run ends with one line that names the cause; with free space the same command completes it',
       exit: 1,
     },
     async (exit) => {

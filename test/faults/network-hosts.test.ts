@@ -84,7 +84,8 @@ describe('N: hosts that are not there', () => {
     {
       id: 'N29',
       fault: 'no such host (ENOTFOUND) for the archive, while the listing answers',
-      outcome: 'the run ends with unreachable and the name after a few tries, not with ten failed tasks',
+      outcome:
+        'the run ends with unreachable and the name of the host after a few attempts, without ten failed tasks',
       exit: 1,
     },
     async (exit) => {

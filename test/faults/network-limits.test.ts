@@ -261,7 +261,7 @@ describe('N: hosts that refuse or fail', () => {
   fault(
     {
       id: 'N37',
-      fault: 'the object is replaced during its download',
+      fault: 'the archive replaces the object during its download',
       outcome: 'its new sidecar is requested bypassing caches, the new object is in the lake, ok',
       exit: 0,
     },

@@ -116,7 +116,7 @@ describe.skipIf(!HAS_OPENSSL)('N: proxies (needs openssl)', () => {
     {
       id: 'N33',
       fault: 'a proxy for https (HTTPS_PROXY)',
-      outcome: 'a tunnel through it, and nothing else, ok',
+      outcome: 'all requests go through its tunnel, ok',
       exit: 0,
     },
     async (exit) => {
@@ -143,7 +143,7 @@ describe.skipIf(!HAS_OPENSSL)('N: proxies (needs openssl)', () => {
       {
         id: 'N33',
         fault: `a proxy in the environment, but ${what}`,
-        outcome: 'requests go straight to the host, ok',
+        outcome: 'requests go directly to the host, ok',
         exit: 0,
       },
       async (exit) => {
@@ -204,7 +204,7 @@ describe.skipIf(!HAS_OPENSSL)('N: proxies (needs openssl)', () => {
       {
         id: 'N33',
         fault: `a proxy for ${scheme} that wants user and password, and one object that fails`,
-        outcome: 'used with them, and the password is in no output, log or report',
+        outcome: 'requests go through it with both, and the password is in no output, log or report',
         exit: 4,
       },
       async (exit) => {

@@ -149,7 +149,7 @@ describe('N: a large body that is cut', () => {
   fault(
     {
       id: 'N4',
-      fault: 'end of the connection within a large body of a weak ETag',
+      fault: 'end of the connection within a large body with a weak ETag',
       outcome: 'the whole object is requested again, ok',
       exit: 0,
     },
@@ -168,8 +168,8 @@ describe('N: a large body that is cut', () => {
   fault(
     {
       id: 'N17',
-      fault: '200 with the whole to a request for the rest',
-      outcome: 'begun again with it, ok',
+      fault: '200 with the whole object to a request for the rest',
+      outcome: 'the object is taken from this answer, ok',
       exit: 0,
     },
     async (exit) => {
@@ -235,7 +235,8 @@ describe('N: a large body that is cut', () => {
     {
       id: 'N17',
       fault: 'another object under the key when the rest is requested',
-      outcome: 'its If-Range brings the whole new object, checked against its new digest, ok',
+      outcome:
+        'If-Range makes the server send the whole new object, which is checked against its new digest, ok',
       exit: 0,
     },
     async (exit) => {
