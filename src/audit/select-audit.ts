@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { dayOf, monthOf, monthStart, parsePeriod } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
-import type { ObjectKeys } from '../lake/check-line.js';
+import type { ObjectKeys } from '../lake/check-manifest-line.js';
 import { seriesFolder } from '../lake/layout.js';
 import { readManifest } from '../lake/manifest.js';
 import type { Resolved } from '../options/resolve.js';

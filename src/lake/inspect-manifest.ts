@@ -1,7 +1,7 @@
 /** Reads a manifest line by line and reports damaged lines instead of throwing. */
 import { openManifest } from './manifest-place.js';
-import { createLineReader, NewerVersion } from './check-line.js';
-import type { LineReader, ObjectKeys } from './check-line.js';
+import { createLineReader, NewerVersion } from './check-manifest-line.js';
+import type { LineReader, ObjectKeys } from './check-manifest-line.js';
 import { applyLine, emptyManifest } from './manifest.js';
 import type { Manifest } from './manifest.js';
 import type { DroppedLine, ManifestLine } from './manifest-line.js';

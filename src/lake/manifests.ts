@@ -1,5 +1,5 @@
 /** A cache of the manifests that a run uses. Every append of the run also updates the cached manifest. */
-import type { ObjectKeys } from './check-line.js';
+import type { ObjectKeys } from './check-manifest-line.js';
 import { appendManifest, applyLine, readManifest } from './manifest.js';
 import type { Manifest } from './manifest.js';
 import type { ManifestLine } from './manifest-line.js';

@@ -1,7 +1,7 @@
 /** Finds the files of each table (market and dataset) in the manifests, so that no row is read twice. */
 import { join } from 'node:path';
 import { parsePeriod } from '../model/calendar.js';
-import type { ObjectKeys } from '../lake/check-line.js';
+import type { ObjectKeys } from '../lake/check-manifest-line.js';
 import { seriesFolder } from '../lake/layout.js';
 import type { Source } from '../source/source.js';
 import { readManifest } from '../lake/manifest.js';

@@ -1,5 +1,5 @@
 /** The selection of `cryptodl retry REPORT`: the failures of a report → series requests. */
-import { isSupportedPeriod } from '../lake/check-line.js';
+import { isSupportedPeriod } from '../lake/check-manifest-line.js';
 import { parsePeriod } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { FlagName } from '../options/flags.js';

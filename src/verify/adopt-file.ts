@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { expectedRows } from '../convert/gaps.js';
 import { inspectRows, rowsByPeriod } from '../convert/inspect-rows.js';
-import { areSettings, createLineCheck } from '../lake/check-line.js';
+import { areSettings, createLineCheck } from '../lake/check-manifest-line.js';
 import { HeldObjects } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { fileFacts, fileSize } from '../lake/publish.js';

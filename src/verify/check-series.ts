@@ -1,7 +1,7 @@
 /** Checks one series: each manifest line, each file against its lines, and files that no line names. */
 import { join } from 'node:path';
 import { CryptodlError, errnoOf } from '../model/errors.js';
-import type { ObjectKeys } from '../lake/check-line.js';
+import type { ObjectKeys } from '../lake/check-manifest-line.js';
 import { isPartitionFile, firstSymlink, readRegularFile } from '../lake/path-checks.js';
 import { keyPath } from '../lake/layout.js';
 import { EARLIER_MANIFEST } from '../lake/manifest-place.js';

@@ -1,6 +1,11 @@
 /** Each field of a manifest line, with values that another program or damage may put there. */
 import { describe, expect, it } from 'vitest';
-import { areSettings, createLineCheck, createLineReader, NewerVersion } from '../../src/lake/check-line.js';
+import {
+  areSettings,
+  createLineCheck,
+  createLineReader,
+  NewerVersion,
+} from '../../src/lake/check-manifest-line.js';
 import type { ManifestLine } from '../../src/lake/manifest-line.js';
 import { SETTINGS } from '../helpers/conversion.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
