@@ -5,6 +5,15 @@ export function interrupted(): CryptodlError {
   return new CryptodlError('interrupted', 'the write was interrupted');
 }
 
+/**
+ * Whether an error of a query means that its file, or a row in it, cannot be read: damage, a file of another kind, or columns of
+ * another type. False for typed errors other than `disk`, for errors of the program, and for a query that is wrong for each file.
+ */
+export function isFileError(error: unknown): boolean {
+  if (error instanceof CryptodlError) return error.code === 'disk';
+  return error instanceof Error && /^(?!FATAL|Parser|Catalog)[A-Za-z ]+ Error: /.test(error.message);
+}
+
 /** Maps errors of DuckDB that do not concern the data. DuckDB has no error codes, so the text decides. */
 export async function mapErrors<T>(act: () => Promise<T>): Promise<T> {
   try {

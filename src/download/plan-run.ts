@@ -11,36 +11,46 @@ import { makePlan } from '../plan/plan.js';
 import type { Plan } from '../plan/plan.js';
 import type { RunSelection } from '../select/selection.js';
 import { tabbed } from '../text/printable.js';
+import { Adoption } from './adopt-series.js';
 import type { HttpSession } from './http-session.js';
 import type { LakeSession, RunSession } from './session.js';
 
-export function planRun(
+export async function planRun(
   session: RunSession & LakeSession & Pick<HttpSession, 'listing' | 'probe'>,
   selection: Pick<RunSelection, 'hasListing' | 'requests'>,
 ): Promise<Plan> {
   const { venue, paths, observer, options } = session;
-  return makePlan(
-    {
-      venue,
-      root: paths.root,
-      manifests: session.manifests,
-      today: dayOf(session.nowMs, venue),
-      nowMs: session.nowMs,
-      force: options.force,
-      revisions: options.revisions,
-      recheckDays: options.recheckDays,
-      ignoredRefusals: new Set(
-        options.verify === 'sha256' && options.staleChecksum === 'fail' ? [] : ['sidecar-stale'],
-      ),
-      listing: selection.hasListing ? session.listing : undefined,
-      probe: session.probe,
-      spoolPath: join(session.runFolder, `plan-${randomUUID()}.jsonl`),
-      warn: (message) => {
-        observer.warn(message);
+  const adoption = new Adoption(session);
+  try {
+    const plan = await makePlan(
+      {
+        venue,
+        root: paths.root,
+        manifests: session.manifests,
+        today: dayOf(session.nowMs, venue),
+        nowMs: session.nowMs,
+        force: options.force,
+        revisions: options.revisions,
+        recheckDays: options.recheckDays,
+        ignoredRefusals: new Set(
+          options.verify === 'sha256' && options.staleChecksum === 'fail' ? [] : ['sidecar-stale'],
+        ),
+        listing: selection.hasListing ? session.listing : undefined,
+        probe: session.probe,
+        spoolPath: join(session.runFolder, `plan-${randomUUID()}.jsonl`),
+        warn: (message) => {
+          observer.warn(message);
+        },
+        adopt: (series, folder) => adoption.adopt(series, folder),
       },
-    },
-    selection.requests,
-  );
+      selection.requests,
+    );
+    const adopted = adoption.text();
+    if (adopted !== undefined) observer.warn(adopted);
+    return plan;
+  } finally {
+    adoption.close();
+  }
 }
 
 /** Throws a usage error if the plan downloads more than --max-bytes. */

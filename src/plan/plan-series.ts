@@ -66,6 +66,8 @@ export interface PlanContext {
   readonly listSeries: (series: Series, cadence: Cadence, selected: ListingRange) => Promise<SeriesListing>;
   /** Earlier refusals with these codes are ignored: their revisions are fetched again. */
   readonly ignoredRefusals: ReadonlySet<ErrorCode>;
+  /** Adopts the Parquet files of a series that has none in its manifest. Resolves with true if the manifest now has lines of them. */
+  readonly adopt?: (series: Series, folder: string) => Promise<boolean>;
   /** Called after each walk. */
   readonly onListed: (series: Series, cadence: Cadence, listing: SeriesListing, to: number) => void;
 }
@@ -74,7 +76,9 @@ export interface PlanContext {
 export async function planSeries(context: PlanContext, request: SeriesRequest): Promise<PartitionPlan[]> {
   const { series, settings } = request;
   const folder = await checkedFolder(context.root, seriesFolder(context.venue.name, series));
-  const manifest = await context.manifests.of(folder);
+  let manifest = await context.manifests.of(folder);
+  if (settings.format === 'parquet' && manifest.parquet.size === 0)
+    if ((await context.adopt?.(series, folder)) === true) manifest = await context.manifests.of(folder);
   const held = manifest[settings.format];
   const differences = differingSettings(held.lines(), settings);
   if (differences.length > 0 && !context.force) throwSettingsError(series, folder, differences);

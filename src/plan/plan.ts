@@ -38,6 +38,7 @@ export interface PlanOptions extends Pick<
   | 'revisions'
   | 'recheckDays'
   | 'ignoredRefusals'
+  | 'adopt'
 > {
   /** Undefined if it is already known that the listing is not available. */
   readonly listing: Listing | undefined;

@@ -3,48 +3,74 @@
  * and its rows prove the rest of their manifest lines.
  */
 import { join } from 'node:path';
-import type { DuckDbSession } from '../convert/duckdb.js';
+import type { DuckDbSession, Engine } from '../convert/duckdb.js';
+import { isFileError } from '../convert/duckdb-errors.js';
 import { expectedRows } from '../convert/gaps.js';
 import { inspectRows, rowsByPeriod } from '../convert/inspect-rows.js';
 import { areSettings, createLineCheck } from '../lake/check-manifest-line.js';
 import { HeldObjects } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { fileFacts, fileSize } from '../lake/publish.js';
+import type { FileFacts } from '../lake/publish.js';
 import { differingSettings } from '../lake/settings.js';
 import { parsePeriod, periodText } from '../model/calendar.js';
 import type { Period, Series, Settings } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
 import { periodOf } from '../source/keys.js';
 import type { Source } from '../source/source.js';
+import { findDataset } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { readFooter } from '../write/footer.js';
 import type { AdoptedFile, Footer } from './check-file.js';
 
 interface Adoption {
   readonly venue: Source;
-  readonly spec: DatasetSpec;
   readonly nowMs: number;
 }
 
 /**
- * Resolves with the manifest lines of the file; undefined if the footer and the rows do not prove them. Reasons: the footer is of
- * another series, has an object of REST or lacks facts of an object; a period is held already or incomplete; a row is wrong or
- * outside of the periods.
+ * Resolves with the manifest lines of the file; undefined if the footer and the rows do not prove them. Reasons: the file cannot be
+ * read as Parquet; the footer is of another series, has an object of REST or lacks facts of an object; a period is held already or
+ * incomplete; a row is wrong or outside of the periods. Rejects with an errno if the file system refuses to read the file.
  */
-export async function linesOfFooter(
+export async function provenLines(
+  engine: Pick<Engine, 'session'>,
+  { venue, nowMs }: Adoption,
+  file: AdoptedFile,
+): Promise<readonly ObjectLine[] | undefined> {
+  const spec = findDataset(venue, file.series.market, file.series.dataset);
+  const path = join(file.folder, file.file);
+  if (spec === undefined || (await fileSize(path)) === undefined) return undefined;
+  // DuckDB does not tell a file that it may not open from a damaged one, so the file is read without it first.
+  const facts = await fileFacts(path);
+  const session = await engine.session();
+  try {
+    return await linesOfFooter(session, { venue, nowMs, spec, facts }, file);
+  } catch (error) {
+    if (isFileError(error)) return undefined;
+    throw error;
+  } finally {
+    session.close();
+  }
+}
+
+async function linesOfFooter(
   session: DuckDbSession,
-  { venue, spec, nowMs }: Adoption,
+  {
+    venue,
+    nowMs,
+    spec,
+    facts,
+  }: Adoption & { readonly spec: DatasetSpec; readonly facts: Pick<FileFacts, 'bytes' | 'sha256'> },
   { series, folder, file, held }: AdoptedFile,
 ): Promise<readonly ObjectLine[] | undefined> {
   const path = join(folder, file);
-  if ((await fileSize(path)) === undefined) return undefined;
   const footer = await readFooter(session, path);
   const stated = factsInFooter(footer, venue, series, file);
   if (stated === undefined) return undefined;
   const { settings, objects } = stated;
   const periods = objects.map(({ period }) => period);
   const rowsOf = await rowsByPeriod(session, { path, spec, settings, periods });
-  const facts = await fileFacts(path);
   const at = new Date(nowMs).toISOString();
   const lines = objects.flatMap(({ period, fields }, index): unknown[] => {
     const found = rowsOf.get(index);

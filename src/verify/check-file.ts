@@ -13,7 +13,7 @@ export interface FileReader {
   /** Rejects when the footer cannot be read. */
   readonly footer: (path: string) => Promise<Footer>;
   /** Resolves with the manifest lines of a file that none names; undefined if its footer and its rows do not prove them. */
-  readonly adopt: (file: AdoptedFile) => Promise<readonly ObjectLine[] | undefined>;
+  readonly provenLines: (file: AdoptedFile) => Promise<readonly ObjectLine[] | undefined>;
   /** Resolves with one text for each fault of the rows. */
   readonly rows?: (file: RowsOf) => Promise<readonly string[]>;
 }

@@ -3,14 +3,13 @@ import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { dayOf } from '../model/calendar.js';
-import { CryptodlError } from '../model/errors.js';
 import { moveToQuarantine } from '../lake/quarantine.js';
 import { refuseLinkedFolders } from '../lake/layout.js';
 import { refuseIfLocked } from '../lake/lock.js';
 import type { DroppedLine } from '../lake/manifest-line.js';
 import { mapOrdered } from '../queue/in-order.js';
 import { shownPath } from '../text/printable.js';
-import { linesOfFooter } from './adopt-file.js';
+import { provenLines } from './adopt-file.js';
 import type { FileReader, RowsOf } from './check-file.js';
 import { checkSeries } from './check-series.js';
 import type { CheckContext, SeriesCheck } from './check-series.js';
@@ -110,21 +109,9 @@ function readerOf(
       connection.close();
     }
   };
-  const adopt: FileReader['adopt'] = async (file) => {
-    const spec = findDataset(venue, file.series.market, file.series.dataset);
-    if (spec === undefined) return undefined;
-    const connection = await engine.session();
-    try {
-      return await linesOfFooter(connection, { venue, spec, nowMs: clock.now() }, file);
-    } catch (error) {
-      // The file cannot be read as Parquet.
-      if (error instanceof CryptodlError && error.code !== 'disk') throw error;
-      return undefined;
-    } finally {
-      connection.close();
-    }
-  };
-  return deep ? { footer, adopt, rows } : { footer, adopt };
+  const proven: FileReader['provenLines'] = (file) =>
+    provenLines(engine, { venue, nowMs: clock.now() }, file);
+  return { footer, provenLines: proven, ...(deep ? { rows } : {}) };
 }
 
 async function checkOneSeries(

@@ -10,9 +10,11 @@ import { areSettings } from '../lake/check-manifest-line.js';
 import type { ObjectKeys } from '../lake/check-manifest-line.js';
 import { inspectManifest } from '../lake/inspect-manifest.js';
 import { publishAll } from '../lake/publish.js';
+import { errnoOf } from '../model/errors.js';
 import { FORMATS } from '../model/task.js';
 import type { Format, Settings } from '../model/task.js';
 import { shownPath } from '../text/printable.js';
+import { UNREADABLE } from './check-file.js';
 import type { FileReader, Footer } from './check-file.js';
 import type { SeriesCheck } from './check-series.js';
 import type { LakeFinding } from './lake-finding.js';
@@ -136,6 +138,13 @@ async function fixFile(
   if (kind === 'sidecar') return { finding: await fixSidecar(context, check, finding), dropped };
   if (!QUARANTINED.has(kind)) return { finding: { ...finding, left: 'nothing-known' }, dropped };
   const adopted = await adoptable(context.reader, check, finding);
+  if (typeof adopted === 'string') {
+    const unreadable = `the file cannot be read (${adopted})`;
+    return {
+      finding: { ...finding, kind: 'unreadable', text: unreadable, left: 'nothing-known' },
+      dropped,
+    };
+  }
   if (adopted !== undefined) {
     await appendManifest(check.folder.path, adopted);
     // repair plans with this manifest.
@@ -159,16 +168,25 @@ async function fixFile(
   return { finding: { ...finding, done, ...(periods.length > 0 ? { periods } : {}), ...left }, dropped };
 }
 
-/** The manifest lines of an unlisted Parquet file in the folder of the series, if it can be adopted. */
+/**
+ * The manifest lines of an unlisted Parquet file in the folder of the series; undefined if it cannot be adopted, and the errno if
+ * the file system refuses to read it.
+ */
 async function adoptable(
   reader: FileReader,
   { folder, inspected }: SeriesCheck,
   { kind, path, format }: Pick<LakeFinding, 'kind' | 'path' | 'format'>,
-): Promise<readonly ObjectLine[] | undefined> {
+): Promise<readonly ObjectLine[] | string | undefined> {
   if (kind !== 'unlisted' || format !== 'parquet') return undefined;
   const { series, path: folderPath } = folder;
   const held = inspected.manifest.parquet;
-  return reader.adopt({ series, folder: folderPath, file: basename(path), held });
+  try {
+    return await reader.provenLines({ series, folder: folderPath, file: basename(path), held });
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (!UNREADABLE.has(errno)) throw error;
+    return errno;
+  }
 }
 
 /** Writes the sidecar again from the digest in the manifest. */

@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { filesBelow, manifestLines, manifestOf } from '../helpers/lake.js';
+import { preload } from '../helpers/preload.js';
 import { useScene } from '../helpers/scene.js';
 
 const SERIES = 'binance/um/klines/interval=1h/symbol=BTCUSDT';
@@ -101,6 +102,76 @@ describe('a copied folder of a series', () => {
     expect([fixed.code, fixed.stdout]).toEqual([0, expect.stringContaining('adopted')]);
     expect((await verify(lake, '--deep')).code).toBe(0);
   });
+});
+
+describe('a run that writes a series whose copied files have no manifest', () => {
+  const RUN = ['vision', '--symbols', 'BTCUSDT', '--interval', '1h', '--from', '2026-10-01'];
+  const run = (lake: string, ...flags: string[]): Promise<CliResult> =>
+    cryptodl([...RUN, ...places(lake), '--json', ...flags]);
+  /** The days of the objects that were fetched since the `from`-th request. */
+  const fetchedSince = (from: number): string[] =>
+    scene.archive.requests
+      .slice(from)
+      .flatMap((path) => /2026-1?\d-\d\d(?=\.zip$)/.exec(path)?.[0] ?? [])
+      .sort();
+
+  it('adopts them and fetches only the days that they lack', async () => {
+    const lake = copied();
+    const dry = await run(lake, '--to', '2026-10-05', '--dry-run');
+    const planned = dry.events.filter(({ event }) => event === 'planned');
+    expect(planned.map(({ action }) => action)).toEqual(['skip', 'skip', 'skip', 'skip', 'fetch']);
+    expect(existsSync(manifestOf(join(lake, SERIES)))).toBe(false);
+    const from = scene.archive.requests.length;
+    const { code, stderr } = await run(lake, '--to', '2026-10-05');
+    expect([code, fetchedSince(from)]).toEqual([0, ['2026-10-05']]);
+    expect(stderr).toContain('adopted 1 Parquet file with 4 objects in 1 series without a manifest');
+    expect(existsSync(join(lake, '_quarantine'))).toBe(false);
+    expect(manifestLines(join(lake, SERIES)).map(({ period }) => period)).toEqual(
+      ['01', '02', '03', '04', '05'].map((day) => `2026-10-${day}`),
+    );
+    expect((await verify(lake, '--deep')).code).toBe(0);
+  });
+
+  it('adopts them also if the manifest lists only files of another format', async () => {
+    const lake = scene.newFolder();
+    expect((await run(lake, '--to', '2026-10-01', '--format', 'csv')).code).toBe(0);
+    cpSync(join(sound, FILE), join(lake, FILE));
+    const from = scene.archive.requests.length;
+    expect([(await run(lake, '--to', '2026-10-05')).code, fetchedSince(from)]).toEqual([0, ['2026-10-05']]);
+  });
+
+  it('moves a file that proves nothing to the quarantine, and fetches its days', async () => {
+    const lake = copied();
+    edit(lake, '"symbol":"BTCUSDT"', '"symbol":"ETHUSDT"');
+    const from = scene.archive.requests.length;
+    expect((await run(lake, '--to', '2026-10-02')).code).toBe(0);
+    expect(fetchedSince(from)).toEqual(['2026-10-01', '2026-10-02']);
+    expect(filesBelow(join(lake, '_quarantine'), '.parquet')).toHaveLength(1);
+  });
+
+  it('refuses other settings than those of the adopted files', async () => {
+    const lake = copied();
+    const { code, stderr } = await run(lake, '--to', '2026-10-04', '--numbers', 'string');
+    expect([code, stderr]).toEqual([2, expect.stringContaining('numbers')]);
+  });
+});
+
+it('a file that the file system refuses to read is neither adopted nor moved', async () => {
+  const lake = copied();
+  const env = preload(
+    scene.scratch,
+    `import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+const { createReadStream } = fs;
+fs.createReadStream = (path, options) => {
+  if (String(path).endsWith('.parquet')) throw Object.assign(new Error('refused'), { code: 'EACCES' });
+  return createReadStream(path, options);
+};
+syncBuiltinESMExports();`,
+  );
+  const fixed = await cryptodl(['verify', '--out', lake, ...NOW, '--json', '--fix'], { env });
+  expect([fixed.code, fixed.stdout]).toEqual([1, expect.stringContaining('cannot be read (EACCES)')]);
+  expect(existsSync(join(lake, FILE))).toBe(true);
 });
 
 describe('a file is not adopted, and its objects are fetched again,', () => {

@@ -5,6 +5,8 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createEngine } from '../../src/convert/duckdb.js';
+import { isFileError } from '../../src/convert/duckdb-errors.js';
+import { CryptodlError } from '../../src/model/errors.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { refusal } from '../helpers/requests.js';
 
@@ -122,5 +124,44 @@ describe('the engine', () => {
     expect(getEventListeners(signal, 'abort')).toHaveLength(1);
     engine.close();
     expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+  });
+});
+
+describe('an error of a query', () => {
+  const tempFolder = scratchFolder();
+  const file = (name: string, content: string): string => {
+    const path = join(tempFolder, name);
+    writeFileSync(path, content);
+    return path;
+  };
+
+  it.each<[string, boolean, () => string]>([
+    [
+      'a file of another kind',
+      true,
+      () => `FROM read_parquet('${file('text.parquet', 'a text of some length')}')`,
+    ],
+    ['a missing file', true, () => `FROM read_parquet('${join(tempFolder, 'none.parquet')}')`],
+    ['a value that is no number', true, () => `SELECT CAST('x' AS INTEGER)`],
+    ['a missing column', true, () => 'SELECT price FROM range(1)'],
+    ['a wrong query', false, () => 'SELEC 1'],
+    ['a missing table', false, () => 'FROM nothing'],
+  ])('about %s concerns the file: %s', async (_, isOfFile, sql) => {
+    const engine = createEngine({ threads: 1, tempFolder });
+    const session = await engine.session();
+    const error: unknown = await session.rows(sql()).catch((cause: unknown) => cause);
+    session.close();
+    engine.close();
+    expect(error).toBeInstanceOf(Error);
+    expect(isFileError(error)).toBe(isOfFile);
+  });
+
+  it.each([
+    new TypeError('x is not a function'),
+    Object.assign(new Error('EACCES: permission denied'), { code: 'EACCES' }),
+    new CryptodlError('interrupted', 'the write was interrupted'),
+    new Error('FATAL Error: Failed: database has been invalidated'),
+  ])('does not concern the file: %s', (error) => {
+    expect(isFileError(error)).toBe(false);
   });
 });
