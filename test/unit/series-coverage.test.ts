@@ -105,6 +105,13 @@ describe('a given range', () => {
     ]);
   });
 
+  it('counts the objects that it overlaps', () => {
+    const three = [...held, line('2024-01-07')];
+    const range = { from: day('2024-01-06'), to: day('2024-01-07') };
+    expect(cover(three, { range })[0]).toMatchObject({ objects: 1, rows: 1440 });
+    expect(cover(three)[0]).toMatchObject({ objects: 3, rows: 3 * 1440 });
+  });
+
   it('that ends before a series begins is empty', () => {
     const [covered] = cover(held, { range: { to: day('2024-01-02') } });
     expect(covered).toMatchObject({ from: day('2024-01-05'), to: day('2024-01-05'), absent: [], objects: 0 });
