@@ -11,7 +11,7 @@ import { klinesFolder, klinesLine, SETTINGS, writeManifest } from '../scripts/sy
 
 /** @import { Fetch } from '../src/http/fetch.js' */
 /** @import { ListedObject } from '../src/source/source.js' */
-/** @import { SeriesRequest } from '../src/plan/plan-series.js' */
+/** @import { SeriesRequest } from '../src/plan/series-request.js' */
 /** @import { Outcome } from '../src/model/outcome.js' */
 /** @import { PartitionPlan, Series, Task } from '../src/model/task.js' */
 

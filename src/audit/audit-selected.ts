@@ -4,7 +4,7 @@ import { exitCode, exitCodeOfJobs } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { seriesName } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import type { SeriesRequest } from '../plan/plan-series.js';
+import type { SeriesRequest } from '../plan/series-request.js';
 import { asUnreachable } from '../source/listing.js';
 import { auditArchive } from './audit-archive.js';
 import type { AuditedMonth, AuditFailure } from './audit-archive.js';

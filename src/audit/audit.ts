@@ -10,7 +10,7 @@ import type { ExitCode } from '../model/exit-code.js';
 import { seriesName } from '../model/task.js';
 import { countText } from '../model/units.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import type { SeriesRequest } from '../plan/plan-series.js';
+import type { SeriesRequest } from '../plan/series-request.js';
 import { printLines } from '../text/printable.js';
 import type { AuditedMonth } from './audit-archive.js';
 import { findingText } from './audit-finding.js';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { monthOf, parsePeriod } from '../model/calendar.js';
 import { seriesFolder } from '../lake/layout.js';
 import { isFromRest, readManifest } from '../lake/manifest.js';
-import type { SeriesRequest } from '../plan/plan-series.js';
+import type { SeriesRequest } from '../plan/series-request.js';
 import type { Period, Settings } from '../model/task.js';
 import { FORMATS, seriesName } from '../model/task.js';
 import { countText } from '../model/units.js';

@@ -256,7 +256,7 @@ async function refuseFullDisk(
 ): Promise<void> {
   if (totals.fetch === 0) return;
   await writable(session.runFolder, '--temp-dir', () => makeFolder(session.runFolder));
-  const lakeBytes = totals.fetchBytes * (session.options.format === 'csv' ? CSV_GROWTH : 1);
+  const lakeBytes = totals.fetchBytes * (totals.formats.includes('csv') ? CSV_GROWTH : 1);
   const spoolBytes = Math.min(totals.fetchBytes, totals.largestBytes * availableParallelism()) * SPOOL_GROWTH;
   await refuseFull(session.paths.root, lakeBytes, '--out');
   await refuseFull(session.runFolder, spoolBytes, '--temp-dir');

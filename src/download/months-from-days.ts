@@ -5,7 +5,7 @@ import { seriesFolder } from '../lake/layout.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { Outcome } from '../model/outcome.js';
 import type { Plan } from '../plan/plan.js';
-import type { SeriesRequest } from '../plan/plan-series.js';
+import type { SeriesRequest } from '../plan/series-request.js';
 import { seriesName } from '../model/task.js';
 import type { AbsenceReason, ArchiveObject, PartitionPlan, Period } from '../model/task.js';
 import { countText } from '../model/units.js';

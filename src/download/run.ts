@@ -1,4 +1,5 @@
 /** A whole run: selection, plan, downloads, result. The command line and the library use it. */
+import { join } from 'node:path';
 import { refuseFile } from '../lake/layout.js';
 import { noticePath, writeNotice } from '../lake/notice.js';
 import { errnoOf, usage } from '../model/errors.js';
@@ -155,11 +156,20 @@ async function execute(session: Session, request: RunRequest, selection: RunSele
     session.deadline.beginWork();
     session.times.beginWork();
     // DuckDB is checked before the first download, and only if rows will be converted.
-    if (totals.fetch > 0 && selection.requests.some(({ settings }) => settings.format !== 'zip'))
+    if (totals.fetch > 0 && totals.formats.some((format) => format !== 'zip'))
       (await import('../convert/duckdb.js')).requireBinary();
     const { executePlan } = await import('./execute-plan.js');
     const isCut = request.failures?.cut !== undefined;
-    return await executePlan(session, { ...selection, report, plans: spool.plans(), totals, isCut });
+    const isZip = totals.formats.length === 1 && totals.formats[0] === 'zip';
+    const dataPath = isZip ? join(session.paths.root, session.venue.archive.topFolder) : selection.dataPath;
+    return await executePlan(session, {
+      ...selection,
+      dataPath,
+      report,
+      plans: spool.plans(),
+      totals,
+      isCut,
+    });
   } finally {
     await plan.spool.close();
   }
@@ -171,7 +181,8 @@ function announcement(
   { totals }: Plan,
   lacking: readonly string[],
 ): Announcement {
-  const destination = `${session.options.format} in ${shownPath(session.paths.root)}`;
+  const formats = totals.formats.length === 0 ? session.options.format : totals.formats.join(' and ');
+  const destination = `${formats} in ${shownPath(session.paths.root)}`;
   const ofRest = requestNotes(limitedBuckets(session.venue, session.options), totals.restWeights);
   return { what, range, idle, notes: [...notes, ...lacking, ...ofRest], destination, totals };
 }

@@ -1,8 +1,9 @@
-/** The settings of a series: comparison of requested settings with those of its files. */
+/** The settings of a series: which a run takes from its files, and comparison of requested settings with those of its files. */
 import { usage } from '../model/errors.js';
-import { seriesName } from '../model/task.js';
+import { FORMATS, seriesName } from '../model/task.js';
 import type { Format, Series, Settings } from '../model/task.js';
 import type { ObjectLine } from './manifest-line.js';
+import type { Manifest } from './manifest.js';
 
 /** The settings that change the files of a format. */
 const RELEVANT: Readonly<Record<Format, readonly (keyof Settings)[]>> = {
@@ -10,6 +11,25 @@ const RELEVANT: Readonly<Record<Format, readonly (keyof Settings)[]>> = {
   csv: ['partition', 'cadence', 'timestamps', 'asPublished'],
   zip: ['cadence'],
 };
+
+/**
+ * The requested settings, where those that are not `given` are replaced by those of the held series. A held format is taken only if the
+ * lake has no object of the requested one, and if the given settings change files of the held one.
+ */
+export function continuedSettings(
+  requested: Settings,
+  given: ReadonlySet<keyof Settings>,
+  held: Pick<Manifest, Format>,
+): Settings {
+  const fits = (format: Format): boolean =>
+    held[format].size > 0 && [...given].every((name) => RELEVANT[format].includes(name));
+  const other =
+    given.has('format') || held[requested.format].size > 0 ? undefined : FORMATS.find((each) => fits(each));
+  const settings = held[other ?? requested.format].lines().at(-1)?.settings;
+  if (settings === undefined) return requested;
+  const own = Object.entries(requested).filter(([name]) => given.has(name as keyof Settings));
+  return { ...settings, ...Object.fromEntries(own) };
+}
 
 export interface Difference {
   readonly name: string;

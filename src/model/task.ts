@@ -157,6 +157,10 @@ export interface PlanTotals {
   absent: number;
   /** Months that are fetched completely although only some days were requested. */
   wider: number;
+  /** Files to write that hold a monthly object although the series has day files. */
+  monthFiles: number;
+  /** The formats of the planned files. */
+  readonly formats: Format[];
   /** Sum of the sizes in the listing; objects without a size count as 0. */
   fetchBytes: number;
   /** Number of objects to fetch from REST; `fetch` includes them. */

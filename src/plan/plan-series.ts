@@ -18,40 +18,9 @@ import { chooseObjects, withRecheckedDays } from './choose-objects.js';
 import type { Choice, DayRange } from './choose-objects.js';
 import { decidePartition } from './decide.js';
 import { chooseFromRest, fillFromRest, joinPeriods } from './rest-periods.js';
-import type { RestOffer } from './rest-periods.js';
+import { withHeldSettings } from './series-request.js';
+import type { SeriesRequest } from './series-request.js';
 import type { SeriesListing, ListingRange } from './series-listing.js';
-
-export interface SeriesRequest {
-  readonly series: Series;
-  readonly settings: Settings;
-  /** Cadences that the dataset has and the options allow. */
-  readonly cadences: readonly Cadence[];
-  /** Ascending. */
-  readonly ranges: readonly DayRange[];
-  /** The data that REST offers; undefined: this request does not use REST. */
-  readonly rest?: RestOffer;
-  /** Files of the series that differ from their last commit. */
-  readonly broken?: ReadonlySet<string>;
-  /** Plans exactly these days, also refused revisions. Other days are added only if `force` rewrites the series with other settings. */
-  readonly exact?: true;
-  /** Fetches refused revisions again. */
-  readonly retried?: true;
-  /** Objects of these cadences replace the held objects of the ranges: always, or only if `haveMore`. */
-  readonly rewrites?: 'always' | 'when-days-have-more';
-  /** Days without rows in the replaced month. The archive need not have them. */
-  readonly emptyDays?: readonly number[];
-  /** Held months that lack the rows of some days. Each is replaced by its daily objects if the archive has them. */
-  readonly shortMonths?: readonly ShortMonth[];
-  /** The monthly object replaces held days if another day of the month is a hole. */
-  readonly fillsHolesFromMonths?: true;
-}
-
-/** The days `[from, to)` of a held month, and those of them without rows. */
-export interface ShortMonth {
-  readonly from: number;
-  readonly to: number;
-  readonly emptyDays: readonly number[];
-}
 
 export interface PlanContext {
   readonly venue: Source;
@@ -73,12 +42,14 @@ export interface PlanContext {
 }
 
 /** Rejects with a usage error if the settings differ from those of the held series, except with `force`. */
-export async function planSeries(context: PlanContext, request: SeriesRequest): Promise<PartitionPlan[]> {
-  const { series, settings } = request;
+export async function planSeries(context: PlanContext, requested: SeriesRequest): Promise<PartitionPlan[]> {
+  const { series } = requested;
   const folder = await checkedFolder(context.root, seriesFolder(context.venue.name, series));
   let manifest = await context.manifests.of(folder);
-  if (settings.format === 'parquet' && manifest.parquet.size === 0)
+  if (requested.settings.format === 'parquet' && manifest.parquet.size === 0)
     if ((await context.adopt?.(series, folder)) === true) manifest = await context.manifests.of(folder);
+  const request = withHeldSettings(context.venue, requested, manifest);
+  const { settings } = request;
   const held = manifest[settings.format];
   const differences = differingSettings(held.lines(), settings);
   if (differences.length > 0 && !context.force) throwSettingsError(series, folder, differences);

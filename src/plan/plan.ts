@@ -11,7 +11,8 @@ import type { Listing } from '../source/listing.js';
 import { requestsFor, routesOf } from '../source/routes.js';
 import type { Source } from '../source/source.js';
 import type { DayRange } from './choose-objects.js';
-import type { PlanContext, SeriesRequest, ShortMonth } from './plan-series.js';
+import type { PlanContext } from './plan-series.js';
+import type { SeriesRequest, ShortMonth } from './series-request.js';
 import { planSeries } from './plan-series.js';
 import { PlanSpool } from './plan-spool.js';
 import { LAG_DAYS, listSeries, probeNewest, probeSeries, withNewerProbed } from './series-listing.js';
@@ -138,8 +139,12 @@ async function withNewestProbed(
 async function addTo(plan: PlannedTasks, partition: PartitionPlan, venue: Source): Promise<void> {
   await plan.spool.add(partition);
   const { totals } = plan;
+  const { format, partition: grain } = partition.settings;
+  if (!totals.formats.includes(format)) totals.formats.push(format);
   if (partition.tasks.some((task) => task.action.kind === 'fetch')) {
     totals.partitions += 1;
+    const isMonth = format !== 'zip' && partition.tasks[0]?.object.period.cadence === 'monthly';
+    if (grain === 'day' && isMonth) totals.monthFiles += 1;
     if (partition.isWider === true) totals.wider += 1;
   }
   let bytes = 0;
@@ -183,6 +188,8 @@ function emptyTotals(): PlanTotals {
     skip: 0,
     absent: 0,
     wider: 0,
+    monthFiles: 0,
+    formats: [],
     fetchBytes: 0,
     largestBytes: 0,
     fetchRest: 0,

@@ -214,6 +214,11 @@ function planBlock({
           `  whole      ${countText(totals.wider, 'month')}, of which only a part was requested: the archive has no daily objects of ${totals.wider === 1 ? 'it' : 'them'}`,
         ]
       : []),
+    ...(totals.monthFiles > 0
+      ? [
+          `  months     ${totals.monthFiles === 1 ? '1 file holds a whole month' : `${numberText(totals.monthFiles)} files hold a whole month each`}: day files are made only from daily objects`,
+        ]
+      : []),
     ...(totals.skip > 0 ? [`  held       ${countText(totals.skip, 'object')}, unchanged`] : []),
     ...(totals.absent > 0 ? [`  absent     ${absent.join(', ')}`] : []),
     ...(terms === undefined ? [] : [`  terms      ${terms.summary}: ${terms.notice}`]),

@@ -8,18 +8,19 @@ import { isFromRest, readManifest } from '../lake/manifest.js';
 import type { HeldObjects } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { fileSize } from '../lake/publish.js';
+import { continuedSettings } from '../lake/settings.js';
 import { heldSeries } from './held-series.js';
-import type { SeriesRequest } from '../plan/plan-series.js';
+import type { SeriesRequest } from '../plan/series-request.js';
 import { isRangeGiven } from './date-range.js';
 import type { Range } from './date-range.js';
 import { hasQuote } from './symbol-patterns.js';
 import { FORMATS } from '../model/task.js';
-import type { Series, Settings } from '../model/task.js';
+import type { Series } from '../model/task.js';
 import { endedText, endOfDataset } from '../source/describe.js';
 import { cadencesOf } from '../source/keys.js';
 import { findDataset, isArchived, isMetric } from '../source/venue.js';
 import { isAll } from './select-datasets.js';
-import { settingsOf } from './selection.js';
+import { givenSettings, settingsOf } from './selection.js';
 import { fillOf, offerOf } from './rest-offer.js';
 import type { LakeContext, RunSelection } from './selection.js';
 
@@ -61,7 +62,6 @@ export async function continueLake(
       'leave --market, --dataset, --interval, --quote or --format out',
       { flags: { market: null, dataset: null, interval: null, quote: null, format: null } },
     );
-  const formats = [...new Set(requests.map((request) => request.settings.format))];
   return {
     requests,
     hasListing: true,
@@ -71,10 +71,7 @@ export async function continueLake(
       : `the first missing day of each series … ${dayText(range.to - 1)}`,
     notes: [...ended].map((text) => `ended      ${text}: complete`),
     ended: [],
-    dataPath: join(
-      paths.root,
-      formats.length === 1 && formats[0] === 'zip' ? venue.archive.topFolder : venue.name,
-    ),
+    dataPath: join(paths.root, venue.name),
   };
 }
 
@@ -115,12 +112,12 @@ async function continuations(
       (!given.has('format') || format === options.format) &&
       (verb === 'vision' || options.join !== undefined || manifest[format].lines().some(isFromRest)),
   );
+  const settled = new Set([...givenSettings(given), 'format'] as const);
   const rest = verb === 'vision' ? fillOf(context, series).rest : offerOf(context, series);
   return Promise.all(
     formats.map(async (format) => {
-      const last = manifest[format].lines().at(-1);
-      const asked = settingsOf(context, spec, series.interval);
-      const settings = heldSettings(asked, last?.settings ?? asked, given);
+      const asked = { ...settingsOf(context, spec, series.interval), format };
+      const settings = continuedSettings(asked, settled, manifest);
       const cadences = cadencesOf(spec, series.interval, settings.cadence);
       const isOutdated = (line: ObjectLine): boolean =>
         line.open === true || (isFromRest(line) && rest?.mode !== 'only');
@@ -177,16 +174,4 @@ async function firstGap(
     next = Math.max(next ?? 0, period.to);
   }
   return next;
-}
-
-/** The settings of the series in the lake, replaced by given flags. A later check refuses a difference without --force. */
-function heldSettings(asked: Settings, held: Settings, given: ReadonlySet<string>): Settings {
-  return {
-    format: held.format,
-    partition: given.has('partition') ? asked.partition : held.partition,
-    cadence: given.has('cadence') ? asked.cadence : held.cadence,
-    numbers: given.has('numbers') ? asked.numbers : held.numbers,
-    timestamps: given.has('timestamps') ? asked.timestamps : held.timestamps,
-    asPublished: given.has('as-published') ? asked.asPublished : held.asPublished,
-  };
 }

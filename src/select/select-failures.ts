@@ -5,7 +5,7 @@ import { usage } from '../model/errors.js';
 import type { FlagName } from '../options/flags.js';
 import type { RawValues } from '../options/resolve.js';
 import { MOST_SYMBOL_CHARACTERS } from '../options/symbols.js';
-import type { SeriesRequest } from '../plan/plan-series.js';
+import type { SeriesRequest } from '../plan/series-request.js';
 import type { Series } from '../model/task.js';
 import type { CutLine, ReportEntry } from '../report/read-failure-report.js';
 import { cadencesOf, restKey } from '../source/keys.js';

@@ -5,7 +5,7 @@ import type { Market } from '../model/task.js';
 import type { Resolved } from '../options/resolve.js';
 import { readPatterns } from '../options/symbols.js';
 import type { ReadList } from '../options/symbols.js';
-import type { SeriesRequest } from '../plan/plan-series.js';
+import type { SeriesRequest } from '../plan/series-request.js';
 import { resolveRange } from './date-range.js';
 import type { Range } from './date-range.js';
 import { takesSymbol } from '../source/routes.js';
@@ -16,7 +16,14 @@ import { chooseRestSymbols } from './select-symbols.js';
 import type { RestSymbols } from './select-symbols.js';
 import { continueLake } from './continue-lake.js';
 import { offerOf, retentionNotes } from './rest-offer.js';
-import { describeSelection, excludedNotes, firstThree, givenFlags, seriesRequest } from './selection.js';
+import {
+  describeSelection,
+  excludedNotes,
+  firstThree,
+  givenFlags,
+  givenSettings,
+  seriesRequest,
+} from './selection.js';
 import type { ParsedOptions, SelectionContext, SymbolContext, RunSelection } from './selection.js';
 
 /** Without --symbols, the REST series of the lake are continued. Throws usage errors. */
@@ -37,8 +44,11 @@ export async function selectMetrics(
   const chosen = await chooseRestSymbols(context, patterns);
   refuseDated(context, chosen.symbols, datasets);
   // In the order of symbols, so that datasets with different rate limits are requested at the same time.
+  const given = givenSettings(givenFlags(resolved));
   const requests = chosen.symbols.flatMap((symbol) =>
-    datasets.flatMap((dataset) => requestOf(context, dataset, symbol, range)),
+    datasets.flatMap((dataset) =>
+      requestOf(context, dataset, symbol, range).map((request) => ({ ...request, given })),
+    ),
   );
   return {
     verb: 'metrics',

@@ -5,7 +5,7 @@ import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { readPatterns } from '../options/symbols.js';
 import type { ReadList } from '../options/symbols.js';
-import type { SeriesRequest } from '../plan/plan-series.js';
+import type { SeriesRequest } from '../plan/series-request.js';
 import { endOfDataset } from '../source/describe.js';
 import { continueLake } from './continue-lake.js';
 import { resolveRange } from './date-range.js';
@@ -15,7 +15,7 @@ import { chooseDatasets, datasetName, endedNotes, isAll } from './select-dataset
 import type { ChosenDataset } from './select-datasets.js';
 import { chooseSymbols } from './select-symbols.js';
 import type { ChosenSymbols } from './select-symbols.js';
-import { describeSelection, excludedNotes, givenFlags, seriesRequest } from './selection.js';
+import { describeSelection, excludedNotes, givenFlags, givenSettings, seriesRequest } from './selection.js';
 import type { ParsedOptions, SelectionContext, SymbolContext, RunSelection } from './selection.js';
 import { symbolLike } from './symbol-patterns.js';
 import type { MatchedSymbols } from './symbol-patterns.js';
@@ -36,12 +36,13 @@ export async function selectSeries(
     };
   const patterns = await readPatterns(options.symbols, read);
   const { selection, available, elsewhere } = await chooseSymbols(context, patterns, datasets);
+  const given = givenSettings(givenFlags(resolved));
   const requests = datasets.flatMap((dataset) => {
     const has = available?.get(dataset.spec);
     const symbols = selection.symbols.filter(
       (symbol) => has === undefined || has.has(symbol) || (patterns.names.includes(symbol) && !allowsMissing),
     );
-    return symbols.map((symbol) => requestOf(context, dataset, symbol, range));
+    return symbols.map((symbol) => ({ ...requestOf(context, dataset, symbol, range), given }));
   });
   const ended = datasets.filter(({ spec }) => endOfDataset(spec) !== undefined);
   return {

@@ -7,7 +7,7 @@ import type { Market, Settings } from '../model/task.js';
 import { durationText, numberText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
-import type { SeriesRequest } from '../plan/plan-series.js';
+import type { SeriesRequest } from '../plan/series-request.js';
 import { cadencesOf } from '../source/keys.js';
 import type { Listing } from '../source/listing.js';
 import type { Rest, Source } from '../source/source.js';
@@ -60,7 +60,7 @@ export interface RunSelection {
   readonly notes: readonly string[];
   /** The selected datasets that the exchange has stopped publishing. */
   readonly ended: readonly { readonly market: Market; readonly spec: DatasetSpec }[];
-  /** The path in the lake that contains the data of this run. */
+  /** The path in the lake that contains the data of this run, except for files of the archive. */
   readonly dataPath: string;
 }
 
@@ -105,19 +105,26 @@ export function givenFlags({ origins }: Resolved): ReadonlySet<string> {
   return new Set(Object.entries(origins).flatMap(([name, origin]) => (origin === 'default' ? [] : [name])));
 }
 
+/** The settings among the given flags. */
+export function givenSettings(given: ReadonlySet<string>): ReadonlySet<keyof Settings> {
+  const names = SETTINGS.filter((name) => given.has(name));
+  return new Set(given.has('as-published') ? [...names, 'asPublished' as const] : names);
+}
+
+const SETTINGS = ['format', 'partition', 'cadence', 'numbers', 'timestamps'] as const;
+
 /** The description of datasets, and the path of their data. */
 export function describeSelection(
   context: LakeContext,
   datasets: readonly ChosenDataset[],
 ): Pick<RunSelection, 'what' | 'dataPath'> {
-  const { options, paths, venue } = context;
+  const { paths, venue } = context;
   const names = [...new Set(datasets.map(({ spec }) => spec.name))];
   const intervals = [...new Set(datasets.flatMap((dataset) => dataset.interval ?? []))];
   const markets = [...new Set(datasets.map(({ market }) => market))];
   const what = [markets.join(','), firstNames(names), firstNames(intervals)]
     .filter((part) => part !== '')
     .join(' ');
-  if (options.format === 'zip') return { what, dataPath: join(paths.root, venue.archive.topFolder) };
   const market = join(paths.root, venue.name, markets[0] ?? '');
   const dataPath =
     markets.length > 1

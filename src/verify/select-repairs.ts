@@ -12,7 +12,7 @@ import type { AbsenceReason, Format, Period, Series, Settings } from '../model/t
 import { countText } from '../model/units.js';
 import type { Resolved } from '../options/resolve.js';
 import type { ReadList } from '../options/symbols.js';
-import type { SeriesRequest } from '../plan/plan-series.js';
+import type { SeriesRequest } from '../plan/series-request.js';
 import { shortMonthsOf } from '../plan/plan.js';
 import { selectHeldSeries, nothingHeld } from '../select/held-series.js';
 import { restOffer } from '../select/rest-offer.js';

@@ -252,7 +252,7 @@ describe('the lake', () => {
       '2026-06-05.parquet',
       '2026-06.csv',
     ]);
-    const back = await run(out, '01', '05', ['--force']);
+    const back = await run(out, '01', '05', ['--partition', 'month', '--force']);
     expect(back.events.at(-1)).toMatchObject({ outcomes: { ok: 5 } });
     expect(filesBelow(join(scratch, out, SERIES), '.parquet')).toEqual(['2026-06.parquet']);
     await run('settings-plain', '01', '05');

@@ -68,6 +68,17 @@ describe('a part of a month that has no daily objects', () => {
   });
 });
 
+it('a month file in place of day files is named in the plan', async () => {
+  const days = ['--interval', '1h', '--partition', 'day', '--from', '2026-10-01', '--to', '2026-10-31'];
+  const { stderr } = await run('day-files', '--symbols', 'BTCUSDT,MONUSDT', ...days, '--dry-run');
+  expect(stderr).toContain('into 32 partitions');
+  expect(stderr).toContain(
+    '  months     1 file holds a whole month: day files are made only from daily objects\n',
+  );
+  const daily = await run('day-files', '--symbols', 'BTCUSDT', ...days, '--dry-run');
+  expect(daily.stderr).not.toContain('months     ');
+});
+
 it('bars longer than a day that the archive has not got are absent, with the reason', async () => {
   const { stderr } = await run('weeks', '--interval', '1w', '--symbols', 'BTCUSDT,WEEKUSDT', '--months', '1');
   expect(stderr).toMatch(/ absent {5}\d+ not-listed-yet\n/);

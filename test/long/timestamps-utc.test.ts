@@ -84,7 +84,7 @@ describe('--timestamps utc', () => {
     expect(await rowsOf(lake)).toEqual(await rowsOf(whole.lake));
   });
 
-  it('is refused for a series without it, and so is a series with it without the flag; --force rewrites', async () => {
+  it('is refused for a series without it, and so is another unit for a series with it; --force rewrites', async () => {
     const { lake } = await scene.vision('--days 3', { lake: 'mixed' });
     const refused = await scene.vision(`--days 5 ${UTC}`, { lake: 'mixed' });
     expect([refused.code, refused.stderr]).toEqual([
@@ -93,7 +93,9 @@ describe('--timestamps utc', () => {
     ]);
     expect((await scene.vision(`--days 5 ${UTC} --force`, { lake: 'mixed' })).code).toBe(0);
     expect([await zonesIn(join(lake, FILE)), (await rowsOf(lake)).length]).toEqual([ZONED, 5 * 24]);
-    const back = await scene.vision('--days 6', { lake: 'mixed' });
+    const kept = await scene.vision('--days 6', { lake: 'mixed' });
+    expect([kept.code, await zonesIn(join(lake, FILE))]).toEqual([0, ZONED]);
+    const back = await scene.vision('--days 6 --timestamps us', { lake: 'mixed' });
     expect([back.code, back.stderr]).toEqual([
       2,
       expect.stringContaining('is held with timestamps utc, but --timestamps is us'),

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import { seriesName } from '../../src/model/task.js';
 import type { Series } from '../../src/model/task.js';
-import type { SeriesRequest } from '../../src/plan/plan-series.js';
+import type { SeriesRequest } from '../../src/plan/series-request.js';
 import { lackingIntervals } from '../../src/select/lacking-intervals.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import type { Listing } from '../../src/source/listing.js';

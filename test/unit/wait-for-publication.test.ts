@@ -5,7 +5,7 @@ import { CryptodlError } from '../../src/model/errors.js';
 import { SILENT_OBSERVER } from '../../src/model/observer.js';
 import { until } from '../../src/options/parsers.js';
 import { resolveOptions } from '../../src/options/resolve.js';
-import type { SeriesRequest } from '../../src/plan/plan-series.js';
+import type { SeriesRequest } from '../../src/plan/series-request.js';
 import { waitForPublication } from '../../src/download/wait-for-publication.js';
 import type { Waiting } from '../../src/download/wait-for-publication.js';
 import { loadBinance } from '../../src/source/binance/binance.js';

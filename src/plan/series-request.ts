@@ -1,0 +1,61 @@
+/** What a run requests of one series, and its settings from the lake. */
+import type { Manifest } from '../lake/manifest.js';
+import { continuedSettings } from '../lake/settings.js';
+import type { Cadence, Series, Settings } from '../model/task.js';
+import { cadencesOf } from '../source/keys.js';
+import type { Source } from '../source/source.js';
+import { findDataset } from '../source/venue.js';
+import type { DayRange } from './choose-objects.js';
+import type { RestOffer } from './rest-periods.js';
+
+export interface SeriesRequest {
+  readonly series: Series;
+  readonly settings: Settings;
+  /** The names of settings that were given; the held series decides about the others. Undefined: all are given. */
+  readonly given?: ReadonlySet<keyof Settings>;
+  /** Cadences that the dataset has and the options allow. */
+  readonly cadences: readonly Cadence[];
+  /** Ascending. */
+  readonly ranges: readonly DayRange[];
+  /** The data that REST offers; undefined: this request does not use REST. */
+  readonly rest?: RestOffer;
+  /** Files of the series that differ from their last commit. */
+  readonly broken?: ReadonlySet<string>;
+  /** Plans exactly these days, also refused revisions. Other days are added only if `force` rewrites the series with other settings. */
+  readonly exact?: true;
+  /** Fetches refused revisions again. */
+  readonly retried?: true;
+  /** Objects of these cadences replace the held objects of the ranges: always, or only if `haveMore`. */
+  readonly rewrites?: 'always' | 'when-days-have-more';
+  /** Days without rows in the replaced month. The archive need not have them. */
+  readonly emptyDays?: readonly number[];
+  /** Held months that lack the rows of some days. Each is replaced by its daily objects if the archive has them. */
+  readonly shortMonths?: readonly ShortMonth[];
+  /** The monthly object replaces held days if another day of the month is a hole. */
+  readonly fillsHolesFromMonths?: true;
+}
+
+/** The days `[from, to)` of a held month, and those of them without rows. */
+export interface ShortMonth {
+  readonly from: number;
+  readonly to: number;
+  readonly emptyDays: readonly number[];
+}
+
+/** The request with the settings of the held series, where none was given. */
+export function withHeldSettings(venue: Source, request: SeriesRequest, held: Manifest): SeriesRequest {
+  const { series, given, rest, ...others } = request;
+  if (given === undefined) return request;
+  const settings = continuedSettings(request.settings, given, held);
+  const spec = findDataset(venue, series.market, series.dataset);
+  const cadences =
+    spec === undefined ? request.cadences : cadencesOf(spec, series.interval, settings.cadence);
+  // Files of the archive never come from REST.
+  return {
+    ...others,
+    series,
+    settings,
+    cadences,
+    ...(rest === undefined || settings.format === 'zip' ? {} : { rest }),
+  };
+}
