@@ -116,7 +116,7 @@ export interface AuditSummary {
   readonly findings: Readonly<Partial<Record<AuditFinding['kind'], number>>>;
   /** Objects that could not be read. */
   readonly failed: number;
-  /** Without --prefer daily: months of the lake that would be better from daily objects. */
+  /** Without --prefer daily: months of the lake that should be rebuilt from daily objects. */
   readonly rebuildable?: number;
   /** With --prefer daily: months that were rebuilt from daily objects. */
   readonly rebuilt?: number;

@@ -109,7 +109,7 @@ async function conclude(
   if (tally.rebuilds.length > 0 && rebuilt === undefined) {
     const months = `${countText(tally.rebuilds.length, 'month')} of the lake`;
     const line = correctedLine(typed.argv, { flags: { prefer: 'daily' } }, typed.before);
-    printLines(io.stderr, [`${months} would be better from daily objects`, `next  ${line}`]);
+    printLines(io.stderr, [`${months} should be rebuilt from daily objects`, `next  ${line}`]);
   }
   return code;
 }

@@ -23,20 +23,20 @@ export function refuseVerb(argv: readonly string[]): never {
     throw usage('no command given', 'the commands are listed by cryptodl --help', { command: FIRST_LINE });
   const owner = VERBS.find((name) => VERB_TEXTS[name].choices?.includes(word) === true);
   if (owner !== undefined)
-    throw usage(`"${word}" is no command`, `did you mean ${owner} ${word}?`, { argv: [owner, ...argv] });
+    throw usage(`"${word}" is not a command`, `did you mean ${owner} ${word}?`, { argv: [owner, ...argv] });
   const verb =
     VERBS.find((name) => VERB_TEXTS[name].aka.includes(word)) ??
     (Object.hasOwn(FOREIGN_VERBS, word) ? FOREIGN_VERBS[word] : nearest(word, VERBS));
   const known = VERBS.find((name) => name === verb);
   if (known !== undefined)
-    throw usage(`"${word}" is no command`, `did you mean ${known}?`, {
+    throw usage(`"${word}" is not a command`, `did you mean ${known}?`, {
       argv: folded([known, ...rest], known),
     });
   if (/^[\p{Lu}\d]{5,}(_\w+)?$/u.test(word))
-    throw usage(`"${word}" is no command`, 'symbols are given with --symbols', {
+    throw usage(`"${word}" is not a command`, 'symbols are given with --symbols', {
       argv: folded(['vision', ...argv], 'vision'),
     });
-  throw usage(`"${word}" is no command`, `commands are ${VERBS.join(', ')}`);
+  throw usage(`"${word}" is not a command`, `commands are ${VERBS.join(', ')}`);
 }
 
 /** Throws a usage error for a flag without its value, and for a flag that begins with a long dash. */

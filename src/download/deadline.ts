@@ -56,7 +56,7 @@ export class Deadline {
   /** A new `time-over` error for an object that is not attempted; undefined before the deadline. */
   readonly refusal = (): CryptodlError | undefined => {
     if (!this.#over.signal.aborted) return undefined;
-    const error = new CryptodlError('time-over', `${this.#what()} was over before this object was begun`);
+    const error = new CryptodlError('time-over', `${this.#what()} ended before this object started`);
     error.attempts = 0;
     return error;
   };
@@ -64,7 +64,7 @@ export class Deadline {
   /** The `time-over` error for a run that the deadline stopped before its work began. Other errors come back unchanged. */
   asEarlyEnd(error: unknown): unknown {
     if (!this.#isEarly || !(error instanceof CryptodlError) || error.code !== 'interrupted') return error;
-    return new CryptodlError('time-over', `${this.#what()} was over before anything was begun`, {
+    return new CryptodlError('time-over', `${this.#what()} ended before the work started`, {
       hint: 'run the same command again, or with a longer --max-duration',
     });
   }
@@ -93,13 +93,13 @@ export class Deadline {
     if (stop.signal.aborted) return;
     if (!this.#isAtWork) {
       this.#isEarly = true;
-      stop.abort(new CryptodlError('interrupted', `${this.#what()} was over`));
+      stop.abort(new CryptodlError('interrupted', `${this.#what()} ended`));
       return;
     }
     this.#over.abort();
     this.#options.onOver?.();
     this.#timer = clock.timer(GRACE_MS, () => {
-      this.#waitEnd.abort(new CryptodlError('time-over', `${this.#what()} was over`));
+      this.#waitEnd.abort(new CryptodlError('time-over', `${this.#what()} ended`));
     });
   }
 

@@ -271,7 +271,7 @@ async function refuseFull(folder: string, neededBytes: number, flag: string): Pr
     'disk-full',
     `${folder} has ${bytesText(free)} free, the plan needs about ${bytesText(neededBytes)}`,
     {
-      hint: `make room, or choose another ${flag}`,
+      hint: `free some space, or choose another ${flag}`,
     },
   );
 }

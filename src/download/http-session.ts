@@ -238,9 +238,9 @@ function warnOfMany(
   const most = isOfRest ? REST_MOST : ARCHIVE_MOST;
   if (concurrency.kind !== 'fixed' || concurrency.limit <= most) return;
   const why = isOfRest
-    ? 'series in flight gain nothing at REST, which counts requests per minute'
-    : 'objects in flight gain nothing at the archive';
+    ? 'series in flight are not faster, because REST limits requests per minute'
+    : 'objects in flight are not faster at the archive';
   observer.warn(
-    `--concurrency ${concurrency.limit}: more than ${most} ${why}, and may get this address refused`,
+    `--concurrency ${concurrency.limit}: more than ${most} ${why}; the host may refuse this address`,
   );
 }

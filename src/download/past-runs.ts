@@ -29,7 +29,7 @@ export async function readReport(operand: string, exchange: ExchangeWords): Prom
   const stray = report.entries.find(({ market }) => !markets.includes(market));
   if (stray === undefined) return report;
   throw usage(
-    `${operand} line ${stray.line} is not a failure ("${stray.market}" is none of the markets ${markets.join(', ')})`,
+    `${operand} line ${stray.line} is not a failure ("${stray.market}" is not one of the markets ${markets.join(', ')})`,
     'remove that line',
   );
 }

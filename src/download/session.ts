@@ -114,7 +114,7 @@ function stopWith(signal: AbortSignal): AbortController {
   const abort = (): void => {
     const reason: unknown = signal.reason;
     const known = reason instanceof CryptodlError ? reason : undefined;
-    stop.abort(known ?? new CryptodlError('interrupted', 'the run was ended from outside'));
+    stop.abort(known ?? new CryptodlError('interrupted', 'the run was ended by its caller'));
   };
   if (signal.aborted) abort();
   else signal.addEventListener('abort', abort, { once: true, signal: stop.signal });

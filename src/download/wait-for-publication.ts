@@ -42,7 +42,9 @@ export async function waitForPublication(
   while (left.length > 0) {
     const leftMs = untilMs - session.currentMs();
     if (leftMs <= 0) {
-      observer.waiting(`not published by ${instantText(untilMs)}: ${described(left)}; going on without`);
+      observer.waiting(
+        `not published by ${instantText(untilMs)}: ${described(left)}; continuing without them`,
+      );
       return;
     }
     if (!isTold)

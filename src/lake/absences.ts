@@ -66,7 +66,7 @@ export class Absences {
     if (first === undefined || last === undefined || Number.isNaN(atMs) || !(line.asked >= 1))
       throw new CryptodlError(
         'manifest-damaged',
-        `"${line.first}" … "${line.last}" are no periods, or "asked" or "at" is wrong`,
+        `"${line.first}" … "${line.last}" are not periods, or "asked" or "at" is wrong`,
       );
     const { reason, asked, rest, failed, refused } = line;
     if (failed !== undefined && refused !== undefined)

@@ -80,32 +80,34 @@ const INSTANTS = ['first', 'last'] as const;
 
 function objectProblem(fields: Fields, keys: KeyCheck): string | undefined {
   const { key, cadence, period, settings } = fields;
-  if (typeof key !== 'string') return '"key" is no text';
+  if (typeof key !== 'string') return '"key" is not a text';
   if (!KNOWN_CADENCES.has(cadence)) return '"cadence" is unknown';
-  if (typeof period !== 'string') return '"period" is no period';
-  if (!DIGEST.test(String(fields['sha256']))) return '"sha256" is no SHA-256';
-  if (!DIGEST.test(String(fields['fileSha256']))) return '"fileSha256" is no SHA-256';
+  if (typeof period !== 'string') return '"period" is not a period';
+  if (!DIGEST.test(String(fields['sha256']))) return '"sha256" is not a SHA-256';
+  if (!DIGEST.test(String(fields['fileSha256']))) return '"fileSha256" is not a SHA-256';
   const setting = settingsProblem(settings);
   if (setting !== undefined) return setting;
   if (!VERIFIED.has(fields['verified'])) return '"verified" is unknown';
   const { archiveFailed } = fields;
   if (archiveFailed !== undefined && !FALLBACK_CODES.has(archiveFailed))
-    return '"archiveFailed" is no failure of the archive';
-  if (!isCount(fields['bytes'])) return '"bytes" is no count';
-  if (!isCount(fields['fileBytes'])) return '"fileBytes" is no count';
+    return '"archiveFailed" is not a failure of the archive';
+  if (!isCount(fields['bytes'])) return '"bytes" is not a count';
+  if (!isCount(fields['fileBytes'])) return '"fileBytes" is not a count';
   const count = COUNTS.find((name) => fields[name] !== undefined && !isCount(fields[name]));
-  if (count !== undefined) return `"${count}" is no count`;
+  if (count !== undefined) return `"${count}" is not a count`;
   const instant = INSTANTS.find((name) => fields[name] !== undefined && !isInstant(fields[name]));
-  if (instant !== undefined) return `"${instant}" is no instant`;
-  if (!isInstant(fields['at'])) return '"at" is no instant';
-  if (fields['gaps'] !== undefined && !areGaps(fields['gaps'])) return '"gaps" is no list of time spans';
+  if (instant !== undefined) return `"${instant}" is not an instant`;
+  if (!isInstant(fields['at'])) return '"at" is not an instant';
+  if (fields['gaps'] !== undefined && !areGaps(fields['gaps'])) return '"gaps" is not a list of time spans';
   const revision = revisionProblem(fields);
   if (revision !== undefined) return revision;
   const { file } = fields;
   const { format } = settings as Settings;
   if (!isManifestFile(format, file) || (format === 'zip' && !file.startsWith(`${keys.topFolder}/`)))
-    return '"file" is no name of a file of the lake';
-  return keys.isOfPeriod(key, cadence as Cadence, period) ? undefined : '"key" is no object of this series';
+    return '"file" is not the name of a file of the lake';
+  return keys.isOfPeriod(key, cadence as Cadence, period)
+    ? undefined
+    : '"key" is not an object of this series';
 }
 
 export function areSettings(value: unknown): value is Settings {
@@ -113,7 +115,7 @@ export function areSettings(value: unknown): value is Settings {
 }
 
 function settingsProblem(settings: unknown): string | undefined {
-  if (typeof settings !== 'object' || settings === null) return '"settings" is no object';
+  if (typeof settings !== 'object' || settings === null) return '"settings" is not an object';
   const fields = settings as Fields;
   for (const name in SETTINGS)
     if (!SETTINGS[name as keyof Settings].has(fields[name])) return `"${name}" in "settings" is unknown`;
@@ -121,12 +123,12 @@ function settingsProblem(settings: unknown): string | undefined {
 }
 
 function revisionProblem({ replaces, shorter, insteadOf }: Fields): string | undefined {
-  if (replaces !== undefined && !isRevision(replaces)) return '"replaces" is no revision';
+  if (replaces !== undefined && !isRevision(replaces)) return '"replaces" is not a revision';
   if (shorter !== undefined && !(isRevision(shorter) && isCount(shorter['rows'])))
-    return '"shorter" is no revision';
+    return '"shorter" is not a revision';
   if (insteadOf === undefined) return undefined;
   const isShort = isRevision(insteadOf) && isCount(insteadOf['rows']) && areGaps(insteadOf['gaps']);
-  return isShort ? undefined : '"insteadOf" is no revision';
+  return isShort ? undefined : '"insteadOf" is not a revision';
 }
 
 function isRevision(value: unknown): value is Fields {
@@ -151,21 +153,21 @@ function areGaps(value: unknown): boolean {
 }
 
 function droppedProblem({ key, format, settings }: Fields, keys: KeyCheck): string | undefined {
-  if (typeof key !== 'string') return '"key" is no text';
+  if (typeof key !== 'string') return '"key" is not a text';
   if (!KNOWN_FORMATS.has(format)) return '"format" is unknown';
   const setting = settings === undefined ? undefined : settingsProblem(settings);
   if (setting !== undefined) return setting;
-  return keys.isOfSeries(key) ? undefined : '"key" is no object of this series';
+  return keys.isOfSeries(key) ? undefined : '"key" is not an object of this series';
 }
 
 function absentProblem({ cadence, first, last, reason, failed, refused, rest }: Fields): string | undefined {
   if (!KNOWN_CADENCES.has(cadence)) return '"cadence" is unknown';
   if (!isSupportedPeriod(first) || !isSupportedPeriod(last))
-    return '"first" or "last" is no period from 2000 to 2199';
+    return '"first" or "last" is not a period from 2000 to 2199';
   if (typeof reason !== 'string' || !Object.hasOwn(REASONS, reason)) return '"reason" is unknown';
-  if (failed !== undefined && typeof failed !== 'string') return '"failed" is no code';
+  if (failed !== undefined && typeof failed !== 'string') return '"failed" is not a code';
   if (refused !== undefined && !(isObject(refused) && KNOWN_FORMATS.has(refused['format'])))
-    return '"refused" is no revision';
+    return '"refused" is not a revision';
   if (rest === undefined) return undefined;
   return isObject(rest) && isCount(rest['asked']) && isInstant(rest['at']) ? undefined : '"rest" is unknown';
 }

@@ -104,7 +104,7 @@ export function refuseFile(path: string, flag = '--out'): void {
   } catch (error) {
     // Otherwise it is missing, or it cannot be read. In the second case, its first use fails.
     if (errnoOf(error) !== 'ENOTDIR') return;
-    problem = 'is no folder: a part of the path is a file';
+    problem = 'is not a folder: a part of the path is a file';
   }
   throw usage(`${flag}: ${shownPath(path)} ${problem}`, `choose another ${flag}`);
 }

@@ -65,7 +65,7 @@ export class HeldObjects {
   /** Adds a line. It supersedes earlier lines with the same days. */
   add(line: ObjectLine): void {
     const period = parsePeriod(line.cadence, line.period);
-    if (period === undefined) throw new CryptodlError('manifest-damaged', `"${line.period}" is no period`);
+    if (period === undefined) throw new CryptodlError('manifest-damaged', `"${line.period}" is not a period`);
     if (line.cadence === 'daily') {
       this.#remove(this.#byMonth, monthOf(period.from));
       this.#remove(this.#byDay, period.from);

@@ -123,5 +123,5 @@ function textOf(name: FlagName, value: unknown): string {
   if (typeof value === 'number') return kind === 'TIME' || kind === 'UNTIL' ? `${value}ms` : String(value);
   if (typeof value === 'string' || typeof value === 'boolean') return String(value);
   const map = isMap ? ', a map' : '';
-  throw usage(`${camelCase(name)} is neither a text, a number, a Date${map}, true nor false`);
+  throw usage(`${camelCase(name)} is not a text, a number, a Date${map}, true or false`);
 }

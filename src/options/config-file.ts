@@ -38,7 +38,8 @@ function faultOf({ code, message, linePos }: YAMLError, text: string, place: str
   const line = (text.split('\n')[number - 1] ?? '').trim();
   const where = `${place} line ${number}`;
   const [, key = '', value = ''] = /^([\w-]+): *(.*)$/.exec(line) ?? [];
-  if (code === 'DUPLICATE_KEY') return usage(`${where}: the key "${key}" stands twice`, 'delete one of them');
+  if (code === 'DUPLICATE_KEY')
+    return usage(`${where}: the key "${key}" appears twice`, 'delete one of them');
   const quoted = key === '' ? undefined : `${key}: ${yamlWord(value)}`;
   if (code === 'TAG_RESOLVE_FAILED' || code === 'BLOCK_AS_IMPLICIT_KEY' || code === 'BAD_ALIAS')
     return usage(`${where}: the value needs quotes: ${line}`, quoted);

@@ -51,7 +51,7 @@ const SHAPE = `${JOBS_HINT}: defaults, and jobs with a name, a verb and the flag
 
 /** Checks the keys of the file; values are parsed later. */
 export function jobsFile(file: string, content: unknown): JobsFile {
-  if (!isMap(content)) throw usage(`${file} does not hold a map of jobs`, SHAPE);
+  if (!isMap(content)) throw usage(`${file} does not contain a map of jobs`, SHAPE);
   for (const key of Object.keys(content)) {
     if (key === 'jobs' || key === 'defaults') continue;
     throw usage(`${file}: unknown key "${key}"`, didYouMean(key, ['jobs', 'defaults']) ?? SHAPE);

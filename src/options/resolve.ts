@@ -167,7 +167,7 @@ function refuseRepeatedKey(name: FlagName, where: string, items: ReadonlySet<str
     firsts.set(key, first ?? item);
     if (first === undefined) continue;
     const value = [...items].filter((other) => other !== item).join(',');
-    throw usage(`${where}: ${first} and ${item} are both about ${key}`, given(where, value), {
+    throw usage(`${where}: ${first} and ${item} both set ${key}`, given(where, value), {
       flags: { [name]: value },
     });
   }
@@ -188,7 +188,10 @@ function corrected(name: FlagName, item: string, items: readonly string[], parse
 /** The keys of a config file are flag names. Throws a usage error for other keys. */
 export function configLayer(file: string, content: unknown, verb: Verb): RawLayer {
   if (typeof content !== 'object' || content === null || Array.isArray(content)) {
-    throw usage(`${file} does not hold a map of option names to values`, 'write lines like "market: spot"');
+    throw usage(
+      `${file} does not contain a map of option names to values`,
+      'write lines like "market: spot"',
+    );
   }
   const values = mapValues(content, {
     nameOf: (key) => `${file}: ${key}`,
@@ -255,5 +258,5 @@ function isMapOf(name: FlagName, value: unknown): value is object {
 function scalarText(value: unknown, where: string): string {
   if (typeof value === 'string' || typeof value === 'boolean' || typeof value === 'number')
     return String(value);
-  throw usage(`${where} is neither a text, a number, true nor false`);
+  throw usage(`${where} is not a text, a number, true or false`);
 }

@@ -44,7 +44,7 @@ export const symbols: Parse<SymbolsOption> = (text, where) => {
   const lists = parts.filter(isList).map((part) => (part === '-' ? 'stdin' : { file: part.slice(1) }));
   const words = parts.filter((part) => !isList(part));
   if (parts.includes('@'))
-    throw usage(`${where}: "@" stands without the name of a file`, given(where, '@universe.txt'));
+    throw usage(`${where}: "@" needs the name of a file`, given(where, '@universe.txt'));
   for (const word of words) refuseUnsafe(word, parts, where);
   if (lists.length === 0) refuseNothing(words, where);
   return { text, lists, ...patternsOf(words) };

@@ -85,7 +85,7 @@ function overlapLines({ overlap }: Tally): string[] {
       ? [`in ${numberText(shifted)} files the labels of the archive are off by one interval`]
       : []),
   ];
-  return [`  compared   ${numberText(compared)} rows of REST with the archive's: ${parts.join(', ')}`];
+  return [`  compared   ${numberText(compared)} rows of REST with those of the archive: ${parts.join(', ')}`];
 }
 
 function row(name: string, text: string | undefined): string[] {
@@ -196,7 +196,7 @@ function troubles(tally: Tally, { strict, nothingNew }: Closing['trouble']): str
 /** Warns of rows that vanished upstream. Part of both blocks. */
 function shorterLines(tally: Tally): string[] {
   const title =
-    'revised upstream without some of the held rows, which stay (--revisions take accepts the revision)';
+    'revised upstream without some of the held rows; the held rows stay (--revisions take accepts the revision)';
   return tally.shorter > 0 ? named(tally, title, 'shorter', tally.shorter) : [];
 }
 
@@ -228,7 +228,7 @@ function failedLines(tally: Tally): string[] {
 
 const NOTHING_NEW = '  nothing new was written (--error-on-nothing)';
 /** Has no examples, because the report names all of these objects. */
-const TIME_OVER = 'failed, time-over: --max-duration was over before they were done (retrying may help)';
+const TIME_OVER = 'failed, time-over: --max-duration ended before they were done (retrying may help)';
 
 /** Routine absences have one example. Other absences have up to five, because they may need a check. */
 const ROUTINE: ReadonlySet<string> = new Set(['not-listed-yet', 'not-published-yet', 'delisted']);
@@ -278,7 +278,7 @@ export function jobsBlock({ jobs, elapsedMs, reportPath, failed, next }: JobsClo
 }
 
 function endOf({ exitCode, outcomes, undone }: EndedJob): string {
-  if (exitCode === undefined) return 'not begun';
+  if (exitCode === undefined) return 'not started';
   const counted = outcomes === undefined ? 'nothing done' : countsText(outcomes, undone);
   return exitCode === 0 ? counted : `${counted} (exit code ${exitCode})`;
 }

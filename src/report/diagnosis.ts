@@ -128,7 +128,7 @@ function waitBottlenecks(run: Diagnosed): Bottleneck[] {
     'retry-after': { what: 'waits that the host asked for (Retry-After)', advice: 'no flag shortens them' },
     breaker: {
       what: `--breaker-open ${durationText(knobs.breakerOpenMs)}`,
-      advice: 'a shorter one tries a failed host again sooner',
+      advice: 'a shorter time tries a failed host again sooner',
     },
   };
   return (Object.entries(byWait) as [Wait, Omit<Bottleneck, 'ms'>][]).map(([wait, texts]) => ({
@@ -137,7 +137,7 @@ function waitBottlenecks(run: Diagnosed): Bottleneck[] {
   }));
 }
 
-const MORE_SOCKETS = 'a higher one allows more requests at once';
+const MORE_SOCKETS = 'a higher limit allows more requests at once';
 
 /** The limit of the bucket with the longest waits. */
 function limit({ network, knobs }: Diagnosed): Omit<Bottleneck, 'ms'> {
@@ -149,7 +149,10 @@ function limit({ network, knobs }: Diagnosed): Omit<Bottleneck, 'ms'> {
   const flag = isChosen ? limitFlag(knobs, name) : undefined;
   return flag === undefined
     ? { what: `the limit of the exchange for ${name}`, advice: 'no flag raises it' }
-    : { what: flag, advice: `a ${isInterval(flag) ? 'shorter' : 'higher'} one allows more requests` };
+    : {
+        what: flag,
+        advice: `a ${isInterval(flag) ? 'shorter interval' : 'higher limit'} allows more requests`,
+      };
 }
 
 function isInterval(flag: string): boolean {
@@ -189,8 +192,8 @@ function timeoutBottlenecks({ network, knobs }: Diagnosed): Bottleneck[] {
       ms: costMs.failures[flag] ?? 0,
       what: `--${flag} ${durationText(timeoutMs)}`,
       advice: isHanging
-        ? `a shorter one ends hanging requests sooner${usualMs > 0 ? `; 99 of 100 answers took ${durationText(usualMs)} at most` : ''}`
-        : 'a longer one waits for a slow host',
+        ? `a shorter timeout ends hanging requests sooner${usualMs > 0 ? `; 99 of 100 answers took ${durationText(usualMs)} at most` : ''}`
+        : 'a longer timeout waits for a slow host',
     };
   });
 }
@@ -208,7 +211,7 @@ function cpuBottlenecks({ network, elapsedMs }: Diagnosed): Bottleneck[] {
     {
       ms: busyShare * elapsedMs,
       what: `the CPU: this process was busy, and its work was up to ${durationText(p99)} late`,
-      advice: 'a faster CPU helps, no flag does',
+      advice: 'a faster CPU helps; no flag does',
     },
   ];
 }

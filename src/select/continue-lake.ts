@@ -58,7 +58,7 @@ export async function continueLake(
   }
   if (requests.length === 0 && ended.size === 0)
     throw usage(
-      `${options.out} holds ${held} series, none of which fits the given flags`,
+      `${options.out} holds ${held} series, but none matches the given flags`,
       'leave --market, --dataset, --interval, --quote or --format out',
       { flags: { market: null, dataset: null, interval: null, quote: null, format: null } },
     );

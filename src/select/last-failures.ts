@@ -44,7 +44,7 @@ export async function readLastFailures(
     }
     return { path, bySeries };
   } catch (error) {
-    warn(`${toCryptodlError(error).message}; its failures are not explained`);
+    warn(`${toCryptodlError(error).message}; the gaps are shown without its failures`);
     return undefined;
   }
 }

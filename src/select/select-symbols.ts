@@ -203,7 +203,7 @@ export async function chooseRestSymbols(
 function allDelisted(delisted: readonly string[], market: Market): Error {
   const few = delisted.slice(0, 5);
   return usage(
-    `${few.join(', ')}: not traded any more, so REST has nothing of ${few.length === 1 ? 'it' : 'them'}`,
+    `${few.join(', ')}: not traded any more, so REST has no data of ${few.length === 1 ? 'it' : 'them'}`,
     'the archive has the history:',
     {
       command: [

@@ -99,7 +99,7 @@ function firstWords(words: readonly string[]): string {
 export function namesOnly(patterns: SymbolPatterns, quotes: readonly string[]): MatchedSymbols | undefined {
   if (patterns.globs.length > 0) return undefined;
   // It is not known whether an exclusion matches a symbol of the archive.
-  return { ...selectSymbols(patterns, quotes, patterns.names, { what: 'the given ones' }), warnings: [] };
+  return { ...selectSymbols(patterns, quotes, patterns.names, { what: 'the named symbols' }), warnings: [] };
 }
 
 /** Quotes in lower case are corrected, if a symbol then matches. */

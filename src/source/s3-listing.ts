@@ -95,7 +95,7 @@ function text(parent: XmlElement, name: string): string | undefined {
 }
 
 function leafText(element: XmlElement): string {
-  if (element.children.length > 0) throw malformed(`<${element.name}> is no text`);
+  if (element.children.length > 0) throw malformed(`<${element.name}> is not a text`);
   return element.text;
 }
 
@@ -188,7 +188,7 @@ function textOf(raw: string, at: number): string {
   if (!raw.includes('&')) return raw;
   return raw.replaceAll(/&(?:([#a-z0-9]{1,8});)?/gi, (whole, entity = '') => {
     const character = ENTITIES.get(entity) ?? characterOf(entity);
-    if (character === undefined) throw wrong(`${JSON.stringify(whole)} is no entity`, at);
+    if (character === undefined) throw wrong(`${JSON.stringify(whole)} is not an entity`, at);
     return character;
   });
 }

@@ -222,7 +222,7 @@ describe('bad input', () => {
     {
       type: 'a --config that is no map',
       args: ['--config', 'no-map.json'],
-      says: 'no-map.json does not hold a map',
+      says: 'no-map.json does not contain a map',
       hint: 'market: spot',
     },
     {
@@ -272,17 +272,17 @@ describe('bad input', () => {
 
   it.each<{ args: readonly string[]; says: string; hint?: string }>([
     { args: [], says: 'no command given' },
-    { args: ['vison'], says: '"vison" is no command', hint: 'did you mean vision?' },
+    { args: ['vison'], says: '"vison" is not a command', hint: 'did you mean vision?' },
     ...[
       ['help', 'vison'],
       ['vison', '--help'],
       ['help', 'download'],
     ].map((args) => ({
       args,
-      says: `"${args.find((word) => !word.includes('help')) ?? ''}" is no command`,
+      says: `"${args.find((word) => !word.includes('help')) ?? ''}" is not a command`,
       hint: 'did you mean vision?\n  cryptodl vision --help\n',
     })),
-    { args: ['help', 'xyzzyq'], says: '"xyzzyq" is no command', hint: 'commands are vision, ' },
+    { args: ['help', 'xyzzyq'], says: '"xyzzyq" is not a command', hint: 'commands are vision, ' },
     { args: ['retry'], says: "missing required argument 'report'" },
     { args: ['retry', 'nowhere.jsonl'], says: 'cannot read nowhere.jsonl (no such file or folder)' },
     { args: ['retry', 'unknown-key.yaml'], says: 'unknown-key.yaml line 1 is not JSON' },

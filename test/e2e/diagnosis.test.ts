@@ -168,7 +168,7 @@ describe('the closing block', () => {
       [
         expect.stringMatching(/^ {2}waited {5}for permits: \d+ requests, \S+ of \S+$/),
         expect.stringMatching(
-          /^ {2}bottleneck --request-interval 100ms, \d+ % of the run: a shorter one allows more requests$/,
+          /^ {2}bottleneck --request-interval 100ms, \d+ % of the run: a shorter interval allows more requests$/,
         ),
       ],
     ]);
@@ -195,7 +195,7 @@ describe('the closing block', () => {
       const result = await scene.vision(`${flag} 1`);
       expect([result.code, told(result)]).toEqual([
         0,
-        [expect.stringMatching(new RegExp(`^ {2}bottleneck ${flag} 1, \\d+ % of the run: a higher one `))],
+        [expect.stringMatching(new RegExp(`^ {2}bottleneck ${flag} 1, \\d+ % of the run: a higher limit `))],
       ]);
       expect(told(await scene.vision(`${flag} 30`))).toEqual([]);
     },
@@ -207,7 +207,7 @@ describe('the closing block', () => {
     const lines = [
       expect.stringMatching(/^ {2}retries {4}6 of 6 retried requests with success; .* cost \S+ of \S+$/),
       expect.stringMatching(
-        /^ {2}bottleneck --headers-timeout 4s, \d+ % of the run: a shorter one .*; 99 of 100 answers took \S+ at most$/,
+        /^ {2}bottleneck --headers-timeout 4s, \d+ % of the run: a shorter timeout .*; 99 of 100 answers took \S+ at most$/,
       ),
     ];
     expect([result.code, told(result)]).toEqual([0, lines]);
@@ -220,7 +220,7 @@ describe('the closing block', () => {
     const result = await scene.vision('--days 4 --headers-timeout 500ms --breaker-failures 99');
     expect([result.code, told(result).at(-1)]).toEqual([
       3,
-      expect.stringMatching(/^ {2}bottleneck --headers-timeout 500ms, \d+ % of the run: a longer one /),
+      expect.stringMatching(/^ {2}bottleneck --headers-timeout 500ms, \d+ % of the run: a longer timeout /),
     ]);
     const longer = await scene.vision('--days 4 --headers-timeout 5s');
     expect([longer.code, told(longer)]).toEqual([0, []]);
@@ -302,7 +302,7 @@ describe('a first attempt that fails', () => {
 
 describe('metrics --concurrency', () => {
   const WARNING =
-    'warning: --concurrency 21: more than 20 series in flight gain nothing at REST, which counts requests per minute, and may get this address refused';
+    'warning: --concurrency 21: more than 20 series in flight are not faster, because REST limits requests per minute; the host may refuse this address';
 
   it.each([
     ['--concurrency 20', []],

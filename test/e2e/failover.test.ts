@@ -121,7 +121,7 @@ describe.each(VERBS)('$name while the archive answers 503', ({ line, series, pub
       takeDown(opened, undefined);
       const third = await run(line);
       expect([third.code, third.stderr]).toEqual([0, expect.stringContaining('6 ok in')]);
-      expect(third.stderr).toMatch(/compared +[\d,]+ rows of REST with the archive's: 0 differ/);
+      expect(third.stderr).toMatch(/compared +[\d,]+ rows of REST with those of the archive: 0 differ/);
       expect(rowRequests(opened)).toHaveLength(asked);
       expect(venue.log.filter(({ path }) => path.endsWith('exchangeInfo')).length).toBeLessThanOrEqual(3);
       expect(await parquetDigests(lake)).toEqual(await undisturbed(line, publish));

@@ -230,7 +230,7 @@ jobs:
       exitCode: 2,
     });
     expect(result.stderr).toContain(
-      'cryptodl: jobs.yaml: jobs.lost: out: no-folder/lake is no folder: a part of the path is a file',
+      'cryptodl: jobs.yaml: jobs.lost: out: no-folder/lake is not a folder: a part of the path is a file',
     );
     expect(result.stderr).toContain('3 jobs: 1 succeeded, 2 failed, in ');
     expect(result.stderr).toContain('  lost       nothing done (exit code 2)\n');
@@ -261,7 +261,7 @@ jobs:
       ],
       exitCode: 143,
     });
-    expect(result.stderr).toMatch(/\n {2}eth {8}not begun\n/);
+    expect(result.stderr).toMatch(/\n {2}eth {8}not started\n/);
     expect(files('lake').join()).not.toContain('ETHUSDT');
   });
 });
@@ -604,14 +604,14 @@ jobs:
 
 /** Each found before any job begins, and before anything is asked of anybody. */
 const MISTAKES: readonly (readonly [string, string, string])[] = [
-  ['a list', '- verb: vision', 'jobs.yaml does not hold a map of jobs'],
+  ['a list', '- verb: vision', 'jobs.yaml does not contain a map of jobs'],
   ['no jobs', 'defaults: {}', 'jobs.yaml: no jobs'],
   ['an unknown part', 'job: {}', 'jobs.yaml: unknown key "job"\n  did you mean jobs?'],
   ['a name of digits', 'jobs: { 1: { verb: vision } }', 'jobs.yaml: jobs: "1" is not a valid name of a job'],
   [
     'the same name twice',
     'jobs:\n  a: { verb: vision }\n  a: { verb: vision }',
-    'run: jobs.yaml line 3: the key "a" stands twice\n  delete one of them',
+    'run: jobs.yaml line 3: the key "a" appears twice\n  delete one of them',
   ],
   [
     'no verb',
@@ -656,7 +656,7 @@ const MISTAKES: readonly (readonly [string, string, string])[] = [
   [
     'no value',
     'jobs: { a: { verb: vision, days: } }',
-    'jobs.yaml: jobs.a: days is neither a text, a number, true nor false',
+    'jobs.yaml: jobs.a: days is not a text, a number, true or false',
   ],
   [
     'a list for one value',
@@ -671,7 +671,7 @@ const MISTAKES: readonly (readonly [string, string, string])[] = [
   [
     'two limits of one bucket',
     "jobs: { a: { verb: vision, limits: 'archive=1/s,archive=50/s' } }",
-    'jobs.yaml: jobs.a: limits: archive=1/s and archive=50/s are both about archive\n  limits: archive=1/s\n',
+    'jobs.yaml: jobs.a: limits: archive=1/s and archive=50/s both set archive\n  limits: archive=1/s\n',
   ],
   [
     'an unknown dataset',

@@ -83,7 +83,7 @@ describe('metrics --join archive', () => {
     publishMetrics(folder, BTC, days[4] ?? 0, { differing: 3 });
     const result = await run(METRICS);
     expect(result.code).toBe(0);
-    expect(result.stderr).toContain("compared   288 rows of REST with the archive's: 3 differ");
+    expect(result.stderr).toContain('compared   288 rows of REST with those of the archive: 3 differ');
     expect(await timesIn(lake)).toEqual(whole);
     expect(sources(lake, 'um/metrics/symbol=BTCUSDT').map(([, source]) => source)).toEqual([
       'archive',
@@ -125,7 +125,7 @@ describe('metrics --join archive', () => {
     publishFunding(folder, BTC, Date.parse('2026-11-01'));
     const result = await run([...line, '--from', '2026-10-01']);
     expect(result.code).toBe(0);
-    expect(result.stderr).toMatch(/compared +60 rows of REST with the archive's: 0 differ/);
+    expect(result.stderr).toMatch(/compared +60 rows of REST with those of the archive: 0 differ/);
     const rows = await rowsOf(lake, series);
     const events = fundingEvents(BTC, Date.parse('2026-10-01'), Date.parse('2026-12-02') - 1);
     expect(rows.map((row) => (row['calc_time'] as Date).getTime())).toEqual(
@@ -191,7 +191,7 @@ describe('vision --fill rest', () => {
     // Without symbols: what the lake holds goes on, also where something better than REST's rows has come.
     const result = await run(['vision']);
     expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('1 ok, 3 skipped')]);
-    expect(result.stderr).toContain("compared   1,440 rows of REST with the archive's: 0 differ");
+    expect(result.stderr).toContain('compared   1,440 rows of REST with those of the archive: 0 differ');
     expect(venue.log.length).toBe(asked);
     const rows = await rowsOf(lake, 'um/klines/interval=1m/symbol=BTCUSDT');
     expect(new Set(rows.map((row) => (row['open_time'] as Date).getTime())).size).toBe(4 * 1440);
@@ -212,7 +212,7 @@ describe('vision --fill rest', () => {
     expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('to fetch   nothing')]);
     publishKlines(folder, FUTURE, '1m', 60_000, days[2] ?? 0);
     const whole = await run(['vision']);
-    expect(whole.stderr).toContain("compared   1,440 rows of REST with the archive's: 0 differ");
+    expect(whole.stderr).toContain('compared   1,440 rows of REST with those of the archive: 0 differ');
     expect(await rowsOf(lake, series)).toHaveLength(4 * 1440);
   });
 

@@ -83,7 +83,7 @@ const MISTAKES: readonly Mistake[] = [
   { typed: [], says: 'no command given', line: 'cryptodl vision --symbols BTCUSDT --days 1' },
   {
     typed: ['download', '--symbols', 'BTCUSDT'],
-    says: '"download" is no command',
+    says: '"download" is not a command',
     line: 'cryptodl vision --symbols BTCUSDT',
   },
   {
@@ -91,7 +91,7 @@ const MISTAKES: readonly Mistake[] = [
     says: 'run has no flag --symbols',
     line: 'cryptodl vision --symbols BTCUSDT',
   },
-  { typed: ['BTCUSDT'], says: '"BTCUSDT" is no command', line: 'cryptodl vision --symbols BTCUSDT' },
+  { typed: ['BTCUSDT'], says: '"BTCUSDT" is not a command', line: 'cryptodl vision --symbols BTCUSDT' },
   {
     typed: ['--symbols', 'BTCUSDT'],
     says: 'no command given',
@@ -239,7 +239,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     typed: ['funding', '--symbols', 'BTCUSDT'],
-    says: '"funding" is no command',
+    says: '"funding" is not a command',
     line: 'cryptodl metrics --symbols BTCUSDT',
   },
   {
@@ -398,8 +398,8 @@ const MISTAKES: readonly Mistake[] = [
     says: 'schema has no flag --dataset',
     line: 'cryptodl schema klines',
   },
-  { typed: ['datasets'], says: '"datasets" is no command', line: 'cryptodl list datasets' },
-  { typed: ['markets', '--json'], says: '"markets" is no command', line: 'cryptodl list markets --json' },
+  { typed: ['datasets'], says: '"datasets" is not a command', line: 'cryptodl list datasets' },
+  { typed: ['markets', '--json'], says: '"markets" is not a command', line: 'cryptodl list markets --json' },
   {
     typed: ['sql', '--csv', 'SELECT', '1', 'AS', 'one'],
     says: 'sql takes one argument: "1" is one too many',
@@ -449,7 +449,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     typed: ['download', 'BTCUSDT'],
-    says: '"download" is no command',
+    says: '"download" is not a command',
     line: 'cryptodl vision --symbols BTCUSDT',
   },
   {
@@ -525,7 +525,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     typed: ['query', 'SELECT 1'],
-    says: '"query" is no command',
+    says: '"query" is not a command',
     line: "cryptodl sql 'SELECT 1'",
     lake: true,
   },
@@ -541,7 +541,7 @@ const MISTAKES: readonly Mistake[] = [
 const HABITS: readonly (readonly [typed: string, says: string, line: string | null])[] = [
   [
     'download-data --exchange binance --pairs BTC/USDT ETH/USDT --timeframes 1m 1h --timerange 20261118-20261119',
-    '"download-data" is no command',
+    '"download-data" is not a command',
     'cryptodl vision --symbols BTCUSDT,ETHUSDT --interval 1m --from 2026-11-18 --to 2026-11-19 --interval 1h',
   ],
   [
@@ -582,7 +582,7 @@ const HABITS: readonly (readonly [typed: string, says: string, line: string | nu
     'vision has no flag --erase',
     'cryptodl vision --symbols BTCUSDT --force',
   ],
-  ['list-pairs --exchange binance', '"list-pairs" is no command', null],
+  ['list-pairs --exchange binance', '"list-pairs" is not a command', null],
   [
     'vision --instrument BTCUSDT --timeframe m1 --date-from 2026-11-18 --date-to 2026-11-19',
     'vision has no flag --instrument',
@@ -618,7 +618,7 @@ const HABITS: readonly (readonly [typed: string, says: string, line: string | nu
   ],
   [
     'fetch_ohlcv BTC/USDT 1h',
-    '"fetch_ohlcv" is no command',
+    '"fetch_ohlcv" is not a command',
     'cryptodl vision --symbols BTCUSDT --interval 1h',
   ],
   ['vision --symbols BTC/USDT:USDT', '"BTC/USDT:USDT" is not a symbol', 'cryptodl vision --symbols BTCUSDT'],
@@ -633,8 +633,8 @@ const HABITS: readonly (readonly [typed: string, says: string, line: string | nu
     'cryptodl vision --symbols BTCUSDT --from 2026-11-18',
   ],
   ['vision --symbols BTCUSDT --limit 1000', 'vision has no flag --limit', null],
-  ['copy binance:BTCUSDT ./data', '"copy" is no command', null],
-  ['ls', '"ls" is no command', null],
+  ['copy binance:BTCUSDT ./data', '"copy" is not a command', null],
+  ['ls', '"ls" is not a command', null],
   [
     'vision --symbols BTCUSDT --transfers 16',
     'vision has no flag --transfers',
@@ -716,7 +716,7 @@ const HABITS: readonly (readonly [typed: string, says: string, line: string | nu
   ],
   ['vision --symbols XYZ*', '--symbols XYZ* matches none', null],
   ['vision --symbols !all', 'has only exclusions', null],
-  ['vision --symbols @', '"@" stands without the name of a file', null],
+  ['vision --symbols @', '"@" needs the name of a file', null],
   ['schedule --every 60 -- vision --symbols BTCUSDT', '--every: "60" is not one of', null],
   [
     'schedule --every 60m -- vision --symbols BTCUSDT',
@@ -842,7 +842,7 @@ const ELSEWHERE: readonly {
   {
     typed: 'vision --config c.yaml',
     files: { 'c.yaml': 'days: 1\nsymbols: BTCUSDT\ndays: 2\n' },
-    says: '--config: c.yaml line 3: the key "days" stands twice\n  delete one of them\n',
+    says: '--config: c.yaml line 3: the key "days" appears twice\n  delete one of them\n',
   },
   {
     typed: 'vision --config c.yaml',
@@ -878,7 +878,7 @@ const ELSEWHERE: readonly {
   {
     typed: 'vision --symbols BTCUSDT --out f.txt/lake',
     files: { 'f.txt': '' },
-    says: '--out: f.txt/lake is no folder: a part of the path is a file\n  choose another --out\n',
+    says: '--out: f.txt/lake is not a folder: a part of the path is a file\n  choose another --out\n',
   },
   {
     typed: 'vision --symbols BTCUSDT --temp-dir f.txt',

@@ -70,7 +70,7 @@ describe('requests in flight', () => {
     ['128', ''],
     [
       '129',
-      'warning: --concurrency 129: more than 128 objects in flight gain nothing at the archive, and may get this address refused\n',
+      'warning: --concurrency 129: more than 128 objects in flight are not faster at the archive; the host may refuse this address\n',
     ],
   ])('are warned of above 128: --concurrency %s', async (concurrency, warning) => {
     const result = await scene.vision(['--days', '2', '--concurrency', concurrency]);

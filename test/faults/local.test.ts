@@ -127,7 +127,7 @@ describe('L: disks', () => {
       const out = join(mounted('size=64k'), 'lake');
       const run = await scene.run([], { out });
       expectFatal(run, exit, 'free, the plan needs about');
-      expect(run.stderr).toContain('make room, or choose another --');
+      expect(run.stderr).toContain('free some space, or choose another --');
       expect(run.requestsOf(VICTIM)).toBe(0);
     },
   );

@@ -200,7 +200,7 @@ describe('--max-duration', () => {
         .sort(),
     ).toEqual(asked.sort());
     expect(stderr).toContain(
-      '  8 failed, time-over: --max-duration was over before they were done (retrying may help)',
+      '  8 failed, time-over: --max-duration ended before they were done (retrying may help)',
     );
     const [next = ''] = /^ {2}next {7}cryptodl retry .*$/m.exec(stderr) ?? [];
     expect(next).not.toBe('');
@@ -210,7 +210,7 @@ describe('--max-duration', () => {
       code: 'time-over',
       retryable: true,
       attempts: 0,
-      message: '--max-duration 8s was over before this object was begun',
+      message: '--max-duration 8s ended before this object started',
     });
     const again = await cryptodlProcess([...next.trim().split(/\s+/).slice(2), '--now', NOW, ...FAST]);
     expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('8 ok')]);
@@ -235,9 +235,7 @@ describe('--max-duration', () => {
     expect(code).toBe(3);
     expect(stderr).toContain('10 failed, time-over');
     const messages = reportLines().map(({ message }) => message);
-    expect(messages).toContainEqual(
-      expect.stringMatching(`^--max-duration 8s was over; .* answered ${status}`),
-    );
+    expect(messages).toContainEqual(expect.stringMatching(`^--max-duration 8s ended; .* answered ${status}`));
   });
 
   it('ends the planning before any object: 3, and the next step', async () => {
@@ -246,7 +244,7 @@ describe('--max-duration', () => {
     holding.release();
     expect(code).toBe(3);
     expect(stderr).toMatch(
-      /^cryptodl: --max-duration 1s was over before anything was begun\n {2}run the same command again, or with a longer --max-duration$/m,
+      /^cryptodl: --max-duration 1s ended before the work started\n {2}run the same command again, or with a longer --max-duration$/m,
     );
     expect(existsSync(join(out, '_failures'))).toBe(false);
   });
@@ -302,7 +300,7 @@ describe('--wait-for-publication', () => {
       publish();
       expect(code).toBe(0);
       expect(stderr).toMatch(
-        /^waiting until 2026-11-21 08:00 UTC at the latest \(--wait-for-publication\): the archive has no um metrics BTCUSDT 2026-11-20 yet\nnot published by 2026-11-21 08:00 UTC: um metrics BTCUSDT 2026-11-20; going on without\n/,
+        /^waiting until 2026-11-21 08:00 UTC at the latest \(--wait-for-publication\): the archive has no um metrics BTCUSDT 2026-11-20 yet\nnot published by 2026-11-21 08:00 UTC: um metrics BTCUSDT 2026-11-20; continuing without them\n/,
       );
       expect(stderr).toContain('4 ok, 1 absent');
       expect(stderr).toContain('1 absent, not-published-yet');
@@ -322,7 +320,7 @@ describe('--wait-for-publication', () => {
   it('does not wait when the time of day has passed, nor for a symbol that had stopped before the others', async () => {
     const publishBoth = [unpublish('BTCUSDT'), unpublish('ETHUSDT')];
     const late = await vision(['--wait-for-publication', '07:59']);
-    expect([late.code, late.stderr]).toEqual([0, expect.stringContaining('going on without')]);
+    expect([late.code, late.stderr]).toEqual([0, expect.stringContaining('continuing without them')]);
     for (const publish of publishBoth) publish();
     const publish = unpublish('XRPUSDT', 3);
     const stopped = await vision(['--symbols', 'BTCUSDT,XRPUSDT', '--wait-for-publication', '23:59']);
@@ -336,10 +334,7 @@ describe('--wait-for-publication', () => {
   it('Ctrl-C and --max-duration end the wait', async () => {
     const publish = unpublish('BTCUSDT');
     const over = await vision(['--wait-for-publication', '12h', '--max-duration', '1s']);
-    expect([over.code, over.stderr]).toEqual([
-      3,
-      expect.stringContaining('was over before anything was begun'),
-    ]);
+    expect([over.code, over.stderr]).toEqual([3, expect.stringContaining('ended before the work started')]);
     const waiting = saying('(--wait-for-publication)');
     const running = vision(['--wait-for-publication', '20:30'], waiting);
     (await waiting.said).kill('SIGTERM');

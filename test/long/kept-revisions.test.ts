@@ -220,7 +220,7 @@ describe('held rows', () => {
       expect(zips().sort()).toEqual([8, 11].map((day) => `/${keyOf(day)}`));
       expect(outcomeOf(result, 8)).toMatchObject([{ outcome: 'partial' }]);
       expect(summaryOf(result)).toMatchObject({ outcomes: { ok: 1, partial: 1 }, changed: 0, shorter: 1 });
-      expect(result.stderr).toContain('1 revised upstream without some of the held rows, which stay');
+      expect(result.stderr).toContain('1 revised upstream without some of the held rows; the held rows stay');
       expect(result.stderr).toContain(keyOf(8));
       if (isConverted) expect(await held()).toEqual(usual(1, 11));
       // The same revision is not fetched again.

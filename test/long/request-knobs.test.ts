@@ -158,7 +158,7 @@ describe('the pace of a bucket', () => {
     ],
     ['limits: { archive: fast }', 'limits: "archive=fast" is not a limit of a bucket'],
     ['limits: { archive: 0/s }', 'limits: "archive=0/s" is not a limit of a bucket'],
-    ['limits: { archive: [1] }', 'limits: archive is neither a text, a number, true nor false'],
+    ['limits: { archive: [1] }', 'limits: archive is not a text, a number, true or false'],
     ['limits: { archive: 5001/s }', 'limits: archive=5001/s is above the limit of archive, 5000/s'],
     [
       'limits: { futuresData: 1200/5m }',

@@ -159,7 +159,7 @@ describe('a sound line', () => {
     const zip = { ...OBJECT, settings: { ...OBJECT.settings, format: 'zip' }, file: OBJECT.key };
     expect(check(zip)).toMatchObject({ file: OBJECT.key });
     const file = 'binance/um/metrics/symbol=BTCUSDT/2024-01.parquet';
-    expect(() => check({ ...zip, file })).toThrow('"file" is no name of a file of the lake');
+    expect(() => check({ ...zip, file })).toThrow('"file" is not the name of a file of the lake');
   });
 
   it('of any key is taken where the folder is of no series', () => {
@@ -185,7 +185,7 @@ const NO_GAPS = [{}, [AT], [[AT]], [[AT, AT, AT]], [[AT, 'later']], [[AT, AT], 5
 const WRONG: readonly [base: object, field: string, values: readonly unknown[], says: string][] = [
   [OBJECT, 'v', [undefined, 0, '1', '2', null], 'unknown version'],
   [OBJECT, 'kind', [undefined, 'objects', 1], '"kind" is unknown'],
-  [OBJECT, 'key', [undefined, 5, null], '"key" is no text'],
+  [OBJECT, 'key', [undefined, 5, null], '"key" is not a text'],
   [
     OBJECT,
     'key',
@@ -204,49 +204,49 @@ const WRONG: readonly [base: object, field: string, values: readonly unknown[], 
       `x${REST}`,
       REST.replace('um', 'cm'),
     ],
-    '"key" is no object of this series',
+    '"key" is not an object of this series',
   ],
   [OBJECT, 'cadence', [undefined, 'hourly', null], '"cadence" is unknown'],
-  [OBJECT, 'cadence', ['monthly'], '"key" is no object of this series'],
-  [OBJECT, 'period', [undefined, 20_261_120], '"period" is no period'],
-  [OBJECT, 'period', ['2026-11-19', '2026-11'], '"key" is no object of this series'],
-  [OBJECT, 'sha256', NO_DIGESTS, '"sha256" is no SHA-256'],
-  [OBJECT, 'fileSha256', NO_DIGESTS, '"fileSha256" is no SHA-256'],
+  [OBJECT, 'cadence', ['monthly'], '"key" is not an object of this series'],
+  [OBJECT, 'period', [undefined, 20_261_120], '"period" is not a period'],
+  [OBJECT, 'period', ['2026-11-19', '2026-11'], '"key" is not an object of this series'],
+  [OBJECT, 'sha256', NO_DIGESTS, '"sha256" is not a SHA-256'],
+  [OBJECT, 'fileSha256', NO_DIGESTS, '"fileSha256" is not a SHA-256'],
   [OBJECT, 'verified', [undefined, 'md5', true], '"verified" is unknown'],
   [
     { ...OBJECT, key: REST, verified: 'rest' },
     'archiveFailed',
     // A refusal of the content is an answer of the archive.
     ['', 'nosuch', '__proto__', 'zip-broken', 'http-refused', 'bug', 503, null, true, ['banned'], {}],
-    '"archiveFailed" is no failure of the archive',
+    '"archiveFailed" is not a failure of the archive',
   ],
-  [OBJECT, 'bytes', [undefined, ...NO_COUNTS], '"bytes" is no count'],
-  [OBJECT, 'fileBytes', [undefined, ...NO_COUNTS], '"fileBytes" is no count'],
+  [OBJECT, 'bytes', [undefined, ...NO_COUNTS], '"bytes" is not a count'],
+  [OBJECT, 'fileBytes', [undefined, ...NO_COUNTS], '"fileBytes" is not a count'],
   ...['rows', 'fileRows', 'duplicates', 'idConflicts'].map((name): (typeof WRONG)[number] => [
     OBJECT,
     name,
     NO_COUNTS,
-    `"${name}" is no count`,
+    `"${name}" is not a count`,
   ]),
   ...['first', 'last'].map((name): (typeof WRONG)[number] => [
     OBJECT,
     name,
     NO_INSTANTS,
-    `"${name}" is no instant`,
+    `"${name}" is not an instant`,
   ]),
-  [OBJECT, 'at', [undefined, ...NO_INSTANTS], '"at" is no instant'],
-  [OBJECT, 'gaps', NO_GAPS, '"gaps" is no list of time spans'],
+  [OBJECT, 'at', [undefined, ...NO_INSTANTS], '"at" is not an instant'],
+  [OBJECT, 'gaps', NO_GAPS, '"gaps" is not a list of time spans'],
   [
     OBJECT,
     'replaces',
     [5, null, {}, { bytes: 1 }, { sha256: DIGEST }, { bytes: -1, sha256: DIGEST }],
-    '"replaces" is no revision',
+    '"replaces" is not a revision',
   ],
   [
     OBJECT,
     'shorter',
     [5, null, REVISION, { ...REVISION, rows: -1 }, { rows: 1 }],
-    '"shorter" is no revision',
+    '"shorter" is not a revision',
   ],
   [
     OBJECT,
@@ -260,7 +260,7 @@ const WRONG: readonly [base: object, field: string, values: readonly unknown[], 
       { rows: 1, gaps: [] },
       { ...REVISION, rows: 1, gaps: NO_GAPS[1] },
     ],
-    '"insteadOf" is no revision',
+    '"insteadOf" is not a revision',
   ],
   [
     OBJECT,
@@ -276,9 +276,9 @@ const WRONG: readonly [base: object, field: string, values: readonly unknown[], 
       'a/2026-11.parquet',
       '.parquet',
     ],
-    '"file" is no name of a file of the lake',
+    '"file" is not the name of a file of the lake',
   ],
-  [OBJECT, 'settings', [undefined, null, 5], '"settings" is no object'],
+  [OBJECT, 'settings', [undefined, null, 5], '"settings" is not an object'],
   ...Object.keys(SETTINGS).map((name): (typeof WRONG)[number] => [
     OBJECT,
     'settings',
@@ -289,7 +289,7 @@ const WRONG: readonly [base: object, field: string, values: readonly unknown[], 
     ],
     `"${name}" in "settings" is unknown`,
   ]),
-  [DROPPED, 'key', [undefined, 5], '"key" is no text'],
+  [DROPPED, 'key', [undefined, 5], '"key" is not a text'],
   [
     DROPPED,
     'key',
@@ -300,21 +300,21 @@ const WRONG: readonly [base: object, field: string, values: readonly unknown[], 
       `${DAY}x`,
       'rest/um/klines/1h/ETHUSDT/2026-11-20',
     ],
-    '"key" is no object of this series',
+    '"key" is not an object of this series',
   ],
   [DROPPED, 'format', [undefined, 'json', null], '"format" is unknown'],
-  [DROPPED, 'settings', [null, 5], '"settings" is no object'],
+  [DROPPED, 'settings', [null, 5], '"settings" is not an object'],
   [DROPPED, 'settings', [{ ...SETTINGS, format: 'json' }], '"format" in "settings" is unknown'],
   [ABSENT, 'cadence', [undefined, 'hourly'], '"cadence" is unknown'],
   ...['first', 'last'].map((name): (typeof WRONG)[number] => [
     ABSENT,
     name,
     [undefined, 5, '0001-01-01', '1999-12-31', '2200-01-01', '9999-12-31', 2100, ['2026-11-19']],
-    '"first" or "last" is no period from 2000 to 2199',
+    '"first" or "last" is not a period from 2000 to 2199',
   ]),
   [ABSENT, 'reason', [undefined, 'lost', 5, 'toString', ['hole']], '"reason" is unknown'],
-  [ABSENT, 'failed', [5, null, {}], '"failed" is no code'],
-  [ABSENT, 'refused', [5, null, {}, { format: 'json' }], '"refused" is no revision'],
+  [ABSENT, 'failed', [5, null, {}], '"failed" is not a code'],
+  [ABSENT, 'refused', [5, null, {}, { format: 'json' }], '"refused" is not a revision'],
   [
     ABSENT,
     'rest',
@@ -331,8 +331,10 @@ describe('a line is damaged', () => {
   });
 
   it('with the file of another format', () => {
-    expect(() => check({ ...OBJECT, settings: { ...SETTINGS, format: 'zip' } })).toThrow('"file" is no name');
-    expect(() => check({ ...OBJECT, file: DAY })).toThrow('"file" is no name');
+    expect(() => check({ ...OBJECT, settings: { ...SETTINGS, format: 'zip' } })).toThrow(
+      '"file" is not the name',
+    );
+    expect(() => check({ ...OBJECT, file: DAY })).toThrow('"file" is not the name');
   });
 
   it.each([

@@ -235,7 +235,7 @@ it('the closing block of several jobs has the open objects of each job', () => {
     '  stopped    58 ok, 1,005 not done (exit code 130)',
     '  held       nothing to do',
     '  refused    nothing done (exit code 1)',
-    '  waiting    not begun',
+    '  waiting    not started',
     '  next       cryptodl sql',
   ]);
 });

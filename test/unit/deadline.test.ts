@@ -41,7 +41,7 @@ describe('before the work', () => {
     expect(deadline.isEarly).toBe(true);
     expect(deadline.asEarlyEnd(stop.signal.reason)).toMatchObject({
       code: 'time-over',
-      message: '--max-duration 1s was over before anything was begun',
+      message: '--max-duration 1s ended before the work started',
     });
   });
 
@@ -170,8 +170,8 @@ describe('waits of requests', () => {
     const order = await Promise.race([waiting, Promise.resolve('waits')]);
     expect(order).toBe('waits');
     await clock.advance(1);
-    expect(await waiting).toEqual(['time-over', '--max-duration 1s was over']);
-    expect(await take()).toEqual(['time-over', '--max-duration 1s was over']);
+    expect(await waiting).toEqual(['time-over', '--max-duration 1s ended']);
+    expect(await take()).toEqual(['time-over', '--max-duration 1s ended']);
     await clock.advance(700_000);
     expect(await take()).toBe(undefined);
   });
@@ -205,7 +205,7 @@ describe('waits of requests', () => {
     await clock.advance(3000);
     expect(await failing).toEqual([
       'time-over',
-      '--max-duration 1s was over; the request still waited: host answered 503',
+      '--max-duration 1s ended; the request still waited: host answered 503',
     ]);
     await clock.advance(60_000);
     expect(await slow).toMatchObject({ status: 200 });
@@ -237,7 +237,7 @@ describe('waits of requests', () => {
     const [one, other] = await both;
     expect([one.code, one.message]).toEqual([
       'time-over',
-      '--max-duration 1s was over; the request still waited to be sent',
+      '--max-duration 1s ended; the request still waited to be sent',
     ]);
     expect(other).toMatchObject({ code: one.code, message: one.message });
     expect(other).not.toBe(one);
@@ -249,7 +249,7 @@ describe('waits of requests', () => {
     await clock.advance(3000);
     expect(await ended).toMatchObject({
       code: 'time-over',
-      message: '--max-duration 1s was over; the request still waited: host answered 502',
+      message: '--max-duration 1s ended; the request still waited: host answered 502',
       attempts: 2,
       cause: { code: 'http-server-error' },
     });

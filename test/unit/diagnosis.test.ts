@@ -119,10 +119,10 @@ describe('the bottleneck', () => {
     const flags = ['--pool-limit', '1', '--breaker-open', '20s'];
     expect(bottleneck(waits({ socket: 25_000 }), flags)).toBeUndefined();
     expect(bottleneck(waits({ socket: 25_001 }), flags)).toBe(
-      '--pool-limit 1, 25 % of the run: a higher one allows more requests at once',
+      '--pool-limit 1, 25 % of the run: a higher limit allows more requests at once',
     );
     expect(bottleneck(waits({ socket: 30_000, breaker: 31_000 }), flags)).toBe(
-      '--breaker-open 20s, 31 % of the run: a shorter one tries a failed host again sooner',
+      '--breaker-open 20s, 31 % of the run: a shorter time tries a failed host again sooner',
     );
   });
 
@@ -137,12 +137,12 @@ describe('the bottleneck', () => {
     const buckets = { listing: bucket(!isChosen, 5), archive: bucket(isChosen, 10) };
     const limiter = { waits: 2, refusals: 0, refusalsPerHour: 0, buckets };
     expect(bottleneck({ ...waits({ permit: 50_000 }), limiter }, flags)).toBe(
-      `${what}, 50 % of the run: ${isChosen ? `a ${what.includes('interval') ? 'shorter' : 'higher'} one allows more requests` : 'no flag raises it'}`,
+      `${what}, 50 % of the run: ${isChosen ? `a ${what.includes('interval') ? 'shorter interval' : 'higher limit'} allows more requests` : 'no flag raises it'}`,
     );
   });
 
-  const SHORTER = 'a shorter one ends hanging requests sooner';
-  const LONGER = 'a longer one waits for a slow host';
+  const SHORTER = 'a shorter timeout ends hanging requests sooner';
+  const LONGER = 'a longer timeout waits for a slow host';
 
   it.each<[string, Partial<Symptoms>, string]>([
     [
@@ -173,7 +173,7 @@ describe('the bottleneck', () => {
       loopDelayMs: { p50: 1, p99, most: p99, busyShare },
     });
     expect(bottleneck(loop(51, 0.75))).toBe(
-      'the CPU: this process was busy, and its work was up to 51ms late, 75 % of the run: a faster CPU helps, no flag does',
+      'the CPU: this process was busy, and its work was up to 51ms late, 75 % of the run: a faster CPU helps; no flag does',
     );
     expect(bottleneck(loop(50, 0.9))).toBeUndefined();
     expect(bottleneck(loop(51, 0.74))).toBeUndefined();

@@ -52,9 +52,9 @@ describe('redirects', () => {
     ['a host that only ends like ours', 'https://xarchive.test/a.zip', 'a host that this run does not know'],
     ['another port of ours', 'https://archive.test:8443/a.zip', 'a host that this run does not know'],
     ['our name as a user', 'https://archive.test@evil.test/', 'a host that this run does not know'],
-    ['http', 'http://archive.test/data/a.zip', 'which is less safe'],
+    ['http', 'http://archive.test/data/a.zip', 'which is less secure'],
     ['a file', 'file:///etc/passwd', 'a host that this run does not know'],
-    ['no address', 'http://[', 'which is no address'],
+    ['no address', 'http://[', 'which is not an address'],
   ])('are refused from https to %s, and nothing is asked there', async (_, location, why) => {
     const { fetch, urls } = pointing(location);
     const error = await refusal(fetch(HTTPS));
@@ -65,13 +65,13 @@ describe('redirects', () => {
 
   it('are refused from http to ftp', async () => {
     const { fetch, urls } = pointing('ftp://archive.test/a.zip');
-    expect((await refusal(fetch(REQUEST.url))).message).toContain('less safe');
+    expect((await refusal(fetch(REQUEST.url))).message).toContain('less secure');
     expect(urls()).toEqual([REQUEST.url]);
   });
 
   it('are judged from where the last one pointed: http is not reached by way of https', async () => {
     const { fetch, urls } = pointing('https://origin.test/a.zip', 'http://origin.test/a.zip');
-    expect((await refusal(fetch(REQUEST.url))).message).toContain('less safe');
+    expect((await refusal(fetch(REQUEST.url))).message).toContain('less secure');
     expect(urls()).toEqual([REQUEST.url, 'https://origin.test/a.zip']);
   });
 

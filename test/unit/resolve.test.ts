@@ -201,13 +201,13 @@ describe('the config file', () => {
   });
 
   it.each([[['a', 'list']], ['text'], [null], [7]])('refuses %j as a whole', (content) => {
-    expect(refusal(() => config(content))[0]).toContain('does not hold a map');
+    expect(refusal(() => config(content))[0]).toContain('does not contain a map');
   });
 
   it.each([[{ out: { deep: 1 } }], [{ out: null }], [{ dataset: ['klines', ['x']] }]])(
     'refuses %j',
     (content) => {
-      expect(refusal(() => config(content))[0]).toContain('neither a text, a number, true nor false');
+      expect(refusal(() => config(content))[0]).toContain('not a text, a number, true or false');
     },
   );
 
@@ -282,7 +282,7 @@ describe('lists', () => {
   it('refuse two limits of one bucket', () => {
     const twice = flags({ limits: ['archive=1/s,funding=400/5m', 'archive=50/s'] });
     expect(refusal(() => resolveOptions('vision', [twice]))).toEqual([
-      '--limits: archive=1/s and archive=50/s are both about archive',
+      '--limits: archive=1/s and archive=50/s both set archive',
       '--limits archive=1/s,funding=400/5m',
     ]);
     const same = resolveOptions('vision', [flags({ limits: ['archive=1/s,archive=1/s'] })]);

@@ -118,7 +118,7 @@ describe('--wait-for-publication', () => {
     const { asked, said } = await wait(text, { published: { BTCUSDT: undefined, ETHUSDT: undefined } });
     expect(asked['BTCUSDT']?.at(-1)).toBe(last);
     expect(said.at(-1)).toBe(
-      'not published by 2026-11-21 07:20 UTC: um klines 1m BTCUSDT 2026-11-20 and 1 more; going on without',
+      'not published by 2026-11-21 07:20 UTC: um klines 1m BTCUSDT 2026-11-20 and 1 more; continuing without them',
     );
   });
 

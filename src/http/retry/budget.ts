@@ -127,7 +127,7 @@ export class RetryBudget {
         leave();
         reject(
           waitTooLong(
-            `no retry was granted within --max-wait ${durationText(maxWaitMs)}: too many of them fail`,
+            `no retry was granted within --max-wait ${durationText(maxWaitMs)}: too many retries fail`,
           ),
         );
       });

@@ -32,11 +32,11 @@ function target(from: string, cause: CryptodlError, location: string, hosts: Rea
     new CryptodlError('redirect-refused', `${new URL(from).host} redirects to ${location}, ${reason}`, {
       cause,
     });
-  if (!URL.canParse(location, from)) throw refuse('which is no address');
+  if (!URL.canParse(location, from)) throw refuse('which is not an address');
   const there = new URL(location, from);
   const here = new URL(from);
   if (there.host !== here.host && !hosts.has(there.host)) throw refuse('a host that this run does not know');
   const isSafe = there.protocol === 'https:' || (there.protocol === 'http:' && here.protocol === 'http:');
-  if (!isSafe) throw refuse('which is less safe');
+  if (!isSafe) throw refuse('which is less secure');
   return there.href;
 }
