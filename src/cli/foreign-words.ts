@@ -35,7 +35,7 @@ const TIMEFRAME: ForeignFlag = {
 };
 const CONTINUES = 'a run continues where the last one ended';
 
-const FOREIGN_FLAGS: Readonly<Record<string, ForeignFlag>> = {
+export const FOREIGN_FLAGS: Readonly<Record<string, ForeignFlag>> = {
   exchange: {
     note: 'only Binance is supported; --market chooses spot, um, cm or option',
     flags: (value) => valueOf(EXCHANGES, value.toLowerCase()),
@@ -66,7 +66,7 @@ const FOREIGN_FLAGS: Readonly<Record<string, ForeignFlag>> = {
 };
 
 /** Names of an exchange with its market. `binance` alone does not say which market. */
-const EXCHANGES: Readonly<Record<string, Values>> = {
+export const EXCHANGES: Readonly<Record<string, Values>> = {
   binance: {},
   'binance-spot': { market: 'spot' },
   'binance-futures': { market: 'um' },
@@ -77,7 +77,7 @@ const EXCHANGES: Readonly<Record<string, Values>> = {
 };
 
 /** Datasets of tardis. */
-const DATA_TYPES: Readonly<Record<string, Values>> = {
+export const DATA_TYPES: Readonly<Record<string, Values>> = {
   quotes: { dataset: 'bookTicker' },
   book_ticker: { dataset: 'bookTicker' },
   liquidations: { dataset: 'liquidationSnapshot' },

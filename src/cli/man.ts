@@ -15,7 +15,7 @@ export async function man(io: Io): Promise<ExitCode> {
 }
 
 /** The page in roff with the macros of man(7). */
-function manPage(): string {
+export function manPage(): string {
   return [
     `.TH CRYPTODL 1 "" "cryptodl ${TOOL_VERSION}" "User Commands"`,
     // No hyphenation and no justified lines, so that flags can be copied.
@@ -73,7 +73,7 @@ const NAMED: Readonly<Record<string, string>> = {
 };
 
 /** Text in which roff changes nothing, so that commands can be copied from the page. */
-function roff(text: string): string {
+export function roff(text: string): string {
   return text
     .replaceAll(/[\\'"`^~×…-]/g, (character) => NAMED[character] ?? character)
     .replace(/^\./, '\\&.');
