@@ -17,7 +17,7 @@ export const PURPOSE = 'Bulk crypto market data, complete and verified, in a lak
 /** The exit codes of all verbs. */
 export const RUN_CODES: ExitTexts = {
   ...RUN_EXITS,
-  4: `${RUN_EXITS[4]}; verify, audit: findings; coverage: less than --min`,
+  4: `${RUN_EXITS[4]}; verify, audit: findings; coverage: below --min`,
 };
 
 const WIDTH = 80;
@@ -137,7 +137,7 @@ function sourcesText(verb: Verb): string {
   if (first === undefined) return '';
   const shown = flagsOf(verb).find((name) => name === 'archive-url') ?? first;
   const key = flagsOf(verb).includes('config') ? ' and a key in --config FILE' : '';
-  return `Every flag is also an environment variable (--${shown}: ${environmentName(shown)})${key}.`;
+  return `Every flag has an environment variable (--${shown}: ${environmentName(shown)})${key}.`;
 }
 
 function linesOf(title: string, lines: readonly string[]): string {

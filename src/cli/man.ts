@@ -34,7 +34,7 @@ export function manPage(): string {
     ...[...Object.entries(RUN_CODES), ...SIGNAL_EXITS].flatMap(([code, text]) => item(code, text)),
     '.SH ENVIRONMENT',
     roff(
-      `Each flag is also an environment variable, for example ${environmentName('archive-url')} for --archive-url. Flags have precedence over variables, and variables over the keys in --config FILE.`,
+      `Each flag has an environment variable, for example ${environmentName('archive-url')} for --archive-url. Flags override variables, and variables override the keys in --config FILE.`,
     ),
     '',
   ].join('\n');

@@ -23,14 +23,14 @@ export type ExitTexts = Readonly<Partial<Record<0 | 1 | 2 | 3 | 4 | 5 | 6 | 7, s
 const BASE_EXITS = {
   0: 'done',
   1: 'fatal; for example a full disk',
-  2: 'usage; a wrong flag, value or file of options',
+  2: 'usage; a wrong flag, value or file',
 } as const satisfies ExitTexts;
 const LIMIT_EXIT = 'limit; a ban or a rate limit lasts longer than --max-wait';
 const LOCK_EXIT = 'locked; another run holds the lock of the lake';
 export const RUN_EXITS = {
   ...BASE_EXITS,
   3: 'try later; cryptodl retry requests the objects of the failure report again',
-  4: 'failed; a retry does not mend these failures; with --strict also for holes and partial objects',
+  4: 'failed; a retry does not help; with --strict also for holes and partial objects',
   5: 'nothing new; with --error-on-nothing',
   6: LOCK_EXIT,
   7: LIMIT_EXIT,
@@ -51,7 +51,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     aka: ['download', 'fetch', 'get', 'pull', 'sync', 'klines', 'binance', 'update'],
   },
   metrics: {
-    doc: 'download funding rates, open interest, ratios and basis over REST into the lake; for USD-margined and coin-margined futures',
+    doc: 'download funding rates, open interest, ratios and basis over REST into the lake; REST has them for USD-margined and coin-margined futures',
     exits: RUN_EXITS,
     examples: [
       'cryptodl metrics -s BTCUSDT,ETHUSDT -d 29',
@@ -62,7 +62,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
   },
   run: {
     operand: '<file>',
-    doc: 'run the jobs of a file; one after the other or several at the same time (--jobs), with one report and one exit code',
+    doc: 'run the jobs of a file; jobs run one after the other or at the same time (--jobs), with one report and one exit code',
     exits: { ...RUN_EXITS, 5: 'nothing new; with error-on-nothing in a job' },
     examples: [
       'cryptodl run jobs.yaml',
@@ -104,7 +104,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     aka: ['check', 'fsck', 'validate', 'test', 'integrity'],
   },
   repair: {
-    doc: 'fetch damaged and missing data again; from the first to the last day of each series in the lake',
+    doc: 'fetch damaged and missing data again; covers the first to the last day of each series in the lake',
     exits: RUN_EXITS,
     examples: ['cryptodl repair', 'cryptodl repair -n', 'cryptodl repair --dataset klines -s BTCUSDT --deep'],
     aka: ['fix', 'heal', 'fill', 'backfill'],
@@ -133,7 +133,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     aka: ['columns', 'describe', 'fields', 'docs'],
   },
   audit: {
-    doc: 'compare monthly objects with the daily objects of the same days; also checks both',
+    doc: 'compare monthly objects with the daily objects of the same days; also checks the ids and columns of both',
     exits: {
       ...BASE_EXITS,
       0: 'no finding',
@@ -151,7 +151,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
   },
   sql: {
     operand: '[query]',
-    doc: 'query the lake in SQL; one SELECT over views like um_klines, given as text, as @FILE, or as - for stdin',
+    doc: 'query the lake in SQL; a query is one SELECT over views like um_klines, given as text, as @FILE, or as - for stdin',
     exits: { ...BASE_EXITS, 1: 'fatal; for example a damaged file of the lake' },
     examples: [
       "cryptodl sql 'SHOW TABLES'",
@@ -162,7 +162,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
   },
   coverage: {
     doc: 'compare the rows of the lake with the expected rows; prints a heat-map, a table, and each gap with its reason',
-    exits: { ...BASE_EXITS, 4: 'less than --min; in one series or more' },
+    exits: { ...BASE_EXITS, 4: 'below --min; at least one series has less' },
     examples: [
       'cryptodl coverage',
       "cryptodl coverage -m um --dataset klines -s '*USDT' --months 6",
@@ -172,7 +172,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
   },
   serve: {
     operand: '<directory>',
-    doc: 'serve a folder of downloaded zips inside your organisation; over HTTP, as the archive does',
+    doc: 'serve a folder of downloaded zips inside your organisation; uses HTTP and the protocol of the archive',
     exits: BASE_EXITS,
     examples: [
       'cryptodl serve ./raw --port 8090',
@@ -182,7 +182,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     aka: ['server', 'mirror'],
   },
   doctor: {
-    doc: 'check this machine, the network and the lake; one line each for versions, memory, open files, request settings, host names, proxy, TLS, hosts, clock, disks, bans and lock',
+    doc: 'check this machine, the network and the lake; prints one line each for versions, memory, open files, request settings, host names, proxy, TLS, hosts, clock, disks, bans and lock',
     exits: { 0: 'no problem', 1: 'a check failed', 2: BASE_EXITS[2] },
     examples: [
       'cryptodl doctor',
@@ -206,7 +206,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     aka: ['completions', 'complete', 'autocomplete'],
   },
   man: {
-    doc: 'print the man page cryptodl(1); with all commands and flags',
+    doc: 'print the man page cryptodl(1); it has all commands and flags',
     exits: { 0: 'done', 2: BASE_EXITS[2] },
     examples: [
       'cryptodl man | man -l -',

@@ -8,7 +8,7 @@ import { symbols } from './symbols.js';
 
 const venue = readVenueWords();
 
-const LAST_DAYS = 'the last N complete UTC days (1 for --symbols without a range)';
+const LAST_DAYS = 'the last N complete UTC days; --symbols without a range selects the last day';
 
 const SYMBOLS =
   "names or globs like '*USDT', separated by commas; '!BUSD*' excludes, @FILE reads a file, - reads stdin, all selects all";
@@ -94,7 +94,7 @@ export const SELECTION_FLAGS = {
     value: 'LIST',
     list: 'comma',
     narrows: ['coverage', ...HELD],
-    doc: 'intervals, separated by commas, or all; for klines and statistics, other datasets ignore them',
+    doc: 'intervals, separated by commas, or all; only for klines and statistics: other datasets ignore them',
     parse: parse.interval(venue.intervals),
     default: '1m',
     defaultOf: { metrics: '5m' },
@@ -114,7 +114,7 @@ export const SELECTION_FLAGS = {
   'skip-unknown': {
     group: 'What',
     verbs: [...CHOOSING, ...HELD],
-    doc: 'leave out unknown names of --symbols; with a warning; without this flag, they are refused',
+    doc: 'leave out unknown names of --symbols, with a warning; without this flag, they are refused',
     parse: parse.flag,
     aka: ['ignore-unknown', 'ignore-missing', 'skip-missing'],
   },
@@ -131,7 +131,7 @@ export const SELECTION_FLAGS = {
     verbs: ['vision'],
     usual: ['vision'],
     value: 'FROM',
-    doc: 'rest: fetch days that the archive lacks from REST; klines, aggTrades, funding rates and metrics only',
+    doc: 'rest: fetch days that the archive lacks from REST; REST has klines, aggTrades, funding rates and metrics',
     ...oneOf(['rest']),
   },
   at: {
@@ -208,7 +208,7 @@ export const SELECTION_FLAGS = {
     verbs: DOWNLOADS_AND_JOBS,
     usual: ['run'],
     value: 'UNTIL',
-    doc: 'wait until the archive has published the newest period; of each selected series that has not ended; waits at most until a time of day (08:30, UTC) or an instant (2026-11-21T08:30:00Z), or for a duration (90m)',
+    doc: 'wait until the archive has published the newest period; this applies to each selected series that has not ended; the run waits at most until a time of day (08:30, UTC) or an instant (2026-11-21T08:30:00Z), or for a duration (90m)',
     parse: parse.until,
     example: '08:30',
   },
@@ -216,7 +216,7 @@ export const SELECTION_FLAGS = {
     group: 'When',
     verbs: DOWNLOADS,
     value: 'TIME',
-    doc: 'wait for a random time before the run starts; at most this long',
+    doc: 'wait for a random time before the run starts; TIME is the maximum',
     parse: parse.duration,
     unit: 'Ms',
     example: '5m',
