@@ -4,6 +4,7 @@ import { didYouMean } from '../text/did-you-mean.js';
 import { defaultOf, environmentName, FLAG_NAMES, flagSpec, flagsOf, isSwitch, optionName } from './flags.js';
 import type { DefaultSources, Verb } from './flag-spec.js';
 import type { FlagName, Options } from './flags.js';
+import { refuseIdleSettings } from './idle-settings.js';
 import { given, text as parseText } from './parsers.js';
 import type { ExchangeNames } from './parsers.js';
 import { loadRetryPresets } from '../source/facts.js';
@@ -113,12 +114,15 @@ export function resolveOptions(verb: Verb, layers: readonly RawLayer[], exchange
   }
   const from = defaultSources(options as Options, exchange);
   for (const name of FLAG_NAMES) options[optionName(name)] ??= flagSpec(name).derive?.(from);
-  return {
+  const resolved = {
     options: Object.freeze(options) as Options,
     origins: origins as Record<FlagName, Origin>,
     texts,
     ...sources,
   };
+
+  refuseIdleSettings(resolved);
+  return resolved;
 }
 
 /** The values from which the other defaults are derived. Without an exchange, the hosts are those of the default exchange. */

@@ -101,7 +101,7 @@ describe('--timestamps utc', () => {
       expect.stringContaining('is held with timestamps utc, but --timestamps is us'),
     ]);
     // The units of CSV change nothing in Parquet.
-    await scene.vision('--days 3 --timestamps ms', { lake: 'units' });
+    await scene.vision('--days 3', { lake: 'units', env: { CRYPTODL_TIMESTAMPS: 'ms' } });
     expect((await scene.vision('--days 4', { lake: 'units' })).code).toBe(0);
   });
 

@@ -1,0 +1,70 @@
+/** Settings that the format of the files does not have: a run would ignore them. */
+import { usage } from '../model/errors.js';
+import type { Format } from '../model/task.js';
+import type { FlagName } from './flags.js';
+import type { Resolved } from './resolve.js';
+
+interface IdleSetting {
+  readonly name: Extract<FlagName, 'partition' | 'numbers' | 'timestamps'>;
+  /** The values without effect. Other values say what the format has anyway, or change its files. */
+  readonly values: readonly string[];
+  readonly why: string;
+  readonly hint: string;
+}
+
+const AS_THEY_ARE = 'zip keeps the files of the archive as they are';
+
+const IDLE: Readonly<Record<Format, readonly IdleSetting[]>> = {
+  parquet: [
+    {
+      name: 'timestamps',
+      values: ['ms', 'iso'],
+      why: 'times of Parquet have a type, and no unit or text form',
+      hint: 'add --format csv, or leave --timestamps out',
+    },
+  ],
+  csv: [
+    {
+      name: 'numbers',
+      values: ['double'],
+      why: 'CSV keeps every published digit',
+      hint: 'leave --numbers out, or choose --format parquet',
+    },
+  ],
+  zip: [
+    {
+      name: 'partition',
+      values: ['day', 'month'],
+      why: AS_THEY_ARE,
+      hint: '--cadence daily or --cadence monthly chooses the files; leave --partition out',
+    },
+    {
+      name: 'numbers',
+      values: ['double'],
+      why: AS_THEY_ARE,
+      hint: 'leave --numbers out, or choose --format parquet',
+    },
+    {
+      name: 'timestamps',
+      values: ['us', 'ms', 'iso', 'utc'],
+      why: AS_THEY_ARE,
+      hint: 'leave --timestamps out, or choose --format parquet or csv',
+    },
+  ],
+};
+
+/**
+ * Throws a usage error for a setting that the format does not have, if the setting is a flag, belongs to one job, or comes from the
+ * source of the format. Other sources are shared by commands with different formats, so their settings are left unused.
+ */
+export function refuseIdleSettings({ options, origins, layerOf, nameOf }: Omit<Resolved, 'texts'>): void {
+  for (const { name, values, why, hint } of IDLE[options.format]) {
+    const value = options[name];
+    const isOwn = ['flag', 'job'].includes(origins[name]) || layerOf(name) === layerOf('format');
+    if (origins[name] === 'default' || !isOwn || !values.includes(value)) continue;
+    const isCsvMeant = name === 'timestamps' && origins.format === 'default';
+    throw usage(`${nameOf(name)} ${value} changes nothing with --format ${options.format}: ${why}`, hint, {
+      flags: isCsvMeant ? { format: 'csv' } : { [name]: null },
+    });
+  }
+}
