@@ -57,9 +57,15 @@ function hex(character: string, digits: number): string {
   return character.charCodeAt(0).toString(16).padStart(digits, '0');
 }
 
-/** Text quoted so that a POSIX shell reads it as one word. */
+/**
+ * Text quoted so that a shell reads it as one word. Characters that `printable` would change are written as `$'…'` has them, which
+ * bash, zsh and ksh read.
+ */
 export function shellWord(word: string): string {
-  return /^[\p{L}\p{N}_@%+=:,./-]+$/u.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+  if (/^[\p{L}\p{N}_@%+=:,./-]+$/u.test(word)) return word;
+  if (word.search(STEERING) < 0) return `'${word.replaceAll("'", `'\\''`)}'`;
+  const plain = word.replaceAll(/['\\]/g, String.raw`\$&`);
+  return `$'${plain.replaceAll(STEERING, (character) => SHORT[character] ?? String.raw`\u${hex(character, 4)}`)}'`;
 }
 
 /** A value for a file of options, quoted where YAML needs it, also between braces. */

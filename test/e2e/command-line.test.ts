@@ -141,6 +141,13 @@ describe('the command line', () => {
     expect((await cryptodlOk(again)).stderr).not.toContain('next ');
   });
 
+  it('ends with a command that serves the lake, if the lake has the files of the archive', async () => {
+    const out = join(scratch, 'raw "files"');
+    const flags = ['--symbols', 'BTCUSDT', '--days', '1', '--format', 'zip', '--out', out];
+    const { stderr } = await cryptodlOk([...base, ...flags]);
+    expect(stderr).toMatch(/\n {2}next {7}cryptodl serve '[^']*\/raw "files"'\n$/);
+  });
+
   it('--quiet says nothing when all is well, and something when it is not', async () => {
     const out = join(scratch, 'quiet');
     const good = await cryptodlOk([...base, '--symbols', 'BTCUSDT', '--days', '7', '--out', out, '--quiet']);

@@ -49,6 +49,31 @@ describe('a corrected command line', () => {
       'cryptodl list --quote symbol symbols',
     ],
     [
+      'adds an operand',
+      ['schema', '--market', 'um'],
+      { operand: 'klines' },
+      'cryptodl schema --market um klines',
+    ],
+    [
+      'gives a download another verb, and keeps its flags',
+      ['vision', '--symbols', 'vision'],
+      { verb: 'metrics' },
+      'cryptodl metrics --symbols vision',
+    ],
+    [
+      'gives the download after -- another verb',
+      ['schedule', '--', 'metrics', '--symbols', 'BTCUSDT'],
+      { verb: 'vision' },
+      'cryptodl schedule -- vision --symbols BTCUSDT',
+    ],
+    [
+      'changes no flag of a line without a command',
+      ['BTCUSDT'],
+      { flags: { days: '1' } },
+      'cryptodl BTCUSDT',
+    ],
+    ['adds a switch', ['vision'], { flags: { force: 'true' } }, 'cryptodl vision --force'],
+    [
       'takes all words anew',
       ['vision', 'BTCUSDT'],
       { argv: ['vision', '--symbols', 'BTCUSDT'], flags: { days: '1' } },

@@ -1,6 +1,7 @@
 /** What is written for people and programs: nothing that steers a terminal, and no password. */
+import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import { jsonText, linesText, printable, tabbed } from '../../src/text/printable.js';
+import { jsonText, linesText, printable, shellWord, tabbed } from '../../src/text/printable.js';
 
 describe('a line of text', () => {
   it.each([
@@ -35,5 +36,41 @@ describe('a record', () => {
       url: 'http://u:***@h/x',
       more: { all: ['see http://a:***@c', 'x@y'] },
     });
+  });
+});
+
+describe('a word for a shell', () => {
+  const printedBy = (shell: string, word: string): string =>
+    execFileSync(shell, ['-c', `printf '%s|' ${printable(shellWord(word))}`], {
+      encoding: 'utf8',
+      env: { ...process.env, LC_ALL: 'C.UTF-8' },
+    });
+
+  it.each([
+    ['plain', '/srv/lake-1/币安人生USDT.jsonl'],
+    ['spaces', 'my  lake'],
+    ['quotes', `it's "mine"`],
+    ['a variable', '$HOME'],
+    ['a command', '`id` $(id)'],
+    ['backslashes', String.raw`a\n\\b`],
+    ['a pattern', '*?[a]{b,c}'],
+    ['a history reference', '!!'],
+    ['a home folder', '~/lake'],
+    ['a comment', '# no'],
+    ['operators', 'a;b&c|d>e<f'],
+    ['nothing', ''],
+  ])('is read unchanged: %s', (_, word) => {
+    expect(printedBy('sh', word)).toBe(`${word}|`);
+  });
+
+  it.each([['a\nb'], ['\r\t\u001b7\u007f'], ["'\n'"], ['\\\n$HOME'], ['\u202eb\u2028c\u0085']])(
+    'is read unchanged by bash: %j',
+    (word) => {
+      expect(printedBy('bash', word)).toBe(`${word}|`);
+    },
+  );
+
+  it('has no quotes that it does not need', () => {
+    expect(shellWord('/srv/lake-1/币安人生,USDT_@%+=:.jsonl')).toBe('/srv/lake-1/币安人生,USDT_@%+=:.jsonl');
   });
 });
