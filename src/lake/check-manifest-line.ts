@@ -74,17 +74,23 @@ const SETTINGS: { readonly [Name in keyof Settings]: ReadonlySet<unknown> } = {
   asPublished: new Set([true, false]),
 };
 const DIGEST = /^[0-9a-f]{64}$/;
-const INSTANT = /^\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-5]\d(\.\d+)?Z$/;
+const INSTANT = /^\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-5]\d(\.\d{1,9})?Z$/;
 const COUNTS = ['rows', 'fileRows', 'duplicates', 'idConflicts'] as const;
 const INSTANTS = ['first', 'last'] as const;
+const LABELS = ['etag', 'lastModified', 'staleSidecar', 'tool'] as const;
+/** Texts from outside, for example an ETag: up to 256 characters without control characters. */
+// eslint-disable-next-line no-control-regex -- the expression must match control characters
+const LABEL = /^[^\u0000-\u001f\u007f-\u009f]{0,256}$/;
 
 function objectProblem(fields: Fields, keys: KeyCheck): string | undefined {
   const { key, cadence, period, settings } = fields;
   if (typeof key !== 'string') return '"key" is not a text';
   if (!KNOWN_CADENCES.has(cadence)) return '"cadence" is unknown';
   if (typeof period !== 'string') return '"period" is not a period';
-  if (!DIGEST.test(String(fields['sha256']))) return '"sha256" is not a SHA-256';
-  if (!DIGEST.test(String(fields['fileSha256']))) return '"fileSha256" is not a SHA-256';
+  if (!isDigest(fields['sha256'])) return '"sha256" is not a SHA-256';
+  if (!isDigest(fields['fileSha256'])) return '"fileSha256" is not a SHA-256';
+  const label = LABELS.find((name) => !isLabelOrNone(fields[name]));
+  if (label !== undefined) return `"${label}" is not a short text`;
   const setting = settingsProblem(settings);
   if (setting !== undefined) return setting;
   if (!VERIFIED.has(fields['verified'])) return '"verified" is unknown';
@@ -110,8 +116,11 @@ function objectProblem(fields: Fields, keys: KeyCheck): string | undefined {
     : '"key" is not an object of this series';
 }
 
-export function areSettings(value: unknown): value is Settings {
-  return settingsProblem(value) === undefined;
+/** A copy of valid settings without further fields; undefined for anything else. */
+export function knownSettings(value: unknown): Settings | undefined {
+  if (settingsProblem(value) !== undefined) return undefined;
+  const { format, partition, cadence, numbers, timestamps, asPublished } = value as Settings;
+  return { format, partition, cadence, numbers, timestamps, asPublished };
 }
 
 function settingsProblem(settings: unknown): string | undefined {
@@ -133,8 +142,16 @@ function revisionProblem({ replaces, shorter, insteadOf }: Fields): string | und
 
 function isRevision(value: unknown): value is Fields {
   if (typeof value !== 'object' || value === null) return false;
-  const { bytes, sha256 } = value as Fields;
-  return isCount(bytes) && DIGEST.test(String(sha256));
+  const { bytes, sha256, etag, lastModified } = value as Fields;
+  return isCount(bytes) && isDigest(sha256) && [etag, lastModified].every(isLabelOrNone);
+}
+
+function isDigest(value: unknown): boolean {
+  return typeof value === 'string' && DIGEST.test(value);
+}
+
+function isLabelOrNone(value: unknown): boolean {
+  return value === undefined || (typeof value === 'string' && LABEL.test(value));
 }
 
 function isCount(value: unknown): boolean {

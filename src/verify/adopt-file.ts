@@ -7,7 +7,7 @@ import type { DuckDbSession, Engine } from '../convert/duckdb.js';
 import { isFileError } from '../convert/duckdb-errors.js';
 import { expectedRows } from '../convert/gaps.js';
 import { inspectRows, rowsByPeriod } from '../convert/inspect-rows.js';
-import { areSettings, createLineCheck } from '../lake/check-manifest-line.js';
+import { createLineCheck } from '../lake/check-manifest-line.js';
 import { HeldObjects } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { fileFacts, fileSize } from '../lake/publish.js';
@@ -107,18 +107,19 @@ function factsInFooter(
   series: Series,
   file: string,
 ): FooterFacts | undefined {
-  const { content, settings } = provenance ?? {};
+  const { content, settings, objects: stated } = provenance ?? {};
   const isOfSeries = (['market', 'dataset', 'interval', 'symbol'] as const).every(
     (name) => content?.[name] === series[name],
   );
   if (content === undefined || !isOfSeries || content['venue'] !== venue.name) return undefined;
-  if (!areSettings(settings) || settings.format !== 'parquet' || settings.asPublished) return undefined;
+  // No version so far has written a version.
+  if (content['v'] !== undefined) return undefined;
+  if (settings?.format !== 'parquet' || settings.asPublished) return undefined;
   const label = String(content['period']);
   const whole = parsePeriod('daily', label) ?? parsePeriod('monthly', label);
-  if (file !== `${label}.parquet` || whole === undefined || !Array.isArray(content['objects']))
-    return undefined;
+  if (file !== `${label}.parquet` || whole === undefined || stated === undefined) return undefined;
   const objects: FooterFacts['objects'][number][] = [];
-  for (const { key, sha256, bytes, verified, etag, lastModified } of content['objects'] as ObjectFacts[]) {
+  for (const { key, sha256, bytes, verified, etag, lastModified } of stated as readonly ObjectFacts[]) {
     const period = typeof key === 'string' ? periodOf({ venue, series }, key) : undefined;
     if (period === undefined || verified === 'rest' || period.from < whole.from || period.to > whole.to)
       return undefined;

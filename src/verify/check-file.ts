@@ -24,6 +24,7 @@ export interface Footer {
   readonly columns: ReadonlyMap<string, string>;
   readonly provenance?: {
     readonly keys: readonly string[];
+    readonly objects: readonly Readonly<Record<string, unknown>>[];
     readonly settings?: Settings;
     readonly content: Readonly<Record<string, unknown>>;
   };

@@ -6,7 +6,7 @@ import { moveToQuarantine, quarantineLines, rewriteManifest } from '../lake/quar
 import type { LakePaths } from '../lake/layout.js';
 import { appendManifest, applyLine } from '../lake/manifest.js';
 import type { DroppedLine, ObjectLine } from '../lake/manifest-line.js';
-import { areSettings } from '../lake/check-manifest-line.js';
+import { knownSettings } from '../lake/check-manifest-line.js';
 import type { ObjectKeys } from '../lake/check-manifest-line.js';
 import { inspectManifest } from '../lake/inspect-manifest.js';
 import { publishAll } from '../lake/publish.js';
@@ -115,8 +115,7 @@ function formatInText(text: string): Format {
 function settingsInText(text: string): Settings | undefined {
   const [, found] = /"settings":(\{[^{}]*\})/.exec(text) ?? [];
   try {
-    const settings: unknown = found === undefined ? undefined : JSON.parse(found);
-    return areSettings(settings) ? settings : undefined;
+    return found === undefined ? undefined : knownSettings(JSON.parse(found));
   } catch {
     return undefined;
   }

@@ -84,7 +84,8 @@ export function settingsOfFile(
   file: string,
   found: { format: Format; provenance?: Provenance; columns?: ReadonlyMap<string, string> },
 ): Settings | undefined {
-  if (found.provenance?.settings !== undefined) return found.provenance.settings;
+  const { settings } = found.provenance ?? {};
+  if (settings?.format === found.format) return settings;
   const { series, spec } = context;
   if (spec === undefined) return undefined;
   const cadences = cadencesOf(spec, series.interval);

@@ -7,7 +7,9 @@ import type { DroppedLine } from '../lake/manifest-line.js';
 import { fileFacts, fileSize } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
 import { moveToQuarantine } from '../lake/quarantine.js';
+import { knownSettings } from '../lake/check-manifest-line.js';
 import type { PartitionPlan, Settings } from '../model/task.js';
+import { periodOf } from '../source/keys.js';
 import type { ExistingFile } from './existing-file.js';
 import type { WriterContext } from './writer.js';
 
@@ -18,7 +20,9 @@ export interface Footer {
   /** The objects of its rows; undefined for a file that cryptodl did not write. */
   readonly provenance?: {
     readonly keys: readonly string[];
-    /** Undefined in files of older versions. */
+    /** With unchecked fields. */
+    readonly objects: readonly Readonly<Record<string, unknown>>[];
+    /** Undefined in files of older versions, and if they are invalid. */
     readonly settings?: Settings;
     /** The whole entry, unchecked. */
     readonly content: Readonly<Record<string, unknown>>;
@@ -42,19 +46,25 @@ export async function readFooter(session: DuckDbSession, file: string): Promise<
 }
 
 function provenanceIn(text: unknown): Pick<Footer, 'provenance'> {
-  if (typeof text !== 'string') return {};
+  const content = typeof text === 'string' ? parsed(text) : undefined;
+  const objects = isRecord(content) ? (content['objects'] ?? []) : undefined;
+  // Otherwise another program has written a metadata entry of the same name.
+  if (!isRecord(content) || !Array.isArray(objects) || !objects.every(isRecord)) return {};
+  const settings = knownSettings(content['settings']);
+  const keys = objects.map(({ key }) => key).filter((key) => typeof key === 'string');
+  return { provenance: { keys, objects, content, ...(settings === undefined ? {} : { settings }) } };
+}
+
+function parsed(text: string): unknown {
   try {
-    const content = JSON.parse(text) as Readonly<Record<string, unknown>> & {
-      objects?: readonly { key: string }[];
-      settings?: Settings;
-    };
-    const { objects, settings } = content;
-    const keys = (objects ?? []).map(({ key }) => key).filter((key) => typeof key === 'string');
-    return { provenance: { keys, content, ...(settings === undefined ? {} : { settings }) } };
+    return JSON.parse(text);
   } catch {
-    // Another program has written a metadata entry of the same name.
-    return {};
+    return undefined;
   }
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
 }
 
 // Objects of a file that the manifest does not list, when the file is replaced.
@@ -95,11 +105,14 @@ export async function adoptUnlistedRows(
     unknown === undefined ? await isReplaced(existing, size, replacing) : unknown.length === 0;
   if (isCovered) return { lines: [] };
   const nowMs = context.clock.now();
-  const cause = `no manifest line lists ${unknown?.join(', ') ?? 'all rows of this file'}`;
+  // A footer may state anything, so only keys of the series get lines.
+  const { venue } = context;
+  const lost = (unknown ?? []).filter((key) => periodOf({ venue, series: plan.series }, key) !== undefined);
+  const cause = `no manifest line lists ${lost.length === 0 ? 'all rows of this file' : lost.join(', ')}`;
   const quarantinePath = await moveToQuarantine(context.paths, existing.path, cause, nowMs);
   const { settings } = plan;
   const at = new Date(nowMs).toISOString();
-  const lines = (unknown ?? []).map((key): DroppedLine => ({
+  const lines = [...new Set(lost)].map((key): DroppedLine => ({
     v: 1,
     kind: 'dropped',
     key,
@@ -120,7 +133,7 @@ async function isReplaced(
   return inFile.length > 0 && size <= (objects.lastOfFile(file)?.fileBytes ?? 0);
 }
 
-/** Keys of the objects in the file, from its metadata; undefined when it has none. */
+/** Keys of the objects in the file, from its metadata; undefined without any. */
 async function provenanceKeys(
   { engine }: WriterContext,
   { settings }: PartitionPlan,
@@ -129,7 +142,8 @@ async function provenanceKeys(
   if (settings.format !== 'parquet') return undefined;
   const session = await engine.session('small');
   try {
-    return (await readFooter(session, path)).provenance?.keys;
+    const { keys = [] } = (await readFooter(session, path)).provenance ?? {};
+    return keys.length === 0 ? undefined : keys;
   } catch {
     return undefined;
   } finally {

@@ -104,9 +104,14 @@ describe('nothing is lost or doubled', () => {
   }
 
   /** Sends the signal when the archive gets so many requests of zips. */
-  async function stopAtZip(out: string, count: number, signal: NodeJS.Signals): Promise<CliResult> {
+  async function stopAtZip(
+    out: string,
+    count: number,
+    signal: NodeJS.Signals,
+    flags: readonly string[] = [],
+  ): Promise<CliResult> {
     let zips = 0;
-    const stopped = await run(out, 10, ['--concurrency', '2'], {
+    const stopped = await run(out, 10, ['--concurrency', '2', ...flags], {
       onSpawn: (child) => {
         archive.fault = (path) => {
           zips += path.endsWith('.zip') ? 1 : 0;
@@ -124,13 +129,15 @@ describe('nothing is lost or doubled', () => {
     { signal: 'SIGTERM', code: 143 },
   ] as const)('a $signal leaves a file that the manifest does not list', async ({ signal, code }) => {
     const out = `unlisted-${signal}`;
-    await cryptodlOk(args(out, 10));
+    // Such a file is not adopted.
+    const flags = ['--as-published'];
+    await cryptodlOk(args(out, 10, flags));
     rmSync(manifestOf(join(scratch, out, SERIES)));
     const before = await parquetDigests(join(scratch, out));
-    const stopped = await stopAtZip(out, 8, signal);
+    const stopped = await stopAtZip(out, 8, signal, flags);
     expect(stopped.code).toBe(code);
     expect(await parquetDigests(join(scratch, out))).toEqual(before);
-    await cryptodlOk(args(out, 10));
+    await cryptodlOk(args(out, 10, flags));
     expect(await heldRows(out)).toEqual({ rows: 2880, distinct: 2880, said: 2880 });
     expect(existsSync(join(scratch, out, '_quarantine'))).toBe(false);
   });

@@ -1,9 +1,9 @@
 /** Each field of a manifest line, with values that another program or damage may put there. */
 import { describe, expect, it } from 'vitest';
 import {
-  areSettings,
   createLineCheck,
   createLineReader,
+  knownSettings,
   NewerVersion,
 } from '../../src/lake/check-manifest-line.js';
 import type { ManifestLine } from '../../src/lake/manifest-line.js';
@@ -168,7 +168,7 @@ describe('a sound line', () => {
 });
 
 const NO_COUNTS = [-1, 0.5, '1', null, 2 ** 53, Number.NaN];
-const NO_DIGESTS = ['', 'ab', `${DIGEST}0`, DIGEST.toUpperCase(), 5, null];
+const NO_DIGESTS = ['', 'ab', `${DIGEST}0`, DIGEST.toUpperCase(), 5, null, [DIGEST]];
 const NO_INSTANTS = [
   '2026-11-21',
   '2026-11-21T12:00:00',
@@ -212,6 +212,12 @@ const WRONG: readonly [base: object, field: string, values: readonly unknown[], 
   [OBJECT, 'period', ['2026-11-19', '2026-11'], '"key" is not an object of this series'],
   [OBJECT, 'sha256', NO_DIGESTS, '"sha256" is not a SHA-256'],
   [OBJECT, 'fileSha256', NO_DIGESTS, '"fileSha256" is not a SHA-256'],
+  ...['etag', 'lastModified', 'staleSidecar', 'tool'].map((name): (typeof WRONG)[number] => [
+    OBJECT,
+    name,
+    [5, null, true, {}, ['e'], 'a\nb', '\u001b[2J', '\u0085', 'e'.repeat(257)],
+    `"${name}" is not a short text`,
+  ]),
   [OBJECT, 'verified', [undefined, 'md5', true], '"verified" is unknown'],
   [
     { ...OBJECT, key: REST, verified: 'rest' },
@@ -239,7 +245,17 @@ const WRONG: readonly [base: object, field: string, values: readonly unknown[], 
   [
     OBJECT,
     'replaces',
-    [5, null, {}, { bytes: 1 }, { sha256: DIGEST }, { bytes: -1, sha256: DIGEST }],
+    [
+      5,
+      null,
+      {},
+      { bytes: 1 },
+      { sha256: DIGEST },
+      { bytes: -1, sha256: DIGEST },
+      { bytes: 1, sha256: [DIGEST] },
+      { ...REVISION, etag: 5 },
+      { ...REVISION, lastModified: 'a\nb' },
+    ],
     '"replaces" is not a revision',
   ],
   [
@@ -354,12 +370,11 @@ describe('a line is damaged', () => {
 });
 
 describe('settings', () => {
-  it.each([
-    [SETTINGS, true],
-    [{ ...SETTINGS, numbers: 'x' }, false],
-    [{}, false],
-    [null, false],
-  ])('%j: %s', (value, isSound) => {
-    expect(areSettings(value)).toBe(isSound);
+  it.each([{ ...SETTINGS, numbers: 'x' }, {}, null, 5, 'x', [SETTINGS]])('%j are not taken', (value) => {
+    expect(knownSettings(value)).toBeUndefined();
+  });
+
+  it('are taken without unknown fields', () => {
+    expect(knownSettings({ ...SETTINGS, note: 'x'.repeat(1e6) })).toEqual(SETTINGS);
   });
 });
