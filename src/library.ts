@@ -3,7 +3,7 @@ import { homedir } from 'node:os';
 import { findingText } from './audit/audit-finding.js';
 import type { AuditFinding } from './audit/audit-finding.js';
 import type { AuditStep, AuditSummary } from './audit/audit-selected.js';
-import type { ListFields, ListName } from './catalog/list-items.js';
+import type { ListFields } from './catalog/list-items.js';
 import type { Cell } from './convert/query-stream.js';
 import type { CoverageSummary as CoverageRecord } from './coverage/coverage-counts.js';
 import type { SeriesRecord } from './coverage/print-coverage.js';
@@ -28,6 +28,7 @@ import type { TaskOutcome } from './model/outcome.js';
 import type { Series } from './model/task.js';
 import { folderOf, NO_PROXIES } from './options/environment.js';
 import { camelCase } from './options/flags.js';
+import type { ListName } from './options/list-name.js';
 import { resolveOptions } from './options/resolve.js';
 import { readSymbolFile } from './options/symbols.js';
 import type { VerbRequest } from './options/verb-request.js';
@@ -94,7 +95,8 @@ export function list<Name extends ListName>(
     if (typeof what !== 'string') throw usage('list takes a name and an object of options', EXAMPLES.list);
     const request = requestOf('list', options, hooks);
     return itemsOf(async function* (begun) {
-      const { listItems, listName } = await import('./catalog/list-items.js');
+      const { listItems } = await import('./catalog/list-items.js');
+      const { listName } = await import('./options/list-name.js');
       listName(what);
       for await (const { fields } of listItems(what, { ...request, ...begun })) yield fields;
     }, hooks.signal);

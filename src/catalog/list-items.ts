@@ -1,5 +1,5 @@
 /** The items of `cryptodl list`: markets, datasets, symbols and periods. */
-import { LISTS } from '../cli/verbs.js';
+import type { ListName } from '../options/list-name.js';
 import { openSession } from '../download/session.js';
 import { dayText, periodText } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
@@ -15,27 +15,12 @@ import { publicationHours, publicationText } from '../source/publication-hours.j
 import type { PublicationHour } from '../source/publication-hours.js';
 import { datasetsOf, intervalsOf, isArchived, marketNames } from '../source/venue.js';
 import type { DatasetSpec, Venue } from '../source/venue.js';
-import { didYouMean, nearest } from '../text/did-you-mean.js';
 import { ALWAYS, listPeriods, listSymbols } from './list-archive.js';
 
 /** One item: cells for text, fields for programs. */
 export interface ListItem<Fields = object> {
   readonly cells: readonly (string | number)[];
   readonly fields: Fields;
-}
-
-export type ListName = (typeof LISTS)[number];
-
-/** Throws a usage error for any other word. */
-export function listName(word: string | undefined): ListName {
-  const name = LISTS.find((candidate) => candidate === word);
-  if (name !== undefined) return name;
-  const known = LISTS.join(', ');
-  if (word === undefined)
-    throw usage(`list needs one of ${known}`, undefined, { command: ['list', 'datasets'] });
-  throw usage(`list: "${word}" is not one of ${known}`, didYouMean(word, LISTS), {
-    operand: nearest(word, LISTS) ?? 'datasets',
-  });
 }
 
 /** The fields of the items of each list. */

@@ -1,4 +1,6 @@
 /** `cryptodl list markets|datasets|symbols|periods`: prints one item per line. */
+import { listName } from '../options/list-name.js';
+import type { ListName } from '../options/list-name.js';
 import { endLookUp, forEachItem, requestOf } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
@@ -6,8 +8,8 @@ import type { ExitCode } from '../model/exit-code.js';
 import { watchSignals } from '../model/io.js';
 import { numberText } from '../model/units.js';
 import { printLines, tabbed } from '../text/printable.js';
-import { listItems, listName } from './list-items.js';
-import type { ListItem, ListName } from './list-items.js';
+import { listItems } from './list-items.js';
+import type { ListItem } from './list-items.js';
 
 /** `operand`: `markets`, `datasets`, `symbols` or `periods`. Throws usage errors. */
 export async function list(operand: string | undefined, run: LookUp): Promise<ExitCode> {

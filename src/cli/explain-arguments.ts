@@ -30,7 +30,11 @@ export function refuseVerb(argv: readonly string[]): never {
   const known = VERBS.find((name) => name === verb);
   if (known !== undefined)
     throw usage(`"${word}" is not a command`, `did you mean ${known}?`, {
-      argv: folded([known, ...rest], known),
+      // `list-pairs` of freqtrade is `list pairs`.
+      argv: folded(
+        [known, ...(word.startsWith(`${known}-`) ? [word.slice(known.length + 1)] : []), ...rest],
+        known,
+      ),
     });
   if (/^[\p{Lu}\d]{5,}(_\w+)?$/u.test(word))
     throw usage(`"${word}" is not a command`, 'symbols are given with --symbols', {
@@ -127,6 +131,11 @@ export function refuseArguments(error: CommanderError, argv: readonly string[]):
       argv: textsOf(words).map((text) => (text === valued.text ? `--${valued.flag ?? ''}` : text)),
     });
   if (error.code === 'commander.excessArguments') return excessWords(verb, words);
+  if (error.code === 'commander.missingArgument')
+    return usage(
+      `${verb} needs a ${VERB_TEXTS[verb].operand?.slice(1, -1) ?? ''}`,
+      `for example: ${VERB_TEXTS[verb].examples[0] ?? ''}`,
+    );
   return usage(first, VERB_TEXTS[verb].examples[0]);
 }
 
@@ -146,12 +155,14 @@ function excessWords(verb: Verb, words: readonly Word[]): Error {
       },
     );
   const allowed = VERB_TEXTS[verb].operand === undefined ? 0 : 1;
+  const line = textsOf(words);
+  const inFlags = folded(line, verb);
   const extra = operands.slice(allowed);
   return usage(
     `${verb} takes ${allowed === 0 ? 'no' : 'one'} argument: "${extra[0]?.text ?? ''}" is one too many`,
     undefined,
     {
-      argv: textsOf(words.filter((word) => !extra.includes(word))),
+      argv: inFlags.length === line.length ? textsOf(words.filter((word) => !extra.includes(word))) : inFlags,
     },
   );
 }

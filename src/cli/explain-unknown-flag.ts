@@ -37,7 +37,7 @@ interface UnknownParts {
   readonly unknown: Word;
   /** The flag without its value. */
   readonly typed: string;
-  /** `typed` without hyphens at the start, and with hyphens instead of underscores. */
+  /** `typed` without hyphens at the start, and with hyphens between its words: `dry_run` and `dryRun` are `dry-run`. */
   readonly plain: string;
   /** The value after `=`. */
   readonly carried: string | undefined;
@@ -54,7 +54,10 @@ function partsOf(verb: Verb, words: readonly Word[], unknown: Word): UnknownPart
   const [typed = '', carried] = unknown.text.split(/=(.*)/s);
   const at = words.indexOf(unknown);
   const next = words[at + 1];
-  const plain = typed.replace(/^-+/, '').replaceAll('_', '-');
+  const plain = typed
+    .replace(/^-+/, '')
+    .replaceAll('_', '-')
+    .replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
   const [owner] = VERBS.flatMap((candidate) => {
     const flag = flagsOf(candidate).find((name) => name === plain);
     return flag === undefined ? [] : { verb: candidate, flag };
@@ -71,6 +74,7 @@ function partsOf(verb: Verb, words: readonly Word[], unknown: Word): UnknownPart
 export function explainUnknown(verb: Verb, words: readonly Word[], unknown: Word): UnknownFlag {
   const parts = partsOf(verb, words, unknown);
   return (
+    explainCase(parts) ??
     explainForeign(parts) ??
     explainOtherName(parts) ??
     explainFlagOfJob(parts) ??
@@ -78,6 +82,22 @@ export function explainUnknown(verb: Verb, words: readonly Word[], unknown: Word
     explainFlagBehind(parts) ??
     explainOwner(parts)
   );
+}
+
+const SHORT = /^-[a-z]$/i;
+
+/** Explains a short flag in the other case: `-O x` means `-o x`, if that flag accepts the value. */
+function explainCase({ verb, typed, value, before, after }: UnknownParts): UnknownFlag | undefined {
+  if (!SHORT.test(typed)) return undefined;
+  const letter = typed.slice(1).toLowerCase();
+  const known = flagsOf(verb).find((name) => flagSpec(name).short === letter);
+  if (known === undefined || (!isSwitch(known) && (value === undefined || !canMean(known, value))))
+    return undefined;
+  return {
+    message: `${verb} has no flag ${typed}`,
+    hint: `did you mean -${letter} (--${known})?`,
+    argv: [...before, `--${known}`, ...(value === undefined ? [] : [value]), ...after],
+  };
 }
 
 /** Explains another name of a flag, or a mistyped flag. */
@@ -92,9 +112,14 @@ function explainOtherName({
 }: UnknownParts): UnknownFlag | undefined {
   const names = flagsOf(verb);
   const near = nearest(plain, names);
+  const isPossible = (name: FlagName): boolean => value === undefined || canMean(name, value);
   const known =
-    names.find((name) => name === plain || flagSpec(name).aka?.includes(plain) === true) ??
-    names.find((name) => name === near && (value === undefined || canMean(name, value)));
+    names.find((name) => name === plain) ??
+    // A letter means different flags in different tools, so the value decides.
+    names.find(
+      (name) => flagSpec(name).aka?.includes(plain) === true && (!SHORT.test(typed) || isPossible(name)),
+    ) ??
+    names.find((name) => name === near && isPossible(name));
   if (known === undefined) return undefined;
   const given = isSwitch(known)
     ? [`--${known}`, ...(value === undefined || carried !== undefined ? [] : [value])]
@@ -212,7 +237,10 @@ function explainForeign({
   const entries = Object.entries(found.flags ?? {}).filter(([name]) =>
     flagsOf(verb).some((one) => one === name),
   );
-  const isTaken = entries.length === Object.keys(found.flags ?? {}).length;
+  // The word after a short switch may be its value in another tool (`wget -O FILE`), and not a symbol.
+  const isTaken =
+    entries.length === Object.keys(found.flags ?? {}).length &&
+    !(SHORT.test(typed) && found.isSwitch && next !== undefined);
   const given = entries.flatMap(([name, value]) => [`--${name}`, value]);
   const rest = words.slice(at + (next === undefined || found.isSwitch || carried !== undefined ? 1 : 2));
   const names = entries.map(([name]) => `--${name}`).join(' and ');

@@ -1,25 +1,46 @@
 /** Turns positional arguments of a corrected line into values of flags. */
-import { flagSpec } from '../options/flags.js';
+import { flagsOf, flagSpec } from '../options/flags.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { FlagName } from '../options/flags.js';
 import { textsOf, wordsOf } from './command-words.js';
+import type { Word } from './command-words.js';
+import { VERB_TEXTS } from './verbs.js';
 
 /** In corrected lines of these verbs, positional arguments become values of flags. */
 export const FOLDING: readonly Verb[] = ['vision', 'coverage'];
+/** In corrected lines of these verbs, positional arguments other than the operand become values of flags. */
+const FOLDING_OTHERS: readonly Verb[] = ['list', 'schema'];
 
 /** Turns positional arguments into values of flags: markets, datasets, intervals, the folder of a lake, and otherwise symbols. */
 export function folded(argv: readonly string[], verb: Verb): string[] {
   const words = wordsOf(argv, verb);
-  const loose = FOLDING.includes(verb) ? words.filter(({ kind }) => kind === 'operand') : [];
+  const loose = looseWords(words, verb);
   if (loose.length === 0) return [...argv];
-  const flagOf = (text: string): FlagName => {
-    if (verb === 'coverage' && /[./]/.test(text)) return 'out';
-    const flags = ['market', 'dataset', 'interval'] as const;
-    return flags.find((flag) => flagSpec(flag).choices?.includes(text)) ?? 'symbols';
-  };
   let line = textsOf(words.filter((word) => !loose.includes(word)));
-  for (const { text } of loose) line = withItem(line, verb, flagOf(text), text);
+  for (const { text } of loose) line = withItem(line, verb, flagOf(text, verb), text);
   return line;
+}
+
+/** The positional arguments that the verb does not take. */
+function looseWords(words: readonly Word[], verb: Verb): readonly Word[] {
+  const operands = words.filter(({ kind }) => kind === 'operand');
+  if (FOLDING.includes(verb)) return operands;
+  if (!FOLDING_OTHERS.includes(verb) || operands.length < 2) return [];
+  const { choices } = VERB_TEXTS[verb];
+  const own = operands.find(({ text }) =>
+    choices === undefined ? flagOf(text, verb) !== 'market' : choices.includes(text),
+  );
+  const isLoose = ({ text }: Word): boolean => {
+    const flag = flagOf(text, verb);
+    return flagsOf(verb).includes(flag) && (flag !== 'symbols' || /^[\p{Lu}\d*]+$/u.test(text));
+  };
+  return own === undefined ? [] : operands.filter((word) => word !== own && isLoose(word));
+}
+
+function flagOf(text: string, verb: Verb): FlagName {
+  if (verb === 'coverage' && /[./]/.test(text)) return 'out';
+  const flags = ['market', 'dataset', 'interval'] as const;
+  return flags.find((flag) => flagSpec(flag).choices?.includes(text)) ?? 'symbols';
 }
 
 /** The line with `item` as a value of the flag: added to the values of a list, or in place of a single value. */

@@ -48,6 +48,7 @@ export const FOREIGN_FLAGS: Readonly<Record<string, ForeignFlag>> = {
   timeframe: TIMEFRAME,
   timeframes: TIMEFRAME,
   t: TIMEFRAME,
+  date: { flags: (value) => ({ from: value, to: value }) },
   since: { flags: (value) => ({ from: dateOf(value) }) },
   until: { flags: (value) => ({ to: dateOf(value) }) },
   'data-types': { flags: (value) => valueOf(DATA_TYPES, value) ?? { dataset: value } },

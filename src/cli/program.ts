@@ -28,7 +28,7 @@ export function parseCommandLine(
   let invocation: Invocation | undefined;
   const { own, behind } = partsOf(argv);
   refuseMissingValues(argv);
-  const line = withHelpFlag(own);
+  const line = withRootFlag(own);
   const [first = '-'] = line;
   const verb = verbOf(line);
   if (!first.startsWith('-') && verb === undefined) refuseVerb(line);
@@ -77,9 +77,10 @@ function partsOf(argv: readonly string[]): { own: readonly string[]; behind: rea
   return at < 0 ? { own: argv, behind: [] } : { own: argv.slice(0, at), behind: argv.slice(at + 1) };
 }
 
-/** Turns `help`, `help vision` and `vision help` into the flag. */
-function withHelpFlag(argv: readonly string[]): string[] {
+/** Turns `help`, `help vision` and `vision help` into `--help`, `version` and a lone `-v` into `--version`. */
+function withRootFlag(argv: readonly string[]): string[] {
   const [first = '', second] = argv;
+  if (first === 'version' || (first === '-v' && second === undefined)) return ['--version'];
   if (first === 'help') return second === undefined ? ['--help'] : [second, '--help'];
   return second === 'help' && argv.length === 2 && isVerb(first) ? [first, '--help'] : [...argv];
 }

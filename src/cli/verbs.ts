@@ -1,5 +1,6 @@
 /** The table of verbs: operand, description, examples, exit codes. Help, completion and hints are made from it. */
 import type { Verb } from '../options/flag-spec.js';
+import { LISTS } from '../options/list-name.js';
 
 /** A row of the table. */
 export interface VerbText {
@@ -36,7 +37,6 @@ export const RUN_EXITS = {
   7: LIMIT_EXIT,
 } as const satisfies ExitTexts;
 
-export const LISTS = ['markets', 'datasets', 'symbols', 'periods'] as const;
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
 export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {

@@ -50,6 +50,41 @@ export function sameInterval(text: string, known: readonly string[]): string | u
   return meant === undefined ? undefined : known.find((one) => lengthOf(one) === meant);
 }
 
+const UNIT_WORDS: Readonly<Record<string, string>> = {
+  s: 'second',
+  m: 'minute',
+  h: 'hour',
+  d: 'day',
+  w: 'week',
+  mo: 'month',
+};
+
+/** `15m` → `15 minutes`; a text of another form stays. */
+export function intervalText(interval: string): string {
+  const { count = 0, unit = '' } = timeWords(interval) ?? {};
+  const word = UNIT_WORDS[unit];
+  return word === undefined ? interval : countText(count, word);
+}
+
+/** The next shorter and the next longer known interval. Empty for a text that is not an interval. */
+export function nearestIntervals(text: string, known: readonly string[]): string[] {
+  const meant = approximateMs(text);
+  if (meant === undefined) return [];
+  const sorted = known
+    .map((name) => ({ name, ms: approximateMs(name) ?? 0 }))
+    .toSorted((one, other) => one.ms - other.ms);
+  const shorter = sorted.findLast(({ ms }) => ms < meant);
+  const longer = sorted.find(({ ms }) => ms > meant);
+  return [shorter, longer].flatMap((one) => one?.name ?? []);
+}
+
+/** A month counts as 30 days. */
+function approximateMs(text: string): number | undefined {
+  const { count = 0, unit } = timeWords(text) ?? {};
+  if (unit === undefined) return undefined;
+  return unit === 'mo' ? count * 30 * DAY_MS : parseDurationMs(durationLike(`${count}${unit}`) ?? '');
+}
+
 /** The length of an interval as a key for comparison: `3600000` or `1mo`. */
 function lengthOf(text: string): string | undefined {
   const { count = 0, unit } = timeWords(text) ?? {};

@@ -2,6 +2,7 @@
 import { FORMATS } from '../model/task.js';
 import { DOWNLOADS, DOWNLOADS_AND_JOBS, EXAMINED, HELD, oneOf, WRITING } from './flag-spec.js';
 import type { FlagRows } from './flag-spec.js';
+import { OTHER_FORMATS } from './other-words.js';
 import * as parse from './parsers.js';
 
 const SYSTEM_FOLDER = 'the temporary folder of the system';
@@ -39,7 +40,8 @@ export const LAKE_FLAGS = {
     narrows: ['coverage', ...HELD],
     doc: 'parquet, csv or zip; zip keeps the files of the archive',
     docOf: { metrics: 'parquet or csv' },
-    ...oneOf(FORMATS),
+    parse: parse.choice(FORMATS, OTHER_FORMATS),
+    choices: FORMATS,
     choicesOf: { metrics: ['parquet', 'csv'] },
     default: 'parquet',
     aka: ['ext', 'output-format', 'data-format', 'data-format-ohlcv', 'csv', 'parquet', 'zip'],

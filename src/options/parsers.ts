@@ -4,6 +4,8 @@ import { DAY_MS, parseDay } from '../model/calendar.js';
 import { bytesLike, durationLike, parseBytes, parseDurationMs, sameInterval } from '../model/units.js';
 import { ALL, MARKET_ALIASES } from '../source/names.js';
 import { didYouMean, nearest } from '../text/did-you-mean.js';
+import { OTHER_MARKETS } from './other-words.js';
+import type { OtherWords } from './other-words.js';
 
 /** Names of the exchange of the run, where it is not the default one. */
 export interface ExchangeNames {
@@ -25,14 +27,19 @@ export function given(where: string, value: string): string {
 export type Concurrency =
   { readonly kind: 'fixed'; readonly limit: number } | { readonly kind: 'auto'; readonly max: number };
 
-export function choice<const T extends string>(values: readonly T[]): Parse<T> {
+export function choice<const T extends string>(
+  values: readonly T[],
+  others: OtherWords<NoInfer<T>> = {},
+): Parse<T> {
   return (text, where) => {
     const found = values.find((value) => value === text);
     if (found !== undefined) return found;
-    const near = nearest(text, values);
+    const word = text.toLowerCase();
+    const other = Object.hasOwn(others, word) ? others[word] : undefined;
+    const near = other === undefined ? nearest(text, values) : other.value;
     throw usage(
       `${where}: "${text}" is not one of ${values.join(', ')}`,
-      didYouMean(text, values),
+      other?.note ?? didYouMean(text, values),
       near === undefined ? undefined : { value: near },
     );
   };
@@ -44,7 +51,7 @@ export function market(known: readonly string[]): Parse<string> {
     const word = value.toLowerCase();
     const values = [...markets, ALL];
     const meant = [word, MARKET_ALIASES[word] ?? ''].find((name) => values.includes(name));
-    return meant ?? choice(values)(value, where);
+    return meant ?? choice(values, markets.includes('spot') ? OTHER_MARKETS : {})(value, where);
   };
 }
 
@@ -94,6 +101,26 @@ export function integer(least: number, unit?: string): Parse<number> {
     );
   };
 }
+
+const SPAN = /^(\d*)\s*(?:(w|wks?|weeks?)|(mo|mons?|months?)|(y|yrs?|years?))$/i;
+
+/** A whole number of days. The error corrects weeks. A month means 30 days or a complete month, so it is not corrected. */
+export const days: Parse<number> = (value, where) => {
+  const [, number = '', week, month, year] = SPAN.exec(value) ?? [];
+  const count = number === '' ? 1 : Number(number);
+  if (count < 1 || (week ?? month ?? year) === undefined) return integer(1, 'day')(value, where);
+  const [inDays, inMonths] =
+    week !== undefined ? [count * 7] : year !== undefined ? [count * 365, count * 12] : [count * 30, count];
+  const whereMonths = where.replace(/days$/, 'months').replace(/DAYS$/, 'MONTHS');
+  throw usage(
+    `${where}: "${value}" is not a whole number of at least 1`,
+    given(where, String(inDays)) +
+      (inMonths === undefined
+        ? ''
+        : `, or ${given(whereMonths, String(inMonths))} for ${inMonths === 1 ? 'the last complete month' : 'complete months'}`),
+    inMonths === undefined ? { value: String(inDays) } : undefined,
+  );
+};
 
 /** A port from 0 to 65535. */
 export const port: Parse<number> = (value, where) => {

@@ -49,7 +49,7 @@ export const SELECTION_FLAGS = {
     },
     parse: symbols,
     example: 'BTCUSDT',
-    aka: ['symbol', 'pair', 'pairs', 'ticker', 'tickers', 'coin', 'coins', 'instrument', 'instruments'],
+    aka: ['symbol', 'p', 'pair', 'pairs', 'ticker', 'tickers', 'coin', 'coins', 'instrument', 'instruments'],
   },
   market: {
     group: 'What',
@@ -163,7 +163,7 @@ export const SELECTION_FLAGS = {
     value: 'N',
     doc: 'the last N complete UTC days',
     docOf: { vision: LAST_DAYS, metrics: LAST_DAYS },
-    parse: parse.integer(1, 'day'),
+    parse: parse.days,
     example: '7',
     aka: ['last'],
   },
@@ -184,7 +184,7 @@ export const SELECTION_FLAGS = {
     doc: 'first day, for example 2024-01-31, 2024-01 or yesterday; a month (2024-01) or a year (2024) begins with its first day; --to without --from begins at the first day of each series',
     parse: firstDay,
     example: '2024-01-01',
-    aka: ['start', 'start-date', 'startDate', 'begin', 'date-from', 'start-time'],
+    aka: ['start', 'start-date', 'startdate', 'begin', 'from-date', 'date-from', 'start-time'],
   },
   to: {
     group: 'When',
@@ -194,7 +194,7 @@ export const SELECTION_FLAGS = {
     doc: 'last day, inclusive; a month (2024-01) or a year (2024) ends with its last day; yesterday and today are the last complete day; --from without --to ends yesterday',
     parse: lastDay,
     example: '2024-01-31',
-    aka: ['end', 'end-date', 'endDate', 'date-to', 'end-time'],
+    aka: ['end', 'end-date', 'enddate', 'to-date', 'date-to', 'end-time'],
   },
   'include-today': {
     group: 'When',

@@ -83,6 +83,7 @@ export function throwFault(fault: QueryFault, query: string, known?: Known): nev
   if (type === 'Permission') throw usage(`${text}${place}`, 'sql reads only files of the lake');
   if (missing === undefined || known === undefined) throw usage(`${text}${place}`);
   if (missing.what === 'table') refuseTableWithoutFiles(missing.name, known);
+  if (SYMBOL.test(missing.name)) refuseSymbol(fault, missing, query, known);
   const names = missing.what === 'table' ? known.tables : known.columns;
   const near = nearestOf(missing.name, names);
   const has = `the ${missing.what === 'table' ? 'lake has' : 'columns are'} ${names.join(', ')}`;
@@ -90,6 +91,32 @@ export function throwFault(fault: QueryFault, query: string, known?: Known): nev
   throw usage(
     `no ${missing.what} "${missing.name}"${place}; ${has}`,
     near === undefined ? undefined : `did you mean ${near}?`,
+    fixed === undefined ? undefined : { operand: fixed },
+  );
+}
+
+/** Symbols are in capitals; tables and columns are not. */
+const SYMBOL = /^[A-Z0-9]{5,}(?:_[A-Z0-9]+)?$/;
+
+/** Throws the error for a symbol in place of a table, and for a symbol without quotes, which SQL reads as a column. */
+function refuseSymbol(
+  fault: QueryFault,
+  { what, name }: NonNullable<QueryFault['missing']>,
+  query: string,
+  { tables }: Known,
+): never {
+  const isColumn = what === 'column';
+  const table = tables.find((one) => one.endsWith('_klines')) ?? tables[0] ?? 'um_klines';
+  const rows = `${table} WHERE symbol = '${name}'`;
+  const fixed = isColumn
+    ? withName(query, fault, name, `'${name}'`)
+    : // With several tables, the meant one is not known.
+      tables.length === 1
+      ? withName(query, fault, name, `(FROM ${rows})`)
+      : undefined;
+  throw usage(
+    `no ${what} "${name}"${placeOf(query, fault)}${isColumn ? '' : `; the lake has ${tables.join(', ')}`}`,
+    isColumn ? `a symbol needs single quotes: '${name}'` : `a symbol is a value: SELECT * FROM ${rows}`,
     fixed === undefined ? undefined : { operand: fixed },
   );
 }
@@ -146,5 +173,7 @@ function withName(query: string, fault: QueryFault, name: string, near: string):
   const at = after.indexOf(name);
   // Replaces only the name at the position, which may follow a quote or an alias.
   if (at < 0 || /[\s,()]/.test(after.slice(0, at))) return undefined;
+  // A text takes the place of a quoted name with its quotes.
+  if (/\W/.test(near) && after.startsWith(`"${name}"`)) return before + near + after.slice(name.length + 2);
   return before + after.slice(0, at) + near + after.slice(at + name.length);
 }

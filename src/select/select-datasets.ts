@@ -2,7 +2,6 @@
 import { dayText } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { Cadence, Market, PlanTotals } from '../model/task.js';
-import { sameInterval } from '../model/units.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { Options } from '../options/flags.js';
 import { endedText, endOfDataset, marketWith } from '../source/describe.js';
@@ -11,6 +10,7 @@ import { ALL } from '../source/names.js';
 import { datasetsOf, findDataset, intervalsOf, isArchived, isMetric, marketNames } from '../source/venue.js';
 import type { DatasetSpec, Venue } from '../source/venue.js';
 import { nearest } from '../text/did-you-mean.js';
+import { refuseInterval, replaced } from './refuse-interval.js';
 
 /** A selected dataset of one market, with one of its intervals. */
 export interface ChosenDataset {
@@ -109,7 +109,7 @@ function refuseUnknownDatasets(venue: Venue, flags: Flags, provider: Provider): 
 function chooseInMarket(venue: Venue, flags: MarketFlags, provider: Provider): ChosenDataset[] {
   const { market } = flags;
   const specs = specsOf(venue, flags, provider);
-  refuseUnknownIntervals(flags, specs);
+  refuseUnknownIntervals(venue, flags, specs);
   return specs.flatMap((spec) =>
     chosenIntervals(flags, spec).flatMap((interval): ChosenDataset[] => {
       const dataset = { market, spec, ...(interval === undefined ? {} : { interval }) };
@@ -145,14 +145,19 @@ function chosenIntervals({ interval }: MarketFlags, spec: DatasetSpec): readonly
 }
 
 /** With `--dataset all`, one dataset with the interval is enough. */
-function refuseUnknownIntervals(flags: MarketFlags, specs: readonly DatasetSpec[]): void {
+function refuseUnknownIntervals(venue: Venue, flags: MarketFlags, specs: readonly DatasetSpec[]): void {
   if (flags.allowsMissing || isAll(flags.interval)) return;
   const withIntervals = specs.filter((spec) => intervalsOf(spec) !== undefined);
   for (const interval of flags.interval) {
     const lacking = withIntervals.filter((spec) => intervalsOf(spec)?.includes(interval) === false);
     const [first] = lacking;
     if (first !== undefined && (!isAll(flags.dataset) || lacking.length === withIntervals.length))
-      refuseInterval(flags, first.name, interval, intervalsOf(first) ?? []);
+      refuseInterval(flags, interval, {
+        market: flags.market,
+        name: first.name,
+        known: intervalsOf(first) ?? [],
+        dataset: datasetLike(venue, [flags.market], interval, isArchived),
+      });
   }
 }
 
@@ -228,19 +233,6 @@ export function datasetLike(
   for (const { name, aliases } of specs) for (const alias of [name, ...aliases]) byName.set(alias, name);
   const near = nearest(word, [...byName.keys()]);
   return near === undefined ? undefined : byName.get(near);
-}
-
-function refuseInterval(flags: MarketFlags, name: string, interval: string, known: readonly string[]): never {
-  const near = sameInterval(interval, known) ?? nearest(interval, known);
-  throw usage(
-    `--interval: ${flags.market} ${name} has no "${interval}"; it has ${known.join(', ')}`,
-    near === undefined ? undefined : `did you mean ${near}?`,
-    near === undefined ? undefined : { flags: { interval: replaced(flags.interval, interval, near) } },
-  );
-}
-
-function replaced(values: readonly string[], value: string, instead: string): string {
-  return [...new Set(values.map((item) => (item === value ? instead : item)))].join(',');
 }
 
 type Ended = Pick<ChosenDataset, 'market' | 'spec'>;

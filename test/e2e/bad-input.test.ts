@@ -55,7 +55,7 @@ describe('bad input', () => {
       type: 'an interval in capitals',
       args: ['--interval', '1M', '--symbols', 'BTCUSDT'],
       says: 'um klines has no "1M"',
-      hint: 'did you mean 1mo?',
+      hint: 'did you mean 1mo (1 month) or 1m (1 minute)?',
     },
     {
       type: 'an unknown interval',
@@ -283,7 +283,7 @@ describe('bad input', () => {
       hint: 'did you mean vision?\n  cryptodl vision --help\n',
     })),
     { args: ['help', 'xyzzyq'], says: '"xyzzyq" is not a command', hint: 'commands are vision, ' },
-    { args: ['retry'], says: "missing required argument 'report'" },
+    { args: ['retry'], says: 'retry needs a report' },
     { args: ['retry', 'nowhere.jsonl'], says: 'cannot read nowhere.jsonl (no such file or folder)' },
     { args: ['retry', 'unknown-key.yaml'], says: 'unknown-key.yaml line 1 is not JSON' },
     { args: ['serve', 'nowhere'], says: 'nowhere is not a folder' },

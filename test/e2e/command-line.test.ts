@@ -53,7 +53,8 @@ describe('the command line', () => {
     for (const group of ['Safety:', 'Network:', 'Messages:']) expect(all.stdout).toContain(`\n${group}\n`);
     expect(all.stdout).toContain('--breaker-open TIME');
     expect((await cryptodl(['--help'])).stdout).toMatch(/\n {2}vision [\s\S]*retry <report> [\s\S]*serve/);
-    expect((await cryptodl(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+    for (const version of ['--version', 'version', '-v', '-V'])
+      expect((await cryptodlOk([version])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
 
   it('--print-options shows every value and where it comes from: flag, environment, config file, default', async () => {

@@ -534,6 +534,18 @@ const MISTAKES: readonly Mistake[] = [
     says: 'data does not exist, so there is no lake',
     line: 'cryptodl vision --symbols BTCUSDT --days 1',
   },
+  {
+    typed: ['sql', 'SELECT * FROM BTCUSDT LIMIT 1'],
+    says: 'no table "BTCUSDT" (line 1, column 15); the lake has um_klines',
+    line: "cryptodl sql 'SELECT * FROM (FROM um_klines WHERE symbol = '\\''BTCUSDT'\\'') LIMIT 1'",
+    lake: true,
+  },
+  {
+    typed: ['sql', 'SELECT close FROM um_klines WHERE symbol = "BTCUSDT"'],
+    says: 'no column "BTCUSDT" (line 1, column 44)',
+    line: "cryptodl sql 'SELECT close FROM um_klines WHERE symbol = '\\''BTCUSDT'\\'''",
+    lake: true,
+  },
   { typed: ['completion', 'powershell'], says: 'no script for "powershell"', line: null },
 ];
 
@@ -571,7 +583,11 @@ const HABITS: readonly (readonly [typed: string, says: string, line: string | nu
     'vision has no flag --datadir',
     'cryptodl vision --symbols BTCUSDT --out lake',
   ],
-  ['vision --symbols BTCUSDT --data-format-ohlcv feather', 'vision has no flag --data-format-ohlcv', null],
+  [
+    'vision --symbols BTCUSDT --data-format-ohlcv feather',
+    'vision has no flag --data-format-ohlcv',
+    'cryptodl vision --symbols BTCUSDT --format parquet',
+  ],
   [
     'vision --symbols BTCUSDT --dl-trades --from 2026-11-18',
     'vision has no flag --dl-trades',
@@ -582,7 +598,7 @@ const HABITS: readonly (readonly [typed: string, says: string, line: string | nu
     'vision has no flag --erase',
     'cryptodl vision --symbols BTCUSDT --force',
   ],
-  ['list-pairs --exchange binance', '"list-pairs" is not a command', null],
+  ['list-pairs --exchange binance', '"list-pairs" is not a command', 'cryptodl list symbols'],
   [
     'vision --instrument BTCUSDT --timeframe m1 --date-from 2026-11-18 --date-to 2026-11-19',
     'vision has no flag --instrument',
@@ -634,7 +650,7 @@ const HABITS: readonly (readonly [typed: string, says: string, line: string | nu
   ],
   ['vision --symbols BTCUSDT --limit 1000', 'vision has no flag --limit', null],
   ['copy binance:BTCUSDT ./data', '"copy" is not a command', null],
-  ['ls', '"ls" is not a command', null],
+  ['ls', '"ls" is not a command', 'cryptodl list datasets'],
   [
     'vision --symbols BTCUSDT --transfers 16',
     'vision has no flag --transfers',
@@ -724,6 +740,79 @@ const HABITS: readonly (readonly [typed: string, says: string, line: string | nu
     'cryptodl schedule --every 1h -- vision --symbols BTCUSDT',
   ],
   ['vision --symbols BTCUSDT --proxy 127.0.0.1', '--proxy is not the address of a proxy', null],
+  ['vision -O lake -s BTCUSDT', 'vision has no flag -O', 'cryptodl vision --out lake --symbols BTCUSDT'],
+  ['vision -P lake -s BTCUSDT', 'vision has no flag -P', null],
+  ['vision -D 2 -s BTCUSDT', 'vision has no flag -D', 'cryptodl vision --days 2 --symbols BTCUSDT'],
+  ['vision -S BTCUSDT', 'vision has no flag -S', 'cryptodl vision --symbols BTCUSDT'],
+  ['vision -N -s BTCUSDT', 'vision has no flag -N', 'cryptodl vision --dry-run --symbols BTCUSDT'],
+  ['vision -x BTCUSDT', 'vision has no flag -x', null],
+  ['vision -p BTC/USDT', 'vision has no flag -p', 'cryptodl vision --symbols BTCUSDT'],
+  [
+    'vision -s BTCUSDT --from-date 2026-11-18 --to_date 2026-11-19',
+    'vision has no flag --from-date',
+    'cryptodl vision --symbols BTCUSDT --from 2026-11-18 --to 2026-11-19',
+  ],
+  [
+    'vision -s BTCUSDT --since 2026-11-18 --until 2026-11-19',
+    'vision has no flag --since',
+    'cryptodl vision --symbols BTCUSDT --from 2026-11-18 --to 2026-11-19',
+  ],
+  [
+    'vision -s BTCUSDT --date 2026-11-18',
+    'vision has no flag --date',
+    'cryptodl vision --symbols BTCUSDT --from 2026-11-18 --to 2026-11-18',
+  ],
+  [
+    'vision -s BTCUSDT --dry_run --max_bytes=5GB',
+    'vision has no flag --dry_run',
+    'cryptodl vision --symbols BTCUSDT --dry-run --max-bytes=5GB',
+  ],
+  [
+    'vision -s BTCUSDT --startDate 2026-11-18 --dryRun',
+    'vision has no flag --startDate',
+    'cryptodl vision --symbols BTCUSDT --from 2026-11-18 --dry-run',
+  ],
+  [
+    'vision -s BTCUSDT -f feather',
+    '--format: "feather" is not one of parquet, csv, zip',
+    'cryptodl vision --symbols BTCUSDT --format parquet',
+  ],
+  [
+    'vision -s BTCUSDT -f pq',
+    '--format: "pq" is not one of parquet, csv, zip',
+    'cryptodl vision --symbols BTCUSDT --format parquet',
+  ],
+  ['vision -s BTCUSDT -f json', '--format: "json" is not one of parquet, csv, zip', null],
+  [
+    'vision -s BTCUSDT -m margin',
+    '--market: "margin" is not one of spot, um, cm, option, all',
+    'cryptodl vision --symbols BTCUSDT --market spot',
+  ],
+  ['vision -s BTCUSDT -i 10m', 'um klines has no "10m"', null],
+  ['vision -s BTCUSDT -i 1M', 'um klines has no "1M"', null],
+  ['vision -s BTCUSDT -i 5', 'um klines has no "5"', 'cryptodl vision --symbols BTCUSDT --interval 5m'],
+  [
+    'vision -s BTCUSDT -i tick',
+    'um klines has no "tick"',
+    'cryptodl vision --symbols BTCUSDT --dataset trades',
+  ],
+  [
+    'vision -s BTCUSDT -d 1w',
+    '--days: "1w" is not a whole number',
+    'cryptodl vision --symbols BTCUSDT --days 7',
+  ],
+  ['vision -s BTCUSDT -d 1month', '--days: "1month" is not a whole number', null],
+  ['list pairs', 'list: "pairs" is not one of', 'cryptodl list symbols'],
+  ['list intervals', 'list: "intervals" is not one of', 'cryptodl list datasets'],
+  ['ls coins', '"ls" is not a command', 'cryptodl list symbols'],
+  [
+    'list periods BTCUSDT um',
+    'list takes one argument: "BTCUSDT" is one too many',
+    'cryptodl list periods --symbols BTCUSDT --market um',
+  ],
+  ['schema um klines', 'schema takes one argument', 'cryptodl schema klines --market um'],
+  ['schema klines um', 'schema takes one argument', 'cryptodl schema klines --market um'],
+  ['run', 'run needs a file', null],
 ];
 
 /** Flags of a job behind a file of jobs: what is typed, and what stands in the file instead. */

@@ -368,12 +368,26 @@ describe('the query', () => {
       "SELECT 'é',\n  k.close FROM um_klines k LIMIT 1",
     ],
     ['SELECT "clos" FROM um_klines LIMIT 1', 'no column "clos"', 'SELECT "close" FROM um_klines LIMIT 1'],
+    [
+      'SELECT close FROM um_klines WHERE symbol = BTCUSDT LIMIT 1',
+      'no column "BTCUSDT" (line 1, column 44)',
+      "SELECT close FROM um_klines WHERE symbol = 'BTCUSDT' LIMIT 1",
+    ],
   ])('%s is refused with the existing names', async (query, says, right) => {
     const { code, stdout, stderr } = await ask(query);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr.split('\n')[0]).toContain(says);
     expect(stderr).toContain(`cryptodl sql '${right.replaceAll("'", "'\\''")}' --out `);
     expect((await ask(right)).code).toBe(0);
+  });
+
+  it('a symbol in place of a table is refused with a query, but without a line if there are several tables', async () => {
+    const { code, stderr } = await ask('SELECT * FROM BTCUSDT');
+    expect([code, stderr]).toEqual([
+      2,
+      'cryptodl: no table "BTCUSDT" (line 1, column 15); the lake has spot_aggTrades, um_klines\n' +
+        "  a symbol is a value: SELECT * FROM um_klines WHERE symbol = 'BTCUSDT'\n",
+    ]);
   });
 
   it.each([

@@ -11,6 +11,7 @@ const PARSERS: Readonly<Record<string, parse.Parse<unknown>>> = {
   flag: parse.flag,
   'integer from 0': parse.integer(0),
   'integer from 1': parse.integer(1),
+  days: parse.days,
   duration: parse.duration,
   bytes: parse.bytes,
   byteRate: parse.byteRate,
@@ -129,6 +130,8 @@ describe('refused, with place and reason', () => {
   it.each([
     ['choice', 'parqet', 'did you mean parquet?'],
     ['integer from 1', 'x', 'CRYPTODL_X=7'],
+    ['days', '2w', 'CRYPTODL_X=14'],
+    ['market', 'margin', 'margin orders trade on the spot market'],
     ['duration', 'x', 'CRYPTODL_X=30s'],
     ['bytes', 'x', 'CRYPTODL_X=500MB'],
     ['instant', 'x', 'CRYPTODL_X=2026-11-21T08:00:00Z'],
@@ -141,6 +144,14 @@ describe('refused, with place and reason', () => {
 
   it('a choice names all there is', () => {
     expect(refusal('choice', 'x').message).toContain('parquet, csv, zip');
+  });
+
+  it.each([
+    ['--days', '1month', '--days 30, or --months 1 for the last complete month'],
+    ['CRYPTODL_DAYS', '2y', 'CRYPTODL_DAYS=730, or CRYPTODL_MONTHS=24 for complete months'],
+    ['c.yaml: days', '2 months', 'days: 60, or months: 2 for complete months'],
+  ])('%s %s means days or complete months', (where, text, hint) => {
+    expect(() => parse.days(text, where)).toThrow(expect.objectContaining({ hint, correction: undefined }));
   });
 
   it('a text with a NUL character', () => {

@@ -4,6 +4,8 @@ import {
   bytesText,
   countText,
   durationText,
+  intervalText,
+  nearestIntervals,
   numberText,
   parseBytes,
   parseDurationMs,
@@ -121,5 +123,21 @@ describe('numbers', () => {
       countText(1, 'series'),
       countText(3, 'series'),
     ]).toEqual(['1 day', '2,000 days', '1 series', '3 series']);
+  });
+});
+
+describe('intervals', () => {
+  it.each([
+    ['10m', ['5m', '1h']],
+    ['1s', ['1m']],
+    ['2mo', ['1mo']],
+    ['2 weeks', ['1h', '1mo']],
+    ['tick', []],
+  ])('the nearest of %s are %j', (text, near) => {
+    expect(nearestIntervals(text, ['1m', '1mo', '5m', '1h'])).toEqual(near);
+  });
+
+  it('are spelt out', () => {
+    expect(['1mo', '15m', '1h', 'x'].map(intervalText)).toEqual(['1 month', '15 minutes', '1 hour', 'x']);
   });
 });
