@@ -1,8 +1,7 @@
 /** Settings that the format of the files does not have: a run would ignore them. */
 import { usage } from '../model/errors.js';
 import type { Format } from '../model/task.js';
-import type { FlagName } from './flags.js';
-import type { Resolved } from './resolve.js';
+import type { FlagName, Options } from './flags.js';
 
 interface IdleSetting {
   readonly name: Extract<FlagName, 'partition' | 'numbers' | 'timestamps'>;
@@ -10,6 +9,16 @@ interface IdleSetting {
   readonly values: readonly string[];
   readonly why: string;
   readonly hint: string;
+}
+
+/** Resolved options and their sources. */
+interface Settings {
+  readonly options: Pick<Options, 'format' | IdleSetting['name']>;
+  readonly origins: Readonly<Record<FlagName, string>>;
+  /** The source of a value, by identity. */
+  readonly layerOf: (name: FlagName) => unknown;
+  /** The name of the flag, the environment variable or the key. */
+  readonly nameOf: (name: FlagName) => string;
 }
 
 const AS_THEY_ARE = 'zip keeps the files of the archive as they are';
@@ -57,7 +66,7 @@ const IDLE: Readonly<Record<Format, readonly IdleSetting[]>> = {
  * Throws a usage error for a setting that the format does not have, if the setting is a flag, belongs to one job, or comes from the
  * source of the format. Other sources are shared by commands with different formats, so their settings are left unused.
  */
-export function refuseIdleSettings({ options, origins, layerOf, nameOf }: Omit<Resolved, 'texts'>): void {
+export function refuseIdleSettings({ options, origins, layerOf, nameOf }: Settings): void {
   for (const { name, values, why, hint } of IDLE[options.format]) {
     const value = options[name];
     const isOwn = ['flag', 'job'].includes(origins[name]) || layerOf(name) === layerOf('format');
