@@ -120,6 +120,46 @@ describe('user name and password in an address', () => {
     },
   );
 
+  it('of --proxy are in no option, suggestion, log and report, but the user name is', async () => {
+    const [out, log] = [join(scratch, 'proxied'), join(scratch, 'proxied.log')];
+    const proxy = ['--proxy', `http://user:${PASSWORD}@127.0.0.1:1`, '--retries', '0', '--out', out];
+    const asked = [
+      'vision',
+      '--symbols',
+      'BTCUSDT',
+      '--interval',
+      '1h',
+      '--days',
+      '1',
+      ...place,
+      ...FAST,
+      ...proxy,
+    ];
+    const options = await cryptodl([...asked, '--print-options']);
+    expect([options.code, options.stdout]).toEqual([
+      0,
+      expect.stringMatching(/^proxy +http:\/\/user:\*\*\*@/m),
+    ]);
+    const mistake = await cryptodl([...asked, '--format', 'Parquet']);
+    expect([mistake.code, mistake.stderr]).toEqual([
+      2,
+      expect.stringContaining("'http://user:***@127.0.0.1:1'"),
+    ]);
+    const failed = await cryptodl([
+      ...asked,
+      '--verbose',
+      '--log-file',
+      log,
+      '--log-level',
+      'trace',
+      '--json',
+    ]);
+    expect(failed.code).not.toBe(0);
+    const files = filesBelow(out).map((file) => readFileSync(join(out, file), 'utf8'));
+    const texts = [options, mistake, failed].flatMap(({ stdout, stderr }) => [stdout, stderr]);
+    expect([...texts, ...files, readFileSync(log, 'utf8')].join('\n')).not.toContain(PASSWORD);
+  });
+
   it('of a failure report are refused, masked or not, and --archive-url takes their place', async () => {
     const out = join(scratch, 'retried');
     archive.fault = (path, _, response) => {

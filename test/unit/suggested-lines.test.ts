@@ -235,7 +235,6 @@ describe('passwords', () => {
   it.each([
     ['--proxy', PROXY, "--proxy 'http://me:***@127.0.0.1:8080'"],
     ['--archive-url', `${PROXY}/a`, "--archive-url 'http://me:***@127.0.0.1:8080/a'"],
-    ['--redis-url', 'redis://:s3@cret@[::1]:1', "--redis-url 'redis://:***@[::1]:1'"],
   ])('of %s are masked in a suggested line, and the user stays', (flag, url, shown) => {
     expect(correctedLine(['vision', flag, url], { flags: { days: '1' } })).toBe(
       `cryptodl vision ${shown} --days 1`,
