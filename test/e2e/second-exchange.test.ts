@@ -1,11 +1,18 @@
 /** An exchange that is not Binance (test/helpers/second-exchange.ts) through the pipeline of the built program. */
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { cryptodl, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
-import { manifestOf, filesBelow, manifestLines, readCsv, readParquet } from '../helpers/lake.js';
+import {
+  manifestOf,
+  filesBelow,
+  manifestLines,
+  parquetMetadata,
+  readCsv,
+  readParquet,
+} from '../helpers/lake.js';
 import type { Source } from '../../src/source/source.js';
 import { candles, candlesKey, secondExchange, SecondArchive } from '../helpers/second-exchange.js';
 
@@ -58,6 +65,10 @@ describe('a download from another exchange', () => {
     const rows = await readParquet(join(out, SERIES, '2024-03.parquet'));
     expect(rows).toHaveLength(72);
     expect(rows[0]).toMatchObject({ opened: new Date('2024-02-29T16:00:00Z'), price: 100, amount: 0.5 });
+    // The terms of this exchange are not known.
+    const { key_value_metadata: entries } = await parquetMetadata(join(out, SERIES, '2024-03.parquet'));
+    expect(entries?.map(({ key }) => key).filter((key) => key !== 'ARROW:schema')).toEqual(['cryptodl']);
+    expect(existsSync(join(out, '_NOTICE.md'))).toBe(false);
     expect(rows.at(-1)).toMatchObject({ opened: new Date('2024-03-03T15:00:00Z'), price: 123, amount: 23.5 });
     expect(manifestLines(join(out, SERIES)).map(({ key, verified }) => [key, verified])).toEqual(
       [1, 2, 3].map((day) => [candlesKey(BTC, dayOf(day)), 'crc']),

@@ -22,7 +22,9 @@ const SELECTIONS = MARKETS.flatMap((market) =>
   datasetsOf(VENUE, market)
     .filter((spec) => isArchived(spec))
     .map(({ name: dataset, columns }) => ({
-      ...{ market, dataset, columns },
+      market,
+      dataset,
+      columns,
       days: OTHER_DAYS[dataset] ?? DAYS,
     })),
 );

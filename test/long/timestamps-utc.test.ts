@@ -3,7 +3,14 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cryptodl } from '../helpers/cli.js';
-import { parquetMetadata, readCsv, readParquet } from '../helpers/lake.js';
+import {
+  filesBelow,
+  manifestLines,
+  manifestOf,
+  parquetMetadata,
+  readCsv,
+  readParquet,
+} from '../helpers/lake.js';
 import type { LakeRow } from '../helpers/lake.js';
 import { useScene } from '../helpers/scene.js';
 
@@ -42,6 +49,7 @@ describe('--timestamps utc', () => {
       { from: '2026-11-01', to: '2026-11-20' },
       { from: '2026-11-01', to: '2026-11-20', symbols: ['ETHUSDT'] },
       { from: '2026-11-14', to: '2026-11-20', dataset: 'metrics' },
+      { from: '2026-11-18', to: '2026-11-20', dataset: 'trades', rowsPerDay: 50 },
     ],
     flags: '--symbols BTCUSDT --interval 1h',
   });
@@ -104,6 +112,36 @@ describe('--timestamps utc', () => {
     await scene.vision('--days 3', { lake: 'units', env: { CRYPTODL_TIMESTAMPS: 'ms' } });
     expect((await scene.vision('--days 4', { lake: 'units' })).code).toBe(0);
   });
+
+  it('stays when a file without its manifest is adopted', async () => {
+    const { lake } = await scene.vision(`--from 2026-11-03 --to 2026-11-05 ${UTC}`, { lake: 'adopted' });
+    rmSync(manifestOf(join(lake, SERIES)));
+    expect((await cryptodl(['verify', '--fix', '--out', lake, '--now', scene.now])).code).toBe(0);
+    const [first] = manifestLines(join(lake, SERIES));
+    expect(first).toMatchObject({ settings: { timestamps: 'utc' } });
+    expect((await scene.vision('--from 2026-11-06 --to 2026-11-07', { lake: 'adopted' })).code).toBe(0);
+    expect([await zonesIn(join(lake, FILE)), (await rowsOf(lake)).length]).toEqual([ZONED, 5 * 24]);
+    expect((await cryptodl(['verify', '--deep', '--out', lake])).code).toBe(0);
+  });
+
+  it.each(['month', 'day'])(
+    'has the rows of a lake without it in the same order, by %s',
+    async (partition) => {
+      for (const dataset of ['klines', 'metrics', 'trades']) {
+        const flags = `--dataset ${dataset} --days 3 --partition ${partition}`;
+        const [naive, zoned] = [await scene.vision(flags), await scene.vision(`${flags} ${UTC}`)];
+        const below = `binance/um/${dataset}`;
+        const rows = await scene.rows(zoned, `um/${dataset}`);
+        expect([dataset, rows.length > 10, rows]).toEqual([
+          dataset,
+          true,
+          await scene.rows(naive, `um/${dataset}`),
+        ]);
+        for (const file of filesBelow(join(zoned.lake, below), '.parquet'))
+          expect(Object.values(await zonesIn(join(zoned.lake, below, file)))).not.toContain(false);
+      }
+    },
+  );
 
   it('is ISO 8601 with Z in CSV', async () => {
     const { lake } = await scene.vision(`--days 2 --format csv ${UTC}`, { lake: 'csv' });
