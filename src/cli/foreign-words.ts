@@ -57,7 +57,7 @@ export const FOREIGN_FLAGS: Readonly<Record<string, ForeignFlag>> = {
   apikey: NO_KEY,
   secret: NO_KEY,
   P: { ...NOT_NEEDED, note: 'progress is shown on a terminal' },
-  O: { ...NOT_NEEDED, note: 'the files get their names from the lake' },
+  O: { ...NOT_NEEDED, note: 'file names come from the layout of the lake' },
   L: { ...NOT_NEEDED, note: 'redirects are followed' },
   location: { ...NOT_NEEDED, note: 'redirects are followed' },
   continue: { ...NOT_NEEDED, note: CONTINUES },

@@ -19,9 +19,9 @@ export async function coverage(run: LookUp): Promise<ExitCode> {
   const { source: venue, resolved } = run;
   const { options } = resolved;
   if (options.json && options.csv)
-    throw usage('--json and --csv exclude each other', 'keep one', { flags: { csv: null } });
+    throw usage('--json and --csv cannot be used together', 'keep one', { flags: { csv: null } });
   if (options.summary && options.csv)
-    throw usage('--summary and --csv exclude each other', 'keep one', { flags: { summary: null } });
+    throw usage('--summary and --csv cannot be used together', 'keep one', { flags: { summary: null } });
   const lake = await coverSelected(requestOf(run, new AbortController().signal));
   const { range, today, failures } = lake;
   const next = new NextStep({ venue, resolved, range, today, failures });

@@ -100,7 +100,7 @@ function isOffline(endpoints: readonly CheckResult[]): boolean {
 }
 
 function notChecked(checks: readonly string[]): CheckResult {
-  return checkResult('network', 'note', `not checked, because of the failure above: ${checks.join(', ')}`);
+  return checkResult('network', 'note', `not checked, because of the problem above: ${checks.join(', ')}`);
 }
 
 function lowered(found: CheckResult): CheckResult {

@@ -79,7 +79,7 @@ async function takeLock(session: LakeRequest, command: string): Promise<Lock> {
       const lock = await acquireLock(paths.internal, { command, clock, onLost: (lost) => stop.abort(lost) });
       const { takenFrom } = lock;
       if (takenFrom !== undefined)
-        observer.warn(`took the lake over from a run without a heartbeat: ${holderText(takenFrom)}`);
+        observer.warn(`took over the lock of a run without a heartbeat: ${holderText(takenFrom)}`);
       return lock;
     } catch (error) {
       if (!(error instanceof CryptodlError) || error.code !== 'locked' || allowedMs === undefined)

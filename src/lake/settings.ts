@@ -72,7 +72,7 @@ export function throwSettingsError(
     ({ name, held, requested }) => `${name} ${held}, but --${name} is ${requested}`,
   );
   throw usage(
-    `${seriesName(series)} in ${folder} is held with ${texts.join(' and ')}`,
+    `${seriesName(series)} in ${folder} was written with ${texts.join(' and ')}`,
     `${differences.map(({ name, held }) => (name === 'as-published' ? (held === 'true' ? '--as-published' : 'leave --as-published out') : `--${name} ${held}`)).join(' ')}, another --out, or --force to rewrite the series`,
     { flags: Object.fromEntries(differences.map(({ name }) => [name, null])) },
   );

@@ -196,7 +196,7 @@ export const readSymbolFile: ReadList = async (list) => {
   if (list === 'stdin')
     throw usage(
       'symbols: "-" stands for the standard input of a command line',
-      'write @FILE for a list in a file',
+      'give an array, or @FILE for a list in a file',
     );
   try {
     const bytes = await readFile(list.file);
@@ -204,7 +204,7 @@ export const readSymbolFile: ReadList = async (list) => {
   } catch (error) {
     throw usage(
       `--symbols: cannot read ${list.file} (${reasonOf(errnoOf(error))})`,
-      unreadableHint(errnoOf(error), list.file) ?? 'write @FILE for a list of symbols in a file',
+      unreadableHint(errnoOf(error), list.file) ?? 'name a file with a list of symbols: --symbols @FILE',
     );
   }
   throw usage(`--symbols: ${list.file} is UTF-16`, 'save it as UTF-8');

@@ -21,7 +21,7 @@ export async function sql(operand: string | undefined, run: LookUp): Promise<Exi
   const { io, resolved } = run;
   const { options } = resolved;
   if (options.csv && options.json)
-    throw usage('--csv and --json exclude each other', 'keep one', { flags: { csv: null } });
+    throw usage('--csv and --json cannot be used together', 'keep one', { flags: { csv: null } });
   if (options.views) return printViews(run, operand);
   // A signal ends the process while it waits for stdin.
   const text = await readQuery(operand, io);
@@ -60,7 +60,7 @@ async function readQuery(operand: string | undefined, io: Io): Promise<string> {
   } catch (error) {
     throw usage(
       `sql: cannot read ${path} (${reasonOf(errnoOf(error))})`,
-      unreadableHint(errnoOf(error), path) ?? 'write @FILE for a query in a file',
+      unreadableHint(errnoOf(error), path) ?? 'name a file with a query: @FILE',
     );
   }
 }

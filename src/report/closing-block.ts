@@ -156,7 +156,7 @@ function reasons(tally: Tally, { nothingNew }: Closing['trouble']): string[] {
     tally.changed > 0 ? [named(tally, 'changed upstream, fetched again', 'changed', tally.changed)] : [];
   const withdrawn =
     tally.withdrawn > 0
-      ? [named(tally, 'withdrawn upstream, the held rows stay', 'withdrawn', tally.withdrawn)]
+      ? [named(tally, 'withdrawn upstream; the held rows stay', 'withdrawn', tally.withdrawn)]
       : [];
   return [
     ...(nothingNew ? [NOTHING_NEW] : []),

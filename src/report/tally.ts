@@ -60,10 +60,10 @@ export class Tally {
       case 'partial':
         if (outcome.keptRows !== undefined) {
           this.shorter += 1;
-          const lacked = outcome.lackedRows === undefined ? '' : `, ${outcome.lackedRows} of which it lacks`;
+          const lacked = outcome.lackedRows === undefined ? '' : `; it lacks ${outcome.lackedRows} held rows`;
           this.#example(
             'shorter',
-            `${key}: ${outcome.rows ?? 0} rows, ${outcome.keptRows} are held${lacked}`,
+            `${key}: ${outcome.rows ?? 0} rows, the lake holds ${outcome.keptRows}${lacked}`,
           );
           return;
         }

@@ -123,7 +123,7 @@ function lackingNotes(
       if (has === undefined || has.has(name) || owners.size === 0) return [];
       const near = symbolLike(name, [...has]);
       const meant = near === undefined ? '' : `; did you mean ${near}?`;
-      return `lacking    ${market} ${spec.name} has no ${name}, ${[...owners].join(', ')} has${meant}`;
+      return `lacking    ${market} ${spec.name} has no ${name}; ${[...owners].join(', ')} has it${meant}`;
     });
   });
   const all = [...new Set(lacking)];

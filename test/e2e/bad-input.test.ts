@@ -86,7 +86,7 @@ describe('bad input', () => {
       type: 'a symbol file that is not there',
       args: [...BASE, '--symbols', '@nowhere.txt'],
       says: 'cannot read nowhere.txt (no such file or folder)',
-      hint: 'write @FILE',
+      hint: 'name a file with a list of symbols',
     },
     {
       type: 'only exclusions',

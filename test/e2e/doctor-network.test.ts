@@ -77,7 +77,7 @@ describe('without any network', () => {
       /^fail {2}network {2}no network: none of 5 hosts can be reached; .*; next: connect /,
     );
     expect(lines[1]).toBe(
-      'note  network  not checked, because of the failure above: dns, tls, archive, listing, rest, clock',
+      'note  network  not checked, because of the problem above: dns, tls, archive, listing, rest, clock',
     );
     expect(stderr).toMatch(/ 1 fail, 1 note\n$/);
   });

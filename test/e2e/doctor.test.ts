@@ -247,7 +247,7 @@ describe('hosts', () => {
     expect(of('network')).toMatchObject([
       {
         status: 'note',
-        found: 'not checked, because of the failure above: tls nosuch.invalid, rest nosuch.invalid',
+        found: 'not checked, because of the problem above: tls nosuch.invalid, rest nosuch.invalid',
       },
     ]);
   });

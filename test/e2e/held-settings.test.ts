@@ -45,7 +45,7 @@ describe('a run with named symbols', () => {
     const { code, stderr } = await scene.vision('--symbols BTCUSDT --days 2 --partition month', shared);
     expect([code, stderr]).toEqual([
       2,
-      expect.stringContaining('is held with partition day, but --partition is month\n'),
+      expect.stringContaining('was written with partition day, but --partition is month\n'),
     ]);
   });
 

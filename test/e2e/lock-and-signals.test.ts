@@ -203,7 +203,7 @@ describe('one lake, several runs', () => {
     foreignLock(out, 61);
     await cryptodlOk(['verify', '--out', out]);
     const later = await cryptodlOk(command(out));
-    expect(later.stderr).toMatch(/^warning: took the lake over .*: pid 1 on container-7 /m);
+    expect(later.stderr).toMatch(/^warning: took over the lock of .*: pid 1 on container-7 /m);
     expect(existsSync(join(out, '.cryptodl/lock.json'))).toBe(false);
   });
 

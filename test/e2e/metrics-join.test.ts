@@ -206,7 +206,7 @@ describe('vision --fill rest', () => {
     const lacks = Array.from({ length: 1020 }, (_, index) => 420 + index);
     publishKlines(folder, FUTURE, '1m', 60_000, days[2] ?? 0, { lacks });
     const cut = await run(['vision', '--quiet']);
-    expect([cut.code, cut.stderr]).toEqual([0, expect.stringContaining('420 rows, 1440 are held')]);
+    expect([cut.code, cut.stderr]).toEqual([0, expect.stringContaining('420 rows, the lake holds 1440')]);
     expect(await rowsOf(lake, series)).toHaveLength(4 * 1440);
     const again = await run(['vision']);
     expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('to fetch   nothing')]);

@@ -519,7 +519,7 @@ const MISTAKES: readonly Mistake[] = [
   { typed: ['sql'], says: 'sql needs a query', line: "cryptodl sql 'SHOW TABLES'", lake: true },
   {
     typed: ['sql', '--csv', '--json', 'SELECT 1'],
-    says: '--csv and --json exclude each other',
+    says: '--csv and --json cannot be used together',
     line: "cryptodl sql --json 'SELECT 1'",
     lake: true,
   },
@@ -956,7 +956,7 @@ const ELSEWHERE: readonly {
   },
   {
     typed: 'sql @none.sql',
-    says: 'sql: cannot read none.sql (no such file or folder)\n  write @FILE for a query in a file\n',
+    says: 'sql: cannot read none.sql (no such file or folder)\n  name a file with a query: @FILE\n',
   },
   {
     typed: 'vision --symbols BTCUSDT --ca-file none.pem',
@@ -1057,10 +1057,10 @@ it('names the setting of the lake, and the place of the other setting', async ()
   writeFileSync(join(cwd, 'c.yaml'), 'numbers: string\n');
   const config = await cryptodl([...args, '--days', '2', '--config', 'c.yaml'], { cwd, env });
   expect(config.code).toBe(2);
-  expect(config.stderr).toContain('is held with numbers double, but c.yaml: numbers is string\n');
+  expect(config.stderr).toContain('was written with numbers double, but c.yaml: numbers is string\n');
   const given = { ...env, CRYPTODL_NUMBERS: 'string' };
   const variable = await cryptodl([...args, '--days', '2'], { cwd, env: given });
-  expect(variable.stderr).toContain('is held with numbers double, but CRYPTODL_NUMBERS is string\n');
+  expect(variable.stderr).toContain('was written with numbers double, but CRYPTODL_NUMBERS is string\n');
 });
 
 it.each([

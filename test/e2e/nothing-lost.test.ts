@@ -225,7 +225,7 @@ describe('nothing is lost or doubled', () => {
     await cryptodlOk(args(out, 5, ['--format', 'csv', '--timestamps', 'ms', '--force']));
     const before = readFileSync(join(scratch, out, SERIES, '2026-10.csv'), 'utf8');
     const retried = await cryptodl(['retry', report, ...FAST]);
-    const why = expect.stringMatching(/is held with timestamps ms, but .*timestamps is us/) as unknown;
+    const why = expect.stringMatching(/was written with timestamps ms, but .*timestamps is us/) as unknown;
     expect([retried.code, retried.stderr]).toEqual([2, why]);
     expect(readFileSync(join(scratch, out, SERIES, '2026-10.csv'), 'utf8')).toBe(before);
     expect(readCsv(join(scratch, out, SERIES, '2026-10.csv'))).toHaveLength(5 * 288);

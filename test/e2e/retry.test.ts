@@ -175,7 +175,7 @@ it('suggests a line that runs when the lake is held with other settings', async 
   const result = await cli(['retry', REPORT, ...FAST]);
   expect([result.code, result.stderr]).toEqual([
     2,
-    expect.stringContaining('is held with partition month, but '),
+    expect.stringContaining('was written with partition month, but '),
   ]);
   const line = result.stderr.trimEnd().split('\n').at(-1)?.trim() ?? '';
   expect(line).toBe('cryptodl vision --out lake');
@@ -196,7 +196,7 @@ it('suggests such a line for a job too', async () => {
   await cli(['run', 'jobs.json', '--failures', 'other.jsonl', ...FAST]);
   archive.fault = undefined;
   const { code, stderr } = await cli(['retry', REPORT, ...FAST]);
-  expect([code, stderr]).toEqual([2, expect.stringContaining('is held with partition month, but ')]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('was written with partition month, but ')]);
   expect(stderr).toMatch(/^ +cryptodl vision --out lake$/m);
 });
 

@@ -313,7 +313,7 @@ describe('a mistake', () => {
     const stdin = await cryptodl(['schedule', '--', 'vision', '--symbols', '-'], { cwd: scratch });
     expect([stdin.code, stdin.stderr]).toEqual([
       2,
-      expect.stringContaining('write @FILE for a list in a file'),
+      expect.stringContaining('give an array, or @FILE for a list in a file'),
     ]);
     const text = await cryptodl(['schedule', '--', 'vision', '--symbols', 'A\nB'], { cwd: scratch });
     expect([text.code, text.stdout]).toEqual([2, '']);

@@ -153,7 +153,7 @@ describe('a name that another dataset has', () => {
       expect(result.code).toBe(0);
       expect(planned(result)).toContain('absent ETHUSDT');
       expect(planned(result)).toContain('fetch BTCUSDT');
-      expect(result.stderr).toContain('  lacking    um metrics has no ETHUSDT, um klines has');
+      expect(result.stderr).toContain('  lacking    um metrics has no ETHUSDT; um klines has it');
       // The symbols of klines are listed once.
       const listings = archive.requests.filter((path) =>
         path.endsWith('prefix=data/futures/um/daily/klines/'),

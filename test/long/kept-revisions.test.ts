@@ -176,7 +176,7 @@ describe('held rows', () => {
       expect(outcomeOf(result, 6)).toMatchObject([{ outcome: 'skipped', withdrawn: true }]);
       expect(summaryOf(result)).toMatchObject({ changed: 1, withdrawn: 1 });
       expect(result.stderr).toContain('1 changed upstream');
-      expect(result.stderr).toContain(`1 withdrawn upstream, the held rows stay\n      ${keyOf(6)}`);
+      expect(result.stderr).toContain(`1 withdrawn upstream; the held rows stay\n      ${keyOf(6)}`);
       expect((await run(13, form)).code).toBe(0);
       expect(await held()).toEqual({ ...usual(1, 12), 8: '24 of 999' });
     });
@@ -200,7 +200,7 @@ describe('held rows', () => {
           { outcome: 'partial', rows: 20, keptRows: 20, lackedRows: 3 },
         ]);
         expect(summaryOf(result)).toMatchObject({ changed: 0, shorter: 1 });
-        expect(result.stderr).toContain(`${keyOf(8)}: 20 rows, 20 are held, 3 of which it lacks`);
+        expect(result.stderr).toContain(`${keyOf(8)}: 20 rows, the lake holds 20; it lacks 3 held rows`);
         expect(await held()).toEqual({ ...usual(1, 11), 8: '20 of 999' });
         expect([(await run(13, form)).code, zips()]).toEqual([0, [`/${keyOf(12)}`]]);
         expect(summaryOf(await run(14, [...form, '--revisions', 'take']))).toMatchObject({ changed: 1 });

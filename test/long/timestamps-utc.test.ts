@@ -97,7 +97,7 @@ describe('--timestamps utc', () => {
     const refused = await scene.vision(`--days 5 ${UTC}`, { lake: 'mixed' });
     expect([refused.code, refused.stderr]).toEqual([
       2,
-      expect.stringContaining('is held with timestamps us, but --timestamps is utc'),
+      expect.stringContaining('was written with timestamps us, but --timestamps is utc'),
     ]);
     expect((await scene.vision(`--days 5 ${UTC} --force`, { lake: 'mixed' })).code).toBe(0);
     expect([await zonesIn(join(lake, FILE)), (await rowsOf(lake)).length]).toEqual([ZONED, 5 * 24]);
@@ -106,7 +106,7 @@ describe('--timestamps utc', () => {
     const back = await scene.vision('--days 6 --timestamps us', { lake: 'mixed' });
     expect([back.code, back.stderr]).toEqual([
       2,
-      expect.stringContaining('is held with timestamps utc, but --timestamps is us'),
+      expect.stringContaining('was written with timestamps utc, but --timestamps is us'),
     ]);
     // The units of CSV change nothing in Parquet.
     await scene.vision('--days 3', { lake: 'units', env: { CRYPTODL_TIMESTAMPS: 'ms' } });
