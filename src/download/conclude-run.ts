@@ -47,7 +47,7 @@ export function concludeRun(
       signal: undefined,
       waitedTooLong: tally.waitedTooLong,
       failedRetryable: tally.failedRetryable + (ending.isCut ? 1 : 0),
-      failedPermanent: tally.failedPermanent + tally.unreadable,
+      failedPermanent: tally.failedPermanent + tally.skippedPaths,
       holes: tally.absentBy.hole ?? 0,
       partial: tally.outcomes.partial,
       strict: options.strict,

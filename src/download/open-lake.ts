@@ -17,7 +17,7 @@ import { shellWord, shownPath } from '../text/printable.js';
 import { durationText } from '../model/units.js';
 import { makeFolder } from '../files/disk.js';
 
-interface OpenLake {
+export interface OpenLake {
   readonly lock: Lock;
   /** An empty folder for temporary files. */
   readonly runFolder: string;

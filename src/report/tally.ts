@@ -23,8 +23,8 @@ export class Tally {
   written: { readonly series: Series; readonly format: Format } | undefined;
   failedRetryable = 0;
   failedPermanent = 0;
-  /** Files of the lake that `repair` could not read. */
-  unreadable = 0;
+  /** Files and links of the lake that `repair` could not read or follow. */
+  skippedPaths = 0;
   waitedTooLong = 0;
   unverified = 0;
   staleSidecars = 0;

@@ -44,10 +44,11 @@ export async function selectRepairs(
       found[finding.kind] = (found[finding.kind] ?? 0) + 1;
       hasEvidence ||= finding.done?.includes('kept in ') === true;
       session.observer.event('finding', finding);
-      if (finding.kind !== 'unreadable') continue;
-      session.tally.unreadable += 1;
+      const remedy = SKIPPED[finding.kind];
+      if (remedy === undefined) continue;
+      session.tally.skippedPaths += 1;
       session.observer.warn(
-        `${finding.path} was not changed: ${finding.text}; make it readable or move it away, then run repair again`,
+        `${finding.path} was not changed: ${finding.text}; ${remedy}, then run repair again`,
       );
     }
     if (checked.check === undefined) continue;
@@ -71,6 +72,12 @@ export async function selectRepairs(
     dataPath: join(paths.root, venue.name),
   };
 }
+
+/** Findings that `repair` leaves as they are, although data may be missing behind them, with the step that a person must do. */
+const SKIPPED: Readonly<Partial<Record<LakeFindingKind, string>>> = {
+  unreadable: 'make it readable or move it away',
+  link: 'replace the link by the folder or file itself',
+};
 
 function foundNotes(found: Partial<Record<LakeFindingKind, number>>, hasEvidence: boolean): string[] {
   const parts = Object.entries(found).map(([kind, number]) => `${number} ${kind}`);

@@ -1,9 +1,13 @@
 /** Checks the selected series of a lake, under the lock when it fixes, and counts the findings. */
+import { join, relative } from 'node:path';
 import { openLake } from '../download/open-lake.js';
+import type { OpenLake } from '../download/open-lake.js';
 import { openSession } from '../download/session.js';
 import type { Session } from '../download/session.js';
+import type { LakePaths } from '../lake/layout.js';
 import { refuseLinkedFolders } from '../lake/layout.js';
 import { refuseIfLocked } from '../lake/lock.js';
+import { entryAt } from '../lake/publish.js';
 import { listLeftovers } from '../lake/walk-lake.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { exitCode } from '../model/exit-code.js';
@@ -57,8 +61,7 @@ async function* verifySelected(
   const left = selection.isWhole ? await listLeftovers(session.paths) : [];
   const opened = fix ? await openLake(session, 'cryptodl verify --fix') : undefined;
   try {
-    const refused = new Map(opened?.refused.map(({ name, kept }) => [`.cryptodl/${name}`, kept]));
-    const found = left.map((path) => leftoverAt(path, fix, refused.get(path)));
+    const found = await Promise.all(left.map((path) => leftoverAt(session.paths, path, opened)));
     const open = opened === undefined ? session : { ...session, lock: opened.lock };
     return yield* verifyIn(open, { selection, left: found }, onProgress);
   } finally {
@@ -92,14 +95,27 @@ async function* verifyIn(
   return count.summary();
 }
 
-/** With `--fix`, opening the lake has already finished or removed the leftover, or moved it to `kept`. */
-function leftoverAt(path: string, isFixed: boolean, kept: string | undefined): LakeFinding {
+/**
+ * With `--fix`, opening the lake has already finished or removed the leftover. If it refused a journal, it moved the journal and all
+ * staged files to one folder.
+ */
+async function leftoverAt(
+  { root, internal }: LakePaths,
+  path: string,
+  opened: Pick<OpenLake, 'refused'> | undefined,
+): Promise<LakeFinding> {
   const isCommit = path.endsWith('.json');
   const text = isCommit ? 'a run was killed during a commit' : 'a run was killed and left this file';
   const finding: LakeFinding = { kind: 'leftover', path, text };
-  if (!isFixed) return { ...finding, left: 'fix' };
-  if (kept !== undefined) return { ...finding, done: `not applied; kept in ${shownPath(kept)}` };
-  return { ...finding, done: isCommit ? 'the commit was completed' : 'removed' };
+  if (opened === undefined) return { ...finding, left: 'fix' };
+  const at = join(root, path);
+  if ((await entryAt(at)) !== undefined) return { ...finding, left: 'nothing-known' };
+  const [refused] = opened.refused;
+  const kept = refused === undefined ? undefined : join(refused.kept, relative(internal, at));
+  if (refused === undefined || kept === undefined || (await entryAt(kept)) === undefined)
+    return { ...finding, done: isCommit ? 'the commit was completed' : 'removed' };
+  const done = isCommit ? `not applied; kept in ${shownPath(refused.kept)}` : `kept in ${shownPath(kept)}`;
+  return { ...finding, done };
 }
 
 class Count {

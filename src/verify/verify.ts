@@ -47,6 +47,9 @@ function countsText({ series, files, bytes }: Progress): string {
   return `${numberText(series)} series, ${number} file${files === 1 ? '' : 's'}, ${bytesText(bytes)}`;
 }
 
+const MISSING =
+  'missing files: cryptodl repair fetches their objects again; to give them up, delete their lines in the manifest too (docs/lake.md)';
+
 /** `out`: the lake as a word for a shell. */
 function closing(summary: VerifySummary, out: string): string[] {
   const parts = Object.entries(summary.findings).map(([kind, number]) => `${number} ${kind}`);
@@ -55,6 +58,7 @@ function closing(summary: VerifySummary, out: string): string[] {
   const isUpstream = (summary.findings.revised ?? 0) > 0;
   return [
     `${countsText(summary)}: ${parts.join(', ')}`,
+    ...((summary.findings.missing ?? 0) > 0 ? [MISSING] : []),
     ...(others > 0 ? [`${others} of them cannot be fixed by cryptodl (docs/lake.md)`] : []),
     ...(fix > 0 ? [`next  cryptodl verify --fix --out ${out}`] : []),
     ...(repair > 0 && fix === 0

@@ -156,6 +156,17 @@ describe('a run that writes a series whose copied files have no manifest', () =>
   });
 });
 
+it('a missing file is listed with the ways to get it back and to give it up', async () => {
+  const lake = scene.newFolder();
+  cpSync(sound, lake, { recursive: true });
+  rmSync(join(lake, FILE));
+  const { code, stdout, stderr } = await verify(lake);
+  expect([code, stdout]).toEqual([4, expect.stringContaining('"kind":"missing"')]);
+  expect(stderr).toContain(
+    'missing files: cryptodl repair fetches their objects again; to give them up, delete',
+  );
+});
+
 it('a file that the file system refuses to read is neither adopted nor moved', async () => {
   const lake = copied();
   const env = preload(

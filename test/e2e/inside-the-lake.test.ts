@@ -131,6 +131,12 @@ describe('a commit journal', () => {
         done: expect.stringContaining('set-aside-') as string,
       }),
     );
+    expect(events).toContainEqual(
+      expect.objectContaining({
+        path: '.cryptodl/tmp/x.partial',
+        done: expect.stringMatching(/^kept in .*set-aside-[^/]*\/tmp\/x\.partial$/) as string,
+      }),
+    );
     expect(keptBeside(lake)).toEqual(KEPT);
     expect(filesBelow(join(lake, SERIES))).toEqual(['2026-10.parquet']);
   });
@@ -288,7 +294,7 @@ describe('a line of another series', () => {
       4,
       [...Array.from({ length: 4 }, () => `line-damaged ${MANIFEST}`), `unlisted ${SERIES}/2026-10.parquet`],
     ]);
-    expect(checked.stdout).toContain('no object of this series');
+    expect(checked.stdout).toContain('not an object of this series');
     for (const result of [
       await going(lake),
       await named(lake),
@@ -427,6 +433,11 @@ describe('a symbolic link', () => {
       0,
       expect.objectContaining({ outcomes: expect.objectContaining({ ok: 1 }) as object }),
     ]);
+    const repaired = await repair(lake);
+    expect([repaired.code, repaired.stderr]).toEqual([
+      4,
+      expect.stringContaining(`${SERIES} was not changed: symbolic links inside a lake are not followed;`),
+    ]);
     expect((await sql(lake, 'SELECT DISTINCT symbol FROM um_metrics')).stdout).toContain('ETHUSDT');
     expect((await coverage(lake)).events[0]).toMatchObject({ symbol: 'ETHUSDT' });
   });
@@ -460,7 +471,8 @@ describe('a symbolic link', () => {
       });
       return true;
     };
-    const run = await named(lake, '--format', format, '--partition', 'day', '--concurrency', '1');
+    const partition = format === 'csv' ? ['--partition', 'day'] : [];
+    const run = await named(lake, '--format', format, ...partition, '--concurrency', '1');
     scene.archive.fault = undefined;
     expect([run.code, run.stderr]).toEqual([
       1,
