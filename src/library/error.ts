@@ -5,6 +5,9 @@ import { exitCodeOfError } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { correctionInOptionNames, hintInOptionNames, messageInOptionNames } from './option-names.js';
 
+/** Errors that end a call, but not the same call at a later time. */
+const PASSING: ReadonlySet<ErrorCode> = new Set(['locked', 'unreachable', 'interrupted']);
+
 /** Compare `code`, not the message. */
 export class CryptodlError extends Error {
   override readonly name = 'CryptodlError';
@@ -23,7 +26,7 @@ export class CryptodlError extends Error {
     this.hint =
       hint === undefined ? correction && correctionInOptionNames(correction) : hintInOptionNames(hint);
     this.exitCode = exitCodeOfError(code);
-    this.retryable = error.retryable;
+    this.retryable = error.retryable || PASSING.has(code);
   }
 }
 

@@ -1,5 +1,5 @@
 /** The verbs of the library find what the commands print, and print nothing. */
-import { appendFileSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { appendFileSync, cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { spawn } from 'node:child_process';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
@@ -17,6 +17,7 @@ import {
   verify,
   vision,
 } from '../../src/library.js';
+import type { ItemsWithSummary } from '../../src/library.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl, FAST } from '../helpers/cli.js';
@@ -251,7 +252,91 @@ it('metrics downloads over REST', async () => {
   expect(await run.summary()).toMatchObject({ exitCode: 0, failures: null });
 });
 
+/** The names in backquotes of a sentence of docs/library.md, without what stands in parentheses. */
+function namesIn(section: string, begin: string): string[] {
+  const [, part = ''] = DOCUMENT.split(new RegExp(`^## ${section}`, 'm'));
+  const [text = ''] = part.split(/^## /m);
+  const [, sentence = ''] = text.split(begin);
+  const [words = ''] = sentence
+    .replaceAll(/\s+/g, ' ')
+    .replaceAll(/ ?\([^)]*\)/g, '')
+    .split(/[.;:] |\.$/);
+  return [...words.matchAll(/`(\w+)`/g)].map(([, name = '']) => name);
+}
+const DOCUMENT = readFileSync(join(ROOT, 'docs/library.md'), 'utf8');
+
+describe('the fields that docs/library.md names', () => {
+  const october = { from: '2026-10-01', to: '2026-10-31' };
+
+  it.each<[string, () => ItemsWithSummary<object, object>, readonly string[]]>([
+    [
+      'vision',
+      () => vision({ ...BARS, ...hosts(), out: join(scratch, 'fields'), days: 1 }),
+      ['Each item is the outcome of one object: ', 'An `ok` or `partial` one also has'],
+    ],
+    ['coverage', () => coverage({ out: lake, now: NOW }), ['An item is a series in one format: ']],
+    ['verify', () => verify({ out: harmed() }), ['A finding has', 'often']],
+    [
+      'audit',
+      () => audit({ ...BARS, ...hosts(), ...october }),
+      ['A `finding` has the fields of its series,'],
+    ],
+  ])('are in the items and the summary of %s', async (section, call, sentences) => {
+    const found = call();
+    const [item = {}] = await found.toArray();
+    const documented = sentences.flatMap((begin) => namesIn(section, begin));
+    expect(documented.length).toBeGreaterThan(4);
+    expect(Object.keys(item)).toEqual(expect.arrayContaining(documented.filter((name) => !VALUES.has(name))));
+    // The summary of an audit is that of its command.
+    const names =
+      section === 'audit' ? ['months', 'compared', 'exitCode'] : namesIn(section, 'The summary has');
+    expect(names.length).toBeGreaterThan(2);
+    expect(Object.keys(await found.summary())).toEqual(expect.arrayContaining(names));
+  });
+
+  function harmed(): string {
+    const out = join(scratch, 'harmed');
+    cpSync(lake, out, { recursive: true });
+    appendFileSync(join(out, filesBelow(out, '.parquet')[0] ?? ''), 'x');
+    return out;
+  }
+
+  /** Values and units of fields. */
+  const VALUES: ReadonlySet<string> = new Set(['rows', 'days']);
+
+  it('are those of list', async () => {
+    const rows = [...DOCUMENT.matchAll(/^\| `list\('(\w+)'\)` +\| (.*?) *\|$/gm)];
+    expect(rows).toHaveLength(4);
+    for (const [, what, text = ''] of rows) {
+      const options = { ...MARKET, ...hosts(), symbols: 'BTCUSDT', long: true };
+      const chosen = what === 'markets' || what === 'datasets' ? {} : options;
+      const [item = {}] = await list(what as 'symbols', chosen).toArray();
+      const names = [...text.replace(/ It needs.*/, '').matchAll(/`(\w+)`/g)].map(([, name = '']) => name);
+      // The item of --long has all that the sentence names.
+      expect([what, Object.keys(item).toSorted()]).toEqual([what, names.toSorted()]);
+    }
+  });
+});
+
 describe('a call', () => {
+  it('rejects with the code and the exit code of the command, and may succeed later', async () => {
+    const out = join(scratch, 'two at once');
+    const calls = [1, 2].map(() => vision({ ...BARS, ...hosts(), out, days: 2 }).summary());
+    const [, refused] = (await Promise.allSettled(calls)).toSorted((a, b) => (a.status < b.status ? -1 : 1));
+    const reason: unknown = refused?.status === 'rejected' ? refused.reason : undefined;
+    expect(reason).toBeInstanceOf(CryptodlError);
+    expect(reason).toMatchObject({ code: 'locked', exitCode: 6, retryable: true });
+    const nowhere = { archiveUrl: 'http://127.0.0.1:1', now: NOW, retries: 0, maxWait: 0 };
+    const unreachable = await refusal(() => list('symbols', { ...MARKET, ...nowhere }).toArray());
+    expect(unreachable).toMatchObject({
+      name: 'CryptodlError',
+      code: 'unreachable',
+      exitCode: 1,
+      retryable: true,
+    });
+    expect(await refusal(() => list('periods', hosts()).toArray())).toMatchObject({ retryable: false });
+  });
+
   it.each([
     [() => vision({ fix: true } as object), 'vision has no option "fix"', 'fix is an option of verify'],
     [() => verify({ symbol: 'X' } as object), 'verify has no option "symbol"', 'did you mean symbols?'],
@@ -291,7 +376,7 @@ describe('a call', () => {
     expect(await list('symbols', { ...MARKET, ...hosts(), limits }).toArray()).toHaveLength(2);
     const wrong = { limits: { archive: { most: 1 } } } as object;
     expect(await refusal(() => list('symbols', wrong))).toMatchObject({
-      message: 'limits is neither a text, a number, a Date, a map, true nor false',
+      message: 'limits is not a text, a number, a Date, a map, true or false',
     });
   });
 
@@ -310,13 +395,23 @@ describe('a call', () => {
 
   it('ends by its signal with the code interrupted', async () => {
     const signal = AbortSignal.abort();
+    const bars = { ...BARS, ...hosts(), out: join(scratch, 'aborted'), days: 1 };
     for (const act of [
+      () => vision(bars, { signal }).toArray(),
+      () => vision(bars, { signal }).summary(),
+      () => metrics({ symbols: 'BTCUSDT', days: 1, out: bars.out, ...hosts() }, { signal }).toArray(),
+      () => coverage({ out: lake, now: NOW }, { signal }).toArray(),
+      () => coverage({ out: lake, now: NOW }, { signal }).summary(),
+      () => audit({ ...BARS, ...hosts(), months: 1 }, { signal }).toArray(),
       () => verify({ out: lake }, { signal }).toArray(),
       () => sql('SELECT 1', { out: lake }, { signal }).toArray(),
       () => list('symbols', { ...MARKET, ...hosts() }, { signal }).toArray(),
       () => repair({ out: lake, ...hosts() }, { signal }).toArray(),
     ])
-      expect(await refusal(act)).toMatchObject({ name: 'CryptodlError', code: 'interrupted' });
+      expect([String(act), await refusal(act)]).toMatchObject([
+        String(act),
+        { name: 'CryptodlError', code: 'interrupted', retryable: true },
+      ]);
     const stop = new AbortController();
     const rows = sql('SELECT i FROM range(50000000) AS numbers(i)', { out: lake }, { signal: stop.signal });
     const read = async (): Promise<void> => {
