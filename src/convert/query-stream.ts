@@ -111,11 +111,16 @@ async function whyIncomplete(
   });
 }
 
-/** A repeated name gets a number, as in DuckDB's client: `a`, `a:1`. */
+/** A repeated name gets the first number that makes it unique: `a`, `a:1`. */
 function uniqueNames(names: readonly string[]): string[] {
-  return names.map((name, at) => {
-    const before = names.slice(0, at).filter((other) => other === name).length;
-    return before === 0 ? name : `${name}:${before}`;
+  const taken = new Set(names);
+  const seen = new Set<string>();
+  return names.map((name) => {
+    let unique = name;
+    for (let number = 1; seen.has(name) && taken.has(unique); number += 1) unique = `${name}:${number}`;
+    taken.add(unique);
+    seen.add(name);
+    return unique;
   });
 }
 

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { didYouMean, nearest } from '../text/did-you-mean.js';
 import { CryptodlError, usage } from '../model/errors.js';
-import { shownPath } from '../text/printable.js';
+import { shellWord, shownPath } from '../text/printable.js';
 
 /** An error of DuckDB, as it reports it with `errors_as_json`. */
 export interface QueryFault {
@@ -62,6 +62,13 @@ interface Known {
   readonly tables: readonly string[];
   /** Columns of the tables that the query names. */
   readonly columns: readonly string[];
+  /** The path of the damaged file that the query reads. */
+  readonly damaged?: string | undefined;
+}
+
+/** Whether the error is about the structure of a Parquet file, which its text does not name. */
+export function isOfUnnamedFile({ type, text }: QueryFault, root: string): boolean {
+  return type === BROKEN && !text.includes(`${root}/`);
 }
 
 /** Throws the error of a fault for the user: mostly a usage error with line, column and a suggestion. */
@@ -76,8 +83,8 @@ export function throwFault(fault: QueryFault, query: string, known?: Known): nev
     throw new CryptodlError('interrupted', 'the query was interrupted');
   // The query is right, but a file of the lake that it reads is not.
   if (known !== undefined && type !== 'Permission' && (type === BROKEN || text.includes(`${known.root}/`)))
-    throw new CryptodlError('disk', `a file of the lake ${shownPath(known.root)} cannot be read: ${text}`, {
-      hint: 'cryptodl verify --deep --fix moves damaged files into the quarantine, cryptodl repair fetches their objects again',
+    throw new CryptodlError('disk', `${fileOf(known)} cannot be read: ${text}`, {
+      hint: `to check the files, and to fetch damaged ones again:\n${checkLines(known.root)}`,
     });
   const place = placeOf(query, fault);
   if (type === 'Permission') throw usage(`${text}${place}`, 'sql reads only files of the lake');
@@ -119,6 +126,15 @@ function refuseSymbol(
     isColumn ? `a symbol needs single quotes: '${name}'` : `a symbol is a value: SELECT * FROM ${rows}`,
     fixed === undefined ? undefined : { operand: fixed },
   );
+}
+
+function fileOf({ damaged, root }: Known): string {
+  return damaged === undefined ? `a file of the lake ${shownPath(root)}` : shownPath(damaged);
+}
+
+function checkLines(root: string): string {
+  const out = shellWord(shownPath(root));
+  return `cryptodl verify --out ${out}\ncryptodl repair --out ${out}`;
 }
 
 function refuseTableWithoutFiles(name: string, { root, tables }: Known): void {

@@ -18,6 +18,7 @@ export async function printTable(io: Io, { columns, batches }: QueryResult): Pro
     rows += batch.length;
     if (!io.isRead()) return undefined;
   }
+  for (const at of columns.keys()) alignTimes(shown, at);
   const table = layOut(columns, shown, io.stdout.columns ?? 80);
   const hidden = [
     ...moreText(rows - shown.length, 'row'),
@@ -67,11 +68,22 @@ function layOut(
 }
 
 function cellText(cell: Cell): string {
-  return cell === null ? 'NULL' : shortened(plainText(cell).replace(INSTANT, '$1 $2'));
+  return cell === null ? 'NULL' : shortened(plainText(cell));
 }
 
-/** A time of whole seconds, which is shown without its fraction. */
-const INSTANT = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.000000Z$/;
+const INSTANT = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d{6})Z$/;
+
+/** Writes the times of a column in one form: all without a fraction if they are whole seconds, else all with microseconds. */
+function alignTimes(rows: readonly string[][], at: number): void {
+  const times = rows.map((row) => INSTANT.exec(row[at] ?? ''));
+  const isWhole = times.every((time) => time === null || time[3] === '.000000');
+  for (const [index, time] of times.entries()) {
+    const row = rows[index];
+    if (time === null || row === undefined) continue;
+    const [, day = '', seconds = '', fraction = ''] = time;
+    row[at] = `${day} ${seconds}${isWhole ? '' : fraction}`;
+  }
+}
 
 /** Cuts the text at the width of a cell. */
 function shortened(text: string): string {

@@ -4,7 +4,7 @@ import type { QueryResult } from '../convert/query-stream.js';
 import { quoteName, quoteText } from '../convert/sql.js';
 import { CryptodlError, usage } from '../model/errors.js';
 import type { DatasetSpec } from '../source/venue.js';
-import { queryFault, throwFault } from './explain-errors.js';
+import { isOfUnnamedFile, queryFault, throwFault } from './explain-errors.js';
 import type { LakeTable } from './lake-tables.js';
 import { tableName } from './lake-tables.js';
 import { viewOf } from './views.js';
@@ -66,8 +66,27 @@ async function withExplainedErrors<T>(
     const fault = error instanceof CryptodlError ? undefined : queryFault(error);
     if (fault === undefined) throw error;
     const columns = fault.missing?.what === 'column' ? await columnsOf(session, query.tables) : [];
-    return throwFault(fault, query.text, { root: query.root, tables: query.names, columns });
+    const isUnnamed = isOfUnnamedFile(fault, query.root);
+    const damaged = isUnnamed ? await damagedFile(session, query.tables) : undefined;
+    return throwFault(fault, query.text, { root: query.root, tables: query.names, columns, damaged });
   }
+}
+
+/** The first Parquet file of the tables that cannot be read; undefined if none is found. */
+async function damagedFile(
+  session: DuckDbSession,
+  tables: readonly LakeTable[],
+): Promise<string | undefined> {
+  for (const { path, settings } of tables.flatMap(({ files }) => files)) {
+    if (settings.format !== 'parquet') continue;
+    try {
+      await session.run(`SELECT max(hash(COLUMNS(*))) FROM read_parquet(${quoteText(path)})`);
+    } catch (error) {
+      // An interruption is no fault of the file.
+      return error instanceof CryptodlError || queryFault(error)?.type === 'Interrupt' ? undefined : path;
+    }
+  }
+  return undefined;
 }
 
 /** Distinct column names, in the order of the tables. */
