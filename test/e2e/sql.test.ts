@@ -16,6 +16,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { shellWord } from '../../src/text/printable.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
@@ -377,7 +378,7 @@ describe('the query', () => {
     const { code, stdout, stderr } = await ask(query);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr.split('\n')[0]).toContain(says);
-    expect(stderr).toContain(`cryptodl sql '${right.replaceAll("'", "'\\''")}' --out `);
+    expect(stderr).toContain(`cryptodl sql ${shellWord(right)} --out `);
     expect((await ask(right)).code).toBe(0);
   });
 
