@@ -28,7 +28,7 @@ const IDLE: Readonly<Record<Format, readonly IdleSetting[]>> = {
     {
       name: 'timestamps',
       values: ['ms', 'iso'],
-      why: 'times of Parquet have a type, and no unit or text form',
+      why: 'Parquet stores times as timestamps, without a unit or text form',
       hint: 'add --format csv, or leave --timestamps out',
     },
   ],

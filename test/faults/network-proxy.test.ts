@@ -203,7 +203,7 @@ describe.skipIf(!HAS_OPENSSL)('N: proxies (needs openssl)', () => {
     fault(
       {
         id: 'N33',
-        fault: `a proxy for ${scheme} that wants user and password, and one object that fails`,
+        fault: `a proxy for ${scheme} that requires user and password, and one object that fails`,
         outcome: 'requests go through it with both, and the password is in no output, log or report',
         exit: 4,
       },

@@ -253,7 +253,7 @@ describe.skipIf(!HAS_OPENSSL)('N: TLS and HTTP/2 (needs openssl)', () => {
       },
     ],
     [
-      'a connection that says GOAWAY and ends',
+      'a connection that sends GOAWAY and ends',
       (request) => {
         const { session } = streamOf(request);
         session?.goaway(constants.NGHTTP2_INTERNAL_ERROR);
