@@ -83,6 +83,40 @@ describe('without any network', () => {
   });
 });
 
+describe('one cause', () => {
+  const ALL = ['archive', 'listing', 'fapi', 'dapi', 'spot'];
+  const rest = (): string[] =>
+    (['fapi', 'dapi', 'spot'] as const).flatMap((host) => [`--${host}-url`, served.urlOf(host)]);
+
+  async function told(flags: readonly string[]): Promise<readonly (readonly [unknown, unknown, unknown])[]> {
+    const { events } = await cryptodl(['doctor', '--json', ...flags, '--out', join(scratch, 'one cause')]);
+    return events.map(({ status, check, of }) => [status, check, of] as const);
+  }
+
+  it('is told once for a name without an address, also with a port, and the clock is still checked', async () => {
+    const flags = ['--archive-url', 'http://archive.invalid:8080', '--listing-url', archive.url, ...rest()];
+    const lines = await told(flags);
+    expect(lines.filter(([status]) => status === 'fail')).toEqual([['fail', 'dns', 'archive.invalid']]);
+    expect(lines).toContainEqual(['note', 'network', undefined]);
+    expect(lines.map(([, check]) => check)).not.toContain('archive');
+    expect(lines.find(([, check]) => check === 'clock')?.[0]).toBe('ok');
+  });
+
+  it('is a proxy that does not answer: no other line fails, and the clock is not checked', async () => {
+    const hosts = ALL.flatMap((host) => [`--${host}-url`, `http://${host}.invalid`]);
+    const lines = await told([...hosts, '--proxy', 'http://127.0.0.1:1']);
+    expect(lines.filter(([status]) => status === 'fail')).toEqual([['fail', 'proxy', undefined]]);
+    expect(lines.map(([, check]) => check)).not.toContain('clock');
+    expect(lines).toContainEqual(['note', 'network', undefined]);
+  });
+
+  it('is not assumed for one machine that refuses connections', async () => {
+    const lines = await told(ALL.flatMap((host) => [`--${host}-url`, 'http://127.0.0.1:1']));
+    const failed = lines.filter(([status]) => status === 'fail').map(([, check]) => check);
+    expect(failed).toEqual(['archive', 'listing', 'rest', 'rest', 'rest']);
+  });
+});
+
 describe('hosts behind a proxy that refuses all REST hosts', () => {
   interface Judged {
     readonly code: number | null;
@@ -90,12 +124,15 @@ describe('hosts behind a proxy that refuses all REST hosts', () => {
     readonly found: string;
   }
 
-  async function judged(lake: string, more: readonly string[] = []): Promise<Judged> {
+  async function judged(
+    lake: string,
+    more: readonly string[] = [],
+    places: readonly string[] = ['--archive-url', archive.url],
+  ): Promise<Judged> {
     const { port } = proxy.address() as AddressInfo;
-    const { code, events, stdout } = await cryptodl(
-      ['doctor', '--json', '--archive-url', archive.url, '--out', lake, ...more],
-      { env: { HTTPS_PROXY: `http://127.0.0.1:${port}`, NO_PROXY: '127.0.0.1' } },
-    );
+    const { code, events, stdout } = await cryptodl(['doctor', '--json', ...places, '--out', lake, ...more], {
+      env: { HTTPS_PROXY: `http://127.0.0.1:${port}`, NO_PROXY: '127.0.0.1' },
+    });
     const lines = events
       .filter(({ status, check }) => ['tls', 'rest'].includes(String(check)) && status !== 'ok')
       .map(({ status, check, of }) => [status, check, of] as const);
@@ -129,6 +166,21 @@ describe('hosts behind a proxy that refuses all REST hosts', () => {
     );
     const { code, lines } = await judged(lake);
     expect([code, lines]).toEqual([1, [unused('fapi'), ['fail', 'tls', 'dapi.binance.com'], unused('api')]]);
+  });
+
+  it('include the archive: a note for a lake of REST alone, a failure for others and for an option', async () => {
+    const HOST = 'data.binance.vision';
+    const lake = lakeWith('of REST alone', 'um/basis/symbol=BTCUSDT.jsonl', 'rest/um/basis/BTCUSDT/2026-11');
+    const statusOf = async (out: string, places: readonly string[] = []): Promise<unknown> => {
+      const { lines } = await judged(out, [], places);
+      return lines.find(([, check, of]) => check === 'tls' && of === HOST)?.[0];
+    };
+    expect(await statusOf(lake)).toBe('note');
+    expect(await statusOf(lake, ['--archive-url', `https://${HOST}`])).toBe('fail');
+    expect(await statusOf(join(scratch, 'missing'))).toBe('fail');
+    const key = 'data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-2026-11-20.zip';
+    const both = lakeWith('of REST alone', 'um/klines/interval=1h/symbol=BTCUSDT.jsonl', key);
+    expect(await statusOf(both)).toBe('fail');
   });
 
   it('fail if an option names the host', async () => {
