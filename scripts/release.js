@@ -91,7 +91,8 @@ function changelogProblems() {
   const headings = [...read('CHANGELOG.md').matchAll(/^## (.*)$/gm)].map(([, heading = '']) => heading);
   const newest = headings.find((heading) => heading !== 'Unreleased') ?? '';
   const [, named, day = ''] = /^(\S+) - (\d{4}-\d{2}-\d{2})$/.exec(newest) ?? [];
-  const isDay = !Number.isNaN(Date.parse(day));
+  // Date takes 2026-02-30 as a day of March.
+  const isDay = !Number.isNaN(Date.parse(day)) && new Date(day).toISOString().startsWith(day);
   return [
     ...(headings.includes('Unreleased')
       ? ['CHANGELOG.md has a section Unreleased: give it the version and the date']
@@ -126,7 +127,8 @@ function pack(clone, into) {
  */
 function contentProblems({ files, size }) {
   const foreign = files.filter(({ path }) => !ALLOWED.some((allowed) => allowed.test(path)));
-  const entries = [...Object.values(manifest.bin ?? {}), manifest.exports?.['.']?.default]
+  const { default: library, types } = manifest.exports?.['.'] ?? {};
+  const entries = [...Object.values(manifest.bin ?? {}), library, types, manifest.man]
     .filter((path) => path !== undefined)
     .map((path) => path.replace(/^\.\//, ''));
   const missing = entries.filter((entry) => !files.some(({ path }) => path === entry));

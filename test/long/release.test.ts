@@ -143,9 +143,19 @@ describe('npm run release', () => {
       'CHANGELOG.md: the newest section is not "## 1.2.3 - YYYY-MM-DD"',
     ],
     [
+      'a day that Date takes as one of the next month',
+      { 'CHANGELOG.md': CHANGELOG.replace('2026-11-23', '2026-02-30') },
+      'CHANGELOG.md: the newest section is not "## 1.2.3 - YYYY-MM-DD"',
+    ],
+    [
       'a changelog with an unreleased section',
       { 'CHANGELOG.md': CHANGELOG.replace('## 1.2.3', '## Unreleased\n\n- Next.\n\n## 1.2.3') },
       'CHANGELOG.md has a section Unreleased',
+    ],
+    [
+      'a dependency that the lockfile lacks',
+      { 'package.json': text({ ...MANIFEST, dependencies: { other: 'file:other' } }) },
+      'npm ci failed in a clone of this commit',
     ],
     [
       'a failing test',
@@ -153,6 +163,28 @@ describe('npm run release', () => {
       'npm test failed in a clone of this commit',
     ],
     ['data in the tarball', { 'docs/BTCUSDT.parquet': 'PAR1' }, 'the tarball has docs/BTCUSDT.parquet'],
+    ['a file of an editor in the tarball', { 'bin/small.js.bak': '' }, 'the tarball has bin/small.js.bak'],
+    ['sources in the tarball', { 'docs/small.ts': '' }, 'the tarball has docs/small.ts'],
+    [
+      'a library that the tarball lacks',
+      { 'package.json': text({ ...MANIFEST, exports: { '.': { default: './dist/library.js' } } }) },
+      'the tarball lacks dist/library.js, which package.json names',
+    ],
+    [
+      'types that the tarball lacks',
+      {
+        'package.json': text({
+          ...MANIFEST,
+          exports: { '.': { types: './dist/library.d.ts', default: './bin/small.js' } },
+        }),
+      },
+      'the tarball lacks dist/library.d.ts, which package.json names',
+    ],
+    [
+      'a man page that the tarball lacks',
+      { 'package.json': text({ ...MANIFEST, man: 'dist/small.1' }) },
+      'the tarball lacks dist/small.1, which package.json names',
+    ],
     [
       'a link to a file that the tarball lacks',
       { 'docs/guide.md': '[Notes](../scripts/release.js)\n' },
