@@ -61,6 +61,7 @@ export class HeldObjects {
   readonly #byMonth = new Map<number, ObjectLine>();
   readonly #byFile = new Map<string, Set<ObjectLine>>();
   readonly #lastOfFile = new Map<string, ObjectLine>();
+  readonly #dropped = new Set<string>();
 
   /** Adds a line. It supersedes earlier lines with the same days. */
   add(line: ObjectLine): void {
@@ -79,6 +80,7 @@ export class HeldObjects {
     if (inFile === undefined) this.#byFile.set(line.file, new Set([line]));
     else inFile.add(line);
     this.#lastOfFile.set(line.file, line);
+    this.#dropped.delete(line.key);
   }
 
   #remove(lines: Map<number, ObjectLine>, at: number): void {
@@ -89,9 +91,15 @@ export class HeldObjects {
   }
 
   drop(key: string): void {
+    this.#dropped.add(key);
     for (const lines of [this.#byDay, this.#byMonth]) {
       for (const [at, line] of lines) if (line.key === key) this.#remove(lines, at);
     }
+  }
+
+  /** Keys of dropped objects that were not committed again. Other objects may hold their days. */
+  dropped(): readonly string[] {
+    return [...this.#dropped];
   }
 
   get size(): number {

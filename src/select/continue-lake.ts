@@ -15,10 +15,13 @@ import { isRangeGiven } from './date-range.js';
 import type { Range } from './date-range.js';
 import { hasQuote } from './symbol-patterns.js';
 import { FORMATS } from '../model/task.js';
-import type { Series } from '../model/task.js';
+import type { Period, Series } from '../model/task.js';
+import { countText, numberText } from '../model/units.js';
 import { endedText, endOfDataset } from '../source/describe.js';
-import { cadencesOf } from '../source/keys.js';
+import { cadencesOf, periodOf } from '../source/keys.js';
+import type { Source } from '../source/source.js';
 import { findDataset, isArchived, isMetric } from '../source/venue.js';
+import { shellWord } from '../text/printable.js';
 import { isAll } from './select-datasets.js';
 import { givenSettings, settingsOf } from './selection.js';
 import { fillOf, offerOf } from './rest-offer.js';
@@ -39,11 +42,15 @@ export async function continueLake(
   const requests: SeriesRequest[] = [];
   const ended = new Set<string>();
   let held = 0;
+  const lost = { objects: 0, series: 0 };
   for await (const series of heldSeries(paths.root, venue, warn)) {
     if (!isOf(verb, context, series)) continue;
     held += 1;
     if (!isChosen(series, context, given)) continue;
-    for (const request of await continuations(context, series, range, { given, verb })) {
+    const { continued, lostObjects } = await continuations(context, series, range, { given, verb });
+    lost.objects += lostObjects;
+    lost.series += lostObjects > 0 ? 1 : 0;
+    for (const request of continued) {
       const [days] = request.ranges;
       if ((days?.from ?? 0) < (days?.to ?? 0)) requests.push(request);
       else ended.add(endedText(venue, series.market, series.dataset) ?? '');
@@ -56,6 +63,15 @@ export async function continueLake(
       { flags: { symbols: 'BTCUSDT,ETHUSDT', ...(isRangeGiven(options) ? {} : { days: '7' }) } },
     );
   }
+  const repair = `cryptodl repair --out ${shellWord(options.out)}`;
+  const lostText = `${countText(lost.objects, 'object')} of ${numberText(lost.series)} series`;
+  if (requests.length === 0 && ended.size === 0 && lost.objects > 0)
+    throw usage(
+      `${lostText} in ${options.out} were lost, and the lake holds nothing to continue`,
+      `to fetch them again:\n${repair}`,
+    );
+  if (lost.objects > 0)
+    warn(`${lostText} were lost, and this run does not fetch them; to fetch them again: ${repair}`);
   if (requests.length === 0 && ended.size === 0)
     throw usage(
       `${options.out} holds ${held} series, but none matches the given flags`,
@@ -100,21 +116,21 @@ async function continuations(
   series: Series,
   range: Range,
   { given, verb }: { readonly given: ReadonlySet<string>; readonly verb: 'vision' | 'metrics' },
-): Promise<SeriesRequest[]> {
+): Promise<{ readonly continued: readonly SeriesRequest[]; readonly lostObjects: number }> {
   const { options, paths, venue } = context;
   const spec = findDataset(venue, series.market, series.dataset);
-  if (spec === undefined) return [];
+  if (spec === undefined) return { continued: [], lostObjects: 0 };
   const folder = join(paths.root, seriesFolder(venue.name, series));
   const manifest = await readManifest(folder, venue.archive);
-  const formats = FORMATS.filter(
+  const selected = FORMATS.filter((format) => !given.has('format') || format === options.format);
+  const formats = selected.filter(
     (format) =>
       manifest[format].size > 0 &&
-      (!given.has('format') || format === options.format) &&
       (verb === 'vision' || options.join !== undefined || manifest[format].lines().some(isFromRest)),
   );
   const settled = new Set([...givenSettings(given), 'format'] as const);
   const rest = verb === 'vision' ? fillOf(context, series).rest : offerOf(context, series);
-  return Promise.all(
+  const continued = await Promise.all(
     formats.map(async (format) => {
       const asked = { ...settingsOf(context, spec, series.interval), format };
       const settings = continuedSettings(asked, settled, manifest);
@@ -142,6 +158,19 @@ async function continuations(
       return { series, settings, cadences, ranges, ...(rest === undefined ? {} : { rest }) };
     }),
   );
+  const lost = selected.flatMap((format) => {
+    const from = continued.find(({ settings }) => settings.format === format)?.ranges[0]?.from ?? Infinity;
+    return lostPeriods(venue, series, manifest[format]).filter((period) => period.from < from);
+  });
+  return { continued, lostObjects: lost.length };
+}
+
+/** The periods of dropped objects whose days the lake does not hold. */
+function lostPeriods(venue: Source, series: Series, held: HeldObjects): Period[] {
+  return held.dropped().flatMap((key) => {
+    const period = periodOf({ venue, series }, key);
+    return period === undefined || held.overlapping(period).length > 0 ? [] : [period];
+  });
 }
 
 interface GapRules {
