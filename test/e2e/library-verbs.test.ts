@@ -1,5 +1,14 @@
 /** The verbs of the library find what the commands print, and print nothing. */
-import { appendFileSync, cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  cpSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { spawn } from 'node:child_process';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
@@ -250,6 +259,68 @@ it('metrics downloads over REST', async () => {
   await served.close();
   expect(outcomes.map(({ dataset, outcome }) => `${dataset} ${outcome}`)).toContain('fundingRate ok');
   expect(await run.summary()).toMatchObject({ exitCode: 0, failures: null });
+});
+
+describe('a copied lake', () => {
+  const SERIES = 'binance/um/klines/interval=1h';
+  const counted = 'SELECT symbol, count(*) AS n FROM um_klines GROUP BY ALL ORDER BY ALL';
+  const BOTH = [
+    { symbol: 'BTCUSDT', n: 72n },
+    { symbol: 'ETHUSDT', n: 72n },
+  ];
+
+  it('inside a lake is no part of it: it is not read, and its files are strangers', async () => {
+    const out = join(scratch, 'outer');
+    cpSync(lake, out, { recursive: true });
+    const inner = [`${SERIES}/symbol=BTCUSDT/lake`, 'binance/um/lake', 'inner'].map((place) =>
+      join(out, place),
+    );
+    for (const place of inner) cpSync(lake, place, { recursive: true });
+    expect((await coverage({ out, now: NOW }).toArray()).map(({ symbol }) => symbol)).toEqual([
+      'BTCUSDT',
+      'ETHUSDT',
+    ]);
+    expect(await sql(counted, { out }).toArray()).toEqual(BOTH);
+    const found = verify({ out });
+    expect(new Set((await found.toArray()).map(({ kind }) => kind))).toEqual(new Set(['stranger']));
+    expect(await found.summary()).toMatchObject({ series: 2, files: 2, exitCode: 4 });
+    // Strangers below the data of the exchange go to the quarantine; a lake beside the data stays.
+    const strangers = filesBelow(inner[0] ?? '').length + filesBelow(inner[1] ?? '').length;
+    const repaired = await repair({ out, ...hosts() }).summary();
+    expect([repaired.outcomes.ok, repaired.exitCode]).toEqual([0, 0]);
+    expect(filesBelow(join(out, '_quarantine')).filter((path) => !path.endsWith('.cause'))).toHaveLength(
+      strangers,
+    );
+    expect(await parquetDigests(join(out, 'inner'))).toEqual(await parquetDigests(lake));
+    expect(await sql(counted, { out }).toArray()).toEqual(BOTH);
+  });
+
+  it('whose names have another case is another series, and no row of it counts', async () => {
+    const out = join(scratch, 'lower');
+    cpSync(lake, out, { recursive: true });
+    renameSync(join(out, SERIES, 'symbol=BTCUSDT'), join(out, SERIES, 'symbol=btcusdt'));
+    const manifests = join(out, '_manifests', SERIES);
+    renameSync(join(manifests, 'symbol=BTCUSDT.jsonl'), join(manifests, 'symbol=btcusdt.jsonl'));
+    const findings = await verify({ out }).toArray();
+    expect(findings.map(({ kind, path }) => `${kind} ${path.split('=').at(-1) ?? ''}`)).toEqual([
+      ...Array.from({ length: 3 }, () => 'line-damaged btcusdt.jsonl'),
+      'unlisted btcusdt/2026-11.parquet',
+    ]);
+    const covered = coverage({ out, now: NOW });
+    expect((await covered.toArray()).map(({ symbol }) => symbol)).toEqual(['ETHUSDT']);
+    expect(await covered.summary()).toMatchObject({ exitCode: 1, refused: { length: 3 } });
+    expect(await refusal(() => sql(counted, { out }).toArray())).toMatchObject({
+      code: 'manifest-damaged',
+      exitCode: 1,
+    });
+    expect(await refusal(() => vision({ ...hosts(), out }).summary())).toMatchObject({
+      code: 'manifest-damaged',
+      exitCode: 1,
+    });
+    await verify({ out, fix: true }).summary();
+    expect(await coverage({ out, now: NOW }).summary()).toMatchObject({ exitCode: 0, refused: [] });
+    expect(await sql(counted, { out }).toArray()).toEqual(BOTH.slice(1));
+  });
 });
 
 /** The names in backquotes of a sentence of docs/library.md, without what stands in parentheses. */
