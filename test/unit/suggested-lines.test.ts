@@ -257,6 +257,11 @@ describe('a line for a shell', () => {
 });
 
 describe('a command of another tool', () => {
+  it('is a command of freqtrade, ccxt or rclone', () => {
+    const commands = ['download-data', 'list-pairs', 'fetchOHLCV', 'fetch_funding_rate_history', 'copy'];
+    expect(Object.keys(FOREIGN_VERBS)).toEqual(expect.arrayContaining(commands));
+  });
+
   it.each(Object.entries(FOREIGN_VERBS))('%s means %s', async (word, verb) => {
     const line = await suggested([word, '--market', 'um', '--symbols', 'BTCUSDT']);
     // `list` needs another word.
@@ -271,6 +276,8 @@ const FOREIGN: readonly (readonly [given: string, flags: string | null])[] = [
   ['--timerange=-20261119', '--to 2026-11-19'],
   ['--timerange -', null],
   ['--timerange 20261332-', null],
+  ['--timerange 20261118-20261119x', null],
+  ['--timerange x20261118-20261119', null],
   ...['timeframe', 'timeframes'].flatMap((name) => [
     [`--${name} 1h`, '--interval 1h'] as const,
     [`--${name} tick`, '--dataset trades'] as const,
@@ -280,6 +287,7 @@ const FOREIGN: readonly (readonly [given: string, flags: string | null])[] = [
   ['--since 1794960000000', '--from 2026-11-18'],
   ['--since 2026-11-18', '--from 2026-11-18'],
   ['--since yore', null],
+  ['--since 17949600000000', null],
   ['--until 1794960000000', '--to 2026-11-18'],
   ['--trading-mode spot', '--market spot'],
   ['--trading-mode futures', '--market um'],
@@ -313,6 +321,15 @@ describe('a flag of another tool', () => {
     expect(await suggested(['vision', '--timeframe=1h', 'BTCUSDT'])).toBe(
       'vision --interval 1h --symbols BTCUSDT',
     );
+  });
+
+  it.each([
+    ['--resume', 'a run continues where the last one ended'],
+    ['-k', 'certificates are always checked'],
+    ['--exchange bybit', 'only Binance'],
+    ['--timeframe 1h', 'did you mean --interval?'],
+  ])('%s is explained: %s', async (given, hint) => {
+    expect((await refused(['vision', '--symbols', 'BTCUSDT', ...given.split(' ')]))?.hint).toContain(hint);
   });
 
   it('is no suggestion if the command lacks a flag with its meaning', async () => {
