@@ -49,7 +49,7 @@ async function printViews(run: LookUp, operand: string | undefined): Promise<Exi
 
 async function readQuery(operand: string | undefined, io: Io): Promise<string> {
   if (operand === undefined)
-    throw usage('sql needs a query', '- reads it from stdin, @FILE from a file', {
+    throw usage('sql needs a query', 'give the query as text, @FILE for a file, or - for stdin', {
       command: ['sql', 'SHOW TABLES'],
     });
   if (operand === '-') return readAll(io.stdin);
