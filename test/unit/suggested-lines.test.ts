@@ -105,7 +105,7 @@ describe('a line is refused', () => {
     ['a selection of list symbols', 'list symbols --dataset nope', 'um has no "nope"'],
     ['a selection of list periods', 'list periods --symbols BTCUSDT --interval 2m', 'um klines has no "2m"'],
     ['list periods without symbols', 'list periods', 'list periods needs --symbols'],
-    ['an unknown operand', 'list symbol', 'list: "symbol" is not known'],
+    ['an unknown operand', 'list symbol', 'list: "symbol" is not one of markets'],
     ['an unknown shell', 'completion powershell', 'completion: "powershell" is not known'],
     ['an unknown dataset of schema', 'schema nope', 'schema: "nope" is not known'],
     ['a file without jobs', `run ${scratch}/none.yaml`, 'cannot read'],
@@ -264,8 +264,12 @@ describe('a command of another tool', () => {
 
   it.each(Object.entries(FOREIGN_VERBS))('%s means %s', async (word, verb) => {
     const line = await suggested([word, '--market', 'um', '--symbols', 'BTCUSDT']);
-    // `list` needs another word.
-    expect(line).toBe(verb === 'list' ? undefined : `${verb} --market um --symbols BTCUSDT`);
+    const operands: Readonly<Record<string, string>> = {
+      'list-data': 'list datasets',
+      'list-pairs': 'list symbols',
+      'list-markets': 'list markets',
+    };
+    expect(line).toBe(`${operands[word] ?? verb} --market um --symbols BTCUSDT`);
   });
 });
 
@@ -288,6 +292,7 @@ const FOREIGN: readonly (readonly [given: string, flags: string | null])[] = [
   ['--since 2026-11-18', '--from 2026-11-18'],
   ['--since yore', null],
   ['--since 17949600000000', null],
+  ['--date 2026-11-18', '--from 2026-11-18 --to 2026-11-18'],
   ['--until 1794960000000', '--to 2026-11-18'],
   ['--trading-mode spot', '--market spot'],
   ['--trading-mode futures', '--market um'],
