@@ -4,7 +4,7 @@ import type { LookUp, Signals } from '../cli/look-up.js';
 import { correctedLine } from '../cli/corrected-line.js';
 import { watchSignals } from '../model/io.js';
 import { writeData } from '../cli/write-data.js';
-import { openLogOf, openReporter, runAndPrint } from '../download/download.js';
+import { openLogOf, openReporter, runAndPrint, withLog } from '../download/download.js';
 import { monthText } from '../model/calendar.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { seriesName } from '../model/task.js';
@@ -26,7 +26,7 @@ export async function audit(run: LookUp): Promise<ExitCode> {
   const signals = watchSignals(run.io);
   try {
     const request = requestOf(run, signals.signal);
-    const tally = await printMonths(run, request);
+    const tally = await withLog(request, run.io, (logged) => printMonths(run, logged));
     const isPreferred = run.resolved.options.prefer === 'daily';
     const rebuilt = !isPreferred
       ? undefined
@@ -77,7 +77,7 @@ async function rebuild(
   { request, signals }: { readonly request: VerbRequest; readonly signals: Signals },
   requests: readonly SeriesRequest[],
 ): Promise<ExitCode> {
-  const reporter = openReporter(resolved.options, { io, log: openLogOf(resolved.options, io) });
+  const reporter = openReporter(resolved, { io, log: openLogOf(resolved.options, io) });
   try {
     const printed = await runAndPrint(
       { ...request, observer: reporter, verb: 'vision', select: selectRebuilds(requests) },

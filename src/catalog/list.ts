@@ -4,6 +4,7 @@ import type { ListName } from '../options/list-name.js';
 import { endLookUp, forEachItem, requestOf } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
+import { withLog } from '../download/download.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { watchSignals } from '../model/io.js';
 import { numberText } from '../model/units.js';
@@ -16,7 +17,9 @@ export async function list(operand: string | undefined, run: LookUp): Promise<Ex
   const name = listName(operand);
   const signals = watchSignals(run.io);
   try {
-    await print(run, name, listItems(name, requestOf(run, signals.signal)));
+    await withLog(requestOf(run, signals.signal), run.io, (request) =>
+      print(run, name, listItems(name, request)),
+    );
     return 0;
   } catch (error) {
     return await endLookUp(error, run, signals);

@@ -17,6 +17,7 @@ import type { ReadList } from '../options/symbols.js';
 import { findDataset, marketNames } from '../source/venue.js';
 import type { Source } from '../source/source.js';
 import { absolutePath } from '../text/printable.js';
+import { correctedWords } from './corrected-line.js';
 import { layersOf } from './option-layers.js';
 import { parseCommandLine } from './program.js';
 import type { Invocation } from './program.js';
@@ -79,12 +80,28 @@ export async function refusalOf(
       ...(without === undefined ? {} : { without }),
     });
     refuseOperand(invocation, options, { io, source });
-    return invocation.behind.length === 0
-      ? undefined
-      : await refusalOf(invocation.behind, { io, loadSource });
+    if (invocation.behind.length === 0) return undefined;
+    const refusal = await refusalOf(invocation.behind, { io, loadSource });
+    return refusal === undefined ? undefined : refusalBehind(argv, invocation.behind, refusal);
   } catch (error) {
     return toCryptodlError(error);
   }
+}
+
+/** The error of the command behind `--`, with a correction of the whole line. */
+function refusalBehind(
+  argv: readonly string[],
+  behind: readonly string[],
+  { message, hint, correction }: CryptodlError,
+): CryptodlError {
+  const before = argv.slice(0, argv.length - behind.length);
+  return usage(
+    message,
+    hint,
+    correction === undefined || correction.command !== undefined
+      ? undefined
+      : { argv: [...before, ...correctedWords(behind, correction)] },
+  );
 }
 
 /** A pipe cannot be read twice, so its symbols are not checked. */

@@ -53,7 +53,7 @@ export function wordsOf(line: readonly string[], verb: Verb): Word[] {
     if (!hasVerb && text === verb) {
       hasVerb = true;
       words.push({ text, kind: 'verb' });
-    } else if (!text.startsWith('-') || text === '-') {
+    } else if (!isFlag(text)) {
       words.push({ text, kind: 'operand' });
     } else if (FLAGS_WITHOUT_ROW.has(text)) {
       words.push({ text, kind: 'flag' });
@@ -62,12 +62,17 @@ export function wordsOf(line: readonly string[], verb: Verb): Word[] {
       words.push(flag === undefined ? { text, kind: 'unknown-flag' } : { text, kind: 'flag', flag });
       const next = argv[at + 1];
       const takesValue = flag === undefined ? !text.includes('=') : !isSwitch(flag) && text === `--${flag}`;
-      if (!takesValue || next === undefined || (next.startsWith('-') && next !== '-')) continue;
+      if (!takesValue || next === undefined || isFlag(next)) continue;
       words.push({ text: next, kind: 'value', ...(flag === undefined ? {} : { flag }) });
       at += 1;
     }
   }
   return words;
+}
+
+/** `-` is stdin, also in a list: `-,BTCUSDT`. */
+function isFlag(word: string): boolean {
+  return word.startsWith('-') && !/^-(?:,|$)/.test(word);
 }
 
 function withLongFlags(argv: readonly string[], known: readonly FlagName[]): string[] {

@@ -30,6 +30,11 @@ export function withKnownFlags(argv: readonly string[]): readonly string[] | und
   return next === undefined ? undefined : withKnownFlags(next);
 }
 
+interface Owner {
+  readonly verb: Verb;
+  readonly flag: FlagName;
+}
+
 /** An unknown flag with its value, and the words around it. */
 interface UnknownParts {
   readonly verb: Verb;
@@ -46,8 +51,10 @@ interface UnknownParts {
   readonly before: readonly string[];
   /** The words after the flag and its value. */
   readonly after: readonly string[];
-  /** A verb that has the flag. */
-  readonly owner: { readonly verb: Verb; readonly flag: FlagName } | undefined;
+  /** The verbs that have the flag. */
+  readonly owners: readonly Owner[];
+  /** The first of the owners. */
+  readonly owner: Owner | undefined;
 }
 
 function partsOf(verb: Verb, words: readonly Word[], unknown: Word): UnknownParts {
@@ -58,16 +65,17 @@ function partsOf(verb: Verb, words: readonly Word[], unknown: Word): UnknownPart
     .replace(/^-+/, '')
     .replaceAll('_', '-')
     .replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-  const [owner] = VERBS.flatMap((candidate) => {
-    const flag = flagsOf(candidate).find((name) => name === plain);
+  const owners = VERBS.flatMap((candidate) => {
+    const flag = flagsOf(candidate).find((name) => name === plain || `-${flagSpec(name).short}` === typed);
     return flag === undefined ? [] : { verb: candidate, flag };
   });
+  const [owner] = owners;
   // The word after a switch is not its value.
   const hasValue = next?.kind === 'value' && (owner === undefined || !isSwitch(owner.flag));
   const value = carried ?? (hasValue ? next.text : undefined);
   const before = textsOf(words.slice(0, at));
   const after = textsOf(words.slice(at + (hasValue ? 2 : 1)));
-  return { verb, words, unknown, typed, plain, carried, value, before, after, owner };
+  return { verb, words, unknown, typed, plain, carried, value, before, after, owners, owner };
 }
 
 /** Explains an unknown flag: as another name of a known flag, as a flag of another command, or as an operand. */
@@ -137,7 +145,6 @@ function explainFlagOfJob({
   verb,
   words,
   typed,
-  plain,
   value,
   before,
   after,
@@ -157,7 +164,7 @@ function explainFlagOfJob({
     const { message, hint } = noConfigFile('', file);
     return { message, ...(hint === undefined ? {} : { hint }), argv };
   }
-  const entry = `${plain}: ${valueInFile(owner.flag, value)}`;
+  const entry = `${owner.flag}: ${valueInFile(owner.flag, value)}`;
   return {
     message: `run has no flag ${typed}: write it as "${entry}" in the job or under defaults of ${file}`,
     argv,
@@ -208,14 +215,22 @@ function explainFlagBehind({
   };
 }
 
-/** Names a command that has the flag. Without the flag, the line could do more than the user asked for. */
-function explainOwner({ verb, typed, before, after, owner }: UnknownParts): UnknownFlag {
+/** Names the commands that have the flag. Without the flag, the line could do more than the user asked for. */
+function explainOwner({ verb, typed, before, after, owners, owner }: UnknownParts): UnknownFlag {
   const isOptional = owner !== undefined && LEFT_OUT.includes(flagSpec(owner.flag).group);
   return {
     message: `${verb} has no flag ${typed}`,
-    hint: owner === undefined ? `see cryptodl ${verb} --help` : `${typed} is a flag of ${owner.verb}`,
+    hint:
+      owner === undefined
+        ? `see cryptodl ${verb} --help`
+        : `${typed} is a flag of ${listText(owners.map(({ verb: name }) => name))}`,
     argv: isOptional ? [...before, ...after] : undefined,
   };
+}
+
+/** `vision, list and audit` */
+function listText(names: readonly string[]): string {
+  return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1) ?? ''}`;
 }
 
 /** Groups whose flags do not change the selected data and files. */

@@ -83,6 +83,6 @@ function conclude(
     say(`below --min ${options.minPercent ?? 0} %: ${below.slice(0, MOST_NAMED).join(', ')}${more}`);
   }
   const line = next.line();
-  if (line !== undefined && !options.json && !options.csv && !options.summary) say(`next  ${line}`);
+  if (line !== undefined && !options.json && !options.csv && !options.summary && !options.quiet) say(`next  ${line}`);
   return exitCode;
 }

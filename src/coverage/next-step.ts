@@ -165,12 +165,13 @@ export class NextStep {
     ];
   }
 
-  /** The given flags of these names that the verb takes too. */
+  /** The given flags of these names that the verb takes too, without those of the environment: the next command has them from there. */
   #given(verb: Verb, names: readonly FlagName[]): string[] {
+    const { texts, origins } = this.#context.resolved;
     const known = flagsOf(verb);
     return names.flatMap((name) => {
-      const values = this.#context.resolved.texts[name];
-      if (values === undefined || !known.includes(name)) return [];
+      const values = texts[name];
+      if (values === undefined || origins[name] === 'environment' || !known.includes(name)) return [];
       // For a flag that takes one value, the last one counts.
       const given = flagSpec(name).list === undefined ? values.slice(-1) : values;
       return [`--${name}`, given.join(',')];

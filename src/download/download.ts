@@ -6,13 +6,17 @@ import type { CryptodlError } from '../model/errors.js';
 import { exitCodeOfSignal, exitCodeOfError } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io, Signalled } from '../model/io.js';
+import type { Observer } from '../model/observer.js';
 import { watchSignals } from '../model/io.js';
 import { surroundingsOf } from '../options/environment.js';
+import { nameOptions } from '../options/flags.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { readLists } from '../options/symbols.js';
+import type { VerbRequest } from '../options/verb-request.js';
 import { closingBlock, troubleBlock } from '../report/closing-block.js';
 import { diagnosisLines, firstAttemptWarning } from '../report/diagnosis.js';
+import { logAttempt, logRetry } from '../report/log-requests.js';
 import { openLog } from '../report/log.js';
 import type { Log } from '../report/log.js';
 import { Reporter } from '../report/reporter.js';
@@ -52,7 +56,7 @@ export async function download({
   const { options } = resolved;
   const surroundings = surroundingsOf(io.environment);
   const log = openLogOf(options, io);
-  const reporter = openReporter(options, { io, log });
+  const reporter = openReporter(resolved, { io, log });
   const signals = watchSignals(io);
   const request: RunRequest = {
     source,
@@ -192,21 +196,36 @@ function openPings({ resolved, surroundings, clock, observer }: RunRequest): Pin
   return new Pings({ url: options.ping, options, surroundings, clock, warn });
 }
 
-/** The level of the log: --verbose is the level debug, unless --log-level names another level. */
-function logLevelOf({ logLevel, verbose }: Options): Options['logLevel'] {
-  return verbose && logLevel === 'info' ? 'debug' : logLevel;
-}
-
-export function openLogOf(options: Options, io: Io): Log {
-  const level = logLevelOf(options);
+export function openLogOf({ logFile, logLevel }: Options, io: Io): Log {
   return openLog({
-    file: options.logFile,
-    level,
-    toStderr: level !== 'info',
+    file: logFile,
+    level: logLevel,
+    toStderr: logLevel !== 'info',
     warn: (message) => {
       printLines(io.stderr, [`warning: ${message}`]);
     },
   });
+}
+
+/** Calls `act` with the request of a verb that runs no plan. The requests that it sends are logged. */
+export async function withLog<Result>(
+  request: VerbRequest,
+  io: Io,
+  act: (logged: VerbRequest) => Promise<Result>,
+): Promise<Result> {
+  const log = openLogOf(request.resolved.options, io);
+  const observer: Observer = {
+    ...request.observer,
+    retry: (event) => void logRetry(log, event),
+    attempt: (attempt) => {
+      logAttempt(log, attempt);
+    },
+  };
+  try {
+    return await act({ ...request, observer });
+  } finally {
+    log.close();
+  }
 }
 
 interface OpenReporter {
@@ -217,10 +236,13 @@ interface OpenReporter {
   readonly isBeside?: boolean;
 }
 
-export function openReporter(options: Options, { io, log, job, isBeside = false }: OpenReporter): Reporter {
+export function openReporter(
+  { options, nameOf }: Resolved,
+  { io, log, job, isBeside = false }: OpenReporter,
+): Reporter {
   const isTerminal = io.stderr.isTTY === true && io.environment['TERM'] !== 'dumb';
   // A bar redraws its line, so the terminal must not get other lines.
-  const isAlone = !options.json && (options.logFile !== undefined || logLevelOf(options) === 'info');
+  const isAlone = !options.json && (options.logFile !== undefined || options.logLevel === 'info');
   const kind = options.progress === 'auto' ? (isAlone ? 'bar' : 'plain') : options.progress;
   return new Reporter({
     stdout: io.stdout,
@@ -233,5 +255,6 @@ export function openReporter(options: Options, { io, log, job, isBeside = false 
     log,
     isBeside,
     job,
+    nameOptions: (text) => nameOptions(text, nameOf),
   });
 }

@@ -33,15 +33,25 @@ export async function readConfigFile(
 }
 
 /** The usage error for a text that is not YAML, with its line and what to write instead. */
-function faultOf({ code, message, linePos }: YAMLError, text: string, place: string): Error {
+function faultOf({ code, message, linePos, pos }: YAMLError, text: string, place: string): Error {
   const number = linePos?.[0].line ?? 1;
   const line = (text.split('\n')[number - 1] ?? '').trim();
   const where = `${place} line ${number}`;
   const [, key = '', value = ''] = /^([\w-]+): *(.*)$/.exec(line) ?? [];
-  if (code === 'DUPLICATE_KEY')
-    return usage(`${where}: the key "${key}" appears twice`, 'delete one of them');
-  const quoted = key === '' ? undefined : `${key}: ${yamlWord(value)}`;
-  if (code === 'TAG_RESOLVE_FAILED' || code === 'BLOCK_AS_IMPLICIT_KEY' || code === 'BAD_ALIAS')
-    return usage(`${where}: the value needs quotes: ${line}`, quoted);
+  if (code === 'DUPLICATE_KEY') return usage(`${where}: the key "${key}" stands twice`, 'delete one of them');
+  const needsQuotes = 'the value needs quotes';
+  if (code === 'BLOCK_AS_IMPLICIT_KEY')
+    return usage(`${where}: ${needsQuotes}: ${line}`, key === '' ? undefined : `${key}: ${yamlWord(value)}`);
+  // `!ETHUSDT` and `*USDT` mean a tag and an alias in YAML, also within a list.
+  const word = wordAt(text, pos[0]);
+  if (code === 'TAG_RESOLVE_FAILED' || code === 'BAD_ALIAS')
+    return usage(
+      `${where}: ${needsQuotes}: ${word === value ? line : word}`,
+      word === value ? `${key}: ${yamlWord(value)}` : yamlWord(word),
+    );
   return usage(`${place} is not YAML or JSON: ${message.split('\n')[0] ?? ''}`);
+}
+
+function wordAt(text: string, at: number): string {
+  return /^[^\s,\]}]*/.exec(text.slice(at))?.[0] ?? '';
 }

@@ -1,13 +1,14 @@
 /** Reports the events of a run: lines on stderr for people, JSON on stdout for programs, and the log. */
 import type { AttemptEnd } from '../http/fetch.js';
 import type { Clock } from '../model/clock.js';
-import { CryptodlError } from '../model/errors.js';
+import type { CryptodlError } from '../model/errors.js';
 import type { Announcement, Observer, RetryEvent } from '../model/observer.js';
 import type { TaskOutcome } from '../model/outcome.js';
 import type { PlanTotals } from '../model/task.js';
 import { bytesText, countText, durationText, numberText } from '../model/units.js';
 import { printLines } from '../text/printable.js';
 import type { Log } from './log.js';
+import { logAttempt, logRetry } from './log-requests.js';
 import type { Progress } from './progress.js';
 import { startProgress } from './progress.js';
 
@@ -23,6 +24,8 @@ export interface ReporterOptions {
   readonly job?: string | undefined;
   /** Other jobs print at the same time: each line begins with the name of the job. */
   readonly isBeside?: boolean;
+  /** Replaces the flags in a warning by the names under which the options were given. */
+  readonly nameOptions?: (text: string) => string;
 }
 
 /** Shorter waits get no line. */
@@ -63,7 +66,8 @@ export class Reporter implements Observer {
   }
 
   /** Prints a warning. With `--quiet`, it is kept and printed only with later `alarm` lines. */
-  warn(message: string): void {
+  warn(text: string): void {
+    const message = this.#options.nameOptions?.(text) ?? text;
     const line = `warning: ${message}`;
     if (!this.#options.quiet) this.#print([line]);
     else if (this.#warnings.length < MOST_WARNINGS) this.#warnings.push(line);
@@ -124,30 +128,15 @@ export class Reporter implements Observer {
   retry(event: RetryEvent): void {
     if (event.usesAttempt) this.#done.retried += 1;
     const { clock, log } = this.#options;
-    const fields = {
-      traceId: event.traceId,
-      attemptId: event.attemptId,
-      retry_attempt: event.retry,
-      original_error: event.error.code,
-      upstream: new URL(event.url).host,
-      url: event.url,
-      delayMs: Math.round(event.delayMs),
-    };
-    log.logger.info({ ...fields, message: event.error.message }, 'retry');
+    const fields = logRetry(log, event);
     this.event('retry', fields);
     if (event.delayMs < LONG_WAIT_MS || clock.monotonic() - this.#lastWaitLineAt < LONG_WAIT_MS) return;
     this.#lastWaitLineAt = clock.monotonic();
     this.say([`waiting ${durationText(event.delayMs)}: ${event.error.message}`]);
   }
 
-  attempt({ request, attemptId, sentAt, endedAt, firstByteMs, error }: AttemptEnd): void {
-    const { logger } = this.#options.log;
-    if (!logger.isLevelEnabled('trace')) return;
-    const code = error instanceof CryptodlError ? error.code : undefined;
-    const upstream = new URL(request.url).host;
-    const traceId = attemptId.split('/')[0];
-    const ms = Math.round(endedAt - sentAt);
-    logger.trace({ traceId, attemptId, upstream, url: request.url, ms, firstByteMs, error: code }, 'attempt');
+  attempt(attempt: AttemptEnd): void {
+    logAttempt(this.#options.log, attempt);
   }
 
   /** Prints the last lines of a run. `error`: the error that ended it early. */

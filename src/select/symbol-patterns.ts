@@ -46,7 +46,9 @@ export function selectSymbols(
   const chosen = available.filter((symbol) => names.has(symbol) || matchesGlob(symbol));
   if (chosen.length === 0) {
     throw usage(
-      `--symbols ${firstWords([...patterns.globs, ...unknown])} matches none of the ${available.length} symbols of ${what}`,
+      patterns.globs.length === 0
+        ? `${owner} has no ${firstWords(unknown)} in ${what}, so --skip-unknown leaves out all symbols`
+        : `--symbols ${firstWords([...patterns.globs, ...unknown])} matches none of the ${available.length} symbols of ${what}`,
       exampleOf(available),
     );
   }

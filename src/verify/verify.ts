@@ -2,9 +2,11 @@
 import { endLookUp, forEachItem, progressPrinter, requestOf } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
+import { withLog } from '../download/download.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { watchSignals } from '../model/io.js';
 import { bytesText, numberText } from '../model/units.js';
+import type { VerbRequest } from '../options/verb-request.js';
 import { absolutePath, printLines, shellWord, shownPath, tabbed } from '../text/printable.js';
 import type { LakeFinding } from './lake-finding.js';
 import { verifyLake } from './verify-lake.js';
@@ -12,29 +14,31 @@ import type { Progress, VerifySummary } from './verify-lake.js';
 
 /** Resolves with 0 for a sound or fixed lake, 4 if findings remain, 1 for unreadable files, 6 while a run writes. */
 export async function verify(run: LookUp): Promise<ExitCode> {
-  const { resolved, io } = run;
-  const { options } = resolved;
-  const signals = watchSignals(io);
+  const signals = watchSignals(run.io);
   try {
-    const request = requestOf(run, signals.signal);
-    const soFar = progressPrinter(options, io);
-    const findings = verifyLake(request, (progress) => {
-      soFar(() => countsText(progress));
-    });
-    const summary = await forEachItem(findings, (finding) =>
-      writeData(io, [options.json ? { event: 'finding', ...finding } : lineOf(finding)]),
-    );
-    if (summary === undefined) return 0;
-    if (options.json) await writeData(io, [{ event: 'summary', ...summary }]);
-    const isWell = summary.exitCode === 0;
-    const root = absolutePath(options.out, request.surroundings.home);
-    if (!options.quiet || !isWell) printLines(io.stderr, closing(summary, shellWord(shownPath(root))));
-    return summary.exitCode;
+    return await withLog(requestOf(run, signals.signal), run.io, (request) => verifyAndPrint(run, request));
   } catch (error) {
     return await endLookUp(error, run, signals);
   } finally {
     signals.release();
   }
+}
+
+async function verifyAndPrint({ io, resolved }: LookUp, request: VerbRequest): Promise<ExitCode> {
+  const { options } = resolved;
+  const soFar = progressPrinter(options, io);
+  const findings = verifyLake(request, (progress) => {
+    soFar(() => countsText(progress));
+  });
+  const summary = await forEachItem(findings, (finding) =>
+    writeData(io, [options.json ? { event: 'finding', ...finding } : lineOf(finding)]),
+  );
+  if (summary === undefined) return 0;
+  if (options.json) await writeData(io, [{ event: 'summary', ...summary }]);
+  const isWell = summary.exitCode === 0;
+  const root = absolutePath(options.out, request.surroundings.home);
+  if (!options.quiet || !isWell) printLines(io.stderr, closing(summary, shellWord(shownPath(root))));
+  return summary.exitCode;
 }
 
 function lineOf({ kind, path, line, text, done }: LakeFinding): string {

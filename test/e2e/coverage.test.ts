@@ -463,6 +463,20 @@ describe('coverage as text', () => {
     expect(stderr).toContain(' --symbols BTCUSDT --from ');
   });
 
+  it('with --quiet prints only the table', async () => {
+    const lake = newLake({ BTCUSDT: { '2024-01-03': 'missing' } });
+    const [usual, quiet] = [await coverage(lake), await coverage(lake, '-q')];
+    expect([quiet.stdout, quiet.stderr]).toEqual([usual.stdout, '']);
+  });
+
+  it('leaves values of the environment out of the next command', async () => {
+    const lake = newLake({ BTCUSDT: { '2024-01-03': 'missing' } });
+    const env = { CRYPTODL_OUT: lake, CRYPTODL_NOW: NOW };
+    expect((await cryptodl(['coverage', '--market', 'um'], { env })).stderr).toBe(
+      'next  cryptodl repair --market um\n',
+    );
+  });
+
   it('suggests nothing when nothing is missing', async () => {
     expect((await coverage(newLake({ BTCUSDT: {} }))).stderr).toBe('');
   });

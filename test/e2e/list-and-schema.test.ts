@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -63,6 +63,12 @@ afterAll(() => archive.close());
 
 function list(...args: readonly string[]): Promise<CliResult> {
   return cryptodlOk(['list', ...args, ...place]);
+}
+
+function urlsIn(log: string): unknown[] {
+  return linesOf(readFileSync(log, 'utf8'))
+    .filter(Boolean)
+    .map((line) => (JSON.parse(line) as { url?: unknown }).url);
 }
 
 function linesOf(text: string): string[] {
@@ -406,4 +412,27 @@ describe('--print-options', () => {
     expect(stdout).toMatch(/^dataset +klines +\(default\)$/m);
     expect(archive.requests).toHaveLength(before);
   });
+});
+
+it.each([
+  'list symbols',
+  'verify --upstream',
+  'audit --symbols BTCUSDT --interval 1h --from 2026-10-30 --to 2026-10-31',
+])('%s --verbose logs each request, unless --log-level names another level', async (line) => {
+  const [verb = ''] = line.split(' ');
+  const env = { CRYPTODL_OUT: join(scratch, `log-${verb}`) };
+  if (verb === 'verify')
+    await cryptodlOk(['vision', '--symbols', 'BTCUSDT', '--interval', '1h', ...place, '--progress', 'none'], {
+      env,
+    });
+  const logged = async (...flags: readonly string[]): Promise<unknown[]> => {
+    const log = join(scratch, `${verb}-${flags.length}.log`);
+    const { requests } = archive;
+    const before = requests.length;
+    await cryptodl([...line.split(' '), ...place, ...flags, '--log-file', log], { env });
+    expect(requests.length).toBeGreaterThan(before);
+    return urlsIn(log);
+  };
+  expect(await logged('-v')).toContainEqual(expect.stringContaining(archive.url));
+  expect(await logged('-v', '--log-level', 'info')).toEqual([]);
 });

@@ -813,6 +813,11 @@ const HABITS: readonly (readonly [typed: string, says: string, line: string | nu
   ['schema um klines', 'schema takes one argument', 'cryptodl schema klines --market um'],
   ['schema klines um', 'schema takes one argument', 'cryptodl schema klines --market um'],
   ['run', 'run needs a file', null],
+  [
+    'schedule vision --symbls BTC/USDT -f pq',
+    'schedule: write -- before the command',
+    'cryptodl schedule -- vision --symbols BTCUSDT --format parquet',
+  ],
 ];
 
 /** Flags of a job behind a file of jobs: what is typed, and what stands in the file instead. */
@@ -821,6 +826,7 @@ const IN_THE_FILE: readonly (readonly [string, string, string])[] = [
   ['run --concurrency=5 jobs.yaml', '--concurrency', 'concurrency: 5'],
   ['run jobs.yaml --concurrency', '--concurrency', 'concurrency: auto'],
   ['run --force jobs.yaml', '--force', 'force: true'],
+  ['run jobs.yaml -d 7', '-d', 'days: 7'],
   ['run jobs.yaml --symbols *USDT --include-today', '--symbols', "symbols: '*USDT'"],
 ];
 
@@ -854,6 +860,19 @@ it('there are 120 typical mistakes, each once', () => {
 it('a flag that cannot have the value is not suggested', async () => {
   const result = await cryptodl(['vision', '--symbols', 'BTCUSDT', '--top', '10'], { env: environment() });
   expect(result.stderr).toBe('cryptodl: vision has no flag --top\n  see cryptodl vision --help\n');
+});
+
+it('a flag of other commands is answered with all of them', async () => {
+  const result = await cryptodl(['schema', 'klines', '--interval', '1h']);
+  expect(result.stderr).toBe(
+    'cryptodl: schema has no flag --interval\n' +
+      '  --interval is a flag of vision, metrics, verify, repair, list, audit and coverage\n',
+  );
+  const short = await cryptodl(['sql', '-v', 'SHOW TABLES']);
+  expect(short.stderr).toBe(
+    'cryptodl: sql has no flag -v\n' +
+      '  -v is a flag of vision, metrics, run, retry, verify, repair, list and audit\n',
+  );
 });
 
 describe('a typical mistake', () => {
@@ -937,6 +956,16 @@ const ELSEWHERE: readonly {
     typed: 'vision --config c.yaml',
     files: { 'c.yaml': 'config: d.yaml\n' },
     says: 'c.yaml: config: a config file cannot name another one\n  delete the line\n',
+  },
+  {
+    typed: 'run jobs.yaml',
+    files: { 'jobs.yaml': 'jobs: { a: { verb: vision, symbols: [BTCUSDT, !ETHUSDT] } }' },
+    says: "run: jobs.yaml line 1: the value needs quotes: !ETHUSDT\n  '!ETHUSDT'\n",
+  },
+  {
+    typed: 'vision --symbols -,-',
+    stdin: '# none\n',
+    says: '--symbols: stdin has no symbol\n',
   },
   {
     typed: 'vision --config .',
