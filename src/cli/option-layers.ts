@@ -2,9 +2,9 @@
 import type { Io } from '../model/io.js';
 import type { Verb } from '../options/flag-spec.js';
 import { environmentName, FLAG_NAMES, flagsOf, isSwitch, optionName, unsetText } from '../options/flags.js';
-import type { Options } from '../options/flags.js';
 import { configLayer, environmentLayer } from '../options/resolve.js';
 import type { RawLayer, Resolved } from '../options/resolve.js';
+import { valueText } from '../options/value-text.js';
 import { nearest } from '../text/did-you-mean.js';
 import { printLines } from '../text/printable.js';
 import type { Invocation } from './program.js';
@@ -50,22 +50,7 @@ export function optionLines(verb: Verb, resolved: Resolved): string[] {
   return names.map((name) => {
     const isLeftOut = isSwitch(name) && resolved.origins[name] === 'default';
     const value = isLeftOut ? undefined : resolved.options[optionName(name)];
-    const shown = value === undefined ? (unsetText(name, verb) ?? '-') : textOf(value);
+    const shown = value === undefined ? (unsetText(name, verb) ?? '-') : valueText(name, value);
     return `${name.padEnd(width)}  ${shown}  (${resolved.origins[name]})`;
   });
-}
-
-type Value = Options[keyof Options];
-type List = Extract<Value, readonly unknown[]>;
-
-function textOf(value: Value | List[number]): string {
-  if (value === undefined) return '-';
-  if (isList(value)) return value.map((item) => textOf(item)).join(',');
-  if (typeof value !== 'object') return String(value);
-  if ('text' in value) return value.text;
-  return value.kind === 'fixed' ? String(value.limit) : `auto:${value.max}`;
-}
-
-function isList(value: Value | List[number]): value is List {
-  return Array.isArray(value);
 }

@@ -83,6 +83,7 @@ function conclude(
     say(`below --min ${options.minPercent ?? 0} %: ${below.slice(0, MOST_NAMED).join(', ')}${more}`);
   }
   const line = next.line();
-  if (line !== undefined && !options.json && !options.csv && !options.summary && !options.quiet) say(`next  ${line}`);
+  if (line !== undefined && !options.json && !options.csv && !options.summary && !options.quiet)
+    say(`next  ${line}`);
   return exitCode;
 }

@@ -121,6 +121,31 @@ export function bytesLike(text: string): string | undefined {
   return `${number}${letter.toUpperCase()}${rest === '' ? 'iB' : rest.toLowerCase() === 'ib' ? 'iB' : 'B'}`;
 }
 
+/** The duration in its largest whole unit, as `parseDurationMs` takes it: `90s`, `1m`. */
+export function durationValue(ms: number): string {
+  const [unit = 'ms', length = 1] =
+    Object.entries(DURATION_MS).findLast(([, unitMs]) => ms >= unitMs && ms % unitMs === 0) ?? [];
+  return `${ms / length}${unit}`;
+}
+
+/** The size in its largest whole unit, as `parseBytes` takes it: `250MB`, `2GiB`, `1001`. */
+export function bytesValue(bytes: number): string {
+  const units = Object.entries(SIZE_UNITS).filter(([, size]) => bytes >= size && bytes % size === 0);
+  const [unit = '', size = 1] = units.toSorted(([, one], [, other]) => other - one)[0] ?? [];
+  return `${bytes / size}${unit}`;
+}
+
+const SIZE_UNITS = {
+  kB: 1e3,
+  MB: 1e6,
+  GB: 1e9,
+  TB: 1e12,
+  KiB: 2 ** 10,
+  MiB: 2 ** 20,
+  GiB: 2 ** 30,
+  TiB: 2 ** 40,
+};
+
 /** `250ms`, `12.5s`, `3m 20s`, `2h 5m` */
 export function durationText(ms: number): string {
   if (Math.round(ms) < 1000) return `${Math.round(ms)}ms`;

@@ -38,7 +38,8 @@ function faultOf({ code, message, linePos, pos }: YAMLError, text: string, place
   const line = (text.split('\n')[number - 1] ?? '').trim();
   const where = `${place} line ${number}`;
   const [, key = '', value = ''] = /^([\w-]+): *(.*)$/.exec(line) ?? [];
-  if (code === 'DUPLICATE_KEY') return usage(`${where}: the key "${key}" stands twice`, 'delete one of them');
+  if (code === 'DUPLICATE_KEY')
+    return usage(`${where}: the key "${key}" appears twice`, 'delete one of them');
   const needsQuotes = 'the value needs quotes';
   if (code === 'BLOCK_AS_IMPLICIT_KEY')
     return usage(`${where}: ${needsQuotes}: ${line}`, key === '' ? undefined : `${key}: ${yamlWord(value)}`);

@@ -72,7 +72,7 @@ describe('the command line', () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(/^retries +9 +\(flag\)$/m);
     expect(stdout).toMatch(/^market +cm +\(environment\)$/m);
-    expect(stdout).toMatch(/^idle-timeout +3000 +\(environment\)$/m);
+    expect(stdout).toMatch(/^idle-timeout +3s +\(environment\)$/m);
     expect(stdout).toMatch(/^symbols +BTCUSDT,ETHUSDT +\(config file\)$/m);
     expect(stdout).toMatch(/^as-published +true +\(config file\)$/m);
     expect(stdout).toMatch(/^format +parquet +\(default\)$/m);

@@ -79,6 +79,15 @@ jobs:
   eth: { verb: vision, symbols: ETHUSDT, days: 1 }
 `;
 
+it('a warning names the option as the file of jobs has it', async () => {
+  const { stderr } = await run([
+    'run',
+    jobs('jobs: { a: { verb: vision, symbols: BTCUSDT, days: 1, concurrency: 300 } }'),
+    '-n',
+  ]);
+  expect(stderr).toContain('warning: jobs.yaml: jobs.a: concurrency 300: more than 128 objects in flight');
+});
+
 function failing(...keys: string[]): void {
   archive.fault = (path, _request, response) => {
     if (!keys.some((key) => path === `/${key}`)) return false;
@@ -179,7 +188,7 @@ jobs:
       ['retries', 'max-wait', 'format', 'out', 'days', 'from', 'numbers'].map((name) => shown(one, name)),
     ).toEqual([
       '1  (flag)',
-      '300000  (environment)',
+      '5m  (environment)',
       'zip  (job)',
       'lake  (defaults of the jobs)',
       // A range is one thing: that of the job takes the place of the whole default.

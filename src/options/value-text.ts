@@ -1,0 +1,39 @@
+/** The value of an option as text that its flag, its variable and its key of a file take. */
+import { bytesValue, durationValue } from '../model/units.js';
+import type { FlagSpec } from './flag-spec.js';
+import { flagSpec } from './flags.js';
+import type { FlagName, Options } from './flags.js';
+
+type Value = Exclude<Options[keyof Options], undefined>;
+type List = Extract<Value, readonly unknown[]>;
+
+export function valueText(name: FlagName, value: Value): string {
+  if (typeof value === 'number') return numberValue(name, value);
+  if (isList(value)) return value.map(itemText).join(',');
+  return itemText(value);
+}
+
+function numberValue(name: FlagName, value: number): string {
+  const { unit, value: kind } = flagSpec(name);
+  if (kind === 'ISO') return new Date(value).toISOString();
+  return unit === undefined ? String(value) : WITH_UNIT[unit](value);
+}
+
+const WITH_UNIT: Readonly<Record<NonNullable<FlagSpec['unit']>, (value: number) => string>> = {
+  Ms: durationValue,
+  Bytes: bytesValue,
+  BytesPerSecond: bytesValue,
+  Minutes: (minutes) => new Date(minutes * 60_000).toISOString().slice(11, 16),
+  Hours: (hours) => (hours === 24 ? 'day' : `${hours}h`),
+  Percent: String,
+};
+
+function itemText(value: Exclude<Value, List> | List[number]): string {
+  if (typeof value !== 'object') return String(value);
+  if ('text' in value) return value.text;
+  return value.kind === 'fixed' ? String(value.limit) : `auto:${value.max}`;
+}
+
+function isList(value: Value): value is List {
+  return Array.isArray(value);
+}

@@ -1,0 +1,71 @@
+/** The lines of `--print-options`: readable, and valid as lines of a config file. */
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { optionLines } from '../../src/cli/option-layers.js';
+import { VERBS } from '../../src/options/flag-spec.js';
+import type { Verb } from '../../src/options/flag-spec.js';
+import { flagSpec, flagsOf, isSwitch } from '../../src/options/flags.js';
+import { configLayer, resolveOptions } from '../../src/options/resolve.js';
+import type { RawLayer, RawValues, Resolved } from '../../src/options/resolve.js';
+import { yamlWord } from '../../src/text/printable.js';
+
+function flags(values: RawValues): RawLayer {
+  return { origin: 'flag', values, nameOf: (name) => `--${name}` };
+}
+
+/** Each flag of the verb with a value that is not its default, if one is known. */
+function valuesOf(verb: Verb): RawValues {
+  const values: RawValues = {};
+  for (const name of flagsOf(verb)) {
+    const { choices, default: usual, example } = flagSpec(name);
+    const value = isSwitch(name) ? 'true' : (choices?.find((one) => one !== usual) ?? example ?? usual);
+    if (value !== undefined && name !== 'config' && name !== 'print-options') values[name] = [value];
+  }
+  return values;
+}
+
+/** A config file with the lines of the options that were given. */
+function printedFile(verb: Verb, resolved: Resolved): string {
+  return optionLines(verb, resolved)
+    .map((line) => /^(\S+) +(.*) {2}\(flag\)$/.exec(line))
+    .flatMap((found) => (found === null ? [] : [`${found[1] ?? ''}: ${yamlWord(found[2] ?? '')}\n`]))
+    .join('');
+}
+
+it.each(VERBS.filter((verb) => flagsOf(verb).includes('print-options')))(
+  'the options of %s, written into a config file, give the same values',
+  (verb) => {
+    const values = valuesOf(verb);
+    const resolved = resolveOptions(verb, [flags(values)]);
+    const file = printedFile(verb, resolved);
+    expect(file.split('\n').length - 1).toBe(Object.keys(values).length);
+    const again = resolveOptions(verb, [configLayer('c.yaml', parse(file), verb)]);
+    expect(again.options).toEqual(resolved.options);
+  },
+);
+
+describe('values with units', () => {
+  it.each([
+    ['idle-timeout', '90000ms', '90s'],
+    ['idle-timeout', '60s', '1m'],
+    ['max-wait', '1.5h', '90m'],
+    ['retry-delay', '2ms', '2ms'],
+    ['jitter', '0', '0ms'],
+    ['max-bytes', '250000kB', '250MB'],
+    ['max-bytes', '2048MiB', '2GiB'],
+    ['bwlimit', '1001', '1001'],
+    ['now', '2026-11-21', '2026-11-21T00:00:00.000Z'],
+  ] as const)('--%s %s is printed as %s', (name, given, shown) => {
+    const lines = optionLines('vision', resolveOptions('vision', [flags({ [name]: [given] })]));
+    expect(lines.find((line) => line.startsWith(`${name} `))).toMatch(new RegExp(`  ${shown}  \\(flag\\)$`));
+  });
+
+  it.each([
+    ['every', '6h'],
+    ['every', 'day'],
+    ['at', '09:05'],
+  ] as const)('--%s %s of schedule is printed as it is given', (name, given) => {
+    const lines = optionLines('schedule', resolveOptions('schedule', [flags({ [name]: [given] })]));
+    expect(lines.find((line) => line.startsWith(`${name} `))).toContain(` ${given}  (flag)`);
+  });
+});
