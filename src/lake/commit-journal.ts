@@ -6,12 +6,14 @@ import { randomUUID } from 'node:crypto';
 import { lstat, mkdir, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { CryptodlError, errnoOf } from '../model/errors.js';
+import { completeLinesOf } from './complete-lines.js';
 import { createLineCheck } from './check-manifest-line.js';
 import type { ObjectKeys } from './check-manifest-line.js';
 import { isPartitionFile, isPlainName, readRegularFile } from './path-checks.js';
 import type { LakePaths, VenueFolders } from './layout.js';
 import { seriesAt } from './layout.js';
 import type { ManifestLine } from './manifest-line.js';
+import { openManifest } from './manifest-place.js';
 import { appendManifest, applyLine, emptyManifest } from './manifest.js';
 import type { Manifests } from './manifests.js';
 import { fileSize, publish, publishAll, removeStaged, syncAll, syncDirectory } from './publish.js';
@@ -69,7 +71,7 @@ export async function finishCommits(paths: LakePaths, venue: JournalVenue): Prom
     if (entry.isDirectory() || !JOURNAL.test(name)) continue;
     const journal = join(paths.internal, name);
     try {
-      if (name.endsWith('.json')) await apply(await readJournal(paths, venue, journal), appendManifest);
+      if (name.endsWith('.json')) await apply(await readJournal(paths, venue, journal), appendMissing);
       await rm(journal);
     } catch (error) {
       if (!(error instanceof JournalRefused)) throw error;
@@ -77,6 +79,16 @@ export async function finishCommits(paths: LakePaths, venue: JournalVenue): Prom
     }
   }
   return refused.size === 0 ? [] : moveJournals(paths, refused);
+}
+
+/** Appends the lines that the manifest does not have. A run that was killed during or after its append has left some or all of them. */
+async function appendMissing(seriesFolder: string, lines: readonly ManifestLine[]): Promise<void> {
+  const missing = new Map(lines.map((line) => [JSON.stringify(line), line]));
+  const opened = await openManifest(seriesFolder);
+  if (opened !== undefined)
+    for await (const texts of completeLinesOf(opened.file, opened.path))
+      for (const text of texts) missing.delete(text);
+  if (missing.size > 0) await appendManifest(seriesFolder, [...missing.values()]);
 }
 
 async function moveJournals(

@@ -1,7 +1,7 @@
 /** The move of a lake of an earlier version with a commit that was not finished: killed, on two file systems, and with a second writer. */
 import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { cryptodl, cryptodlProcess } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { BTC, EARLIER_ARCHIVE, earlierLake, ETH, NOW, placesOf, stateOf } from '../helpers/earlier-lake.js';
@@ -45,6 +45,29 @@ it('finishes the commit of the earlier version, and moves the files of all other
   expect(filesBelow(join(lake, '_quarantine'))).toHaveLength(2);
   const checked = await cryptodl(['verify', '--deep', '--out', lake, ...NOW]);
   expect([checked.code, checked.stdout]).toEqual([0, '']);
+});
+
+describe.each([{ isOtherFileSystem: false }, { isOtherFileSystem: true }])('a move with %j', (harm) => {
+  it('loses and repeats nothing, whichever operation a kill comes before', async () => {
+    let killAt = 0;
+    let signal: CliResult['signal'] = 'SIGKILL';
+    while (signal !== null) {
+      killAt += 1;
+      const lake = earlier.copy();
+      ({ signal } = await harmed(lake, { ...harm, killAt }));
+      // A reader finds the lines at one of the two places.
+      const { stderr } = await cryptodl(['coverage', '--out', lake, ...NOW, '--json']);
+      expect([killAt, stderr]).toEqual([killAt, expect.not.stringContaining('damaged')]);
+      await (harm.isOtherFileSystem ? harmed(lake, harm) : fix(lake));
+      const lines = [BTC, ETH].flatMap((series) =>
+        manifestLines(join(lake, series)).map((line) => JSON.stringify(line)),
+      );
+      expect([killAt, new Set(lines).size]).toEqual([killAt, lines.length]);
+      expect([killAt, stateOf(lake)]).toEqual([killAt, unharmed]);
+    }
+    // The move and the commit have at least this many operations.
+    expect(killAt).toBeGreaterThan(30);
+  }, 300_000);
 });
 
 it('continues a move that was killed twice', async () => {
