@@ -93,7 +93,7 @@ describe('the last failures', () => {
     expect(found).toBeUndefined();
     expect(warnings).toEqual([
       expect.stringMatching(
-        /vision-20240110T080000Z\.jsonl line 2 is not a failure .*; its failures are not explained$/,
+        /vision-20240110T080000Z\.jsonl line 2 is not a failure .*; the gaps are shown without its failures$/,
       ),
     ]);
   });
@@ -104,6 +104,6 @@ describe('the last failures', () => {
     symlinkSync(join(scratch, 'elsewhere'), join(lake, '_failures'));
     const { found, warnings } = await read(lake);
     expect(found).toBeUndefined();
-    expect(warnings).toEqual([expect.stringContaining('; its failures are not explained')]);
+    expect(warnings).toEqual([expect.stringContaining('; the gaps are shown without its failures')]);
   });
 });
