@@ -1,5 +1,6 @@
 /** The command that fetches what coverage found missing, and nothing else. */
 import { lineText } from '../cli/corrected-line.js';
+import { effectiveSettings } from '../lake/settings.js';
 import { dayText } from '../model/calendar.js';
 import { seriesName } from '../model/task.js';
 import type { Series, Settings } from '../model/task.js';
@@ -146,22 +147,17 @@ export class NextStep {
     ]);
   }
 
-  /** The flags for settings that are not the default. */
+  /** The flags for settings that are not the default. A setting without effect on the format would be refused. */
   #settingFlags({ market, dataset, interval }: Omit<Series, 'symbol'>, settings: Settings): string[] {
     const spec = findDataset(this.#context.venue, market, dataset);
     const cadences = spec === undefined ? [] : cadencesOf(spec, interval);
-    const values = {
-      format: settings.format,
-      partition: settings.partition,
-      ...(cadences.length > 1 ? { cadence: settings.cadence } : {}),
-      numbers: settings.numbers,
-      timestamps: settings.timestamps,
-    };
+    const { asPublished, cadence, ...others } = effectiveSettings(settings);
+    const values = { format: settings.format, ...others, ...(cadences.length > 1 ? { cadence } : {}) };
     return [
       ...Object.entries(values).flatMap(([name, value]) =>
-        value === defaultOf(name as FlagName, 'vision') ? [] : [`--${name}`, value],
+        value === undefined || value === defaultOf(name as FlagName, 'vision') ? [] : [`--${name}`, value],
       ),
-      ...(settings.asPublished ? ['--as-published'] : []),
+      ...(asPublished === true ? ['--as-published'] : []),
     ];
   }
 

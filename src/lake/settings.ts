@@ -46,6 +46,11 @@ function valueOf(settings: Settings, name: keyof Settings): Settings[keyof Setti
   return timestamps === 'utc' ? 'iso' : timestamps;
 }
 
+/** The settings that change the files of the format. */
+export function effectiveSettings(settings: Settings): Partial<Settings> {
+  return Object.fromEntries(RELEVANT[settings.format].map((name) => [name, valueOf(settings, name)]));
+}
+
 /** The differences between the requested settings and those of the first line that differs; empty if no line differs. */
 export function differingSettings(lines: readonly ObjectLine[], requested: Settings): Difference[] {
   const names = RELEVANT[requested.format];

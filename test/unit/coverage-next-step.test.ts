@@ -236,20 +236,24 @@ describe('the next step for days outside the own days of given symbols', () => {
     );
   });
 
-  it('has each setting that is not the default', async () => {
-    const settings = { cadence: 'daily', numbers: 'string', timestamps: 'iso' } as const;
-    expect(await nextOf([{ days: LATER, format: 'csv', settings }], { flags })).toBe(
-      `vision ${NAMED} --symbols BTCUSDT --from 2024-01-11 --to 2024-01-12 --format csv --partition month --cadence daily --numbers string --timestamps iso`,
+  it('has each setting that is not the default and changes the files of the format', async () => {
+    const settings = { cadence: 'daily', numbers: 'string', asPublished: true } as const;
+    const of = async (format: Format, timestamps: Settings['timestamps']): Promise<string | undefined> => {
+      const line = await nextOf([{ days: LATER, format, settings: { ...settings, timestamps } }], { flags });
+      return line?.split(' --to 2024-01-12 ')[1];
+    };
+    const parquet = '--partition month --numbers string';
+    expect(await of('parquet', 'utc')).toBe(`${parquet} --timestamps utc --cadence daily --as-published`);
+    expect(await of('parquet', 'ms')).toBe(`${parquet} --cadence daily --as-published`);
+    expect(await of('csv', 'iso')).toBe(
+      '--format csv --partition month --timestamps iso --cadence daily --as-published',
     );
+    expect(await of('zip', 'iso')).toBe('--format zip --cadence daily');
   });
 
   it('has no cadence for a dataset of one cadence', async () => {
     const lacks = { dataset: 'metrics', interval: '', days: LATER, settings: { cadence: 'daily' } } as const;
     expect(await nextOf([lacks], { flags })).not.toContain('--cadence');
-  });
-
-  it('is accepted for archive files', async () => {
-    expect(await nextOf([{ days: LATER, format: 'zip' }], { flags })).toContain(' --format zip ');
   });
 
   it('fetches whole days for missing hours', () => {
