@@ -64,6 +64,10 @@ async function columnsInCsv(path: string): Promise<Set<string>> {
   }
 }
 
+/**
+ * `lag() OVER ()` is the row before in the file. DuckDB guarantees that an empty OVER clause, a subquery and FROM with one table keep
+ * the order of the rows, also with several threads (its page "Order Preservation"); a JOIN does not, so it comes after them.
+ */
 function query({ path, spec, settings, lines }: InspectedFile): string {
   const keys = spec.sort.flatMap((name) => spec.columns.find((column) => column.name === name) ?? []);
   const key = `row(${keys.map(sortExpression).join(', ')})`;
@@ -191,7 +195,10 @@ export interface PeriodRows {
   readonly repeated: number;
 }
 
-/** The rows in each period, by its index in `periods`. The time of a row decides its period. Periods without rows are left out. */
+/**
+ * The rows in each period, by its index in `periods`. The time of a row decides its period. Periods without rows are left out. The
+ * order of the rows is that of the file, like in `query`.
+ */
 export async function rowsByPeriod(
   session: DuckDbSession,
   {
