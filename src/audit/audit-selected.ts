@@ -1,5 +1,6 @@
 /** Audits the selected months, collects the months of the lake that daily objects would improve, and counts the findings. */
 import { openSession } from '../download/session.js';
+import { refuseFile } from '../lake/layout.js';
 import { exitCode, exitCodeOfJobs } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { seriesName } from '../model/task.js';
@@ -28,6 +29,8 @@ export class AuditTally {
   readonly findings = new Map<AuditFinding['kind'], number>();
   readonly failures: AuditFailure[] = [];
   readonly rebuilds: SeriesRequest[] = [];
+  /** The number of months in `rebuilds`, which has a request for each format that the lake holds. */
+  rebuiltMonths = 0;
   /** The number of months with a monthly object, and with daily objects. */
   readonly listed = { monthly: 0, daily: 0 };
   /** The months `[from, to)` of the series whose dataset has both cadences. */
@@ -89,7 +92,7 @@ export class AuditTally {
   /** `rebuilt`: the exit code of the rebuild; undefined without --prefer daily. */
   summary(rebuilt: ExitCode | undefined): AuditSummary {
     const isMended = rebuilt === 0;
-    const rebuilds = this.rebuilds.length;
+    const rebuilds = this.rebuiltMonths;
     return {
       series: this.series.size,
       months: this.months,
@@ -137,6 +140,7 @@ export async function* auditSelected(request: VerbRequest): AsyncGenerator<Audit
   const session = openSession(request);
   const tally = new AuditTally();
   try {
+    refuseFile(session.paths.root);
     await session.refuseBanned('audit');
     const audited = await selectAudit(session, request.resolved, request.read);
     tally.comparable = comparableMonths(audited, session.venue);
@@ -144,6 +148,7 @@ export async function* auditSelected(request: VerbRequest): AsyncGenerator<Audit
       tally.add(month);
       const { requests, notes, isFromDays } = await rebuildsOf(session, month);
       tally.rebuilds.push(...requests);
+      tally.rebuiltMonths += requests.length > 0 ? 1 : 0;
       if (isFromDays) tally.addFromDays(month, requests.length > 0);
       yield { month, notes, tally };
     }

@@ -107,7 +107,7 @@ async function conclude(
   if (code === 0 && mended > 0)
     printLines(io.stderr, ['the lake has the rows of the daily objects for all findings']);
   if (tally.rebuilds.length > 0 && rebuilt === undefined) {
-    const months = `${countText(tally.rebuilds.length, 'month')} of the lake`;
+    const months = `${countText(tally.rebuiltMonths, 'month')} of the lake`;
     const line = correctedLine(typed.argv, { flags: { prefer: 'daily' } }, typed.before);
     printLines(io.stderr, [`${months} should be rebuilt from daily objects`, `next  ${line}`]);
   }

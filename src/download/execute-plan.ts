@@ -52,8 +52,13 @@ const MOST_WRITERS = 8;
 export async function executePlan(session: Session, run: PlannedRun): Promise<RunEnd> {
   let ended: CryptodlError | undefined;
   try {
-    await refuseFullDisk(session, run.totals);
-    await runAll(session, run);
+    try {
+      await refuseFullDisk(session, run.totals);
+      await runAll(session, run);
+    } finally {
+      // After another run took the lake over, the folder of this name belongs to that run.
+      if (session.lock?.isLost !== true) await rm(session.runFolder, { recursive: true, force: true });
+    }
   } catch (error) {
     ended = toCryptodlError(error);
   }
@@ -136,8 +141,6 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
     release();
     engine.close();
     await writers.close();
-    // After another run took the lake over, the folder of this name belongs to that run.
-    if (session.lock?.isLost !== true) await rm(folder, { recursive: true, force: true });
   }
 }
 

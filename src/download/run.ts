@@ -123,8 +123,8 @@ async function workIn(session: Session, request: RunRequest): Promise<RunEnd> {
       execute(open, request, await selectionOf(open, request)),
     );
   }
-  const selection = await selectionOf(session, request);
   await refuseBadReport(session.options.failures, request.failures?.file, session.paths.failures);
+  const selection = await selectionOf(session, request);
   await waitUntilPublished(session, selection);
   return locked(session, selection.verb, (open) => execute(open, request, selection));
 }

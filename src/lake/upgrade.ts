@@ -15,7 +15,7 @@ import { entryAt, fileFacts, fileSize, makeSyncedFolder, moveFile, syncDirectory
 import { listEntries, looseBelow, walkLake } from './walk-lake.js';
 
 /** The names of two folders in a lake of an earlier version. */
-const EARLIER = { failures: 'failures', quarantine: 'quarantine' } as const;
+export const EARLIER = { failures: 'failures', quarantine: 'quarantine' } as const;
 
 /** A file in `.cryptodl` that exists while files are moved, so that the next run continues after a crash. */
 const UNFINISHED = 'upgrade';

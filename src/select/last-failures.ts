@@ -1,7 +1,8 @@
 /** The failures in the newest failure report of a lake. */
 import { join } from 'node:path';
-import { refuseLinkedFolders } from '../lake/layout.js';
+import { FOLDERS, refuseLinkedFolders } from '../lake/layout.js';
 import type { LakePaths } from '../lake/layout.js';
+import { EARLIER } from '../lake/upgrade.js';
 import { parsePeriod } from '../model/calendar.js';
 import type { ErrorCode } from '../model/errors.js';
 import { toCryptodlError } from '../model/errors.js';
@@ -27,11 +28,10 @@ export async function readLastFailures(
   paths: LakePaths,
   warn: (message: string) => void,
 ): Promise<LastFailures | undefined> {
-  const name = await newestReport(paths.failures);
-  if (name === undefined) return undefined;
-  const path = join(paths.failures, name);
   try {
     await refuseLinkedFolders(paths);
+    const path = await newestPath(paths);
+    if (path === undefined) return undefined;
     const bySeries = new Map<string, LastFailure[]>();
     for (const entry of (await readFailureReport(path)).entries) {
       const { market, dataset, interval, symbol, settings, code } = entry;
@@ -47,4 +47,14 @@ export async function readLastFailures(
     warn(`${toCryptodlError(error).message}; the gaps are shown without its failures`);
     return undefined;
   }
+}
+
+/** In a lake of an earlier version, no run has moved the reports out of `failures` yet. */
+async function newestPath(paths: LakePaths): Promise<string | undefined> {
+  for (const folder of [FOLDERS.failures, EARLIER.failures]) {
+    const path = await paths.folder(folder);
+    const name = await newestReport(path);
+    if (name !== undefined) return join(path, name);
+  }
+  return undefined;
 }

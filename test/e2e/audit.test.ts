@@ -390,6 +390,15 @@ describe('a lake', () => {
     expect(none.code).toBe(2);
   });
 
+  it('counts a month that is held in two formats once', async () => {
+    const flags = ['--interval', '1h', '--symbols', 'DIFFUSDT', ...JANUARY];
+    await run('vision', 'two-formats', ...flags);
+    await run('vision', 'two-formats', ...flags, '--format', 'csv');
+    const { events, stderr } = await run('audit', 'two-formats', '--json');
+    expect(events.at(-1)).toMatchObject({ months: 1, rebuildable: 1 });
+    expect(stderr).toContain('\n1 month of the lake should be rebuilt');
+  });
+
   it('--prefer daily rebuilds months whose daily objects are better', async () => {
     const { code, events, stderr } = await run('audit', 'lake', '--prefer', 'daily', '--json');
     expect(code).toBe(4);

@@ -341,7 +341,7 @@ describe('bad input', () => {
     expect([result.code, result.stdout, archive.requests]).toEqual([2, '', []]);
   });
 
-  it('a failure report that cannot be written is refused before the first byte', async () => {
+  it('a failure report that cannot be written is refused before the first request', async () => {
     const failures = join(scratch, 'empty.txt', 'x.jsonl');
     archive.requests.length = 0;
     const result = await cryptodl([
@@ -361,7 +361,16 @@ describe('bad input', () => {
     ]);
     expect(result.code).toBe(2);
     expect(result.stderr).toContain(`--failures ${failures} cannot be written`);
-    expect(archive.objectRequests()).toEqual([]);
+    expect(archive.requests).toEqual([]);
+  });
+
+  it('an audit of a file in place of a lake is refused before the first request', async () => {
+    archive.requests.length = 0;
+    const file = join(scratch, 'empty.txt');
+    const hosts = ['--archive-url', archive.url, '--now', NOW, '--max-wait', '1s'];
+    const { code, stderr } = await cryptodl(['audit', '--symbols', 'BTCUSDT', '--out', file, ...hosts]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('is a file, not a folder') as string]);
+    expect(archive.requests).toEqual([]);
   });
 
   it('a run that is refused makes no failure report', async () => {

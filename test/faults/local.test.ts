@@ -5,6 +5,7 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -125,8 +126,10 @@ describe('L: disks', () => {
     },
     async (exit) => {
       const out = join(mounted('size=64k'), 'lake');
-      const run = await scene.run([], { out });
+      const temp = mounted('size=10m');
+      const run = await scene.run(['--temp-dir', temp], { out });
       expectFatal(run, exit, 'free, the plan needs about');
+      expect(readdirSync(temp)).toEqual([]);
       expect(run.stderr).toContain('free some space, or choose another --');
       expect(run.requestsOf(VICTIM)).toBe(0);
     },
