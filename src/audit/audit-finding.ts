@@ -61,7 +61,7 @@ export function findingText(finding: AuditFinding): string {
   switch (kind) {
     case 'short-month':
       return rows === 0
-        ? `no rows of ${daysText(finding)}, and no daily object; there are rows before and after`
+        ? `no rows of ${daysText(finding)}, and no readable daily object; there are rows before and after`
         : `no rows of ${daysText(finding)}; the daily objects have ${rowsText}`;
     case 'rows-missing':
       return `${rowsText} of ${daysText(finding)} only in the daily objects${firstText(example)}`;

@@ -349,10 +349,12 @@ describe('an object that fails', () => {
   });
 
   it('an object with a wrong CSV is a permanent failure', async () => {
-    bars('BROKENUSDT');
+    bars('BROKENUSDT', without(192, 216));
     publish(folder, keyOf('BROKENUSDT', '2024-01-09'), 'not,a,row\n');
-    const { code, stderr } = await audit('none', 'BROKENUSDT');
+    const { code, stdout, stderr } = await audit('none', 'BROKENUSDT');
     expect(code).toBe(4);
+    // The archive has a daily object of the day.
+    expect(stdout).toContain('no rows of 2024-01-09, and no readable daily object; there are rows before');
     expect(stderr).toContain(`failed  ${keyOf('BROKENUSDT', '2024-01-09')}: `);
   });
 
