@@ -4,7 +4,7 @@ import type { Verb } from '../options/flag-spec.js';
 import { camelCase, flagsOf, flagSpec } from '../options/flags.js';
 import type { CamelCase, FlagName, FlagNameOf, FlagValue } from '../options/flags.js';
 import type { RawValues } from '../options/resolve.js';
-import type { ALL, MARKETS } from '../source/names.js';
+import type { ALL, MarketAlias, MARKETS } from '../source/names.js';
 import { didYouMean } from '../text/did-you-mean.js';
 
 export const LIBRARY_VERBS = [
@@ -55,7 +55,7 @@ type GivenValue<Name extends FlagName> = Name extends 'market'
       ? ValueOf<readonly string[]> | Readonly<Record<string, string | number>>
       : ValueOf<FlagValue<Name>>;
 
-type MarketWord = (typeof MARKETS)[number] | typeof ALL;
+type MarketWord = (typeof MARKETS)[number] | MarketAlias | typeof ALL;
 
 /** The flags of a verb in camelCase; dates are UTC days (`2024-01-31` or a Date). */
 export type OptionsOf<V extends LibraryVerb> = {

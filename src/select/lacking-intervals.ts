@@ -41,7 +41,8 @@ export async function lackingIntervals(
   const texts: string[] = [];
   for (const series of lacking.slice(0, MOST_NAMED)) {
     const known = await publishedIntervals(context, series);
-    if (known.length > 0) texts.push(`the archive has no ${seriesName(series)}; it has ${known.join(', ')}`);
+    const others = known.filter((interval) => interval !== series.interval);
+    if (others.length > 0) texts.push(lackingText(series, others));
   }
   const [first] = texts;
   if (first === undefined) return [];
@@ -53,8 +54,26 @@ export async function lackingIntervals(
   return texts.map((text, at) => `lacking    ${text}${at === texts.length - 1 ? more : ''}`);
 }
 
+/** Throws a usage error if one of the first series has no object of its interval, but objects of other intervals. */
+export async function refuseLackingIntervals(
+  context: Pick<Context, 'listing' | 'venue'>,
+  all: readonly Series[],
+): Promise<void> {
+  for (const series of all.slice(0, MOST_NAMED)) {
+    const known = series.interval === undefined ? [] : await publishedIntervals(context, series);
+    if (known.length > 0 && !known.includes(series.interval ?? '')) throw usage(lackingText(series, known));
+  }
+}
+
+function lackingText(series: Series, known: readonly string[]): string {
+  return `the archive has no ${seriesName(series)}; it has ${known.join(', ')}`;
+}
+
 /** The intervals of the symbol in the dataset, in the order of the exchange; none without a listing. */
-async function publishedIntervals({ listing, venue }: Context, series: Series): Promise<string[]> {
+async function publishedIntervals(
+  { listing, venue }: Pick<Context, 'listing' | 'venue'>,
+  series: Series,
+): Promise<string[]> {
   const spec = findDataset(venue, series.market, series.dataset);
   if (spec === undefined) return [];
   const found = new Set<string>();
@@ -66,5 +85,5 @@ async function publishedIntervals({ listing, venue }: Context, series: Series): 
   } catch (error) {
     if (!isListingFault(error)) throw error;
   }
-  return (intervalsOf(spec) ?? []).filter((interval) => found.has(interval) && interval !== series.interval);
+  return (intervalsOf(spec) ?? []).filter((interval) => found.has(interval));
 }

@@ -239,11 +239,23 @@ async function tradedSymbols(
     if (!canUseArchive(error) && !isBannedBesideArchive(context, error)) throw error;
     const archived = await archivedSymbols(context, market);
     // Without any list of symbols, the names cannot be checked.
-    if (archived.size === 0) throw error;
+    if (archived.size === 0)
+      throw new CryptodlError('unreachable', `REST cannot be reached: ${error.message}`, {
+        cause: error,
+        hint: error.hint ?? addressHint(context, error),
+      });
     const hint = error.hint === undefined ? '' : `; ${error.hint}`;
     context.observer.warn(`${error.message}: the archive's symbols are taken instead${hint}`);
     return new Map([...archived, ...names].map((symbol) => [symbol, TRADING]));
   }
+}
+
+/** Names the address of the host that the message begins with. */
+function addressHint({ venue, options }: SymbolContext, { message }: CryptodlError): string {
+  const names = Object.entries(venue.rest.urls(options)).filter(([, url]) =>
+    message.startsWith(new URL(url).host),
+  );
+  return ['check the network', ...names.map(([name]) => `--${name}`)].join(' and ');
 }
 
 /** Whether the symbols of the archive may be used after this error. */

@@ -12,7 +12,7 @@ export const ALL = 'all' as const;
 export const MARKETS = ['spot', 'um', 'cm', 'option'] as const;
 
 /** Names of the markets in other tools and in the documentation of Binance, in lower case. */
-export const MARKET_ALIASES: Readonly<Record<string, string>> = {
+const ALIASES = {
   futures: 'um',
   future: 'um',
   'um-futures': 'um',
@@ -35,7 +35,11 @@ export const MARKET_ALIASES: Readonly<Record<string, string>> = {
   inverse: 'cm',
   dapi: 'cm',
   options: 'option',
-};
+} as const satisfies Readonly<Record<string, (typeof MARKETS)[number]>>;
+
+/** A market by its name in other tools. */
+export type MarketAlias = keyof typeof ALIASES;
+export const MARKET_ALIASES: Readonly<Record<string, string>> = ALIASES;
 
 /** The strategies of http/retry/. */
 export const STRATEGIES = ['fixed', 'linear', 'exponential', 'full', 'equal', 'decorrelated'] as const;

@@ -411,6 +411,20 @@ describe('bad input', () => {
     expect(result.stderr).toContain('check the network, --archive-url and --listing-url');
   });
 
+  it('metrics without a network says what cannot be reached, and names the address', async () => {
+    const where = ['--fapi-url', '--archive-url', '--listing-url'].flatMap((flag) => [
+      flag,
+      'http://127.0.0.1:9',
+    ]);
+    const what = ['--symbols', 'BTCUSDT', '--days', '1', '--out', join(scratch, 'nobody-metrics')];
+    const result = await cryptodl(['metrics', ...what, ...where, ...FAST, '--retries', '0']);
+    expect([result.code, result.stderr]).toEqual([
+      1,
+      'cryptodl: REST cannot be reached: 127.0.0.1:9: connect ECONNREFUSED 127.0.0.1:9\n' +
+        '  check the network and --fapi-url\n',
+    ]);
+  });
+
   it.each([
     ['um', '--fapi-url'],
     ['cm', '--dapi-url'],

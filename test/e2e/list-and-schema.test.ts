@@ -288,7 +288,7 @@ describe('unknown names', () => {
     ['a flag with a slip', ['symbols', '--quotes', 'USDT'], '--quote'],
     [
       'two kinds of range',
-      ['periods', '--symbols', 'BTCUSDT', '--days', '1', '--from', '2026-11-01'],
+      ['periods', '--symbols', 'BTCUSDT', '--interval', '1h', '--days', '1', '--from', '2026-11-01'],
       '--days',
     ],
   ])('%s gives an error with a command that works', async (_name, args, word) => {
@@ -435,4 +435,15 @@ it.each([
   };
   expect(await logged('-v')).toContainEqual(expect.stringContaining(archive.url));
   expect(await logged('-v', '--log-level', 'info')).toEqual([]);
+});
+
+it('list periods refuses an interval that the symbol never had, but not an empty range', async () => {
+  const periods = (...flags: readonly string[]): Promise<CliResult> =>
+    cryptodl(['list', 'periods', '--symbols', 'BTCUSDT', ...flags, ...place]);
+  const refused = await periods('--interval', '1m');
+  expect([refused.code, refused.stderr]).toEqual([
+    2,
+    'cryptodl: the archive has no um klines 1m BTCUSDT; it has 1h\n',
+  ]);
+  expect((await periods('--interval', '1h', '--from', '2020-01-01', '--to', '2020-01-02')).code).toBe(0);
 });

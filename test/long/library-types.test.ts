@@ -46,6 +46,7 @@ export async function all(signal: AbortSignal): Promise<RunSummary> {
 const WRONG = `
 import { audit, coverage, list, metrics, repair, sql, verify, vision } from 'cryptodl';
 export const calls = [
+  () => vision({ market: ['usdm', 'coinm', 'spot'] }),
   // @ts-expect-error no such market
   () => vision({ market: 'nasdaq' }),
   // @ts-expect-error a flag of the command line
