@@ -223,9 +223,9 @@ async function* periods(request: VerbRequest): AsyncGenerator<ListItem<PeriodIte
   }
 }
 
-function seriesOf(chosen: readonly ChosenDataset[], symbols: readonly string[]): Series[] {
+function seriesOf(chosen: readonly ChosenDataset[], names: readonly string[]): Series[] {
   return chosen.flatMap(({ market, spec, interval }) =>
-    symbols.map((symbol) => ({
+    names.map((symbol) => ({
       market,
       dataset: spec.name,
       ...(interval === undefined ? {} : { interval }),

@@ -83,7 +83,12 @@ export const SELECTION_FLAGS = {
     default: 'klines',
     defaultOf: { metrics: ['fundingRate', ...STATISTICS].join(',') },
     choices: [...venue.datasets, ALL],
-    choicesOf: { vision: ARCHIVED, audit: ARCHIVED, metrics: ['fundingRate', ...STATISTICS, 'basis', ALL] },
+    choicesOf: {
+      vision: ARCHIVED,
+      audit: ARCHIVED,
+      list: ARCHIVED,
+      metrics: ['fundingRate', 'metrics', ...STATISTICS, 'basis', ALL],
+    },
     aka: ['data', 'data-type', 'kind'],
   },
   interval: {

@@ -1,0 +1,82 @@
+/** The values that help and completion list for a flag of a verb are those that the verb takes. */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { refusalOf } from '../../src/cli/check-line.js';
+import type { Io } from '../../src/model/io.js';
+import { FORMATS } from '../../src/model/task.js';
+import { VERBS } from '../../src/options/flag-spec.js';
+import type { Verb } from '../../src/options/flag-spec.js';
+import { choicesOf, flagsOf } from '../../src/options/flags.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
+import { ALL } from '../../src/source/names.js';
+import { datasetsOf, marketNames } from '../../src/source/venue.js';
+import { cryptodl } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+
+const SOURCE = loadBinance();
+const LAKE = join(scratchFolder(), 'lake');
+mkdirSync(join(LAKE, SOURCE.name), { recursive: true });
+const io = {
+  environment: {},
+  clock: { now: () => Date.parse('2026-11-21T12:00:00Z') },
+} as unknown as Io;
+
+async function isTaken(...words: readonly string[]): Promise<boolean> {
+  // Only the verb itself refuses several markets, and it sends no request.
+  if (words[0] === 'schema') return (await cryptodl(words)).code === 0;
+  return (await refusalOf(words, { io, loadSource: () => Promise.resolve(SOURCE) })) === undefined;
+}
+
+const MARKETS = [...marketNames(SOURCE), ALL];
+const DATASETS = [
+  ...new Set(marketNames(SOURCE).flatMap((market) => datasetsOf(SOURCE, market).map(({ name }) => name))),
+  ALL,
+];
+
+/** The line of a verb with what it needs. */
+function lineOf(verb: Verb): string[] {
+  const operand = verb === 'list' ? ['symbols'] : verb === 'schema' ? ['klines'] : [];
+  const lake = flagsOf(verb).includes('out') ? ['--out', LAKE] : [];
+  return [
+    verb,
+    ...operand,
+    ...lake,
+    ...(verb === 'list' || verb === 'schema' ? [] : ['--symbols', 'BTCUSDT']),
+  ];
+}
+
+const ofFlag = (name: 'market' | 'dataset' | 'format'): Verb[] =>
+  VERBS.filter((verb) => flagsOf(verb).includes(name));
+
+async function takenBy(values: readonly string[], linesOf: (value: string) => string[][]): Promise<string[]> {
+  const taken: string[] = [];
+  for (const value of values)
+    for (const line of linesOf(value))
+      if (!taken.includes(value) && (await isTaken(...line))) taken.push(value);
+  return taken;
+}
+
+it.each(ofFlag('market'))('the markets of %s', async (verb) => {
+  const datasets = verb === 'schema' ? ['klines', 'BVOLIndex'] : DATASETS;
+  const taken = await takenBy(MARKETS, (market) =>
+    datasets.map((dataset) =>
+      verb === 'schema'
+        ? ['schema', dataset, '--market', market]
+        : [...lineOf(verb), '--market', market, '--dataset', dataset],
+    ),
+  );
+  expect(taken.sort()).toEqual([...(choicesOf('market', verb) ?? [])].sort());
+});
+
+it.each(ofFlag('dataset'))('the datasets of %s', async (verb) => {
+  const taken = await takenBy(DATASETS, (dataset) =>
+    MARKETS.map((market) => [...lineOf(verb), '--market', market, '--dataset', dataset]),
+  );
+  expect(taken.sort()).toEqual([...(choicesOf('dataset', verb) ?? [])].sort());
+});
+
+it.each(ofFlag('format'))('the formats of %s', async (verb) => {
+  const taken = await takenBy([...FORMATS, 'feather'], (format) => [[...lineOf(verb), '--format', format]]);
+  expect(taken.sort()).toEqual([...(choicesOf('format', verb) ?? [])].sort());
+});
