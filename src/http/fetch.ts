@@ -89,8 +89,8 @@ export interface FetchContext {
    */
   readonly again?: 'retry' | 'waited' | undefined;
   readonly onWait?: OnWait;
-  /** Set by the timeout layer. `bytes`: length of the received chunk, for the sign `bytes`. */
-  readonly onActivity?: (sign: Sign, bytes?: number) => void;
+  /** Set by the timeout layer. `value`: the status for the sign `headers`, the length of the received chunk for `bytes`. */
+  readonly onActivity?: (sign: Sign, value?: number) => void;
 }
 
 /** The end of one attempt. */
@@ -103,6 +103,8 @@ export interface AttemptEnd {
   readonly endedAt: number;
   /** From `sentAt` to the headers of the answer; undefined without an answer. */
   readonly firstByteMs: number | undefined;
+  /** The HTTP status of the answer; undefined without an answer. */
+  readonly status: number | undefined;
   /** Undefined for an answered attempt. */
   readonly error: unknown;
 }

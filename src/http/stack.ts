@@ -1,12 +1,13 @@
 /** Puts the layers of one request together. Each attempt takes its own permit and has its own deadlines. */
 import type { Clock } from '../model/clock.js';
 import type { SharedResources } from '../model/io.js';
-import type { Observer, RetryEvent } from '../model/observer.js';
+import type { Observer } from '../model/observer.js';
 import { placeOf } from './bans.js';
 import type { Bans } from './bans.js';
 import { limitedBuckets } from './exchange-hosts.js';
 import type { ExchangeHosts, LimitOptions } from './exchange-hosts.js';
-import type { AttemptEnd, Fetch, FetchRequest, Layer } from './fetch.js';
+import type { Fetch, FetchRequest, Layer } from './fetch.js';
+import type { LoadObserver, RequestCosts, RequestFigures, RequestTimes } from './observers.js';
 import { breaker } from './retry/breaker.js';
 import { retryBudget } from './retry/budget.js';
 import { fallbackHost } from './retry/fallback-host.js';
@@ -17,7 +18,7 @@ import { Demand } from './throttle/priority-queue.js';
 import { SharedCount } from './throttle/shared-count.js';
 import { SharedBuckets, Throttle } from './throttle/throttle.js';
 import { isBadContent, loadSignOf, measure } from './transport/measure.js';
-import type { AttemptObserver, LoadSign } from './transport/measure.js';
+import type { AttemptObserver } from './transport/measure.js';
 import { createPools } from './transport/pool.js';
 import type { PoolOptions, Pools } from './transport/pool.js';
 import { redirect } from './transport/redirect.js';
@@ -40,41 +41,6 @@ interface HttpOptions extends LimitOptions, SocketOptions {
   readonly breakerOpenMs: number;
   readonly blockedWaitMs: number;
   readonly bwlimitBytesPerSecond: number | undefined;
-}
-
-/** Counts attempts and requests, for the figures of the run. */
-interface RequestFigures {
-  begun(): void;
-  ended(attempt: AttemptEnd): void;
-  onRetry(event: RetryEvent): void;
-  /** `error`: the error of a failed request. */
-  onRequestEnd(retries: number, error?: unknown): void;
-}
-
-/** Measures the time of waits and failed attempts. */
-interface RequestCosts {
-  /** The layer around all attempts of a request. */
-  readonly layer: Layer;
-  /** The layer around one attempt. */
-  readonly wire: Layer;
-}
-
-/** Measures the time of objects by stage. */
-interface RequestTimes {
-  readonly layer: Layer;
-  onAttempt(attempt: AttemptEnd): void;
-}
-
-/** Sets the number of objects in flight from the results of attempts. */
-interface LoadObserver {
-  /** Objects in flight, at most. */
-  readonly limit: number;
-  onBegun(): void;
-  onEnded(sign: LoadSign): void;
-  /** `now`: time of the monotonic clock. */
-  onBadContent(now: number): void;
-  /** A retry begins (1) or stops (-1) waiting for the retry budget. */
-  onWaiting(change: 1 | -1): void;
 }
 
 export interface StackOptions {
@@ -176,6 +142,7 @@ export function layersOver(wire: Fetch, stack: StackOptions): Pick<Stack, 'fetch
     failuresToOpen: options.breakerFailures,
     successesToClose: options.breakerSuccesses,
     onChange: (host, state) => {
+      figures.onBreaker(host, state);
       observer.event('breaker', { host, state });
     },
     failover: stack.failover,

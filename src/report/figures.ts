@@ -4,7 +4,9 @@ import type { RecordableHistogram } from 'node:perf_hooks';
 import { CryptodlError } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
 import type { RetryEvent } from '../model/observer.js';
+import { hostOf } from '../http/fetch.js';
 import type { AttemptEnd } from '../http/fetch.js';
+import type { BreakerState } from '../http/retry/breaker.js';
 
 interface Percentiles {
   readonly p50: number;
@@ -23,6 +25,8 @@ export interface WireFigures {
     /** Requests with retries, and those of them that succeeded. */
     readonly requests: number;
     readonly succeeded: number;
+    /** Retries by the error of the attempt before. */
+    readonly reasons: Readonly<Partial<Record<ErrorCode, number>>>;
   };
   /** Requests with a result of their first attempt. `failed`: the first attempt failed, even if a retry succeeded. */
   readonly firstAttempts: { readonly requests: number; readonly failed: number };
@@ -32,7 +36,20 @@ export interface WireFigures {
   readonly attemptMs: Percentiles;
   /** Failed attempts by code. */
   readonly errors: Readonly<Partial<Record<ErrorCode, number>>>;
+  /** By host and port. */
+  readonly hosts: Readonly<Record<string, HostFigures>>;
 }
+
+export interface HostFigures {
+  /** Ended attempts by HTTP status; `none` for those without an answer. */
+  readonly statuses: Readonly<Record<string, number>>;
+  /** From the request to the end of an answered attempt, in milliseconds. */
+  readonly attemptMs: Percentiles;
+  readonly breaker: BreakerState;
+}
+
+/** The status of an attempt without an answer. */
+export const NO_STATUS = 'none';
 
 /** One hour. Longer times count as one hour. */
 const LONGEST_MS = 3_600_000;
@@ -50,6 +67,8 @@ export class Figures {
   readonly #firstByte = createHistogram();
   readonly #attempt = createHistogram();
   readonly #errors: Partial<Record<ErrorCode, number>> = {};
+  readonly #reasons: Partial<Record<ErrorCode, number>> = {};
+  readonly #hosts = new Map<string, Host>();
 
   begun(): void {
     this.#requests += 1;
@@ -57,16 +76,29 @@ export class Figures {
     this.#mostInFlight = Math.max(this.#mostInFlight, this.#inFlight);
   }
 
-  ended(attempt: Pick<AttemptEnd, 'sentAt' | 'endedAt' | 'firstByteMs' | 'error'>): void {
+  ended(
+    attempt: Pick<AttemptEnd, 'request' | 'sentAt' | 'endedAt' | 'firstByteMs' | 'status' | 'error'>,
+  ): void {
     this.#inFlight -= 1;
+    const host = this.#hostOf(hostOf(attempt.request.url));
+    const status = attempt.status ?? NO_STATUS;
+    host.statuses[status] = (host.statuses[status] ?? 0) + 1;
     if (attempt.firstByteMs !== undefined) record(this.#firstByte, attempt.firstByteMs);
     const { error } = attempt;
-    if (error === undefined) record(this.#attempt, attempt.endedAt - attempt.sentAt);
-    else if (error instanceof CryptodlError) this.#errors[error.code] = (this.#errors[error.code] ?? 0) + 1;
+    if (error === undefined) {
+      record(this.#attempt, attempt.endedAt - attempt.sentAt);
+      record(host.attemptMs, attempt.endedAt - attempt.sentAt);
+    } else if (error instanceof CryptodlError) this.#errors[error.code] = (this.#errors[error.code] ?? 0) + 1;
   }
 
-  onRetry({ usesAttempt }: RetryEvent): void {
-    if (usesAttempt) this.#retries += 1;
+  onRetry({ usesAttempt, error }: Pick<RetryEvent, 'usesAttempt' | 'error'>): void {
+    if (!usesAttempt) return;
+    this.#retries += 1;
+    this.#reasons[error.code] = (this.#reasons[error.code] ?? 0) + 1;
+  }
+
+  onBreaker(host: string, state: BreakerState): void {
+    this.#hostOf(host).breaker = state;
   }
 
   /** `error`: the error of a failed request. */
@@ -94,13 +126,33 @@ export class Figures {
         p50: Math.max(0, p50 - 1),
         p95: Math.max(0, p95 - 1),
         p99: Math.max(0, p99 - 1),
+        reasons: { ...this.#reasons },
       },
       firstAttempts: { requests: this.#first, failed: this.#firstFailed },
       firstByteMs: percentiles(this.#firstByte),
       attemptMs: percentiles(this.#attempt),
       errors: { ...this.#errors },
+      hosts: Object.fromEntries([...this.#hosts].map(([name, host]) => [name, figuresOf(host)])),
     };
   }
+
+  #hostOf(name: string): Host {
+    const known = this.#hosts.get(name);
+    if (known !== undefined) return known;
+    const host: Host = { statuses: {}, attemptMs: createHistogram(), breaker: 'closed' };
+    this.#hosts.set(name, host);
+    return host;
+  }
+}
+
+interface Host {
+  readonly statuses: Record<string, number>;
+  readonly attemptMs: RecordableHistogram;
+  breaker: BreakerState;
+}
+
+function figuresOf({ statuses, attemptMs, breaker }: Host): HostFigures {
+  return { statuses: { ...statuses }, attemptMs: percentiles(attemptMs), breaker };
 }
 
 /** Histograms need whole numbers of at least 1. */

@@ -6,7 +6,7 @@ import type { Diagnosed, Symptoms } from '../../src/report/diagnosis.js';
 
 const NONE = { p50: 0, p95: 0, p99: 0 };
 const QUIET: Symptoms = {
-  retries: { total: 0, requests: 0, succeeded: 0, ...NONE },
+  retries: { total: 0, requests: 0, succeeded: 0, reasons: {}, ...NONE },
   firstAttempts: { requests: 100, failed: 0 },
   firstByteMs: NONE,
   attemptMs: NONE,

@@ -4,15 +4,10 @@ import { CryptodlError } from '../../src/model/errors.js';
 import type { ErrorCode } from '../../src/model/errors.js';
 import { Figures } from '../../src/report/figures.js';
 
-const retryEvent = (usesAttempt: boolean): Parameters<Figures['onRetry']>[0] => ({
-  traceId: 'trace',
-  attemptId: 'trace/1',
-  url: 'http://archive.test/',
-  retry: 1,
-  usesAttempt,
-  error: new CryptodlError('connection-lost', 'said by the test'),
-  delayMs: 0,
-});
+const retryEvent = (
+  usesAttempt: boolean,
+  code: ErrorCode = 'connection-lost',
+): Parameters<Figures['onRetry']>[0] => ({ usesAttempt, error: new CryptodlError(code, 'said by the test') });
 
 /** A percentile is the value of a whole rank; which one of the two beside it, is a matter of taste. */
 function percentileBounds(values: readonly number[], share: number): { least: number; most: number } {
@@ -28,7 +23,8 @@ const SHARES = [
 ] as const;
 
 function attempt(ms: number, firstByteMs: number | undefined, error?: unknown) {
-  return { sentAt: 1000, endedAt: 1000 + ms, firstByteMs, error };
+  const request = { url: 'http://archive.test/data.zip', bucket: 'archive' };
+  return { request, sentAt: 1000, endedAt: 1000 + ms, firstByteMs, status: firstByteMs && 200, error };
 }
 
 describe('the figures of a run', () => {
@@ -38,11 +34,12 @@ describe('the figures of a run', () => {
       requests: 0,
       inFlight: 0,
       mostInFlight: 0,
-      retries: { total: 0, requests: 0, succeeded: 0, ...none },
+      retries: { total: 0, requests: 0, succeeded: 0, reasons: {}, ...none },
       firstAttempts: { requests: 0, failed: 0 },
       firstByteMs: none,
       attemptMs: none,
       errors: {},
+      hosts: {},
     });
   });
 
@@ -167,6 +164,40 @@ describe('the figures of a run', () => {
     for (const code of ['interrupted', 'time-over', 'http-forbidden'] as const)
       figures.onRequestEnd(0, error(code));
     expect(figures.figures.firstAttempts).toEqual({ requests: 4, failed: 3 });
+  });
+
+  it('have the statuses, the times and the breaker of each host', () => {
+    const figures = new Figures();
+    const of = (host: string, status: number | undefined, error?: unknown): void => {
+      figures.begun();
+      const request = { url: `https://${host}/a/b.zip`, bucket: 'archive' };
+      figures.ended({ ...attempt(40, 20, error), request, status });
+    };
+    of('one.test', 200);
+    of('one.test', 404);
+    of('one.test', 503, new CryptodlError('http-server-error', 'x'));
+    of('two.test:8443', undefined, new CryptodlError('connect-timeout', 'x'));
+    figures.onBreaker('two.test:8443', 'open');
+    figures.onBreaker('three.test', 'half-open');
+    const none = { p50: 0, p95: 0, p99: 0 };
+    expect(figures.figures.hosts).toEqual({
+      'one.test': {
+        statuses: { 200: 1, 404: 1, 503: 1 },
+        attemptMs: { p50: 40, p95: 40, p99: 40 },
+        breaker: 'closed',
+      },
+      'two.test:8443': { statuses: { none: 1 }, attemptMs: none, breaker: 'open' },
+      'three.test': { statuses: {}, attemptMs: none, breaker: 'half-open' },
+    });
+  });
+
+  it('count retries by the error before them, without waits for a limit', () => {
+    const figures = new Figures();
+    figures.onRetry(retryEvent(true, 'http-server-error'));
+    figures.onRetry(retryEvent(true, 'connection-lost'));
+    figures.onRetry(retryEvent(true, 'connection-lost'));
+    figures.onRetry(retryEvent(false, 'rate-limited'));
+    expect(figures.figures.retries.reasons).toEqual({ 'http-server-error': 1, 'connection-lost': 2 });
   });
 
   it('are a copy: read values do not change later', () => {

@@ -21,7 +21,7 @@ export interface BreakerOptions {
   readonly hintOf?: (host: string) => string;
 }
 
-type BreakerState = 'closed' | 'open' | 'half-open' | 'stopped';
+export type BreakerState = 'closed' | 'open' | 'half-open' | 'stopped';
 
 /** The breaker also opens at this share of failures within the window, if the window has enough results. */
 const SHARE_TO_OPEN = 0.5;

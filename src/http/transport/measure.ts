@@ -14,6 +14,7 @@ export function measure(clock: Clock, observer: AttemptObserver): Layer {
     // Replaced when a socket is free and the request is sent.
     let sentAt = begunAt;
     let firstByteMs: number | undefined;
+    let status: number | undefined;
     const report = (error: unknown): void => {
       const endedAt = clock.monotonic();
       observer.ended({
@@ -23,6 +24,7 @@ export function measure(clock: Clock, observer: AttemptObserver): Layer {
         sentAt,
         endedAt,
         firstByteMs,
+        status,
         error,
       });
     };
@@ -30,10 +32,14 @@ export function measure(clock: Clock, observer: AttemptObserver): Layer {
     try {
       const response = await next(request, {
         ...context,
-        onActivity: (sign, bytes) => {
+        onActivity: (sign, value) => {
           if (sign === 'sent') sentAt = clock.monotonic();
-          if (sign === 'headers') firstByteMs = clock.monotonic() - sentAt;
-          context.onActivity?.(sign, bytes);
+          if (sign === 'headers') {
+            firstByteMs = clock.monotonic() - sentAt;
+            // After a redirect, the status is that of the last answer.
+            status = value;
+          }
+          context.onActivity?.(sign, value);
         },
       });
       report(undefined);

@@ -46,8 +46,8 @@ export function timeout(options: TimeoutOptions): Layer {
       controller.abort(context.signal.reason);
     };
     context.signal.addEventListener('abort', onOuterAbort, { once: true });
-    const onActivity = (sign: Sign, bytes = 0): void => {
-      watch.see(sign, bytes);
+    const onActivity = (sign: Sign, value = 0): void => {
+      watch.see(sign, value);
     };
     try {
       return await next(request, { ...context, signal: controller.signal, onActivity });
@@ -80,7 +80,7 @@ class Watch {
     return this.#pausedMs + running;
   }
 
-  see(sign: Sign, bytes: number): void {
+  see(sign: Sign, value: number): void {
     switch (sign) {
       case 'sent':
         this.#waitForHeaders();
@@ -94,7 +94,7 @@ class Watch {
         this.#watchBody();
         return;
       case 'bytes':
-        this.#bytes += bytes;
+        this.#bytes += value;
         this.#silence?.restart();
         return;
       case 'paused':

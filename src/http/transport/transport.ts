@@ -125,7 +125,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     status: number,
     headers: Record<string, string | string[] | undefined>,
   ): void {
-    this.#context.onActivity?.('headers');
+    this.#context.onActivity?.('headers', status);
     this.#status = status;
     this.#headers = Object.fromEntries(
       Object.entries(headers).map(([name, value]) => [
