@@ -2,11 +2,11 @@
 import type { CryptodlError } from '../model/errors.js';
 import { exitCode } from '../model/exit-code.js';
 import type { ExitCode, RunStatus } from '../model/exit-code.js';
+import type { NetworkFigures } from '../report/network-figures.js';
 import type { TimeFigures } from '../report/stage-times.js';
 import type { Tally } from '../report/tally.js';
 import { shellWord, shownPath } from '../text/printable.js';
 import type { PlanTotals } from '../model/task.js';
-import type { NetworkFigures } from './http-session.js';
 import type { Session } from './session.js';
 
 export interface RunEnd {

@@ -110,7 +110,7 @@ export async function runAndPrint(request: RunRequest, output: RunOutput): Promi
       return { exitCode: 0 };
     }
     pings = openPings(request);
-    const run = startRun(request);
+    const run = startRun({ ...request, monitors: [reporter.monitor, ...(request.monitors ?? [])] });
     for await (const outcome of run) reporter.outcome(outcome);
     const end = await run.end();
     const summary = summaryOf(end, signalled());

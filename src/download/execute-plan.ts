@@ -123,7 +123,13 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
   session.concurrency.onChange = (places) => {
     queue.setDownloads(places);
   };
-  session.observer.start(run.totals, () => queue.inFlight);
+  const live = {
+    totals: run.totals,
+    tally: session.tally,
+    work: () => queue.state,
+    network: session.network,
+  };
+  for (const monitor of session.monitors) monitor.begin?.(live);
   const release = drain(session, engine);
   const figures = tellFigures(session);
   try {
@@ -137,6 +143,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
     await session.lock?.confirm();
     await absences.write();
   } finally {
+    for (const monitor of session.monitors) monitor.end?.();
     figures.cancel();
     release();
     engine.close();

@@ -8,7 +8,6 @@ import type { BackoffOptions } from '../http/retry/retry.js';
 import { createStack } from '../http/stack.js';
 import type { Stack } from '../http/stack.js';
 import type { ThrottleFigures } from '../http/throttle/throttle.js';
-import type { DnsFigures } from '../http/transport/dns-cache.js';
 import type { PoolUse } from '../http/transport/pool.js';
 import type { Clock } from '../model/clock.js';
 import type { Observer } from '../model/observer.js';
@@ -20,11 +19,9 @@ import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import type { Probe } from '../plan/series-listing.js';
 import { Concurrency, mostInFlight } from '../queue/concurrency.js';
-import type { Settled } from '../queue/concurrency.js';
 import { Costs, LoopDelay } from '../report/costs.js';
-import type { CostFigures } from '../report/costs.js';
 import { Figures } from '../report/figures.js';
-import type { WireFigures } from '../report/figures.js';
+import type { NetworkFigures } from '../report/network-figures.js';
 import type { StageTimes } from '../report/stage-times.js';
 import { marketsOf } from '../select/select-datasets.js';
 import { archiveAnswers, probeSidecar } from '../source/archive-client.js';
@@ -45,22 +42,6 @@ export interface HttpSession {
   readonly concurrency: Concurrency;
   readonly failover: Failover;
   readonly network: () => NetworkFigures;
-}
-
-/** The requests of a run, in numbers. */
-export interface NetworkFigures extends WireFigures {
-  /** Objects that may be in flight now, and how often failures lowered this number. */
-  readonly concurrency: number;
-  readonly retreats: number;
-  /** Present if the concurrency settled below its maximum. */
-  readonly settled?: Settled | undefined;
-  readonly limiter: ThrottleFigures & { readonly refusalsPerHour: number };
-  readonly pool: PoolUse;
-  readonly dns: DnsFigures;
-  /** Wall time of waits and failures, in milliseconds. */
-  readonly costMs: CostFigures;
-  /** Delay of the event loop of this process. */
-  readonly loopDelayMs: LoopDelay['figures'];
 }
 
 export interface HttpRequest {

@@ -9,6 +9,7 @@ import type { VerbRequest } from '../options/verb-request.js';
 import type { TaskOutcome } from '../model/outcome.js';
 import type { Plan } from '../plan/plan.js';
 import type { ShareReport } from '../report/failure-report.js';
+import type { RunMonitor } from '../report/run-monitor.js';
 import { StageTimes } from '../report/stage-times.js';
 import { absolutePath, shownPath } from '../text/printable.js';
 import type { PartitionPlan } from '../model/task.js';
@@ -34,6 +35,8 @@ export interface RunRequest extends VerbRequest {
   readonly verb: RunVerb;
   /** Start of the command in ms of the monotonic clock. Default: the start of the run. */
   readonly startedAt?: number;
+  /** Followers of the run. */
+  readonly monitors?: readonly RunMonitor[];
   /** Sends one attempt of a request. Default: over sockets. */
   readonly wire?: Fetch;
   /** Opens this run's part of a shared failure report. Default: the run has its own report. */

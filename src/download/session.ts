@@ -6,11 +6,13 @@ import type { Lock } from '../lake/lock.js';
 import { Manifests } from '../lake/manifests.js';
 import type { Clock } from '../model/clock.js';
 import { CryptodlError } from '../model/errors.js';
+import { joinObservers } from '../model/observer.js';
 import type { Observer } from '../model/observer.js';
 import type { Outcome, TaskOutcome } from '../model/outcome.js';
 import { taskOutcome } from '../model/outcome.js';
 import type { ArchiveObject, PartitionPlan } from '../model/task.js';
 import type { Options } from '../options/flags.js';
+import type { RunMonitor } from '../report/run-monitor.js';
 import { StageTimes } from '../report/stage-times.js';
 import { Tally } from '../report/tally.js';
 import type { Source } from '../source/source.js';
@@ -28,6 +30,7 @@ export interface RunSession {
   /** `nowMs` plus the time since the run began. Epoch milliseconds. */
   readonly currentMs: () => number;
   readonly observer: Observer;
+  readonly monitors: readonly RunMonitor[];
   readonly tally: Tally;
   readonly times: StageTimes;
   /** Counts the end of a task and reports it; resolves when there is room for the next one. */
@@ -52,12 +55,14 @@ export interface Session extends RunSession, LakeSession, HttpSession {
 export interface SessionRequest extends Omit<HttpRequest, 'nowMs' | 'times'> {
   readonly signal: AbortSignal;
   readonly tell?: (outcome: TaskOutcome) => Promise<void>;
+  readonly monitors?: readonly RunMonitor[] | undefined;
   /** Times of the command; by default they begin now. */
   readonly times?: StageTimes;
 }
 
 export function openSession(request: SessionRequest): Session {
-  const { clock, observer, source, times = new StageTimes(clock), tell } = request;
+  const { clock, source, times = new StageTimes(clock), monitors = [], tell } = request;
+  const observer = observerOf(request.observer, monitors);
   const { options } = request.resolved;
   const { home } = request.surroundings;
   const paths = lakePaths(absolutePath(options.out, home));
@@ -74,7 +79,7 @@ export function openSession(request: SessionRequest): Session {
   const nowMs = options.nowMs ?? clock.now();
   const openedAt = clock.monotonic();
   const { http, close } = openHttp(
-    { ...request, times, nowMs },
+    { ...request, observer, times, nowMs },
     { signal: stop.signal, waitSignal: deadline.waitSignal },
   );
   return {
@@ -85,13 +90,17 @@ export function openSession(request: SessionRequest): Session {
     nowMs,
     currentMs: () => nowMs + clock.monotonic() - openedAt,
     observer,
+    monitors,
     tally,
     times,
     tell: (plan, object, outcome) => {
       tally.count({ symbol: plan.series.symbol, key: object.key }, outcome);
       if (outcome.kind === 'ok' || outcome.kind === 'partial')
         tally.written ??= { series: plan.series, format: plan.settings.format };
-      return tell?.(taskOutcome(plan.series, object, outcome)) ?? Promise.resolve();
+      if (tell === undefined && monitors.length === 0) return Promise.resolve();
+      const told = taskOutcome(plan.series, object, outcome);
+      for (const monitor of monitors) monitor.outcome?.(told);
+      return tell?.(told) ?? Promise.resolve();
     },
     stop,
     deadline,
@@ -104,6 +113,11 @@ export function openSession(request: SessionRequest): Session {
       await close();
     },
   };
+}
+
+function observerOf(observer: Observer, monitors: readonly RunMonitor[]): Observer {
+  const others = monitors.flatMap((monitor) => monitor.observer ?? []);
+  return others.length === 0 ? observer : joinObservers([observer, ...others]);
 }
 
 /** Aborts with a typed error when `signal` aborts for any reason. */

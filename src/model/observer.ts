@@ -39,8 +39,6 @@ export interface Observer {
   /** Called before a wait that a flag requests, for example --wait-lock, and when this wait ends without result. */
   waiting(message: string): void;
   announce(announcement: Announcement): void;
-  /** The downloads begin. `inFlight` returns the number of objects in progress. */
-  start(totals: PlanTotals, inFlight: () => number): void;
   /** An object was received and verified. Its outcome follows when its file is written. */
   arrived(bytes: number): void;
   retry(event: RetryEvent): void;
@@ -55,9 +53,35 @@ export const SILENT_OBSERVER: Observer = {
   warn: () => undefined,
   waiting: () => undefined,
   announce: () => undefined,
-  start: () => undefined,
   arrived: () => undefined,
   retry: () => undefined,
   attempt: () => undefined,
   event: () => undefined,
 };
+
+/** Notifies each observer in turn. */
+export function joinObservers(observers: readonly Partial<Observer>[]): Observer {
+  return {
+    warn: (message) => {
+      for (const observer of observers) observer.warn?.(message);
+    },
+    waiting: (message) => {
+      for (const observer of observers) observer.waiting?.(message);
+    },
+    announce: (announcement) => {
+      for (const observer of observers) observer.announce?.(announcement);
+    },
+    arrived: (bytes) => {
+      for (const observer of observers) observer.arrived?.(bytes);
+    },
+    retry: (event) => {
+      for (const observer of observers) observer.retry?.(event);
+    },
+    attempt: (attempt) => {
+      for (const observer of observers) observer.attempt?.(attempt);
+    },
+    event: (name, fields) => {
+      for (const observer of observers) observer.event?.(name, fields);
+    },
+  };
+}

@@ -33,8 +33,13 @@ export class RunQueue<Received> {
     this.#downloads.concurrency = limit;
   }
 
-  get inFlight(): number {
-    return this.#downloads.pending;
+  /** Objects in flight, files that are written, and complete partitions that wait for a writer. */
+  get state(): { inFlight: number; writing: number; toWrite: number } {
+    return {
+      inFlight: this.#downloads.pending,
+      writing: this.#writers.pending,
+      toWrite: this.#writers.size,
+    };
   }
 
   /** May be called again with further plans. Resolves when every task has an outcome. Rejects with the fatal error or the interruption that ended the run. */

@@ -4,22 +4,16 @@ import { CryptodlError } from '../model/errors.js';
 import { OUTCOME_KINDS } from '../model/outcome.js';
 import type { AbsenceReason } from '../model/task.js';
 import { bytesText, durationText, numberText } from '../model/units.js';
-import type { WireFigures } from './figures.js';
+import type { NetworkFigures } from './network-figures.js';
+import type { Settled } from './network-figures.js';
 import { timeText } from './stage-times.js';
 import type { TimeFigures } from './stage-times.js';
 import { EXAMPLES, nextStep } from './tally.js';
 import type { Failed, Tally } from './tally.js';
 
-/** The concurrency at the end of a run, if it is below the maximum. */
-interface Settled {
-  readonly level: number;
-  readonly most: number;
-  readonly why: 'refused' | 'troubled' | 'no-faster-with-more';
-}
-
 export interface Closing {
   readonly tally: Tally;
-  readonly network: Pick<WireFigures, 'requests' | 'retries'> & { readonly settled?: Settled | undefined };
+  readonly network: Pick<NetworkFigures, 'requests' | 'retries' | 'settled'>;
   readonly times: TimeFigures;
   /** Lines about waits, refusals and the bottleneck. */
   readonly diagnosis: readonly string[];

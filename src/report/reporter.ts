@@ -4,13 +4,13 @@ import type { Clock } from '../model/clock.js';
 import type { CryptodlError } from '../model/errors.js';
 import type { Announcement, Observer, RetryEvent } from '../model/observer.js';
 import type { TaskOutcome } from '../model/outcome.js';
-import type { PlanTotals } from '../model/task.js';
 import { bytesText, countText, durationText, numberText } from '../model/units.js';
 import { printLines } from '../text/printable.js';
 import type { Log } from './log.js';
 import { logAttempt, logRetry } from './log-requests.js';
 import type { Progress } from './progress.js';
 import { startProgress } from './progress.js';
+import type { LiveRun, RunMonitor } from './run-monitor.js';
 
 export interface ReporterOptions {
   readonly stdout: NodeJS.WritableStream;
@@ -34,6 +34,12 @@ const LONG_WAIT_MS = 5000;
 const MOST_WARNINGS = 20;
 
 export class Reporter implements Observer {
+  /** Begins the progress line with the downloads. */
+  readonly monitor: RunMonitor = {
+    begin: (live) => {
+      this.#begin(live);
+    },
+  };
   readonly #options: ReporterOptions;
   readonly #done = { objects: 0, bytes: 0, retried: 0, failed: 0 };
   #progress: Progress | undefined;
@@ -88,22 +94,6 @@ export class Reporter implements Observer {
     this.event('plan', { ...totals, requests, range, terms });
   }
 
-  start(totals: PlanTotals, inFlight: () => number): void {
-    const { quiet, progress, stderr, clock } = this.#options;
-    this.#progress = startProgress({
-      mode: quiet ? 'none' : progress,
-      label: this.#label,
-      stream: stderr,
-      clock,
-      state: () => ({
-        ...this.#done,
-        totalObjects: totals.fetch,
-        totalBytes: totals.fetchBytes,
-        inFlight: inFlight(),
-      }),
-    });
-  }
-
   arrived(bytes: number): void {
     this.#done.objects += 1;
     this.#done.bytes += bytes;
@@ -153,6 +143,22 @@ export class Reporter implements Observer {
   close(): void {
     this.#progress?.stop();
     this.#options.log.close();
+  }
+
+  #begin({ totals, work }: LiveRun): void {
+    const { quiet, progress, stderr, clock } = this.#options;
+    this.#progress = startProgress({
+      mode: quiet ? 'none' : progress,
+      label: this.#label,
+      stream: stderr,
+      clock,
+      state: () => ({
+        ...this.#done,
+        totalObjects: totals.fetch,
+        totalBytes: totals.fetchBytes,
+        inFlight: work().inFlight,
+      }),
+    });
   }
 
   /** Prefix of each line while other jobs print. */

@@ -63,12 +63,16 @@ export function virtualMetrics(folder: string, { now = NOW, ...options }: Virtua
       observer: {
         ...SILENT_OBSERVER,
         warn: (message) => warnings.push(message),
-        start: (_totals, count) => {
-          inFlight = count;
-        },
         arrived: tell,
         event: tell,
       },
+      monitors: [
+        {
+          begin: ({ work }) => {
+            inFlight = () => work().inFlight;
+          },
+        },
+      ],
       clock,
       signal,
       wire: wire.fetch,

@@ -1,0 +1,29 @@
+/** The figures of the network of a run, at a moment or at its end. */
+import type { ThrottleFigures } from '../http/throttle/throttle.js';
+import type { DnsFigures } from '../http/transport/dns-cache.js';
+import type { PoolUse } from '../http/transport/pool.js';
+import type { CostFigures, LoopDelay } from './costs.js';
+import type { WireFigures } from './figures.js';
+
+/** A number of objects in flight below the maximum, and the reason why it does not grow. */
+export interface Settled {
+  readonly level: number;
+  readonly most: number;
+  readonly why: 'refused' | 'troubled' | 'no-faster-with-more';
+}
+
+/** The requests of a run, in numbers. */
+export interface NetworkFigures extends WireFigures {
+  /** Objects that may be in flight now, and how often failures lowered this number. */
+  readonly concurrency: number;
+  readonly retreats: number;
+  /** Present if the concurrency settled below its maximum. */
+  readonly settled?: Settled | undefined;
+  readonly limiter: ThrottleFigures & { readonly refusalsPerHour: number };
+  readonly pool: PoolUse;
+  readonly dns: DnsFigures;
+  /** Wall time of waits and failures, in milliseconds. */
+  readonly costMs: CostFigures;
+  /** Delay of the event loop of this process. */
+  readonly loopDelayMs: LoopDelay['figures'];
+}

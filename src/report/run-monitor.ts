@@ -1,0 +1,34 @@
+/** Followers of a run: its progress line, its timeline, and the figures for other programs. */
+import type { Observer } from '../model/observer.js';
+import type { TaskOutcome } from '../model/outcome.js';
+import type { PlanTotals } from '../model/task.js';
+import type { NetworkFigures } from './network-figures.js';
+import type { Tally } from './tally.js';
+
+/** The objects and files of a run that are in progress. */
+export interface WorkState {
+  /** Objects that are downloaded now. */
+  readonly inFlight: number;
+  /** Files that are written now, and complete ones that wait for a writer. */
+  readonly writing: number;
+  readonly toWrite: number;
+}
+
+/** A run that downloads. Its figures may be read until `end`. */
+export interface LiveRun {
+  readonly totals: PlanTotals;
+  readonly tally: Tally;
+  readonly work: () => WorkState;
+  readonly network: () => NetworkFigures;
+}
+
+export interface RunMonitor {
+  /** Notifications of the run, besides those of its reporter. */
+  readonly observer?: Partial<Observer>;
+  /** The downloads begin. Called again for each further plan of the run. */
+  begin?(live: LiveRun): void;
+  /** An object of the plan has its outcome. */
+  outcome?(outcome: TaskOutcome): void;
+  /** The downloads have ended, also after an error. */
+  end?(): void;
+}
