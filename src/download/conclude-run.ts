@@ -1,29 +1,10 @@
-/** The result of a run, in numbers and as an exit code. */
+/** Concludes a run: its status, its numbers, and the paths that its last lines name. */
 import type { CryptodlError } from '../model/errors.js';
-import { exitCode } from '../model/exit-code.js';
-import type { ExitCode, RunStatus } from '../model/exit-code.js';
-import type { NetworkFigures } from '../report/network-figures.js';
-import type { TimeFigures } from '../report/stage-times.js';
+import type { RunEnd } from '../report/run-summary.js';
 import type { Tally } from '../report/tally.js';
 import { shellWord, shownPath } from '../text/printable.js';
 import type { PlanTotals } from '../model/task.js';
 import type { Session } from './session.js';
-
-export interface RunEnd {
-  readonly status: RunStatus;
-  readonly tally: Tally;
-  readonly network: NetworkFigures;
-  readonly times: TimeFigures;
-  /** The error that ended the run early. */
-  readonly ended: CryptodlError | undefined;
-  /** Tasks without an outcome, because the run ended early. */
-  readonly undone: number;
-  readonly dataPath: string;
-  readonly reportPath: string | undefined;
-  readonly quarantinePath: string | undefined;
-  /** A command that shows rows of this run; undefined if it wrote none. */
-  readonly query: string | undefined;
-}
 
 export interface Ending {
   readonly totals: PlanTotals;
@@ -80,83 +61,3 @@ function queryLine(written: Tally['written'], root: string): string | undefined 
 
 /** The shown path of the default of `--out`. */
 const USUAL_LAKE = 'data';
-
-/** The numbers of a run as plain data. */
-export interface RunSummary {
-  readonly outcomes: Readonly<Tally['outcomes']>;
-  readonly absent: Readonly<Tally['absentBy']>;
-  readonly failed: Readonly<Tally['failedBy']>;
-  readonly undone: number;
-  /** Bytes of the objects that became part of the lake, as downloaded. */
-  readonly bytes: number;
-  readonly rows: number;
-  readonly files: number;
-  readonly requests: number;
-  readonly retries: number;
-  readonly network: NetworkFigures;
-  readonly unverified: number;
-  readonly staleSidecars: number;
-  /** Objects without a published checksum: the ETag of the listing verified them. */
-  readonly noSidecars: number;
-  /** Held objects that had changed upstream. */
-  readonly changed: number;
-  /** Held objects that the archive no longer has. */
-  readonly withdrawn: number;
-  /** Objects for which the archive did not answer: `fromRest` in this run, `held` from REST since an earlier run. */
-  readonly archiveFailed: { readonly fromRest: number; readonly held: number };
-  /** Revisions that the lake does not take, because they lack held rows. */
-  readonly shorter: number;
-  readonly duplicatesDropped: number;
-  readonly duplicatesKept: number;
-  /** Rows that share an id or a bar with another row of the object but differ in values, and rows of bars outside the period. */
-  readonly idConflicts: number;
-  /** From the start of the command, planning and pauses included. */
-  readonly elapsedMs: number;
-  /** `elapsedMs` by phase, and the time of the objects by stage, in ms. */
-  readonly times: Omit<TimeFigures, 'elapsedMs'>;
-  /** Peak resident memory of this process. */
-  readonly peakMemoryBytes: number;
-  /** Failures kept for the closing block, and those that only the failure report has. */
-  readonly failureRecords: { readonly kept: number; readonly dropped: number };
-  /** Path of the failure report. */
-  readonly failures: string | null;
-  readonly exitCode: ExitCode;
-}
-
-/** Peak resident memory of this process. Node gives it in KiB on every platform. */
-export function peakMemoryBytes(): number {
-  return process.resourceUsage().maxRSS * 1024;
-}
-
-export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary {
-  const { tally, network } = end;
-  const { elapsedMs, ...times } = end.times;
-  return {
-    outcomes: { ...tally.outcomes },
-    absent: { ...tally.absentBy },
-    failed: { ...tally.failedBy },
-    undone: end.undone,
-    bytes: tally.bytes,
-    rows: tally.rows,
-    files: tally.files,
-    requests: network.requests,
-    retries: network.retries.total,
-    network,
-    unverified: tally.unverified,
-    staleSidecars: tally.staleSidecars,
-    noSidecars: tally.noSidecars,
-    changed: tally.changed,
-    withdrawn: tally.withdrawn,
-    archiveFailed: { ...tally.archiveFailed },
-    shorter: tally.shorter,
-    duplicatesDropped: tally.duplicates,
-    duplicatesKept: tally.duplicatesAcross,
-    idConflicts: tally.idConflicts,
-    elapsedMs,
-    times,
-    peakMemoryBytes: peakMemoryBytes(),
-    failureRecords: { kept: tally.records.size, dropped: tally.records.dropped },
-    failures: end.reportPath ?? null,
-    exitCode: exitCode({ ...end.status, signal }),
-  };
-}

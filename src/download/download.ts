@@ -20,12 +20,12 @@ import { logAttempt, logRetry } from '../report/log-requests.js';
 import { openLog } from '../report/log.js';
 import type { Log } from '../report/log.js';
 import { Reporter } from '../report/reporter.js';
+import type { RunEnd, RunSummary } from '../report/run-summary.js';
+import { summaryOf } from '../report/run-summary.js';
 import { nextStep } from '../report/tally.js';
 import type { PastFailures } from '../select/select-failures.js';
 import type { Source } from '../source/source.js';
 import { printLines, shownPath } from '../text/printable.js';
-import type { RunEnd, RunSummary } from './conclude-run.js';
-import { summaryOf } from './conclude-run.js';
 import type { Job } from './jobs.js';
 import { Pings } from './pings.js';
 import { printPlan } from './plan-run.js';
@@ -110,7 +110,12 @@ export async function runAndPrint(request: RunRequest, output: RunOutput): Promi
       return { exitCode: 0 };
     }
     pings = openPings(request);
-    const run = startRun({ ...request, monitors: [reporter.monitor, ...(request.monitors ?? [])] });
+    const run = startRun({
+      ...request,
+      job: job?.name,
+      signalled,
+      monitors: [reporter.monitor, ...(request.monitors ?? [])],
+    });
     for await (const outcome of run) reporter.outcome(outcome);
     const end = await run.end();
     const summary = summaryOf(end, signalled());

@@ -16,9 +16,10 @@ import type { Session } from './session.js';
 /** Opens a new report, or this run's part of a shared one. A retry replaces the report that it repeats, unless --failures names another. */
 export function openReport(
   session: Pick<Session, 'clock' | 'options' | 'paths' | 'runFolder'>,
-  { resolved, verb, failures: past, shareReport }: Reporting,
+  { shareReport, ...run }: Reporting,
 ): FailureReport {
-  const header = headerOf(session, { ...past?.options, ...resolved.texts }, verb);
+  const { verb, failures: past } = run;
+  const header = runHeader(session, run);
   if (shareReport !== undefined) return shareReport(header);
   const { failures } = session.options;
   const own = join(session.paths.failures, reportName(verb, session.clock.now()));
@@ -62,7 +63,7 @@ export async function refuseBadReport(
   if (mode === 'replace') await refuseBadPath(partialPath(path));
 }
 
-interface Reporting {
+export interface Reporting {
   readonly resolved: Resolved;
   readonly verb: RunHeader['verb'];
   readonly failures?: PastFailures | undefined;
@@ -96,11 +97,12 @@ function reportName(verb: string, nowMs: number): string {
   return `${verb}-${new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, '')}.jsonl`;
 }
 
-function headerOf(
+/** The verb, the options and the time of a run, without private addresses. */
+export function runHeader(
   session: Pick<Session, 'clock' | 'paths' | 'runFolder'>,
-  texts: PastFailures['options'] | RawValues,
-  verb: RunHeader['verb'],
+  { resolved, verb, failures }: Pick<Reporting, 'resolved' | 'verb' | 'failures'>,
 ): RunHeader {
+  const texts: PastFailures['options'] | RawValues = { ...failures?.options, ...resolved.texts };
   // Users pass reports on. The address of a proxy or of a ping is private and may contain a password.
   const listed = Object.entries(texts).filter(([name]) => name !== 'proxy' && name !== 'ping');
   const options = Object.fromEntries(listed.map(([name, given]) => [name, [...given]]));

@@ -4,19 +4,21 @@ import { refuseFile } from '../lake/layout.js';
 import { noticePath, writeNotice } from '../lake/notice.js';
 import { errnoOf, usage } from '../model/errors.js';
 import type { Fetch } from '../http/fetch.js';
+import type { Signalled } from '../model/io.js';
 import type { Announcement } from '../model/observer.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import type { TaskOutcome } from '../model/outcome.js';
 import type { Plan } from '../plan/plan.js';
 import type { ShareReport } from '../report/failure-report.js';
 import type { RunMonitor } from '../report/run-monitor.js';
+import type { RunEnd } from '../report/run-summary.js';
 import { StageTimes } from '../report/stage-times.js';
 import { absolutePath, shownPath } from '../text/printable.js';
 import type { PartitionPlan } from '../model/task.js';
 import { durationText } from '../model/units.js';
-import type { RunEnd } from './conclude-run.js';
 import { requestNotes } from '../select/selection.js';
 import { limitedBuckets } from '../http/exchange-hosts.js';
+import { leaveRecord } from './leave-record.js';
 import { openLake } from './open-lake.js';
 import { Manifests } from '../lake/manifests.js';
 import { openReport, refuseBadReport } from './open-report.js';
@@ -35,6 +37,10 @@ export interface RunRequest extends VerbRequest {
   readonly verb: RunVerb;
   /** Start of the command in ms of the monotonic clock. Default: the start of the run. */
   readonly startedAt?: number;
+  /** The name of the job, if the run is one of several. */
+  readonly job?: string | undefined;
+  /** The signal of the process that has ended the run. */
+  readonly signalled?: (() => Signalled) | undefined;
   /** Followers of the run. */
   readonly monitors?: readonly RunMonitor[];
   /** Sends one attempt of a request. Default: over sockets. */
@@ -165,7 +171,7 @@ async function execute(session: Session, request: RunRequest, selection: RunSele
     const isCut = request.failures?.cut !== undefined;
     const isZip = totals.formats.length === 1 && totals.formats[0] === 'zip';
     const dataPath = isZip ? join(session.paths.root, session.venue.archive.topFolder) : selection.dataPath;
-    return await executePlan(session, {
+    const end = await executePlan(session, {
       ...selection,
       dataPath,
       report,
@@ -173,6 +179,8 @@ async function execute(session: Session, request: RunRequest, selection: RunSele
       totals,
       isCut,
     });
+    await leaveRecord(session, request, end);
+    return end;
   } finally {
     await plan.spool.close();
   }

@@ -12,6 +12,7 @@ import type { Outcome, TaskOutcome } from '../model/outcome.js';
 import { taskOutcome } from '../model/outcome.js';
 import type { ArchiveObject, PartitionPlan } from '../model/task.js';
 import type { Options } from '../options/flags.js';
+import { Timeline } from '../monitor/timeline.js';
 import type { RunMonitor } from '../report/run-monitor.js';
 import { StageTimes } from '../report/stage-times.js';
 import { Tally } from '../report/tally.js';
@@ -31,6 +32,7 @@ export interface RunSession {
   readonly currentMs: () => number;
   readonly observer: Observer;
   readonly monitors: readonly RunMonitor[];
+  readonly timeline: Timeline;
   readonly tally: Tally;
   readonly times: StageTimes;
   /** Counts the end of a task and reports it; resolves when there is room for the next one. */
@@ -61,13 +63,15 @@ export interface SessionRequest extends Omit<HttpRequest, 'nowMs' | 'times'> {
 }
 
 export function openSession(request: SessionRequest): Session {
-  const { clock, source, times = new StageTimes(clock), monitors = [], tell } = request;
+  const { clock, source, times = new StageTimes(clock), tell } = request;
+  const timeline = new Timeline(clock);
+  const monitors: readonly RunMonitor[] = [timeline, ...(request.monitors ?? [])];
   const observer = observerOf(request.observer, monitors);
   const { options } = request.resolved;
   const { home } = request.surroundings;
   const paths = lakePaths(absolutePath(options.out, home));
   const stop = stopWith(request.signal);
-  const tally = new Tally();
+  const tally = new Tally(source);
   const deadline = new Deadline({
     clock,
     maxDurationMs: options.maxDurationMs,
@@ -91,13 +95,14 @@ export function openSession(request: SessionRequest): Session {
     currentMs: () => nowMs + clock.monotonic() - openedAt,
     observer,
     monitors,
+    timeline,
     tally,
     times,
     tell: (plan, object, outcome) => {
       tally.count({ symbol: plan.series.symbol, key: object.key }, outcome);
+      tally.datasets.count(plan.series, object, outcome);
       if (outcome.kind === 'ok' || outcome.kind === 'partial')
         tally.written ??= { series: plan.series, format: plan.settings.format };
-      if (tell === undefined && monitors.length === 0) return Promise.resolve();
       const told = taskOutcome(plan.series, object, outcome);
       for (const monitor of monitors) monitor.outcome?.(told);
       return tell?.(told) ?? Promise.resolve();

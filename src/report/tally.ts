@@ -1,9 +1,12 @@
 /** The counts of a run, for closing block, JSON summary and exit code, and the next command after failures. */
+import { UTC } from '../model/calendar.js';
+import type { DayStart } from '../model/calendar.js';
 import type { CryptodlError, ErrorCode } from '../model/errors.js';
 import type { Outcome, OutcomeKind } from '../model/outcome.js';
 import type { AbsenceReason, Format, Series } from '../model/task.js';
 import { countText } from '../model/units.js';
 import { shellWord } from '../text/printable.js';
+import { DatasetTally } from './dataset-tally.js';
 
 /** Examples of each kind in the closing block, at most. The failure report has all failures. */
 export const EXAMPLES = 5;
@@ -14,6 +17,7 @@ interface Counted {
 }
 
 export class Tally {
+  readonly datasets: DatasetTally;
   readonly outcomes: Record<OutcomeKind, number> = { ok: 0, partial: 0, skipped: 0, absent: 0, failed: 0 };
   readonly absentBy: Partial<Record<AbsenceReason, number>> = {};
   readonly failedBy: Partial<Record<ErrorCode, number>> = {};
@@ -52,6 +56,10 @@ export class Tally {
   quarantined = 0;
   /** Comparisons of held rows from REST with rows of the archive. */
   overlap = { compared: 0, differing: 0, onlyRest: 0, onlyArchive: 0, shifted: 0 };
+
+  constructor(dayStart: DayStart = UTC) {
+    this.datasets = new DatasetTally(dayStart);
+  }
 
   count({ key, symbol }: Counted, outcome: Outcome): void {
     this.outcomes[outcome.kind] += 1;

@@ -41,8 +41,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
   // a run
   report: [...list('files http'), ...BASE],
+  // the figures of runs for other programs
+  monitor: [...list('files http lake report'), ...BASE],
   download: [
-    ...list('cli convert coverage files http lake options plan queue report select source verify write'),
+    ...list('cli convert coverage files http lake monitor options plan queue report select source verify write'),
     ...BASE,
   ],
 
@@ -59,7 +61,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
   // from arguments to a capability
   cli: [...list('download main options source'), ...BASE],
-  library: [...list('audit catalog convert coverage download options query select source verify'), ...BASE],
+  library: [...list('audit catalog convert coverage download options query report select source verify'), ...BASE],
   main: [
     ...list('audit catalog cli coverage doctor download options query schedule select serve source verify'),
     ...BASE,
@@ -78,8 +80,8 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   pino: ['report/log.ts'],
   // transport.ts names the type of the response it reads, nothing else.
   undici: ['http/transport/pool.ts', 'http/transport/transport.ts'],
-  // Two schemas of two formats, each beside its reader: the venue facts, and the failure report that comes back in.
-  valibot: ['report/read-failure-report.ts', 'source/facts.ts'],
+  // Three schemas of three formats, each beside its reader: the venue facts, the failure report, and the record of a run.
+  valibot: ['monitor/run-record.ts', 'report/read-failure-report.ts', 'source/facts.ts'],
   yaml: ['options/config-file.ts'],
   yauzl: ['convert/unzip/zip-fallback.ts'],
 };

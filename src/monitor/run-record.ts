@@ -1,0 +1,213 @@
+/** The record that each run leaves in its lake, for `cryptodl runs`, reports and alerts. */
+import { randomBytes } from 'node:crypto';
+import { lstat, readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as v from 'valibot';
+import { makeFolder } from '../files/disk.js';
+import { readState } from '../files/state-file.js';
+import { FOLDERS } from '../lake/layout.js';
+import type { LakePaths } from '../lake/layout.js';
+import { publish } from '../lake/publish.js';
+import { DAY_MS } from '../model/calendar.js';
+import { CryptodlError, errnoOf } from '../model/errors.js';
+import type { RunHeader } from '../report/failure-report.js';
+import type { RunSummary } from '../report/run-summary.js';
+import { shownPath } from '../text/printable.js';
+import type { TimelineFigures } from './timeline.js';
+
+/** A run as it is written. */
+export interface WrittenRun extends RunHeader {
+  readonly v: 1;
+  /** The name of the file without its ending: the start of the run and a random number. */
+  readonly id: string;
+  readonly job?: string | undefined;
+  /** ISO instants of the start of the command and of the end of the run. */
+  readonly startedAt: string;
+  readonly endedAt: string;
+  /** Version of Node. */
+  readonly node: string;
+  readonly platform: string;
+  readonly summary: RunSummary;
+  readonly timeline: TimelineFigures;
+}
+
+const count = v.pipe(v.number(), v.minValue(0));
+const counts = v.record(v.string(), count);
+const percentiles = v.object({ p50: count, p95: count, p99: count });
+const instant = v.pipe(v.string(), v.isoTimestamp());
+
+/** The parts of a record that readers use. Other fields are ignored, so that older programs read newer records. */
+const RunSchema = v.object({
+  v: v.literal(1),
+  id: v.string(),
+  verb: v.string(),
+  job: v.optional(v.string()),
+  tool: v.string(),
+  node: v.string(),
+  platform: v.string(),
+  startedAt: instant,
+  endedAt: instant,
+  options: v.record(v.string(), v.array(v.string())),
+  summary: v.object({
+    outcomes: v.object({ ok: count, partial: count, skipped: count, absent: count, failed: count }),
+    absent: counts,
+    failed: counts,
+    undone: count,
+    bytes: count,
+    rows: count,
+    files: count,
+    requests: count,
+    changed: count,
+    withdrawn: count,
+    shorter: count,
+    elapsedMs: count,
+    times: v.object({
+      planMs: count,
+      pausedMs: count,
+      workMs: count,
+      stagesMs: counts,
+    }),
+    peakMemoryBytes: count,
+    failures: v.nullable(v.string()),
+    datasets: v.array(
+      v.object({
+        market: v.string(),
+        dataset: v.string(),
+        outcomes: v.object({ ok: count, partial: count, skipped: count, absent: count, failed: count }),
+        holes: count,
+        rows: count,
+        bytes: count,
+        newest: v.nullable(v.string()),
+        newestEndMs: v.nullable(v.number()),
+        publicationDelayMs: v.nullable(count),
+      }),
+    ),
+    network: v.object({
+      retries: v.object({
+        total: count,
+        requests: count,
+        succeeded: count,
+        ...percentiles.entries,
+        reasons: counts,
+      }),
+      firstByteMs: percentiles,
+      attemptMs: percentiles,
+      errors: counts,
+      hosts: v.record(
+        v.string(),
+        v.object({ statuses: counts, attemptMs: percentiles, breaker: v.string() }),
+      ),
+      mostInFlight: count,
+      concurrency: count,
+      retreats: count,
+      limiter: v.object({ waits: count, waitedMs: count, refusals: count, refusalsPerHour: count }),
+      pool: v.object({ sockets: count, busy: count, queued: count, most: count }),
+      loopDelayMs: v.object({ p50: count, p99: count, most: count, busyShare: count }),
+    }),
+    exitCode: v.pipe(v.number(), v.integer(), v.minValue(0)),
+  }),
+  timeline: v.object({
+    boundsS: v.array(v.number()),
+    points: v.array(
+      v.object({
+        atMs: count,
+        objects: count,
+        bytes: count,
+        attempts: count,
+        failed: count,
+        retries: count,
+        latency: v.array(count),
+        inFlight: count,
+        concurrency: count,
+        writing: count,
+        toWrite: count,
+      }),
+    ),
+  }),
+});
+
+export type RunRecord = v.InferOutput<typeof RunSchema>;
+
+/** Records that a lake keeps, at most. */
+const MOST_RECORDS = 1000;
+const LONGEST_DAYS = 400;
+/** A record has at most 240 points; it is about 60 kB. */
+const MAX_BYTES = 4 * 1024 * 1024;
+
+const FOLDER = `${FOLDERS.internal}/runs`;
+const NAME = /^\d{8}T\d{6}Z-[0-9a-f]{8}\.json$/;
+
+/** `20261121T070000Z-1f0c22aa` */
+export function runId(startedAtMs: number): string {
+  const instantText = new Date(startedAtMs).toISOString().replaceAll(/[-:]|\.\d+/g, '');
+  return `${instantText}-${randomBytes(4).toString('hex')}`;
+}
+
+/** Writes the record and removes the oldest ones. Rejects with the error of the system, or with `disk` for a link. */
+export async function writeRun(paths: LakePaths, run: WrittenRun): Promise<void> {
+  const folder = await paths.folder(FOLDER);
+  await makeFolder(folder);
+  const staged = join(paths.staging, `${run.id}.json`);
+  try {
+    await makeFolder(paths.staging);
+    await writeFile(staged, `${JSON.stringify(run)}\n`);
+    await publish(staged, join(folder, `${run.id}.json`));
+  } catch (error) {
+    await rm(staged, { force: true });
+    throw error;
+  }
+  await prune(folder, Date.parse(run.endedAt));
+}
+
+async function prune(folder: string, nowMs: number): Promise<void> {
+  const names = await recordNames(folder);
+  const oldest = runId(nowMs - LONGEST_DAYS * DAY_MS);
+  const old = names.filter((name, at) => at < names.length - MOST_RECORDS || name < oldest.slice(0, 16));
+  // Only files with the names of records are removed; `rm` removes a link and not its target.
+  for (const name of old) await rm(join(folder, name), { force: true });
+}
+
+/** Oldest first. */
+async function recordNames(folder: string): Promise<string[]> {
+  try {
+    return (await readdir(folder)).filter((name) => NAME.test(name)).sort();
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+export interface FoundRuns {
+  /** Oldest first. */
+  readonly runs: readonly RunRecord[];
+  /** Shown paths of files that are no records. */
+  readonly unreadable: readonly string[];
+}
+
+/** Reads the newest records. Rejects with `disk` for a link in the path of their folder, and with errors of the system. */
+export async function readRuns(paths: LakePaths, most = MOST_RECORDS): Promise<FoundRuns> {
+  const folder = await paths.folder(FOLDER);
+  const runs: RunRecord[] = [];
+  const unreadable: string[] = [];
+  for (const name of (await recordNames(folder)).slice(-most)) {
+    const path = join(folder, name);
+    const run = await readRun(path);
+    // The name decides about order and age, so a record under another name is not trusted.
+    if (run !== undefined && `${run.id}.json` === name) runs.push(run);
+    else unreadable.push(shownPath(path));
+  }
+  return { runs, unreadable };
+}
+
+/** Undefined for anything but a record in a regular file, and for a file that another run has just removed. */
+async function readRun(path: string): Promise<RunRecord | undefined> {
+  try {
+    if (!(await lstat(path)).isFile()) return undefined;
+    const content: unknown = JSON.parse((await readState(path, MAX_BYTES)).toString('utf8'));
+    const parsed = v.safeParse(RunSchema, content);
+    return parsed.success ? parsed.output : undefined;
+  } catch (error) {
+    if (error instanceof CryptodlError) throw error;
+    return undefined;
+  }
+}

@@ -1,0 +1,94 @@
+/** The outcomes of a run by market and dataset. */
+import { periodText, startOfDay } from '../model/calendar.js';
+import type { DayStart } from '../model/calendar.js';
+import type { Outcome, OutcomeKind } from '../model/outcome.js';
+import type { ArchiveObject, Period, Series } from '../model/task.js';
+
+export interface DatasetFigures {
+  readonly market: string;
+  readonly dataset: string;
+  readonly outcomes: Readonly<Record<OutcomeKind, number>>;
+  /** Holes, which are also counted as absent. */
+  readonly holes: number;
+  readonly rows: number;
+  readonly bytes: number;
+  /** The newest period of the run that the lake holds, `2024-01-15` or `2024-01`; null if it holds none. */
+  readonly newest: string | null;
+  /** The end of that period in epoch milliseconds. */
+  readonly newestEndMs: number | null;
+  /** From the end of the newest period that the archive had published to its publication, in milliseconds. */
+  readonly publicationDelayMs: number | null;
+}
+
+interface Counts {
+  readonly outcomes: Record<OutcomeKind, number>;
+  holes: number;
+  rows: number;
+  bytes: number;
+  newest: Period | undefined;
+  published: { readonly to: number; readonly atMs: number } | undefined;
+}
+
+export class DatasetTally {
+  readonly #counts = new Map<string, { readonly series: Series; readonly counts: Counts }>();
+  readonly #dayStart: DayStart;
+
+  constructor(dayStart: DayStart) {
+    this.#dayStart = dayStart;
+  }
+
+  count(
+    series: Series,
+    { period, lastModified }: Pick<ArchiveObject, 'period' | 'lastModified'>,
+    outcome: Outcome,
+  ): void {
+    const counts = this.#of(series);
+    counts.outcomes[outcome.kind] += 1;
+    if (outcome.kind === 'absent') {
+      if (outcome.reason === 'hole') counts.holes += 1;
+      return;
+    }
+    if (outcome.kind === 'failed') return;
+    if (counts.newest === undefined || period.to > counts.newest.to) counts.newest = period;
+    const atMs = lastModified === undefined ? Number.NaN : Date.parse(lastModified);
+    if (!Number.isNaN(atMs) && period.to > (counts.published?.to ?? 0))
+      counts.published = { to: period.to, atMs };
+    if (outcome.kind === 'skipped') return;
+    counts.rows += outcome.keptRows === undefined ? (outcome.rows ?? 0) : 0;
+    counts.bytes += outcome.keptRows === undefined ? outcome.bytes : 0;
+  }
+
+  get figures(): DatasetFigures[] {
+    return [...this.#counts.values()].map(({ series: { market, dataset }, counts }) => {
+      const { newest, published, outcomes, ...sums } = counts;
+      return {
+        market,
+        dataset,
+        outcomes: { ...outcomes },
+        ...sums,
+        newest: newest === undefined ? null : periodText(newest),
+        newestEndMs: newest === undefined ? null : startOfDay(newest.to, this.#dayStart),
+        publicationDelayMs:
+          published === undefined
+            ? null
+            : Math.max(0, published.atMs - startOfDay(published.to, this.#dayStart)),
+      };
+    });
+  }
+
+  #of(series: Series): Counts {
+    const name = `${series.market} ${series.dataset}`;
+    const known = this.#counts.get(name);
+    if (known !== undefined) return known.counts;
+    const counts: Counts = {
+      outcomes: { ok: 0, partial: 0, skipped: 0, absent: 0, failed: 0 },
+      holes: 0,
+      rows: 0,
+      bytes: 0,
+      newest: undefined,
+      published: undefined,
+    };
+    this.#counts.set(name, { series, counts });
+    return counts;
+  }
+}

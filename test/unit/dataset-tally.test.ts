@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import { CryptodlError } from '../../src/model/errors.js';
+import { dayPeriod, parseDay } from '../../src/model/calendar.js';
+import type { Period, Series } from '../../src/model/task.js';
+import { DatasetTally } from '../../src/report/dataset-tally.js';
+
+const KLINES: Series = { market: 'um', dataset: 'klines', interval: '1m', symbol: 'BTCUSDT' };
+const TRADES: Series = { market: 'spot', dataset: 'aggTrades', symbol: 'BTCUSDT' };
+const day = (text: string): Period => dayPeriod(parseDay(text) ?? Number.NaN);
+const object = (text: string, lastModified?: string) => ({
+  period: day(text),
+  ...(lastModified !== undefined && { lastModified }),
+});
+const ok = { kind: 'ok', rows: 1440, bytes: 60_000, unverified: false } as const;
+
+describe('the tally by dataset', () => {
+  it('counts outcomes, holes, rows and bytes of each dataset of each market', () => {
+    const tally = new DatasetTally({ dayStartMs: 0 });
+    tally.count(KLINES, object('2024-01-14'), ok);
+    tally.count({ ...KLINES, interval: '1h' }, object('2024-01-15'), { ...ok, kind: 'partial', rows: 20 });
+    tally.count(KLINES, object('2024-01-16'), { kind: 'absent', reason: 'hole' });
+    tally.count(KLINES, object('2024-01-17'), { kind: 'absent', reason: 'not-published-yet' });
+    tally.count(KLINES, object('2024-01-13'), { kind: 'skipped' });
+    // The lake keeps its rows.
+    tally.count(KLINES, object('2024-01-12'), { ...ok, kind: 'partial', keptRows: 1500 });
+    tally.count(TRADES, object('2024-01-15'), {
+      kind: 'failed',
+      error: new CryptodlError('connection-lost', 'x'),
+    });
+    expect(tally.figures).toEqual([
+      {
+        market: 'um',
+        dataset: 'klines',
+        outcomes: { ok: 1, partial: 2, skipped: 1, absent: 2, failed: 0 },
+        holes: 1,
+        rows: 1460,
+        bytes: 120_000,
+        newest: '2024-01-15',
+        newestEndMs: Date.UTC(2024, 0, 16),
+        publicationDelayMs: null,
+      },
+      {
+        market: 'spot',
+        dataset: 'aggTrades',
+        outcomes: { ok: 0, partial: 0, skipped: 0, absent: 0, failed: 1 },
+        holes: 0,
+        rows: 0,
+        bytes: 0,
+        newest: null,
+        newestEndMs: null,
+        publicationDelayMs: null,
+      },
+    ]);
+  });
+
+  it('has the delay of the newest published period, by the day of the exchange', () => {
+    const tally = new DatasetTally({ dayStartMs: 8 * 3_600_000 });
+    tally.count(KLINES, object('2024-01-15', '2024-01-16T14:30:00.000Z'), { kind: 'skipped' });
+    tally.count(KLINES, object('2024-01-14', '2024-01-19T00:00:00.000Z'), ok);
+    tally.count(KLINES, object('2024-01-16', 'not a time'), ok);
+    expect(tally.figures[0]).toMatchObject({
+      newest: '2024-01-16',
+      newestEndMs: Date.UTC(2024, 0, 17, 8),
+      publicationDelayMs: 6.5 * 3_600_000,
+    });
+  });
+});

@@ -1,0 +1,131 @@
+import { describe, expect, it } from 'vitest';
+import { CryptodlError } from '../../src/model/errors.js';
+import { bucketOf, LATENCY_BOUNDS_S } from '../../src/monitor/latency-buckets.js';
+import { Timeline } from '../../src/monitor/timeline.js';
+import type { LiveRun } from '../../src/report/run-monitor.js';
+import { REQUEST } from '../helpers/requests.js';
+import { VirtualClock } from '../helpers/virtual-clock.js';
+
+function timelineOf() {
+  const clock = new VirtualClock();
+  const timeline = new Timeline(clock);
+  const state = { inFlight: 0, writing: 0, toWrite: 0, concurrency: 30 };
+  const live = {
+    work: () => ({ ...state }),
+    network: () => ({ concurrency: state.concurrency }),
+  } as unknown as LiveRun;
+  const attempt = (ms: number, error?: unknown): void => {
+    timeline.observer.attempt({
+      request: REQUEST,
+      attemptId: 'a/1',
+      begunAt: 0,
+      sentAt: 100,
+      endedAt: 100 + ms,
+      firstByteMs: ms,
+      status: 200,
+      error,
+    });
+  };
+  const retry = (usesAttempt: boolean): void => {
+    timeline.observer.retry({
+      traceId: 'a',
+      attemptId: 'a/1',
+      url: REQUEST.url,
+      retry: 1,
+      usesAttempt,
+      error: new CryptodlError('connection-lost', 'x'),
+      delayMs: 5,
+    });
+  };
+  return { clock, timeline, state, live, attempt, retry };
+}
+
+describe('the timeline of a run', () => {
+  it('counts what happens in each second, and has the levels at its end', async () => {
+    const { clock, timeline, state, live, attempt, retry } = timelineOf();
+    // The listing, before the downloads.
+    attempt(7);
+    timeline.begin(live);
+    timeline.observer.arrived(500);
+    timeline.observer.arrived(700);
+    attempt(30);
+    attempt(30_000);
+    attempt(5, new CryptodlError('connection-lost', 'x'));
+    retry(true);
+    retry(false);
+    Object.assign(state, { inFlight: 12, writing: 2, toWrite: 3 });
+    await clock.advance(1000);
+    Object.assign(state, { inFlight: 1, writing: 0, toWrite: 0, concurrency: 21 });
+    timeline.observer.arrived(1);
+    await clock.advance(400);
+    timeline.end();
+    const none = LATENCY_BOUNDS_S.map(() => 0);
+    const latency = [...none, 0];
+    latency[bucketOf(0.03)] = 1;
+    latency[bucketOf(30)] = 1;
+    expect(timeline.figures.points).toEqual([
+      {
+        atMs: 1000,
+        objects: 2,
+        bytes: 1200,
+        attempts: 3,
+        failed: 1,
+        retries: 1,
+        latency,
+        inFlight: 12,
+        concurrency: 30,
+        writing: 2,
+        toWrite: 3,
+      },
+      {
+        atMs: 1400,
+        objects: 1,
+        bytes: 1,
+        attempts: 0,
+        failed: 0,
+        retries: 0,
+        latency: [...none, 0],
+        inFlight: 1,
+        concurrency: 21,
+        writing: 0,
+        toWrite: 0,
+      },
+    ]);
+  });
+
+  it('stays below 240 points for a run of any length, and loses no count', async () => {
+    const { clock, timeline, live, attempt } = timelineOf();
+    timeline.begin(live);
+    for (let second = 0; second < 3000; second += 1) {
+      timeline.observer.arrived(10);
+      attempt(20);
+      await clock.advance(1000);
+    }
+    timeline.end();
+    const { points } = timeline.figures;
+    expect(points.length).toBeLessThanOrEqual(240);
+    expect(points.length).toBeGreaterThan(100);
+    const sum = (of: (point: (typeof points)[number]) => number): number =>
+      points.reduce((total, point) => total + of(point), 0);
+    expect(sum(({ objects }) => objects)).toBe(3000);
+    expect(sum(({ bytes }) => bytes)).toBe(30_000);
+    expect(sum(({ latency }) => latency[bucketOf(0.02)] ?? 0)).toBe(3000);
+    expect(points.at(-1)?.atMs).toBe(3_000_000);
+  });
+
+  it('has no points without downloads, and no timer after the end', async () => {
+    const { clock, timeline, live } = timelineOf();
+    timeline.end();
+    expect(timeline.figures.points).toEqual([]);
+    timeline.begin(live);
+    timeline.end();
+    await clock.advance(10_000);
+    expect(timeline.figures.points.length).toBe(1);
+  });
+});
+
+describe('the buckets of latencies', () => {
+  it('contain their bound, and have one more for longer times', () => {
+    expect([0, 0.005, 0.0051, 10, 10.1].map(bucketOf)).toEqual([0, 0, 1, 10, 11]);
+  });
+});
