@@ -135,11 +135,11 @@ const LONGEST_DAYS = 400;
 const MAX_BYTES = 4 * 1024 * 1024;
 
 const FOLDER = `${FOLDERS.internal}/runs`;
-const NAME = /^\d{8}T\d{6}Z-[0-9a-f]{8}\.json$/;
+const NAME = /^\d{8}T\d{9}Z-[0-9a-f]{8}\.json$/;
 
-/** `20261121T070000Z-1f0c22aa` */
+/** `20261121T070000123Z-1f0c22aa` */
 export function runId(startedAtMs: number): string {
-  const instantText = new Date(startedAtMs).toISOString().replaceAll(/[-:]|\.\d+/g, '');
+  const instantText = new Date(startedAtMs).toISOString().replaceAll(/[-:.]/g, '');
   return `${instantText}-${randomBytes(4).toString('hex')}`;
 }
 
@@ -162,7 +162,7 @@ export async function writeRun(paths: LakePaths, run: WrittenRun): Promise<void>
 async function prune(folder: string, nowMs: number): Promise<void> {
   const names = await recordNames(folder);
   const oldest = runId(nowMs - LONGEST_DAYS * DAY_MS);
-  const old = names.filter((name, at) => at < names.length - MOST_RECORDS || name < oldest.slice(0, 16));
+  const old = names.filter((name, at) => at < names.length - MOST_RECORDS || name < oldest);
   // Only files with the names of records are removed; `rm` removes a link and not its target.
   for (const name of old) await rm(join(folder, name), { force: true });
 }

@@ -79,16 +79,16 @@ describe('each run leaves a record', () => {
     const folder = recordsOf(join(scene.scratch, lake));
     mkdirSync(folder, { recursive: true });
     const nameOf = (ms: number, number: number): string =>
-      `${new Date(ms).toISOString().replaceAll(/[-:]|\.\d+/g, '')}-${String(number).padStart(8, '0')}.json`;
+      `${new Date(ms).toISOString().replaceAll(/[-:.]/g, '')}-${String(number).padStart(8, '0')}.json`;
     const now = Date.now();
     const old = nameOf(now - 401 * 86_400_000, 0);
     const names = Array.from({ length: 1001 }, (_, at) => nameOf(now - (2000 - at) * 60_000, at));
-    for (const name of [old, ...names, 'notes.json', '20200101T000000Z-mine.json'])
+    for (const name of [old, ...names, 'notes.json', '20200101T000000000Z-mine.json'])
       writeFileSync(join(folder, name), '{}');
     await scene.vision([], { lake });
     const left = readdirSync(folder);
     expect(left).toHaveLength(1002);
-    expect(left).toEqual(expect.arrayContaining(['notes.json', '20200101T000000Z-mine.json', names[2]]));
+    expect(left).toEqual(expect.arrayContaining(['notes.json', '20200101T000000000Z-mine.json', names[2]]));
     expect(left).not.toContain(old);
     expect(left).not.toContain(names[1]);
   });
@@ -113,11 +113,11 @@ describe('records are read with care', () => {
     const put = (file: string, content: string): void => {
       writeFileSync(join(recordsOf(lake), file), content);
     };
-    put('20261101T000000Z-00000001.json', text);
-    put('20261101T000000Z-00000002.json', '{"v":1}');
-    put('20261101T000000Z-00000003.json', text.slice(0, 100));
-    put('20261101T000000Z-00000005.json', ' '.repeat(5_000_000));
-    symlinkSync(join(recordsOf(lake), name), join(recordsOf(lake), '20261101T000000Z-00000004.json'));
+    put('20261101T000000000Z-00000001.json', text);
+    put('20261101T000000000Z-00000002.json', '{"v":1}');
+    put('20261101T000000000Z-00000003.json', text.slice(0, 100));
+    put('20261101T000000000Z-00000005.json', ' '.repeat(5_000_000));
+    symlinkSync(join(recordsOf(lake), name), join(recordsOf(lake), '20261101T000000000Z-00000004.json'));
     const { runs, unreadable } = await readRuns(lakePaths(lake));
     expect(runs.map(({ id }) => `${id}.json`)).toEqual([name]);
     expect(unreadable).toHaveLength(5);
