@@ -18,7 +18,7 @@ import { basename, dirname, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
-import { manifestOf, filesBelow, manifestLines } from '../helpers/lake.js';
+import { manifestOf, filesBelow, leftInternally, manifestLines } from '../helpers/lake.js';
 import { useScene } from '../helpers/scene.js';
 import { sizedRows } from '../helpers/tier-size.js';
 
@@ -113,7 +113,7 @@ describe('a commit journal', () => {
   }
   /** The journal, and what was staged, are kept where the run says. */
   function keptBeside(lake: string): string[] {
-    return filesBelow(join(lake, '.cryptodl')).map((path) => path.replace(/set-aside-[\w-]+/, 'set-aside'));
+    return leftInternally(lake).map((path) => path.replace(/set-aside-[\w-]+/, 'set-aside'));
   }
   const KEPT = ['set-aside/commit-x.json', 'set-aside/tmp/x.partial'];
 

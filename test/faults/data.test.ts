@@ -8,7 +8,7 @@ import { cryptodl, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { expectIntact, fault, faultScene, keyOf, OBJECTS, VICTIM } from '../helpers/faults.js';
 import type { FaultRun, FaultScene } from '../helpers/faults.js';
-import { filesBelow, readParquet } from '../helpers/lake.js';
+import { filesBelow, leftInternally, readParquet } from '../helpers/lake.js';
 import { memberOf, publish, publishZip } from '../helpers/published.js';
 import type { SidecarOf } from '../helpers/published.js';
 import { firstMember } from '../helpers/samples.js';
@@ -596,7 +596,7 @@ describe('D: rows', () => {
       const run = await scene.run();
       expect(run.stderr).toContain('the zip declares 160000000 bytes, unpacked from');
       await expectRefused(scene, run, zip, { exit, code: 'zip-bomb', cause: /^zip-bomb: / });
-      expect(filesBelow(join(run.out, '.cryptodl'))).toEqual([]);
+      expect(leftInternally(run.out)).toEqual([]);
     },
   );
 
@@ -782,7 +782,7 @@ describe('D: rows', () => {
       expect(asked).toEqual([1, 2]);
       expect(run.events.at(-1)).toMatchObject({ outcomes: { ok: 2 }, rows: 200_001 });
       expect(await tradeRows('large', '2026-10-01')).toHaveLength(200_000);
-      expect(filesBelow(join(scene.folder, '..', 'large', '.cryptodl'))).toEqual([]);
+      expect(leftInternally(join(scene.folder, '..', 'large'))).toEqual([]);
     },
   );
 });

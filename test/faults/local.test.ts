@@ -22,7 +22,7 @@ import { describe, expect } from 'vitest';
 import { cryptodl } from '../helpers/cli.js';
 import { expectIntact, fault, faultScene, keyOf, OBJECTS, VICTIM } from '../helpers/faults.js';
 import type { FaultRun, FaultScene } from '../helpers/faults.js';
-import { filesBelow, manifestLines, manifestOf, readParquet } from '../helpers/lake.js';
+import { filesBelow, leftInternally, manifestLines, manifestOf, readParquet } from '../helpers/lake.js';
 import { fakeClock, MISSING, mounted, readOnly, strace, watched } from '../helpers/local-faults.js';
 
 const SYMBOLS = ['BTCUSDT', 'ETHUSDT'];
@@ -80,7 +80,7 @@ async function expectNextRunCompletes(scene: FaultScene, out: string): Promise<F
   expect(next.stderr).not.toContain('failed');
   expect(next.code).toBe(0);
   await expectIntact(scene, next);
-  expect(filesBelow(join(out, '.cryptodl'))).toEqual([]);
+  expect(leftInternally(out)).toEqual([]);
   return next;
 }
 
@@ -264,7 +264,7 @@ describe('L: disks', () => {
         `warning: the terms of the data cannot be written to ${join(out, NOTICE)} (EACCES)`,
       );
       await expectSound(out);
-      expect(filesBelow(join(out, '.cryptodl'))).toEqual([]);
+      expect(leftInternally(out)).toEqual([]);
     },
   );
 
@@ -597,7 +597,7 @@ describe('L: signals and crashes', () => {
         expectFatal(run, exit, `ended by ${signal}`);
         expect(Number(run.summary['undone'])).toBeGreaterThan(0);
         expect(run.summary).toMatchObject({ outcomes: { failed: 0 }, failures: null });
-        expect(filesBelow(join(out, '.cryptodl'))).toEqual([]);
+        expect(leftInternally(out)).toEqual([]);
         await expectSound(out);
         await expectNextRunCompletes(scene, out);
       },

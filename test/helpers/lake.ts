@@ -34,6 +34,11 @@ export function filesBelow(folder: string, ending = ''): string[] {
     .sort();
 }
 
+/** Files below `.cryptodl`, except for the records of runs. */
+export function leftInternally(lake: string): string[] {
+  return filesBelow(join(lake, '.cryptodl')).filter((path) => !path.startsWith('runs/'));
+}
+
 /** The manifest of a series, by the folder of the series in a lake. */
 export function manifestOf(seriesFolder: string): string {
   return manifestPlace(seriesFolder).path;
