@@ -44,7 +44,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // the figures of runs for other programs
   monitor: [...list('files http lake report'), ...BASE],
   download: [
-    ...list('cli convert coverage files http lake monitor options plan queue report select source verify write'),
+    ...list(
+      'cli convert coverage files http lake monitor options plan queue report select source verify write',
+    ),
     ...BASE,
   ],
 
@@ -61,7 +63,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
   // from arguments to a capability
   cli: [...list('download main options source'), ...BASE],
-  library: [...list('audit catalog convert coverage download options query report select source verify'), ...BASE],
+  library: [
+    ...list('audit catalog convert coverage download options query report select source verify'),
+    ...BASE,
+  ],
   main: [
     ...list('audit catalog cli coverage doctor download options query schedule select serve source verify'),
     ...BASE,
