@@ -44,7 +44,8 @@ describe.each(SHORT)('-$short', ({ name, short, value }) => {
           line,
           values: { [name]: [value === undefined ? 'true' : '7'] },
         });
-      else expect(refusal(line).message).toBe(`${verb} has no flag -${short}`);
+      // `run` adds where the flag of a job belongs.
+      else expect(refusal(line).message.split(':')[0]).toBe(`${verb} has no flag -${short}`);
     }
   });
 });
