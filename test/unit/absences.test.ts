@@ -41,7 +41,7 @@ describe('absences', () => {
   ])('refuses %s', (_, changes) => {
     expect(() => {
       new Absences().add(line(changes));
-    }).toThrow(/no periods/);
+    }).toThrow(/are not periods/);
   });
 });
 

@@ -212,7 +212,7 @@ describe('reading', () => {
     await report.add({ ...PLAN, series: { ...SERIES, market: '../um' } }, taskOf('2024-01-15'), ERROR, AT);
     await report.close(true);
     await expect(readReport(path, loadBinance())).rejects.toThrow(
-      'line 2 is not a failure ("../um" is none of',
+      'line 2 is not a failure ("../um" is not one of',
     );
   });
 
