@@ -44,6 +44,7 @@ export function concludeRun(
     reportPath: ending.reportPath === undefined || !hasFailed ? undefined : ending.reportPath,
     quarantinePath: tally.quarantined > 0 ? shownPath(session.paths.quarantine) : undefined,
     query: tally.files > 0 ? queryLine(tally.written, session.paths.root) : undefined,
+    alerts: [],
   };
 }
 
@@ -56,7 +57,13 @@ function queryLine(written: Tally['written'], root: string): string | undefined 
   // A view has all intervals of its dataset.
   const columns = series.interval === undefined ? 'symbol' : 'symbol, interval';
   const query = `SELECT ${columns}, count(*) AS rows FROM ${series.market}_${series.dataset} GROUP BY ALL`;
-  return `cryptodl sql ${shellWord(query)}${lake === USUAL_LAKE ? '' : ` --out ${shellWord(lake)}`}`;
+  return `cryptodl sql ${shellWord(query)}${lakeFlag(root)}`;
+}
+
+/** ` --out DIR` for a command; empty for the default of `--out`. */
+export function lakeFlag(root: string): string {
+  const lake = shownPath(root);
+  return lake === USUAL_LAKE ? '' : ` --out ${shellWord(lake)}`;
 }
 
 /** The shown path of the default of `--out`. */

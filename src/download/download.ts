@@ -160,6 +160,7 @@ function conclude(
   const closing = { ...end, diagnosis, reportPath, trouble, next: job === undefined ? next : undefined };
   const lines = resolved.options.quiet ? troubleBlock(closing) : closingBlock(closing);
   reporter.end(lines, { error: end.ended, isWell: exitCode === 0 && end.tally.shorter === 0 });
+  for (const alert of end.alerts) reporter.event('alert', alert);
   reporter.event('summary', summary);
 }
 

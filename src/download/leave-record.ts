@@ -1,9 +1,12 @@
-/** Leaves the record of a run in its lake. */
-import { runId, writeRun } from '../monitor/run-record.js';
+/** Judges a run, and leaves its record in its lake. */
+import { alertsOf, needsEarlier } from '../monitor/alerts.js';
+import { readRuns, runId, writeRun } from '../monitor/run-record.js';
+import type { RunRecord, WrittenRun } from '../monitor/run-record.js';
 import { toCryptodlError } from '../model/errors.js';
 import type { Signalled } from '../model/io.js';
 import { summaryOf } from '../report/run-summary.js';
 import type { RunEnd } from '../report/run-summary.js';
+import { lakeFlag } from './conclude-run.js';
 import { runHeader } from './open-report.js';
 import type { Reporting } from './open-report.js';
 import type { Session } from './session.js';
@@ -14,26 +17,49 @@ interface RecordedRun extends Pick<Reporting, 'failures' | 'resolved' | 'verb'> 
   readonly signalled?: (() => Signalled) | undefined;
 }
 
-/** A record that cannot be written is only a warning: the data of the run is safe. */
-export async function leaveRecord(session: Session, run: RecordedRun, end: RunEnd): Promise<void> {
+/** Earlier runs that the alerts may need, at most. */
+const MOST_EARLIER = 50;
+
+/** The end of the run with its alerts. A record that cannot be written is only a warning: the data of the run is safe. */
+export async function leaveRecord(session: Session, run: RecordedRun, end: RunEnd): Promise<RunEnd> {
   const { clock, observer, paths, timeline } = session;
   const summary = summaryOf(end, run.signalled?.());
   const endedAtMs = clock.now();
   const startedAtMs = endedAtMs - summary.elapsedMs;
+  const written: WrittenRun = {
+    ...runHeader(session, run),
+    v: 1,
+    id: runId(startedAtMs),
+    job: run.job,
+    startedAt: new Date(startedAtMs).toISOString(),
+    endedAt: new Date(endedAtMs).toISOString(),
+    node: process.versions.node,
+    platform: `${process.platform} ${process.arch}`,
+    summary,
+    timeline: timeline.figures,
+  };
+  const alerts = await judge(session, written);
   try {
-    await writeRun(paths, {
-      ...runHeader(session, run),
-      v: 1,
-      id: runId(startedAtMs),
-      job: run.job,
-      startedAt: new Date(startedAtMs).toISOString(),
-      endedAt: new Date(endedAtMs).toISOString(),
-      node: process.versions.node,
-      platform: `${process.platform} ${process.arch}`,
-      summary,
-      timeline: timeline.figures,
-    });
+    await writeRun(paths, { ...written, summary: { ...summary, alerts } });
   } catch (error) {
     observer.warn(`the record of this run cannot be written: ${toCryptodlError(error).message}`);
+  }
+  return { ...end, alerts };
+}
+
+async function judge({ paths, currentMs }: Session, run: WrittenRun): Promise<RunEnd['alerts']> {
+  return alertsOf(run, {
+    earlier: needsEarlier(run) ? await earlierRuns(paths) : [],
+    nowMs: currentMs(),
+    lakeFlag: lakeFlag(paths.root),
+  });
+}
+
+/** None if they cannot be read: the warning about the own record names the reason. */
+async function earlierRuns(paths: Session['paths']): Promise<readonly RunRecord[]> {
+  try {
+    return (await readRuns(paths, MOST_EARLIER)).runs;
+  } catch {
+    return [];
   }
 }

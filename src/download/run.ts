@@ -179,8 +179,7 @@ async function execute(session: Session, request: RunRequest, selection: RunSele
       totals,
       isCut,
     });
-    await leaveRecord(session, request, end);
-    return end;
+    return await leaveRecord(session, request, end);
   } finally {
     await plan.spool.close();
   }

@@ -80,6 +80,8 @@ const RunSchema = v.object({
         newest: v.nullable(v.string()),
         newestEndMs: v.nullable(v.number()),
         publicationDelayMs: v.nullable(count),
+        unpublished: v.nullable(v.string()),
+        unpublishedEndMs: v.nullable(v.number()),
       }),
     ),
     network: v.object({
@@ -102,8 +104,10 @@ const RunSchema = v.object({
       retreats: count,
       limiter: v.object({ waits: count, waitedMs: count, refusals: count, refusalsPerHour: count }),
       pool: v.object({ sockets: count, busy: count, queued: count, most: count }),
+      costMs: v.object({ waits: counts }),
       loopDelayMs: v.object({ p50: count, p99: count, most: count, busyShare: count }),
     }),
+    alerts: v.array(v.object({ id: v.string(), text: v.string(), advice: v.string() })),
     exitCode: v.pipe(v.number(), v.integer(), v.minValue(0)),
   }),
   timeline: v.object({

@@ -6,6 +6,7 @@ import type { AbsenceReason } from '../model/task.js';
 import { bytesText, durationText, numberText } from '../model/units.js';
 import type { NetworkFigures } from './network-figures.js';
 import type { Settled } from './network-figures.js';
+import type { Alert } from './run-summary.js';
 import { timeText } from './stage-times.js';
 import type { TimeFigures } from './stage-times.js';
 import { EXAMPLES, nextStep } from './tally.js';
@@ -23,6 +24,7 @@ export interface Closing {
   /** Tasks that were not begun, because the run ended early. */
   readonly undone: number;
   readonly next: string | undefined;
+  readonly alerts: readonly Alert[];
   /** Reasons for trouble besides failures. */
   readonly trouble: {
     /** With `--strict`, holes and partial objects are trouble. */
@@ -41,6 +43,7 @@ export function closingBlock(closing: Closing): string[] {
     ...closing.diagnosis,
     ...overlapLines(tally),
     ...reasons(tally, closing.trouble),
+    ...alertLines(closing.alerts),
     ...row('data', closing.dataPath),
     ...lastRows(closing),
   ];
@@ -48,7 +51,8 @@ export function closingBlock(closing: Closing): string[] {
 
 /** The counts, the reasons for trouble and the next command: the lines for `--quiet`. */
 export function troubleBlock(closing: Closing): string[] {
-  return [headline(closing), ...troubles(closing.tally, closing.trouble), ...lastRows(closing)];
+  const { tally, trouble, alerts } = closing;
+  return [headline(closing), ...troubles(tally, trouble), ...alertLines(alerts), ...lastRows(closing)];
 }
 
 function headline({ tally, undone, times }: Closing): string {
@@ -66,6 +70,16 @@ function countsText(outcomes: Tally['outcomes'], undone: number): string {
 
 function lastRows({ reportPath, quarantinePath, next }: Closing): string[] {
   return [...row('failures', reportPath), ...row('quarantine', quarantinePath), ...row('next', next)];
+}
+
+const MOST_ALERTS = 3;
+
+function alertLines(alerts: readonly Alert[]): string[] {
+  const more = alerts.length - MOST_ALERTS;
+  return [
+    ...alerts.slice(0, MOST_ALERTS).flatMap(({ text, advice }) => row('alert', `${text}: ${advice}`)),
+    ...(more > 0 ? row('', `… and ${numberText(more)} more`) : []),
+  ];
 }
 
 function overlapLines({ overlap }: Tally): string[] {

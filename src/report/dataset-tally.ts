@@ -1,8 +1,9 @@
 /** The outcomes of a run by market and dataset. */
-import { periodText, startOfDay } from '../model/calendar.js';
+import { DAY_MS, periodText, startOfDay } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
 import type { Outcome, OutcomeKind } from '../model/outcome.js';
 import type { ArchiveObject, Period, Series } from '../model/task.js';
+import { parseDurationMs } from '../model/units.js';
 
 export interface DatasetFigures {
   readonly market: string;
@@ -18,6 +19,9 @@ export interface DatasetFigures {
   readonly newestEndMs: number | null;
   /** From the end of the newest period that the archive had published to its publication, in milliseconds. */
   readonly publicationDelayMs: number | null;
+  /** The oldest period after `newest` that the archive had not published, and its end in epoch milliseconds. */
+  readonly unpublished: string | null;
+  readonly unpublishedEndMs: number | null;
 }
 
 interface Counts {
@@ -27,6 +31,8 @@ interface Counts {
   bytes: number;
   newest: Period | undefined;
   published: { readonly to: number; readonly atMs: number } | undefined;
+  /** By their last day. */
+  readonly unpublished: Map<number, Period>;
 }
 
 export class DatasetTally {
@@ -46,6 +52,8 @@ export class DatasetTally {
     counts.outcomes[outcome.kind] += 1;
     if (outcome.kind === 'absent') {
       if (outcome.reason === 'hole') counts.holes += 1;
+      if (outcome.reason === 'not-published-yet' && hasEachPeriod(series, period))
+        counts.unpublished.set(period.to, period);
       return;
     }
     if (outcome.kind === 'failed') return;
@@ -60,7 +68,13 @@ export class DatasetTally {
 
   get figures(): DatasetFigures[] {
     return [...this.#counts.values()].map(({ series: { market, dataset }, counts }) => {
-      const { newest, published, outcomes, ...sums } = counts;
+      const { newest, published, outcomes, unpublished, ...sums } = counts;
+      const next = [...unpublished.values()]
+        .filter(({ to }) => to > (newest?.to ?? 0))
+        .reduce<Period | undefined>(
+          (one, other) => (one === undefined || other.to < one.to ? other : one),
+          undefined,
+        );
       return {
         market,
         dataset,
@@ -68,6 +82,8 @@ export class DatasetTally {
         ...sums,
         newest: newest === undefined ? null : periodText(newest),
         newestEndMs: newest === undefined ? null : startOfDay(newest.to, this.#dayStart),
+        unpublished: next === undefined ? null : periodText(next),
+        unpublishedEndMs: next === undefined ? null : startOfDay(next.to, this.#dayStart),
         publicationDelayMs:
           published === undefined
             ? null
@@ -87,8 +103,18 @@ export class DatasetTally {
       bytes: 0,
       newest: undefined,
       published: undefined,
+      unpublished: new Map(),
     };
     this.#counts.set(name, { series, counts });
     return counts;
   }
+}
+
+/** Bars that are longer than a day have no object on most days. */
+function hasEachPeriod({ interval }: Series, { cadence }: Period): boolean {
+  return (
+    interval === undefined ||
+    cadence === 'monthly' ||
+    (parseDurationMs(interval) ?? Number.POSITIVE_INFINITY) <= DAY_MS
+  );
 }

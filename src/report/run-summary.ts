@@ -7,6 +7,16 @@ import type { NetworkFigures } from './network-figures.js';
 import type { TimeFigures } from './stage-times.js';
 import type { Tally } from './tally.js';
 
+/** A figure of a run beyond its threshold. */
+export interface Alert {
+  /** The name of the threshold. */
+  readonly id: string;
+  /** The figure and its threshold. */
+  readonly text: string;
+  /** The flag to change, or the next command. */
+  readonly advice: string;
+}
+
 export interface RunEnd {
   readonly status: RunStatus;
   readonly tally: Tally;
@@ -21,6 +31,7 @@ export interface RunEnd {
   readonly quarantinePath: string | undefined;
   /** A command that shows rows of this run; undefined if it wrote none. */
   readonly query: string | undefined;
+  readonly alerts: readonly Alert[];
 }
 
 /** The numbers of a run as plain data. */
@@ -64,6 +75,7 @@ export interface RunSummary {
   readonly failures: string | null;
   /** Counts by market and dataset. */
   readonly datasets: readonly DatasetFigures[];
+  readonly alerts: readonly Alert[];
   readonly exitCode: ExitCode;
 }
 
@@ -102,6 +114,7 @@ export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary
     failureRecords: { kept: tally.records.size, dropped: tally.records.dropped },
     failures: end.reportPath ?? null,
     datasets: tally.datasets.figures,
+    alerts: end.alerts,
     exitCode: exitCode({ ...end.status, signal }),
   };
 }

@@ -3,7 +3,7 @@ import { CryptodlError } from '../../src/model/errors.js';
 import type { ErrorCode } from '../../src/model/errors.js';
 import type { RetryEvent } from '../../src/model/observer.js';
 import type { Outcome } from '../../src/model/outcome.js';
-import { closingBlock, jobsBlock } from '../../src/report/closing-block.js';
+import { closingBlock, jobsBlock, troubleBlock } from '../../src/report/closing-block.js';
 import type { Closing } from '../../src/report/closing-block.js';
 import { Figures } from '../../src/report/figures.js';
 import { FailureRecords, Tally } from '../../src/report/tally.js';
@@ -33,7 +33,11 @@ function wire(): Closing['network'] {
 }
 
 function block(tally: Tally, rest: Partial<Closing> = {}): string[] {
-  return closingBlock({
+  return closingBlock(closingOf(tally, rest));
+}
+
+function closingOf(tally: Tally, rest: Partial<Closing>): Closing {
+  return {
     tally,
     network: wire(),
     times: TIMES,
@@ -43,9 +47,10 @@ function block(tally: Tally, rest: Partial<Closing> = {}): string[] {
     quarantinePath: undefined,
     undone: 0,
     next: undefined,
+    alerts: [],
     trouble: { strict: false, nothingNew: false },
     ...rest,
-  });
+  };
 }
 
 const TIMES: Closing['times'] = {
@@ -238,4 +243,22 @@ it('the closing block of several jobs has the open objects of each job', () => {
     '  waiting    not started',
     '  next       cryptodl sql',
   ]);
+});
+
+describe('alerts', () => {
+  const alert = (id: string) => ({ id, text: `figure of ${id}`, advice: `change ${id}` });
+
+  it('have a line each before the paths, three at most; also in the lines for --quiet', () => {
+    const alerts = ['a', 'b', 'c', 'd', 'e'].map(alert);
+    const expected = [
+      '  alert      figure of a: change a',
+      '  alert      figure of b: change b',
+      '  alert      figure of c: change c',
+      '             … and 2 more',
+    ];
+    const lines = block(tallyOf({}), { alerts });
+    expect(lines.slice(-5)).toEqual([...expected, '  data       /lake/binance']);
+    expect(block(tallyOf({}), { alerts: alerts.slice(0, 3) }).slice(-4, -1)).toEqual(expected.slice(0, 3));
+    expect(troubleBlock(closingOf(tallyOf({}), { alerts })).slice(-4)).toEqual(expected);
+  });
 });

@@ -38,6 +38,8 @@ describe('the tally by dataset', () => {
         newest: '2024-01-15',
         newestEndMs: Date.UTC(2024, 0, 16),
         publicationDelayMs: null,
+        unpublished: '2024-01-17',
+        unpublishedEndMs: Date.UTC(2024, 0, 18),
       },
       {
         market: 'spot',
@@ -49,6 +51,8 @@ describe('the tally by dataset', () => {
         newest: null,
         newestEndMs: null,
         publicationDelayMs: null,
+        unpublished: null,
+        unpublishedEndMs: null,
       },
     ]);
   });
@@ -63,5 +67,27 @@ describe('the tally by dataset', () => {
       newestEndMs: Date.UTC(2024, 0, 17, 8),
       publicationDelayMs: 6.5 * 3_600_000,
     });
+  });
+
+  it('has the oldest unpublished period after the newest held one', () => {
+    const tally = new DatasetTally({ dayStartMs: 0 });
+    const late = { kind: 'absent', reason: 'not-published-yet' } as const;
+    const other = { ...KLINES, symbol: 'OLDUSDT' };
+    // A symbol that ended says nothing about its dataset.
+    for (const text of ['2024-01-12', '2024-01-13', '2024-01-15', '2024-01-16'])
+      tally.count(other, object(text), late);
+    tally.count(KLINES, object('2024-01-14'), { kind: 'skipped' });
+    tally.count(TRADES, object('2024-01-15'), { kind: 'absent', reason: 'delisted' });
+    tally.count({ ...KLINES, market: 'cm', interval: '1w' }, object('2024-01-15'), late);
+    tally.count({ ...KLINES, market: 'spot', interval: '1d' }, object('2024-01-15'), late);
+    const unpublished = tally.figures.map((one) => [one.market, one.dataset, one.unpublished]);
+    expect(unpublished).toEqual([
+      ['um', 'klines', '2024-01-15'],
+      ['spot', 'aggTrades', null],
+      // Of bars of a week, most days have no object.
+      ['cm', 'klines', null],
+      ['spot', 'klines', '2024-01-15'],
+    ]);
+    expect(tally.figures[0]?.unpublishedEndMs).toBe(Date.UTC(2024, 0, 16));
   });
 });

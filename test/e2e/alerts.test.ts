@@ -1,0 +1,97 @@
+/** Alerts of runs: in the closing block, as events, in the summary and in the record. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { lakePaths } from '../../src/lake/layout.js';
+import { readRuns } from '../../src/monitor/run-record.js';
+import { isZip, useScene } from '../helpers/scene.js';
+
+const scene = useScene({
+  archive: [{ symbols: ['BTCUSDT', 'ETHUSDT'], from: '2026-11-01', to: '2026-11-20' }],
+  flags: '--interval 1h --symbols BTCUSDT,ETHUSDT --days 3',
+});
+const alertLines = (stderr: string): string[] =>
+  stderr.split('\n').flatMap((line) => /^ {2}alert {6}(.*)$/.exec(line)?.[1] ?? []);
+
+describe('a run with failures', () => {
+  it('raises an alert when the run before failed too, not when it was another one or went well', async () => {
+    const lake = 'failing';
+    scene.refuse(isZip, 403);
+    const first = await scene.vision('--quiet', { lake });
+    const other = await scene.vision('--quiet --symbols BTCUSDT', { lake });
+    const second = await scene.vision('--quiet', { lake });
+    expect([first, other, second].map(({ stderr }) => alertLines(stderr).length)).toEqual([0, 0, 1]);
+    expect(alertLines(second.stderr)[0]).toContain(
+      'failed objects in two runs in a row: 6 now, 6 before: cryptodl doctor',
+    );
+    const third = await scene.vision('--json', { lake });
+    const alert = {
+      id: 'failed-again',
+      text: expect.any(String),
+      advice: expect.stringContaining(third.lake),
+    };
+    expect(third.events.filter(({ event }) => event === 'alert')).toEqual([{ event: 'alert', ...alert }]);
+    expect(third.summary).toMatchObject({ event: 'summary', alerts: [alert] });
+    expect((await readRuns(lakePaths(third.lake))).runs.map(({ summary }) => summary.alerts.length)).toEqual([
+      0, 0, 1, 1,
+    ]);
+    scene.archive.fault = undefined;
+    const well = await scene.vision([], { lake });
+    expect([well.code, alertLines(well.stderr)]).toEqual([0, []]);
+  });
+
+  it('raises no alert if the earlier records cannot be read', async () => {
+    const lake = 'unreadable';
+    scene.refuse(isZip, 403);
+    const { lake: root } = await scene.vision([], { lake });
+    const folder = join(root, '.cryptodl/runs');
+    const { runs } = await readRuns(lakePaths(root));
+    writeFileSync(join(folder, `${runs[0]?.id}.json`), '{');
+    expect(alertLines((await scene.vision([], { lake })).stderr)).toEqual([]);
+  });
+});
+
+describe('a run with exit code 0', () => {
+  it('shows that the lake is not fresh, but not with --quiet', async () => {
+    const late = ['--now', '2026-11-24T12:00:00Z', '--days', '4'];
+    const loud = await scene.vision(late);
+    expect([loud.code, alertLines(loud.stderr)]).toEqual([
+      0,
+      [expect.stringContaining('um klines is not fresh: 2026-11-21 is not published 60 h after its end')],
+    ]);
+    const quiet = await scene.vision([...late, '--quiet']);
+    expect([quiet.code, quiet.stderr]).toEqual([0, '']);
+    const early = await scene.vision(['--now', '2026-11-23T23:59:00Z', '--days', '4']);
+    expect(alertLines(early.stderr)).toEqual([]);
+  });
+
+  it('has one for many retries', async () => {
+    scene.answerFirst(isZip, (_request, response) => response.writeHead(503).end());
+    const { code, stderr } = await scene.vision('--days 10');
+    expect(code).toBe(0);
+    expect(alertLines(stderr)).toEqual([expect.stringMatching(/^retry rate \d+.*% \(20 of \d+ requests\)/)]);
+  });
+
+  it('has one for refusals, also of the runs of the last hour', async () => {
+    const lake = 'refused';
+    const refusing = (): void => {
+      const refuse: Parameters<typeof scene.answerFirst>[1] = (_request, response) =>
+        response.writeHead(429, { 'retry-after': '0' }).end();
+      scene.answerFirst(isZip, refuse, 1);
+    };
+    refusing();
+    const first = await scene.vision([], { lake });
+    const [run] = (await readRuns(lakePaths(first.lake))).runs;
+    const record = join(first.lake, `.cryptodl/runs/${run?.id}.json`);
+    const text = readFileSync(record, 'utf8');
+    expect(text).toContain('"refusals":1,"buckets"');
+    writeFileSync(record, text.replace('"refusals":1,"buckets"', '"refusals":3,"buckets"'));
+    refusing();
+    const second = await scene.vision('--days 6', { lake });
+    expect([first.code, alertLines(first.stderr)]).toEqual([0, []]);
+    expect([second.code, alertLines(second.stderr)]).toEqual([
+      0,
+      [expect.stringContaining('4 refusals by a limit')],
+    ]);
+  });
+});
