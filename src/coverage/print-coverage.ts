@@ -48,7 +48,7 @@ export function createCoverageText(io: Io, { by, mostDays, isAll }: TextStyle): 
   let wasWritten = false;
   const flush = (): string => {
     if (group === undefined || rows.length === 0) return '';
-    const text = `${wasWritten ? '\n' : ''}${section(group, { rows, gaps }, { by, mostDays, width, hasColour })}`;
+    const text = `${wasWritten ? '\n' : ''}${section(group, { rows, gaps }, { by, mostDays, width, columns: stdout.columns, hasColour })}`;
     rows = [];
     gaps = new GapGroups(isAll);
     wasWritten = true;
@@ -99,6 +99,8 @@ interface Style {
   readonly by: CoveragePeriod | undefined;
   readonly mostDays: number;
   readonly width: number;
+  /** Columns of the terminal; undefined for a pipe. */
+  readonly columns: number | undefined;
   readonly hasColour: boolean;
 }
 
@@ -121,7 +123,14 @@ function section(
     { by: period, ...style },
   );
   const range = to > from ? `  ${dayText(from)} … ${dayText(to - 1)}` : '';
-  return [`${groupName(group)}${range}`, ...map, '', ...seriesTable(tables), ...gaps.lines(), ''].join('\n');
+  return [
+    `${groupName(group)}${range}`,
+    ...map,
+    '',
+    ...seriesTable(tables, style.columns),
+    ...gaps.lines(),
+    '',
+  ].join('\n');
 }
 
 // NDJSON and CSV. Times are ISO 8601, spans are half-open.

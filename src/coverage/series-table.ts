@@ -68,17 +68,28 @@ const HEAD = [
   'dropped',
   'revised',
 ];
+const GAP = '  ';
 /** Columns with text, aligned to the left. */
 const LEFT = new Set([0, 4, 5, 6]);
 
-/** One line per series. */
-export function seriesTable(rows: readonly TableRow[]): string[] {
+/** Columns that a narrow terminal leaves out, in this order. */
+const OPTIONAL = ['revised', 'dropped', 'rest', 'objects', 'first', 'expected'];
+
+/** One line per series. `width`: columns of the terminal; undefined for a pipe, which gets the whole table. */
+export function seriesTable(rows: readonly TableRow[], width = Number.POSITIVE_INFINITY): string[] {
   const cells = rows.map(cellsOf);
   const widths = HEAD.map((head, at) => Math.max(head.length, ...cells.map((line) => line[at]?.length ?? 0)));
+  const dropped = new Set<number>();
+  const isTooWide = (): boolean => {
+    const shown = widths.filter((_, at) => !dropped.has(at));
+    return shown.reduce((sum, cell) => sum + cell + GAP.length, -GAP.length) > width;
+  };
+  for (const name of OPTIONAL) if (isTooWide()) dropped.add(HEAD.indexOf(name));
   const lineOf = (line: readonly string[]): string =>
     line
       .map((cell, at) => (LEFT.has(at) ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0)))
-      .join('  ')
+      .filter((_, at) => !dropped.has(at))
+      .join(GAP)
       .trimEnd();
   return [lineOf(HEAD), ...cells.map(lineOf)];
 }

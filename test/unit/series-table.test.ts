@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest';
+import { seriesTable, tableRow } from '../../src/coverage/series-table.js';
+
+const ROW = tableRow(
+  'BTCUSDT',
+  {
+    dayStartSeconds: 0,
+    from: 19_700,
+    to: 19_731,
+    rowSeconds: 3600,
+    objects: 31,
+    restObjects: 2,
+    duplicates: 3,
+    revisions: 4,
+    first: '2024-01-01T00:00:00Z',
+    last: '2024-01-31T23:00:00Z',
+  },
+  { expected: 744, missing: 24 },
+);
+const headOf = (width?: number): string[] => (seriesTable([ROW], width)[0] ?? '').split(/ +/);
+
+describe('the table of series', () => {
+  it('has all columns in a pipe', () => {
+    expect(seriesTable([ROW])).toEqual([
+      'series   percent  held  expected        first             last              objects  rest  dropped  revised',
+      'BTCUSDT  96.77 %   720       744  rows  2024-01-01 00:00  2024-01-31 23:00       31     2        3        4',
+    ]);
+  });
+
+  it('fits into a terminal of any usual width, and drops first what matters least', () => {
+    for (let width = 60; width <= 120; width += 1)
+      for (const line of seriesTable([ROW], width)) expect(line.length).toBeLessThanOrEqual(width);
+    expect(headOf(98)).toEqual([
+      'series',
+      'percent',
+      'held',
+      'expected',
+      'first',
+      'last',
+      'objects',
+      'rest',
+      'dropped',
+    ]);
+    expect(headOf(80)).toEqual(['series', 'percent', 'held', 'expected', 'first', 'last']);
+    expect(headOf(60)).toEqual(['series', 'percent', 'held', 'expected', 'last']);
+  });
+
+  it('keeps series, percent, held and the last row in the narrowest terminal', () => {
+    expect(headOf(1)).toEqual(['series', 'percent', 'held', 'last']);
+  });
+});
