@@ -23,7 +23,7 @@ export async function mapErrors<T>(act: () => Promise<T>): Promise<T> {
     if (/No space left|disk quota/i.test(text)) {
       throw new CryptodlError('disk-full', `the disk is full: ${text}`, {
         cause: error,
-        hint: 'free some space and run the same command again; committed files are kept',
+        hint: 'free some space and try again; committed files are kept',
       });
     }
     if (text.startsWith('INTERRUPT Error')) throw interrupted();

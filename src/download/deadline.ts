@@ -65,7 +65,7 @@ export class Deadline {
   asEarlyEnd(error: unknown): unknown {
     if (!this.#isEarly || !(error instanceof CryptodlError) || error.code !== 'interrupted') return error;
     return new CryptodlError('time-over', `${this.#what()} ended before the work started`, {
-      hint: 'run the same command again, or with a longer --max-duration',
+      hint: 'try again, or with a longer --max-duration',
     });
   }
 

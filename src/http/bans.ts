@@ -39,7 +39,7 @@ export class Bans {
       if (ban === undefined || ban.until <= now) continue;
       const until = new Date(ban.until).toISOString().replace('T', ' ').slice(0, 19);
       throw new CryptodlError('wait-too-long', `${ban.why}: no request is sent before ${until} UTC`, {
-        hint: `run the same command after that; if the ban is a mistake, remove it with cryptodl doctor --clear-bans ${hostOfPlace(place)}`,
+        hint: `try again after that; if the ban is a mistake, remove it with cryptodl doctor --clear-bans ${hostOfPlace(place)}`,
       });
     }
   }

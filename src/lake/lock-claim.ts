@@ -68,7 +68,7 @@ function contendedError(rivals: readonly Rival[]): CryptodlError {
   const [first] = rivals;
   const where = first === undefined ? '' : `: ${first.path}`;
   return new CryptodlError('locked', `other runs are acquiring the lock of this lake${where}`, {
-    hint: `run the same command again; a claim that still exists after ${LEASE_MS / 1000} s belongs to no run and can be removed`,
+    hint: `try again; a claim that still exists after ${LEASE_MS / 1000} s belongs to no run and can be removed`,
   });
 }
 

@@ -84,7 +84,7 @@ export class Lease {
         ? `${path} is gone or damaged`
         : `pid ${holder.pid} on ${holder.host} has taken it over (${holder.command})`;
     this.#lost = new CryptodlError('locked', `this run has lost the lock of its lake: ${why}`, {
-      hint: 'committed files are kept; run the same command again when no other run writes to this lake',
+      hint: 'committed files are kept; try again when no other run writes to this lake',
     });
     onLost(this.#lost);
   }

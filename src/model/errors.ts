@@ -235,7 +235,7 @@ export function usage(message: string, hint?: string, correction?: Correction): 
 export function waitTooLong(message: string, cause?: CryptodlError): CryptodlError {
   return new CryptodlError('wait-too-long', message, {
     cause,
-    hint: 'run the same command later, or with a longer --max-wait',
+    hint: 'try again later, or with a longer --max-wait',
   });
 }
 
@@ -279,7 +279,7 @@ function diskError(error: unknown): CryptodlError | undefined {
   if (DISK_FULL.has(code)) {
     return new CryptodlError('disk-full', `the disk is full: ${error.message}`, {
       cause: error,
-      hint: 'free some space and run the same command again; committed files are kept',
+      hint: 'free some space and try again; committed files are kept',
     });
   }
   if (code === 'EFBIG') {
@@ -291,7 +291,7 @@ function diskError(error: unknown): CryptodlError | undefined {
   if (code === 'EISDIR' || code === 'ERR_FS_EISDIR') {
     return new CryptodlError('disk', `a folder exists in place of a file: ${error.message}`, {
       cause: error,
-      hint: 'move the folder away and run the same command again',
+      hint: 'move the folder away and try again',
     });
   }
   if (DISK.test(code)) return new CryptodlError('disk', error.message, { cause: error });

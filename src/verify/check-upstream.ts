@@ -55,7 +55,7 @@ async function listedOf(
     throw new CryptodlError(
       'unreachable',
       'the listing does not answer, and the cached listing may be out of date',
-      { hint: 'run the same command later, or leave --upstream out' },
+      { hint: 'try again later, or leave --upstream out' },
     );
   }
   return new Map([...objects.values()].map((object) => [object.key, object]));

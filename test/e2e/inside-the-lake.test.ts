@@ -566,7 +566,7 @@ describe('a symbolic link', () => {
     const { code, stderr } = await repair(lake);
     expect(code).toBe(1);
     expect(stderr).toContain('a folder exists in place of a file');
-    expect(stderr).toContain('move the folder away and run the same command again');
+    expect(stderr).toContain('move the folder away and try again');
     expect(filesBelow(join(lake, '.cryptodl/tmp'))).toEqual([]);
     const [kept = ''] = filesBelow(join(lake, '_quarantine'));
     expect(readFileSync(join(lake, '_quarantine', kept), 'utf8')).toBe('kept');
@@ -584,7 +584,7 @@ describe('a symbolic link', () => {
     scene.archive.fault = undefined;
     expect(code).toBe(1);
     expect(stderr).toContain('a folder exists in place of a file');
-    expect(stderr).toContain('move the folder away and run the same command again');
+    expect(stderr).toContain('move the folder away and try again');
   });
 
   it('in place of a partition is not read, and repair puts the file there', async () => {

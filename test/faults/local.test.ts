@@ -155,7 +155,7 @@ describe('L: disks', () => {
       });
       const run = await scene.run([], { out });
       expectFatal(run, exit, 'the disk is full');
-      expect(run.stderr).toContain('free some space and run the same command again');
+      expect(run.stderr).toContain('free some space and try again');
       await expectSound(out);
       rmSync(filler);
       await expectNextRunCompletes(scene, out);

@@ -244,7 +244,7 @@ describe('--max-duration', () => {
     holding.release();
     expect(code).toBe(3);
     expect(stderr).toMatch(
-      /^cryptodl: --max-duration 1s ended before the work started\n {2}run the same command again, or with a longer --max-duration$/m,
+      /^cryptodl: --max-duration 1s ended before the work started\n {2}try again, or with a longer --max-duration$/m,
     );
     expect(existsSync(join(out, '_failures'))).toBe(false);
   });

@@ -150,7 +150,7 @@ class Breaker {
 
 function stopped(host: string): CryptodlError {
   return new CryptodlError('wait-too-long', `${host} refuses this address, also after a wait`, {
-    hint: 'a firewall in front of it answers 403: run the same command later, or from another network',
+    hint: 'a firewall in front of it answers 403: try again later, or from another network',
   });
 }
 
