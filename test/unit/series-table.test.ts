@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { seriesTable, tableRow } from '../../src/coverage/series-table.js';
+import { seriesTable } from '../../src/coverage/series-table.js';
+import type { TableRow } from '../../src/coverage/series-table.js';
 
-const ROW = tableRow(
-  'BTCUSDT',
-  {
+const ROW: TableRow = {
+  label: 'BTCUSDT',
+  coverage: {
     dayStartSeconds: 0,
     from: 19_700,
     to: 19_731,
@@ -15,8 +16,9 @@ const ROW = tableRow(
     first: '2024-01-01T00:00:00Z',
     last: '2024-01-31T23:00:00Z',
   },
-  { expected: 744, missing: 24 },
-);
+  expected: 744,
+  missing: 24,
+};
 const headOf = (width?: number): string[] => (seriesTable([ROW], width)[0] ?? '').split(/ +/);
 
 describe('the table of series', () => {
