@@ -128,10 +128,10 @@ async function periodsOf(
   const { from, to } = range;
   const found: ListedPeriod[] = [];
   for (const cadence of cadences) {
-    // The reasons of absent periods, which depend on today, are not needed here.
+    // The reasons of absent periods and of the end of a series depend on today. They are not needed here.
     const want = { ...(from === undefined ? {} : { from }), to, today: Number.MAX_SAFE_INTEGER };
     const listing = await listSeries(session.listing, session.venue, series, cadence, want);
-    for (const object of listing.objects.values()) {
+    for (const { endReason: _, ...object } of listing.objects.values()) {
       if (object.period.to > (from ?? 0) && object.period.from < to) found.push({ series, object });
     }
   }
