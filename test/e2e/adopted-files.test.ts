@@ -2,6 +2,11 @@
 import { cpSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { Adoption } from '../../src/download/adopt-series.js';
+import type { Lock } from '../../src/lake/lock.js';
+import { Manifests } from '../../src/lake/manifests.js';
+import type { Series } from '../../src/model/task.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { filesBelow, manifestLines, manifestOf } from '../helpers/lake.js';
@@ -120,6 +125,7 @@ describe('a run that writes a series whose copied files have no manifest', () =>
     const dry = await run(lake, '--to', '2026-10-05', '--dry-run');
     const planned = dry.events.filter(({ event }) => event === 'planned');
     expect(planned.map(({ action }) => action)).toEqual(['skip', 'skip', 'skip', 'skip', 'fetch']);
+    expect(dry.stderr).toContain('the run would adopt 1 Parquet file with 4 objects in 1 series');
     expect(existsSync(manifestOf(join(lake, SERIES)))).toBe(false);
     const from = scene.archive.requests.length;
     const { code, stderr } = await run(lake, '--to', '2026-10-05');
@@ -149,6 +155,30 @@ describe('a run that writes a series whose copied files have no manifest', () =>
     expect(filesBelow(join(lake, '_quarantine'), '.parquet')).toHaveLength(1);
   });
 
+  it.each([
+    ['holds the same day', '2026-10-03'],
+    ['has other settings', '2026-10-05'],
+  ])('adopts only the first of two files if the second %s', async (_, day) => {
+    const lake = scene.newFolder();
+    const ofDay = [...RUN.slice(0, -1), day, '--to', day, '--partition', 'day'];
+    await cryptodlOk([...ofDay, ...places(lake)]);
+    rmSync(join(lake, '_manifests'), { recursive: true });
+    cpSync(join(sound, FILE), join(lake, FILE));
+    const { code, stderr } = await run(lake, '--to', '2026-10-05', '--dry-run');
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringContaining('the run would adopt 1 Parquet file with 1 object in 1 series'),
+    ]);
+  });
+
+  it('plans the days of a file that it may not read', async () => {
+    const lake = copied();
+    const args = [...RUN, ...places(lake), '--to', '2026-10-02', '--json', '--dry-run'];
+    const { code, events } = await cryptodl(args, { env: refusedReads() });
+    const planned = events.filter(({ event }) => event === 'planned');
+    expect([code, planned.map(({ action }) => action)]).toEqual([0, ['fetch', 'fetch']]);
+  });
+
   it('refuses other settings than those of the adopted files', async () => {
     const lake = copied();
     const { code, stderr } = await run(lake, '--to', '2026-10-04', '--numbers', 'string');
@@ -169,18 +199,9 @@ it('a missing file is listed with the ways to get it back and to give it up', as
 
 it('a file that the file system refuses to read is neither adopted nor moved', async () => {
   const lake = copied();
-  const env = preload(
-    scene.scratch,
-    `import fs from 'node:fs';
-import { syncBuiltinESMExports } from 'node:module';
-const { createReadStream } = fs;
-fs.createReadStream = (path, options) => {
-  if (String(path).endsWith('.parquet')) throw Object.assign(new Error('refused'), { code: 'EACCES' });
-  return createReadStream(path, options);
-};
-syncBuiltinESMExports();`,
-  );
-  const fixed = await cryptodl(['verify', '--out', lake, ...NOW, '--json', '--fix'], { env });
+  const fixed = await cryptodl(['verify', '--out', lake, ...NOW, '--json', '--fix'], {
+    env: refusedReads(),
+  });
   expect([fixed.code, fixed.stdout]).toEqual([1, expect.stringContaining('cannot be read (EACCES)')]);
   expect(existsSync(join(lake, FILE))).toBe(true);
 });
@@ -243,3 +264,52 @@ function edit(lake: string, from: string, to: string): void {
   expect([text.includes(from), from.length]).toEqual([true, to.length]);
   writeFileSync(join(lake, FILE), text.replace(from, to), 'latin1');
 }
+
+/** The environment of a process that may not read Parquet files. */
+function refusedReads(): Record<string, string> {
+  return preload(
+    scene.scratch,
+    `import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+const { createReadStream } = fs;
+fs.createReadStream = (path, options) => {
+  if (String(path).endsWith('.parquet')) throw Object.assign(new Error('refused'), { code: 'EACCES' });
+  return createReadStream(path, options);
+};
+syncBuiltinESMExports();`,
+  );
+}
+
+describe('the adoption of a run', () => {
+  const series: Series = { market: 'um', dataset: 'klines', interval: '1h', symbol: 'BTCUSDT' };
+  const venue = loadBinance();
+  const adoptionOf = (confirm: () => Promise<void>): Adoption =>
+    new Adoption({
+      nowMs: Date.parse('2026-10-06T08:00:00Z'),
+      stop: new AbortController(),
+      venue,
+      lock: { confirm, release: () => Promise.resolve() } as Lock,
+      manifests: new Manifests(venue.archive),
+      runFolder: scene.newFolder(),
+    });
+
+  it('writes the lines of a folder once, also if two plans ask for it', async () => {
+    const folder = join(copied(), SERIES);
+    const adoption = adoptionOf(() => Promise.resolve());
+    expect(await Promise.all([adoption.adopt(series, folder), adoption.adopt(series, folder)])).toEqual([
+      true,
+      true,
+    ]);
+    expect(adoption.text()).toContain('adopted 1 Parquet file with 4 objects in 1 series');
+    adoption.close();
+    expect(manifestLines(folder)).toHaveLength(4);
+  });
+
+  it('writes nothing after another run has taken the lock', async () => {
+    const folder = join(copied(), SERIES);
+    const adoption = adoptionOf(() => Promise.reject(new Error('the lock is lost')));
+    await expect(adoption.adopt(series, folder)).rejects.toThrow('the lock is lost');
+    adoption.close();
+    expect(existsSync(manifestOf(folder))).toBe(false);
+  });
+});

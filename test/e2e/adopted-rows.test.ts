@@ -2,7 +2,7 @@
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
-import { beforeAll, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import { parquetMetadata } from '../helpers/lake.js';
 import { useScene } from '../helpers/scene.js';
@@ -15,6 +15,7 @@ const RUN = ['vision', '--symbols', 'BTCUSDT', '--interval', '1h'];
 const scene = useScene({
   archive: [
     { dataset: 'klines', interval: '1h', symbols: ['BTCUSDT'], from: '2026-10-01', to: '2026-10-06' },
+    { dataset: 'aggTrades', from: '2026-10-01', to: '2026-10-02' },
   ],
 });
 const sound = join(scene.scratch, 'sound');
@@ -114,4 +115,23 @@ it.each<[string, (lake: string) => unknown]>([
   ],
 ])('a file that %s is not adopted', async (_, harm) => {
   expect(await adopts(harm)).toBe(false);
+});
+
+describe('a file with rows at irregular times', () => {
+  const trades = async (to: string): Promise<boolean> => {
+    const lake = scene.newFolder();
+    const days = ['--from', '2026-10-01', '--to', to, '--partition', 'month'];
+    await cryptodlOk(['vision', '--symbols', 'BTCUSDT', '--dataset', 'aggTrades', ...days, ...places(lake)]);
+    rmSync(join(lake, '_manifests'), { recursive: true });
+    const { stdout } = await cryptodl(['verify', '--out', lake, ...NOW, '--json', '--fix']);
+    return stdout.includes('adopted');
+  };
+
+  it('is adopted if it has one object', async () => {
+    expect(await trades('2026-10-01')).toBe(true);
+  });
+
+  it('is not adopted if it has several, because its rows do not tell their object', async () => {
+    expect(await trades('2026-10-02')).toBe(false);
+  });
 });
