@@ -1,5 +1,5 @@
 /** A Parquet file without its manifest line is adopted only if its footer and its rows prove each other. */
-import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -102,6 +102,13 @@ it.each<[string, (lake: string) => unknown]>([
     'has an object of another month',
     (lake) => {
       edit(lake, '2026-10-02.zip","sha', '2026-09-02.zip","sha');
+    },
+  ],
+  [
+    'has objects outside of the month that it states',
+    (lake) => {
+      edit(lake, '"period":"2026-10"', '"period":"2026-09"');
+      renameSync(join(lake, FILE), join(lake, `${SERIES}/2026-09.parquet`));
     },
   ],
   [

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFil
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { lakePaths } from '../../src/lake/layout.js';
-import { readRuns } from '../../src/monitor/run-record.js';
+import { readRuns, runId } from '../../src/monitor/run-record.js';
 import { TOOL_VERSION } from '../../src/model/version.js';
 import { isZip, useScene } from '../helpers/scene.js';
 
@@ -67,6 +67,10 @@ describe('each run leaves a record', () => {
       [{ ok: 0, partial: 0, skipped: 6, absent: 0, failed: 4 }, expect.any(Number)],
     ]);
     expect(runs[1]?.summary.exitCode).not.toBe(0);
+  });
+
+  it('with a name that has the milliseconds of its start, so that records sort by time', () => {
+    expect(runId(Date.UTC(2026, 10, 21, 7, 0, 0, 123))).toMatch(/^20261121T070000123Z-[0-9a-f]{8}$/);
   });
 
   it('but none for a plan', async () => {
