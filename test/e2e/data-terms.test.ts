@@ -16,6 +16,7 @@ import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow, parquetMetadata } from '../helpers/lake.js';
 import { publishMetrics } from '../helpers/metrics-archive.js';
 import { joinedScene } from '../helpers/metrics-scene.js';
+import { preload } from '../helpers/preload.js';
 import type { VenueSymbol } from '../helpers/rest-venue-types.js';
 import { useScene } from '../helpers/scene.js';
 
@@ -107,6 +108,28 @@ describe('the notice of the terms', () => {
   it('is not written by --dry-run', async () => {
     const { code, lake, stderr } = await scene.vision('--days 2 --dry-run');
     expect([code, existsSync(lake), stderr]).toEqual([0, false, expect.not.stringMatching(TERMS)]);
+  });
+
+  it('is only a warning if it cannot be written', async () => {
+    const env = preload(
+      scene.scratch,
+      `import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+const { writeFile } = fs.promises;
+fs.promises.writeFile = async (path, data, ...more) => {
+  if (String(data).startsWith('# ')) throw Object.assign(new Error('refused'), { code: 'EROFS' });
+  return writeFile(path, data, ...more);
+};
+syncBuiltinESMExports();`,
+    );
+    const { code, lake, stderr } = await scene.vision('--days 2', { env });
+    expect(stderr).toMatch(/^warning: the terms of the data cannot be written to .*_NOTICE\.md \(EROFS\)$/m);
+    expect(stderr).not.toMatch(TERMS);
+    expect([code, existsSync(join(lake, NOTICE)), filesBelow(lake, '.parquet')]).toEqual([
+      0,
+      false,
+      [`${SERIES}/2026-11.parquet`],
+    ]);
   });
 
   it('is in a zip lake too', async () => {

@@ -97,6 +97,18 @@ describe('each run leaves a record', () => {
     expect(left).not.toContain(names[1]);
   });
 
+  it('and keeps no record older than 400 days, even if there are few', async () => {
+    const lake = 'old-records';
+    const folder = recordsOf(join(scene.scratch, lake));
+    mkdirSync(folder, { recursive: true });
+    const nameOf = (daysAgo: number): string => `${runId(Date.now() - daysAgo * 86_400_000)}.json`;
+    const [old, kept] = [nameOf(401), nameOf(399)];
+    for (const name of [old, kept]) writeFileSync(join(folder, name), '{}');
+    await scene.vision([], { lake });
+    expect(readdirSync(folder)).toHaveLength(2);
+    expect(readdirSync(folder)).toContain(kept);
+  });
+
   it('not through a link: the run warns, and its data is there', async () => {
     const lake = 'linked-records';
     const outside = scene.newFolder();

@@ -71,6 +71,11 @@ describe.each(['program', ...VERBS] as const)('the help of %s', (subject) => {
     expect(linesOf(brief).filter((each) => /^Exit codes: 0 .*, 2 usage/.test(each))).toHaveLength(1);
   });
 
+  it('--help-all names the exit codes of signals', () => {
+    expect(all).toMatch(/^ {2}130 +ended by SIGINT/m);
+    expect(all).toMatch(/^ {2}143 +ended by SIGTERM/m);
+  });
+
   it.each(TIERS)('%s has no line wider than the terminal, except for examples and long words', (tier) => {
     for (const columns of [undefined, 60, 80, 120]) {
       const { said } = parse([...line, tier], columns);
