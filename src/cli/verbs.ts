@@ -170,6 +170,12 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     ],
     aka: ['gaps', 'missing', 'holes', 'heatmap', 'status', 'stats', 'completeness'],
   },
+  runs: {
+    doc: 'list the newest runs of the lake: outcomes, retry rate, latency, exit code; and trends of the newest run',
+    exits: { ...BASE_EXITS, 2: 'usage; for example a lake without a record of a run' },
+    examples: ['cryptodl runs', 'cryptodl runs --out /srv/lake --last 5', 'cryptodl runs --json'],
+    aka: ['history', 'trends', 'log', 'logs', 'runlog', 'alerts'],
+  },
   serve: {
     operand: '<directory>',
     doc: 'serve a folder of downloaded zips inside your organisation; uses HTTP and the protocol of the archive',

@@ -16,6 +16,7 @@ export const VERBS = [
   'audit',
   'sql',
   'coverage',
+  'runs',
   'serve',
   'doctor',
   'completion',

@@ -11,8 +11,8 @@ export const LAKE_FLAGS = {
   out: {
     group: 'Where',
     short: 'o',
-    verbs: [...DOWNLOADS_AND_JOBS, 'verify', 'audit', 'sql', 'coverage', 'doctor'],
-    usual: [...DOWNLOADS_AND_JOBS, 'verify', 'audit', 'coverage', 'doctor'],
+    verbs: [...DOWNLOADS_AND_JOBS, 'verify', 'audit', 'sql', 'coverage', 'runs', 'doctor'],
+    usual: [...DOWNLOADS_AND_JOBS, 'verify', 'audit', 'coverage', 'runs', 'doctor'],
     value: 'DIR',
     doc: 'folder of the lake',
     parse: parse.text,

@@ -7,8 +7,8 @@ import * as parse from './parsers.js';
 export const MESSAGE_FLAGS = {
   json: {
     group: 'Messages',
-    verbs: [...ONLINE_AND_JOBS, 'schema', 'sql', 'coverage', 'doctor'],
-    usual: [...ONLINE_AND_JOBS, 'coverage', 'doctor'],
+    verbs: [...ONLINE_AND_JOBS, 'schema', 'sql', 'coverage', 'runs', 'doctor'],
+    usual: [...ONLINE_AND_JOBS, 'coverage', 'runs', 'doctor'],
     doc: 'print NDJSON: events, then a summary',
     docOf: {
       verify: 'print NDJSON: an object per finding, then a summary',
@@ -17,9 +17,20 @@ export const MESSAGE_FLAGS = {
       schema: 'print JSON',
       sql: 'print NDJSON: an object per row; decimals, times and integers above 2^53 are text',
       coverage: 'print NDJSON: an object per series, then a summary',
+      runs: 'print NDJSON: an object per run, then a trend',
       doctor: 'print NDJSON: an object per check',
     },
     parse: parse.flag,
+  },
+  last: {
+    group: 'Messages',
+    verbs: ['runs'],
+    usual: ['runs'],
+    value: 'N',
+    doc: 'number of runs to list',
+    parse: parse.integer(1),
+    default: '20',
+    aka: ['number', 'lines', 'count'],
   },
   progress: {
     group: 'Messages',
@@ -78,7 +89,7 @@ export const MESSAGE_FLAGS = {
   },
   config: {
     group: 'Options',
-    verbs: [...ONLINE, 'schema', 'sql', 'coverage', 'serve', 'doctor'],
+    verbs: [...ONLINE, 'schema', 'sql', 'coverage', 'runs', 'serve', 'doctor'],
     usual: [...ONLINE, 'coverage', 'doctor'],
     value: 'FILE',
     doc: 'YAML or JSON file with flag names as keys',
@@ -87,7 +98,7 @@ export const MESSAGE_FLAGS = {
   },
   'print-options': {
     group: 'Options',
-    verbs: [...ONLINE_AND_JOBS, 'schema', 'sql', 'coverage', 'serve', 'doctor'],
+    verbs: [...ONLINE_AND_JOBS, 'schema', 'sql', 'coverage', 'runs', 'serve', 'doctor'],
     usual: ['run', 'verify', 'coverage', 'doctor'],
     doc: 'print options with their origins, and do nothing else',
     parse: parse.flag,

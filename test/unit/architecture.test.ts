@@ -56,6 +56,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   coverage: [...list('cli lake options select source'), ...BASE],
   doctor: [...list('cli convert download http lake options queue source'), ...BASE],
   query: [...list('cli convert lake options select source'), ...BASE],
+  runs: [...list('cli lake monitor options'), ...BASE],
   schedule: [...list('cli download options select source'), ...BASE],
   // The other end of the wire: what it shared with the client would hide a mistake of both.
   serve: ['options', ...BASE],
@@ -68,7 +69,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...BASE,
   ],
   main: [
-    ...list('audit catalog cli coverage doctor download options query schedule select serve source verify'),
+    ...list(
+      'audit catalog cli coverage doctor download options query runs schedule select serve source verify',
+    ),
     ...BASE,
   ],
 };

@@ -139,6 +139,7 @@ const TWINS: Partial<Record<FlagName, [string, unknown]>> = {
   'retry-strategy': ['equal', 'equal'],
   'retry-factor': ['1.5', 1.5],
   jobs: ['9', 9],
+  last: ['9', 9],
   'breaker-failures': ['9', 9],
   'breaker-successes': ['9', 9],
   'requests-per-minute': ['9', 9],

@@ -1,0 +1,141 @@
+/** Formats the records of runs: a table and trends for people, NDJSON for programs. */
+import { durationText, numberText } from '../model/units.js';
+import { percentText } from '../monitor/alerts.js';
+import type { RunRecord } from '../monitor/run-record.js';
+import { printable } from '../text/printable.js';
+import { FIGURES, isHealthy, newestRuns, runName } from './trends.js';
+import type { FigureName, Trend } from './trends.js';
+
+const WIDTH = 80;
+const GAP = '  ';
+const TITLES = ['started (UTC)', 'run', 'took', 'new', 'held', 'failed', 'retries', 'p95', 'exit'];
+const NAME_AT = 1;
+const SHORTEST_NAME = 8;
+
+/** The newest run first; at most 80 columns. */
+export function runsTable(runs: readonly RunRecord[]): string[] {
+  const rows = [TITLES, ...runs.toReversed().map(cellsOf)];
+  const widths = TITLES.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
+  const total = widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length);
+  const own = widths[NAME_AT] ?? 0;
+  widths[NAME_AT] = Math.max(Math.min(own, SHORTEST_NAME), own - Math.max(0, total - WIDTH));
+  return rows.map((row) =>
+    row
+      .map((cell, at) => {
+        const width = widths[at] ?? 0;
+        return at > NAME_AT ? cell.padStart(width) : shortened(cell, width).padEnd(width);
+      })
+      .join(GAP),
+  );
+}
+
+function cellsOf(run: RunRecord): string[] {
+  const { outcomes, elapsedMs, exitCode } = run.summary;
+  const retryRate = FIGURES.retryRate([run]);
+  const p95Ms = FIGURES.p95Ms([run]);
+  return [
+    timeText(run.startedAt),
+    printable(runName(run)),
+    durationText(elapsedMs),
+    shortNumber(outcomes.ok + outcomes.partial),
+    shortNumber(outcomes.skipped),
+    shortNumber(outcomes.failed),
+    retryRate === undefined ? '-' : percentText(retryRate),
+    p95Ms === undefined ? '-' : durationText(p95Ms),
+    String(exitCode),
+  ];
+}
+
+/** `123,456`, `1.2M` */
+function shortNumber(number: number): string {
+  return number < 1e6 ? numberText(number) : `${(number / 1e6).toFixed(1)}M`;
+}
+
+function shortened(text: string, width: number): string {
+  return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
+}
+
+function timeText(instant: string): string {
+  return instant.slice(0, 16).replace('T', ' ');
+}
+
+/** The state of the newest run of each verb and job: one line if all are healthy. */
+export function healthLines(runs: readonly RunRecord[]): string[] {
+  const newest = newestRuns(runs);
+  const bad = newest.filter((run) => !isHealthy(run));
+  const last = runs.at(-1);
+  if (last === undefined) return [];
+  if (bad.length === 0)
+    return [
+      `healthy: exit code 0 and no alert in the newest run${newest.length === 1 ? '' : ' of each job'}`,
+    ];
+  return bad.flatMap((run) => {
+    const { exitCode, outcomes, alerts } = run.summary;
+    const failed = outcomes.failed > 0 ? `, ${numberText(outcomes.failed)} failed` : '';
+    return [
+      `not healthy: ${printable(runName(run))} of ${timeText(run.startedAt)} ended with exit code ${exitCode}${failed}`,
+      ...alerts.map(({ text, advice }) => `  alert  ${printable(`${text}: ${advice}`)}`),
+    ];
+  });
+}
+
+const TREND_TEXTS: Readonly<Record<FigureName, readonly [title: string, text: (value: number) => string]>> = {
+  retryRate: ['retry rate', percentText],
+  failedObjects: ['failed objects', decimalText],
+  p95Ms: ['latency (p95)', durationText],
+  objectsPerSecond: ['objects per second', decimalText],
+  limiterTriggersPerHour: ['limiter triggers per hour', decimalText],
+  durationMs: ['duration', durationText],
+};
+
+/** `retry rate  0.4 %, last 30 runs 0.3 %` */
+export function trendLines({ run, runs, figures }: Trend): string[] {
+  const title = `newest run of ${printable(runName(run))}`;
+  if (runs === 0) return [`${title}: no earlier run to compare with`];
+  const before = `last ${runs} run${runs === 1 ? '' : 's'}`;
+  return [
+    `${title}, and the ${runs === 1 ? 'run' : `${runs} runs`} before it`,
+    ...(Object.entries(TREND_TEXTS) as [FigureName, (typeof TREND_TEXTS)[FigureName]][]).map(
+      ([name, [text, valueText]]) => {
+        const [now, then] = [figures[name].newest, figures[name].before].map((value) =>
+          value === null ? '-' : valueText(value),
+        );
+        return `  ${text.padEnd(25)}  ${now}, ${before} ${then}`;
+      },
+    ),
+  ];
+}
+
+function decimalText(value: number): string {
+  return value >= 100 ? numberText(Math.round(value)) : String(Number(value.toFixed(1)));
+}
+
+/** One object per run. */
+export function runFields(run: RunRecord): object {
+  const { id, verb, job, tool, startedAt, endedAt, summary } = run;
+  const { elapsedMs, outcomes, requests, bytes, rows, network, alerts, exitCode } = summary;
+  return {
+    event: 'run',
+    id,
+    verb,
+    job,
+    tool,
+    startedAt,
+    endedAt,
+    elapsedMs,
+    outcomes,
+    rows,
+    bytes,
+    requests,
+    retryRate: FIGURES.retryRate([run]) ?? null,
+    p95Ms: FIGURES.p95Ms([run]) ?? null,
+    limiterTriggers: network.limiter.refusals,
+    alerts,
+    exitCode,
+  };
+}
+
+export function trendFields({ run, runs, figures }: Trend, shown: readonly RunRecord[]): object {
+  const { verb, job } = run;
+  return { event: 'trend', verb, job, runs, healthy: newestRuns(shown).every(isHealthy), figures };
+}

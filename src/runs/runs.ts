@@ -1,0 +1,39 @@
+/** `cryptodl runs`: the newest runs of a lake and their trends, from the records that the runs left. */
+import { writeData } from '../cli/write-data.js';
+import { lakePaths, refuseFile } from '../lake/layout.js';
+import { usage } from '../model/errors.js';
+import type { ExitCode } from '../model/exit-code.js';
+import type { Io } from '../model/io.js';
+import { readRuns } from '../monitor/run-record.js';
+import { homeOf } from '../options/environment.js';
+import type { Options } from '../options/flags.js';
+import { absolutePath, printLines, shownPath } from '../text/printable.js';
+import { healthLines, runFields, runsTable, trendFields, trendLines } from './print-runs.js';
+import { trendOf } from './trends.js';
+
+/** Records that are read for the trend: several jobs may share the lake. */
+const LEAST_READ = 400;
+
+/** Resolves with 0. Throws a usage error if the lake has no record. */
+export async function runs(options: Options, io: Io): Promise<ExitCode> {
+  const { out, last, json } = options;
+  const paths = lakePaths(absolutePath(out, homeOf(io.environment)));
+  refuseFile(paths.root);
+  const found = await readRuns(paths, Math.max(last, LEAST_READ));
+  printLines(
+    io.stderr,
+    found.unreadable.map((path) => `warning: ${path} is not a record of a run; left out`),
+  );
+  const trend = trendOf(found.runs);
+  if (trend === undefined)
+    throw usage(
+      `${shownPath(paths.root)} has no record of a run`,
+      'each download leaves one in the folder of --out, for example: cryptodl vision -s BTCUSDT -d 7',
+    );
+  const shown = found.runs.slice(-last);
+  const lines = json
+    ? [...shown.map(runFields), trendFields(trend, shown)]
+    : [...healthLines(shown), '', ...runsTable(shown), '', ...trendLines(trend)];
+  await writeData(io, lines);
+  return 0;
+}
