@@ -8,6 +8,7 @@ import type { ExitCode } from '../model/exit-code.js';
 import type { Io, Signalled } from '../model/io.js';
 import type { Observer } from '../model/observer.js';
 import { watchSignals } from '../model/io.js';
+import type { FollowedRun } from '../monitor/followed-run.js';
 import { surroundingsOf } from '../options/environment.js';
 import { nameOptions } from '../options/flags.js';
 import type { Options } from '../options/flags.js';
@@ -27,6 +28,8 @@ import type { PastFailures } from '../select/select-failures.js';
 import type { Source } from '../source/source.js';
 import { printLines, shownPath } from '../text/printable.js';
 import type { Job } from './jobs.js';
+import { openPrometheus } from './open-prometheus.js';
+import type { Prometheus } from './open-prometheus.js';
 import { Pings } from './pings.js';
 import { printPlan } from './plan-run.js';
 import { planOnly, startRun } from './run.js';
@@ -55,6 +58,7 @@ export async function download({
 }: Download): Promise<ExitCode> {
   const { options } = resolved;
   const surroundings = surroundingsOf(io.environment);
+  const prometheus = await openPrometheus(options, { ...io, home: surroundings.home });
   const log = openLogOf(options, io);
   const reporter = openReporter(resolved, { io, log });
   const signals = watchSignals(io);
@@ -71,11 +75,12 @@ export async function download({
     failures,
   };
   try {
-    const output = { reporter, io, typed, signalled: signals.signalled };
+    const output = { reporter, io, typed, signalled: signals.signalled, prometheus };
     const printed = await runAndPrint(request, { ...output, explain });
     return printed.exitCode;
   } finally {
     signals.release();
+    await prometheus?.close(() => undefined);
     reporter.close();
   }
 }
@@ -88,6 +93,8 @@ export interface RunOutput {
   /** Set for one of several jobs: the next step is printed once, for the command as a whole. */
   readonly job?: Pick<Job, 'name'>;
   readonly explain?: Job['explain'] | undefined;
+  /** The metrics of the command. */
+  readonly prometheus?: Prometheus | undefined;
 }
 
 /** The result of a printed run. */
@@ -101,32 +108,47 @@ export interface PrintedRun {
 
 /** Makes one run and prints its lines. Errors are printed, not thrown. */
 export async function runAndPrint(request: RunRequest, output: RunOutput): Promise<PrintedRun> {
-  const { reporter, io, signalled, job, explain } = output;
+  const { reporter, io, signalled, job, explain, prometheus } = output;
   const { options } = request.resolved;
   let pings: Pings | undefined;
+  let followed: FollowedRun | undefined;
+  const tellEnd = async (code: ExitCode): Promise<void> => {
+    await pings?.end(code);
+    followed?.ended(code);
+    // The command ends with its only run.
+    if (job === undefined)
+      await prometheus?.close((message) => {
+        reporter.warn(message);
+      });
+  };
   try {
     if (options.dryRun) {
       await printPlan(planOnly(request), io, { isJson: options.json, job: job?.name });
       return { exitCode: 0 };
     }
+    followed = await prometheus?.follow(job?.name ?? request.verb, options.out);
     pings = openPings(request);
     const run = startRun({
       ...request,
       job: job?.name,
       signalled,
-      monitors: [reporter.monitor, ...(request.monitors ?? [])],
+      monitors: [
+        reporter.monitor,
+        ...(followed === undefined ? [] : [followed]),
+        ...(request.monitors ?? []),
+      ],
     });
     for await (const outcome of run) reporter.outcome(outcome);
     const end = await run.end();
     const summary = summaryOf(end, signalled());
-    await pings?.end(summary.exitCode);
+    await tellEnd(summary.exitCode);
     conclude(request, output, { end, summary });
     return { exitCode: summary.exitCode, end };
   } catch (thrown) {
     const known = toCryptodlError(thrown);
     const error = explain === undefined ? known : explain(known);
     const signal = signalled();
-    await pings?.end(codeOf(error, signal));
+    await tellEnd(codeOf(error, signal));
     return { exitCode: await refuse(reporter, error, output.typed, signal), error };
   }
 }

@@ -25,6 +25,8 @@ import { absolutePath, shownPath } from '../text/printable.js';
 import { CONTINUE, openLogOf, openReporter, runAndPrint } from './download.js';
 import type { PrintedRun } from './download.js';
 import type { Job } from './jobs.js';
+import { openPrometheus } from './open-prometheus.js';
+import type { Prometheus } from './open-prometheus.js';
 import { refuseBadReport, sharedReport } from './open-report.js';
 
 export interface JobsRun {
@@ -53,6 +55,7 @@ interface Shared {
   readonly signals: ReturnType<typeof watchSignals>;
   /** Undefined if the jobs run one at a time. */
   readonly common: SharedResources | undefined;
+  readonly prometheus: Prometheus | undefined;
 }
 
 /** Runs all jobs. If a job ends early, the others still run; after a signal, no further job begins. */
@@ -67,6 +70,7 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
   const isWhole = (): boolean =>
     ended.every(({ printed }) => printed?.end !== undefined && printed.end.ended === undefined);
   const report = createJobsReport(shared, isWhole);
+  const prometheus = await openPrometheus(options, { ...io, home });
   const log = openLogOf(options, io);
   const signals = watchSignals(io);
   try {
@@ -79,12 +83,14 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
       const isOver = signals.signal.aborted;
       const printed = isOver
         ? undefined
-        : await runJob(job, { source, io, typed, log, report, signals, common });
+        : await runJob(job, { source, io, typed, log, report, signals, common, prometheus });
       ended[index] = { job, printed };
     });
     const reportPath = options.dryRun ? undefined : await report.close();
     const elapsedMs = io.clock.monotonic() - io.startedAt;
-    return conclude(request, { ended, reportPath, elapsedMs, log, signal: signals.signalled() });
+    const warnings: string[] = [];
+    await prometheus?.close((message) => warnings.push(message));
+    return conclude(request, { ended, reportPath, elapsedMs, log, signal: signals.signalled(), warnings });
   } catch (error) {
     return await printError(toCryptodlError(error), typed);
   } finally {
@@ -152,7 +158,7 @@ async function sideBySide(
 
 async function runJob(
   job: Job,
-  { source, io, typed, log, report, signals, common }: Shared,
+  { source, io, typed, log, report, signals, common, prometheus }: Shared,
 ): Promise<PrintedRun> {
   const { name, verb, resolved, failures, explain } = job;
   const ofJob: Log = { logger: log.logger.child({ job: name }), close: () => undefined };
@@ -172,7 +178,13 @@ async function runJob(
     common,
   };
   try {
-    const output = { reporter, io, typed: { ...typed, sources: resolved }, signalled: signals.signalled };
+    const output = {
+      reporter,
+      io,
+      typed: { ...typed, sources: resolved },
+      signalled: signals.signalled,
+      prometheus,
+    };
     return await runAndPrint(request, { ...output, job, explain });
   } finally {
     reporter.close();
@@ -185,11 +197,12 @@ interface End {
   readonly elapsedMs: number;
   readonly log: Log;
   readonly signal: Signalled;
+  readonly warnings: readonly string[];
 }
 
 function conclude(
   { resolved, earlier, io }: JobsRun,
-  { ended, reportPath, elapsedMs, log, signal }: End,
+  { ended, reportPath, elapsedMs, log, signal, warnings }: End,
 ): ExitCode {
   const { options } = resolved;
   // The cut line of the report may be a failure that still has to be repeated.
@@ -206,6 +219,7 @@ function conclude(
   const next = signal !== undefined ? CONTINUE : shown === undefined && exitCode === 0 ? query : undefined;
   const lines = jobsBlock({ jobs, elapsedMs, reportPath: shown, failed, next });
   if (earlier?.cut !== undefined) reporter.warn(cutWarning(earlier.path, earlier.cut));
+  for (const warning of warnings) reporter.warn(warning);
   reporter.end(lines, { error: undefined, isWell: exitCode === 0 });
   reporter.event('summary', {
     jobs: ended.map(({ job, printed }) => ({

@@ -31,6 +31,8 @@ const COMMAND_LINE = [
   'ping',
   'print-options',
   'progress',
+  'prometheus-port',
+  'prometheus-textfile',
   'quiet',
   'summary',
   'verbose',

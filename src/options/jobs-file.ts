@@ -29,6 +29,8 @@ const SHARED: readonly FlagName[] = [
   'jobs',
   'json',
   'progress',
+  'prometheus-port',
+  'prometheus-textfile',
   'quiet',
   'verbose',
   'log-file',

@@ -2,6 +2,7 @@
 import { DOWNLOADS, DOWNLOADS_AND_JOBS, EXAMINED, oneOf, ONLINE, ONLINE_AND_JOBS } from './flag-spec.js';
 import type { FlagRows } from './flag-spec.js';
 import { pingUrl } from './addresses.js';
+import { endpoint, promFile } from './monitoring.js';
 import * as parse from './parsers.js';
 
 export const MESSAGE_FLAGS = {
@@ -68,6 +69,24 @@ export const MESSAGE_FLAGS = {
     parse: pingUrl,
     example: 'https://hc-ping.com/your-uuid',
     aka: ['healthcheck', 'heartbeat'],
+  },
+  'prometheus-port': {
+    group: 'Messages',
+    verbs: DOWNLOADS_AND_JOBS,
+    value: '[HOST:]PORT',
+    doc: 'serve metrics for Prometheus at /metrics during the run; without HOST only to this machine',
+    parse: endpoint,
+    example: '9464',
+    aka: ['metrics-port', 'metrics-addr'],
+  },
+  'prometheus-textfile': {
+    group: 'Messages',
+    verbs: DOWNLOADS_AND_JOBS,
+    value: 'FILE',
+    doc: 'write metrics for the textfile collector of node_exporter to this file at the end of the run; its name ends in .prom',
+    parse: promFile,
+    example: '/var/lib/prometheus/node-exporter/cryptodl.prom',
+    aka: ['metrics-file'],
   },
   'log-file': {
     group: 'Messages',

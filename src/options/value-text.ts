@@ -3,6 +3,7 @@ import { bytesValue, durationValue } from '../model/units.js';
 import type { FlagSpec } from './flag-spec.js';
 import { flagSpec } from './flags.js';
 import type { FlagName, Options } from './flags.js';
+import { endpointText } from './monitoring.js';
 
 type Value = Exclude<Options[keyof Options], undefined>;
 type List = Extract<Value, readonly unknown[]>;
@@ -31,6 +32,7 @@ const WITH_UNIT: Readonly<Record<NonNullable<FlagSpec['unit']>, (value: number) 
 function itemText(value: Exclude<Value, List> | List[number]): string {
   if (typeof value !== 'object') return String(value);
   if ('text' in value) return value.text;
+  if ('port' in value) return endpointText(value);
   return value.kind === 'fixed' ? String(value.limit) : `auto:${value.max}`;
 }
 

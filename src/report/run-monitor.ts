@@ -25,6 +25,8 @@ export interface LiveRun {
 export interface RunMonitor {
   /** Notifications of the run, besides those of its reporter. */
   readonly observer?: Partial<Observer>;
+  /** The run can send requests: first those of its plan. */
+  opened?(network: () => NetworkFigures): void;
   /** The downloads begin. Called again for each further plan of the run. */
   begin?(live: LiveRun): void;
   /** An object of the plan has its outcome. */

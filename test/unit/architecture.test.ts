@@ -86,6 +86,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   'p-queue': ['queue/run-queue.ts'],
   picomatch: ['select/symbol-patterns.ts'],
   pino: ['report/log.ts'],
+  'prom-client': ['monitor/prometheus.ts'],
   // transport.ts names the type of the response it reads, nothing else.
   undici: ['http/transport/pool.ts', 'http/transport/transport.ts'],
   // Three schemas of three formats, each beside its reader: the venue facts, the failure report, and the record of a run.

@@ -135,6 +135,8 @@ const TWINS: Partial<Record<FlagName, [string, unknown]>> = {
   join: ['archive', 'archive'],
   fill: ['rest', 'rest'],
   progress: ['plain', 'plain'],
+  'prometheus-port': ['0.0.0.0:9464', { host: '0.0.0.0', port: 9464 }],
+  'prometheus-textfile': ['a.prom', 'a.prom'],
   'retry-preset': ['history', 'history'],
   'retry-strategy': ['equal', 'equal'],
   'retry-factor': ['1.5', 1.5],

@@ -1,0 +1,84 @@
+/** Where Prometheus finds the metrics: a server during the run, and a file for node_exporter. */
+import { randomUUID } from 'node:crypto';
+import { open, rename, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { Server } from 'node:http';
+import { basename } from 'node:path';
+import { errnoOf, usage } from '../model/errors.js';
+import { reasonOf } from '../text/path-faults.js';
+import { shownPath } from '../text/printable.js';
+import type { Labels } from './prometheus-metrics.js';
+
+/** A page of metrics. */
+export interface Page {
+  readonly contentType: string;
+  text(labels?: Labels): Promise<string>;
+}
+
+/** Prometheus scrapes with one connection. Further ones are for people. */
+const MOST_CONNECTIONS = 16;
+
+/** Serves the page at `/metrics`. Returns the function that ends the server. Rejects with a usage error if it cannot listen. */
+export async function servePage(
+  page: Page,
+  { host, port }: { readonly host: string; readonly port: number },
+): Promise<() => Promise<void>> {
+  const server = createServer((request, response) => {
+    const [path] = (request.url ?? '').split('?');
+    if (path !== '/metrics') response.writeHead(404).end('metrics are at /metrics\n');
+    else if (request.method !== 'GET' && request.method !== 'HEAD')
+      response.writeHead(405, { allow: 'GET, HEAD' }).end();
+    else
+      page.text().then(
+        (text) => response.writeHead(200, { 'content-type': page.contentType }).end(text),
+        () => response.writeHead(500).end(),
+      );
+  });
+  server.maxConnections = MOST_CONNECTIONS;
+  await listen(server, host, port);
+  // A run that has ended must not wait for a reader of its metrics.
+  server.unref();
+  return () =>
+    new Promise((resolve) => {
+      server.close(() => {
+        resolve();
+      });
+      server.closeAllConnections();
+    });
+}
+
+function listen(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error) => {
+      const code = errnoOf(error);
+      const why = code === 'EADDRINUSE' ? 'another program listens there' : reasonOf(code);
+      reject(
+        usage(`--prometheus-port: cannot listen on ${host} port ${port} (${why})`, 'choose another port'),
+      );
+    });
+    server.listen(port, host, resolve);
+  });
+}
+
+/**
+ * Replaces the file in one step, because node_exporter may read it at any time. Resolves with a warning if that fails. The label
+ * `textfile` keeps the files of several commands apart: node_exporter refuses equal metrics of two files.
+ */
+export async function writeTextfile(path: string, page: Page): Promise<string | undefined> {
+  // node_exporter ignores a name that does not end in .prom.
+  const staged = `${path}.${randomUUID()}`;
+  try {
+    const file = await open(staged, 'wx');
+    try {
+      await file.writeFile(await page.text({ textfile: basename(path, '.prom') }));
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(staged, path);
+    return undefined;
+  } catch (error) {
+    await rm(staged, { force: true }).catch(() => undefined);
+    return `the metrics cannot be written to ${shownPath(path)} (${reasonOf(errnoOf(error))})`;
+  }
+}

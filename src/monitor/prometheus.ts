@@ -1,0 +1,217 @@
+/** The figures of the runs of this process in the text format of Prometheus. */
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { AttemptEnd } from '../http/fetch.js';
+import { hostOf } from '../http/fetch.js';
+import type { BreakerState } from '../http/retry/breaker.js';
+import type { Clock } from '../model/clock.js';
+import { TOOL_VERSION } from '../model/version.js';
+import type { DatasetFigures } from '../report/dataset-tally.js';
+import type { HostFigures } from '../report/figures.js';
+import type { NetworkFigures } from '../report/network-figures.js';
+import type { WorkState } from '../report/run-monitor.js';
+import { FollowedRun } from './followed-run.js';
+import type { RunState } from './followed-run.js';
+import { LATENCY_BOUNDS_S } from './latency-buckets.js';
+import { METRICS } from './prometheus-metrics.js';
+import type { Labels, MetricName } from './prometheus-metrics.js';
+import { latest } from './run-history.js';
+import type { RunHistory } from './run-history.js';
+
+const BREAKER: Readonly<Record<BreakerState, number>> = { closed: 0, 'half-open': 1, open: 2, stopped: 3 };
+
+type CountName = Exclude<MetricName, 'cryptodl_request_duration_seconds'>;
+
+/** One registry for all runs of a command. Only latencies and bytes are counted as they occur; all else is read for each page. */
+export class PrometheusFigures {
+  readonly #clock: Clock;
+  readonly #startedAt: number;
+  readonly #registry = new Registry();
+  readonly #metrics = new Map<CountName, Counter | Gauge>();
+  readonly #latency: Histogram;
+  readonly #latencyOf = new Map<string, { observe(seconds: number): void }>();
+  readonly #runs: FollowedRun[] = [];
+
+  /** `startedAt`: start of the command on the monotonic clock. */
+  constructor(clock: Clock, startedAt: number) {
+    this.#clock = clock;
+    this.#startedAt = startedAt;
+    const registers = [this.#registry];
+    for (const [name, { type, help, labels }] of Object.entries(METRICS)) {
+      const settings = { name, help, labelNames: [...labels], registers };
+      if (type === 'counter') this.#metrics.set(name as CountName, new Counter(settings));
+      else if (type === 'gauge') this.#metrics.set(name as CountName, new Gauge(settings));
+    }
+    const name = 'cryptodl_request_duration_seconds';
+    const { help, labels } = METRICS[name];
+    const buckets = [...LATENCY_BOUNDS_S];
+    this.#latency = new Histogram({ name, help, labelNames: [...labels], buckets, registers });
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  /** `job`: the name of the job, else the verb. */
+  follow(job: string, history: RunHistory): FollowedRun {
+    const run = new FollowedRun({ job, history, clock: this.#clock, onAttempt: this.#onAttempt });
+    this.#runs.push(run);
+    return run;
+  }
+
+  /** The page of all metrics at this moment. `labels` are added to each of them. */
+  async text(labels: Labels = {}): Promise<string> {
+    this.#registry.setDefaultLabels(labels);
+    for (const metric of this.#metrics.values()) metric.reset();
+    this.#addProcess();
+    const runs = this.#runs.map((run) => run.state);
+    for (const run of runs) this.#addRun(run);
+    const live = runs.filter(({ isLive }) => isLive);
+    // The levels of ended runs are over; without a run in progress, the page shows those of the last one.
+    for (const { network, work } of live.length > 0 ? live : runs.slice(-1)) this.#addLevels(network, work);
+    this.#addLoopDelay(runs.flatMap(({ network }) => network?.loopDelayMs ?? []));
+    this.#addHosts(runs.flatMap(({ network }) => Object.entries(network?.hosts ?? {})));
+    this.#addDatasets(runs);
+    return this.#registry.metrics();
+  }
+
+  readonly #onAttempt = ({ request, sentAt, endedAt, error }: AttemptEnd): void => {
+    if (error !== undefined) return;
+    const host = hostOf(request.url);
+    let latency = this.#latencyOf.get(host);
+    if (latency === undefined) {
+      latency = this.#latency.labels(host);
+      this.#latencyOf.set(host, latency);
+    }
+    latency.observe((endedAt - sentAt) / 1000);
+  };
+
+  #addProcess(): void {
+    const { heapUsed, rss } = process.memoryUsage();
+    this.#add('cryptodl_build_info', 1, { version: TOOL_VERSION });
+    this.#add('cryptodl_elapsed_seconds', (this.#clock.monotonic() - this.#startedAt) / 1000);
+    this.#add('cryptodl_heap_used_bytes', heapUsed);
+    this.#add('cryptodl_resident_memory_bytes', rss);
+  }
+
+  #addRun({ network, failedBy, undone, receivedBytes, ends }: RunState): void {
+    this.#add('cryptodl_queue_objects', undone);
+    this.#add('cryptodl_received_bytes_total', receivedBytes);
+    this.#addEach('cryptodl_object_failures_total', 'code', failedBy);
+    for (const [name, run_job, value] of ends) this.#set(name, value, { run_job });
+    if (network === undefined) return;
+    const { retries, limiter } = network;
+    this.#addEach('cryptodl_request_errors_total', 'code', network.errors);
+    this.#addEach('cryptodl_retries_total', 'reason', retries.reasons);
+    this.#add('cryptodl_retried_requests_total', retries.requests);
+    this.#add('cryptodl_retried_requests_succeeded_total', retries.succeeded);
+    for (const [bucket, { waits, waitedMs, refusals }] of Object.entries(limiter.buckets)) {
+      this.#add('cryptodl_limiter_waits_total', waits, { bucket });
+      this.#add('cryptodl_limiter_wait_seconds_total', waitedMs / 1000, { bucket });
+      this.#add('cryptodl_limiter_refusals_total', refusals, { bucket });
+    }
+  }
+
+  #addLevels(network: NetworkFigures | undefined, work: WorkState | undefined): void {
+    this.#add('cryptodl_objects_in_flight', work?.inFlight ?? 0);
+    this.#add('cryptodl_files_writing', work?.writing ?? 0);
+    this.#add('cryptodl_files_waiting', work?.toWrite ?? 0);
+    if (network === undefined) return;
+    const { pool } = network;
+    this.#add('cryptodl_requests_in_flight', network.inFlight);
+    this.#add('cryptodl_concurrency_limit', network.concurrency);
+    this.#add('cryptodl_pool_sockets', pool.sockets);
+    this.#add('cryptodl_pool_sockets_busy', pool.busy);
+    this.#add('cryptodl_pool_sockets_limit', pool.most);
+    this.#add('cryptodl_pool_requests_queued', pool.queued);
+  }
+
+  #addLoopDelay(delays: readonly NetworkFigures['loopDelayMs'][]): void {
+    for (const [name, of] of [
+      ['p50', 'p50'],
+      ['p99', 'p99'],
+      ['max', 'most'],
+    ] as const) {
+      const most = Math.max(0, ...delays.map((delay) => delay[of]));
+      this.#set(`cryptodl_event_loop_delay_${name}_seconds`, most / 1000);
+    }
+  }
+
+  #addHosts(hosts: readonly (readonly [string, HostFigures])[]): void {
+    const breakers = new Map<string, number>();
+    for (const [host, { statuses, breaker }] of hosts) {
+      for (const [status, count] of Object.entries(statuses))
+        this.#add('cryptodl_requests_total', count, { host, status });
+      // Each run has its own breakers: the page shows the worst one.
+      breakers.set(host, Math.max(BREAKER[breaker], breakers.get(host) ?? 0));
+    }
+    for (const [host, state] of breakers) this.#set('cryptodl_breaker_state', state, { host });
+  }
+
+  #addDatasets(runs: readonly RunState[]): void {
+    const levels = new Map<string, Levels>();
+    for (const { datasets, history } of runs) {
+      for (const figures of history.datasets) addLevels(levels, figures, false);
+      for (const figures of datasets) {
+        addLevels(levels, figures, true);
+        const { market, dataset, outcomes, rows, bytes } = figures;
+        for (const [outcome, count] of Object.entries(outcomes))
+          this.#add('cryptodl_objects_total', count, { market, dataset, outcome });
+        this.#add('cryptodl_rows_total', rows, { market, dataset });
+        this.#add('cryptodl_bytes_total', bytes, { market, dataset });
+      }
+    }
+    for (const { labels, due, held, newestEndMs, publicationDelayMs } of levels.values()) {
+      if (due > 0) this.#set('cryptodl_coverage_ratio', held / due, labels);
+      if (newestEndMs !== null)
+        this.#set('cryptodl_newest_period_end_timestamp_seconds', newestEndMs / 1000, labels);
+      if (publicationDelayMs !== null)
+        this.#set('cryptodl_publication_delay_seconds', publicationDelayMs / 1000, labels);
+    }
+  }
+
+  #addEach(name: CountName, label: string, counts: Readonly<Record<string, number>>): void {
+    for (const [value, count] of Object.entries(counts)) this.#add(name, count, { [label]: value });
+  }
+
+  #add(name: CountName, value: number, labels: Labels = {}): void {
+    this.#metrics.get(name)?.inc(labels, value);
+  }
+
+  #set(name: CountName, value: number, labels: Labels = {}): void {
+    const metric = this.#metrics.get(name);
+    if (metric instanceof Gauge) metric.set(labels, value);
+  }
+}
+
+/** The levels of a market and dataset. */
+interface Levels {
+  readonly labels: Labels;
+  /** Whether they are of this process; else of records of earlier runs. */
+  readonly isOwn: boolean;
+  /** Objects that the archive should have, and those of them that the lake holds. */
+  due: number;
+  held: number;
+  newestEndMs: number | null;
+  publicationDelayMs: number | null;
+}
+
+function addLevels(levels: Map<string, Levels>, figures: DatasetFigures, isOwn: boolean): void {
+  const { market, dataset, outcomes, holes, newestEndMs, publicationDelayMs } = figures;
+  const name = `${market} ${dataset}`;
+  const known = levels.get(name);
+  const newest = latest(known?.newestEndMs, newestEndMs);
+  if (known !== undefined && known.isOwn && !isOwn) {
+    known.newestEndMs = newest;
+    return;
+  }
+  const earlier = known?.isOwn === isOwn && isOwn ? known : { due: 0, held: 0 };
+  const held = outcomes.ok + outcomes.partial + outcomes.skipped;
+  levels.set(name, {
+    labels: { market, dataset },
+    isOwn,
+    held: earlier.held + held,
+    due: earlier.due + held + outcomes.failed + holes,
+    newestEndMs: newest,
+    publicationDelayMs: publicationDelayMs ?? known?.publicationDelayMs ?? null,
+  });
+}

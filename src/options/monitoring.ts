@@ -1,0 +1,52 @@
+/** Parsers for the flags of monitoring: text in, checked value out, or a usage error that names the expected form. */
+import { usage } from '../model/errors.js';
+import { given } from './parsers.js';
+import type { Parse } from './parsers.js';
+
+/** The address at which a server listens. */
+export interface Endpoint {
+  readonly host: string;
+  readonly port: number;
+}
+
+const LOOPBACK = '127.0.0.1';
+
+/** `9464`, `0.0.0.0:9464` or `[::]:9464`. */
+export const endpoint: Parse<Endpoint> = (value, where) => {
+  const known = endpointOf(value);
+  if (known !== undefined) return known;
+  const meant = value
+    .replace(/^https?:\/\//, '')
+    .replace(/\/.*$/, '')
+    .replace(/^:/, '0.0.0.0:');
+  throw usage(
+    `${where}: "${value}" is not a port from 1 to 65535, with or without an address in front`,
+    `${given(where, '9464')}, or ${given(where, '0.0.0.0:9464')} for other machines`,
+    endpointOf(meant) === undefined ? undefined : { value: meant },
+  );
+};
+
+function endpointOf(value: string): Endpoint | undefined {
+  const [, bracketed, name, digits] = /^(?:(?:\[([\da-f:.]+)\]|([\w.-]+)):)?(\d{1,5})$/i.exec(value) ?? [];
+  const port = Number(digits);
+  return port >= 1 && port <= 65_535 ? { host: bracketed ?? name ?? LOOPBACK, port } : undefined;
+}
+
+/** `127.0.0.1:9464` */
+export function endpointText({ host, port }: Endpoint): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** node_exporter reads only files of this ending. */
+const ENDING = '.prom';
+
+/** The path of a file for the textfile collector. */
+export const promFile: Parse<string> = (value, where) => {
+  if (value.endsWith(ENDING) && !/(^|[\\/])\.prom$/.test(value)) return value;
+  const meant = /[\\/]$/.test(value) || value === '' ? undefined : value.replace(/(\.[\da-z]+)?$/i, ENDING);
+  throw usage(
+    `${where}: "${value}" does not end in ${ENDING}; node_exporter reads no other files`,
+    given(where, meant ?? `cryptodl${ENDING}`),
+    meant === undefined || meant.endsWith(`/${ENDING}`) ? undefined : { value: meant },
+  );
+};

@@ -1,0 +1,245 @@
+/** The metrics of `--prometheus-port` and `--prometheus-textfile`. */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { METRICS } from '../../src/monitor/prometheus-metrics.js';
+import { cryptodl, FAST } from '../helpers/cli.js';
+import { freePort, samplesOf, valueOf } from '../helpers/prometheus.js';
+import { isZip, useScene } from '../helpers/scene.js';
+
+const scene = useScene({
+  archive: [{ symbols: ['BTCUSDT', 'ETHUSDT'], from: '2026-11-13', to: '2026-11-20' }],
+  flags: '--interval 1h --symbols BTCUSDT,ETHUSDT --days 3',
+});
+const KLINES = { market: 'um', dataset: 'klines' };
+
+/** A new path of a textfile. */
+const newFile = (): string => join(scene.newFolder(), 'cryptodl.prom');
+
+const servedStatuses = (page: string): Record<string, number> =>
+  Object.fromEntries(
+    samplesOf(page)
+      .filter(({ name }) => name === 'cryptodl_requests_total')
+      .map(({ labels, value }) => [`${labels['host']} ${labels['status']}`, value]),
+  );
+
+describe('--prometheus-port', () => {
+  it('serves the figures of the run while it runs, and not longer', async () => {
+    const port = await freePort();
+    const at = (path: string, method = 'GET'): Promise<Response> =>
+      fetch(`http://127.0.0.1:${port}${path}`, { method });
+    const seen = { begun: false, open: () => undefined as void };
+    const opened = new Promise<void>((resolve) => {
+      seen.open = resolve;
+    });
+    const held = new Promise<void>((resolve) => {
+      scene.answer(isZip, (request, response) => {
+        resolve();
+        void opened.then(() => {
+          scene.archive.serve(request, response);
+        });
+      });
+    });
+    const run = scene.vision(['--prometheus-port', String(port), '--concurrency', '2']);
+    await held;
+    const answer = await at('/metrics');
+    const page = await answer.text();
+    const [other, posted] = [await at('/'), await at('/metrics', 'POST')];
+    seen.open();
+    expect((await run).code).toBe(0);
+    expect([answer.status, other.status, posted.status]).toEqual([200, 404, 405]);
+    expect(answer.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);
+    expect(valueOf(page, 'cryptodl_queue_objects')).toBe(6);
+    expect(valueOf(page, 'cryptodl_objects_in_flight')).toBe(2);
+    expect(valueOf(page, 'cryptodl_concurrency_limit')).toBe(2);
+    expect(valueOf(page, 'cryptodl_pool_sockets_busy')).toBeGreaterThanOrEqual(1);
+    expect(valueOf(page, 'cryptodl_objects_total')).toBeUndefined();
+    // The listing has been received.
+    expect(valueOf(page, 'cryptodl_request_duration_seconds_count')).toBeGreaterThanOrEqual(1);
+    await expect(at('/metrics')).rejects.toThrow('fetch failed');
+  });
+
+  it('is refused before the first request if another program listens there', async () => {
+    const server = createServer();
+    await new Promise<void>((resolve) => {
+      server.listen(0, '127.0.0.1', resolve);
+    });
+    const { port } = server.address() as AddressInfo;
+    const { code, stderr } = await scene.vision(['--prometheus-port', String(port)]);
+    server.close();
+    expect([code, scene.archive.requests]).toEqual([2, []]);
+    expect(stderr).toBe(
+      `cryptodl: --prometheus-port: cannot listen on 127.0.0.1 port ${port} (another program listens there)\n  choose another port\n`,
+    );
+  });
+});
+
+describe('--prometheus-textfile', () => {
+  it('has what the archive answered and what the lake got', async () => {
+    const file = newFile();
+    const seen: Record<string, number> = {};
+    scene.answerFirst(isZip, (_request, response) => response.writeHead(503).end(), 2);
+    const { code, lake } = await scene.vision(['--prometheus-textfile', file]);
+    const page = readFileSync(file, 'utf8');
+    const { host } = new URL(scene.archive.url);
+    seen[`${host} 200`] = scene.archive.requests.length - 2;
+    seen[`${host} 503`] = 2;
+    expect([code, servedStatuses(page)]).toEqual([0, seen]);
+    expect(valueOf(page, 'cryptodl_request_duration_seconds_count', { host })).toBe(seen[`${host} 200`]);
+    expect(valueOf(page, 'cryptodl_request_duration_seconds_bucket', { host, le: '+Inf' })).toBe(
+      seen[`${host} 200`],
+    );
+    expect(valueOf(page, 'cryptodl_retries_total', { reason: 'http-server-error' })).toBe(2);
+    expect(valueOf(page, 'cryptodl_request_errors_total', { code: 'http-server-error' })).toBe(2);
+    expect(valueOf(page, 'cryptodl_retried_requests_total')).toBe(2);
+    expect(valueOf(page, 'cryptodl_retried_requests_succeeded_total')).toBe(2);
+    expect(valueOf(page, 'cryptodl_breaker_state', { host })).toBe(0);
+    expect(valueOf(page, 'cryptodl_objects_total', { ...KLINES, outcome: 'ok' })).toBe(6);
+    expect(valueOf(page, 'cryptodl_rows_total', KLINES)).toBe((await scene.rows({ lake })).length);
+    expect(valueOf(page, 'cryptodl_bytes_total', KLINES)).toBe(
+      valueOf(page, 'cryptodl_received_bytes_total'),
+    );
+    expect(valueOf(page, 'cryptodl_queue_objects')).toBe(0);
+    expect(valueOf(page, 'cryptodl_coverage_ratio', KLINES)).toBe(1);
+    expect(valueOf(page, 'cryptodl_newest_period_end_timestamp_seconds', KLINES)).toBe(
+      Date.parse('2026-11-21T00:00:00Z') / 1000,
+    );
+    expect(valueOf(page, 'cryptodl_last_run_exit_code', { run_job: 'vision' })).toBe(0);
+    expect(valueOf(page, 'cryptodl_last_success_timestamp_seconds', { run_job: 'vision' })).toBe(
+      valueOf(page, 'cryptodl_last_run_timestamp_seconds', { run_job: 'vision' }),
+    );
+    expect(valueOf(page, 'cryptodl_resident_memory_bytes')).toBeGreaterThan(1e7);
+    // Only the file itself is left, and a label keeps it apart from the files of other commands.
+    expect(readdirSync(join(file, '..'))).toEqual(['cryptodl.prom']);
+    expect(new Set(samplesOf(page).map(({ labels }) => labels['textfile']))).toEqual(new Set(['cryptodl']));
+  });
+
+  it('keeps the last success and the newest period through failed runs, and counts these', async () => {
+    const file = newFile();
+    const flags = ['--prometheus-textfile', file];
+    const { lake: path } = await scene.vision(flags);
+    const lake = path.slice(scene.scratch.length + 1);
+    const read = (name: string, labels = {}): number | undefined =>
+      valueOf(readFileSync(file, 'utf8'), name, labels);
+    const success = read('cryptodl_last_success_timestamp_seconds') ?? 0;
+    expect(read('cryptodl_failed_runs_in_a_row')).toBe(0);
+    scene.refuse(isZip, 403);
+    for (const inARow of [1, 2]) {
+      const { code } = await scene.vision([...flags, '--days', '5'], { lake });
+      expect([code, read('cryptodl_last_run_exit_code')]).toEqual([4, 4]);
+      expect(read('cryptodl_failed_runs_in_a_row')).toBe(inARow);
+      expect(Math.abs((read('cryptodl_last_success_timestamp_seconds') ?? 0) - success)).toBeLessThan(5);
+      expect(read('cryptodl_last_success_timestamp_seconds')).toBeLessThan(
+        read('cryptodl_last_run_timestamp_seconds') ?? 0,
+      );
+      expect(read('cryptodl_coverage_ratio', KLINES)).toBeCloseTo(6 / 10);
+      expect(read('cryptodl_object_failures_total')).toBe(4);
+    }
+    scene.archive.fault = undefined;
+    // A run that cannot begin leaves no record.
+    const { code } = await scene.vision([...flags, '--days', '5', '--max-bytes', '1'], { lake });
+    expect([code, read('cryptodl_last_run_exit_code')]).toEqual([2, 2]);
+    expect(read('cryptodl_failed_runs_in_a_row')).toBe(2);
+    expect(read('cryptodl_objects_total')).toBeUndefined();
+    expect(read('cryptodl_coverage_ratio', KLINES)).toBeCloseTo(6 / 10);
+    expect(read('cryptodl_newest_period_end_timestamp_seconds', KLINES)).toBe(
+      Date.parse('2026-11-21T00:00:00Z') / 1000,
+    );
+    expect(read('cryptodl_requests_total', { status: '200' })).toBeGreaterThanOrEqual(1);
+    await scene.vision(flags, { lake });
+    expect([read('cryptodl_failed_runs_in_a_row'), read('cryptodl_coverage_ratio')]).toEqual([0, 1]);
+  });
+
+  it('is written after a signal, with the objects that are left', async () => {
+    const file = newFile();
+    const run = scene.vision(['--prometheus-textfile', file], {
+      onSpawn: (child) => {
+        let kill = (): unknown => child.kill('SIGTERM');
+        scene.answer(isZip, () => {
+          kill();
+          // A second signal would end the process at once.
+          kill = () => undefined;
+        });
+      },
+    });
+    expect((await run).code).toBe(143);
+    const page = readFileSync(file, 'utf8');
+    expect(valueOf(page, 'cryptodl_last_run_exit_code')).toBe(143);
+    expect(valueOf(page, 'cryptodl_last_success_timestamp_seconds')).toBeUndefined();
+    expect(valueOf(page, 'cryptodl_queue_objects')).toBe(6);
+  });
+
+  it('that cannot be written is a warning', async () => {
+    const missing = join(scene.scratch, 'no-such-folder', 'cryptodl.prom');
+    const { code, stderr } = await scene.vision(['--prometheus-textfile', missing]);
+    expect(code).toBe(0);
+    expect(stderr).toContain(
+      `warning: the metrics cannot be written to ${missing} (no such file or folder)\n`,
+    );
+    const folder = join(scene.newFolder(), 'folder.prom');
+    mkdirSync(folder);
+    const second = await scene.vision(['--prometheus-textfile', folder, '--json']);
+    expect([second.code, second.summary['event']]).toEqual([0, 'summary']);
+    expect(readdirSync(join(folder, '..'))).toEqual(['folder.prom']);
+  });
+
+  it('is not written for a plan', async () => {
+    const file = newFile();
+    await scene.vision(['--prometheus-textfile', file, '--dry-run']);
+    expect(readdirSync(join(file, '..'))).toEqual([]);
+  });
+});
+
+describe('several jobs', () => {
+  it('have one page of metrics', async () => {
+    const folder = scene.newFolder();
+    const file = join(folder, 'all.prom');
+    const jobs = join(folder, 'jobs.json');
+    const jobOf = (symbol: string): object => ({
+      verb: 'vision',
+      symbols: symbol,
+      out: join(folder, symbol),
+    });
+    writeFileSync(
+      jobs,
+      JSON.stringify({
+        defaults: { 'archive-url': scene.archive.url, interval: '1h', days: 3, now: scene.now },
+        jobs: { bitcoin: jobOf('BTCUSDT'), ether: jobOf('ETHUSDT'), none: { ...jobOf('BTCUSDT'), days: 9 } },
+      }),
+    );
+    scene.refuse((path) => path.includes('2026-11-13') && isZip(path), 403);
+    const flags = ['--jobs', '2', '--prometheus-textfile', file];
+    const { code } = await cryptodl(['run', jobs, ...flags, ...FAST]);
+    const page = readFileSync(file, 'utf8');
+    expect(code).toBe(4);
+    expect(valueOf(page, 'cryptodl_objects_total', { outcome: 'ok' })).toBe(3 + 3 + 4);
+    expect(valueOf(page, 'cryptodl_objects_total', { outcome: 'failed' })).toBe(1);
+    expect(valueOf(page, 'cryptodl_coverage_ratio', KLINES)).toBeCloseTo(13 / 14);
+    const codes = samplesOf(page).filter(({ name }) => name === 'cryptodl_last_run_exit_code');
+    expect(codes.map(({ labels, value }) => [labels['run_job'], value])).toEqual([
+      ['bitcoin', 0],
+      ['ether', 0],
+      ['none', 4],
+    ]);
+    const sum = Object.values(servedStatuses(page)).reduce((total, count) => total + count, 0);
+    expect(sum).toBe(scene.archive.requests.length);
+  });
+});
+
+describe('the labels of the metrics', () => {
+  it('have no symbols, keys, paths or addresses', async () => {
+    const file = newFile();
+    scene.refuse((path) => path.includes('2026-11-20'), 403);
+    await scene.vision(['--prometheus-textfile', file]);
+    const samples = samplesOf(readFileSync(file, 'utf8'));
+    const known = new Set([...Object.values(METRICS).flatMap(({ labels }) => labels), 'le', 'textfile']);
+    expect(samples.flatMap(({ labels }) => Object.keys(labels)).filter((name) => !known.has(name))).toEqual(
+      [],
+    );
+    const values = samples.flatMap(({ labels }) => Object.values(labels));
+    expect(values.filter((value) => /USDT|\/|2026|zip/.test(value))).toEqual([]);
+    expect(samples.every(({ name }) => name.replace(/_(bucket|sum|count)$/, '') in METRICS)).toBe(true);
+  });
+});
