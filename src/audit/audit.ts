@@ -1,4 +1,4 @@
-/** `cryptodl audit`: prints findings about the archive; with --prefer daily, rebuilds worse months of the lake from daily objects. */
+/** `cryptodl audit`: prints findings about the archive; with --prefer daily, rebuilds faulty months of the lake from daily objects. */
 import { endLookUp, forEachItem, progressPrinter, requestOf } from '../cli/look-up.js';
 import type { LookUp, Signals } from '../cli/look-up.js';
 import { correctedLine } from '../cli/corrected-line.js';
@@ -19,8 +19,8 @@ import type { AuditTally } from './audit-selected.js';
 import { selectRebuilds } from './rebuild-months.js';
 
 /**
- * Resolves with 7 or 3 for failures that may succeed later, else 4 for findings and permanent failures, else 0. The
- * rebuild counts as a further job (`exitCodeOfJobs`). An error or a signal that ends the audit has its own code.
+ * Resolves with 7 or 3 if a later audit may read the failed objects, else with 4 for findings and permanent failures, else with 0.
+ * The rebuild counts as a further job (`exitCodeOfJobs`). An error or a signal that ends the audit has its own code.
  */
 export async function audit(run: LookUp): Promise<ExitCode> {
   const signals = watchSignals(run.io);
@@ -43,11 +43,11 @@ export async function audit(run: LookUp): Promise<ExitCode> {
 
 async function printMonths(run: LookUp, request: VerbRequest): Promise<AuditTally> {
   const { io, resolved } = run;
-  const soFar = progressPrinter(resolved.options, io);
+  const printProgress = progressPrinter(resolved.options, io);
   return forEachItem(auditSelected(request), async ({ month, notes, tally }) => {
     await printMonth(run, month);
     if (resolved.options.prefer === 'daily') printLines(io.stderr, notes);
-    soFar(() => textOf(tally));
+    printProgress(() => textOf(tally));
     return true;
   });
 }
@@ -101,11 +101,11 @@ async function conclude(
   if (options.json) await writeData(io, [{ event: 'audit', ...summary }]);
   if (options.quiet && code === 0) return code;
   const { mended = 0 } = summary;
-  const right = rebuilt === 0 ? tally.mendable.findings + tally.mendable.failures.size : 0;
-  printLines(io.stderr, [`${textOf(tally)}${rightText(mended, right - mended)}`]);
+  const fixed = rebuilt === 0 ? tally.mendable.findings + tally.mendable.failures.size : 0;
+  printLines(io.stderr, [`${textOf(tally)}${fixedText(mended, fixed - mended)}`]);
   if (tally.compared === 0 && tally.failures.length === 0) printLines(io.stderr, nothingComparedLines(tally));
   if (code === 0 && mended > 0)
-    printLines(io.stderr, ['the lake has the rows of the daily objects for all findings']);
+    printLines(io.stderr, ['all findings are fixed in the lake: it has the rows of the daily objects']);
   if (tally.rebuilds.length > 0 && rebuilt === undefined) {
     const months = `${countText(tally.rebuiltMonths, 'month')} of the lake`;
     const line = correctedLine(typed.argv, { flags: { prefer: 'daily' } }, typed.before);
@@ -125,10 +125,11 @@ function nothingComparedLines({ comparable, listed }: AuditTally): string[] {
   return [`nothing was compared: the archive has no ${lacking} object ${months}`];
 }
 
-function rightText(mended: number, before: number): string {
+/** `now`: findings that this rebuild fixed; `earlier`: findings in months that an earlier run had rebuilt. */
+function fixedText(now: number, earlier: number): string {
   const parts = [
-    ...(mended > 0 ? [`${mended} now fixed in the lake`] : []),
-    ...(before > 0 ? [`${before} fixed in the lake earlier`] : []),
+    ...(now > 0 ? [`${now} now fixed in the lake`] : []),
+    ...(earlier > 0 ? [`${earlier} fixed in the lake earlier`] : []),
   ];
   return parts.length === 0 ? '' : `; ${parts.join(', ')}`;
 }

@@ -154,7 +154,7 @@ function checkBreaker({ failures, successes, openMs, blockedMs, maxWaitMs }: Bre
         found: `--${flag} ${durationText(ms)} is longer than --max-wait ${durationText(maxWaitMs)}: objects fail before the next request to the host`,
         next: `--max-wait ${flagText(ms)}`,
       });
-  const found = `opens for ${durationText(openMs)} after ${countText(failures, 'failure')} in a row, closes after ${countText(successes, 'good response')}`;
+  const found = `opens for ${durationText(openMs)} after ${countText(failures, 'failure')} in a row, closes after ${countText(successes, 'successful request')}`;
   return settingsResult('breaker', found, issues, { failures, successes, openMs });
 }
 

@@ -89,7 +89,7 @@ export class Bans {
     if (absurd.length === 0) return bans;
     const places = absurd.map(([place]) => place).join(', ');
     this.#warn(
-      `the remembered ban of ${places} is shortened to ${LONGEST_WAIT_DAYS} days: a ban by a host never lasts longer`,
+      `the stored ban of ${places} is shortened to ${LONGEST_WAIT_DAYS} days: a ban by a host never lasts longer`,
     );
     await this.#file.update((all) => shortened(all, latest));
     return shortened(bans, latest);

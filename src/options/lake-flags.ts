@@ -91,7 +91,7 @@ export const LAKE_FLAGS = {
     verbs: ['audit'],
     usual: ['audit'],
     value: 'CADENCE',
-    doc: 'daily: rebuild months in the lake from daily objects; only months whose monthly object has fewer or wrong rows',
+    doc: 'daily: rebuild faulty months of the lake from daily objects; a month is faulty if its monthly object lacks rows or has wrong rows',
     ...oneOf(['daily']),
   },
   force: {
@@ -202,7 +202,7 @@ export const LAKE_FLAGS = {
     verbs: ['vision', 'retry', 'repair', 'audit'],
     usual: ['audit'],
     value: 'HOW',
-    doc: 'check objects against sha256, etag or none; sha256: digest of the sidecar, etag: MD5 of the listing',
+    doc: 'check of each object: sha256, etag or none; sha256 uses the digest of the sidecar, etag the MD5 of the listing',
     ...oneOf(['sha256', 'etag', 'none']),
     default: 'sha256',
   },

@@ -59,11 +59,11 @@ export function selectSymbols(
   const symbols = quoted.filter((symbol) => !isExcluded(symbol));
   if (symbols.length === 0)
     throw usage(`the exclusions of --symbols exclude all ${quoted.length} selected symbols`);
-  const skipped = unknown.length === 0 ? [] : [`${owner} has no ${firstWords(unknown)} in ${what}: skipped`];
+  const leftOut = unknown.length === 0 ? [] : [`${owner} has no ${firstWords(unknown)} in ${what}: left out`];
   return {
     symbols,
     excluded: quoted.filter((symbol) => isExcluded(symbol)),
-    warnings: [...skipped, ...unmatchedTexts(patterns, available, known, what)],
+    warnings: [...leftOut, ...unmatchedTexts(patterns, available, known, what)],
   };
 }
 

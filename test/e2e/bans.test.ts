@@ -146,7 +146,7 @@ describe('a ban', () => {
     const ban = { until: 1e300, why: 'said by the test' };
     writeBans('year-10000', JSON.stringify({ [`archive ${host}`]: ban }));
     const first = await run('year-10000');
-    const warning = `warning: the remembered ban of archive ${host} is shortened to 7 days`;
+    const warning = `warning: the stored ban of archive ${host} is shortened to 7 days`;
     expect([first.code, first.stderr]).toEqual([7, expect.stringContaining(warning)]);
     expect(Math.max(...untilOf('year-10000'))).toBeLessThan(5 * 60_000);
     const second = await run('year-10000');

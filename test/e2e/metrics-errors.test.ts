@@ -121,7 +121,7 @@ it('a symbol that REST never had is left out by --skip-unknown, and a pattern th
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('REST has no NOPE in um\n')]);
   const { code, stderr } = await run([...asked, '--skip-unknown']);
   expect(code).toBe(0);
-  expect(stderr).toContain('warning: REST has no NOPE in um: skipped\n');
+  expect(stderr).toContain('warning: REST has no NOPE in um: left out\n');
   expect(stderr).toMatch(/^warning: --symbols XX\* matches none of the \d symbols of um$/m);
 });
 

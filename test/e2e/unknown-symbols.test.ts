@@ -67,7 +67,7 @@ describe('a name that the archive does not have', () => {
     for (const symbols of ['NOPE,BTCUSDT', 'NOPE,BTC*', '@nope.txt']) {
       const result = await plan('--symbols', symbols, '--skip-unknown');
       expect([result.code, planned(result)]).toEqual([0, ['fetch BTCUSDT']]);
-      expect(result.stderr).toContain('warning: the archive has no NOPE in um klines: skipped\n');
+      expect(result.stderr).toContain('warning: the archive has no NOPE in um klines: left out\n');
     }
   });
 
@@ -107,7 +107,7 @@ describe('a name that the archive does not have', () => {
     const warnings: string[] = [];
     const hooks = { onWarning: (message: string) => warnings.push(message) };
     expect((await vision({ ...options, skipUnknown: true }, hooks).summary()).outcomes.ok).toBe(1);
-    expect(warnings).toEqual(['the archive has no NOPE in um klines: skipped']);
+    expect(warnings).toEqual(['the archive has no NOPE in um klines: left out']);
   });
 
   it('is treated in the same way by list and audit', async () => {
@@ -122,7 +122,7 @@ describe('a name that the archive does not have', () => {
     }
     const listed = await cryptodlOk(['list', 'symbols', ...symbols, '--skip-unknown', ...place], { cwd });
     expect(listed.stdout).toBe('BTCUSDT\n');
-    expect(listed.stderr).toContain('warning: the archive has no NOPE in um klines 1m: skipped\n');
+    expect(listed.stderr).toContain('warning: the archive has no NOPE in um klines 1m: left out\n');
   });
 });
 
@@ -238,7 +238,7 @@ describe('a name that the lake does not have', () => {
         expect.stringContaining(`cryptodl: ${lake} has no NOPE in um klines 1h\n`),
       ]);
       const { stderr } = await cryptodlOk([...command, '--skip-unknown']);
-      expect(stderr).toContain(`warning: ${lake} has no NOPE in um klines 1h: skipped\n`);
+      expect(stderr).toContain(`warning: ${lake} has no NOPE in um klines 1h: left out\n`);
       expect(stderr).toContain('warning: --symbols !X* excludes none of the 1 symbols of um klines 1h\n');
     },
   );

@@ -173,7 +173,7 @@ describe('--symbols', () => {
     expect(some).toEqual({
       symbols: ['BTCUSDT'],
       excluded: [],
-      warnings: ['the archive has no NOPE in um klines: skipped'],
+      warnings: ['the archive has no NOPE in um klines: left out'],
     });
     const none = await patternsOf(['NOPE', 'XX*']);
     expect(() => selectSymbols(none, [], AVAILABLE, place)).toThrow(

@@ -51,7 +51,7 @@ export function checkEntry(entry: ZipEntry, maxBytes: number): void {
     );
   }
   if (entry.method === METHOD_DEFLATE && entry.size > entry.compressedSize * MAX_DEFLATE_RATIO) {
-    const sizes = `${entry.size} bytes, unpacked from ${entry.compressedSize}`;
+    const sizes = `${entry.size} unpacked bytes, but only ${entry.compressedSize} packed bytes`;
     throw new CryptodlError('zip-bomb', `the zip declares ${sizes}, which is impossible for deflate`);
   }
 }
@@ -59,8 +59,8 @@ export function checkEntry(entry: ZipEntry, maxBytes: number): void {
 /** Throws `zip-bomb` for a member whose declared size exceeds its packed size times `maxRatio`. */
 export function checkRatio({ size, compressedSize }: ZipEntry, maxRatio: number): void {
   if (size <= compressedSize * maxRatio) return;
-  const sizes = `${size} bytes, unpacked from ${compressedSize}`;
-  throw new CryptodlError('zip-bomb', `the zip declares ${sizes}, more than ${maxRatio} to 1`);
+  const sizes = `${size} unpacked bytes, but only ${compressedSize} packed bytes`;
+  throw new CryptodlError('zip-bomb', `the zip declares ${sizes}: more than ${maxRatio} to 1`);
 }
 
 /**
@@ -186,5 +186,8 @@ function assertInside(position: number, length: number, size: number): void {
 }
 
 function cutError(position: number, length: number): CryptodlError {
-  return new CryptodlError('zip-broken', `the zip is truncated: it has no ${length} bytes at ${position}`);
+  return new CryptodlError(
+    'zip-broken',
+    `the zip is truncated: it ends before the ${length} bytes that begin at ${position}`,
+  );
 }
