@@ -78,8 +78,8 @@ async function missingIds(session: DuckDbSession, id: string, keyOf: KeyOf): Pro
 const LEAST_INSTANTS = 24;
 
 /**
- * Reports columns that are constant on one day (per level, where rows have levels) but vary on most days, and objects in which
- * no column varies.
+ * Reports columns that vary on most days but are constant on one day, and objects in which no column varies. If the rows have
+ * levels, a column counts as constant if it is constant within each level.
  */
 export async function inspectColumns(
   session: DuckDbSession,
@@ -172,7 +172,8 @@ export interface DayLabels {
   readonly labels: Labels;
 }
 
-/** Days whose labels have another meaning than on the last day with a known meaning. `before`: that day in an earlier month. */
+/** Reports days whose times mean another end of the interval than on the previous day. Days with an unknown meaning are left out.
+ * `before`: the last day with a known meaning in an earlier month. */
 export async function inspectLabels(
   session: DuckDbSession,
   { spec, series }: Declared,

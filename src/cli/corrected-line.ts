@@ -85,7 +85,7 @@ export function correctedLine(
   return lineText(correctedWords(argv, correction), before);
 }
 
-/** A command line as text for a shell. `before`: words before a command that `schedule` can repeat. */
+/** A command line as text for a shell. `before`: the words `schedule --` with their flags, for a command that `schedule` can repeat. */
 export function lineText(words: readonly string[], before: readonly string[] = []): string {
   const verb = verbOf(words);
   const line = verb === undefined || !isSchedulable(verb) ? words : [...before, ...words];

@@ -22,7 +22,7 @@ export const RUN_CODES: ExitTexts = {
 
 const WIDTH = 80;
 const WIDEST = 120;
-/** Texts beside their terms get at least this width. */
+/** A text stands beside its term only if it gets at least this width there. */
 const NARROWEST = 36;
 
 /** The help of a verb, or without a verb the help of the program. `columns`: width of the terminal. */
@@ -102,9 +102,9 @@ function flagTerm(name: FlagName): string {
 
 /** A flag with its meaning and default. */
 export function flagItem(name: FlagName, verb: Verb, tier: Tier): Item {
-  const preset = shownDefault(name, verb);
+  const shown = shownDefault(name, verb);
   const text = textFor(docOf(name, verb), tier);
-  return [flagTerm(name), preset === undefined ? text : `${text} (default: ${preset})`];
+  return [flagTerm(name), shown === undefined ? text : `${text} (default: ${shown})`];
 }
 
 /** The whole text, or in the brief help its part before the first semicolon. */

@@ -1,4 +1,4 @@
-/** Request, items, progress and errors of verbs that ask hosts or the lake without running a plan. */
+/** Request, items, progress and errors of verbs that read from hosts or the lake, but run no plan. */
 import { toCryptodlError } from '../model/errors.js';
 import { exitCodeOfSignal } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
@@ -53,11 +53,11 @@ const PROGRESS_MS = 10_000;
 
 /** Returns a function that prints the progress of long work, at most every ten seconds and never with `--quiet`. */
 export function progressPrinter({ quiet }: Pick<Options, 'quiet'>, io: Io): (text: () => string) => void {
-  let saidAt = io.clock.monotonic();
+  let printedAt = io.clock.monotonic();
   return (text) => {
     const now = io.clock.monotonic();
-    if (quiet || now - saidAt < PROGRESS_MS) return;
-    saidAt = now;
+    if (quiet || now - printedAt < PROGRESS_MS) return;
+    printedAt = now;
     printLines(io.stderr, [`${text()} so far`]);
   };
 }

@@ -102,7 +102,7 @@ async function writeRows(
     for (const line of revised.lines)
       lacked.set(line.key, await countLackedRows(session, conversion, { file: revised.file, line }));
   if (kept !== undefined) await loadKeptRows(session, conversion, kept, keptOrdinals);
-  const { gaps, crowded } = await findIrregularities(session, conversion, inputs, stats);
+  const { gaps, extraBars } = await findIrregularities(session, conversion, inputs, stats);
   const counts = await writeTarget(session, conversion, {
     staged,
     isOrdered: kept === undefined && stats.every((row) => Number(row['unordered']) === 0),
@@ -113,7 +113,7 @@ async function writeRows(
     const row = stats[index] ?? {};
     const ordinal = Number(row['ord']);
     const rows = counts.rowsOf(ordinal) ?? Number(row['rows']);
-    const idConflicts = crowded.get(ordinal) ?? counts.conflictsOf(ordinal);
+    const idConflicts = extraBars.get(ordinal) ?? counts.conflictsOf(ordinal);
     written.set(received.object.key, {
       rows,
       first: isoInstant(row, 'first'),
@@ -134,7 +134,7 @@ function gapsFact(gaps: NonNullable<ObjectFacts['gaps']>): Pick<ObjectFacts, 'ga
 interface Irregularities {
   readonly gaps: ReadonlyMap<number, NonNullable<ObjectFacts['gaps']>>;
   /** Rows after the first of their bar, and rows outside of the period. */
-  readonly crowded: ReadonlyMap<number, number>;
+  readonly extraBars: ReadonlyMap<number, number>;
 }
 
 /** Gaps and extra rows by ordinal. Only objects with an unexpected row count, order or time grid are searched. */
@@ -147,7 +147,7 @@ async function findIrregularities(
   const isUnordered = stats.some((row) => Number(row['unordered']) > 0);
   const irregular = isUnordered ? await findIrregularObjects(session, conversion) : new Set<number>();
   const maybeGaps: ObjectPeriod[] = [];
-  const maybeCrowded: ObjectPeriod[] = [];
+  const mayHaveExtraBars: ObjectPeriod[] = [];
   for (const [index, { received }] of inputs.entries()) {
     const row = stats[index] ?? {};
     const [ordinal, rows] = [Number(row['ord']), Number(row['rows'])];
@@ -155,11 +155,11 @@ async function findIrregularities(
     const expected = expectedRows(conversion.spec, conversion.series, object);
     const isIrregular = irregular.has(ordinal) || Number(row['off_grid']) > 0;
     if (rows < (expected ?? 0) || isIrregular) maybeGaps.push({ ordinal, period: object.period });
-    if (rows > (expected ?? rows) || isIrregular) maybeCrowded.push({ ordinal, period: object.period });
+    if (rows > (expected ?? rows) || isIrregular) mayHaveExtraBars.push({ ordinal, period: object.period });
   }
   return {
     gaps: await findGaps(session, conversion, maybeGaps),
-    crowded: await countExtraBars(session, conversion, maybeCrowded),
+    extraBars: await countExtraBars(session, conversion, mayHaveExtraBars),
   };
 }
 

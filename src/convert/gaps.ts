@@ -1,4 +1,4 @@
-/** Gaps in the rows of an object with rows at regular times, and several rows for one bar. */
+/** For objects with rows at regular times: gaps between the rows, and further rows for the same bar. */
 import { startOfDay } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
 import { MAX_GAPS } from '../lake/manifest.js';
@@ -44,7 +44,10 @@ export function hasShorterBars(
   return expected !== undefined && rows > 2 * expected;
 }
 
-/** Rows after the first of each bar and rows outside of the period, by ordinal; exact duplicates do not count, and objects with 0 are left out. */
+/**
+ * The number of extra rows per object, by ordinal: further rows for a bar that has one, and rows outside of the period. Exact duplicates
+ * do not count. Objects without extra rows are left out.
+ */
 export async function countExtraBars(
   session: DuckDbSession,
   { spec, series }: Conversion,
@@ -57,10 +60,10 @@ export async function countExtraBars(
   const rows =
     await session.rows(`WITH periods (ord, from_at, to_at) AS (VALUES ${periodValues(sought, spec)})
     SELECT ord, count(*) - count(DISTINCT epoch_us(instant) // ${seconds * 1e6})
-        FILTER (instant >= from_at AND instant < to_at) AS crowded
+        FILTER (instant >= from_at AND instant < to_at) AS extra
     FROM (SELECT DISTINCT ${cells.join(', ')}, ${instant} AS instant, ${ordinal} AS ord FROM rows) JOIN periods USING (ord)
-    GROUP BY ord HAVING crowded > 0`);
-  return new Map(rows.map((row) => [Number(row['ord']), Number(row['crowded'])]));
+    GROUP BY ord HAVING extra > 0`);
+  return new Map(rows.map((row) => [Number(row['ord']), Number(row['extra'])]));
 }
 
 /** An object in the relation `rows`, identified by its ordinal. */
@@ -87,8 +90,8 @@ export async function findGaps(
 }
 
 /**
- * Ordinals of objects with a missing or repeated regular time between their first and last row, or with a row at another time. Any
- * other object with the expected number of rows has no gap.
+ * Ordinals of objects with irregular times: a regular time between the first and the last row is missing or repeated, or a row is at
+ * another time. An object that has the expected number of rows and is not among them has no gap.
  */
 export async function findIrregularObjects(
   session: DuckDbSession,
@@ -104,8 +107,8 @@ export async function findIrregularObjects(
 }
 
 /**
- * Datasets with labels at the end of their interval (metrics) are one interval later than the period. Times vary slightly, so
- * only a distance of one and a half intervals or more counts as a gap.
+ * If the time of a row is the end of its interval (metrics), all times are one interval later than in the period. Times vary slightly,
+ * so only a distance of one and a half intervals or more counts as a gap.
  */
 function gapsQuery(spec: DatasetSpec, sought: readonly ObjectPeriod[], seconds: number): string {
   const step = `INTERVAL ${seconds} SECOND`;

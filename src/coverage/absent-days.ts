@@ -38,7 +38,7 @@ export interface SeriesFacts {
   readonly currentMonth?: number;
   /** The error codes of days that the last failure report names. */
   readonly reported?: ReadonlyMap<number, ErrorCode>;
-  /** Today as a day number. A day counts as late only for a limited time. */
+  /** Today as a day number. `not-published-yet` applies to a day only for a limited time. */
   readonly today?: number;
 }
 
@@ -79,16 +79,16 @@ export function reasons(held: Spans, known: SeriesFacts): (day: number) => GapRe
     const failed = absences.failureOf(dayPeriod(day)) ?? absences.failureOf(monthPeriod(monthOf(day)));
     if (failed !== undefined) return `failed:${failed}`;
     const ofDay = absences.days().get(day);
-    const remembered = ofDay ?? absences.months().get(monthOf(day));
+    const recorded = ofDay ?? absences.months().get(monthOf(day));
     const lateTo = ofDay === undefined ? monthStart(monthOf(day) + 1) + LATE_MONTH_DAYS : day + LATE_DAYS;
     const isAfterEnd = outer.after !== undefined && day >= outer.after.from;
     // A delisted series has no late days.
     const isLate = day >= lastHeld && lateTo >= today && !isAfterEnd;
     if (
-      remembered !== undefined &&
-      isStillSo(remembered.reason, { isEarly: day < firstHeld, isOver: day >= lastHeld, isLate })
+      recorded !== undefined &&
+      stillApplies(recorded.reason, { isEarly: day < firstHeld, isOver: day >= lastHeld, isLate })
     )
-      return remembered.reason;
+      return recorded.reason;
     if (outer.before !== undefined && day < outer.before.to) return outer.before.reason;
     if (outer.after !== undefined && day >= outer.after.from) return outer.after.reason;
     if (day < first) return 'before-history';
@@ -104,8 +104,8 @@ export function reasons(held: Spans, known: SeriesFacts): (day: number) => GapRe
 const LATE_DAYS = 14;
 const LATE_MONTH_DAYS = 45;
 
-/** Whether a recorded reason still holds. Days that were fetched later may contradict it. */
-function isStillSo(
+/** Whether a recorded reason still applies. Days that were fetched later may contradict it. */
+function stillApplies(
   reason: AbsenceReason,
   day: { readonly isEarly: boolean; readonly isOver: boolean; readonly isLate: boolean },
 ): boolean {
@@ -124,7 +124,7 @@ function isStillSo(
   }
 }
 
-/** Recorded reasons that also hold for other days: `not-listed-yet` for all days before, `delisted` for all days after. */
+/** Recorded reasons that also apply to other days: `not-listed-yet` for all days before, `delisted` for all days after. */
 function outerReasons(
   absences: Absences,
   firstHeld: number,

@@ -23,9 +23,9 @@ import type { Source } from '../source/source.js';
 export interface CoverRequest {
   readonly root: string;
   readonly venue: Source;
-  /** All series of the lake, in the order of their paths. Series that are not chosen still help to find halts. */
+  /** All series of the lake, in the order of their paths. Series that are not selected still help to find halts. */
   readonly held: readonly Series[];
-  readonly chosen: readonly Series[];
+  readonly selected: readonly Series[];
   readonly formats: readonly Format[];
   readonly range: DayRange;
   readonly today: number;
@@ -54,9 +54,9 @@ export interface CoveredSeries extends Amounts {
 
 /** Yields series in the order of the lake, once for each format. */
 export async function* coverLake(request: CoverRequest): AsyncGenerator<CoveredSeries> {
-  const chosen = new Set(request.chosen);
+  const all = new Set(request.selected);
   for (const group of groupsOf(request.held)) {
-    const selected = group.filter((series) => chosen.has(series));
+    const selected = group.filter((series) => all.has(series));
     if (selected.length > 0) yield* coverGroup(request, group, selected);
   }
 }
@@ -90,7 +90,7 @@ async function* coverGroup(
       if (coverage.gaps.length > 0) rowSeconds = coverage.rowSeconds;
     }
   }
-  // The other series are read only to explain gaps of the chosen ones.
+  // The other series are read only to explain gaps of the selected ones.
   if (rowSeconds !== undefined) {
     const known = new Set(selected);
     for (const series of group) if (!known.has(series)) await read(request, series, finder);

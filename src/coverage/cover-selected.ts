@@ -25,7 +25,7 @@ export interface LakeCoverage {
   readonly range: DayRange;
   readonly today: number;
   readonly failures: LastFailures | undefined;
-  /** The period of the amounts of a series: that of `--by`, or by the length of the range. */
+  /** The period of the amounts of a series: the value of `--by`; for `auto`, a day or a month, depending on the length of the range. */
   readonly periodOf: (covered: CoveredSeries) => CoveragePeriod;
 }
 
@@ -57,16 +57,16 @@ export async function coverSelected({
   const held: Series[] = [];
   for await (const series of heldSeries(root, venue, skip)) held.push(series);
   const patterns = options.symbols === undefined ? undefined : await readPatterns(options.symbols, read);
-  const chosen = filterHeldSeries(held, resolved, patterns, warn);
+  const selected = filterHeldSeries(held, resolved, patterns, warn);
   const isFormatGiven = origins.format !== 'default';
-  if (isFormatGiven) await refuseFormat(options.format, chosen, { root, venue, out: options.out });
+  if (isFormatGiven) await refuseFormat(options.format, selected, { root, venue, out: options.out });
   const failures = await readLastFailures(paths, warn);
   const today = dayOf(nowMs, venue);
   const covered = coverLake({
     root,
     venue,
     held,
-    chosen,
+    selected,
     formats: isFormatGiven ? [options.format] : FORMATS,
     range,
     today,

@@ -26,9 +26,9 @@ export async function verify(run: LookUp): Promise<ExitCode> {
 
 async function verifyAndPrint({ io, resolved }: LookUp, request: VerbRequest): Promise<ExitCode> {
   const { options } = resolved;
-  const soFar = progressPrinter(options, io);
+  const printProgress = progressPrinter(options, io);
   const findings = verifyLake(request, (progress) => {
-    soFar(() => countsText(progress));
+    printProgress(() => countsText(progress));
   });
   const summary = await forEachItem(findings, (finding) =>
     writeData(io, [options.json ? { event: 'finding', ...finding } : lineOf(finding)]),

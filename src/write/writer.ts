@@ -53,7 +53,7 @@ export interface WriteResult {
   readonly bytes: number;
   /** Rejected revisions that lack held rows, by key. */
   readonly shorter?: ReadonlyMap<string, ShorterRevision>;
-  /** Number of existing files that were moved to the quarantine, because some of their rows may not be written again. */
+  /** Number of existing files that were moved to the quarantine, because the new files may lack some of their rows. */
   readonly quarantined?: number;
   readonly duplicatesAcross: number;
   /** Comparisons of rows from REST with rows of the archive for the same periods. */

@@ -18,8 +18,8 @@ import { findEntry } from './zip-fallback.js';
 const WRITE_BUFFER_BYTES = 1024 * 1024;
 
 /**
- * Unpacks the root member `memberName`; both headers must agree, and the data must have their size and CRC-32. Other members are
- * ignored. An empty member gives an empty body in memory.
+ * Unpacks the member `memberName`, which is in no folder. Its local header must agree with the central directory, and its data must
+ * have the size and CRC-32 of these headers. Other members are ignored. An empty member gives an empty body in memory.
  *
  * Rejects with `zip-broken`, `zip-unsupported` or `zip-bomb`, with the error of `onChunk`, with the reason of the signal, or with a Node
  * error of the disk. An incomplete file at `spoolPath` is removed.

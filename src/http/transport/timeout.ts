@@ -20,8 +20,8 @@ const FLOOR_BYTES = 30 * 1024;
 const FLOOR_MS = 30_000;
 
 /**
- * The layer of timeouts, with one AbortController per attempt. The timeout for the headers begins when the request is sent, so
- * that waiting for a socket does not spend it. Others are for silence within the body, a slow body, and the whole attempt.
+ * The layer of timeouts, with one AbortController per attempt. There are four: for the headers, for silence within the body, for a
+ * slow body, and for the whole attempt. That for the headers begins when the request is sent, after the wait for a socket.
  */
 export function timeout(options: TimeoutOptions): Layer {
   return (next) => async (request, context) => {
@@ -59,7 +59,7 @@ export function timeout(options: TimeoutOptions): Layer {
   };
 }
 
-/** The timers for the headers and the body of one attempt. The signs of the attempt start and cancel them. */
+/** The timers for the headers and the body of one attempt. `see` starts and cancels them when the attempt makes progress. */
 class Watch {
   readonly #options: TimeoutOptions;
   readonly #expire: (code: ErrorCode, text: string) => void;
