@@ -7,7 +7,7 @@ import type { Word } from './command-words.js';
 import { VERB_TEXTS } from './verbs.js';
 
 /** In corrected lines of these verbs, positional arguments become values of flags. */
-export const FOLDING: readonly Verb[] = ['vision', 'coverage'];
+export const FOLDING: readonly Verb[] = ['vision', 'coverage', 'report'];
 /** In corrected lines of these verbs, positional arguments other than the operand become values of flags. */
 const FOLDING_OTHERS: readonly Verb[] = ['list', 'schema'];
 
@@ -38,7 +38,8 @@ function looseWords(words: readonly Word[], verb: Verb): readonly Word[] {
 }
 
 function flagOf(text: string, verb: Verb): FlagName {
-  if (verb === 'coverage' && /[./]/.test(text)) return 'out';
+  if (verb === 'report' && /\.html?$/i.test(text)) return 'html';
+  if ((verb === 'coverage' || verb === 'report') && /[./]/.test(text)) return 'out';
   const flags = ['market', 'dataset', 'interval'] as const;
   return flags.find((flag) => flagSpec(flag).choices?.includes(text)) ?? 'symbols';
 }

@@ -176,6 +176,16 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     examples: ['cryptodl runs', 'cryptodl runs --out /srv/lake --last 5', 'cryptodl runs --json'],
     aka: ['history', 'trends', 'log', 'logs', 'runlog', 'alerts'],
   },
+  report: {
+    doc: 'write one HTML file about the lake and its last run; it has charts, failures, gaps and a heat-map, and needs no network',
+    exits: BASE_EXITS,
+    examples: [
+      'cryptodl report',
+      'cryptodl report -o /srv/lake --html /srv/www/lake.html',
+      "cryptodl report -m um --dataset klines -s '*USDT' --months 6",
+    ],
+    aka: ['html', 'page', 'dashboard', 'web', 'export'],
+  },
   serve: {
     operand: '<directory>',
     doc: 'serve a folder of downloaded zips inside your organisation; uses HTTP and the protocol of the archive',

@@ -8,7 +8,7 @@ import { amountText, spanText, unitOf } from './series-table.js';
 
 type Of = Pick<SeriesCoverage, 'rowSeconds' | 'dayStartSeconds'>;
 
-interface GapGroup extends Omit<Gap, 'isMissing'>, Of {
+export interface GapGroup extends Omit<Gap, 'isMissing'>, Of {
   /** The labels of the first series. */
   readonly labels: readonly string[];
   readonly series: number;
@@ -73,11 +73,16 @@ export class GapGroups {
     return [...this.#groups].sort(([, a], [, b]) => b.amount - a.amount || a.from - b.from);
   }
 
+  /** The worst groups first, and the number of the others. */
+  worst(most: number): { readonly shown: readonly GapGroup[]; readonly more: number } {
+    const groups = this.#worst().map(([, group]) => group);
+    const shown = groups.slice(0, most);
+    return { shown, more: groups.length - shown.length + this.#dropped };
+  }
+
   /** The worst gaps first, and the amounts of gaps in which no data is expected. */
   lines(): string[] {
-    const groups = this.#worst().map(([, group]) => group);
-    const shown = this.#isAll ? groups : groups.slice(0, MOST_SHOWN);
-    const more = groups.length - shown.length + this.#dropped;
+    const { shown, more } = this.worst(this.#isAll ? Infinity : MOST_SHOWN);
     const apart = [...this.#notExpected].map(([name, amount]) => {
       const [unit, reason = ''] = name.split(' ');
       return `${amountText(amount, unit === 'days' ? 'days' : 'rows')} ${reason}`;
@@ -94,7 +99,13 @@ export class GapGroups {
 }
 
 /** `2024-01-12 … 2024-01-14: 100 symbols, hole, 432,000 rows`; the end is the last missing row or day. */
-function groupText({
+function groupText(group: GapGroup): string {
+  const { span, symbols, missing } = gapTexts(group);
+  return `${span}: ${symbols}, ${printable(group.reason)}, ${missing}`;
+}
+
+/** The parts of the text of a group. */
+export function gapTexts({
   from,
   to,
   reason,
@@ -103,10 +114,12 @@ function groupText({
   rowSeconds,
   dayStartSeconds,
   ...of
-}: GapGroup): string {
+}: GapGroup): { readonly span: string; readonly symbols: string; readonly missing: string } {
   const stepSeconds = reason === 'cut' ? 60 : rowSeconds;
-  const span = spanText(from, to, stepSeconds, dayStartSeconds);
-  const symbols = of.series > MOST_LABELS ? `${numberText(of.series)} symbols` : of.labels.join(' ');
   const missing = amountText(amount, unitOf({ rowSeconds }));
-  return `${span}: ${symbols}, ${printable(reason)}, ${missing}${isLoose === true ? ' somewhere' : ''}`;
+  return {
+    span: spanText(from, to, stepSeconds, dayStartSeconds),
+    symbols: of.series > MOST_LABELS ? `${numberText(of.series)} symbols` : of.labels.join(' '),
+    missing: `${missing}${isLoose === true ? ' somewhere' : ''}`,
+  };
 }

@@ -80,8 +80,8 @@ function rowOf(
   by: CoveragePeriod | undefined,
   mostDays: number,
 ): Row {
-  const { series, format, from, to } = coverage;
-  const label = `${printable(series.symbol)}${format === undefined || format === 'parquet' ? '' : ` (${format})`}`;
+  const { from, to } = coverage;
+  const label = labelOf(coverage);
   const isShort = to - from <= mostDays;
   return {
     table: tableRow(label, coverage, amounts),
@@ -90,8 +90,13 @@ function rowOf(
   };
 }
 
+/** `BTCUSDT`, with the format if it is not Parquet. */
+export function labelOf({ series, format }: Pick<SeriesCoverage, 'series' | 'format'>): string {
+  return `${printable(series.symbol)}${format === undefined || format === 'parquet' ? '' : ` (${format})`}`;
+}
+
 /** `um klines 1m` */
-function groupName({ market, dataset, interval }: Series): string {
+export function groupName({ market, dataset, interval }: Series): string {
   return printable([market, dataset, interval].filter((part) => part !== undefined).join(' '));
 }
 

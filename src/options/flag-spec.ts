@@ -17,6 +17,7 @@ export const VERBS = [
   'sql',
   'coverage',
   'runs',
+  'report',
   'serve',
   'doctor',
   'completion',
@@ -102,7 +103,14 @@ export const ONLINE_AND_JOBS = [...ONLINE, 'run'] as const satisfies readonly Ve
 /** `doctor` takes the flags whose settings it checks for the other verbs. */
 export const EXAMINED = [...ONLINE_AND_JOBS, 'doctor'] as const satisfies readonly Verb[];
 /** Verbs with flags for markets, datasets and days. */
-export const CHOOSING = ['vision', 'metrics', 'list', 'coverage', 'audit'] as const satisfies readonly Verb[];
+export const CHOOSING = [
+  'vision',
+  'metrics',
+  'list',
+  'coverage',
+  'report',
+  'audit',
+] as const satisfies readonly Verb[];
 /** Verbs that choose the settings of new files. The other downloads keep the settings of the lake or of the report. */
 export const WRITING = ['vision', 'metrics'] as const satisfies readonly Verb[];
 /** Verbs that select among the series of a lake. */

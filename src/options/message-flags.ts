@@ -8,7 +8,7 @@ import * as parse from './parsers.js';
 export const MESSAGE_FLAGS = {
   json: {
     group: 'Messages',
-    verbs: [...ONLINE_AND_JOBS, 'schema', 'sql', 'coverage', 'runs', 'doctor'],
+    verbs: [...ONLINE_AND_JOBS, 'schema', 'sql', 'coverage', 'runs', 'report', 'doctor'],
     usual: [...ONLINE_AND_JOBS, 'coverage', 'runs', 'doctor'],
     doc: 'print NDJSON: events, then a summary',
     docOf: {
@@ -19,6 +19,7 @@ export const MESSAGE_FLAGS = {
       sql: 'print NDJSON: an object per row; decimals, times and integers above 2^53 are text',
       coverage: 'print NDJSON: an object per series, then a summary',
       runs: 'print NDJSON: an object per run, then a trend',
+      report: 'print JSON: the path and the size of the file',
       doctor: 'print NDJSON: an object per check',
     },
     parse: parse.flag,
@@ -45,7 +46,7 @@ export const MESSAGE_FLAGS = {
   quiet: {
     group: 'Messages',
     short: 'q',
-    verbs: [...EXAMINED, 'sql', 'coverage'],
+    verbs: [...EXAMINED, 'sql', 'coverage', 'report'],
     usual: EXAMINED,
     doc: 'print only problems',
     docOf: { coverage: 'leave out the next command' },
@@ -108,7 +109,7 @@ export const MESSAGE_FLAGS = {
   },
   config: {
     group: 'Options',
-    verbs: [...ONLINE, 'schema', 'sql', 'coverage', 'runs', 'serve', 'doctor'],
+    verbs: [...ONLINE, 'schema', 'sql', 'coverage', 'runs', 'report', 'serve', 'doctor'],
     usual: [...ONLINE, 'coverage', 'doctor'],
     value: 'FILE',
     doc: 'YAML or JSON file with flag names as keys',
@@ -117,7 +118,7 @@ export const MESSAGE_FLAGS = {
   },
   'print-options': {
     group: 'Options',
-    verbs: [...ONLINE_AND_JOBS, 'schema', 'sql', 'coverage', 'runs', 'serve', 'doctor'],
+    verbs: [...ONLINE_AND_JOBS, 'schema', 'sql', 'coverage', 'runs', 'report', 'serve', 'doctor'],
     usual: ['run', 'verify', 'coverage', 'doctor'],
     doc: 'print options with their origins, and do nothing else',
     parse: parse.flag,

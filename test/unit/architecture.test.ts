@@ -55,6 +55,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   catalog: [...list('cli download options plan queue select source'), ...BASE],
   coverage: [...list('cli lake options select source'), ...BASE],
   doctor: [...list('cli convert download http lake options queue source'), ...BASE],
+  page: [...list('cli coverage lake monitor report'), ...BASE],
   query: [...list('cli convert lake options select source'), ...BASE],
   runs: [...list('cli lake monitor options'), ...BASE],
   schedule: [...list('cli download options select source'), ...BASE],
@@ -70,7 +71,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   main: [
     ...list(
-      'audit catalog cli coverage doctor download options query runs schedule select serve source verify',
+      'audit catalog cli coverage doctor download options page query runs schedule select serve source verify',
     ),
     ...BASE,
   ],

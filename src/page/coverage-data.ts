@@ -1,0 +1,56 @@
+/** The coverage of the lake in the page: text of one group of series after the other, so that a large lake needs little memory. */
+import type { CoveredSeries } from '../coverage/cover-lake.js';
+import { GapGroups, gapTexts } from '../coverage/gap-groups.js';
+import { groupName, labelOf } from '../coverage/print-coverage.js';
+import { percentText, unitOf } from '../coverage/series-table.js';
+import { DayStates, dayRuns } from './day-states.js';
+import { embedded } from './embed.js';
+import { dataElement } from './shell.js';
+
+/** Groups of gaps in the page, at most, per group of series. */
+const MOST_GAPS = 200;
+
+const { before, after } = dataElement('group');
+
+/** Yields the text of the elements, in parts. A group of series has one market, dataset and interval. */
+export async function* coverageElements(covered: AsyncIterable<CoveredSeries>): AsyncGenerator<string> {
+  let name: string | undefined;
+  let states = new DayStates();
+  let gaps = new GapGroups(false);
+  for await (const series of covered) {
+    const own = groupName(series.coverage.series);
+    if (own !== name) {
+      if (name !== undefined) yield endOf(states, gaps);
+      states = new DayStates();
+      gaps = new GapGroups(false);
+      const title = embedded({ name: own, unit: unitOf(series.coverage) }).slice(0, -1);
+      yield `${before}${title},"rows":[`;
+    } else yield ',';
+    name = own;
+    gaps.add(labelOf(series.coverage), series.coverage, series.gaps);
+    yield embedded(rowOf(series, states));
+  }
+  if (name !== undefined) yield endOf(states, gaps);
+}
+
+/** Short names, because a lake may have thousands of rows. */
+function rowOf({ coverage, gaps, expected, missing }: CoveredSeries, states: DayStates): object {
+  return {
+    s: labelOf(coverage),
+    p: percentText({ expected, missing }),
+    e: expected,
+    m: missing,
+    o: coverage.objects,
+    v: coverage.revisions,
+    f: coverage.first ?? null,
+    l: coverage.last ?? null,
+    d: Number.isFinite(coverage.from) ? coverage.from : 0,
+    r: dayRuns(coverage, gaps, states),
+  };
+}
+
+function endOf(states: DayStates, gaps: GapGroups): string {
+  const { shown, more } = gaps.worst(MOST_GAPS);
+  const groups = shown.map((group) => ({ ...gapTexts(group), reason: group.reason, series: group.series }));
+  return `],${embedded({ states: states.list, gaps: groups, moreGaps: more }).slice(1)}${after}`;
+}

@@ -1,0 +1,109 @@
+/** `cryptodl report`: writes one HTML file about a lake and one of its runs. */
+import { endLookUp, progressPrinter, requestOf } from '../cli/look-up.js';
+import type { LookUp } from '../cli/look-up.js';
+import { writeData } from '../cli/write-data.js';
+import { coverSelected } from '../coverage/cover-selected.js';
+import type { LakeCoverage } from '../coverage/cover-selected.js';
+import type { CoveredSeries } from '../coverage/cover-lake.js';
+import { lakePaths } from '../lake/layout.js';
+import { usage } from '../model/errors.js';
+import type { ExitCode } from '../model/exit-code.js';
+import { watchSignals } from '../model/io.js';
+import { bytesText, countText } from '../model/units.js';
+import { TOOL_VERSION } from '../model/version.js';
+import { readRuns } from '../monitor/run-record.js';
+import type { FoundRuns, RunRecord } from '../monitor/run-record.js';
+import { absolutePath, printLines, shownPath } from '../text/printable.js';
+import { coverageElements } from './coverage-data.js';
+import { embedded } from './embed.js';
+import { failureData } from './failure-data.js';
+import { refusePlace, writePage } from './page-file.js';
+import { runData } from './run-data.js';
+import { dataElement, pageShell } from './shell.js';
+
+/** Manifests that cannot be read and that the page names. */
+const MOST_NOTES = 50;
+
+/** Resolves with 1 when a manifest or one of its lines cannot be read. */
+export async function report(command: LookUp): Promise<ExitCode> {
+  const { io, resolved } = command;
+  const { options } = resolved;
+  const signals = watchSignals(io);
+  try {
+    const home = io.environment['HOME'];
+    const path = absolutePath(options.html, home);
+    await refusePlace(path, options);
+    const request = requestOf(command, signals.signal);
+    const notes: string[] = [];
+    const warn = (message: string): void => {
+      notes.push(message);
+      request.observer.warn(message);
+    };
+    const lake = await coverSelected({ ...request, observer: { ...request.observer, warn } });
+    const paths = lakePaths(absolutePath(options.out, home));
+    const found = await readRuns(paths);
+    for (const each of found.unreadable) warn(`${each} is no record of a run, and is left out`);
+    const run = chosenRun(found, options.run);
+    const say = progressPrinter(options, io);
+    let series = 0;
+    const counted = async function* (): AsyncGenerator<CoveredSeries> {
+      for await (const one of lake.covered) {
+        signals.signal.throwIfAborted();
+        series += 1;
+        say(() => countText(series, 'series'));
+        yield one;
+      }
+    };
+    const head = {
+      made: new Date(options.nowMs ?? io.clock.now()).toISOString(),
+      version: TOOL_VERSION,
+      lake: paths.root,
+      ...runData(run, found.runs),
+      failures: await failureData(run, paths, warn),
+    };
+    const bytes = await writePage(path, pageParts(head, counted(), { lake, notes }));
+    for (const { message } of lake.found.refused.slice(0, MOST_NOTES))
+      printLines(io.stderr, [`cryptodl: ${message}`]);
+    if (options.json) await writeData(io, [{ event: 'report', path, bytes, run: run?.id ?? null, series }]);
+    else if (!options.quiet)
+      await writeData(io, [
+        `wrote ${shownPath(path)}: ${countText(series, 'series')}, ${run === undefined ? 'no run' : `run ${run.id}`}, ${bytesText(bytes)}`,
+      ]);
+    return lake.found.exitCode;
+  } catch (error) {
+    return await endLookUp(error, command, signals);
+  } finally {
+    signals.release();
+  }
+}
+
+function chosenRun({ runs }: FoundRuns, id: string): RunRecord | undefined {
+  if (id === 'last') return runs.at(-1);
+  const run = runs.find((each) => each.id === id);
+  if (run !== undefined) return run;
+  const newest = runs.at(-1);
+  if (newest === undefined)
+    throw usage(`--run ${id}: the lake has no records of runs`, 'leave out --run', { flags: { run: null } });
+  throw usage(`--run ${id}: the lake has no record of this run; its newest one is ${newest.id}`, undefined, {
+    flags: { run: newest.id },
+  });
+}
+
+async function* pageParts(
+  head: object,
+  covered: AsyncIterable<CoveredSeries>,
+  { lake, notes }: { readonly lake: LakeCoverage; readonly notes: readonly string[] },
+): AsyncGenerator<string> {
+  const shell = pageShell();
+  const data = dataElement('report');
+  yield shell.before;
+  yield* coverageElements(covered);
+  // The counts are complete after the last series.
+  const { refused, halts, skipped } = lake.found.record();
+  const all = [...notes, ...(skipped ?? []).filter((text) => !notes.includes(text)), ...refused];
+  const rest = { notes: all.slice(0, MOST_NOTES), moreNotes: Math.max(0, all.length - MOST_NOTES), halts };
+  yield data.before;
+  yield embedded({ ...head, ...rest });
+  yield data.after;
+  yield shell.after;
+}

@@ -1,0 +1,158 @@
+/** `cryptodl report`: one HTML file about a lake and a run. test/long/report.test.ts opens it in a browser. */
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { klinesFolder, klinesLine, writeManifest } from '../../scripts/synthetic-lake.js';
+import { cryptodl, cryptodlOk, cryptodlProcessOk } from '../helpers/cli.js';
+import type { CliResult } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { daysBefore, makeSeries, runRecord, writeFailures, writeRecord } from '../helpers/report-lake.js';
+
+const scratch = scratchFolder();
+const NOW = '2026-11-21T12:00:00Z';
+const HOSTILE = `</script><img src=x onerror=alert(1)> "quoted" 'and' & \u2028`;
+const START = Date.parse('2026-11-20T08:00:00Z');
+let folders = 0;
+
+function newLake(): string {
+  const lake = join(scratch, `lake-${(folders += 1)}`);
+  makeSeries(lake, ['BTCUSDT', 'ETHUSDT'], daysBefore('2026-11-20', 12));
+  return lake;
+}
+
+function report(lake: string, ...flags: readonly string[]): Promise<CliResult> {
+  return cryptodl(['report', '--out', lake, '--now', NOW, ...flags], { cwd: scratch });
+}
+
+/** The data of the page; any text that ends its element early makes this fail. */
+function dataOf(path: string): { head: Record<string, unknown>; groups: Record<string, unknown>[] } {
+  const html = readFileSync(path, 'utf8');
+  const elements = [...html.matchAll(/<script type="application\/json" data-kind="(\w+)">(.*?)<\/script>/g)];
+  const of = (kind: string) =>
+    elements
+      .filter(([, own]) => own === kind)
+      .map(([, , json = '']) => JSON.parse(json) as Record<string, unknown>);
+  return { head: of('report')[0] ?? {}, groups: of('group') };
+}
+
+describe('a report', () => {
+  it('has the lake, its newest run with its failures, and the history', async () => {
+    const lake = newLake();
+    const failures = writeFailures(lake, [HOSTILE, 'second']);
+    writeRecord(lake, runRecord(START - 86_400_000));
+    const newest = runRecord(START, { failed: 2, failures });
+    writeRecord(lake, newest);
+    const file = join(scratch, 'whole.html');
+    // The real binary takes the assets from the package.
+    const { stdout } = await cryptodlProcessOk(['report', '-o', lake, '--now', NOW, '--html', file]);
+    expect(stdout).toMatch(new RegExp(`^wrote .*whole.html: 2 series, run ${newest.id}, \\d+ kB\\n$`));
+    const { head, groups } = dataOf(file);
+    expect(head).toMatchObject({
+      made: NOW.replace('Z', '.000Z'),
+      lake,
+      run: { id: newest.id, summary: { outcomes: { failed: 2 } } },
+      history: [{ exitCode: 0 }, { id: newest.id, exitCode: 4 }],
+      publication: [{ dataset: 'klines' }],
+      failures: { entries: [{ message: HOSTILE, code: 'timeout' }, { message: 'second' }], more: {} },
+      notes: [],
+    });
+    expect(groups).toEqual([
+      expect.objectContaining({
+        name: 'um klines 1m',
+        unit: 'rows',
+        rows: [expect.objectContaining({ s: 'BTCUSDT' }), expect.objectContaining({ s: 'ETHUSDT' })],
+      }),
+    ]);
+    expect(readFileSync(file, 'utf8')).not.toContain('<img');
+    expect(readdirSync(scratch).filter((name) => name.endsWith('.partial'))).toEqual([]);
+  });
+
+  it('shows another run, counts the failures beyond two thousand, and selects series like coverage', async () => {
+    const lake = newLake();
+    const failures = writeFailures(
+      lake,
+      Array.from({ length: 2003 }, (_, at) => `failure ${at}`),
+    );
+    const first = runRecord(START - 86_400_000, { failed: 2003, failures });
+    writeRecord(lake, first);
+    writeRecord(lake, runRecord(START));
+    const file = join(scratch, 'other.html');
+    const { events } = await report(lake, '--html', file, '--run', first.id, '-s', 'ETHUSDT', '--json');
+    expect(events).toEqual([
+      { event: 'report', path: file, bytes: expect.any(Number), run: first.id, series: 1 },
+    ]);
+    const { head, groups } = dataOf(file);
+    const { entries, more } = head['failures'] as { entries: unknown[]; more: unknown };
+    expect([entries.length, more, (head['run'] as { id: string }).id]).toEqual([
+      2000,
+      { 'http-not-found': 2, timeout: 1 },
+      first.id,
+    ]);
+    expect(groups[0]?.['rows']).toHaveLength(1);
+  });
+
+  it('is made of a lake without runs, and names what it cannot read', async () => {
+    const lake = newLake();
+    writeManifest(klinesFolder(lake, 'BADUSDT'), [klinesLine('BADUSDT', '2026-11-19'), '{"v":1,"kind":']);
+    writeFileSync(
+      join(lake, '_manifests/binance/um/klines/interval=1m/symbol=BADUSDT.jsonl'),
+      'no manifest\nat all\n',
+    );
+    mkdirSync(join(lake, '.cryptodl/runs'), { recursive: true });
+    writeFileSync(join(lake, '.cryptodl/runs/20261101T000000000Z-00000001.json'), '{}');
+    const { code, stderr, stdout } = await report(lake, '--html', join(scratch, 'bare.html'));
+    expect([code, stdout]).toEqual([1, expect.stringContaining('no run')]);
+    expect(stderr).toContain('00000001.json is no record of a run');
+    expect(stderr).toContain('BADUSDT');
+    const { head } = dataOf(join(scratch, 'bare.html'));
+    expect([head['run'], head['history']]).toEqual([null, []]);
+    expect(String(head['notes'])).toContain('BADUSDT');
+  });
+});
+
+describe('mistakes', () => {
+  it('no lake, and an unknown run, are refused before a file is written', async () => {
+    const lake = newLake();
+    const file = join(scratch, 'none.html');
+    expect(await report(join(scratch, 'nowhere'), '--html', file)).toMatchObject({ code: 2 });
+    const bare = await report(lake, '--html', file, '--run', '20260101T000000000Z-00000000');
+    expect([bare.code, bare.stderr]).toEqual([2, expect.stringContaining('the lake has no records of runs')]);
+    const newest = runRecord(START);
+    writeRecord(lake, newest);
+    const other = await report(lake, '--html', file, '--run', '20260101T000000000Z-00000000');
+    expect([other.code, other.stderr]).toEqual([2, expect.stringContaining(`--run ${newest.id}`)]);
+    expect(existsSync(file)).toBe(false);
+  });
+
+  it('a file that is not a report is kept unless --force is given; a report is replaced', async () => {
+    const lake = newLake();
+    const file = join(scratch, 'mine.html');
+    writeFileSync(file, '<!doctype html>\nmy page');
+    const { code, stderr } = await report(lake, '--html', file);
+    expect([code, readFileSync(file, 'utf8')]).toEqual([2, '<!doctype html>\nmy page']);
+    expect(stderr).toContain('mine.html is not a report, and is not replaced');
+    expect(stderr).toContain('mine-report.html');
+    await cryptodlOk(['report', '-o', lake, '--html', file, '--force']);
+    const first = readFileSync(file, 'utf8');
+    expect(await report(lake, '--html', file, '-s', 'BTCUSDT', '-q')).toMatchObject({ code: 0, stdout: '' });
+    expect(readFileSync(file, 'utf8')).not.toBe(first);
+  });
+
+  it.each([
+    ['a folder', (path: string) => mkdirSync(path), 'is a folder'],
+    ['a link', (path: string) => symlinkSync('/dev/null', path), 'links and devices are not written to'],
+  ])('%s in place of the file', async (name, make, message) => {
+    const path = join(scratch, `${name.replaceAll(' ', '-')}.html`);
+    make(path);
+    const { code, stderr } = await report(newLake(), '--html', path);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
+  });
+
+  it('a missing folder is named', async () => {
+    const { code, stderr } = await report(newLake(), '--html', join(scratch, 'missing/report.html'));
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining(`there is no folder ${join(scratch, 'missing')}`),
+    ]);
+  });
+});
