@@ -2,8 +2,8 @@
 import type { LoadSign } from '../http/transport/measure.js';
 import { LevelSearch } from './level-search.js';
 import type { LevelReason, Step } from './level-search.js';
-import { Failures, RESULTS_AFTER_RETREAT, RoundMeter } from './round.js';
-import type { Round } from './round.js';
+import { Failures, RESULTS_AFTER_RETREAT, RateMeter } from './measurement.js';
+import type { Measurement } from './measurement.js';
 
 export type ConcurrencyChoice =
   { readonly kind: 'fixed'; readonly limit: number } | { readonly kind: 'auto'; readonly max: number };
@@ -62,7 +62,7 @@ export class Concurrency {
   /** Why the level is falling now. */
   #retreatWhy: FailureKind | undefined;
   #limit: number;
-  #meter: RoundMeter;
+  #meter: RateMeter;
   /** Requests on the wire. */
   #flying = 0;
   /** This many earlier requests must end before the lower level is in force. */
@@ -79,7 +79,7 @@ export class Concurrency {
     const level = choice.kind === 'fixed' ? choice.limit : Math.min(start, choice.max);
     this.#search = new LevelSearch(level, { least: this.#least, most: this.#most });
     this.#limit = level;
-    this.#meter = new RoundMeter(level, this.#search.turns, 0);
+    this.#meter = new RateMeter(level, this.#search.turns, 0);
   }
 
   /** Undefined at the maximum, before the first object, and while the level grows without failures. */
@@ -116,13 +116,13 @@ export class Concurrency {
   onEnded(sign: LoadSign): void {
     this.#flying -= 1;
     if (this.#isFixed || this.#isSettling(sign) || sign.result === 'other') return;
-    // A round counts each object that arrives, but only the failures of the present level.
+    // A measurement counts each object that arrives, but only the failures of the present level.
     if (sign.sentAt >= this.#since && this.#isFailing(sign)) return;
     if (sign.result !== 'good' || !sign.isObject) return;
     this.#hasObject = true;
     if (this.#limit < this.#search.level) this.#set(this.#limit + 1);
-    const round = this.#meter.add(sign.sentAt, sign.endedAt, sign.isLate);
-    if (round !== undefined) this.#onRound(round, sign.endedAt);
+    const measurement = this.#meter.add(sign.sentAt, sign.endedAt, sign.isLate);
+    if (measurement !== undefined) this.#onMeasurement(measurement, sign.endedAt);
   }
 
   /** Counts damaged content, which is detected only after its attempt has ended. */
@@ -141,7 +141,7 @@ export class Concurrency {
     if (isEarlier || (why === undefined && result === 'good')) this.#toEnd -= 1;
     if (this.#toEnd > 0) return true;
     this.#since = endedAt;
-    this.#meter = new RoundMeter(this.limit, this.#search.turns, 0, endedAt);
+    this.#meter = new RateMeter(this.limit, this.#search.turns, 0, endedAt);
     this.#retreatWhy = undefined;
     const left = why && this.#failures[why].left;
     if (why !== undefined && left !== undefined && left.served < this.limit)
@@ -177,9 +177,13 @@ export class Concurrency {
     this.#toEnd = Math.ceil(this.#flying * NEARLY_ALL);
   }
 
-  #onRound(round: Round, now: number): void {
+  #onMeasurement(measurement: Measurement, now: number): void {
     const { refused, troubled } = this.#failures;
-    this.#take(this.#search.onRound(round, Math.min(refused.growTo, troubled.growTo)), round.level, now);
+    this.#take(
+      this.#search.onMeasurement(measurement, Math.min(refused.growTo, troubled.growTo)),
+      measurement.level,
+      now,
+    );
   }
 
   #forgetResults(): void {
@@ -189,7 +193,7 @@ export class Concurrency {
   #take(step: Step | undefined, from: number, now: number): void {
     const to = step?.level ?? from;
     // The objects of the lower level are still in flight.
-    this.#meter = new RoundMeter(to, this.#search.turns, to > from ? from : 0, now);
+    this.#meter = new RateMeter(to, this.#search.turns, to > from ? from : 0, now);
     if (step === undefined || to === from) return;
     if (to < from) {
       this.#since = now;

@@ -4,7 +4,7 @@
  * level until the rate stays the same, settles at the best level, and then tries a neighbouring level from time to time,
  * because hosts change. BBR searches its congestion window in the same way.
  */
-import type { Round } from './round.js';
+import type { Measurement } from './measurement.js';
 
 export type LevelReason =
   | 'growth'
@@ -33,9 +33,9 @@ const SCALES = 0.25;
 const FLAT_LEVELS = 2;
 /** A level is better than a lower one only if its rate is higher by this factor. */
 const BETTER = 1.05;
-/** The level of a trial, relative to the present one, and the rounds between a failed trial and the next one. */
+/** The level of a trial, relative to the present one, and the measurements between a failed trial and the next one. */
 const [FEWER, MORE] = [0.75, 1.3];
-const ROUNDS_BETWEEN_TRIALS = 6;
+const MEASUREMENTS_BETWEEN_TRIALS = 6;
 /** A trial with fewer objects must keep the share `AS_FAST` of the rate. A trial with x % more must raise the rate by `EARNS` times x %. */
 const AS_FAST = 0.93;
 const EARNS = 0.4;
@@ -49,8 +49,8 @@ const LARGEST_CUT = 0.6;
 /** A host that refuses more than twice this share may have a little too much load. */
 const USUAL_REFUSALS = 0.01;
 const [A_LITTLE_FEWER, FEWER_REFUSALS] = [0.9, 0.5];
-/** A refused level is tried again after this many rounds below it. */
-const ROUNDS_BELOW_CEILING = 20;
+/** A refused level is tried again after this many measurements below it. */
+const MEASUREMENTS_BELOW_CEILING = 20;
 
 export class LevelSearch {
   #mode: 'growing' | 'holding' | 'trying-more' | 'trying-fewer' = 'growing';
@@ -60,14 +60,14 @@ export class LevelSearch {
   #ceiling = Number.POSITIVE_INFINITY;
   #growTo = Number.POSITIVE_INFINITY;
   #flatLevels = 0;
-  /** The last round with enough growth of the rate. */
-  #scaling: Round | undefined;
-  #best: Round | undefined;
-  /** The last round at the held level. */
-  #held: Round | undefined;
-  #roundsHeld = 0;
-  #roundsToHold = ROUNDS_BETWEEN_TRIALS;
-  #roundsBelowCeiling = 0;
+  /** The last measurement with enough growth of the rate. */
+  #scaling: Measurement | undefined;
+  #best: Measurement | undefined;
+  /** The last measurement at the held level. */
+  #held: Measurement | undefined;
+  #measurementsHeld = 0;
+  #measurementsToHold = MEASUREMENTS_BETWEEN_TRIALS;
+  #measurementsBelowCeiling = 0;
   /** The direction of the last trial, if it was a success. The next trial has the same direction. */
   #direction: 'fewer' | 'more' | undefined;
   #trials = 0;
@@ -94,18 +94,18 @@ export class LevelSearch {
     return this.#mode === 'growing' ? undefined : 'no-faster-with-more';
   }
 
-  /** Objects of the next round, as a multiple of the level. A trial needs more of them than growth. */
+  /** Objects of the next measurement, as a multiple of the level. A trial needs more of them than growth. */
   get turns(): number {
     return this.#mode === 'growing' ? 1 : 2;
   }
 
-  /** The next step after a round; undefined: another round at the same level. `growTo`: the highest level that the failures allow. */
-  onRound(round: Round, growTo: number): Step | undefined {
+  /** The next step after a measurement; undefined: another measurement at the same level. `growTo`: the highest level that the failures allow. */
+  onMeasurement(measurement: Measurement, growTo: number): Step | undefined {
     this.#growTo = growTo;
-    if (this.#mode === 'growing') return this.#grow(round);
-    if (this.#mode === 'trying-fewer') return this.#judgeFewer(round);
-    if (this.#mode === 'trying-more') return this.#judgeMore(round);
-    return this.#hold(round);
+    if (this.#mode === 'growing') return this.#grow(measurement);
+    if (this.#mode === 'trying-fewer') return this.#judgeFewer(measurement);
+    if (this.#mode === 'trying-more') return this.#judgeMore(measurement);
+    return this.#hold(measurement);
   }
 
   /** Falls to `level`, because the host refuses requests or the connection fails with `from` objects in flight. */
@@ -131,14 +131,15 @@ export class LevelSearch {
     return this.#step(level, why);
   }
 
-  #grow(round: Round): Step | undefined {
-    this.#unhinderedMs = Math.min(this.#unhinderedMs, round.meanMs);
-    const growth = this.#scaling === undefined ? 1 : round.level / this.#scaling.level - 1;
+  #grow(measurement: Measurement): Step | undefined {
+    this.#unhinderedMs = Math.min(this.#unhinderedMs, measurement.meanMs);
+    const growth = this.#scaling === undefined ? 1 : measurement.level / this.#scaling.level - 1;
     const isFlat =
-      this.#scaling !== undefined && round.perSecond < this.#scaling.perSecond * (1 + growth * SCALES);
+      this.#scaling !== undefined && measurement.perSecond < this.#scaling.perSecond * (1 + growth * SCALES);
     this.#flatLevels = isFlat ? this.#flatLevels + 1 : 0;
-    if (!isFlat) this.#scaling = round;
-    if (this.#best === undefined || round.perSecond > this.#best.perSecond * BETTER) this.#best = round;
+    if (!isFlat) this.#scaling = measurement;
+    if (this.#best === undefined || measurement.perSecond > this.#best.perSecond * BETTER)
+      this.#best = measurement;
     if (this.#flatLevels >= FLAT_LEVELS || this.#level >= this.#highest) {
       this.#startHolding(0);
       return this.#step(this.#best.level, 'most-objects-per-second');
@@ -149,17 +150,18 @@ export class LevelSearch {
       : undefined;
   }
 
-  #hold(round: Round): Step | undefined {
-    this.#held = round;
-    this.#roundsHeld += 1;
-    if (this.#unhinderedMs === Number.POSITIVE_INFINITY) this.#unhinderedMs = round.meanMs;
-    if (this.#roundsHeld <= this.#roundsToHold && !this.#isRefusing(round)) return undefined;
-    this.#roundsHeld = 0;
-    if (this.#isRefusing(round)) return this.#tryALittleFewer();
-    return this.#tryFewer(round) ?? (this.#mayGrow ? this.#tryMore() : undefined);
+  #hold(measurement: Measurement): Step | undefined {
+    this.#held = measurement;
+    this.#measurementsHeld += 1;
+    if (this.#unhinderedMs === Number.POSITIVE_INFINITY) this.#unhinderedMs = measurement.meanMs;
+    if (this.#measurementsHeld <= this.#measurementsToHold && !this.#isRefusing(measurement))
+      return undefined;
+    this.#measurementsHeld = 0;
+    if (this.#isRefusing(measurement)) return this.#tryALittleFewer();
+    return this.#tryFewer(measurement) ?? (this.#mayGrow ? this.#tryMore() : undefined);
   }
 
-  #isRefusing({ refusedShare }: Round): boolean {
+  #isRefusing({ refusedShare }: Measurement): boolean {
     return refusedShare > this.#usualRefusals * 2 && this.#level > this.#bounds.least;
   }
 
@@ -169,8 +171,8 @@ export class LevelSearch {
   }
 
   /** Tries a lower level: alternately with a higher one, and at once when the host seems to queue requests. */
-  #tryFewer({ meanMs, isLocal }: Round): Step | undefined {
-    // If the event loop of this machine was late, the round says nothing about the host.
+  #tryFewer({ meanMs, isLocal }: Measurement): Step | undefined {
+    // If the event loop of this machine was late, the measurement says nothing about the host.
     if (isLocal || this.#level <= this.#bounds.least) return undefined;
     const enough = (this.#level * ROOM * this.#unhinderedMs) / meanMs;
     const isQueueing = enough < this.#level * QUEUEING;
@@ -187,9 +189,9 @@ export class LevelSearch {
   #tryMore(): Step | undefined {
     const to = Math.min(Math.max(this.#level + 1, Math.floor(this.#level * MORE)), this.#belowCeiling);
     if (to <= this.#level) {
-      this.#roundsBelowCeiling += this.#roundsToHold;
-      if (this.#roundsBelowCeiling < ROUNDS_BELOW_CEILING) return undefined;
-      this.#roundsBelowCeiling = 0;
+      this.#measurementsBelowCeiling += this.#measurementsToHold;
+      if (this.#measurementsBelowCeiling < MEASUREMENTS_BELOW_CEILING) return undefined;
+      this.#measurementsBelowCeiling = 0;
       this.#ceiling = Number.POSITIVE_INFINITY;
     }
     if (this.#level >= this.#bounds.most) return undefined;
@@ -197,13 +199,13 @@ export class LevelSearch {
     return this.#step(Math.max(to, this.#level + 1), 'trying-more');
   }
 
-  #judgeFewer(round: Round): Step | undefined {
+  #judgeFewer(measurement: Measurement): Step | undefined {
     const held = this.#held;
     const wasRefusing = held !== undefined && held.refusedShare > this.#usualRefusals * 2;
-    const isLess = !wasRefusing || round.refusedShare < held.refusedShare * FEWER_REFUSALS;
-    if (held === undefined || (isLess && round.perSecond >= held.perSecond * AS_FAST)) {
+    const isLess = !wasRefusing || measurement.refusedShare < held.refusedShare * FEWER_REFUSALS;
+    if (held === undefined || (isLess && measurement.perSecond >= held.perSecond * AS_FAST)) {
       if (wasRefusing) this.#ceiling = held.level;
-      this.#keep(round, 'fewer');
+      this.#keep(measurement, 'fewer');
       return undefined;
     }
     if (!isLess) this.#usualRefusals = held.refusedShare;
@@ -212,30 +214,30 @@ export class LevelSearch {
     return this.#revert(held, 'slower-with-fewer');
   }
 
-  #judgeMore(round: Round): Step | undefined {
+  #judgeMore(measurement: Measurement): Step | undefined {
     const held = this.#held;
-    const growth = held === undefined ? 0 : round.level / held.level - 1;
-    if (held !== undefined && round.perSecond < held.perSecond * (1 + growth * EARNS))
+    const growth = held === undefined ? 0 : measurement.level / held.level - 1;
+    if (held !== undefined && measurement.perSecond < held.perSecond * (1 + growth * EARNS))
       return this.#revert(held, 'no-faster-with-more');
-    this.#keep(round, 'more');
+    this.#keep(measurement, 'more');
     return undefined;
   }
 
-  #keep(round: Round, direction: 'fewer' | 'more'): void {
+  #keep(measurement: Measurement, direction: 'fewer' | 'more'): void {
     this.#startHolding(0);
-    this.#held = round;
+    this.#held = measurement;
     this.#direction = direction;
   }
 
-  #revert({ level }: Round, why: LevelReason): Step {
-    this.#startHolding(ROUNDS_BETWEEN_TRIALS);
+  #revert({ level }: Measurement, why: LevelReason): Step {
+    this.#startHolding(MEASUREMENTS_BETWEEN_TRIALS);
     return this.#step(level, why);
   }
 
-  #startHolding(rounds: number): void {
+  #startHolding(measurements: number): void {
     this.#mode = 'holding';
-    this.#roundsHeld = 0;
-    this.#roundsToHold = rounds;
+    this.#measurementsHeld = 0;
+    this.#measurementsToHold = measurements;
     this.#direction = undefined;
   }
 

@@ -92,7 +92,7 @@ describe('Concurrency', () => {
     expect(startOf({ kind: 'auto', max: 10 }, 5)).toBe(5);
   });
 
-  it('doubles with each round that brings more objects per second', () => {
+  it('doubles with each measurement of more objects per second', () => {
     const { changes } = settle(1, {}, 400);
     expect(changes.slice(0, 3)).toEqual([
       { from: 30, to: 60, why: 'growth' },

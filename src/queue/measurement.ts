@@ -1,22 +1,22 @@
 /** The results at one level of concurrency: objects per second, and the share of failures. */
 
-export interface Round {
+export interface Measurement {
   /** Objects in flight, at most. */
   readonly level: number;
   readonly perSecond: number;
   /** Mean time from the request to the end of the body. */
   readonly meanMs: number;
-  /** Refused requests as a share of all requests of the round. */
+  /** Refused requests as a share of all requests of the measurement. */
   readonly refusedShare: number;
   /** The event loop of this process was late: the figures describe this machine, not the host. */
   readonly isLocal: boolean;
 }
 
-/** A round has at least this many objects, because their times vary by half of the mean. */
+/** A measurement has at least this many objects, because their times vary by half of the mean. */
 const LEAST_OBJECTS = 30;
 
 /** Measures the objects per second at one level, after the objects of the earlier level have ended. */
-export class RoundMeter {
+export class RateMeter {
   readonly #level: number;
   readonly #objects: number;
   #from: number | undefined;
@@ -28,8 +28,8 @@ export class RoundMeter {
   #refused = 0;
 
   /**
-   * `turns`: objects of the round, as a multiple of the level. `skip`: objects that were in flight when the level rose.
-   * `from`: the beginning of the round when no object is skipped; by default the request of its first object.
+   * `turns`: objects of the measurement, as a multiple of the level. `skip`: objects that were in flight when the level rose.
+   * `from`: the beginning of the measurement when no object is skipped; by default the request of its first object.
    */
   constructor(level: number, turns: number, skip: number, from?: number) {
     this.#level = level;
@@ -38,14 +38,14 @@ export class RoundMeter {
     this.#from = from;
   }
 
-  /** Counts a request that ended at the level of the round. */
+  /** Counts a request that ended at the level of the measurement. */
   count(isRefused: boolean): void {
     this.#requests += 1;
     if (isRefused) this.#refused += 1;
   }
 
-  /** Counts an object that arrived. Returns the round when it is complete. Times are of the monotonic clock. */
-  add(sentAt: number, endedAt: number, isLate: boolean): Round | undefined {
+  /** Counts an object that arrived. Returns the measurement when it is complete. Times are of the monotonic clock. */
+  add(sentAt: number, endedAt: number, isLate: boolean): Measurement | undefined {
     if (this.#skip > 0) {
       this.#skip -= 1;
       this.#from = endedAt;
