@@ -13,6 +13,8 @@ export interface QueryFault {
   readonly position: number | undefined;
   /** The table or column that does not exist. */
   readonly missing: { readonly what: 'table' | 'column'; readonly name: string } | undefined;
+  /** The CSV file with a line that cannot be read. */
+  readonly file?: string | undefined;
 }
 
 /** Undefined for errors that do not come from DuckDB. */
@@ -27,8 +29,12 @@ export function queryFault(error: unknown): QueryFault | undefined {
     text: text.replace(/!$/, ''),
     position: typeof position === 'string' ? Number(position) : undefined,
     missing: missingOf(fields, text),
+    file: CSV_FILE.exec(message)?.[1],
   };
 }
+
+/** Errors of lines of a CSV file name it below their text. */
+const CSV_FILE = /^CSV Error on Line: [^]*^ {2}file = (.+)$/m;
 
 /** Most errors are JSON, a few are text. */
 function fieldsOf(message: string): Readonly<Record<string, unknown>> {
@@ -82,10 +88,18 @@ export function throwFault(fault: QueryFault, query: string, known?: Known): nev
   if (type === 'Interrupt' || type === 'INTERRUPT')
     throw new CryptodlError('interrupted', 'the query was interrupted');
   // The query is right, but a file of the lake that it reads is not.
-  if (known !== undefined && type !== 'Permission' && (type === BROKEN || text.includes(`${known.root}/`)))
-    throw new CryptodlError('disk', `${fileOf(known)} cannot be read: ${text}`, {
-      hint: `to check the files, and to fetch damaged ones again:\n${checkLines(known.root)}`,
-    });
+  if (
+    known !== undefined &&
+    type !== 'Permission' &&
+    (type === BROKEN || fault.file !== undefined || text.includes(`${known.root}/`))
+  )
+    throw new CryptodlError(
+      'disk',
+      `${fileOf({ ...known, damaged: fault.file ?? known.damaged })} cannot be read: ${text}`,
+      {
+        hint: `to check the files, and to fetch damaged ones again:\n${checkLines(known.root)}`,
+      },
+    );
   const place = placeOf(query, fault);
   if (type === 'Permission') throw usage(`${text}${place}`, 'sql reads only files of the lake');
   if (missing === undefined || known === undefined) throw usage(`${text}${place}`);

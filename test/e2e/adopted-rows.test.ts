@@ -118,6 +118,8 @@ it.each<[string, (lake: string) => unknown]>([
       const day = ['--from', '2026-10-03', '--to', '2026-10-03', '--partition', 'day'];
       await cryptodlOk([...RUN, ...day, ...places(lake)]);
       cpSync(join(sound, FILE), join(lake, FILE));
+      // With the same settings, only the days tell.
+      edit(lake, '"partition":"month"', '"partition":"day"  ');
     },
   ],
 ])('a file that %s is not adopted', async (_, harm) => {

@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { SHELLS } from '../../src/cli/verbs.js';
 import { LISTS } from '../../src/options/list-name.js';
 import { VERBS } from '../../src/options/flag-spec.js';
-import { FLAG_NAMES, flagSpec, flagsOf } from '../../src/options/flags.js';
+import { choicesOf, FLAG_NAMES, flagSpec, flagsOf } from '../../src/options/flags.js';
 import type { Verb } from '../../src/options/flag-spec.js';
 import { MARKETS } from '../../src/source/names.js';
 import { cryptodl, cryptodlOk } from '../helpers/cli.js';
@@ -153,6 +153,9 @@ describe.each(CANDIDATES)('$name', ({ shell, isThere }) => {
     ]);
     expect(await offered(shell, 'cryptodl vision --days 7 --format p')).toEqual(['parquet']);
     expect(await offered(shell, 'cryptodl list --dataset agg')).toEqual(['aggTrades']);
+    const ofMetrics = choicesOf('dataset', 'metrics') ?? [];
+    expect(ofMetrics).not.toContain('aggTrades');
+    expect((await offered(shell, 'cryptodl metrics --dataset ')).sort()).toEqual([...ofMetrics].sort());
   });
 
   it.skipIf(!isThere)('offers nothing where only the user knows', async () => {
@@ -194,6 +197,16 @@ describe.each(CANDIDATES)('$name', ({ shell, isThere }) => {
     );
     expect([[], ['spot']]).toContainEqual(values);
   });
+});
+
+it('the script for bash offers the values of a short flag too', async () => {
+  expect((await offered('bash', 'cryptodl vision -m ')).sort()).toEqual([...MARKETS, 'all'].sort());
+});
+
+it('the script for fish has the short flags beside the long ones', async () => {
+  const { stdout } = await cryptodlOk(['completion', 'fish']);
+  expect(stdout).toMatch(/__cryptodl_verb vision' -s m -l market /);
+  expect(stdout).toMatch(/__cryptodl_verb vision' -l force /);
 });
 
 it.each(['zsh', 'fish'])('the script for %s describes a flag as the help of its verb does', async (shell) => {

@@ -42,3 +42,16 @@ it('names lost objects with the line that fetches them, until they are fetched',
   const again = await scene.vision('', shared);
   expect([again.code, again.stderr]).toEqual([0, expect.not.stringContaining('were lost') as string]);
 });
+
+it('names only losses before the days that it continues, of the series that have some', async () => {
+  const shared = { lake: 'partly', sceneFlags: '' };
+  const flags = '--interval 1h --cadence daily --format csv --partition day --symbols BTCUSDT,ETHUSDT';
+  const { lake } = await scene.vision(`${flags} --from 2026-11-15 --to 2026-11-19`, shared);
+  const btc = manifestOf(join(lake, HOURS, 'symbol=BTCUSDT'));
+  writeFileSync(btc, readFileSync(btc, 'utf8').replaceAll(/"v":1(?=.*"period":"2026-11-1[57]")/g, '"v":x'));
+  expect((await cryptodl(['verify', '--fix', '--out', lake])).code).toBe(4);
+  const { code, stderr } = await scene.vision('', shared);
+  // The run goes on with the 17th, and fetches the 20th of both.
+  expect([code, stderr]).toEqual([0, expect.stringContaining('3 ok, ') as string]);
+  expect(stderr).toContain('warning: 1 object of 1 series were lost');
+});

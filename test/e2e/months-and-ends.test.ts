@@ -26,7 +26,7 @@ beforeAll(async () => {
     ...um,
     dataset: 'klines',
     interval: '1h',
-    symbols: ['MONUSDT'],
+    symbols: ['MONUSDT', 'ALSOUSDT'],
     cadence: 'monthly',
   });
   makeArchive(directory, {
@@ -75,6 +75,13 @@ it('a month file in place of day files is named in the plan', async () => {
   expect(stderr).toContain(
     '  months     1 file holds a whole month: day files are made only from daily objects\n',
   );
+  const two = await run('day-files', '--symbols', 'MONUSDT,ALSOUSDT', ...days, '--dry-run');
+  expect(two.stderr).toContain('  months     2 files hold a whole month each: ');
+  const ticks = ['--dataset', 'bookTicker', '--symbols', 'BTCUSDT', '--cadence', 'monthly'];
+  const zip = [...ticks, '--format', 'zip', '--from', '2024-03-01', '--to', '2024-03-31', '--dry-run'];
+  const monthly = await run('month-zips', ...zip);
+  expect(monthly.stderr).toContain('to fetch   1 object');
+  expect(monthly.stderr).not.toContain('months     ');
   const daily = await run('day-files', '--symbols', 'BTCUSDT', ...days, '--dry-run');
   expect(daily.stderr).not.toContain('months     ');
 });

@@ -1,10 +1,20 @@
 /** The record that each run leaves in `.cryptodl/runs`. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  renameSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { lakePaths } from '../../src/lake/layout.js';
-import { readRuns, runId } from '../../src/monitor/run-record.js';
+import { readRuns, runId, writeRun } from '../../src/monitor/run-record.js';
+import type { WrittenRun } from '../../src/monitor/run-record.js';
 import { TOOL_VERSION } from '../../src/model/version.js';
+import { cryptodl } from '../helpers/cli.js';
 import { isZip, useScene } from '../helpers/scene.js';
 
 const scene = useScene({
@@ -25,6 +35,7 @@ describe('each run leaves a record', () => {
     expect(text).not.toContain('secret');
     const written = JSON.parse(text) as Record<string, unknown>;
     const { event: _, ...figures } = summary;
+    const { elapsedMs } = written['summary'] as { elapsedMs: number };
     expect(written).toEqual({
       v: 1,
       id: name.replace('.json', ''),
@@ -32,7 +43,7 @@ describe('each run leaves a record', () => {
       tool: TOOL_VERSION,
       at: expect.any(String),
       options: expect.objectContaining({ days: ['3'], out: [lake] }),
-      startedAt: expect.any(String),
+      startedAt: new Date(Date.parse(String(written['endedAt'])) - elapsedMs).toISOString(),
       endedAt: expect.any(String),
       node: process.versions.node,
       platform: `${process.platform} ${process.arch}`,
@@ -67,6 +78,32 @@ describe('each run leaves a record', () => {
       [{ ok: 0, partial: 0, skipped: 6, absent: 0, failed: 4 }, expect.any(Number)],
     ]);
     expect(runs[1]?.summary.exitCode).not.toBe(0);
+  });
+
+  it('with the exit code of the signal that ended it', async () => {
+    scene.refuse(isZip, 503);
+    const { lake, code } = await scene.vision('--retry-delay 1h --retries 50', {
+      onSpawn: (child) => {
+        let isSent = false;
+        child.stdout?.on('data', (chunk: Buffer) => {
+          // A second signal would end the program at once.
+          if (isSent || !chunk.includes('"event":"retry"')) return;
+          isSent = true;
+          child.kill('SIGTERM');
+        });
+      },
+    });
+    expect([code, (await newest(lake))?.summary.exitCode]).toEqual([143, 143]);
+  });
+
+  it('with the name of its job', async () => {
+    const lake = join(scene.newFolder(), 'lake');
+    const jobs = join(scene.newFolder(), 'jobs.yaml');
+    const job = `{ verb: vision, symbols: BTCUSDT, interval: 1h, days: 1, out: '${lake}' }`;
+    writeFileSync(jobs, `jobs: { btc: ${job} }`);
+    const env = { CRYPTODL_ARCHIVE_URL: scene.archive.url, CRYPTODL_NOW: scene.now };
+    expect((await cryptodl(['run', jobs], { env })).code).toBe(0);
+    expect((await newest(lake))?.job).toBe('btc');
   });
 
   it('with a name that has the milliseconds of its start, so that records sort by time', () => {
@@ -109,6 +146,15 @@ describe('each run leaves a record', () => {
     expect(readdirSync(folder)).toContain(kept);
   });
 
+  it('and one that cannot appear leaves nothing staged', async () => {
+    const { lake } = await scene.vision();
+    const run = await newest(lake);
+    const paths = lakePaths(scene.newFolder());
+    mkdirSync(join(recordsOf(paths.root), `${run?.id ?? ''}.json`, 'in the way'), { recursive: true });
+    await expect(writeRun(paths, run as unknown as WrittenRun)).rejects.toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
+    expect(readdirSync(paths.staging)).toEqual([]);
+  });
+
   it('not through a link: the run warns, and its data is there', async () => {
     const lake = 'linked-records';
     const outside = scene.newFolder();
@@ -137,5 +183,17 @@ describe('records are read with care', () => {
     const { runs, unreadable } = await readRuns(lakePaths(lake));
     expect(runs.map(({ id }) => `${id}.json`)).toEqual([name]);
     expect(unreadable).toHaveLength(5);
+    // A link is no record, although its target is one with its name.
+    const outside = join(scene.newFolder(), name);
+    renameSync(join(recordsOf(lake), name), outside);
+    symlinkSync(outside, join(recordsOf(lake), name));
+    expect((await readRuns(lakePaths(lake))).runs).toEqual([]);
+  });
+
+  it('the newest are read if there are more than wanted', async () => {
+    const { lake } = await scene.vision('--days 1');
+    await scene.vision('--days 2', { lake: lake.slice(scene.scratch.length + 1) });
+    const { runs } = await readRuns(lakePaths(lake), 1);
+    expect(runs.map(({ options }) => options['days']?.at(-1))).toEqual(['2']);
   });
 });

@@ -453,6 +453,27 @@ describe('the query', () => {
     expect(wrong.code).toBe(2);
   });
 
+  it('does not blame itself for a CSV file that is damaged', async () => {
+    const path = join(scratch, 'damaged CSV');
+    cpSync(LAKE, path, { recursive: true });
+    const [file = ''] = filesBelow(path, '.csv');
+    const text = readFileSync(join(path, file), 'utf8');
+    const [, first = ''] = text.split('\n');
+    writeFileSync(join(path, file), text.replace(first, first.replaceAll(/\d/g, 'x')));
+    const { code, stderr } = await cryptodl(['sql', 'SELECT * FROM um_klines', '--csv', '--out', path]);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining(`${join(path, file)} cannot be read: CSV Error on Line: 2\n`) as string,
+    ]);
+    expect(stderr).toContain('\n  cryptodl verify --out ');
+  });
+
+  it('has times in UTC, wherever the machine is', async () => {
+    const query = "SELECT CAST(TIMESTAMPTZ '2026-01-01 12:00:00+00' AS VARCHAR) AS at";
+    const { stdout } = await cryptodl(['sql', query, '--csv', '--out', LAKE], { env: { TZ: 'Asia/Tokyo' } });
+    expect(stdout).toBe('at\n2026-01-01 12:00:00+00\n');
+  });
+
   it('ends with Ctrl-C', async () => {
     const { code, stderr } = await cryptodl(
       ['sql', 'SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE a.range + b.range = -1'],

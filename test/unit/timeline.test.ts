@@ -111,6 +111,9 @@ describe('the timeline of a run', () => {
     expect(sum(({ bytes }) => bytes)).toBe(30_000);
     expect(sum(({ latency }) => latency[bucketOf(0.02)] ?? 0)).toBe(3000);
     expect(points.at(-1)?.atMs).toBe(3_000_000);
+    // All intervals are equally long, except for the last one.
+    const lengths = points.slice(1, -1).map(({ atMs }, at) => atMs - (points[at]?.atMs ?? 0));
+    expect([...new Set(lengths)]).toEqual([16_000]);
   });
 
   it('has no points without downloads, and no timer after the end', async () => {
