@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { CryptodlError } from '../model/errors.js';
 import { bodySize } from '../http/fetch.js';
 import type { Body, Expectation, Fetch, FetchRequest, FetchResponse, Priority } from '../http/fetch.js';
+import { bytesToFetch } from '../model/task.js';
 import type { ArchiveObject, PartitionPlan } from '../model/task.js';
 import type { Download } from '../queue/deferrals.js';
 import { md5OfEtag } from '../http/transport/verify-body.js';
@@ -84,7 +85,7 @@ export async function downloadObject(
 
 /** Bytes of memory that an object may take until it is written: its zip and its CSV, without spooled parts. */
 export function memoryOf(object: ArchiveObject): number {
-  const bytes = object.bytes ?? 0;
+  const bytes = bytesToFetch(object) ?? 0;
   return Math.min(bytes, BODY_MEMORY_BYTES) + Math.min(bytes * CSV_GROWTH, BODY_MEMORY_BYTES);
 }
 

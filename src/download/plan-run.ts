@@ -5,6 +5,7 @@ import { writeData } from '../cli/write-data.js';
 import { dayOf, periodText } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { Io } from '../model/io.js';
+import { bytesToFetch } from '../model/task.js';
 import type { PartitionPlan, Task } from '../model/task.js';
 import { bytesText } from '../model/units.js';
 import { makePlan } from '../plan/plan.js';
@@ -83,12 +84,12 @@ export async function printPlan(
 }
 
 function asLine({ action, object }: Task, job: string | undefined): string {
-  return tabbed([action.kind, object.bytes ?? 0, object.key, ...(job === undefined ? [] : [job])]);
+  return tabbed([action.kind, bytesToFetch(object) ?? 0, object.key, ...(job === undefined ? [] : [job])]);
 }
 
 function asEvent({ series, action, object }: Task, job: string | undefined): object {
   const { kind, ...why } = action;
-  const { key, bytes, period } = object;
+  const { key, period } = object;
   return {
     event: 'planned',
     job,
@@ -97,7 +98,7 @@ function asEvent({ series, action, object }: Task, job: string | undefined): obj
     ...series,
     cadence: period.cadence,
     period: periodText(period),
-    bytes,
+    bytes: bytesToFetch(object),
     key,
   };
 }

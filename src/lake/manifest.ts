@@ -42,7 +42,7 @@ export function heldRevision({ etag, lastModified, bytes, sha256, at }: ObjectLi
  */
 export function heldObject(line: ObjectLine, period: Period): ArchiveObject {
   const { from, to } = period;
-  if (!isFromRest(line)) return { key: line.key, period };
+  if (!isFromRest(line)) return { key: line.key, period, heldBytes: line.bytes };
   const mark = {
     ...(line.open === true ? { open: true as const } : {}),
     ...(line.insteadOf === undefined ? {} : { insteadOf: line.insteadOf }),

@@ -40,8 +40,10 @@ export interface ArchiveObject {
   readonly period: Period;
   /** Set when the rows come from REST. */
   readonly rest?: RestPeriod;
-  /** Bytes of the zip. */
+  /** Bytes of the zip, from the listing. */
   readonly bytes?: number;
+  /** Bytes of the held revision of the zip, where the listing was not read. The archive may have another revision. */
+  readonly heldBytes?: number;
   /** Without quotes. */
   readonly etag?: string;
   readonly lastModified?: string;
@@ -93,6 +95,14 @@ type Action =
     }
   /** `since`: the first day that is absent for this reason, if the listing shows it. */
   | { readonly kind: 'absent'; readonly reason: AbsenceReason; readonly since?: number };
+
+/** The bytes that a download of the object takes: listed or estimated, undefined if neither is known. */
+export function bytesToFetch({
+  bytes,
+  heldBytes,
+}: Pick<ArchiveObject, 'bytes' | 'heldBytes'>): number | undefined {
+  return bytes ?? heldBytes;
+}
 
 interface Refusal {
   readonly code: ErrorCode;
@@ -161,7 +171,7 @@ export interface PlanTotals {
   monthFiles: number;
   /** The formats of the planned files. */
   readonly formats: Format[];
-  /** Sum of the sizes in the listing; objects without a size count as 0. */
+  /** Sum of the listed or held sizes; objects without a known size count as 0. */
   fetchBytes: number;
   /** Number of objects to fetch from REST; `fetch` includes them. */
   fetchRest: number;

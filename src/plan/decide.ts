@@ -130,7 +130,10 @@ function objectOf(context: DecideContext, choice: Choice): ArchiveObject {
   const { held: line, listed, period } = choice;
   // Rows of REST that substitute an object of the archive are requested from REST again.
   if (line?.insteadOf !== undefined && standsFor(context, line, choice)) return heldObject(line, period);
-  if (listed !== undefined) return listed;
+  if (listed !== undefined) {
+    const isSized = listed.bytes !== undefined || listed.rest !== undefined;
+    return isSized || line === undefined || isFromRest(line) ? listed : { ...listed, heldBytes: line.bytes };
+  }
   if (choice.held !== undefined) return heldObject(choice.held, choice.period);
   return { key: choice.key ?? context.keyOf(choice.period), period: choice.period };
 }

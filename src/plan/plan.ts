@@ -4,7 +4,7 @@ import type { HeldObjects } from '../lake/manifest.js';
 import { daysWithin, parsePeriod } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
 import type { ArchiveObject, Cadence, PartitionPlan, PlanTotals, Series } from '../model/task.js';
-import { seriesName } from '../model/task.js';
+import { bytesToFetch, seriesName } from '../model/task.js';
 import { mapOrdered } from '../queue/in-order.js';
 import { isListingFault } from '../source/listing.js';
 import type { Listing } from '../source/listing.js';
@@ -151,7 +151,7 @@ async function addTo(plan: PlannedTasks, partition: PartitionPlan, venue: Source
   for (const { action, object } of partition.tasks) {
     totals[action.kind] += 1;
     if (action.kind === 'fetch') {
-      bytes += object.bytes ?? 0;
+      bytes += bytesToFetch(object) ?? 0;
       if (object.rest === undefined) continue;
       totals.fetchRest += 1;
       addWeights(totals, venue, partition.series, object);

@@ -162,6 +162,27 @@ describe('the plan', () => {
     expect(scene.archive.objectRequests()).toEqual([]);
   });
 
+  it('counts the bytes of each object of a file that is rewritten, also of those that were not listed', async () => {
+    const lake = { lake: 'rewritten' };
+    const first = await scene.vision('--symbols NEWUSDT --to 2026-11-20 --json', lake);
+    const bytes = Number(first.summary['bytes']);
+    const fetchedIn = ({ stdout }: SceneRun): number =>
+      linesOf(stdout)
+        .map((line) => line.split('\t'))
+        .reduce((sum, [action, size]) => sum + (action === 'fetch' ? Number(size) : 0), 0);
+    const last = '--symbols NEWUSDT --days 1';
+    expect(fetchedIn(await scene.vision(`${last} --force --dry-run`, lake))).toBe(bytes);
+    const limited = await scene.vision(`${last} --force --max-bytes ${bytes - 1}`, lake);
+    expect([limited.code, limited.stderr]).toEqual([2, expect.stringContaining('more than --max-bytes')]);
+    scene.refuse(isListing, 403, '<Error><Code>AccessDenied</Code></Error>');
+    expect(fetchedIn(await scene.vision(`${last} --force --dry-run`, lake))).toBe(bytes);
+    scene.reset();
+    rmSync(join(first.lake, 'binance/um/klines/interval=1h/symbol=NEWUSDT/2026-11.parquet'));
+    expect(fetchedIn(await scene.vision(`${last} --dry-run`, lake))).toBe(bytes);
+    const run = await scene.vision(`${last} --json --max-bytes ${bytes}`, lake);
+    expect([run.code, run.summary['bytes']]).toEqual([0, bytes]);
+  });
+
   it('has an object again when its ETag changed, and replaces only its rows', async () => {
     const run = (): Promise<SceneRun> =>
       scene.vision('--symbols NEWUSDT --days 5 --json', { lake: 'revised' });

@@ -234,6 +234,7 @@ describe('held objects', () => {
     expect(heldObject(objectLine('2024-01-05', { etag: 'old' }), january)).toEqual({
       key: '2024-01-05.zip',
       period: january,
+      heldBytes: objectLine('2024-01-05').bytes,
     });
     const rest = objectLine('2024-01-05', { verified: 'rest' });
     const usual = { key: rest.key, period: january, rest: { from, to, reasonIfEmpty: 'before-history' } };
