@@ -6,14 +6,18 @@ const AXIS = 22;
 /** Widths of a day in CSS pixels. */
 const WIDTHS = [2, 3, 4, 6, 9, 14, 20];
 
-/** The levels of a day. Besides its colour, each has its own height, for eyes that do not see the colours. */
+/**
+ * The levels of a day. Colour is not the only sign: each level has a height of its own, and a day without any data has a strip at the
+ * top instead of a bar from the bottom.
+ * @type {readonly { name: string; text: string; height: number; isAtTop?: boolean }[]}
+ */
 const LEVELS = [
   { name: 'none', text: 'no data expected', height: 0.15 },
   { name: 'full', text: 'complete', height: 1 },
   { name: 'most', text: '95 % or more', height: 0.8 },
   { name: 'half', text: '50 % or more', height: 0.6 },
   { name: 'some', text: 'less', height: 0.4 },
-  { name: 'gone', text: 'nothing', height: 1 },
+  { name: 'gone', text: 'nothing', height: 0.3, isAtTop: true },
 ];
 
 /** @param {number | null} percent */
@@ -156,9 +160,11 @@ function heatMap(group) {
       for (let run = Math.max(0, runAt(row, first + left)); run < ends.length && from < right; run += 1) {
         const to = Math.min(right, (ends[run] ?? 0) - first);
         const level = levelOf(group.states[row.r[2 * run + 1] ?? 0]?.[0] ?? null);
-        const height = (LEVELS[level]?.height ?? 1) * (ROW - 3);
+        const { height: share = 1, isAtTop = false } = LEVELS[level] ?? {};
+        const height = share * (ROW - 3);
+        const below = isAtTop ? ROW - 3 - height : 0;
         context.fillStyle = colours[level] ?? '';
-        context.fillRect(x(from), y(at) + ROW - 1.5 - height, (to - from) * width, height);
+        context.fillRect(x(from), y(at) + ROW - 1.5 - below - height, (to - from) * width, height);
         from = to;
       }
     }
