@@ -73,7 +73,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
   },
   retry: {
     operand: '<report>',
-    doc: 'download the failed objects of a report; the report then keeps only the objects that failed again',
+    doc: 'download the failed objects of a failure report; the report then keeps only the objects that failed again',
     exits: RUN_EXITS,
     examples: [
       'cryptodl retry data/_failures/vision-20261121T070000Z.jsonl',
