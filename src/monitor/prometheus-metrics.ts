@@ -62,6 +62,11 @@ export const METRICS = {
     'market',
     'dataset',
   ),
+  cryptodl_missing_objects: gauge(
+    'Failures and holes of the last plan: objects that the archive should have and the lake lacks.',
+    'market',
+    'dataset',
+  ),
   cryptodl_newest_period_end_timestamp_seconds: gauge(
     'End of the newest period that runs of this lake have written or found in it.',
     'market',

@@ -161,7 +161,10 @@ export class PrometheusFigures {
       }
     }
     for (const { labels, due, held, newestEndMs, publicationDelayMs } of levels.values()) {
-      if (due > 0) this.#set('cryptodl_coverage_ratio', held / due, labels);
+      if (due > 0) {
+        this.#set('cryptodl_coverage_ratio', held / due, labels);
+        this.#set('cryptodl_missing_objects', due - held, labels);
+      }
       if (newestEndMs !== null)
         this.#set('cryptodl_newest_period_end_timestamp_seconds', newestEndMs / 1000, labels);
       if (publicationDelayMs !== null)

@@ -1,0 +1,78 @@
+/** The rules and the dashboard of config/monitoring use only metrics, labels and job names that exist. */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { METRICS } from '../../src/monitor/prometheus-metrics.js';
+
+const textOf = (path: string): string =>
+  readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), 'utf8');
+
+/** A histogram has further names. */
+const known = new Set(
+  Object.entries(METRICS).flatMap(([name, { type }]) =>
+    type === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
+  ),
+);
+
+const FILES = ['alerts.yml', 'alerts.test.yml', 'dashboard.json'].map((name) => `config/monitoring/${name}`);
+
+describe.each(FILES)('%s', (path) => {
+  it('names only metrics that exist', () => {
+    const names = textOf(path).match(/cryptodl_\w+/g) ?? [];
+    expect(names.length).toBeGreaterThan(5);
+    expect([...new Set(names)].filter((name) => !known.has(name))).toEqual([]);
+  });
+});
+
+describe('docs/monitoring.md', () => {
+  it('names only metrics that exist', () => {
+    const names = textOf('docs/monitoring.md')
+      .split('\n')
+      .filter((line) => /^\| .*\?/.test(line))
+      .flatMap((line) => line.match(/`\w+`/g) ?? [])
+      .map((name) => name.replaceAll('`', ''));
+    expect(names.length).toBeGreaterThan(10);
+    expect(names.filter((name) => !(`cryptodl_${name}` in METRICS))).toEqual([]);
+  });
+});
+
+interface Panel {
+  readonly title: string;
+  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
+  readonly datasource: { readonly uid: string };
+  readonly targets: readonly { readonly expr: string; readonly datasource: { readonly uid: string } }[];
+}
+
+describe('the dashboard', () => {
+  const { panels } = JSON.parse(textOf('config/monitoring/dashboard.json')) as { panels: Panel[] };
+
+  it('has the panels that show whether runs are healthy', () => {
+    const titles = panels.map(({ title }) => title);
+    expect(titles).toEqual(
+      expect.arrayContaining([
+        'Success rate by host',
+        'Latency of requests',
+        'Concurrency',
+        'Memory',
+        'Backlog',
+        'Age of the newest period',
+      ]),
+    );
+    expect(new Set(titles).size).toBe(titles.length);
+  });
+
+  it('takes its data source from a variable, because each Grafana names it differently', () => {
+    const sources = panels.flatMap(({ datasource, targets }) => [
+      datasource.uid,
+      ...targets.map((target) => target.datasource.uid),
+    ]);
+    expect(new Set(sources)).toEqual(new Set([`\${datasource}`]));
+  });
+
+  it('has no panel over another one', () => {
+    const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+      Array.from({ length: w * h }, (_, at) => `${x + (at % w)},${y + Math.floor(at / w)}`),
+    );
+    expect(new Set(cells).size).toBe(cells.length);
+  });
+});
