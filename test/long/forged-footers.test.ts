@@ -142,6 +142,13 @@ describe('a footer with', () => {
     expect(filesBelow(join(lake, '_quarantine'), '.parquet')).toHaveLength(1);
   });
 
+  it('objects in another order is adopted with them in the order of their days', async () => {
+    const lake = await forged((footer) => void (footer.objects = footer.objects.toReversed()));
+    expect((await verify(lake, '--fix')).stdout).toContain('adopted');
+    const days = manifestLines(join(lake, SERIES)).map(({ period }) => period);
+    expect(days).toEqual(['2026-10-01', '2026-10-02']);
+  });
+
   it('unknown fields is adopted without them', async () => {
     const lake = await forged((footer) => {
       const note = 'x'.repeat(1e6);

@@ -7,6 +7,7 @@ import {
   NewerVersion,
 } from '../../src/lake/check-manifest-line.js';
 import type { ManifestLine } from '../../src/lake/manifest-line.js';
+import { flagSpec } from '../../src/options/flags.js';
 import { SETTINGS } from '../helpers/conversion.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 
@@ -370,6 +371,21 @@ describe('a line is damaged', () => {
 });
 
 describe('settings', () => {
+  it.each(['format', 'partition', 'cadence', 'numbers', 'timestamps'] as const)(
+    'have every value that --%s takes',
+    (name) => {
+      // A run chooses the partition that auto means before it writes.
+      const choices = (flagSpec(name).choices ?? []).filter(
+        (value) => name !== 'partition' || value !== 'auto',
+      );
+      expect(choices.length).toBeGreaterThan(1);
+      for (const value of choices) {
+        const settings = { ...SETTINGS, [name]: value };
+        expect(knownSettings(settings)).toEqual(settings);
+      }
+    },
+  );
+
   it.each([{ ...SETTINGS, numbers: 'x' }, {}, null, 5, 'x', [SETTINGS]])('%j are not taken', (value) => {
     expect(knownSettings(value)).toBeUndefined();
   });

@@ -151,6 +151,13 @@ describe('--symbols', () => {
     expect(examples).toBe('for example BNBUSDT, BTCUSDC, BTCUSDT');
   });
 
+  it('a line is suggested only if each unknown name has a near one', async () => {
+    await expect(select(['BTCUSTD', 'ETHUSDT'])).rejects.toMatchObject({
+      correction: { flags: { symbols: 'BTCUSDT,ETHUSDT' } },
+    });
+    await expect(select(['BTCUSTD', 'WHATEVER'])).rejects.toMatchObject({ correction: undefined });
+  });
+
   it('many unknown names are counted, not all shown', async () => {
     const unknown = Array.from({ length: 9 }, (_, index) => `NOPE${index}`);
     expect((await refusal(unknown))[0]).toBe(
