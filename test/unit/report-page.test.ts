@@ -1,5 +1,6 @@
 /** The parts of `cryptodl report`: data in a page, states of days, and figures over runs. */
 import { readdirSync, readFileSync } from 'node:fs';
+import { runInNewContext } from 'node:vm';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { periodsOf } from '../../src/coverage/gaps.js';
@@ -77,6 +78,14 @@ describe('the page', () => {
       expect(readFileSync(new URL(name, folder), 'utf8')).not.toMatch(
         /innerHTML|outerHTML|insertAdjacent|document\.write|DOMParser|\beval\b|new Function/,
       );
+  });
+
+  it('has a form for each level of the heat-map, not only a colour', () => {
+    const source = readFileSync(new URL('../../assets/report/heat-map.js', import.meta.url), 'utf8');
+    const levels = runInNewContext(`${source}\nLEVELS`) as { height: number; isAtTop?: boolean }[];
+    const forms = levels.map(({ height, isAtTop = false }) => `${height} ${isAtTop}`);
+    expect(forms.length).toBeGreaterThan(5);
+    expect(new Set(forms).size).toBe(forms.length);
   });
 });
 
