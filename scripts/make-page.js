@@ -1,9 +1,10 @@
 // Makes the style and the script of `cryptodl report` from assets/report and uPlot, so that the program needs no chart library.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
 
-const uplot = dirname(createRequire(import.meta.url).resolve('uplot/package.json'));
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const uplot = dirname(fileURLToPath(import.meta.resolve('uplot/package.json')));
 const target = new URL('../dist/report-page/', import.meta.url);
 
 /** In this order: a file uses what the files before it declare. */

@@ -40,6 +40,7 @@ interface Run {
     shorter: number;
     elapsedMs: number;
     peakMemoryBytes: number;
+    alerts: { id: string; text: string; advice: string }[];
     exitCode: number;
     network: {
       retries: Percentiles & {

@@ -39,6 +39,13 @@ function runSection(run) {
     'Run',
     el('p', {}, el('code', {}, run.id), ` ${about}`),
     list,
+    summary.alerts.length === 0
+      ? ''
+      : el(
+          'ul',
+          { class: 'alerts', 'aria-label': 'Alerts' },
+          ...summary.alerts.map(({ text, advice }) => el('li', {}, `${text}: ${advice}`)),
+        ),
     folded('Options of the run', () =>
       table(
         'Options',

@@ -205,3 +205,26 @@ export function writeFailures(lake: string, messages: readonly string[]): string
   writeFileSync(path, [header, ...failed].map((line) => `${JSON.stringify(line)}\n`).join(''));
   return path;
 }
+
+/** Series of monthly objects, each with two gaps: a lake of many days in few lines. */
+export function makeMonths(lake: string, series: number, months: number): void {
+  const random = numbers(11);
+  for (let index = 0; index < series; index += 1) {
+    const symbol = `M${String(index).padStart(4, '0')}USDT`;
+    const lines = Array.from({ length: months }, (_, at) => {
+      const [first, end] = [Date.UTC(2018, at, 1), Date.UTC(2018, at + 1, 1)];
+      const day = new Date(first + Math.floor(random() * 27) * DAY_MS).toISOString().slice(0, 10);
+      const period = new Date(first).toISOString().slice(0, 7);
+      const rows = (end - first) / 60_000 - 150;
+      return klinesLine(symbol, new Date(first).toISOString().slice(0, 10), {
+        key: `data/futures/um/monthly/klines/${symbol}/1m/${symbol}-1m-${period}.zip`,
+        cadence: 'monthly',
+        period,
+        rows,
+        last: new Date(end - 60_000).toISOString(),
+        gaps: [gap(day, 1, 60), gap(day, 4, 90)],
+      });
+    });
+    writeManifest(klinesFolder(lake, symbol), lines);
+  }
+}
