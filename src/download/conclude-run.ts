@@ -2,7 +2,7 @@
 import type { CryptodlError } from '../model/errors.js';
 import type { RunEnd } from '../report/run-summary.js';
 import type { Tally } from '../report/tally.js';
-import { shellWord, shownPath } from '../text/printable.js';
+import { lakeFlag, shellWord, shownPath } from '../text/printable.js';
 import type { PlanTotals } from '../model/task.js';
 import type { Session } from './session.js';
 
@@ -59,12 +59,3 @@ function queryLine(written: Tally['written'], root: string): string | undefined 
   const query = `SELECT ${columns}, count(*) AS rows FROM ${series.market}_${series.dataset} GROUP BY ALL`;
   return `cryptodl sql ${shellWord(query)}${lakeFlag(root)}`;
 }
-
-/** ` --out DIR` for a command; empty for the default of `--out`. */
-export function lakeFlag(root: string): string {
-  const lake = shownPath(root);
-  return lake === USUAL_LAKE ? '' : ` --out ${shellWord(lake)}`;
-}
-
-/** The shown path of the default of `--out`. */
-const USUAL_LAKE = 'data';

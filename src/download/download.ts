@@ -25,12 +25,13 @@ import type { RunEnd, RunSummary } from '../report/run-summary.js';
 import { summaryOf } from '../report/run-summary.js';
 import { nextStep } from '../report/tally.js';
 import type { PastFailures } from '../select/select-failures.js';
+import { RunNotices } from '../notify/run-notices.js';
+import type { EndedRun } from '../notify/run-notices.js';
 import type { Source } from '../source/source.js';
 import { printLines, shownPath } from '../text/printable.js';
 import type { Job } from './jobs.js';
 import { openPrometheus } from './open-prometheus.js';
 import type { Prometheus } from './open-prometheus.js';
-import { Pings } from './pings.js';
 import { printPlan } from './plan-run.js';
 import { planOnly, startRun } from './run.js';
 import type { RunRequest } from './run.js';
@@ -110,11 +111,11 @@ export interface PrintedRun {
 export async function runAndPrint(request: RunRequest, output: RunOutput): Promise<PrintedRun> {
   const { reporter, io, signalled, job, explain, prometheus } = output;
   const { options } = request.resolved;
-  let pings: Pings | undefined;
+  let notices: RunNotices | undefined;
   let followed: FollowedRun | undefined;
-  const tellEnd = async (code: ExitCode): Promise<void> => {
-    await pings?.end(code);
-    followed?.ended(code);
+  const tellEnd = async (ended: EndedRun): Promise<void> => {
+    await notices?.end(ended);
+    followed?.ended(ended.exitCode);
     // The command ends with its only run.
     if (job === undefined)
       await prometheus?.close((message) => {
@@ -127,7 +128,7 @@ export async function runAndPrint(request: RunRequest, output: RunOutput): Promi
       return { exitCode: 0 };
     }
     followed = await prometheus?.follow(job?.name ?? request.verb, options.out);
-    pings = openPings(request);
+    notices = noticesOf(request, job);
     const run = startRun({
       ...request,
       job: job?.name,
@@ -141,14 +142,14 @@ export async function runAndPrint(request: RunRequest, output: RunOutput): Promi
     for await (const outcome of run) reporter.outcome(outcome);
     const end = await run.end();
     const summary = summaryOf(end, signalled());
-    await tellEnd(summary.exitCode);
+    await tellEnd({ exitCode: summary.exitCode, summary });
     conclude(request, output, { end, summary });
     return { exitCode: summary.exitCode, end };
   } catch (thrown) {
     const known = toCryptodlError(thrown);
     const error = explain === undefined ? known : explain(known);
     const signal = signalled();
-    await tellEnd(codeOf(error, signal));
+    await tellEnd({ exitCode: codeOf(error, signal), error: error.code });
     return { exitCode: await refuse(reporter, error, output.typed, signal), error };
   }
 }
@@ -215,13 +216,15 @@ function codeOf({ code }: CryptodlError, signal: Signalled): ExitCode {
   return signal === undefined ? exitCodeOfError(code) : exitCodeOfSignal(signal);
 }
 
-function openPings({ resolved, surroundings, clock, observer }: RunRequest): Pings | undefined {
+function noticesOf(
+  { resolved, surroundings, clock, observer, verb }: RunRequest,
+  job: RunOutput['job'],
+): RunNotices {
   const { options } = resolved;
-  if (options.ping === undefined) return undefined;
   const warn = (message: string): void => {
     observer.warn(message);
   };
-  return new Pings({ url: options.ping, options, surroundings, clock, warn });
+  return new RunNotices({ options, surroundings, clock, warn, verb, job: job?.name });
 }
 
 export function openLogOf({ logFile, logLevel }: Options, io: Io): Log {

@@ -6,7 +6,7 @@ import { toCryptodlError } from '../model/errors.js';
 import type { Signalled } from '../model/io.js';
 import { summaryOf } from '../report/run-summary.js';
 import type { RunEnd } from '../report/run-summary.js';
-import { lakeFlag } from './conclude-run.js';
+import { lakeFlag } from '../text/printable.js';
 import { runHeader } from './open-report.js';
 import type { Reporting } from './open-report.js';
 import type { Session } from './session.js';

@@ -97,14 +97,16 @@ function reportName(verb: string, nowMs: number): string {
   return `${verb}-${new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, '')}.jsonl`;
 }
 
+/** Users pass reports on. The addresses of these options are private and may contain a password. */
+const PRIVATE: ReadonlySet<string> = new Set(['proxy', 'ping', 'alert-webhook']);
+
 /** The verb, the options and the time of a run, without private addresses. */
 export function runHeader(
   session: Pick<Session, 'clock' | 'paths' | 'runFolder'>,
   { resolved, verb, failures }: Pick<Reporting, 'resolved' | 'verb' | 'failures'>,
 ): RunHeader {
   const texts: PastFailures['options'] | RawValues = { ...failures?.options, ...resolved.texts };
-  // Users pass reports on. The address of a proxy or of a ping is private and may contain a password.
-  const listed = Object.entries(texts).filter(([name]) => name !== 'proxy' && name !== 'ping');
+  const listed = Object.entries(texts).filter(([name]) => !PRIVATE.has(name));
   const options = Object.fromEntries(listed.map(([name, given]) => [name, [...given]]));
   // Absolute paths, because the next command may run in another working directory.
   options['out'] = [session.paths.root];

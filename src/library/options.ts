@@ -21,6 +21,7 @@ export type LibraryVerb = (typeof LIBRARY_VERBS)[number];
 
 /** Flags about printing, config files and other matters of a command line. */
 const COMMAND_LINE = [
+  'alert-webhook',
   'all',
   'config',
   'csv',

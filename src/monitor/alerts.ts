@@ -1,4 +1,4 @@
-/** Thresholds for the figures of a run. The rules for Prometheus in config/monitoring have the same ones. */
+/** Thresholds for the figures of a run, and the alerts of a run beyond them. */
 import { DAY_MS } from '../model/calendar.js';
 import { countText, durationText, numberText } from '../model/units.js';
 import type { Alert } from '../report/run-summary.js';

@@ -5,17 +5,19 @@ import { given } from './parsers.js';
 import type { Parse } from './parsers.js';
 
 /** An http(s) address that may have a query. */
-export const pingUrl: Parse<string> = (value, where) => {
-  refuseUserInfo(value, where);
-  const isAddress = URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol);
-  if (isAddress && new URL(value).hash === '') return value;
-  const meant = `https://${value}`;
-  throw usage(
-    `${where}: "${value}" is not an http(s) address`,
-    given(where, 'https://hc-ping.com/your-uuid'),
-    !value.includes('://') && URL.canParse(meant) ? { value: meant } : undefined,
-  );
-};
+export function urlWithQuery(example: string): Parse<string> {
+  return (value, where) => {
+    refuseUserInfo(value, where);
+    const isAddress = URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol);
+    if (isAddress && new URL(value).hash === '') return value;
+    const meant = `https://${value}`;
+    throw usage(
+      `${where}: "${value}" is not an http(s) address`,
+      given(where, example),
+      !value.includes('://') && URL.canParse(meant) ? { value: meant } : undefined,
+    );
+  };
+}
 
 /** An http(s) address without query → the address without a slash at its end. */
 export const url: Parse<string> = (value, where) => {

@@ -102,7 +102,7 @@ describe('names that would steer a terminal', () => {
 describe('user name and password in an address', () => {
   const withPassword = (): string => archive.url.replace('://', `://user:${PASSWORD}@`);
 
-  it.each(['archive-url', 'listing-url', 'fallback-url', 'fapi-url', 'spot-url', 'ping'])(
+  it.each(['archive-url', 'listing-url', 'fallback-url', 'fapi-url', 'spot-url', 'ping', 'alert-webhook'])(
     'are refused by --%s, are in no output, and the line to type has none',
     async (flag) => {
       for (const value of [withPassword(), `user:${PASSWORD}@host.test`]) {

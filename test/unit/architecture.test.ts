@@ -43,9 +43,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   report: [...list('files http'), ...BASE],
   // the figures of runs for other programs
   monitor: [...list('files http lake report'), ...BASE],
+  // messages to addresses of the user
+  notify: [...list('http options report'), ...BASE],
   download: [
     ...list(
-      'cli convert coverage files http lake monitor options plan queue report select source verify write',
+      'cli convert coverage files http lake monitor notify options plan queue report select source verify write',
     ),
     ...BASE,
   ],

@@ -1,6 +1,6 @@
 /** `--ping`: one GET beside all limits, over real sockets. */
 import { describe, expect, it } from 'vitest';
-import { ping } from '../../src/download/pings.js';
+import { ping } from '../../src/notify/pings.js';
 import { USER_AGENT } from '../../src/http/transport/transport.js';
 import { refusal } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';

@@ -105,6 +105,7 @@ const TWINS: Partial<Record<FlagName, [string, unknown]>> = {
   every: ['6h', 6],
   kind: ['cron', 'cron'],
   'wait-for-publication': ['90m', { kind: 'duration', text: '90m', durationMs: 5_400_000 }],
+  'alert-webhook': ['https://hooks.example.com/id?x=1', 'https://hooks.example.com/id?x=1'],
   ping: ['https://hc-ping.com/uuid?rid=1', 'https://hc-ping.com/uuid?rid=1'],
   now: ['2026-11-21T08:00:00Z', Date.UTC(2026, 10, 21, 8)],
   format: ['csv', 'csv'],
