@@ -1,5 +1,6 @@
 /** Path checks: file names from a lake and symbolic links below its root never lead outside the lake. */
 import { constants } from 'node:fs';
+import type { Stats } from 'node:fs';
 import { lstat, open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -75,8 +76,31 @@ export async function openRegularFile(path: string, flags: number): Promise<File
   throw notRegularError(path);
 }
 
-function notRegularError(path: string): CryptodlError {
-  return new CryptodlError('disk', `${shownPath(path)} is not a regular file`, {
+/** Words for an entry that is neither a regular file nor a symbolic link; undefined for these two. */
+export function irregularText(entry: Stats): string | undefined {
+  if (entry.isFile() || entry.isSymbolicLink()) return undefined;
+  const name = entry.isFIFO()
+    ? 'a named pipe'
+    : entry.isSocket()
+      ? 'a socket'
+      : entry.isDirectory()
+        ? 'a folder'
+        : 'a device';
+  return `it is ${name}, not a regular file`;
+}
+
+/** Rejects with `disk` for a pipe, socket, device or folder, which a rename would replace. A missing file is no error. */
+export async function refuseIrregular(path: string): Promise<void> {
+  const entry = await lstat(path).catch((error: unknown) => {
+    if (!['ENOENT', 'ENOTDIR'].includes(errnoOf(error))) throw error;
+  });
+  const text = entry === undefined ? undefined : irregularText(entry);
+  if (text !== undefined) throw notRegularError(path, text);
+}
+
+function notRegularError(path: string, text?: string): CryptodlError {
+  const problem = text === undefined ? ' is not a regular file' : `: ${text}`;
+  return new CryptodlError('disk', `${shownPath(path)}${problem}`, {
     hint: 'move it away; cryptodl verify then lists the files that no manifest line names',
   });
 }

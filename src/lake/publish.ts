@@ -5,6 +5,7 @@ import { constants, createReadStream } from 'node:fs';
 import type { Stats } from 'node:fs';
 import { copyFile, lstat, mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { openRegularFile } from './path-checks.js';
 
 export interface Publication {
   readonly staged: string;
@@ -108,12 +109,13 @@ export interface FileFacts {
   readonly newlines: number;
 }
 
-/** Reads a file and returns its size, SHA-256 and number of line feeds. */
+/** Reads a file and returns its size, SHA-256 and number of line feeds. Rejects with `disk` for anything but a regular file. */
 export async function fileFacts(path: string): Promise<FileFacts> {
+  const fd = await openRegularFile(path, constants.O_RDONLY);
   const hash = createHash('sha256');
   let bytes = 0;
   let newlines = 0;
-  for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 })) {
+  for await (const chunk of createReadStream(path, { fd, highWaterMark: 1024 * 1024 })) {
     const buffer = chunk as Buffer;
     hash.update(buffer);
     bytes += buffer.length;

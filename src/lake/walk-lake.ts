@@ -6,7 +6,7 @@ import type { Series } from '../model/task.js';
 import type { LakePaths, VenueFolders } from './layout.js';
 import { FOLDERS, refuseFile, seriesAt } from './layout.js';
 import { EARLIER_MANIFEST, MANIFEST_ENDING, manifestPlace } from './manifest-place.js';
-import { checkedFolder } from './path-checks.js';
+import { checkedFolder, isPartitionFile } from './path-checks.js';
 import { fileSize } from './publish.js';
 
 export interface SeriesFolder {
@@ -108,7 +108,8 @@ async function readSeries(
     series,
     path,
     ...(manifest === undefined ? {} : { manifest }),
-    files: files.filter(isData),
+    // A folder in place of a partition counts as a file; reading it gives the error.
+    files: [...files.filter(isData), ...folders.filter(isPartitionFile)],
     nestedFiles,
     links: [...links.filter(isData), ...nestedLinks],
   };

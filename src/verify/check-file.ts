@@ -1,10 +1,10 @@
 /** Checks one file of a series against the manifest lines that name it. */
 import { basename, dirname } from 'node:path';
 import { CryptodlError, errnoOf } from '../model/errors.js';
-import { firstSymlink } from '../lake/path-checks.js';
+import { firstSymlink, irregularText } from '../lake/path-checks.js';
 import type { HeldObjects } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
-import { fileFacts, fileSize } from '../lake/publish.js';
+import { entryAt, fileFacts, fileSize } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
 import type { Format, Series, Settings } from '../model/task.js';
 
@@ -88,9 +88,10 @@ export async function checkFile(
 
 async function missingText(path: string): Promise<string> {
   const isLink = (await firstSymlink(dirname(path), basename(path))) !== undefined;
-  return isLink
-    ? 'a symbolic link stands in place of the file; links are not followed'
-    : 'the file does not exist';
+  if (isLink) return 'a symbolic link stands in place of the file; links are not followed';
+  const entry = await entryAt(path);
+  const irregular = entry === undefined ? undefined : irregularText(entry);
+  return irregular === undefined ? 'the file does not exist' : `${irregular}: move it away`;
 }
 
 function differenceOf(facts: FileFacts, committed: ObjectLine, rows: string): string | undefined {

@@ -14,7 +14,7 @@ import type { FileReader, RowsOf } from './check-file.js';
 import { checkSeries } from './check-series.js';
 import type { CheckContext, SeriesCheck } from './check-series.js';
 import type { LakeFinding } from './lake-finding.js';
-import { linkFinding, NOT_PART_OF_LAKE, REMEDIES } from './lake-finding.js';
+import { asRegular, linkFinding, NOT_PART_OF_LAKE, REMEDIES } from './lake-finding.js';
 import { fixSeries, objectsLost } from './fix-series.js';
 import type { SeriesContext } from './lost-objects.js';
 import { walkLake } from '../lake/walk-lake.js';
@@ -161,8 +161,8 @@ async function checkLoosePath(
   { kind, path }: LoosePath,
 ): Promise<LakeCheck> {
   if (kind === 'link') return { findings: [withRemedy(linkFinding(path))], dropped: [] };
-  const finding: LakeFinding = { kind: 'stranger', path, text: NOT_PART_OF_LAKE };
-  if (mode !== 'fix') return { findings: [withRemedy(finding)], dropped: [] };
+  const finding = await asRegular(paths.root, { kind: 'stranger', path, text: NOT_PART_OF_LAKE });
+  if (mode !== 'fix' || finding.kind !== 'stranger') return { findings: [withRemedy(finding)], dropped: [] };
   await lock?.confirm();
   const kept = await moveToQuarantine(
     paths,

@@ -15,7 +15,7 @@ import type { Format, Series } from '../model/task.js';
 import type { Sidecar, Source } from '../source/source.js';
 import { checkFile, UNREADABLE } from './check-file.js';
 import type { FileReader } from './check-file.js';
-import { linkFinding, NOT_PART_OF_LAKE } from './lake-finding.js';
+import { asRegular, linkFinding, NOT_PART_OF_LAKE } from './lake-finding.js';
 import type { LakeFinding } from './lake-finding.js';
 import type { SeriesFolder } from '../lake/walk-lake.js';
 import { listEntries } from '../lake/walk-lake.js';
@@ -88,7 +88,8 @@ export async function checkSeries(context: CheckContext, folder: SeriesFolder): 
     }
   }
   const zips = linked.length > 0 ? [] : await zipFindings(context, folder.series, inspected);
-  findings.push(...fileFindings(context, folder, relativePath, inspected), ...zips);
+  const others = [...fileFindings(context, folder, relativePath, inspected), ...zips];
+  findings.push(...(await Promise.all(others.map((finding) => asRegular(context.root, finding)))));
   if (!inspected.exists && findings.some(({ kind }) => kind === 'unlisted'))
     findings.push({
       kind: 'no-manifest',

@@ -1,4 +1,7 @@
 /** One fault in a lake, and the command that mends it. */
+import { join } from 'node:path';
+import { irregularText } from '../lake/path-checks.js';
+import { entryAt } from '../lake/publish.js';
 import type { Format, Series } from '../model/task.js';
 
 export type LakeFindingKind =
@@ -21,7 +24,7 @@ export type LakeFindingKind =
   | 'link'
   /** A temporary file or an unfinished commit of a run that was killed. */
   | 'leftover'
-  /** The file system refuses to read the file. */
+  /** The file system refuses to read the file, or it is not a regular file. */
   | 'unreadable'
   /** The archive has another revision of a held object. */
   | 'revised'
@@ -72,4 +75,13 @@ export const REMEDIES: Readonly<Record<LakeFindingKind, NonNullable<LakeFinding[
 export function linkFinding(path: string, series?: Series): LakeFinding {
   const text = 'symbolic links inside a lake are not followed';
   return { kind: 'link', path, text, ...(series === undefined ? {} : { series }) };
+}
+
+/** The finding for a path that must be a regular file; another one if it is a pipe, socket, device or folder, which stays unopened. */
+export async function asRegular(root: string, finding: LakeFinding): Promise<LakeFinding> {
+  const { path, series } = finding;
+  const entry = await entryAt(join(root, path));
+  const text = entry === undefined ? undefined : irregularText(entry);
+  if (text === undefined) return finding;
+  return { kind: 'unreadable', path, text, ...(series === undefined ? {} : { series }) };
 }

@@ -6,6 +6,7 @@ import { heldObject } from '../lake/manifest.js';
 import type { HeldObjects } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { differingSettings, throwSettingsError } from '../lake/settings.js';
+import { refuseIrregular } from '../lake/path-checks.js';
 import { fileFacts, fileSize } from '../lake/publish.js';
 import type { PartitionPlan, Period, Task } from '../model/task.js';
 import type { WriterContext } from './writer.js';
@@ -32,6 +33,7 @@ export async function readExistingFile(
 ): Promise<ExistingFile> {
   const folder = await context.paths.folder(seriesFolder(context.venue.name, plan.series));
   const file = `${plan.label}.${plan.settings.format}`;
+  await refuseIrregular(join(folder, file));
   const objects = (await context.manifests.of(folder))[plan.settings.format];
   const inFile = objects.inFile(file);
   const isReplaced = (line: ObjectLine): boolean => arriving.some((period) => overlaps(line, period));

@@ -4,6 +4,7 @@ import type { DuckDbSession } from '../convert/duckdb.js';
 import { quoteText } from '../convert/sql.js';
 import { parquetRowCountQuery } from '../convert/statements.js';
 import type { DroppedLine } from '../lake/manifest-line.js';
+import { refuseIrregular } from '../lake/path-checks.js';
 import { fileFacts, fileSize } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
 import { moveToQuarantine } from '../lake/quarantine.js';
@@ -31,6 +32,8 @@ export interface Footer {
 
 /** Rejects for a file that is not Parquet, or is truncated. */
 export async function readFooter(session: DuckDbSession, file: string): Promise<Footer> {
+  // Opening a pipe waits for its other end, and no signal ends the wait of DuckDB.
+  await refuseIrregular(file);
   const [count] = await session.rows(parquetRowCountQuery(file));
   const schema = await session.rows(
     `SELECT name, type FROM parquet_schema(${quoteText(file)}) WHERE type IS NOT NULL`,

@@ -1,5 +1,6 @@
 /** Parquet files without manifest lines, for example in a copied folder of a series, are adopted with the objects of their footers. */
-import { cpSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, lstatSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Adoption } from '../../src/download/adopt-series.js';
@@ -204,6 +205,24 @@ it('a file that the file system refuses to read is neither adopted nor moved', a
   });
   expect([fixed.code, fixed.stdout]).toEqual([1, expect.stringContaining('cannot be read (EACCES)')]);
   expect(existsSync(join(lake, FILE))).toBe(true);
+});
+
+it('a pipe in place of a file is neither opened nor replaced', async () => {
+  const lake = copied();
+  const pipe = join(lake, FILE);
+  rmSync(pipe);
+  execFileSync('mkfifo', [pipe]);
+  const fixed = await verify(lake, '--fix');
+  expect([fixed.code, fixed.stdout]).toEqual([1, expect.stringContaining('it is a named pipe')]);
+  const repaired = await repair(lake);
+  expect([repaired.code, repaired.stderr]).toEqual([
+    4,
+    expect.stringContaining('it is a named pipe, not a regular file; make it readable or move it away'),
+  ]);
+  const run = ['vision', '--symbols', 'BTCUSDT', '--interval', '1h', '--from', '2026-10-01'];
+  const { code, stderr } = await cryptodl([...run, '--to', '2026-10-01', ...places(lake)]);
+  expect([code, stderr]).toEqual([1, expect.stringContaining('it is a named pipe')]);
+  expect(lstatSync(pipe).isFIFO()).toBe(true);
 });
 
 describe('a file is not adopted, and its objects are fetched again,', () => {
