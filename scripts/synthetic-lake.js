@@ -1,4 +1,4 @@
-// Makes lakes of manifests without data files, for verbs that read no data file.
+// Makes lakes of manifests with empty data files, for verbs that read no data file.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
@@ -57,7 +57,7 @@ export function klinesFolder(lake, symbol) {
 }
 
 /**
- * The text of one manifest.
+ * Writes a manifest, and an empty file for each data file that it names.
  * @param {string} folder of the series
  * @param {readonly (object | string)[]} lines Texts are written as they are.
  */
@@ -69,6 +69,14 @@ export function writeManifest(folder, lines) {
   mkdirSync(dirname(manifest), { recursive: true });
   const texts = lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`);
   writeFileSync(manifest, texts.join(''));
+  const files = lines.flatMap((line) =>
+    typeof line === 'object' && 'file' in line ? [String(line.file)] : [],
+  );
+  for (const file of new Set(files)) {
+    const path = file.includes('/') ? join(folder.slice(0, at), file) : join(folder, file);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, '');
+  }
 }
 
 /**

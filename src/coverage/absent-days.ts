@@ -9,9 +9,10 @@ import type { Spans } from './spans.js';
 /**
  * `unexplained`: no recorded reason applies, and days before and after are held. `not-fetched`: no recorded reason applies, and
  * the day is before the first or after the last held day. `failed:`: the last fetch failed, with the code of its error.
- * `cut`: the rows of a held day of tick data begin or end hours from midnight, but those of the neighbouring days do not.
+ * `missing`: the manifest lists an object of the day, but its file does not exist. `cut`: the rows of a held day of tick data begin or end hours from midnight, but those of the neighbouring days do not.
  */
-export type GapReason = AbsenceReason | `failed:${ErrorCode}` | 'unexplained' | 'not-fetched' | 'cut';
+export type GapReason =
+  AbsenceReason | `failed:${ErrorCode}` | 'unexplained' | 'not-fetched' | 'missing' | 'cut';
 
 /** Reasons with which no data is expected. Such days do not count as missing. */
 const NOT_EXPECTED: ReadonlySet<GapReason> = new Set([

@@ -1,8 +1,9 @@
-/** Reads the manifests of a lake and yields the coverage of each series, with the halts of its market. */
+/** Reads the manifests of a lake, looks for the files that they name, and yields the coverage of each series, with the halts of its market. */
 import { join } from 'node:path';
 import { amountsOf, gapsOf } from './gaps.js';
 import type { Amounts, Gap } from './gaps.js';
 import { HaltFinder } from './halts.js';
+import { missingFiles } from './missing-files.js';
 import { coverSeries } from './series-coverage.js';
 import type { DayRange } from './own-days.js';
 import type { SeriesCoverage } from './series-coverage.js';
@@ -135,24 +136,32 @@ async function read(request: CoverRequest, series: Series, finder: HaltFinder): 
     if (line.kind !== 'object' || line.replaces === undefined) return;
     revisions[line.settings.format] = (revisions[line.settings.format] ?? 0) + 1;
   };
+  const folder = seriesFolder(venue.name, series);
+  let missing: ReadonlySet<string>;
   try {
-    for await (const lines of readManifestLines(
-      join(root, seriesFolder(venue.name, series)),
-      venue.archive,
-    )) {
+    for await (const lines of readManifestLines(join(root, folder), venue.archive)) {
       for (const line of lines) {
         const refused = line instanceof CryptodlError ? line : addLine(manifest, line);
         if (refused !== undefined) onRefused(refused);
         else if (!(line instanceof CryptodlError)) count(line.line);
       }
     }
+    missing = await missingFiles(root, folder, manifest);
   } catch (error) {
     onRefused(toCryptodlError(error));
     return [];
   }
   const spec = findDataset(venue, series.market, series.dataset);
   const failures = request.failures?.bySeries.get(seriesName(series)) ?? [];
-  const covered = coverSeries(series, manifest, FORMATS, { range, today, spec, revisions, lost, failures });
+  const covered = coverSeries(series, manifest, FORMATS, {
+    range,
+    today,
+    spec,
+    revisions,
+    lost,
+    missingFiles: missing,
+    failures,
+  });
   const rows = covered.find(({ knownDays }) => knownDays.length > 0);
   if (rows !== undefined) finder.add(rows.knownDays, rows.gaps);
   return covered;

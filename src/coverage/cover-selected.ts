@@ -1,4 +1,4 @@
-/** Covers the selected series of a lake, and counts over all of them. Reads no data file and sends no request. */
+/** Covers the selected series of a lake, and counts over all of them. Checks that data files exist, but reads none, and sends no request. */
 import { lakePaths } from '../lake/layout.js';
 import { dayOf } from '../model/calendar.js';
 import { FORMATS } from '../model/task.js';

@@ -1,4 +1,4 @@
-/** Computes what a series holds and lacks, from the lines of its manifest. */
+/** Computes what a series holds and lacks, from the lines of its manifest and the names of missing files. */
 import { monthOf, monthStart, UTC } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
 import type { Manifest } from '../lake/manifest.js';
@@ -12,6 +12,7 @@ import { absentDays, reasons } from './absent-days.js';
 import type { AbsentDays, GapReason, SeriesFacts } from './absent-days.js';
 import { cutStretches, hasTicks } from './cut-days.js';
 import type { EmptyStretch } from './cut-days.js';
+import { daysOfMissingFiles } from './missing-files.js';
 import { codesOf, daysOf, objectsOf, ownDays } from './own-days.js';
 import type { DayRange, Days, HeldObject, ReportedFailure } from './own-days.js';
 import { append, at, clip, overlap, rowsIn } from './spans.js';
@@ -28,6 +29,8 @@ export interface CoverageContext {
   readonly today: number;
   /** The periods of the objects that each format has lost. */
   readonly lost: Readonly<Partial<Record<Format, readonly Days[]>>>;
+  /** Files that manifest lines name and that do not exist. */
+  readonly missingFiles: ReadonlySet<string>;
   /** The failures of this series in the last failure report. */
   readonly failures: readonly ReportedFailure[];
   /** Undefined for a dataset that this version does not know. */
@@ -69,8 +72,6 @@ export interface SeriesCoverage {
   /** Time of the first row, ISO 8601. */
   readonly first: string | undefined;
   readonly last: string | undefined;
-  /** Held days, also outside of the range. */
-  readonly heldDays: Spans;
   readonly absent: readonly AbsentDays[];
   /** Seconds in which rows of held days are missing. */
   readonly gaps: Spans;
@@ -110,10 +111,13 @@ function cover(
   context: CoverageContext,
 ): SeriesCoverage {
   const { absences } = manifest;
-  const held = format === undefined ? [] : objectsOf(manifest[format].lines());
-  const heldDays = daysOf(held);
+  const listed = format === undefined ? [] : objectsOf(manifest[format].lines());
+  const isMissing = ({ line }: HeldObject): boolean => context.missingFiles.has(line.file);
+  const held = listed.filter((object) => !isMissing(object));
+  // A missing file does not change the reasons of other days.
+  const heldDays = daysOf(listed);
   const failures = context.failures.filter((failure) => failure.format === format);
-  const known = { absences, ...factsOf(context, held), reported: codesOf(failures) };
+  const known = { absences, ...factsOf(context, listed), reported: codesOf(failures) };
   const lost = (format === undefined ? undefined : context.lost[format]) ?? [];
   const own = ownDays(heldDays, absences, [...lost, ...failures.map(({ period }) => period)]);
   const from = context.range.from ?? own.from;
@@ -125,15 +129,17 @@ function cover(
   return {
     series,
     format,
-    settings: held.at(-1)?.line.settings,
+    settings: listed.at(-1)?.line.settings,
     from,
     to,
     own,
     dayStartSeconds,
     rowSeconds: seconds,
-    heldDays,
     revisions: (format === undefined ? undefined : context.revisions[format]) ?? 0,
-    absent: absentDays(heldDays, from, to, known),
+    absent: [
+      ...absentDays(heldDays, from, to, known),
+      ...daysOfMissingFiles(listed.filter(isMissing), from, to),
+    ],
     ...countsOf(within),
     ...missingRows(within, { from, to, seconds, dayStartSeconds, heldDays, known }),
     cuts: hasTicks(series)

@@ -100,6 +100,7 @@ export function heldCuts(
     spec: findDataset(venue, series.market, series.dataset),
     revisions: {},
     lost: {},
+    missingFiles: new Set(),
     failures: [],
   });
   return coverage?.cuts ?? [];

@@ -536,6 +536,41 @@ describe('--min', () => {
   });
 });
 
+describe('a data file that no longer exists', () => {
+  const ZIP = { settings: { ...SETTINGS, format: 'zip' }, rows: undefined };
+  const GONE = '2024-01-03';
+  // Each day has a file of its own. No reason of the manifest applies to a missing file.
+  const changes = (more: object, folder = ''): Record<string, Change> =>
+    Object.fromEntries(DAYS.map((day) => [day, { file: `${folder}${day}.parquet`, ...more }]));
+
+  it('is missing data: in the table, in --summary, --json and --min, with repair as the next command', async () => {
+    const lake = newLake({ BTCUSDT: changes({}), ETHUSDT: {} });
+    rmSync(join(klinesFolder(lake, 'BTCUSDT'), `${GONE}.parquet`));
+    const { code, stdout, stderr } = await coverage(lake, '--min', '99');
+    expect([code, stdout]).toEqual([4, expect.stringContaining(`${GONE}: BTCUSDT, missing, 1,440 rows`)]);
+    expect(stderr).toContain('next  cryptodl repair');
+    await isValid(stderr);
+    expect((await coverage(lake, '--summary')).stdout).toBe(
+      'incomplete: 1 of 2 series lack 1,440 rows; the least complete is um klines 1m BTCUSDT (90.00 %)\n',
+    );
+    const [btc, eth] = await seriesOf(lake);
+    expect(btc).toMatchObject({ expected: 14_400, missing: 1440, objects: 9, rows: 9 * 1440 });
+    expect(btc?.['gaps']).toEqual([gap(`${GONE}T00:00`, '2024-01-04T00:00', 'missing', 1440)]);
+    expect(eth).toMatchObject({ missing: 0 });
+  });
+
+  it('counts when all files of a series are gone, and when the lake has zips', async () => {
+    const lake = newLake({ BTCUSDT: changes({}), ETHUSDT: changes(ZIP, 'data/futures/') });
+    rmSync(klinesFolder(lake, 'BTCUSDT'), { recursive: true });
+    rmSync(join(lake, `data/futures/${GONE}.parquet`));
+    const days = (await seriesOf(lake)).map(({ symbol, expected, missing }) => [symbol, expected, missing]);
+    expect(days).toEqual([
+      ['BTCUSDT', 14_400, 14_400],
+      ['ETHUSDT', 10, 1],
+    ]);
+  });
+});
+
 describe('a damaged manifest', () => {
   it('is named with its line, the other series are printed, and the exit code is 1', async () => {
     const lake = newLake({ ETHUSDT: {} });
@@ -630,7 +665,7 @@ it('a lake of a real run reports the day that the archive lacks, without reading
   await cryptodlOk(['vision', '--symbols', 'all', ...range, ...url, '--out', out, ...FAST]);
   await archive.close();
   for (const symbol of made.symbols)
-    rmSync(join(out, `binance/um/klines/interval=1h/symbol=${symbol}/2026-11.parquet`));
+    writeFileSync(join(out, `binance/um/klines/interval=1h/symbol=${symbol}/2026-11.parquet`), 'not read');
   const { events } = await cryptodlOk(['coverage', '--out', out, '--now', now, '--json']);
   expect(events).toMatchObject([
     {

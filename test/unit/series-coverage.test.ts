@@ -20,6 +20,7 @@ const CONTEXT: CoverageContext = {
   range: {},
   today: day('2024-01-20'),
   lost: {},
+  missingFiles: new Set(),
   failures: [],
   spec: findDataset(VENUE, 'um', 'klines'),
   revisions: {},
