@@ -1,4 +1,5 @@
 /** Usage errors for command lines that cannot be parsed: the mistake, and a corrected line. */
+import { existsSync } from 'node:fs';
 import type { CommanderError } from 'commander';
 import { nearest } from '../text/did-you-mean.js';
 import { CryptodlError, usage } from '../model/errors.js';
@@ -9,18 +10,33 @@ import type { FlagName } from '../options/flags.js';
 import { isVerb, textsOf, verbOf, wordsOf } from './command-words.js';
 import type { Word } from './command-words.js';
 import { explainUnknown, withKnownFlags } from './explain-unknown-flag.js';
-import { folded, FOLDING } from './fold-operands.js';
+import { quotedCommand } from './explain-commands.js';
+import { folded, FOLDING, isFolder } from './fold-operands.js';
 import { FOREIGN_VERBS } from './foreign-words.js';
 import { VERB_TEXTS } from './verbs.js';
 
 /** A useful first command for a new user. */
 const FIRST_LINE = ['vision', '--symbols', 'BTCUSDT', '--days', '1'];
 
+/** Words for the continuation of a run, which needs no command of its own. */
+const CONTINUATIONS: readonly string[] = ['resume', 'continue'];
+
 /** Throws the usage error for a missing or unknown verb. The first word of `argv` is taken as the verb. */
 export function refuseVerb(argv: readonly string[]): never {
   const [word, ...rest] = argv;
   if (word === undefined)
     throw usage('no command given', 'the commands are listed by cryptodl --help', { command: FIRST_LINE });
+  const quoted = quotedCommand(word);
+  if (quoted !== undefined)
+    throw usage(`"${word}" is not a command`, 'write the command without quotes', {
+      argv: [...quoted, ...rest],
+    });
+  if (CONTINUATIONS.includes(word) && !isReport(rest[0]))
+    throw usage(
+      `"${word}" is not a command`,
+      'type the same command again: a run continues where the last one ended',
+      isVerb(rest[0] ?? '') ? { argv: rest } : undefined,
+    );
   const owner = VERBS.find((name) => VERB_TEXTS[name].choices?.includes(word) === true);
   if (owner !== undefined)
     throw usage(`"${word}" is not a command`, `did you mean ${owner} ${word}?`, { argv: [owner, ...argv] });
@@ -41,6 +57,10 @@ export function refuseVerb(argv: readonly string[]): never {
       argv: folded(['vision', ...argv], 'vision'),
     });
   throw usage(`"${word}" is not a command`, `commands are ${VERBS.join(', ')}`);
+}
+
+function isReport(word = ''): boolean {
+  return word.endsWith('.jsonl');
 }
 
 /** Throws a usage error for a flag without its value, and for a flag that begins with a long dash. */
@@ -111,10 +131,13 @@ export function refuseArguments(error: CommanderError, argv: readonly string[]):
     const rest = textsOf(words.filter(({ kind }) => kind !== 'verb'));
     return usage(`the command ${verb} comes first`, undefined, { argv: [verb, ...rest] });
   }
-  const inner = words.find(({ kind, text }) => kind === 'operand' && isVerb(text));
+  const inner = words.find(
+    ({ kind, text }) => kind === 'operand' && (isVerb(text) || quotedCommand(text) !== undefined),
+  );
   if (VERB_TEXTS[verb].behind !== undefined && inner !== undefined && !argv.includes('--')) {
     const at = words.indexOf(inner);
-    const line = [...textsOf(words.slice(0, at)), '--', ...textsOf(words.slice(at))];
+    const command = [...(quotedCommand(inner.text) ?? [inner.text]), ...textsOf(words.slice(at + 1))];
+    const line = [...textsOf(words.slice(0, at)), '--', ...command];
     return usage(`${verb}: write -- before the command`, undefined, { argv: line });
   }
   const unknown = words.find(({ kind }) => kind === 'unknown-flag');
@@ -146,14 +169,7 @@ function excessWords(verb: Verb, words: readonly Word[]): Error {
     return usage(`${verb} takes no argument: "${operands[0]?.text ?? ''}" is one too many`, undefined, {
       argv: folded(textsOf(words), verb),
     });
-  if (verb === 'sql')
-    return usage(
-      `sql takes one argument: "${operands[1]?.text ?? ''}" is one too many`,
-      'put the query in quotes',
-      {
-        argv: [...textsOf(words.filter(({ kind }) => kind !== 'operand')), textsOf(operands).join(' ')],
-      },
-    );
+  if (verb === 'sql') return excessWordsOfQuery(words);
   const allowed = VERB_TEXTS[verb].operand === undefined ? 0 : 1;
   const line = textsOf(words);
   const inFlags = folded(line, verb);
@@ -165,4 +181,25 @@ function excessWords(verb: Verb, words: readonly Word[]): Error {
       argv: inFlags.length === line.length ? textsOf(words.filter((word) => !extra.includes(word))) : inFlags,
     },
   );
+}
+
+/** The usage error for a query without quotes. */
+function excessWordsOfQuery(words: readonly Word[]): Error {
+  const operands = words.filter(({ kind }) => kind === 'operand');
+  const others = textsOf(words.filter(({ kind }) => kind !== 'operand'));
+  const [first = '', second = ''] = textsOf(operands);
+  const folder = [first, second].find((text) => isFolder(text));
+  if (operands.length === 2 && folder !== undefined)
+    return usage(`sql takes one argument, a query: "${folder}" is a folder`, undefined, {
+      argv: [...others, '--out', folder, folder === first ? second : first],
+    });
+  const message = `sql takes one argument: "${second}" is one too many`;
+  const file = operands.find(({ text }) => existsSync(text))?.text;
+  // The shell has replaced `*` by the names of files, so the query is not known.
+  if (file !== undefined)
+    return usage(
+      message,
+      `put the query in quotes: without them, the shell replaces * by names of files, for example ${file}\nfor example: cryptodl sql 'SELECT * FROM um_klines'`,
+    );
+  return usage(message, 'put the query in quotes', { argv: [...others, textsOf(operands).join(' ')] });
 }

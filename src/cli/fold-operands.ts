@@ -1,4 +1,5 @@
 /** Turns positional arguments of a corrected line into values of flags. */
+import { statSync } from 'node:fs';
 import { flagsOf, flagSpec } from '../options/flags.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { FlagName } from '../options/flags.js';
@@ -7,9 +8,21 @@ import type { Word } from './command-words.js';
 import { VERB_TEXTS } from './verbs.js';
 
 /** In corrected lines of these verbs, positional arguments become values of flags. */
-export const FOLDING: readonly Verb[] = ['vision', 'coverage', 'report'];
+export const FOLDING: readonly Verb[] = [
+  'vision',
+  'metrics',
+  'verify',
+  'repair',
+  'audit',
+  'coverage',
+  'report',
+  'runs',
+  'doctor',
+];
 /** In corrected lines of these verbs, positional arguments other than the operand become values of flags. */
 const FOLDING_OTHERS: readonly Verb[] = ['list', 'schema'];
+/** These verbs write the lake, so a path in their lines is the lake only if the folder exists. */
+const WRITING_VERBS: readonly Verb[] = ['vision', 'metrics'];
 
 /** Turns positional arguments into values of flags: markets, datasets, intervals, the folder of a lake, and otherwise symbols. */
 export function folded(argv: readonly string[], verb: Verb): string[] {
@@ -21,27 +34,39 @@ export function folded(argv: readonly string[], verb: Verb): string[] {
   return line;
 }
 
-/** The positional arguments that the verb does not take. */
+/** The positional arguments that the verb does not take, and that can be values of its flags. */
 function looseWords(words: readonly Word[], verb: Verb): readonly Word[] {
   const operands = words.filter(({ kind }) => kind === 'operand');
-  if (FOLDING.includes(verb)) return operands;
+  if (WRITING_VERBS.includes(verb)) return operands;
+  const isLoose = ({ text }: Word): boolean => {
+    const flag = flagOf(text, verb);
+    return flagsOf(verb).includes(flag) && (flag !== 'symbols' || /^[\p{Lu}\p{Lo}\d*,]+(_\w+)?$/u.test(text));
+  };
+  if (FOLDING.includes(verb)) return operands.filter(isLoose);
   if (!FOLDING_OTHERS.includes(verb) || operands.length < 2) return [];
   const { choices } = VERB_TEXTS[verb];
   const own = operands.find(({ text }) =>
     choices === undefined ? flagOf(text, verb) !== 'market' : choices.includes(text),
   );
-  const isLoose = ({ text }: Word): boolean => {
-    const flag = flagOf(text, verb);
-    return flagsOf(verb).includes(flag) && (flag !== 'symbols' || /^[\p{Lu}\d*]+$/u.test(text));
-  };
   return own === undefined ? [] : operands.filter((word) => word !== own && isLoose(word));
 }
 
 function flagOf(text: string, verb: Verb): FlagName {
   if (verb === 'report' && /\.html?$/i.test(text)) return 'html';
-  if ((verb === 'coverage' || verb === 'report') && /[./]/.test(text)) return 'out';
+  const isPath = /[./]/.test(text) && FOLDING.includes(verb) && !WRITING_VERBS.includes(verb);
+  if (isPath) return 'out';
   const flags = ['market', 'dataset', 'interval'] as const;
-  return flags.find((flag) => flagSpec(flag).choices?.includes(text)) ?? 'symbols';
+  const named = flags.find((flag) => flagSpec(flag).choices?.includes(text));
+  if (named !== undefined) return named;
+  return flagsOf(verb).includes('out') && isFolder(text) ? 'out' : 'symbols';
+}
+
+/** Whether the word names an existing folder. A word like BTCUSDT is a symbol, also if a folder has this name. */
+export function isFolder(word: string): boolean {
+  return (
+    !/^[\p{Lu}\d]{5,}(_\w+)?$/u.test(word) &&
+    statSync(word, { throwIfNoEntry: false })?.isDirectory() === true
+  );
 }
 
 /** The line with `item` as a value of the flag: added to the values of a list, or in place of a single value. */

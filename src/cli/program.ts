@@ -7,6 +7,7 @@ import type { FlagName } from '../options/flags.js';
 import type { RawValues } from '../options/resolve.js';
 import { TOOL_VERSION } from '../model/version.js';
 import { refuseArguments, refuseMissingValues, refuseVerb } from './explain-arguments.js';
+import { refuseMisplacedCommand } from './explain-commands.js';
 import { helpText } from './help.js';
 import type { Tier } from './help.js';
 import { VERB_TEXTS } from './verbs.js';
@@ -38,6 +39,7 @@ export function parseCommandLine(
     io.stdout.write(helpText(verb, tier, io.stdout.columns));
     return undefined;
   }
+  if (verb !== undefined) refuseMisplacedCommand(argv, verb);
   const program = new Command('cryptodl')
     .version(TOOL_VERSION)
     .exitOverride()

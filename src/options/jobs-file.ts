@@ -49,7 +49,7 @@ const EXAMPLE = fileURLToPath(new URL('../../config/jobs.example.yaml', import.m
 /** Names the example in the package, which is not in the working directory of a user. */
 export const JOBS_HINT = `${shownPath(EXAMPLE)} is an example of a file of jobs`;
 
-const SHAPE = `${JOBS_HINT}: defaults, and jobs with a name, a verb and the flags of that verb`;
+const SHAPE = `for example: jobs: { bars: { verb: vision, symbols: BTCUSDT, days: 7 } }\n${JOBS_HINT}`;
 
 /** Checks the keys of the file; values are parsed later. */
 export function jobsFile(file: string, content: unknown): JobsFile {

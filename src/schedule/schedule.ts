@@ -60,7 +60,12 @@ function refuseUnschedulable({ verb }: Invocation): void {
 }
 
 function warn({ verb, values }: Invocation, resolved: Resolved, { io }: Typed): void {
+  const { dryRun, to } = resolved.options;
   const warnings = [
+    ...(dryRun ? ['--dry-run: every scheduled run prints its plan and downloads nothing'] : []),
+    ...(flagsOf(verb).includes('to') && to?.kind === 'days'
+      ? [`--to ${to.text}: every scheduled run has the same last day; leave out --to, or use --days`]
+      : []),
     ...(values.now === undefined ? [] : ['--now: every scheduled run will use this as the current time']),
     ...lostVariables(verb, { resolved, io }).map(
       (name) => `${name} is set in this environment but not in that of cron: use the flag instead`,

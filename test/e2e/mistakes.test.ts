@@ -2,9 +2,11 @@
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { shownPath } from '../../src/text/printable.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl, cryptodlOk } from '../helpers/cli.js';
@@ -17,6 +19,7 @@ import { sizedRows } from '../helpers/tier-size.js';
 const scratch = scratchFolder();
 const shell = promisify(execFile);
 const NOW = '2026-11-21T12:00:00Z';
+const JOBS_EXAMPLE = shownPath(fileURLToPath(new URL('../../config/jobs.example.yaml', import.meta.url)));
 let archive: TestArchive;
 let rest: ServedVenue;
 
@@ -75,8 +78,8 @@ interface Mistake {
   readonly says: string;
   /** The line that is offered, which must work; null for a mistake without a known correction. */
   readonly line: string | null;
-  /** Whether ./data is a lake. */
-  readonly lake?: true;
+  /** The folder of a lake; true: ./data. */
+  readonly lake?: true | string;
 }
 
 const MISTAKES: readonly Mistake[] = [
@@ -546,6 +549,107 @@ const MISTAKES: readonly Mistake[] = [
     line: "cryptodl sql 'SELECT close FROM um_klines WHERE symbol = '\\''BTCUSDT'\\'''",
     lake: true,
   },
+  {
+    typed: ['verify', 'lake2'],
+    says: 'verify takes no argument: "lake2" is one too many',
+    line: 'cryptodl verify --out lake2',
+    lake: 'lake2',
+  },
+  {
+    typed: ['repair', 'lake2'],
+    says: 'repair takes no argument: "lake2" is one too many',
+    line: 'cryptodl repair --out lake2',
+    lake: 'lake2',
+  },
+  {
+    typed: ['coverage', 'lake2'],
+    says: 'coverage takes no argument: "lake2" is one too many',
+    line: 'cryptodl coverage --out lake2',
+    lake: 'lake2',
+  },
+  {
+    typed: ['runs', 'lake2'],
+    says: 'runs takes no argument: "lake2" is one too many',
+    line: 'cryptodl runs --out lake2',
+    lake: 'lake2',
+  },
+  {
+    typed: ['vision', 'BTCUSDT', 'lake2', '--days', '1', '--interval', '1h'],
+    says: 'vision takes no argument',
+    line: 'cryptodl vision --days 1 --interval 1h --symbols BTCUSDT --out lake2',
+    lake: 'lake2',
+  },
+  {
+    typed: ['audit', 'BTCUSDT', '-i', '1h', '--days', '2'],
+    says: 'audit takes no argument: "BTCUSDT" is one too many',
+    line: 'cryptodl audit --interval 1h --days 2 --symbols BTCUSDT',
+  },
+  {
+    typed: ['verify', 'no-lake'],
+    says: 'verify takes no argument: "no-lake" is one too many',
+    line: null,
+    lake: true,
+  },
+  {
+    typed: ['sql', 'lake2', 'SELECT 1'],
+    says: '"lake2" is a folder',
+    line: "cryptodl sql --out lake2 'SELECT 1'",
+    lake: 'lake2',
+  },
+  {
+    typed: ['sql', 'SELECT', 'data', 'FROM', 'um_klines'],
+    says: '"data" is one too many',
+    line: null,
+    lake: true,
+  },
+  {
+    typed: ['schedule', 'vision -s BTCUSDT -d 7'],
+    says: 'schedule: write -- before the command',
+    line: 'cryptodl schedule -- vision -s BTCUSDT -d 7',
+  },
+  {
+    typed: ['schedule', '--', 'cryptodl vision -s BTCUSDT -d 7'],
+    says: 'is not a command',
+    line: 'cryptodl schedule -- vision -s BTCUSDT -d 7',
+  },
+  {
+    typed: ['vision -s BTCUSDT'],
+    says: 'is not a command',
+    line: 'cryptodl vision -s BTCUSDT',
+  },
+  {
+    typed: ['schedule', '--', 'verify', '--kind', 'cron'],
+    says: 'verify has no flag --kind',
+    line: 'cryptodl schedule --kind cron -- verify',
+    lake: true,
+  },
+  {
+    typed: ['schedule', '--', 'verify', '--at=09:30', '--deep'],
+    says: 'verify has no flag --at',
+    line: 'cryptodl schedule --at=09:30 -- verify --deep',
+    lake: true,
+  },
+  {
+    typed: ['run', 'vision', '-s', 'BTCUSDT'],
+    says: 'run takes a file of jobs; vision is a command of its own',
+    line: 'cryptodl vision -s BTCUSDT',
+  },
+  {
+    typed: ['run', 'verify'],
+    says: 'run takes a file of jobs; verify is a command of its own',
+    line: 'cryptodl verify',
+    lake: true,
+  },
+  {
+    typed: ['resume'],
+    says: '"resume" is not a command',
+    line: null,
+  },
+  {
+    typed: ['resume', 'vision', '--symbols', 'BTCUSDT'],
+    says: '"resume" is not a command',
+    line: 'cryptodl vision --symbols BTCUSDT',
+  },
   { typed: ['completion', 'powershell'], says: 'no script for "powershell"', line: null },
 ];
 
@@ -881,7 +985,8 @@ describe('a typical mistake', () => {
     async ({ typed, says, line, lake }) => {
       const cwd = join(scratch, `in-${ALL.findIndex((mistake) => mistake.typed === typed)}`);
       mkdirSync(cwd);
-      if (lake === true) cpSync(join(scratch, 'lake'), join(cwd, 'data'), { recursive: true });
+      if (lake !== undefined)
+        cpSync(join(scratch, 'lake'), join(cwd, lake === true ? 'data' : lake), { recursive: true });
       const result = await cryptodl(typed, { cwd, env: environment() });
       const [what = '', ...more] = result.stderr.trimEnd().split('\n');
       expect(what).toMatch(/^cryptodl: /);
@@ -982,6 +1087,21 @@ const ELSEWHERE: readonly {
     typed: 'vision --symbols @univers.txt',
     files: { 'universe.txt': '' },
     says: '--symbols: cannot read univers.txt (no such file or folder)\n  did you mean universe.txt?\n',
+  },
+  {
+    typed: 'run jobs.yaml',
+    files: { 'jobs.yaml': 'jobs:\n  - name: a\n' },
+    says:
+      'jobs.yaml: jobs is not a map of names to jobs\n' +
+      '  for example: jobs: { bars: { verb: vision, symbols: BTCUSDT, days: 7 } }\n' +
+      `  ${JOBS_EXAMPLE} is an example of a file of jobs\n`,
+  },
+  {
+    typed: 'sql SELECT jobs.yaml FROM um_klines',
+    says:
+      'sql takes one argument: "jobs.yaml" is one too many\n' +
+      '  put the query in quotes: without them, the shell replaces * by names of files, for example jobs.yaml\n' +
+      "  for example: cryptodl sql 'SELECT * FROM um_klines'\n",
   },
   {
     typed: 'sql @none.sql',

@@ -101,6 +101,23 @@ describe('the line for cron', () => {
     expect(stdout.trimEnd().split('\n').at(-1)).toBe(lineOf(stdout));
   });
 
+  it.each([
+    ['vision -s BTCUSDT -n', '--dry-run: every scheduled run prints its plan and downloads nothing'],
+    [
+      'vision -s BTCUSDT --from 2024-01-01 --to 2024-01',
+      '--to 2024-01-31: every scheduled run has the same last day; leave out --to, or use --days',
+    ],
+    [
+      'coverage --to 2024',
+      '--to 2024-12-31: every scheduled run has the same last day; leave out --to, or use --days',
+    ],
+    ['vision -s BTCUSDT --from 2024-01-01', undefined],
+    ['coverage --to yesterday', undefined],
+  ])('warns of a command that never fetches anything new: %s', async (line, warning) => {
+    const { stderr } = await cryptodlOk(['schedule', '--', ...line.split(' ')], { cwd: scratch });
+    expect(stderr).toBe(warning === undefined ? '' : `warning: ${warning}\n`);
+  });
+
   it('environment variables become flags, or a warning where no flag exists', async () => {
     const { stdout, stderr } = await cryptodlOk(
       ['schedule', '--kind', 'cron', '--', 'vision', '--days', '7'],
