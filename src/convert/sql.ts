@@ -12,6 +12,11 @@ export function quoteText(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
+/** The literal of the path of one file that a table function reads. Without it, DuckDB takes the path for a pattern of paths. */
+export function quotePath(path: string): string {
+  return quoteText(path.replaceAll(/[*?[]/g, '[$&]'));
+}
+
 /** A TIMESTAMP literal for a time in epoch milliseconds, cut to the second. */
 export function timestampLiteral(epochMs: number): string {
   return `TIMESTAMP '${new Date(epochMs).toISOString().slice(0, 19).replace('T', ' ')}'`;

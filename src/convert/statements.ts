@@ -13,7 +13,7 @@ import {
   writtenColumns,
 } from './columns.js';
 import { offGridExpression } from './gaps.js';
-import { quoteName, quoteText } from './sql.js';
+import { quoteName, quotePath, quoteText } from './sql.js';
 
 const ORDINAL = quoteName('.ordinal');
 const NUMBER = quoteName('.number');
@@ -60,7 +60,7 @@ function readPublished(
     .map((column) => `${quoteText(column.name)}: '${readType(column, settings)}'`)
     .join(', ');
   const buffer = bufferBytes === undefined ? '' : `, buffer_size = ${bufferBytes}`;
-  return `read_csv(${quoteText(path)}, auto_detect = false, header = false, skip = ${headerLines}, delim = ',', quote = '"', escape = '"', nullstr = '', new_line = '\\n', strict_mode = true, hive_partitioning = false${buffer}, columns = {${types}})`;
+  return `read_csv(${quotePath(path)}, auto_detect = false, header = false, skip = ${headerLines}, delim = ',', quote = '"', escape = '"', nullstr = '', new_line = '\\n', strict_mode = true, hive_partitioning = false${buffer}, columns = {${types}})`;
 }
 
 function convertedList({ spec, settings }: SqlContext): string {
@@ -103,7 +103,7 @@ export function viewStaged({ spec, settings }: SqlContext, path: string, origin:
   return `CREATE OR REPLACE TEMP VIEW rows AS
     SELECT *, true AS ${LEGAL}, ${ordinalCase(origin)} AS ${ORDINAL}
     FROM (SELECT ${values.join(', ')}, file_row_number + 1 AS ${NUMBER}
-          FROM read_parquet(${quoteText(path)}, hive_partitioning = false, file_row_number = true))`;
+          FROM read_parquet(${quotePath(path)}, hive_partitioning = false, file_row_number = true))`;
 }
 
 /** Creates the relation `kept`: the rows of the existing file that stay. */
@@ -136,9 +136,9 @@ export function readStoredRows(
 
 /** A file of the lake without conversion; values of a CSV are text. */
 function readLakeFile(file: string, format: Format, spec: DatasetSpec): string {
-  if (format === 'parquet') return `read_parquet(${quoteText(file)}, hive_partitioning = false)`;
+  if (format === 'parquet') return `read_parquet(${quotePath(file)}, hive_partitioning = false)`;
   const columns = writtenColumns(spec).map((column) => `${quoteText(column.name)}: 'VARCHAR'`);
-  return `read_csv(${quoteText(file)}, auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', strict_mode = true, hive_partitioning = false, columns = {${columns.join(', ')}})`;
+  return `read_csv(${quotePath(file)}, auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', strict_mode = true, hive_partitioning = false, columns = {${columns.join(', ')}})`;
 }
 
 /** Per object: rows, first and last time, invalid rows, rows off the grid, and rows that are not after the previous row. */
@@ -256,7 +256,7 @@ export function copySorted(context: SqlContext, path: string, metadata: FileMeta
 }
 
 function sortedFile(path: string): string {
-  return `read_parquet(${quoteText(path)}, hive_partitioning = false)`;
+  return `read_parquet(${quotePath(path)}, hive_partitioning = false)`;
 }
 
 /**
@@ -294,5 +294,5 @@ function parquetFormat(metadata: FileMetadata): string {
 }
 
 export function parquetRowCountQuery(file: string): string {
-  return `SELECT sum(num_rows)::BIGINT AS rows FROM parquet_file_metadata(${quoteText(file)})`;
+  return `SELECT sum(num_rows)::BIGINT AS rows FROM parquet_file_metadata(${quotePath(file)})`;
 }

@@ -1,7 +1,7 @@
 /** Parses a query, creates the views, locks the database, and runs the query. */
 import type { DuckDbSession } from '../convert/duckdb.js';
 import type { QueryResult } from '../convert/query-stream.js';
-import { quoteName, quoteText } from '../convert/sql.js';
+import { quoteName, quotePath, quoteText } from '../convert/sql.js';
 import { CryptodlError, usage } from '../model/errors.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { isOfUnnamedFile, queryFault, throwFault } from './explain-errors.js';
@@ -33,7 +33,8 @@ async function restrictAccess(session: DuckDbSession, root: string): Promise<voi
   for (const setting of [
     "TimeZone = 'UTC'",
     'errors_as_json = true',
-    `allowed_directories = [${quoteText(root)}]`,
+    // DuckDB checks the pattern of a path, and then the path that it found.
+    `allowed_directories = [${quoteText(root)}, ${quotePath(root)}]`,
     'enable_external_access = false',
     'lock_configuration = true',
   ])
@@ -80,7 +81,7 @@ async function damagedFile(
   for (const { path, settings } of tables.flatMap(({ files }) => files)) {
     if (settings.format !== 'parquet') continue;
     try {
-      await session.run(`SELECT max(hash(COLUMNS(*))) FROM read_parquet(${quoteText(path)})`);
+      await session.run(`SELECT max(hash(COLUMNS(*))) FROM read_parquet(${quotePath(path)})`);
     } catch (error) {
       // An interruption is no fault of the file.
       return error instanceof CryptodlError || queryFault(error)?.type === 'Interrupt' ? undefined : path;

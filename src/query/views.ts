@@ -2,7 +2,7 @@
 import { open } from 'node:fs/promises';
 import { sep } from 'node:path';
 import { zonelessExpression } from '../convert/columns.js';
-import { quoteName, quoteText } from '../convert/sql.js';
+import { quoteName, quotePath, quoteText } from '../convert/sql.js';
 import type { ColumnSpec } from '../source/facts.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { LakeFile, LakeTable } from './lake-tables.js';
@@ -122,7 +122,7 @@ function parquetPart(files: readonly LakeFile[], columns: readonly ViewColumn[] 
   const shape = fields === undefined ? 'union_by_name = true' : `schema = MAP {${fields.join(', ')}}`;
   return {
     values: columns?.map(({ name }) => quoteName(name)) ?? ['* EXCLUDE (filename)'],
-    files: files.map(({ path }) => quoteText(path.split(sep).join('/'))),
+    files: files.map(({ path }) => quotePath(path.split(sep).join('/'))),
     reader: (list) => `read_parquet(${list}, ${shape}, filename = true, hive_partitioning = false)`,
   };
 }
@@ -172,7 +172,7 @@ function csvPart({ header, files, timestamps }: CsvShape, columns: readonly View
   );
   return {
     values,
-    files: files.map(({ path }) => quoteText(path.split(sep).join('/'))),
+    files: files.map(({ path }) => quotePath(path.split(sep).join('/'))),
     reader: (list) =>
       `read_csv(${list}, auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', columns = {${read.join(', ')}}, filename = true, hive_partitioning = false)`,
   };

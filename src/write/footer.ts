@@ -1,7 +1,7 @@
 /** The footer of a Parquet file (row count, columns, provenance), and the quarantine of a file with rows that the manifest does not list. */
 import type { ReceivedObject } from '../convert/csv-input.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
-import { quoteText } from '../convert/sql.js';
+import { quotePath } from '../convert/sql.js';
 import { parquetRowCountQuery } from '../convert/statements.js';
 import type { DroppedLine } from '../lake/manifest-line.js';
 import { refuseIrregular } from '../lake/path-checks.js';
@@ -36,10 +36,10 @@ export async function readFooter(session: DuckDbSession, file: string): Promise<
   await refuseIrregular(file);
   const [count] = await session.rows(parquetRowCountQuery(file));
   const schema = await session.rows(
-    `SELECT name, type FROM parquet_schema(${quoteText(file)}) WHERE type IS NOT NULL`,
+    `SELECT name, type FROM parquet_schema(${quotePath(file)}) WHERE type IS NOT NULL`,
   );
   const [metadata] = await session.rows(
-    `SELECT decode(value) AS text FROM parquet_kv_metadata(${quoteText(file)}) WHERE decode(key) = 'cryptodl'`,
+    `SELECT decode(value) AS text FROM parquet_kv_metadata(${quotePath(file)}) WHERE decode(key) = 'cryptodl'`,
   );
   return {
     rows: Number(count?.['rows']),
