@@ -18,6 +18,7 @@ import { beginsWithHeader } from '../convert/csv-input.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import { sampleRows } from '../convert/inspect-rows.js';
 import type { Session } from './session.js';
+import { isLabel } from '../text/label.js';
 
 export interface DownloadContext {
   readonly fetch: Fetch;
@@ -255,7 +256,10 @@ function revisionOf(
   const listed = isListed ? object : undefined;
   const etag = listed?.etag ?? response.headers['etag']?.replace(/^W\//, '').replaceAll('"', '');
   const lastModified = listed?.lastModified ?? response.headers['last-modified'];
-  return { ...(etag === undefined ? {} : { etag }), ...(lastModified === undefined ? {} : { lastModified }) };
+  return {
+    ...(etag !== undefined && isLabel(etag) ? { etag } : {}),
+    ...(lastModified !== undefined && isLabel(lastModified) ? { lastModified } : {}),
+  };
 }
 
 /** Removes the spool files of an object that was written or refused. */

@@ -6,6 +6,7 @@ import type { AbsenceReason, Cadence, Period, Series, Settings } from '../model/
 import { isManifestFile } from './path-checks.js';
 import { seriesOfFolder } from './layout.js';
 import type { ManifestLine, ObjectLine } from './manifest-line.js';
+import { isLabel } from '../text/label.js';
 
 /** Thrown for a line of a later format version; the message is that version. */
 export class NewerVersion extends Error {}
@@ -78,9 +79,6 @@ const INSTANT = /^\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-5]\d(\.\d{1,9})?Z$/;
 const COUNTS = ['rows', 'fileRows', 'duplicates', 'idConflicts'] as const;
 const INSTANTS = ['first', 'last'] as const;
 const LABELS = ['etag', 'lastModified', 'staleSidecar', 'tool'] as const;
-/** Texts from outside, for example an ETag: up to 256 characters without control characters. */
-// eslint-disable-next-line no-control-regex -- the expression must match control characters
-const LABEL = /^[^\u0000-\u001f\u007f-\u009f]{0,256}$/;
 
 function objectProblem(fields: Fields, keys: KeyCheck): string | undefined {
   const { key, cadence, period, settings } = fields;
@@ -151,7 +149,7 @@ function isDigest(value: unknown): boolean {
 }
 
 function isLabelOrNone(value: unknown): boolean {
-  return value === undefined || (typeof value === 'string' && LABEL.test(value));
+  return value === undefined || (typeof value === 'string' && isLabel(value));
 }
 
 function isCount(value: unknown): boolean {

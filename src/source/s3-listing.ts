@@ -1,6 +1,7 @@
 /** A reader of the answers of S3 ListObjects and ListObjectsV2. */
 import { CryptodlError } from '../model/errors.js';
 import type { ListedObject, ListingFormat, ListingPage } from './source.js';
+import { isLabel } from '../text/label.js';
 
 /** Pages by marker, or by token for stores with only ListObjectsV2. */
 export const S3_LISTING: ListingFormat = {
@@ -69,9 +70,17 @@ function objectOf(object: XmlElement, name: (value: string) => string): ListedOb
   return {
     key: name(key),
     bytes,
-    etag: (text(object, 'ETag') ?? '').replaceAll('"', ''),
-    lastModified: text(object, 'LastModified') ?? '',
+    etag: label(object, 'ETag').replaceAll('"', ''),
+    lastModified: label(object, 'LastModified'),
   };
+}
+
+/** A text that a manifest may keep; empty if the object has none. */
+function label(object: XmlElement, name: string): string {
+  const value = text(object, name) ?? '';
+  if (!isLabel(value))
+    throw malformed(`the ${name} of a listed object is longer than 256 characters or has control characters`);
+  return value;
 }
 
 function prefixOf(common: XmlElement): string {

@@ -142,6 +142,11 @@ describe('a document that is no listing is refused', () => {
       wrap('<EncodingType>url</EncodingType><Contents><Key>%E5</Key><Size>1</Size></Contents>'),
     ],
     ['an object whose size no number holds', wrap(ONE.replace('1', '9007199254740993'))],
+    ['an ETag of 300 characters', wrap(ONE.replace('<Size>', `<ETag>${'x'.repeat(300)}</ETag><Size>`))],
+    [
+      'a control character in its time',
+      wrap(ONE.replace('<Size>', '<LastModified>\u0085</LastModified><Size>')),
+    ],
     ['a folder without a name', wrap('<CommonPrefixes></CommonPrefixes>')],
     ['a page that does not say whether it continues', whole(ONE)],
     ['a page that says it another way', whole(`<IsTruncated>tsue</IsTruncated>${ONE}`)],

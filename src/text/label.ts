@@ -1,0 +1,9 @@
+/** Short texts from outside that are kept in manifests and listings. */
+
+// eslint-disable-next-line no-control-regex -- the expression must match control characters
+const LABEL = /^[^\u0000-\u001f\u007f-\u009f]{0,256}$/;
+
+/** Whether a text, for example an ETag, has up to 256 characters and no control characters. */
+export function isLabel(text: string): boolean {
+  return LABEL.test(text);
+}
