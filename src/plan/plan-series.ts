@@ -16,6 +16,7 @@ import type { Source } from '../source/source.js';
 import { findDataset, rowSeconds } from '../source/venue.js';
 import { chooseObjects, withRecheckedDays } from './choose-objects.js';
 import type { Choice, DayRange } from './choose-objects.js';
+import type { DatasetSettings } from './dataset-settings.js';
 import { decidePartition } from './decide.js';
 import { chooseFromRest, fillFromRest, joinPeriods } from './rest-periods.js';
 import { withHeldSettings } from './series-request.js';
@@ -37,6 +38,7 @@ export interface PlanContext {
   readonly ignoredRefusals: ReadonlySet<ErrorCode>;
   /** Adopts the Parquet files of a series that has none in its manifest. Resolves with true if the manifest now has lines of them. */
   readonly adopt?: (series: Series, folder: string) => Promise<boolean>;
+  readonly datasetSettings: Pick<DatasetSettings, 'of'>;
   /** Called after each walk. */
   readonly onListed: (series: Series, cadence: Cadence, listing: SeriesListing, to: number) => void;
 }
@@ -48,7 +50,9 @@ export async function planSeries(context: PlanContext, requested: SeriesRequest)
   let manifest = await context.manifests.of(folder);
   if (requested.settings.format === 'parquet' && manifest.parquet.size === 0)
     if ((await context.adopt?.(series, folder)) === true) manifest = await context.manifests.of(folder);
-  const request = withHeldSettings(context.venue, requested, manifest);
+  const request = await withHeldSettings(context.venue, requested, manifest, (format) =>
+    context.datasetSettings.of(series, format),
+  );
   const { settings } = request;
   const held = manifest[settings.format];
   const differences = differingSettings(held.lines(), settings);

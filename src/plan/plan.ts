@@ -11,6 +11,7 @@ import type { Listing } from '../source/listing.js';
 import { requestsFor, routesOf } from '../source/routes.js';
 import type { Source } from '../source/source.js';
 import type { DayRange } from './choose-objects.js';
+import { DatasetSettings } from './dataset-settings.js';
 import type { PlanContext } from './plan-series.js';
 import type { SeriesRequest, ShortMonth } from './series-request.js';
 import { planSeries } from './plan-series.js';
@@ -57,6 +58,7 @@ export async function makePlan(options: PlanOptions, requests: Iterable<SeriesRe
   const context: PlanContext = {
     ...options,
     listSeries: listOrProbe(options),
+    datasetSettings: new DatasetSettings(options),
     onListed: (series, cadence, listing, to) => {
       const name = seriesName(series);
       const isPublished = listing.first !== undefined || listing.isProbed === true;

@@ -1,11 +1,13 @@
 /** What a run requests of one series, and its settings from the lake. */
 import type { Manifest } from '../lake/manifest.js';
 import { continuedSettings } from '../lake/settings.js';
-import type { Cadence, Series, Settings } from '../model/task.js';
+import type { Cadence, Format, Series, Settings } from '../model/task.js';
 import { cadencesOf } from '../source/keys.js';
 import type { Source } from '../source/source.js';
 import { findDataset } from '../source/venue.js';
 import type { DayRange } from './choose-objects.js';
+import { withDatasetSettings } from './dataset-settings.js';
+import type { SharedSettings } from './dataset-settings.js';
 import type { RestOffer } from './rest-periods.js';
 
 export interface SeriesRequest {
@@ -42,11 +44,21 @@ export interface ShortMonth {
   readonly emptyDays: readonly number[];
 }
 
-/** The request with the settings of the held series, where none was given. */
-export function withHeldSettings(venue: Source, request: SeriesRequest, held: Manifest): SeriesRequest {
+/**
+ * The request with the settings of the held series, where none was given. `sharedOf` resolves with the settings of other series of
+ * the dataset; they count for a series without an object of this format.
+ */
+export async function withHeldSettings(
+  venue: Source,
+  request: SeriesRequest,
+  held: Manifest,
+  sharedOf: (format: Format) => Promise<SharedSettings | undefined>,
+): Promise<SeriesRequest> {
   const { series, given, rest, ...others } = request;
   if (given === undefined) return request;
-  const settings = continuedSettings(request.settings, given, held);
+  const own = continuedSettings(request.settings, given, held);
+  const isNew = held[own.format].size === 0;
+  const settings = isNew ? withDatasetSettings(own, given, await sharedOf(own.format)) : own;
   const spec = findDataset(venue, series.market, series.dataset);
   const cadences =
     spec === undefined ? request.cadences : cadencesOf(spec, series.interval, settings.cadence);

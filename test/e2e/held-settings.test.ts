@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { filesBelow } from '../helpers/lake.js';
+import { filesBelow, parquetMetadata } from '../helpers/lake.js';
 import { useScene } from '../helpers/scene.js';
 
 const scene = useScene({
@@ -19,6 +19,12 @@ function filesOf(lake: string, folder: string): string[] {
   return filesBelow(join(lake, folder)).sort();
 }
 
+/** Name, physical and logical type of each column. */
+async function columnTypes(file: string): Promise<unknown> {
+  const { schema } = await parquetMetadata(file);
+  return schema.map(({ name, type, logical_type }) => [name, type, logical_type]);
+}
+
 describe('a run with named symbols', () => {
   it('keeps partition, unit of times and format of each series', async () => {
     const shared = { lake: 'each' };
@@ -29,6 +35,19 @@ describe('a run with named symbols', () => {
     expect(filesOf(lake, BTC)).toEqual(['2026-11-19.csv', '2026-11-20.csv']);
     expect(filesOf(lake, ETH)).toEqual(['2026-11.parquet']);
     expect(readFileSync(join(lake, BTC, '2026-11-19.csv'), 'utf8')).toContain('\n2026-11-19T00:00:00');
+  });
+
+  it('writes a new series with the column types of the other series of its dataset', async () => {
+    const shared = { lake: 'column-types' };
+    await scene.vision('--symbols BTCUSDT --days 1 --timestamps utc --numbers string', shared);
+    const { code, lake } = await scene.vision('--symbols ETHUSDT --days 1 --partition day', shared);
+    const typesOf = (folder: string): Promise<unknown> =>
+      columnTypes(join(lake, folder, filesOf(lake, folder)[0] ?? ''));
+    expect([code, filesOf(lake, ETH)]).toEqual([0, ['2026-11-20.parquet']]);
+    expect(await typesOf(ETH)).toEqual(await typesOf(BTC));
+    const given = await scene.vision('--symbols ETHUSDT --days 1 --timestamps us --force', shared);
+    expect(given.code).toBe(0);
+    expect(await typesOf(ETH)).not.toEqual(await typesOf(BTC));
   });
 
   it('keeps --cadence', async () => {
