@@ -56,9 +56,10 @@ export async function continueLake(
       else ended.add(endedText(venue, series.market, series.dataset) ?? '');
     }
   }
-  if (held === 0) {
+  const hasNothing = requests.length === 0 && ended.size === 0 && lost.objects === 0;
+  if (held === 0 || (hasNothing && !FILTERS.some((name) => given.has(name)))) {
     throw usage(
-      `no --symbols, and ${options.out} holds no series to continue`,
+      `no --symbols, and ${options.out} holds no series to continue${verb === 'metrics' ? ' over REST' : ''}`,
       "name some: --symbols BTCUSDT,ETHUSDT or --symbols '*USDT'; cryptodl list symbols prints all symbols of the archive",
       { flags: { symbols: 'BTCUSDT,ETHUSDT', ...(isRangeGiven(options) ? {} : { days: '7' }) } },
     );
@@ -91,6 +92,9 @@ export async function continueLake(
   };
 }
 
+/** Flags that select among the held series. */
+const FILTERS = ['market', 'dataset', 'interval', 'quote', 'format'] as const;
+
 /** `metrics` continues datasets of REST, `vision` those of the archive. */
 function isOf(verb: 'vision' | 'metrics', { venue }: LakeContext, { market, dataset }: Series): boolean {
   const spec = findDataset(venue, market, dataset);
@@ -105,7 +109,9 @@ export function isChosen(series: Series, context: LakeContext, given: ReadonlySe
   const isMeant = (name: 'market' | 'dataset' | 'interval'): boolean => {
     const value = series[name];
     const values: readonly string[] = options[name];
-    return !given.has(name) || value === undefined || isAll(values) || values.includes(value);
+    if (!given.has(name) || isAll(values)) return true;
+    // --interval alone selects series with an interval; together with --dataset, it does not filter datasets without intervals.
+    return value === undefined ? given.has('dataset') : values.includes(value);
   };
   if (!isMeant('market') || !isMeant('dataset') || !isMeant('interval')) return false;
   return options.quote === undefined || options.quote.some((quote) => hasQuote(series.symbol, quote));

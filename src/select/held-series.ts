@@ -69,8 +69,8 @@ export function filterHeldSeries(
     refuseUnknown(name, values, chosen, of, options.out);
     chosen = chosen.filter((series) => {
       const value = of(series);
-      // --interval does not filter datasets without intervals.
-      return value === undefined || values.includes(value);
+      // --interval alone selects series with an interval; together with --dataset, it does not filter datasets without intervals.
+      return value === undefined ? isGiven('dataset') : values.includes(value);
     });
   };
   narrow('market', options.market, ({ market }) => market);
