@@ -104,8 +104,8 @@ describe('the states of days', () => {
     const states = new DayStates();
     const gaps = [
       gap(10, 12, 'not-listed-yet', false),
-      gap(13, 13.25, 'unexplained'),
-      gap(13.5, 14.25, 'hole'),
+      gap(13, 13.5, 'hole'),
+      gap(13.75, 14.25, 'unexplained'),
       gap(16, 16.5, 'halt', false),
     ];
     expect(dayRuns(of(10, 18, 60), gaps, states)).toEqual([2, 0, 1, 1, 1, 2, 1, 3, 1, 1, 1, 4, 1, 1]);
@@ -113,7 +113,7 @@ describe('the states of days', () => {
       [null, 'not-listed-yet'],
       [100, null],
       [25, 'hole'],
-      [75, 'hole'],
+      [75, 'unexplained'],
       [100, 'halt'],
     ]);
   });
