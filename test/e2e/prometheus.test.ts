@@ -46,12 +46,13 @@ describe('--prometheus-port', () => {
     await held;
     const answer = await at('/metrics');
     const page = await answer.text();
+    const again = await (await at('/metrics')).text();
     const [other, posted] = [await at('/'), await at('/metrics', 'POST')];
     seen.open();
     expect((await run).code).toBe(0);
     expect([answer.status, other.status, posted.status]).toEqual([200, 404, 405]);
     expect(answer.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);
-    expect(valueOf(page, 'cryptodl_queue_objects')).toBe(6);
+    for (const text of [page, again]) expect(valueOf(text, 'cryptodl_queue_objects')).toBe(6);
     expect(valueOf(page, 'cryptodl_objects_in_flight')).toBe(2);
     expect(valueOf(page, 'cryptodl_concurrency_limit')).toBe(2);
     expect(valueOf(page, 'cryptodl_pool_sockets_busy')).toBeGreaterThanOrEqual(1);
@@ -212,6 +213,7 @@ describe('several jobs', () => {
     scene.refuse((path) => path.includes('2026-11-13') && isZip(path), 403);
     const flags = ['--jobs', '2', '--prometheus-textfile', file];
     const { code } = await cryptodl(['run', jobs, ...flags, ...FAST]);
+    const { length: requests } = scene.archive.requests;
     const page = readFileSync(file, 'utf8');
     expect(code).toBe(4);
     expect(valueOf(page, 'cryptodl_objects_total', { outcome: 'ok' })).toBe(3 + 3 + 4);
@@ -224,7 +226,10 @@ describe('several jobs', () => {
       ['none', 4],
     ]);
     const sum = Object.values(servedStatuses(page)).reduce((total, count) => total + count, 0);
-    expect(sum).toBe(scene.archive.requests.length);
+    expect(sum).toBe(requests);
+    // The figures of a job count more than the records of a later job.
+    await cryptodl(['run', jobs, ...flags, ...FAST]);
+    expect(valueOf(readFileSync(file, 'utf8'), 'cryptodl_coverage_ratio', KLINES)).toBeCloseTo(17 / 18);
   });
 });
 
