@@ -111,6 +111,15 @@ describe('the list', () => {
     expect((await runs(lake, '--last', '2')).stdout).toMatch(/^healthy: .* in the newest run\n/);
   });
 
+  it('says that a run with an alert is not healthy, also with exit code 0', async () => {
+    const alert = { id: 'retry-rate', text: 'retry rate 12 %', advice: 'cryptodl doctor' };
+    const { stdout } = await runs(await lakeWith([{ start: startOf(0), alerts: [alert] }]));
+    expect(stdout.split('\n').slice(0, 2)).toEqual([
+      'not healthy: vision of 2026-11-20 06:00 ended with exit code 0',
+      '  alert  retry rate 12 %: cryptodl doctor',
+    ]);
+  });
+
   it('has the newest 20 runs or as many as --last, the newest first, in 80 columns', async () => {
     const job = 'a-job-with-a-very-long-name-that-does-not-fit';
     const many = Array.from({ length: 25 }, (_, at) => ({
