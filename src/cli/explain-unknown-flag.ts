@@ -125,7 +125,13 @@ function explainOtherName({
     names.find((name) => name === plain) ??
     // A letter means different flags in different tools, so the value decides.
     names.find(
-      (name) => flagSpec(name).aka?.includes(plain) === true && (!SHORT.test(typed) || isPossible(name)),
+      (name) =>
+        flagSpec(name).aka?.includes(plain) === true &&
+        // A format as a flag (`--csv`) is the form of the output; here the flag would only select series of the lake.
+        !(
+          flagSpec(name).narrows?.includes(verb) === true && flagSpec(name).choices?.includes(plain) === true
+        ) &&
+        (!SHORT.test(typed) || isPossible(name)),
     ) ??
     names.find((name) => name === near && isPossible(name));
   if (known === undefined) return undefined;

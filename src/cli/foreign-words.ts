@@ -53,6 +53,12 @@ export const FOREIGN_FLAGS: Readonly<Record<string, ForeignFlag>> = {
   until: { flags: (value) => ({ to: dateOf(value) }) },
   'data-types': { flags: (value) => valueOf(DATA_TYPES, value) ?? { dataset: value } },
   'dl-trades': { isSwitch: true, flags: () => ({ dataset: 'trades' }) },
+  day: {
+    flags: (value) => (/^\d{1,3}$/.test(value) ? { days: value } : { from: value, to: value }),
+  },
+  weeks: { flags: (value) => (/^\d+$/.test(value) ? { days: String(Number(value) * 7) } : undefined) },
+  years: { flags: (value) => (/^\d+$/.test(value) ? { months: String(Number(value) * 12) } : undefined) },
+  'no-verify': { isSwitch: true, flags: () => ({ verify: 'none' }) },
   'api-key': NO_KEY,
   apikey: NO_KEY,
   secret: NO_KEY,

@@ -2,9 +2,10 @@
 import { FORMATS } from '../model/task.js';
 import { DOWNLOADS, DOWNLOADS_AND_JOBS, EXAMINED, HELD, oneOf, WRITING } from './flag-spec.js';
 import type { FlagRows } from './flag-spec.js';
-import { OTHER_FORMATS } from './other-words.js';
+import { OTHER_FORMATS, OTHER_TIMESTAMPS } from './other-words.js';
 import * as parse from './parsers.js';
 
+const TIMESTAMPS = ['us', 'ms', 'iso', 'utc'] as const;
 const SYSTEM_FOLDER = 'the temporary folder of the system';
 
 export const LAKE_FLAGS = {
@@ -87,7 +88,8 @@ export const LAKE_FLAGS = {
     verbs: WRITING,
     value: 'FORM',
     doc: 'form of times: us, ms or iso in CSV; utc for Parquet columns with the time zone UTC (in CSV the same as iso)',
-    ...oneOf(['us', 'ms', 'iso', 'utc']),
+    parse: parse.choice(TIMESTAMPS, OTHER_TIMESTAMPS),
+    choices: TIMESTAMPS,
     default: 'us',
   },
   'as-published': {

@@ -27,6 +27,17 @@ export const OTHER_FORMATS: OtherWords<'parquet' | 'csv'> = {
   ndjson: NO_JSON,
 };
 
+const TIME_UNITS = { note: 'the units are us and ms; iso and utc are other forms' } as const;
+
+/** Units of time that no form of timestamps has. */
+export const OTHER_TIMESTAMPS: OtherWords<'us' | 'ms' | 'iso' | 'utc'> = {
+  s: TIME_UNITS,
+  sec: TIME_UNITS,
+  seconds: TIME_UNITS,
+  ns: TIME_UNITS,
+};
+
 export const OTHER_MARKETS: OtherWords<string> = {
+  usdt: { value: 'um', note: 'um has the USD-margined futures' },
   margin: { value: 'spot', note: 'margin orders trade on the spot market' },
 };

@@ -169,7 +169,7 @@ export const bytes: Parse<number> = (value, where) => {
   const meant = bytesLike(value);
   throw usage(
     `${where}: "${value}" is not a size`,
-    `${given(where, '500MB')} or ${given(where, '2GiB')}`,
+    meant === undefined ? `${given(where, '500MB')} or ${given(where, '2GiB')}` : `did you mean ${meant}?`,
     meant === undefined ? undefined : { value: meant },
   );
 };

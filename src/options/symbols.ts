@@ -1,4 +1,5 @@
 /** The value of `--symbols`: names, globs, exclusions, and lists of them. Parses the value, and reads the lists. */
+import { statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { text as readAll } from 'node:stream/consumers';
 import { errnoOf, usage } from '../model/errors.js';
@@ -60,6 +61,9 @@ export function isExactName(text: string): boolean {
   }
 }
 
+/** Word processors put them in place of straight quotes, and a shell keeps them. */
+const CURLY_QUOTES = /[\u2018\u2019\u201c-\u201e]/g;
+
 function isList(part: string): boolean {
   return part === '-' || part.startsWith('@');
 }
@@ -98,6 +102,23 @@ function refuseNothing(words: readonly string[], where: string): void {
 
 /** Throws a usage error for a word that cannot be part of an archive key. `words`: all words, for the corrected value. */
 function refuseUnsafe(word: string, words: readonly string[], where: string): void {
+  const curly = word.replaceAll(CURLY_QUOTES, '');
+  if (curly !== word)
+    throw usage(
+      `${where}: ${JSON.stringify(word)} has curly quotes`,
+      undefined,
+      curly === '' || words.length > MOST_SHOWN
+        ? undefined
+        : { flags: { symbols: words.map((other) => other.replaceAll(CURLY_QUOTES, '')).join(',') } },
+    );
+  if (word.includes('.') && statSync(word, { throwIfNoEntry: false })?.isFile() === true)
+    throw usage(
+      `${where}: ${word} is a file`,
+      `@ reads a list of symbols: ${given(where, `@${word}`)}`,
+      words.length > MOST_SHOWN
+        ? undefined
+        : { flags: { symbols: words.map((other) => (other === word ? `@${word}` : other)).join(',') } },
+    );
   if (
     // eslint-disable-next-line no-control-regex -- the expression must match control characters
     /[\u0000-\u0020\u007f/\\%]/.test(word) ||

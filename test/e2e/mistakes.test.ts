@@ -906,6 +906,15 @@ const HABITS: readonly (readonly [typed: string, says: string, line: string | nu
     'cryptodl vision --symbols BTCUSDT --days 7',
   ],
   ['vision -s BTCUSDT -d 1month', '--days: "1month" is not a whole number', null],
+  ['vision -s “BTCUSDT”', 'has curly quotes', 'cryptodl vision --symbols BTCUSDT'],
+  ['vision “BTCUSDT”', 'vision takes no argument', 'cryptodl vision --symbols BTCUSDT'],
+  ['verify --deep --json --csv', 'verify has no flag --csv', null],
+  ['vision -s BTCUSDT --timestamps s', '--timestamps: "s" is not one of us, ms, iso, utc', null],
+  [
+    'vision -s BTCUSDT -m usdt',
+    '--market: "usdt" is not one of',
+    'cryptodl vision --symbols BTCUSDT --market um',
+  ],
   ['list pairs', 'list: "pairs" is not one of', 'cryptodl list symbols'],
   ['list intervals', 'list: "intervals" is not one of', 'cryptodl list datasets'],
   ['ls coins', '"ls" is not a command', 'cryptodl list symbols'],
@@ -1102,6 +1111,19 @@ const ELSEWHERE: readonly {
       'sql takes one argument: "jobs.yaml" is one too many\n' +
       '  put the query in quotes: without them, the shell replaces * by names of files, for example jobs.yaml\n' +
       "  for example: cryptodl sql 'SELECT * FROM um_klines'\n",
+  },
+  {
+    typed: 'vision -s universe.txt',
+    files: { 'universe.txt': 'BTCUSDT' },
+    says:
+      '--symbols: universe.txt is a file\n' +
+      '  @ reads a list of symbols: --symbols @universe.txt\n  cryptodl vision --symbols @universe.txt\n',
+  },
+  {
+    typed: 'vision -s BTCUSDT --max-bytes 5G --dry-run',
+    says:
+      '--max-bytes: "5G" is not a size\n' +
+      '  did you mean 5GiB?\n  cryptodl vision --symbols BTCUSDT --max-bytes 5GiB --dry-run\n',
   },
   {
     typed: 'sql @none.sql',
