@@ -1,5 +1,6 @@
 /** A whole run: selection, plan, downloads, result. The command line and the library use it. */
 import { join } from 'node:path';
+import { refuseInnerFolder } from '../lake/inner-folder.js';
 import { refuseFile } from '../lake/layout.js';
 import { noticePath, writeNotice } from '../lake/notice.js';
 import { errnoOf, usage } from '../model/errors.js';
@@ -234,6 +235,7 @@ async function sessionOf(request: Parameters<typeof openSession>[0]): Promise<Se
   const session = openSession(request);
   try {
     refuseFile(session.paths.root);
+    refuseInnerFolder(session.paths.root, session.venue);
     const { tempDir } = session.options;
     if (tempDir !== undefined) refuseFile(absolutePath(tempDir, request.surroundings.home), '--temp-dir');
   } catch (error) {

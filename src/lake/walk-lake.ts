@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errnoOf } from '../model/errors.js';
 import type { Series } from '../model/task.js';
+import { refuseInnerFolder } from './inner-folder.js';
 import type { LakePaths, VenueFolders } from './layout.js';
 import { FOLDERS, refuseFile, seriesAt } from './layout.js';
 import { EARLIER_MANIFEST, MANIFEST_ENDING, manifestPlace } from './manifest-place.js';
@@ -39,10 +40,11 @@ type Found = SeriesFolder | LoosePath;
 
 /**
  * Yields folder after folder, sorted by name; nothing for a missing lake. A series has data, a manifest, or both. Rejects with a
- * usage error for a file as root, and with `disk` for a symbolic link in place of the folder of the manifests or of its folder for
+ * usage error for a file or a folder of another lake as root, and with `disk` for a symbolic link in place of the folder of the manifests or of its folder for
  * the exchange.
  */
 export async function* walkLake(root: string, venue: VenueFolders): AsyncGenerator<Found> {
+  refuseInnerFolder(root, venue);
   await checkedFolder(root, `${FOLDERS.manifests}/${venue.name}`);
   const { folders, links } = await listEntries(root);
   if (folders.length === 0) refuseFile(root);

@@ -645,6 +645,39 @@ describe('the selection', () => {
     expect((await cryptodl(['coverage', ...line.split(' ')])).code).toBe(0);
   });
 
+  it('of a folder inside a lake is refused with the lake, by every verb', async () => {
+    const lake = newLake({ BTCUSDT: {} });
+    const download = [
+      '--symbols',
+      'BTCUSDT',
+      '--days',
+      '1',
+      '--dry-run',
+      '--archive-url',
+      'http://127.0.0.1:1',
+    ];
+    mkdirSync(join(lake, 'data/futures'), { recursive: true });
+    const tries = [
+      ['coverage', 'binance'],
+      ['verify', 'binance/um/klines'],
+      ['vision', 'binance/um', ...download],
+      ['vision', 'data/futures', ...download],
+    ];
+    for (const [verb = '', folder = '', ...flags] of tries) {
+      const { code, stderr } = await cryptodl([verb, '--out', join(lake, folder), '--now', NOW, ...flags]);
+      expect([code, stderr]).toEqual([
+        2,
+        expect.stringContaining(`${folder} is a folder of the lake ${lake}\n`),
+      ]);
+      expect(stderr).toContain(`cryptodl ${verb} --out ${lake} `);
+    }
+    // A folder with another name may have a lake of its own.
+    for (const folder of ['other', 'other/binance']) {
+      const { stderr } = await coverage(join(lake, folder));
+      expect(stderr).toContain('holds no series');
+    }
+  });
+
   it('is a usage error where no lake exists', async () => {
     const { code, stderr } = await coverage(join(scratch, 'nowhere'));
     expect([code, stderr]).toEqual([2, expect.stringContaining('holds no series') as string]);
