@@ -49,7 +49,7 @@ export interface HostFigures {
 }
 
 /** The status of an attempt without an answer. */
-export const NO_STATUS = 'none';
+const NO_STATUS = 'none';
 
 /** One hour. Longer times count as one hour. */
 const LONGEST_MS = 3_600_000;

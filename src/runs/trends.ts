@@ -51,7 +51,7 @@ export interface Trend {
   >;
 }
 
-export const TREND_RUNS = 30;
+const TREND_RUNS = 30;
 
 /** The trend of the newest run; `runs`: oldest first. */
 export function trendOf(runs: readonly RunRecord[]): Trend | undefined {

@@ -55,8 +55,11 @@ describe('each run leaves a record', () => {
         times: expect.any(Object),
         peakMemoryBytes: expect.any(Number),
       },
-      timeline: expect.objectContaining({ points: [expect.objectContaining({ objects: 6, retries: 1 })] }),
+      timeline: { boundsS: expect.any(Array), points: expect.any(Array) },
     });
+    const { points } = written['timeline'] as { points: { objects: number; retries: number }[] };
+    const sum = (of: 'objects' | 'retries'): number => points.reduce((total, point) => total + point[of], 0);
+    expect([sum('objects'), sum('retries')]).toEqual([6, 1]);
     expect(await newest(lake)).toMatchObject({
       summary: {
         outcomes: { ok: 6 },
