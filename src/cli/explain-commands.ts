@@ -14,6 +14,11 @@ export function refuseMisplacedCommand(argv: readonly string[], verb: Verb): voi
     throw usage(`run takes a file of jobs; ${operand.text} is a command of its own`, undefined, {
       argv: textsOf(words.slice(words.indexOf(operand))),
     });
+  const repair = words.findIndex(({ text }) => text === '--repair');
+  if (verb === 'verify' && repair >= 0)
+    throw usage('verify has no flag --repair', 'repair is a command of its own', {
+      argv: ['repair', ...textsOf(words.filter(({ kind }, at) => kind !== 'verb' && at !== repair))],
+    });
   if (VERB_TEXTS[verb].behind !== undefined) refuseOwnFlagBehind(argv, verb);
 }
 

@@ -1,4 +1,5 @@
 /** `cryptodl sql`: prints the result of a query on the lake, as a table on a terminal, else as CSV or NDJSON. */
+import { statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { text as readAll } from 'node:stream/consumers';
 import { endLookUp, requestOf } from '../cli/look-up.js';
@@ -53,6 +54,8 @@ async function readQuery(operand: string | undefined, io: Io): Promise<string> {
       command: ['sql', 'SHOW TABLES'],
     });
   if (operand === '-') return readAll(io.stdin);
+  if (/^\S+$/.test(operand) && statSync(operand, { throwIfNoEntry: false })?.isFile() === true)
+    throw usage(`sql: ${operand} is a file`, '@ reads the query from a file', { operand: `@${operand}` });
   if (!operand.startsWith('@')) return operand;
   const path = operand.slice(1);
   try {

@@ -650,6 +650,12 @@ const MISTAKES: readonly Mistake[] = [
     says: '"resume" is not a command',
     line: 'cryptodl vision --symbols BTCUSDT',
   },
+  {
+    typed: ['verify', '--repair', '--deep'],
+    says: 'verify has no flag --repair',
+    line: 'cryptodl repair --deep',
+    lake: true,
+  },
   { typed: ['completion', 'powershell'], says: 'no script for "powershell"', line: null },
 ];
 
@@ -1124,6 +1130,11 @@ const ELSEWHERE: readonly {
     says:
       '--max-bytes: "5G" is not a size\n' +
       '  did you mean 5GiB?\n  cryptodl vision --symbols BTCUSDT --max-bytes 5GiB --dry-run\n',
+  },
+  {
+    typed: 'sql q.sql',
+    files: { 'q.sql': 'SELECT 1' },
+    says: 'sql: q.sql is a file\n  @ reads the query from a file\n',
   },
   {
     typed: 'sql @none.sql',
