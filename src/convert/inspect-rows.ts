@@ -10,11 +10,12 @@ import { CryptodlError } from '../model/errors.js';
 import type { Period, Settings } from '../model/task.js';
 import type { ColumnSpec } from '../source/facts.js';
 import type { DatasetSpec } from '../source/venue.js';
-import { archivedColumns } from '../source/venue.js';
+import { archivedColumns, rowSeconds } from '../source/venue.js';
 import { findLineError, LONGEST_LINE } from './check-rows.js';
 import {
   instantExpression,
   isWithinPeriod,
+  legalExpression,
   legalTimeRange,
   sortExpression,
   writtenColumns,
@@ -98,11 +99,16 @@ function query({ path, spec, settings, lines }: InspectedFile): string {
 }
 
 /** SQL expression that is true for a cell that cryptodl never writes. */
-function isWrong({ name, type, nullable }: ColumnSpec): string {
+function isWrong(column: ColumnSpec): string {
+  const { name, type, nullable } = column;
   const cell = quoteName(name);
+  if (type === 'number' || type === 'integer' || type === 'hour' || type === 'text')
+    return `NOT ${legalExpression(column, '')}`;
   const isBlank = nullable ? 'false' : `${cell} IS NULL`;
-  if (type !== 'number' && type !== 'integer' && type !== 'hour') return isBlank;
-  return `(${isBlank} OR (${cell} IS NOT NULL AND NOT coalesce(isfinite(TRY_CAST(${cell} AS DOUBLE)), false)))`;
+  // DuckDB has dates and times that are infinite.
+  return type === 'flag' || type === 'symbol'
+    ? isBlank
+    : `(${isBlank} OR NOT coalesce(isfinite(${cell}), true))`;
 }
 
 interface Timed {
@@ -193,6 +199,8 @@ export interface PeriodRows {
   readonly last: string;
   /** Rows with the key (time or id) of the row before them. */
   readonly repeated: number;
+  /** Bars that do not open at a multiple of their length after the start of the period; 0 for other rows. */
+  readonly offGrid: number;
 }
 
 /**
@@ -205,14 +213,18 @@ export async function rowsByPeriod(
     path,
     spec,
     settings,
+    interval,
     periods,
-  }: Pick<InspectedFile, 'path' | 'spec' | 'settings'> & { readonly periods: readonly Period[] },
+  }: Pick<InspectedFile, 'path' | 'spec' | 'settings' | 'interval'> & { readonly periods: readonly Period[] },
 ): Promise<ReadonlyMap<number, PeriodRows>> {
   const instantOf = (day: number): string => timestampLiteral(startOfDay(day, spec));
   const values = periods.map(({ from, to }, index) => `(${index}, ${instantOf(from)}, ${instantOf(to)})`);
   const keys = spec.sort.flatMap((name) => spec.columns.find((column) => column.name === name) ?? []);
+  const seconds = interval === undefined ? undefined : rowSeconds(spec, interval);
+  const isOff =
+    seconds === undefined ? 'false' : `(epoch_us(instant) - epoch_us(from_at)) % ${seconds * 1e6} <> 0`;
   const found = await session.rows(`WITH periods (ord, from_at, to_at) AS (VALUES ${values.join(', ')})
-    SELECT ord, count(*) AS rows, count_if(key = previous) AS repeated,
+    SELECT ord, count(*) AS rows, count_if(key = previous) AS repeated, count_if(${isOff}) AS off_grid,
       CAST(min(instant) AS VARCHAR) AS first, CAST(max(instant) AS VARCHAR) AS last
     FROM (SELECT *, lag(key) OVER () AS previous
           FROM (SELECT ${instantExpression(spec)} AS instant, row(${keys.map(sortExpression).join(', ')}) AS key
@@ -226,6 +238,7 @@ export async function rowsByPeriod(
         first: isoInstant(row, 'first'),
         last: isoInstant(row, 'last'),
         repeated: Number(row['repeated']),
+        offGrid: Number(row['off_grid']),
       },
     ]),
   );

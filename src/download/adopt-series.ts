@@ -50,9 +50,8 @@ export class Adoption {
     const lines: ObjectLine[] = [];
     let adopted = 0;
     for (const file of files) {
-      const proven = await provenLines(engine, { venue, nowMs }, { series, folder, file, held }).catch(
-        ifReadable,
-      );
+      const unlisted = { series, folder, file, siblings: files, held };
+      const proven = await provenLines(engine, { venue, nowMs }, unlisted).catch(ifReadable);
       if (proven === undefined) continue;
       proven.forEach((line) => {
         held.add(line);

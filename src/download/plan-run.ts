@@ -15,6 +15,7 @@ import { tabbed } from '../text/printable.js';
 import { Adoption } from './adopt-series.js';
 import type { HttpSession } from './http-session.js';
 import type { LakeSession, RunSession } from './session.js';
+import { UnlistedFiles } from './unlisted-files.js';
 
 export async function planRun(
   session: RunSession & LakeSession & Pick<HttpSession, 'listing' | 'probe'>,
@@ -22,6 +23,7 @@ export async function planRun(
 ): Promise<Plan> {
   const { venue, paths, observer, options } = session;
   const adoption = new Adoption(session);
+  const unlisted = new UnlistedFiles(paths.root);
   try {
     const plan = await makePlan(
       {
@@ -43,11 +45,14 @@ export async function planRun(
           observer.warn(message);
         },
         adopt: (series, folder) => adoption.adopt(series, folder),
+        onFolder: (folder, manifest) => unlisted.look(folder, manifest),
       },
       selection.requests,
     );
     const adopted = adoption.text();
     if (adopted !== undefined) observer.warn(adopted);
+    const others = unlisted.text();
+    if (others !== undefined) observer.warn(others);
     return plan;
   } finally {
     adoption.close();

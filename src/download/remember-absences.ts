@@ -3,6 +3,7 @@ import { dayPeriod, monthOf, monthPeriod, periodText } from '../model/calendar.j
 import type { CryptodlError, ErrorCode } from '../model/errors.js';
 import { isDue, isRestDue } from '../lake/absences.js';
 import type { Absence, Absences, AbsentLine, RefusedRevision } from '../lake/absences.js';
+import { isSupportedPeriod } from '../lake/check-manifest-line.js';
 import { checkedFolder } from '../lake/path-checks.js';
 import { seriesFolder } from '../lake/layout.js';
 import { hasManifest } from '../lake/manifest-place.js';
@@ -164,8 +165,10 @@ export class AbsenceNotes {
           ? isAbsenceNews(before, stretch, nowMs)
           : isFailureNews(manifest.absences, period, stretch);
       if (!isNews || (refused === undefined && isKept !== isHeld(manifest, period))) continue;
-      const asked = before?.reason === reason ? before.asked + 1 : 1;
       const text = periodText(period);
+      // Readers refuse other periods.
+      if (!isSupportedPeriod(text)) continue;
+      const asked = before?.reason === reason ? before.asked + 1 : 1;
       const rest = restOf(before, stretch, at);
       const facts = {
         v: 1,

@@ -89,12 +89,12 @@ export function irregularText(entry: Stats): string | undefined {
   return `it is ${name}, not a regular file`;
 }
 
-/** Rejects with `disk` for a pipe, socket, device or folder, which a rename would replace. A missing file is no error. */
+/** Rejects with `disk` for a pipe, socket or device, which a rename would replace. A missing file is no error. */
 export async function refuseIrregular(path: string): Promise<void> {
   const entry = await lstat(path).catch((error: unknown) => {
     if (!['ENOENT', 'ENOTDIR'].includes(errnoOf(error))) throw error;
   });
-  const text = entry === undefined ? undefined : irregularText(entry);
+  const text = entry === undefined || entry.isDirectory() ? undefined : irregularText(entry);
   if (text !== undefined) throw notRegularError(path, text);
 }
 

@@ -41,6 +41,7 @@ export interface PlanOptions extends Pick<
   | 'recheckDays'
   | 'ignoredRefusals'
   | 'adopt'
+  | 'onFolder'
 > {
   /** Undefined if it is already known that the listing is not available. */
   readonly listing: Listing | undefined;

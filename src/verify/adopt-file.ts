@@ -7,16 +7,25 @@ import type { DuckDbSession, Engine } from '../convert/duckdb.js';
 import { isFileError } from '../convert/duckdb-errors.js';
 import { expectedRows } from '../convert/gaps.js';
 import { inspectRows, rowsByPeriod } from '../convert/inspect-rows.js';
+import { hasWrittenSchema } from '../convert/written-schema.js';
 import { createLineCheck } from '../lake/check-manifest-line.js';
 import { HeldObjects } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { fileFacts, fileSize } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
 import { differingSettings } from '../lake/settings.js';
-import { parsePeriod, periodText } from '../model/calendar.js';
+import {
+  dayOf,
+  monthOf,
+  monthStart,
+  monthText,
+  parseDay,
+  parsePeriod,
+  periodText,
+} from '../model/calendar.js';
 import type { Period, Series, Settings } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
-import { periodOf } from '../source/keys.js';
+import { periodOf, periodOfFile } from '../source/keys.js';
 import type { Source } from '../source/source.js';
 import { findDataset } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
@@ -30,8 +39,9 @@ interface Adoption {
 
 /**
  * Resolves with the manifest lines of the file; undefined if the footer and the rows do not prove them. Reasons: the file cannot be
- * read as Parquet; the footer is of another series, has an object of REST or lacks facts of an object; a period is held already or
- * incomplete; a row is wrong or outside of the periods. Rejects with an errno if the file system refuses to read the file.
+ * read as Parquet; another file of the folder has the same days; the footer is of another series, has an object of REST or lacks facts
+ * of an object; a period is held already, is not over, or is before the first day of the dataset; its columns are not those that the
+ * program writes; a bar is missing or off the grid; a row is wrong or outside of the periods. Rejects with an errno if the file system refuses to read the file.
  */
 export async function provenLines(
   engine: Pick<Engine, 'session'>,
@@ -62,20 +72,24 @@ async function linesOfFooter(
     spec,
     facts,
   }: Adoption & { readonly spec: DatasetSpec; readonly facts: Pick<FileFacts, 'bytes' | 'sha256'> },
-  { series, folder, file, held }: AdoptedFile,
+  { series, folder, file, siblings, held }: AdoptedFile,
 ): Promise<readonly ObjectLine[] | undefined> {
+  if (overlapsOther(file, siblings)) return undefined;
   const path = join(folder, file);
   const footer = await readFooter(session, path);
   const stated = factsInFooter(footer, venue, series, file);
   if (stated === undefined) return undefined;
   const { settings, objects } = stated;
   const periods = objects.map(({ period }) => period);
-  const rowsOf = await rowsByPeriod(session, { path, spec, settings, periods });
+  if (!periods.every((period) => isPossible(venue, spec, dayOf(nowMs, venue), period))) return undefined;
+  if (!(await hasWrittenSchema(session, { path, spec, settings }))) return undefined;
+  const { interval } = series;
+  const rowsOf = await rowsByPeriod(session, { path, spec, settings, interval, periods });
   const at = new Date(nowMs).toISOString();
   const lines = objects.flatMap(({ period, fields }, index): unknown[] => {
     const found = rowsOf.get(index);
     const expected = expectedRows(spec, series, { key: fields.key, period });
-    if (found === undefined || found.repeated > 0) return [];
+    if (found === undefined || found.repeated > 0 || found.offGrid > 0) return [];
     // Rows at irregular times may lie just outside of their period, so times do not tell the object of a row.
     if (expected === undefined ? objects.length > 1 : found.rows !== expected) return [];
     const { rows, first, last } = found;
@@ -88,7 +102,7 @@ async function linesOfFooter(
   const checked = checkedLines(lines, folder, venue);
   if (checked === undefined || !fits(checked, held, settings)) return undefined;
   const columns = new Set(footer.columns.keys());
-  const how = { path, spec, settings, interval: series.interval, lines: checked, columns };
+  const how = { path, spec, settings, interval, lines: checked, columns };
   return (await inspectRows(session, how)).length === 0 ? checked : undefined;
 }
 
@@ -116,12 +130,11 @@ function factsInFooter(
   if (content['v'] !== undefined) return undefined;
   if (settings?.format !== 'parquet' || settings.asPublished) return undefined;
   const label = String(content['period']);
-  const whole = parsePeriod('daily', label) ?? parsePeriod('monthly', label);
-  if (file !== `${label}.parquet` || whole === undefined || stated === undefined) return undefined;
+  if (file !== `${label}.parquet` || stated === undefined) return undefined;
   const objects: FooterFacts['objects'][number][] = [];
   for (const { key, sha256, bytes, verified, etag, lastModified } of stated as readonly ObjectFacts[]) {
     const period = typeof key === 'string' ? periodOf({ venue, series }, key) : undefined;
-    if (period === undefined || verified === 'rest' || period.from < whole.from || period.to > whole.to)
+    if (period === undefined || verified === 'rest' || !fitsSettings(settings, label, period))
       return undefined;
     const revision = {
       ...(etag === undefined ? {} : { etag }),
@@ -131,6 +144,28 @@ function factsInFooter(
   }
   objects.sort((a, b) => a.period.from - b.period.from);
   return objects.length === 0 ? undefined : { settings, objects };
+}
+
+/** Whether a run with these settings writes the object to the file with this label. */
+function fitsSettings({ partition, cadence: wanted }: Settings, label: string, period: Period): boolean {
+  const month = monthText(monthOf(period.from));
+  const own = partition === 'day' && period.cadence === 'daily' ? periodText(period) : month;
+  return label === own && (wanted === 'auto' || wanted === period.cadence);
+}
+
+/** Whether the archive can have the object: its last day is over, and it is not before the first day of the exchange or dataset. */
+function isPossible(venue: Source, spec: DatasetSpec, today: number, { cadence, from, to }: Period): boolean {
+  const first = spec.spans[cadence]?.first?.from ?? 0;
+  return to <= today && from >= Math.max(first, monthStart(monthOf(parseDay(venue.firstDay) ?? 0)));
+}
+
+/** Whether another partition file of the folder may have rows of the same days. Neither of the two is adopted. */
+function overlapsOther(file: string, siblings: readonly string[]): boolean {
+  const own = periodOfFile(file);
+  return siblings.some((name) => {
+    const other = name === file || !name.endsWith('.parquet') ? undefined : periodOfFile(name);
+    return own !== undefined && other !== undefined && other.from < own.to && own.from < other.to;
+  });
 }
 
 function checkedLines(lines: readonly unknown[], folder: string, venue: Source): ObjectLine[] | undefined {

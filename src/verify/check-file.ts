@@ -35,6 +35,8 @@ export interface AdoptedFile {
   /** The folder of the series. */
   readonly folder: string;
   readonly file: string;
+  /** The names of all files in the folder. */
+  readonly siblings: readonly string[];
   readonly held: HeldObjects;
 }
 

@@ -79,7 +79,7 @@ async function* chosen(
 }
 
 function readerOf(
-  { venue, clock }: Pick<Session, 'clock' | 'venue'>,
+  { venue, nowMs }: Pick<Session, 'nowMs' | 'venue'>,
   engine: Engine,
   deep: boolean,
 ): FileReader {
@@ -109,8 +109,7 @@ function readerOf(
       connection.close();
     }
   };
-  const proven: FileReader['provenLines'] = (file) =>
-    provenLines(engine, { venue, nowMs: clock.now() }, file);
+  const proven: FileReader['provenLines'] = (file) => provenLines(engine, { venue, nowMs }, file);
   return { footer, provenLines: proven, ...(deep ? { rows } : {}) };
 }
 

@@ -180,7 +180,8 @@ async function adoptable(
   const { series, path: folderPath } = folder;
   const held = inspected.manifest.parquet;
   try {
-    return await reader.provenLines({ series, folder: folderPath, file: basename(path), held });
+    const siblings = folder.files;
+    return await reader.provenLines({ series, folder: folderPath, file: basename(path), siblings, held });
   } catch (error) {
     const errno = errnoOf(error);
     if (!UNREADABLE.has(errno)) throw error;

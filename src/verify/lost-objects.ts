@@ -6,7 +6,7 @@ import type { DroppedLine } from '../lake/manifest-line.js';
 import type { HeldObjects } from '../lake/manifest.js';
 import { dayPeriod, monthOf, monthPeriod, parsePeriod, periodText } from '../model/calendar.js';
 import type { Cadence, Format, Period, Series, Settings } from '../model/task.js';
-import { cadencesOf, periodOf, restKey } from '../source/keys.js';
+import { cadencesOf, periodInFile, periodOf, restKey } from '../source/keys.js';
 import { defaultPartition } from '../source/venue.js';
 import type { Source } from '../source/source.js';
 import type { DatasetSpec } from '../source/venue.js';
@@ -27,9 +27,9 @@ export interface SeriesContext {
 
 /** Keys of the objects in a file of the lake: from its provenance, else from its name. */
 export function keysIn(context: SeriesContext, file: string, provenance: Provenance | undefined): string[] {
-  const known = (provenance?.keys ?? []).filter((key) => periodOf(context, key) !== undefined);
-  if (known.length > 0) return known;
   const name = originalName(basename(file));
+  const known = (provenance?.keys ?? []).filter((key) => periodInFile(context, name, key) !== undefined);
+  if (known.length > 0) return known;
   if (!isPartitionFile(name)) return periodOf(context, file) === undefined ? [] : [file];
   return keysOfLabel(context, name.split('.')[0] ?? '');
 }

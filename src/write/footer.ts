@@ -10,7 +10,7 @@ import type { FileFacts } from '../lake/publish.js';
 import { moveToQuarantine } from '../lake/quarantine.js';
 import { knownSettings } from '../lake/check-manifest-line.js';
 import type { PartitionPlan, Settings } from '../model/task.js';
-import { periodOf } from '../source/keys.js';
+import { periodInFile } from '../source/keys.js';
 import type { ExistingFile } from './existing-file.js';
 import type { WriterContext } from './writer.js';
 
@@ -18,7 +18,7 @@ export interface Footer {
   readonly rows: number;
   /** Names of the columns with their physical types. */
   readonly columns: ReadonlyMap<string, string>;
-  /** The objects of its rows; undefined for a file that cryptodl did not write. */
+  /** The objects of its rows; undefined for a file that cryptodl did not write, and for an entry of unusual length. */
   readonly provenance?: {
     readonly keys: readonly string[];
     /** With unchecked fields. */
@@ -30,6 +30,9 @@ export interface Footer {
   };
 }
 
+/** In bytes. The entry of a month of daily objects has about 14,000. A longer entry is not parsed. */
+const LONGEST_ENTRY = 262_144;
+
 /** Rejects for a file that is not Parquet, or is truncated. */
 export async function readFooter(session: DuckDbSession, file: string): Promise<Footer> {
   // Opening a pipe waits for its other end, and no signal ends the wait of DuckDB.
@@ -39,7 +42,8 @@ export async function readFooter(session: DuckDbSession, file: string): Promise<
     `SELECT name, type FROM parquet_schema(${quotePath(file)}) WHERE type IS NOT NULL`,
   );
   const [metadata] = await session.rows(
-    `SELECT decode(value) AS text FROM parquet_kv_metadata(${quotePath(file)}) WHERE decode(key) = 'cryptodl'`,
+    `SELECT decode(value) AS text FROM parquet_kv_metadata(${quotePath(file)})
+     WHERE decode(key) = 'cryptodl' AND octet_length(value) <= ${LONGEST_ENTRY}`,
   );
   return {
     rows: Number(count?.['rows']),
@@ -108,9 +112,12 @@ export async function adoptUnlistedRows(
     unknown === undefined ? await isReplaced(existing, size, replacing) : unknown.length === 0;
   if (isCovered) return { lines: [] };
   const nowMs = context.clock.now();
-  // A footer may state anything, so only keys of the series get lines.
+  // A footer may state anything, so only keys of the series and of the period of the file get lines.
   const { venue } = context;
-  const lost = (unknown ?? []).filter((key) => periodOf({ venue, series: plan.series }, key) !== undefined);
+  const { series } = plan;
+  const lost = (unknown ?? []).filter(
+    (key) => periodInFile({ venue, series }, existing.file, key) !== undefined,
+  );
   const cause = `no manifest line lists ${lost.length === 0 ? 'all rows of this file' : lost.join(', ')}`;
   const quarantinePath = await moveToQuarantine(context.paths, existing.path, cause, nowMs);
   const { settings } = plan;

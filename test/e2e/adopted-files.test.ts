@@ -156,20 +156,33 @@ describe('a run that writes a series whose copied files have no manifest', () =>
     expect(filesBelow(join(lake, '_quarantine'), '.parquet')).toHaveLength(1);
   });
 
-  it.each([
-    ['holds the same day', '2026-10-03'],
-    ['has other settings', '2026-10-05'],
-  ])('adopts only the first of two files if the second %s', async (_, day) => {
+  it('adopts neither of two files with the same days, and names the one that it leaves', async () => {
     const lake = scene.newFolder();
-    const ofDay = [...RUN.slice(0, -1), day, '--to', day, '--partition', 'day'];
+    const ofDay = [...RUN.slice(0, -1), '2026-10-03', '--to', '2026-10-03', '--partition', 'day'];
     await cryptodlOk([...ofDay, ...places(lake)]);
     rmSync(join(lake, '_manifests'), { recursive: true });
     cpSync(join(sound, FILE), join(lake, FILE));
-    const { code, stderr } = await run(lake, '--to', '2026-10-05', '--dry-run');
+    const { code, stderr } = await run(lake, '--to', '2026-10-04');
     expect([code, stderr]).toEqual([
       0,
-      expect.stringContaining('the run would adopt 1 Parquet file with 1 object in 1 series'),
+      expect.stringContaining(
+        `no manifest line names ${SERIES}/2026-10-03.parquet and 1 more file: readers of the folder may count rows twice; cryptodl verify --fix --out `,
+      ),
     ]);
+    expect(stderr).not.toContain('adopted');
+    const fixed = await verify(lake, '--fix');
+    expect([fixed.stdout.includes('adopted'), filesBelow(join(lake, SERIES))]).toEqual([
+      false,
+      ['2026-10.parquet'],
+    ]);
+    expect((await run(lake, '--to', '2026-10-04')).stderr).not.toContain('no manifest line');
+  });
+
+  it('verify --fix adopts neither of them', async () => {
+    const lake = copied();
+    cpSync(join(lake, FILE), join(lake, `${SERIES}/2026-10-03.parquet`));
+    expect((await verify(lake, '--fix')).stdout).not.toContain('adopted');
+    expect(filesBelow(join(lake, '_quarantine'), '.parquet')).toHaveLength(2);
   });
 
   it('plans the days of a file that it may not read', async () => {

@@ -41,7 +41,7 @@ async function rewrite(lake: string, columns: string, condition = 'true'): Promi
   const footer = entries.find(({ key }) => key === 'cryptodl')?.value ?? '';
   const instance = await DuckDBInstance.create();
   const connection = await instance.connect();
-  const rows = `SELECT ${columns} FROM '${join(sound, FILE)}' WHERE ${condition}`;
+  const rows = `SELECT ${columns} FROM read_parquet('${join(sound, FILE)}', hive_partitioning = false) WHERE ${condition}`;
   await connection.run(
     `COPY (${rows}) TO '${join(lake, FILE)}' (FORMAT parquet, KV_METADATA {cryptodl: '${footer.replaceAll("'", "''")}'})`,
   );
@@ -74,6 +74,32 @@ it.each<[string, (lake: string) => unknown]>([
     (lake) => rewrite(lake, replaced('open_time', "TIMESTAMP '2026-10-02 04:00:00'")),
   ],
   ['lacks a price', (lake) => rewrite(lake, replaced('close', 'NULL'))],
+  ['has an infinite price', (lake) => rewrite(lake, replaced('close', "'Infinity'::DOUBLE"))],
+  ['has an infinite time', (lake) => rewrite(lake, replaced('close_time', "'infinity'::TIMESTAMP"))],
+  ['has a number of trades that no double holds', (lake) => rewrite(lake, replaced('count', '9e18::BIGINT'))],
+  [
+    'has a bar half an hour late',
+    (lake) => rewrite(lake, replaced('open_time', "TIMESTAMP '2026-10-02 05:30:00'")),
+  ],
+  [
+    'has a bar a microsecond late',
+    (lake) => rewrite(lake, replaced('open_time', "TIMESTAMP '2026-10-02 05:00:00.000001'")),
+  ],
+  ['has a count as DOUBLE', (lake) => rewrite(lake, '* REPLACE (count::DOUBLE AS count)')],
+  ['has a price as FLOAT', (lake) => rewrite(lake, '* REPLACE (close::FLOAT AS close)')],
+  ['has a price as DECIMAL', (lake) => rewrite(lake, '* REPLACE (close::DECIMAL(18, 8) AS close)')],
+  ['has a price as text', (lake) => rewrite(lake, '* REPLACE (close::VARCHAR AS close)')],
+  ['has times in milliseconds', (lake) => rewrite(lake, '* REPLACE (open_time::TIMESTAMP_MS AS open_time)')],
+  ['has times in nanoseconds', (lake) => rewrite(lake, '* REPLACE (open_time::TIMESTAMP_NS AS open_time)')],
+  ['has a time with a zone', (lake) => rewrite(lake, '* REPLACE (open_time::TIMESTAMPTZ AS open_time)')],
+  ['has a further column', (lake) => rewrite(lake, '*, 1 AS further')],
+  ['has the columns in another order', (lake) => rewrite(lake, 'count, * EXCLUDE (count)')],
+  [
+    'has the settings of day files',
+    (lake) => {
+      edit(lake, '"partition":"month"', '"partition":"day"  ');
+    },
+  ],
   [
     'belongs to another exchange',
     (lake) => {
@@ -124,6 +150,16 @@ it.each<[string, (lake: string) => unknown]>([
   ],
 ])('a file that %s is not adopted', async (_, harm) => {
   expect(await adopts(harm)).toBe(false);
+});
+
+it.each([
+  ['was not over', '2026-10-04T08:00:00Z'],
+  ['had not begun', '2025-10-06T08:00:00Z'],
+])('a file with a day that %s is not adopted', async (_, now) => {
+  const lake = scene.newFolder();
+  cpSync(join(sound, SERIES), join(lake, SERIES), { recursive: true });
+  const { stdout } = await cryptodl(['verify', '--out', lake, '--now', now, '--json', '--fix']);
+  expect(stdout).not.toContain('adopted');
 });
 
 describe('a file with rows at irregular times', () => {

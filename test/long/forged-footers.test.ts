@@ -1,5 +1,5 @@
 /** Nothing from the footer of a Parquet file gets into a manifest unchecked. */
-import { cpSync, existsSync, readFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -30,6 +30,7 @@ const scene = useScene({
   ],
 });
 const sound = join(scene.scratch, 'sound');
+const soundRows = `read_parquet('${join(sound, FILE)}', hive_partitioning = false)`;
 
 interface Stated {
   [name: string]: unknown;
@@ -54,14 +55,32 @@ async function forged(forge: (footer: Stated) => unknown): Promise<string> {
   cpSync(join(sound, SERIES), join(lake, SERIES), { recursive: true });
   const footer = structuredClone(stated);
   const text = JSON.stringify(forge(footer) ?? footer).replaceAll("'", "''");
+  await runSql(
+    `COPY (FROM ${soundRows}) TO '${join(lake, FILE)}' (FORMAT parquet, KV_METADATA {cryptodl: '${text}'})`,
+  );
+  return lake;
+}
+
+/** A lake whose only file has the rows and the footer of the sound file, moved to another month. */
+async function shifted(month: string): Promise<string> {
+  const lake = scene.newFolder();
+  mkdirSync(join(lake, SERIES), { recursive: true });
+  const text = JSON.stringify(stated).replaceAll('2026-10', month).replaceAll("'", "''");
+  const shift = `(TIMESTAMP '${month}-01' - TIMESTAMP '2026-10-01')`;
+  const times = ['open_time', 'close_time'].map((name) => `${name} + ${shift} AS ${name}`);
+  const rows = `SELECT * REPLACE (${times.join(', ')}) FROM ${soundRows}`;
+  await runSql(
+    `COPY (${rows}) TO '${join(lake, SERIES, month)}.parquet' (FORMAT parquet, KV_METADATA {cryptodl: '${text}'})`,
+  );
+  return lake;
+}
+
+async function runSql(statement: string): Promise<void> {
   const instance = await DuckDBInstance.create();
   const connection = await instance.connect();
-  await connection.run(
-    `COPY (FROM '${join(sound, FILE)}') TO '${join(lake, FILE)}' (FORMAT parquet, KV_METADATA {cryptodl: '${text}'})`,
-  );
+  await connection.run(statement);
   connection.closeSync();
   instance.closeSync();
-  return lake;
 }
 
 const second = (fields: Readonly<Record<string, unknown>>) => (footer: Stated) => {
@@ -70,6 +89,14 @@ const second = (fields: Readonly<Record<string, unknown>>) => (footer: Stated) =
 const whole = (fields: Readonly<Record<string, unknown>>) => (footer: Stated) => {
   Object.assign(footer, fields);
 };
+
+/** The second object of a footer, on many days from 2000 on. */
+function daysOf({ objects }: Stated, count: number): unknown[] {
+  return Array.from({ length: count }, (_, index) => {
+    const day = new Date(Date.UTC(2000, 0, 1 + index)).toISOString().slice(0, 10);
+    return { ...objects[1], key: DAY.replace('2026-10-02', day) };
+  });
+}
 
 const FORGED: readonly [string, (footer: Stated) => unknown][] = [
   ['a number as ETag', second({ etag: 5 })],
@@ -97,6 +124,9 @@ const FORGED: readonly [string, (footer: Stated) => unknown][] = [
   ['a number as objects', whole({ objects: 5 })],
   ['no objects', whole({ objects: [] })],
   ['100,000 objects', (footer) => whole({ objects: Array(1e5).fill(footer.objects[0]) })(footer)],
+  ['100,000 days', (footer) => whole({ objects: daysOf(footer, 1e5) })(footer)],
+  ['500 days', (footer) => whole({ objects: daysOf(footer, 500) })(footer)],
+  ['further fields of 1 MB', whole({ note: 'x'.repeat(1e6) })],
   ['null as settings', whole({ settings: null })],
   ['a number in the settings', (footer) => void (footer.settings['partition'] = 5)],
   ['settings of CSV', (footer) => void (footer.settings['format'] = 'csv')],
@@ -116,6 +146,18 @@ async function manifestText(lake: string): Promise<string> {
   return text;
 }
 
+it.each(['1969-01', '2016-12', '2026-11', '2099-01'])('a file of %s is not adopted', async (month) => {
+  const lake = await shifted(month);
+  expect((await verify(lake, '--fix')).stdout).not.toContain('adopted');
+  expect((await cryptodl([...RUN, ...places(lake)])).code).toBe(0);
+  await manifestText(lake);
+});
+
+it('a file of the month before is adopted', async () => {
+  const lake = await shifted('2026-09');
+  expect((await verify(lake, '--fix')).stdout).toContain('adopted');
+});
+
 describe('a footer with', () => {
   it.each(FORGED)('%s is not adopted by verify --fix', async (_, forge) => {
     const lake = await forged(forge);
@@ -125,7 +167,7 @@ describe('a footer with', () => {
     expect(await manifestText(lake)).not.toContain('"kind":"object"');
   });
 
-  it.each(FORGED.filter(([name]) => /key|objects|symbol|settings|ETag of/.test(name)))(
+  it.each(FORGED.filter(([name]) => /key|objects|days|symbol|settings|ETag of/.test(name)))(
     '%s leaves a sound manifest when a run writes the file',
     async (_, forge) => {
       const lake = await forged(forge);
@@ -151,7 +193,7 @@ describe('a footer with', () => {
 
   it('unknown fields is adopted without them', async () => {
     const lake = await forged((footer) => {
-      const note = 'x'.repeat(1e6);
+      const note = 'x'.repeat(1e4);
       footer.settings['note'] = note;
       Object.assign(footer, { note });
       second({ note })(footer);

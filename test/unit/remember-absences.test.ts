@@ -68,6 +68,15 @@ describe('a failure', () => {
     expect(manifestLines(folder)).toMatchObject([{ failed: 'zip-broken' }, { failed: 'row-malformed' }]);
   });
 
+  it.each(['1970-01-01', '1999-12-31', '2200-01-01'])(
+    'of %s is not remembered, because readers refuse such a line',
+    async (text) => {
+      const { folder, run } = scene();
+      await run(fail('zip-broken', dayPeriod(day(text))));
+      expect(readFileSync(manifestPlace(folder).path, 'utf8')).toBe('');
+    },
+  );
+
   it('of an object that was not begun before the time was over is not remembered', async () => {
     const { folder, run } = scene();
     await run(fail('time-over'));
