@@ -163,7 +163,10 @@ describe('--timestamps utc', () => {
     expect(await ask(lake, typeOf)).toEqual([{ type: 'TIMESTAMP WITH TIME ZONE' }]);
     for (const TZ of ['Asia/Tokyo', 'America/New_York'])
       expect(await ask(lake, byDay, { TZ })).toEqual(days(24));
-    await scene.vision('--days 5', { lake: 'asked', sceneFlags: '--symbols ETHUSDT --interval 1h' });
+    await scene.vision('--days 5', {
+      lake: 'asked',
+      sceneFlags: '--symbols ETHUSDT --interval 1h --timestamps us',
+    });
     expect(await ask(lake, typeOf)).toEqual([{ type: 'TIMESTAMP' }]);
     expect(await ask(lake, byDay)).toEqual(days(48));
     const apart = `SELECT count(*) AS n FROM um_klines a JOIN um_klines b USING (open_time) WHERE a.symbol < b.symbol`;
