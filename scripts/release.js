@@ -27,8 +27,9 @@ const ALLOWED = [
   /^package\.json$/,
   /^bin\/[\w-]+\.js$/,
   /^config\/[\w.-]+\.(json|yaml)$/,
-  /^dist\/[\w/-]+(\.d\.ts|\.js|\.1)$/,
-  /^docs\/[\w/.-]+\.(md|svg)$/,
+  /^config\/monitoring\/(alerts(\.test)?\.yml|dashboard\.json)$/,
+  /^dist\/[\w/-]+(\.d\.ts|\.js|\.css|\.1)$/,
+  /^docs\/[\w/.-]+\.(md|svg|png)$/,
 ];
 
 /**
