@@ -449,7 +449,7 @@ const usualFiles = [
 ];
 
 function visibleFiles(out: string): string[] {
-  return filesBelow(out);
+  return filesBelow(out).filter((path) => !path.startsWith('.cryptodl/runs/'));
 }
 
 describe('D: rows', () => {
@@ -1043,7 +1043,7 @@ describe('D: files, listings and names', () => {
       expect(
         visible.filter(
           (path) =>
-            !/^lake\/(_NOTICE\.md$|(_manifests\/)?binance\/um\/metrics\/symbol=(BTC|ETH)USDT(\/|\.jsonl$))/.test(
+            !/^lake\/(_NOTICE\.md$|\.cryptodl\/runs\/|(_manifests\/)?binance\/um\/metrics\/symbol=(BTC|ETH)USDT(\/|\.jsonl$))/.test(
               path,
             ),
         ),
