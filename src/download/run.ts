@@ -159,7 +159,7 @@ async function execute(session: Session, request: RunRequest, selection: RunSele
     refuseAllEnded(session.venue, selection.ended, plan.totals);
     const lacking = await lackingIntervals(session, selection, plan);
     refuseLargePlan(session, plan);
-    const terms = plan.totals.fetch === 0 ? undefined : await noteTerms(session);
+    const terms = plan.totals.fetch + plan.totals.skip === 0 ? undefined : await noteTerms(session);
     session.observer.announce({ ...announcement(session, selection, plan, lacking), terms });
     const report = openReport(session, request);
     const { totals, spool } = plan;
