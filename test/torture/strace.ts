@@ -65,6 +65,9 @@ export interface Traced {
   readonly paths: readonly string[];
 }
 
+/** The record of a run: its name has the time, so strace cannot find it again in another run. */
+const RECORD = /\/\.cryptodl\/(tmp|runs)\/\d{8}T\d{9}Z-/;
+
 export class Tracer {
   readonly #folder: string;
   readonly #lake: string;
@@ -88,7 +91,7 @@ export class Tracer {
       const call = CALLS.find((name) => text.replace(/^\d+ +/, '').startsWith(`${name}(`));
       const found = [...text.matchAll(/["<](\/[^">]*)[">]/g)].map(([, path]) => path ?? '');
       const own = found.filter((path) => path === this.#lake || path.startsWith(`${this.#lake}/`));
-      if (call === undefined || own.length === 0) continue;
+      if (call === undefined || own.length === 0 || own.some((path) => RECORD.test(path))) continue;
       calls.push({ call, text, kind: [...own.map(kindOf), text.includes('O_CREAT')].join(' ') });
       for (const path of own) for (const name of namesLike(path)) paths.add(name);
     }
