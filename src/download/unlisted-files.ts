@@ -19,7 +19,7 @@ export class UnlistedFiles {
     const { files } = await listEntries(folder);
     const ours = files.filter(isPartitionFile);
     if (ours.length === 0) return;
-    const named = new Set(FORMATS.flatMap((format) => manifest[format].lines().map(({ file }) => file)));
+    const named = new Set(FORMATS.flatMap((format) => manifest[format].files()));
     const inLake = relative(this.#root, folder).replaceAll(sep, '/');
     for (const name of ours) if (!named.has(name)) this.#found.add(`${inLake}/${name}`);
   }
