@@ -128,6 +128,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
     tally: session.tally,
     work: () => queue.state,
     network: session.network,
+    hosts: session.hosts,
   };
   for (const monitor of session.monitors) monitor.begin?.(live);
   const release = drain(session, engine);

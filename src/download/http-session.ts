@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { Bans } from '../http/bans.js';
 import type { Fetch } from '../http/fetch.js';
+import type { HostStates } from '../http/host-states.js';
 import { Copies } from '../http/response-cache.js';
 import { Failover } from '../http/retry/fallback-host.js';
 import type { BackoffOptions } from '../http/retry/retry.js';
@@ -42,6 +43,7 @@ export interface HttpSession {
   readonly concurrency: Concurrency;
   readonly failover: Failover;
   readonly network: () => NetworkFigures;
+  readonly hosts: () => HostStates;
 }
 
 export interface HttpRequest {
@@ -74,7 +76,7 @@ export function openHttp(
   const { clock, observer, nowMs, source } = request;
   const { options } = request.resolved;
   const failover = new Failover(options.fill !== undefined || options.join !== undefined);
-  const { stack, bans, concurrency, network, close } = openStack(request, signals, failover);
+  const { stack, bans, concurrency, network, hosts, close } = openStack(request, signals, failover);
   const copies = openCopies(request);
   const { fetch, throttle } = stack;
   const { signal } = signals;
@@ -90,6 +92,7 @@ export function openHttp(
     concurrency,
     failover,
     network,
+    hosts,
   };
   return {
     http,
@@ -121,6 +124,7 @@ interface OpenStack {
   readonly bans: Bans;
   readonly concurrency: Concurrency;
   readonly network: () => NetworkFigures;
+  readonly hosts: () => HostStates;
   readonly close: () => Promise<void>;
 }
 
@@ -177,6 +181,7 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover): 
       costMs: costs.figures,
       loopDelayMs: loopDelay.figures,
     }),
+    hosts: () => ({ buckets: stack.throttle.states, breakers: figures.openBreakers }),
     close: async () => {
       loopDelay.stop();
       await bans.written();

@@ -86,7 +86,7 @@ export function openSession(request: SessionRequest): Session {
     { ...request, observer, times, nowMs },
     { signal: stop.signal, waitSignal: deadline.waitSignal },
   );
-  for (const monitor of monitors) monitor.opened?.(http.network);
+  for (const monitor of monitors) monitor.opened?.(http.network, http.hosts);
   return {
     ...http,
     options,

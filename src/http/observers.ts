@@ -11,7 +11,7 @@ export interface RequestFigures {
   onRetry(event: RetryEvent): void;
   /** `error`: the error of a failed request. */
   onRequestEnd(retries: number, error?: unknown): void;
-  onBreaker(host: string, state: BreakerState): void;
+  onBreaker(host: string, state: BreakerState, leftMs: () => number): void;
 }
 
 /** Measures the time of waits and failed attempts. */

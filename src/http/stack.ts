@@ -141,8 +141,8 @@ export function layersOver(wire: Fetch, stack: StackOptions): Pick<Stack, 'fetch
     blockedMs: options.blockedWaitMs,
     failuresToOpen: options.breakerFailures,
     successesToClose: options.breakerSuccesses,
-    onChange: (host, state) => {
-      figures.onBreaker(host, state);
+    onChange: (host, state, leftMs) => {
+      figures.onBreaker(host, state, leftMs);
       observer.event('breaker', { host, state });
     },
     failover: stack.failover,

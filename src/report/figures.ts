@@ -6,6 +6,7 @@ import type { ErrorCode } from '../model/errors.js';
 import type { RetryEvent } from '../model/observer.js';
 import { hostOf } from '../http/fetch.js';
 import type { AttemptEnd } from '../http/fetch.js';
+import type { OpenBreaker } from '../http/host-states.js';
 import type { BreakerState } from '../http/retry/breaker.js';
 
 interface Percentiles {
@@ -97,8 +98,18 @@ export class Figures {
     this.#reasons[error.code] = (this.#reasons[error.code] ?? 0) + 1;
   }
 
-  onBreaker(host: string, state: BreakerState): void {
-    this.#hostOf(host).breaker = state;
+  onBreaker(name: string, state: BreakerState, leftMs: () => number): void {
+    const host = this.#hostOf(name);
+    host.breaker = state;
+    host.leftMs = leftMs;
+  }
+
+  /** The breakers that are not closed. */
+  get openBreakers(): OpenBreaker[] {
+    return [...this.#hosts].flatMap(([host, { breaker: state, leftMs }]) => {
+      if (state === 'closed') return [];
+      return [{ host, state, leftMs: state === 'open' ? Math.round(leftMs()) : 0 }];
+    });
   }
 
   /** `error`: the error of a failed request. */
@@ -139,7 +150,7 @@ export class Figures {
   #hostOf(name: string): Host {
     const known = this.#hosts.get(name);
     if (known !== undefined) return known;
-    const host: Host = { statuses: {}, attemptMs: createHistogram(), breaker: 'closed' };
+    const host: Host = { statuses: {}, attemptMs: createHistogram(), breaker: 'closed', leftMs: () => 0 };
     this.#hosts.set(name, host);
     return host;
   }
@@ -149,6 +160,7 @@ interface Host {
   readonly statuses: Record<string, number>;
   readonly attemptMs: RecordableHistogram;
   breaker: BreakerState;
+  leftMs: () => number;
 }
 
 function figuresOf({ statuses, attemptMs, breaker }: Host): HostFigures {

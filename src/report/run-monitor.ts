@@ -1,4 +1,5 @@
 /** Followers of a run: its progress line, its timeline, and the figures for other programs. */
+import type { HostStates } from '../http/host-states.js';
 import type { Observer } from '../model/observer.js';
 import type { TaskOutcome } from '../model/outcome.js';
 import type { PlanTotals } from '../model/task.js';
@@ -20,13 +21,14 @@ export interface LiveRun {
   readonly tally: Tally;
   readonly work: () => WorkState;
   readonly network: () => NetworkFigures;
+  readonly hosts: () => HostStates;
 }
 
 export interface RunMonitor {
   /** Notifications of the run, besides those of its reporter. */
   readonly observer?: Partial<Observer>;
   /** The run can send requests: first those of its plan. */
-  opened?(network: () => NetworkFigures): void;
+  opened?(network: () => NetworkFigures, hosts: () => HostStates): void;
   /** The downloads begin. Called again for each further plan of the run. */
   begin?(live: LiveRun): void;
   /** An object of the plan has its outcome. */

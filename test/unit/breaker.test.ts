@@ -245,6 +245,17 @@ describe('breaker', () => {
     expect(states).toEqual(['open', 'half-open', 'closed']);
   });
 
+  it('has the time that is left before an open breaker lets a request through', async () => {
+    let left = (): number => Number.NaN;
+    const { clock, ask } = guarded({ onChange: (_host, _state, leftMs) => (left = leftMs) });
+    await ask('http-server-error', 5);
+    expect(left()).toBe(OPEN_MS);
+    await clock.advance(OPEN_MS - 1);
+    expect(left()).toBe(1);
+    await clock.advance(2);
+    expect(left()).toBe(0);
+  });
+
   it.each([1, 2, 12])('opens after %i failures in a row when told so', async (failuresToOpen) => {
     const { host, ask, outcome } = guarded({ failuresToOpen });
     await ask(200);

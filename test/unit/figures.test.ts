@@ -177,8 +177,10 @@ describe('the figures of a run', () => {
     of('one.test', 404);
     of('one.test', 503, new CryptodlError('http-server-error', 'x'));
     of('two.test:8443', undefined, new CryptodlError('connect-timeout', 'x'));
-    figures.onBreaker('two.test:8443', 'open');
-    figures.onBreaker('three.test', 'half-open');
+    figures.onBreaker('two.test:8443', 'open', () => 4999.6);
+    figures.onBreaker('three.test', 'half-open', () => 0);
+    figures.onBreaker('one.test', 'open', () => 9);
+    figures.onBreaker('one.test', 'closed', () => 9);
     const none = { p50: 0, p95: 0, p99: 0 };
     expect(figures.figures.hosts).toEqual({
       'one.test': {
@@ -189,6 +191,10 @@ describe('the figures of a run', () => {
       'two.test:8443': { statuses: { none: 1 }, attemptMs: none, breaker: 'open' },
       'three.test': { statuses: {}, attemptMs: none, breaker: 'half-open' },
     });
+    expect(figures.openBreakers).toEqual([
+      { host: 'two.test:8443', state: 'open', leftMs: 5000 },
+      { host: 'three.test', state: 'half-open', leftMs: 0 },
+    ]);
   });
 
   it('count retries by the error before them, without waits for a limit', () => {

@@ -296,6 +296,38 @@ function counted(used: number | string, nowMs?: number, name = 'x-mbx-used-weigh
   return { ...answer(), headers: { [name]: String(used), ...date } };
 }
 
+describe('the states of the buckets', () => {
+  it('have the used permits of the window, the waiting requests, and the wait of the first of them', async () => {
+    const { clock, ask, throttle, toWindow } = windowed();
+    await toWindow();
+    expect(throttle.states).toEqual([]);
+    ask('futures', 1, { weight: 100 });
+    ask('futures', 3);
+    await clock.advance(1000);
+    expect(throttle.states).toEqual([
+      {
+        name: 'futures',
+        waiting: 3,
+        nextMs: 59_000,
+        pausedMs: 0,
+        window: { used: 100, permits: 100, leftMs: 59_000 },
+      },
+    ]);
+    await clock.advance(59_000);
+    expect(throttle.states).toMatchObject([{ waiting: 0, nextMs: 0, window: { used: 3 } }]);
+  });
+
+  it('have what is left of a pause, and no window for a rate', async () => {
+    const { clock, throttle, fetch } = throttled([slowDown(7000)]);
+    await refusal(fetch(REQUEST, context()));
+    void fetch(REQUEST, context());
+    await clock.advance(2000);
+    expect(throttle.states).toEqual([
+      { name: 'archive', waiting: 1, nextMs: 5000, pausedMs: 5000, window: undefined },
+    ]);
+  });
+});
+
 describe('a ban (418)', () => {
   it('pauses all buckets of its family, and no other', async () => {
     const { clock, ask, sentTo } = windowed(({ weight }) =>

@@ -15,7 +15,8 @@ export interface BreakerOptions {
   readonly failuresToOpen: number;
   /** Successes in a row that close the breaker. */
   readonly successesToClose: number;
-  readonly onChange?: (host: string, state: BreakerState) => void;
+  /** `leftMs`: milliseconds before an open breaker lets a request through. */
+  readonly onChange?: (host: string, state: BreakerState, leftMs: () => number) => void;
   readonly failover?: Failover | undefined;
   /** Advice for a host that cannot be reached. */
   readonly hintOf?: (host: string) => string;
@@ -52,6 +53,8 @@ class Breaker {
     this.#host = host;
     this.#options = options;
   }
+
+  readonly #leftMs = (): number => Math.max(0, this.#openUntil - this.#options.clock.monotonic());
 
   /** Returns the function that takes the result of the request. Throws `breaker-open`, or `wait-too-long` for a stopped host. */
   enter(): (result: Result) => void {
@@ -144,7 +147,7 @@ class Breaker {
       this.#over.abort();
       this.#over = new AbortController();
     }
-    this.#options.onChange?.(this.#host, state);
+    this.#options.onChange?.(this.#host, state, this.#leftMs);
   }
 }
 

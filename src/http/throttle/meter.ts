@@ -1,4 +1,5 @@
 /** Meters count permits as a server does: a rate with a burst, or a budget per window of the server's clock. */
+import type { WindowState } from '../host-states.js';
 
 export interface Meter {
   /** Weight of the heaviest request that the meter can ever allow. */
@@ -103,6 +104,11 @@ export class WindowMeter implements Meter {
 
   get windowMs(): number {
     return this.#budget.windowMs;
+  }
+
+  state(nowMs: number): WindowState {
+    const { window, leftMs } = this.#enter(nowMs);
+    return { used: this.#used(window), permits: this.#budget.permits, leftMs: Math.round(leftMs) };
   }
 
   /** Takes a new limit from the venue. */

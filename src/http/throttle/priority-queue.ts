@@ -5,7 +5,7 @@ import { closeSync, lstatSync, lutimesSync, opendirSync, openSync, rmSync } from
 import { join } from 'node:path';
 import type { Clock } from '../../model/clock.js';
 import { errnoOf } from '../../model/errors.js';
-import type { Priority } from '../fetch.js';
+import type { OnWait, Priority } from '../fetch.js';
 import { BudgetFolder } from './shared-count.js';
 
 interface Waiting {
@@ -78,13 +78,19 @@ export type Wanting = Readonly<Record<Priority, number>>;
 /** While a priority wants permits, all lower priorities together get this share. */
 const LOWER_SHARE = 0.2;
 
-/** A permit for one request. */
 /** The longest pause for which a request waits, in milliseconds. */
 export type LongestWait = (() => number) | undefined;
 
+/** A permit for one request. */
 export interface WeightedPermit {
   readonly weight: number;
   readonly priority: Priority;
+}
+
+export interface Permit extends WeightedPermit {
+  readonly onWait?: OnWait | undefined;
+  /** A longer pause is refused with `rate-limited`, because another source has the data. Milliseconds. */
+  readonly longestWaitMs?: LongestWait;
 }
 
 /** A lower priority earns a part of a permit with each permit that is taken. */

@@ -3,8 +3,9 @@ import type { Clock, Timer } from '../../model/clock.js';
 import { CryptodlError, longPause, waitTooLong } from '../../model/errors.js';
 import { durationText } from '../../model/units.js';
 import type { OnWait, Priority } from '../fetch.js';
+import type { BucketState } from '../host-states.js';
 import type { Meter } from './meter.js';
-import type { Demand, LimiterTally, LongestWait, Wanting, WeightedPermit } from './priority-queue.js';
+import type { Demand, LimiterTally, LongestWait, Permit, Wanting } from './priority-queue.js';
 import { PRIORITIES, PriorityQueue, Shares } from './priority-queue.js';
 
 export interface QuotaBucketOptions {
@@ -15,12 +16,6 @@ export interface QuotaBucketOptions {
   readonly demand?: Pick<Demand, 'show' | 'hide' | 'others'> | undefined;
   /** A longer pause is refused with `wait-too-long`. */
   readonly maxWaitMs: number;
-}
-
-export interface Permit extends WeightedPermit {
-  readonly onWait?: OnWait | undefined;
-  /** A longer pause is refused with `rate-limited`, because another source has the data. Milliseconds. */
-  readonly longestWaitMs?: LongestWait;
 }
 
 interface Waiter extends Permit {
@@ -62,10 +57,18 @@ export class QuotaBucket implements LimiterTally {
   #pauses = 0;
   #refusedAt = Number.NEGATIVE_INFINITY;
   #wakeUp: Timer | undefined;
+  /** The moment at which the first waiting request can get its permit. */
+  #nextAt = 0;
 
   constructor(options: QuotaBucketOptions) {
     this.#options = options;
     this.#seen = options.meter.taken;
+  }
+
+  get state(): Omit<BucketState, 'name' | 'window'> {
+    const left = (at: number): number => Math.max(0, Math.round(at - this.#options.clock.monotonic()));
+    const { size: waiting } = this.#waiters;
+    return { waiting, nextMs: waiting === 0 ? 0 : left(this.#nextAt), pausedMs: left(this.#pausedUntil) };
   }
 
   get isPaced(): boolean {
@@ -234,6 +237,7 @@ export class QuotaBucket implements LimiterTally {
       const pausedMs = this.#pausedUntil - now;
       const delayMs = pausedMs > 0 ? pausedMs : this.#giveNext(now);
       if (delayMs === 0) continue;
+      this.#nextAt = now + delayMs;
       const mostMs = pausedMs > 0 || demand === undefined ? delayMs : Math.min(delayMs, SHOW_MS);
       // The computed wait can be shorter than the clock can measure. At least 1 ms, or the timer would fire again and again.
       this.#wakeUp = clock.timer(Math.max(1, Math.ceil(mostMs)), () => {

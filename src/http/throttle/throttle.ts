@@ -3,6 +3,7 @@ import type { Clock } from '../../model/clock.js';
 import { CryptodlError } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
 import type { FetchRequest, Layer, Priority } from '../fetch.js';
+import type { BucketState } from '../host-states.js';
 import { ProcessCount, RateMeter, ServerClock, WindowMeter } from './meter.js';
 import type { Budget, Meter, Rate, WindowCount } from './meter.js';
 import { PacedMeter } from './paced-meter.js';
@@ -124,6 +125,15 @@ export class Throttle {
       refusals: sum('refusals'),
       buckets: Object.fromEntries(buckets),
     };
+  }
+
+  /** The buckets that this run has used, at this moment. */
+  get states(): BucketState[] {
+    const now = this.#options.clock.monotonic();
+    return [...this.#tallies.keys()].map((name) => {
+      const { bucket, window } = this.#of(name);
+      return { name, ...bucket.state, window: window?.state(now) };
+    });
   }
 
   /** Takes the limit that the exchange reports. It replaces the configured limit, unless the user chose a lower one. */
