@@ -4,7 +4,10 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { TOOL_VERSION } from '../../src/model/version.js';
 import { METRICS } from '../../src/monitor/prometheus-metrics.js';
+import type { DatasetFigures } from '../../src/report/dataset-tally.js';
+import type { NetworkFigures } from '../../src/report/network-figures.js';
 import { cryptodl, FAST } from '../helpers/cli.js';
 import { freePort, samplesOf, valueOf } from '../helpers/prometheus.js';
 import { isZip, useScene } from '../helpers/scene.js';
@@ -115,6 +118,37 @@ describe('--prometheus-textfile', () => {
     // Only the file itself is left, and a label keeps it apart from the files of other commands.
     expect(readdirSync(join(file, '..'))).toEqual(['cryptodl.prom']);
     expect(new Set(samplesOf(page).map(({ labels }) => labels['textfile']))).toEqual(new Set(['cryptodl']));
+  });
+
+  it('has the waits for a limit, the delay of publication, and the state of the process', async () => {
+    const file = newFile();
+    const refuse: Parameters<typeof scene.answerFirst>[1] = (_request, response) =>
+      response.writeHead(429, { 'retry-after': '0' }).end();
+    scene.answerFirst(isZip, refuse, 1);
+    const { code, summary } = await scene.vision(
+      `--prometheus-textfile ${file} --limits archive=20/s --pool-limit 7 --concurrency 3 --json`,
+    );
+    const page = readFileSync(file, 'utf8');
+    const read = (name: string, labels = {}): number =>
+      valueOf(page, `cryptodl_${name}`, labels) ?? Number.NaN;
+    const { limiter } = summary['network'] as NetworkFigures;
+    const [dataset] = summary['datasets'] as DatasetFigures[];
+    expect([code, read('limiter_refusals_total', { bucket: 'archive' })]).toEqual([0, 1]);
+    expect(read('limiter_waits_total')).toBe(limiter.waits);
+    expect(read('limiter_waits_total', { bucket: 'archive' })).toBeGreaterThanOrEqual(1);
+    expect(read('limiter_wait_seconds_total')).toBeCloseTo(limiter.waitedMs / 1000, 2);
+    expect(read('publication_delay_seconds', KLINES)).toBe(
+      (dataset?.publicationDelayMs ?? Number.NaN) / 1000,
+    );
+    expect([read('pool_sockets_limit'), read('concurrency_limit')]).toEqual([7, 3]);
+    expect(read('missing_objects', KLINES)).toBe(0);
+    expect(read('elapsed_seconds')).toBeGreaterThan(0.01);
+    expect(read('heap_used_bytes')).toBeLessThan(read('resident_memory_bytes'));
+    const [p50, p99, most] = ['p50', 'p99', 'max'].map((name) => read(`event_loop_delay_${name}_seconds`));
+    expect(p50).toBeGreaterThanOrEqual(0);
+    expect(p99).toBeGreaterThanOrEqual(p50 ?? Number.NaN);
+    expect(most).toBeGreaterThanOrEqual(p99 ?? Number.NaN);
+    expect(valueOf(page, 'cryptodl_build_info', { version: TOOL_VERSION })).toBe(1);
   });
 
   it('keeps the last success and the newest period through failed runs, and counts these', async () => {

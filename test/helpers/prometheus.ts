@@ -11,7 +11,7 @@ export interface Sample {
 /** The samples of a page in the text format of Prometheus. */
 export function samplesOf(page: string): Sample[] {
   return page.split('\n').flatMap((line) => {
-    const [, name = '', list = '', value] = /^([a-z_]+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
+    const [, name = '', list = '', value] = /^([a-z_]\w*)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
     if (value === undefined) return [];
     const pairs = [...list.matchAll(/([a-z_]+)="((?:[^"\\]|\\.)*)"/g)];
     return [
