@@ -17,6 +17,7 @@ import type { Source } from '../source/source.js';
 import { beginsWithHeader } from '../convert/csv-input.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import { sampleRows } from '../convert/inspect-rows.js';
+import type { WriterContext } from '../write/writer.js';
 import type { Session } from './session.js';
 import { isLabel } from '../text/label.js';
 
@@ -29,13 +30,15 @@ export interface DownloadContext {
   readonly priority: Priority;
   readonly tempFolder: string;
   readonly signal: AbortSignal;
-  readonly timed: Session['times']['timed'];
+  readonly work: Pick<Session['work'], 'idOf'>;
+  readonly timed: WriterContext['timed'];
 }
 
 export function downloadContext(
-  { fetch, venue, options, stop, times }: Pick<Session, 'fetch' | 'venue' | 'options' | 'stop' | 'times'>,
+  session: Pick<Session, 'fetch' | 'venue' | 'options' | 'stop' | 'times' | 'work'>,
   tempFolder: string,
 ): DownloadContext {
+  const { fetch, venue, options, stop, work } = session;
   return {
     fetch,
     venue,
@@ -45,8 +48,14 @@ export function downloadContext(
     priority: options.priority,
     tempFolder,
     signal: stop.signal,
-    timed: times.timed,
+    work,
+    timed: timedWork(session),
   };
+}
+
+/** Adds the duration of a stage to the times of the run, and tells the followers of the run. */
+export function timedWork({ times, work }: Pick<Session, 'times' | 'work'>): WriterContext['timed'] {
+  return (stage, subject, act) => work.during(stage, subject, () => times.timed(stage, act));
 }
 
 /** Zips and CSVs above this go to a spool file. */
@@ -108,7 +117,7 @@ async function receive(
     maxBytes: object.bytes === undefined ? ZIP_MAX_BYTES : object.bytes * LISTED_GROWTH + LISTED_MARGIN_BYTES,
     expect,
   };
-  const { response, isStale } = await fetchObject(context, request);
+  const { response, isStale } = await fetchObject(context, request, object);
   if (response.status === 404) return undefined;
   const published = await sidecar?.last();
   const isByEtag =
@@ -133,9 +142,11 @@ async function receive(
 async function fetchObject(
   context: DownloadContext,
   request: FetchRequest,
+  object: ArchiveObject,
 ): Promise<{ response: FetchResponse; isStale: boolean }> {
   try {
-    const response = await context.fetch(request, { signal: context.signal, traceId: randomUUID() });
+    const workId = context.work.idOf(object);
+    const response = await context.fetch(request, { signal: context.signal, traceId: randomUUID(), workId });
     return { response, isStale: false };
   } catch (error) {
     const taken =
@@ -164,7 +175,7 @@ async function unpack(
     ...(spec === undefined ? {} : { onChunk: sampleRows({ spec, symbol, name }) }),
   };
   try {
-    return await context.timed('check', () => packing.unpack(response.body, name, options));
+    return await context.timed('check', { plan, object }, () => packing.unpack(response.body, name, options));
   } catch (error) {
     if (!(error instanceof CryptodlError)) throw error;
     throw new CryptodlError(error.code, error.message, { cause: error, evidence: response });
@@ -222,15 +233,15 @@ interface Published {
 }
 
 /** The published digest. It is requested once, and again only to bypass caches or after a failed request. A malformed sidecar counts as none. */
-function publishedOf(context: DownloadContext, { key }: ArchiveObject): Published | undefined {
+function publishedOf(context: DownloadContext, object: ArchiveObject): Published | undefined {
   const { sidecar } = context.venue.archive;
   if (sidecar === undefined) return undefined;
-  const request = { ...context, sidecar };
+  const request = { ...context, sidecar, workId: context.work.idOf(object) };
   let last: Promise<string | undefined> | undefined;
   return {
     ask: (bypassCache) => {
       if (last === undefined || bypassCache) {
-        const asked = publishedDigest(request, key, bypassCache);
+        const asked = publishedDigest(request, object.key, bypassCache);
         last = asked;
         // After a failed request, the next attempt requests the digest again.
         asked.catch(() => {

@@ -23,7 +23,7 @@ import type { PartitionWriter, WriterContext } from '../write/writer.js';
 import { createZipWriter } from '../write/zip-writer.js';
 import { concludeRun } from './conclude-run.js';
 import { CutDays } from './cut-days.js';
-import { downloadContext, downloadObject, memoryOf, countObjectRows } from './download-object.js';
+import { countObjectRows, downloadContext, downloadObject, memoryOf, timedWork } from './download-object.js';
 import { memoryOfRest, RestDownloads } from './download-rest.js';
 import { MonthsFromDays } from './months-from-days.js';
 import { writable } from './open-lake.js';
@@ -94,11 +94,14 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
   const queue = new RunQueue<ReceivedObject>(
     {
       prepare: (plan) => writers.of(plan).prepare(plan),
+      begin: (plan) => session.work.begin('partition', { plan }),
       download: async (plan, { object }) => {
-        const arrived =
-          object.rest === undefined
-            ? await downloadObject(download, plan, object)
-            : await fromRest.download(plan.series, object, object.rest);
+        const { rest } = object;
+        const arrived = await session.work.during('download', { plan, object }, () =>
+          rest === undefined
+            ? downloadObject(download, plan, object)
+            : fromRest.download(plan.series, object, rest),
+        );
         if ('received' in arrived) session.observer.arrived(arrived.received.zipBytes);
         return arrived;
       },
@@ -106,7 +109,9 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
       bytesOf: ({ series, object }) =>
         object.rest === undefined ? memoryOf(object) : memoryOfRest(session.venue, series, object.period),
       write: (plan, received, missing) =>
-        writeObjects(session, { writer: writers.of(plan), months, cutDays }, plan, received, missing),
+        session.work.during('write', { plan }, () =>
+          writeObjects(session, { writer: writers.of(plan), months, cutDays }, plan, received, missing),
+        ),
       onFailed: (plan, task, error) => recordFailure(session, notes, plan, task, error),
       onSettled: (plan, task) => recordSettled(session, notes, plan, task),
       substituted: (plan, hasRounds) => substituted(session, plan, hasRounds),
@@ -126,7 +131,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
   const live = {
     totals: run.totals,
     tally: session.tally,
-    work: () => queue.state,
+    work: () => ({ ...queue.state, stages: session.work.active }),
     network: session.network,
     hosts: session.hosts,
   };
@@ -213,7 +218,7 @@ function createWriters(
     tool: TOOL_VERSION,
     serialize: createSerializer(),
     lock,
-    timed: session.times.timed,
+    timed: timedWork(session),
     acceptsShorter: session.options.revisions === 'take',
     countRows: (zip, key) =>
       countObjectRows(zip, key, { venue: session.venue, tempFolder, signal: session.stop.signal }),

@@ -24,6 +24,7 @@ import { Costs, LoopDelay } from '../report/costs.js';
 import { Figures } from '../report/figures.js';
 import type { NetworkFigures } from '../report/network-figures.js';
 import type { StageTimes } from '../report/stage-times.js';
+import type { WorkTracker } from '../report/work-tracker.js';
 import { marketsOf } from '../select/select-datasets.js';
 import { archiveAnswers, probeSidecar } from '../source/archive-client.js';
 import { openListing } from '../source/listing-session.js';
@@ -59,6 +60,7 @@ export interface HttpRequest {
   /** Resources that the jobs of the process share. */
   readonly common?: SharedResources | undefined;
   readonly times: StageTimes;
+  readonly work: WorkTracker;
   /** Epoch milliseconds. */
   readonly nowMs: number;
 }
@@ -152,6 +154,7 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover): 
     figures,
     costs,
     times: request.times,
+    work: request.work.layer,
     concurrency,
     bans,
     failover,

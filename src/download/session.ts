@@ -16,6 +16,7 @@ import { Timeline } from '../monitor/timeline.js';
 import type { RunMonitor } from '../report/run-monitor.js';
 import { StageTimes } from '../report/stage-times.js';
 import { Tally } from '../report/tally.js';
+import { WorkTracker } from '../report/work-tracker.js';
 import type { Source } from '../source/source.js';
 import { absolutePath } from '../text/printable.js';
 import { Deadline } from './deadline.js';
@@ -35,6 +36,7 @@ export interface RunSession {
   readonly timeline: Timeline;
   readonly tally: Tally;
   readonly times: StageTimes;
+  readonly work: WorkTracker;
   /** Counts the end of a task and reports it; resolves when there is room for the next one. */
   readonly tell: (plan: PartitionPlan, object: ArchiveObject, outcome: Outcome) => Promise<void>;
   readonly stop: AbortController;
@@ -54,7 +56,7 @@ export interface Session extends RunSession, LakeSession, HttpSession {
   close(): Promise<void>;
 }
 
-export interface SessionRequest extends Omit<HttpRequest, 'nowMs' | 'times'> {
+export interface SessionRequest extends Omit<HttpRequest, 'nowMs' | 'times' | 'work'> {
   readonly signal: AbortSignal;
   readonly tell?: (outcome: TaskOutcome) => Promise<void>;
   readonly monitors?: readonly RunMonitor[] | undefined;
@@ -67,6 +69,7 @@ export function openSession(request: SessionRequest): Session {
   const timeline = new Timeline(clock);
   const monitors: readonly RunMonitor[] = [timeline, ...(request.monitors ?? [])];
   const observer = observerOf(request.observer, monitors);
+  const work = new WorkTracker(monitors.flatMap((monitor) => monitor.work ?? []));
   const { options } = request.resolved;
   const { home } = request.surroundings;
   const paths = lakePaths(absolutePath(options.out, home));
@@ -83,7 +86,7 @@ export function openSession(request: SessionRequest): Session {
   const nowMs = options.nowMs ?? clock.now();
   const openedAt = clock.monotonic();
   const { http, close } = openHttp(
-    { ...request, observer, times, nowMs },
+    { ...request, observer, times, work, nowMs },
     { signal: stop.signal, waitSignal: deadline.waitSignal },
   );
   for (const monitor of monitors) monitor.opened?.(http.network, http.hosts);
@@ -99,6 +102,7 @@ export function openSession(request: SessionRequest): Session {
     timeline,
     tally,
     times,
+    work,
     tell: (plan, object, outcome) => {
       tally.count({ symbol: plan.series.symbol, key: object.key }, outcome);
       tally.datasets.count(plan.series, object, outcome);

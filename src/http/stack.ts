@@ -52,6 +52,8 @@ export interface StackOptions {
   readonly figures: RequestFigures;
   readonly costs: RequestCosts;
   readonly times: RequestTimes;
+  /** Tells the followers of the run about each request. */
+  readonly work?: Layer | undefined;
   readonly concurrency: LoadObserver;
   readonly bans: Pick<Bans, 'leftMs' | 'record'>;
   readonly failover?: Failover;
@@ -104,7 +106,7 @@ function wireOptions(stack: AttemptOptions): Omit<TransportOptions, 'pools'> {
 
 type AttemptOptions = Omit<
   StackOptions,
-  'backoff' | 'figures' | 'costs' | 'times' | 'concurrency' | 'isLate' | 'waitSignal'
+  'backoff' | 'figures' | 'costs' | 'times' | 'work' | 'concurrency' | 'isLate' | 'waitSignal'
 >;
 
 /** A stack without retries: each request is one attempt with its timeouts. */
@@ -132,7 +134,7 @@ function attemptOver(
   return { throttle, fetch: throttle.layer(withSockets(stack)(sent)) };
 }
 
-/** Outermost first: endWaits, times, costs, retry, verify, retryBudget, fallbackHost, breaker, throttle, sockets, timeout, measure, redirect, wire. */
+/** Outermost first: endWaits, times, costs, work, retry, verify, retryBudget, fallbackHost, breaker, throttle, sockets, timeout, measure, redirect, wire. */
 export function layersOver(wire: Fetch, stack: StackOptions): Pick<Stack, 'fetch' | 'throttle'> {
   const { options, clock, observer, figures, costs, times, concurrency } = stack;
   const broken = breaker({
@@ -168,9 +170,8 @@ export function layersOver(wire: Fetch, stack: StackOptions): Pick<Stack, 'fetch
       concurrency.onWaiting(change);
     },
   });
-  const fetch = times.layer(
-    costs.layer(retryLayer(stack)(verify(budgeted(fallbackHost(fallbackOf(stack.hosts))(broken(once)))))),
-  );
+  const retried = retryLayer(stack)(verify(budgeted(fallbackHost(fallbackOf(stack.hosts))(broken(once)))));
+  const fetch = times.layer(costs.layer(stack.work?.(retried) ?? retried));
   return { throttle, fetch: stack.waitSignal === undefined ? fetch : endWaits(stack.waitSignal)(fetch) };
 }
 

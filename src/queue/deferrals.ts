@@ -6,6 +6,8 @@ import type { AbsenceReason, PartitionPlan, Task } from '../model/task.js';
 export interface QueueWork<Received> {
   /** Called before the first request of a partition. May change its tasks. */
   readonly prepare: (plan: PartitionPlan) => Promise<PartitionPlan>;
+  /** Called before the first download of a prepared partition. The returned function is called when all of its tasks are settled. */
+  readonly begin?: (plan: PartitionPlan) => () => void;
   readonly download: (plan: PartitionPlan, task: Task) => Promise<Download<Received>>;
   /** Tasks of a plan with the same name share one place in the queue. Undefined: the task has a place of its own. */
   readonly together: (task: Task) => string | undefined;

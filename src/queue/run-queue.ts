@@ -125,7 +125,10 @@ export class RunQueue<Received> {
     const downloads: Promise<Arrived<Received>>[] = [];
     for (const task of prepared.tasks)
       if (task.action.kind !== 'fetch') await this.#work.onSettled(prepared, task);
-    for (const group of this.#groups(prepared)) {
+    const groups = this.#groups(prepared);
+    if (groups.length === 0) return;
+    const end = this.#work.begin?.(prepared);
+    for (const group of groups) {
       for (const task of group) {
         // Awaits only without room: with ten million tasks, an extra turn of the event loop for each takes long.
         const bytes = this.#work.bytesOf(task);
@@ -135,13 +138,11 @@ export class RunQueue<Received> {
       // After an abort the remaining tasks end without a request.
       downloads.push(this.#downloads.add(() => this.#arriveTogether(prepared, group)));
     }
-    if (downloads.length === 0) return;
-    const partition = this.#finish(prepared, downloads, mayDefer).catch((error: unknown) => {
-      this.#stop(error);
-    });
+    const partition = this.#finish(prepared, downloads, mayDefer).catch(this.#stop);
     this.#partitions.add(partition);
     void partition.finally(() => {
       this.#partitions.delete(partition);
+      end?.();
       for (const task of prepared.tasks)
         if (task.action.kind === 'fetch') this.#bytes -= this.#work.bytesOf(task);
     });
@@ -277,9 +278,9 @@ export class RunQueue<Received> {
     if (unanswered.size > 0) await this.#unanswered?.add(plan, unanswered);
   }
 
-  #stop(error: unknown): void {
+  readonly #stop = (error: unknown): void => {
     this.#options.stop.abort(toCryptodlError(error));
-  }
+  };
 }
 
 interface Arrival<Received> {

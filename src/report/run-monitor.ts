@@ -3,8 +3,10 @@ import type { HostStates } from '../http/host-states.js';
 import type { Observer } from '../model/observer.js';
 import type { TaskOutcome } from '../model/outcome.js';
 import type { PlanTotals } from '../model/task.js';
+import type { OnWork } from '../model/work.js';
 import type { NetworkFigures } from './network-figures.js';
 import type { Tally } from './tally.js';
+import type { ActiveWork } from './work-tracker.js';
 
 /** The objects and files of a run that are in progress. */
 export interface WorkState {
@@ -13,6 +15,8 @@ export interface WorkState {
   /** Files that are written now, and complete ones that wait for a writer. */
   readonly writing: number;
   readonly toWrite: number;
+  /** Pieces of work in progress by stage. An object in flight may be in `download`, and within it in `check`. */
+  readonly stages: ActiveWork;
 }
 
 /** A run that downloads. Its figures may be read until `end`. */
@@ -31,6 +35,8 @@ export interface RunMonitor {
   opened?(network: () => NetworkFigures, hosts: () => HostStates): void;
   /** The downloads begin. Called again for each further plan of the run. */
   begin?(live: LiveRun): void;
+  /** A piece of work begins. The returned function is called at its end, also after an error or the end of the run. */
+  readonly work?: OnWork;
   /** An object of the plan has its outcome. */
   outcome?(outcome: TaskOutcome): void;
   /** The downloads have ended, also after an error. */

@@ -50,10 +50,13 @@ export async function makeFile(
   const csvPath = join(context.tempFolder, `${name}.csv`);
   try {
     const inputs = { ...part, staged, csvPath };
-    const result = await context.timed('convert', () => convertPart(session, context, plan, inputs));
+    const subject = { plan, label: part.label };
+    const result = await context.timed('convert', subject, () => convertPart(session, context, plan, inputs));
     const empty = { bytes: 0, sha256: '', newlines: 0 };
     const facts =
-      result.rows === 0 ? empty : await context.timed('check', () => readBack(session, plan, staged, result));
+      result.rows === 0
+        ? empty
+        : await context.timed('check', subject, () => readBack(session, plan, staged, result));
     return { staged, file: `${part.label}.${plan.settings.format}`, facts, result };
   } catch (error) {
     await rm(staged, { force: true });

@@ -75,7 +75,9 @@ async function writeInto(
     // Read before the commit, because the commit replaces the held lines.
     const replaced = replacedRevisions(existing.objects, received);
     const quarantinePath = await context.serialize(existing.folder, () =>
-      context.timed('commit', () => commit(context, plan, { existing, made: files, received, ...gone })),
+      context.timed('commit', { plan }, () =>
+        commit(context, plan, { existing, made: files, received, ...gone }),
+      ),
     );
     const result = summarize(plan, datasetSpec(context, plan), { replaced, received, made: files, failed });
     if (plan.rebuild === undefined)
@@ -176,7 +178,7 @@ async function writeNothing(
   const lost = existing.inFile;
   if (lost.length === 0 || stillHeld.size < lost.length) return none;
   const quarantinePath = await context.serialize(existing.folder, () =>
-    context.timed('commit', () =>
+    context.timed('commit', { plan }, () =>
       commit(context, plan, { existing, made: [], received: [], dead: [], lost }),
     ),
   );

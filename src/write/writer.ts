@@ -7,6 +7,7 @@ import type { Lock } from '../lake/lock.js';
 import type { Manifests } from '../lake/manifests.js';
 import type { Serialize } from '../queue/in-order.js';
 import type { PartitionPlan, Revision } from '../model/task.js';
+import type { WorkSubject } from '../model/work.js';
 import type { Source } from '../source/source.js';
 import type { ObjectFacts } from '../convert/convert.js';
 import type { ShorterRevision } from './shorter-revisions.js';
@@ -28,8 +29,12 @@ export interface WriterContext {
   /** Confirmed before every commit. */
   readonly lock?: Pick<Lock, 'confirm'> | undefined;
   readonly clock: Clock;
-  /** Runs `act` and adds its duration to the stage. */
-  readonly timed: <T>(stage: 'check' | 'convert' | 'commit', act: () => Promise<T>) => Promise<T>;
+  /** Runs `act`, adds its duration to the stage, and tells the followers of the run. */
+  readonly timed: <T>(
+    stage: 'check' | 'convert' | 'commit',
+    subject: WorkSubject,
+    act: () => Promise<T>,
+  ) => Promise<T>;
   readonly tool: string;
   /** Whether revisions that lack held rows are accepted. */
   readonly acceptsShorter: boolean;

@@ -38,7 +38,7 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
       const folderOf = cachedFolderCheck(context.paths.root);
       await folderOf(seriesFolder(context.venue.name, plan.series));
       const made = taken.map((object) => filesOf(context, folderOf, object));
-      await context.timed('commit', async () => files.write((await Promise.all(made)).flat()));
+      await context.timed('commit', { plan }, async () => files.write((await Promise.all(made)).flat()));
       // The folder shows that the lake has the series, even if its manifest is lost.
       if (taken.length > 0) await mkdir(folder, { recursive: true });
       const lines = taken.map((object) => lineOf(context, plan, { received: object, held }, at));

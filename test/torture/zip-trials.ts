@@ -61,7 +61,8 @@ async function download(folder: string, published: Published): Promise<ReceivedO
     priority: 'normal' as const,
     tempFolder: folder,
     signal: new AbortController().signal,
-    timed: <T>(_: unknown, act: () => Promise<T>) => act(),
+    work: { idOf: () => undefined },
+    timed: <T>(_: unknown, __: unknown, act: () => Promise<T>) => act(),
   };
   const arrived = await downloadObject(context, PLAN, object);
   return 'received' in arrived ? arrived.received : undefined;

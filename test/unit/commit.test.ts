@@ -302,7 +302,7 @@ describe('a commit', () => {
       tempFolder: scratch,
       serialize: createSerializer(),
       clock: systemClock,
-      timed: (_, act) => act(),
+      timed: (_, __, act) => act(),
       tool: 'test',
       acceptsShorter: false,
       countRows: () => Promise.resolve(0),

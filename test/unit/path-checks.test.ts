@@ -26,7 +26,7 @@ const CONTEXT = {
   engine: createEngine({ threads: 1, memoryBytes: 100e6, tempFolder: scratch }),
   serialize: createSerializer(),
   clock: systemClock,
-  timed: <T>(_: unknown, act: () => Promise<T>) => act(),
+  timed: <T>(_: unknown, __: unknown, act: () => Promise<T>) => act(),
   tool: 'test',
   acceptsShorter: false,
   countRows: () => Promise.resolve(0),

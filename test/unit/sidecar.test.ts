@@ -26,7 +26,8 @@ async function verifiedBy(sidecar: string): Promise<string | undefined> {
       priority: 'normal',
       tempFolder: folder,
       signal: new AbortController().signal,
-      timed: (_, act) => act(),
+      work: { idOf: () => undefined },
+      timed: (_, __, act) => act(),
     },
     {
       series: { market: 'spot', dataset: 'klines', symbol: 'BTCUSDT' },
