@@ -30,6 +30,7 @@ import type { EndedRun } from '../notify/run-notices.js';
 import type { Source } from '../source/source.js';
 import { printLines, shownPath } from '../text/printable.js';
 import type { Job } from './jobs.js';
+import { recordedOptions } from './open-report.js';
 import { openPrometheus } from './open-prometheus.js';
 import type { Prometheus } from './open-prometheus.js';
 import { printPlan } from './plan-run.js';
@@ -127,7 +128,10 @@ export async function runAndPrint(request: RunRequest, output: RunOutput): Promi
       await printPlan(planOnly(request), io, { isJson: options.json, job: job?.name });
       return { exitCode: 0 };
     }
-    followed = await prometheus?.follow(job?.name ?? request.verb, options.out);
+    followed = await prometheus?.follow(
+      { verb: request.verb, job: job?.name, options: recordedOptions(request) },
+      options.out,
+    );
     notices = noticesOf(request, job);
     const run = startRun({
       ...request,

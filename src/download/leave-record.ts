@@ -1,5 +1,6 @@
 /** Judges a run, and leaves its record in its lake. */
 import { alertsOf, needsEarlier } from '../monitor/alerts.js';
+import { isSame } from '../monitor/run-history.js';
 import { readRuns, runId, writeRun } from '../monitor/run-record.js';
 import type { RunRecord, WrittenRun } from '../monitor/run-record.js';
 import { toCryptodlError } from '../model/errors.js';
@@ -17,8 +18,8 @@ interface RecordedRun extends Pick<Reporting, 'failures' | 'resolved' | 'verb'> 
   readonly signalled?: (() => Signalled) | undefined;
 }
 
-/** Earlier runs that the alerts may need, at most. */
-const MOST_EARLIER = 50;
+/** The run before this one is usually among so many. A lake with many jobs may need all records. */
+const FIRST_READ = 50;
 
 /** The end of the run with its alerts. A record that cannot be written is only a warning: the data of the run is safe. */
 export async function leaveRecord(session: Session, run: RecordedRun, end: RunEnd): Promise<RunEnd> {
@@ -49,16 +50,19 @@ export async function leaveRecord(session: Session, run: RecordedRun, end: RunEn
 
 async function judge({ paths, currentMs }: Session, run: WrittenRun): Promise<RunEnd['alerts']> {
   return alertsOf(run, {
-    earlier: needsEarlier(run) ? await earlierRuns(paths) : [],
+    earlier: needsEarlier(run) ? await earlierRuns(paths, run) : [],
     nowMs: currentMs(),
     lakeFlag: lakeFlag(paths.root),
   });
 }
 
 /** None if they cannot be read: the warning about the own record names the reason. */
-async function earlierRuns(paths: Session['paths']): Promise<readonly RunRecord[]> {
+async function earlierRuns(paths: Session['paths'], run: WrittenRun): Promise<readonly RunRecord[]> {
   try {
-    return (await readRuns(paths, MOST_EARLIER)).runs;
+    const { runs } = await readRuns(paths, FIRST_READ);
+    return runs.length < FIRST_READ || runs.some((each) => isSame(each, run))
+      ? runs
+      : (await readRuns(paths)).runs;
   } catch {
     return [];
   }

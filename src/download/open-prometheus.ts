@@ -2,14 +2,15 @@
 import { lakePaths } from '../lake/layout.js';
 import type { Clock } from '../model/clock.js';
 import type { FollowedRun } from '../monitor/followed-run.js';
+import type { SelectedRun } from '../monitor/run-history.js';
 import type { Endpoint } from '../options/monitoring.js';
 import type { Options } from '../options/flags.js';
 import { absolutePath } from '../text/printable.js';
 
 /** The metrics of all runs of a command. */
 export interface Prometheus {
-  /** `job`: the name of the job, else the verb. `out`: its lake. */
-  follow(job: string, out: string): Promise<FollowedRun>;
+  /** `out`: the lake of the run. */
+  follow(run: SelectedRun, out: string): Promise<FollowedRun>;
   /** Ends the server and writes the file. Later calls do nothing. */
   close(warn: (message: string) => void): Promise<void>;
 }
@@ -46,10 +47,10 @@ async function open(
   const endServer = endpoint === undefined ? undefined : await servePage(figures, endpoint);
   let isClosed = false;
   return {
-    follow: async (job, out) => {
+    follow: async (run, out) => {
       // A lake whose records cannot be read has no history: the run itself warns of it.
-      const history = await readHistory(lakePaths(absolutePath(out, home)), job).catch(() => NO_HISTORY);
-      return figures.follow(job, history);
+      const history = await readHistory(lakePaths(absolutePath(out, home)), run).catch(() => NO_HISTORY);
+      return figures.follow(run.job ?? run.verb, history);
     },
     close: async (warn) => {
       if (isClosed) return;

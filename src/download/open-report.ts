@@ -100,14 +100,22 @@ function reportName(verb: string, nowMs: number): string {
 /** Users pass reports on. The addresses of these options are private and may contain a password. */
 const PRIVATE: ReadonlySet<string> = new Set(['proxy', 'ping', 'alert-webhook']);
 
+/** The options of a run as given, without private addresses. A retry has those of the run that it repeats, too. */
+export function recordedOptions({
+  resolved,
+  failures,
+}: Pick<Reporting, 'resolved' | 'failures'>): Record<string, string[]> {
+  const texts: PastFailures['options'] | RawValues = { ...failures?.options, ...resolved.texts };
+  const listed = Object.entries(texts).filter(([name]) => !PRIVATE.has(name));
+  return Object.fromEntries(listed.map(([name, given]) => [name, [...given]]));
+}
+
 /** The verb, the options and the time of a run, without private addresses. */
 export function runHeader(
   session: Pick<Session, 'clock' | 'paths' | 'runFolder'>,
-  { resolved, verb, failures }: Pick<Reporting, 'resolved' | 'verb' | 'failures'>,
+  { verb, ...run }: Pick<Reporting, 'resolved' | 'verb' | 'failures'>,
 ): RunHeader {
-  const texts: PastFailures['options'] | RawValues = { ...failures?.options, ...resolved.texts };
-  const listed = Object.entries(texts).filter(([name]) => !PRIVATE.has(name));
-  const options = Object.fromEntries(listed.map(([name, given]) => [name, [...given]]));
+  const options = recordedOptions(run);
   // Absolute paths, because the next command may run in another working directory.
   options['out'] = [session.paths.root];
   if (options['ca-file'] !== undefined) options['ca-file'] = options['ca-file'].map((file) => resolve(file));

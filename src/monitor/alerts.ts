@@ -1,17 +1,16 @@
 /** Thresholds for the figures of a run, and the alerts of a run beyond them. */
-import { DAY_MS } from '../model/calendar.js';
 import { countText, durationText, numberText } from '../model/units.js';
+import { LATE_MS } from '../report/dataset-tally.js';
 import type { Alert } from '../report/run-summary.js';
+import { isSame } from './run-history.js';
+import type { SelectedRun } from './run-history.js';
 import type { RunRecord } from './run-record.js';
 
 type Network = RunRecord['summary']['network'];
 
 /** The part of a record that the thresholds need. */
-export interface JudgedRun {
-  readonly verb: string;
-  readonly job?: string | undefined;
+export interface JudgedRun extends SelectedRun {
   readonly endedAt: string;
-  readonly options: Readonly<Record<string, readonly string[]>>;
   readonly summary: {
     readonly outcomes: Readonly<RunRecord['summary']['outcomes']>;
     readonly requests: number;
@@ -38,20 +37,18 @@ export interface AlertContext {
 
 const HOUR_MS = 3_600_000;
 
-const THRESHOLDS = {
+/** The rules of `config/monitoring/alerts.yml` have the same ones. */
+export const THRESHOLDS = {
   /** Refusals (429, 418) in an hour. */
   limiterTriggers: 3,
   retryRate: 0.1,
   retrySuccess: 0.95,
   poolUse: 0.9,
   coverage: 0.95,
-  /** The time from the end of a period until its publication is late. Binance publishes days on the next day, months in their first week. */
-  lateDayMs: 2 * DAY_MS,
-  lateMonthMs: 10 * DAY_MS,
 } as const;
 
 /** Fewer events are chance: a rate of them is no alert. */
-const LEAST = { retries: 10, retriedRequests: 20, missingObjects: 10 } as const;
+export const LEAST = { retries: 10, retriedRequests: 20, missingObjects: 10 } as const;
 
 /** A full pool counts only if requests waited this long for a socket, and for this share of the run. */
 const POOL_WAIT_MS = 1000;
@@ -76,7 +73,7 @@ export function needsEarlier({ summary: { outcomes, network } }: JudgedRun): boo
 }
 
 function failedAgain(run: JudgedRun, { earlier, lakeFlag }: AlertContext): Alert[] {
-  const before = earlier.findLast((other) => selectionOf(other) === selectionOf(run));
+  const before = earlier.findLast((other) => isSame(other, run));
   const [failed, failedBefore] = [run, before].map((one) => one?.summary.outcomes.failed ?? 0);
   if (failed === undefined || failed === 0 || failedBefore === undefined || failedBefore === 0) return [];
   return [
@@ -88,18 +85,11 @@ function failedAgain(run: JudgedRun, { earlier, lakeFlag }: AlertContext): Alert
   ];
 }
 
-/** Identifies the runs of one crontab line or job. */
-function selectionOf({ verb, job, options }: JudgedRun): string {
-  const { market, dataset, symbols, interval } = options;
-  return JSON.stringify([verb, job, market, dataset, symbols, interval]);
-}
-
 /** By dataset, so that a delisted symbol is no reason: the others of its dataset are newer. */
 function notFresh({ summary }: JudgedRun, { nowMs, lakeFlag }: AlertContext): Alert[] {
   return summary.datasets.flatMap(({ market, dataset, newest, unpublished, unpublishedEndMs }) => {
     if (unpublished === null || unpublishedEndMs === null) return [];
-    const isMonth = unpublished.length === 'YYYY-MM'.length;
-    const limitMs = isMonth ? THRESHOLDS.lateMonthMs : THRESHOLDS.lateDayMs;
+    const limitMs = LATE_MS[unpublished.length === 'YYYY-MM'.length ? 'monthly' : 'daily'];
     const ageMs = nowMs - unpublishedEndMs;
     if (ageMs <= limitMs) return [];
     return [

@@ -44,7 +44,7 @@ export const METRICS = {
   cryptodl_files_waiting: gauge('Complete files that wait for a writer.'),
   cryptodl_pool_sockets: gauge('Open direct connections.'),
   cryptodl_pool_sockets_busy: gauge('Open direct connections with a request in flight.'),
-  cryptodl_pool_sockets_limit: gauge('Direct connections at most.'),
+  cryptodl_pool_sockets_limit: gauge('Direct connections at most, of all jobs in progress together.'),
   cryptodl_pool_requests_queued: gauge('Requests that wait for a connection.'),
 
   cryptodl_objects_total: counter('Objects by outcome.', 'market', 'dataset', 'outcome'),
@@ -69,6 +69,11 @@ export const METRICS = {
   ),
   cryptodl_newest_period_end_timestamp_seconds: gauge(
     'End of the newest period that runs of this lake have written or found in it.',
+    'market',
+    'dataset',
+  ),
+  cryptodl_fresh_until_timestamp_seconds: gauge(
+    'Time from which the publication of the next period is late: 2 days after the end of a day, 10 days after that of a month.',
     'market',
     'dataset',
   ),

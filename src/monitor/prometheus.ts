@@ -160,13 +160,15 @@ export class PrometheusFigures {
         this.#add('cryptodl_bytes_total', bytes, { market, dataset });
       }
     }
-    for (const { labels, due, held, newestEndMs, publicationDelayMs } of levels.values()) {
+    for (const { labels, due, held, newestEndMs, freshUntilMs, publicationDelayMs } of levels.values()) {
       if (due > 0) {
         this.#set('cryptodl_coverage_ratio', held / due, labels);
         this.#set('cryptodl_missing_objects', due - held, labels);
       }
       if (newestEndMs !== null)
         this.#set('cryptodl_newest_period_end_timestamp_seconds', newestEndMs / 1000, labels);
+      if (freshUntilMs !== null)
+        this.#set('cryptodl_fresh_until_timestamp_seconds', freshUntilMs / 1000, labels);
       if (publicationDelayMs !== null)
         this.#set('cryptodl_publication_delay_seconds', publicationDelayMs / 1000, labels);
     }
@@ -195,16 +197,18 @@ interface Levels {
   due: number;
   held: number;
   newestEndMs: number | null;
+  freshUntilMs: number | null;
   publicationDelayMs: number | null;
 }
 
 function addLevels(levels: Map<string, Levels>, figures: DatasetFigures, isOwn: boolean): void {
-  const { market, dataset, outcomes, holes, newestEndMs, publicationDelayMs } = figures;
+  const { market, dataset, outcomes, holes, publicationDelayMs } = figures;
   const name = `${market} ${dataset}`;
   const known = levels.get(name);
-  const newest = latest(known?.newestEndMs, newestEndMs);
+  const newestEndMs = latest(known?.newestEndMs, figures.newestEndMs);
+  const freshUntilMs = latest(known?.freshUntilMs, figures.freshUntilMs);
   if (known !== undefined && known.isOwn && !isOwn) {
-    known.newestEndMs = newest;
+    Object.assign(known, { newestEndMs, freshUntilMs });
     return;
   }
   const earlier = known?.isOwn === isOwn && isOwn ? known : { due: 0, held: 0 };
@@ -214,7 +218,8 @@ function addLevels(levels: Map<string, Levels>, figures: DatasetFigures, isOwn: 
     isOwn,
     held: earlier.held + held,
     due: earlier.due + held + outcomes.failed + holes,
-    newestEndMs: newest,
+    newestEndMs,
+    freshUntilMs,
     publicationDelayMs: publicationDelayMs ?? known?.publicationDelayMs ?? null,
   });
 }

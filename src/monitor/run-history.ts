@@ -4,12 +4,18 @@ import type { DatasetFigures } from '../report/dataset-tally.js';
 import { readRuns } from './run-record.js';
 import type { RunRecord } from './run-record.js';
 
+/** The parts of a run that tell which selection it has. */
+export type SelectedRun = Pick<RunRecord, 'verb'> & {
+  readonly job?: string | undefined;
+  readonly options: Readonly<Record<string, readonly string[]>>;
+};
+
 export interface RunHistory {
-  /** End of the last run of the job with exit code 0, in epoch milliseconds. */
+  /** End of the last run of the selection with exit code 0, else of the job, in epoch milliseconds. */
   readonly lastSuccessMs: number | undefined;
-  /** The number of latest runs of the job that had failed objects. */
+  /** The number of latest runs of the selection that had failed objects. */
   readonly failedInARow: number;
-  /** The figures of the newest record for each market and dataset of the job. `newestEndMs` is the latest one of all records. */
+  /** The figures of the newest record for each market and dataset of the job, else verb. `newestEndMs` and `freshUntilMs` are the latest of all records. */
   readonly datasets: readonly DatasetFigures[];
 }
 
@@ -18,36 +24,54 @@ export const NO_HISTORY: RunHistory = { lastSuccessMs: undefined, failedInARow: 
 /** Most histories end after a few records, so that few records are read. */
 const STEPS = [10, 100, 1000];
 
-/** Reads as many records as it needs. `job`: the name of the job, else the verb. Rejects with errors of the system. */
-export async function readHistory(paths: LakePaths, job: string): Promise<RunHistory> {
-  let history = NO_HISTORY;
+/** Reads as many records as it needs. Rejects with errors of the system. */
+export async function readHistory(paths: LakePaths, run: SelectedRun): Promise<RunHistory> {
+  let newestFirst: RunRecord[] = [];
   for (const most of STEPS) {
     const { runs } = await readRuns(paths, most);
-    history = historyOf(runs.toReversed(), job);
-    if (runs.length < most || history.lastSuccessMs !== undefined) break;
+    newestFirst = runs.toReversed();
+    if (runs.length < most || newestFirst.some((each) => isSuccess(each) && isSame(each, run))) break;
   }
-  return history;
+  return historyOf(newestFirst, run);
 }
 
 /** `runs`: newest first. */
-function historyOf(runs: readonly RunRecord[], job: string): RunHistory {
-  const own = runs.filter((run) => (run.job ?? run.verb) === job);
-  const success = own.find(({ summary }) => summary.exitCode === 0);
-  const well = own.findIndex(({ summary }) => summary.outcomes.failed === 0);
+function historyOf(runs: readonly RunRecord[], run: SelectedRun): RunHistory {
+  const own = runs.filter((each) => each.verb === run.verb && each.job === run.job);
+  const same = own.filter((each) => isSame(each, run));
+  const success = same.find(isSuccess) ?? own.find(isSuccess);
+  const well = same.findIndex(({ summary }) => summary.outcomes.failed === 0);
   const datasets = new Map<string, DatasetFigures>();
   for (const { summary } of own) {
     for (const figures of summary.datasets) {
       const name = `${figures.market} ${figures.dataset}`;
       const newer = datasets.get(name);
-      const newestEndMs = latest(newer?.newestEndMs, figures.newestEndMs);
-      datasets.set(name, { ...(newer ?? figures), newestEndMs });
+      datasets.set(name, {
+        ...(newer ?? figures),
+        newestEndMs: latest(newer?.newestEndMs, figures.newestEndMs),
+        freshUntilMs: latest(newer?.freshUntilMs, figures.freshUntilMs),
+      });
     }
   }
   return {
     lastSuccessMs: success === undefined ? undefined : Date.parse(success.endedAt),
-    failedInARow: well < 0 ? own.length : well,
+    failedInARow: well < 0 ? same.length : well,
     datasets: [...datasets.values()],
   };
+}
+
+/** Whether both are runs of one crontab line or job. */
+export function isSame(one: SelectedRun, other: SelectedRun): boolean {
+  return selectionOf(one) === selectionOf(other);
+}
+
+function selectionOf({ verb, job, options }: SelectedRun): string {
+  const { market, dataset, symbols, interval } = options;
+  return JSON.stringify([verb, job, market, dataset, symbols, interval]);
+}
+
+function isSuccess({ summary }: RunRecord): boolean {
+  return summary.exitCode === 0;
 }
 
 /** The later time; null if there is none. */

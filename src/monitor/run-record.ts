@@ -82,6 +82,7 @@ const RunSchema = v.object({
         publicationDelayMs: v.nullable(count),
         unpublished: v.nullable(v.string()),
         unpublishedEndMs: v.nullable(v.number()),
+        freshUntilMs: v.optional(v.nullable(v.number()), null),
       }),
     ),
     network: v.object({

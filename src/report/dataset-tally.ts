@@ -1,8 +1,8 @@
 /** The outcomes of a run by market and dataset. */
-import { DAY_MS, periodText, startOfDay } from '../model/calendar.js';
+import { DAY_MS, dayPeriod, monthOf, monthPeriod, periodText, startOfDay } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
 import type { Outcome, OutcomeKind } from '../model/outcome.js';
-import type { ArchiveObject, Period, Series } from '../model/task.js';
+import type { ArchiveObject, Cadence, Period, Series } from '../model/task.js';
 import { parseDurationMs } from '../model/units.js';
 
 export interface DatasetFigures {
@@ -22,7 +22,12 @@ export interface DatasetFigures {
   /** The oldest period after `newest` that the archive had not published, and its end in epoch milliseconds. */
   readonly unpublished: string | null;
   readonly unpublishedEndMs: number | null;
+  /** The time from which the publication of the period after `newest` is late; null if no further one is due. */
+  readonly freshUntilMs: number | null;
 }
+
+/** The time from the end of a period until its publication is late. Binance publishes days on the next day, months in their first week. */
+export const LATE_MS: Readonly<Record<Cadence, number>> = { daily: 2 * DAY_MS, monthly: 10 * DAY_MS };
 
 interface Counts {
   readonly outcomes: Record<OutcomeKind, number>;
@@ -30,6 +35,10 @@ interface Counts {
   rows: number;
   bytes: number;
   newest: Period | undefined;
+  /** The newest held period of series that have each period. */
+  newestOfAll: Period | undefined;
+  /** The end of the newest period after the end of a series or of the dataset. */
+  endedTo: number;
   published: { readonly to: number; readonly atMs: number } | undefined;
   /** By their last day. */
   readonly unpublished: Map<number, Period>;
@@ -54,10 +63,14 @@ export class DatasetTally {
       if (outcome.reason === 'hole') counts.holes += 1;
       if (outcome.reason === 'not-published-yet' && hasEachPeriod(series, period))
         counts.unpublished.set(period.to, period);
+      if (outcome.reason === 'delisted' || outcome.reason === 'dataset-ended')
+        counts.endedTo = Math.max(counts.endedTo, period.to);
       return;
     }
     if (outcome.kind === 'failed') return;
     if (counts.newest === undefined || period.to > counts.newest.to) counts.newest = period;
+    if (hasEachPeriod(series, period) && period.to > (counts.newestOfAll?.to ?? 0))
+      counts.newestOfAll = period;
     const atMs = lastModified === undefined ? Number.NaN : Date.parse(lastModified);
     if (!Number.isNaN(atMs) && period.to > (counts.published?.to ?? 0))
       counts.published = { to: period.to, atMs };
@@ -68,7 +81,7 @@ export class DatasetTally {
 
   get figures(): DatasetFigures[] {
     return [...this.#counts.values()].map(({ series: { market, dataset }, counts }) => {
-      const { newest, published, outcomes, unpublished, ...sums } = counts;
+      const { newest, published, outcomes, unpublished, holes, rows, bytes } = counts;
       const next = [...unpublished.values()]
         .filter(({ to }) => to > (newest?.to ?? 0))
         .reduce<Period | undefined>(
@@ -79,17 +92,24 @@ export class DatasetTally {
         market,
         dataset,
         outcomes: { ...outcomes },
-        ...sums,
+        holes,
+        rows,
+        bytes,
         newest: newest === undefined ? null : periodText(newest),
         newestEndMs: newest === undefined ? null : startOfDay(newest.to, this.#dayStart),
         unpublished: next === undefined ? null : periodText(next),
         unpublishedEndMs: next === undefined ? null : startOfDay(next.to, this.#dayStart),
+        freshUntilMs: this.#lateFrom(next ?? periodAfter(counts)),
         publicationDelayMs:
           published === undefined
             ? null
             : Math.max(0, published.atMs - startOfDay(published.to, this.#dayStart)),
       };
     });
+  }
+
+  #lateFrom(period: Period | undefined): number | null {
+    return period === undefined ? null : startOfDay(period.to, this.#dayStart) + LATE_MS[period.cadence];
   }
 
   #of(series: Series): Counts {
@@ -102,12 +122,20 @@ export class DatasetTally {
       rows: 0,
       bytes: 0,
       newest: undefined,
+      newestOfAll: undefined,
+      endedTo: 0,
       published: undefined,
       unpublished: new Map(),
     };
     this.#counts.set(name, { series, counts });
     return counts;
   }
+}
+
+/** The period after the newest held one; undefined if the series have ended. */
+function periodAfter({ newestOfAll: held, endedTo }: Counts): Period | undefined {
+  if (held === undefined || endedTo > held.to) return undefined;
+  return held.cadence === 'daily' ? dayPeriod(held.to) : monthPeriod(monthOf(held.to));
 }
 
 /** Bars that are longer than a day have no object on most days. */

@@ -40,6 +40,20 @@ describe('a run with failures', () => {
     expect([well.code, alertLines(well.stderr)]).toEqual([0, []]);
   });
 
+  it('raises an alert although many runs of other jobs lie between', async () => {
+    const lake = 'many-jobs';
+    scene.refuse(isZip, 403);
+    const { lake: root } = await scene.vision('--symbols BTCUSDT', { lake });
+    const folder = join(root, '.cryptodl/runs');
+    const [run] = (await readRuns(lakePaths(root))).runs;
+    for (let at = 0; at < 60; at += 1) {
+      const id = `${run?.id.slice(0, -8)}${String(at).padStart(8, 'f')}`;
+      writeFileSync(join(folder, `${id}.json`), JSON.stringify({ ...run, id, job: `job ${at}` }));
+    }
+    const second = await scene.vision('--symbols BTCUSDT', { lake });
+    expect(alertLines(second.stderr)).toEqual([expect.stringContaining('in two runs in a row')]);
+  });
+
   it('raises no alert if the earlier records cannot be read', async () => {
     const lake = 'unreadable';
     scene.refuse(isZip, 403);

@@ -5,6 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { TOOL_VERSION } from '../../src/model/version.js';
+import { lakePaths } from '../../src/lake/layout.js';
+import { readRuns } from '../../src/monitor/run-record.js';
 import { METRICS } from '../../src/monitor/prometheus-metrics.js';
 import type { DatasetFigures } from '../../src/report/dataset-tally.js';
 import type { NetworkFigures } from '../../src/report/network-figures.js';
@@ -142,6 +144,7 @@ describe('--prometheus-textfile', () => {
     );
     expect([read('pool_sockets_limit'), read('concurrency_limit')]).toEqual([7, 3]);
     expect(read('missing_objects', KLINES)).toBe(0);
+    expect(read('fresh_until_timestamp_seconds', KLINES)).toBe(Date.parse('2026-11-24T00:00:00Z') / 1000);
     expect(read('elapsed_seconds')).toBeGreaterThan(0.01);
     expect(read('heap_used_bytes')).toBeLessThan(read('resident_memory_bytes'));
     const [p50, p99, most] = ['p50', 'p99', 'max'].map((name) => read(`event_loop_delay_${name}_seconds`));
@@ -185,6 +188,35 @@ describe('--prometheus-textfile', () => {
     expect(read('cryptodl_requests_total', { status: '200' })).toBeGreaterThanOrEqual(1);
     await scene.vision(flags, { lake });
     expect([read('cryptodl_failed_runs_in_a_row'), read('cryptodl_coverage_ratio')]).toEqual([0, 1]);
+  });
+
+  it('tells the commands of one lake apart by their selection', async () => {
+    const file = newFile();
+    const flags = ['--prometheus-textfile', file];
+    const options = { lake: 'two-commands', sceneFlags: '--interval 1h --days 3' };
+    const read = (name: string): number | undefined => valueOf(readFileSync(file, 'utf8'), name);
+    const { lake } = await scene.vision([...flags, '--symbols', 'ETHUSDT'], options);
+    const success = read('cryptodl_last_success_timestamp_seconds');
+    for (const inARow of [1, 2, 3]) {
+      scene.refuse((path) => path.includes('BTCUSDT') && isZip(path), 403);
+      const bad = await scene.vision([...flags, '--symbols', 'BTCUSDT'], options);
+      expect([bad.code, read('cryptodl_failed_runs_in_a_row')]).toEqual([4, inARow]);
+      // The selection has no success of its own.
+      expect(read('cryptodl_last_success_timestamp_seconds')).toBeGreaterThan((success ?? Number.NaN) - 1);
+      const good = await scene.vision([...flags, '--symbols', 'ETHUSDT'], options);
+      expect([good.code, read('cryptodl_failed_runs_in_a_row')]).toEqual([0, 0]);
+    }
+    // The alert of the product has the same rule.
+    const { runs } = await readRuns(lakePaths(lake));
+    expect(runs.map(({ summary }) => summary.alerts.map(({ id }) => id).join())).toEqual([
+      '',
+      '',
+      '',
+      'failed-again',
+      '',
+      'failed-again',
+      '',
+    ]);
   });
 
   it('is written after a signal, with the objects that are left', async () => {

@@ -137,6 +137,7 @@ export function runRecord(
           newestEndMs: startedMs - (startedMs % DAY_MS),
           unpublished: null,
           unpublishedEndMs: null,
+          freshUntilMs: startedMs - (startedMs % DAY_MS) + 3 * DAY_MS,
           publicationDelayMs: Math.round(27_000_000 + 4_000_000 * random()),
         },
       ],

@@ -49,6 +49,7 @@ function runOf(figures: Figures = {}, rest: Partial<JudgedRun> = {}): JudgedRun 
           publicationDelayMs: null,
           unpublished: null,
           unpublishedEndMs: null,
+          freshUntilMs: null,
           ...figures.dataset,
         },
       ],

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
-import { dayPeriod, parseDay } from '../../src/model/calendar.js';
-import type { Period, Series } from '../../src/model/task.js';
+import { dayPeriod, parseDay, parsePeriod } from '../../src/model/calendar.js';
+import type { Outcome } from '../../src/model/outcome.js';
+import type { AbsenceReason, ArchiveObject, Period, Series } from '../../src/model/task.js';
 import { DatasetTally } from '../../src/report/dataset-tally.js';
 
 const KLINES: Series = { market: 'um', dataset: 'klines', interval: '1m', symbol: 'BTCUSDT' };
@@ -40,6 +41,7 @@ describe('the tally by dataset', () => {
         publicationDelayMs: null,
         unpublished: '2024-01-17',
         unpublishedEndMs: Date.UTC(2024, 0, 18),
+        freshUntilMs: Date.UTC(2024, 0, 20),
       },
       {
         market: 'spot',
@@ -53,6 +55,7 @@ describe('the tally by dataset', () => {
         publicationDelayMs: null,
         unpublished: null,
         unpublishedEndMs: null,
+        freshUntilMs: null,
       },
     ]);
   });
@@ -89,5 +92,69 @@ describe('the tally by dataset', () => {
       ['spot', 'klines', '2024-01-15'],
     ]);
     expect(tally.figures[0]?.unpublishedEndMs).toBe(Date.UTC(2024, 0, 16));
+  });
+
+  const HELD = { kind: 'skipped' } as const;
+  const absent = (reason: AbsenceReason) => ({ kind: 'absent', reason }) as const;
+  const month = (text: string) => ({ period: parsePeriod('monthly', text) ?? day('1970-01-01') });
+  const WEEKS = { ...KLINES, interval: '1w' };
+  const OLD = { ...KLINES, symbol: 'OLDUSDT' };
+
+  it.each<[string, [Series, Pick<ArchiveObject, 'period'>, Outcome][], number | null]>([
+    ['a day', [[KLINES, object('2024-01-14'), HELD]], Date.UTC(2024, 0, 16 + 2)],
+    [
+      'the newest day',
+      [day('2024-01-14'), day('2024-01-12')].map((period) => [KLINES, { period }, ok]),
+      Date.UTC(2024, 0, 18),
+    ],
+    ['a month', [[KLINES, month('2024-01'), HELD]], Date.UTC(2024, 2, 1 + 10)],
+    ['December', [[KLINES, month('2023-12'), HELD]], Date.UTC(2024, 1, 1 + 10)],
+    [
+      'a month, and days that are not published',
+      [
+        [KLINES, month('2024-01'), HELD],
+        [KLINES, object('2024-02-01'), absent('not-published-yet')],
+      ],
+      Date.UTC(2024, 1, 2 + 2),
+    ],
+    // Most days have no object of such bars.
+    ['bars of a week', [[WEEKS, object('2024-01-14'), HELD]], null],
+    [
+      'bars of a week and of a minute',
+      [
+        [KLINES, object('2024-01-14'), HELD],
+        [WEEKS, object('2024-01-15'), HELD],
+      ],
+      Date.UTC(2024, 0, 18),
+    ],
+    [
+      'a series that has ended',
+      [
+        [KLINES, object('2024-01-14'), HELD],
+        [KLINES, object('2024-01-15'), absent('delisted')],
+      ],
+      null,
+    ],
+    [
+      'a dataset that has ended',
+      [
+        [KLINES, object('2024-01-14'), HELD],
+        [KLINES, object('2024-01-15'), absent('dataset-ended')],
+      ],
+      null,
+    ],
+    [
+      'a series that has ended, and one that goes on',
+      [
+        [OLD, object('2024-01-13'), absent('delisted')],
+        [KLINES, object('2024-01-14'), HELD],
+      ],
+      Date.UTC(2024, 0, 18),
+    ],
+    ['no object', [[KLINES, object('2024-01-14'), absent('hole')]], null],
+  ])('says until when it is fresh: %s', (_, outcomes, freshUntilMs) => {
+    const tally = new DatasetTally({ dayStartMs: 0 });
+    for (const [series, held, outcome] of outcomes) tally.count(series, held, outcome);
+    expect(tally.figures[0]?.freshUntilMs).toBe(freshUntilMs);
   });
 });

@@ -2,6 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { LEAST, THRESHOLDS } from '../../src/monitor/alerts.js';
 import { METRICS } from '../../src/monitor/prometheus-metrics.js';
 
 const textOf = (path: string): string =>
@@ -21,6 +23,50 @@ describe.each(FILES)('%s', (path) => {
     const names = textOf(path).match(/cryptodl_\w+/g) ?? [];
     expect(names.length).toBeGreaterThan(5);
     expect([...new Set(names)].filter((name) => !known.has(name))).toEqual([]);
+  });
+});
+
+describe('the rules', () => {
+  const { groups } = parse(textOf('config/monitoring/alerts.yml')) as {
+    groups: { rules: { alert: string; expr: string }[] }[];
+  };
+  const rules = Object.fromEntries(
+    groups.flatMap(({ rules: own }) =>
+      own.map(({ alert, expr }) => [alert, expr.replaceAll(/\s+/g, ' ').trim()]),
+    ),
+  );
+  /** The comparisons of a rule with their numbers. */
+  const boundsOf = (expression: string): string[] => expression.match(/(?<= )[<>]=? [\d.]+/g) ?? [];
+
+  it('have the thresholds of the alerts that the program raises', () => {
+    const { limiterTriggers, retryRate, retrySuccess, poolUse, coverage } = THRESHOLDS;
+    expect(Object.fromEntries(Object.entries(rules).map(([name, rule]) => [name, boundsOf(rule)]))).toEqual({
+      // The metric has the threshold.
+      CryptodlNotFresh: [],
+      CryptodlNoSuccess: ['> 2'],
+      CryptodlFailedAgain: ['>= 2'],
+      CryptodlLowCoverage: [`< ${coverage}`, `>= ${LEAST.missingObjects}`],
+      CryptodlLimiterTriggers: [`> ${limiterTriggers}`],
+      CryptodlRetryRate: [`> ${retryRate}`, `>= ${LEAST.retries}`],
+      CryptodlRetrySuccess: [`< ${retrySuccess}`, `>= ${LEAST.retriedRequests}`],
+      CryptodlPoolUse: [`> ${poolUse}`],
+    });
+  });
+
+  it('and those of the documents', () => {
+    const percent = (share: number): string => `${share * 100} %`;
+    const text = textOf('docs/monitoring.md').replaceAll(/\s+/g, ' ');
+    const { limiterTriggers, retryRate, retrySuccess, poolUse, coverage } = THRESHOLDS;
+    for (const [name, ...parts] of [
+      ['LowCoverage', `less than ${percent(coverage)}`, `at least ${LEAST.missingObjects}`],
+      ['LimiterTriggers', `more than ${limiterTriggers} requests per hour`],
+      ['RetryRate', `more than ${percent(retryRate)}`, `at least ${LEAST.retries}`],
+      ['RetrySuccess', `less than ${percent(retrySuccess)}`, `at least ${LEAST.retriedRequests}`],
+      ['PoolUse', `more than ${percent(poolUse)}`],
+    ] as const) {
+      const [row = ''] = new RegExp(`\\| \`Cryptodl${name}\` .*?\\|.*?\\|`).exec(text) ?? [];
+      expect([name, parts.filter((part) => !row.includes(part))]).toEqual([name, []]);
+    }
   });
 });
 

@@ -175,6 +175,7 @@ const BOTH: Readonly<Record<string, number>> = {
   'coverage_ratio{dataset=klines,market=um}': 0.5,
   'missing_objects{dataset=klines,market=um}': 2,
   'newest_period_end_timestamp_seconds{dataset=klines,market=um}': Date.UTC(2026, 10, 21) / 1000,
+  'fresh_until_timestamp_seconds{dataset=klines,market=um}': Date.UTC(2026, 10, 24) / 1000,
   'publication_delay_seconds{dataset=klines,market=um}': 6 * 3600,
   'failed_runs_in_a_row{run_job=bars}': 0,
   'failed_runs_in_a_row{run_job=trades}': 0,
