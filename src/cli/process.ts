@@ -19,6 +19,8 @@ export async function main(): Promise<void> {
     // An exit at once is safe: committed data stays, and the kernel frees the lock.
     process.exit(1);
   });
+  // Without a listener, this signal ends the process. Only runs with a dump listen to it.
+  process.on('SIGUSR2', () => undefined);
   // Without stderr there is no place for an error.
   process.stderr.on('error', () => undefined);
   process.exitCode = await run(
@@ -62,6 +64,12 @@ function processIo(isRead: () => boolean): Io {
       return () => {
         process.off('SIGINT', onInterrupt);
         process.off('SIGTERM', onTerminate);
+      };
+    },
+    onDebugSignal: (act) => {
+      process.on('SIGUSR2', act);
+      return () => {
+        process.off('SIGUSR2', act);
       };
     },
   };

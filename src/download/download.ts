@@ -11,14 +11,13 @@ import { watchSignals } from '../model/io.js';
 import type { FollowedRun } from '../monitor/followed-run.js';
 import { surroundingsOf } from '../options/environment.js';
 import { nameOptions } from '../options/flags.js';
-import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { readLists } from '../options/symbols.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { closingBlock, troubleBlock } from '../report/closing-block.js';
 import { diagnosisLines, firstAttemptWarning } from '../report/diagnosis.js';
 import { logAttempt, logRetry } from '../report/log-requests.js';
-import { openLog } from '../report/log.js';
+import { openLogOf } from '../report/log.js';
 import type { Log } from '../report/log.js';
 import { Reporter } from '../report/reporter.js';
 import type { RunEnd, RunSummary } from '../report/run-summary.js';
@@ -28,12 +27,14 @@ import type { PastFailures } from '../select/select-failures.js';
 import { RunNotices } from '../notify/run-notices.js';
 import type { EndedRun } from '../notify/run-notices.js';
 import type { Source } from '../source/source.js';
-import { printLines, shownPath } from '../text/printable.js';
+import { shownPath } from '../text/printable.js';
 import type { Job } from './jobs.js';
 import { recordedOptions } from './open-report.js';
 import { openPrometheus } from './open-prometheus.js';
 import type { Prometheus } from './open-prometheus.js';
 import { printPlan } from './plan-run.js';
+import { openDebugDumps } from '../debug/debug-dumps.js';
+import type { DebugDumps } from '../debug/debug-dumps.js';
 import { planOnly, startRun } from './run.js';
 import type { RunRequest } from './run.js';
 
@@ -61,6 +62,7 @@ export async function download({
   const { options } = resolved;
   const surroundings = surroundingsOf(io.environment);
   const prometheus = await openPrometheus(options, { ...io, home: surroundings.home });
+  const debug = await openDebugDumps(options, { ...io, home: surroundings.home });
   const log = openLogOf(options, io);
   const reporter = openReporter(resolved, { io, log });
   const signals = watchSignals(io);
@@ -77,12 +79,13 @@ export async function download({
     failures,
   };
   try {
-    const output = { reporter, io, typed, signalled: signals.signalled, prometheus };
+    const output = { reporter, io, typed, signalled: signals.signalled, prometheus, debug };
     const printed = await runAndPrint(request, { ...output, explain });
     return printed.exitCode;
   } finally {
     signals.release();
     await prometheus?.close(() => undefined);
+    await debug.close();
     reporter.close();
   }
 }
@@ -97,6 +100,8 @@ export interface RunOutput {
   readonly explain?: Job['explain'] | undefined;
   /** The metrics of the command. */
   readonly prometheus?: Prometheus | undefined;
+  /** The debug dumps of the command. */
+  readonly debug?: DebugDumps | undefined;
 }
 
 /** The result of a printed run. */
@@ -110,38 +115,39 @@ export interface PrintedRun {
 
 /** Makes one run and prints its lines. Errors are printed, not thrown. */
 export async function runAndPrint(request: RunRequest, output: RunOutput): Promise<PrintedRun> {
-  const { reporter, io, signalled, job, explain, prometheus } = output;
+  const { reporter, io, signalled, job, explain, prometheus, debug } = output;
   const { options } = request.resolved;
   let notices: RunNotices | undefined;
   let followed: FollowedRun | undefined;
+  const named = { verb: request.verb, job: job?.name, options: recordedOptions(request) };
+  const debugged = debug?.follow(named, reporter);
+  const followers = [...(debugged === undefined ? [] : [debugged]), ...(request.monitors ?? [])];
   const tellEnd = async (ended: EndedRun): Promise<void> => {
     await notices?.end(ended);
     followed?.ended(ended.exitCode);
+    debugged?.ended(ended.exitCode);
     // The command ends with its only run.
-    if (job === undefined)
-      await prometheus?.close((message) => {
-        reporter.warn(message);
-      });
+    if (job !== undefined) return;
+    await prometheus?.close((message) => {
+      reporter.warn(message);
+    });
+    await debug?.close();
   };
   try {
     if (options.dryRun) {
-      await printPlan(planOnly(request), io, { isJson: options.json, job: job?.name });
+      await printPlan(planOnly({ ...request, monitors: followers }), io, {
+        isJson: options.json,
+        job: job?.name,
+      });
       return { exitCode: 0 };
     }
-    followed = await prometheus?.follow(
-      { verb: request.verb, job: job?.name, options: recordedOptions(request) },
-      options.out,
-    );
+    followed = await prometheus?.follow(named, options.out);
     notices = noticesOf(request, job);
     const run = startRun({
       ...request,
       job: job?.name,
       signalled,
-      monitors: [
-        reporter.monitor,
-        ...(followed === undefined ? [] : [followed]),
-        ...(request.monitors ?? []),
-      ],
+      monitors: [reporter.monitor, ...(followed === undefined ? [] : [followed]), ...followers],
     });
     for await (const outcome of run) reporter.outcome(outcome);
     const end = await run.end();
@@ -229,17 +235,6 @@ function noticesOf(
     observer.warn(message);
   };
   return new RunNotices({ options, surroundings, clock, warn, verb, job: job?.name });
-}
-
-export function openLogOf({ logFile, logLevel }: Options, io: Io): Log {
-  return openLog({
-    file: logFile,
-    level: logLevel,
-    toStderr: logLevel !== 'info',
-    warn: (message) => {
-      printLines(io.stderr, [`warning: ${message}`]);
-    },
-  });
 }
 
 /** Calls `act` with the request of a verb that runs no plan. The requests that it sends are logged. */

@@ -5,6 +5,7 @@ import type { Fetch } from '../http/fetch.js';
 import type { HostStates } from '../http/host-states.js';
 import { Copies } from '../http/response-cache.js';
 import { Failover } from '../http/retry/fallback-host.js';
+import type { RetryBudget } from '../http/retry/budget.js';
 import type { BackoffOptions } from '../http/retry/retry.js';
 import { createStack } from '../http/stack.js';
 import type { Stack } from '../http/stack.js';
@@ -145,7 +146,9 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover): 
     observer.event('concurrency', change);
   };
   const bans = new Bans({ folder, clock, warn });
+  const budgets = new Map<string, RetryBudget>();
   const stack = createStack({
+    budgets,
     options: { ...options, mostInFlight: mostInFlight(options.concurrency) },
     backoff: backoffOf(options),
     clock,
@@ -184,7 +187,11 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover): 
       costMs: costs.figures,
       loopDelayMs: loopDelay.figures,
     }),
-    hosts: () => ({ buckets: stack.throttle.states, breakers: figures.openBreakers }),
+    hosts: () => ({
+      buckets: stack.throttle.states,
+      breakers: figures.openBreakers,
+      retryBudgets: Object.fromEntries([...budgets].map(([host, { state }]) => [host, state])),
+    }),
     close: async () => {
       loopDelay.stop();
       await bans.written();

@@ -14,6 +14,7 @@ import { jobsBlock, sumOfOutcomes } from '../report/closing-block.js';
 import type { EndedJob } from '../report/closing-block.js';
 import { createJobsReport } from '../report/failure-report.js';
 import type { JobsReport } from '../report/failure-report.js';
+import { openLogOf } from '../report/log.js';
 import type { Log } from '../report/log.js';
 import type { ReadReport } from '../report/read-failure-report.js';
 import { peakMemoryBytes } from '../report/run-summary.js';
@@ -22,7 +23,9 @@ import { cutWarning } from '../select/select-failures.js';
 import { endedBySignals, readSymbolFile } from '../options/symbols.js';
 import type { Source } from '../source/source.js';
 import { absolutePath, shownPath } from '../text/printable.js';
-import { CONTINUE, openLogOf, openReporter, runAndPrint } from './download.js';
+import { openDebugDumps } from '../debug/debug-dumps.js';
+import type { DebugDumps } from '../debug/debug-dumps.js';
+import { CONTINUE, openReporter, runAndPrint } from './download.js';
 import type { PrintedRun } from './download.js';
 import type { Job } from './jobs.js';
 import { openPrometheus } from './open-prometheus.js';
@@ -56,6 +59,7 @@ interface Shared {
   /** Undefined if the jobs run one at a time. */
   readonly common: SharedResources | undefined;
   readonly prometheus: Prometheus | undefined;
+  readonly debug: DebugDumps;
 }
 
 /** Runs all jobs. If a job ends early, the others still run; after a signal, no further job begins. */
@@ -71,6 +75,7 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
     ended.every(({ printed }) => printed?.end !== undefined && printed.end.ended === undefined);
   const report = createJobsReport(shared, isWhole);
   const prometheus = await openPrometheus(options, { ...io, home });
+  const debug = await openDebugDumps(options, { ...io, home });
   const log = openLogOf(options, io);
   const signals = watchSignals(io);
   try {
@@ -83,18 +88,20 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
       const isOver = signals.signal.aborted;
       const printed = isOver
         ? undefined
-        : await runJob(job, { source, io, typed, log, report, signals, common, prometheus });
+        : await runJob(job, { source, io, typed, log, report, signals, common, prometheus, debug });
       ended[index] = { job, printed };
     });
     const reportPath = options.dryRun ? undefined : await report.close();
     const elapsedMs = io.clock.monotonic() - io.startedAt;
     const warnings: string[] = [];
     await prometheus?.close((message) => warnings.push(message));
+    await debug.close();
     return conclude(request, { ended, reportPath, elapsedMs, log, signal: signals.signalled(), warnings });
   } catch (error) {
     return await printError(toCryptodlError(error), typed);
   } finally {
     signals.release();
+    await debug.close();
     log.close();
   }
 }
@@ -158,7 +165,7 @@ async function sideBySide(
 
 async function runJob(
   job: Job,
-  { source, io, typed, log, report, signals, common, prometheus }: Shared,
+  { source, io, typed, log, report, signals, common, prometheus, debug }: Shared,
 ): Promise<PrintedRun> {
   const { name, verb, resolved, failures, explain } = job;
   const ofJob: Log = { logger: log.logger.child({ job: name }), close: () => undefined };
@@ -184,6 +191,7 @@ async function runJob(
       typed: { ...typed, sources: resolved },
       signalled: signals.signalled,
       prometheus,
+      debug,
     };
     return await runAndPrint(request, { ...output, job, explain });
   } finally {

@@ -117,9 +117,13 @@ async function work(request: RunRequest, channel: OutcomeChannel, stop: AbortCon
 }
 
 /** `--jitter`: waits a random time, so that the runs of many machines do not begin in the same second. */
-async function beginLater({ resolved, clock, observer }: RunRequest, signal: AbortSignal): Promise<void> {
+async function beginLater(
+  { resolved, clock, observer, monitors = [] }: RunRequest,
+  signal: AbortSignal,
+): Promise<void> {
   const { jitterMs = 0 } = resolved.options;
   if (jitterMs === 0) return;
+  for (const monitor of monitors) monitor.phase?.('waiting-for-jitter');
   const delayMs = Math.floor(clock.random() * jitterMs);
   observer.waiting(`beginning in ${durationText(delayMs)} (--jitter ${durationText(jitterMs)})`);
   await clock.sleep(delayMs, signal);
@@ -129,9 +133,10 @@ async function workIn(session: Session, request: RunRequest): Promise<RunEnd> {
   if (request.verb === 'repair' && request.failures === undefined) {
     // A lake can be checked only while no other run writes to it.
     await refuseBadReport(session.options.failures, undefined, session.paths.failures);
-    return locked(session, 'repair', async (open) =>
-      execute(open, request, await selectionOf(open, request)),
-    );
+    return locked(session, 'repair', async (open) => {
+      open.phase('selecting');
+      return execute(open, request, await selectionOf(open, request));
+    });
   }
   await refuseBadReport(session.options.failures, request.failures?.file, session.paths.failures);
   const selection = await selectionOf(session, request);
@@ -144,6 +149,7 @@ async function locked<T>(
   verb: RunSelection['verb'],
   act: (session: Session) => Promise<T>,
 ): Promise<T> {
+  session.phase('opening-lake');
   const { lock, runFolder } = await openLake(session, `cryptodl ${verb}`);
   try {
     // Before this run had the lock, another process could change the manifests: the cache starts empty here.
@@ -154,6 +160,7 @@ async function locked<T>(
 }
 
 async function execute(session: Session, request: RunRequest, selection: RunSelection): Promise<RunEnd> {
+  session.phase('planning');
   const plan = await planRun(session, selection);
   try {
     refuseAllEnded(session.venue, selection.ended, plan.totals);
@@ -172,6 +179,7 @@ async function execute(session: Session, request: RunRequest, selection: RunSele
     const isCut = request.failures?.cut !== undefined;
     const isZip = totals.formats.length === 1 && totals.formats[0] === 'zip';
     const dataPath = isZip ? join(session.paths.root, session.venue.archive.topFolder) : selection.dataPath;
+    session.phase('working');
     const end = await executePlan(session, {
       ...selection,
       dataPath,
@@ -180,6 +188,7 @@ async function execute(session: Session, request: RunRequest, selection: RunSele
       totals,
       isCut,
     });
+    session.phase('ending');
     return await leaveRecord(session, request, end);
   } finally {
     await plan.spool.close();
@@ -233,6 +242,7 @@ async function selectionOf(
 async function sessionOf(request: Parameters<typeof openSession>[0]): Promise<Session> {
   const { openSession } = await import('./session.js');
   const session = openSession(request);
+  session.phase('selecting');
   try {
     refuseFile(session.paths.root);
     refuseInnerFolder(session.paths.root, session.venue);
@@ -247,6 +257,7 @@ async function sessionOf(request: Parameters<typeof openSession>[0]): Promise<Se
 
 async function waitUntilPublished(session: Session, selection: RunSelection): Promise<void> {
   if (session.options.waitForPublication === undefined) return;
+  session.phase('waiting-for-publication');
   const { waitForPublication } = await import('./wait-for-publication.js');
   await session.times.pause(() => waitForPublication(session, selection));
 }
@@ -257,6 +268,7 @@ export async function* planOnly(request: RunRequest): AsyncGenerator<PartitionPl
   try {
     await session.refuseBanned(request.verb);
     const selection = await selectionOf(session, request);
+    session.phase('planning');
     const plan = await planRun(session, selection);
     try {
       refuseAllEnded(session.venue, selection.ended, plan.totals);

@@ -13,7 +13,7 @@ import { taskOutcome } from '../model/outcome.js';
 import type { ArchiveObject, PartitionPlan } from '../model/task.js';
 import type { Options } from '../options/flags.js';
 import { Timeline } from '../monitor/timeline.js';
-import type { RunMonitor } from '../report/run-monitor.js';
+import type { RunMonitor, RunPhase } from '../report/run-monitor.js';
 import { StageTimes } from '../report/stage-times.js';
 import { Tally } from '../report/tally.js';
 import { WorkTracker } from '../report/work-tracker.js';
@@ -33,6 +33,8 @@ export interface RunSession {
   readonly currentMs: () => number;
   readonly observer: Observer;
   readonly monitors: readonly RunMonitor[];
+  /** Tells the monitors what the run does now. */
+  readonly phase: (phase: RunPhase) => void;
   readonly timeline: Timeline;
   readonly tally: Tally;
   readonly times: StageTimes;
@@ -99,6 +101,9 @@ export function openSession(request: SessionRequest): Session {
     currentMs: () => nowMs + clock.monotonic() - openedAt,
     observer,
     monitors,
+    phase: (phase) => {
+      for (const monitor of monitors) monitor.phase?.(phase);
+    },
     timeline,
     tally,
     times,

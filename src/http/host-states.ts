@@ -1,5 +1,6 @@
 /** The state of the hosts of a run at a moment: permits of the buckets, and breakers. */
 import type { BreakerState } from './retry/breaker.js';
+import type { RetryBudgetState } from './retry/budget.js';
 
 export interface BucketState {
   readonly name: string;
@@ -33,4 +34,6 @@ export interface HostStates {
   readonly buckets: readonly BucketState[];
   /** The breakers that are not closed. */
   readonly breakers: readonly OpenBreaker[];
+  /** By host. */
+  readonly retryBudgets: Readonly<Record<string, RetryBudgetState>>;
 }

@@ -10,6 +10,7 @@ import type { Fetch, FetchRequest, Layer } from './fetch.js';
 import type { LoadObserver, RequestCosts, RequestFigures, RequestTimes } from './observers.js';
 import { breaker } from './retry/breaker.js';
 import { retryBudget } from './retry/budget.js';
+import type { RetryBudget } from './retry/budget.js';
 import { fallbackHost } from './retry/fallback-host.js';
 import type { Failover, FallbackHost } from './retry/fallback-host.js';
 import type { BackoffOptions } from './retry/retry.js';
@@ -55,6 +56,8 @@ export interface StackOptions {
   /** Tells the followers of the run about each request. */
   readonly work?: Layer | undefined;
   readonly concurrency: LoadObserver;
+  /** The retry budgets by host, for readers. */
+  readonly budgets?: Map<string, RetryBudget>;
   readonly bans: Pick<Bans, 'leftMs' | 'record'>;
   readonly failover?: Failover;
   readonly proxies: PoolOptions['proxies'];
@@ -162,14 +165,17 @@ export function layersOver(wire: Fetch, stack: StackOptions): Pick<Stack, 'fetch
       observer.attempt(attempt);
     },
   });
-  const budgeted = retryBudget({
-    clock,
-    maxWaitMs: options.maxWaitMs,
-    mostAtOnce: () => Math.max(LEAST_RETRIES_AT_ONCE, Math.floor(concurrency.limit / 10)),
-    onWaiting: (change) => {
-      concurrency.onWaiting(change);
+  const budgeted = retryBudget(
+    {
+      clock,
+      maxWaitMs: options.maxWaitMs,
+      mostAtOnce: () => Math.max(LEAST_RETRIES_AT_ONCE, Math.floor(concurrency.limit / 10)),
+      onWaiting: (change) => {
+        concurrency.onWaiting(change);
+      },
     },
-  });
+    stack.budgets,
+  );
   const retried = retryLayer(stack)(verify(budgeted(fallbackHost(fallbackOf(stack.hosts))(broken(once)))));
   const fetch = times.layer(costs.layer(stack.work?.(retried) ?? retried));
   return { throttle, fetch: stack.waitSignal === undefined ? fetch : endWaits(stack.waitSignal)(fetch) };

@@ -35,6 +35,8 @@ export interface Io {
   readonly limits: () => ProcessLimits;
   /** Calls back on SIGINT and SIGTERM until the returned function is called. */
   readonly onSignal: (act: (signal: 'SIGINT' | 'SIGTERM') => void) => () => void;
+  /** Calls back on SIGUSR2 until the returned function is called. The signal never ends the process. */
+  readonly onDebugSignal: (act: () => void) => () => void;
   /** Ends the process by this signal, also while one of its threads is blocked. */
   readonly kill: (signal: 'SIGINT' | 'SIGTERM') => void;
   /** Ends the process at once, on a second signal. */

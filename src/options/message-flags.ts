@@ -98,6 +98,22 @@ export const MESSAGE_FLAGS = {
     example: '/var/lib/prometheus/node-exporter/cryptodl.prom',
     aka: ['metrics-file'],
   },
+  'debug-dump': {
+    group: 'Messages',
+    verbs: DOWNLOADS_AND_JOBS,
+    value: 'FILE',
+    doc: 'write a debug dump (JSON) to this file at the end of the run; dumps on SIGUSR2 are written beside it',
+    parse: parse.text,
+    example: 'debug.json',
+    aka: ['debug-file'],
+  },
+  'heap-snapshot-on-signal': {
+    group: 'Messages',
+    verbs: DOWNLOADS_AND_JOBS,
+    doc: 'on SIGUSR2, write a heap snapshot besides the debug dump; it needs about as much memory again as the heap, and may hold secrets',
+    parse: parse.flag,
+    aka: ['heapsnapshot-signal'],
+  },
   'log-file': {
     group: 'Messages',
     verbs: ONLINE_AND_JOBS,

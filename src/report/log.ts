@@ -5,7 +5,7 @@ import { destination, pino } from 'pino';
 import type { Logger } from 'pino';
 import { errnoOf, usage } from '../model/errors.js';
 import { reasonOf } from '../text/path-faults.js';
-import { linesText } from '../text/printable.js';
+import { linesText, printLines } from '../text/printable.js';
 import { makeFolderSync } from '../files/disk.js';
 
 export interface Log {
@@ -23,6 +23,21 @@ interface LogOptions {
 interface Output {
   write(text: string): void;
   close(): void;
+}
+
+/** The log of `--log-file` and `--log-level`. Its warnings go to stderr. */
+export function openLogOf(
+  { logFile, logLevel }: { readonly logFile: string | undefined; readonly logLevel: string },
+  { stderr }: { readonly stderr: NodeJS.WritableStream },
+): Log {
+  return openLog({
+    file: logFile,
+    level: logLevel,
+    toStderr: logLevel !== 'info',
+    warn: (message) => {
+      printLines(stderr, [`warning: ${message}`]);
+    },
+  });
 }
 
 /** Appends to a file. Without a file, logs nothing unless `toStderr`. */

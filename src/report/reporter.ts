@@ -65,6 +65,12 @@ export class Reporter implements Observer {
     this.#unkeptWarnings = 0;
   }
 
+  /** A line that the user asked for; printed also with `--quiet`. */
+  note(line: string): void {
+    this.#print([line]);
+    this.#options.log.logger.info(line);
+  }
+
   waiting(message: string): void {
     this.say([message]);
     this.event('waiting', { message });

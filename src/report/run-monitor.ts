@@ -19,6 +19,19 @@ export interface WorkState {
   readonly stages: ActiveWork;
 }
 
+/**
+ * What a run does: the wait of `--jitter`, choosing of series, the wait for a publication, the lock and earlier commits of the lake,
+ * its plan, its downloads and writes, its report and record.
+ */
+export type RunPhase =
+  | 'waiting-for-jitter'
+  | 'selecting'
+  | 'waiting-for-publication'
+  | 'opening-lake'
+  | 'planning'
+  | 'working'
+  | 'ending';
+
 /** A run that downloads. Its figures may be read until `end`. */
 export interface LiveRun {
   readonly totals: PlanTotals;
@@ -31,6 +44,7 @@ export interface LiveRun {
 export interface RunMonitor {
   /** Notifications of the run, besides those of its reporter. */
   readonly observer?: Partial<Observer>;
+  phase?(phase: RunPhase): void;
   /** The run can send requests: first those of its plan. */
   opened?(network: () => NetworkFigures, hosts: () => HostStates): void;
   /** The downloads begin. Called again for each further plan of the run. */

@@ -32,13 +32,15 @@ export function tabbed(cells: readonly (string | number)[]): string {
   return cells.map((cell) => printable(String(cell)).replaceAll('\t', String.raw`\t`)).join('\t');
 }
 
-/** JSON with escaped control characters. A parser reads the same value, except for masked passwords. */
-export function jsonText(value: object): string {
-  const text = JSON.stringify(value);
+/** JSON with escaped control characters. A parser reads the same value, except for masked passwords. `indent`: blanks per level; without it, one line. */
+export function jsonText(value: object, indent?: number): string {
+  const text = JSON.stringify(value, undefined, indent);
   const masked =
     text.includes('://') && text.includes('@')
-      ? JSON.stringify(value, (_, field: unknown) =>
-          typeof field === 'string' ? withoutPassword(field) : field,
+      ? JSON.stringify(
+          value,
+          (_, field: unknown) => (typeof field === 'string' ? withoutPassword(field) : field),
+          indent,
         )
       : text;
   return masked.replaceAll(STEERING_IN_JSON, (character) => String.raw`\u${hex(character, 4)}`);

@@ -34,9 +34,9 @@ export function filesBelow(folder: string, ending = ''): string[] {
     .sort();
 }
 
-/** Files below `.cryptodl`, except for the records of runs. */
+/** Files below `.cryptodl`, except for the records of runs and debug dumps. */
 export function leftInternally(lake: string): string[] {
-  return filesBelow(join(lake, '.cryptodl')).filter((path) => !path.startsWith('runs/'));
+  return filesBelow(join(lake, '.cryptodl')).filter((path) => !/^(runs\/|debug-)/.test(path));
 }
 
 /** The manifest of a series, by the folder of the series in a lake. */

@@ -77,6 +77,12 @@ async function ran(
         listeners -= 1;
       };
     },
+    onDebugSignal: () => {
+      listeners += 1;
+      return () => {
+        listeners -= 1;
+      };
+    },
     kill: (signal) => {
       throw new Error(`the run ends its process by ${signal}: it needs cryptodlProcess()`);
     },

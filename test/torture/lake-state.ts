@@ -35,8 +35,13 @@ const OWN = '.cryptodl';
 /** Throws when a visible Parquet file cannot be read whole, or when a manifest has a damaged line before its last. */
 export async function readLake(lake: string): Promise<LakeState> {
   const found = existsSync(lake) ? (readdirSync(lake, { recursive: true }) as string[]).sort() : [];
-  // The folder `tmp` is emptied by every run, and only made anew by one that writes. Each run that ends leaves a record.
-  const tree = found.filter((path) => path !== join(OWN, 'tmp') && !path.startsWith(join(OWN, 'runs')));
+  // The folder `tmp` is emptied by every run, and only made anew by one that writes. Each run that ends leaves a record, and a signal can leave a dump.
+  const tree = found.filter(
+    (path) =>
+      path !== join(OWN, 'tmp') &&
+      !path.startsWith(join(OWN, 'runs')) &&
+      !path.startsWith(join(OWN, 'debug-')),
+  );
   const files = new Map<string, Rows>();
   const digests = new Map<string, string>();
   const held = new Map<string, HeldLine>();

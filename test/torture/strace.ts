@@ -65,8 +65,8 @@ export interface Traced {
   readonly paths: readonly string[];
 }
 
-/** The record of a run: its name has the time, so strace cannot find it again in another run. */
-const RECORD = /\/\.cryptodl\/(tmp|runs)\/\d{8}T\d{9}Z-/;
+/** The record of a run and a debug dump: the name has the time, so strace cannot find it again in another run. */
+const RECORD = /\/\.cryptodl\/((tmp|runs)\/|debug-)\d{8}T\d{9}Z-/;
 
 export class Tracer {
   readonly #folder: string;

@@ -43,17 +43,19 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   report: [...list('files http'), ...BASE],
   // the figures of runs for other programs
   monitor: [...list('files http lake report'), ...BASE],
+  // what a run does, for a person who looks for a fault
+  debug: [...list('files http lake report'), ...BASE],
   // messages to addresses of the user
   notify: [...list('http options report'), ...BASE],
   download: [
     ...list(
-      'cli convert coverage files http lake monitor notify options plan queue report select source verify write',
+      'cli convert coverage debug files http lake monitor notify options plan queue report select source verify write',
     ),
     ...BASE,
   ],
 
   // a capability each
-  audit: [...list('cli convert download files lake options plan queue select source'), ...BASE],
+  audit: [...list('cli convert download files lake options plan queue report select source'), ...BASE],
   catalog: [...list('cli download options plan queue select source'), ...BASE],
   coverage: [...list('cli lake options select source'), ...BASE],
   doctor: [...list('cli convert download http lake options queue source'), ...BASE],

@@ -24,6 +24,14 @@ const SUCCESS_GAIN = 1;
 /** The budget gains one retry in each such time, even if no request succeeds. Otherwise a failing host would stop the run. */
 const GAIN_MS = 200;
 
+export interface RetryBudgetState {
+  /** Retries that the budget allows at once now. */
+  readonly retriesLeft: number;
+  readonly runningRetries: number;
+  readonly mostRunningRetries: number;
+  readonly waitingRetries: number;
+}
+
 interface Waiter {
   readonly cost: number;
   readonly grant: () => void;
@@ -31,10 +39,9 @@ interface Waiter {
 
 /**
  * The layer that takes each retry from the budget of its host. It stands inside `verify`: while a retry waits for its sidecar, it
- * holds no budget. Otherwise retries of zips and of sidecars would wait for each other.
+ * holds no budget. Otherwise retries of zips and of sidecars would wait for each other. `budgets`: the budgets by host, for readers.
  */
-export function retryBudget(options: BudgetOptions): Layer {
-  const budgets = new Map<string, RetryBudget>();
+export function retryBudget(options: BudgetOptions, budgets = new Map<string, RetryBudget>()): Layer {
   return (next) => async (request, context) => {
     const host = hostOf(request.url);
     const budget = budgets.get(host) ?? new RetryBudget(options);
@@ -69,6 +76,15 @@ export class RetryBudget {
   /** Number of retries that wait. */
   get waiting(): number {
     return this.#waiters.size;
+  }
+
+  get state(): RetryBudgetState {
+    return {
+      retriesLeft: Math.floor(this.#filled(this.#options.clock.monotonic()) / RETRY_COST),
+      runningRetries: this.#running,
+      mostRunningRetries: this.#options.mostAtOnce(),
+      waitingRetries: this.waiting,
+    };
   }
 
   /** Takes the success of a request, and the cost that it paid. A successful retry gets its cost back, because its host has recovered. */
@@ -139,12 +155,16 @@ export class RetryBudget {
 
   #tryTake(cost: number): boolean {
     const now = this.#options.clock.monotonic();
-    this.#tokens = Math.min(CAPACITY, this.#tokens + ((now - this.#filledAt) / GAIN_MS) * RETRY_COST);
+    this.#tokens = this.#filled(now);
     this.#filledAt = now;
     if (this.#tokens < cost || this.#running >= this.#options.mostAtOnce()) return false;
     this.#tokens -= cost;
     this.#running += 1;
     return true;
+  }
+
+  #filled(now: number): number {
+    return Math.min(CAPACITY, this.#tokens + ((now - this.#filledAt) / GAIN_MS) * RETRY_COST);
   }
 
   #grant(): void {

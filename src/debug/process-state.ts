@@ -1,0 +1,79 @@
+/** The memory and the open files of this process. */
+import { fstatSync, readdirSync } from 'node:fs';
+import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8';
+
+export interface HeapSpace {
+  readonly usedBytes: number;
+  readonly committedBytes: number;
+}
+
+/** By space, for example `old_space`. */
+export type HeapSpaces = Readonly<Record<string, HeapSpace>>;
+
+export function memoryState(): object {
+  const { rss, heapTotal, heapUsed, external, arrayBuffers } = process.memoryUsage();
+  const heap = getHeapStatistics();
+  return {
+    residentBytes: rss,
+    heapUsedBytes: heapUsed,
+    heapTotalBytes: heapTotal,
+    heapLimitBytes: heap.heap_size_limit,
+    externalBytes: external,
+    arrayBuffersBytes: arrayBuffers,
+    mallocedBytes: heap.malloced_memory,
+    mostMallocedBytes: heap.peak_malloced_memory,
+    nativeContexts: heap.number_of_native_contexts,
+    // More than 0 is a sign of a leak.
+    detachedContexts: heap.number_of_detached_contexts,
+  };
+}
+
+export function heapSpaces(): HeapSpaces {
+  return Object.fromEntries(
+    getHeapSpaceStatistics().map((space) => [
+      space.space_name,
+      { usedBytes: space.space_used_size, committedBytes: space.space_size },
+    ]),
+  );
+}
+
+const MOST_SPACES = 10;
+
+/** The growth of the heap by space, most first. */
+export function heapGrowth(before: HeapSpaces, now: HeapSpaces): object {
+  const growth = Object.entries(now).map(
+    ([name, { usedBytes }]) => [name, usedBytes - (before[name]?.usedBytes ?? 0)] as const,
+  );
+  const sorted = growth.toSorted(([, one], [, other]) => Math.abs(other) - Math.abs(one));
+  return Object.fromEntries(sorted.slice(0, MOST_SPACES));
+}
+
+/** The number of open descriptors by kind. Systems without /proc count the resources of Node. */
+export function openFiles(): Readonly<Record<string, number>> {
+  try {
+    return counted(readdirSync('/proc/self/fd').map(kindOfDescriptor));
+  } catch {
+    return counted(process.getActiveResourcesInfo());
+  }
+}
+
+function kindOfDescriptor(name: string): string {
+  try {
+    const facts = fstatSync(Number(name));
+    if (facts.isSocket()) return 'sockets';
+    if (facts.isFile()) return 'files';
+    if (facts.isFIFO()) return 'pipes';
+    if (facts.isDirectory()) return 'folders';
+    if (facts.isCharacterDevice()) return 'devices';
+    return 'others';
+  } catch {
+    // The descriptor of the listing itself is closed by now.
+    return '';
+  }
+}
+
+function counted(kinds: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const kind of kinds) if (kind !== '') counts[kind] = (counts[kind] ?? 0) + 1;
+  return counts;
+}
