@@ -60,7 +60,9 @@ function start() {
       ? [section('run', 'Run', note('The lake has no record of a run: the next download leaves one.'))]
       : [runSection(run), courseSection(run), networkSection(run), failureSection(report)]),
     ...(history.length > 0 ? [historySection(history)] : []),
-    ...(groups.length > 0 ? [coverageSection(groups, report.halts)] : []),
+    groups.length > 0
+      ? coverageSection(groups, report.halts)
+      : section('coverage', 'Coverage', note('The lake holds no data.')),
     ...(report.publication.length > 0 ? [publicationSection(report)] : []),
     revisionSection(history, groups),
   ];

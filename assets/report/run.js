@@ -6,9 +6,9 @@ function runSection(run) {
   const { outcomes, network } = summary;
   /** @type {[string, Content, string?][]} */
   const figures = [
-    ['downloaded', outcomes.ok],
+    ['ok', outcomes.ok],
     ...optional('partial', outcomes.partial),
-    ['up to date', outcomes.skipped],
+    ['skipped', outcomes.skipped],
     ['absent', outcomes.absent],
     ['failed', outcomes.failed, outcomes.failed > 0 ? 'bad' : 'good'],
     ...optional('not done', summary.undone),
@@ -298,7 +298,8 @@ function historySection(history) {
         [
           { title: 'start (UTC)', of: ({ startedAt }) => timeText(startedAt) },
           { title: 'verb', of: ({ verb, job }) => (job === null ? verb : `${job} (${verb})`) },
-          { title: 'downloaded', isNumber: true, of: ({ outcomes }) => outcomes.ok },
+          { title: 'ok', isNumber: true, of: ({ outcomes }) => outcomes.ok },
+          { title: 'skipped', isNumber: true, of: ({ outcomes }) => outcomes.skipped },
           { title: 'failed', isNumber: true, of: ({ outcomes }) => outcomes.failed },
           { title: 'absent', isNumber: true, of: ({ outcomes }) => outcomes.absent },
           { title: 'requests', isNumber: true, of: ({ requests }) => requests },

@@ -4,7 +4,7 @@ import type { Verb } from '../options/flag-spec.js';
 import { environmentName, FLAG_NAMES, flagsOf, isSwitch, optionName, unsetText } from '../options/flags.js';
 import { configLayer, environmentLayer } from '../options/resolve.js';
 import type { RawLayer, Resolved } from '../options/resolve.js';
-import { valueText } from '../options/value-text.js';
+import { sharedText } from '../options/value-text.js';
 import { nearest } from '../text/did-you-mean.js';
 import { printLines } from '../text/printable.js';
 import type { Invocation } from './program.js';
@@ -50,7 +50,7 @@ export function optionLines(verb: Verb, resolved: Resolved): string[] {
   return names.map((name) => {
     const isLeftOut = isSwitch(name) && resolved.origins[name] === 'default';
     const value = isLeftOut ? undefined : resolved.options[optionName(name)];
-    const shown = value === undefined ? (unsetText(name, verb) ?? '-') : valueText(name, value);
+    const shown = value === undefined ? (unsetText(name, verb) ?? '-') : sharedText(name, value);
     return `${name.padEnd(width)}  ${shown}  (${resolved.origins[name]})`;
   });
 }

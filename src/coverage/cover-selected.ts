@@ -32,15 +32,11 @@ export interface LakeCoverage {
 /** Ranges of more days are shown by month. */
 export const MOST_DAYS = 60;
 
-/** Rejects with usage errors. */
-export async function coverSelected({
-  source: venue,
-  resolved,
-  surroundings,
-  read,
-  observer,
-  clock,
-}: VerbRequest): Promise<LakeCoverage> {
+/** Rejects with usage errors, also for a lake without series, unless it `mayBeEmpty`. */
+export async function coverSelected(
+  { source: venue, resolved, surroundings, read, observer, clock }: VerbRequest,
+  { mayBeEmpty = false } = {},
+): Promise<LakeCoverage> {
   const { options, origins } = resolved;
   const nowMs = options.nowMs ?? clock.now();
   const range: DayRange = isRangeGiven(options) ? resolveRange(options, nowMs, venue) : {};
@@ -57,7 +53,8 @@ export async function coverSelected({
   const held: Series[] = [];
   for await (const series of heldSeries(root, venue, skip)) held.push(series);
   const patterns = options.symbols === undefined ? undefined : await readPatterns(options.symbols, read);
-  const selected = filterHeldSeries(held, resolved, patterns, warn);
+  const isEmpty = mayBeEmpty && held.length === 0;
+  const selected = isEmpty ? [] : filterHeldSeries(held, resolved, patterns, warn);
   const isFormatGiven = origins.format !== 'default';
   if (isFormatGiven) await refuseFormat(options.format, selected, { root, venue, out: options.out });
   const failures = await readLastFailures(paths, warn);

@@ -176,7 +176,9 @@ function conclude(
 ): void {
   const { exitCode } = summary;
   const isSignalled = signalled() !== undefined;
-  const reportPath = end.reportPath === undefined ? undefined : shownPath(end.reportPath);
+  // The path of the common report of several jobs is printed once, after the last one.
+  const reportPath =
+    end.reportPath === undefined || job !== undefined ? undefined : shownPath(end.reportPath);
   const trouble = { strict: end.status.strict, nothingNew: exitCode === 5 };
   const next = isSignalled
     ? CONTINUE

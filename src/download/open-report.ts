@@ -4,6 +4,7 @@ import { lakePaths } from '../lake/layout.js';
 import { TOOL_VERSION } from '../model/version.js';
 import type { Options } from '../options/flags.js';
 import type { RawValues, Resolved } from '../options/resolve.js';
+import { SECRET_ADDRESSES } from '../options/value-text.js';
 import { createFailureReport } from '../report/failure-report.js';
 import type { FailureReport, RunHeader, ShareReport } from '../report/failure-report.js';
 import type { CutLine } from '../report/read-failure-report.js';
@@ -97,8 +98,8 @@ function reportName(verb: string, nowMs: number): string {
   return `${verb}-${new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, '')}.jsonl`;
 }
 
-/** Users pass reports on. The addresses of these options are private and may contain a password. */
-const PRIVATE: ReadonlySet<string> = new Set(['proxy', 'ping', 'alert-webhook']);
+/** Users pass reports on. These addresses are private, and that of a proxy may contain a password. */
+const PRIVATE: ReadonlySet<string> = new Set(['proxy', ...SECRET_ADDRESSES]);
 
 /** The options of a run as given, without private addresses. A retry has those of the run that it repeats, too. */
 export function recordedOptions({

@@ -8,6 +8,15 @@ import { endpointText } from './monitoring.js';
 type Value = Exclude<Options[keyof Options], undefined>;
 type List = Extract<Value, readonly unknown[]>;
 
+/** Addresses whose path is a secret: each program that has it can send messages in the name of the user. */
+export const SECRET_ADDRESSES: ReadonlySet<string> = new Set<FlagName>(['ping', 'alert-webhook']);
+
+/** The value for people, who may pass the text on. It has only the host of a secret address, and is then no valid value. */
+export function sharedText(name: FlagName, value: Value): string {
+  const text = valueText(name, value);
+  return SECRET_ADDRESSES.has(name) ? `(not shown; host ${new URL(text).host})` : text;
+}
+
 export function valueText(name: FlagName, value: Value): string {
   if (typeof value === 'number') return numberValue(name, value);
   if (isList(value)) return value.map(itemText).join(',');

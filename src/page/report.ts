@@ -39,9 +39,13 @@ export async function report(command: LookUp): Promise<ExitCode> {
       notes.push(message);
       request.observer.warn(message);
     };
-    const lake = await coverSelected({ ...request, observer: { ...request.observer, warn } });
     const paths = lakePaths(absolutePath(options.out, home));
     const found = await readRuns(paths);
+    const lake = await coverSelected(
+      { ...request, observer: { ...request.observer, warn } },
+      // The first run of a lake may have failed.
+      { mayBeEmpty: found.runs.length > 0 },
+    );
     for (const each of found.unreadable) warn(`${each} is no record of a run, and is left out`);
     const run = chosenRun(found, options.run);
     const say = progressPrinter(options, io);

@@ -52,8 +52,7 @@ export function createJobsReport(options: ReportFileOptions, isWhole: () => bool
       };
       return {
         ...failuresInto(append, job.job),
-        // The caller prints the path once for all jobs.
-        close: () => Promise.resolve(undefined),
+        close: () => Promise.resolve(hasFailed ? file.place() : undefined),
       };
     },
     close: () => file.close(isWhole()),

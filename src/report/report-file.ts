@@ -28,6 +28,8 @@ export interface ReportFileOptions {
 export interface ReportFile {
   /** Appends whole lines. The header precedes the first one. */
   append(lines: string): Promise<void>;
+  /** The path of the report after `close`; undefined before the first line. */
+  place(): string | undefined;
   /** Returns the path of the report, if there is one. A run that ends early keeps the report that it would replace. */
   close(isComplete: boolean): Promise<string | undefined>;
 }
@@ -72,6 +74,7 @@ export function createReportFile(options: ReportFileOptions): ReportFile {
       tail = written;
       await written;
     },
+    place: () => (file === undefined ? undefined : replaces ? target : path),
     close: async (isComplete) => {
       if (file === undefined && replaces) file = start();
       // A run without failures removes the report of an earlier run from the path that the user named.

@@ -17,7 +17,7 @@ import type { Resolved } from '../options/resolve.js';
 import { readSymbolFile } from '../options/symbols.js';
 import type { Source } from '../source/source.js';
 import { absolutePath, printable, printLines, withoutPassword } from '../text/printable.js';
-import { lostVariables, scheduledWords, secretFlags } from './scheduled-command.js';
+import { flagsWithSecretAddress, lostVariables, scheduledWords, secretFlags } from './scheduled-command.js';
 import { cronLine, crontab, LONGEST_CRON_LINE, units } from './timers.js';
 import type { ScheduledCommand } from './timers.js';
 
@@ -73,6 +73,9 @@ function warn({ verb, values }: Invocation, resolved: Resolved, { io }: Typed): 
     ...secretFlags(verb, resolved).map(
       (name) =>
         `--${name} has a password, which is not printed: add the line ${environmentName(name)}='http://user:password@host:port' to ${environmentFile(io)} (chmod 600)`,
+    ),
+    ...flagsWithSecretAddress(verb, resolved).map(
+      (name) => `the printed lines have the address of --${name}: do not pass them on`,
     ),
   ];
   printLines(

@@ -9,6 +9,7 @@ import { environmentName, FLAG_NAMES, flagsOf, flagSpec, isSwitch } from '../opt
 import type { Verb } from '../options/flag-spec.js';
 import type { FlagName } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
+import { SECRET_ADDRESSES } from '../options/value-text.js';
 import { absolutePath, withoutPassword } from '../text/printable.js';
 
 /**
@@ -48,6 +49,13 @@ export function secretFlags(verb: Verb, { origins, texts }: Resolved): FlagName[
     (name) =>
       ['flag', 'environment'].includes(origins[name]) &&
       texts[name]?.some((text) => withoutPassword(text) !== text),
+  );
+}
+
+/** Flags of the scheduled command with a secret address, which is printed: the scheduled run needs it. */
+export function flagsWithSecretAddress(verb: Verb, { origins }: Resolved): FlagName[] {
+  return flagsOf(verb).filter(
+    (name) => SECRET_ADDRESSES.has(name) && ['flag', 'environment'].includes(origins[name]),
   );
 }
 

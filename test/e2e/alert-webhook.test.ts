@@ -6,12 +6,16 @@ import { basename, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { TOOL_VERSION } from '../../src/model/version.js';
 import { cryptodl } from '../helpers/cli.js';
+import { filesBelow } from '../helpers/lake.js';
 import { isZip, useScene } from '../helpers/scene.js';
 
-const scene = useScene({
+const SCENE = {
   archive: [{ from: '2026-11-13', to: '2026-11-20' }],
   flags: '--interval 1h --symbols BTCUSDT --days 3 --retries 0',
-});
+};
+const scene = useScene(SCENE);
+/** For runs that wait for receivers. */
+const timeless = useScene({ ...SCENE, isTimeVirtual: true });
 
 interface Posted {
   readonly line: string;
@@ -133,5 +137,78 @@ describe('a run with exit code 0', () => {
     const absent = await scene.vision([...flags, 'http://127.0.0.1:9/secret']);
     expect([absent.code, warnings(absent.stderr).length]).toEqual([0, 1]);
     expect(absent.stderr).not.toContain('secret');
+  });
+});
+
+describe('the addresses of --ping and --alert-webhook', () => {
+  const addresses = [
+    '--ping',
+    'http://127.0.0.1:9/secret-uuid',
+    '--alert-webhook',
+    'http://127.0.0.1:9/T0/secret?k=secret',
+  ];
+
+  it('are in no output of a run, and in no file that it writes', async () => {
+    timeless.refuse(isZip, 403);
+    const folder = timeless.newFolder();
+    const files = ['--log-file', join(folder, 'log.jsonl'), '--prometheus-textfile', join(folder, 'x.prom')];
+    const run = await timeless.vision([...addresses, ...files, '--verbose'], { lake: 'private' });
+    const json = await timeless.vision([...addresses, '--json'], { lake: 'private' });
+    const [failures = ''] = readdirSync(join(run.lake, '_failures'));
+    const report = join(folder, 'report.html');
+    const commands = [
+      ['retry', join(run.lake, '_failures', failures), ...addresses.slice(0, 2)],
+      ['report', '--out', run.lake, '--html', report],
+      ['runs', '--out', run.lake, '--json'],
+      ['vision', '--symbols', 'BTCUSDT', ...addresses, '--print-options'],
+    ];
+    const results = [run, json];
+    for (const words of commands) results.push({ ...run, ...(await cryptodl(words)) });
+    expect(results.map(({ code }) => code)).toEqual([4, 4, 4, 0, 0, 0]);
+    expect(warnings(run.stderr).length).toBe(2);
+    const texts = results.flatMap(({ stdout, stderr }) => [stdout, stderr]);
+    const written = [run.lake, folder].flatMap((root) => filesBelow(root).map((path) => join(root, path)));
+    expect(written.length).toBeGreaterThan(6);
+    texts.push(...written.map((path) => readFileSync(path, 'utf8')));
+    expect(texts.filter((text) => text.includes('secret'))).toEqual([]);
+    expect(results.at(-1)?.stdout).toMatch(/^ping +\(not shown; host 127.0.0.1:9\) {2}\(flag\)$/m);
+  });
+
+  it('are in the lines of schedule, which work, and it says so', async () => {
+    const words = ['vision', '--symbols', 'BTCUSDT', '--days', '3', ...addresses];
+    const { code, stdout, stderr } = await cryptodl(['schedule', '--', ...words]);
+    expect([code, stdout.match(/--ping http:\/\/127.0.0.1:9\/secret-uuid /g)?.length]).toEqual([0, 2]);
+    expect(warnings(stderr)).toEqual(
+      ['ping', 'alert-webhook'].map(
+        (name) => `warning: the printed lines have the address of --${name}: do not pass them on`,
+      ),
+    );
+  });
+});
+
+describe('a receiver that does not accept the message', () => {
+  it.each([
+    ['answers 500', 'answered 500'],
+    ['never answers', 'no answer within'],
+  ])('%s: the message is sent again for ten seconds at most, and the exit code stays', async (kind, text) => {
+    const posts: string[] = [];
+    const server = createServer((request, response) => {
+      posts.push(request.method ?? '');
+      if (kind === 'answers 500') response.writeHead(500).end();
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => {
+      server.close();
+      server.closeAllConnections();
+    });
+    const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    timeless.refuse(isZip, 403);
+    const began = timeless.clock.monotonic();
+    const { code, stderr } = await timeless.vision(['--alert-webhook', `http://${host}/secret`]);
+    expect(code).toBe(4);
+    expect(warnings(stderr)).toEqual([expect.stringContaining(`warning: --alert-webhook: ${host}`)]);
+    expect(stderr).toContain(text);
+    expect(posts.length).toBe(kind === 'answers 500' ? 4 : 2);
+    expect(timeless.clock.monotonic() - began).toBeLessThan(20_000);
   });
 });

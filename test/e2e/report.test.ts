@@ -2,10 +2,13 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { lakePaths } from '../../src/lake/layout.js';
+import { readRuns } from '../../src/monitor/run-record.js';
 import { klinesFolder, klinesLine, writeManifest } from '../../scripts/synthetic-lake.js';
 import { cryptodl, cryptodlOk, cryptodlProcessOk } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
+import { isZip, useScene } from '../helpers/scene.js';
 import { daysBefore, makeSeries, runRecord, writeFailures, writeRecord } from '../helpers/report-lake.js';
 
 const scratch = scratchFolder();
@@ -107,6 +110,45 @@ describe('a report', () => {
     const { head } = dataOf(join(scratch, 'bare.html'));
     expect([head['run'], head['history']]).toEqual([null, []]);
     expect(String(head['notes'])).toContain('BADUSDT');
+  });
+});
+
+describe('a report of a lake whose runs failed', () => {
+  const scene = useScene({ archive: [{ from: '2026-11-13', to: '2026-11-20' }] });
+
+  it('has the run of a job with its own failures, although the lake holds no data', async () => {
+    const folder = scene.newFolder();
+    const lake = join(folder, 'lake');
+    const jobOf = (days: number) => ({ verb: 'vision', symbols: 'BTCUSDT', interval: '1h', days, out: lake });
+    const defaults = { 'archive-url': scene.archive.url, now: scene.now, retries: 0 };
+    const jobs = join(folder, 'jobs.json');
+    writeFileSync(jobs, JSON.stringify({ defaults, jobs: { bars: jobOf(3), more: jobOf(5) } }));
+    scene.refuse(isZip, 403);
+    expect((await cryptodl(['run', jobs], { cwd: folder })).code).toBe(4);
+    const { runs } = await readRuns(lakePaths(lake));
+    const common = join(folder, 'data/_failures');
+    const reports = readdirSync(common).map((name) => join(common, name));
+    expect(runs.map(({ job, summary }) => [job, [summary.failures]])).toEqual([
+      ['bars', reports],
+      ['more', reports],
+    ]);
+    // A later report is not the report of these jobs.
+    writeFailures(lake, ['later']);
+    const file = join(folder, 'report.html');
+    const { code, stdout } = await report(lake, '--html', file, '--run', runs[0]?.id ?? '');
+    expect([code, stdout]).toEqual([0, expect.stringContaining('0 series, run ')]);
+    const { head, groups } = dataOf(file);
+    expect(groups).toEqual([]);
+    expect(head).toMatchObject({
+      run: { job: 'bars' },
+      failures: { path: reports[0], entries: [1, 2, 3].map(() => ({ code: 'http-forbidden' })) },
+      notes: [],
+    });
+  });
+
+  it('is refused without a record', async () => {
+    const { code, stderr } = await report(scene.newFolder());
+    expect([code, stderr]).toEqual([2, expect.stringContaining('holds no series')]);
   });
 });
 

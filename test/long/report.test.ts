@@ -32,6 +32,11 @@ const START = Date.parse('2026-11-20T08:00:00Z');
 const NAMES = ['ADA', 'AVAX', 'BNB', 'BTC', 'DOGE', 'DOT', 'ETH', 'LINK', 'LTC', 'SOL', 'TRX', 'XRP'];
 const HOSTILE = '</script><img src=x onerror=alert(1)> "quoted"';
 
+const ALERTS = [
+  { id: 'retry-rate', text: 'retry rate 12 %, more than 10 %', advice: 'cryptodl doctor checks the network' },
+  { id: 'failed-again', text: HOSTILE, advice: 'cryptodl runs lists the runs' },
+];
+
 const WIDE: Look = { width: 1280, height: 800, theme: 'light' };
 const LOOKS: readonly Look[] = [
   WIDE,
@@ -56,7 +61,8 @@ describe.skipIf(!HAS_BROWSER)(`the page of cryptodl report${BROWSER_NEEDED}`, ()
     const failures = writeFailures(lake, messages);
     for (let day = 30; day > 0; day -= 1)
       writeRecord(lake, runRecord(START - day * DAY_MS, { reasons: { timeout: day % 7 } }));
-    writeRecord(lake, runRecord(START, { failed: 25, failures }));
+    const record = runRecord(START, { failed: 25, failures });
+    writeRecord(lake, { ...record, summary: { ...record.summary, alerts: ALERTS } });
     await cryptodlOk(['report', '-o', lake, '--html', file, '--now', '2026-11-21T12:00:00Z']);
   }, 60_000);
   afterAll(() => browser.close());
@@ -88,6 +94,19 @@ describe.skipIf(!HAS_BROWSER)(`the page of cryptodl report${BROWSER_NEEDED}`, ()
     },
     60_000,
   );
+
+  it('shows the outcomes in the words of the program, and the alerts of the run', async () => {
+    const { page } = await openFile(browser, file, WIDE);
+    const figures = await page.locator('#run dl > div').allInnerTexts();
+    const texts = figures.map((text) => text.replace('\n', ' '));
+    expect(texts).toEqual(
+      expect.arrayContaining(['ok 6,175', 'skipped 410', 'absent 38', 'failed 25', 'exit code 4']),
+    );
+    expect(await page.getByRole('list', { name: 'Alerts' }).getByRole('listitem').allTextContents()).toEqual(
+      ALERTS.map(({ text, advice }) => `${text}: ${advice}`),
+    );
+    await page.close();
+  }, 60_000);
 
   it('filters failures, and texts of the archive stay text', async () => {
     const { page } = await openFile(browser, file, WIDE);

@@ -19,7 +19,9 @@ function valuesOf(verb: Verb): RawValues {
   for (const name of flagsOf(verb)) {
     const { choices, default: usual, example } = flagSpec(name);
     const value = isSwitch(name) ? 'true' : (choices?.find((one) => one !== usual) ?? example ?? usual);
-    if (value !== undefined && name !== 'config' && name !== 'print-options') values[name] = [value];
+    // Secret addresses are not printed.
+    if (value !== undefined && !['config', 'print-options', 'ping', 'alert-webhook'].includes(name))
+      values[name] = [value];
   }
   return values;
 }
@@ -68,4 +70,15 @@ describe('values with units', () => {
     const lines = optionLines('schedule', resolveOptions('schedule', [flags({ [name]: [given] })]));
     expect(lines.find((line) => line.startsWith(`${name} `))).toContain(` ${given}  (flag)`);
   });
+});
+
+it.each(['ping', 'alert-webhook'] as const)('of the address of --%s, only the host is printed', (name) => {
+  const resolved = resolveOptions('vision', [
+    flags({ [name]: ['https://hooks.test:8443/T0/secret?key=secret'] }),
+  ]);
+  const line = optionLines('vision', resolved).find((each) => each.startsWith(`${name} `)) ?? '';
+  expect(line.replace(name, '').trim()).toBe('(not shown; host hooks.test:8443)  (flag)');
+  // The printed text is no address that a config file takes.
+  const [, text = ''] = /(\(.*\)) {2}/.exec(line) ?? [];
+  expect(() => resolveOptions('vision', [configLayer('c.yaml', { [name]: text }, 'vision')])).toThrow(text);
 });
