@@ -8,7 +8,6 @@ import type { ExitCode } from '../model/exit-code.js';
 import type { Io, Signalled } from '../model/io.js';
 import type { Observer } from '../model/observer.js';
 import { watchSignals } from '../model/io.js';
-import type { FollowedRun } from '../monitor/followed-run.js';
 import { surroundingsOf } from '../options/environment.js';
 import { nameOptions } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
@@ -30,11 +29,9 @@ import type { Source } from '../source/source.js';
 import { shownPath } from '../text/printable.js';
 import type { Job } from './jobs.js';
 import { recordedOptions } from './open-report.js';
-import { openPrometheus } from './open-prometheus.js';
-import type { Prometheus } from './open-prometheus.js';
+import { openMonitors } from './open-monitors.js';
+import type { Follower, Monitors } from './open-monitors.js';
 import { printPlan } from './plan-run.js';
-import { openDebugDumps } from '../debug/debug-dumps.js';
-import type { DebugDumps } from '../debug/debug-dumps.js';
 import { planOnly, startRun } from './run.js';
 import type { RunRequest } from './run.js';
 
@@ -61,8 +58,7 @@ export async function download({
 }: Download): Promise<ExitCode> {
   const { options } = resolved;
   const surroundings = surroundingsOf(io.environment);
-  const prometheus = await openPrometheus(options, { ...io, home: surroundings.home });
-  const debug = await openDebugDumps(options, { ...io, home: surroundings.home });
+  const monitors = await openMonitors(options, { ...io, home: surroundings.home });
   const log = openLogOf(options, io);
   const reporter = openReporter(resolved, { io, log });
   const signals = watchSignals(io);
@@ -79,13 +75,12 @@ export async function download({
     failures,
   };
   try {
-    const output = { reporter, io, typed, signalled: signals.signalled, prometheus, debug };
+    const output = { reporter, io, typed, signalled: signals.signalled, monitors };
     const printed = await runAndPrint(request, { ...output, explain });
     return printed.exitCode;
   } finally {
     signals.release();
-    await prometheus?.close(() => undefined);
-    await debug.close();
+    await monitors.close(() => undefined);
     reporter.close();
   }
 }
@@ -98,10 +93,8 @@ export interface RunOutput {
   /** Set for one of several jobs: the next step is printed once, for the command as a whole. */
   readonly job?: Pick<Job, 'name'>;
   readonly explain?: Job['explain'] | undefined;
-  /** The metrics of the command. */
-  readonly prometheus?: Prometheus | undefined;
-  /** The debug dumps of the command. */
-  readonly debug?: DebugDumps | undefined;
+  /** The outputs of the command for other programs. */
+  readonly monitors?: Monitors | undefined;
 }
 
 /** The result of a printed run. */
@@ -115,25 +108,22 @@ export interface PrintedRun {
 
 /** Makes one run and prints its lines. Errors are printed, not thrown. */
 export async function runAndPrint(request: RunRequest, output: RunOutput): Promise<PrintedRun> {
-  const { reporter, io, signalled, job, explain, prometheus, debug } = output;
+  const { reporter, io, signalled, job, explain, monitors } = output;
   const { options } = request.resolved;
   let notices: RunNotices | undefined;
-  let followed: FollowedRun | undefined;
-  const named = { verb: request.verb, job: job?.name, options: recordedOptions(request) };
-  const debugged = debug?.follow(named, reporter);
-  const followers = [...(debugged === undefined ? [] : [debugged]), ...(request.monitors ?? [])];
+  let followers: readonly Follower[] = [];
   const tellEnd = async (ended: EndedRun): Promise<void> => {
     await notices?.end(ended);
-    followed?.ended(ended.exitCode);
-    debugged?.ended(ended.exitCode);
+    for (const follower of followers) follower.ended(ended.exitCode, ended.error);
     // The command ends with its only run.
     if (job !== undefined) return;
-    await prometheus?.close((message) => {
+    await monitors?.close((message) => {
       reporter.warn(message);
     });
-    await debug?.close();
   };
   try {
+    const named = { verb: request.verb, job: job?.name, options: recordedOptions(request) };
+    followers = (await monitors?.follow(named, { out: options.out, reporter })) ?? [];
     if (options.dryRun) {
       await printPlan(planOnly({ ...request, monitors: followers }), io, {
         isJson: options.json,
@@ -141,13 +131,12 @@ export async function runAndPrint(request: RunRequest, output: RunOutput): Promi
       });
       return { exitCode: 0 };
     }
-    followed = await prometheus?.follow(named, options.out);
     notices = noticesOf(request, job);
     const run = startRun({
       ...request,
       job: job?.name,
       signalled,
-      monitors: [reporter.monitor, ...(followed === undefined ? [] : [followed]), ...followers],
+      monitors: [reporter.monitor, ...followers, ...(request.monitors ?? [])],
     });
     for await (const outcome of run) reporter.outcome(outcome);
     const end = await run.end();

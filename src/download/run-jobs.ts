@@ -23,13 +23,11 @@ import { cutWarning } from '../select/select-failures.js';
 import { endedBySignals, readSymbolFile } from '../options/symbols.js';
 import type { Source } from '../source/source.js';
 import { absolutePath, shownPath } from '../text/printable.js';
-import { openDebugDumps } from '../debug/debug-dumps.js';
-import type { DebugDumps } from '../debug/debug-dumps.js';
 import { CONTINUE, openReporter, runAndPrint } from './download.js';
 import type { PrintedRun } from './download.js';
 import type { Job } from './jobs.js';
-import { openPrometheus } from './open-prometheus.js';
-import type { Prometheus } from './open-prometheus.js';
+import { openMonitors } from './open-monitors.js';
+import type { Monitors } from './open-monitors.js';
 import { refuseBadReport, sharedReport } from './open-report.js';
 
 export interface JobsRun {
@@ -58,8 +56,7 @@ interface Shared {
   readonly signals: ReturnType<typeof watchSignals>;
   /** Undefined if the jobs run one at a time. */
   readonly common: SharedResources | undefined;
-  readonly prometheus: Prometheus | undefined;
-  readonly debug: DebugDumps;
+  readonly monitors: Monitors;
 }
 
 /** Runs all jobs. If a job ends early, the others still run; after a signal, no further job begins. */
@@ -74,8 +71,7 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
   const isWhole = (): boolean =>
     ended.every(({ printed }) => printed?.end !== undefined && printed.end.ended === undefined);
   const report = createJobsReport(shared, isWhole);
-  const prometheus = await openPrometheus(options, { ...io, home });
-  const debug = await openDebugDumps(options, { ...io, home });
+  const monitors = await openMonitors(options, { ...io, home, hasJobs: true });
   const log = openLogOf(options, io);
   const signals = watchSignals(io);
   try {
@@ -88,20 +84,19 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
       const isOver = signals.signal.aborted;
       const printed = isOver
         ? undefined
-        : await runJob(job, { source, io, typed, log, report, signals, common, prometheus, debug });
+        : await runJob(job, { source, io, typed, log, report, signals, common, monitors });
       ended[index] = { job, printed };
     });
     const reportPath = options.dryRun ? undefined : await report.close();
     const elapsedMs = io.clock.monotonic() - io.startedAt;
     const warnings: string[] = [];
-    await prometheus?.close((message) => warnings.push(message));
-    await debug.close();
+    await monitors.close((message) => warnings.push(message));
     return conclude(request, { ended, reportPath, elapsedMs, log, signal: signals.signalled(), warnings });
   } catch (error) {
     return await printError(toCryptodlError(error), typed);
   } finally {
     signals.release();
-    await debug.close();
+    await monitors.close(() => undefined);
     log.close();
   }
 }
@@ -165,7 +160,7 @@ async function sideBySide(
 
 async function runJob(
   job: Job,
-  { source, io, typed, log, report, signals, common, prometheus, debug }: Shared,
+  { source, io, typed, log, report, signals, common, monitors }: Shared,
 ): Promise<PrintedRun> {
   const { name, verb, resolved, failures, explain } = job;
   const ofJob: Log = { logger: log.logger.child({ job: name }), close: () => undefined };
@@ -190,8 +185,7 @@ async function runJob(
       io,
       typed: { ...typed, sources: resolved },
       signalled: signals.signalled,
-      prometheus,
-      debug,
+      monitors,
     };
     return await runAndPrint(request, { ...output, job, explain });
   } finally {

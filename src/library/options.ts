@@ -38,6 +38,7 @@ const COMMAND_LINE = [
   'prometheus-textfile',
   'quiet',
   'summary',
+  'trace',
   'verbose',
   'views',
 ] as const satisfies readonly FlagName[];

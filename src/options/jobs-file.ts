@@ -31,6 +31,7 @@ const SHARED: readonly FlagName[] = [
   'progress',
   'prometheus-port',
   'prometheus-textfile',
+  'trace',
   'quiet',
   'verbose',
   'log-file',

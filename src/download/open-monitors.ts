@@ -1,0 +1,136 @@
+/** Followers of the runs of a command: metrics of Prometheus, a trace, and debug dumps. */
+import { openDebugDumps } from '../debug/debug-dumps.js';
+import type { DebuggedRunOptions } from '../debug/debugged-run.js';
+import type { ErrorCode } from '../model/errors.js';
+import { lakePaths } from '../lake/layout.js';
+import type { ExitCode } from '../model/exit-code.js';
+import type { Io } from '../model/io.js';
+import type { FollowedRun } from '../monitor/followed-run.js';
+import type { SelectedRun } from '../monitor/run-history.js';
+import type { Endpoint } from '../options/monitoring.js';
+import type { Options } from '../options/flags.js';
+import type { Reporter } from '../report/reporter.js';
+import type { RunMonitor } from '../report/run-monitor.js';
+import { absolutePath } from '../text/printable.js';
+
+export interface Follower extends RunMonitor {
+  /** `error`: the reason of a run that could not begin. */
+  ended(exitCode: ExitCode, error?: ErrorCode): void;
+}
+
+interface Place {
+  /** The lake of the run. */
+  readonly out: string;
+  readonly reporter: Pick<Reporter, 'note' | 'warn'>;
+}
+
+export interface Monitors {
+  follow(
+    run: Pick<DebuggedRunOptions, 'verb' | 'job' | 'options'>,
+    place: Place,
+  ): Promise<readonly Follower[]>;
+  /** Ends the outputs. Later calls do nothing. */
+  close(warn: (message: string) => void): Promise<void>;
+}
+
+interface Command extends Pick<Io, 'clock' | 'environment' | 'onDebugSignal' | 'startedAt' | 'stderr'> {
+  readonly home: string | undefined;
+  /** The command has several jobs. */
+  readonly hasJobs?: boolean;
+}
+
+/** Rejects with a usage error if a port or a file cannot be used. */
+export async function openMonitors(options: Options, command: Command): Promise<Monitors> {
+  const debug = await openDebugDumps(options, command);
+  let trace = await openTrace(options, command);
+  const prometheus = await openPrometheus(options, command);
+  return {
+    follow: async (run, { out, reporter }) => [
+      debug.follow(run, reporter),
+      ...(prometheus === undefined ? [] : [await prometheus.follow(run, out)]),
+      ...(trace === undefined ? [] : [trace.follow(run.job ?? run.verb)]),
+    ],
+    close: async (warn) => {
+      trace?.close(warn);
+      trace = undefined;
+      await prometheus?.close(warn);
+      await debug.close();
+    },
+  };
+}
+
+interface OpenTrace {
+  follow(name: string): Follower;
+  close(warn: (message: string) => void): void;
+}
+
+async function openTrace(
+  { trace: path, dryRun }: Pick<Options, 'trace' | 'dryRun'>,
+  { clock, startedAt, home, environment, hasJobs = false }: Command,
+): Promise<OpenTrace | undefined> {
+  if (path === undefined || dryRun) return undefined;
+  const { Trace } = await import('../monitor/trace.js');
+  const { TraceFile } = await import('../monitor/trace-file.js');
+  const { traceParentOf } = await import('../monitor/otlp.js');
+  const file = new TraceFile(absolutePath(path, home), () => clock.monotonic());
+  const parent = traceParentOf(environment['TRACEPARENT']);
+  const trace = new Trace({ file, clock, startedAt, parent, around: hasJobs ? 'cryptodl run' : undefined });
+  return {
+    follow: (name) => trace.follow(name),
+    close: (warn) => {
+      trace.end();
+      const warning = file.close();
+      if (warning !== undefined) warn(warning);
+    },
+  };
+}
+
+/** The metrics of all runs of a command. */
+interface Prometheus {
+  /** `out`: the lake of the run. */
+  follow(run: SelectedRun, out: string): Promise<FollowedRun>;
+  /** Ends the server and writes the file. Later calls do nothing. */
+  close(warn: (message: string) => void): Promise<void>;
+}
+
+/** Undefined without one of the flags. Rejects with a usage error if the port cannot be used. */
+async function openPrometheus(
+  {
+    prometheusPort,
+    prometheusTextfile,
+    dryRun,
+  }: Pick<Options, 'prometheusPort' | 'prometheusTextfile' | 'dryRun'>,
+  command: Command,
+): Promise<Prometheus | undefined> {
+  if (dryRun || (prometheusPort === undefined && prometheusTextfile === undefined)) return undefined;
+  return open(prometheusPort, prometheusTextfile, command);
+}
+
+async function open(
+  endpoint: Endpoint | undefined,
+  textfile: string | undefined,
+  { clock, startedAt, home }: Command,
+): Promise<Prometheus> {
+  // Loaded only with a flag: most runs have none.
+  const { PrometheusFigures } = await import('../monitor/prometheus.js');
+  const { servePage, writeTextfile } = await import('../monitor/prometheus-outputs.js');
+  const { NO_HISTORY, readHistory } = await import('../monitor/run-history.js');
+  const figures = new PrometheusFigures(clock, startedAt);
+  const endServer = endpoint === undefined ? undefined : await servePage(figures, endpoint);
+  let isClosed = false;
+  return {
+    follow: async (run, out) => {
+      // A lake whose records cannot be read has no history: the run itself warns of it.
+      const history = await readHistory(lakePaths(absolutePath(out, home)), run).catch(() => NO_HISTORY);
+      return figures.follow(run.job ?? run.verb, history);
+    },
+    close: async (warn) => {
+      if (isClosed) return;
+      isClosed = true;
+      await endServer?.();
+      if (textfile === undefined) return;
+      const warning = await writeTextfile(absolutePath(textfile, home), figures);
+      if (warning !== undefined) warn(warning);
+    },
+  };
+}
