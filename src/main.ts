@@ -76,6 +76,7 @@ const COMMANDS: Readonly<Record<Verb, Start>> = {
   coverage: withSource(async (command) => (await import('./coverage/coverage.js')).coverage(command)),
   runs: withOptions(async ({ options }, _, io) => (await import('./runs/runs.js')).runs(options, io)),
   report: withSource(async (command) => (await import('./page/report.js')).report(command)),
+  plot: withSource(async (command, { operand }) => (await import('./plot/plot.js')).plot(operand, command)),
   doctor: withSource(async (command) => (await import('./doctor/doctor.js')).doctor(command)),
   serve: withOptions(async ({ options }, { operand = '' }, io) =>
     (await import('./serve/serve.js')).serve(operand, options, io),

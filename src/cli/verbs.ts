@@ -186,6 +186,17 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     ],
     aka: ['html', 'page', 'dashboard', 'web', 'export'],
   },
+  plot: {
+    operand: '[symbol]',
+    doc: 'draw candles and volume of a symbol, or a column of a dataset, from the lake; on the terminal',
+    exits: { ...BASE_EXITS, 2: 'usage; for example a symbol that the lake does not have' },
+    examples: [
+      'cryptodl plot BTCUSDT',
+      'cryptodl plot BTCUSDT -i 1h -d 30',
+      'cryptodl plot BTCUSDT --dataset fundingRate --column last_funding_rate',
+    ],
+    aka: ['chart', 'candles', 'graph', 'draw', 'candlesticks'],
+  },
   serve: {
     operand: '<directory>',
     doc: 'serve a folder of downloaded zips inside your organisation; uses HTTP and the protocol of the archive',

@@ -1,5 +1,6 @@
 /** Formats coverage: a heat-map and a table with gaps for people, NDJSON or CSV for programs. */
 import { dayText, monthOf, monthStart, monthText } from '../model/calendar.js';
+import { hasColour } from '../cli/terminal-style.js';
 import type { Io } from '../model/io.js';
 import type { Format, Series } from '../model/task.js';
 import { printable } from '../text/printable.js';
@@ -39,8 +40,8 @@ interface TextStyle {
 
 /** Formats coverage for people. */
 export function createCoverageText(io: Io, { by, mostDays, isAll }: TextStyle): CoverageText {
-  const { stdout, environment } = io;
-  const hasColour = stdout.isTTY === true && !environment['NO_COLOR'] && environment['TERM'] !== 'dumb';
+  const { stdout } = io;
+  const isColoured = hasColour(io);
   const width = stdout.columns ?? DEFAULT_WIDTH;
   let group: CoveredSeries['coverage']['series'] | undefined;
   let rows: Row[] = [];
@@ -48,7 +49,7 @@ export function createCoverageText(io: Io, { by, mostDays, isAll }: TextStyle): 
   let wasWritten = false;
   const flush = (): string => {
     if (group === undefined || rows.length === 0) return '';
-    const text = `${wasWritten ? '\n' : ''}${section(group, { rows, gaps }, { by, mostDays, width, columns: stdout.columns, hasColour })}`;
+    const text = `${wasWritten ? '\n' : ''}${section(group, { rows, gaps }, { by, mostDays, width, columns: stdout.columns, hasColour: isColoured })}`;
     rows = [];
     gaps = new GapGroups(isAll);
     wasWritten = true;
@@ -70,7 +71,7 @@ export function createCoverageText(io: Io, { by, mostDays, isAll }: TextStyle): 
       const haltLines = halts.map(
         ({ from, to, ...of }) => `halt  ${groupName({ ...of, symbol: '' })}  ${spanText(from, to, 60)}\n`,
       );
-      return `${last}\n${haltLines.join('')}${legend(hasColour)}\n`;
+      return `${last}\n${haltLines.join('')}${legend(isColoured)}\n`;
     },
   };
 }

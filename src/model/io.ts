@@ -20,8 +20,12 @@ export interface ProcessLimits {
 
 /** Everything that the program gets from its process. */
 export interface Io {
-  /** `columns`: width of the terminal. */
-  readonly stdout: NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
+  /** `columns` and `rows`: size of the terminal. */
+  readonly stdout: NodeJS.WritableStream & {
+    readonly isTTY?: boolean;
+    readonly columns?: number;
+    readonly rows?: number;
+  };
   readonly stderr: NodeJS.WritableStream & { readonly isTTY?: boolean };
   /** False after the reader of stdout has closed it (`| head`). */
   readonly isRead: () => boolean;

@@ -18,6 +18,7 @@ export const VERBS = [
   'coverage',
   'runs',
   'report',
+  'plot',
   'serve',
   'doctor',
   'completion',
@@ -111,6 +112,8 @@ export const CHOOSING = [
   'report',
   'audit',
 ] as const satisfies readonly Verb[];
+/** `CHOOSING`, and `plot`, which takes one market and one dataset. */
+export const PLOTTED = [...CHOOSING, 'plot'] as const satisfies readonly Verb[];
 /** Verbs that choose the settings of new files. The other downloads keep the settings of the lake or of the report. */
 export const WRITING = ['vision', 'metrics'] as const satisfies readonly Verb[];
 /** Verbs that select among the series of a lake. */

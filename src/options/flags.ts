@@ -4,11 +4,13 @@ import { LAKE_FLAGS } from './lake-flags.js';
 import { MESSAGE_FLAGS } from './message-flags.js';
 import { NETWORK_FLAGS } from './network-flags.js';
 import type { Parse } from './parsers.js';
+import { PICTURE_FLAGS } from './picture-flags.js';
 import { RETRY_FLAGS } from './retry-flags.js';
 import { SELECTION_FLAGS } from './selection-flags.js';
 
 const FLAGS = {
   ...SELECTION_FLAGS,
+  ...PICTURE_FLAGS,
   ...LAKE_FLAGS,
   ...RETRY_FLAGS,
   ...NETWORK_FLAGS,

@@ -12,8 +12,8 @@ export const LAKE_FLAGS = {
   out: {
     group: 'Where',
     short: 'o',
-    verbs: [...DOWNLOADS_AND_JOBS, 'verify', 'audit', 'sql', 'coverage', 'runs', 'report', 'doctor'],
-    usual: [...DOWNLOADS_AND_JOBS, 'verify', 'audit', 'coverage', 'runs', 'report', 'doctor'],
+    verbs: [...DOWNLOADS_AND_JOBS, 'verify', 'audit', 'sql', 'coverage', 'runs', 'report', 'plot', 'doctor'],
+    usual: [...DOWNLOADS_AND_JOBS, 'verify', 'audit', 'coverage', 'runs', 'report', 'plot', 'doctor'],
     value: 'DIR',
     doc: 'folder of the lake',
     parse: parse.text,
@@ -46,16 +46,6 @@ export const LAKE_FLAGS = {
     choicesOf: { metrics: ['parquet', 'csv'] },
     default: 'parquet',
     aka: ['ext', 'output-format', 'data-format', 'data-format-ohlcv', 'csv', 'parquet', 'zip'],
-  },
-  html: {
-    group: 'Where',
-    verbs: ['report'],
-    usual: ['report'],
-    value: 'FILE',
-    doc: 'file that is written; an existing file is replaced only if it is a report',
-    parse: parse.text,
-    default: 'cryptodl-report.html',
-    aka: ['file', 'to-file', 'report', 'output-file', 'page', 'save'],
   },
   partition: {
     group: 'Where',
@@ -137,13 +127,13 @@ export const LAKE_FLAGS = {
   },
   'temp-dir': {
     group: 'Where',
-    verbs: [...DOWNLOADS_AND_JOBS, 'audit', 'sql', 'doctor'],
+    verbs: [...DOWNLOADS_AND_JOBS, 'audit', 'sql', 'plot', 'doctor'],
     usual: ['doctor'],
     value: 'DIR',
     doc: 'folder for temporary files',
     parse: parse.text,
     unset: 'OUT/.cryptodl/tmp',
-    unsetOf: { audit: SYSTEM_FOLDER, sql: SYSTEM_FOLDER },
+    unsetOf: { audit: SYSTEM_FOLDER, sql: SYSTEM_FOLDER, plot: SYSTEM_FOLDER },
     example: '/tmp/spool',
   },
   kind: {

@@ -46,10 +46,10 @@ export const MESSAGE_FLAGS = {
   quiet: {
     group: 'Messages',
     short: 'q',
-    verbs: [...EXAMINED, 'sql', 'coverage', 'report'],
+    verbs: [...EXAMINED, 'sql', 'coverage', 'report', 'plot'],
     usual: EXAMINED,
     doc: 'print only problems',
-    docOf: { coverage: 'leave out the next command' },
+    docOf: { coverage: 'leave out the next command', plot: 'leave out the lines below the chart' },
     parse: parse.flag,
     aka: ['silent'],
   },
@@ -143,7 +143,7 @@ export const MESSAGE_FLAGS = {
   },
   config: {
     group: 'Options',
-    verbs: [...ONLINE, 'schema', 'sql', 'coverage', 'runs', 'report', 'serve', 'doctor'],
+    verbs: [...ONLINE, 'schema', 'sql', 'coverage', 'runs', 'report', 'plot', 'serve', 'doctor'],
     usual: [...ONLINE, 'coverage', 'doctor'],
     value: 'FILE',
     doc: 'YAML or JSON file with flag names as keys',
@@ -152,7 +152,7 @@ export const MESSAGE_FLAGS = {
   },
   'print-options': {
     group: 'Options',
-    verbs: [...ONLINE_AND_JOBS, 'schema', 'sql', 'coverage', 'runs', 'report', 'serve', 'doctor'],
+    verbs: [...ONLINE_AND_JOBS, 'schema', 'sql', 'coverage', 'runs', 'report', 'plot', 'serve', 'doctor'],
     usual: ['run', 'verify', 'coverage', 'doctor'],
     doc: 'print options with their origins, and do nothing else',
     parse: parse.flag,

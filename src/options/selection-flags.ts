@@ -1,6 +1,14 @@
 /** Flags that select what is downloaded or shown: series and days. */
 import { ALL, MARKETS, readVenueWords } from '../source/names.js';
-import { CHOOSING, DOWNLOADS, DOWNLOADS_AND_JOBS, HELD, oneOf, ONLINE_AND_JOBS } from './flag-spec.js';
+import {
+  CHOOSING,
+  DOWNLOADS,
+  DOWNLOADS_AND_JOBS,
+  HELD,
+  oneOf,
+  ONLINE_AND_JOBS,
+  PLOTTED,
+} from './flag-spec.js';
 import type { FlagRows } from './flag-spec.js';
 import { firstDay, lastDay } from './dates.js';
 import * as parse from './parsers.js';
@@ -39,12 +47,13 @@ export const SELECTION_FLAGS = {
   symbols: {
     group: 'What',
     short: 's',
-    verbs: [...CHOOSING, ...HELD],
+    verbs: [...PLOTTED, ...HELD],
     usual: [...CHOOSING, ...HELD],
     value: 'LIST',
     list: 'joined',
     doc: `${SYMBOLS}; without this flag, the series of the lake`,
     docOf: {
+      plot: 'the symbol; the same as the argument',
       list: `${SYMBOLS}; without this flag, list symbols shows all`,
     },
     parse: symbols,
@@ -54,15 +63,16 @@ export const SELECTION_FLAGS = {
   market: {
     group: 'What',
     short: 'm',
-    verbs: [...CHOOSING, 'schema', ...HELD],
-    usual: [...CHOOSING, ...HELD],
+    verbs: [...PLOTTED, 'schema', ...HELD],
+    usual: [...PLOTTED, ...HELD],
     value: 'LIST',
     list: 'comma',
-    narrows: ['coverage', 'report', ...HELD],
+    narrows: ['coverage', 'report', 'plot', ...HELD],
     doc: 'spot, um (USD-margined futures), cm (coin-margined futures), option, or all; several are separated by commas; usdm, futures, perp and linear are um, coinm and inverse are cm',
     docOf: {
       metrics: 'um (USD-margined futures) or cm (coin-margined futures)',
       schema: 'spot, um (USD-margined futures), cm (coin-margined futures) or option',
+      plot: 'spot, um (USD-margined futures), cm (coin-margined futures) or option; without this flag, um if the lake has it',
       list: 'spot, um (USD-margined futures), cm (coin-margined futures), option, or all; several are separated by commas; list datasets shows all without this flag',
     },
     parse: parse.market(MARKETS),
@@ -73,12 +83,13 @@ export const SELECTION_FLAGS = {
   },
   dataset: {
     group: 'What',
-    verbs: [...CHOOSING, ...HELD],
-    usual: [...CHOOSING, ...HELD],
+    verbs: [...PLOTTED, ...HELD],
+    usual: [...PLOTTED, ...HELD],
     value: 'LIST',
     list: 'comma',
-    narrows: ['coverage', 'report', ...HELD],
+    narrows: ['coverage', 'report', 'plot', ...HELD],
     doc: 'datasets, separated by commas, or all; cryptodl list datasets shows them',
+    docOf: { plot: 'one dataset; without this flag, klines if the lake has them' },
     parse: parse.text,
     default: 'klines',
     defaultOf: { metrics: ['fundingRate', ...STATISTICS].join(',') },
@@ -94,12 +105,13 @@ export const SELECTION_FLAGS = {
   interval: {
     group: 'What',
     short: 'i',
-    verbs: [...CHOOSING, ...HELD],
-    usual: [...CHOOSING, ...HELD],
+    verbs: [...PLOTTED, ...HELD],
+    usual: [...PLOTTED, ...HELD],
     value: 'LIST',
     list: 'comma',
-    narrows: ['coverage', 'report', ...HELD],
+    narrows: ['coverage', 'report', 'plot', ...HELD],
     doc: 'intervals, separated by commas, or all; only for klines and statistics: other datasets ignore them',
+    docOf: { plot: 'one interval; without this flag, the one with the newest rows' },
     parse: parse.interval(venue.intervals),
     default: '1m',
     defaultOf: { metrics: '5m' },
@@ -163,8 +175,8 @@ export const SELECTION_FLAGS = {
   days: {
     group: 'When',
     short: 'd',
-    verbs: CHOOSING,
-    usual: CHOOSING,
+    verbs: PLOTTED,
+    usual: PLOTTED,
     value: 'N',
     doc: 'the last N complete UTC days',
     docOf: { vision: LAST_DAYS, metrics: LAST_DAYS },
@@ -174,8 +186,8 @@ export const SELECTION_FLAGS = {
   },
   months: {
     group: 'When',
-    verbs: CHOOSING,
-    usual: CHOOSING,
+    verbs: PLOTTED,
+    usual: PLOTTED,
     value: 'N',
     doc: 'the last N complete months',
     parse: parse.integer(1, 'month'),
@@ -183,8 +195,8 @@ export const SELECTION_FLAGS = {
   },
   from: {
     group: 'When',
-    verbs: CHOOSING,
-    usual: CHOOSING,
+    verbs: PLOTTED,
+    usual: PLOTTED,
     value: 'DATE',
     doc: 'first day, for example 2024-01-31, 2024-01 or yesterday; a month (2024-01) or a year (2024) begins with its first day; --to without --from begins at the first day of each series',
     parse: firstDay,
@@ -193,8 +205,8 @@ export const SELECTION_FLAGS = {
   },
   to: {
     group: 'When',
-    verbs: CHOOSING,
-    usual: CHOOSING,
+    verbs: PLOTTED,
+    usual: PLOTTED,
     value: 'DATE',
     doc: 'last day, inclusive; a month (2024-01) or a year (2024) ends with its last day; yesterday and today are the last complete day; --from without --to ends yesterday',
     parse: lastDay,
@@ -237,16 +249,6 @@ export const SELECTION_FLAGS = {
     example: '2h',
     aka: ['max-time', 'time-limit'],
   },
-  run: {
-    group: 'What',
-    verbs: ['report'],
-    usual: ['report'],
-    value: 'ID',
-    doc: 'run whose figures and failures are shown: last, or the name of a file in OUT/.cryptodl/runs without .json',
-    parse: parse.text,
-    default: 'last',
-    aka: ['run-id', 'id'],
-  },
   by: {
     group: 'When',
     verbs: ['coverage'],
@@ -274,7 +276,7 @@ export const SELECTION_FLAGS = {
   },
   now: {
     group: 'When',
-    verbs: [...ONLINE_AND_JOBS, 'coverage', 'report'],
+    verbs: [...ONLINE_AND_JOBS, 'coverage', 'report', 'plot'],
     value: 'ISO',
     doc: 'use this instant as the current time; for replays and tests',
     parse: parse.instant,

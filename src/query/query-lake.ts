@@ -41,8 +41,15 @@ export interface LakeResult extends QueryResult {
   readonly close: () => Promise<void>;
 }
 
-/** Runs a query. Rejects with usage errors for its faults, also while the caller reads the rows. */
-export async function queryLake(text: string, request: VerbRequest): Promise<LakeResult> {
+/**
+ * Runs a query. Rejects with usage errors for its faults, also while the caller reads the rows. `only`: the series that the views
+ * show, instead of all series of the lake.
+ */
+export async function queryLake(
+  text: string,
+  request: VerbRequest,
+  only?: readonly Series[],
+): Promise<LakeResult> {
   const { tempDir } = request.resolved.options;
   const lake = queriedLake(request);
   const folder = tempDir === undefined ? tmpdir() : absolutePath(tempDir, request.surroundings.home);
@@ -59,7 +66,7 @@ export async function queryLake(text: string, request: VerbRequest): Promise<Lak
   try {
     session = await engine.session();
     const statement = await parseStatement(session, text);
-    const held = await seriesOf(lake);
+    const held = only ?? (await seriesOf(lake));
     const names = [...new Set(held.map(tableName))].sort();
     const named = held.filter((series) => statement.names.has(tableName(series).toLowerCase()));
     // A query that names no table of the lake may list the views (SHOW TABLES), so it gets all of them.

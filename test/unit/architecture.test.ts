@@ -60,6 +60,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   coverage: [...list('cli lake options select source'), ...BASE],
   doctor: [...list('cli convert download http lake options queue source'), ...BASE],
   page: [...list('cli coverage lake monitor report'), ...BASE],
+  plot: [...list('cli convert coverage options page query select source'), ...BASE],
   query: [...list('cli convert lake options select source'), ...BASE],
   runs: [...list('cli lake monitor options'), ...BASE],
   schedule: [...list('cli download options select source'), ...BASE],
@@ -75,7 +76,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   main: [
     ...list(
-      'audit catalog cli coverage doctor download options page query runs schedule select serve source verify',
+      'audit catalog cli coverage doctor download options page plot query runs schedule select serve source verify',
     ),
     ...BASE,
   ],

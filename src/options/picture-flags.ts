@@ -1,0 +1,36 @@
+/** Flags of the verbs that draw: report and plot. */
+import type { FlagRows } from './flag-spec.js';
+import * as parse from './parsers.js';
+
+export const PICTURE_FLAGS = {
+  run: {
+    group: 'What',
+    verbs: ['report'],
+    usual: ['report'],
+    value: 'ID',
+    doc: 'run whose figures and failures are shown: last, or the name of a file in OUT/.cryptodl/runs without .json',
+    parse: parse.text,
+    default: 'last',
+    aka: ['run-id', 'id'],
+  },
+  column: {
+    group: 'What',
+    verbs: ['plot'],
+    usual: ['plot'],
+    value: 'NAME',
+    doc: 'draw this column as a line; without this flag, candles, or a column of a dataset without candles; cryptodl schema DATASET shows the columns',
+    parse: parse.text,
+    example: 'last_funding_rate',
+    aka: ['field', 'value', 'y', 'columns'],
+  },
+  html: {
+    group: 'Where',
+    verbs: ['report'],
+    usual: ['report'],
+    value: 'FILE',
+    doc: 'file that is written; an existing file is replaced only if it is a report',
+    parse: parse.text,
+    default: 'cryptodl-report.html',
+    aka: ['file', 'to-file', 'report', 'output-file', 'page', 'save'],
+  },
+} as const satisfies FlagRows;

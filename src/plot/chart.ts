@@ -1,0 +1,104 @@
+/** A chart: what every picture of it shows, on a terminal or in a file. */
+import type { Series } from '../model/task.js';
+import type { ChartColumns } from './choose-series.js';
+import type { Bar } from './read-bars.js';
+import type { TimeGrid, TimeRange } from './time-grid.js';
+import { amountText, valueText } from './value-scale.js';
+
+export interface Chart {
+  readonly series: Series;
+  readonly kind: 'candles' | 'line';
+  /** In the order of their steps; at least one. */
+  readonly bars: readonly Bar[];
+  readonly grid: TimeGrid;
+  /** Whether any bar has a volume. */
+  readonly hasVolume: boolean;
+  /** `BTCUSDT um klines 1h` */
+  readonly title: string;
+  /** `2024-01-01 … 2024-01-07 UTC`, `a candle is 3 hours` */
+  readonly subtitle: readonly string[];
+  /** `last 43,120.1 (+2.31 %)`, `high 44,000`, … */
+  readonly figures: readonly string[];
+  /** Lines below the picture. */
+  readonly notes: readonly string[];
+  /** Whether two neighbouring bars of a line are joined. */
+  readonly isJoined: (before: Bar, after: Bar) => boolean;
+  readonly dayStartMs: number;
+}
+
+export interface ChartParts {
+  readonly series: Series;
+  readonly columns: ChartColumns;
+  readonly bars: readonly Bar[];
+  readonly grid: TimeGrid;
+  /** Times without rows, ascending. */
+  readonly breaks: readonly TimeRange[];
+  readonly notes: readonly string[];
+  readonly dayStartMs: number;
+}
+
+export function makeChart({ series, columns, bars, grid, breaks, notes, dayStartMs }: ChartParts): Chart {
+  const { market, dataset, interval, symbol } = series;
+  const isCandles = columns.kind === 'candles';
+  const column = isCandles ? [] : [columns.column.name];
+  const step = isCandles && grid.text !== undefined ? [`a candle is ${grid.text}`] : [];
+  return {
+    series,
+    kind: columns.kind,
+    bars,
+    grid,
+    hasVolume: bars.some(({ volume }) => volume > 0),
+    title: [symbol, market, dataset, interval, ...column].filter(Boolean).join(' '),
+    subtitle: [`${rangeText(bars)} UTC`, ...step],
+    figures: figuresOf(bars, isCandles),
+    notes,
+    isJoined: (before, after) => !breaks.some(({ from, to }) => from < after.first && to > before.last),
+    dayStartMs,
+  };
+}
+
+/** `2024-01-01 08:00` */
+function minuteText(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
+}
+
+/** The days of the first and the last row; the times too if both are on one day. */
+function rangeText(bars: readonly Bar[]): string {
+  const [from, to] = [minuteText(bars[0]?.first ?? 0), minuteText(bars.at(-1)?.last ?? 0)];
+  if (from === to) return from;
+  return from.slice(0, 10) === to.slice(0, 10)
+    ? `${from} … ${to.slice(11)}`
+    : `${from.slice(0, 10)} … ${to.slice(0, 10)}`;
+}
+
+function figuresOf(bars: readonly Bar[], isCandles: boolean): string[] {
+  const { low, high } = extremes(bars);
+  const [first, last] = [bars[0]?.open ?? 0, bars.at(-1)?.close ?? 0];
+  const volume = bars.reduce((sum, bar) => sum + bar.volume, 0);
+  const change = isCandles && first > 0 ? ` (${changeText(last / first - 1)})` : '';
+  return [
+    `last ${valueText(last)}${change}`,
+    `high ${valueText(high)}`,
+    `low ${valueText(low)}`,
+    ...(volume > 0 ? [`volume ${amountText(volume)}`] : []),
+  ];
+}
+
+/** `+2.31 %`, from the first to the last price. */
+function changeText(share: number): string {
+  const percent = (share * 100).toFixed(2);
+  return `${share > 0 ? '+' : ''}${percent === '-0.00' ? '0.00' : percent} %`;
+}
+
+export function extremes(bars: readonly Bar[]): { readonly low: number; readonly high: number } {
+  let [low, high] = [Infinity, -Infinity];
+  for (const bar of bars) {
+    low = Math.min(low, bar.low);
+    high = Math.max(high, bar.high);
+  }
+  return { low, high };
+}
+
+export function isUp({ open, close }: Bar): boolean {
+  return close >= open;
+}

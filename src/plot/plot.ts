@@ -1,0 +1,185 @@
+/** `cryptodl plot`: draws a series of the lake on the terminal. */
+import { endLookUp, requestOf } from '../cli/look-up.js';
+import type { LookUp } from '../cli/look-up.js';
+import { hasColour, isUnicode } from '../cli/terminal-style.js';
+import { writeText } from '../cli/write-data.js';
+import { dayOf, dayText, startOfDay } from '../model/calendar.js';
+import { usage } from '../model/errors.js';
+import type { ExitCode } from '../model/exit-code.js';
+import { watchSignals } from '../model/io.js';
+import type { Io } from '../model/io.js';
+import type { Series } from '../model/task.js';
+import type { VerbRequest } from '../options/verb-request.js';
+import { isRangeGiven, resolveRange } from '../select/date-range.js';
+import { heldSeries } from '../select/held-series.js';
+import { intervalMs } from '../source/venue.js';
+import { absolutePath } from '../text/printable.js';
+import { makeChart } from './chart.js';
+import type { Chart } from './chart.js';
+import { chooseDataset } from './choose-series.js';
+import type { ChosenDataset } from './choose-series.js';
+import { chartText, plotColumns } from './draw-text.js';
+import type { TextStyle } from './draw-text.js';
+import { readBars } from './read-bars.js';
+import { missingLines, readFacts } from './series-facts.js';
+import type { SeriesFacts } from './series-facts.js';
+import { candleGrid, lineGrid } from './time-grid.js';
+import type { TimeGrid, TimeRange } from './time-grid.js';
+
+/** `operand` is the symbol; it can be left out for a lake with one symbol. */
+export async function plot(operand: string | undefined, command: LookUp): Promise<ExitCode> {
+  const { io } = command;
+  const signals = watchSignals(io);
+  try {
+    const source = await chooseSource(operand, requestOf(command, signals.signal));
+    const style = styleOf(io);
+    const room = plotColumns(style.columns);
+    await writeText(io, linesOf(await chartOf(source, { candles: room, points: room * 2 }), style));
+    return 0;
+  } catch (error) {
+    return await endLookUp(error, command, signals);
+  } finally {
+    signals.release();
+  }
+}
+
+function linesOf(chart: Chart, style: TextStyle): string {
+  return chartText(chart, style)
+    .map((line) => `${line}\n`)
+    .join('');
+}
+
+const [USUAL_COLUMNS, USUAL_ROWS] = [80, 24];
+const MOST_COLUMNS = 400;
+
+function sizeOf(shown: number | undefined, given: string | undefined, usual: number): number {
+  const size = shown ?? Number(given);
+  return Number.isInteger(size) && size > 0 ? Math.min(size, MOST_COLUMNS) : usual;
+}
+
+function styleOf(io: Io): TextStyle {
+  const { stdout, environment } = io;
+  return {
+    columns: sizeOf(stdout.columns, environment['COLUMNS'], USUAL_COLUMNS),
+    rows: sizeOf(stdout.rows, environment['LINES'], USUAL_ROWS),
+    hasColour: hasColour(io),
+    isUnicode: isUnicode(io),
+  };
+}
+
+/** The chosen series with its range. */
+interface ChartSource {
+  readonly request: VerbRequest;
+  readonly root: string;
+  readonly chosen: ChosenDataset;
+  readonly facts: SeriesFacts;
+  readonly range: TimeRange;
+  /** Other series of the symbol. */
+  readonly others: readonly Series[];
+}
+
+async function chooseSource(operand: string | undefined, request: VerbRequest): Promise<ChartSource> {
+  const { source, resolved, surroundings, observer } = request;
+  const { options } = resolved;
+  const root = absolutePath(options.out, surroundings.home);
+  const held: Series[] = [];
+  const warn = (message: string): void => {
+    observer.warn(message);
+  };
+  for await (const series of heldSeries(root, source, warn)) held.push(series);
+  const chosen = chooseDataset(held, operand, resolved, source);
+  const all = await readFacts(root, chosen.series, request);
+  const { facts, range } = chooseInterval(all, request, chosen);
+  const others = [...chosen.series.filter((series) => series !== facts.series), ...chosen.others];
+  return { request, root, chosen, facts, range, others };
+}
+
+/** A chart of fewer bars looks empty if a shorter interval has more. */
+const ENOUGH_BARS = 100;
+
+/**
+ * Of several intervals, those with the newest rows; of these, the longest that fills a chart, because it has the fewest rows to
+ * read. Throws a usage error if no interval has rows in the given range.
+ */
+function chooseInterval(
+  all: readonly SeriesFacts[],
+  { source, resolved, clock }: VerbRequest,
+  { series, spec }: ChosenDataset,
+): { readonly facts: SeriesFacts; readonly range: TimeRange } {
+  const { options } = resolved;
+  const given = isRangeGiven(options)
+    ? resolveRange(options, options.nowMs ?? clock.now(), source)
+    : undefined;
+  const limit = {
+    from: given?.from === undefined ? -Infinity : startOfDay(given.from, spec),
+    to: given === undefined ? Infinity : startOfDay(given.to, spec),
+  };
+  const found = all
+    .map((facts) => ({
+      facts,
+      range: { from: Math.max(facts.from, limit.from), to: Math.min(facts.to, limit.to) },
+    }))
+    .filter(({ range }) => range.from < range.to);
+  const newest = Math.max(...found.map(({ range }) => dayOf(range.to - 1, spec)));
+  const barsOf = ({ facts, range }: (typeof found)[number]): number =>
+    (range.to - range.from) / lengthOf(facts.series);
+  const ranked = found
+    .filter(({ range }) => dayOf(range.to - 1, spec) === newest)
+    .sort((a, b) => lengthOf(b.facts.series) - lengthOf(a.facts.series));
+  const best = ranked.find((one) => barsOf(one) >= ENOUGH_BARS) ?? ranked.at(-1);
+  if (best !== undefined) return best;
+  const [first] = series;
+  const what = first === undefined ? '' : `${first.symbol} ${first.market} ${first.dataset}`;
+  if (all.length === 0)
+    throw usage(`${what} holds no rows in ${options.out}`, 'cryptodl coverage shows what the lake holds');
+  const from = dayText(dayOf(Math.min(...all.map((facts) => facts.from)), spec));
+  const to = dayText(dayOf(Math.max(...all.map((facts) => facts.to)) - 1, spec));
+  throw usage(
+    `${what} has no rows in ${given?.text ?? 'the range'}; ${options.out} holds ${from} … ${to}`,
+    undefined,
+    { flags: { days: null, months: null, from, to } },
+  );
+}
+
+/** The length of an interval in milliseconds. Intervals above a day have no fixed length, and are compared by their usual one. */
+function lengthOf({ interval = '1s' }: Series): number {
+  const usual: Readonly<Record<string, number>> = { '1w': 7, '1mo': 30, '1M': 30 };
+  return (usual[interval] ?? 0) * 86_400_000 || intervalMs(interval) || 1000;
+}
+
+/** The largest number of steps of a chart. */
+interface ChartSize {
+  readonly candles: number;
+  readonly points: number;
+}
+
+async function chartOf(
+  { request, root, chosen, facts, range, others }: ChartSource,
+  { candles, points }: ChartSize,
+): Promise<Chart> {
+  const { spec, columns } = chosen;
+  const { dayStartMs } = spec;
+  const { options } = request.resolved;
+  const grid: TimeGrid =
+    columns.kind === 'candles'
+      ? candleGrid(range, { most: candles, interval: facts.series.interval ?? '', dayStartMs })
+      : lineGrid(range, points);
+  const bars = await readBars({ series: facts.series, spec, columns, grid, range }, request);
+  const column = columns.kind === 'line' ? ` in ${columns.column.name}` : '';
+  if (bars.length === 0) throw usage(`${facts.series.symbol} has no numbers${column} in this range`);
+  const notes = options.quiet ? [] : [...missingLines(facts, range, root), ...othersLine(others)];
+  return makeChart({ series: facts.series, columns, bars, grid, breaks: facts.breaks, notes, dayStartMs });
+}
+
+const MOST_OTHERS = 4;
+
+function othersLine(others: readonly Series[]): string[] {
+  const names = others.map(({ market, dataset, interval }) =>
+    [market, dataset, interval].filter(Boolean).join(' '),
+  );
+  if (names.length === 0) return [];
+  const more = names.length - MOST_OTHERS;
+  return [
+    `also held: ${names.slice(0, MOST_OTHERS).join(', ')}${more > 0 ? `, and ${more} more` : ''} (--market, --dataset, --interval)`,
+  ];
+}

@@ -1,0 +1,277 @@
+/** `cryptodl plot`: exact pictures of small lakes, and refused names. */
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl, cryptodlOk, cryptodlProcessOk, FAST } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { writeFunding, writeHours } from '../helpers/plot-lake.js';
+import type { Candle } from '../helpers/plot-lake.js';
+
+const scratch = scratchFolder();
+const LAKE = join(scratch, 'lake');
+const NOW = '2024-01-10T08:00:00Z';
+let archive: TestArchive;
+
+const DAY_1: readonly Candle[] = Array.from({ length: 24 }, (_, hour) => {
+  const open = 100 + 10 * Math.sin(hour / 4);
+  const close = 100 + 10 * Math.sin((hour + 1) / 4);
+  return [open, Math.max(open, close) + 1, Math.min(open, close) - 1, close, 10 + hour];
+});
+/** Hours 6 to 11 are missing. */
+const DAY_2 = DAY_1.map((candle, hour) => (hour >= 6 && hour < 12 ? undefined : candle));
+const RATES = [0.0001, 0.0002, -0.0001, -0.0003, 0, 0.0001, 0.0004, 0.0001, -0.0002];
+
+beforeAll(async () => {
+  const folder = join(scratch, 'archive');
+  writeHours(folder, 'BTCUSDT', '2024-01-01', DAY_1);
+  writeHours(folder, 'BTCUSDT', '2024-01-02', DAY_2);
+  writeHours(folder, 'FLATUSDT', '2024-01-01', [[5, 5, 5, 5, 0]]);
+  writeHours(folder, 'TINYUSDT', '2024-01-01', [
+    [1.2e-9, 1.5e-9, 1e-9, 1.4e-9, 4e12],
+    [1.4e-9, 1.6e-9, 1.3e-9, 1.35e-9, 1e12],
+  ]);
+  writeFunding(folder, 'BTCUSDT', '2024-01', RATES);
+  archive = await startArchive(folder);
+  const range = ['--from', '2024-01-01', '--to', '2024-01-02', '-i', '1h', '--now', NOW];
+  const one = ['--from', '2024-01-01', '--to', '2024-01-01', '-i', '1h', '--now', NOW];
+  await download('-s', 'BTCUSDT', ...range);
+  await download('-s', 'FLATUSDT,TINYUSDT', ...one);
+  await download(
+    '-s',
+    'BTCUSDT',
+    '--dataset',
+    'fundingRate',
+    '--from',
+    '2024-01',
+    '--to',
+    '2024-01',
+    '--now',
+    '2024-02-10T08:00:00Z',
+  );
+});
+afterAll(() => archive.close());
+
+function download(...args: readonly string[]): Promise<unknown> {
+  return cryptodlOk(['vision', '--archive-url', archive.url, '--out', LAKE, ...FAST, ...args]);
+}
+
+const SMALL = { COLUMNS: '64', LINES: '18' };
+
+function plot(args: readonly string[], env: Readonly<Record<string, string>> = SMALL) {
+  return cryptodl(['plot', ...args, '--out', 'lake'], { cwd: scratch, env });
+}
+
+async function picture(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = SMALL,
+): Promise<string> {
+  const { stdout, stderr, code } = await plot(args, env);
+  expect({ stderr, code }).toEqual({ stderr: '', code: 0 });
+  return `\n${stdout}`;
+}
+
+describe('a plot', () => {
+  it('has candles and volumes, with missing hours as a gap and the command that fetches them', async () => {
+    expect(await picture(['BTCUSDT'], { ...SMALL, LINES: '24' })).toMatchInlineSnapshot(`
+      "
+      BTCUSDT um klines 1h  2024-01-01 … 2024-01-02 UTC
+      a candle is 1 hour
+      last 97.205845 (-2.79 %)  high 110.97495  low 89.007072
+      volume 921  ┃ up █ down
+         ╷╽╽▄▄╷                  ╷╽╽                  ┤ 110
+        ╷┃╿╵╵▀█▄╷               ╷┃╿╵                  │
+       ╽┃╹    ╵▀█╷             ╽┃╹                    │
+      ╽┃╵       ▀█╷           ╽┃╵         ╷           │
+      ┃╵         ▀█           ┃╵          █           ┤ 100
+      ╵           ▀█         ╷╵           ▀█         ╷│
+                   █▄       ╷┃             █▄       ╷┃│<97.205845
+                    ▀█╷    ╷┃╿              ▀█╷    ╷┃╿│
+                     ▀█▄╷╷╽┃╹                ▀█▄╷╷╽┃╹ │
+                      ╵▀▀╿╿╵                  ╵▀▀╿╿╵  ┤ 90
+                   ▁▁▂▃▄▄▅▆▇▇█             ▁▁▂▃▄▄▅▆▇▇█│ 33
+        ▁▁▂▃▄▄▅▆▇▇████████████  ▁▁▂▃      ████████████│
+      ▇███████████████████████▇█████      ████████████│
+      ┬───────┬───────┬───────┬─────╌╌┬╌╌╌────┬───────┘
+      2024    08:00   16:00   Jan 2   08:00   16:00
+      missing: 2024-01-02 06:00 … 11:00 (unexplained)
+      to fetch them: cryptodl repair --out lake -m um --dataset klines -i 1h -s BTCUSDT
+      also held: um fundingRate (--market, --dataset, --interval)
+      "
+    `);
+  });
+
+  it('has colours instead of two kinds of bodies where colour is forced, and the same lines without them', async () => {
+    const coloured = await picture(['BTCUSDT', '-q'], { ...SMALL, FORCE_COLOR: '1' });
+    // eslint-disable-next-line no-control-regex -- the codes of colours begin with ESC
+    const codes = new Set(coloured.match(/\u001b\[\d+m/g));
+    expect([...codes].sort()).toEqual(['\u001b[0m', '\u001b[1m', '\u001b[31m', '\u001b[32m', '\u001b[90m']);
+    // eslint-disable-next-line no-control-regex -- as above
+    const plain = coloured.replaceAll(/\u001b\[\d+m/g, '');
+    const widths = (text: string): number[] => text.split('\n').map(({ length }) => length);
+    const without = await picture(['BTCUSDT', '-q'], { ...SMALL, NO_COLOR: '1' });
+    expect(widths(plain).slice(5)).toEqual(widths(without).slice(5));
+    expect(plain).not.toContain('█ down');
+  });
+
+  it('is ASCII where the locale is not UTF-8', async () => {
+    const text = await picture(['BTCUSDT'], { ...SMALL, LC_ALL: 'C' });
+    expect(text).toMatch(/^[\u0020-\u007e\n]*$/);
+    expect(text).toMatchInlineSnapshot(`
+      "
+      BTCUSDT um klines 1h  2024-01-01 ... 2024-01-02 UTC
+      a candle is 1 hour
+      last 97.205845 (-2.79 %)  high 110.97495  low 89.007072
+      volume 921  o up # down
+         |oo###|                 |oo                  + 110
+       |ooo  |###              |ooo                   |
+      ooo      |##|           ooo         |           |
+      o|         ###          o|          ##          + 100
+                  |##|      |o            |##|      |o|<97.205845
+                    ###|  |ooo              ###|  |ooo|
+                     |###ooo                 |###ooo  + 90
+      +-------+-------+-------+-----..+...----+-------+
+      2024    08:00   16:00   Jan 2   08:00   16:00
+      missing: 2024-01-02 06:00 ... 11:00 (unexplained)
+      to fetch them: cryptodl repair --out lake -m um --dataset klines -i 1h -s BTCUSDT
+      also held: um fundingRate (--market, --dataset, --interval)
+      "
+    `);
+  });
+
+  it('joins the values of a column, except across a gap', async () => {
+    expect(await picture(['BTCUSDT', '--column', 'close', '-q'])).toMatchInlineSnapshot(`
+      "
+      BTCUSDT um klines 1h close  2024-01-01 … 2024-01-02 UTC
+      last 97.205845  high 109.97495  low 90.007072
+         ⢠⠒⠉⠉⠢⡀                     ⡔⠊⠁                   │
+        ⢠⠃    ⠱⡀                   ⡜                      │
+       ⢠⠃      ⠱⡀                 ⡜                       │
+      ⢀⠇        ⠱⡀               ⡸                        ┤ 105
+      ⡜          ⢣              ⢠⠃                        │
+                 ⠈⡆             ⡜                         │
+                  ⠸⡀           ⢀⠇                         ┤ 100
+                   ⢣           ⡸             ⠘⡄           │
+                   ⠈⡆         ⢀⠇              ⠱⡀         ⡰│<97.205845
+                    ⠸⡀        ⡎                ⠱⡀       ⢰⠁┤ 95
+                     ⠱⡀      ⡜                  ⢣      ⢠⠃ │
+                      ⠑⡄    ⡰⠁                   ⢣    ⢀⠎  │
+                       ⠈⠢⣀⡠⠜                      ⠑⢄⣀⠤⠃   │
+      ┬────────┬────────┬────────┬───────┬────────┬───────┘
+      2024     08:00    16:00    Jan 2   08:00    16:00
+      "
+    `);
+  });
+
+  it('has a line at zero for rates of both signs, and finds the dataset by the column', async () => {
+    expect(await picture(['btcusdt', '--column', 'last_funding_rate'])).toMatchInlineSnapshot(`
+      "
+      BTCUSDT um fundingRate last_funding_rate
+      2024-01-01 … 2024-01-03 UTC
+      last -0.0002  high 0.0004  low -0.0003
+                                           ⢀⠎⢆            ┤ 0.0004
+                                          ⡰⠁  ⠱⡀          │
+                                        ⢀⠜     ⠈⢆         │
+         ⣀⠤⠒⠱⡀                         ⡠⠃        ⠣⡀       ┤ 0.0002
+      ⠤⠒⠉    ⠘⢄                      ⣀⠜           ⠘⢄      │
+              ⠈⠢⡀                ⣀⠤⠒⠉              ⠈⢢     │
+      ┄┄┄┄┄┄┄┄┄┄⠑⡄┄┄┄┄┄┄┄┄┄┄┄┄┄⡔⠉┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄⠱⡀┄┄┄┤ 0
+                 ⠈⢆          ⢠⠊                       ⠈⢆  │
+                   ⠑⢄       ⡰⠁                          ⠣⡀│
+                     ⠑⠢⡀  ⢀⠎                             ⠑┤<-0.0002
+                       ⠈⠢⡰⠁                               │
+      ┬─────────┬────────┬─────────┬─────────┬─────────┬──┘
+      2024      12:00    Jan 2     12:00     Jan 3     12:00
+      also held: um klines 1h (--market, --dataset, --interval)
+      "
+    `);
+  });
+
+  it('of one row with equal prices has an axis around the price', async () => {
+    expect(await picture(['FLATUSDT'], { COLUMNS: '40', LINES: '12' })).toMatchInlineSnapshot(`
+      "
+      FLATUSDT um klines 1h
+      2024-01-01 00:00 UTC  a candle is 1 hour
+      last 5 (0.00 %)  high 5  low 5
+      ┃ up █ down
+                              │
+                              │
+      ╻                       ┤<5
+                              │
+                              │
+      ┬───╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌┘
+      2024
+      "
+    `);
+  });
+
+  it('of tiny prices has distinct labels', async () => {
+    expect(await picture(['-s', 'TINYUSDT'], { COLUMNS: '40', LINES: '14' })).toMatchInlineSnapshot(`
+      "
+      TINYUSDT um klines 1h
+      2024-01-01 00:00 … 01:00 UTC
+      a candle is 1 hour
+      last 1.35e-9 (+12.50 %)  high 1.6e-9
+      low 1e-9  volume 5T  ┃ up █ down
+          │                   │
+      │   │                   ┤ 1.5e-9
+      ┃   █                   │<1.35e-9
+      ┃   ╵                   │
+      │                       │
+      │                       ┤ 1.0e-9
+      ┬───────╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌┘
+      2024
+      "
+    `);
+  });
+
+  it.each([40, 80, 133, 200])('fits %i columns', async (columns) => {
+    const { stdout } = await cryptodlProcessOk(['plot', 'BTCUSDT', '-q', '-o', LAKE], {
+      env: { COLUMNS: String(columns), LINES: '24' },
+    });
+    const lines = stdout.trimEnd().split('\n');
+    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(columns);
+    expect(lines.length).toBe(23);
+  });
+});
+
+describe('a plot refuses', () => {
+  it.each([
+    [['BTCUSD'], 'holds no BTCUSD; it holds BTCUSDT, FLATUSDT, TINYUSDT', 'plot BTCUSDT'],
+    [['-s', 'BTCUSD'], 'holds no BTCUSD', 'plot --symbols BTCUSDT --out lake'],
+    [[], 'plot needs a symbol', 'plot'],
+    [['BTCUSDT,FLATUSDT'], 'plot draws one symbol, not "BTCUSDT,FLATUSDT"', 'plot BTCUSDT'],
+    [['BTCUSDT', '-i', '1m'], 'holds no 1m; it holds 1h', 'plot BTCUSDT --interval 1h'],
+    [
+      ['BTCUSDT', '-m', 'um,cm'],
+      'plot draws one series, and --market has um, cm',
+      'plot BTCUSDT --market um',
+    ],
+    [
+      ['BTCUSDT', '--column', 'volum'],
+      'um klines has open, high, low, close, volume',
+      'plot BTCUSDT --column volume',
+    ],
+    [
+      ['BTCUSDT', 'klines', '1h'],
+      'plot takes one argument',
+      'plot BTCUSDT --out lake --dataset klines --interval 1h',
+    ],
+    [
+      ['BTCUSDT', '-d', '3', '--now', NOW],
+      'BTCUSDT um klines has no rows in 2024-01-07 … 2024-01-09 (3 days); lake holds 2024-01-01 … 2024-01-02',
+      `plot BTCUSDT --now ${NOW} --out lake --from 2024-01-01 --to 2024-01-02`,
+    ],
+  ])('%j', async (args, message, line) => {
+    const { code, stderr, stdout } = await plot(args);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(message);
+    expect(stderr).toContain(`cryptodl ${line}`);
+  });
+
+  it('a folder without a lake', async () => {
+    const { code, stderr } = await cryptodl(['plot', 'BTCUSDT', '-o', join(scratch, 'nowhere')]);
+    expect(code).toBe(2);
+    expect(stderr).toContain('nowhere holds no series');
+  });
+});
