@@ -109,7 +109,7 @@ interface Report {
   moreNotes: number;
   halts: { market: string; dataset: string; interval?: string; from: string; to: string }[];
 }
-/** `s` symbol, `p` percentage, `e` expected, `m` missing, `o` objects, `v` revisions, `f` first, `l` last, `d` first day, `r` runs of days. */
+/** `s` symbol, `p` percentage, `e` expected, `m` missing, `o` objects, `v` revisions, `f` first, `l` last, `d` first day, `r` runs of days: letters of a state, and the number of days. */
 interface SeriesRow {
   s: string;
   p: string;
@@ -120,7 +120,7 @@ interface SeriesRow {
   f: string | null;
   l: string | null;
   d: number;
-  r: number[];
+  r: string;
 }
 type DayState = [percent: number | null, reason: string | null];
 interface Group {

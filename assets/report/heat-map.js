@@ -26,19 +26,29 @@ function levelOf(percent) {
   return percent === 100 ? 1 : percent >= 95 ? 2 : percent >= 50 ? 3 : percent > 0 ? 4 : 5;
 }
 
-/** Ends of the runs of each row as day numbers.
- * @type {WeakMap<SeriesRow, Int32Array>} */
-const knownEnds = new WeakMap();
+/** @typedef {{ ends: Int32Array, states: Int32Array }} Runs `ends`: day numbers; `states`: indexes of the states of the group. */
+
+/** @type {WeakMap<SeriesRow, Runs>} */
+const knownRuns = new WeakMap();
 
 /** @param {SeriesRow} row */
-function endsOf(row) {
-  const known = knownEnds.get(row);
+function runsOf(row) {
+  const known = knownRuns.get(row);
   if (known !== undefined) return known;
-  const ends = new Int32Array(row.r.length / 2);
+  /** @type {number[]} */
+  const ends = [];
+  /** @type {number[]} */
+  const states = [];
   let day = row.d;
-  for (let at = 0; at < ends.length; at += 1) ends[at] = day += row.r[2 * at] ?? 0;
-  knownEnds.set(row, ends);
-  return ends;
+  for (const [, prefix = '', letter = '', count] of row.r.matchAll(/([a-z]*)([A-Z])(\d*)/g)) {
+    let number = 0;
+    for (let at = 0; at < prefix.length; at += 1) number = number * 26 + prefix.charCodeAt(at) - 96;
+    states.push(number * 26 + letter.charCodeAt(0) - 65);
+    ends.push((day += Number(count || '1')));
+  }
+  const runs = { ends: Int32Array.from(ends), states: Int32Array.from(states) };
+  knownRuns.set(row, runs);
+  return runs;
 }
 
 /**
@@ -48,7 +58,7 @@ function endsOf(row) {
  */
 function runAt(row, day) {
   if (day < row.d) return -1;
-  const ends = endsOf(row);
+  const { ends } = runsOf(row);
   let low = 0;
   let high = ends.length;
   while (low < high) {
@@ -65,7 +75,7 @@ function runAt(row, day) {
  * @param {number} day
  */
 function cellText({ states, unit }, row, day) {
-  const state = states[row.r[2 * runAt(row, day) + 1] ?? -1];
+  const state = states[runsOf(row).states[runAt(row, day)] ?? -1];
   const where = `${row.s}, ${dayText(day)}: `;
   if (state === undefined) return `${where}outside of the days of the series`;
   const [percent, reason] = state;
@@ -85,7 +95,7 @@ function cellText({ states, unit }, row, day) {
  */
 function heatMap(group) {
   const first = group.rows.reduce((least, row) => Math.min(least, row.d), Infinity);
-  const end = group.rows.reduce((most, row) => Math.max(most, endsOf(row).at(-1) ?? row.d), -Infinity);
+  const end = group.rows.reduce((most, row) => Math.max(most, runsOf(row).ends.at(-1) ?? row.d), -Infinity);
   const days = Math.max(0, end - first);
   let rows = group.rows;
   let width = 0;
@@ -155,11 +165,11 @@ function heatMap(group) {
     for (let at = top; at < bottom; at += 1) {
       const row = rows[at];
       if (row === undefined) continue;
-      const ends = endsOf(row);
+      const { ends, states } = runsOf(row);
       let from = Math.max(left, row.d - first);
       for (let run = Math.max(0, runAt(row, first + left)); run < ends.length && from < right; run += 1) {
         const to = Math.min(right, (ends[run] ?? 0) - first);
-        const level = levelOf(group.states[row.r[2 * run + 1] ?? 0]?.[0] ?? null);
+        const level = levelOf(group.states[states[run] ?? 0]?.[0] ?? null);
         const { height: share = 1, isAtTop = false } = LEVELS[level] ?? {};
         const height = share * (ROW - 3);
         const below = isAtTop ? ROW - 3 - height : 0;

@@ -23,16 +23,42 @@ export class DayStates {
   }
 }
 
-/** Pairs of a number of days and the number of their state, from the first day of the series on. */
-export function dayRuns(coverage: SeriesCoverage, gaps: readonly Gap[], states: DayStates): number[] {
-  const runs: number[] = [];
+/**
+ * The days from the first one of the series on, as text: for each run of days with one state, its letters and, beyond one day, the
+ * number of days: `A30B` is 30 days of the first state and one of the second. In the worst case each day is a run of its own, and
+ * a lake of 2,000 series and 3,000 days has six million of them.
+ */
+export function dayRuns(coverage: SeriesCoverage, gaps: readonly Gap[], states: DayStates): string {
+  const runs: string[] = [];
+  let last: number | undefined;
+  let days = 0;
+  const end = (): void => {
+    if (last !== undefined) runs.push(lettersOf(last) + (days > 1 ? String(days) : ''));
+  };
   let first = 0;
   for (const [index, amounts] of periodsOf(coverage, gaps, 'day').entries()) {
     const start = (coverage.from + index) * DAY_SECONDS;
     while ((gaps[first]?.to ?? Infinity) <= start) first += 1;
-    append(runs, states.numberOf([percent(amounts), reasonOf(gaps, first, start, amounts)]));
+    const state = states.numberOf([percent(amounts), reasonOf(gaps, first, start, amounts)]);
+    if (state !== last) {
+      end();
+      days = 0;
+    }
+    last = state;
+    days += 1;
   }
-  return runs;
+  end();
+  return runs.join('');
+}
+
+const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
+
+/** `A` to `Z`, `aA` to `zZ`, `aaA` and so on: the upper-case letter is the last one. */
+function lettersOf(number: number): string {
+  let text = LETTERS[number % 26] ?? '';
+  for (let rest = Math.floor(number / 26); rest > 0; rest = Math.floor((rest - 1) / 26))
+    text = (LETTERS[(rest - 1) % 26] ?? '').toLowerCase() + text;
+  return text;
 }
 
 function percent(amounts: Amounts): number | null {
@@ -59,10 +85,4 @@ function reasonOf(
     ({ reason } = gap);
   }
   return reason;
-}
-
-function append(runs: number[], state: number): void {
-  const last = runs.length - 2;
-  if (last >= 0 && runs[last + 1] === state) runs[last] = (runs[last] ?? 0) + 1;
-  else runs.push(1, state);
 }

@@ -90,6 +90,20 @@ describe('the page', () => {
 });
 
 describe('the states of days', () => {
+  const heatMap = readFileSync(new URL('../../assets/report/heat-map.js', import.meta.url), 'utf8');
+  const runsOf = runInNewContext(`${heatMap}\nrunsOf`) as (row: { d: number; r: string }) => {
+    readonly ends: Int32Array;
+    readonly states: Int32Array;
+  };
+
+  /** The state of each day, as the page reads them. */
+  function daysOf(text: string): number[] {
+    const { ends, states } = runsOf({ d: 0, r: text });
+    return [...states].flatMap((state, at) =>
+      Array.from({ length: (ends[at] ?? 0) - (ends[at - 1] ?? 0) }, () => state),
+    );
+  }
+
   const of = (from: number, to: number, rowSeconds?: number): SeriesCoverage =>
     ({ from, to, rowSeconds }) as SeriesCoverage;
   const gap = (from: number, to: number, reason: Gap['reason'], isMissing = true, rowSeconds = 60): Gap => ({
@@ -108,7 +122,7 @@ describe('the states of days', () => {
       gap(13.75, 14.25, 'unexplained'),
       gap(16, 16.5, 'halt', false),
     ];
-    expect(dayRuns(of(10, 18, 60), gaps, states)).toEqual([2, 0, 1, 1, 1, 2, 1, 3, 1, 1, 1, 4, 1, 1]);
+    expect(dayRuns(of(10, 18, 60), gaps, states)).toBe('A2BCDBEB');
     expect(states.list).toEqual([
       [null, 'not-listed-yet'],
       [100, null],
@@ -116,6 +130,16 @@ describe('the states of days', () => {
       [75, 'unexplained'],
       [100, 'halt'],
     ]);
+  });
+
+  it('are read by the page as they are written, also if there are thousands', () => {
+    const expected = Array.from({ length: 20_000 }, (_, at) => Math.floor(at / (1 + (at % 3))));
+    const states = new DayStates();
+    let day = 0;
+    states.numberOf = () => expected[day++] ?? -1;
+    const runs = dayRuns(of(0, expected.length, 60), [], states);
+    expect(runs.slice(0, 8)).toBe('A3DCBGDC');
+    expect(daysOf(runs)).toEqual(expected);
   });
 
   it('have the percentages of coverage by day, rounded down, and cover each day once', () => {
@@ -134,9 +158,7 @@ describe('the states of days', () => {
           const coverage = of(0, Math.ceil(end) + 1, 60);
           const states = new DayStates();
           const runs = dayRuns(coverage, gaps, states);
-          const percents = runs.flatMap((value, at) =>
-            at % 2 === 1 ? [] : Array.from({ length: value }, () => states.list[runs[at + 1] ?? -1]?.[0]),
-          );
+          const percents = daysOf(runs).map((state) => states.list[state]?.[0]);
           expect(percents).toEqual(
             periodsOf(coverage, gaps, 'day').map(({ expected, missing }) =>
               expected === 0 ? null : Math.floor((100 * (expected - missing)) / expected),
