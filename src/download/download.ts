@@ -19,6 +19,7 @@ import { logAttempt, logRetry } from '../report/log-requests.js';
 import { openLogOf } from '../report/log.js';
 import type { Log } from '../report/log.js';
 import { Reporter } from '../report/reporter.js';
+import { progressMode } from '../report/run-progress.js';
 import type { RunEnd, RunSummary } from '../report/run-summary.js';
 import { summaryOf } from '../report/run-summary.js';
 import { nextStep } from '../report/tally.js';
@@ -112,6 +113,10 @@ export async function runAndPrint(request: RunRequest, output: RunOutput): Promi
   const { options } = request.resolved;
   let notices: RunNotices | undefined;
   let followers: readonly Follower[] = [];
+  const onSignal = (): void => {
+    reporter.ending(ENDING);
+  };
+  request.signal.addEventListener('abort', onSignal, { once: true });
   const tellEnd = async (ended: EndedRun): Promise<void> => {
     await notices?.end(ended);
     for (const follower of followers) follower.ended(ended.exitCode, ended.error);
@@ -148,10 +153,16 @@ export async function runAndPrint(request: RunRequest, output: RunOutput): Promi
     const known = toCryptodlError(thrown);
     const error = explain === undefined ? known : explain(known);
     const signal = signalled();
+    reporter.ending();
     await tellEnd({ exitCode: codeOf(error, signal), error: error.code });
     return { exitCode: await refuse(reporter, error, output.typed, signal), error };
+  } finally {
+    request.signal.removeEventListener('abort', onSignal);
   }
 }
+
+/** Replaces the live view after the first signal. */
+const ENDING = 'ending: files that are written now are finished first; Ctrl-C ends at once';
 
 interface Concluded {
   readonly end: RunEnd;
@@ -261,18 +272,13 @@ export function openReporter(
   { options, nameOf }: Resolved,
   { io, log, job, isBeside = false }: OpenReporter,
 ): Reporter {
-  const isTerminal = io.stderr.isTTY === true && io.environment['TERM'] !== 'dumb';
-  // A bar redraws its line, so the terminal must not get other lines.
-  const isAlone = !options.json && (options.logFile !== undefined || options.logLevel === 'info');
-  const kind = options.progress === 'auto' ? (isAlone ? 'bar' : 'plain') : options.progress;
   return new Reporter({
     stdout: io.stdout,
     stderr: io.stderr,
     clock: io.clock,
     json: options.json,
     quiet: options.quiet,
-    // Several bars would draw over each other.
-    progress: kind === 'bar' && (!isTerminal || isBeside) ? 'plain' : kind,
+    progress: progressMode(options, io, isBeside),
     log,
     isBeside,
     job,

@@ -18,15 +18,17 @@ export interface ProcessLimits {
   readonly threads: string | undefined;
 }
 
+/** `columns` and `rows`: size of the terminal. A terminal emits `resize` when they change. */
+export type OutputStream = NodeJS.WritableStream & {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  readonly rows?: number;
+};
+
 /** Everything that the program gets from its process. */
 export interface Io {
-  /** `columns` and `rows`: size of the terminal. */
-  readonly stdout: NodeJS.WritableStream & {
-    readonly isTTY?: boolean;
-    readonly columns?: number;
-    readonly rows?: number;
-  };
-  readonly stderr: NodeJS.WritableStream & { readonly isTTY?: boolean };
+  readonly stdout: OutputStream;
+  readonly stderr: OutputStream;
   /** False after the reader of stdout has closed it (`| head`). */
   readonly isRead: () => boolean;
   readonly clock: Clock;

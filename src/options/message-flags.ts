@@ -39,8 +39,8 @@ export const MESSAGE_FLAGS = {
     verbs: DOWNLOADS_AND_JOBS,
     usual: ['run'],
     value: 'HOW',
-    doc: 'progress display: auto, bar, plain or none (--no-progress)',
-    ...oneOf(['auto', 'bar', 'plain', 'none']),
+    doc: 'progress: auto, bar, plain, json or none (--no-progress)',
+    ...oneOf(['auto', 'bar', 'plain', 'json', 'none']),
     default: 'auto',
   },
   quiet: {

@@ -8,17 +8,17 @@ import { bytesText, countText, durationText, numberText } from '../model/units.j
 import { printLines } from '../text/printable.js';
 import type { Log } from './log.js';
 import { logAttempt, logRetry } from './log-requests.js';
-import type { Progress } from './progress.js';
-import { startProgress } from './progress.js';
-import type { LiveRun, RunMonitor } from './run-monitor.js';
+import type { RunMonitor } from './run-monitor.js';
+import { RunProgress } from './run-progress.js';
+import type { ProgressOptions } from './run-progress.js';
 
 export interface ReporterOptions {
   readonly stdout: NodeJS.WritableStream;
-  readonly stderr: NodeJS.WritableStream;
+  readonly stderr: ProgressOptions['stream'];
   readonly clock: Clock;
   readonly json: boolean;
   readonly quiet: boolean;
-  readonly progress: 'bar' | 'plain' | 'none';
+  readonly progress: ProgressOptions['mode'];
   readonly log: Log;
   /** The name of the job, if there are several. It precedes the first line, and each event contains it. */
   readonly job?: string | undefined;
@@ -34,15 +34,8 @@ const LONG_WAIT_MS = 5000;
 const MOST_WARNINGS = 20;
 
 export class Reporter implements Observer {
-  /** Begins the progress line with the downloads. */
-  readonly monitor: RunMonitor = {
-    begin: (live) => {
-      this.#begin(live);
-    },
-  };
   readonly #options: ReporterOptions;
-  readonly #done = { objects: 0, bytes: 0, retried: 0, failed: 0 };
-  #progress: Progress | undefined;
+  readonly #progress: RunProgress;
   /** Warnings of a run with `--quiet` that were not printed yet. */
   readonly #warnings: string[] = [];
   #unkeptWarnings = 0;
@@ -51,6 +44,24 @@ export class Reporter implements Observer {
 
   constructor(options: ReporterOptions) {
     this.#options = options;
+    const { quiet, json, progress, stderr: stream, clock } = options;
+    // Events on stdout are data, so `--quiet` does not end them.
+    const mode = quiet && !(json && progress === 'json') ? 'none' : progress;
+    this.#progress = new RunProgress({
+      mode,
+      label: this.#label,
+      stream,
+      clock,
+      emit: (fields) => {
+        if (json) this.event('progress', fields);
+        else printLines(stream, [{ event: 'progress', job: options.job, ...fields }]);
+      },
+    });
+  }
+
+  /** Shows the progress of the run. */
+  get monitor(): RunMonitor {
+    return this.#progress;
   }
 
   /** Lines for people; not printed with `--quiet`. */
@@ -90,7 +101,9 @@ export class Reporter implements Observer {
 
   event(event: string, fields: object): void {
     const { json, stdout, job } = this.#options;
-    if (json) printLines(stdout, [{ event, job, ...fields }]);
+    if (!json) return;
+    this.#progress.clear();
+    printLines(stdout, [{ event, job, ...fields }]);
   }
 
   announce(announcement: Announcement): void {
@@ -100,14 +113,12 @@ export class Reporter implements Observer {
     this.event('plan', { ...totals, requests, range, terms });
   }
 
-  arrived(bytes: number): void {
-    this.#done.objects += 1;
-    this.#done.bytes += bytes;
+  arrived(): void {
+    // The progress counts it.
   }
 
   outcome(outcome: TaskOutcome): void {
     const { outcome: kind, ...facts } = outcome;
-    if (kind === 'failed') this.#done.failed += 1;
     this.event('object', outcome);
     if (outcome.outcome === 'ok' || outcome.outcome === 'partial') this.#reportChanged(outcome);
     this.#options.log.logger[kind === 'failed' ? 'error' : 'debug'](facts, kind);
@@ -122,7 +133,6 @@ export class Reporter implements Observer {
   }
 
   retry(event: RetryEvent): void {
-    if (event.usesAttempt) this.#done.retried += 1;
     const { clock, log } = this.#options;
     const fields = logRetry(log, event);
     this.event('retry', fields);
@@ -137,8 +147,7 @@ export class Reporter implements Observer {
 
   /** Prints the last lines of a run. `error`: the error that ended it early. */
   end(lines: readonly string[], how: { error: CryptodlError | undefined; isWell: boolean }): void {
-    this.#progress?.stop();
-    this.#progress = undefined;
+    this.#progress.stop();
     const { error } = how;
     if (error !== undefined)
       this.alarm([`cryptodl: ${error.message}`, ...(error.hint === undefined ? [] : [`  ${error.hint}`])]);
@@ -146,25 +155,14 @@ export class Reporter implements Observer {
     else this.alarm(lines);
   }
 
-  close(): void {
-    this.#progress?.stop();
-    this.#options.log.close();
+  /** Ends the progress of a run that ends early. A live view is replaced by a line, because the end may take seconds. */
+  ending(line?: string): void {
+    if (this.#progress.stop() && line !== undefined) this.say([line]);
   }
 
-  #begin({ totals, work }: LiveRun): void {
-    const { quiet, progress, stderr, clock } = this.#options;
-    this.#progress = startProgress({
-      mode: quiet ? 'none' : progress,
-      label: this.#label,
-      stream: stderr,
-      clock,
-      state: () => ({
-        ...this.#done,
-        totalObjects: totals.fetch,
-        totalBytes: totals.fetchBytes,
-        inFlight: work().inFlight,
-      }),
-    });
+  close(): void {
+    this.#progress.stop();
+    this.#options.log.close();
   }
 
   /** Prefix of each line while other jobs print. */
@@ -174,7 +172,7 @@ export class Reporter implements Observer {
   }
 
   #print(lines: readonly string[]): void {
-    this.#progress?.clear();
+    this.#progress.clear();
     const { job, isBeside, stderr } = this.#options;
     const title = job === undefined || isBeside === true || this.#hasTitle ? [] : [`[${job}]`];
     this.#hasTitle = true;

@@ -507,7 +507,7 @@ describe('coverage as text', () => {
       expect(sent).toContain('\u001b[31mx');
       const plain = await onTerminal(args, { ...options, env: { NO_COLOR: '1' } });
       // 52 days; from 2024-01-01 on they are held, but for one.
-      expect(screenOf(plain.sent, 40).lines.slice(1, 4)).toEqual([
+      expect((await screenOf(plain.sent, { columns: 40, rows: 24 })).lines.slice(1, 4)).toEqual([
         '         2023-11-20 … 2024-01-10',
         'BTCUSDT  xxxxxxxxxxxxxx▒███  17.30 %',
         '         a cell is 3 days',

@@ -277,7 +277,7 @@ describe('the answer', () => {
           isAllShown: true,
         });
         expect(code).toBe(0);
-        return screenOf(sent, columns).lines;
+        return (await screenOf(sent, { columns, rows: 24 })).lines;
       };
       const few = await shown(
         `SELECT symbol, count(*) AS bars, min(open_time) AS first, NULL::VARCHAR AS nothing, 'a' || chr(27) || 'b' AS odd

@@ -3,6 +3,8 @@ import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import xterm from '@xterm/headless';
+import type { Terminal } from '@xterm/headless';
 
 export const BIN = fileURLToPath(new URL('../../bin/cryptodl.js', import.meta.url));
 
@@ -10,13 +12,18 @@ export const BIN = fileURLToPath(new URL('../../bin/cryptodl.js', import.meta.ur
 export const HAS_TERMINAL = spawnSync('python3', ['-c', 'import pty']).status === 0;
 export const TERMINAL = HAS_TERMINAL ? 'a terminal' : 'a terminal (apt-get install python3)';
 
-/** Everything the terminal is sent goes to stdout; `stdout` is a file that takes the command's, or nothing. */
+/**
+ * Everything the terminal is sent goes to stdout; `stdout` is a file that takes the command's, or nothing. When a bar is there, the keys
+ * are typed, then the size is changed. A sequence marks the place of the change for `screenOf`.
+ */
 const PTY = `
-import fcntl, os, pty, struct, sys, termios
-columns, stdout, keys, *command = sys.argv[1:]
+import fcntl, os, pty, signal, struct, sys, termios
+columns, rows, resized, stdout, keys, *command = sys.argv[1:]
+def resize(file, columns, rows):
+    fcntl.ioctl(file, termios.TIOCSWINSZ, struct.pack('HHHH', int(rows), int(columns), 0, 0))
 pid, terminal = pty.fork()
 if pid == 0:
-    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', 24, int(columns), 0, 0))
+    resize(0, columns, rows)
     if stdout:
         os.dup2(os.open(stdout, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)
     os.execv(command[0], command)
@@ -30,9 +37,16 @@ while True:
         break
     shown += data
     if keys and '█'.encode() in shown:
-        os.write(terminal, keys.encode())
+        if keys == 'SIGTERM':
+            os.kill(pid, signal.SIGTERM)
+        else:
+            os.write(terminal, keys.encode())
         keys = ''
     sys.stdout.buffer.write(data)
+    if resized and '█'.encode() in shown:
+        sys.stdout.buffer.write(b'\\x1b]777;' + resized.encode() + b'\\x07')
+        resize(terminal, *resized.split(','))
+        resized = ''
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 `;
 
@@ -40,10 +54,13 @@ export interface TerminalOptions {
   /** Takes the helper script and stdout. */
   readonly folder: string;
   readonly columns?: number;
+  readonly rows?: number;
+  /** The size changes to this one when a bar is there. */
+  readonly resized?: Size;
   readonly env?: Readonly<Record<string, string>>;
   /** stdout is the terminal too, instead of a file. */
   readonly isAllShown?: boolean;
-  /** Typed when a bar is there. */
+  /** Typed when a bar is there; `SIGTERM` is sent instead. */
   readonly keys?: string;
 }
 
@@ -55,16 +72,21 @@ export interface TerminalRun {
 }
 
 export async function onTerminal(args: readonly string[], options: TerminalOptions): Promise<TerminalRun> {
-  const { folder, columns = 120, env, isAllShown = false, keys = '' } = options;
+  const { folder, columns = 120, rows = 24, resized, env, isAllShown = false, keys = '' } = options;
+  const size = resized === undefined ? '' : `${resized.columns},${resized.rows}`;
   const script = join(folder, 'on-terminal.py');
   const stdout = join(folder, 'stdout');
   writeFileSync(script, PTY);
   writeFileSync(stdout, '');
   const command = [process.execPath, BIN, ...args];
-  const child = spawn('python3', [script, String(columns), isAllShown ? '' : stdout, keys, ...command], {
-    env: { PATH: process.env['PATH'] ?? '', HOME: folder, TERM: 'xterm', LANG: 'C.UTF-8', ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const child = spawn(
+    'python3',
+    [script, String(columns), String(rows), size, isAllShown ? '' : stdout, keys, ...command],
+    {
+      env: { PATH: process.env['PATH'] ?? '', HOME: folder, TERM: 'xterm', LANG: 'C.UTF-8', ...env },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
   const sent: Buffer[] = [];
   child.stdout.on('data', (chunk: Buffer) => sent.push(chunk));
   const code = await new Promise<number | null>((resolve, reject) => {
@@ -74,59 +96,78 @@ export async function onTerminal(args: readonly string[], options: TerminalOptio
   return { code, sent: Buffer.concat(sent).toString('utf8'), stdout: readFileSync(stdout, 'utf8') };
 }
 
-export interface Screen {
-  /** From the first line ever written to the last, without spaces at their ends. */
-  readonly lines: readonly string[];
-  readonly isCursorShown: boolean;
-  readonly isWrapping: boolean;
+/** The size of a terminal. */
+export interface Size {
+  readonly columns: number;
+  readonly rows: number;
 }
 
-const HEIGHT = 24;
+export interface Screen {
+  /** Lines from the first one ever written to the last, also those that scrolled away. A line that was broken is one line. */
+  readonly lines: readonly string[];
+  /** What is on the screen now, row by row. */
+  readonly rows: readonly string[];
+  /** The row of the cursor. */
+  readonly cursorRow: number;
+  readonly isWrapping: boolean;
+  readonly isCursorShown: boolean;
+}
 
-/** Rows that scrolled away are kept. Throws for a sequence it does not know, so that none goes unnoticed. */
-export function screenOf(sent: string, columns: number): Screen {
-  const rows: string[][] = [[]];
-  const cursor = { row: 0, column: 0 };
-  /** Where the cursor is restored to: a place on the screen, which has scrolled by `top` rows. */
-  let saved = { row: 0, column: 0 };
-  let top = 0;
-  let isCursorShown = true;
-  let isWrapping = true;
-  const cells = (): string[] => (rows[cursor.row] ??= []);
-  const down = (): void => {
-    cursor.row += 1;
-    top = Math.max(top, cursor.row - HEIGHT + 1);
-    cells();
-  };
-  const put = (character: string): void => {
-    if (cursor.column >= columns && isWrapping) {
-      down();
-      cursor.column = 0;
+const FRAME_END = '\u001b[?7h';
+// eslint-disable-next-line no-control-regex -- a sequence begins and ends with control characters.
+const RESIZED = /\u001b\]777;(\d+),(\d+)\u0007/;
+
+/** What the terminal shows at the end. */
+export async function screenOf(sent: string, size: Size): Promise<Screen> {
+  const screens = await screensOf([sent], size);
+  return screens[0] as Screen;
+}
+
+/** What the terminal shows after each frame of the live view. */
+export async function framesOf(sent: string, size: Size): Promise<Screen[]> {
+  const pieces = sent.split(FRAME_END).slice(0, -1);
+  return screensOf(
+    pieces.map((piece) => piece + FRAME_END),
+    size,
+  );
+}
+
+async function screensOf(pieces: readonly string[], { columns: cols, rows }: Size): Promise<Screen[]> {
+  const terminal = new xterm.Terminal({ cols, rows, scrollback: 100_000, allowProposedApi: true });
+  const screens: Screen[] = [];
+  let sent = '';
+  for (const piece of pieces) {
+    const [text = '', ...resized] = piece.split(RESIZED);
+    await write(terminal, text);
+    for (let at = 0; at + 2 < resized.length; at += 3) {
+      terminal.resize(Number(resized[at]), Number(resized[at + 1]));
+      await write(terminal, resized[at + 2] ?? '');
     }
-    const at = Math.min(cursor.column, columns - 1);
-    while (cells().length < at) cells().push(' ');
-    cells()[at] = character;
-    cursor.column = at + 1;
-  };
-  const acts: Readonly<Record<string, () => void>> = {
-    '\r': () => (cursor.column = 0),
-    '\n': down,
-    '\u001b7': () => (saved = { row: cursor.row - top, column: cursor.column }),
-    '\u001b8': () => Object.assign(cursor, { row: saved.row + top, column: saved.column }),
-    '\u001b[1G': () => (cursor.column = 0),
-    '\u001b[2K': () => (rows[cursor.row] = []),
-    '\u001b[0K': () => cells().splice(cursor.column),
-    '\u001b[?25h': () => (isCursorShown = true),
-    '\u001b[?25l': () => (isCursorShown = false),
-    '\u001b[?7h': () => (isWrapping = true),
-    '\u001b[?7l': () => (isWrapping = false),
-  };
-  // eslint-disable-next-line no-control-regex -- control characters are what a terminal is made of.
-  for (const [piece] of sent.matchAll(/\u001b\[[\d;?]*[A-Za-z]|\u001b.|[\s\S]/gu)) {
-    const act = acts[piece];
-    if (act !== undefined) act();
-    else if (piece < ' ') throw new RangeError(`unknown sequence ${JSON.stringify(piece)}`);
-    else put(piece);
+    sent += piece;
+    screens.push(shownBy(terminal, sent));
   }
-  return { lines: rows.map((row) => row.join('').trimEnd()), isCursorShown, isWrapping };
+  return screens;
+}
+
+function write(terminal: Terminal, text: string): Promise<void> {
+  return new Promise((resolve) => {
+    terminal.write(text, resolve);
+  });
+}
+
+function shownBy({ buffer, rows, modes }: Terminal, sent: string): Screen {
+  const { active } = buffer;
+  const rowAt = (y: number): string => active.getLine(y)?.translateToString(true) ?? '';
+  const lines: string[] = [];
+  for (let y = 0; y <= active.baseY + active.cursorY; y += 1) {
+    if (active.getLine(y)?.isWrapped === true) lines.push(`${lines.pop() ?? ''}${rowAt(y)}`);
+    else lines.push(rowAt(y));
+  }
+  return {
+    lines,
+    rows: Array.from({ length: rows }, (_, y) => rowAt(active.baseY + y)),
+    cursorRow: active.cursorY,
+    isWrapping: modes.wraparoundMode,
+    isCursorShown: sent.lastIndexOf('\u001b[?25l') <= sent.lastIndexOf('\u001b[?25h'),
+  };
 }

@@ -7,8 +7,8 @@ import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow } from '../helpers/lake.js';
-import { BIN, HAS_TERMINAL, onTerminal, screenOf, TERMINAL } from '../helpers/terminal.js';
-import type { Screen, TerminalOptions, TerminalRun } from '../helpers/terminal.js';
+import { BIN, framesOf, HAS_TERMINAL, onTerminal, screenOf, TERMINAL } from '../helpers/terminal.js';
+import type { Screen, Size, TerminalOptions, TerminalRun } from '../helpers/terminal.js';
 
 const ESCAPE = '\u001b';
 const DAYS = 10;
@@ -74,99 +74,212 @@ function delayObjects(): void {
 
 const options = (more: Partial<TerminalOptions> = {}): TerminalOptions => ({ folder: scratch, ...more });
 
-/** What the terminal shows whenever a bar has just been drawn. */
-function screensWithBar(sent: string, columns: number): Screen[] {
-  return [...sent.matchAll(/[█░]\P{Cc}*/gu)].map(({ 0: bar, index }) =>
-    screenOf(sent.slice(0, index + bar.length), columns),
-  );
-}
+const WIDE: Size = { columns: 120, rows: 24 };
 
 /** Lines of a screen that hold (a part of) a bar. */
-function bars({ lines }: Screen): string[] {
+function bars({ lines }: Pick<Screen, 'lines'>): string[] {
   return lines.filter((line) => /[█░]/.test(line));
 }
 
+/** The rows of the live view, from the totals to the last row of the screen that is not empty. */
+function viewOf({ rows }: Screen): string[] {
+  const from = rows.findIndex((row) => /[█░]/.test(row));
+  return from < 0 ? [] : rows.slice(from, rows.findLastIndex((row) => row !== '') + 1);
+}
+
+/** A view with its totals first and nothing but its own lines below them. */
+function expectView(screen: Screen, { columns, rows }: Size): void {
+  const [totals, ...others] = viewOf(screen);
+  if (totals === undefined) return;
+  expect(totals).toMatch(/^ {2}[█░]+ \d+%/);
+  for (const row of others) expect(row).toMatch(/^ {2}(?:download|limit|host|errors|convert|commit) /);
+  expect(others.length + 1).toBeLessThan(rows);
+  // The cursor is in an empty line above the view.
+  expect(screen.rows.indexOf(totals) - 1).toBe(screen.cursorRow);
+  expect(screen.rows[screen.cursorRow]).toBe('');
+  for (const row of [totals, ...others]) expect(row.length).toBeLessThan(columns);
+}
+
 /** The last lines of a run that went well, each on a line of its own, nothing before, between or behind. */
-function expectClosing({ sent }: TerminalRun, columns: number): void {
-  const screen = screenOf(sent, columns);
+async function expectClosing({ sent }: TerminalRun, size: Size, isResized = false): Promise<void> {
+  const screen = await screenOf(sent, size);
   expect(bars(screen)).toEqual([]);
   expect(screen).toMatchObject({ isCursorShown: true, isWrapping: true });
   const at = screen.lines.findIndex((line) => line.startsWith(`${OBJECTS} ok in `));
   expect(at).toBeGreaterThan(0);
   // Lines of the log about the listing may come first.
   expect(screen.lines.find((line) => !line.startsWith('{'))).toMatch(/^um klines 1h: 3 series/);
-  expect(screen.lines.slice(0, at).filter((line) => line === '')).toEqual([]);
+  // A terminal that breaks lines anew may move the cursor by a line.
+  const empty = screen.lines.slice(0, at).filter((line) => line === '');
+  expect(empty.length).toBeLessThanOrEqual(isResized ? 1 : 0);
   expect(screen.lines[at + 1]).toMatch(/^ {2}fetched /);
   expect(screen.lines.at(-1)).toBe('');
   expect(screen.lines.at(-2)).not.toBe('');
 }
 
+/** Answers the first requests for objects in this way, and then those of the folder. */
+function answerFirst(count: number, status: number, headers: Readonly<Record<string, string>> = {}): void {
+  delayObjects();
+  const { fault } = archive;
+  let left = count;
+  archive.fault = (path, request, response) => {
+    if (!path.endsWith('.zip') || left === 0) return fault?.(path, request, response) === true;
+    left -= 1;
+    response.writeHead(status, headers).end();
+    return true;
+  };
+}
+
 describe.skipIf(!HAS_TERMINAL)(`on ${TERMINAL}`, () => {
-  it('a bar goes on in one line and leaves it clean for the last words; stdout stays empty', async () => {
+  it.each([
+    [120, 24],
+    [60, 24],
+    [20, 24],
+    [60, 6],
+    [20, 6],
+  ])(
+    'of %i columns and %i rows: the live view stays in its rows and leaves them clean',
+    async (columns, rows) => {
+      delayObjects();
+      const size = { columns, rows };
+      const result = await onTerminal(vision().args, options(size));
+      expect([result.code, result.stdout]).toEqual([0, '']);
+      const frames = await framesOf(result.sent, size);
+      expect(frames.length).toBeGreaterThan(2);
+      for (const frame of frames) expectView(frame, size);
+      const views = frames.map(viewOf).filter((view) => view.length > 0);
+      expect(views.length).toBeGreaterThan(2);
+      if (columns === 120) {
+        const text = views.map((view) => view.join('\n')).join('\n');
+        expect(text).toMatch(/^ {2}[█░]{20} \d+% {2}\d+\/30 objects, [\d.]+ k?B of [\d.]+ kB, ETA \d+s$/m);
+        expect(text).toMatch(/^ {2}download {3}4 in flight of 4, [\d.]+ k?B\/s$/m);
+      }
+      await expectClosing(result, size);
+    },
+  );
+
+  it.each<[Size, Size]>([
+    [WIDE, { columns: 20, rows: 6 }],
+    [WIDE, { columns: 60, rows: 24 }],
+    [{ columns: 20, rows: 6 }, WIDE],
+  ])('resized from %o to %o in the middle: nothing of the view is left', async (before, after) => {
     delayObjects();
-    const { args } = vision();
-    const result = await onTerminal(args, options());
+    const result = await onTerminal(vision().args, options({ ...before, resized: after }));
     expect(result.code).toBe(0);
-    expect(result.stdout).toBe('');
-    const screens = screensWithBar(result.sent, 120);
-    expect(screens.length).toBeGreaterThan(2);
-    for (const screen of screens) {
-      expect(bars(screen)).toHaveLength(1);
-      expect(screen.lines.at(-1)).toMatch(/^[█░]+ \d+%  \d+\/30 objects, .*(?: in flight| converting)/);
-    }
-    expectClosing(result, 120);
+    const frames = await framesOf(result.sent, before);
+    const resizedAt = frames.findIndex(
+      ({ rows }) => rows.length === after.rows && before.rows !== after.rows,
+    );
+    if (before.rows !== after.rows) expect(resizedAt).toBeGreaterThan(0);
+    // The frame that is drawn while the size changes may still be of the former size.
+    for (const frame of frames.slice(-3)) expectView(frame, after);
+    await expectClosing(result, before, true);
+  });
+
+  it('a host that refuses: its pause is a line of the view, and messages have lines of their own', async () => {
+    answerFirst(1, 429, { 'retry-after': '6' });
+    const result = await onTerminal(vision().args, options(WIDE));
+    expect(result.code).toBe(0);
+    const views = (await framesOf(result.sent, WIDE)).map((frame) => viewOf(frame).join('\n'));
+    expect(views.join('\n')).toMatch(
+      /^ {2}limit {6}archive: [1-8] requests? waits? [1-6]s, as the host asked$/m,
+    );
+    const { lines } = await screenOf(result.sent, WIDE);
+    expect(lines.filter((line) => /^waiting (?:6s|5\.\ds): .*429/.test(line))).toHaveLength(1);
+    await expectClosing(result, WIDE);
+  });
+
+  it('a host that fails: its breaker and its errors are lines of the view', async () => {
+    answerFirst(12, 503);
+    const { args } = vision('--breaker-open', '2s');
+    const result = await onTerminal(args, options(WIDE));
+    expect(result.code).toBe(0);
+    const text = (await framesOf(result.sent, WIDE)).map((frame) => viewOf(frame).join('\n')).join('\n');
+    expect(text).toMatch(/^ {2}host {7}127\.0\.0\.1:\d+: breaker open, tries again (?:in [12]s|now)$/m);
+    expect(text).toMatch(/^ {2}errors {5}all retried: \d+ http-server-error$/m);
+    await expectClosing(result, WIDE);
   });
 
   it('failures have lines of their own', async () => {
     delayObjects();
     const { fault } = archive;
     archive.fault = (path, request, response) => {
-      if (!path.endsWith('ETHUSDT-1h-2026-11-15.zip')) return fault?.(path, request, response) === true;
+      if (!path.endsWith('BTCUSDT-1h-2026-11-15.zip')) return fault?.(path, request, response) === true;
       response.writeHead(401).end();
       return true;
     };
     const { args } = vision();
     const { code, sent } = await onTerminal(args, options());
     expect(code).toBe(4);
-    const screen = screenOf(sent, 120);
+    const text = (await framesOf(sent, WIDE)).map((frame) => viewOf(frame).join('\n')).join('\n');
+    expect(text).toMatch(/^ {2}errors {5}1 object failed: 1 http-refused$/m);
+    const screen = await screenOf(sent, WIDE);
     expect(bars(screen)).toEqual([]);
     expect(screen.lines).toContainEqual(expect.stringMatching(/^29 ok, 1 failed in /));
     expect(screen).toMatchObject({ isCursorShown: true, isWrapping: true });
   });
 
-  it('a log among the frames has lines of its own, and the last words overwrite none of it', async () => {
+  it('a log on the terminal takes the place of the view, and each of its lines is whole', async () => {
     delayObjects();
-    const { args } = vision('--log-level', 'debug');
-    const result = await onTerminal(args, options({ columns: 500 }));
-    expect(result.code).toBe(0);
-    expectClosing(result, 500);
-    const log = screenOf(result.sent, 500).lines.filter((line) => line.includes('"level"'));
-    expect(log.filter((line) => line.includes('"msg":"ok"'))).toHaveLength(OBJECTS);
-    for (const line of log) expect(JSON.parse(line)).toMatchObject({ level: 20 });
-  });
-
-  it('of 20 columns the bar stays in one line', async () => {
-    delayObjects();
-    const { args } = vision();
-    const result = await onTerminal(args, options({ columns: 20 }));
-    expect(result.code).toBe(0);
-    const screens = screensWithBar(result.sent, 20);
-    expect(screens.length).toBeGreaterThan(2);
-    for (const screen of screens) {
-      expect(bars(screen)).toHaveLength(1);
-      expect(bars(screen)[0]?.length).toBeLessThanOrEqual(20);
+    for (const more of [[], ['--progress', 'bar']]) {
+      const { args } = vision('--log-level', 'debug', ...more);
+      const size = { columns: 500, rows: 24 };
+      const result = await onTerminal(args, options(size));
+      expect(result.code).toBe(0);
+      expect(result.sent).not.toContain(ESCAPE);
+      await expectClosing(result, size);
+      const { lines } = await screenOf(result.sent, size);
+      const log = lines.filter((line) => line.includes('"level"'));
+      expect(log.filter((line) => line.includes('"msg":"ok"'))).toHaveLength(OBJECTS);
+      for (const line of log) expect(JSON.parse(line)).toMatchObject({ level: 20 });
     }
-    expect(bars(screenOf(result.sent, 20))).toEqual([]);
   });
 
-  it('Ctrl-C gives the terminal back as it was', async () => {
+  it('events on the same terminal have lines of their own among the frames', async () => {
+    delayObjects();
+    const { args } = vision('--json', '--progress', 'bar');
+    const size = { columns: 4000, rows: 24 };
+    const { code, sent } = await onTerminal(args, options({ ...size, isAllShown: true }));
+    expect(code).toBe(0);
+    expect((await framesOf(sent, size)).length).toBeGreaterThan(2);
+    const { lines } = await screenOf(sent, size);
+    expect(bars({ lines })).toEqual([]);
+    const events = lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as object);
+    expect(events.filter((event) => 'event' in event && event.event === 'object')).toHaveLength(OBJECTS);
+  });
+
+  it('several jobs: each has a view of its own after its name', async () => {
+    delayObjects();
+    const file = join(scratch, 'jobs.yaml');
+    const out = join(scratch, 'lake-of-jobs');
+    const jobs = ['btc', 'eth'].map((name) => {
+      const job = `symbols: ${name.toUpperCase()}USDT, interval: 1h, days: ${DAYS}, concurrency: 2, out: ${out}`;
+      return `  ${name}: { verb: vision, ${job} }\n`;
+    });
+    writeFileSync(file, `jobs:\n${jobs.join('')}`);
+    const { code, sent } = await onTerminal(['run', file, ...place()], options());
+    expect([code, sent]).toEqual([0, expect.stringContaining('in flight of 2')]);
+    for (const frame of await framesOf(sent, WIDE)) expectView(frame, WIDE);
+    const { lines } = await screenOf(sent, WIDE);
+    expect(bars({ lines })).toEqual([]);
+    expect(lines.filter((line) => /^\[\w+\]$/.test(line))).toEqual(['[btc]', '[eth]']);
+  });
+
+  it.each([
+    ['Ctrl-C', '\u0003', 130],
+    ['SIGTERM', 'SIGTERM', 143],
+  ])('%s: a line replaces the view, and the terminal is as it was', async (_name, keys, expected) => {
     delayObjects();
     const { args } = vision('--concurrency', '1');
-    const { code, sent } = await onTerminal(args, options({ keys: '\u0003' }));
-    expect(code).toBe(130);
-    const screen = screenOf(sent, 120);
+    const { code, sent } = await onTerminal(args, options({ keys }));
+    expect(code).toBe(expected);
+    const screen = await screenOf(sent, WIDE);
     expect(screen).toMatchObject({ isCursorShown: true, isWrapping: true });
     expect(bars(screen)).toEqual([]);
+    expect(screen.lines.filter((line) => line.includes('ending: '))).toEqual([
+      'ending: files that are written now are finished first; Ctrl-C ends at once',
+    ]);
+    expect(bars({ lines: [sent.slice(sent.indexOf('ending: '))] })).toEqual([]);
     expect(screen.lines).toContainEqual(expect.stringMatching(/ not done in /));
   });
 
@@ -183,6 +296,8 @@ describe.skipIf(!HAS_TERMINAL)(`on ${TERMINAL}`, () => {
 
   it.each<[string, string[], Record<string, string>]>([
     ['TERM=dumb', [], { TERM: 'dumb' }],
+    ['TERM=dumb --progress bar', ['--progress', 'bar'], { TERM: 'dumb' }],
+    ['CI=1', [], { CI: '1' }],
     ['--quiet', ['--quiet'], {}],
     ['--json', ['--json'], {}],
     ['--no-progress', ['--no-progress'], {}],
@@ -250,6 +365,7 @@ describe('without a terminal', () => {
   it.each([
     ['in a pipe', { TERM: 'xterm-256color' }],
     ['in the environment of cron', {}],
+    ['in CI', { CI: 'true' }],
     ['with colours forced', { TERM: 'xterm-256color', FORCE_COLOR: '1', COLORTERM: 'truecolor' }],
   ])(
     '%s: no bar, no escape sequence, and the same last words',
@@ -267,6 +383,32 @@ describe('without a terminal', () => {
         expect(JSON.stringify(await typed(line, env))).not.toContain('\\u001b');
     },
   );
+
+  it('--progress json: events on stderr among the words, or with --json among those of stdout', async () => {
+    delayObjects();
+    const eventsOf = (text: string): Record<string, unknown>[] =>
+      text
+        .split('\n')
+        .filter((line) => line.startsWith('{"event":"progress"'))
+        .map((line) => JSON.parse(line) as Record<string, unknown>);
+    const apart = await typed(lineOf(vision('--progress', 'json').args));
+    expect(apart).toMatchObject({ code: 0, stdout: '' });
+    const events = eventsOf(apart.stderr);
+    expect(events.length).toBeGreaterThan(1);
+    expect(events.at(-1)).toMatchObject({
+      phase: 'work',
+      objects: OBJECTS,
+      totalObjects: OBJECTS,
+      failed: 0,
+      leftMs: 0,
+    });
+    expect(apart.stderr).toMatch(/\n30 ok in /);
+    const joined = await typed(lineOf(vision('--progress', 'json', '--json', '--quiet').args));
+    expect(joined).toMatchObject({ code: 0, stderr: '' });
+    expect(eventsOf(joined.stdout).at(-1)).toMatchObject({ objects: OBJECTS });
+    const quiet = await typed(lineOf(vision('--progress', 'json', '--quiet').args));
+    expect(quiet).toEqual({ code: 0, stdout: '', stderr: '' });
+  });
 
   it('--progress bar writes no escape sequence either', async () => {
     archive.fault = (path, _request, response) => {

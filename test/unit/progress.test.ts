@@ -1,61 +1,329 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { progressText, startProgress } from '../../src/report/progress.js';
-import type { ProgressState } from '../../src/report/progress.js';
+import type { HostStates } from '../../src/http/host-states.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import type { ErrorCode } from '../../src/model/errors.js';
+import { liveLines } from '../../src/report/live-lines.js';
+import { LiveScreen } from '../../src/report/live-screen.js';
+import { progressText } from '../../src/report/progress-state.js';
+import type { ProgressState } from '../../src/report/progress-state.js';
+import type { LiveRun } from '../../src/report/run-monitor.js';
+import { RunProgress } from '../../src/report/run-progress.js';
+import type { ProgressOptions } from '../../src/report/run-progress.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
+const NO_HOSTS: HostStates = { buckets: [], breakers: [], retryBudgets: {} };
 const STATE: ProgressState = {
+  phase: 'work',
+  elapsedMs: 60_000,
+  requests: 260,
   objects: 120,
   totalObjects: 480,
-  bytes: 1_200_000,
-  totalBytes: 31_000_000,
+  bytes: 10_000_000,
+  totalBytes: 40_000_000,
+  bytesPerSecond: 166_667,
   inFlight: 30,
+  places: 48,
+  isSettled: false,
+  converting: 0,
+  toWrite: 0,
+  committing: 0,
   retried: 0,
   failed: 0,
+  errors: {},
+  hosts: NO_HOSTS,
 };
 
-describe('the text', () => {
-  it('says how much is done, how fast, and how long it takes', () => {
-    expect(progressText(STATE, 60_000)).toBe(
-      '120/480 objects, 1.2 MB of 31 MB, 20 kB/s, ETA 3m, 30 in flight',
+describe('the line of a log', () => {
+  it('has counts, bytes, speed, time left and objects in flight', () => {
+    expect(progressText(STATE)).toBe('120/480 objects, 10 MB of 40 MB, 167 kB/s, ETA 3m, 30 in flight');
+  });
+
+  it('counts what was retried and failed once there is something to count', () => {
+    expect(progressText({ ...STATE, retried: 2, failed: 1 })).toMatch(/, 2 retried, 1 failed$/);
+  });
+
+  it('names no time left before the first object and after the last one', () => {
+    expect(progressText({ ...STATE, objects: 0, bytes: 0 })).toContain(', ETA -');
+    expect(progressText({ ...STATE, objects: 479, failed: 1, inFlight: 0 })).toMatch(
+      /kB\/s, converting, 1 failed$/,
+    );
+    expect(progressText({ ...STATE, objects: 0, totalObjects: 0, elapsedMs: 0 })).not.toMatch(/NaN|Infinity/);
+  });
+});
+
+const WIDE = { columns: 120, rows: 24 };
+const view = (changes: Partial<ProgressState> = {}, size = WIDE): string[] =>
+  liveLines({ ...STATE, ...changes }, size);
+
+describe('the live view', () => {
+  it('has the totals and a line for each active stage', () => {
+    expect(view()).toEqual([
+      '  █████░░░░░░░░░░░░░░░ 25%  120/480 objects, 10 MB of 40 MB, ETA 3m',
+      '  download   30 in flight of 48, 167 kB/s',
+    ]);
+    expect(view({ inFlight: 0, objects: 479, failed: 1, converting: 2, toWrite: 3, committing: 1 })).toEqual([
+      '  ████████████████████ 100%  479/480 objects, 10 MB of 40 MB, 1 failed',
+      '  convert    2 files, 3 wait',
+      '  commit     1 file',
+    ]);
+  });
+
+  it('tells that the number in flight has settled, and that objects wait for another round', () => {
+    expect(view({ isSettled: true, places: 30 })[1]).toBe(
+      '  download   30 in flight, limit settled at 30, 167 kB/s',
+    );
+    expect(view({ inFlight: 0 })[1]).toBe('  download   360 objects left for another round');
+  });
+
+  it('has a line for each host whose breaker is not closed, and for each limit with waiting requests', () => {
+    const window = { used: 2390, permits: 2400, leftMs: 20_000 };
+    const idle = { waiting: 0, nextMs: 0, pausedMs: 0, window: undefined };
+    const lines = (hosts: Omit<HostStates, 'retryBudgets'>): string[] =>
+      view({ hosts: { ...NO_HOSTS, ...hosts } }).slice(2);
+    expect(
+      lines({
+        breakers: [{ host: 'one.test', state: 'open', leftMs: 12_400 }],
+        buckets: [
+          { ...idle, name: 'fapi', waiting: 3, nextMs: 14_000, window },
+          { ...idle, name: 'dapi' },
+        ],
+      }),
+    ).toEqual([
+      '  host       one.test: breaker open, tries again in 12s',
+      '  limit      fapi: 3 requests wait 14s, 2,390 of 2,400 permits used',
+    ]);
+    expect(
+      lines({
+        breakers: [
+          { host: 'one.test', state: 'half-open', leftMs: 0 },
+          { host: 'two.test', state: 'stopped', leftMs: 0 },
+        ],
+        buckets: [
+          { ...idle, name: 'archive', waiting: 1, nextMs: 2000, pausedMs: 2000 },
+          { ...idle, name: 'listing', waiting: 2, nextMs: 10 },
+        ],
+      }),
+    ).toEqual([
+      '  host       one.test: breaker half-open, a few requests test the host',
+      '  host       two.test: refuses this address, gets no more requests',
+      '  limit      archive: 1 request waits 2s, as the host asked',
+      '             and 1 more',
+    ]);
+  });
+
+  it('collapses errors by kind, the most frequent first', () => {
+    const errors = { 'checksum-mismatch': 1, 'connection-lost': 3 } as const;
+    expect(view({ errors })[2]).toBe('  errors     all retried: 3 connection-lost, 1 checksum-mismatch');
+    expect(view({ errors, failed: 2 })[2]).toMatch(/ 2 objects failed: 3 connection-lost, /);
+    const many: Partial<Record<ErrorCode, number>> = {
+      ...errors,
+      'zip-broken': 2,
+      'dns-failed': 2,
+      'idle-timeout': 1,
+      'rate-limited': 1,
+    };
+    expect(view({ errors: many })[2]).toMatch(
+      /: 3 connection-lost, 2 zip-broken, 2 dns-failed, 1 [a-z-]+, 2 more kinds$/,
     );
   });
 
-  it('has retries and failures only if there were some', () => {
-    expect(progressText({ ...STATE, retried: 2, failed: 1 }, 60_000)).toMatch(/, 2 retried, 1 failed$/);
+  it('has no more lines than fit, and keeps the totals and the errors longest', () => {
+    const busy = { converting: 2, committing: 1, errors: { 'connection-lost': 3 } } as const;
+    expect(view(busy)).toHaveLength(5);
+    expect(view(busy, { columns: 80, rows: 3 }).map((line) => line.trim().split(' ')[0])).toEqual([
+      expect.stringMatching(/^█+░+$/),
+      'download',
+      'errors',
+    ]);
+    expect(view(busy, { columns: 20, rows: 1 })).toEqual([
+      '  █░░░ 25%  120/480 objects, 10 MB of 40 MB, ETA 3m',
+    ]);
+    expect(view({}, { columns: 20, rows: 9 })[1]).toBe('  download 30 in flight of 48, 167 kB/s');
   });
 
-  it('knows no time before the first object', () => {
-    expect(progressText({ ...STATE, objects: 0, bytes: 0 }, 5000)).toContain('0 B/s, ETA -');
-  });
-
-  it('is sane at the very start, at the end and for nothing', () => {
-    expect(progressText({ ...STATE, objects: 0, bytes: 0 }, 0)).not.toMatch(/NaN|Infinity/);
-    expect(progressText({ ...STATE, objects: 480 }, 60_000)).toContain('ETA 0ms');
-    expect(progressText({ ...STATE, objects: 0, totalObjects: 0 }, 0)).not.toMatch(/NaN|Infinity/);
+  it('counts the requests of a plan', () => {
+    expect(view({ phase: 'plan', elapsedMs: 3400 })).toEqual(['  plan       260 requests in 3s']);
   });
 });
 
-/** What is written in a minute, and how many timers are left after the stop. */
-async function minute(mode: 'bar' | 'plain' | 'none'): Promise<{ text: string; waiting: number }> {
-  const clock = new VirtualClock();
-  const stream = new PassThrough();
-  const progress = startProgress({ mode, stream, label: '', clock, state: () => STATE });
-  await clock.advance(60_000);
-  progress.clear();
-  progress.stop();
-  await clock.advance(60_000);
-  return { text: String(stream.read() ?? ''), waiting: clock.waiting };
+/** A stream that is a terminal of this size. */
+function terminal(columns: number, rows: number) {
+  const stream = Object.assign(new PassThrough(), { columns, rows });
+  return { stream, sent: () => String(stream.read() ?? '') };
 }
 
-it('plain is a line now and then, and silent after the stop', async () => {
-  const { text, waiting } = await minute('plain');
-  expect(text.split('\n').filter((line) => line !== '')).toHaveLength(4);
-  expect(text).toContain('120/480 objects');
-  expect(text).not.toContain('\u001b');
-  expect(waiting).toBe(0);
+describe('the screen of the live view', () => {
+  it('cuts lines that are too wide and leaves out those that do not fit', () => {
+    const { stream, sent } = terminal(20, 3);
+    const screen = new LiveScreen(stream);
+    screen.draw(['a line of thirty characters ...', 'short', 'too low']);
+    const text = sent();
+    expect(text).toContain('a line of thirty c…\u001b[K\r\n');
+    expect(text).not.toContain('too low');
+    // The cursor is in the empty line above them.
+    expect(text.endsWith('\u001b[2A\r\u001b[?7h')).toBe(true);
+  });
+
+  it('writes nothing when nothing has changed', () => {
+    const { stream, sent } = terminal(80, 24);
+    const screen = new LiveScreen(stream);
+    screen.clear();
+    expect(sent()).toBe('');
+    screen.draw(['one']);
+    expect(sent()).toContain('one');
+    screen.draw(['one']);
+    expect(sent()).toBe('');
+    screen.clear();
+    expect(sent()).toBe('\r\u001b[J');
+    screen.clear();
+    expect(sent()).toBe('');
+    screen.draw(['one']);
+    expect(sent()).toContain('one');
+  });
+
+  it('takes the usual size where the terminal tells none', () => {
+    const { stream, sent } = terminal(0, 0);
+    new LiveScreen(stream).draw(['x'.repeat(200)]);
+    expect(sent()).toContain(`${'x'.repeat(78)}…`);
+  });
 });
 
-it('none is nothing', async () => {
-  expect(await minute('none')).toEqual({ text: '', waiting: 0 });
+/** A run whose objects arrive when the test says so. */
+function followed(mode: ProgressOptions['mode'], label = '') {
+  const clock = new VirtualClock();
+  const { stream, sent } = terminal(80, 24);
+  const events: Record<string, unknown>[] = [];
+  const emit = (fields: object): void => void events.push({ ...fields });
+  const progress = new RunProgress({ mode, stream, label, clock, emit });
+  const reads = { network: 0 };
+  const stages = { partition: 0, download: 4, write: 2, check: 0, convert: 1, commit: 1 };
+  const live = {
+    totals: { fetch: 480, fetchBytes: 40_000_000 },
+    work: () => ({ inFlight: 4, writing: 2, toWrite: 3, stages }),
+    network: () => {
+      reads.network += 1;
+      return { concurrency: 8 };
+    },
+    hosts: () => NO_HOSTS,
+  } as unknown as LiveRun;
+  const arrive = (objects: number): void => {
+    for (let object = 0; object < objects; object += 1) progress.observer.arrived(1000);
+  };
+  const retry = (code: ErrorCode, usesAttempt = true): void => {
+    const error = new CryptodlError(code, 'said by the test');
+    const event = { traceId: '', attemptId: '', url: '', retry: 1, usesAttempt, error, delayMs: 0 };
+    progress.observer.retry(event);
+  };
+  return { clock, stream, sent, events, progress, live, reads, arrive, retry };
+}
+
+describe('the progress of a run', () => {
+  it('plain: a line every ten seconds, with the speed of the last ten, and none after the end', async () => {
+    const { clock, sent, progress, live, arrive } = followed('plain', '[job] ');
+    progress.opened(live.network, live.hosts);
+    await clock.advance(60_000);
+    expect(sent()).toBe('');
+    progress.begin(live);
+    arrive(120);
+    await clock.advance(9999);
+    expect(sent()).toBe('');
+    await clock.advance(1);
+    expect(sent()).toBe('[job] 120/480 objects, 120 kB of 40 MB, 12 kB/s, ETA 30s, 4 in flight\n');
+    await clock.advance(10_000);
+    expect(sent()).toBe('[job] 120/480 objects, 120 kB of 40 MB, 0 B/s, ETA 60s, 4 in flight\n');
+    progress.end();
+    await clock.advance(60_000);
+    expect(sent()).toBe('');
+    expect(clock.waiting).toBe(0);
+  });
+
+  it('json: an event every second from the plan on, and one at the end', async () => {
+    const { clock, sent, events, progress, live, arrive, retry } = followed('json');
+    progress.opened(live.network, live.hosts);
+    await clock.advance(1000);
+    expect(events).toMatchObject([{ phase: 'plan', elapsedMs: 1000, leftMs: null, totalObjects: 0 }]);
+    progress.begin(live);
+    arrive(120);
+    retry('connection-lost');
+    retry('rate-limited', false);
+    await clock.advance(3000);
+    expect(events).toHaveLength(4);
+    expect(events.at(-1)).toEqual({
+      phase: 'work',
+      elapsedMs: 3000,
+      leftMs: 9000,
+      requests: 0,
+      objects: 120,
+      totalObjects: 480,
+      bytes: 120_000,
+      totalBytes: 40_000_000,
+      bytesPerSecond: 40_000,
+      inFlight: 4,
+      places: 8,
+      isSettled: false,
+      converting: 1,
+      toWrite: 3,
+      committing: 1,
+      retried: 1,
+      failed: 0,
+      errors: { 'connection-lost': 1 },
+      breakers: [],
+      buckets: [],
+    });
+    arrive(360);
+    progress.end();
+    progress.stop();
+    expect(events).toHaveLength(5);
+    expect(events.at(-1)).toMatchObject({ objects: 480, leftMs: 0 });
+    expect(sent()).toBe('');
+    expect(clock.waiting).toBe(0);
+  });
+
+  it('bar: at most five frames a second, none without a change, and nothing left at the end', async () => {
+    const { clock, sent, progress, live, reads, arrive } = followed('bar');
+    progress.opened(live.network, live.hosts);
+    await clock.advance(999);
+    expect(sent()).toBe('');
+    progress.begin(live);
+    arrive(1);
+    await clock.advance(200);
+    const frame = sent();
+    expect(frame).toContain('1/480 objects');
+    for (let ms = 0; ms < 1000; ms += 10) {
+      arrive(1);
+      await clock.advance(10);
+    }
+    expect(sent().match(/objects/g)).toHaveLength(5);
+    expect(reads.network).toBeLessThanOrEqual(4);
+    progress.clear();
+    expect(sent()).toBe('\r\u001b[J');
+    expect(progress.stop()).toBe(true);
+    expect(sent()).toBe('');
+    expect(progress.stop()).toBe(false);
+    expect(clock.waiting).toBe(0);
+  });
+
+  it('bar: draws at once for the new size of the terminal, and not after the end', async () => {
+    const { clock, stream, sent, progress, live } = followed('bar');
+    progress.begin(live);
+    await clock.advance(200);
+    expect(sent()).toContain('ETA -');
+    stream.columns = 20;
+    stream.emit('resize');
+    expect(sent()).toContain('  ░░░░ 0%  0/480 o…\u001b[K\r\n');
+    progress.end();
+    sent();
+    stream.emit('resize');
+    expect(sent()).toBe('');
+  });
+
+  it('none: nothing', async () => {
+    const { clock, sent, events, progress, live } = followed('none');
+    progress.opened(live.network, live.hosts);
+    progress.begin(live);
+    await clock.advance(60_000);
+    progress.end();
+    expect([sent(), events, clock.waiting]).toEqual(['', [], 0]);
+  });
 });

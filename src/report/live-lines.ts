@@ -1,0 +1,100 @@
+/** The lines of the live view: the totals, a line per active stage, the hosts that hold the run back, and the errors by kind. */
+import type { BucketState, OpenBreaker } from '../http/host-states.js';
+import { bytesText, countText, numberText } from '../model/units.js';
+import { shareOf, totalTexts, wholeSeconds } from './progress-state.js';
+import type { ProgressState } from './progress-state.js';
+
+/** More hosts and more kinds of errors are counted. */
+const MOST_HOSTS = 3;
+const MOST_KINDS = 4;
+
+/** At most `rows` lines. Those that come and go most often are the last ones, so that the others keep their place. */
+export function liveLines(state: ProgressState, { columns, rows }: Size): string[] {
+  const lines: readonly Line[] =
+    state.phase === 'plan'
+      ? [['plan', `${countText(state.requests, 'request')} in ${wholeSeconds(state.elapsedMs)}`]]
+      : [...downloadLines(state), ...hostLines(state), ...errorLines(state), ...fileLines(state)];
+  const width = columns < NARROW ? 0 : LABEL;
+  const rest = lines.map(([name, text]) => `  ${name.padEnd(width)} ${text}`);
+  return state.phase === 'plan' ? rest : [totalsLine(state, columns), ...rest].slice(0, rows);
+}
+
+interface Size {
+  readonly columns: number;
+  readonly rows: number;
+}
+
+type Line = readonly [name: string, text: string];
+
+/** As in the closing block. */
+const LABEL = 10;
+/** A narrower terminal has no room for columns. */
+const NARROW = 40;
+
+const MOST_CELLS = 20;
+const LEAST_CELLS = 4;
+
+function totalsLine(state: ProgressState, columns: number): string {
+  const cells = Math.max(LEAST_CELLS, Math.min(MOST_CELLS, Math.floor(columns / 5)));
+  const share = shareOf(state);
+  const full = Math.floor(share * cells);
+  const failed = state.failed > 0 ? [`${numberText(state.failed)} failed`] : [];
+  const bar = `${'█'.repeat(full)}${'░'.repeat(cells - full)}`;
+  return `  ${bar} ${Math.floor(share * 100)}%  ${[...totalTexts(state), ...failed].join(', ')}`;
+}
+
+function downloadLines(state: ProgressState): Line[] {
+  const { inFlight, places, isSettled, bytesPerSecond, objects, failed, totalObjects } = state;
+  const limit = isSettled ? `, limit settled at ${places}` : ` of ${places}`;
+  if (inFlight > 0) return [['download', `${inFlight} in flight${limit}, ${bytesText(bytesPerSecond)}/s`]];
+  const left = totalObjects - objects - failed;
+  return left > 0 ? [['download', `${countText(left, 'object')} left for another round`]] : [];
+}
+
+function fileLines({ converting, toWrite, committing }: ProgressState): Line[] {
+  const waiting = toWrite > 0 ? `, ${numberText(toWrite)} wait` : '';
+  return [
+    ...(converting + toWrite > 0 ? [['convert', `${countText(converting, 'file')}${waiting}`] as const] : []),
+    ...(committing > 0 ? [['commit', countText(committing, 'file')] as const] : []),
+  ];
+}
+
+function hostLines({ hosts: { breakers, buckets } }: ProgressState): Line[] {
+  const lines: readonly Line[] = [
+    ...breakers.map((breaker) => ['host', breakerText(breaker)] as const),
+    ...buckets.filter(({ waiting }) => waiting > 0).map((bucket) => ['limit', bucketText(bucket)] as const),
+  ];
+  const more = lines.length - MOST_HOSTS;
+  return more <= 0 ? [...lines] : [...lines.slice(0, MOST_HOSTS), ['', `and ${more} more`]];
+}
+
+function breakerText({ host, state, leftMs }: OpenBreaker): string {
+  switch (state) {
+    case 'open':
+      return `${host}: breaker open, tries again ${leftMs > 0 ? `in ${wholeSeconds(leftMs)}` : 'now'}`;
+    case 'half-open':
+      return `${host}: breaker half-open, a few requests test the host`;
+    case 'stopped':
+      return `${host}: refuses this address, gets no more requests`;
+  }
+}
+
+function bucketText({ name, waiting, nextMs, pausedMs, window }: BucketState): string {
+  const waits = `${countText(waiting, 'request')} ${waiting === 1 ? 'waits' : 'wait'} ${wholeSeconds(nextMs)}`;
+  if (pausedMs > 0) return `${name}: ${waits}, as the host asked`;
+  if (window === undefined) return `${name}: ${waits} for a permit`;
+  return `${name}: ${waits}, ${numberText(window.used)} of ${numberText(window.permits)} permits used`;
+}
+
+/** `all retried: 3 connection-lost, 1 checksum-mismatch` */
+function errorLines({ errors, failed }: ProgressState): Line[] {
+  const kinds = Object.entries(errors).toSorted(([, one], [, other]) => other - one);
+  if (kinds.length === 0) return [];
+  const more = kinds.length - MOST_KINDS;
+  const texts = [
+    ...kinds.slice(0, MOST_KINDS).map(([code, count]) => `${numberText(count)} ${code}`),
+    ...(more > 0 ? [`${more} more ${more === 1 ? 'kind' : 'kinds'}`] : []),
+  ];
+  const end = failed === 0 ? 'all retried' : `${countText(failed, 'object')} failed`;
+  return [['errors', `${end}: ${texts.join(', ')}`]];
+}

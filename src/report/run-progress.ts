@@ -1,0 +1,231 @@
+/** The progress of a run: a live view on a terminal, a line now and then in logs, or events for programs. */
+import type { HostStates } from '../http/host-states.js';
+import type { Clock, Timer } from '../model/clock.js';
+import type { ErrorCode } from '../model/errors.js';
+import type { Io, OutputStream } from '../model/io.js';
+import type { Observer } from '../model/observer.js';
+import type { TaskOutcome } from '../model/outcome.js';
+import { liveLines } from './live-lines.js';
+import { LiveScreen } from './live-screen.js';
+import type { NetworkFigures } from './network-figures.js';
+import { progressFields, progressText } from './progress-state.js';
+import type { ProgressState } from './progress-state.js';
+import type { LiveRun, RunMonitor } from './run-monitor.js';
+
+export interface ProgressOptions {
+  readonly mode: 'bar' | 'plain' | 'json' | 'none';
+  readonly stream: OutputStream;
+  /** Prefix of each plain line; empty for a single run. */
+  readonly label: string;
+  readonly clock: Pick<Clock, 'monotonic' | 'timer'>;
+  /** Takes the fields of an event of `json`. */
+  readonly emit: (fields: object) => void;
+}
+
+interface OutputOptions {
+  readonly progress: ProgressOptions['mode'] | 'auto';
+  readonly json: boolean;
+  readonly logFile: string | undefined;
+  readonly logLevel: string;
+}
+
+/** `isBeside`: other jobs print at the same time. */
+export function progressMode(
+  { progress, json, logFile, logLevel }: OutputOptions,
+  { stderr, environment }: Pick<Io, 'stderr' | 'environment'>,
+  isBeside: boolean,
+): ProgressOptions['mode'] {
+  const isForPeople = !json && (environment['CI'] ?? '') === '';
+  const mode = progress === 'auto' ? (isForPeople ? 'bar' : 'plain') : progress;
+  const isTerminal = stderr.isTTY === true && environment['TERM'] !== 'dumb';
+  // A live view is redrawn in place, so nothing else may write to the terminal: no log, and no other run.
+  const isAlone = !isBeside && (logFile !== undefined || logLevel === 'info');
+  return mode === 'bar' && (!isTerminal || !isAlone) ? 'plain' : mode;
+}
+
+const EVERY_MS = { bar: 200, plain: 10_000, json: 1000 } as const;
+/** A plan that is complete sooner is not shown. */
+const PLAN_SHOWN_AFTER_MS = 1000;
+/** The hosts and the concurrency are asked this often. */
+const HOSTS_EVERY_MS = 1000;
+/** The speed is that of so many milliseconds. */
+const SPEED_MS = 10_000;
+const SAMPLE_MS = 1000;
+
+type Open = Pick<LiveRun, 'network' | 'hosts'>;
+
+interface Seen extends Pick<NetworkFigures, 'concurrency' | 'settled'> {
+  readonly at: number;
+  readonly hosts: HostStates;
+}
+
+export class RunProgress implements RunMonitor {
+  readonly #options: ProgressOptions;
+  readonly #screen: LiveScreen;
+  #open: Open | undefined;
+  #live: LiveRun | undefined;
+  #timer: Timer | undefined;
+  #beganAt = 0;
+  #requests = 0;
+  #done = { objects: 0, bytes: 0, retried: 0, failed: 0 };
+  readonly #errors: Partial<Record<ErrorCode, number>> = {};
+  #speed: Speed;
+  #seen: Seen = NOTHING_SEEN;
+
+  constructor(options: ProgressOptions) {
+    this.#options = options;
+    this.#screen = new LiveScreen(options.stream);
+    this.#speed = new Speed(options.clock.monotonic());
+  }
+
+  readonly observer: Pick<Observer, 'arrived' | 'attempt' | 'retry'> = {
+    arrived: (bytes) => {
+      this.#done.objects += 1;
+      this.#done.bytes += bytes;
+    },
+    attempt: () => {
+      this.#requests += 1;
+    },
+    retry: ({ usesAttempt, error }) => {
+      if (!usesAttempt) return;
+      this.#done.retried += 1;
+      this.#countError(error.code);
+    },
+  };
+
+  /** Lines of a log begin with the downloads: a plan has no total. */
+  opened(network: Open['network'], hosts: Open['hosts']): void {
+    this.#open = { network, hosts };
+    this.#beganAt = this.#options.clock.monotonic();
+    if (this.#options.mode !== 'plain') this.#start();
+  }
+
+  begin(live: LiveRun): void {
+    this.#open = live;
+    this.#live = live;
+    this.#beganAt = this.#options.clock.monotonic();
+    this.#done = { objects: 0, bytes: 0, retried: 0, failed: 0 };
+    this.#speed = new Speed(this.#beganAt);
+    this.#seen = NOTHING_SEEN;
+    this.#start();
+  }
+
+  outcome(outcome: TaskOutcome): void {
+    if (outcome.outcome !== 'failed') return;
+    this.#done.failed += 1;
+    this.#countError(outcome.code);
+  }
+
+  end(): void {
+    // The last event has the counts of the whole run.
+    if (this.#options.mode === 'json' && this.#timer !== undefined) this.#show();
+    this.stop();
+    this.#live = undefined;
+  }
+
+  /** Erases the live view for other lines. It is drawn again within 200 ms. */
+  clear(): void {
+    this.#screen.clear();
+  }
+
+  /** Ends the display. Returns whether a live view was there. */
+  stop(): boolean {
+    this.#timer?.cancel();
+    const wasLive = this.#timer !== undefined && this.#options.mode === 'bar';
+    this.#timer = undefined;
+    this.#options.stream.off('resize', this.#onResize);
+    this.#screen.clear();
+    return wasLive;
+  }
+
+  readonly #onResize = (): void => {
+    this.#screen.invalidate();
+    this.#show();
+  };
+
+  #start(): void {
+    this.stop();
+    const { mode, clock, stream } = this.#options;
+    if (mode === 'none') return;
+    if (mode === 'bar') stream.on('resize', this.#onResize);
+    const timer = clock.timer(EVERY_MS[mode], () => {
+      this.#show();
+      timer.restart();
+    });
+    this.#timer = timer;
+  }
+
+  #show(): void {
+    const state = this.#state();
+    const { mode, stream, label, emit } = this.#options;
+    if (state === undefined) return;
+    if (mode === 'json') emit(progressFields(state));
+    else if (mode === 'plain') stream.write(`${label}${progressText(state)}\n`);
+    else if (state.phase === 'work' || state.elapsedMs >= PLAN_SHOWN_AFTER_MS)
+      this.#screen.draw(liveLines(state, this.#screen));
+  }
+
+  #state(): ProgressState | undefined {
+    if (this.#open === undefined) return undefined;
+    const now = this.#options.clock.monotonic();
+    const { concurrency, settled, hosts } = this.#look(this.#open, now);
+    const work = this.#live?.work();
+    const totals = this.#live?.totals;
+    const committing = work?.stages.commit ?? 0;
+    return {
+      phase: this.#live === undefined ? 'plan' : 'work',
+      elapsedMs: now - this.#beganAt,
+      requests: this.#requests,
+      ...this.#done,
+      totalObjects: totals?.fetch ?? 0,
+      totalBytes: totals?.fetchBytes ?? 0,
+      bytesPerSecond: this.#speed.of(now, this.#done.bytes),
+      inFlight: work?.inFlight ?? 0,
+      places: concurrency,
+      isSettled: settled !== undefined,
+      converting: Math.max(0, (work?.writing ?? 0) - committing),
+      toWrite: work?.toWrite ?? 0,
+      committing,
+      errors: this.#errors,
+      hosts,
+    };
+  }
+
+  /** The figures of the network cost more than counts, so they are not read for each frame. */
+  #look({ network, hosts }: Open, now: number): Seen {
+    if (now - this.#seen.at < HOSTS_EVERY_MS) return this.#seen;
+    const { concurrency, settled } = network();
+    this.#seen = { at: now, concurrency, settled, hosts: hosts() };
+    return this.#seen;
+  }
+
+  #countError(code: ErrorCode): void {
+    this.#errors[code] = (this.#errors[code] ?? 0) + 1;
+  }
+}
+
+const NOTHING_SEEN: Seen = {
+  at: Number.NEGATIVE_INFINITY,
+  concurrency: 0,
+  hosts: { buckets: [], breakers: [], retryBudgets: {} },
+};
+
+/** Bytes per second within the last `SPEED_MS`. It changes once per second, with each sample. */
+class Speed {
+  readonly #samples: { readonly at: number; readonly bytes: number }[];
+  #perSecond = 0;
+
+  constructor(at: number) {
+    this.#samples = [{ at, bytes: 0 }];
+  }
+
+  of(now: number, bytes: number): number {
+    const samples = this.#samples;
+    if (now - (samples.at(-1)?.at ?? now) < SAMPLE_MS) return this.#perSecond;
+    samples.push({ at: now, bytes });
+    while (samples[1] !== undefined && now - samples[1].at >= SPEED_MS) samples.shift();
+    const [first = { at: now, bytes }] = samples;
+    this.#perSecond = Math.round(((bytes - first.bytes) / (now - first.at)) * 1000);
+    return this.#perSecond;
+  }
+}
