@@ -83,14 +83,59 @@ describe('docs/monitoring.md', () => {
 });
 
 interface Panel {
+  readonly id: number;
+  readonly type: string;
   readonly title: string;
+  readonly fieldConfig: { readonly defaults: { readonly unit?: string } };
   readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
   readonly datasource: { readonly uid: string };
-  readonly targets: readonly { readonly expr: string; readonly datasource: { readonly uid: string } }[];
+  readonly targets: readonly {
+    readonly refId: string;
+    readonly expr: string;
+    readonly instant?: boolean;
+    readonly datasource: { readonly uid: string };
+  }[];
 }
 
 describe('the dashboard', () => {
-  const { panels } = JSON.parse(textOf('config/monitoring/dashboard.json')) as { panels: Panel[] };
+  const { panels, schemaVersion, templating } = JSON.parse(textOf('config/monitoring/dashboard.json')) as {
+    panels: Panel[];
+    schemaVersion: number;
+    templating: { list: { name: string; type: string }[] };
+  };
+  const targets = panels.flatMap((panel) => panel.targets.map((target) => ({ panel, ...target })));
+
+  it('has the form of Grafana 10 and later: ids, units, and queries with variables that exist', () => {
+    expect(schemaVersion).toBe(39);
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+    expect(panels.filter(({ fieldConfig }) => fieldConfig.defaults.unit === undefined)).toEqual([]);
+    for (const { refId, panel } of targets)
+      expect(panel.targets.filter((other) => other.refId === refId)).toHaveLength(1);
+    expect(templating.list.map(({ name, type }) => [name, type])).toEqual([
+      ['datasource', 'datasource'],
+      ['instance', 'query'],
+    ]);
+    const variables = targets.flatMap(({ expr }) => expr.match(/\$\w+/g) ?? []);
+    expect(new Set(variables)).toEqual(new Set(['$instance', '$__rate_interval']));
+    expect(targets.filter(({ expr }) => !expr.includes('instance=~"$instance"'))).toEqual([]);
+  });
+
+  it('has single values that stay between the runs, and rates over the interval of Grafana', () => {
+    for (const { panel, expr, instant } of targets) {
+      const isSingle = panel.type === 'stat';
+      expect([panel.title, instant === true, expr.includes('last_over_time')]).toEqual([
+        panel.title,
+        isSingle,
+        isSingle,
+      ]);
+      if (/(?:_total|_bucket)\{.*\[/.test(expr)) expect(expr).toMatch(/rate\(.*\[\$__rate_interval\]/);
+    }
+  });
+
+  it('has the median and the high percentiles of the latency', () => {
+    const shares = targets.flatMap(({ expr }) => /^histogram_quantile\(([\d.]+)/.exec(expr)?.[1] ?? []);
+    expect(shares).toEqual(['0.5', '0.95', '0.99']);
+  });
 
   it('has the panels that show whether runs are healthy', () => {
     const titles = panels.map(({ title }) => title);
@@ -108,10 +153,7 @@ describe('the dashboard', () => {
   });
 
   it('takes its data source from a variable, because each Grafana names it differently', () => {
-    const sources = panels.flatMap(({ datasource, targets }) => [
-      datasource.uid,
-      ...targets.map((target) => target.datasource.uid),
-    ]);
+    const sources = [...panels, ...targets].map(({ datasource }) => datasource.uid);
     expect(new Set(sources)).toEqual(new Set([`\${datasource}`]));
   });
 
@@ -120,5 +162,6 @@ describe('the dashboard', () => {
       Array.from({ length: w * h }, (_, at) => `${x + (at % w)},${y + Math.floor(at / w)}`),
     );
     expect(new Set(cells).size).toBe(cells.length);
+    expect(panels.filter(({ gridPos: { x, w } }) => x + w > 24)).toEqual([]);
   });
 });
