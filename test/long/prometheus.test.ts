@@ -1,17 +1,19 @@
 /** The metrics, rules and dashboard, with promtool and a real Prometheus. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { cryptodlProcess, FAST } from '../helpers/cli.js';
-import { freePort } from '../helpers/prometheus.js';
+import { freePort, valueOf } from '../helpers/prometheus.js';
 import { isZip, useScene } from '../helpers/scene.js';
 
 const CONFIG = fileURLToPath(new URL('../../config/monitoring', import.meta.url));
+/** The configuration of Debian's package. */
+const DEBIAN = '/etc/prometheus/prometheus.yml';
 const IS_THERE = ['promtool', 'prometheus'].every((name) => spawnSync(name, ['--version']).status === 0);
 const NEEDS = IS_THERE ? '' : ' (needs promtool and prometheus: apt install prometheus)';
 
@@ -42,6 +44,20 @@ describe.skipIf(!IS_THERE)(`promtool${NEEDS}`, () => {
 
   it('accepts the rules', () => {
     expect(promtool(['check', 'rules', 'alerts.yml'])).toEqual([0, '']);
+  });
+
+  it.skipIf(!existsSync(DEBIAN))('accepts its own configuration with the lines of docs/monitoring.md', () => {
+    const folder = scene.newFolder();
+    const file = join(folder, 'prometheus.yml');
+    copyFileSync(DEBIAN, file);
+    copyFileSync(join(CONFIG, 'alerts.yml'), join(folder, 'cryptodl.yml'));
+    const document = readFileSync(join(CONFIG, '../../docs/monitoring.md'), 'utf8');
+    const [, line = ''] = /^sudo (sed .*)$/m.exec(document) ?? [];
+    expect(spawnSync('sh', ['-c', line.replace(DEBIAN, file)]).status).toBe(0);
+    expect(promtool(['check', 'config', file])).toEqual([0, '']);
+    const { rule_files, scrape_configs } = parse(readFileSync(file, 'utf8')) as Record<string, unknown[]>;
+    expect(rule_files).toContain('cryptodl.yml');
+    expect(scrape_configs).toContainEqual(expect.objectContaining({ job_name: 'cryptodl' }));
   });
 
   it('finds that each rule fires when it should, and only then', () => {
@@ -144,22 +160,22 @@ describe.skipIf(!IS_THERE)(`a real Prometheus${NEEDS}`, () => {
     const words = '--symbols BTCUSDT,ETHUSDT --interval 1h --days 3 --concurrency 2'.split(' ');
     const port = ['--prometheus-port', String(target), '--now', scene.now];
     const run = cryptodlProcess(['vision', ...lake, ...words, ...port, ...FAST]);
-    const valueOf = async (expression: string): Promise<number | undefined> => {
+    const found = async (expression: string): Promise<number | undefined> => {
       const [first] = (await query(expression)).data.result;
       return first === undefined ? undefined : Number(first.value[1]);
     };
     await until(async () =>
-      (await valueOf('cryptodl_received_bytes_total > 0')) === undefined ? undefined : 1,
+      (await found('cryptodl_received_bytes_total > 0')) === undefined ? undefined : 1,
     );
-    expect(await valueOf('cryptodl_queue_objects')).toBe(4);
-    expect(await valueOf('sum(cryptodl_objects_total{outcome="skipped"})')).toBe(2);
-    expect(await valueOf('sum(cryptodl_retries_total)')).toBeGreaterThanOrEqual(1);
-    expect(await valueOf('cryptodl_concurrency_limit')).toBe(2);
-    expect(await valueOf('sum(cryptodl_requests_total{status="200"})')).toBe(
-      await valueOf('sum(cryptodl_request_duration_seconds_count)'),
+    expect(await found('cryptodl_queue_objects')).toBe(4);
+    expect(await found('sum(cryptodl_objects_total{outcome="skipped"})')).toBe(2);
+    expect(await found('sum(cryptodl_retries_total)')).toBeGreaterThanOrEqual(1);
+    expect(await found('cryptodl_concurrency_limit')).toBe(2);
+    expect(await found('sum(cryptodl_requests_total{status="200"})')).toBe(
+      await found('sum(cryptodl_request_duration_seconds_count)'),
     );
     // Two scrapes make a rate.
-    await until(() => valueOf('count_over_time(cryptodl_build_info[1m]) >= 4'));
+    await until(() => found('count_over_time(cryptodl_build_info[1m]) >= 4'));
     const dashboard = JSON.parse(readFileSync(join(CONFIG, 'dashboard.json'), 'utf8')) as {
       panels: { title: string; targets: { expr: string }[] }[];
     };
@@ -187,6 +203,43 @@ describe.skipIf(!IS_THERE)(`a real Prometheus${NEEDS}`, () => {
     release();
     expect((await run).code).toBe(0);
     // The target is gone with the run.
-    await until(async () => ((await valueOf('up{job="cryptodl"}')) === 0 ? true : undefined));
+    await until(async () => ((await found('up{job="cryptodl"}')) === 0 ? true : undefined));
+  });
+});
+
+const HAS_EXPORTER = spawnSync('prometheus-node-exporter', ['--version']).status === 0;
+const EXPORTER_NEEDS = HAS_EXPORTER ? '' : ' (needs node_exporter: apt install prometheus-node-exporter)';
+
+describe.skipIf(!HAS_EXPORTER)(`a real node_exporter${EXPORTER_NEEDS}`, () => {
+  it('passes on the textfiles of two commands, each with its label', async () => {
+    const folder = scene.newFolder();
+    for (const symbol of ['BTC', 'ETH'])
+      await scene.vision(`--symbols ${symbol}USDT --prometheus-textfile ${join(folder, `${symbol}.prom`)}`, {
+        sceneFlags: '--interval 1h --days 3',
+      });
+    const port = await freePort();
+    const words = ['--collector.disable-defaults', '--collector.textfile'];
+    const places = [`--collector.textfile.directory=${folder}`, `--web.listen-address=127.0.0.1:${port}`];
+    const exporter = spawn('prometheus-node-exporter', [...words, ...places], { stdio: 'ignore' });
+    try {
+      let page = '';
+      while (page === '')
+        page = await fetch(`http://127.0.0.1:${port}/metrics`).then(
+          (answer) => answer.text(),
+          () => new Promise<string>((resolve) => setTimeout(resolve, 50, '')),
+        );
+      expect(valueOf(page, 'node_textfile_scrape_error')).toBe(0);
+      for (const textfile of ['BTC', 'ETH']) {
+        expect(valueOf(page, 'cryptodl_objects_total', { textfile, outcome: 'ok' })).toBe(3);
+        expect(valueOf(page, 'cryptodl_fresh_until_timestamp_seconds', { textfile })).toBe(
+          Date.parse('2026-11-24T00:00:00Z') / 1000,
+        );
+      }
+      expect(page).toContain('# TYPE cryptodl_request_duration_seconds histogram');
+    } finally {
+      const closed = once(exporter, 'close');
+      exporter.kill('SIGKILL');
+      await closed;
+    }
   });
 });
