@@ -7,9 +7,12 @@ import { liveLines } from '../../src/report/live-lines.js';
 import { LiveScreen } from '../../src/report/live-screen.js';
 import { progressText } from '../../src/report/progress-state.js';
 import type { ProgressState } from '../../src/report/progress-state.js';
+import { openLog } from '../../src/report/log.js';
+import { Reporter } from '../../src/report/reporter.js';
 import type { LiveRun } from '../../src/report/run-monitor.js';
 import { RunProgress } from '../../src/report/run-progress.js';
 import type { ProgressOptions } from '../../src/report/run-progress.js';
+import { screenOf } from '../helpers/terminal.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const NO_HOSTS: HostStates = { buckets: [], breakers: [], retryBudgets: {} };
@@ -326,4 +329,30 @@ describe('the progress of a run', () => {
     progress.end();
     expect([sent(), events, clock.waiting]).toEqual(['', [], 0]);
   });
+});
+
+it('warnings and events among the frames have lines of their own, and the view is back after them', async () => {
+  const { clock, stream, sent, live } = followed('none');
+  const silent = { file: undefined, level: 'info', toStderr: false, warn: () => undefined };
+  const outputs = { stdout: stream, stderr: stream, clock, log: openLog(silent) };
+  const reporter = new Reporter({ ...outputs, json: true, quiet: false, progress: 'bar' });
+  reporter.monitor.begin?.(live);
+  let text = '';
+  for (const word of ['one', 'two', 'three']) {
+    await clock.advance(200);
+    reporter.event(word, {});
+    await clock.advance(200);
+    for (const part of ['a', 'b']) reporter.say([`${word} ${part}`]);
+    text += sent();
+  }
+  await clock.advance(200);
+  text += sent();
+  const size = { columns: 80, rows: 24 };
+  const words = ['one', 'two', 'three'].flatMap((word) => [`{"event":"${word}"}`, `${word} a`, `${word} b`]);
+  const shown = await screenOf(text.replaceAll(/(?<!\r)\n/g, '\r\n'), size);
+  expect(shown.rows.slice(0, 11)).toEqual([...words, '', expect.stringMatching(/^ {2}░+ 0%/)]);
+  reporter.end(['the end'], { error: undefined, isWell: true });
+  text += sent();
+  const ended = await screenOf(text.replaceAll(/(?<!\r)\n/g, '\r\n'), size);
+  expect(ended.lines).toEqual([...words, 'the end', '']);
 });
