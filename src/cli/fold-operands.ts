@@ -52,7 +52,8 @@ function looseWords(words: readonly Word[], verb: Verb): readonly Word[] {
 }
 
 function flagOf(text: string, verb: Verb): FlagName {
-  if (verb === 'report' && /\.html?$/i.test(text)) return 'html';
+  if ((verb === 'report' || verb === 'plot') && /\.html?$/i.test(text)) return 'html';
+  if (verb === 'plot' && /\.svg$/i.test(text)) return 'svg';
   const isPath = /[./]/.test(text) && FOLDING.includes(verb) && !WRITING_VERBS.includes(verb);
   if (isPath) return 'out';
   const flags = ['market', 'dataset', 'interval'] as const;

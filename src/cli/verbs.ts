@@ -188,12 +188,12 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
   },
   plot: {
     operand: '[symbol]',
-    doc: 'draw candles and volume of a symbol, or a column of a dataset, from the lake; on the terminal',
+    doc: 'draw candles and volume of a symbol, or a column of a dataset, from the lake; on the terminal, or as an SVG or HTML file',
     exits: { ...BASE_EXITS, 2: 'usage; for example a symbol that the lake does not have' },
     examples: [
       'cryptodl plot BTCUSDT',
       'cryptodl plot BTCUSDT -i 1h -d 30',
-      'cryptodl plot BTCUSDT --dataset fundingRate --column last_funding_rate',
+      'cryptodl plot BTCUSDT --column last_funding_rate --svg funding.svg',
     ],
     aka: ['chart', 'candles', 'graph', 'draw', 'candlesticks'],
   },

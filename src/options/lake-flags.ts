@@ -98,10 +98,13 @@ export const LAKE_FLAGS = {
   },
   force: {
     group: 'How',
-    verbs: [...WRITING, 'report'],
-    usual: [...WRITING, 'report'],
+    verbs: [...WRITING, 'report', 'plot'],
+    usual: [...WRITING, 'report', 'plot'],
     doc: 'fetch and write everything again; the settings may differ from those of the series in the lake',
-    docOf: { report: 'also replace a file that is not a report' },
+    docOf: {
+      report: 'also replace a file that is not a report',
+      plot: 'also replace a file that is not a plot',
+    },
     parse: parse.flag,
     aka: ['overwrite', 'refresh', 'erase'],
   },

@@ -7,34 +7,43 @@ import { basename, dirname, join } from 'node:path';
 import { publish } from '../lake/publish.js';
 import { CryptodlError, errnoOf, usage } from '../model/errors.js';
 import { reasonOf } from '../text/path-faults.js';
-import { PAGE_START } from './shell.js';
 
-/** Throws a usage error for a place where the page cannot be written. Without `force`, only a report is replaced. */
-export async function refusePlace(path: string, { force }: { readonly force: boolean }): Promise<void> {
+/** A kind of file that a verb writes. */
+export interface PageKind {
+  /** The flag that names the file. */
+  readonly flag: 'html' | 'svg';
+  /** `report`: what the file is. */
+  readonly what: string;
+  /** The beginning of each such file. A file that begins so may be replaced. */
+  readonly start: string;
+}
+
+/** Throws a usage error for a place where the file cannot be written. Without `force`, only a file of the same kind is replaced. */
+export async function refusePlace(
+  path: string,
+  { flag, what, start }: PageKind,
+  { force }: { readonly force: boolean },
+): Promise<void> {
   const folder = dirname(path);
-  const parent = await statsOf(folder, stat, path);
+  const place = `--${flag} ${path}`;
+  const parent = await statsOf(folder, stat, place);
   if (parent?.isDirectory() !== true)
     throw usage(
-      parent === undefined
-        ? `--html ${path}: there is no folder ${folder}`
-        : `--html ${path}: ${folder} is no folder`,
+      parent === undefined ? `${place}: there is no folder ${folder}` : `${place}: ${folder} is no folder`,
       'create the folder, or choose another place',
-      { flags: { html: basename(path) } },
+      { flags: { [flag]: basename(path) } },
     );
-  const facts = await statsOf(path, lstat, path);
+  const facts = await statsOf(path, lstat, place);
   if (facts === undefined) return;
   if (facts.isDirectory())
-    throw usage(`--html ${path} is a folder`, 'name a file', {
-      flags: { html: join(path, 'cryptodl-report.html') },
+    throw usage(`${place} is a folder`, 'name a file', {
+      flags: { [flag]: join(path, `cryptodl-${what}.${flag}`) },
     });
   if (!facts.isFile())
-    throw usage(
-      `--html ${path} is neither a file nor free: links and devices are not written to`,
-      'name a file',
-    );
-  if (force || (await isPage(path))) return;
-  throw usage(`--html ${path} is not a report, and is not replaced`, 'choose another file, or add --force', {
-    flags: { html: path.replace(/(?:\.html?)?$/i, '-report.html') },
+    throw usage(`${place} is neither a file nor free: links and devices are not written to`, 'name a file');
+  if (force || (await beginsWith(path, start))) return;
+  throw usage(`${place} is not a ${what}, and is not replaced`, 'choose another file, or add --force', {
+    flags: { [flag]: path.replace(/(?:\.(?:html?|svg))?$/i, `-${what}.${flag}`) },
   });
 }
 
@@ -47,17 +56,17 @@ async function statsOf(
     return await look(path);
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return undefined;
-    throw usage(`--html ${place} cannot be checked (${reasonOf(errnoOf(error))})`, 'choose another place');
+    throw usage(`${place} cannot be checked (${reasonOf(errnoOf(error))})`, 'choose another place');
   }
 }
 
-/** An empty file counts as a report, as `mktemp` makes one. */
-async function isPage(path: string): Promise<boolean> {
-  const start = Buffer.alloc(PAGE_START.length);
+/** An empty file counts, as `mktemp` makes one. */
+async function beginsWith(path: string, text: string): Promise<boolean> {
+  const start = Buffer.alloc(text.length);
   const file = await open(path, 'r');
   try {
     const { bytesRead } = await file.read(start, 0, start.length, 0);
-    return bytesRead === 0 || start.toString('latin1', 0, bytesRead) === PAGE_START;
+    return bytesRead === 0 || start.toString('latin1', 0, bytesRead) === text;
   } finally {
     await file.close();
   }
@@ -66,7 +75,11 @@ async function isPage(path: string): Promise<boolean> {
 const BUFFERED = 256 * 1024;
 
 /** Writes the parts, and resolves with the size in bytes. After an error, the place is as before. */
-export async function writePage(path: string, parts: AsyncIterable<string>): Promise<number> {
+export async function writePage(
+  path: string,
+  { flag }: Pick<PageKind, 'flag'>,
+  parts: AsyncIterable<string> | Iterable<string>,
+): Promise<number> {
   const staged = join(dirname(path), `.${basename(path)}.${randomBytes(4).toString('hex')}.partial`);
   try {
     const file = await open(staged, 'wx');
@@ -81,14 +94,17 @@ export async function writePage(path: string, parts: AsyncIterable<string>): Pro
   } catch (error) {
     await rm(staged, { force: true });
     if (error instanceof CryptodlError || errnoOf(error) === '') throw error;
-    throw new CryptodlError('disk', `--html ${path} cannot be written (${reasonOf(errnoOf(error))})`, {
+    throw new CryptodlError('disk', `--${flag} ${path} cannot be written (${reasonOf(errnoOf(error))})`, {
       cause: error,
-      hint: 'choose another place with --html',
+      hint: `choose another place with --${flag}`,
     });
   }
 }
 
-async function writeParts(file: FileHandle, parts: AsyncIterable<string>): Promise<number> {
+async function writeParts(
+  file: FileHandle,
+  parts: AsyncIterable<string> | Iterable<string>,
+): Promise<number> {
   let bytes = 0;
   let waiting = '';
   const flush = async (): Promise<void> => {

@@ -18,8 +18,13 @@ import { coverageElements } from './coverage-data.js';
 import { embedded } from './embed.js';
 import { failureData } from './failure-data.js';
 import { refusePlace, writePage } from './page-file.js';
+import type { PageKind } from './page-file.js';
 import { runData } from './run-data.js';
-import { dataElement, pageShell } from './shell.js';
+import { dataElement, pageShell, pageStart } from './shell.js';
+
+/** The file without --html. */
+const USUAL_FILE = 'cryptodl-report.html';
+const KIND: PageKind = { flag: 'html', what: 'report', start: pageStart('report') };
 
 /** Manifests that cannot be read and that the page names. */
 const MOST_NOTES = 50;
@@ -31,8 +36,8 @@ export async function report(command: LookUp): Promise<ExitCode> {
   const signals = watchSignals(io);
   try {
     const home = io.environment['HOME'];
-    const path = absolutePath(options.html, home);
-    await refusePlace(path, options);
+    const path = absolutePath(options.html ?? USUAL_FILE, home);
+    await refusePlace(path, KIND, options);
     const request = requestOf(command, signals.signal);
     const notes: string[] = [];
     const warn = (message: string): void => {
@@ -65,7 +70,7 @@ export async function report(command: LookUp): Promise<ExitCode> {
       ...runData(run, found.runs),
       failures: await failureData(run, paths, warn),
     };
-    const bytes = await writePage(path, pageParts(head, counted(), { lake, notes }));
+    const bytes = await writePage(path, KIND, pageParts(head, counted(), { lake, notes }));
     for (const { message } of lake.found.refused.slice(0, MOST_NOTES))
       printLines(io.stderr, [`cryptodl: ${message}`]);
     if (options.json) await writeData(io, [{ event: 'report', path, bytes, run: run?.id ?? null, series }]);
@@ -98,7 +103,7 @@ async function* pageParts(
   covered: AsyncIterable<CoveredSeries>,
   { lake, notes }: { readonly lake: LakeCoverage; readonly notes: readonly string[] },
 ): AsyncGenerator<string> {
-  const shell = pageShell();
+  const shell = pageShell('report');
   const data = dataElement('report');
   yield shell.before;
   yield* coverageElements(covered);

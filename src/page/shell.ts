@@ -2,12 +2,17 @@
 import { readFileSync } from 'node:fs';
 import { hashSource } from './embed.js';
 
-/** The beginning of each report. A file that begins so may be replaced. */
-export const PAGE_START = '<!doctype html>\n<!-- cryptodl report -->\n';
+/** The verb that writes the page. */
+export type PageVerb = 'report' | 'plot';
 
-/** `scripts/make-page.js` makes the assets from `assets/report` and uPlot. */
-function asset(name: string): string {
-  return readFileSync(new URL(`../../dist/report-page/${name}`, import.meta.url), 'utf8');
+/** The beginning of each page of a verb. A file that begins so may be replaced. */
+export function pageStart(verb: PageVerb): string {
+  return `<!doctype html>\n<!-- cryptodl ${verb} -->\n`;
+}
+
+/** `scripts/make-page.js` makes the assets from `assets/` and uPlot. */
+function asset(verb: PageVerb, name: string): string {
+  return readFileSync(new URL(`../../dist/${verb}-page/${name}`, import.meta.url), 'utf8');
 }
 
 export interface Shell {
@@ -16,9 +21,9 @@ export interface Shell {
 }
 
 /** The elements of the data stand between `before` and `after`. The policy allows no request and no other script or style. */
-export function pageShell(): Shell {
-  const style = asset('page.css');
-  const script = asset('page.js');
+export function pageShell(verb: PageVerb): Shell {
+  const style = asset(verb, 'page.css');
+  const script = asset(verb, 'page.js');
   const policy = [
     "default-src 'none'",
     `script-src ${hashSource(script)}`,
@@ -27,18 +32,18 @@ export function pageShell(): Shell {
     "form-action 'none'",
   ].join('; ');
   return {
-    before: `${PAGE_START}<html lang="en">
+    before: `${pageStart(verb)}<html lang="en">
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="${policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="referrer" content="no-referrer">
-<title>cryptodl report</title>
+<title>cryptodl ${verb}</title>
 <style>${style}</style>
 </head>
 <body>
-<noscript>This report draws its data with its own script. Allow scripts for this file.</noscript>
+<noscript>This page draws its data with its own script. Allow scripts for this file.</noscript>
 `,
     after: `<script>${script}</script>
 </body>
@@ -48,6 +53,6 @@ export function pageShell(): Shell {
 }
 
 /** One element with data. `content` is JSON that `embedded` made. */
-export function dataElement(kind: 'report' | 'group'): Shell {
+export function dataElement(kind: 'report' | 'group' | 'plot'): Shell {
   return { before: `<script type="application/json" data-kind="${kind}">`, after: '</script>\n' };
 }

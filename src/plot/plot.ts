@@ -1,8 +1,8 @@
-/** `cryptodl plot`: draws a series of the lake on the terminal. */
+/** `cryptodl plot`: draws a series of the lake on the terminal or in a file. */
 import { endLookUp, requestOf } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
 import { hasColour, isUnicode } from '../cli/terminal-style.js';
-import { writeText } from '../cli/write-data.js';
+import { writeData, writeText } from '../cli/write-data.js';
 import { dayOf, dayText, startOfDay } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
@@ -12,17 +12,23 @@ import type { Series } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { isRangeGiven, resolveRange } from '../select/date-range.js';
 import { heldSeries } from '../select/held-series.js';
+import { bytesText } from '../model/units.js';
+import { refusePlace, writePage } from '../page/page-file.js';
+import type { PageKind } from '../page/page-file.js';
+import { pageStart } from '../page/shell.js';
 import { intervalMs } from '../source/venue.js';
-import { absolutePath } from '../text/printable.js';
+import { absolutePath, shownPath } from '../text/printable.js';
 import { makeChart } from './chart.js';
 import type { Chart } from './chart.js';
 import { chooseDataset } from './choose-series.js';
 import type { ChosenDataset } from './choose-series.js';
 import { chartText, plotColumns } from './draw-text.js';
 import type { TextStyle } from './draw-text.js';
+import { chartHtml, HTML_SIZE } from './html.js';
 import { readBars } from './read-bars.js';
 import { missingLines, readFacts } from './series-facts.js';
 import type { SeriesFacts } from './series-facts.js';
+import { chartSvg, SVG_SIZE, SVG_START } from './svg.js';
 import { candleGrid, lineGrid } from './time-grid.js';
 import type { TimeGrid, TimeRange } from './time-grid.js';
 
@@ -31,7 +37,14 @@ export async function plot(operand: string | undefined, command: LookUp): Promis
   const { io } = command;
   const signals = watchSignals(io);
   try {
+    const files = await chosenFiles(command);
     const source = await chooseSource(operand, requestOf(command, signals.signal));
+    for (const file of files) {
+      const bytes = await writePage(file.path, file.kind, file.draw(await chartOf(source, file.size)));
+      if (!command.resolved.options.quiet)
+        await writeData(io, [`wrote ${shownPath(file.path)}: ${bytesText(bytes)}`]);
+    }
+    if (files.length > 0) return 0;
     const style = styleOf(io);
     const room = plotColumns(style.columns);
     await writeText(io, linesOf(await chartOf(source, { candles: room, points: room * 2 }), style));
@@ -41,6 +54,38 @@ export async function plot(operand: string | undefined, command: LookUp): Promis
   } finally {
     signals.release();
   }
+}
+
+/** A file that is written instead of the picture on the terminal. */
+interface ChartFile {
+  readonly path: string;
+  readonly kind: PageKind;
+  readonly size: ChartSize;
+  readonly draw: (chart: Chart) => readonly string[];
+}
+
+const HTML: PageKind = { flag: 'html', what: 'plot', start: pageStart('plot') };
+const SVG: PageKind = { flag: 'svg', what: 'plot', start: SVG_START };
+
+/** Throws a usage error for a place where a file cannot be written. */
+async function chosenFiles({ resolved: { options }, io }: LookUp): Promise<ChartFile[]> {
+  const home = io.environment['HOME'];
+  const files: ChartFile[] = [];
+  if (options.svg !== undefined && /\.png$/i.test(options.svg))
+    throw usage(`plot writes SVG and HTML, not PNG: ${options.svg}`, undefined, {
+      flags: { svg: options.svg.replace(/png$/i, 'svg') },
+    });
+  if (options.html !== undefined)
+    files.push({ path: absolutePath(options.html, home), kind: HTML, size: HTML_SIZE, draw: chartHtml });
+  if (options.svg !== undefined)
+    files.push({
+      path: absolutePath(options.svg, home),
+      kind: SVG,
+      size: SVG_SIZE,
+      draw: (chart) => [chartSvg(chart)],
+    });
+  for (const { path, kind } of files) await refusePlace(path, kind, options);
+  return files;
 }
 
 function linesOf(chart: Chart, style: TextStyle): string {

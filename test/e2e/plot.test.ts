@@ -1,5 +1,7 @@
 /** `cryptodl plot`: exact pictures of small lakes, and refused names. */
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { XMLValidator } from 'fast-xml-parser';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
@@ -232,6 +234,82 @@ describe('a plot', () => {
     const lines = stdout.trimEnd().split('\n');
     expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(columns);
     expect(lines.length).toBe(23);
+  });
+});
+
+describe('a plot as a file', () => {
+  const read = (name: string): string => readFileSync(join(scratch, name), 'utf8');
+
+  it('is well-formed SVG: hollow rising and solid falling candles, volumes, and a gap', async () => {
+    const { stdout, code } = await plot(['BTCUSDT', '--svg', 'btc.svg']);
+    expect({ stdout, code }).toEqual({
+      stdout: expect.stringMatching(/^wrote btc\.svg: [\d.]+ kB\n$/) as string,
+      code: 0,
+    });
+    const svg = read('btc.svg');
+    expect(XMLValidator.validate(svg)).toBe(true);
+    const boxes = (kind: string): number =>
+      new RegExp(`class="${kind}" d="([^"]*)"`).exec(svg)?.[1]?.split('z').slice(0, -1).length ?? 0;
+    const hours = [...DAY_1, ...DAY_2].filter((candle) => candle !== undefined);
+    const rising = hours.filter(([open, , , close]) => close >= open).length;
+    expect([boxes('up body'), boxes('down body')]).toEqual([rising, hours.length - rising]);
+    expect(boxes('up volume') + boxes('down volume')).toBe(hours.length);
+    expect(svg).toContain(
+      'to fetch them: cryptodl repair --out lake -m um --dataset klines -i 1h -s BTCUSDT',
+    );
+    // The steps of missing hours stay free: the widest distance between wicks is that of seven steps.
+    const xs = [...svg.matchAll(/class="(?:up|down)" d="([^"]*)"/g)]
+      .flatMap(([, path = '']) => [...path.matchAll(/M([\d.]+)/g)].map(([, x]) => Number(x)))
+      .sort((a, b) => a - b);
+    const distances = xs.slice(1).map((x, at) => x - (xs[at] ?? 0));
+    expect(Math.max(...distances) / Math.min(...distances)).toBeCloseTo(7, 1);
+  });
+
+  it('breaks a line at missing hours', async () => {
+    await plot(['BTCUSDT', '--column', 'close', '--svg', 'close.svg']);
+    const path = /class="value" d="([^"]*)"/.exec(read('close.svg'))?.[1] ?? '';
+    expect(path.match(/M/g)).toHaveLength(2);
+  });
+
+  it('is a page with its data, which is replaced, unlike another file', async () => {
+    await plot(['BTCUSDT', '--html', 'btc.html']);
+    const html = read('btc.html');
+    const [, json = ''] =
+      /<script type="application\/json" data-kind="plot">(.*?)<\/script>/.exec(html) ?? [];
+    expect(JSON.parse(json)).toMatchObject({
+      kind: 'candles',
+      title: 'BTCUSDT um klines 1h',
+      hasVolume: true,
+    });
+    expect(html).toContain("default-src 'none'");
+    expect((await plot(['FLATUSDT', '-q', '--html', 'btc.html'])).code).toBe(0);
+    expect(read('btc.html')).toContain('FLATUSDT um klines 1h');
+    writeFileSync(join(scratch, 'mine.html'), '<!doctype html>\nmine');
+    const refused = await plot(['BTCUSDT', '--html', 'mine.html']);
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toContain('mine.html is not a plot, and is not replaced');
+    expect(read('mine.html')).toBe('<!doctype html>\nmine');
+  });
+
+  it('is named by --out too, if the name ends like a picture', async () => {
+    const both = await plot(['BTCUSDT', '--out', 'out.svg', '--out', 'lake'], {});
+    expect(both.code).toBe(0);
+    expect(read('out.svg')).toMatch(/^<!-- cryptodl plot -->\n<svg /);
+  });
+
+  it.each([
+    [['--out', 'btc.png'], '--svg btc.svg'],
+    [['--svg', 'btc.png'], '--svg btc.svg'],
+    [['--png', 'btc.png'], '--svg btc.svg'],
+    [['btc.svg'], '--svg btc.svg'],
+    [['--svg', 'nowhere/btc.svg'], '--svg btc.svg'],
+  ])('is not written for %j', async (args, flag) => {
+    const { code, stderr, stdout } = await cryptodl(['plot', 'BTCUSDT', '-o', 'lake', ...args], {
+      cwd: scratch,
+    });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain('\n  cryptodl plot BTCUSDT --out lake ');
+    expect(stderr).toContain(flag);
   });
 });
 

@@ -49,7 +49,7 @@ describe('data in a page', () => {
 });
 
 describe('the page', () => {
-  const { before, after } = pageShell();
+  const { before, after } = pageShell('report');
   const [, policy = ''] = /Content-Security-Policy" content="([^"]*)"/.exec(before) ?? [];
 
   it('allows its own style and script and nothing else', () => {
