@@ -153,7 +153,7 @@ describe.skipIf(!HAS_BROWSER)(`the page of cryptodl report${BROWSER_NEEDED}`, ()
     if (process.env['CRYPTODL_TEST_PICTURE'] !== undefined) {
       const { page } = await openFile(browser, file, { ...WIDE, height: 1200 });
       await page.evaluate(`for (const id of ['network', 'failures', 'history']) document.getElementById(id).hidden = true;
-        for (const name of ['#course .chart:nth-child(n+3)', '#coverage .table', 'details'])
+        for (const name of ['.alerts', '#course .chart:nth-child(n+3)', '#coverage .table', 'details'])
           for (const each of document.querySelectorAll(name)) each.hidden = true;
         document.querySelector('header code').textContent = '/srv/lake';`);
       await settled(page);
