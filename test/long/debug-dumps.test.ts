@@ -62,11 +62,13 @@ async function appears(path: string): Promise<void> {
 describe('SIGUSR2', () => {
   it.each([
     ['selecting', isListing],
-    ['planning', (path: string) => isListing(path) && path.includes('/ETHUSDT/')],
+    ['planning', (path: string) => isListing(path) && decodeURIComponent(path).includes('/ETHUSDT/')],
   ] as const)('while a run is %s', async (phase, isMeant) => {
     const standing = await standAt(scene, isMeant, TWO);
     const { runs } = readDump(await standing.dump());
-    expect(runs).toMatchObject([{ phase, workInProgress: [{ stage: 'request' }] }]);
+    expect(runs).toMatchObject([{ phase }]);
+    const { workInProgress } = runs[0] as { workInProgress: { stage: string; name: string }[] };
+    expect(workInProgress.some(({ stage, name }) => stage === 'request' && isMeant(name))).toBe(true);
     expect(runs[0]?.['queue']).toBeUndefined();
     standing.release();
     expectWell(await standing.ended);
@@ -88,6 +90,14 @@ describe('SIGUSR2', () => {
     );
     writeFileSync(go, '');
     expectWell(await running.ended);
+  });
+
+  it('while a run waits for --jitter', async () => {
+    const waiting = spawned(scene, `${TWO} --jitter 1h`);
+    await lineOf(waiting.said, /--jitter/);
+    expect(readDump(await waiting.dump()).runs).toMatchObject([{ phase: 'waiting-for-jitter' }]);
+    waiting.child.kill('SIGTERM');
+    expect((await waiting.ended).code).toBe(143);
   });
 
   it('while a run waits for the lock of its lake, also by the holder of the lock', async () => {

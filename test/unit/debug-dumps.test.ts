@@ -108,9 +108,9 @@ describe('the files of dumps', () => {
       writeWhole(path, async (file) => {
         await file.writeFile('half');
         expect(readdirSync(folder)).not.toContain('dump.json');
-        throw new Error('no');
+        throw new Error('halted');
       }),
-    ).rejects.toThrow('no');
+    ).rejects.toThrow('halted');
     expect(readdirSync(folder)).toEqual([]);
   });
 

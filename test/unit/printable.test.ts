@@ -36,6 +36,7 @@ describe('a record', () => {
       url: 'http://u:***@h/x',
       more: { all: ['see http://a:***@c', 'x@y'] },
     });
+    expect(jsonText({ url: record.url, all: [] }, 2)).toBe('{\n  "url": "http://u:***@h/x",\n  "all": []\n}');
   });
 });
 
