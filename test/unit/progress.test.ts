@@ -341,6 +341,7 @@ it('warnings and events among the frames have lines of their own, and the view i
   for (const word of ['one', 'two', 'three']) {
     await clock.advance(200);
     reporter.event(word, {});
+    reporter.event(word, {});
     await clock.advance(200);
     for (const part of ['a', 'b']) reporter.say([`${word} ${part}`]);
     text += sent();
@@ -348,9 +349,14 @@ it('warnings and events among the frames have lines of their own, and the view i
   await clock.advance(200);
   text += sent();
   const size = { columns: 80, rows: 24 };
-  const words = ['one', 'two', 'three'].flatMap((word) => [`{"event":"${word}"}`, `${word} a`, `${word} b`]);
+  const words = ['one', 'two', 'three'].flatMap((word) => [
+    `{"event":"${word}"}`,
+    `{"event":"${word}"}`,
+    `${word} a`,
+    `${word} b`,
+  ]);
   const shown = await screenOf(text.replaceAll(/(?<!\r)\n/g, '\r\n'), size);
-  expect(shown.rows.slice(0, 11)).toEqual([...words, '', expect.stringMatching(/^ {2}░+ 0%/)]);
+  expect(shown.rows.slice(0, 14)).toEqual([...words, '', expect.stringMatching(/^ {2}░+ 0%/)]);
   reporter.end(['the end'], { error: undefined, isWell: true });
   text += sent();
   const ended = await screenOf(text.replaceAll(/(?<!\r)\n/g, '\r\n'), size);
