@@ -221,11 +221,13 @@ class Speed {
 
   of(now: number, bytes: number): number {
     const samples = this.#samples;
-    if (now - (samples.at(-1)?.at ?? now) < SAMPLE_MS) return this.#perSecond;
-    samples.push({ at: now, bytes });
+    const isDue = now - (samples.at(-1)?.at ?? now) >= SAMPLE_MS;
+    if (isDue) samples.push({ at: now, bytes });
+    // Before the first sample there is no earlier speed to show.
+    else if (samples.length > 1) return this.#perSecond;
     while (samples[1] !== undefined && now - samples[1].at >= SPEED_MS) samples.shift();
     const [first = { at: now, bytes }] = samples;
-    this.#perSecond = Math.round(((bytes - first.bytes) / (now - first.at)) * 1000);
+    this.#perSecond = now > first.at ? Math.round(((bytes - first.bytes) / (now - first.at)) * 1000) : 0;
     return this.#perSecond;
   }
 }

@@ -293,6 +293,7 @@ describe('the progress of a run', () => {
     await clock.advance(200);
     const frame = sent();
     expect(frame).toContain('1/480 objects');
+    expect(frame).toContain('4 in flight of 8, 5.0 kB/s');
     for (let ms = 0; ms < 1000; ms += 10) {
       arrive(1);
       await clock.advance(10);
