@@ -1,5 +1,6 @@
 /** A bucket that has nothing but keys: real key listings behind ListObjects v1. */
 import { createServer } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 const HOST = 'https://data.binance.vision/';
@@ -153,18 +154,24 @@ export interface KeyArchive {
   readonly url: string;
   /** Listing pages sent. */
   pages(): number;
-  /** Paths of requests that were not for a listing; all were answered with 404. */
+  /** Paths of the other requests that `answer` left; they were answered with 404. */
   readonly objectRequests: string[];
   close(): Promise<void>;
 }
 
-export async function startKeyArchive(store: KeyStore): Promise<KeyArchive> {
+/** `answer` answers a request for an object itself and returns true. */
+export async function startKeyArchive(
+  store: KeyStore,
+  answer: (key: string, response: ServerResponse) => boolean = () => false,
+): Promise<KeyArchive> {
   const objectRequests: string[] = [];
   let pages = 0;
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? '', 'http://bucket');
     if (!url.searchParams.has('prefix')) {
-      objectRequests.push(decodeURIComponent(url.pathname));
+      const path = decodeURIComponent(url.pathname);
+      if (answer(path.slice(1), response)) return;
+      objectRequests.push(path);
       response.writeHead(404, { 'content-type': 'application/xml' });
       response.end('<Error><Code>NoSuchKey</Code></Error>');
       return;
