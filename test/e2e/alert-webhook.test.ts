@@ -151,7 +151,9 @@ describe('the addresses of --ping and --alert-webhook', () => {
   it('are in no output of a run, and in no file that it writes', async () => {
     timeless.refuse(isZip, 403);
     const folder = timeless.newFolder();
-    const files = ['--log-file', join(folder, 'log.jsonl'), '--prometheus-textfile', join(folder, 'x.prom')];
+    const files = ['--log-file', 'log.jsonl', '--prometheus-textfile', 'x.prom', '--trace', 'trace.jsonl']
+      .concat('--debug-dump', 'dump.json')
+      .map((word) => (word.startsWith('--') ? word : join(folder, word)));
     const run = await timeless.vision([...addresses, ...files, '--verbose'], { lake: 'private' });
     const json = await timeless.vision([...addresses, '--json'], { lake: 'private' });
     const [failures = ''] = readdirSync(join(run.lake, '_failures'));
@@ -168,7 +170,7 @@ describe('the addresses of --ping and --alert-webhook', () => {
     expect(warnings(run.stderr).length).toBe(2);
     const texts = results.flatMap(({ stdout, stderr }) => [stdout, stderr]);
     const written = [run.lake, folder].flatMap((root) => filesBelow(root).map((path) => join(root, path)));
-    expect(written.length).toBeGreaterThan(6);
+    expect(written.length).toBeGreaterThan(8);
     texts.push(...written.map((path) => readFileSync(path, 'utf8')));
     expect(texts.filter((text) => text.includes('secret'))).toEqual([]);
     expect(results.at(-1)?.stdout).toMatch(/^ping +\(not shown; host 127.0.0.1:9\) {2}\(flag\)$/m);
