@@ -1,10 +1,11 @@
 /** What waits and failures cost: the layers of a request over simulated time. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { BINANCE_ANSWERS } from '../../src/source/binance/refusals.js';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { Fetch, FetchContext, Layer, Wait } from '../../src/http/fetch.js';
-import { Costs } from '../../src/report/costs.js';
+import { Costs, LoopDelay } from '../../src/report/costs.js';
 import { breaker } from '../../src/http/retry/breaker.js';
 import { retryBudget } from '../../src/http/retry/budget.js';
 import { retry } from '../../src/http/retry/retry.js';
@@ -179,5 +180,23 @@ describe('the costs of waits', () => {
       await clock.advance(1000);
     }
     expect(costs.figures.failures).toEqual({ 'headers-timeout': 100 });
+  });
+});
+
+describe('the delay of the event loop', () => {
+  it('is that of the longest turn, and nothing before the start', async () => {
+    const delay = new LoopDelay();
+    expect(delay.figures).toMatchObject({ p50: 0, p99: 0, most: 0 });
+    delay.start();
+    await sleep(60);
+    const end = performance.now() + 250;
+    while (performance.now() < end);
+    await sleep(60);
+    delay.stop();
+    const { p50, p99, most, busyShare } = delay.figures;
+    expect(most).toBeGreaterThan(150);
+    expect(p99).toBeGreaterThan(100);
+    expect(p50).toBeLessThanOrEqual(p99);
+    expect(busyShare).toBeGreaterThan(0.1);
   });
 });
