@@ -70,6 +70,8 @@ export async function writeTextfile(path: string, page: Page): Promise<string | 
   try {
     const file = await open(staged, 'wx');
     try {
+      // The user of node_exporter must be able to read it, whatever the umask of this user is.
+      await file.chmod(0o644);
       await file.writeFile(await page.text({ textfile: basename(path, '.prom') }));
       await file.sync();
     } finally {

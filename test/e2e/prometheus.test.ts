@@ -1,5 +1,5 @@
 /** The metrics of `--prometheus-port` and `--prometheus-textfile`. */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -236,6 +236,17 @@ describe('--prometheus-textfile', () => {
     expect(valueOf(page, 'cryptodl_last_run_exit_code')).toBe(143);
     expect(valueOf(page, 'cryptodl_last_success_timestamp_seconds')).toBeUndefined();
     expect(valueOf(page, 'cryptodl_queue_objects')).toBe(6);
+  });
+
+  it('can be read by the user of node_exporter, also with a strict umask', async () => {
+    const file = newFile();
+    const umask = process.umask(0o077);
+    try {
+      expect((await scene.vision(['--prometheus-textfile', file])).code).toBe(0);
+    } finally {
+      process.umask(umask);
+    }
+    expect((statSync(file).mode & 0o777).toString(8)).toBe('644');
   });
 
   it('that cannot be written is a warning', async () => {
