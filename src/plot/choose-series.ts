@@ -35,7 +35,7 @@ export function chooseDataset(
 ): ChosenDataset {
   const { options } = resolved;
   if (held.length === 0) throw nothingHeld(options.out);
-  const symbols = [...new Set(held.map((series) => series.symbol))];
+  const symbols = [...new Set(held.map((series) => series.symbol))].sort();
   const symbol = chooseSymbol(symbols, operand ?? resolved.texts.symbols?.join(','), {
     out: options.out,
     correct: (name) => (operand === undefined ? { flags: { symbols: name } } : { operand: name }),

@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { XMLValidator } from 'fast-xml-parser';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl, cryptodlOk, cryptodlProcessOk, FAST } from '../helpers/cli.js';
@@ -34,11 +35,21 @@ beforeAll(async () => {
     [1.4e-9, 1.6e-9, 1.3e-9, 1.35e-9, 1e12],
   ]);
   writeFunding(folder, 'BTCUSDT', '2024-01', RATES);
+  const many = {
+    market: 'um',
+    symbols: ['MANYUSDT'],
+    cadence: 'daily',
+    dataset: 'klines',
+    from: '2024-01-01',
+  } as const;
+  makeArchive(folder, { ...many, interval: '1h', to: '2024-01-06' });
+  makeArchive(folder, { ...many, interval: '1d', to: '2024-01-07' });
   archive = await startArchive(folder);
   const range = ['--from', '2024-01-01', '--to', '2024-01-02', '-i', '1h', '--now', NOW];
   const one = ['--from', '2024-01-01', '--to', '2024-01-01', '-i', '1h', '--now', NOW];
   await download('-s', 'BTCUSDT', ...range);
   await download('-s', 'FLATUSDT,TINYUSDT', ...one);
+  await download('-s', 'MANYUSDT', '-i', '1h,1d', '--from', '2024-01-01', '--to', '2024-01-06', '--now', NOW);
   await download(
     '-s',
     'BTCUSDT',
@@ -227,6 +238,22 @@ describe('a plot', () => {
     `);
   });
 
+  it('takes the newest interval that fills the picture, and names the others', async () => {
+    const first = async (...args: readonly string[]): Promise<string[]> => {
+      const { stdout } = await plot(['MANYUSDT', ...args], { COLUMNS: '80', LINES: '24' });
+      return stdout.split('\n').filter((line) => /MANYUSDT|also held/.test(line));
+    };
+    expect(await first()).toEqual([
+      expect.stringMatching(/^MANYUSDT um klines 1h {2}2024-01-01 … 2024-01-06 UTC/),
+      'also held: um klines 1d (--market, --dataset, --interval)',
+    ]);
+    expect((await first('-i', '1d'))[0]).toContain('MANYUSDT um klines 1d');
+    // The daily candles are newer.
+    await download('-s', 'MANYUSDT', '-i', '1d', '--from', '2024-01-07', '--to', '2024-01-07', '--now', NOW);
+    expect((await first())[0]).toContain('MANYUSDT um klines 1d  2024-01-01 … 2024-01-07 UTC');
+    expect((await first('--to', '2024-01-06'))[0]).toContain('MANYUSDT um klines 1h');
+  });
+
   it.each([40, 80, 133, 200])('fits %i columns', async (columns) => {
     const { stdout } = await cryptodlProcessOk(['plot', 'BTCUSDT', '-q', '-o', LAKE], {
       env: { COLUMNS: String(columns), LINES: '24' },
@@ -315,7 +342,7 @@ describe('a plot as a file', () => {
 
 describe('a plot refuses', () => {
   it.each([
-    [['BTCUSD'], 'holds no BTCUSD; it holds BTCUSDT, FLATUSDT, TINYUSDT', 'plot BTCUSDT'],
+    [['BTCUSD'], 'holds no BTCUSD; it holds BTCUSDT, FLATUSDT, MANYUSDT, TINYUSDT', 'plot BTCUSDT'],
     [['-s', 'BTCUSD'], 'holds no BTCUSD', 'plot --symbols BTCUSDT --out lake'],
     [[], 'plot needs a symbol', 'plot'],
     [['BTCUSDT,FLATUSDT'], 'plot draws one symbol, not "BTCUSDT,FLATUSDT"', 'plot BTCUSDT'],
