@@ -57,6 +57,7 @@ export function createWorkloads(share) {
     w1(metrics),
     w1Many(many, symbols(100 * share)),
     w1Two(metrics),
+    w1Figures(metrics),
     w2(klines),
     w2Far(klines),
     w3(1_000_000 * share),
@@ -147,6 +148,36 @@ function w1Two(/** @type {Data} */ metrics) {
       twoProcesses(place, 'r', [visionOf(names.slice(0, middle)), visionOf(names.slice(middle))]),
     ],
     targets: [],
+    isLong: true,
+  };
+}
+
+/**
+ * What the figures cost: Prometheus, debug dump and, apart from these, the trace of every attempt.
+ * @returns {Workload}
+ */
+function w1Figures(/** @type {Data} */ metrics) {
+  const figures = '--prometheus-port 0 --prometheus-textfile cryptodl.prom --debug-dump dump.json';
+  return {
+    ...metrics,
+    id: 'W1 figures',
+    server: 'static',
+    on: ['ram'],
+    yardstick: 'a',
+    contenders: (place) => [
+      cryptodl(place, PARQUET, `${VISION} --concurrency 50`),
+      cryptodl(
+        place,
+        { ...PARQUET, id: 's', name: 'cryptodl, all figures on' },
+        `${VISION} --concurrency 50 ${figures}`,
+      ),
+      cryptodl(
+        place,
+        { ...PARQUET, id: 't', name: 'cryptodl, all figures and --trace' },
+        `${VISION} --concurrency 50 ${figures} --trace trace.jsonl`,
+      ),
+    ],
+    targets: [cpuRatio('s', 'a', 1.05)],
     isLong: true,
   };
 }
