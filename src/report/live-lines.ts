@@ -1,4 +1,6 @@
 /** The lines of the live view: the totals, a line per active stage, the hosts that hold the run back, and the errors by kind. */
+import cliProgress from 'cli-progress';
+import type { Options } from 'cli-progress';
 import type { BucketState, OpenBreaker } from '../http/host-states.js';
 import { bytesText, countText, numberText } from '../model/units.js';
 import { shareOf, totalTexts, wholeSeconds } from './progress-state.js';
@@ -37,10 +39,15 @@ const LEAST_CELLS = 4;
 function totalsLine(state: ProgressState, columns: number): string {
   const cells = Math.max(LEAST_CELLS, Math.min(MOST_CELLS, Math.floor(columns / 5)));
   const share = shareOf(state);
-  const full = Math.floor(share * cells);
+  const bar = cliProgress.Format.BarFormat(share, barOptions(cells));
   const failed = state.failed > 0 ? [`${numberText(state.failed)} failed`] : [];
-  const bar = `${'█'.repeat(full)}${'░'.repeat(cells - full)}`;
   return `  ${bar} ${Math.floor(share * 100)}%  ${[...totalTexts(state), ...failed].join(', ')}`;
+}
+
+/** cli-progress derives the two strings only for bars that it draws on the terminal itself. */
+function barOptions(cells: number): Options {
+  const strings = { barCompleteString: '█'.repeat(cells), barIncompleteString: '░'.repeat(cells) };
+  return { barsize: cells, barGlue: '', ...strings };
 }
 
 function downloadLines(state: ProgressState): Line[] {

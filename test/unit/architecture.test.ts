@@ -85,6 +85,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 /** Each third-party package has one owner; the second name of a row needs its reason. */
 const OWNERS: Readonly<Record<string, readonly string[]>> = {
   '@duckdb/node-api': ['convert/duckdb.ts', 'convert/query-stream.ts'],
+  'cli-progress': ['report/live-lines.ts'],
   // explain-arguments.ts names the type of the error it explains, nothing else.
   commander: ['cli/explain-arguments.ts', 'cli/program.ts'],
   'fastest-levenshtein': ['text/did-you-mean.ts'],
