@@ -234,7 +234,7 @@ describe('the bars of rows', () => {
       const session = await engine.session();
       const hours = stepMs === undefined ? 9000 : 700;
       await fc.assert(
-        fc.asyncProperty(fc.array(row, { minLength: 1, maxLength: 60 }), async (prices) => {
+        fc.asyncProperty(fc.array(row, { minLength: 50, maxLength: 90 }), async (prices) => {
           const gap = Math.floor(hours / prices.length);
           const rows = prices.map(([o, h, l, c, v], at): Row => [START + at * gap * HOUR_MS, o, h, l, c, v]);
           const span = { from: START, to: START + hours * HOUR_MS };
