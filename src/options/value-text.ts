@@ -1,4 +1,4 @@
-/** The value of an option as text that its flag, its variable and its key of a file take. */
+/** The values of options as text that flags, variables and keys of files take, except for secret addresses. */
 import { bytesValue, durationValue } from '../model/units.js';
 import type { FlagSpec } from './flag-spec.js';
 import { flagSpec } from './flags.js';
@@ -17,7 +17,7 @@ export function sharedText(name: FlagName, value: Value): string {
   return SECRET_ADDRESSES.has(name) ? `(not shown; host ${new URL(text).host})` : text;
 }
 
-export function valueText(name: FlagName, value: Value): string {
+function valueText(name: FlagName, value: Value): string {
   if (typeof value === 'number') return numberValue(name, value);
   if (isList(value)) return value.map(itemText).join(',');
   return itemText(value);
