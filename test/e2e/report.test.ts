@@ -183,6 +183,14 @@ describe('mistakes', () => {
   it.each([
     ['a folder', (path: string) => mkdirSync(path), 'is a folder'],
     ['a link', (path: string) => symlinkSync('/dev/null', path), 'links and devices are not written to'],
+    [
+      'a link to a report',
+      (path: string) => {
+        writeFileSync(`${path}.target`, '');
+        symlinkSync(`${path}.target`, path);
+      },
+      'links and devices are not written to',
+    ],
   ])('%s in place of the file', async (name, make, message) => {
     const path = join(scratch, `${name.replaceAll(' ', '-')}.html`);
     make(path);
