@@ -18,7 +18,7 @@ const MOST_FILES = 10;
 const NAME = /^debug-\d{8}T\d{9}Z-\d+\.(?:json|cpuprofile|heapsnapshot)(?:\.[\da-f-]{36})?$/;
 
 /** The first characters of each dump. */
-export const DUMP_HEAD = '{\n  "cryptodlDebugDump": 1,';
+const DUMP_HEAD = '{\n  "cryptodlDebugDump": 1,';
 
 /** `debug-20261121T070000123Z-4711`: the time, and the number of the process, because several processes may use one lake. */
 export function debugName(nowMs: number): string {

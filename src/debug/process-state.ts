@@ -2,7 +2,7 @@
 import { fstatSync, readdirSync } from 'node:fs';
 import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8';
 
-export interface HeapSpace {
+interface HeapSpace {
   readonly usedBytes: number;
   readonly committedBytes: number;
 }

@@ -37,7 +37,7 @@ export function shareOf({ objects, failed, totalObjects }: ProgressState): numbe
 }
 
 /** Undefined before the first object. */
-export function leftMsOf(state: ProgressState): number | undefined {
+function leftMsOf(state: ProgressState): number | undefined {
   const share = shareOf(state);
   return share > 0 ? (state.elapsedMs * (1 - share)) / share : undefined;
 }
