@@ -157,7 +157,7 @@ function w1Two(/** @type {Data} */ metrics) {
  * @returns {Workload}
  */
 function w1Figures(/** @type {Data} */ metrics) {
-  const figures = '--prometheus-port 0 --prometheus-textfile cryptodl.prom --debug-dump dump.json';
+  const figures = '--prometheus-port 9464 --prometheus-textfile cryptodl.prom --debug-dump dump.json';
   return {
     ...metrics,
     id: 'W1 figures',
