@@ -6,6 +6,7 @@ import { access, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { makeFolder } from '../files/disk.js';
+import { beginsWith } from '../files/own-file.js';
 import { FOLDERS } from '../lake/layout.js';
 import type { LakePaths } from '../lake/layout.js';
 import { errnoOf, usage } from '../model/errors.js';
@@ -67,7 +68,7 @@ export async function refuseBadDump(path: string): Promise<void> {
   if (facts.isCharacterDevice()) return;
   if (facts.isDirectory()) throw refuse('is a folder');
   if (!facts.isFile()) throw refuse('is neither a file nor a character device');
-  if (facts.size > 0 && !(await isDump(path))) throw refuse('is not a debug dump, and is not replaced');
+  if (!(await beginsWith(path, DUMP_HEAD))) throw refuse('is not a debug dump, and is not replaced');
 }
 
 /** Creates the folder of a new file. Rejects with a usage error if no file can be made in it. */
@@ -83,16 +84,6 @@ async function refuseBadFolder(path: string): Promise<void> {
 function unusable(path: string, error: unknown): Error {
   const reason = reasonOf(errnoOf(error));
   return usage(`--debug-dump: ${shownPath(path)} cannot be written (${reason})`, 'name another file');
-}
-
-async function isDump(path: string): Promise<boolean> {
-  const file = await open(path);
-  try {
-    const { buffer } = await file.read(Buffer.alloc(DUMP_HEAD.length), 0, DUMP_HEAD.length, 0);
-    return buffer.toString() === DUMP_HEAD;
-  } finally {
-    await file.close();
-  }
 }
 
 async function statsOf(path: string): Promise<Stats | undefined> {

@@ -1,6 +1,7 @@
 /** Followers of the runs of a command: metrics of Prometheus, a trace, and debug dumps. */
 import { openDebugDumps } from '../debug/debug-dumps.js';
 import type { DebuggedRunOptions } from '../debug/debugged-run.js';
+import { refuseForeignFile } from '../files/own-file.js';
 import type { ErrorCode } from '../model/errors.js';
 import { lakePaths } from '../lake/layout.js';
 import type { ExitCode } from '../model/exit-code.js';
@@ -71,8 +72,10 @@ async function openTrace(
   if (path === undefined || dryRun) return undefined;
   const { Trace } = await import('../monitor/trace.js');
   const { TraceFile } = await import('../monitor/trace-file.js');
-  const { traceParentOf } = await import('../monitor/otlp.js');
-  const file = new TraceFile(absolutePath(path, home), () => clock.monotonic());
+  const { LINE_START, traceParentOf } = await import('../monitor/otlp.js');
+  const place = absolutePath(path, home);
+  await refuseForeignFile({ flag: 'trace', path: place, what: 'trace', start: LINE_START });
+  const file = new TraceFile(place, () => clock.monotonic());
   const parent = traceParentOf(environment['TRACEPARENT']);
   const trace = new Trace({ file, clock, startedAt, parent, around: hasJobs ? 'cryptodl run' : undefined });
   return {
@@ -113,7 +116,15 @@ async function open(
 ): Promise<Prometheus> {
   // Loaded only with a flag: most runs have none.
   const { PrometheusFigures } = await import('../monitor/prometheus.js');
-  const { servePage, writeTextfile } = await import('../monitor/prometheus-outputs.js');
+  const { servePage, TEXTFILE_START, writeTextfile } = await import('../monitor/prometheus-outputs.js');
+  const place = textfile === undefined ? undefined : absolutePath(textfile, home);
+  if (place !== undefined)
+    await refuseForeignFile({
+      flag: 'prometheus-textfile',
+      path: place,
+      what: 'file of these metrics',
+      start: TEXTFILE_START,
+    });
   const { NO_HISTORY, readHistory } = await import('../monitor/run-history.js');
   const figures = new PrometheusFigures(clock, startedAt);
   const endServer = endpoint === undefined ? undefined : await servePage(figures, endpoint);
@@ -128,8 +139,8 @@ async function open(
       if (isClosed) return;
       isClosed = true;
       await endServer?.();
-      if (textfile === undefined) return;
-      const warning = await writeTextfile(absolutePath(textfile, home), figures);
+      if (place === undefined) return;
+      const warning = await writeTextfile(place, figures);
       if (warning !== undefined) warn(warning);
     },
   };

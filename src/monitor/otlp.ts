@@ -27,9 +27,12 @@ const RESOURCE = {
 };
 const ERROR_STATUS = 2;
 
+/** The beginning of each line. */
+export const LINE_START = '{"resourceSpans":[{"resource":';
+
 /** One line without its end. The argument has spans as `spanText` returns them. */
 export function resourceSpansLine(spans: readonly string[]): string {
-  const head = `{"resourceSpans":[{"resource":${JSON.stringify(RESOURCE)},"scopeSpans":[{"scope":`;
+  const head = `${LINE_START}${JSON.stringify(RESOURCE)},"scopeSpans":[{"scope":`;
   return `${head}${JSON.stringify(SCOPE)},"spans":[${spans.join(',')}]}]}]}`;
 }
 

@@ -60,6 +60,9 @@ function listen(server: Server, host: string, port: number): Promise<void> {
   });
 }
 
+/** The beginning of each page of metrics. */
+export const TEXTFILE_START = '# HELP cryptodl_';
+
 /**
  * Replaces the file in one step, because node_exporter may read it at any time. Resolves with a warning if that fails. The label
  * `textfile` keeps the files of several commands apart: node_exporter refuses equal metrics of two files.

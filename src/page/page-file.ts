@@ -4,6 +4,7 @@ import type { Stats } from 'node:fs';
 import { lstat, open, rm, stat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { beginsWith } from '../files/own-file.js';
 import { publish } from '../lake/publish.js';
 import { CryptodlError, errnoOf, usage } from '../model/errors.js';
 import { reasonOf } from '../text/path-faults.js';
@@ -57,18 +58,6 @@ async function statsOf(
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return undefined;
     throw usage(`${place} cannot be checked (${reasonOf(errnoOf(error))})`, 'choose another place');
-  }
-}
-
-/** An empty file counts, as `mktemp` makes one. */
-async function beginsWith(path: string, text: string): Promise<boolean> {
-  const start = Buffer.alloc(text.length);
-  const file = await open(path, 'r');
-  try {
-    const { bytesRead } = await file.read(start, 0, start.length, 0);
-    return bytesRead === 0 || start.toString('latin1', 0, bytesRead) === text;
-  } finally {
-    await file.close();
   }
 }
 

@@ -263,6 +263,17 @@ describe('--prometheus-textfile', () => {
     expect(readdirSync(join(folder, '..'))).toEqual(['folder.prom']);
   });
 
+  it('does not replace a file of another program', async () => {
+    const file = newFile();
+    writeFileSync(file, '# HELP node_load1 load\n');
+    const { code, stderr } = await scene.vision(['--prometheus-textfile', file]);
+    expect([code, stderr]).toEqual([
+      2,
+      `cryptodl: --prometheus-textfile ${file} is not a file of these metrics, and is not replaced\n  choose another --prometheus-textfile, or remove the file\n`,
+    ]);
+    expect(readFileSync(file, 'utf8')).toBe('# HELP node_load1 load\n');
+  });
+
   it('is not written for a plan', async () => {
     const file = newFile();
     await scene.vision(['--prometheus-textfile', file, '--dry-run']);

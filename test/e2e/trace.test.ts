@@ -190,11 +190,23 @@ describe('--trace', () => {
     expect(rootOf(spansOf(file), spanId)).toMatchObject({ traceId, name: 'cryptodl vision' });
   });
 
+  it('does not replace a file of another kind', async () => {
+    const file = newFile();
+    writeFileSync(file, '{"a":1}\n');
+    const { code, stderr } = await scene.vision(['--trace', file]);
+    expect([code, stderr]).toEqual([
+      2,
+      `cryptodl: --trace ${file} is not a trace, and is not replaced\n  choose another --trace, or remove the file\n`,
+    ]);
+    expect(readFileSync(file, 'utf8')).toBe('{"a":1}\n');
+  });
+
   it('replaces the file of an earlier run, and is not written for a plan', async () => {
     const file = newFile();
-    writeFileSync(file, 'earlier\n');
+    const earlier = '{"resourceSpans":[{"resource":"earlier"}]}\n';
+    writeFileSync(file, earlier);
     await scene.vision(['--trace', file, '--dry-run']);
-    expect(readFileSync(file, 'utf8')).toBe('earlier\n');
+    expect(readFileSync(file, 'utf8')).toBe(earlier);
     await scene.vision(['--trace', file]);
     rootOf(spansOf(file));
   });

@@ -59,7 +59,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   catalog: [...list('cli download options plan queue select source'), ...BASE],
   coverage: [...list('cli lake options select source'), ...BASE],
   doctor: [...list('cli convert download http lake options queue source'), ...BASE],
-  page: [...list('cli coverage lake monitor report'), ...BASE],
+  page: [...list('cli coverage files lake monitor report'), ...BASE],
   plot: [...list('cli convert coverage options page query select source'), ...BASE],
   query: [...list('cli convert lake options select source'), ...BASE],
   runs: [...list('cli lake monitor options'), ...BASE],

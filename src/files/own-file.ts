@@ -1,0 +1,44 @@
+/** A file that a flag names is replaced only if the program made it: its beginning tells. */
+import { open, stat } from 'node:fs/promises';
+import { errnoOf, usage } from '../model/errors.js';
+import { reasonOf } from '../text/path-faults.js';
+import { shownPath } from '../text/printable.js';
+
+interface OwnFile {
+  /** Without dashes. */
+  readonly flag: string;
+  readonly path: string;
+  /** `trace`: what the file is. */
+  readonly what: string;
+  /** The beginning of each such file. */
+  readonly start: string;
+}
+
+/** Rejects with a usage error if the path has a file of another kind. Free places, folders, devices and pipes pass. */
+export async function refuseForeignFile({ flag, path, what, start }: OwnFile): Promise<void> {
+  try {
+    if (!(await stat(path)).isFile() || (await beginsWith(path, start))) return;
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return;
+    throw usage(
+      `--${flag} ${shownPath(path)} cannot be checked (${reasonOf(errnoOf(error))})`,
+      `choose another --${flag}, or leave it out`,
+    );
+  }
+  throw usage(
+    `--${flag} ${shownPath(path)} is not a ${what}, and is not replaced`,
+    `choose another --${flag}, or remove the file`,
+  );
+}
+
+/** An empty file counts, as `mktemp` makes one. */
+export async function beginsWith(path: string, start: string): Promise<boolean> {
+  const head = Buffer.alloc(start.length);
+  const file = await open(path, 'r');
+  try {
+    const { bytesRead } = await file.read(head, 0, head.length, 0);
+    return bytesRead === 0 || head.toString('latin1', 0, bytesRead) === start;
+  } finally {
+    await file.close();
+  }
+}
