@@ -1,6 +1,6 @@
 /** Spans in the JSON form of OTLP, the protocol of OpenTelemetry: the types, and the lines that its collector writes and reads. */
 import { TOOL_VERSION } from '../model/version.js';
-import { jsonText } from '../text/printable.js';
+import { jsonString } from '../text/printable.js';
 
 /** INTERNAL and CLIENT. */
 export type SpanKind = 1 | 3;
@@ -22,49 +22,42 @@ export interface Span {
 }
 
 const SCOPE = { name: 'cryptodl', version: TOOL_VERSION };
-const RESOURCE = {
-  attributes: keyValues({ 'service.name': 'cryptodl', 'service.version': TOOL_VERSION }),
-};
+const RESOURCE = { 'service.name': 'cryptodl', 'service.version': TOOL_VERSION };
 const ERROR_STATUS = 2;
 
 /** The beginning of each line. */
-export const LINE_START = '{"resourceSpans":[{"resource":';
+export const LINE_START = '{"resourceSpans":[{"resource":{"attributes":[';
 
 /** One line without its end. The argument has spans as `spanText` returns them. */
 export function resourceSpansLine(spans: readonly string[]): string {
-  const head = `${LINE_START}${JSON.stringify(RESOURCE)},"scopeSpans":[{"scope":`;
+  const head = `${LINE_START}${keyValues(RESOURCE).join(',')}]},"scopeSpans":[{"scope":`;
   return `${head}${JSON.stringify(SCOPE)},"spans":[${spans.join(',')}]}]}]}`;
 }
 
-/** The span as JSON, with masked passwords. */
+/** The span as JSON, with masked passwords. Joined from parts: a run with a trace spends most of its further time here. */
 export function spanText(traceId: string, span: Span): string {
   const { id, parentId, name, kind, from, to, attributes, error } = span;
-  return jsonText({
-    traceId,
-    spanId: id,
-    ...(parentId === undefined ? {} : { parentSpanId: parentId }),
-    name,
-    kind,
-    startTimeUnixNano: nanoseconds(from),
-    endTimeUnixNano: nanoseconds(to),
-    attributes: keyValues(attributes),
-    status: error === undefined ? {} : { code: ERROR_STATUS, message: error },
-  });
+  const parent = parentId === undefined ? '' : `"parentSpanId":"${parentId}",`;
+  const status = error === undefined ? '{}' : `{"code":${ERROR_STATUS},"message":${jsonString(error)}}`;
+  const times = `"startTimeUnixNano":"${nanoseconds(from)}","endTimeUnixNano":"${nanoseconds(to)}"`;
+  const head = `{"traceId":"${traceId}","spanId":"${id}",${parent}"name":${jsonString(name)},"kind":${kind},${times}`;
+  return `${head},"attributes":[${keyValues(attributes).join(',')}],"status":${status}}`;
 }
 
 /** 64-bit integers are text in the JSON form of protocol buffers. */
-function keyValues(attributes: Attributes): object[] {
-  const list: object[] = [];
-  for (const [key, value] of Object.entries(attributes)) {
-    if (typeof value === 'string') list.push({ key, value: { stringValue: value } });
-    else if (typeof value === 'boolean') list.push({ key, value: { boolValue: value } });
-    else if (value !== undefined)
-      list.push({
-        key,
-        value: Number.isInteger(value) ? { intValue: String(value) } : { doubleValue: value },
-      });
+function keyValues(attributes: Attributes): string[] {
+  const list: string[] = [];
+  for (const key in attributes) {
+    const value = attributes[key];
+    if (value !== undefined) list.push(`{"key":"${key}","value":${valueText(value)}}`);
   }
   return list;
+}
+
+function valueText(value: Value): string {
+  if (typeof value === 'string') return `{"stringValue":${jsonString(value)}}`;
+  if (typeof value === 'boolean') return `{"boolValue":${value}}`;
+  return Number.isInteger(value) ? `{"intValue":"${value}"}` : `{"doubleValue":${value}}`;
 }
 
 /** Nanoseconds as digits. A number cannot hold them exactly. */

@@ -11,6 +11,7 @@ import type { RunMonitor, RunPhase } from '../report/run-monitor.js';
 import { spanText } from './otlp.js';
 import type { Attributes, Span, TraceParent } from './otlp.js';
 import { SpanTree } from './span-tree.js';
+import type { OpenSpan } from './span-tree.js';
 import type { TraceFile } from './trace-file.js';
 
 interface TraceOptions {
@@ -89,9 +90,9 @@ interface RunTraceOptions {
 export class RunTrace implements RunMonitor {
   readonly #options: RunTraceOptions;
   readonly #tree: SpanTree;
-  readonly #runId = newId();
+  readonly #run: OpenSpan;
   /** The parent of work that is not a part of other work. */
-  #phaseId: string | undefined;
+  #phase: OpenSpan | undefined;
   readonly #idStart = newId().slice(0, 8);
   #attempts = 0;
 
@@ -100,7 +101,7 @@ export class RunTrace implements RunMonitor {
     this.#tree = new SpanTree(options.emit, options.outerId);
     const from = options.startedAt + options.offset;
     const name = `cryptodl ${options.name}`;
-    this.#tree.begin({ id: this.#runId, name, kind: INTERNAL, from, attributes: {} });
+    this.#run = this.#tree.begin({ id: newId(), name, kind: INTERNAL, from, attributes: {} });
   }
 
   readonly observer: Pick<Observer, 'attempt'> = {
@@ -120,18 +121,17 @@ export class RunTrace implements RunMonitor {
       from,
       attributes: factsOf(work),
     };
-    this.#tree.begin(span, this.#parentOf(work.parentId));
+    const open = this.#tree.begin(span, this.#parentOf(work.parentId));
     return (error) => {
-      this.#tree.end(id, { to: this.#now(), ...failureOf(error) });
+      this.#tree.end(open, { to: this.#now(), ...failureOf(error) });
     };
   };
 
   phase(phase: RunPhase): void {
     const now = this.#now();
-    if (this.#phaseId !== undefined) this.#tree.end(this.#phaseId, { to: now });
-    this.#phaseId = newId();
-    const span = { id: this.#phaseId, name: phase, kind: INTERNAL, from: now, attributes: {} };
-    this.#tree.begin(span, this.#runId);
+    if (this.#phase !== undefined) this.#tree.end(this.#phase, { to: now });
+    const span = { id: newId(), name: phase, kind: INTERNAL, from: now, attributes: {} };
+    this.#phase = this.#tree.begin(span, this.#run.id);
   }
 
   /** Passes all open spans on. */
@@ -140,13 +140,13 @@ export class RunTrace implements RunMonitor {
     const attributes = { 'cryptodl.exit_code': exitCode, 'error.type': error };
     const message = error ?? (exitCode === 0 ? undefined : `exit code ${exitCode}`);
     // The run ends first, so that it does not get the end of the spans that did not end themselves.
-    this.#tree.end(this.#runId, { to, error: message, attributes });
+    this.#tree.end(this.#run, { to, error: message, attributes });
     this.#tree.endAll({ to, attributes: { 'cryptodl.unfinished': true } });
   }
 
   #parentOf(id: string | undefined): string | undefined {
     if (this.#tree.has(id)) return id;
-    return this.#phaseId ?? this.#runId;
+    return (this.#phase ?? this.#run).id;
   }
 
   #attempt({ request, attemptId, workId, begunAt, sentAt, endedAt, ...end }: AttemptEnd): void {
@@ -167,8 +167,8 @@ export class RunTrace implements RunMonitor {
     };
     const { offset } = this.#options;
     const span = { id, name: 'GET', kind: CLIENT, from: begunAt + offset, attributes };
-    this.#tree.begin(span, this.#parentOf(workId));
-    this.#tree.end(id, { to: endedAt + offset, ...failureOf(end.error) });
+    const open = this.#tree.begin(span, this.#parentOf(workId));
+    this.#tree.end(open, { to: endedAt + offset, ...failureOf(end.error) });
   }
 
   #now(): number {

@@ -203,7 +203,7 @@ describe('--trace', () => {
 
   it('replaces the file of an earlier run, and is not written for a plan', async () => {
     const file = newFile();
-    const earlier = '{"resourceSpans":[{"resource":"earlier"}]}\n';
+    const earlier = '{"resourceSpans":[{"resource":{"attributes":[]}}]}\n';
     writeFileSync(file, earlier);
     await scene.vision(['--trace', file, '--dry-run']);
     expect(readFileSync(file, 'utf8')).toBe(earlier);

@@ -9,13 +9,13 @@ describe('a span', () => {
   it('lasts until its last part ends, and is passed on after it', () => {
     const spans: Span[] = [];
     const tree = new SpanTree((each) => spans.push(each), 'outer');
-    tree.begin(span('run', 0));
-    tree.begin(span('download', 1), 'run');
-    tree.begin(span('sidecar', 2), 'download');
-    tree.end('download', { to: 3, error: 'reset' });
-    tree.end('run', { to: 4 });
+    const run = tree.begin(span('run', 0));
+    const download = tree.begin(span('download', 1), 'run');
+    const sidecar = tree.begin(span('sidecar', 2), 'download');
+    tree.end(download, { to: 3, error: 'reset' });
+    tree.end(run, { to: 4 });
     expect([spans, tree.has('download')]).toEqual([[], true]);
-    tree.end('sidecar', { to: 9 });
+    tree.end(sidecar, { to: 9 });
     expect(spans.map(({ id, parentId, from, to, error }) => [id, parentId, from, to, error])).toEqual([
       ['sidecar', 'download', 2, 9, undefined],
       ['download', 'run', 1, 9, 'reset'],
@@ -28,9 +28,9 @@ describe('a span', () => {
     const spans: Span[] = [];
     const tree = new SpanTree((each) => spans.push(each), undefined);
     tree.begin(span('run', 0));
-    tree.begin(span('wait', 1), 'run');
+    const wait = tree.begin(span('wait', 1), 'run');
     tree.endAll({ to: 5, attributes: { 'cryptodl.unfinished': true } });
-    tree.end('wait', { to: 6 });
+    tree.end(wait, { to: 6 });
     expect(spans.map(({ id, to }) => [id, to])).toEqual([
       ['wait', 5],
       ['run', 5],
