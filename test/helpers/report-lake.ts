@@ -92,6 +92,7 @@ export function runRecord(
     writing: 2,
     toWrite: Math.round(4 * random()),
   }));
+  const elapsedMs = Math.round(600_000 * (0.8 + 0.5 * random()));
   const percentiles = { p50: 48, p95: 210, p99: 900 };
   const id = `${new Date(startedMs).toISOString().replaceAll(/[-:.]/g, '')}-0a1b2c3d`;
   return {
@@ -102,7 +103,7 @@ export function runRecord(
     node: '22.12.0',
     platform: 'linux x64',
     startedAt: new Date(startedMs).toISOString(),
-    endedAt: new Date(startedMs + 600_000).toISOString(),
+    endedAt: new Date(startedMs + elapsedMs).toISOString(),
     options: { symbols: ['BTCUSDT', 'ETHUSDT'], interval: ['1m'], days: ['7'] },
     summary: {
       outcomes: { ok: 6200 - failed, partial: 0, skipped: 410, absent: 38, failed },
@@ -116,11 +117,11 @@ export function runRecord(
       changed: Math.round(random() * 0.8),
       withdrawn: 0,
       shorter: 0,
-      elapsedMs: Math.round(600_000 * (0.8 + 0.5 * random())),
+      elapsedMs,
       times: {
         planMs: 9000,
         pausedMs: 0,
-        workMs: 590_000,
+        workMs: elapsedMs - 9000,
         stagesMs: { download: 400_000, convert: 120_000 },
       },
       peakMemoryBytes: 3.1e8,
