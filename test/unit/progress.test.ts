@@ -1,8 +1,11 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
+import type { AttemptEnd } from '../../src/http/fetch.js';
 import type { HostStates } from '../../src/http/host-states.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { ErrorCode } from '../../src/model/errors.js';
+import type { Io } from '../../src/model/io.js';
+import type { TaskOutcome } from '../../src/model/outcome.js';
 import { liveLines } from '../../src/report/live-lines.js';
 import { LiveScreen } from '../../src/report/live-screen.js';
 import { progressText } from '../../src/report/progress-state.js';
@@ -10,7 +13,7 @@ import type { ProgressState } from '../../src/report/progress-state.js';
 import { openLog } from '../../src/report/log.js';
 import { Reporter } from '../../src/report/reporter.js';
 import type { LiveRun } from '../../src/report/run-monitor.js';
-import { RunProgress } from '../../src/report/run-progress.js';
+import { progressMode, RunProgress } from '../../src/report/run-progress.js';
 import type { ProgressOptions } from '../../src/report/run-progress.js';
 import { screenOf } from '../helpers/terminal.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
@@ -86,7 +89,10 @@ describe('the live view', () => {
       view({ hosts: { ...NO_HOSTS, ...hosts } }).slice(2);
     expect(
       lines({
-        breakers: [{ host: 'one.test', state: 'open', leftMs: 12_400 }],
+        breakers: [
+          { host: 'one.test', state: 'open', leftMs: 12_400 },
+          { host: 'two.test', state: 'open', leftMs: 0 },
+        ],
         buckets: [
           { ...idle, name: 'fapi', waiting: 3, nextMs: 14_000, window },
           { ...idle, name: 'dapi' },
@@ -94,7 +100,11 @@ describe('the live view', () => {
       }),
     ).toEqual([
       '  host       one.test: breaker open, tries again in 12s',
+      '  host       two.test: breaker open, tries again now',
       '  limit      fapi: 3 requests wait 14s, 2,390 of 2,400 permits used',
+    ]);
+    expect(lines({ breakers: [], buckets: [{ ...idle, name: 'listing', waiting: 2, nextMs: 10 }] })).toEqual([
+      '  limit      listing: 2 requests wait 1s for a permit',
     ]);
     expect(
       lines({
@@ -200,6 +210,7 @@ function followed(mode: ProgressOptions['mode'], label = '') {
   const emit = (fields: object): void => void events.push({ ...fields });
   const progress = new RunProgress({ mode, stream, label, clock, emit });
   const reads = { network: 0 };
+  const state: { hosts: HostStates } = { hosts: NO_HOSTS };
   const stages = { partition: 0, download: 4, write: 2, check: 0, convert: 1, commit: 1 };
   const live = {
     totals: { fetch: 480, fetchBytes: 40_000_000 },
@@ -208,7 +219,7 @@ function followed(mode: ProgressOptions['mode'], label = '') {
       reads.network += 1;
       return { concurrency: 8 };
     },
-    hosts: () => NO_HOSTS,
+    hosts: () => state.hosts,
   } as unknown as LiveRun;
   const arrive = (objects: number): void => {
     for (let object = 0; object < objects; object += 1) progress.observer.arrived(1000);
@@ -218,7 +229,13 @@ function followed(mode: ProgressOptions['mode'], label = '') {
     const event = { traceId: '', attemptId: '', url: '', retry: 1, usesAttempt, error, delayMs: 0 };
     progress.observer.retry(event);
   };
-  return { clock, stream, sent, events, progress, live, reads, arrive, retry };
+  const attempts = (count: number): void => {
+    for (let attempt = 0; attempt < count; attempt += 1) progress.observer.attempt({} as AttemptEnd);
+  };
+  const fail = (code: ErrorCode): void => {
+    progress.outcome({ outcome: 'failed', code } as TaskOutcome);
+  };
+  return { clock, stream, sent, events, progress, live, state, reads, arrive, retry, attempts, fail };
 }
 
 describe('the progress of a run', () => {
@@ -283,6 +300,50 @@ describe('the progress of a run', () => {
     expect(clock.waiting).toBe(0);
   });
 
+  it('json: counts the requests of the plan, and begins again with the objects of the run', async () => {
+    const { clock, events, progress, live, arrive, retry, attempts } = followed('json');
+    progress.opened(live.network, live.hosts);
+    attempts(7);
+    arrive(2);
+    retry('connection-lost');
+    await clock.advance(1000);
+    expect(events.at(-1)).toMatchObject({ phase: 'plan', requests: 7, objects: 2, retried: 1 });
+    progress.begin(live);
+    attempts(1);
+    await clock.advance(1000);
+    expect(events.at(-1)).toMatchObject({ phase: 'work', requests: 8, objects: 0, bytes: 0, retried: 0 });
+    progress.stop();
+  });
+
+  it('json: has the failed objects with their errors, and the hosts that hold the run back', async () => {
+    const { clock, events, progress, live, state, arrive, fail } = followed('json');
+    progress.begin(live);
+    arrive(1);
+    fail('http-refused');
+    fail('http-refused');
+    progress.outcome({ outcome: 'ok' } as TaskOutcome);
+    await clock.advance(1000);
+    expect(events.at(-1)).toMatchObject({
+      objects: 1,
+      failed: 2,
+      retried: 0,
+      errors: { 'http-refused': 2 },
+      breakers: [],
+      buckets: [],
+    });
+    // The states of the hosts are read again.
+    const breaker = { host: 'one.test', state: 'open', leftMs: 5000 } as const;
+    const bucket = { name: 'fapi', waiting: 3, nextMs: 10, pausedMs: 0, window: undefined };
+    state.hosts = {
+      ...NO_HOSTS,
+      breakers: [breaker],
+      buckets: [bucket, { ...bucket, name: 'dapi', waiting: 0 }],
+    };
+    await clock.advance(1000);
+    expect(events.at(-1)).toMatchObject({ breakers: [breaker], buckets: [bucket] });
+    progress.stop();
+  });
+
   it('bar: at most five frames a second, none without a change, and nothing left at the end', async () => {
     const { clock, sent, progress, live, reads, arrive } = followed('bar');
     progress.opened(live.network, live.hosts);
@@ -329,6 +390,41 @@ describe('the progress of a run', () => {
     await clock.advance(60_000);
     progress.end();
     expect([sent(), events, clock.waiting]).toEqual(['', [], 0]);
+  });
+});
+
+describe('the form of the progress', () => {
+  const usual = { progress: 'auto', json: false, logFile: undefined, logLevel: 'info' } as const;
+  const given = (
+    options: Partial<Parameters<typeof progressMode>[0]> = {},
+    environment: Readonly<Record<string, string>> = {},
+    { isTTY = true, isBeside = false } = {},
+  ): string =>
+    progressMode({ ...usual, ...options }, { stderr: { isTTY } as Io['stderr'], environment }, isBeside);
+
+  it('is a live view only on a terminal of its own', () => {
+    expect([given(), given({ progress: 'bar' })]).toEqual(['bar', 'bar']);
+    for (const progress of ['auto', 'bar'] as const) {
+      expect(given({ progress }, {}, { isTTY: false })).toBe('plain');
+      expect(given({ progress }, { TERM: 'dumb' })).toBe('plain');
+      expect(given({ progress }, {}, { isBeside: true })).toBe('plain');
+      expect(given({ progress, logLevel: 'debug' })).toBe('plain');
+      expect(given({ progress, logLevel: 'debug', logFile: 'run.log' })).toBe('bar');
+    }
+  });
+
+  it('is lines with --json and in CI, unless a bar is asked for', () => {
+    expect([given({ json: true }), given({}, { CI: '1' })]).toEqual(['plain', 'plain']);
+    expect(given({}, { CI: '' })).toBe('bar');
+    expect([given({ progress: 'bar', json: true }), given({ progress: 'bar' }, { CI: '1' })]).toEqual([
+      'bar',
+      'bar',
+    ]);
+  });
+
+  it('is otherwise as given', () => {
+    for (const progress of ['plain', 'json', 'none'] as const)
+      expect(given({ progress }, { CI: '1' }, { isTTY: false, isBeside: true })).toBe(progress);
   });
 });
 
