@@ -1,5 +1,5 @@
 /** `cryptodl plot`: exact pictures of small lakes, and refused names. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { XMLValidator } from 'fast-xml-parser';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -309,13 +309,21 @@ describe('a plot as a file', () => {
       hasVolume: true,
     });
     expect(html).toContain("default-src 'none'");
-    expect((await plot(['FLATUSDT', '-q', '--html', 'btc.html'])).code).toBe(0);
+    expect(await plot(['FLATUSDT', '-q', '--html', 'btc.html'])).toMatchObject({ code: 0, stdout: '' });
     expect(read('btc.html')).toContain('FLATUSDT um klines 1h');
     writeFileSync(join(scratch, 'mine.html'), '<!doctype html>\nmine');
     const refused = await plot(['BTCUSDT', '--html', 'mine.html']);
     expect(refused.code).toBe(2);
     expect(refused.stderr).toContain('mine.html is not a plot, and is not replaced');
     expect(read('mine.html')).toBe('<!doctype html>\nmine');
+    // Both places are checked before the first file is written.
+    writeFileSync(join(scratch, 'mine.svg'), '<svg/>');
+    const second = await plot(['BTCUSDT', '--html', 'new.html', '--svg', 'mine.svg']);
+    expect([second.code, existsSync(join(scratch, 'new.html')), read('mine.svg')]).toEqual([
+      2,
+      false,
+      '<svg/>',
+    ]);
   });
 
   it('is named by --out too, if the name ends like a picture', async () => {
@@ -327,6 +335,7 @@ describe('a plot as a file', () => {
   it.each([
     [['--out', 'btc.png'], '--svg btc.svg'],
     [['--svg', 'btc.png'], '--svg btc.svg'],
+    [['--svg', 'btc.PNG'], '--svg btc.svg'],
     [['--png', 'btc.png'], '--svg btc.svg'],
     [['btc.svg'], '--svg btc.svg'],
     [['--svg', 'nowhere/btc.svg'], '--svg btc.svg'],

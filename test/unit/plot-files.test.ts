@@ -6,7 +6,8 @@ import type { Chart } from '../../src/plot/chart.js';
 import { chartHtml } from '../../src/plot/html.js';
 import type { Bar } from '../../src/plot/read-bars.js';
 import { chartSvg, SVG_SIZE } from '../../src/plot/svg.js';
-import { candleGrid } from '../../src/plot/time-grid.js';
+import { candleGrid, lineGrid } from '../../src/plot/time-grid.js';
+import type { TimeRange } from '../../src/plot/time-grid.js';
 
 const HOUR_MS = 3_600_000;
 const START = Date.parse('2024-01-01T00:00:00Z');
@@ -17,17 +18,32 @@ function barOf(at: number, [open, high, low, close]: readonly [number, number, n
   return { at, first, last: first, open, high, low, close, volume: 0 };
 }
 
+const SPAN = { from: START, to: START + 24 * HOUR_MS };
+const PARTS = { breaks: [], notes: [], dayStartMs: 0 } as const;
+
 function chartOf(bars: readonly Bar[], symbol = 'BTCUSDT', notes: readonly string[] = []): Chart {
-  const span = { from: START, to: START + 24 * HOUR_MS };
   return makeChart({
+    ...PARTS,
     series: { market: 'um', dataset: 'klines', interval: '1h', symbol },
     columns: { kind: 'candles', hasVolume: true },
     bars,
-    grid: candleGrid(span, { most: SVG_SIZE.candles, interval: '1h', dayStartMs: 0 }),
-    breaks: [],
+    grid: candleGrid(SPAN, { most: SVG_SIZE.candles, interval: '1h', dayStartMs: 0 }),
     notes,
-    dayStartMs: 0,
   });
+}
+
+/** Prices without intervals, so that a step may have several. */
+function lineOf(bars: readonly Bar[], breaks: readonly TimeRange[] = []): Chart {
+  const column = { name: 'price', type: 'number', doc: '', nullable: false, restOnly: false } as const;
+  const series = { market: 'um', dataset: 'trades', symbol: 'BTCUSDT' };
+  const columns = { kind: 'line', column } as const;
+  return makeChart({ ...PARTS, series, columns, bars, grid: lineGrid(SPAN, 24), breaks });
+}
+
+/** The data for the script of the page. */
+function dataOf(chart: Chart): { bars: number[][]; breaks: number[] } {
+  const [, , data = ''] = chartHtml(chart);
+  return JSON.parse(data) as { bars: number[][]; breaks: number[] };
 }
 
 describe('hostile text', () => {
@@ -63,5 +79,32 @@ describe('numbers of an SVG', () => {
     const ys = [...svg.matchAll(/[MV][\d.]+ ([\d.-]+)/g)].map(([, y]) => Number(y));
     expect(Math.min(...ys)).toBeGreaterThanOrEqual(0);
     expect(Math.max(...ys)).toBeLessThanOrEqual(540);
+  });
+});
+
+describe('the steps of a picture', () => {
+  const [first, second] = [barOf(0, [1, 4, 0.5, 2]), barOf(3, [2, 3, 1, 2.5])];
+  const within = { from: START + HOUR_MS, to: START + 3 * HOUR_MS };
+
+  it('of a line have the first, the highest, the lowest and the last value', () => {
+    const path = /class="value" d="([^"]*)"/.exec(chartSvg(lineOf([first])))?.[1] ?? '';
+    const [open = 0, high = 0, low = 0, close = 0] = [...path.matchAll(/(?: |V)([\d.]+)/g)].map(([, y]) =>
+      Number(y),
+    );
+    expect([open - high, low - open, low - close]).toEqual(
+      [3, 0.5, 1.5].map((value) => expect.closeTo((value * (low - high)) / 3.5, 1)),
+    );
+  });
+
+  it('of a page are candles at the start of their step, also if its first rows are missing', () => {
+    const late = { ...second, first: second.first + 600_000, last: second.first + 900_000 };
+    const start = START + 3 * HOUR_MS;
+    expect(dataOf(chartOf([late])).bars).toEqual([[start, start + HOUR_MS, 2, 3, 1, 2.5, 0]]);
+    expect(dataOf(lineOf([late])).bars[0]?.slice(0, 2)).toEqual([late.first, late.last]);
+  });
+
+  it('of a page name the values before which a line is broken', () => {
+    expect(dataOf(lineOf([first, second])).breaks).toEqual([]);
+    expect(dataOf(lineOf([first, second], [within])).breaks).toEqual([1]);
   });
 });

@@ -1,0 +1,74 @@
+/** The series and the column that `cryptodl plot` chooses. */
+import { describe, expect, it } from 'vitest';
+import { CryptodlError } from '../../src/model/errors.js';
+import type { Series } from '../../src/model/task.js';
+import type { FlagName } from '../../src/options/flags.js';
+import { resolveOptions } from '../../src/options/resolve.js';
+import { chooseDataset } from '../../src/plot/choose-series.js';
+import type { ChosenDataset } from '../../src/plot/choose-series.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
+
+const VENUE = loadBinance();
+
+/** `um klines 1h` */
+function seriesOf(name: string): Series {
+  const [market = '', dataset = '', interval] = name.split(' ');
+  return { market, dataset, symbol: 'BTCUSDT', ...(interval === undefined ? {} : { interval }) };
+}
+
+function choose(
+  names: readonly string[],
+  flags: Readonly<Partial<Record<FlagName, string>>> = {},
+): ChosenDataset {
+  const values = Object.fromEntries(Object.entries(flags).map(([name, text]) => [name, [text]]));
+  const layer = { origin: 'flag', values, nameOf: (name: FlagName) => `--${name}` } as const;
+  return chooseDataset(names.map(seriesOf), 'BTCUSDT', resolveOptions('plot', [layer], VENUE), VENUE);
+}
+
+const nameOf = ({ market, dataset, interval }: Series): string =>
+  [market, dataset, interval].filter(Boolean).join(' ');
+
+describe('of several datasets', () => {
+  it.each<[string, string[]]>([
+    ['um klines 1h', ['um markPriceKlines 1h', 'um klines 1h']],
+    ['cm klines 1h', ['um markPriceKlines 1h', 'um fundingRate', 'cm klines 1h']],
+    ['um markPriceKlines 1h', ['spot aggTrades', 'um fundingRate', 'um markPriceKlines 1h']],
+    ['um klines 1h', ['spot klines 1h', 'cm klines 1h', 'um klines 1h']],
+  ])('%s is the first of %j: candles of trades, other candles, the default market', (first, names) => {
+    const { series, others } = choose(names);
+    expect(series.map(nameOf)).toEqual([first]);
+    expect(others.map(nameOf)).toEqual(names.filter((name) => name !== first));
+  });
+});
+
+describe('the column of a line', () => {
+  it.each([
+    ['um liquidationSnapshot', 'price'],
+    ['um fundingRate', 'last_funding_rate'],
+  ])('of %s is %s', (name, column) => {
+    expect(choose([name]).columns).toMatchObject({ kind: 'line', column: { name: column } });
+  });
+
+  it('is any column of numbers that is asked for, also of whole numbers', () => {
+    expect(choose(['um klines 1h'], { column: 'count' }).columns).toMatchObject({
+      kind: 'line',
+      column: { name: 'count', type: 'integer' },
+    });
+  });
+});
+
+it('the correction for several markets names a market, also after all', () => {
+  for (const [given, market] of [
+    ['um,cm', 'um'],
+    ['all,cm', 'cm'],
+  ] as const) {
+    let refusal: unknown;
+    try {
+      choose(['um klines 1h'], { market: given });
+    } catch (error) {
+      refusal = error;
+    }
+    expect(refusal).toBeInstanceOf(CryptodlError);
+    expect((refusal as CryptodlError).correction?.flags).toEqual({ market });
+  }
+});
