@@ -44,6 +44,8 @@ beforeAll(async () => {
   } as const;
   makeArchive(folder, { ...many, interval: '1h', to: '2024-01-06' });
   makeArchive(folder, { ...many, interval: '1d', to: '2024-01-07' });
+  for (const interval of ['30m', '1h', '1d'])
+    makeArchive(folder, { ...many, symbols: ['SEVERALUSDT'], interval, to: '2024-01-06' });
   archive = await startArchive(folder);
   const range = ['--from', '2024-01-01', '--to', '2024-01-02', '-i', '1h', '--now', NOW];
   const one = ['--from', '2024-01-01', '--to', '2024-01-01', '-i', '1h', '--now', NOW];
@@ -254,6 +256,19 @@ describe('a plot', () => {
     expect((await first('--to', '2024-01-06'))[0]).toContain('MANYUSDT um klines 1h');
   });
 
+  it('takes the longest interval that has a hundred rows, also if shorter ones have more', async () => {
+    const ofSeveral = ['-s', 'SEVERALUSDT', '-i', '30m,1h,1d', '--from', '2024-01-01', '--to', '2024-01-06'];
+    await download(...ofSeveral, '--now', NOW);
+    const { stdout } = await plot(['SEVERALUSDT'], { COLUMNS: '1000', LINES: '24' });
+    const lines = stdout.trimEnd().split('\n');
+    expect([lines[0], lines.at(-1)]).toEqual([
+      expect.stringMatching(/^SEVERALUSDT um klines 1h {2}/),
+      'also held: um klines 1d, um klines 30m (--market, --dataset, --interval)',
+    ]);
+    // A wider terminal gets no wider picture.
+    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(400);
+  });
+
   it.each([40, 80, 133, 200])('fits %i columns', async (columns) => {
     const { stdout } = await cryptodlProcessOk(['plot', 'BTCUSDT', '-q', '-o', LAKE], {
       env: { COLUMNS: String(columns), LINES: '24' },
@@ -351,7 +366,11 @@ describe('a plot as a file', () => {
 
 describe('a plot refuses', () => {
   it.each([
-    [['BTCUSD'], 'holds no BTCUSD; it holds BTCUSDT, FLATUSDT, MANYUSDT, TINYUSDT', 'plot BTCUSDT'],
+    [
+      ['BTCUSD'],
+      'holds no BTCUSD; it holds BTCUSDT, FLATUSDT, MANYUSDT, SEVERALUSDT, TINYUSDT',
+      'plot BTCUSDT',
+    ],
     [['-s', 'BTCUSD'], 'holds no BTCUSD', 'plot --symbols BTCUSDT --out lake'],
     [[], 'plot needs a symbol', 'plot'],
     [['BTCUSDT,FLATUSDT'], 'plot draws one symbol, not "BTCUSDT,FLATUSDT"', 'plot BTCUSDT'],
@@ -381,6 +400,14 @@ describe('a plot refuses', () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain(message);
     expect(stderr).toContain(`cryptodl ${line}`);
+  });
+
+  it('a lake of zip files', async () => {
+    const zips = join(scratch, 'zips');
+    await download('-s', 'FLATUSDT', '-i', '1h', '-d', '9', '--now', NOW, '--format', 'zip', '--out', zips);
+    const { code, stderr } = await cryptodl(['plot', 'FLATUSDT', '-o', zips]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('holds this series only as zip files')]);
+    expect(stderr).toContain('download it again into another folder, without --format zip');
   });
 
   it('a folder without a lake', async () => {

@@ -428,6 +428,58 @@ describe('the form of the progress', () => {
   });
 });
 
+it('events of the progress are on stderr with the job, or on stdout with --json, also with --quiet', async () => {
+  for (const [json, quiet, expected] of [
+    [false, false, ['', '{"event":"progress","job":"bars","phase":"work"']],
+    [false, true, ['', '']],
+    [true, true, ['{"event":"progress","job":"bars","phase":"work"', '']],
+  ] as const) {
+    const { clock, live } = followed('none');
+    const [out, err] = [terminal(80, 24), terminal(80, 24)];
+    const silent = { file: undefined, level: 'info', toStderr: false, warn: () => undefined };
+    const outputs = { stdout: out.stream, stderr: err.stream, clock, log: openLog(silent) };
+    const reporter = new Reporter({ ...outputs, json, quiet, progress: 'json', job: 'bars' });
+    reporter.monitor.begin?.(live);
+    await clock.advance(1000);
+    reporter.close();
+    expect([out.sent(), err.sent()].map((text) => text.split(',"elapsedMs"')[0])).toEqual(expected);
+  }
+});
+
+it('each line of a job that runs beside others begins with its name, also the line of its progress', async () => {
+  const { clock, stream, sent, live } = followed('none');
+  const silent = { file: undefined, level: 'info', toStderr: false, warn: () => undefined };
+  const outputs = { stdout: stream, stderr: stream, clock, log: openLog(silent) };
+  const options = { json: false, quiet: false, progress: 'plain', job: 'bars' } as const;
+  for (const isBeside of [true, false]) {
+    const reporter = new Reporter({ ...outputs, ...options, isBeside });
+    reporter.monitor.begin?.(live);
+    await clock.advance(10_000);
+    reporter.say(['one', 'two']);
+    reporter.close();
+    expect(sent().replaceAll(/480.*/g, '…').trimEnd().split('\n')).toEqual(
+      isBeside ? ['[bars] 0/…', '[bars] one', '[bars] two'] : ['0/…', '[bars]', 'one', 'two'],
+    );
+  }
+});
+
+it('warnings of a quiet run are printed only with its error, at most twenty of them', () => {
+  const { clock, stream, sent } = followed('none');
+  const silent = { file: undefined, level: 'info', toStderr: false, warn: () => undefined };
+  const outputs = { stdout: stream, stderr: stream, clock, log: openLog(silent) };
+  const reporter = new Reporter({ ...outputs, json: false, quiet: true, progress: 'plain' });
+  for (let number = 1; number <= 23; number += 1) reporter.warn(String(number));
+  expect(sent()).toBe('');
+  reporter.end(['the end'], { error: undefined, isWell: false });
+  expect(sent().trimEnd().split('\n')).toEqual([
+    ...Array.from({ length: 20 }, (_, at) => `warning: ${at + 1}`),
+    '… and 3 more warnings',
+    'the end',
+  ]);
+  reporter.end(['well'], { error: undefined, isWell: true });
+  expect(sent()).toBe('');
+});
+
 it('warnings and events among the frames have lines of their own, and the view is back after them', async () => {
   const { clock, stream, sent, live } = followed('none');
   const silent = { file: undefined, level: 'info', toStderr: false, warn: () => undefined };
