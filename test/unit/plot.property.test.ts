@@ -107,6 +107,42 @@ describe('a time grid', () => {
     ]);
   });
 
+  it('has no step shorter than a row of weeks or of months', () => {
+    const all = { from: START, to: START + 300 * 24 * HOUR_MS };
+    const textOf = (interval: string) => candleGrid(all, { most: 400, interval, dayStartMs: 0 }).text;
+    expect(['1d', '1w', '1mo'].map(textOf)).toEqual(['1 day', '1 week', '1 month']);
+  });
+
+  it.each([
+    ['days', 40],
+    ['weeks', 10],
+    ['months', 3],
+  ] as const)('of %s puts a row into its step in SQL too, with the days of the exchange', async (_, most) => {
+    const session = await engine.session();
+    const all = { from: START, to: START + 40 * 24 * HOUR_MS };
+    const grid = candleGrid(all, { most, interval: '1h', dayStartMs: 8 * HOUR_MS });
+    for (let index = 0; index < grid.count; index += 1) {
+      const times = [grid.startOf(index), grid.startOf(index + 1) - 1];
+      const [row = {}] = await session.rows(
+        `SELECT ${times.map((ms, at) => `${grid.indexSql(`${ms}::DOUBLE`)} AS t${at}`).join(', ')}`,
+      );
+      expect(Object.values(row).map(Number)).toEqual([index, index]);
+    }
+    session.close();
+  });
+
+  it('has labels of days at the start of the days of the exchange', () => {
+    const [dayStartMs, day] = [8 * HOUR_MS, 24 * HOUR_MS];
+    const all = { from: START + day + dayStartMs, to: START + 4 * day + dayStartMs };
+    const grid = candleGrid(all, { most: 20, interval: '1h', dayStartMs });
+    const ticks = timeTicks(grid, { stepWidth: 2, textWidth: labelWidth, dayStartMs });
+    expect(ticks.map(({ index, text }) => [new Date(grid.startOf(index)).toISOString(), text])).toEqual([
+      ['2024-01-02T08:00:00.000Z', 'Jan 2'],
+      ['2024-01-03T08:00:00.000Z', 'Jan 3'],
+      ['2024-01-04T08:00:00.000Z', 'Jan 4'],
+    ]);
+  });
+
   it('has labels that do not touch', () => {
     fc.assert(
       fc.property(range, fc.integer({ min: 28, max: 200 }), fc.boolean(), (all, columns, isLine) => {
