@@ -16,19 +16,16 @@ interface OwnFile {
 
 /** Rejects with a usage error if the path has a file of another kind. Free places, folders, devices and pipes pass. */
 export async function refuseForeignFile({ flag, path, what, start }: OwnFile): Promise<void> {
+  // A place that cannot be used is refused when the file is opened.
+  const facts = await stat(path).catch(() => undefined);
+  if (facts?.isFile() !== true) return;
+  let problem = `is not a ${what}, and is not replaced`;
   try {
-    if (!(await stat(path)).isFile() || (await beginsWith(path, start))) return;
+    if (await beginsWith(path, start)) return;
   } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return;
-    throw usage(
-      `--${flag} ${shownPath(path)} cannot be checked (${reasonOf(errnoOf(error))})`,
-      `choose another --${flag}, or leave it out`,
-    );
+    problem = `cannot be read (${reasonOf(errnoOf(error))})`;
   }
-  throw usage(
-    `--${flag} ${shownPath(path)} is not a ${what}, and is not replaced`,
-    `choose another --${flag}, or remove the file`,
-  );
+  throw usage(`--${flag} ${shownPath(path)} ${problem}`, `choose another --${flag}, or remove the file`);
 }
 
 /** An empty file counts, as `mktemp` makes one. */
