@@ -1,0 +1,70 @@
+/** The failures of a run in the page of `cryptodl report`. */
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { lakePaths } from '../../src/lake/layout.js';
+import type { RunRecord } from '../../src/monitor/run-record.js';
+import { failureData } from '../../src/page/failure-data.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { runRecord, writeFailures } from '../helpers/report-lake.js';
+
+const scratch = scratchFolder();
+const START = Date.parse('2026-11-20T08:00:00Z');
+let lakes = 0;
+
+function newLake(): string {
+  const lake = join(scratch, `lake-${(lakes += 1)}`);
+  mkdirSync(lake);
+  return lake;
+}
+
+/** A run with so many failures and holes. */
+function runOf(failed: number, holes: number, failures?: string): RunRecord {
+  const record = runRecord(START, { failed, ...(failures === undefined ? {} : { failures }) });
+  return { ...record, summary: { ...record.summary, absent: { hole: holes } } };
+}
+
+/** The messages of the page, and the warnings. */
+async function shown(run: RunRecord | undefined, lake: string): Promise<readonly unknown[]> {
+  const warnings: string[] = [];
+  const { path, entries } = await failureData(run, lakePaths(lake), (message) => warnings.push(message));
+  return [path, entries.map(({ message }) => message), warnings];
+}
+
+describe('the failures of a run', () => {
+  it('are those of the report that its record names, also if all of them are holes', async () => {
+    const lake = newLake();
+    const path = writeFailures(lake, ['one', 'two']);
+    expect(await shown(runOf(2, 0, path), lake)).toEqual([path, ['one', 'two'], []]);
+    expect(await shown(runOf(0, 2, path), lake)).toEqual([path, ['one', 'two'], []]);
+    expect(await shown(runOf(0, 0, path), lake)).toEqual([null, [], []]);
+    expect(await shown(undefined, lake)).toEqual([null, [], []]);
+  });
+
+  it('are found in a lake that was moved', async () => {
+    const lake = newLake();
+    const run = runOf(1, 0, writeFailures(lake, ['one']));
+    renameSync(lake, `${lake}-moved`);
+    const path = join(`${lake}-moved`, '_failures/vision-20261120T080000Z.jsonl');
+    expect(await shown(run, `${lake}-moved`)).toEqual([path, ['one'], []]);
+    expect(await shown(run, newLake())).toEqual([null, [], []]);
+  });
+
+  it('of a job whose record names no report are those of this job in the newest report', async () => {
+    const lake = newLake();
+    const path = writeFailures(lake, ['no job']);
+    expect(await shown(runOf(1, 0), lake)).toEqual([null, [], []]);
+    expect(await shown({ ...runOf(1, 0), job: 'bars' }, lake)).toEqual([path, [], []]);
+  });
+
+  it('are left out with a warning if the report cannot be read', async () => {
+    const lake = newLake();
+    const path = writeFailures(lake, ['one']);
+    writeFileSync(path, 'notes\n');
+    expect(await shown(runOf(1, 0, path), lake)).toEqual([
+      null,
+      [],
+      [expect.stringMatching(/; the page has no failures$/)],
+    ]);
+  });
+});
