@@ -139,6 +139,7 @@ export class RunTrace implements RunMonitor {
     const to = this.#now();
     const attributes = { 'cryptodl.exit_code': exitCode, 'error.type': error };
     const message = error ?? (exitCode === 0 ? undefined : `exit code ${exitCode}`);
+    if (this.#phase !== undefined) this.#tree.end(this.#phase, { to });
     // The run ends first, so that it does not get the end of the spans that did not end themselves.
     this.#tree.end(this.#run, { to, error: message, attributes });
     this.#tree.endAll({ to, attributes: { 'cryptodl.unfinished': true } });

@@ -52,6 +52,7 @@ describe('--trace', () => {
     expect(code).toBe(0);
     const spans = spansOf(file);
     const root = rootOf(spans);
+    expect(spans.filter(({ attributes }) => attributes['cryptodl.unfinished'] !== undefined)).toEqual([]);
     expect(root).toMatchObject({ name: 'cryptodl vision', attributes: { 'cryptodl.exit_code': 0 } });
     expect(attemptsOf(spans)).toEqual([...answers].sort());
     const zip = spans.find(
@@ -66,6 +67,11 @@ describe('--trace', () => {
       'working',
       'cryptodl vision',
     ]);
+    const sidecars = spans.filter(
+      ({ kind, attributes }) => kind === 3 && String(attributes['url.full']).endsWith('.CHECKSUM'),
+    );
+    expect(sidecars).toHaveLength(6);
+    for (const span of sidecars) expect(chainOf(span, spans)).toEqual(chainOf(zip, spans));
     expect(zip.attributes).toMatchObject({
       'server.address': '127.0.0.1',
       'server.port': Number(new URL(scene.archive.url).port),
@@ -237,6 +243,18 @@ describe('--trace', () => {
     expect(stderr.match(/warning: --trace.*$/gm)).toEqual([
       'warning: --trace /dev/full cannot be written (ENOSPC): the trace is incomplete',
     ]);
+  });
+
+  it('has only whole lines on a full disk', async () => {
+    const file = newFile();
+    const { code, stderr } = await scene.vision(['--trace', file, '--days', '8'], {
+      clock: undefined,
+      // Units of 512 bytes. The trace is longer, and every other file of the run is shorter.
+      wrap: ['sh', '-c', 'ulimit -f 80 && exec "$@"', 'sh'],
+    });
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/^warning: --trace .* cannot be written .*: the trace is incomplete$/m);
+    expect(readFileSync(file, 'utf8')).toMatch(/^(?:\{.*\}\n)*$/);
   });
 
   it('is refused before the first request if the file cannot be opened', async () => {
