@@ -134,6 +134,7 @@ export async function runAndPrint(request: RunRequest, output: RunOutput): Promi
         isJson: options.json,
         job: job?.name,
       });
+      for (const follower of followers) follower.ended(0);
       return { exitCode: 0 };
     }
     notices = noticesOf(request, job);

@@ -102,6 +102,14 @@ describe('--debug-dump', () => {
     expect(readDump(file).reason).toBe('end');
   });
 
+  it('has what a plan did', async () => {
+    const file = join(scene.newFolder(), 'debug.json');
+    expect((await scene.vision(['--debug-dump', file, '--dry-run'])).code).toBe(0);
+    const { runs } = readDump(file);
+    expect(runs).toMatchObject([{ phase: 'ended', exitCode: 0, workInProgress: [] }]);
+    expect(runs[0]?.['network']).toMatchObject({ requests: scene.archive.requests.length });
+  });
+
   it('warns of a full disk, and the run ends as without', async () => {
     const { code, stderr } = await scene.vision(['--debug-dump', '/dev/full']);
     expect(code).toBe(0);

@@ -84,6 +84,18 @@ describe('the retry budget of a host', () => {
     expect(granted.at(-1)).toMatchObject({ name: 10, at: 200 });
   });
 
+  it('has a state: the retries that are left, that run and that wait', async () => {
+    const { clock, bound, budget, granted, take } = budgetOf();
+    for (let name = 0; name < 10; name += 1) void take(name);
+    await clock.advance(400);
+    for (const { over } of granted.slice(0, 3)) over();
+    const running = { runningRetries: 7, mostRunningRetries: 1000 };
+    expect(budget.state).toEqual({ retriesLeft: 2, ...running, waitingRetries: 0 });
+    bound.mostAtOnce = 7;
+    for (let name = 0; name < 4; name += 1) void take(name);
+    expect(budget.state).toMatchObject({ runningRetries: 7, mostRunningRetries: 7, waitingRetries: 4 });
+  });
+
   it('bounds the retries at once, and lets the next go when one is over', async () => {
     const { clock, granted, take } = budgetOf(3);
     for (let name = 0; name < 5; name += 1) void take(name);

@@ -1,15 +1,21 @@
 /** The parts of a debug dump: its short lists, its files, and the heap. */
-import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { open, opendir } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { Writable } from 'node:stream';
 import { array, assert, integer, nat, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { openDebugDumps } from '../../src/debug/debug-dumps.js';
 import { debugName, pathBeside, pruneDebugFiles, writeWhole } from '../../src/debug/debug-files.js';
-import { heapGrowth } from '../../src/debug/process-state.js';
+import { heapGrowth, openFiles } from '../../src/debug/process-state.js';
 import { RequestNotes } from '../../src/debug/request-notes.js';
 import { TopList } from '../../src/debug/top-list.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import { systemClock } from '../../src/model/clock.js';
+import { lineOf, readDump } from '../helpers/debug-dumps.js';
 import { scratchFolder } from '../helpers/folders.js';
+import { VirtualClock } from '../helpers/virtual-clock.js';
 
 describe('a top list', () => {
   it('has the largest entries in their order, the earlier of equal ones, and makes no others', () => {
@@ -130,5 +136,119 @@ describe('the growth of the heap', () => {
     const growth = heapGrowth(spaces(2), spaces(1));
     expect(Object.entries(growth)[0]).toEqual(['space-11', -11]);
     expect(Object.keys(growth)).toHaveLength(10);
+  });
+});
+
+describe('the open files', () => {
+  it('are counted by kind', async () => {
+    const before = openFiles();
+    const server = createServer();
+    await new Promise<void>((listening) => {
+      server.listen(0, '127.0.0.1', listening);
+    });
+    const file = await open(import.meta.filename);
+    const folder = await opendir(import.meta.dirname);
+    const device = await open('/dev/null');
+    const now = openFiles();
+    await Promise.all([file.close(), folder.close(), device.close()]);
+    server.close();
+    const grown = ['sockets', 'files', 'folders', 'devices', 'others'].filter(
+      (kind) => (now[kind] ?? 0) > (before[kind] ?? 0),
+    );
+    expect(grown).toEqual(['sockets', 'files', 'folders', 'devices']);
+  });
+});
+
+describe('SIGUSR2', () => {
+  const scratch = scratchFolder();
+
+  /** A run that is followed in a new lake. The time is virtual. */
+  async function followed(debugDump?: string) {
+    const out = mkdtempSync(join(scratch, 'lake-'));
+    const clock = new VirtualClock();
+    const lines: string[] = [];
+    let act = (): void => undefined;
+    const dumps = await openDebugDumps(
+      { out, dryRun: false, debugDump, heapSnapshotOnSignal: false },
+      {
+        clock,
+        startedAt: clock.monotonic() - 250,
+        stderr: new Writable(),
+        home: undefined,
+        onDebugSignal: (listener) => {
+          act = listener;
+          return () => undefined;
+        },
+      },
+    );
+    const run = dumps.follow(
+      { verb: 'vision', job: undefined, options: {} },
+      { note: (line) => lines.push(line), warn: (line) => lines.push(line) },
+    );
+    return {
+      folder: join(out, '.cryptodl'),
+      clock,
+      dumps,
+      run,
+      said: () => lines.join('\n'),
+      /** Resolves with the first group of the next line that matches. */
+      signal: (line: RegExp): Promise<string> => {
+        const from = lines.length;
+        act();
+        return lineOf(() => lines.slice(from).join('\n'), line);
+      },
+    };
+  }
+  const DUMP = /^debug dump: (.*)$/m;
+  const RECORDING = /^recording a CPU profile for 10s$/m;
+
+  it('begins a profile of ten seconds if it comes within ten seconds of a dump, else a further dump', async () => {
+    const { clock, dumps, said, signal } = await followed();
+    await signal(DUMP);
+    await clock.advance(10_001);
+    await signal(DUMP);
+    await clock.advance(10_000);
+    await signal(RECORDING);
+    await clock.advance(9999);
+    await new Promise((later) => setTimeout(later, 100));
+    expect(said()).not.toContain('CPU profile:');
+    await clock.advance(1);
+    await lineOf(said, /^CPU profile: .*$/m);
+    await signal(DUMP);
+    await dumps.close();
+  });
+
+  it('keeps ten debug files in the lake', async () => {
+    const { clock, dumps, folder, signal } = await followed();
+    mkdirSync(folder);
+    for (let day = 1; day <= 12; day += 1)
+      writeFileSync(join(folder, `${debugName(Date.UTC(2020, 0, day))}.json`), '');
+    await signal(DUMP);
+    await dumps.close();
+    const names = readdirSync(folder).sort();
+    expect(names).toHaveLength(10);
+    expect(names.at(-1)).toBe(`${debugName(clock.now())}.json`);
+  });
+
+  it('writes into the lake if --debug-dump is a device', async () => {
+    const { dumps, folder, signal } = await followed('/dev/null');
+    expect(await signal(DUMP)).toMatch(new RegExp(`^${folder}/debug-`));
+    await dumps.close();
+  });
+
+  it('tells what the run waits for, until its next phase, and lists five hundred pieces of work', async () => {
+    const { clock, dumps, run, signal } = await followed();
+    run.phase('opening-lake');
+    run.observer.waiting('waiting for the lock');
+    const waiting = readDump(await signal(DUMP));
+    expect(waiting).toMatchObject({ elapsedMs: 250, runs: [{ waitingFor: 'waiting for the lock' }] });
+    await clock.advance(10_001);
+    run.phase('working');
+    for (let id = 0; id < 507; id += 1) run.work({ id: String(id), stage: 'download', name: 'a.zip' });
+    const [working] = readDump(await signal(DUMP)).runs;
+    expect(working).toMatchObject({ phase: 'working', inPhaseForMs: 0, moreWorkInProgress: 7 });
+    expect(working).not.toHaveProperty('waitingFor');
+    expect(working?.['workInProgress']).toHaveLength(500);
+    await dumps.close();
   });
 });

@@ -178,7 +178,7 @@ describe('the figures of a run', () => {
     of('one.test', 503, new CryptodlError('http-server-error', 'x'));
     of('two.test:8443', undefined, new CryptodlError('connect-timeout', 'x'));
     figures.onBreaker('two.test:8443', 'open', () => 4999.6);
-    figures.onBreaker('three.test', 'half-open', () => 0);
+    figures.onBreaker('three.test', 'half-open', () => 9);
     figures.onBreaker('one.test', 'open', () => 9);
     figures.onBreaker('one.test', 'closed', () => 9);
     const none = { p50: 0, p95: 0, p99: 0 };
