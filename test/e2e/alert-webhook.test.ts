@@ -1,10 +1,13 @@
 /** `--alert-webhook` through the program. test/unit/webhook.test.ts has its retries and time limit. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { basename, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { TOOL_VERSION } from '../../src/model/version.js';
+import { HAS_OPENSSL, makeCertificate } from '../helpers/certificates.js';
 import { cryptodl } from '../helpers/cli.js';
 import { filesBelow } from '../helpers/lake.js';
 import { isZip, useScene } from '../helpers/scene.js';
@@ -26,7 +29,24 @@ interface Posted {
 /** A receiver that answers with these statuses, and with the last one from then on. */
 async function receiver(...statuses: number[]) {
   const posts: Posted[] = [];
-  const server = createServer((request, response) => {
+  const server = createServer(answering(posts, statuses));
+  // Connections end only by the program.
+  server.keepAliveTimeout = 0;
+  return { posts, server, url: `http://${await listening(server)}/secret?id=1` };
+}
+
+/** Resolves with the host and port. */
+async function listening(server: Server): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+function answering(posts: Posted[], statuses: readonly number[]): RequestListener {
+  return (request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
@@ -36,13 +56,7 @@ async function receiver(...statuses: number[]) {
       posts.push({ line: `${method} ${url}`, type: headers['content-type'], body });
       response.writeHead(statuses[posts.length - 1] ?? statuses.at(-1) ?? 200).end('ok');
     });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  return { posts, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/secret?id=1` };
+  };
 }
 
 const warnings = (stderr: string): string[] => stderr.match(/^warning: .*$/gm) ?? [];
@@ -100,6 +114,47 @@ describe('a failed run', () => {
     expect(posts[0]?.body).toMatchObject({ exitCode: 2, error: 'usage', alerts: [], summary: null });
   });
 
+  it('is posted after a signal', async () => {
+    const { url, posts } = await receiver(200);
+    const { code } = await scene.vision(['--alert-webhook', url], {
+      onSpawn: (child) => {
+        let kill = (): unknown => child.kill('SIGTERM');
+        scene.answer(isZip, () => {
+          kill();
+          // A second signal would end the process at once.
+          kill = () => undefined;
+        });
+      },
+    });
+    expect([code, posts.map(({ body }) => body['exitCode'])]).toEqual([143, [143]]);
+  });
+
+  it('is posted and leaves no connection open', async () => {
+    const { url, posts, server } = await receiver(200);
+    timeless.refuse(isZip, 403);
+    await timeless.vision(['--alert-webhook', url]);
+    expect(posts).toHaveLength(1);
+    const open = (): Promise<number> =>
+      new Promise((resolve) => {
+        server.getConnections((_, count) => {
+          resolve(count);
+        });
+      });
+    await expect.poll(open).toBe(0);
+  });
+
+  it.skipIf(!HAS_OPENSSL)('is posted to a receiver with a certificate of --ca-file', async () => {
+    const certificate = makeCertificate(scene.newFolder(), 'receiver', { names: 'IP:127.0.0.1', days: 2 });
+    const posts: Posted[] = [];
+    const server = createSecureServer(certificate, answering(posts, [200]));
+    const url = `https://${await listening(server)}/`;
+    scene.refuse(isZip, 403);
+    const flags = ['--alert-webhook', url, '--ping', url, '--ca-file', certificate.file];
+    const { stderr } = await scene.vision(flags);
+    expect(warnings(stderr)).toEqual([]);
+    expect(posts.map(({ line }) => line).sort()).toEqual(['GET /fail', 'GET /start', 'POST /']);
+  });
+
   it('is posted with the name of its job', async () => {
     const { url, posts } = await receiver(200);
     scene.refuse(isZip, 403);
@@ -154,7 +209,11 @@ describe('the addresses of --ping and --alert-webhook', () => {
     const files = ['--log-file', 'log.jsonl', '--prometheus-textfile', 'x.prom', '--trace', 'trace.jsonl']
       .concat('--debug-dump', 'dump.json')
       .map((word) => (word.startsWith('--') ? word : join(folder, word)));
-    const run = await timeless.vision([...addresses, ...files, '--verbose'], { lake: 'private' });
+    const proxy = ['--proxy', 'http://me:secret@127.0.0.1:9'];
+    const run = await timeless.vision([...addresses, ...files, ...proxy, '--verbose'], {
+      lake: 'private',
+      env: { NO_PROXY: '127.0.0.1' },
+    });
     const json = await timeless.vision([...addresses, '--json'], { lake: 'private' });
     const [failures = ''] = readdirSync(join(run.lake, '_failures'));
     const report = join(folder, 'report.html');

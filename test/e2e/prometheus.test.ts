@@ -1,6 +1,6 @@
 /** The metrics of `--prometheus-port` and `--prometheus-textfile`. */
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -52,10 +52,19 @@ describe('--prometheus-port', () => {
     const answer = await at('/metrics');
     const page = await answer.text();
     const again = await (await at('/metrics')).text();
-    const [other, posted] = [await at('/'), await at('/metrics', 'POST')];
+    const [other, posted, queried] = [
+      await at('/'),
+      await at('/metrics', 'POST'),
+      await at('/metrics?name=x'),
+    ];
+    // A reader that sends only half of a request does not delay the end of the run.
+    const reader = connect(port, '127.0.0.1').on('error', () => undefined);
+    await new Promise((written) => reader.write('GET /metrics HTTP/1.1\r\n', written));
+    // Another address of this machine.
+    await expect(fetch(`http://127.0.0.2:${port}/metrics`)).rejects.toThrow('fetch failed');
     seen.open();
     expect((await run).code).toBe(0);
-    expect([answer.status, other.status, posted.status]).toEqual([200, 404, 405]);
+    expect([answer, other, posted, queried].map(({ status }) => status)).toEqual([200, 404, 405, 200]);
     expect(answer.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);
     for (const text of [page, again]) expect(valueOf(text, 'cryptodl_queue_objects')).toBe(6);
     expect(valueOf(page, 'cryptodl_objects_in_flight')).toBe(2);
@@ -188,6 +197,22 @@ describe('--prometheus-textfile', () => {
     expect(read('cryptodl_requests_total', { status: '200' })).toBeGreaterThanOrEqual(1);
     await scene.vision(flags, { lake });
     expect([read('cryptodl_failed_runs_in_a_row'), read('cryptodl_coverage_ratio')]).toEqual([0, 1]);
+  });
+
+  it('finds the last success behind many runs of other jobs', async () => {
+    const lake = 'many-jobs';
+    const { lake: root } = await scene.vision([], { lake });
+    const folder = join(root, '.cryptodl/runs');
+    const [run] = (await readRuns(lakePaths(root))).runs;
+    for (let at = 0; at < 150; at += 1) {
+      const id = `${run?.id.slice(0, -8)}${String(at).padStart(8, 'f')}`;
+      writeFileSync(join(folder, `${id}.json`), JSON.stringify({ ...run, id, job: `job ${at}` }));
+    }
+    const file = newFile();
+    scene.refuse(isZip, 403);
+    const { code } = await scene.vision(['--prometheus-textfile', file, '--days', '5'], { lake });
+    const success = valueOf(readFileSync(file, 'utf8'), 'cryptodl_last_success_timestamp_seconds');
+    expect([code, success]).toEqual([4, Date.parse(run?.endedAt ?? '') / 1000]);
   });
 
   it('tells the commands of one lake apart by their selection', async () => {

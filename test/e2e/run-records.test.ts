@@ -163,8 +163,10 @@ describe('each run leaves a record', () => {
     const outside = scene.newFolder();
     mkdirSync(join(scene.scratch, lake, '.cryptodl'), { recursive: true });
     symlinkSync(outside, recordsOf(join(scene.scratch, lake)));
-    const { code, stderr } = await scene.vision([], { lake });
+    const metrics = join(scene.newFolder(), 'run.prom');
+    const { code, stderr } = await scene.vision(['--prometheus-textfile', metrics], { lake });
     expect([code, readdirSync(outside)]).toEqual([0, []]);
+    expect(readFileSync(metrics, 'utf8')).toContain('cryptodl_last_run_exit_code');
     expect(stderr).toContain('warning: the record of this run cannot be written');
     expect(stderr).toContain('symbolic link');
   });
