@@ -53,6 +53,14 @@ describe('the rules', () => {
     });
   });
 
+  it('keep the machines, and the commands of a machine, apart', () => {
+    const groupings = Object.values(rules).flatMap((rule) => rule.match(/ by \(.*?\)/g) ?? []);
+    expect(groupings.length).toBeGreaterThan(10);
+    expect(groupings.filter((grouping) => !grouping.startsWith(' by (job, instance, textfile'))).toEqual([]);
+    for (const rule of Object.values(rules))
+      expect(rule.match(/ by \(/g)).toHaveLength(rule.match(/cryptodl_/g)?.length ?? 0);
+  });
+
   it('and those of the documents', () => {
     const percent = (share: number): string => `${share * 100} %`;
     const text = textOf('docs/monitoring.md').replaceAll(/\s+/g, ' ');
@@ -150,6 +158,51 @@ describe('the dashboard', () => {
       ]),
     );
     expect(new Set(titles).size).toBe(titles.length);
+  });
+
+  it('has the unit and the figures of each panel', () => {
+    const figuresOf = ({ targets: own }: Panel): string[] =>
+      own.flatMap(({ expr }) => [...expr.matchAll(/cryptodl_(\w+)/g)].map(([, name = '']) => name));
+    expect(
+      Object.fromEntries(
+        panels.map((panel) => [panel.title, [panel.fieldConfig.defaults.unit, ...figuresOf(panel)]]),
+      ),
+    ).toEqual({
+      'Age of the newest period': ['s', 'newest_period_end_timestamp_seconds'],
+      Coverage: ['percentunit', 'coverage_ratio'],
+      'Time since the last success': ['s', 'last_success_timestamp_seconds'],
+      'Success rate by host': ['percentunit', 'requests_total', 'requests_total'],
+      'Latency of requests': [
+        's',
+        'request_duration_seconds_bucket',
+        'request_duration_seconds_bucket',
+        'request_duration_seconds_bucket',
+      ],
+      Concurrency: ['short', 'objects_in_flight', 'concurrency_limit', 'pool_sockets_busy'],
+      Backlog: ['short', 'queue_objects', 'files_waiting'],
+      Memory: ['bytes', 'resident_memory_bytes', 'heap_used_bytes'],
+      Throughput: ['Bps', 'received_bytes_total'],
+      'Objects by outcome': ['short', 'objects_total'],
+      'Retries by reason': ['reqps', 'retries_total'],
+      'Limits and breakers': [
+        'short',
+        'limiter_refusals_total',
+        'limiter_wait_seconds_total',
+        'breaker_state',
+      ],
+      'Delay of the event loop': ['s', 'event_loop_delay_p50_seconds', 'event_loop_delay_p99_seconds'],
+    });
+  });
+
+  it('has ages for times, and the share of answers that are no errors', () => {
+    const times = targets.filter(({ expr }) => /_timestamp_seconds/.test(expr));
+    expect(times.filter(({ expr }) => !expr.startsWith('time() - max by '))).toEqual([]);
+    const [share = ''] = targets.flatMap(({ panel, expr }) =>
+      panel.title === 'Success rate by host' ? expr : [],
+    );
+    const [good = '', all = ''] = share.split(' / ');
+    expect(/status=~"(.*?)"/.exec(good)?.[1]).toBe('200|206|304|404');
+    expect(all).toBe(good.replace(/, status=~".*?"/, ''));
   });
 
   it('takes its data source from a variable, because each Grafana names it differently', () => {
