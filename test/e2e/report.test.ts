@@ -102,14 +102,18 @@ describe('a report', () => {
       'no manifest\nat all\n',
     );
     mkdirSync(join(lake, '.cryptodl/runs'), { recursive: true });
-    writeFileSync(join(lake, '.cryptodl/runs/20261101T000000000Z-00000001.json'), '{}');
+    for (let number = 1; number <= 60; number += 1)
+      writeFileSync(join(lake, `.cryptodl/runs/20261101T000000000Z-000000${number + 10}.json`), '{}');
     const { code, stderr, stdout } = await report(lake, '--html', join(scratch, 'bare.html'));
     expect([code, stdout]).toEqual([1, expect.stringContaining('no run')]);
-    expect(stderr).toContain('00000001.json is no record of a run');
+    expect(stderr.match(/json is no record of a run/g)).toHaveLength(60);
     expect(stderr).toContain('BADUSDT');
     const { head } = dataOf(join(scratch, 'bare.html'));
     expect([head['run'], head['history']]).toEqual([null, []]);
-    expect(String(head['notes'])).toContain('BADUSDT');
+    const notes = head['notes'] as string[];
+    expect(notes.filter((note) => note.includes('no record of a run')).length).toBeGreaterThan(45);
+    expect([notes.length, head['moreNotes']]).toEqual([50, stderr.trimEnd().split('\n').length - 50]);
+    expect(new Set(notes).size).toBe(50);
   });
 });
 

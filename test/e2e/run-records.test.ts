@@ -11,10 +11,12 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { lakePaths } from '../../src/lake/layout.js';
+import { isSame } from '../../src/monitor/run-history.js';
 import { readRuns, runId, writeRun } from '../../src/monitor/run-record.js';
 import type { WrittenRun } from '../../src/monitor/run-record.js';
 import { TOOL_VERSION } from '../../src/model/version.js';
 import { cryptodl } from '../helpers/cli.js';
+import { runRecord, writeRecord } from '../helpers/report-lake.js';
 import { isZip, useScene } from '../helpers/scene.js';
 
 const scene = useScene({
@@ -57,6 +59,8 @@ describe('each run leaves a record', () => {
       },
       timeline: { boundsS: expect.any(Array), points: expect.any(Array) },
     });
+    // The name begins with the start of the run.
+    expect(name.split('-')[0]).toBe(String(written['startedAt']).replaceAll(/[-:.]/g, ''));
     const { points } = written['timeline'] as { points: { objects: number; retries: number }[] };
     const sum = (of: 'objects' | 'retries'): number => points.reduce((total, point) => total + point[of], 0);
     expect([sum('objects'), sum('retries')]).toEqual([6, 1]);
@@ -193,6 +197,37 @@ describe('records are read with care', () => {
     renameSync(join(recordsOf(lake), name), outside);
     symlinkSync(outside, join(recordsOf(lake), name));
     expect((await readRuns(lakePaths(lake))).runs).toEqual([]);
+  });
+
+  it('a record with all points of a timeline is read, one of a later form is not', async () => {
+    const lake = scene.newFolder();
+    const record = runRecord(Date.parse('2026-11-20T08:00:00Z'));
+    const { points } = record.timeline;
+    writeRecord(lake, { ...record, timeline: { ...record.timeline, points: [...points, ...points] } });
+    const later = runRecord(Date.parse('2026-11-21T08:00:00Z'));
+    writeRecord(lake, { ...later, v: 2 } as unknown as typeof later);
+    const { runs, unreadable } = await readRuns(lakePaths(lake));
+    expect(runs.map(({ id, timeline }) => [id, timeline.points.length])).toEqual([[record.id, 240]]);
+    expect(unreadable).toEqual([expect.stringContaining(later.id)]);
+  });
+
+  it('runs are of one selection if verb, job, market, dataset, symbols and interval are equal', () => {
+    const options = {
+      market: ['um'],
+      dataset: ['klines'],
+      symbols: ['BTCUSDT'],
+      interval: ['1h'],
+      days: ['3'],
+    };
+    const run = { verb: 'vision', job: 'bars', options };
+    expect(isSame(run, { ...run, options: { ...options, days: ['4'] } })).toBe(true);
+    for (const name of ['market', 'dataset', 'symbols', 'interval'])
+      expect([name, isSame(run, { ...run, options: { ...options, [name]: ['other'] } })]).toEqual([
+        name,
+        false,
+      ]);
+    expect(isSame(run, { ...run, verb: 'metrics' })).toBe(false);
+    expect(isSame(run, { ...run, job: undefined })).toBe(false);
   });
 
   it('the newest are read if there are more than wanted', async () => {

@@ -1,6 +1,6 @@
 /** `cryptodl runs`: the list of runs and its trends, from real and from prepared records. */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { lakePaths } from '../../src/lake/layout.js';
 import { readRuns } from '../../src/monitor/run-record.js';
@@ -109,6 +109,9 @@ describe('the list', () => {
       'not healthy: vision bars of 2026-11-20 06:00 ended with exit code 3, 1,200 failed',
     );
     expect((await runs(lake, '--last', '2')).stdout).toMatch(/^healthy: .* in the newest run\n/);
+    const isHealthy = async (...flags: string[]): Promise<unknown> =>
+      (await runs(lake, '--json', ...flags)).events.at(-1)?.['healthy'];
+    expect([await isHealthy(), await isHealthy('--last', '2')]).toEqual([false, true]);
   });
 
   it('says that a run with an alert is not healthy, also with exit code 0', async () => {
@@ -239,8 +242,11 @@ describe('a lake', () => {
     expect(stdout.split('\n').filter((line) => line.startsWith('2026'))).toHaveLength(1);
   });
 
-  it('is not changed', async () => {
+  it('is found below the home folder, and is not changed', async () => {
     const lake = await lakeWith([{ start: '2020-01-01T00:00:00.000Z' }]);
+    const env = { HOME: dirname(lake) };
+    const { stdout } = await cryptodl(['runs', '--out', `~/${basename(lake)}`], { env });
+    expect(stdout).toContain('2020-01-01 00:00  vision');
     const before = readdirSync(folderOf(lake));
     await runs(lake);
     expect(readdirSync(folderOf(lake))).toEqual(before);

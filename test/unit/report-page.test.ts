@@ -135,6 +135,13 @@ describe('the states of days', () => {
     ]);
   });
 
+  it('that lack data have the reason of the missing data, also if another gap is longer', () => {
+    const states = new DayStates();
+    const gaps = [gap(10, 10.5, 'halt', false), gap(10.75, 11, 'hole')];
+    expect(dayRuns(of(10, 11, 60), gaps, states)).toBe('A');
+    expect(states.list).toEqual([[50, 'hole']]);
+  });
+
   it('are read by the page as they are written, also if there are thousands', () => {
     const expected = Array.from({ length: 20_000 }, (_, at) => Math.floor(at / (1 + (at % 3))));
     const states = new DayStates();

@@ -1,0 +1,41 @@
+/** The lines of `cryptodl runs`. */
+import { describe, expect, it } from 'vitest';
+import type { RunRecord } from '../../src/monitor/run-record.js';
+import { healthLines, runsTable } from '../../src/runs/print-runs.js';
+import { runRecord } from '../helpers/report-lake.js';
+
+const START = Date.parse('2026-11-20T08:00:00Z');
+
+function runOf(
+  minute: number,
+  job: string | undefined,
+  changes: Partial<RunRecord['summary']> = {},
+): RunRecord {
+  const record = runRecord(START + minute * 60_000);
+  return { ...record, job, summary: { ...record.summary, ...changes } };
+}
+
+describe('the lines of runs', () => {
+  it('count partial objects as new, and skipped ones as held', () => {
+    const outcomes = { ok: 5, partial: 2, skipped: 30, absent: 400, failed: 1 };
+    const [, row = ''] = runsTable([runOf(0, undefined, { outcomes })]);
+    expect(row.split(/ {2,}/).slice(3, 6)).toEqual(['7', '30', '1']);
+  });
+
+  it('name the jobs that are not healthy in the order of their newest runs', () => {
+    const bad = { exitCode: 3 };
+    const lines = healthLines([runOf(0, 'bars', bad), runOf(1, 'trades', bad), runOf(2, 'bars', bad)]);
+    expect(lines.map((line) => /vision \w+ of \S+ \S+/.exec(line)?.[0])).toEqual([
+      'vision trades of 2026-11-20 08:01',
+      'vision bars of 2026-11-20 08:02',
+    ]);
+  });
+
+  it('have no control characters of a record', () => {
+    const alert = { id: 'x', text: 'a\u001b[31m', advice: 'b\u0007' };
+    const runs = [runOf(0, 'j\u001b[2J', { alerts: [alert] })];
+    const lines = [...healthLines(runs), ...runsTable(runs)];
+    expect(lines.join('')).not.toMatch(/\p{Cc}/u);
+    expect(lines[1]).toMatch(/^ {2}alert {2}a.*: b/);
+  });
+});
