@@ -19,14 +19,23 @@ export async function main(): Promise<void> {
     // An exit at once is safe: committed data stays, and the kernel frees the lock.
     process.exit(1);
   });
-  // Without a listener, this signal ends the process. Only runs with a dump listen to it.
-  process.on('SIGUSR2', () => undefined);
   // Without stderr there is no place for an error.
   process.stderr.on('error', () => undefined);
   process.exitCode = await run(
     process.argv.slice(2),
     processIo(() => isRead),
   );
+  await Promise.all([sent(process.stdout), sent(process.stderr)]);
+  // At a natural end, Node removes its signal handlers first: SIGUSR2 would end a run that has succeeded, with another exit code.
+  process.exit();
+}
+
+/** Resolves when the stream has passed its text on, or cannot. */
+function sent(stream: NodeJS.WriteStream): Promise<void> {
+  if (stream.writableLength === 0 || stream.destroyed) return Promise.resolve();
+  return new Promise((resolve) => {
+    for (const end of ['drain', 'error', 'close']) stream.once(end, resolve);
+  });
 }
 
 /** Files and folders of a run are never writable by others, even with umask 000. The umask decides about the group. */

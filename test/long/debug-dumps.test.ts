@@ -225,4 +225,32 @@ describe('SIGUSR2', () => {
       stdout: expect.stringContaining('ETHUSDT') as string,
     });
   });
+
+  it('does not end a run, also not while the process ends', async () => {
+    for (let time = 0; time < 5; time += 1) {
+      let storm: NodeJS.Timeout | undefined;
+      const run = await cryptodl(
+        [
+          'vision',
+          '--symbols',
+          'BTCUSDT',
+          '--interval',
+          '1h',
+          '--from',
+          '2026-11-18',
+          '--to',
+          '2026-11-20',
+        ].concat(['--archive-url', scene.archive.url, '--out', scene.newFolder()]),
+        {
+          onSpawn: (child) => {
+            child.stderr?.once('data', () => {
+              storm = setInterval(() => child.kill('SIGUSR2'), 3);
+            });
+          },
+        },
+      );
+      clearInterval(storm);
+      expect([run.code, run.signal]).toEqual([0, null]);
+    }
+  });
 });
