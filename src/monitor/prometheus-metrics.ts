@@ -85,7 +85,10 @@ export const METRICS = {
 
   cryptodl_last_run_timestamp_seconds: gauge('End of the last run.', 'run_job'),
   cryptodl_last_run_exit_code: gauge('Exit code of the last run.', 'run_job'),
-  cryptodl_last_success_timestamp_seconds: gauge('End of the last run with exit code 0.', 'run_job'),
+  cryptodl_last_success_timestamp_seconds: gauge(
+    'End of the last run of the same selection with exit code 0.',
+    'run_job',
+  ),
   cryptodl_failed_runs_in_a_row: gauge(
     'Number of runs with failed objects since the last run without them.',
     'run_job',

@@ -11,7 +11,7 @@ export type SelectedRun = Pick<RunRecord, 'verb'> & {
 };
 
 export interface RunHistory {
-  /** End of the last run of the selection with exit code 0, else of the job, in epoch milliseconds. */
+  /** End of the last run of the selection with exit code 0, in epoch milliseconds. */
   readonly lastSuccessMs: number | undefined;
   /** The number of latest runs of the selection that had failed objects. */
   readonly failedInARow: number;
@@ -39,7 +39,7 @@ export async function readHistory(paths: LakePaths, run: SelectedRun): Promise<R
 function historyOf(runs: readonly RunRecord[], run: SelectedRun): RunHistory {
   const own = runs.filter((each) => each.verb === run.verb && each.job === run.job);
   const same = own.filter((each) => isSame(each, run));
-  const success = same.find(isSuccess) ?? own.find(isSuccess);
+  const success = same.find(isSuccess);
   const well = same.findIndex(({ summary }) => summary.outcomes.failed === 0);
   const datasets = new Map<string, DatasetFigures>();
   for (const { summary } of own) {

@@ -44,6 +44,8 @@ describe('the rules', () => {
       // The metric has the threshold.
       CryptodlNotFresh: [],
       CryptodlNoSuccess: ['> 2'],
+      // A time is its threshold.
+      CryptodlNeverSucceeded: [],
       CryptodlFailedAgain: ['>= 2'],
       CryptodlLowCoverage: [`< ${coverage}`, `>= ${LEAST.missingObjects}`],
       CryptodlLimiterTriggers: [`> ${limiterTriggers}`],
