@@ -174,6 +174,17 @@ describe('each run leaves a record', () => {
     expect(stderr).toContain('warning: the record of this run cannot be written');
     expect(stderr).toContain('symbolic link');
   });
+
+  it('that cannot be read do not hide the failures of a run', async () => {
+    const lake = 'linked-records-and-failures';
+    mkdirSync(join(scene.scratch, lake, '.cryptodl'), { recursive: true });
+    symlinkSync(scene.newFolder(), recordsOf(join(scene.scratch, lake)));
+    scene.answer(isZip, (_request, response) => response.writeHead(403).end());
+    const { code, stderr } = await scene.vision([], { lake });
+    expect(code).toBe(4);
+    expect(stderr).toContain('failed');
+    expect(stderr).toContain('warning: the record of this run cannot be written');
+  });
 });
 
 describe('records are read with care', () => {
