@@ -60,14 +60,17 @@ function historyOf(runs: readonly RunRecord[], run: SelectedRun): RunHistory {
   };
 }
 
+/** The options that tell commands apart; a command of another day has other dates. */
+export const SELECTING = ['market', 'dataset', 'symbols', 'interval'] as const;
+
 /** Whether both are runs of one crontab line or job. */
 export function isSame(one: SelectedRun, other: SelectedRun): boolean {
   return selectionOf(one) === selectionOf(other);
 }
 
-function selectionOf({ verb, job, options }: SelectedRun): string {
-  const { market, dataset, symbols, interval } = options;
-  return JSON.stringify([verb, job, market, dataset, symbols, interval]);
+/** A name of the command or job of a run. */
+export function selectionOf({ verb, job, options }: SelectedRun): string {
+  return JSON.stringify([verb, job, ...SELECTING.map((name) => options[name])]);
 }
 
 function isSuccess({ summary }: RunRecord): boolean {

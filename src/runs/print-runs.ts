@@ -1,9 +1,10 @@
 /** Formats the records of runs: a table and trends for people, NDJSON for programs. */
 import { durationText, numberText } from '../model/units.js';
 import { percentText } from '../monitor/alerts.js';
+import { SELECTING } from '../monitor/run-history.js';
 import type { RunRecord } from '../monitor/run-record.js';
 import { printable } from '../text/printable.js';
-import { FIGURES, isHealthy, newestRuns, runName } from './trends.js';
+import { FIGURES, isHealthy, JUDGED_DAYS, newestRuns, runName } from './trends.js';
 import type { FigureName, Trend } from './trends.js';
 
 const WIDTH = 80;
@@ -59,7 +60,7 @@ function timeText(instant: string): string {
   return instant.slice(0, 16).replace('T', ' ');
 }
 
-/** The state of the newest run of each verb and job: one line if all are healthy. */
+/** The state of the newest run of each command: one line if all are healthy. */
 export function healthLines(runs: readonly RunRecord[]): string[] {
   const newest = newestRuns(runs);
   const bad = newest.filter((run) => !isHealthy(run));
@@ -67,16 +68,29 @@ export function healthLines(runs: readonly RunRecord[]): string[] {
   if (last === undefined) return [];
   if (bad.length === 0)
     return [
-      `healthy: exit code 0 and no alert in the newest run${newest.length === 1 ? '' : ' of each job'}`,
+      `healthy: exit code 0 and no alert in the newest run${newest.length === 1 ? '' : ` of each of ${newest.length} commands (last ${JUDGED_DAYS} days)`}`,
     ];
   return bad.flatMap((run) => {
     const { exitCode, outcomes, alerts } = run.summary;
     const failed = outcomes.failed > 0 ? `, ${numberText(outcomes.failed)} failed` : '';
+    const selection = newest.some((other) => other !== run && runName(other) === runName(run))
+      ? selectionText(run)
+      : '';
     return [
-      `not healthy: ${printable(runName(run))} of ${timeText(run.startedAt)} ended with exit code ${exitCode}${failed}`,
+      `not healthy: ${printable(runName(run) + selection)} of ${timeText(run.startedAt)} ended with exit code ${exitCode}${failed}`,
       ...alerts.map(({ text, advice }) => `  alert  ${printable(`${text}: ${advice}`)}`),
     ];
   });
+}
+
+const LONGEST_VALUE = 30;
+
+/** ` --symbols BTCUSDT --interval 1h`: tells the commands of one verb apart. */
+function selectionText({ options }: RunRecord): string {
+  return SELECTING.map((name) => {
+    const value = options[name]?.join(',');
+    return value === undefined ? '' : ` --${name} ${shortened(value, LONGEST_VALUE)}`;
+  }).join('');
 }
 
 const TREND_TEXTS: Readonly<Record<FigureName, readonly [title: string, text: (value: number) => string]>> = {
@@ -135,7 +149,8 @@ export function runFields(run: RunRecord): object {
   };
 }
 
-export function trendFields({ run, runs, figures }: Trend, shown: readonly RunRecord[]): object {
+/** `all`: the runs that are judged, oldest first. */
+export function trendFields({ run, runs, figures }: Trend, all: readonly RunRecord[]): object {
   const { verb, job } = run;
-  return { event: 'trend', verb, job, runs, healthy: newestRuns(shown).every(isHealthy), figures };
+  return { event: 'trend', verb, job, runs, healthy: newestRuns(all).every(isHealthy), figures };
 }

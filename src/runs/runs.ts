@@ -11,7 +11,7 @@ import { absolutePath, printLines, shownPath } from '../text/printable.js';
 import { healthLines, runFields, runsTable, trendFields, trendLines } from './print-runs.js';
 import { trendOf } from './trends.js';
 
-/** Records that are read for the trend: several jobs may share the lake. */
+/** Records that are read for the trend and the state of all commands: several jobs may share the lake. */
 const LEAST_READ = 400;
 
 /** Resolves with 0. Throws a usage error if the lake has no record. */
@@ -32,8 +32,8 @@ export async function runs(options: Options, io: Io): Promise<ExitCode> {
     );
   const shown = found.runs.slice(-last);
   const lines = json
-    ? [...shown.map(runFields), trendFields(trend, shown)]
-    : [...healthLines(shown), '', ...runsTable(shown), '', ...trendLines(trend)];
+    ? [...shown.map(runFields), trendFields(trend, found.runs)]
+    : [...healthLines(found.runs), '', ...runsTable(shown), '', ...trendLines(trend)];
   await writeData(io, lines);
   return 0;
 }

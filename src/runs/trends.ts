@@ -1,4 +1,6 @@
 /** The figures of a run compared with those of the runs before it. */
+import { DAY_MS } from '../model/calendar.js';
+import { selectionOf } from '../monitor/run-history.js';
 import type { RunRecord } from '../monitor/run-record.js';
 
 /** The runs of one crontab line or job, for people: `vision`, or `vision bars` for a job. */
@@ -70,12 +72,18 @@ export function trendOf(runs: readonly RunRecord[]): Trend | undefined {
   return { run, runs: before.length, figures: figures as Trend['figures'] };
 }
 
-/** The newest run of each verb and job, oldest first. */
+/** A command that has not run for longer is not judged: it may have been given up. */
+export const JUDGED_DAYS = 7;
+
+/** The newest run of each command of the last days before the newest run, oldest first; `runs`: oldest first. */
 export function newestRuns(runs: readonly RunRecord[]): RunRecord[] {
+  const since = Date.parse(runs.at(-1)?.startedAt ?? '') - JUDGED_DAYS * DAY_MS;
   const newest = new Map<string, RunRecord>();
   for (const run of runs) {
-    newest.delete(runName(run));
-    newest.set(runName(run), run);
+    if (Date.parse(run.startedAt) < since) continue;
+    const selection = selectionOf(run);
+    newest.delete(selection);
+    newest.set(selection, run);
   }
   return [...newest.values()];
 }

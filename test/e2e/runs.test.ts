@@ -19,6 +19,7 @@ const folderOf = (lake: string): string => join(lake, '.cryptodl/runs');
 interface Figures {
   readonly start: string;
   readonly job?: string;
+  readonly symbols?: string;
   readonly ok?: number;
   readonly failed?: number;
   readonly requests?: number;
@@ -42,6 +43,8 @@ async function lakeWith(records: readonly Figures[]): Promise<string> {
     const { start, job, ok = 10, failed = 0, requests = 1000, retries = 3, p95 = 50, refusals = 0 } = figures;
     const { elapsedMs = 10_000, workMs = 5000, exitCode = 0, alerts = [] } = figures;
     const { network } = run.summary;
+    const options =
+      figures.symbols === undefined ? run.options : { ...run.options, symbols: [figures.symbols] };
     const id = `${start.replaceAll(/[-:.]/g, '')}-${String(at).padStart(8, '0')}`;
     const summary = {
       ...run.summary,
@@ -58,7 +61,7 @@ async function lakeWith(records: readonly Figures[]): Promise<string> {
         limiter: { ...network.limiter, refusals },
       },
     };
-    const record = { ...run, id, job, startedAt: start, endedAt: start, summary };
+    const record = { ...run, id, job, options, startedAt: start, endedAt: start, summary };
     writeFileSync(join(folderOf(lake), `${id}.json`), JSON.stringify(record));
   }
   return lake;
@@ -108,10 +111,24 @@ describe('the list', () => {
     expect(stdout.split('\n\n')[0]).toBe(
       'not healthy: vision bars of 2026-11-20 06:00 ended with exit code 3, 1,200 failed',
     );
-    expect((await runs(lake, '--last', '2')).stdout).toMatch(/^healthy: .* in the newest run\n/);
-    const isHealthy = async (...flags: string[]): Promise<unknown> =>
-      (await runs(lake, '--json', ...flags)).events.at(-1)?.['healthy'];
-    expect([await isHealthy(), await isHealthy('--last', '2')]).toEqual([false, true]);
+    expect((await runs(lake, '--last', '2')).stdout).toMatch(/^not healthy: vision bars /);
+    expect((await runs(lake, '--json', '--last', '2')).events.at(-1)?.['healthy']).toBe(false);
+  });
+
+  it('judges each command of the last seven days by its newest run, and names its selection', async () => {
+    const day = (number: number): string => new Date(Date.UTC(2026, 10, number, 6)).toISOString();
+    const before = { start: day(12), symbols: 'XRPUSDT', exitCode: 3 };
+    const bad = { start: day(13), symbols: 'LTCUSDT', exitCode: 3, failed: 2 };
+    const good = { start: day(20), symbols: 'ETHUSDT' };
+    const { stdout } = await runs(await lakeWith([before, bad, good]));
+    expect(stdout.split('\n')[0]).toBe(
+      'not healthy: vision --symbols LTCUSDT --interval 1h of 2026-11-13 06:00 ended with exit code 3, 2 failed',
+    );
+    const mended = await lakeWith([before, bad, { start: day(19), symbols: 'LTCUSDT' }, good]);
+    expect((await runs(mended)).stdout.split('\n')[0]).toBe(
+      'healthy: exit code 0 and no alert in the newest run of each of 2 commands (last 7 days)',
+    );
+    expect((await runs(mended, '--json')).events.at(-1)?.['healthy']).toBe(true);
   });
 
   it('says that a run with an alert is not healthy, also with exit code 0', async () => {
