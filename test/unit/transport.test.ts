@@ -249,6 +249,35 @@ describe('transport, with a large body', () => {
     expect(early).toEqual([]);
   });
 
+  it.each<[string, string, readonly string[]]>([
+    ['of a known length', 'abcde', []],
+    ['of a known length, with Connection: close', 'abcde', ['Connection: close']],
+    ['in chunks', '5\r\nabcde\r\n0\r\n\r\n', ['Transfer-Encoding: chunked']],
+    [
+      'in chunks, with Connection: close',
+      '5\r\nabcde\r\n0\r\n\r\n',
+      ['Transfer-Encoding: chunked', 'Connection: close'],
+    ],
+  ])(
+    'waits for bandwidth after a whole body %s, though the server closes the connection',
+    async (_, body, headers) => {
+      const signs: Sign[] = [];
+      let hasEnded = false;
+      const { url, sockets } = await wireServer((socket) => socket.end(httpAnswer(200, body, headers)));
+      // Long after the end of the connection has arrived.
+      const take = async (): Promise<void> => {
+        while (sockets[0]?.writableFinished !== true) await sleep(1);
+        await sleep(30);
+        hasEnded = true;
+      };
+      const fetch = wire({ bandwidth: { take } });
+      const onActivity = (sign: Sign): void => void signs.push(sign);
+      const response = await fetch({ url, bucket: 'archive' }, { ...context(), onActivity });
+      expect([response.sha256, hasEnded]).toEqual([answer('abcde').sha256, true]);
+      expect(signs).toEqual(['sent', 'headers', 'bytes', 'paused', 'resumed']);
+    },
+  );
+
   it('allows exactly as many bytes as allowed', async () => {
     const { url } = await wireServer(answering(200, 'x'.repeat(2000)));
     expect((await transport()(url, { maxBytes: 2000 })).status).toBe(200);

@@ -90,6 +90,10 @@ class Exchange implements Dispatcher.DispatchHandler {
   #headers: Record<string, string> = {};
   #settled = false;
   #isTooLong = false;
+  /** Bytes of the body that this attempt received. */
+  #received = 0;
+  /** The wait after the last chunk of a body of known length. */
+  #lastWait: Promise<void> | undefined;
   readonly #resolve: (response: FetchResponse) => void;
   readonly #reject: (error: unknown) => void;
   readonly #onAbort = (): void => {
@@ -176,6 +180,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#settled) return;
     this.#context.onActivity?.('bytes', chunk.length);
+    this.#received += chunk.length;
     if (!this.#hasObject() && this.#sink.size > ERROR_BODY_BYTES) return;
     const isWritten = this.#sink.write(chunk);
     if (this.#hasObject() && this.#sink.size > this.#maxBytes) {
@@ -185,14 +190,18 @@ class Exchange implements Dispatcher.DispatchHandler {
     // `take` must follow the return above. Otherwise its promise has no handler, and is an unhandled rejection when the run ends.
     const mayContinue = bothOf(isWritten, this.#options.bandwidth.take(chunk.length));
     if (mayContinue === undefined) return;
-    controller.pause();
+    // A parser that is paused after the last byte has not seen the end of the body. If the server closes the connection then, undici
+    // takes the body for cut.
+    const isLast = this.#received === Number(this.#headers['content-length']);
+    if (isLast) this.#lastWait = mayContinue;
+    else controller.pause();
     this.#context.onActivity?.('paused');
     mayContinue.then(
       () => {
         // After an abort, this sign would start the timers of an ended attempt again.
         if (this.#settled) return;
         this.#context.onActivity?.('resumed');
-        controller.resume();
+        if (!isLast) controller.resume();
       },
       (error: unknown) => {
         this.#fail(error);
@@ -202,7 +211,8 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     if (this.#settled) return;
-    this.#sink.end().then(
+    const ended = this.#lastWait?.then(() => this.#sink.end()) ?? this.#sink.end();
+    ended.then(
       (received) => {
         this.#finish(received);
       },
