@@ -140,6 +140,8 @@ export interface PartitionPlan {
   readonly isUnlisted?: true;
   /** --force: held files are replaced, even if their settings differ. */
   readonly force?: true;
+  /** An earlier round of this run wrote objects of the plan: with --force, further rounds only add objects to the file. */
+  readonly isWritten?: true;
   /** Each object gets its own day file. All day files replace one month file in one commit. */
   readonly split?: true;
   /** Days without rows in the month file that is split: they are not lost if no day object has them. */

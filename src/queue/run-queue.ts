@@ -218,6 +218,7 @@ export class RunQueue<Received> {
     const absent = new Map<Task, AbsenceReason>();
     const held = new Set<Task>();
     const withdrawn = new Set<Task>();
+    let isWritten = false;
     for (const { task, end } of arrivals) {
       if ('received' in end) received.push(end.received);
       else if ('absent' in end) absent.set(task, end.absent);
@@ -234,16 +235,15 @@ export class RunQueue<Received> {
       for (const { object } of absent.keys()) missing.set(object.key, 'absent');
       for (const [{ object }, error] of failures) missing.set(object.key, error);
       const refused = await this.#writers.add(() => this.#work.write(plan, received, missing));
-      for (const { task } of refused.size === 0 ? [] : arrivals) {
+      for (const { task, end } of arrivals) {
         const why = refused.get(task.object.key);
-        if (why === undefined) continue;
-        if (why === 'held') withdrawn.add(task);
-        else if (task.standsFor === undefined) failures.set(task, why);
+        if (why === undefined) isWritten ||= 'received' in end;
+        else if (why === 'held') withdrawn.add(task);
         else {
-          const failed = withoutSubstitute(task, why);
+          const failed = task.standsFor === undefined ? { task, error: why } : withoutSubstitute(task, why);
           failures.set(failed.task, failed.error);
         }
-        absent.delete(task);
+        if (why !== undefined) absent.delete(task);
       }
     }
     for (const [task, reason] of absent)
@@ -251,7 +251,7 @@ export class RunQueue<Received> {
     for (const task of held) await this.#work.onSettled(plan, { ...task, action: { kind: 'skip' } });
     for (const task of withdrawn)
       await this.#work.onSettled(plan, { ...task, action: { kind: 'skip', isWithdrawn: true } });
-    await this.#settleFailures(plan, failures, mayDefer);
+    await this.#settleFailures(isWritten ? { ...plan, isWritten } : plan, failures, mayDefer);
   }
 
   async #settleFailures(

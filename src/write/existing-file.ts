@@ -51,7 +51,7 @@ export async function readExistingFile(
 
 /**
  * The plan with all objects that must be fetched for its file. With `force`, or if the file differs from its last commit, it is
- * rebuilt from all its objects. If objects of an intact file are replaced, the objects with interleaved rows are replaced too.
+ * rebuilt from all its objects; with `force` once in a run. If objects of an intact file are replaced, the objects with interleaved rows are replaced too.
  * Without `force`, rejects with `usage` if the settings differ from those of the series.
  */
 export async function completePlan(
@@ -63,7 +63,7 @@ export async function completePlan(
   if (plan.force !== true) checkSettings(file, plan);
   if (file.inFile.length === 0)
     return (await fileSize(file.path)) === undefined ? plan : { ...plan, isUnlisted: true };
-  if (plan.force === true) return rebuildPlan(plan, file.inFile, 'forced');
+  if (plan.force === true && plan.isWritten !== true) return rebuildPlan(plan, file.inFile, 'forced');
   if (!(await isSound(file))) return rebuildPlan(plan, file.inFile, 'damaged');
   return file.replaced.length === 0 ? plan : addInterleaved(plan, file);
 }
