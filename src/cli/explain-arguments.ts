@@ -178,7 +178,10 @@ function excessWords(verb: Verb, words: readonly Word[]): Error {
     `${verb} takes ${allowed === 0 ? 'no' : 'one'} argument: "${extra[0]?.text ?? ''}" is one too many`,
     undefined,
     {
-      argv: inFlags.length === line.length ? textsOf(words.filter((word) => !extra.includes(word))) : inFlags,
+      argv:
+        inFlags.join(' ') === line.join(' ')
+          ? textsOf(words.filter((word) => !extra.includes(word)))
+          : inFlags,
     },
   );
 }

@@ -30,7 +30,11 @@ export function folded(argv: readonly string[], verb: Verb): string[] {
   const loose = looseWords(words, verb);
   if (loose.length === 0) return [...argv];
   let line = textsOf(words.filter((word) => !loose.includes(word)));
-  for (const { text } of loose) line = withItem(line, verb, flagOf(text, verb), text);
+  for (const { text } of loose) {
+    const flag = flagOf(text, verb);
+    // A plot has one symbol.
+    if (verb !== 'plot' || flag !== 'symbols') line = withItem(line, verb, flag, text);
+  }
   return line;
 }
 

@@ -36,7 +36,12 @@ export function chooseDataset(
   const { options } = resolved;
   if (held.length === 0) throw nothingHeld(options.out);
   const symbols = [...new Set(held.map((series) => series.symbol))].sort();
-  const symbol = chooseSymbol(symbols, operand ?? resolved.texts.symbols?.join(','), {
+  const flagged = resolved.texts.symbols;
+  if (operand !== undefined && resolved.origins.symbols === 'flag' && flagged?.join(',') !== operand)
+    throw usage(`plot draws one symbol, not "${[operand, ...(flagged ?? [])].join(',')}"`, undefined, {
+      flags: { symbols: null },
+    });
+  const symbol = chooseSymbol(symbols, operand ?? flagged?.join(','), {
     out: options.out,
     correct: (name) => (operand === undefined ? { flags: { symbols: name } } : { operand: name }),
   });

@@ -374,6 +374,13 @@ describe('a plot refuses', () => {
     [['-s', 'BTCUSD'], 'holds no BTCUSD', 'plot --symbols BTCUSDT --out lake'],
     [[], 'plot needs a symbol', 'plot'],
     [['BTCUSDT,FLATUSDT'], 'plot draws one symbol, not "BTCUSDT,FLATUSDT"', 'plot BTCUSDT'],
+    [['BTCUSDT', 'FLATUSDT'], '"FLATUSDT" is one too many', 'plot BTCUSDT --out lake\n'],
+    [['BTCUSDT', 'klines', 'FLATUSDT'], 'is one too many', 'plot BTCUSDT --out lake --dataset klines\n'],
+    [
+      ['BTCUSDT', '-s', 'FLATUSDT'],
+      'plot draws one symbol, not "BTCUSDT,FLATUSDT"',
+      'plot BTCUSDT --out lake\n',
+    ],
     [['BTCUSDT', '-i', '1m'], 'holds no 1m; it holds 1h', 'plot BTCUSDT --interval 1h'],
     [
       ['BTCUSDT', '-m', 'um,cm'],
