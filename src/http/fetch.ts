@@ -86,10 +86,10 @@ export interface FetchContext {
   /** Id of this attempt, set by the retry layer: `<traceId>/1`, `<traceId>/2`. */
   readonly attemptId?: string;
   /**
-   * Set for all attempts but the first. A `retry` takes from the retry budget. An attempt after a wait for a limit or a
-   * breaker (`waited`) takes nothing from it, but counts as a retry in flight. The number of retries in flight is limited.
+   * Set for all attempts but the first. A `retry` takes from the retry budget. An attempt after a wait for a refusal
+   * (`pause`) or a `breaker` takes nothing from it, but counts as a retry in flight. The number of retries in flight is limited.
    */
-  readonly again?: 'retry' | 'waited' | undefined;
+  readonly again?: 'retry' | 'pause' | 'breaker' | undefined;
   readonly onWait?: OnWait;
   /** Set by the timeout layer. `value`: the status for the sign `headers`, the length of the received chunk for `bytes`. */
   readonly onActivity?: (sign: Sign, value?: number) => void;

@@ -35,22 +35,6 @@ describe('the retry budget of a host', () => {
     expect([granted.length, budget.waiting]).toEqual([10, 5]);
   });
 
-  it('says that a retry which costs nothing waits for the pause of the host, and another for the budget', async () => {
-    const { budget } = budgetOf();
-    const told: string[] = [];
-    const end = new AbortController();
-    const onWait = (what: string) => {
-      told.push(what);
-      return () => undefined;
-    };
-    const takes = Array.from({ length: 11 }, () => budget.take(end.signal));
-    takes.push(budget.take(end.signal, 10, onWait), budget.take(end.signal, 0, onWait));
-    await Promise.resolve();
-    expect(told).toEqual(['retry-budget', 'pause']);
-    end.abort();
-    await Promise.allSettled(takes);
-  });
-
   it('is filled by successes: ten of them pay for one retry', async () => {
     const { clock, budget, granted, take } = budgetOf();
     for (let name = 0; name < 12; name += 1) void take(name);
@@ -223,28 +207,39 @@ describe('the retry budget of a host', () => {
 
 describe('the cost of an attempt', () => {
   /** The layer in front of a host that answers first attempts at once and the others never. */
-  function budgeted() {
+  function budgeted(most = 1000) {
     const clock = new VirtualClock();
-    const left = { retry: 0, waited: 0 };
+    const left = { retry: 0, pause: 0, breaker: 0 };
+    const told: string[] = [];
+    const onWait = (reason: string) => {
+      told.push(reason);
+      return () => undefined;
+    };
     const next: Fetch = (_, { again }) => {
       if (again === undefined) return Promise.resolve(answer());
       left[again] += 1;
       return new Promise(() => undefined);
     };
-    const fetch = retryBudget({ clock, maxWaitMs: MAX_WAIT_MS, mostAtOnce: () => 1000 })(next);
+    const fetch = retryBudget({ clock, maxWaitMs: MAX_WAIT_MS, mostAtOnce: () => most })(next);
     const ask = async (times: number, again?: FetchContext['again']): Promise<void> => {
-      for (let time = 0; time < times; time += 1) void fetch(REQUEST, { ...context(), again });
+      for (let time = 0; time < times; time += 1) void fetch(REQUEST, { ...context(), again, onWait });
       await clock.advance(0);
     };
-    return { left, ask };
+    return { left, told, ask };
   }
 
   it('a retry takes from the budget, an attempt after a wait takes nothing', async () => {
     const { left, ask } = budgeted();
-    await ask(30, 'waited');
+    await ask(30, 'pause');
     await ask(30, 'retry');
-    await ask(30, 'waited');
-    expect(left).toEqual({ retry: 10, waited: 60 });
+    await ask(30, 'breaker');
+    expect(left).toEqual({ retry: 10, pause: 30, breaker: 30 });
+  });
+
+  it('has the reason of a wait for its turn: the budget, or the earlier wait for a refusal or a breaker', async () => {
+    const { told, ask } = budgeted(1);
+    for (const again of ['retry', 'retry', 'pause', 'breaker'] as const) await ask(1, again);
+    expect(told).toEqual(['retry-budget', 'pause', 'breaker']);
   });
 
   it('ten first attempts that are answered pay for one retry', async () => {

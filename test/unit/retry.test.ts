@@ -216,7 +216,7 @@ describe('retry', () => {
     closing.abort();
     await clock.advance(0);
     expect((await response).status).toBe(200);
-    expect(asked.map(({ at, context: { again } }) => [at, again])).toEqual([[1000, 'waited']]);
+    expect(asked.map(({ at, context: { again } }) => [at, again])).toEqual([[1000, 'breaker']]);
     expect(clock.waiting).toBe(0);
   });
 

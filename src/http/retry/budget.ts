@@ -48,7 +48,10 @@ export function retryBudget(options: BudgetOptions, budgets = new Map<string, Re
     budgets.set(host, budget);
     const { again, signal, waitSignal = signal, onWait } = context;
     const cost = again === 'retry' ? RETRY_COST : 0;
-    const release = again === undefined ? undefined : await budget.take(waitSignal, cost, onWait);
+    const release =
+      again === undefined
+        ? undefined
+        : await budget.take(waitSignal, cost, () => onWait?.(again === 'retry' ? 'retry-budget' : again));
     try {
       const response = await next(request, context);
       budget.onSuccess(cost);
@@ -97,11 +100,14 @@ export class RetryBudget {
    * Resolves when a retry may start, with the function that ends it. Rejects with the reason of the signal, or with
    * `wait-too-long`.
    */
-  async take(signal: AbortSignal, cost = RETRY_COST, onWait?: OnWait): Promise<() => void> {
+  async take(
+    signal: AbortSignal,
+    cost = RETRY_COST,
+    onWait?: () => ReturnType<OnWait> | undefined,
+  ): Promise<() => void> {
     signal.throwIfAborted();
     if (this.#waiters.size > 0 || !this.#tryTake(cost)) {
-      // An attempt without cost follows a pause or an open breaker of its host.
-      const endWait = onWait?.(cost === 0 ? 'pause' : 'retry-budget');
+      const endWait = onWait?.();
       this.#options.onWaiting?.(1);
       try {
         await this.#wait(signal, cost);

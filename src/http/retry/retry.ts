@@ -95,7 +95,7 @@ class Tries {
       const delayMs = this.#delayAfter(failure);
       this.#report(failure, delayMs);
       await this.#sleep(delayMs, failure);
-      again = WAITS.has(failure.code) ? 'waited' : 'retry';
+      again = pacedBy(failure) ?? 'retry';
     }
   }
 
@@ -201,10 +201,14 @@ class Tries {
   }
 }
 
-function waitFor({ code, retryAfterMs }: CryptodlError, delayMs: number): Wait {
+function waitFor(failure: CryptodlError, delayMs: number): Wait {
+  return pacedBy(failure) ?? (delayMs === failure.retryAfterMs ? 'retry-after' : 'back-off');
+}
+
+/** The reason of a wait that uses no attempt. */
+function pacedBy({ code }: CryptodlError): 'pause' | 'breaker' | undefined {
   if (PACED.has(code)) return 'pause';
-  if (WAITS.has(code)) return 'breaker';
-  return delayMs === retryAfterMs ? 'retry-after' : 'back-off';
+  return WAITS.has(code) ? 'breaker' : undefined;
 }
 
 /** Codes that end all waiting. */
