@@ -52,8 +52,9 @@ function barOptions(cells: number): Options {
 
 function downloadLines(state: ProgressState): Line[] {
   const { inFlight, places, isSettled, bytesPerSecond, objects, failed, totalObjects } = state;
-  const limit = isSettled ? `, limit settled at ${places}` : ` of ${places}`;
-  if (inFlight > 0) return [['download', `${inFlight} in flight${limit}, ${bytesText(bytesPerSecond)}/s`]];
+  const settled = isSettled ? 'settled at ' : '';
+  if (inFlight > 0)
+    return [['download', `${inFlight} in flight, limit ${settled}${places}, ${bytesText(bytesPerSecond)}/s`]];
   const left = totalObjects - objects - failed;
   return left > 0 ? [['download', `${countText(left, 'object')} left for another round`]] : [];
 }

@@ -17,7 +17,7 @@ export interface ProgressState {
   /** Of the last seconds. */
   readonly bytesPerSecond: number;
   readonly inFlight: number;
-  /** Objects that may be in flight, and whether this number has settled below its maximum. */
+  /** The limit of objects in flight, and whether the search for it has ended below its maximum. */
   readonly places: number;
   readonly isSettled: boolean;
   /** Files that are converted, complete ones that wait for a writer, and files that are committed. */
