@@ -80,7 +80,7 @@ function failedAgain(run: JudgedRun, { earlier, lakeFlag }: AlertContext): Alert
     {
       id: 'failed-again',
       text: `failed objects in two runs in a row: ${numberText(failed)} now, ${numberText(failedBefore)} before`,
-      advice: `cryptodl doctor${lakeFlag} checks the hosts and the lake; cryptodl runs${lakeFlag} lists the runs`,
+      advice: `cryptodl doctor${lakeFlag} checks the hosts and the lake; cryptodl report${lakeFlag} shows the failed objects`,
     },
   ];
 }

@@ -222,7 +222,7 @@ describe('the text of an alert', () => {
     const all = alerts(bad, { earlier: [before(HOUR, { failed: 2 })], lakeFlag: ' --out /lake' });
     expect(all.map(({ id, text, advice }) => `${id}: ${text}; ${advice}`)).toMatchInlineSnapshot(`
       [
-        "failed-again: failed objects in two runs in a row: 3 now, 2 before; cryptodl doctor --out /lake checks the hosts and the lake; cryptodl runs --out /lake lists the runs",
+        "failed-again: failed objects in two runs in a row: 3 now, 2 before; cryptodl doctor --out /lake checks the hosts and the lake; cryptodl report --out /lake shows the failed objects",
         "low-coverage: the lake holds 87 % of the objects of this run, less than 95 %: 12 holes, 3 failed; cryptodl coverage --out /lake shows each gap; cryptodl repair --out /lake fetches missing data",
         "limiter-triggers: 4 refusals by a limit of the host (429, 418) in an hour, more than 3; lower --concurrency, or give a longer --request-interval",
         "retry-rate: retry rate 23.4 % (234 of 1,000 requests), more than 10 %; cryptodl doctor --out /lake checks the network",
