@@ -16,6 +16,7 @@ export const LAKE_FLAGS = {
     usual: [...DOWNLOADS_AND_JOBS, 'verify', 'audit', 'coverage', 'runs', 'report', 'plot', 'doctor'],
     value: 'DIR',
     doc: 'folder of the lake',
+    docOf: { report: 'folder of the lake, which is read; --html names the file of the report' },
     parse: parse.text,
     default: './data',
     aka: [

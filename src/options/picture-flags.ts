@@ -28,7 +28,7 @@ export const PICTURE_FLAGS = {
     verbs: ['report', 'plot'],
     usual: ['report', 'plot'],
     value: 'FILE',
-    doc: 'file that is written; an existing file is replaced only if it is a report',
+    doc: 'file of the report; an existing file is replaced only if it is a report',
     docOf: {
       plot: 'write a page with a zoomable chart instead; an existing file is replaced only if it is a plot',
     },
