@@ -35,7 +35,10 @@ export const METRICS = {
 
   cryptodl_limiter_waits_total: counter('Waits for a permit of the rate limit.', 'bucket'),
   cryptodl_limiter_wait_seconds_total: counter('Sum of the waits for a permit of the rate limit.', 'bucket'),
-  cryptodl_limiter_refusals_total: counter('Refusals because of a rate limit (429 and 418).', 'bucket'),
+  cryptodl_limiter_refusals_total: counter(
+    'Refusals because of a rate limit (429 and 418). Those of requests in flight together count as one.',
+    'bucket',
+  ),
 
   cryptodl_queue_objects: gauge('Objects of the plans that have no outcome yet.'),
   cryptodl_objects_in_flight: gauge('Objects that are downloaded now.'),
