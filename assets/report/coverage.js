@@ -7,7 +7,8 @@ function coverageSection(groups, /** @type {Report['halts']} */ halts) {
     const group = groups[at];
     if (group !== undefined) place.replaceChildren(...groupContents(group));
   };
-  show(0);
+  const first = firstLacking(groups);
+  show(first);
   const rows = groups.flatMap((group) => group.rows);
   const lacking = rows.filter(({ m }) => m > 0).length;
   return section(
@@ -25,6 +26,7 @@ function coverageSection(groups, /** @type {Report['halts']} */ halts) {
           'Series ',
           groups.map(({ name, rows: { length } }) => `${name} (${numberText(length)})`),
           show,
+          first,
         )
       : '',
     place,
@@ -42,6 +44,16 @@ function coverageSection(groups, /** @type {Report['halts']} */ halts) {
           ],
           halts,
         ),
+  );
+}
+
+/** The first group with gaps; 0 if none has any.
+ * @param {readonly { readonly rows: readonly { readonly m: number }[] }[]} groups
+ */
+function firstLacking(groups) {
+  return Math.max(
+    0,
+    groups.findIndex(({ rows }) => rows.some(({ m }) => m > 0)),
   );
 }
 

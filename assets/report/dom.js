@@ -143,9 +143,10 @@ function filterField(label, act) {
  * @param {readonly string[]} choices
  * @param {(index: number) => void} act
  */
-function choiceField(label, choices, act) {
+function choiceField(label, choices, act, chosen = 0) {
   const options = choices.map((choice, at) => el('option', { value: String(at) }, choice));
   const select = el('select', {}, ...options);
+  select.value = String(chosen);
   select.addEventListener('change', () => act(Number(select.value)));
   return el('label', { class: 'field' }, label, select);
 }

@@ -120,6 +120,7 @@ function courseSection({ timeline: { points, boundsS } }) {
         ],
       }),
     ),
+    note('The latencies are estimates: the record of a run counts its attempts in buckets.'),
   );
 }
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 
-const sources = ['dom.js', 'charts.js', 'heat-map.js'].map((name) =>
+const sources = ['dom.js', 'charts.js', 'heat-map.js', 'coverage.js'].map((name) =>
   readFileSync(new URL(`../../assets/report/${name}`, import.meta.url), 'utf8'),
 );
 
@@ -13,10 +13,11 @@ interface Script {
   readonly percentText: (share: number, whole: number) => string;
   readonly clockText: (seconds: number) => string;
   readonly percentileOf: (counts: number[], bounds: number[], share: number) => number | null;
+  readonly firstLacking: (groups: { rows: { m: number }[] }[]) => number;
   readonly cellText: (group: object, row: object, day: number) => string;
 }
 
-const NAMES = 'bytesText, durationText, percentText, clockText, percentileOf, cellText';
+const NAMES = 'bytesText, durationText, percentText, clockText, percentileOf, firstLacking, cellText';
 const script = runInNewContext(`${sources.join('\n')}\n({ ${NAMES} })`) as Script;
 
 describe('the script of a report', () => {
@@ -32,6 +33,12 @@ describe('the script of a report', () => {
     expect(script.percentileOf([5, 0, 5, 0], [0.1, 0.2, 0.5], 0.9)).toBeCloseTo(0.44, 9);
     expect(script.percentileOf([0, 0], [0.1], 0.5)).toBeNull();
     expect(script.percentileOf([0, 3], [0.1], 0.5)).toBe(0.1);
+  });
+
+  it('shows first the coverage of a group with gaps, if there is one', () => {
+    const groupsOf = (...missing: number[][]) => missing.map((rows) => ({ rows: rows.map((m) => ({ m })) }));
+    expect(script.firstLacking(groupsOf([0], [0, 3], [5]))).toBe(1);
+    expect(script.firstLacking(groupsOf([0], [0]))).toBe(0);
   });
 
   it('writes sizes, durations, shares and times', () => {
