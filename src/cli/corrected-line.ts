@@ -2,6 +2,7 @@
 import type { Correction, CryptodlError } from '../model/errors.js';
 import { FLAG_NAMES, flagsOf, isSwitch } from '../options/flags.js';
 import type { FlagName } from '../options/flags.js';
+import { SECRET_ADDRESSES } from '../options/value-text.js';
 import { shellWord, withoutPassword } from '../text/printable.js';
 import { isSchedulable, textsOf, verbOf, wordsOf } from './command-words.js';
 import type { Word } from './command-words.js';
@@ -89,7 +90,23 @@ export function correctedLine(
 export function lineText(words: readonly string[], before: readonly string[] = []): string {
   const verb = verbOf(words);
   const line = verb === undefined || !isSchedulable(verb) ? words : [...before, ...words];
-  return ['cryptodl', ...line].map((word) => shellWord(withoutPassword(word))).join(' ');
+  const { shown, hidden } = withoutSecrets(line);
+  const text = ['cryptodl', ...shown].map((word) => shellWord(withoutPassword(word))).join(' ');
+  return hidden.length === 0 ? text : `${text}  (and your ${hidden.join(' and ')})`;
+}
+
+/** The flag of a secret address: of `--ping` and of `--ping=URL`. */
+function secretFlagOf(word: string): string | undefined {
+  const [flag = ''] = word.split('=');
+  return flag.startsWith('--') && SECRET_ADDRESSES.has(flag.slice(2)) ? flag : undefined;
+}
+
+/** Users pass lines on, so a line leaves secret addresses out. Also those of a command behind `--`. */
+function withoutSecrets(words: readonly string[]): { shown: string[]; hidden: string[] } {
+  const isSecret = (word: string, at: number): boolean =>
+    secretFlagOf(word) !== undefined || [...SECRET_ADDRESSES].some((name) => words[at - 1] === `--${name}`);
+  const hidden = new Set(words.flatMap((word) => secretFlagOf(word) ?? []));
+  return { shown: words.filter((word, at) => !isSecret(word, at)), hidden: [...hidden] };
 }
 
 /** The line of a download with another verb: the flags stay. A line that downloads nothing stays as it is. */

@@ -5,6 +5,7 @@ import { VERBS } from '../options/flag-spec.js';
 import type { FlagSpec, Verb } from '../options/flag-spec.js';
 import { flagSpec, flagsOf, isSwitch } from '../options/flags.js';
 import type { FlagName } from '../options/flags.js';
+import { SECRET_ADDRESSES } from '../options/value-text.js';
 import { nearest } from '../text/did-you-mean.js';
 import { yamlWord } from '../text/printable.js';
 import { textsOf, verbOf, wordsOf } from './command-words.js';
@@ -277,8 +278,8 @@ function explainForeign({
 /** The value as YAML that is also valid between braces. */
 function valueInFile(flag: FlagName, typed: string | undefined): string {
   const { default: usual, example } = flagSpec(flag);
-  const value = isSwitch(flag) ? 'true' : (typed ?? usual ?? example ?? '');
-  return yamlWord(value);
+  const shown = SECRET_ADDRESSES.has(flag) ? undefined : typed;
+  return yamlWord(isSwitch(flag) ? 'true' : (shown ?? usual ?? example ?? ''));
 }
 
 /** The typed name of the flag if it is a value (`--csv` means `--format csv`), else the default or the example. */

@@ -4,19 +4,24 @@ import { isProxy } from './environment.js';
 import { given } from './parsers.js';
 import type { Parse } from './parsers.js';
 
-/** An http(s) address that may have a query. */
-export function urlWithQuery(example: string): Parse<string> {
+/** An http(s) address that may have a query. Its path is a secret, so the errors contain only its host. */
+export function secretUrl(example: string): Parse<string> {
   return (value, where) => {
-    refuseUserInfo(value, where);
-    const isAddress = URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol);
-    if (isAddress && new URL(value).hash === '') return value;
-    const meant = `https://${value}`;
-    throw usage(
-      `${where}: "${value}" is not an http(s) address`,
-      given(where, example),
-      !value.includes('://') && URL.canParse(meant) ? { value: meant } : undefined,
-    );
+    const address = URL.canParse(value) ? new URL(value) : undefined;
+    const isAddress = address !== undefined && ['http:', 'https:'].includes(address.protocol);
+    const hasUserInfo = isAddress ? address.username + address.password !== '' : value.includes('@');
+    if (isAddress && address.hash === '' && !hasUserInfo) return value;
+    const problem = hasUserInfo
+      ? 'holds a user name or a password; only --proxy may have them'
+      : 'is not an http(s) address';
+    throw usage(`${where} ${hiddenAddress(value)} ${problem}`, given(where, example));
   };
+}
+
+/** Stands for a secret address in texts that users pass on. */
+export function hiddenAddress(value: string): string {
+  const host = value.includes('://') && URL.canParse(value) ? new URL(value).host : '';
+  return host === '' ? '(not shown)' : `(not shown; host ${host})`;
 }
 
 /** An http(s) address without query → the address without a slash at its end. */

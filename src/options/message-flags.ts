@@ -1,7 +1,7 @@
 /** Flags about messages, logs and the sources of options. */
 import { DOWNLOADS, DOWNLOADS_AND_JOBS, EXAMINED, oneOf, ONLINE, ONLINE_AND_JOBS } from './flag-spec.js';
 import type { FlagRows } from './flag-spec.js';
-import { urlWithQuery } from './addresses.js';
+import { secretUrl } from './addresses.js';
 import { endpoint, promFile, traceFile } from './monitoring.js';
 import * as parse from './parsers.js';
 
@@ -67,7 +67,7 @@ export const MESSAGE_FLAGS = {
     verbs: DOWNLOADS,
     value: 'URL',
     doc: 'address to request after a success; URL/start is requested at the start of the run, and URL/fail after a failure',
-    parse: urlWithQuery('https://hc-ping.com/your-uuid'),
+    parse: secretUrl('https://hc-ping.com/your-uuid'),
     example: 'https://hc-ping.com/your-uuid',
     aka: ['healthcheck', 'heartbeat'],
   },
@@ -76,7 +76,7 @@ export const MESSAGE_FLAGS = {
     verbs: DOWNLOADS,
     value: 'URL',
     doc: 'address for a POST of JSON after a run with alerts, or with an exit code other than 0',
-    parse: urlWithQuery('https://hooks.example.com/your-id'),
+    parse: secretUrl('https://hooks.example.com/your-id'),
     example: 'https://hooks.example.com/your-id',
     aka: ['webhook', 'alert-url', 'notify'],
   },

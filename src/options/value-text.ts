@@ -1,5 +1,6 @@
 /** The values of options as text that flags, variables and keys of files take, except for secret addresses. */
 import { bytesValue, durationValue } from '../model/units.js';
+import { hiddenAddress } from './addresses.js';
 import type { FlagSpec } from './flag-spec.js';
 import { flagSpec } from './flags.js';
 import type { FlagName, Options } from './flags.js';
@@ -14,7 +15,7 @@ export const SECRET_ADDRESSES: ReadonlySet<string> = new Set<FlagName>(['ping', 
 /** The value for people, who may pass the text on. It has only the host of a secret address, and is then no valid value. */
 export function sharedText(name: FlagName, value: Value): string {
   const text = valueText(name, value);
-  return SECRET_ADDRESSES.has(name) ? `(not shown; host ${new URL(text).host})` : text;
+  return SECRET_ADDRESSES.has(name) ? hiddenAddress(text) : text;
 }
 
 function valueText(name: FlagName, value: Value): string {

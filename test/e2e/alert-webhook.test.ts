@@ -235,6 +235,41 @@ describe('the addresses of --ping and --alert-webhook', () => {
     expect(results.at(-1)?.stdout).toMatch(/^ping +\(not shown; host 127.0.0.1:9\) {2}\(flag\)$/m);
   });
 
+  it.each<[string, string[], string]>([
+    [
+      'a mistyped flag',
+      ['vision', '--formt', 'zip', ...addresses],
+      'cryptodl vision --format zip --symbols BTCUSDT  (and your --ping and --alert-webhook)',
+    ],
+    [
+      'a mistyped flag of an address',
+      ['vision', '--pingg', 'http://h/secret'],
+      'cryptodl vision --symbols BTCUSDT  (and your --ping)',
+    ],
+    [
+      'a mistake in front of the command',
+      ['schedule', '--att', '08:05', '--', 'vision', ...addresses],
+      'cryptodl schedule --at 08:05 -- vision --symbols BTCUSDT  (and your --ping and --alert-webhook)',
+    ],
+    [
+      'another protocol',
+      ['vision', '--ping', 'ftp://h/secret'],
+      '--ping (not shown; host h) is not an http(s) address',
+    ],
+    ['no protocol', ['vision', '--ping', 'h/secret'], '--ping (not shown) is not an http(s) address'],
+    ['a user', ['vision', '--ping', 'http://u:p@h/secret'], '--ping (not shown; host h) holds a user name'],
+    [
+      'a flag of a job',
+      ['run', 'jobs.yaml', ...addresses.slice(0, 2)],
+      `"ping: 'https://hc-ping.com/your-uuid'" in the job`,
+    ],
+  ])('are in no error: %s', async (_, words, text) => {
+    const operands = words[0] === 'run' ? [] : ['--symbols', 'BTCUSDT'];
+    const { code, stderr } = await cryptodl([...words, ...operands]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(text)]);
+    expect(stderr).not.toContain('secret');
+  });
+
   it('are in the lines of schedule, which work, and it says so', async () => {
     const words = ['vision', '--symbols', 'BTCUSDT', '--days', '3', ...addresses];
     const { code, stdout, stderr } = await cryptodl(['schedule', '--', ...words]);
