@@ -133,3 +133,19 @@ export function failureOf({ failure }: Task): CryptodlError {
   error.attempts = failure.attempts;
   return error;
 }
+
+/** A failed substitute: the outcome names the original object, with its first error and the error of the substitute. */
+export function withoutSubstitute(
+  task: Task,
+  why: CryptodlError | undefined,
+): { task: Task; error: CryptodlError } {
+  const { series, action, object, standsFor = object } = task;
+  const error = failureOf(task);
+  error.message += `; REST does not have it either${why === undefined ? '' : `: ${why.message}`}`;
+  return { task: { series, object: standsFor, action }, error };
+}
+
+/** The error of an object of a file that was not rebuilt because other objects were not received. */
+export function refusedWithOthers(): CryptodlError {
+  return new CryptodlError('partition-incomplete', 'other objects of its file could not be fetched again');
+}

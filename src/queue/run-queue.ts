@@ -2,7 +2,7 @@
 import PQueue from 'p-queue';
 import { CryptodlError, toCryptodlError, FALLBACK_CODES } from '../model/errors.js';
 import type { AbsenceReason, PartitionPlan, Task } from '../model/task.js';
-import { Deferrals, failureOf } from './deferrals.js';
+import { Deferrals, failureOf, refusedWithOthers, withoutSubstitute } from './deferrals.js';
 import type { Download, QueueOptions, QueueWork } from './deferrals.js';
 
 /** The maximum of bytes of all bodies in memory. Large bodies are in the spool. */
@@ -246,6 +246,14 @@ export class RunQueue<Received> {
         if (why !== undefined) absent.delete(task);
       }
     }
+    const mayComplete = mayDefer && !isCutShort && [...failures.values()].some(({ rounds }) => rounds);
+    // A further round fetches all objects of a file that was not rebuilt, so none of them has an outcome before.
+    if (plan.rebuild !== undefined && !isWritten && mayComplete) {
+      const others = [...absent.keys(), ...held, ...withdrawn].map(
+        (task) => [task, refusedWithOthers()] as const,
+      );
+      return this.#deferrals?.add(plan, new Map([...failures, ...others]));
+    }
     for (const [task, reason] of absent)
       await this.#work.onSettled(plan, { ...task, action: { kind: 'absent', reason } });
     for (const task of held) await this.#work.onSettled(plan, { ...task, action: { kind: 'skip' } });
@@ -286,14 +294,6 @@ export class RunQueue<Received> {
 interface Arrival<Received> {
   readonly task: Task;
   readonly end: Download<Received> | { readonly error: CryptodlError };
-}
-
-/** A failed substitute: the outcome names the original object, with its first error and the error of the substitute. */
-function withoutSubstitute(task: Task, why: CryptodlError | undefined): { task: Task; error: CryptodlError } {
-  const { series, action, object, standsFor = object } = task;
-  const error = failureOf(task);
-  error.message += `; REST does not have it either${why === undefined ? '' : `: ${why.message}`}`;
-  return { task: { series, object: standsFor, action }, error };
 }
 
 /** The end of one task, or of a group of tasks that share one request. */

@@ -16,3 +16,17 @@ it('--force does not fetch the objects again that an earlier round of the same r
   expect(scene.archive.requests.filter(isZip)).toHaveLength(DAYS + 1);
   expect(await scene.rows(run)).toHaveLength(DAYS * 24);
 });
+
+it('an object has one outcome if a rewrite needs further rounds because of another object of the held file', async () => {
+  const lake = 'held';
+  await scene.vision('', { lake });
+  scene.archive.requests.length = 0;
+  let asked = 0;
+  scene.answer(
+    (path) => (isDay(18)(path) && ++asked === 1) || isDay(19)(path),
+    (_request, response, path) => response.writeHead(isDay(19)(path) ? 404 : 503).end(),
+  );
+  const run = await scene.vision('', { lake });
+  const { outcomes } = run.summary as { outcomes: Record<string, number> };
+  expect(Object.values(outcomes).reduce((sum, count) => sum + count, 0)).toBe(DAYS);
+});
