@@ -543,6 +543,6 @@ describe('a wrong command is answered with one line that names the mistake, and 
     const { code, stderr } = await vision(['--ping', 'hc-ping.com/uuid']);
     expect(code).toBe(2);
     expect(stderr).toContain('--ping (not shown) is not an http(s) address');
-    expect(stderr).toContain(' --ping https://hc-ping.com/uuid');
+    expect(stderr).toContain(' --ping https://hc-ping.com/your-uuid');
   });
 });
