@@ -123,7 +123,7 @@ export async function runAndPrint(request: RunRequest, output: RunOutput): Promi
     // The command ends with its only run.
     if (job !== undefined) return;
     await monitors?.close((message) => {
-      reporter.warn(message);
+      reporter.warnOfOutput(message);
     });
   };
   try {

@@ -22,7 +22,7 @@ export interface Follower extends RunMonitor {
 interface Place {
   /** The lake of the run. */
   readonly out: string;
-  readonly reporter: Pick<Reporter, 'note' | 'warn'>;
+  readonly reporter: Pick<Reporter, 'note' | 'warnOfOutput'>;
 }
 
 export interface Monitors {
@@ -47,7 +47,14 @@ export async function openMonitors(options: Options, command: Command): Promise<
   const prometheus = await openPrometheus(options, command);
   return {
     follow: async (run, { out, reporter }) => [
-      debug.follow(run, reporter),
+      debug.follow(run, {
+        note: (line) => {
+          reporter.note(line);
+        },
+        warn: (message) => {
+          reporter.warnOfOutput(message);
+        },
+      }),
       ...(prometheus === undefined ? [] : [await prometheus.follow(run, out)]),
       ...(trace === undefined ? [] : [trace.follow(run.job ?? run.verb)]),
     ],

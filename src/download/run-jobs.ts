@@ -221,7 +221,7 @@ function conclude(
   const next = signal !== undefined ? CONTINUE : shown === undefined && exitCode === 0 ? query : undefined;
   const lines = jobsBlock({ jobs, elapsedMs, reportPath: shown, failed, next });
   if (earlier?.cut !== undefined) reporter.warn(cutWarning(earlier.path, earlier.cut));
-  for (const warning of warnings) reporter.warn(warning);
+  for (const warning of warnings) reporter.warnOfOutput(warning);
   reporter.end(lines, { error: undefined, isWell: exitCode === 0 });
   reporter.event('summary', {
     jobs: ended.map(({ job, printed }) => ({

@@ -17,13 +17,20 @@ export interface Page {
 
 /** Prometheus scrapes with one connection. Further ones are for people. */
 const MOST_CONNECTIONS = 16;
+/** Idle and slow connections end after a few seconds, so that they do not keep the next reader out. */
+const TIME_LIMITS = {
+  headersTimeout: 5000,
+  requestTimeout: 5000,
+  keepAliveTimeout: 2000,
+  connectionsCheckingInterval: 1000,
+};
 
 /** Serves the page at `/metrics`. Returns the function that ends the server. Rejects with a usage error if it cannot listen. */
 export async function servePage(
   page: Page,
   { host, port }: { readonly host: string; readonly port: number },
 ): Promise<() => Promise<void>> {
-  const server = createServer((request, response) => {
+  const server = createServer(TIME_LIMITS, (request, response) => {
     const [path] = (request.url ?? '').split('?');
     if (path !== '/metrics') response.writeHead(404).end('metrics are at /metrics\n');
     else if (request.method !== 'GET' && request.method !== 'HEAD')

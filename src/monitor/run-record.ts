@@ -169,7 +169,9 @@ async function prune(folder: string, nowMs: number): Promise<void> {
   const oldest = runId(nowMs - LONGEST_DAYS * DAY_MS);
   const old = names.filter((name, at) => at < names.length - MOST_RECORDS || name < oldest);
   // Only files with the names of records are removed; `rm` removes a link and not its target.
-  for (const name of old) await rm(join(folder, name), { force: true });
+  // A folder stays, and the others are removed nevertheless.
+  for (const path of old.map((name) => join(folder, name)))
+    if (!(await lstat(path)).isDirectory()) await rm(path, { force: true });
 }
 
 /** Oldest first. */

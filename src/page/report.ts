@@ -5,7 +5,7 @@ import { writeData } from '../cli/write-data.js';
 import { coverSelected } from '../coverage/cover-selected.js';
 import type { LakeCoverage } from '../coverage/cover-selected.js';
 import type { CoveredSeries } from '../coverage/cover-lake.js';
-import { lakePaths } from '../lake/layout.js';
+import { lakePaths, refuseFile } from '../lake/layout.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { watchSignals } from '../model/io.js';
@@ -45,6 +45,7 @@ export async function report(command: LookUp): Promise<ExitCode> {
       request.observer.warn(message);
     };
     const paths = lakePaths(absolutePath(options.out, home));
+    refuseFile(paths.root);
     const found = await readRuns(paths);
     const lake = await coverSelected(
       { ...request, observer: { ...request.observer, warn } },

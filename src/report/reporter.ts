@@ -90,9 +90,18 @@ export class Reporter implements Observer {
 
   /** Prints a warning. With `--quiet`, it is kept and printed only with later `alarm` lines. */
   warn(text: string): void {
+    this.#warn(text, this.#options.quiet);
+  }
+
+  /** Prints a warning also with `--quiet`: a file that the user asked for is not there. */
+  warnOfOutput(text: string): void {
+    this.#warn(text, false);
+  }
+
+  #warn(text: string, isKept: boolean): void {
     const message = this.#options.nameOptions?.(text) ?? text;
     const line = `warning: ${message}`;
-    if (!this.#options.quiet) this.#print([line]);
+    if (!isKept) this.#print([line]);
     else if (this.#warnings.length < MOST_WARNINGS) this.#warnings.push(line);
     else this.#unkeptWarnings += 1;
     this.event('warning', { message });

@@ -13,6 +13,8 @@ import { trendOf } from './trends.js';
 
 /** Records that are read for the trend and the state of all commands: several jobs may share the lake. */
 const LEAST_READ = 400;
+/** Files that are no records and that are named. */
+const MOST_WARNINGS = 3;
 
 /** Resolves with 0. Throws a usage error if the lake has no record. */
 export async function runs(options: Options, io: Io): Promise<ExitCode> {
@@ -20,10 +22,13 @@ export async function runs(options: Options, io: Io): Promise<ExitCode> {
   const paths = lakePaths(absolutePath(out, homeOf(io.environment)));
   refuseFile(paths.root);
   const found = await readRuns(paths, Math.max(last, LEAST_READ));
-  printLines(
-    io.stderr,
-    found.unreadable.map((path) => `warning: ${path} is not a record of a run; left out`),
-  );
+  const { length: unreadable } = found.unreadable;
+  printLines(io.stderr, [
+    ...found.unreadable
+      .slice(0, MOST_WARNINGS)
+      .map((path) => `warning: ${path} is not a record of a run; left out`),
+    ...(unreadable > MOST_WARNINGS ? [`… and ${unreadable - MOST_WARNINGS} more`] : []),
+  ]);
   const trend = trendOf(found.runs);
   if (trend === undefined)
     throw usage(

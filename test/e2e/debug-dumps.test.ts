@@ -111,7 +111,7 @@ describe('--debug-dump', () => {
   });
 
   it('warns of a full disk, and the run ends as without', async () => {
-    const { code, stderr } = await scene.vision(['--debug-dump', '/dev/full']);
+    const { code, stderr } = await scene.vision(['--debug-dump', '/dev/full', '--quiet']);
     expect(code).toBe(0);
     expect(stderr).toMatch(/^warning: the debug dump cannot be written: .*full/m);
     expect(statSync('/dev/full').isCharacterDevice()).toBe(true);

@@ -173,6 +173,10 @@ describe('mistakes', () => {
     const lake = newLake();
     const file = join(scratch, 'none.html');
     expect(await report(join(scratch, 'nowhere'), '--html', file)).toMatchObject({ code: 2 });
+    const notes = join(scratch, 'notes.txt');
+    writeFileSync(notes, '');
+    const noFolder = await report(notes, '--html', file);
+    expect([noFolder.code, noFolder.stderr]).toEqual([2, expect.stringContaining('is a file, not a folder')]);
     const bare = await report(lake, '--html', file, '--run', '20260101T000000000Z-00000000');
     expect([bare.code, bare.stderr]).toEqual([2, expect.stringContaining('the lake has no records of runs')]);
     const newest = runRecord(START);

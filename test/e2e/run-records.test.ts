@@ -133,9 +133,14 @@ describe('each run leaves a record', () => {
     const names = Array.from({ length: 1001 }, (_, at) => nameOf(now - (2000 - at) * 60_000, at));
     for (const name of [old, ...names, 'notes.json', '20200101T000000000Z-mine.json'])
       writeFileSync(join(folder, name), '{}');
-    await scene.vision([], { lake });
+    // No record, so it stays, and the others are removed nevertheless.
+    const other = '20200102T000000000Z-0a1b2c3d.json';
+    mkdirSync(join(folder, other));
+    const { stderr } = await scene.vision([], { lake });
+    expect(stderr).not.toContain('warning');
     const left = readdirSync(folder);
-    expect(left).toHaveLength(1002);
+    expect(left).toHaveLength(1003);
+    expect(left).toContain(other);
     expect(left).toEqual(expect.arrayContaining(['notes.json', '20200101T000000000Z-mine.json', names[2]]));
     expect(left).not.toContain(old);
     expect(left).not.toContain(names[1]);

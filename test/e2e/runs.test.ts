@@ -259,6 +259,16 @@ describe('a lake', () => {
     expect(stdout.split('\n').filter((line) => line.startsWith('2026'))).toHaveLength(1);
   });
 
+  it('with many unreadable records names three of them', async () => {
+    const lake = await lakeWith([{ start: startOf(0) }]);
+    for (let at = 0; at < 5; at += 1)
+      writeFileSync(join(folderOf(lake), `2020010${at + 1}T000000000Z-0000000${at}.json`), '');
+    const { code, stderr } = await runs(lake);
+    expect(code).toBe(0);
+    expect(stderr.match(/is not a record/g)).toHaveLength(3);
+    expect(stderr).toMatch(/\n… and 2 more\n$/);
+  });
+
   it('is found below the home folder, and is not changed', async () => {
     const lake = await lakeWith([{ start: '2020-01-01T00:00:00.000Z' }]);
     const env = { HOME: dirname(lake) };

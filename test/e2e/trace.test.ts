@@ -238,7 +238,7 @@ describe('--trace', () => {
   });
 
   it('that cannot be written is one warning', async () => {
-    const { code, stderr } = await scene.vision(['--trace', '/dev/full']);
+    const { code, stderr } = await scene.vision(['--trace', '/dev/full', '--quiet']);
     expect(code).toBe(0);
     expect(stderr.match(/warning: --trace.*$/gm)).toEqual([
       'warning: --trace /dev/full cannot be written (ENOSPC): the trace is incomplete',
