@@ -102,7 +102,7 @@ describe('names that would steer a terminal', () => {
 describe('user name and password in an address', () => {
   const withPassword = (): string => archive.url.replace('://', `://user:${PASSWORD}@`);
 
-  it.each(['archive-url', 'listing-url', 'fallback-url', 'fapi-url', 'spot-url', 'ping', 'alert-webhook'])(
+  it.each(['archive-url', 'listing-url', 'fallback-url', 'fapi-url', 'spot-url'])(
     'are refused by --%s, are in no output, and the line to type has none',
     async (flag) => {
       for (const value of [withPassword(), `user:${PASSWORD}@host.test`]) {
@@ -116,6 +116,26 @@ describe('user name and password in an address', () => {
         expect(stderr).toMatch(new RegExp(`  cryptodl vision .*--${flag} https?://[\\w.:]+\\n`));
         expect(stdout + stderr).not.toContain(PASSWORD);
         expect(stdout + stderr).not.toContain('***');
+      }
+    },
+  );
+
+  it.each(['ping', 'alert-webhook'])(
+    'are refused by --%s, and of its address only the host is printed',
+    async (flag) => {
+      for (const value of [withPassword(), `user:${PASSWORD}@host.test`]) {
+        const asked = ['vision', '--symbols', 'BTCUSDT', '--json', '--out', join(scratch, 'refused')];
+        const { code, stdout, stderr } = await cryptodl([...asked, `--${flag}`, value]);
+        const host = value.includes('://') ? `; host ${new URL(value).host}` : '';
+        expect([code, stderr.split('\n')]).toEqual([
+          2,
+          [
+            `cryptodl: --${flag} (not shown${host}) holds a user name or a password; only --proxy may have them`,
+            expect.stringMatching(`^  --${flag} https://[\\w./-]+$`),
+            '',
+          ],
+        ]);
+        expect(stdout + stderr).not.toContain(PASSWORD);
       }
     },
   );
