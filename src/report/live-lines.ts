@@ -52,9 +52,10 @@ function barOptions(cells: number): Options {
 
 function downloadLines(state: ProgressState): Line[] {
   const { inFlight, places, isSettled, bytesPerSecond, objects, failed, totalObjects } = state;
-  const settled = isSettled ? 'settled at ' : '';
-  if (inFlight > 0)
-    return [['download', `${inFlight} in flight, limit ${settled}${places}, ${bytesText(bytesPerSecond)}/s`]];
+  // After the limit has fallen, the objects in flight go on.
+  const isTold = isSettled || inFlight > places;
+  const limit = isTold ? `, limit ${isSettled ? 'settled at ' : ''}${places}` : ` of ${places}`;
+  if (inFlight > 0) return [['download', `${inFlight} in flight${limit}, ${bytesText(bytesPerSecond)}/s`]];
   const left = totalObjects - objects - failed;
   return left > 0 ? [['download', `${countText(left, 'object')} left for another round`]] : [];
 }

@@ -11,9 +11,9 @@ const USUAL_SIZE = { columns: 80, rows: 24 };
 
 /**
  * Between two frames the cursor is in an empty line above the lines. A terminal that becomes narrower breaks the lines anew, but all
- * their parts are below the cursor, so that the next frame erases them. An empty line is never broken; of a line with text, terminals
- * move the cursor in different ways. No mode of the terminal lasts longer than a frame: a process that is killed leaves nothing to
- * restore.
+ * their parts are below the cursor, so that the next frame erases them. Only rows that no longer fit on the screen stay: no program
+ * can erase rows above it. An empty line is never broken; of a line with text, terminals move the cursor in different ways. No mode
+ * of the terminal lasts longer than a frame: a process that is killed leaves nothing to restore.
  */
 export class LiveScreen {
   readonly #stream: OutputStream;

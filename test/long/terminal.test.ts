@@ -152,15 +152,15 @@ describe.skipIf(!HAS_TERMINAL)(`on ${TERMINAL}`, () => {
       if (columns === 120) {
         const text = views.map((view) => view.join('\n')).join('\n');
         expect(text).toMatch(/^ {2}[█░]{20} \d+% {2}\d+\/30 objects, [\d.]+ k?B of [\d.]+ kB, ETA \d+s$/m);
-        expect(text).toMatch(/^ {2}download {3}4 in flight, limit 4, [\d.]+ k?B\/s$/m);
+        expect(text).toMatch(/^ {2}download {3}4 in flight of 4, [\d.]+ k?B\/s$/m);
       }
       await expectClosing(result, size);
     },
   );
 
   it.each<[Size, Size]>([
-    [WIDE, { columns: 20, rows: 6 }],
-    [WIDE, { columns: 60, rows: 24 }],
+    [WIDE, { columns: 20, rows: 24 }],
+    [WIDE, { columns: 60, rows: 8 }],
     [{ columns: 20, rows: 6 }, WIDE],
   ])('resized from %o to %o in the middle: nothing of the view is left', async (before, after) => {
     delayObjects();
@@ -258,7 +258,7 @@ describe.skipIf(!HAS_TERMINAL)(`on ${TERMINAL}`, () => {
     });
     writeFileSync(file, `jobs:\n${jobs.join('')}`);
     const { code, sent } = await onTerminal(['run', file, ...place()], options());
-    expect([code, sent]).toEqual([0, expect.stringContaining('in flight, limit 2')]);
+    expect([code, sent]).toEqual([0, expect.stringContaining('in flight of 2')]);
     for (const frame of await framesOf(sent, WIDE)) expectView(frame, WIDE);
     const { lines } = await screenOf(sent, WIDE);
     expect(bars({ lines })).toEqual([]);

@@ -66,7 +66,7 @@ describe('the live view', () => {
   it('has the totals and a line for each active stage', () => {
     expect(view()).toEqual([
       '  █████░░░░░░░░░░░░░░░ 25%  120/480 objects, 10 MB of 40 MB, ETA 3m',
-      '  download   30 in flight, limit 48, 167 kB/s',
+      '  download   30 in flight of 48, 167 kB/s',
     ]);
     expect(view({ inFlight: 0, objects: 479, failed: 1, converting: 2, toWrite: 3, committing: 1 })).toEqual([
       '  ████████████████████ 100%  479/480 objects, 10 MB of 40 MB, 1 failed',
@@ -152,7 +152,11 @@ describe('the live view', () => {
     expect(view(busy, { columns: 20, rows: 1 })).toEqual([
       '  █░░░ 25%  120/480 objects, 10 MB of 40 MB, ETA 3m',
     ]);
-    expect(view({}, { columns: 20, rows: 9 })[1]).toBe('  download 30 in flight, limit 48, 167 kB/s');
+    expect(view({}, { columns: 20, rows: 9 })[1]).toBe('  download 30 in flight of 48, 167 kB/s');
+  });
+
+  it('has the limit beside the objects in flight after it has fallen below them', () => {
+    expect(view({ inFlight: 60, places: 30 })[1]).toBe('  download   60 in flight, limit 30, 167 kB/s');
   });
 
   it('counts the requests of a plan', () => {
@@ -354,7 +358,7 @@ describe('the progress of a run', () => {
     await clock.advance(200);
     const frame = sent();
     expect(frame).toContain('1/480 objects');
-    expect(frame).toContain('4 in flight, limit 8, 5.0 kB/s');
+    expect(frame).toContain('4 in flight of 8, 5.0 kB/s');
     for (let ms = 0; ms < 1000; ms += 10) {
       arrive(1);
       await clock.advance(10);
