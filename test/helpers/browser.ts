@@ -1,5 +1,7 @@
 /** A real Chromium, for tests of pages. */
 import { spawnSync } from 'node:child_process';
+import axe from 'axe-core';
+import type { AxeResults } from 'axe-core';
 import { chromium } from 'playwright-core';
 import type { Browser, Page } from 'playwright-core';
 
@@ -50,6 +52,15 @@ export async function openFile(
   await page.locator('main').waitFor();
   await settled(page);
   return { page, said, requests };
+}
+
+/** Serious and critical findings of axe-core: the rule, and the elements. */
+export async function seriousFindings(page: Page): Promise<[rule: string, elements: string[]][]> {
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate<AxeResults>('axe.run()');
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
 }
 
 /** Resolves after the next two frames. */

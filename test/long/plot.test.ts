@@ -1,7 +1,5 @@
 /** The files of `cryptodl plot` in a real Chromium: two sizes, two themes, zoom by buttons and by pointer. */
 import { join } from 'node:path';
-import axe from 'axe-core';
-import type { AxeResults } from 'axe-core';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
@@ -11,6 +9,7 @@ import {
   drawnShare,
   HAS_BROWSER,
   openFile,
+  seriousFindings,
   settled,
   startBrowser,
 } from '../helpers/browser.js';
@@ -70,10 +69,7 @@ describe.skipIf(!HAS_BROWSER)(`the files of cryptodl plot${BROWSER_NEEDED}`, () 
         const background = await page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
         expect(BACKGROUNDS[look.theme]).toContain(background);
         await page.locator('summary').click();
-        await page.evaluate(axe.source);
-        const { violations } = await page.evaluate<AxeResults>('axe.run()');
-        const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
-        expect(serious.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
+        expect(await seriousFindings(page)).toEqual([]);
         expect(said).toEqual([]);
         expect(requests).toEqual([`file://${file}`]);
         await page.close();

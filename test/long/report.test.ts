@@ -2,8 +2,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import axe from 'axe-core';
-import type { AxeResults } from 'axe-core';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -11,6 +9,7 @@ import {
   drawnShare,
   HAS_BROWSER,
   openFile,
+  seriousFindings,
   settled,
   startBrowser,
 } from '../helpers/browser.js';
@@ -84,10 +83,7 @@ describe.skipIf(!HAS_BROWSER)(`the page of cryptodl report${BROWSER_NEEDED}`, ()
       const dark = await page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
       expect(dark).toBe(look.theme === 'dark' ? 'rgb(18, 22, 29)' : 'rgb(245, 246, 248)');
       for (const summary of await page.locator('summary').all()) await summary.click();
-      await page.evaluate(axe.source);
-      const { violations } = await page.evaluate<AxeResults>('axe.run()');
-      const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
-      expect(serious.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
+      expect(await seriousFindings(page)).toEqual([]);
       expect(said).toEqual([]);
       expect(requests).toEqual([`file://${file}`]);
       await page.close();
