@@ -117,13 +117,20 @@ async function expectClosing({ sent }: TerminalRun, size: Size, isResized = fals
   expect(screen.lines.at(-2)).not.toBe('');
 }
 
-/** Answers the first requests for objects in this way, and then those of the folder. */
-function answerFirst(count: number, status: number, headers: Readonly<Record<string, string>> = {}): void {
+/** Answers the first requests for files of this kind in this way, and then those of the folder. */
+function answerFirst(
+  count: number,
+  status: number,
+  {
+    kind = /\.zip$/,
+    headers = {},
+  }: { readonly kind?: RegExp; readonly headers?: Record<string, string> } = {},
+): void {
   delayObjects();
   const { fault } = archive;
   let left = count;
   archive.fault = (path, request, response) => {
-    if (!path.endsWith('.zip') || left === 0) return fault?.(path, request, response) === true;
+    if (!kind.test(path) || left === 0) return fault?.(path, request, response) === true;
     left -= 1;
     response.writeHead(status, headers).end();
     return true;
@@ -177,7 +184,7 @@ describe.skipIf(!HAS_TERMINAL)(`on ${TERMINAL}`, () => {
   });
 
   it('a host that refuses: its pause is a line of the view, and messages have lines of their own', async () => {
-    answerFirst(1, 429, { 'retry-after': '6' });
+    answerFirst(1, 429, { headers: { 'retry-after': '6' } });
     const result = await onTerminal(vision().args, options(WIDE));
     expect(result.code).toBe(0);
     const views = (await framesOf(result.sent, WIDE)).map((frame) => viewOf(frame).join('\n'));
@@ -190,8 +197,9 @@ describe.skipIf(!HAS_TERMINAL)(`on ${TERMINAL}`, () => {
   });
 
   it('a host that fails: its breaker and its errors are lines of the view', async () => {
-    answerFirst(12, 503);
-    const { args } = vision('--breaker-open', '2s');
+    // An answered sidecar would end the failures in a row that open the breaker.
+    answerFirst(12, 503, { kind: /\.zip(?:\.CHECKSUM)?$/ });
+    const { args } = vision('--breaker-open', '2s', '--breaker-failures', '4');
     const result = await onTerminal(args, options(WIDE));
     expect(result.code).toBe(0);
     const text = (await framesOf(result.sent, WIDE)).map((frame) => viewOf(frame).join('\n')).join('\n');
