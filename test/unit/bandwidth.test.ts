@@ -1,4 +1,5 @@
 /** `--bwlimit`: how fast bodies may arrive, all connections together. */
+import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/model/clock.js';
@@ -6,6 +7,7 @@ import { CryptodlError } from '../../src/model/errors.js';
 import type { Fetch, FetchContext, Sign } from '../../src/http/fetch.js';
 import { limitBandwidth } from '../../src/http/transport/sockets.js';
 import { timeout } from '../../src/http/transport/timeout.js';
+import { scratchFolder } from '../helpers/folders.js';
 import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 import { wire } from '../helpers/wire.js';
@@ -168,6 +170,21 @@ describe('pauses made by the program', () => {
     );
   });
 
+  it('take bytes that arrive in one, without a limit of silence', async () => {
+    const { clock, response, happens, finish, isAborted } = attempt();
+    happens('sent');
+    happens('headers');
+    happens('bytes', 64 * KIB);
+    happens('paused');
+    happens('bytes', 64 * KIB);
+    await clock.advance(50_000);
+    expect(isAborted()).toBe(false);
+    happens('resumed');
+    finish();
+    expect((await response).status).toBe(200);
+    expect(clock.waiting).toBe(0);
+  });
+
   it('do not count either when the total ends within one', async () => {
     const { clock, response, happens, finish, isAborted } = attempt();
     happens('sent');
@@ -195,6 +212,33 @@ describe('a limited transport', () => {
       signs.filter((sign) => sign === 'paused').length,
     );
   });
+
+  it.each([
+    ['of the length of its headers', ['Connection: close'], true],
+    ['until the connection ends', [], false],
+    ['in chunks', ['Connection: close', 'Transfer-Encoding: chunked'], false],
+  ])(
+    'has the whole body %s when the server closes the connection in a pause',
+    async (_, headers, hasLength) => {
+      const body = 'x'.repeat(100 * KIB);
+      const isChunked = headers.some((header) => header.startsWith('Transfer'));
+      const length = hasLength ? [`Content-Length: ${body.length}`] : [];
+      const head = ['HTTP/1.1 200 OK', ...headers, ...length, '', ''].join('\r\n');
+      const sent = isChunked ? `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n` : body;
+      const { url } = await wireServer((socket) => socket.end(head + sent));
+      const spoolPath = join(scratchFolder(), 'spooled');
+      const slow = limitBandwidth(2048 * KIB, systemClock, never);
+      const signs: Sign[] = [];
+      const how = { ...context(), onActivity: (sign: Sign) => void signs.push(sign) };
+      for (const spool of [{}, { spoolPath, spoolAboveBytes: 1 }]) {
+        const response = await wire({ bandwidth: slow })({ ...REQUEST, url, ...spool }, how);
+        expect(response.sha256).toBe(answer(body).sha256);
+      }
+      const of = (sign: Sign): number => signs.filter((each) => each === sign).length;
+      expect(of('paused')).toBeGreaterThan(0);
+      expect(of('paused') - of('resumed')).toBe(0);
+    },
+  );
 
   it('an attempt that was aborted in a pause says nothing any more when the pause is over', async () => {
     const { url } = await wireServer((socket) =>

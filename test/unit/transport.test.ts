@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError, toCryptodlError } from '../../src/model/errors.js';
 import type { FetchContext, FetchRequest, FetchResponse, Sign } from '../../src/http/fetch.js';
+import { Sink } from '../../src/http/transport/sink.js';
 import { keyPath } from '../../src/source/keys.js';
 import { openFiles, scratchFolder } from '../helpers/folders.js';
 import { answer, context, refusal } from '../helpers/requests.js';
@@ -126,6 +127,16 @@ describe('transport, with a large body', () => {
     expect(response.body).toEqual({ kind: 'file', path: spoolPath, size: LARGE.length });
     expect(response).toMatchObject({ sha256, md5 });
     expect(readFileSync(spoolPath).equals(LARGE)).toBe(true);
+  });
+
+  it('has all chunks in order in its spool file, also if they arrive while others are written', async () => {
+    const spoolPath = join(folder, 'in-order');
+    const sink = new Sink({ spoolPath, spoolAboveBytes: 1, md5: false });
+    const chunks = ['a', 'b', 'c'].map((letter) => Buffer.alloc(1024 * 1024 + 1, letter));
+    for (const chunk of chunks) void sink.write(chunk);
+    await sink.end();
+    expect(readFileSync(spoolPath).equals(Buffer.concat(chunks))).toBe(true);
+    if (process.platform === 'linux') expect(openFiles(spoolPath)).toEqual([]);
   });
 
   it('overwrites the file that a cut attempt left', async () => {

@@ -62,14 +62,15 @@ export class Sink {
     return undefined;
   }
 
-  /** Takes one chunk. The caller must wait for a returned promise before the next chunk. It rejects on disk errors. */
+  /** Takes one chunk. A caller that waits for a returned promise before the next chunk bounds the memory. It rejects on disk errors. */
   write(chunk: Buffer): Promise<void> | undefined {
     this.#hash(chunk);
     this.#chunks.push(chunk);
     this.#pending += chunk.length;
     const spooling = this.#file !== undefined || this.size > this.#options.spoolAboveBytes;
     if (!spooling || this.#options.spoolPath === undefined || this.#pending < WRITE_BYTES) return undefined;
-    this.#writing = this.#flush(this.#options.spoolPath);
+    const { spoolPath } = this.#options;
+    this.#writing = this.#writing?.then(() => this.#flush(spoolPath)) ?? this.#flush(spoolPath);
     return this.#writing;
   }
 

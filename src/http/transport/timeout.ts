@@ -95,7 +95,8 @@ class Watch {
         return;
       case 'bytes':
         this.#bytes += value;
-        this.#silence?.restart();
+        // Bytes may arrive in a pause: not every body can be held back.
+        if (this.#pausedSince === undefined) this.#silence?.restart();
         return;
       case 'paused':
         // The disk is slow or `--bwlimit` applies, which is not the fault of the host.

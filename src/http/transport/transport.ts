@@ -92,8 +92,10 @@ class Exchange implements Dispatcher.DispatchHandler {
   #isTooLong = false;
   /** Bytes of the body that this attempt received. */
   #received = 0;
-  /** The wait after the last chunk of a body of known length. */
+  /** Waits after chunks that did not pause the parser. The body is complete after them. */
   #lastWait: Promise<void> | undefined;
+  /** Waits that have not ended. */
+  #waits = 0;
   readonly #resolve: (response: FetchResponse) => void;
   readonly #reject: (error: unknown) => void;
   readonly #onAbort = (): void => {
@@ -190,23 +192,33 @@ class Exchange implements Dispatcher.DispatchHandler {
     // `take` must follow the return above. Otherwise its promise has no handler, and is an unhandled rejection when the run ends.
     const mayContinue = bothOf(isWritten, this.#options.bandwidth.take(chunk.length));
     if (mayContinue === undefined) return;
-    // A parser that is paused after the last byte has not seen the end of the body. If the server closes the connection then, undici
-    // takes the body for cut.
-    const isLast = this.#received === Number(this.#headers['content-length']);
-    if (isLast) this.#lastWait = mayContinue;
-    else controller.pause();
-    this.#context.onActivity?.('paused');
+    if (this.#mayPause()) controller.pause();
+    else this.#lastWait = bothOf(this.#lastWait, mayContinue);
+    this.#waits += 1;
+    if (this.#waits === 1) this.#context.onActivity?.('paused');
     mayContinue.then(
       () => {
+        this.#waits -= 1;
         // After an abort, this sign would start the timers of an ended attempt again.
-        if (this.#settled) return;
+        if (this.#settled || this.#waits > 0) return;
         this.#context.onActivity?.('resumed');
-        if (!isLast) controller.resume();
+        controller.resume();
       },
       (error: unknown) => {
         this.#fail(error);
       },
     );
+  }
+
+  /**
+   * Whether the parser may be paused after the present chunk. A parser that is paused after the last byte has not seen the end of the
+   * body: if the server closes the connection then, undici takes the body for cut. If the end of the connection ends the body, each
+   * chunk may be the last one, and undici even throws an AssertionError outside of the attempt (7.30.2, `finish` in client-h1.js).
+   */
+  #mayPause(): boolean {
+    const { 'content-length': length, 'transfer-encoding': encoding, connection } = this.#headers;
+    const isUntilClose = (length ?? encoding) === undefined || /close/i.test(connection ?? '');
+    return !isUntilClose && this.#received !== Number(length);
   }
 
   onResponseEnd(): void {
