@@ -3,6 +3,7 @@ import { lakePaths } from '../lake/layout.js';
 import { dayOf } from '../model/calendar.js';
 import { FORMATS } from '../model/task.js';
 import type { Series } from '../model/task.js';
+import { emptyShardText, isInShard } from '../options/shard.js';
 import { readPatterns } from '../options/symbols.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { isRangeGiven, resolveRange } from '../select/date-range.js';
@@ -54,9 +55,11 @@ export async function coverSelected(
   for await (const series of heldSeries(root, venue, skip)) held.push(series);
   const patterns = options.symbols === undefined ? undefined : await readPatterns(options.symbols, read);
   const isEmpty = mayBeEmpty && held.length === 0;
-  const selected = isEmpty ? [] : filterHeldSeries(held, resolved, patterns, warn);
+  const chosen = isEmpty ? [] : filterHeldSeries(held, resolved, patterns, warn);
   const isFormatGiven = origins.format !== 'default';
-  if (isFormatGiven) await refuseFormat(options.format, selected, { root, venue, out: options.out });
+  if (isFormatGiven) await refuseFormat(options.format, chosen, { root, venue, out: options.out });
+  const selected = chosen.filter((series) => isInShard(options.shard, venue, series));
+  if (options.shard !== undefined && selected.length === 0) warn(emptyShardText(options.shard));
   const failures = await readLastFailures(paths, warn);
   const today = dayOf(nowMs, venue);
   const covered = coverLake({

@@ -110,7 +110,7 @@ export class NextStep {
       verb,
       ...this.#given(verb, ['out']),
       ...this.#narrowed(downloads.filter((download) => download.verb === verb)),
-      ...this.#given(verb, ['quote', 'format']),
+      ...this.#given(verb, ['quote', 'shard', 'format']),
       ...(isToNow
         ? []
         : range.from === undefined
@@ -175,7 +175,7 @@ export class NextStep {
   }
 }
 
-const SELECTION: readonly FlagName[] = ['out', 'market', 'dataset', 'interval', 'quote', 'format'];
+const SELECTION: readonly FlagName[] = ['out', 'market', 'dataset', 'interval', 'quote', 'shard', 'format'];
 
 function rangeFlags(from: number, to: number): string[] {
   return ['--from', dayText(from), '--to', dayText(to - 1)];

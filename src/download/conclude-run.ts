@@ -40,6 +40,7 @@ export function concludeRun(
     times: session.times.figures,
     ended,
     undone: ended === undefined ? 0 : Math.max(0, totals.fetch + totals.skip + totals.absent - settled),
+    shard: options.shard?.text,
     dataPath: shownPath(dataPath),
     reportPath: ending.reportPath === undefined || !hasFailed ? undefined : ending.reportPath,
     quarantinePath: tally.quarantined > 0 ? shownPath(session.paths.quarantine) : undefined,

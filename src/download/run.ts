@@ -17,7 +17,7 @@ import { StageTimes } from '../report/stage-times.js';
 import { absolutePath, shownPath } from '../text/printable.js';
 import type { PartitionPlan } from '../model/task.js';
 import { durationText } from '../model/units.js';
-import { requestNotes } from '../select/selection.js';
+import { ofShard, requestNotes } from '../select/selection.js';
 import { limitedBuckets } from '../http/exchange-hosts.js';
 import { leaveRecord } from './leave-record.js';
 import { openLake } from './open-lake.js';
@@ -221,6 +221,8 @@ async function noteTerms({ venue, paths, observer }: Session): Promise<Announcem
   return { summary: terms.summary, notice };
 }
 
+type VerbOptions = Pick<RunRequest, 'resolved' | 'read' | 'verb'>;
+
 /** Loads only the modules of the verb: the start is faster and opens fewer files. */
 async function selectionOf(
   session: Session,
@@ -228,6 +230,13 @@ async function selectionOf(
 ): Promise<RunSelection> {
   if (select !== undefined) return select(session);
   if (failures !== undefined) return selectFailures(session, failures);
+  return ofShard(session, await selectionOfVerb(session, { resolved, read, verb }));
+}
+
+async function selectionOfVerb(
+  session: Session,
+  { resolved, read, verb }: VerbOptions,
+): Promise<RunSelection> {
   switch (verb) {
     case 'repair':
       return (await import('../verify/select-repairs.js')).selectRepairs(session, resolved, read);

@@ -116,5 +116,14 @@ export const CHOOSING = [
 export const PLOTTED = [...CHOOSING, 'plot'] as const satisfies readonly Verb[];
 /** Verbs that choose the settings of new files. The other downloads keep the settings of the lake or of the report. */
 export const WRITING = ['vision', 'metrics'] as const satisfies readonly Verb[];
+/** Verbs whose selection of series can be one of several shards. */
+export const SHARDED = [
+  'vision',
+  'metrics',
+  'run',
+  'verify',
+  'repair',
+  'coverage',
+] as const satisfies readonly Verb[];
 /** Verbs that select among the series of a lake. */
 export const HELD = ['verify', 'repair'] as const satisfies readonly Verb[];

@@ -8,10 +8,12 @@ import {
   oneOf,
   ONLINE_AND_JOBS,
   PLOTTED,
+  SHARDED,
 } from './flag-spec.js';
 import type { FlagRows } from './flag-spec.js';
 import { firstDay, lastDay } from './dates.js';
 import * as parse from './parsers.js';
+import { shard } from './shard.js';
 import { symbols } from './symbols.js';
 
 const venue = readVenueWords();
@@ -134,6 +136,16 @@ export const SELECTION_FLAGS = {
     doc: 'leave out unknown names of --symbols, with a warning; without this flag, they are refused',
     parse: parse.flag,
     aka: ['ignore-unknown', 'ignore-missing', 'skip-missing'],
+  },
+  shard: {
+    group: 'What',
+    verbs: SHARDED,
+    usual: ['vision', 'metrics'],
+    value: 'I/N',
+    doc: 'only the series of shard I of N, counted from 0; N machines with shards 0/N to N-1/N do the whole selection, and no series is in two shards',
+    parse: shard,
+    example: '3/12',
+    aka: ['slice', 'split'],
   },
   join: {
     group: 'What',

@@ -4,8 +4,7 @@ import { CryptodlError } from '../model/errors.js';
 import { OUTCOME_KINDS } from '../model/outcome.js';
 import type { AbsenceReason } from '../model/task.js';
 import { bytesText, durationText, numberText } from '../model/units.js';
-import type { NetworkFigures } from './network-figures.js';
-import type { Settled } from './network-figures.js';
+import type { NetworkFigures, Settled } from './network-figures.js';
 import type { Alert } from './run-summary.js';
 import { timeText } from './stage-times.js';
 import type { TimeFigures } from './stage-times.js';
@@ -18,6 +17,7 @@ export interface Closing {
   readonly times: TimeFigures;
   /** Lines about waits, refusals and the bottleneck. */
   readonly diagnosis: readonly string[];
+  readonly shard: string | undefined;
   readonly dataPath: string;
   readonly reportPath: string | undefined;
   readonly quarantinePath: string | undefined;
@@ -44,6 +44,7 @@ export function closingBlock(closing: Closing): string[] {
     ...overlapLines(tally),
     ...reasons(tally, closing.trouble),
     ...alertLines(closing.alerts),
+    ...row('shard', closing.shard),
     ...row('data', closing.dataPath),
     ...lastRows(closing),
   ];

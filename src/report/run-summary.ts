@@ -26,6 +26,8 @@ export interface RunEnd {
   readonly ended: CryptodlError | undefined;
   /** Tasks without an outcome, because the run ended early. */
   readonly undone: number;
+  /** `3/12` */
+  readonly shard: string | undefined;
   readonly dataPath: string;
   readonly reportPath: string | undefined;
   readonly quarantinePath: string | undefined;
@@ -71,6 +73,8 @@ export interface RunSummary {
   readonly peakMemoryBytes: number;
   /** Failures kept for the closing block, and those that only the failure report has. */
   readonly failureRecords: { readonly kept: number; readonly dropped: number };
+  /** `3/12`: the part of the selection that the run did. */
+  readonly shard: string | null;
   /** Path of the failure report. */
   readonly failures: string | null;
   /** Counts by market and dataset. */
@@ -112,6 +116,7 @@ export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary
     times,
     peakMemoryBytes: peakMemoryBytes(),
     failureRecords: { kept: tally.records.size, dropped: tally.records.dropped },
+    shard: end.shard ?? null,
     failures: end.reportPath ?? null,
     datasets: tally.datasets.figures,
     alerts: end.alerts,

@@ -24,6 +24,7 @@ import { findDataset, isArchived, isMetric } from '../source/venue.js';
 import { shellWord } from '../text/printable.js';
 import { isAll } from './select-datasets.js';
 import { givenSettings, settingsOf } from './selection.js';
+import { emptyShardText, isInShard } from '../options/shard.js';
 import { fillOf, offerOf } from './rest-offer.js';
 import type { LakeContext, RunSelection } from './selection.js';
 
@@ -42,11 +43,16 @@ export async function continueLake(
   const requests: SeriesRequest[] = [];
   const ended = new Set<string>();
   let held = 0;
+  let outside = 0;
   const lost = { objects: 0, series: 0 };
   for await (const series of heldSeries(paths.root, venue, warn)) {
     if (!isOf(verb, context, series)) continue;
     held += 1;
     if (!isChosen(series, context, given)) continue;
+    if (!isInShard(options.shard, venue, series)) {
+      outside += 1;
+      continue;
+    }
     const { continued, lostObjects } = await continuations(context, series, range, { given, verb });
     lost.objects += lostObjects;
     lost.series += lostObjects > 0 ? 1 : 0;
@@ -56,7 +62,7 @@ export async function continueLake(
       else ended.add(endedText(venue, series.market, series.dataset) ?? '');
     }
   }
-  const hasNothing = requests.length === 0 && ended.size === 0 && lost.objects === 0;
+  const hasNothing = requests.length === 0 && ended.size === 0 && lost.objects === 0 && outside === 0;
   if (held === 0 || (hasNothing && !FILTERS.some((name) => given.has(name)))) {
     throw usage(
       `no --symbols, and ${options.out} holds no series to continue${verb === 'metrics' ? ' over REST' : ''}`,
@@ -73,7 +79,7 @@ export async function continueLake(
     );
   if (lost.objects > 0)
     warn(`${lostText} were lost, and this run does not fetch them; to fetch them again: ${repair}`);
-  if (requests.length === 0 && ended.size === 0)
+  if (hasNothing)
     throw usage(
       `${options.out} holds ${held} series, but none matches the given flags`,
       'leave --market, --dataset, --interval, --quote or --format out',
@@ -83,6 +89,9 @@ export async function continueLake(
     requests,
     hasListing: true,
     what: `all series in ${options.out}`,
+    ...(options.shard === undefined || requests.length + ended.size > 0
+      ? {}
+      : { idle: emptyShardText(options.shard) }),
     range: isRangeGiven(options)
       ? range.text
       : `the first missing day of each series … ${dayText(range.to - 1)}`,

@@ -12,6 +12,7 @@ import type { FlagName } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { readPatterns } from '../options/symbols.js';
 import type { ReadList, SymbolPatterns } from '../options/symbols.js';
+import { emptyShardText, isInShard } from '../options/shard.js';
 import type { Source } from '../source/source.js';
 import { didYouMean, nearest } from '../text/did-you-mean.js';
 import { shownPath } from '../text/printable.js';
@@ -27,6 +28,8 @@ export interface HeldSelection {
   readonly has: (series: Series) => boolean;
   /** The given --format. */
   readonly format: Format | undefined;
+  /** Whether all selected series are in other shards. */
+  readonly isEmptyShard: boolean;
 }
 
 const FILTERS = ['market', 'dataset', 'interval', 'symbols', 'quote'] as const;
@@ -39,16 +42,20 @@ export async function selectHeldSeries(
 ): Promise<HeldSelection> {
   const given = givenFlags(resolved);
   const format = given.has('format') ? options.format : undefined;
-  const isNarrowed = FILTERS.some((name) => given.has(name));
-  if (!isNarrowed && format === undefined) return { isWhole: true, has: () => true, format };
+  const isNarrowed = FILTERS.some((name) => given.has(name)) || options.shard !== undefined;
+  const isEmptyShard = false;
+  if (!isNarrowed && format === undefined) return { isWhole: true, has: () => true, format, isEmptyShard };
   const patterns = options.symbols === undefined ? undefined : await readPatterns(options.symbols, read);
   const held: Series[] = [];
   for await (const found of walkLake(paths.root, venue)) if (found.kind === 'series') held.push(found.series);
   const chosen = filterHeldSeries(held, resolved, patterns, observer.warn.bind(observer));
   if (format !== undefined) await refuseFormat(format, chosen, { root: paths.root, venue, out: options.out });
-  if (!isNarrowed) return { isWhole: false, has: () => true, format };
-  const names = new Set(chosen.map(seriesName));
-  return { isWhole: false, has: (series) => names.has(seriesName(series)), format };
+  if (!isNarrowed) return { isWhole: false, has: () => true, format, isEmptyShard };
+  const own = chosen.filter((series) => isInShard(options.shard, venue, series));
+  if (options.shard !== undefined && own.length === 0) observer.warn(emptyShardText(options.shard));
+  const names = new Set(own.map(seriesName));
+  const has = (series: Series): boolean => names.has(seriesName(series));
+  return { isWhole: false, has, format, isEmptyShard: own.length === 0 };
 }
 
 /**

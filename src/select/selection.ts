@@ -7,6 +7,7 @@ import type { Market, Settings } from '../model/task.js';
 import { durationText, numberText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
+import { emptyShardText, isInShard } from '../options/shard.js';
 import type { SeriesRequest } from '../plan/series-request.js';
 import { cadencesOf } from '../source/keys.js';
 import type { Listing } from '../source/listing.js';
@@ -62,6 +63,21 @@ export interface RunSelection {
   readonly ended: readonly { readonly market: Market; readonly spec: DatasetSpec }[];
   /** The path in the lake that contains the data of this run, except for files of the archive. */
   readonly dataPath: string;
+}
+
+/** The part of a selection that --shard gives to this run. */
+export function ofShard(
+  { options: { shard }, venue }: Pick<SelectionContext, 'options' | 'venue'>,
+  selection: RunSelection,
+): RunSelection {
+  if (shard === undefined) return selection;
+  return {
+    ...selection,
+    what: `${selection.what}, shard ${shard.text}`,
+    requests: selection.requests.filter(({ series }) => isInShard(shard, venue, series)),
+    // A selection among the series of a lake has only series of the shard, and says why it is empty.
+    idle: selection.requests.length > 0 ? emptyShardText(shard) : selection.idle,
+  };
 }
 
 /** The request for one symbol of a dataset in the range, with the settings of the flags. */

@@ -55,7 +55,7 @@ export async function selectRepairs(
     series += 1;
     requests.push(...requestsOf(session, checked, selection.format));
   }
-  if (series === 0) throw nothingHeld(options.out);
+  if (series === 0 && !selection.isEmptyShard) throw nothingHeld(options.out);
   const days = requests.reduce(
     (sum, { ranges }) => sum + ranges.reduce((total, { from = 0, to }) => total + to - from, 0),
     0,
@@ -65,7 +65,7 @@ export async function selectRepairs(
     requests,
     hasListing: true,
     what: `repair of ${options.out}`,
-    idle: `nothing is missing in the ${series} series of the lake`,
+    idle: `nothing is missing in the ${series} series of the ${options.shard === undefined ? 'lake' : 'shard'}`,
     range: `${countText(days, 'day')}; the lake has ${countText(series, 'series')}`,
     notes: foundNotes(found, hasEvidence),
     ended: [],

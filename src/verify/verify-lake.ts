@@ -91,7 +91,7 @@ async function* verifyIn(
     count.bytes += check.bytes;
     onProgress(count);
   }
-  if (count.series === 0 && count.isSound) throw nothingHeld(options.out);
+  if (count.series === 0 && count.isSound && !selection.isEmptyShard) throw nothingHeld(options.out);
   return count.summary();
 }
 

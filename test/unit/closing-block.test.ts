@@ -42,6 +42,7 @@ function closingOf(tally: Tally, rest: Partial<Closing>): Closing {
     network: wire(),
     times: TIMES,
     diagnosis: [],
+    shard: undefined,
     dataPath: '/lake/binance',
     reportPath: undefined,
     quarantinePath: undefined,

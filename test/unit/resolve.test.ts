@@ -155,6 +155,7 @@ const TWINS: Partial<Record<FlagName, [string, unknown]>> = {
       { text: 'funding=400/5m', bucket: 'funding', permits: 400, windowMs: 300_000 },
     ],
   ],
+  shard: ['3/12', { index: 3, count: 12, text: '3/12' }],
   'log-level': ['debug', 'debug'],
 };
 

@@ -1,0 +1,203 @@
+/** `--shard i/n`: several runs that share one selection. */
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { cryptodl } from '../helpers/cli.js';
+import { filesBelow } from '../helpers/lake.js';
+import { isListing, isZip, useScene } from '../helpers/scene.js';
+
+const days = { from: '2026-11-18', to: '2026-11-20' };
+const symbols = ['BTCUSDT', 'ETHUSDT', 'SOLUSDT', 'XRPUSDT', 'ADAUSDT', 'DOTUSDT'];
+const scene = useScene({
+  archive: [
+    { ...days, symbols },
+    { ...days, symbols, dataset: 'metrics' },
+  ],
+});
+const SELECTION = '--interval 1h --dataset klines,metrics --symbols all --days 2';
+
+const place = (): string[] => ['--archive-url', scene.archive.url];
+
+/** The folders of the series of a lake. */
+function seriesIn(lake: string): string[] {
+  const ofFile = (path: string): string => path.slice(0, path.lastIndexOf('/'));
+  return [...new Set(filesBelow(join(lake, 'binance'), '.parquet').map(ofFile))].sort();
+}
+
+describe('shards of one selection', () => {
+  it('have together the series of one run, each of them once, and request nothing of other series', async () => {
+    const whole = seriesIn((await scene.vision(SELECTION)).lake);
+    expect(whole).toHaveLength(12);
+    const found: string[] = [];
+    for (const shard of ['0/3', '1/3', '2/3']) {
+      scene.reset();
+      const run = await scene.vision(`${SELECTION} --shard ${shard}`);
+      expect([run.code, run.stderr]).toEqual([0, expect.stringMatching(/shard {6}\d\/3\n/)]);
+      const own = seriesIn(run.lake);
+      expect(run.stderr).toContain(`klines,metrics 1h, shard ${shard}: ${own.length} series, `);
+      const asked = scene.archive.requests.filter(
+        (path) => isZip(path) || (isListing(path) && path.includes('USDT')),
+      );
+      const names = (path: string): boolean =>
+        own.some((folder) => {
+          const [dataset = '', symbol = ''] = [/um\/(\w+)/, /symbol=(\w+)/].map(
+            (part) => part.exec(folder)?.[1] ?? '',
+          );
+          return decodeURIComponent(path).includes(`${dataset}/${symbol}/`);
+        });
+      expect(asked.length).toBeGreaterThan(0);
+      expect(asked.filter((path) => !names(path))).toEqual([]);
+      found.push(...own);
+    }
+    expect(found.sort()).toEqual(whole);
+  });
+
+  it('are named in the summary, in the record of the run and in the failure report', async () => {
+    scene.refuse((path) => path.endsWith('.zip'), 400);
+    const run = await scene.vision(`${SELECTION} --shard 1/3 --json`);
+    expect(run.summary).toMatchObject({ shard: '1/3' });
+    const [record = ''] = readdirSync(join(run.lake, '.cryptodl/runs'));
+    const { options } = JSON.parse(readFileSync(join(run.lake, '.cryptodl/runs', record), 'utf8')) as {
+      options: object;
+    };
+    expect(options).toMatchObject({ shard: ['1/3'] });
+    const [report = ''] = readdirSync(join(run.lake, '_failures'));
+    const [header = ''] = readFileSync(join(run.lake, '_failures', report), 'utf8').split('\n');
+    expect(JSON.parse(header)).toMatchObject({ options: { shard: ['1/3'] } });
+  });
+
+  it('end with exit code 0 and one line if they have no series', async () => {
+    const run = await scene.vision('--interval 1h --symbols BTCUSDT --days 2 --shard 0/12');
+    expect([run.code, run.stderr]).toEqual([
+      0,
+      expect.stringContaining('um klines 1h, shard 0/12: no selected series is in shard 0/12\n'),
+    ]);
+    expect(scene.archive.requests.filter(isZip)).toEqual([]);
+  });
+
+  it('are refused if they do not exist', async () => {
+    const run = await scene.vision('--interval 1h --symbols BTCUSDT --days 2 --shard 3/3');
+    expect([run.code, run.stderr]).toEqual([
+      2,
+      expect.stringContaining(
+        'cryptodl: --shard: there is no shard 3/3: shards are counted from 0\n  the last of 3: --shard 2/3\n',
+      ),
+    ]);
+    const variable = await scene.vision('--interval 1h --symbols BTCUSDT --days 2', {
+      env: { CRYPTODL_SHARD: '/12' },
+    });
+    expect([variable.code, variable.stderr]).toEqual([
+      2,
+      expect.stringContaining('CRYPTODL_SHARD: "/12" is not a shard in the form i/n'),
+    ]);
+  });
+});
+
+describe('--shard with a lake', () => {
+  const lake = 'held';
+  const shards = ['0/3', '1/3', '2/3'];
+
+  it('continues, repairs, verifies and covers only the series of the shard', async () => {
+    const { lake: out } = await scene.vision('--interval 1h --symbols all --days 2', { lake });
+    const seen: Record<string, number> = { vision: 0, verify: 0, coverage: 0, repair: 0 };
+    for (const shard of shards) {
+      const plan = await scene.vision(`--days 3 --shard ${shard} --dry-run --json`, { lake });
+      seen['vision'] = (seen['vision'] ?? 0) + plan.events.filter(({ action }) => action === 'fetch').length;
+      const verified = await cryptodl(['verify', '--out', out, '--shard', shard, '--json']);
+      seen['verify'] = (seen['verify'] ?? 0) + Number(verified.events.at(-1)?.['series']);
+      const covered = await cryptodl(['coverage', '--out', out, '--shard', shard, '--json']);
+      seen['coverage'] =
+        (seen['coverage'] ?? 0) + covered.events.filter(({ event }) => event === 'series').length;
+      const repaired = await cryptodl([
+        'repair',
+        '--out',
+        out,
+        '--shard',
+        shard,
+        '--dry-run',
+        '--now',
+        scene.now,
+      ]);
+      const [, number = ''] =
+        /nothing is missing in the (\d+) series of the shard/.exec(repaired.stderr) ?? [];
+      seen['repair'] = (seen['repair'] ?? 0) + Number(number);
+      expect([verified.code, covered.code, repaired.code]).toEqual([0, 0, 0]);
+    }
+    expect(seen).toEqual({ vision: 6, verify: 6, coverage: 6, repair: 6 });
+  });
+
+  it('does not read the manifests of other shards', async () => {
+    const { lake: out } = await scene.vision('--interval 1h --symbols BTCUSDT,ETHUSDT --days 2');
+    // Both series are in shard 1/2.
+    const [manifest = ''] = filesBelow(join(out, '_manifests'), '').filter((path) =>
+      path.includes('ETHUSDT'),
+    );
+    writeFileSync(join(out, '_manifests', manifest), 'damaged\n');
+    const codes: number[] = [];
+    for (const shard of ['0/2', '1/2']) {
+      const { code } = await cryptodl([
+        'vision',
+        '--out',
+        out,
+        '--shard',
+        shard,
+        '--now',
+        scene.now,
+        ...place(),
+      ]);
+      codes.push(code ?? -1);
+    }
+    expect(codes).toEqual([0, 1]);
+  });
+
+  it('ends with exit code 0 and one line if the shard has none of the series', async () => {
+    const { lake: out } = await scene.vision('--interval 1h --symbols BTCUSDT --days 2');
+    const none = ['--shard', '0/12'];
+    for (const verb of ['verify', 'coverage', 'repair']) {
+      const { code, stderr } = await cryptodl([
+        verb,
+        '--out',
+        out,
+        ...none,
+        ...(verb === 'repair' ? ['--now', scene.now] : []),
+      ]);
+      expect([verb, code, stderr]).toEqual([
+        verb,
+        0,
+        expect.stringContaining('no selected series is in shard 0/12\n'),
+      ]);
+    }
+    const run = await cryptodl(['vision', '--out', out, ...none, '--now', scene.now]);
+    expect([run.code, run.stderr]).toEqual([
+      0,
+      expect.stringContaining('shard 0/12: no selected series is in shard 0/12\n'),
+    ]);
+  });
+});
+
+it('--shard of run is the shard of all its jobs', async () => {
+  const cwd = scene.newFolder();
+  const job = 'verb: vision, symbols: all, interval: 1h, days: 1';
+  writeFileSync(join(cwd, 'jobs.yaml'), `jobs:\n  bars: { ${job} }\n  open: { ${job}, dataset: metrics }\n`);
+  const keys: string[] = [];
+  for (const shard of ['0/2', '1/2']) {
+    const { code, stdout } = await cryptodl(
+      [
+        'run',
+        'jobs.yaml',
+        '--dry-run',
+        '--shard',
+        shard,
+        '--now',
+        scene.now,
+        '--archive-url',
+        scene.archive.url,
+      ],
+      { cwd },
+    );
+    expect(code).toBe(0);
+    keys.push(...stdout.split('\n').filter((line) => line.startsWith('fetch')));
+  }
+  expect(keys.length).toBe(12);
+  expect(new Set(keys).size).toBe(12);
+});
