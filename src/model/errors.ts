@@ -1,100 +1,9 @@
-/** The error class of the program, its codes, and the properties of each code. */
+/** The error class of the program. `model/error-codes.ts` has the properties of each code. */
 import { constants } from 'node:os';
 import type { FetchResponse, PartialBody } from '../http/fetch.js';
+import { ERROR_TRAITS } from './error-codes.js';
 
-/**
- * - `retryable`: the same request may succeed later (exit code 3 instead of 4).
- * - `rounds`: after the quick retries, the task is tried again at the end of the queue.
- * - `hostFault`: the breaker counts the error as a failure of the host.
- * - `fatal`: the error ends the run.
- */
-interface Traits {
-  readonly retryable: boolean;
-  readonly rounds: boolean;
-  readonly hostFault: boolean;
-  readonly fatal: boolean;
-}
-
-const TRANSIENT: Traits = { retryable: true, rounds: true, hostFault: true, fatal: false };
-const CONTENT: Traits = { retryable: true, rounds: false, hostFault: false, fatal: false };
-const PERMANENT: Traits = { retryable: false, rounds: false, hostFault: false, fatal: false };
-const FATAL: Traits = { retryable: false, rounds: false, hostFault: false, fatal: true };
-
-const CATALOGUE = {
-  // connection and HTTP
-  'connect-failed': TRANSIENT,
-  'proxy-unreachable': TRANSIENT,
-  'dns-failed': TRANSIENT,
-  'host-unknown': TRANSIENT,
-  'connection-lost': TRANSIENT,
-  'connect-timeout': TRANSIENT,
-  'headers-timeout': TRANSIENT,
-  'idle-timeout': TRANSIENT,
-  'total-timeout': TRANSIENT,
-  'too-slow': TRANSIENT,
-  'http-protocol': TRANSIENT,
-  'http-server-error': TRANSIENT,
-  'http-forbidden': PERMANENT,
-  'http-refused': PERMANENT,
-  // The next object would fail in the same way.
-  'proxy-refused': FATAL,
-  'tls-failed': FATAL,
-  'redirect-refused': PERMANENT,
-  'body-encoded': TRANSIENT,
-  // limits and waits
-  'rate-limited': { ...TRANSIENT, hostFault: false },
-  banned: { ...TRANSIENT, hostFault: false },
-  'address-blocked': { ...TRANSIENT, hostFault: false },
-  'breaker-open': { ...TRANSIENT, hostFault: false },
-  'wait-too-long': { ...TRANSIENT, rounds: false, hostFault: false },
-  // --max-duration ended the run before the task began, or while it waited
-  'time-over': CONTENT,
-  // content
-  'length-mismatch': { ...CONTENT, rounds: true, hostFault: true },
-  // The body does not match its own ETag, so the transfer failed; the published object may be correct.
-  'body-damaged': { ...CONTENT, rounds: true },
-  'checksum-mismatch': CONTENT,
-  // Size and ETag match, the digest in the sidecar does not.
-  'sidecar-stale': CONTENT,
-  'zip-truncated': CONTENT,
-  'not-a-zip': { ...CONTENT, rounds: true },
-  'listing-malformed': { ...CONTENT, rounds: true },
-  'zip-broken': PERMANENT,
-  'zip-unsupported': PERMANENT,
-  'zip-bomb': PERMANENT,
-  'header-unknown': PERMANENT,
-  'row-malformed': PERMANENT,
-  'symbol-mismatch': PERMANENT,
-  'file-empty': PERMANENT,
-  'rows-outside-period': PERMANENT,
-  // A monthly object lacks rows of held days, or adds no rows to them.
-  'month-incomplete': PERMANENT,
-  'partition-incomplete': CONTENT,
-  'out-of-memory': { ...CONTENT, rounds: true },
-  'object-withdrawn': PERMANENT,
-  // REST
-  'answer-malformed': { ...CONTENT, rounds: true },
-  'page-wrong': { ...CONTENT, rounds: true },
-  'location-restricted': PERMANENT,
-  'symbol-unknown': PERMANENT,
-  'symbol-closed': PERMANENT,
-  'contract-unknown': PERMANENT,
-  'before-history': PERMANENT,
-  'key-required': PERMANENT,
-  // run
-  usage: FATAL,
-  locked: FATAL,
-  'disk-full': FATAL,
-  disk: FATAL,
-  unreachable: FATAL,
-  // No DuckDB binary for this platform is installed.
-  'engine-missing': FATAL,
-  'manifest-damaged': FATAL,
-  interrupted: FATAL,
-  bug: FATAL,
-} as const satisfies Record<string, Traits>;
-
-export type ErrorCode = keyof typeof CATALOGUE;
+export type ErrorCode = keyof typeof ERROR_TRAITS;
 
 /**
  * The longest wait that the program accepts from a host. A longer wait is an error of the host or of a clock: bans by Binance
@@ -166,19 +75,19 @@ export class CryptodlError extends Error {
   }
 
   get retryable(): boolean {
-    return CATALOGUE[this.code].retryable;
+    return ERROR_TRAITS[this.code].retryable;
   }
 
   get rounds(): boolean {
-    return CATALOGUE[this.code].rounds;
+    return ERROR_TRAITS[this.code].rounds;
   }
 
   get hostFault(): boolean {
-    return CATALOGUE[this.code].hostFault;
+    return ERROR_TRAITS[this.code].hostFault;
   }
 
   get fatal(): boolean {
-    return CATALOGUE[this.code].fatal;
+    return ERROR_TRAITS[this.code].fatal;
   }
 }
 

@@ -55,7 +55,7 @@ export function exitCodeOfCoverage({
 }
 
 /**
- * The first code that applies: 130 and 143 signals, 2 usage, 6 locked, 7 wait too long, 3 time over, 1 any other fatal error;
+ * The first code that applies: 130 and 143 signals, 2 usage, 6 locked, 7 wait too long, 3 time over or no Redis, 1 any other fatal error;
  * then 7, 3 and 4 for tasks, 4 for --strict, 5 for --error-on-nothing, 0.
  */
 export function exitCode(end: RunStatus): ExitCode {
@@ -63,7 +63,7 @@ export function exitCode(end: RunStatus): ExitCode {
   if (end.ended === 'usage') return 2;
   if (end.ended === 'locked') return 6;
   if (end.ended === 'wait-too-long') return 7;
-  if (end.ended === 'time-over') return 3;
+  if (end.ended === 'time-over' || end.ended === 'redis-unreachable') return 3;
   if (end.ended !== undefined) return 1;
   if (end.waitedTooLong > 0) return 7;
   if (end.failedRetryable > 0) return 3;

@@ -72,3 +72,26 @@ export const proxy: Parse<string> = (value, where) => {
     /^[\w.-]+:\d+$/.test(value) && isProxy(meant) ? { value: meant } : undefined,
   );
 };
+
+const REDIS_EXAMPLE = 'redis://127.0.0.1:6379';
+
+/** The address of a Redis server, possibly with user, password and number of the database. The errors do not contain the value. */
+export const redis: Parse<string> = (value, where) => {
+  const address = URL.canParse(value) ? new URL(value) : undefined;
+  if (address === undefined || !['redis:', 'rediss:'].includes(address.protocol) || address.hostname === '') {
+    const meant = `redis://${value}`;
+    throw usage(
+      `${where} is not the address of a Redis server`,
+      given(where, REDIS_EXAMPLE),
+      /^[\w.-]+:\d+$/.test(value) && URL.canParse(meant) ? { value: meant } : undefined,
+    );
+  }
+  if (address.username !== '' && address.password === '')
+    throw usage(`${where} has a user without a password`, given(where, 'redis://:PASSWORD@127.0.0.1:6379'));
+  if (!/^\/?\d{0,4}$/.test(address.pathname) || address.search + address.hash !== '')
+    throw usage(
+      `${where} has more than host, port and number of the database`,
+      given(where, `${REDIS_EXAMPLE}/0`),
+    );
+  return value;
+};

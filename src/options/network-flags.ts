@@ -3,7 +3,7 @@ import { readVenueWords } from '../source/names.js';
 import { DOWNLOADS_AND_JOBS, EXAMINED, oneOf, ONLINE_AND_JOBS } from './flag-spec.js';
 import type { FlagRows } from './flag-spec.js';
 import { limit, requestsPerMinute } from './limits.js';
-import { proxy, url } from './addresses.js';
+import { proxy, redis, url } from './addresses.js';
 import * as parse from './parsers.js';
 
 const venue = readVenueWords();
@@ -106,6 +106,15 @@ export const NETWORK_FLAGS = {
     unset: 'HTTPS_PROXY and HTTP_PROXY',
     aka: ['x'],
     example: 'http://127.0.0.1:3128',
+  },
+  redis: {
+    group: 'Network',
+    verbs: EXAMINED,
+    value: 'URL',
+    doc: 'Redis server that several machines share: redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE], or rediss:// for TLS; needs the package ioredis',
+    parse: redis,
+    example: 'redis://127.0.0.1:6379',
+    aka: ['redis-url', 'valkey'],
   },
   'ca-file': {
     group: 'Network',

@@ -9,8 +9,8 @@ import { endpointText } from './monitoring.js';
 type Value = Exclude<Options[keyof Options], undefined>;
 type List = Extract<Value, readonly unknown[]>;
 
-/** Addresses whose path is a secret: each program that has it can send messages in the name of the user. */
-export const SECRET_ADDRESSES: ReadonlySet<string> = new Set<FlagName>(['ping', 'alert-webhook']);
+/** Addresses with a secret: each program that has the path can send messages in the name of the user; that of Redis has its password. */
+export const SECRET_ADDRESSES: ReadonlySet<string> = new Set<FlagName>(['ping', 'alert-webhook', 'redis']);
 
 /** The value for people, who may pass the text on. It has only the host of a secret address, and is then no valid value. */
 export function sharedText(name: FlagName, value: Value): string {

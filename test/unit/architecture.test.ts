@@ -23,6 +23,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   files: BASE,
   queue: ['http', 'model'],
 
+  // the connection to Redis
+  redis: BASE,
+
   // one request
   http: [...list('files'), ...BASE],
 
@@ -89,6 +92,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   // explain-arguments.ts names the type of the error it explains, nothing else.
   commander: ['cli/explain-arguments.ts', 'cli/program.ts'],
   'fastest-levenshtein': ['text/did-you-mean.ts'],
+  ioredis: ['redis/connection.ts'],
   'p-queue': ['queue/run-queue.ts'],
   picomatch: ['select/symbol-patterns.ts'],
   pino: ['report/log.ts'],

@@ -7,6 +7,7 @@ import type { Verb } from '../../src/options/flag-spec.js';
 import { flagSpec, flagsOf, isSwitch } from '../../src/options/flags.js';
 import { configLayer, resolveOptions } from '../../src/options/resolve.js';
 import type { RawLayer, RawValues, Resolved } from '../../src/options/resolve.js';
+import { SECRET_ADDRESSES } from '../../src/options/value-text.js';
 import { yamlWord } from '../../src/text/printable.js';
 
 function flags(values: RawValues): RawLayer {
@@ -20,7 +21,7 @@ function valuesOf(verb: Verb): RawValues {
     const { choices, default: usual, example } = flagSpec(name);
     const value = isSwitch(name) ? 'true' : (choices?.find((one) => one !== usual) ?? example ?? usual);
     // Secret addresses are not printed.
-    if (value !== undefined && !['config', 'print-options', 'ping', 'alert-webhook'].includes(name))
+    if (value !== undefined && !['config', 'print-options'].includes(name) && !SECRET_ADDRESSES.has(name))
       values[name] = [value];
   }
   return values;

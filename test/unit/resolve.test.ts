@@ -157,6 +157,7 @@ const TWINS: Partial<Record<FlagName, [string, unknown]>> = {
   ],
   shard: ['3/12', { index: 3, count: 12, text: '3/12' }],
   'log-level': ['debug', 'debug'],
+  redis: ['redis://queue:6379', 'redis://queue:6379'],
 };
 
 function twinOf(name: FlagName): [string, unknown] {

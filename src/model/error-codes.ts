@@ -1,0 +1,98 @@
+/** The error codes of the program, and the properties of each code. */
+
+/**
+ * - `retryable`: the same request may succeed later (exit code 3 instead of 4).
+ * - `rounds`: after the quick retries, the task is tried again at the end of the queue.
+ * - `hostFault`: the breaker counts the error as a failure of the host.
+ * - `fatal`: the error ends the run.
+ */
+interface Traits {
+  readonly retryable: boolean;
+  readonly rounds: boolean;
+  readonly hostFault: boolean;
+  readonly fatal: boolean;
+}
+
+const TRANSIENT: Traits = { retryable: true, rounds: true, hostFault: true, fatal: false };
+const CONTENT: Traits = { retryable: true, rounds: false, hostFault: false, fatal: false };
+const PERMANENT: Traits = { retryable: false, rounds: false, hostFault: false, fatal: false };
+const FATAL: Traits = { retryable: false, rounds: false, hostFault: false, fatal: true };
+
+export const ERROR_TRAITS = {
+  // connection and HTTP
+  'connect-failed': TRANSIENT,
+  'proxy-unreachable': TRANSIENT,
+  'dns-failed': TRANSIENT,
+  'host-unknown': TRANSIENT,
+  'connection-lost': TRANSIENT,
+  'connect-timeout': TRANSIENT,
+  'headers-timeout': TRANSIENT,
+  'idle-timeout': TRANSIENT,
+  'total-timeout': TRANSIENT,
+  'too-slow': TRANSIENT,
+  'http-protocol': TRANSIENT,
+  'http-server-error': TRANSIENT,
+  'http-forbidden': PERMANENT,
+  'http-refused': PERMANENT,
+  // The next object would fail in the same way.
+  'proxy-refused': FATAL,
+  'tls-failed': FATAL,
+  'redirect-refused': PERMANENT,
+  'body-encoded': TRANSIENT,
+  // limits and waits
+  'rate-limited': { ...TRANSIENT, hostFault: false },
+  banned: { ...TRANSIENT, hostFault: false },
+  'address-blocked': { ...TRANSIENT, hostFault: false },
+  'breaker-open': { ...TRANSIENT, hostFault: false },
+  'wait-too-long': { ...TRANSIENT, rounds: false, hostFault: false },
+  // --max-duration ended the run before the task began, or while it waited
+  'time-over': CONTENT,
+  // content
+  'length-mismatch': { ...CONTENT, rounds: true, hostFault: true },
+  // The body does not match its own ETag, so the transfer failed; the published object may be correct.
+  'body-damaged': { ...CONTENT, rounds: true },
+  'checksum-mismatch': CONTENT,
+  // Size and ETag match, the digest in the sidecar does not.
+  'sidecar-stale': CONTENT,
+  'zip-truncated': CONTENT,
+  'not-a-zip': { ...CONTENT, rounds: true },
+  'listing-malformed': { ...CONTENT, rounds: true },
+  'zip-broken': PERMANENT,
+  'zip-unsupported': PERMANENT,
+  'zip-bomb': PERMANENT,
+  'header-unknown': PERMANENT,
+  'row-malformed': PERMANENT,
+  'symbol-mismatch': PERMANENT,
+  'file-empty': PERMANENT,
+  'rows-outside-period': PERMANENT,
+  // A monthly object lacks rows of held days, or adds no rows to them.
+  'month-incomplete': PERMANENT,
+  'partition-incomplete': CONTENT,
+  'out-of-memory': { ...CONTENT, rounds: true },
+  'object-withdrawn': PERMANENT,
+  // REST
+  'answer-malformed': { ...CONTENT, rounds: true },
+  'page-wrong': { ...CONTENT, rounds: true },
+  'location-restricted': PERMANENT,
+  'symbol-unknown': PERMANENT,
+  'symbol-closed': PERMANENT,
+  'contract-unknown': PERMANENT,
+  'before-history': PERMANENT,
+  'key-required': PERMANENT,
+  // run
+  usage: FATAL,
+  locked: FATAL,
+  'disk-full': FATAL,
+  disk: FATAL,
+  unreachable: FATAL,
+  // No DuckDB binary for this platform is installed.
+  'engine-missing': FATAL,
+  // An optional package is not installed.
+  'package-missing': FATAL,
+  // --redis: the server may come back (exit code 3), or will never do.
+  'redis-unreachable': { ...FATAL, retryable: true },
+  'redis-refused': FATAL,
+  'manifest-damaged': FATAL,
+  interrupted: FATAL,
+  bug: FATAL,
+} as const satisfies Record<string, Traits>;

@@ -1,0 +1,113 @@
+/** The owner of ioredis, an optional package: loads it on first use, connects, and checks that the server is one that the program can use. */
+import type { Redis } from 'ioredis';
+import { CryptodlError, errnoOf } from '../model/errors.js';
+import { redisProblem, refusedServer, shownRedis } from './redis-errors.js';
+
+export type RedisClient = Redis;
+
+/**
+ * - `limit`: a command fails at once without a connection, and after a second without an answer, because its caller can do without it.
+ * - `queue`: a command waits for the next connection.
+ */
+export type RedisUse = 'limit' | 'queue';
+
+export interface RedisConnection {
+  /** Connects again by itself after each loss, until `close`. */
+  readonly client: RedisClient;
+  /** Resolves with the first usable connection. Rejects with the reason that the first one failed; the client tries again. */
+  readonly opened: Promise<void>;
+  /** The reason that there is no connection now. */
+  readonly problem: () => CryptodlError;
+  /** Ends the connection. Commands without an answer are rejected. */
+  readonly close: () => void;
+}
+
+/** Milliseconds. */
+const CONNECT_MS = 5000;
+const ANSWER_MS = 1000;
+const SHORTEST_RETRY_MS = 50;
+const LONGEST_RETRY_MS = 500;
+
+const OPTIONS = {
+  limit: { enableOfflineQueue: false, maxRetriesPerRequest: 0, commandTimeout: ANSWER_MS },
+  // BullMQ requires null.
+  queue: { maxRetriesPerRequest: null },
+} as const;
+
+/** Begins to connect. Rejects only with `package-missing`. `address` is a value of `--redis`. */
+export async function openRedis(address: string, use: RedisUse): Promise<RedisConnection> {
+  const { Redis } = await loadPackage();
+  const client = new Redis(address, {
+    ...OPTIONS[use],
+    lazyConnect: true,
+    // The shapes of RESP 2 are the same on all servers.
+    protocol: 2,
+    disableClientInfo: true,
+    connectionName: 'cryptodl',
+    connectTimeout: CONNECT_MS,
+    retryStrategy: (times) => Math.min(times * SHORTEST_RETRY_MS, LONGEST_RETRY_MS),
+  });
+  // The first error of an attempt is its cause, the others are its effects.
+  let last: unknown;
+  let isNew = true;
+  client.on('reconnecting', () => {
+    isNew = true;
+  });
+  client.on('error', (error: unknown) => {
+    if (isNew) last = error;
+    isNew = false;
+  });
+  const problem = (): CryptodlError => redisProblem(address, last);
+  const opened = client
+    .connect()
+    .catch(() => {
+      throw problem();
+    })
+    .then(() => checkServer(client, address));
+  opened.catch(() => undefined);
+  return {
+    client,
+    opened,
+    problem,
+    close: () => {
+      client.disconnect();
+    },
+  };
+}
+
+/** A usable connection. Rejects if the first attempt fails, and then tries no further one. */
+export async function connectRedis(address: string, use: RedisUse): Promise<RedisConnection> {
+  const connection = await openRedis(address, use);
+  try {
+    await connection.opened;
+    return connection;
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+}
+
+async function loadPackage(): Promise<Pick<typeof import('ioredis'), 'Redis'>> {
+  try {
+    return await import('ioredis');
+  } catch (error) {
+    if (errnoOf(error) !== 'ERR_MODULE_NOT_FOUND') throw error;
+    throw new CryptodlError('package-missing', '--redis needs the package ioredis, which is not installed', {
+      hint: 'npm install ioredis (with -g if cryptodl was installed with -g)',
+    });
+  }
+}
+
+/** A user of an ACL may not be allowed to use INFO; then the server is used unchecked. */
+async function checkServer(client: RedisClient, address: string): Promise<void> {
+  let info: string;
+  try {
+    info = await client.info();
+  } catch (error) {
+    if (error instanceof Error && error.message.startsWith('NOPERM')) return;
+    throw redisProblem(address, error);
+  }
+  const problem = refusedServer(info);
+  if (problem !== undefined)
+    throw new CryptodlError('redis-refused', `Redis at ${shownRedis(address)}: ${problem}`);
+}

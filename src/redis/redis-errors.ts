@@ -1,0 +1,108 @@
+/** What is wrong with a Redis server, in one line. The lines and their causes contain no password: errors of ioredis hold the arguments of AUTH. */
+import { CryptodlError } from '../model/errors.js';
+
+/** The address of a server as messages show it: without user and password. */
+export function shownRedis(address: string): string {
+  const { protocol, host, pathname } = new URL(address);
+  return `${protocol}//${host}${pathname.replace(/^\/$/, '')}`;
+}
+
+interface Problem {
+  readonly code: 'redis-unreachable' | 'redis-refused';
+  readonly what: string;
+  readonly hint?: string;
+}
+
+const PASSWORD_HINT =
+  'write --redis redis://:PASSWORD@HOST:PORT, or redis://USER:PASSWORD@HOST:PORT for a user of an ACL; CRYPTODL_REDIS keeps it out of the list of processes';
+const START_HINT = 'start the server, or check host and port of --redis';
+
+/** By the beginning of the message or by its code, in this order. */
+const PROBLEMS: readonly (readonly [RegExp, Problem])[] = [
+  [
+    /^WRONGPASS|invalid (?:username-)?password/,
+    { code: 'redis-refused', what: 'the user or the password is wrong', hint: PASSWORD_HINT },
+  ],
+  [/^NOAUTH/, { code: 'redis-refused', what: 'the server requires a password', hint: PASSWORD_HINT }],
+  [
+    /^NOPERM/,
+    {
+      code: 'redis-refused',
+      what: 'the user may not run the commands that cryptodl needs',
+      hint: 'give the user +@all on ~cryptodl:*',
+    },
+  ],
+  [
+    /^(?:MOVED|ASK|CROSSSLOT|CLUSTERDOWN) /,
+    {
+      code: 'redis-refused',
+      what: 'the server is part of a Redis Cluster',
+      hint: 'use a server without cluster mode',
+    },
+  ],
+  [
+    /Unknown RESP type|Protocol error/,
+    {
+      code: 'redis-refused',
+      what: 'the server is not a Redis server',
+      hint: 'check host and port of --redis',
+    },
+  ],
+  [
+    /certificate|self.signed|ERR_TLS/i,
+    { code: 'redis-refused', what: 'the certificate of the server is refused' },
+  ],
+  [/ECONNREFUSED/, { code: 'redis-unreachable', what: 'the connection is refused', hint: START_HINT }],
+  [
+    /ENOTFOUND|EAI_AGAIN/,
+    { code: 'redis-unreachable', what: 'the host is unknown', hint: 'check the host of --redis' },
+  ],
+  [
+    /ETIMEDOUT|timed out/,
+    {
+      code: 'redis-unreachable',
+      what: 'the server does not answer in time',
+      hint: 'check host and port of --redis, and whether the server uses TLS (rediss://)',
+    },
+  ],
+  [/^LOADING/, { code: 'redis-unreachable', what: 'the server still loads its data' }],
+  [/^OOM/, { code: 'redis-unreachable', what: 'the server has no free memory (maxmemory)' }],
+  [/^READONLY/, { code: 'redis-unreachable', what: 'the server is a read-only replica' }],
+  [
+    /^MISCONF/,
+    { code: 'redis-unreachable', what: 'the server cannot save its data and refuses writes (MISCONF)' },
+  ],
+];
+
+const LOST: Problem = { code: 'redis-unreachable', what: 'the connection was lost' };
+
+/** The error for an error of ioredis. `redis-unreachable` may pass by itself, `redis-refused` does not. */
+export function redisProblem(address: string, error: unknown): CryptodlError {
+  const { message = '', code = '' } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
+  const [, problem] = PROBLEMS.find(([pattern]) => pattern.test(message) || pattern.test(code)) ?? [
+    undefined,
+    LOST,
+  ];
+  const { hint } = problem;
+  return new CryptodlError(
+    problem.code,
+    `Redis at ${shownRedis(address)}: ${problem.what}`,
+    hint === undefined ? {} : { hint },
+  );
+}
+
+/** BullMQ needs this version too. */
+const LEAST_VERSION = [6, 2] as const;
+
+/** Why the program cannot use the server with this answer to INFO; undefined if it can. */
+export function refusedServer(info: string): string | undefined {
+  const [, major, minor] = /^redis_version:(\d+)\.(\d+)/m.exec(info) ?? [];
+  if (major === undefined || minor === undefined) return 'the server is not a Redis server';
+  const isOld =
+    Number(major) < LEAST_VERSION[0] ||
+    (Number(major) === LEAST_VERSION[0] && Number(minor) < LEAST_VERSION[1]);
+  if (isOld) return `the server has version ${major}.${minor}; at least ${LEAST_VERSION.join('.')} is needed`;
+  if (/^cluster_enabled:1/m.test(info))
+    return 'the server is part of a Redis Cluster; use a server without cluster mode';
+  return undefined;
+}

@@ -1,0 +1,82 @@
+/** The connection to a real redis-server: passwords, users of an ACL, and servers that the program refuses. */
+import { afterEach, describe, expect, it } from 'vitest';
+import type { CryptodlError } from '../../src/model/errors.js';
+import { connectRedis, openRedis } from '../../src/redis/connection.js';
+import type { RedisConnection } from '../../src/redis/connection.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { HAS_REDIS, NEEDS_REDIS, startRedis } from '../helpers/redis-server.js';
+import type { RedisProcess } from '../helpers/redis-server.js';
+
+const SECRET = 'open-sesame';
+const scratch = scratchFolder();
+let servers: RedisProcess[] = [];
+const opened: RedisConnection[] = [];
+
+const started = async (...given: Parameters<typeof startRedis>): Promise<RedisProcess> => {
+  const server = await startRedis(...given);
+  servers.push(server);
+  return server;
+};
+
+afterEach(async () => {
+  for (const connection of opened.splice(0)) connection.close();
+  await Promise.all(servers.map((server) => server.close()));
+  servers = [];
+});
+
+const problemOf = async (address: string): Promise<string> => {
+  try {
+    opened.push(await connectRedis(address, 'limit'));
+    return 'none';
+  } catch (error) {
+    const { code, message, hint = '', cause } = error as CryptodlError;
+    expect(cause).toBeUndefined();
+    expect(`${message} ${hint}`).not.toContain(SECRET);
+    return `${code}: ${message}`;
+  }
+};
+
+describe.skipIf(!HAS_REDIS)(`a connection to Redis${NEEDS_REDIS}`, () => {
+  it('is made with a password, and with a user of an ACL', async () => {
+    const server = await started([], SECRET);
+    await server.client.acl('SETUSER', 'joe', 'on', `>${SECRET}`, '~*', '+@all');
+    expect(await problemOf(server.address)).toBe('none');
+    expect(await problemOf(`redis://joe:${SECRET}@127.0.0.1:${server.port}/1`)).toBe('none');
+  });
+
+  it('says in one line what is wrong, and never shows the password', async () => {
+    const server = await started([], 'another');
+    const host = `127.0.0.1:${server.port}`;
+    expect(await problemOf(`redis://${host}`)).toBe(
+      `redis-refused: Redis at redis://${host}: the server requires a password`,
+    );
+    expect(await problemOf(`redis://:${SECRET}@${host}`)).toBe(
+      `redis-refused: Redis at redis://${host}: the user or the password is wrong`,
+    );
+    await server.kill();
+    expect(await problemOf(`redis://:${SECRET}@${host}`)).toBe(
+      `redis-unreachable: Redis at redis://${host}: the connection is refused`,
+    );
+  });
+
+  it('is refused to a server in cluster mode', async () => {
+    const server = await started(['--cluster-enabled', 'yes', '--dir', scratch]);
+    expect(await problemOf(server.address)).toBe(
+      `redis-refused: Redis at ${server.address}: the server is part of a Redis Cluster; use a server without cluster mode`,
+    );
+  });
+
+  it('comes back by itself after a restart of the server', async () => {
+    const server = await started();
+    const connection = await openRedis(server.address, 'limit');
+    opened.push(connection);
+    await connection.opened;
+    await server.kill();
+    await expect(connection.client.ping()).rejects.toThrow(/Connection|Stream|closed/i);
+    expect(connection.problem().code).toBe('redis-unreachable');
+    const ready = new Promise((resolve) => connection.client.once('ready', resolve));
+    await server.start();
+    await ready;
+    expect(await connection.client.ping()).toBe('PONG');
+  });
+});
