@@ -1,0 +1,100 @@
+/**
+ * A strict reader for XML as S3 writes it: declaration, elements, attributes, text, the five predefined entities and numeric
+ * entities. It refuses incomplete and unbalanced documents and all other XML, because a damaged tag could otherwise hide its object.
+ */
+
+export interface XmlElement {
+  readonly name: string;
+  readonly children: readonly XmlElement[];
+  /** Text directly in the element, with resolved entities. */
+  readonly text: string;
+}
+
+const DECLARATION =
+  /^\uFEFF?(?:<\?xml[ \t\n]+version=(?:"1\.0"|'1\.0')(?:[ \t\n]+encoding=(?:"[Uu][Tt][Ff]-8"|'[Uu][Tt][Ff]-8'))?(?:[ \t\n]+standalone=(?:"(?:yes|no)"|'(?:yes|no)'))?[ \t\n]*\?>)?[ \t\n]*/;
+const TAG = /<(\/?)([A-Za-z_][\w.:-]*)((?:[ \t\n]+[A-Za-z_][\w.:-]*=(?:"[^"<]*"|'[^'<]*'))*)[ \t\n]*(\/?)>/;
+const ATTRIBUTE = /([\w.:-]+)=(?:"([^"]*)"|'([^']*)')/g;
+// eslint-disable-next-line no-control-regex -- the expression must match control characters
+const NO_CHARACTER = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/;
+const ENTITIES: ReadonlyMap<string, string> = new Map(
+  Object.entries({ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }),
+);
+
+interface OpenElement extends XmlElement {
+  readonly children: XmlElement[];
+  text: string;
+}
+
+/** The root element. Throws a SyntaxError with the problem and its position. */
+export function readXml(document: string): XmlElement {
+  const xml = document.replaceAll(/\r\n?/g, '\n');
+  const outside: OpenElement = { name: '', children: [], text: '' };
+  const open: [OpenElement, ...OpenElement[]] = [outside];
+  const tags = new RegExp(TAG, 'y');
+  let at = DECLARATION.exec(xml)?.[0].length ?? 0;
+  while (at < xml.length) {
+    const next = xml.indexOf('<', at);
+    if (next === at) {
+      tags.lastIndex = at;
+      at += takeTag(tags.exec(xml), at, open);
+      continue;
+    }
+    const end = next < 0 ? xml.length : next;
+    (open.at(-1) ?? outside).text += textOf(xml.slice(at, end), at);
+    at = end;
+  }
+  const [root, more] = outside.children;
+  if (root === undefined || more !== undefined || /[^ \t\n]/.test(outside.text))
+    throw wrong('not one element', xml.length);
+  if (open.length > 1) throw wrong('an element is not closed', xml.length);
+  return root;
+}
+
+/** Adds the tag to the open elements, or closes one. Returns the length of the tag. */
+function takeTag(tag: RegExpExecArray | null, at: number, open: [OpenElement, ...OpenElement[]]): number {
+  if (tag === null) throw wrong('no tag', at);
+  const [whole, closing, name = '', attributes = '', selfClosing] = tag;
+  const parent = open.at(-1) ?? open[0];
+  if (closing === '/') {
+    if (open.length === 1 || parent.name !== name || attributes !== '' || selfClosing === '/')
+      throw wrong(`</${name}> closes nothing`, at);
+    open.pop();
+  } else {
+    if (attributes !== '') checkAttributes(attributes, at);
+    const element: OpenElement = { name, children: [], text: '' };
+    parent.children.push(element);
+    if (selfClosing !== '/') open.push(element);
+  }
+  return whole.length;
+}
+
+/** The values of attributes are not used, but a damaged attribute shows a damaged document. */
+function checkAttributes(attributes: string, at: number): void {
+  const names = new Set<string>();
+  for (const [, name = '', double, single = ''] of attributes.matchAll(ATTRIBUTE)) {
+    if (names.has(name)) throw wrong(`two attributes ${name}`, at);
+    names.add(name);
+    textOf(double ?? single, at);
+  }
+}
+
+function textOf(raw: string, at: number): string {
+  if (NO_CHARACTER.test(raw) || raw.includes(']]>')) throw wrong('characters that XML does not have', at);
+  if (!raw.includes('&')) return raw;
+  return raw.replaceAll(/&(?:([#a-z0-9]{1,8});)?/gi, (whole, entity = '') => {
+    const character = ENTITIES.get(entity) ?? characterOf(entity);
+    if (character === undefined) throw wrong(`${JSON.stringify(whole)} is not an entity`, at);
+    return character;
+  });
+}
+
+function characterOf(entity: string): string | undefined {
+  const [, hex, decimal] = /^#(?:x([0-9a-f]{1,6})|(\d{1,7}))$/i.exec(entity) ?? [];
+  const code = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16);
+  const isCharacter = code > 0 && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
+  return isCharacter ? String.fromCodePoint(code) : undefined;
+}
+
+function wrong(problem: string, at: number): SyntaxError {
+  return new SyntaxError(`${problem} at ${at}`);
+}
