@@ -6,8 +6,7 @@ import type { HostStates } from '../http/host-states.js';
 import { Copies } from '../http/response-cache.js';
 import { Failover } from '../http/retry/fallback-host.js';
 import type { RetryBudget } from '../http/retry/budget.js';
-import type { BackoffOptions } from '../http/retry/retry.js';
-import { createStack } from '../http/stack.js';
+import { backoffOf, createStack } from '../http/stack.js';
 import type { Stack } from '../http/stack.js';
 import type { ThrottleFigures } from '../http/throttle/throttle.js';
 import type { PoolUse } from '../http/transport/pool.js';
@@ -208,16 +207,6 @@ function socketUse(use: PoolUse, costs: Costs): PoolUse {
 function perHour(figures: ThrottleFigures, elapsedMs: number): NetworkFigures['limiter'] {
   const hours = Math.max(elapsedMs, 1) / 3_600_000;
   return { ...figures, refusalsPerHour: Math.round(figures.refusals / hours) };
-}
-
-export function backoffOf(options: Options): BackoffOptions & { readonly retries: number } {
-  return {
-    strategy: options.retryStrategy,
-    retries: options.retries,
-    baseDelayMs: options.retryDelayMs,
-    factor: options.retryFactor,
-    maxDelayMs: options.retryMaxDelayMs,
-  };
 }
 
 /** The maximum of `auto` by default. */

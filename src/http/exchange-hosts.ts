@@ -24,6 +24,8 @@ export interface ExchangeHosts extends AnswerRules {
   readonly restUrls: Readonly<Record<string, string>>;
   /** Further addresses to which an answer may redirect. */
   readonly knownUrls: readonly string[];
+  /** The next step for the user while the breaker of a host is open, if the hosts are not those of an exchange. */
+  readonly hint?: string;
   /** The addresses that are banned together with this one, itself included. */
   readonly bannedWith: (url: string) => readonly string[];
 }

@@ -3,10 +3,16 @@
 /** Decides the order of requests when permits are scarce. */
 export type Priority = 'high' | 'normal' | 'low';
 
-/** One HTTP GET. */
+/** One HTTP request. */
 export interface FetchRequest {
   /** Absolute; every path segment is percent-encoded. */
   readonly url: string;
+  /** GET by default. */
+  readonly method?: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE';
+  /** Further headers, with names in lower case. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The body that the request sends. */
+  readonly sends?: SentBody;
   /** Name of the bucket. The server counts all requests of a bucket together. */
   readonly bucket: string;
   /** Permits that the request takes; 1 by default. */
@@ -26,6 +32,11 @@ export interface FetchRequest {
   /** The part of the body that an earlier attempt left at `spoolPath`. Of the same object, the server sends only the rest. */
   readonly partial?: PartialBody;
 }
+
+/** A body that a request sends. Each attempt reads the range of the file again. */
+export type SentBody =
+  | { readonly kind: 'memory'; readonly bytes: Buffer }
+  | { readonly kind: 'file'; readonly path: string; readonly from: number; readonly size: number };
 
 /** The first part of a body, in a file. */
 export interface PartialBody {
@@ -60,8 +71,8 @@ export interface Expectation {
   readonly sha256?: (bypassCache: boolean) => Promise<string | undefined>;
 }
 
-/** The progress of an attempt. Between `paused` and `resumed`, this machine delays the body: its disk is slow, or `--bwlimit` applies. */
-export type Sign = 'sent' | 'headers' | 'bytes' | 'paused' | 'resumed';
+/** The progress of an attempt. `uploading`: a chunk of the sent body goes out. Between `paused` and `resumed`, this machine delays the body: its disk is slow, or `--bwlimit` applies. */
+export type Sign = 'sent' | 'uploading' | 'headers' | 'bytes' | 'paused' | 'resumed';
 
 /**
  * The reason of a wait. `permit`: the limit of a bucket · `pause`: the host refused with 429 or 418 · `socket` and
@@ -119,8 +130,8 @@ export type Body =
 
 /** A complete body. `sha256` and `md5` are hex digests of the received bytes; `md5` only if it was expected. */
 export interface FetchResponse {
-  /** 304 only with `heldEtag`. */
-  readonly status: 200 | 304 | 404;
+  /** 304 only with `heldEtag`; 412 and 501 only for other methods than GET. 200 stands for each 2xx. */
+  readonly status: 200 | 304 | 404 | 412 | 501;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Body;
   readonly sha256: string;
@@ -129,13 +140,13 @@ export interface FetchResponse {
 
 /**
  * Resolves when the body is complete. Rejects with a CryptodlError, with the reason of the signal, or with the original error of
- * the disk or of a bug. 304 and 404 are answers, not errors.
+ * the disk or of a bug. 304, 404, 412 and 501 are answers, not errors.
  */
 export type Fetch = (request: FetchRequest, context: FetchContext) => Promise<FetchResponse>;
 
 export type Layer = (next: Fetch) => Fetch;
 
-export function bodySize(body: Body): number {
+export function bodySize(body: Body | SentBody): number {
   return body.kind === 'memory' ? body.bytes.length : body.size;
 }
 

@@ -44,6 +44,25 @@ interface HttpOptions extends LimitOptions, SocketOptions {
   readonly bwlimitBytesPerSecond: number | undefined;
 }
 
+/** The options of retries, as the user gives them. */
+interface RetryChoice {
+  readonly retryStrategy: BackoffOptions['strategy'];
+  readonly retries: number;
+  readonly retryDelayMs: number;
+  readonly retryFactor: number;
+  readonly retryMaxDelayMs: number;
+}
+
+export function backoffOf(options: RetryChoice): StackOptions['backoff'] {
+  return {
+    strategy: options.retryStrategy,
+    retries: options.retries,
+    baseDelayMs: options.retryDelayMs,
+    factor: options.retryFactor,
+    maxDelayMs: options.retryMaxDelayMs,
+  };
+}
+
 export interface StackOptions {
   readonly options: HttpOptions;
   readonly backoff: BackoffOptions & { readonly retries: number };
@@ -70,6 +89,8 @@ export interface StackOptions {
   readonly common?: SharedResources | undefined;
   /** Aborts when the run may no longer wait. */
   readonly waitSignal?: AbortSignal | undefined;
+  /** Signs each attempt, because a signature has a date. Innermost, so that no observer sees it. */
+  readonly sign?: Layer | undefined;
   /** One attempt; by default through the sockets of undici. */
   readonly wire?: Fetch | undefined;
 }
@@ -133,11 +154,12 @@ function attemptOver(
     totalMs: options.totalTimeoutMs,
   });
   const measured = measure(clock, observer);
-  const sent = timed(measured(redirect(knownHosts(stack.hosts))(wire)));
+  const signed = stack.sign?.(wire) ?? wire;
+  const sent = timed(measured(redirect(knownHosts(stack.hosts))(signed)));
   return { throttle, fetch: throttle.layer(withSockets(stack)(sent)) };
 }
 
-/** Outermost first: endWaits, times, costs, work, retry, verify, retryBudget, fallbackHost, breaker, throttle, sockets, timeout, measure, redirect, wire. */
+/** Outermost first: endWaits, times, costs, work, retry, verify, retryBudget, fallbackHost, breaker, throttle, sockets, timeout, measure, redirect, sign, wire. */
 export function layersOver(wire: Fetch, stack: StackOptions): Pick<Stack, 'fetch' | 'throttle'> {
   const { options, clock, observer, figures, costs, times, concurrency } = stack;
   const broken = breaker({
@@ -250,7 +272,8 @@ function fallbackOf({ archiveUrl: first, fallbackUrl: other }: ExchangeHosts): F
   return other === undefined || other === first ? undefined : { first, other };
 }
 
-function hintOf({ restUrls }: ExchangeHosts, host: string): string {
+function hintOf({ restUrls, hint }: ExchangeHosts, host: string): string {
+  if (hint !== undefined) return hint;
   const ofRest = Object.entries(restUrls).filter(([, url]) => new URL(url).host === host);
   if (ofRest.length === 0) return 'check the network, --archive-url and --listing-url';
   return `check the network and ${ofRest.map(([name]) => `--${name}`).join(', ')}`;

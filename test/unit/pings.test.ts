@@ -1,7 +1,7 @@
 /** `--ping`: one GET beside all limits, over real sockets. */
 import { describe, expect, it } from 'vitest';
 import { ping } from '../../src/notify/pings.js';
-import { USER_AGENT } from '../../src/http/transport/transport.js';
+import { USER_AGENT } from '../../src/http/transport/sent-request.js';
 import { refusal } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 import { wirePools } from '../helpers/wire.js';

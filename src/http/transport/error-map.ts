@@ -99,7 +99,7 @@ function proxyAnswered(status: number, url: string, cause?: Error): CryptodlErro
   return new CryptodlError('proxy-refused', message, { cause, hint });
 }
 
-interface Answer {
+export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   /** The beginning of the body. */
@@ -112,6 +112,10 @@ interface Answer {
 export interface Refusal {
   /** The error code, for a 4xx status without an error code of its own. */
   readonly code?: ErrorCode;
+  /** The code counts for any status. */
+  readonly isDecided?: boolean;
+  /** The next step for the user. */
+  readonly hint?: string;
   /** The reason that the exchange gives, in one line. */
   readonly message?: string;
   /** Requests from this address are refused until this time of the server's clock, in epoch milliseconds. */
@@ -120,7 +124,7 @@ export interface Refusal {
   readonly leastMs?: number;
 }
 
-export type ReadRefusal = (answer: Pick<Answer, 'status' | 'head'>) => Refusal;
+export type ReadRefusal = (answer: Answer) => Refusal;
 
 /** The error for a status; undefined for the statuses 200, 206 and 404, which are answers. */
 export function statusError(
@@ -132,7 +136,8 @@ export function statusError(
   if (status === 200 || status === 206 || status === 404) return undefined;
   if (status === 407) return proxyAnswered(status, url);
   const refusal = readRefusal(answer);
-  const code = statusCode(answer, refusal);
+  const code =
+    refusal.isDecided === true && refusal.code !== undefined ? refusal.code : statusCode(answer, refusal);
   const isLimit = code === 'rate-limited' || code === 'banned';
   const askedMs = isLimit ? limitMs(answer, refusal) : retryAfterMs(headers);
   const isAbsurd = askedMs !== undefined && askedMs > LONGEST_WAIT_MS;
@@ -146,6 +151,7 @@ export function statusError(
   return new CryptodlError(code, `${host} answered ${status}${reason}${clamped}`, {
     retryAfterMs: waitMs,
     location,
+    hint: refusal.hint,
   });
 }
 

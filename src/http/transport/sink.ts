@@ -4,11 +4,13 @@ import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { writeAllChunks } from '../../files/disk.js';
 import { CryptodlError } from '../../model/errors.js';
-import type { Body, PartialBody } from '../fetch.js';
+import type { Body, FetchRequest, PartialBody } from '../fetch.js';
 
 const WRITE_BYTES = 1024 * 1024;
+/** Larger bodies go to the spool path, if there is one. Bytes. */
+const SPOOL_ABOVE_BYTES = 8 * 1024 * 1024;
 
-export interface SinkOptions {
+interface SinkOptions {
   readonly spoolPath?: string;
   readonly spoolAboveBytes: number;
   readonly md5: boolean;
@@ -119,6 +121,26 @@ export class Sink {
     this.#file ??= await open(path, 'w');
     await writeAllChunks(this.#file, chunks, from);
   }
+}
+
+/** A sink that continues the part of the body that an earlier attempt left; undefined if that part cannot be read. */
+export async function heldPart(request: FetchRequest, { bytes }: PartialBody): Promise<Sink | undefined> {
+  const { spoolPath, ...options } = sinkOptions(request);
+  if (spoolPath === undefined) return undefined;
+  try {
+    return await Sink.resume({ ...options, spoolPath }, bytes);
+  } catch {
+    // If the kept part cannot be read, the body is fetched from its beginning.
+    return undefined;
+  }
+}
+
+export function sinkOptions(request: FetchRequest): SinkOptions {
+  return {
+    ...(request.spoolPath === undefined ? {} : { spoolPath: request.spoolPath }),
+    spoolAboveBytes: request.spoolAboveBytes ?? SPOOL_ABOVE_BYTES,
+    md5: request.expect?.md5 !== undefined,
+  };
 }
 
 // The request for the rest of a body: `Range` with `If-Range`, so that the server sends a changed object from its beginning.

@@ -2,7 +2,7 @@
 import type { Clock, Timer } from '../../model/clock.js';
 import { CryptodlError } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
-import { hostOf } from '../fetch.js';
+import { bodySize, hostOf } from '../fetch.js';
 import type { Layer, Sign } from '../fetch.js';
 import { durationText } from '../../model/units.js';
 
@@ -10,7 +10,7 @@ export interface TimeoutOptions {
   readonly clock: Clock;
   readonly headersMs: number;
   readonly idleMs: number;
-  /** Base of the total timeout. For each 16 KiB of the expected body, one second is added. */
+  /** Base of the total timeout. For each 16 KiB of the expected and of the sent body, one second is added. */
   readonly totalMs: number;
 }
 
@@ -21,7 +21,8 @@ const FLOOR_MS = 30_000;
 
 /**
  * The layer of timeouts, with one AbortController per attempt. There are four: for the headers, for silence within the body, for a
- * slow body, and for the whole attempt. That for the headers begins when the request is sent, after the wait for a socket.
+ * slow body, and for the whole attempt. That for the headers begins when the request is sent, after the wait for a socket, and again
+ * with each chunk of a sent body.
  */
 export function timeout(options: TimeoutOptions): Layer {
   return (next) => async (request, context) => {
@@ -30,7 +31,8 @@ export function timeout(options: TimeoutOptions): Layer {
     const expire = (code: ErrorCode, text: string): void => {
       controller.abort(new CryptodlError(code, `${hostOf(request.url)}: ${text}`));
     };
-    const expectedMs = ((request.expect?.bytes ?? 0) / SLOWEST_BYTES_PER_SECOND) * 1000;
+    const sentBytes = request.sends === undefined ? 0 : bodySize(request.sends);
+    const expectedMs = (((request.expect?.bytes ?? 0) + sentBytes) / SLOWEST_BYTES_PER_SECOND) * 1000;
     const totalMs = options.totalMs + expectedMs;
     const watch = new Watch(options, expire);
     let grantedMs = 0;
@@ -85,9 +87,12 @@ class Watch {
       case 'sent':
         this.#waitForHeaders();
         return;
+      case 'uploading':
+        this.#endPause();
+        this.#waitForHeaders();
+        return;
       case 'resumed':
-        this.#pausedMs = this.pausedMs;
-        this.#pausedSince = undefined;
+        this.#endPause();
         this.#watchBody();
         return;
       case 'headers':
@@ -108,6 +113,11 @@ class Watch {
   end(): void {
     this.#silence?.cancel();
     this.#floor?.cancel();
+  }
+
+  #endPause(): void {
+    this.#pausedMs = this.pausedMs;
+    this.#pausedSince = undefined;
   }
 
   #waitForHeaders(): void {

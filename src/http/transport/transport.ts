@@ -1,22 +1,21 @@
 /** One attempt: the innermost Fetch. */
+import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../../model/clock.js';
 import { CryptodlError } from '../../model/errors.js';
 import { hostOf } from '../fetch.js';
-import type { Fetch, FetchContext, FetchRequest, FetchResponse, PartialBody } from '../fetch.js';
+import type { Fetch, FetchContext, FetchRequest, FetchResponse, SentBody } from '../fetch.js';
 import type { Bandwidth } from './sockets.js';
 import { mapWireError, statusError } from './error-map.js';
 import type { ReadRefusal } from './error-map.js';
 import type { Pools } from './pool.js';
-import { rangeHeaders, refuseRange, Sink, strongEtag } from './sink.js';
-import type { SinkOptions } from './sink.js';
+import { headersOf, sentChunks } from './sent-request.js';
+import { heldPart, refuseRange, Sink, sinkOptions, strongEtag } from './sink.js';
 
-/** Larger bodies go to the spool path, if there is one. Bytes. */
-const SPOOL_ABOVE_BYTES = 8 * 1024 * 1024;
 /** After so many bytes, further chunks of a body that is no object are ignored: an error message needs no more. */
 const ERROR_BODY_BYTES = 64 * 1024;
-
-export const USER_AGENT = 'cryptodl/0.1 (+bulk market data downloader)';
+/** Statuses that are answers to a write, besides those of a GET. 501: the server has no conditional writes. */
+const WRITE_ANSWERS = [412, 501] as const;
 
 export interface TransportOptions {
   readonly pools: Pools;
@@ -26,9 +25,10 @@ export interface TransportOptions {
 }
 
 /**
- * Resolves with a complete body (status 200), with a 404, or with a 304 if the request has `heldEtag`. Rejects with a typed error
- * for any other status and for a cut, oversized or encoded body, and with the reason of the signal when it aborts. An unfinished
- * attempt closes its socket. The received part of a large body stays in the spool file for the next attempt.
+ * Resolves with a complete body (status 200), with a 404, with a 304 if the request has `heldEtag`, or with a 412 or 501 if it is
+ * no GET. Rejects with a typed error for any other status and for a cut, oversized or encoded body, and with the reason of the
+ * signal when it aborts. An unfinished attempt closes its socket. The received part of a large body stays in the spool file for the
+ * next attempt.
  */
 export function createTransport(options: TransportOptions): Fetch {
   return async (request, context) => {
@@ -37,38 +37,20 @@ export function createTransport(options: TransportOptions): Fetch {
     return new Promise((resolve, reject) => {
       const exchange = new Exchange(options, { request, context, held }, resolve, reject);
       const { origin, pathname, search } = new URL(request.url);
+      const { method = 'GET', sends } = request;
       const headers = headersOf(request, held === undefined ? undefined : request.partial);
-      options.pools
-        .of(origin)
-        .dispatch({ origin, method: 'GET', path: pathname + search, headers }, exchange);
+      options.pools.of(origin).dispatch(
+        {
+          origin,
+          method,
+          path: pathname + search,
+          headers,
+          ...(sends === undefined ? {} : { body: exchange.upload(sends) }),
+        },
+        exchange,
+      );
     });
   };
-}
-
-async function heldPart(request: FetchRequest, { bytes }: PartialBody): Promise<Sink | undefined> {
-  const { spoolPath, ...options } = sinkOptions(request);
-  if (spoolPath === undefined) return undefined;
-  try {
-    return await Sink.resume({ ...options, spoolPath }, bytes);
-  } catch {
-    // If the kept part cannot be read, the body is fetched from its beginning.
-    return undefined;
-  }
-}
-
-function sinkOptions(request: FetchRequest): SinkOptions {
-  return {
-    ...(request.spoolPath === undefined ? {} : { spoolPath: request.spoolPath }),
-    spoolAboveBytes: request.spoolAboveBytes ?? SPOOL_ABOVE_BYTES,
-    md5: request.expect?.md5 !== undefined,
-  };
-}
-
-function headersOf(request: FetchRequest, partial: PartialBody | undefined): Record<string, string> {
-  const caches = request.bypassCache === true ? { 'cache-control': 'no-cache', pragma: 'no-cache' } : {};
-  const range = partial === undefined ? {} : rangeHeaders(partial);
-  const held = request.heldEtag === undefined ? {} : { 'if-none-match': request.heldEtag };
-  return { 'accept-encoding': 'identity', 'user-agent': USER_AGENT, ...caches, ...range, ...held };
 }
 
 interface Attempt {
@@ -117,6 +99,16 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#sink = new Sink(sinkOptions(request));
     context.signal.addEventListener('abort', this.#onAbort, { once: true });
     if (context.signal.aborted) this.#onAbort();
+  }
+
+  /** The body for undici. A file that cannot be read ends the attempt with the error of the disk, not with that of a connection. */
+  upload(body: SentBody): Buffer | Readable {
+    if (body.kind === 'memory') return body.bytes;
+    const { bandwidth } = this.#options;
+    const chunks = sentChunks(body, bandwidth, this.#context, (error) => {
+      this.#fail(error);
+    });
+    return Readable.from(chunks, { objectMode: false });
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -244,15 +236,16 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#settled) return;
     const head =
       this.#hasObject() || received.body.kind === 'file' ? '' : received.body.bytes.toString('latin1');
-    const isHeld = this.#status === 304 && this.#request.heldEtag !== undefined;
-    const status = isHeld ? 304 : this.#status === 404 ? 404 : 200;
-    const refusal = isHeld
-      ? undefined
-      : statusError(
-          { status: this.#status, headers: this.#headers, head, receivedAt: this.#options.clock.now() },
-          this.#request.url,
-          this.#options.readRefusal,
-        );
+    const answer = {
+      status: this.#status,
+      headers: this.#headers,
+      head,
+      receivedAt: this.#options.clock.now(),
+    };
+    const known = this.#knownStatus();
+    const status = known ?? (this.#status === 404 ? 404 : 200);
+    const refusal =
+      known === undefined ? statusError(answer, this.#request.url, this.#options.readRefusal) : undefined;
     if (refusal !== undefined) {
       this.#fail(refusal);
       return;
@@ -260,6 +253,14 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#settle();
     void this.#held?.discard();
     this.#resolve({ status, headers: this.#headers, ...received });
+  }
+
+  /** The status of an answer that depends on the request; undefined for all others. */
+  #knownStatus(): FetchResponse['status'] | undefined {
+    const { method = 'GET', heldEtag } = this.#request;
+    if (method === 'GET') return this.#status === 304 && heldEtag !== undefined ? 304 : undefined;
+    if (this.#status >= 200 && this.#status < 300) return 200;
+    return WRITE_ANSWERS.find((status) => status === this.#status);
   }
 
   #fail(error: unknown): void {
