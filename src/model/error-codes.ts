@@ -85,6 +85,13 @@ export const ERROR_TRAITS = {
   'disk-full': FATAL,
   disk: FATAL,
   unreachable: FATAL,
+  // a lake in a bucket
+  // Wrong credentials, missing rights, no such bucket: the next request would fail in the same way.
+  'lake-refused': FATAL,
+  // The server does not answer after all retries.
+  'lake-unreachable': { ...FATAL, retryable: true },
+  // Another writer has changed the series.
+  'lake-conflict': { ...CONTENT, rounds: true },
   // No DuckDB binary for this platform is installed.
   'engine-missing': FATAL,
   // An optional package is not installed.

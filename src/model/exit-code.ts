@@ -54,8 +54,12 @@ export function exitCodeOfCoverage({
   return below > 0 ? 4 : 0;
 }
 
+/** Errors that end a run which may succeed later. */
+const TRY_AGAIN: ReadonlySet<ErrorCode> = new Set(['time-over', 'redis-unreachable', 'lake-unreachable']);
+
 /**
- * The first code that applies: 130 and 143 signals, 2 usage, 6 locked, 7 wait too long, 3 time over or no Redis, 1 any other fatal error;
+ * The first code that applies: 130 and 143 signals, 2 usage, 6 locked, 7 wait too long, 3 time over, no Redis or no bucket, 1 any other
+ * fatal error;
  * then 7, 3 and 4 for tasks, 4 for --strict, 5 for --error-on-nothing, 0.
  */
 export function exitCode(end: RunStatus): ExitCode {
@@ -63,7 +67,7 @@ export function exitCode(end: RunStatus): ExitCode {
   if (end.ended === 'usage') return 2;
   if (end.ended === 'locked') return 6;
   if (end.ended === 'wait-too-long') return 7;
-  if (end.ended === 'time-over' || end.ended === 'redis-unreachable') return 3;
+  if (end.ended !== undefined && TRY_AGAIN.has(end.ended)) return 3;
   if (end.ended !== undefined) return 1;
   if (end.waitedTooLong > 0) return 7;
   if (end.failedRetryable > 0) return 3;

@@ -127,3 +127,15 @@ export const SHARDED = [
 ] as const satisfies readonly Verb[];
 /** Verbs that select among the series of a lake. */
 export const HELD = ['verify', 'repair'] as const satisfies readonly Verb[];
+/** Verbs that use a lake. */
+export const OF_LAKE = [
+  ...DOWNLOADS_AND_JOBS,
+  'verify',
+  'audit',
+  'sql',
+  'coverage',
+  'runs',
+  'report',
+  'plot',
+  'doctor',
+] as const satisfies readonly Verb[];

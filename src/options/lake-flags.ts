@@ -1,6 +1,6 @@
 /** Flags of the groups Where, How and Safety: the files that are written, what is printed, and the checks. */
 import { FORMATS } from '../model/task.js';
-import { DOWNLOADS, DOWNLOADS_AND_JOBS, EXAMINED, HELD, oneOf, WRITING } from './flag-spec.js';
+import { DOWNLOADS, DOWNLOADS_AND_JOBS, EXAMINED, HELD, OF_LAKE, oneOf, WRITING } from './flag-spec.js';
 import type { FlagRows } from './flag-spec.js';
 import { OTHER_FORMATS, OTHER_TIMESTAMPS } from './other-words.js';
 import * as parse from './parsers.js';
@@ -12,7 +12,7 @@ export const LAKE_FLAGS = {
   out: {
     group: 'Where',
     short: 'o',
-    verbs: [...DOWNLOADS_AND_JOBS, 'verify', 'audit', 'sql', 'coverage', 'runs', 'report', 'plot', 'doctor'],
+    verbs: OF_LAKE,
     usual: [...DOWNLOADS_AND_JOBS, 'verify', 'audit', 'coverage', 'runs', 'report', 'plot', 'doctor'],
     value: 'DIR',
     doc: 'folder of the lake',

@@ -1,9 +1,9 @@
 /** Flags about the network: limits, sockets, proxy, addresses of hosts. */
 import { readVenueWords } from '../source/names.js';
-import { DOWNLOADS_AND_JOBS, EXAMINED, oneOf, ONLINE_AND_JOBS } from './flag-spec.js';
+import { DOWNLOADS_AND_JOBS, EXAMINED, OF_LAKE, oneOf, ONLINE_AND_JOBS } from './flag-spec.js';
 import type { FlagRows } from './flag-spec.js';
 import { limit, requestsPerMinute } from './limits.js';
-import { proxy, redis, url } from './addresses.js';
+import { proxy, redis, region, url } from './addresses.js';
 import * as parse from './parsers.js';
 
 const venue = readVenueWords();
@@ -179,6 +179,26 @@ export const NETWORK_FLAGS = {
     doc: `address of REST for spot; if the default refuses your location, ${venue.hosts.spotPublic} is used`,
     parse: url,
     default: venue.hosts.spot,
+  },
+  's3-endpoint': {
+    group: 'Network',
+    verbs: OF_LAKE,
+    value: 'URL',
+    doc: 'address of the S3 server of a lake in a bucket (--out s3://bucket/folder)',
+    parse: url,
+    unset: 'AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, the profile of AWS, or AWS itself',
+    example: 'http://127.0.0.1:9000',
+    aka: ['endpoint-url', 'endpoint'],
+  },
+  's3-region': {
+    group: 'Network',
+    verbs: OF_LAKE,
+    value: 'NAME',
+    doc: 'region of the bucket of the lake',
+    parse: region,
+    unset: 'AWS_REGION, AWS_DEFAULT_REGION, the profile of AWS, or us-east-1',
+    example: 'eu-central-1',
+    aka: ['region'],
   },
   'clear-bans': {
     group: 'Network',

@@ -33,6 +33,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   source: [...list('convert http options'), ...BASE],
   options: ['source', ...BASE],
 
+  // a bucket of S3
+  s3: [...list('http options source'), ...BASE],
+
   // the store, and bytes on their way into it
   lake: [...list('files http'), ...BASE],
   convert: [...list('files http lake source'), ...BASE],
@@ -88,6 +91,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 /** Each third-party package has one owner; the second name of a row needs its reason. */
 const OWNERS: Readonly<Record<string, readonly string[]>> = {
   '@duckdb/node-api': ['convert/duckdb.ts', 'convert/query-stream.ts'],
+  aws4fetch: ['s3/sign.ts'],
   'cli-progress': ['report/live-lines.ts'],
   // explain-arguments.ts names the type of the error it explains, nothing else.
   commander: ['cli/explain-arguments.ts', 'cli/program.ts'],

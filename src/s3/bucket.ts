@@ -1,0 +1,235 @@
+/** A lake's folder in a bucket: list, get, put, head and remove objects. */
+import { stat } from 'node:fs/promises';
+import type { FetchResponse } from '../http/fetch.js';
+import { CryptodlError } from '../model/errors.js';
+import { parseListing } from '../source/s3-listing.js';
+import { isPlainKey } from './address.js';
+import type { LakeAddress } from './address.js';
+import { Conditions } from './conditions.js';
+import type { BucketObject, PutCondition } from './conditions.js';
+import { digestsOf } from './digests.js';
+import { errorName } from './refusals.js';
+import { textOf } from './requests.js';
+import type { S3Request, S3Requests } from './requests.js';
+
+/** Keys are relative to the folder of the lake, with `/`. */
+export interface Bucket {
+  /** `s3://bucket/prefix`, for messages. */
+  readonly address: string;
+  /** The objects whose keys begin with `prefix`. Keys that cannot be paths of files are left out, with one warning. */
+  list(prefix: string): AsyncGenerator<BucketObject>;
+  /** Writes the whole object to a file. Undefined: there is none. */
+  get(key: string, path: string): Promise<BucketObject | undefined>;
+  /**
+   * Stores a file and compares its size in the bucket. Rejects with `lake-conflict` if the condition does not hold; the same bytes
+   * from another writer are no conflict.
+   */
+  put(key: string, path: string, condition?: PutCondition): Promise<{ readonly etag: string }>;
+  head(key: string): Promise<BucketObject | undefined>;
+  /** An absent object is no error. */
+  remove(key: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** The header in which an object keeps the SHA-256 of its bytes. The ETag is no digest after a multipart upload or with encryption. */
+export const SHA256_HEADER = 'x-amz-meta-sha256';
+/** A put whose object has a wrong size is repeated once. */
+const MOST_PUTS = 2;
+
+export interface BucketOptions {
+  readonly address: LakeAddress;
+  readonly requests: S3Requests;
+  readonly warn: (message: string) => void;
+  /** Objects of a page of a listing, at most; by default the server decides. */
+  readonly pageSize?: number | undefined;
+}
+
+export class S3Bucket implements Bucket {
+  readonly address: string;
+  readonly #options: BucketOptions;
+  readonly #conditions: Conditions;
+  #hasWarned = false;
+
+  constructor(options: BucketOptions) {
+    this.#options = options;
+    this.address = options.address.text;
+    this.#conditions = new Conditions(this.address, options.warn);
+  }
+
+  async *list(prefix: string): AsyncGenerator<BucketObject> {
+    const { pageSize } = this.#options;
+    const base = this.#options.address.prefix;
+    const tokens = new Set<string>();
+    for (let token: string | undefined = ''; token !== undefined;) {
+      const query: Record<string, string> = {
+        'list-type': '2',
+        'encoding-type': 'url',
+        prefix: base + prefix,
+        ...(pageSize === undefined ? {} : { 'max-keys': String(pageSize) }),
+        ...(token === '' ? {} : { 'continuation-token': token }),
+      };
+      const { objects, truncated, continuationToken } = await this.#page(query);
+      for (const object of objects) {
+        if (!object.key.startsWith(base + prefix))
+          throw new CryptodlError(
+            'listing-malformed',
+            `${this.address}: the listing of ${prefix} has an object outside of it: ${object.key.slice(0, 200)}`,
+          );
+        const key = object.key.slice(base.length);
+        if (isPlainKey(key)) yield { ...object, key };
+        else this.#warnOf(key);
+      }
+      if (truncated && (continuationToken === undefined || tokens.has(continuationToken)))
+        throw new CryptodlError(
+          'listing-malformed',
+          `${this.address}: the listing does not say how it continues`,
+        );
+      token = truncated ? continuationToken : undefined;
+      if (token !== undefined) tokens.add(token);
+    }
+  }
+
+  async get(key: string, path: string): Promise<BucketObject | undefined> {
+    const response = await this.#options.requests.receive({
+      method: 'GET',
+      key: this.#keyOf(key),
+      spoolPath: path,
+      check: ({ status, headers, sha256 }) => {
+        const stored = headers[SHA256_HEADER];
+        if (status === 200 && stored !== undefined && stored !== sha256)
+          throw new CryptodlError(
+            'body-damaged',
+            `${this.address}/${key}: SHA-256 is ${sha256}, the bucket says ${stored}`,
+          );
+      },
+    });
+    const size = response.body.kind === 'file' ? response.body.size : response.body.bytes.length;
+    return response.status === 200 ? objectOf(key, response, size) : undefined;
+  }
+
+  async head(key: string): Promise<BucketObject | undefined> {
+    const response = await this.#send({ method: 'HEAD', key: this.#keyOf(key) });
+    if (response.status !== 200) return undefined;
+    const length = response.headers['content-length'] ?? '';
+    if (!/^\d{1,15}$/.test(length))
+      throw new CryptodlError(
+        'http-protocol',
+        `${this.address}/${key}: the answer to HEAD has no Content-Length`,
+      );
+    return objectOf(key, response, Number(length));
+  }
+
+  async remove(key: string): Promise<void> {
+    await this.#send({ method: 'DELETE', key: this.#keyOf(key) });
+  }
+
+  async put(key: string, path: string, condition?: PutCondition): Promise<{ readonly etag: string }> {
+    const { size } = await stat(path);
+    const { sha256 } = await digestsOf(path, 0, size);
+    let current = condition;
+    for (let count = 1; ; count += 1) {
+      const request = await this.#conditions.headers(current, () => this.head(key));
+      if (request === 'broken') return this.#conflict(key, sha256, size);
+      const { etag, status } = await this.#store(key, path, { size, sha256, headers: request });
+      if (status === 501 && Object.keys(request).length > 0) {
+        this.#conditions.giveUp();
+        count -= 1;
+        continue;
+      }
+      if (status !== 200) return this.#conflict(key, sha256, size);
+      const there = await this.head(key);
+      const isOurs = there === undefined || there.etag === etag || there.sha256 === sha256;
+      // Another object means that another writer has replaced ours since.
+      if (!isOurs || there?.bytes === size) return { etag };
+      if (count === MOST_PUTS)
+        throw new CryptodlError(
+          'length-mismatch',
+          `${this.address}/${key}: ${there?.bytes ?? 'none'} of ${size} bytes are stored, although the server confirmed them`,
+        );
+      current =
+        condition === undefined || there === undefined ? condition : { kind: 'same', etag: there.etag };
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#options.requests.close();
+  }
+
+  async #store(
+    key: string,
+    path: string,
+    {
+      size,
+      sha256,
+      headers,
+    }: { readonly size: number; readonly sha256: string; readonly headers: Record<string, string> },
+  ): Promise<{ readonly status: number; readonly etag: string }> {
+    const response = await this.#options.requests.send({
+      method: 'PUT',
+      key: this.#keyOf(key),
+      headers: { ...headers, [SHA256_HEADER]: sha256 },
+      sha256,
+      sends: size === 0 ? { kind: 'memory', bytes: Buffer.alloc(0) } : { kind: 'file', path, from: 0, size },
+    });
+    return { status: response.status, etag: etagOf(response) };
+  }
+
+  /** The answer to a put may be lost, and its repetition then finds the object of the first. */
+  async #conflict(key: string, sha256: string, size: number): Promise<{ readonly etag: string }> {
+    const there = await this.head(key);
+    if (there?.sha256 === sha256 && there.bytes === size) return { etag: there.etag };
+    const state = there === undefined ? 'is not in the bucket any more' : 'was changed by another writer';
+    throw new CryptodlError('lake-conflict', `${this.address}/${key} ${state}`, {
+      hint: 'try again; two runs that write the same series at the same time disturb each other',
+    });
+  }
+
+  async #page(query: Readonly<Record<string, string>>): Promise<ReturnType<typeof parseListing>> {
+    let page: ReturnType<typeof parseListing> | undefined;
+    await this.#send({
+      method: 'GET',
+      key: '',
+      query,
+      check: ({ status, body }) => {
+        if (status === 200 && body.kind === 'memory') page = parseListing(body.bytes);
+      },
+    });
+    if (page === undefined) throw this.#options.requests.refused('an unknown error');
+    return page;
+  }
+
+  /** A request that has no condition. Any other refusal than 404 is an error. */
+  async #send(request: S3Request): Promise<FetchResponse> {
+    const response = await this.#options.requests.send(request);
+    if (response.status === 200 || response.status === 404) return response;
+    throw this.#options.requests.refused(errorName(textOf(response)) ?? String(response.status));
+  }
+
+  #keyOf(key: string): string {
+    if (!isPlainKey(key)) throw new CryptodlError('bug', `no key of a file: ${key}`);
+    return this.#options.address.prefix + key;
+  }
+
+  #warnOf(key: string): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    this.#options.warn(
+      `${this.address}: objects whose keys cannot be paths of files are ignored, for example ${key}`,
+    );
+  }
+}
+
+function etagOf({ headers }: FetchResponse): string {
+  return (headers['etag'] ?? '').replaceAll('"', '');
+}
+
+function objectOf(key: string, response: FetchResponse, bytes: number): BucketObject {
+  const sha256 = response.headers[SHA256_HEADER];
+  return {
+    key,
+    bytes,
+    etag: etagOf(response),
+    lastModified: response.headers['last-modified'] ?? '',
+    ...(sha256 === undefined ? {} : { sha256 }),
+  };
+}

@@ -1,0 +1,49 @@
+/** An object of a bucket, and conditional writes: by the headers of HTTP, or by a comparison before the write where the server has none. */
+
+export interface BucketObject {
+  /** Relative to the folder of the lake, with `/`. */
+  readonly key: string;
+  readonly bytes: number;
+  /** Without its quotes. */
+  readonly etag: string;
+  /** As the server gives it. */
+  readonly lastModified: string;
+  /** SHA-256 in hex that this program stored with the object. A listing does not have it. */
+  readonly sha256?: string;
+}
+
+/** `absent`: there is no object yet. `same`: the object still has this ETag, without its quotes. */
+export type PutCondition = { readonly kind: 'absent' } | { readonly kind: 'same'; readonly etag: string };
+
+export class Conditions {
+  readonly #address: string;
+  readonly #warn: (message: string) => void;
+  #isSupported = true;
+
+  constructor(address: string, warn: (message: string) => void) {
+    this.#address = address;
+    this.#warn = warn;
+  }
+
+  /** The headers for a write; `broken` if the condition does not hold. `head` is called only where the server has no conditions. */
+  async headers(
+    condition: PutCondition | undefined,
+    head: () => Promise<BucketObject | undefined>,
+  ): Promise<Record<string, string> | 'broken'> {
+    if (condition === undefined) return {};
+    if (this.#isSupported)
+      return condition.kind === 'absent' ? { 'if-none-match': '*' } : { 'if-match': `"${condition.etag}"` };
+    const there = await head();
+    const holds = condition.kind === 'absent' ? there === undefined : there?.etag === condition.etag;
+    return holds ? {} : 'broken';
+  }
+
+  /** Takes a refusal of the headers with 501. Later writes are compared. */
+  giveUp(): void {
+    if (!this.#isSupported) return;
+    this.#isSupported = false;
+    this.#warn(
+      `${this.#address}: the server has no conditional writes: each object is compared before it is written; let only one run at a time write a series (--shard)`,
+    );
+  }
+}

@@ -1,0 +1,34 @@
+/** A layer that signs each attempt (AWS Signature Version 4), with the SHA-256 of the body. */
+import { AwsV4Signer } from 'aws4fetch';
+import type { Layer } from '../http/fetch.js';
+import type { Clock } from '../model/clock.js';
+import type { CredentialSource } from './credentials.js';
+
+export interface SignOptions {
+  readonly credentials: CredentialSource;
+  readonly region: () => string;
+  readonly clock: Pick<Clock, 'now'>;
+}
+
+/** The header with the digest of the body. The server refuses a body that arrives changed. */
+export const DIGEST_HEADER = 'x-amz-content-sha256';
+
+export function sign({ credentials, region, clock }: SignOptions): Layer {
+  return (next) => async (request, context) => {
+    const { accessKeyId, secretAccessKey, sessionToken } = await credentials.current(context.signal);
+    const signer = new AwsV4Signer({
+      method: request.method ?? 'GET',
+      url: request.url,
+      headers: { ...request.headers },
+      accessKeyId,
+      secretAccessKey,
+      ...(sessionToken === undefined ? {} : { sessionToken }),
+      service: 's3',
+      region: region(),
+      // 20261123T201500Z
+      datetime: new Date(clock.now()).toISOString().replaceAll(/[:-]|\.\d{3}/g, ''),
+    });
+    const { headers } = await signer.sign();
+    return next({ ...request, headers: Object.fromEntries(headers) }, context);
+  };
+}
