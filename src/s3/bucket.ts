@@ -8,6 +8,10 @@ import type { LakeAddress } from './address.js';
 import { Conditions } from './conditions.js';
 import type { BucketObject, PutCondition } from './conditions.js';
 import { digestsOf } from './digests.js';
+import { parseUploads } from './documents.js';
+import type { UnfinishedUpload } from './documents.js';
+import { abortUpload, putParts } from './multipart.js';
+import type { MultipartSizes } from './multipart.js';
 import { errorName } from './refusals.js';
 import { textOf } from './requests.js';
 import type { S3Request, S3Requests } from './requests.js';
@@ -28,6 +32,10 @@ export interface Bucket {
   head(key: string): Promise<BucketObject | undefined>;
   /** An absent object is no error. */
   remove(key: string): Promise<void>;
+  /** Multipart uploads of keys that begin with `prefix`, which a killed run has left or another run is still doing. */
+  uploads(prefix: string): AsyncGenerator<UnfinishedUpload>;
+  /** An upload that is no longer there is no error. */
+  abortUpload(upload: UnfinishedUpload): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -40,6 +48,7 @@ export interface BucketOptions {
   readonly address: LakeAddress;
   readonly requests: S3Requests;
   readonly warn: (message: string) => void;
+  readonly multipart: MultipartSizes;
   /** Objects of a page of a listing, at most; by default the server decides. */
   readonly pageSize?: number | undefined;
 }
@@ -68,7 +77,7 @@ export class S3Bucket implements Bucket {
         ...(pageSize === undefined ? {} : { 'max-keys': String(pageSize) }),
         ...(token === '' ? {} : { 'continuation-token': token }),
       };
-      const { objects, truncated, continuationToken } = await this.#page(query);
+      const { objects, truncated, continuationToken } = await this.#page(query, parseListing);
       for (const object of objects) {
         if (!object.key.startsWith(base + prefix))
           throw new CryptodlError(
@@ -80,10 +89,7 @@ export class S3Bucket implements Bucket {
         else this.#warnOf(key);
       }
       if (truncated && (continuationToken === undefined || tokens.has(continuationToken)))
-        throw new CryptodlError(
-          'listing-malformed',
-          `${this.address}: the listing does not say how it continues`,
-        );
+        throw this.#endless();
       token = truncated ? continuationToken : undefined;
       if (token !== undefined) tokens.add(token);
     }
@@ -151,6 +157,32 @@ export class S3Bucket implements Bucket {
     }
   }
 
+  async *uploads(prefix: string): AsyncGenerator<UnfinishedUpload> {
+    const base = this.#options.address.prefix;
+    const seen = new Set<string>();
+    for (let marker: Readonly<Record<string, string>> | undefined = {}; marker !== undefined;) {
+      const query: Record<string, string> = {
+        uploads: '',
+        'encoding-type': 'url',
+        prefix: base + prefix,
+        ...marker,
+      };
+      const { uploads, next } = await this.#page(query, parseUploads);
+      for (const upload of uploads) {
+        const key = upload.key.slice(base.length);
+        if (upload.key.startsWith(base + prefix) && isPlainKey(key)) yield { ...upload, key };
+      }
+      const name = JSON.stringify(next);
+      if (next !== undefined && seen.has(name)) throw this.#endless();
+      seen.add(name);
+      marker = next;
+    }
+  }
+
+  abortUpload({ key, uploadId }: UnfinishedUpload): Promise<void> {
+    return abortUpload(this.#options.requests, this.#keyOf(key), uploadId);
+  }
+
   close(): Promise<void> {
     return this.#options.requests.close();
   }
@@ -164,10 +196,16 @@ export class S3Bucket implements Bucket {
       headers,
     }: { readonly size: number; readonly sha256: string; readonly headers: Record<string, string> },
   ): Promise<{ readonly status: number; readonly etag: string }> {
-    const response = await this.#options.requests.send({
+    const { requests, multipart } = this.#options;
+    const metadata = { [SHA256_HEADER]: sha256 };
+    if (size > multipart.aboveBytes) {
+      const put = { key: this.#keyOf(key), path, size, metadata, condition: headers };
+      return putParts(requests, put, multipart.partBytes);
+    }
+    const response = await requests.send({
       method: 'PUT',
       key: this.#keyOf(key),
-      headers: { ...headers, [SHA256_HEADER]: sha256 },
+      headers: { ...headers, ...metadata },
       sha256,
       sends: size === 0 ? { kind: 'memory', bytes: Buffer.alloc(0) } : { kind: 'file', path, from: 0, size },
     });
@@ -184,18 +222,23 @@ export class S3Bucket implements Bucket {
     });
   }
 
-  async #page(query: Readonly<Record<string, string>>): Promise<ReturnType<typeof parseListing>> {
-    let page: ReturnType<typeof parseListing> | undefined;
+  async #page<T>(query: Readonly<Record<string, string>>, parse: (body: Buffer) => T): Promise<T> {
+    const pages: T[] = [];
     await this.#send({
       method: 'GET',
       key: '',
       query,
       check: ({ status, body }) => {
-        if (status === 200 && body.kind === 'memory') page = parseListing(body.bytes);
+        if (status === 200 && body.kind === 'memory') pages.push(parse(body.bytes));
       },
     });
+    const page = pages.at(-1);
     if (page === undefined) throw this.#options.requests.refused('an unknown error');
     return page;
+  }
+
+  #endless(): CryptodlError {
+    return new CryptodlError('listing-malformed', `${this.address}: a listing does not say how it continues`);
   }
 
   /** A request that has no condition. Any other refusal than 404 is an error. */

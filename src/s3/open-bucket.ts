@@ -10,6 +10,8 @@ import { parseLakeAddress } from './address.js';
 import { S3Bucket } from './bucket.js';
 import type { Bucket } from './bucket.js';
 import { CredentialSource, fromEnvironment } from './credentials.js';
+import { MULTIPART } from './multipart.js';
+import type { MultipartSizes } from './multipart.js';
 import { S3Requests } from './requests.js';
 
 export interface BucketRequest {
@@ -27,6 +29,7 @@ export interface BucketRequest {
   readonly costs?: RequestCosts;
   readonly times?: RequestTimes;
   readonly pageSize?: number | undefined;
+  readonly multipart?: MultipartSizes | undefined;
 }
 
 const DEFAULT_REGION = 'us-east-1';
@@ -46,7 +49,8 @@ export function openBucket(request: BucketRequest): Bucket {
   const warn = (message: string): void => {
     observer.warn(message);
   };
-  return new S3Bucket({ address, requests, warn, pageSize: request.pageSize });
+  const { pageSize, multipart = MULTIPART } = request;
+  return new S3Bucket({ address, requests, warn, pageSize, multipart });
 }
 
 function endpointOf(set: (name: string) => string | undefined): string | undefined {

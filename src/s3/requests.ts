@@ -47,7 +47,7 @@ export interface S3Request {
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly sends?: SentBody;
-  /** SHA-256 of the sent body in hex; by default that of no body. */
+  /** SHA-256 of the sent file in hex. */
   readonly sha256?: string;
   /** The answer goes to this file. */
   readonly spoolPath?: string;
@@ -61,7 +61,6 @@ const REQUESTS_PER_SECOND = 2000;
 const BUCKET = 's3';
 /** Requests at once for which there are sockets. */
 const MOST_AT_ONCE = 32;
-const NO_BODY_SHA256 = createHash('sha256').digest('hex');
 /** Bodies of answers other than objects: pages of a listing, and errors. */
 const ANSWER_MAX_BYTES = 16 * 1024 * 1024;
 
@@ -115,17 +114,8 @@ export class S3Requests {
   }
 
   async #once(request: S3Request): Promise<FetchResponse> {
-    const {
-      method,
-      key,
-      query = {},
-      headers = {},
-      sends,
-      sha256 = NO_BODY_SHA256,
-      spoolPath,
-      check,
-    } = request;
-    const { maxBytes = ANSWER_MAX_BYTES } = request;
+    const { method, key, query = {}, headers = {}, sends, spoolPath, check } = request;
+    const { maxBytes = ANSWER_MAX_BYTES, sha256 = sha256Of(sends) } = request;
     const response = await this.#stack.fetch(
       {
         url: requestUrl(this.place, key, query),
@@ -230,6 +220,13 @@ export class S3Requests {
     this.#region = region;
     this.#changes += 1;
   }
+}
+
+function sha256Of(sends: SentBody | undefined): string {
+  if (sends?.kind === 'file') throw new CryptodlError('bug', 'a file is sent without its digest');
+  return createHash('sha256')
+    .update(sends?.bytes ?? '')
+    .digest('hex');
 }
 
 export function textOf({ body }: FetchResponse): string {

@@ -4,9 +4,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Bucket } from '../../src/s3/bucket.js';
-import type { BucketObject } from '../../src/s3/conditions.js';
 import { scratchFolder } from './folders.js';
 import { refusal } from './requests.js';
+
+const MIB = 1024 * 1024;
 
 /** Names with every character that an address or a signature treats in its own way. */
 const NAMES = [
@@ -15,6 +16,9 @@ const NAMES = [
   'a+b c%20d%2Fe&f=g;h,i:j@k!l\'m(n)o*p~q"r<s>t#u?v[w]x{y}z|^`$.csv',
   'ünïcode/😀',
 ];
+
+/** The sizes with which `open` must open the bucket. */
+export const CONTRACT_SIZES = { aboveBytes: 5 * MIB, partBytes: 5 * MIB };
 
 /** `open` gives an empty folder in a bucket. */
 export function bucketContract(open: () => Promise<Bucket> | Bucket): void {
@@ -105,6 +109,36 @@ export function bucketContract(open: () => Promise<Bucket> | Bucket): void {
     });
   });
 
+  describe('a multipart upload', () => {
+    const large = Buffer.from(
+      Uint8Array.from({ length: 12 * MIB }, (_, index) => (index * 31 + (index >> 20) * 7) % 251),
+    );
+
+    it('stores a large object, with its digest', async () => {
+      const bucket = await open();
+      const path = fileOf(large);
+      const { etag } = await bucket.put('a b/large', path, { kind: 'absent' });
+      const sha256 = createHash('sha256').update(large).digest('hex');
+      expect(await bucket.head('a b/large')).toMatchObject({ bytes: large.length, etag, sha256 });
+      const received = join(folder, 'received-large');
+      await bucket.get('a b/large', received);
+      expect(readFileSync(received).equals(large)).toBe(true);
+      expect(await all(bucket.uploads(''))).toEqual([]);
+    });
+
+    it('keeps its condition, and leaves nothing behind', async () => {
+      const bucket = await open();
+      const path = fileOf(large);
+      const first = await bucket.put('large', fileOf('small'));
+      const error = await refusal(bucket.put('large', path, { kind: 'absent' }));
+      expect(error.code).toBe('lake-conflict');
+      expect(await contentOf(bucket, 'large')).toBe('small');
+      expect(await all(bucket.uploads(''))).toEqual([]);
+      await bucket.put('large', path, { kind: 'same', etag: first.etag });
+      expect(await bucket.head('large')).toMatchObject({ bytes: large.length });
+    });
+  });
+
   it('a listing has all objects below its prefix and no others, over several pages', async () => {
     const bucket = await open();
     const keys = Array.from({ length: 25 }, (_, index) => `a/${String(index).padStart(2, '0')}`);
@@ -115,8 +149,8 @@ export function bucketContract(open: () => Promise<Bucket> | Bucket): void {
   });
 }
 
-export async function all(objects: AsyncIterable<BucketObject>): Promise<BucketObject[]> {
-  const list: BucketObject[] = [];
+export async function all<T>(objects: AsyncIterable<T>): Promise<T[]> {
+  const list: T[] = [];
   for await (const object of objects) list.push(object);
   return list;
 }

@@ -8,6 +8,7 @@ import { surroundingsOf } from '../../src/options/environment.js';
 import { resolveOptions } from '../../src/options/resolve.js';
 import type { RawValues } from '../../src/options/resolve.js';
 import type { Bucket } from '../../src/s3/bucket.js';
+import type { MultipartSizes } from '../../src/s3/multipart.js';
 import { openBucket } from '../../src/s3/open-bucket.js';
 import { S3Server } from './s3-server.js';
 import type { S3ServerOptions } from './s3-server.js';
@@ -19,6 +20,7 @@ export interface BucketChoice {
   readonly clock?: Clock;
   readonly observer?: Partial<Observer>;
   readonly signal?: AbortSignal;
+  readonly multipart?: MultipartSizes;
 }
 
 /** By default a failed request is sent again once, after a millisecond. */
@@ -41,6 +43,7 @@ export function bucketOf({ address = 's3://lake/data', environment, ...more }: B
     environment,
     clock: more.clock ?? systemClock,
     observer: { ...SILENT_OBSERVER, warn: (message) => warnings.push(message), ...more.observer },
+    multipart: more.multipart,
     signal: more.signal ?? new AbortController().signal,
   });
   onTestFinished(() => bucket.close());

@@ -1,5 +1,5 @@
 import { describe } from 'vitest';
-import { bucketContract } from '../helpers/bucket-contract.js';
+import { bucketContract, CONTRACT_SIZES } from '../helpers/bucket-contract.js';
 import { bucketOf, s3Server } from '../helpers/bucket.js';
 
 describe.each([
@@ -11,6 +11,7 @@ describe.each([
   bucketContract(async () => {
     const server = await s3Server({ pageSize: 10, ...options });
     const { environment, bucket } = server;
-    return bucketOf({ environment, address: `s3://${bucket}/a folder=1/data` }).bucket;
+    const address = `s3://${bucket}/a folder=1/data`;
+    return bucketOf({ environment, address, multipart: CONTRACT_SIZES }).bucket;
   });
 });

@@ -1,0 +1,152 @@
+/** Multipart uploads: a large file is stored part by part, and each part is repeated on its own. */
+import { CryptodlError } from '../model/errors.js';
+import { digestsOf } from './digests.js';
+import { parseCompleted, parseUploadId } from './documents.js';
+import { errorName } from './refusals.js';
+import { textOf } from './requests.js';
+import type { S3Requests } from './requests.js';
+
+const MIB = 1024 * 1024;
+
+export interface MultipartSizes {
+  /** Larger files are stored in parts. */
+  readonly aboveBytes: number;
+  /** The size of a part, at least. S3 refuses parts below 5 MiB, except for the last one. */
+  readonly partBytes: number;
+}
+
+export const MULTIPART: MultipartSizes = { aboveBytes: 64 * MIB, partBytes: 16 * MIB };
+/** S3 user guide, "Amazon S3 multipart upload limits". */
+const MOST_PARTS = 10_000;
+const PARTS_AT_ONCE = 3;
+
+export interface MultipartPut {
+  /** The whole key. */
+  readonly key: string;
+  readonly path: string;
+  readonly size: number;
+  /** Headers of the object. */
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Headers of the condition, which applies when the parts are put together. */
+  readonly condition: Readonly<Record<string, string>>;
+}
+
+interface StoredPart {
+  readonly number: number;
+  readonly etag: string;
+}
+
+/** Parts of at least `leastBytes`, so large that `MOST_PARTS` suffice. */
+export function partBytesOf(size: number, leastBytes: number): number {
+  return Math.max(leastBytes, Math.ceil(size / MOST_PARTS / MIB) * MIB);
+}
+
+/** Resolves with the status of the last request: 200, 404, 412 or 501. An upload that does not end with 200 is aborted. */
+export async function putParts(
+  requests: S3Requests,
+  put: MultipartPut,
+  leastPartBytes: number,
+): Promise<{ readonly status: number; readonly etag: string }> {
+  const uploadId = await begin(requests, put);
+  let isDone = false;
+  try {
+    const parts = await storeParts(requests, put, { uploadId, leastPartBytes });
+    const end = await complete(requests, put, { uploadId, parts });
+    isDone = end.status === 200;
+    return end;
+  } finally {
+    // The first error counts. What cannot be aborted now is found by `verify --fix`.
+    if (!isDone) await abortUpload(requests, put.key, uploadId).catch(() => undefined);
+  }
+}
+
+export async function abortUpload(requests: S3Requests, key: string, uploadId: string): Promise<void> {
+  await requests.send({ method: 'DELETE', key, query: { uploadId } });
+}
+
+async function begin(requests: S3Requests, { key, metadata }: MultipartPut): Promise<string> {
+  let uploadId: string | undefined;
+  const response = await requests.send({
+    method: 'POST',
+    key,
+    query: { uploads: '' },
+    headers: metadata,
+    check: ({ status, body }) => {
+      if (status === 200 && body.kind === 'memory') uploadId = parseUploadId(body.bytes);
+    },
+  });
+  if (uploadId === undefined) throw requests.refused(errorName(textOf(response)) ?? String(response.status));
+  return uploadId;
+}
+
+async function storeParts(
+  requests: S3Requests,
+  { key, path, size }: MultipartPut,
+  { uploadId, leastPartBytes }: { readonly uploadId: string; readonly leastPartBytes: number },
+): Promise<StoredPart[]> {
+  const partBytes = partBytesOf(size, leastPartBytes);
+  const numbers = Array.from({ length: Math.ceil(size / partBytes) }, (_, index) => index + 1);
+  const parts: StoredPart[] = [];
+  const next = numbers.values();
+  let hasFailed = false;
+  const work = async (): Promise<void> => {
+    for (const number of next) {
+      // One failed part ends the upload.
+      if (hasFailed) return;
+      const from = (number - 1) * partBytes;
+      const length = Math.min(partBytes, size - from);
+      const { sha256, md5 } = await digestsOf(path, from, length);
+      const response = await requests.send({
+        method: 'PUT',
+        key,
+        query: { partNumber: String(number), uploadId },
+        headers: { 'content-md5': md5 },
+        sha256,
+        sends: { kind: 'file', path, from, size: length },
+      });
+      const etag = (response.headers['etag'] ?? '').replaceAll('"', '');
+      if (response.status !== 200 || !/^[\w+/=-]{1,256}$/.test(etag))
+        throw new CryptodlError(
+          'http-refused',
+          `part ${number} of ${key} was not stored: ${response.status}`,
+        );
+      parts.push({ number, etag });
+    }
+  };
+  const all = await Promise.allSettled(
+    Array.from({ length: PARTS_AT_ONCE }, async () => {
+      try {
+        await work();
+      } catch (error) {
+        hasFailed = true;
+        throw error;
+      }
+    }),
+  );
+  const failed = all.find((end) => end.status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
+  return parts.sort((one, other) => one.number - other.number);
+}
+
+async function complete(
+  requests: S3Requests,
+  { key, condition }: MultipartPut,
+  { uploadId, parts }: { readonly uploadId: string; readonly parts: readonly StoredPart[] },
+): Promise<{ readonly status: number; readonly etag: string }> {
+  const lines = parts.map(
+    ({ number, etag }) => `<Part><PartNumber>${number}</PartNumber><ETag>"${etag}"</ETag></Part>`,
+  );
+  const bytes = Buffer.from(`<CompleteMultipartUpload>${lines.join('')}</CompleteMultipartUpload>`);
+  let etag = '';
+  const { status } = await requests.send({
+    method: 'POST',
+    key,
+    query: { uploadId },
+    headers: condition,
+    sends: { kind: 'memory', bytes },
+    check: ({ status: answered, body }) => {
+      if (answered === 200 && body.kind === 'memory') etag = parseCompleted(body.bytes);
+    },
+  });
+  return { status, etag };
+}
