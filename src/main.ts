@@ -10,6 +10,9 @@ import type { RawLayer, Resolved } from './options/resolve.js';
 import type { RunVerb } from './select/selection.js';
 import type { Source } from './source/source.js';
 import { printLines } from './text/printable.js';
+import type { Job } from './download/jobs.js';
+import type { ReadReport } from './report/read-failure-report.js';
+import type { Mirrors } from './mirror/open-mirrors.js';
 
 /** Reads the facts of an exchange. Only the verbs that need them call it, because it takes longer than the whole of `--help`. */
 export type LoadSource = () => Promise<Source>;
@@ -128,8 +131,36 @@ async function withResolved(
   const typed = { ...given, sources: optionSources(verb, layers) };
   return printingErrors(typed, async () => {
     const resolved = resolveOptions(verb, layers, source);
-    return resolved.options.printOptions ? printOptions(verb, resolved, given.io) : act(resolved, typed);
+    if (resolved.options.printOptions) return printOptions(verb, resolved, given.io);
+    return withMirrors(verb, typed, [resolved.options.out], async (mirrors) =>
+      act(await mirrors.resolve(resolved), typed),
+    );
   });
+}
+
+type LocalLakes = Pick<Mirrors, 'fileAt' | 'resolve'>;
+
+const NO_MIRRORS: LocalLakes = {
+  resolve: (resolved) => Promise.resolve(resolved),
+  fileAt: (path) => Promise.resolve(path),
+};
+
+/** Calls `act` with the mirrors of lakes in buckets, if one of these paths is the address of a bucket. */
+async function withMirrors(
+  verb: Verb,
+  typed: Typed,
+  paths: readonly string[],
+  act: (mirrors: LocalLakes) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  if (!paths.some((path) => /^s3:/i.test(path))) return act(NO_MIRRORS);
+  const { Mirrors } = await import('./mirror/open-mirrors.js');
+  const mirrors = new Mirrors(verb, typed.io);
+  try {
+    // The errors are printed while the mirrors are open, because they may name files in them.
+    return await printingErrors(typed, () => act(mirrors));
+  } finally {
+    await mirrors.close();
+  }
 }
 
 async function layersOf(invocation: Invocation, io: Io): Promise<RawLayer[]> {
@@ -165,25 +196,66 @@ async function runFile(invocation: Invocation, given: Typed, loadSource: LoadSou
   }
   const { runJobs } = await import('./download/run-jobs.js');
   const typed = { ...given, sources: resolved };
-  return printingErrors(typed, () => runJobs({ source, jobs, resolved, io, typed }));
+  return printingErrors(typed, () =>
+    withMirrors('run', typed, lakesOf(resolved, jobs), async (mirrors) =>
+      runJobs({ source, ...(await localJobs(mirrors, resolved, jobs)), io, typed }),
+    ),
+  );
+}
+
+function lakesOf(resolved: Resolved, jobs: readonly Job[]): string[] {
+  return [resolved, ...jobs.map((job) => job.resolved)].map(({ options }) => options.out);
+}
+
+async function localJobs(
+  mirrors: LocalLakes,
+  resolved: Resolved,
+  jobs: readonly Job[],
+): Promise<{ resolved: Resolved; jobs: Job[] }> {
+  const local = jobs.map(async (job) => ({ ...job, resolved: await mirrors.resolve(job.resolved) }));
+  return { jobs: await Promise.all(local), resolved: await mirrors.resolve(resolved) };
 }
 
 async function retry(invocation: Invocation, given: Typed, loadSource: LoadSource): Promise<ExitCode> {
   const { io } = given;
   const layers = await layersOf(invocation, io);
   const source = await loadSource();
-  const { pastJobs, pastRun, readReport } = await import('./download/past-runs.js');
   const path = invocation.operand ?? '';
-  const report = await readReport(path, source);
+  const { readReport } = await import('./download/past-runs.js');
+  if (!/^s3:/i.test(path))
+    return retryReport(path, await readReport(path, source), { layers, source }, given);
+  const { resolveOptions } = await import('./options/resolve.js');
+  const { options } = resolveOptions('retry', layers, source);
+  return withMirrors('retry', given, [path], async (mirrors) => {
+    const local = await mirrors.fileAt(path, options);
+    return retryReport(local, await readReport(local, source), { layers, source }, given, mirrors);
+  });
+}
+
+async function retryReport(
+  path: string,
+  report: ReadReport,
+  { layers, source }: { readonly layers: readonly RawLayer[]; readonly source: Source },
+  given: Typed,
+  opened?: LocalLakes,
+): Promise<ExitCode> {
+  const { io } = given;
+  const { pastJobs, pastRun } = await import('./download/past-runs.js');
   const { resolved, verb, failures, explain } = pastRun(path, report, layers, source);
   if (resolved.options.printOptions) return printOptions('retry', resolved, io);
   const typed = { ...given, sources: resolved };
-  if (report.jobs.length === 0) {
-    const { download } = await import('./download/download.js');
-    return download({ source, resolved, io, typed, verb, failures, explain });
-  }
-  const { runJobs } = await import('./download/run-jobs.js');
-  const jobs = pastJobs(path, report, layers, source);
-  const earlier = { path, ...report };
-  return printingErrors(typed, () => runJobs({ source, jobs, resolved, earlier, io, typed }));
+  const jobs = report.jobs.length === 0 ? [] : pastJobs(path, report, layers, source);
+  const act = async (mirrors: LocalLakes): Promise<ExitCode> => {
+    if (report.jobs.length === 0) {
+      const { download } = await import('./download/download.js');
+      const local = await mirrors.resolve(resolved);
+      return download({ source, resolved: local, io, typed, verb, failures, explain });
+    }
+    const { runJobs } = await import('./download/run-jobs.js');
+    const earlier = { path, ...report };
+    return printingErrors(typed, async () =>
+      runJobs({ source, ...(await localJobs(mirrors, resolved, jobs)), earlier, io, typed }),
+    );
+  };
+  return opened === undefined ? withMirrors('retry', typed, lakesOf(resolved, jobs), act) : act(opened);
 }

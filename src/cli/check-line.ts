@@ -132,6 +132,8 @@ function refuseOperand(
     throw usage('list periods needs --symbols');
   const needsLake = options.symbols === undefined ? LAKE_VERBS : READERS;
   if (!needsLake.includes(verb)) return;
+  // A lake in a bucket cannot be checked without requests.
+  if (/^s3:/i.test(options.out)) return;
   const lake = absolutePath(options.out, homeOf(io.environment));
   if (![source.name, source.archive.topFolder].some((folder) => existsSync(join(lake, folder))))
     throw usage(`${verb} needs a lake, and ${options.out} has none`);

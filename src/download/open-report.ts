@@ -1,4 +1,5 @@
 /** Opens the failure report of a run. */
+import { randomBytes } from 'node:crypto';
 import { dirname, join, resolve } from 'node:path';
 import { lakePaths } from '../lake/layout.js';
 import { TOOL_VERSION } from '../model/version.js';
@@ -11,6 +12,7 @@ import type { CutLine } from '../report/read-failure-report.js';
 import { partialPath, refuseBadFolder, refuseBadPath } from '../report/report-file.js';
 import type { ReportFileOptions } from '../report/report-file.js';
 import type { PastFailures } from '../select/select-failures.js';
+import { isMirror } from '../text/mirror-roots.js';
 import { absolutePath } from '../text/printable.js';
 import type { Session } from './session.js';
 
@@ -23,7 +25,7 @@ export function openReport(
   const header = runHeader(session, run);
   if (shareReport !== undefined) return shareReport(header);
   const { failures } = session.options;
-  const own = join(session.paths.failures, reportName(verb, session.clock.now()));
+  const own = join(session.paths.failures, reportName(verb, session.clock.now(), session.paths.root));
   return createFailureReport({
     header,
     ...destination({ failures, earlier: past?.file, own }),
@@ -75,7 +77,7 @@ export interface Reporting {
 export function sharedReport({ options, home, earlier, cut, nowMs }: Sharing): ReportFileOptions {
   const { root, failures } = lakePaths(absolutePath(options.out, home));
   const at = new Date(nowMs).toISOString();
-  const own = join(failures, reportName('run', nowMs));
+  const own = join(failures, reportName('run', nowMs, root));
   return {
     header: { verb: 'run', tool: TOOL_VERSION, at, options: { out: [root] } },
     ...destination({ failures: options.failures, earlier, own }),
@@ -93,9 +95,10 @@ interface Sharing {
   readonly nowMs: number;
 }
 
-/** `vision-20261121T070000Z.jsonl` */
-function reportName(verb: string, nowMs: number): string {
-  return `${verb}-${new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, '')}.jsonl`;
+/** `vision-20261121T070000Z.jsonl`; in a bucket `vision-20261121T070000Z-1f0c22aa.jsonl`, because many runs may begin in one second. */
+function reportName(verb: string, nowMs: number, root: string): string {
+  const own = isMirror(root) ? `-${randomBytes(4).toString('hex')}` : '';
+  return `${verb}-${new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, '')}${own}.jsonl`;
 }
 
 /** Users pass reports on. These addresses are private, and that of a proxy may contain a password. */
@@ -113,13 +116,14 @@ export function recordedOptions({
 
 /** The verb, the options and the time of a run, without private addresses. */
 export function runHeader(
-  session: Pick<Session, 'clock' | 'paths' | 'runFolder'>,
+  session: Pick<Session, 'clock' | 'options' | 'paths' | 'runFolder'>,
   { verb, ...run }: Pick<Reporting, 'resolved' | 'verb' | 'failures'>,
 ): RunHeader {
   const options = recordedOptions(run);
   // Absolute paths, because the next command may run in another working directory.
   options['out'] = [session.paths.root];
   if (options['ca-file'] !== undefined) options['ca-file'] = options['ca-file'].map((file) => resolve(file));
-  if (options['temp-dir'] !== undefined) options['temp-dir'] = [dirname(session.runFolder)];
+  if (options['temp-dir'] !== undefined && session.options.tempDir !== undefined)
+    options['temp-dir'] = [dirname(session.runFolder)];
   return { verb, tool: TOOL_VERSION, at: new Date(session.clock.now()).toISOString(), options };
 }

@@ -6,6 +6,7 @@ import { constants } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { errnoOf } from '../model/errors.js';
+import { openBackedSeries } from './backing.js';
 import { FOLDERS, seriesOfFolder } from './layout.js';
 import { checkedFolder, openRegularFile } from './path-checks.js';
 import { entryAt, fileSize, makeSyncedFolder, moveFile, syncDirectory } from './publish.js';
@@ -45,6 +46,7 @@ export async function openManifest(
   seriesFolder: string,
 ): Promise<{ readonly file: FileHandle; readonly path: string } | undefined> {
   const { root, path, earlier } = manifestPlace(seriesFolder);
+  await openBackedSeries(seriesFolder);
   await refuseLinks(root, path);
   // The present place is tried again, because a run may move the manifest meanwhile.
   for (const each of [path, earlier, path]) {
@@ -70,6 +72,7 @@ export async function claimManifest(
   seriesFolder: string,
 ): Promise<{ readonly path: string; readonly hasHardLinks: boolean }> {
   const { root, path, earlier } = manifestPlace(seriesFolder);
+  await openBackedSeries(seriesFolder);
   await refuseLinks(root, path);
   let facts = await entryAt(path);
   if (facts === undefined) {

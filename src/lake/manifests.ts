@@ -44,13 +44,15 @@ export class Manifests {
 
   /** Appends lines. Callers must not run two calls for one series at the same time. Rejects like `appendManifest`. */
   async append(seriesFolder: string, lines: readonly ManifestLine[]): Promise<void> {
+    let isJoined;
     try {
-      await appendManifest(seriesFolder, lines);
+      isJoined = await appendManifest(seriesFolder, lines);
     } catch (error) {
       // It is unknown whether the lines were written, so the next caller reads the file again.
       this.#evict(seriesFolder);
       throw error;
     }
+    if (isJoined) this.#evict(seriesFolder);
     const known = this.#known.get(seriesFolder);
     if (known === undefined) return;
     const manifest = await known.manifest;

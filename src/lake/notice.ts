@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { openBackedFile } from './backing.js';
 import type { LakePaths } from './layout.js';
 import { entryAt, publish } from './publish.js';
 
@@ -20,6 +21,7 @@ export async function writeNotice(
   paths: Pick<LakePaths, 'root' | 'staging'>,
   lines: readonly string[],
 ): Promise<boolean> {
+  await openBackedFile(noticePath(paths));
   if ((await entryAt(noticePath(paths))) !== undefined) return false;
   const staged = join(paths.staging, `${randomUUID()}.partial`);
   try {

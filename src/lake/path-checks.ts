@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import { shownPath } from '../text/printable.js';
 import type { Format } from '../model/task.js';
+import { bringIn } from './backing.js';
 
 /** Whether a name is a single path component that does not begin with a dot. */
 export function isPlainName(name: unknown): name is string {
@@ -62,6 +63,7 @@ export function cachedFolderCheck(root: string): (path: string) => Promise<strin
 
 /** Opens a regular file of the lake. Rejects with `disk` for a symbolic link, pipe, device or folder. */
 export async function openRegularFile(path: string, flags: number): Promise<FileHandle> {
+  await bringIn(path);
   let file;
   try {
     // Without O_NONBLOCK, opening a pipe waits for its other end.

@@ -3,6 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join, relative, sep } from 'node:path';
 import type { Body } from '../http/fetch.js';
+import { withAddresses } from '../text/mirror-roots.js';
+import { bringIn, publishBackedSeries } from './backing.js';
 import type { LakePaths } from './layout.js';
 import { FOLDERS, keyPath } from './layout.js';
 import { claimManifest, manifestPlace } from './manifest-place.js';
@@ -18,6 +20,7 @@ export async function moveToQuarantine(
   cause: string,
   nowMs: number,
 ): Promise<string | undefined> {
+  await bringIn(path);
   const size = await fileSize(path);
   if (size === undefined) return undefined;
   const inLake = relative(paths.root, path).replaceAll(sep, '/');
@@ -55,6 +58,7 @@ export async function rewriteManifest(
   const staged = join(paths.staging, `${randomUUID()}.partial`);
   await writeFile(staged, lines.map((line) => `${line}\n`).join(''));
   await publish(staged, path);
+  await publishBackedSeries(seriesFolder);
 }
 
 /** `2024-01.parquet` → `2024-01-20261121T070000Z.parquet`, with a number if that name exists. */
@@ -78,6 +82,6 @@ export async function quarantine(paths: LakePaths, key: string, body: Body, caus
   if (body.kind === 'memory') await writeFile(path, body.bytes, { flag: 'wx' });
   else await moveFile(body.path, path);
   await rm(`${path}.cause`, { force: true });
-  await writeFile(`${path}.cause`, `${cause.replaceAll(/\s+/g, ' ')}\n`, { flag: 'wx' });
+  await writeFile(`${path}.cause`, `${withAddresses(cause).replaceAll(/\s+/g, ' ')}\n`, { flag: 'wx' });
   return path;
 }

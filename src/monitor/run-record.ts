@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import * as v from 'valibot';
 import { makeFolder } from '../files/disk.js';
 import { readState } from '../files/state-file.js';
+import { bringIn, openBackedFolders } from '../lake/backing.js';
 import { FOLDERS } from '../lake/layout.js';
 import type { LakePaths } from '../lake/layout.js';
 import { publish } from '../lake/publish.js';
@@ -12,7 +13,7 @@ import { DAY_MS } from '../model/calendar.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import type { RunHeader } from '../report/failure-report.js';
 import type { RunSummary } from '../report/run-summary.js';
-import { shownPath } from '../text/printable.js';
+import { jsonText, shownPath } from '../text/printable.js';
 import type { TimelineFigures } from './timeline.js';
 
 /** A run as it is written. */
@@ -155,7 +156,7 @@ export async function writeRun(paths: LakePaths, run: WrittenRun): Promise<void>
   const staged = join(paths.staging, `${run.id}.json`);
   try {
     await makeFolder(paths.staging);
-    await writeFile(staged, `${JSON.stringify(run)}\n`);
+    await writeFile(staged, `${jsonText(run)}\n`);
     await publish(staged, join(folder, `${run.id}.json`));
   } catch (error) {
     await rm(staged, { force: true });
@@ -194,9 +195,12 @@ export interface FoundRuns {
 /** Reads the newest records. Rejects with `disk` for a link in the path of their folder, and with errors of the system. */
 export async function readRuns(paths: LakePaths, most = MOST_RECORDS): Promise<FoundRuns> {
   const folder = await paths.folder(FOLDER);
+  await openBackedFolders(folder);
   const runs: RunRecord[] = [];
   const unreadable: string[] = [];
-  for (const name of (await recordNames(folder)).slice(-most)) {
+  const names = (await recordNames(folder)).slice(-most);
+  await bringIn(...names.map((name) => join(folder, name)));
+  for (const name of names) {
     const path = join(folder, name);
     const run = await readRun(path);
     // The name decides about order and age, so a record under another name is not trusted.

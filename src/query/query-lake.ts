@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import type { QueryResult } from '../convert/query-stream.js';
 import { createEngine } from '../convert/duckdb.js';
+import { bringIn } from '../lake/backing.js';
 import type { Series } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { heldSeries } from '../select/held-series.js';
@@ -98,6 +99,7 @@ async function seriesOf({ root, venue, warn }: QueriedLake): Promise<Series[]> {
 async function tablesOf(lake: QueriedLake, series: readonly Series[]): Promise<LakeTable[]> {
   const { tables, leftOut } = await readTables(lake.root, lake.venue, series);
   for (const text of leftOutTexts(leftOut)) lake.warn(text);
+  await bringIn(...tables.flatMap(({ files }) => files.map(({ path }) => path)));
   return tables;
 }
 

@@ -1,5 +1,6 @@
 /** The failures in the newest failure report of a lake. */
 import { join } from 'node:path';
+import { bringIn, openBackedFolders } from '../lake/backing.js';
 import { FOLDERS, refuseLinkedFolders } from '../lake/layout.js';
 import type { LakePaths } from '../lake/layout.js';
 import { EARLIER } from '../lake/upgrade.js';
@@ -32,6 +33,7 @@ export async function readLastFailures(
     await refuseLinkedFolders(paths);
     const path = await newestPath(paths);
     if (path === undefined) return undefined;
+    await bringIn(path);
     const bySeries = new Map<string, LastFailure[]>();
     for (const entry of (await readFailureReport(path)).entries) {
       const { market, dataset, interval, symbol, settings, code } = entry;
@@ -53,6 +55,7 @@ export async function readLastFailures(
 async function newestPath(paths: LakePaths): Promise<string | undefined> {
   for (const folder of [FOLDERS.failures, EARLIER.failures]) {
     const path = await paths.folder(folder);
+    await openBackedFolders(path);
     const name = await newestReport(path);
     if (name !== undefined) return join(path, name);
   }

@@ -3,6 +3,7 @@
  * and read them.
  */
 import { relative, resolve, sep } from 'node:path';
+import { withAddresses } from './mirror-roots.js';
 
 /** A line of text, or an object that is written as one line of JSON. */
 export type Line = string | object;
@@ -24,7 +25,10 @@ export function linesText(lines: readonly Line[]): string {
 
 /** Text on one line. Tabs stay, because they separate cells. */
 export function printable(text: string): string {
-  return withoutPassword(text).replaceAll(STEERING, (character) => SHORT[character] ?? escaped(character));
+  return withoutPassword(withAddresses(text)).replaceAll(
+    STEERING,
+    (character) => SHORT[character] ?? escaped(character),
+  );
 }
 
 /** One line of cells, separated by tabs; tabs within cells are escaped. */
@@ -34,12 +38,12 @@ export function tabbed(cells: readonly (string | number)[]): string {
 
 /** JSON with escaped control characters. A parser reads the same value, except for masked passwords. `indent`: blanks per level; without it, one line. */
 export function jsonText(value: object, indent?: number): string {
-  const text = JSON.stringify(value, undefined, indent);
+  const text = withAddresses(JSON.stringify(value, undefined, indent));
   const masked =
     text.includes('://') && text.includes('@')
       ? JSON.stringify(
           value,
-          (_, field: unknown) => (typeof field === 'string' ? withoutPassword(field) : field),
+          (_, field: unknown) => (typeof field === 'string' ? withoutPassword(withAddresses(field)) : field),
           indent,
         )
       : text;
@@ -51,7 +55,8 @@ const PLAIN_IN_JSON = /^[ !#-[\]-~]*$/;
 
 /** A string as JSON, as `jsonText` writes it. */
 export function jsonString(text: string): string {
-  const masked = text.includes('@') ? withoutPassword(text) : text;
+  const shown = withAddresses(text);
+  const masked = shown.includes('@') ? withoutPassword(shown) : shown;
   if (PLAIN_IN_JSON.test(masked)) return `"${masked}"`;
   return JSON.stringify(masked).replaceAll(
     STEERING_IN_JSON,
@@ -97,8 +102,10 @@ export function absolutePath(path: string, home: string | undefined): string {
   return resolve(expanded);
 }
 
-/** A path below the working directory as a relative path; any other path unchanged. */
+/** A path below the working directory as a relative path, a path of a lake in a bucket as its address; any other path unchanged. */
 export function shownPath(path: string): string {
+  const address = withAddresses(path);
+  if (address !== path) return address;
   const below = relative('.', path);
   return below === '' ? '.' : below.startsWith('..') ? path : below;
 }

@@ -1,9 +1,10 @@
 /** Checks each series of a lake. In mode `fix`, also fixes the findings. */
 import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { dayOf } from '../model/calendar.js';
 import { moveToQuarantine } from '../lake/quarantine.js';
+import { releaseBacked } from '../lake/backing.js';
 import { refuseLinkedFolders } from '../lake/layout.js';
 import { refuseIfLocked } from '../lake/lock.js';
 import type { DroppedLine } from '../lake/manifest-line.js';
@@ -114,6 +115,24 @@ function readerOf(
 }
 
 async function checkOneSeries(
+  session: Session,
+  request: CheckRequest,
+  reader: FileReader,
+  folder: SeriesFolder,
+): Promise<LakeCheck> {
+  const { paths } = session;
+  let check: SeriesCheck | undefined;
+  try {
+    const checked = await checkAndFix(session, request, reader, folder);
+    check = checked.check;
+    return checked;
+  } finally {
+    const zips = check?.inspected.manifest.zip.files().map((file) => join(paths.root, dirname(file)));
+    await releaseBacked(folder.path, ...new Set(zips));
+  }
+}
+
+async function checkAndFix(
   session: Session,
   request: CheckRequest,
   reader: FileReader,

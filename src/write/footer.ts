@@ -3,6 +3,7 @@ import type { ReceivedObject } from '../convert/csv-input.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { quotePath } from '../convert/sql.js';
 import { parquetRowCountQuery } from '../convert/statements.js';
+import { bringIn } from '../lake/backing.js';
 import type { DroppedLine } from '../lake/manifest-line.js';
 import { refuseIrregular } from '../lake/path-checks.js';
 import { fileFacts, fileSize } from '../lake/publish.js';
@@ -37,6 +38,7 @@ const LONGEST_ENTRY = 262_144;
 export async function readFooter(session: DuckDbSession, file: string): Promise<Footer> {
   // Opening a pipe waits for its other end, and no signal ends the wait of DuckDB.
   await refuseIrregular(file);
+  await bringIn(file);
   const [count] = await session.rows(parquetRowCountQuery(file));
   const schema = await session.rows(
     `SELECT name, type FROM parquet_schema(${quotePath(file)}) WHERE type IS NOT NULL`,

@@ -12,6 +12,7 @@ import { parquetRowCountQuery } from '../convert/statements.js';
 import { keptIsLarge } from '../convert/write-target.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { isFromRest } from '../lake/manifest.js';
+import { bringIn } from '../lake/backing.js';
 import { fileFacts } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
 import { periodText } from '../model/calendar.js';
@@ -95,6 +96,7 @@ async function convertPart(
   const revised = context.acceptsShorter ? [] : revisedLines(replaced, inputs.received);
   const days = inputs.received.some(isMonth) ? replaced.filter(({ cadence }) => cadence === 'daily') : [];
   const spec = datasetSpec(context, plan);
+  if (kept.length + replaced.length > 0) await bringIn(path);
   return convert(session, {
     spec,
     settings: plan.settings,

@@ -2,6 +2,7 @@
 import { rm } from 'node:fs/promises';
 import { parsePeriod } from '../model/calendar.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
+import type { ErrorCode } from '../model/errors.js';
 import { isFromRest } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { seriesName } from '../model/task.js';
@@ -38,6 +39,12 @@ export function createPartitionWriter(context: WriterContext): PartitionWriter {
       ),
   };
 }
+
+const OF_PARTITION: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'out-of-memory',
+  'partition-incomplete',
+  'lake-conflict',
+]);
 
 async function writeInto(
   context: WriterContext,
@@ -84,9 +91,9 @@ async function writeInto(
       return { ...result, stillHeld, quarantined: quarantinePath === undefined ? 0 : 1 };
     return withLost(result, { lost: gone.lost, missing, quarantinePath });
   } catch (error) {
-    // These errors concern only this partition: it is too large for memory, or it differs from its manifest.
+    // These errors concern only this partition: it is too large for memory, it differs from its manifest, or another writer has changed it.
     const known = toCryptodlError(error);
-    if (known.code !== 'out-of-memory' && known.code !== 'partition-incomplete') throw error;
+    if (!OF_PARTITION.has(known.code)) throw error;
     return emptyResult(new Map([...failAll(received, known).failed, ...failed]));
   } finally {
     session.close();

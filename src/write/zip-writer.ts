@@ -5,6 +5,7 @@ import { basename, dirname, join } from 'node:path';
 import { bodySize } from '../http/fetch.js';
 import type { CryptodlError } from '../model/errors.js';
 import { moveToQuarantine } from '../lake/quarantine.js';
+import { bringIn } from '../lake/backing.js';
 import { cachedFolderCheck } from '../lake/path-checks.js';
 import { keyPath, seriesFolder } from '../lake/layout.js';
 import type { LakePaths } from '../lake/layout.js';
@@ -110,6 +111,7 @@ async function worseZips(
     const path = join(await context.paths.folder(dirname(line.file)), basename(line.file));
     const size = await fileSize(path);
     if (size === undefined || size !== line.fileBytes) continue;
+    await bringIn(path);
     const keptRows = await context.countRows({ kind: 'file', path, size }, key);
     if (typeof keptRows !== 'number') continue;
     const rows = await context.countRows(each.zip, key);

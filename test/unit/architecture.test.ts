@@ -35,6 +35,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
   // a bucket of S3
   s3: [...list('http options source'), ...BASE],
+  // a lake in a bucket, as a local lake for all other rooms
+  mirror: [...list('files lake options s3'), ...BASE],
 
   // the store, and bytes on their way into it
   lake: [...list('files http'), ...BASE],
@@ -82,7 +84,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   main: [
     ...list(
-      'audit catalog cli coverage doctor download options page plot query runs schedule select serve source verify',
+      'audit catalog cli coverage doctor download mirror options page plot query report runs schedule select serve source verify',
     ),
     ...BASE,
   ],

@@ -1,0 +1,77 @@
+/**
+ * Lakes whose files lie elsewhere, for example in a bucket. The root of such a lake is a local mirror: an ordinary lake with stubs, which
+ * are empty files of the right size, in place of the files that were not read yet. The functions of this file do nothing for other lakes.
+ */
+import { sep } from 'node:path';
+
+/** The other side of a mirror. All paths are absolute paths in the mirror. */
+export interface Backing {
+  readonly root: string;
+  /** Makes the files of a series known. */
+  openSeries(seriesFolder: string): Promise<void>;
+  /** Makes all files below these folders known. */
+  openFolders(folders: readonly string[]): Promise<void>;
+  openFile(path: string): Promise<void>;
+  /** Replaces a stub by the bytes of its file. */
+  bringIn(path: string): Promise<void>;
+  /** Replaces the bytes of the files in these folders by stubs, except for files that differ from the other side. */
+  release(folders: readonly string[]): Promise<void>;
+  /** Publishes a series. Resolves with true if the manifest now has lines of another writer too. */
+  publishSeries(seriesFolder: string): Promise<boolean>;
+}
+
+/** Files that are brought in at the same time. */
+const AT_ONCE = 16;
+
+/** By root. The table belongs to the process: files are read and written far from the place that opens a lake. */
+const backings = new Map<string, Backing>();
+
+/** Connects a mirror until the returned function is called. */
+export function connectBacking(backing: Backing): () => void {
+  backings.set(backing.root, backing);
+  return () => {
+    backings.delete(backing.root);
+  };
+}
+
+function backingOf(path: string): Backing | undefined {
+  for (const [root, backing] of backings)
+    if (path === root || path.startsWith(`${root}${sep}`)) return backing;
+  return undefined;
+}
+
+/** Call before the manifest or the folder of a series is read. */
+export async function openBackedSeries(seriesFolder: string): Promise<void> {
+  await backingOf(seriesFolder)?.openSeries(seriesFolder);
+}
+
+/** Call before folders of a lake are listed. */
+export async function openBackedFolders(...folders: readonly string[]): Promise<void> {
+  await backingOf(folders[0] ?? '')?.openFolders(folders);
+}
+
+/** Call before the existence of a file outside of the series is checked. */
+export async function openBackedFile(path: string): Promise<void> {
+  await backingOf(path)?.openFile(path);
+}
+
+/** Call before the bytes of a file are read. Rejects with the error of the other side. */
+export async function bringIn(...paths: readonly string[]): Promise<void> {
+  const backing = backingOf(paths[0] ?? '');
+  if (backing === undefined) return;
+  for (let at = 0; at < paths.length; at += AT_ONCE)
+    await Promise.all(paths.slice(at, at + AT_ONCE).map((path) => backing.bringIn(path)));
+}
+
+/** Call when the bytes of the files of a series are no longer needed. */
+export async function releaseBacked(...folders: readonly string[]): Promise<void> {
+  await backingOf(folders[0] ?? '')?.release(folders);
+}
+
+/**
+ * Call after each change of a manifest. Resolves with true if the manifest now has lines of another writer too. Rejects with
+ * `lake-conflict` if another writer has changed a file of the series, and with the error of the other side.
+ */
+export async function publishBackedSeries(seriesFolder: string): Promise<boolean> {
+  return (await backingOf(seriesFolder)?.publishSeries(seriesFolder)) ?? false;
+}

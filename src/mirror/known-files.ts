@@ -1,0 +1,48 @@
+/** The files of a bucket that a mirror knows, by folder and name. */
+import { posix } from 'node:path';
+
+export interface KnownFile {
+  readonly etag: string;
+  /** The size in the bucket. */
+  readonly bytes: number;
+  /** The stamp of the local file. A file with another stamp was changed here. */
+  readonly stamp: string;
+  readonly isStub: boolean;
+}
+
+export class KnownFiles {
+  readonly #folders = new Map<string, Map<string, KnownFile>>();
+  /** Keys of files whose bytes are here. */
+  readonly #broughtIn = new Set<string>();
+
+  get(key: string): KnownFile | undefined {
+    return this.#folders.get(posix.dirname(key))?.get(posix.basename(key));
+  }
+
+  set(key: string, file: KnownFile): void {
+    const folder = posix.dirname(key);
+    const files = this.#folders.get(folder) ?? new Map<string, KnownFile>();
+    this.#folders.set(folder, files);
+    files.set(posix.basename(key), file);
+    if (file.isStub) this.#broughtIn.delete(key);
+    else this.#broughtIn.add(key);
+  }
+
+  delete(key: string): void {
+    this.#folders.get(posix.dirname(key))?.delete(posix.basename(key));
+    this.#broughtIn.delete(key);
+  }
+
+  namesIn(folder: string): string[] {
+    return [...(this.#folders.get(folder)?.keys() ?? [])];
+  }
+
+  /** The folders with files at or below this one. */
+  foldersBelow(folder: string): string[] {
+    return [...this.#folders.keys()].filter((each) => each === folder || each.startsWith(`${folder}/`));
+  }
+
+  broughtInBelow(folder: string): string[] {
+    return [...this.#broughtIn].filter((key) => key.startsWith(`${folder}/`));
+  }
+}

@@ -1,0 +1,221 @@
+/**
+ * The mirror of a lake in a bucket: an ordinary lake in a local folder. Files of the bucket are stubs until they are read. A change of a
+ * series is published after its manifest was changed here: files, then the manifest, then the removals.
+ */
+import { readdir, rm } from 'node:fs/promises';
+import { join, relative, sep } from 'node:path';
+import type { Backing } from '../lake/backing.js';
+import { FOLDERS } from '../lake/layout.js';
+import { manifestPlace } from '../lake/manifest-place.js';
+import { errnoOf } from '../model/errors.js';
+import type { Bucket } from '../s3/bucket.js';
+import type { BucketObject } from '../s3/conditions.js';
+import { KnownFiles } from './known-files.js';
+import { zipFolders } from './manifest-text.js';
+import { isConflict, Publisher } from './publisher.js';
+import { stampAt, writeStub } from './stub.js';
+
+export interface MirrorOptions {
+  readonly bucket: Bucket;
+  readonly root: string;
+  /** A mirror that is only read publishes nothing. */
+  readonly isReadOnly: boolean;
+  readonly warn: (message: string) => void;
+}
+
+/** Errors of the file system about the name or the size of a file. */
+const OF_KEY: ReadonlySet<string> = new Set([
+  'EEXIST',
+  'EISDIR',
+  'ENOTDIR',
+  'ENAMETOOLONG',
+  'EFBIG',
+  'EINVAL',
+]);
+/** Manifests that are fetched before they are read, if the whole lake is read. */
+const READ_AHEAD = 16;
+
+export class Mirror implements Backing {
+  readonly root: string;
+  readonly #bucket: Bucket;
+  readonly #isReadOnly: boolean;
+  readonly #warn: (message: string) => void;
+  readonly #known = new KnownFiles();
+  readonly #publisher: Publisher;
+  /** Listings and fetches that have begun, by name. */
+  readonly #begun = new Map<string, Promise<void>>();
+  /** Prefixes that were listed completely. */
+  readonly #listed = new Set<string>();
+  /** Folders of series that must be listed again, because another writer has changed them. */
+  readonly #stale = new Set<string>();
+  /** The manifests of a listed lake, in order. */
+  #manifests: readonly string[] = [];
+  #hasWarned = false;
+
+  constructor({ bucket, root, isReadOnly, warn }: MirrorOptions) {
+    this.#bucket = bucket;
+    this.root = root;
+    this.#isReadOnly = isReadOnly;
+    this.#warn = warn;
+    this.#publisher = new Publisher(bucket, this.#known, root);
+  }
+
+  async openSeries(seriesFolder: string): Promise<void> {
+    const folder = this.#keyOf(seriesFolder);
+    const path = manifestPlace(seriesFolder).path;
+    await this.#once(`series ${folder}`, async () => {
+      const isStale = this.#stale.delete(folder);
+      await Promise.all([this.#list(`${folder}/`, isStale), this.#openManifest(path, isStale)]);
+      const zips = await zipFolders(path);
+      await Promise.all(zips.map((each) => this.#list(`${each}/`, isStale)));
+    });
+  }
+
+  async openFolders(folders: readonly string[]): Promise<void> {
+    await Promise.all(folders.map((folder) => this.#list(`${this.#keyOf(folder)}/`)));
+    const manifests = this.#known.foldersBelow(FOLDERS.manifests);
+    this.#manifests = manifests
+      .flatMap((folder) => this.#known.namesIn(folder).map((name) => `${folder}/${name}`))
+      .sort();
+  }
+
+  async openFile(path: string): Promise<void> {
+    const key = this.#keyOf(path);
+    if (this.#isListed(key)) return;
+    await this.#once(`file ${key}`, async () => {
+      const found = await this.#bucket.head(key);
+      if (found !== undefined) this.#addStub({ ...found, key });
+    });
+  }
+
+  async bringIn(path: string): Promise<void> {
+    const key = this.#keyOf(path);
+    const known = this.#known.get(key);
+    // A file that was written here in place of a stub is newer than that in the bucket.
+    if (known?.isStub !== true || (await stampAt(path)) !== known.stamp) return;
+    await this.#fetch(key);
+  }
+
+  async release(folders: readonly string[]): Promise<void> {
+    for (const folder of folders)
+      for (const key of this.#known.broughtInBelow(this.#keyOf(folder))) await this.#publisher.toStub(key);
+  }
+
+  async publishSeries(seriesFolder: string): Promise<boolean> {
+    if (this.#isReadOnly) return false;
+    const folder = this.#keyOf(seriesFolder);
+    const { path } = manifestPlace(seriesFolder);
+    const manifest = this.#keyOf(path);
+    const folders = [folder, ...(await zipFolders(path))];
+    try {
+      return await this.#publisher.publishSeries(folders, manifest);
+    } catch (error) {
+      if (isConflict(error)) await this.#forget(folders, manifest);
+      throw error;
+    }
+  }
+
+  /** Publishes the changes in a folder and its subfolders; `.`: the files in the root. */
+  async publishFolder(folder: string): Promise<void> {
+    if (!this.#isReadOnly) await this.#publisher.publishFolder(folder);
+  }
+
+  /** The folders in the root, the quarantine first and the manifests last. */
+  async foldersInRoot(): Promise<string[]> {
+    const entries = await readdir(this.root, { withFileTypes: true });
+    const names = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+    const { internal, manifests, quarantine } = FOLDERS;
+    const others = names.filter((name) => ![internal, manifests, quarantine].some((each) => each === name));
+    return [quarantine, ...others, manifests];
+  }
+
+  #keyOf(path: string): string {
+    return relative(this.root, path).replaceAll(sep, '/');
+  }
+
+  /** Calls `act` once for a name. A failed call may be repeated. */
+  async #once(name: string, act: () => Promise<void>): Promise<void> {
+    const begun = this.#begun.get(name) ?? act();
+    this.#begun.set(name, begun);
+    try {
+      await begun;
+    } catch (error) {
+      this.#begun.delete(name);
+      throw error;
+    }
+  }
+
+  #isListed(key: string): boolean {
+    for (let at = key.indexOf('/'); at >= 0; at = key.indexOf('/', at + 1))
+      if (this.#listed.has(key.slice(0, at + 1))) return true;
+    return false;
+  }
+
+  async #list(prefix: string, isStale = false): Promise<void> {
+    if (isStale) this.#begun.delete(`list ${prefix}`);
+    else if (this.#isListed(prefix)) return;
+    await this.#once(`list ${prefix}`, async () => {
+      for await (const object of this.#bucket.list(prefix)) this.#addStub(object);
+      this.#listed.add(prefix);
+    });
+  }
+
+  async #openManifest(path: string, isStale: boolean): Promise<void> {
+    const key = this.#keyOf(path);
+    if (isStale || !this.#isListed(key)) await this.#fetch(key);
+    else await this.bringIn(path);
+    const at = this.#manifests.indexOf(key) + 1;
+    if (at === 0) return;
+    for (const next of this.#manifests.slice(at, at + READ_AHEAD))
+      // The reader of the manifest gets the error.
+      this.bringIn(join(this.root, next)).catch(() => undefined);
+  }
+
+  #addStub({ key, bytes, etag }: BucketObject): void {
+    if (this.#known.get(key) !== undefined) return;
+    try {
+      const stamp = writeStub(join(this.root, key), bytes);
+      this.#known.set(key, { etag, bytes, stamp, isStub: true });
+    } catch (error) {
+      // A key may be that of a folder of another key, too long, or too large for the file system.
+      if (!OF_KEY.has(errnoOf(error))) throw error;
+      if (!this.#hasWarned)
+        this.#warn(`${this.#bucket.address}/${key} cannot be a file of a lake, and is left out`);
+      this.#hasWarned = true;
+    }
+  }
+
+  /** Fetches a file in place of its stub. A file that the bucket no longer has is removed here too. */
+  async #fetch(key: string): Promise<void> {
+    await this.#once(`fetch ${key}`, async () => {
+      const path = join(this.root, key);
+      const staged = this.#publisher.stagedPath();
+      const found = await this.#bucket.get(key, staged);
+      if (found === undefined) {
+        await rm(path, { force: true });
+        this.#known.delete(key);
+        return;
+      }
+      await this.#publisher.place(staged, key, found);
+    });
+    this.#begun.delete(`fetch ${key}`);
+  }
+
+  /** Drops what is known about a series, with its files here: they lack the changes of another writer. */
+  async #forget(folders: readonly string[], manifest: string): Promise<void> {
+    for (const folder of folders) {
+      const names = await readdir(join(this.root, folder)).catch(() => []);
+      for (const name of new Set([...names, ...this.#known.namesIn(folder)]))
+        await this.#drop(`${folder}/${name}`);
+    }
+    await this.#drop(manifest);
+    const [folder = ''] = folders;
+    this.#begun.delete(`series ${folder}`);
+    this.#stale.add(folder);
+  }
+
+  async #drop(key: string): Promise<void> {
+    await rm(join(this.root, key), { force: true, recursive: true });
+    this.#known.delete(key);
+  }
+}

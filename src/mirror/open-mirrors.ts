@@ -1,0 +1,124 @@
+/** Gives a command the mirrors of the lakes in buckets that its options name. */
+import { connectBacking } from '../lake/backing.js';
+import { FOLDERS } from '../lake/layout.js';
+import type { Io } from '../model/io.js';
+import { SILENT_OBSERVER } from '../model/observer.js';
+import { surroundingsOf } from '../options/environment.js';
+import type { Verb } from '../options/flag-spec.js';
+import type { Options } from '../options/flags.js';
+import type { Resolved } from '../options/resolve.js';
+import { isLakeAddress, parseLakeAddress } from '../s3/address.js';
+import { openBucket } from '../s3/open-bucket.js';
+import { showAs } from '../text/mirror-roots.js';
+import { absolutePath, printLines } from '../text/printable.js';
+import { makeMirrorFolder, removeMirrorFolder } from './mirror-folder.js';
+import { Mirror } from './mirror.js';
+
+interface OpenMirror {
+  readonly mirror: Mirror;
+  readonly close: () => Promise<void>;
+}
+
+/** Verbs that write into a lake. `verify` writes with --fix only. */
+const WRITERS: ReadonlySet<Verb> = new Set<Verb>(['vision', 'metrics', 'repair', 'retry', 'run', 'audit']);
+/** The folders outside of the series that a run writes. */
+const OF_RUNS = [
+  FOLDERS.quarantine,
+  FOLDERS.failures,
+  `${FOLDERS.internal}/runs`,
+  `${FOLDERS.internal}/debug`,
+];
+
+/** The mirrors of a command. Each lake has one mirror. */
+export class Mirrors {
+  readonly #verb: Verb;
+  readonly #io: Io;
+  readonly #opened = new Map<string, Promise<OpenMirror>>();
+
+  constructor(verb: Verb, io: Io) {
+    this.#verb = verb;
+    this.#io = io;
+  }
+
+  /** The same options with the folder of a mirror in place of the address of a lake in a bucket. */
+  async resolve<R extends Resolved>(resolved: R): Promise<R> {
+    const { options } = resolved;
+    if (!isLakeAddress(options.out)) return resolved;
+    const { mirror } = await this.#open(options);
+    // The mirror lies in --temp-dir, and the temporary files of a run lie in the mirror.
+    const tempDir = WRITERS.has(this.#verb) ? undefined : options.tempDir;
+    return { ...resolved, options: Object.freeze({ ...options, out: mirror.root, tempDir }) };
+  }
+
+  /** The local path of a file that is named by its address in a bucket, and that is brought in. Other paths stay as they are. */
+  async fileAt(path: string, options: Options): Promise<string> {
+    if (!isLakeAddress(path)) return path;
+    const { text } = parseLakeAddress(path, path);
+    const at = text.search(/\/_failures\/[^/]+$/);
+    const lake = at < 0 ? text.slice(0, text.lastIndexOf('/')) : text.slice(0, at);
+    const { mirror } = await this.#open({ ...options, out: lake });
+    const local = mirror.root + text.slice(lake.length);
+    await mirror.openFile(local);
+    await mirror.bringIn(local);
+    return local;
+  }
+
+  /** Publishes the files outside of the series, and removes the mirrors. Rejects with the first error, after all mirrors were removed. */
+  async close(): Promise<void> {
+    const errors: unknown[] = [];
+    for (const opened of this.#opened.values()) {
+      try {
+        await (await opened).close();
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+    this.#opened.clear();
+    if (errors.length > 0) throw errors[0];
+  }
+
+  #open(options: Options): Promise<OpenMirror> {
+    const { text } = parseLakeAddress(options.out, '--out');
+    const opened = this.#opened.get(text) ?? this.#make(text, options);
+    this.#opened.set(text, opened);
+    return opened;
+  }
+
+  async #make(address: string, options: Options): Promise<OpenMirror> {
+    const { clock, environment, stderr } = this.#io;
+    const surroundings = surroundingsOf(environment);
+    const warn = (message: string): void => {
+      printLines(stderr, [`warning: ${message}`]);
+    };
+    const stop = new AbortController();
+    const observer = { ...SILENT_OBSERVER, warn };
+    const { signal } = stop;
+    const bucket = openBucket({ address, options, surroundings, environment, clock, observer, signal });
+    const { tempDir } = options;
+    const root = await makeMirrorFolder(
+      tempDir === undefined ? undefined : absolutePath(tempDir, surroundings.home),
+      clock.now(),
+    );
+    const isWritten = this.#isWritten(options);
+    const mirror = new Mirror({ bucket, root, isReadOnly: !isWritten, warn });
+    const disconnect = connectBacking(mirror);
+    const unshow = showAs(root, address);
+    const close = async (): Promise<void> => {
+      try {
+        // verify --fix moves files after it has published their manifest.
+        const folders = this.#verb === 'verify' ? await mirror.foldersInRoot() : OF_RUNS;
+        for (const folder of isWritten ? [...folders, '.'] : []) await mirror.publishFolder(folder);
+      } finally {
+        disconnect();
+        await bucket.close();
+        await removeMirrorFolder(root);
+        unshow();
+      }
+    };
+    return { mirror, close };
+  }
+
+  #isWritten(options: Options): boolean {
+    return !options.dryRun && (WRITERS.has(this.#verb) || (this.#verb === 'verify' && options.fix));
+  }
+}
