@@ -40,7 +40,7 @@ export interface Bucket {
 }
 
 /** The header in which an object keeps the SHA-256 of its bytes. The ETag is no digest after a multipart upload or with encryption. */
-export const SHA256_HEADER = 'x-amz-meta-sha256';
+const SHA256_HEADER = 'x-amz-meta-sha256';
 /** A put whose object has a wrong size is repeated once. */
 const MOST_PUTS = 2;
 

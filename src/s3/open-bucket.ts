@@ -1,25 +1,30 @@
 /** Opens the bucket of a lake: its server, region and credentials come from flags, the environment and the files of AWS. */
 import type { Clock } from '../model/clock.js';
-import { usage } from '../model/errors.js';
 import type { SharedResources } from '../model/io.js';
 import type { Observer } from '../model/observer.js';
 import type { RequestCosts, RequestFigures, RequestTimes } from '../http/observers.js';
 import type { Surroundings } from '../options/environment.js';
+import { url as parseUrl } from '../options/addresses.js';
 import type { Options } from '../options/flags.js';
 import { parseLakeAddress } from './address.js';
 import { S3Bucket } from './bucket.js';
 import type { Bucket } from './bucket.js';
-import { CredentialSource, fromEnvironment } from './credentials.js';
+import { credentialPlaces } from './credential-chain.js';
+import { CredentialSource } from './credentials.js';
 import { MULTIPART } from './multipart.js';
 import type { MultipartSizes } from './multipart.js';
+import { readProfile } from './profile-files.js';
+import type { Profile } from './profile-files.js';
 import { S3Requests } from './requests.js';
+
+type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface BucketRequest {
   /** `s3://bucket/prefix` */
   readonly address: string;
   readonly options: Options;
   readonly surroundings: Surroundings;
-  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly environment: Environment;
   readonly clock: Clock;
   readonly observer: Observer;
   readonly signal: AbortSignal;
@@ -38,13 +43,13 @@ const DEFAULT_REGION = 'us-east-1';
 export function openBucket(request: BucketRequest): Bucket {
   const { options, environment, clock, observer } = request;
   const address = parseLakeAddress(request.address, '--out');
-  const set = (name: string): string | undefined => nonEmpty(environment[name]);
+  const profile = readProfile(environment);
   const requests = new S3Requests({
     ...request,
     address,
-    endpoint: options.s3Endpoint ?? endpointOf(set),
-    region: options.s3Region ?? set('AWS_REGION') ?? set('AWS_DEFAULT_REGION') ?? DEFAULT_REGION,
-    credentials: new CredentialSource([fromEnvironment(environment)], clock),
+    endpoint: options.s3Endpoint ?? endpointOf(environment, profile),
+    region: options.s3Region ?? regionOf(environment, profile),
+    credentials: new CredentialSource(credentialPlaces(environment), clock),
   });
   const warn = (message: string): void => {
     observer.warn(message);
@@ -53,14 +58,17 @@ export function openBucket(request: BucketRequest): Bucket {
   return new S3Bucket({ address, requests, warn, pageSize, multipart });
 }
 
-function endpointOf(set: (name: string) => string | undefined): string | undefined {
-  const name = ['AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL'].find((candidate) => set(candidate) !== undefined);
-  if (name === undefined) return undefined;
-  const value = (set(name) ?? '').replace(/\/+$/, '');
-  if (URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol)) return value;
-  throw usage(`${name} is not an http(s) address`, `${name}=http://127.0.0.1:9000`);
+function regionOf(environment: Environment, { settings }: Profile): string {
+  const places = [environment['AWS_REGION'], environment['AWS_DEFAULT_REGION'], settings['region']];
+  return places.find((value) => value !== undefined && /^[a-zA-Z0-9-]+$/.test(value)) ?? DEFAULT_REGION;
 }
 
-function nonEmpty(value: string | undefined): string | undefined {
-  return value === '' ? undefined : value;
+function endpointOf(environment: Environment, { name, settings }: Profile): string | undefined {
+  const places: readonly (readonly [string, string | undefined])[] = [
+    ['AWS_ENDPOINT_URL_S3', environment['AWS_ENDPOINT_URL_S3']],
+    ['AWS_ENDPOINT_URL', environment['AWS_ENDPOINT_URL']],
+    [`endpoint_url of the profile ${name}`, settings['endpoint_url']],
+  ];
+  const [where = '', value = ''] = places.find(([, given = '']) => given !== '') ?? [];
+  return value === '' ? undefined : parseUrl(value, where);
 }

@@ -59,6 +59,8 @@ export function checkSignature(request: SignedRequest, key: KnownKey, nowMs: num
       (name === 'host' || name.startsWith('x-amz-') || name === 'content-md5') && !signed.includes(name),
   );
   if (unsigned.length > 0) throw new S3Refusal(403, 'AccessDenied');
+  // Some servers sign the path as it came, others decode it first. Both must find the same signature.
+  if (request.target.split('?')[0] !== canonicalPath(request.target)) throw new S3Refusal(400, 'InvalidURI');
   const given = text(headers['x-amz-content-sha256']);
   const canonical = [
     request.method,

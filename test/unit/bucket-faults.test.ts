@@ -66,7 +66,7 @@ describe('a request that fails once is sent again', () => {
   ])('also when the parts are put together: %s', async (_, fault) => {
     const server = await s3Server();
     server.fault = once(isComplete, fault);
-    const { bucket } = bucketOf({ ...server, environment: server.environment, multipart: SIZES });
+    const { bucket } = bucketOf({ environment: server.environment, multipart: SIZES });
     await bucket.put('large', fileOf(LARGE), { kind: 'absent' });
     expect(server.objects.get('data/large')?.bytes.equals(LARGE)).toBe(true);
     expect(server.uploads.size).toBe(0);
@@ -132,7 +132,9 @@ describe('a refusal ends the run at once, with the next step', () => {
       new RegExp(`^s3://lake/data: 127\\.0\\.0\\.1:\\d+ answered 40[03]: ${name}$`),
     );
     expect(error.hint).toContain(hint);
-    expect(JSON.stringify([error.message, error.hint, error.stack])).not.toMatch(/secret\/key|wJalrX|Signature=/);
+    expect(JSON.stringify([error.message, error.hint, error.stack])).not.toMatch(
+      /secret\/key|wJalrX|Signature=/,
+    );
     expect(server.requests).toHaveLength(1);
   });
 
@@ -365,5 +367,16 @@ describe('unfinished uploads', () => {
     for (const upload of uploads) await bucket.abortUpload(upload);
     await bucket.abortUpload({ key: 'a', uploadId: 'id-0', startedAt: 0 });
     expect([...server.uploads.keys()]).toEqual(['id-3', 'id-4']);
+  });
+
+  it.each([
+    ['of another folder', 'Key>other/key</Key', []],
+    ['of its folder', 'Key>data/key</Key', [{ key: 'key' }]],
+  ])('are those of the folder, although the server lists one %s', async (_, key, expected) => {
+    const server = await s3Server();
+    const upload = `<Upload><${key}><UploadId>u</UploadId><Initiated>2026-11-01T00:00:00.000Z</Initiated></Upload>`;
+    const answer = `<ListMultipartUploadsResult><IsTruncated>false</IsTruncated>${upload}</ListMultipartUploadsResult>`;
+    server.fault = () => ({ answer });
+    expect(await all(bucketOf(server).bucket.uploads(''))).toMatchObject(expected);
   });
 });
