@@ -10,6 +10,7 @@ import { makeFolder } from '../files/disk.js';
 import type { Timer } from '../model/clock.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import type { PartitionPlan, PlanTotals } from '../model/task.js';
+import { isMirror } from '../text/mirror-roots.js';
 import { bytesText } from '../model/units.js';
 import { TOOL_VERSION } from '../model/version.js';
 import { PlanSpool } from '../plan/plan-spool.js';
@@ -47,6 +48,8 @@ export interface PlannedRun {
 const WRITERS_PER_CORE = 2;
 /** All writers share one DuckDB engine with its memory, and one event loop. */
 const MOST_WRITERS = 8;
+/** A writer waits most of its time for the bucket. DuckDB converts for as many writers at a time as there are cores. */
+const WRITERS_TO_BUCKET = 32;
 
 /** Runs the plan to its end. An error that ends the run early is part of the result. */
 export async function executePlan(session: Session, run: PlannedRun): Promise<RunEnd> {
@@ -118,7 +121,9 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
     },
     {
       downloads: session.concurrency.places,
-      writers: Math.min(WRITERS_PER_CORE * cores, MOST_WRITERS),
+      writers: isMirror(session.paths.root)
+        ? WRITERS_TO_BUCKET
+        : Math.min(WRITERS_PER_CORE * cores, MOST_WRITERS),
       stop: session.stop,
       refusal: session.deadline.refusal,
       createSpool: () => new PlanSpool(join(folder, `deferred-${randomUUID()}.jsonl`)),
@@ -274,7 +279,8 @@ async function refuseFullDisk(
   await writable(session.runFolder, '--temp-dir', () => makeFolder(session.runFolder));
   const lakeBytes = totals.fetchBytes * (totals.formats.includes('csv') ? CSV_GROWTH : 1);
   const spoolBytes = Math.min(totals.fetchBytes, totals.largestBytes * availableParallelism()) * SPOOL_GROWTH;
-  await refuseFull(session.paths.root, lakeBytes, '--out');
+  // The files of a mirror become stubs.
+  if (!isMirror(session.paths.root)) await refuseFull(session.paths.root, lakeBytes, '--out');
   await refuseFull(session.runFolder, spoolBytes, '--temp-dir');
 }
 

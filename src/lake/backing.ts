@@ -16,8 +16,12 @@ export interface Backing {
   bringIn(path: string): Promise<void>;
   /** Replaces the bytes of the files in these folders by stubs, except for files that differ from the other side. */
   release(folders: readonly string[]): Promise<void>;
-  /** Publishes a series. Resolves with true if the manifest now has lines of another writer too. */
-  publishSeries(seriesFolder: string): Promise<boolean>;
+  /** Calls `act` while nothing else changes the manifest of the series. */
+  exclusively<T>(seriesFolder: string, act: () => Promise<T>): Promise<T>;
+  /** Begins to publish the present state of a series, together with later changes that come before the turn of the series. */
+  publishSeries(seriesFolder: string): void;
+  /** Resolves when the changes so far are published; with true if the manifest now has lines of another writer too. */
+  published(seriesFolder: string): Promise<boolean>;
 }
 
 /** Files that are brought in at the same time. */
@@ -68,10 +72,19 @@ export async function releaseBacked(...folders: readonly string[]): Promise<void
   await backingOf(folders[0] ?? '')?.release(folders);
 }
 
+/** Changes a manifest by `act`, and begins to publish its series. */
+export async function changeBackedManifest<T>(seriesFolder: string, act: () => Promise<T>): Promise<T> {
+  const backing = backingOf(seriesFolder);
+  if (backing === undefined) return act();
+  const result = await backing.exclusively(seriesFolder, act);
+  backing.publishSeries(seriesFolder);
+  return result;
+}
+
 /**
- * Call after each change of a manifest. Resolves with true if the manifest now has lines of another writer too. Rejects with
+ * Call before the changes of a series are told. Resolves with true if the manifest now has lines of another writer too. Rejects with
  * `lake-conflict` if another writer has changed a file of the series, and with the error of the other side.
  */
-export async function publishBackedSeries(seriesFolder: string): Promise<boolean> {
-  return (await backingOf(seriesFolder)?.publishSeries(seriesFolder)) ?? false;
+export async function publishedBackedSeries(seriesFolder: string): Promise<boolean> {
+  return (await backingOf(seriesFolder)?.published(seriesFolder)) ?? false;
 }

@@ -9,7 +9,7 @@ import { monthOf, monthStart, parsePeriod } from '../model/calendar.js';
 import { CryptodlError, withPath } from '../model/errors.js';
 import type { ArchiveObject, Format, Period, Revision } from '../model/task.js';
 import { Absences } from './absences.js';
-import { publishBackedSeries } from './backing.js';
+import { changeBackedManifest, openBackedSeries } from './backing.js';
 import { createLineReader, NewerVersion } from './check-manifest-line.js';
 import type { ObjectKeys } from './check-manifest-line.js';
 import { claimManifest, openManifest } from './manifest-place.js';
@@ -250,11 +250,14 @@ export function addLine(manifest: Manifest, { where, line }: ReadLine): Cryptodl
   }
 }
 
-/**
- * Appends all lines in one write and syncs. First removes an incomplete last line that an earlier crash has left. A lake with a backing
- * is published; resolves with true if the manifest then has lines of another writer too.
- */
-export async function appendManifest(seriesFolder: string, lines: readonly ManifestLine[]): Promise<boolean> {
+/** Appends all lines in one write and syncs. First removes an incomplete last line that an earlier crash has left. */
+export async function appendManifest(seriesFolder: string, lines: readonly ManifestLine[]): Promise<void> {
+  // An exclusive change must not begin with a wait for the other side.
+  await openBackedSeries(seriesFolder);
+  await changeBackedManifest(seriesFolder, () => appendLines(seriesFolder, lines));
+}
+
+async function appendLines(seriesFolder: string, lines: readonly ManifestLine[]): Promise<void> {
   const { path, hasHardLinks } = await claimManifest(seriesFolder);
   if (hasHardLinks) await breakHardLink(path);
   const { O_APPEND, O_CREAT, O_RDWR } = constants;
@@ -272,7 +275,6 @@ export async function appendManifest(seriesFolder: string, lines: readonly Manif
   } finally {
     await file.close();
   }
-  return publishBackedSeries(seriesFolder);
 }
 
 /** Replaces a manifest that has hard links by a copy, so that a snapshot made with `cp -al` does not change. */

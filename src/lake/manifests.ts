@@ -1,4 +1,5 @@
 /** A cache of the manifests that a run uses. Every append of the run also updates the cached manifest. */
+import { publishedBackedSeries } from './backing.js';
 import type { ObjectKeys } from './check-manifest-line.js';
 import { appendManifest, applyLine, readManifest } from './manifest.js';
 import type { Manifest } from './manifest.js';
@@ -44,20 +45,31 @@ export class Manifests {
 
   /** Appends lines. Callers must not run two calls for one series at the same time. Rejects like `appendManifest`. */
   async append(seriesFolder: string, lines: readonly ManifestLine[]): Promise<void> {
-    let isJoined;
     try {
-      isJoined = await appendManifest(seriesFolder, lines);
+      await appendManifest(seriesFolder, lines);
     } catch (error) {
       // It is unknown whether the lines were written, so the next caller reads the file again.
       this.#evict(seriesFolder);
       throw error;
     }
-    if (isJoined) this.#evict(seriesFolder);
     const known = this.#known.get(seriesFolder);
     if (known === undefined) return;
     const manifest = await known.manifest;
     for (const line of lines) applyLine(manifest, line);
     this.#updateSize(seriesFolder, known, manifest);
+  }
+
+  /**
+   * Call before the appended lines of a series are told: a lake in a bucket has them then. Rejects with `lake-conflict` if another writer
+   * has changed the series, and with the error of the bucket.
+   */
+  async published(seriesFolder: string): Promise<void> {
+    try {
+      if (await publishedBackedSeries(seriesFolder)) this.#evict(seriesFolder);
+    } catch (error) {
+      this.#evict(seriesFolder);
+      throw error;
+    }
   }
 
   #read(seriesFolder: string): Known {

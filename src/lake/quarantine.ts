@@ -4,7 +4,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join, relative, sep } from 'node:path';
 import type { Body } from '../http/fetch.js';
 import { withAddresses } from '../text/mirror-roots.js';
-import { bringIn, publishBackedSeries } from './backing.js';
+import { bringIn, changeBackedManifest } from './backing.js';
 import type { LakePaths } from './layout.js';
 import { FOLDERS, keyPath } from './layout.js';
 import { claimManifest, manifestPlace } from './manifest-place.js';
@@ -57,8 +57,7 @@ export async function rewriteManifest(
   await mkdir(paths.staging, { recursive: true });
   const staged = join(paths.staging, `${randomUUID()}.partial`);
   await writeFile(staged, lines.map((line) => `${line}\n`).join(''));
-  await publish(staged, path);
-  await publishBackedSeries(seriesFolder);
+  await changeBackedManifest(seriesFolder, () => publish(staged, path));
 }
 
 /** `2024-01.parquet` → `2024-01-20261121T070000Z.parquet`, with a number if that name exists. */

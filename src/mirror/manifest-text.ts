@@ -36,12 +36,12 @@ function unquoted(json: string): string {
 }
 
 /**
- * The manifest with the lines of both writers. `base`: the number of bytes that both began with. Undefined if the manifest in the bucket
- * does not continue these bytes: it was rewritten.
+ * The manifest with the lines of both writers: those of the bucket first. `common`: numbers of bytes with which both may begin, the larger
+ * one first. Undefined if they begin with none of them: the manifest in the bucket was rewritten.
  */
-export function joinManifests(local: Buffer, remote: Buffer, base: number): Buffer | undefined {
-  if (remote.length < base || !local.subarray(0, base).equals(remote.subarray(0, base))) return undefined;
-  // The answer to an earlier request was lost: the bucket has our lines already.
-  if (remote.subarray(0, local.length).equals(local)) return remote;
-  return Buffer.concat([remote, local.subarray(base)]);
+export function joinManifests(local: Buffer, remote: Buffer, common: readonly number[]): Buffer | undefined {
+  const length = common.find(
+    (bytes) => remote.length >= bytes && local.subarray(0, bytes).equals(remote.subarray(0, bytes)),
+  );
+  return length === undefined ? undefined : Buffer.concat([remote, local.subarray(length)]);
 }

@@ -12,6 +12,7 @@ import type { Bucket } from '../s3/bucket.js';
 import type { BucketObject } from '../s3/conditions.js';
 import { KnownFiles } from './known-files.js';
 import { zipFolders } from './manifest-text.js';
+import { Publications } from './publications.js';
 import { isConflict, Publisher } from './publisher.js';
 import { stampAt, writeStub } from './stub.js';
 
@@ -50,6 +51,9 @@ export class Mirror implements Backing {
   readonly #stale = new Set<string>();
   /** The manifests of a listed lake, in order. */
   #manifests: readonly string[] = [];
+  /** The last change of each manifest. */
+  readonly #changes = new Map<string, Promise<void>>();
+  readonly #publications = new Publications((seriesFolder) => this.#publish(seriesFolder));
   #hasWarned = false;
 
   constructor({ bucket, root, isReadOnly, warn }: MirrorOptions) {
@@ -101,18 +105,28 @@ export class Mirror implements Backing {
       for (const key of this.#known.broughtInBelow(this.#keyOf(folder))) await this.#publisher.toStub(key);
   }
 
-  async publishSeries(seriesFolder: string): Promise<boolean> {
-    if (this.#isReadOnly) return false;
-    const folder = this.#keyOf(seriesFolder);
-    const { path } = manifestPlace(seriesFolder);
-    const manifest = this.#keyOf(path);
-    const folders = [folder, ...(await zipFolders(path))];
-    try {
-      return await this.#publisher.publishSeries(folders, manifest);
-    } catch (error) {
-      if (isConflict(error)) await this.#forget(folders, manifest);
-      throw error;
-    }
+  exclusively<T>(seriesFolder: string, act: () => Promise<T>): Promise<T> {
+    const earlier = this.#changes.get(seriesFolder);
+    const result = earlier === undefined ? act() : earlier.then(act);
+    const ended = result.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#changes.set(seriesFolder, ended);
+    return result;
+  }
+
+  publishSeries(seriesFolder: string): void {
+    if (!this.#isReadOnly) this.#publications.begin(seriesFolder);
+  }
+
+  published(seriesFolder: string): Promise<boolean> {
+    return this.#publications.done(seriesFolder);
+  }
+
+  /** Resolves when all series are published. */
+  endPublications(): Promise<void> {
+    return this.#publications.end();
   }
 
   /** Publishes the changes in a folder and its subfolders; `.`: the files in the root. */
@@ -201,15 +215,36 @@ export class Mirror implements Backing {
     this.#begun.delete(`fetch ${key}`);
   }
 
-  /** Drops what is known about a series, with its files here: they lack the changes of another writer. */
-  async #forget(folders: readonly string[], manifest: string): Promise<void> {
-    for (const folder of folders) {
-      const names = await readdir(join(this.root, folder)).catch(() => []);
-      for (const name of new Set([...names, ...this.#known.namesIn(folder)]))
-        await this.#drop(`${folder}/${name}`);
+  async #publish(seriesFolder: string): Promise<boolean> {
+    const folder = this.#keyOf(seriesFolder);
+    const manifest = this.#keyOf(manifestPlace(seriesFolder).path);
+    const conflicts: string[] = [];
+    try {
+      return await this.#publisher.publishSeries({
+        folder,
+        manifest,
+        exclusively: (act) => this.exclusively(seriesFolder, act),
+        onConflict: (key) => conflicts.push(key),
+      });
+    } catch (error) {
+      if (isConflict(error))
+        await this.exclusively(seriesFolder, () => this.#forget(folder, [...conflicts, manifest]));
+      throw error;
     }
-    await this.#drop(manifest);
-    const [folder = ''] = folders;
+  }
+
+  /**
+   * Drops what is known about a series, because it lacks the changes of another writer. Files that were changed here stay, except for
+   * those in conflict: a commit that is under way may need them.
+   */
+  async #forget(folder: string, conflicts: readonly string[]): Promise<void> {
+    const zips = await zipFolders(join(this.root, conflicts.at(-1) ?? ''));
+    for (const each of [folder, ...zips])
+      for (const name of this.#known.namesIn(each)) {
+        const key = `${each}/${name}`;
+        if ((await stampAt(join(this.root, key))) === this.#known.get(key)?.stamp) await this.#drop(key);
+      }
+    for (const key of conflicts) await this.#drop(key);
     this.#begun.delete(`series ${folder}`);
     this.#stale.add(folder);
   }

@@ -1,4 +1,5 @@
 /** Gives a command the mirrors of the lakes in buckets that its options name. */
+import { setMaxListeners } from 'node:events';
 import { connectBacking } from '../lake/backing.js';
 import { FOLDERS } from '../lake/layout.js';
 import type { Io } from '../model/io.js';
@@ -91,6 +92,8 @@ export class Mirrors {
       printLines(stderr, [`warning: ${message}`]);
     };
     const stop = new AbortController();
+    // Each request in flight adds a listener.
+    setMaxListeners(0, stop.signal);
     const observer = { ...SILENT_OBSERVER, warn };
     const { signal } = stop;
     const bucket = openBucket({ address, options, surroundings, environment, clock, observer, signal });
@@ -105,6 +108,7 @@ export class Mirrors {
     const unshow = showAs(root, address);
     const close = async (): Promise<void> => {
       try {
+        await mirror.endPublications();
         // verify --fix moves files after it has published their manifest.
         const folders = this.#verb === 'verify' ? await mirror.foldersInRoot() : OF_RUNS;
         for (const folder of isWritten ? [...folders, '.'] : []) await mirror.publishFolder(folder);

@@ -1,7 +1,7 @@
 /** Publishes the changes of a mirror into its bucket. Each put names the version that it replaces, so no change of another writer is lost. */
 import { randomUUID } from 'node:crypto';
 import type { Dirent } from 'node:fs';
-import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { copyFile, link, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { makeFolder } from '../files/disk.js';
 import { FOLDERS } from '../lake/layout.js';
@@ -10,13 +10,29 @@ import type { Bucket } from '../s3/bucket.js';
 import type { BucketObject } from '../s3/conditions.js';
 import type { PutCondition } from '../s3/conditions.js';
 import type { KnownFiles } from './known-files.js';
-import { joinManifests } from './manifest-text.js';
+import { joinManifests, zipFolders } from './manifest-text.js';
 import { stampAt, writeStub } from './stub.js';
 
 /** Files of a series that are put or removed at the same time. */
-const AT_ONCE = 4;
+const AT_ONCE = 8;
 /** Attempts to join the lines of other writers to a manifest. Each failed attempt is progress of another writer. */
 const MOST_JOINS = 20;
+
+/** A series to publish. Folders and manifest are keys. */
+export interface PublishedSeries {
+  readonly folder: string;
+  readonly manifest: string;
+  /** Calls `act` while nothing else changes the manifest. */
+  readonly exclusively: <T>(act: () => Promise<T>) => Promise<T>;
+  /** Called with the key of a file that another writer has changed. */
+  readonly onConflict: (key: string) => void;
+}
+
+/** A copy of a manifest, and the stamp of the manifest then; without a stamp, there is none. */
+interface ManifestCopy {
+  readonly path: string;
+  readonly stamp: string | undefined;
+}
 
 interface Changes {
   /** Keys of new and changed files. */
@@ -41,22 +57,35 @@ export class Publisher {
    * Resolves with true if the manifest now has lines of another writer too. Rejects with `lake-conflict` if another writer has changed one of
    * these files, or has rewritten the manifest.
    */
-  async publishSeries(folders: readonly string[], manifest: string): Promise<boolean> {
-    const { changed, gone } = await this.#changesIn(folders);
-    await inParallel(changed, (key) => this.#put(key));
-    const isJoined = await this.#putManifest(manifest);
-    // A quarantined file is in the bucket before the bucket loses it.
-    if (gone.length > 0) await this.publishFolder(FOLDERS.quarantine);
-    await inParallel(gone, (key) => this.#remove(key));
-    for (const key of changed) await this.toStub(key);
-    return isJoined;
+  async publishSeries(series: PublishedSeries): Promise<boolean> {
+    // The manifest is copied first: the files that it names are there, and files of later commits may be put before their lines.
+    let copy = await series.exclusively(() => this.#copyOf(series.manifest));
+    try {
+      const folders = [series.folder, ...(await zipFolders(copy.path))];
+      const { changed, gone } = await this.#changesIn(folders);
+      await inParallel(changed, (key) => this.#putLinked(key, series.onConflict));
+      let isJoined = false;
+      for (let attempt = 1; !(await this.#putCopy(series.manifest, copy, attempt)); attempt += 1) {
+        isJoined = true;
+        const joined = await this.#joinLines(series, copy);
+        await rm(copy.path, { force: true });
+        copy = joined;
+      }
+      // A quarantined file is in the bucket before the bucket loses it.
+      if (gone.length > 0) await this.publishFolder(FOLDERS.quarantine);
+      await inParallel(gone, (key) => this.#remove(key));
+      for (const key of changed) await this.toStub(key);
+      return isJoined;
+    } finally {
+      await rm(copy.path, { force: true });
+    }
   }
 
   /** Publishes the changes in a folder and its subfolders, whatever the bucket has; `.`: the files in the root. */
   async publishFolder(folder: string): Promise<void> {
     const folders = folder === '.' ? ['.'] : await this.#foldersBelow(folder);
     const { changed, gone } = await this.#changesIn(folders);
-    await inParallel(changed, (key) => this.#put(key, false));
+    await inParallel(changed, (key) => this.#put(key, this.#pathOf(key), { isConditional: false }));
     await inParallel(gone, (key) => this.#remove(key));
   }
 
@@ -127,49 +156,82 @@ export class Publisher {
     return { changed, gone };
   }
 
-  /** `isConditional`: only in place of the known version. */
-  async #put(key: string, isConditional = true): Promise<void> {
-    const path = this.#pathOf(key);
-    const stamp = (await stampAt(path)) ?? '';
+  /** Puts the file at `path`. `isConditional`: only in place of the known version. `stamp`: that of the file of this key. */
+  async #put(
+    key: string,
+    path: string,
+    { isConditional = true, stamp }: { readonly isConditional?: boolean; readonly stamp?: string } = {},
+  ): Promise<void> {
+    const own = stamp ?? (await stampAt(path)) ?? '';
     const known = this.#known.get(key);
     const condition: PutCondition =
       known === undefined ? { kind: 'absent' } : { kind: 'same', etag: known.etag };
     const { etag } = await this.#bucket.put(key, path, isConditional ? condition : undefined);
     const { size } = await stat(path);
-    this.#known.set(key, { etag, bytes: size, stamp, isStub: false });
+    this.#known.set(key, { etag, bytes: size, stamp: own, isStub: false });
   }
 
-  async #putManifest(key: string): Promise<boolean> {
-    const path = this.#pathOf(key);
-    if ((await stampAt(path)) === this.#known.get(key)?.stamp) return false;
-    let isJoined = false;
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        await this.#put(key);
-        return isJoined;
-      } catch (error) {
-        if (!isConflict(error) || attempt === MOST_JOINS || !(await this.#joinLines(key, path))) throw error;
-        isJoined = true;
-      }
+  /** Puts the present bytes of a file, also if the file is replaced meanwhile. */
+  async #putLinked(key: string, onConflict: (key: string) => void): Promise<void> {
+    const linked = this.stagedPath();
+    try {
+      if (!(await linkOrCopy(this.#pathOf(key), linked))) return;
+      await this.#put(key, linked);
+    } catch (error) {
+      if (isConflict(error)) onConflict(key);
+      throw error;
+    } finally {
+      await rm(linked, { force: true });
     }
   }
 
-  /** Appends our lines to those of another writer. Resolves with false if the manifest in the bucket was rewritten or removed. */
-  async #joinLines(key: string, path: string): Promise<boolean> {
+  async #copyOf(manifest: string): Promise<ManifestCopy> {
+    const path = this.stagedPath();
+    const stamp = await stampAt(this.#pathOf(manifest));
+    if (stamp !== undefined) await copyFile(this.#pathOf(manifest), path);
+    return { path, stamp };
+  }
+
+  /** Resolves with false if another writer has changed the manifest. */
+  async #putCopy(key: string, { path, stamp }: ManifestCopy, attempt: number): Promise<boolean> {
+    if (stamp === undefined || stamp === this.#known.get(key)?.stamp) return true;
+    try {
+      await this.#put(key, path, { stamp });
+      return true;
+    } catch (error) {
+      if (!isConflict(error) || attempt === MOST_JOINS) throw error;
+      return false;
+    }
+  }
+
+  /** Appends our lines to those of another writer. Rejects with `lake-conflict` if the manifest in the bucket was rewritten or removed. */
+  async #joinLines(series: PublishedSeries, copy: ManifestCopy): Promise<ManifestCopy> {
+    const { manifest } = series;
     const fetched = this.stagedPath();
-    const found = await this.#bucket.get(key, fetched);
-    if (found === undefined) return false;
-    const [local, remote] = await Promise.all([readFile(path), readFile(fetched)]);
-    const base = this.#known.get(key)?.bytes ?? 0;
-    const joined = joinManifests(local, remote, base);
-    await rm(fetched, { force: true });
-    if (joined === undefined) return false;
-    const staged = this.stagedPath();
-    await writeFile(staged, joined);
-    await rename(staged, path);
-    // The stamp is that of no file: the joined manifest counts as changed.
-    this.#known.set(key, { etag: found.etag, bytes: remote.length, stamp: '', isStub: false });
-    return true;
+    try {
+      const found = await this.#bucket.get(manifest, fetched);
+      const remote = found === undefined ? Buffer.alloc(0) : await readFile(fetched);
+      const ours = (await readFile(copy.path)).length;
+      return await series.exclusively(async () => {
+        const local = await readFile(this.#pathOf(manifest));
+        const common = [ours, this.#known.get(manifest)?.bytes ?? 0];
+        const joined = found === undefined ? undefined : joinManifests(local, remote, common);
+        if (joined === undefined || found === undefined)
+          throw new CryptodlError(
+            'lake-conflict',
+            `${this.#bucket.address}/${manifest} was rewritten by another writer`,
+            { hint: 'try again; let only one run at a time write a series' },
+          );
+        const staged = this.stagedPath();
+        await writeFile(staged, joined);
+        await rename(staged, this.#pathOf(manifest));
+        // The stamp is that of no file: the joined manifest counts as changed.
+        this.#known.set(manifest, { etag: found.etag, bytes: remote.length, stamp: '', isStub: false });
+        return this.#copyOf(manifest);
+      });
+    } finally {
+      await rm(fetched, { force: true });
+    }
   }
 
   async #remove(key: string): Promise<void> {
@@ -180,6 +242,19 @@ export class Publisher {
 
 export function isConflict(error: unknown): boolean {
   return error instanceof CryptodlError && error.code === 'lake-conflict';
+}
+
+/** Resolves with false if the file does not exist. */
+async function linkOrCopy(path: string, target: string): Promise<boolean> {
+  try {
+    await link(path, target);
+    return true;
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return false;
+    // The file system has no hard links.
+    await copyFile(path, target);
+    return true;
+  }
 }
 
 async function entriesOf(path: string): Promise<Dirent[]> {

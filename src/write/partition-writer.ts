@@ -1,8 +1,9 @@
 /** Writes one partition file: convert, read back, publish, append to the manifest. */
 import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { parsePeriod } from '../model/calendar.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
-import type { ErrorCode } from '../model/errors.js';
+import { seriesFolder } from '../lake/layout.js';
 import { isFromRest } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { seriesName } from '../model/task.js';
@@ -35,16 +36,29 @@ export function createPartitionWriter(context: WriterContext): PartitionWriter {
     // Serialized per file, because its content is read first and then replaced completely.
     write: (plan, received, missing) =>
       context.serialize(`${seriesName(plan.series)} ${plan.label}`, () =>
-        writeInto(context, plan, received, missing),
+        writePublished(context, plan, received, missing),
       ),
   };
 }
 
-const OF_PARTITION: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  'out-of-memory',
-  'partition-incomplete',
-  'lake-conflict',
-]);
+/** Resolves when the lake in a bucket has the partition too. The session of DuckDB is closed before that wait. */
+async function writePublished(
+  context: WriterContext,
+  plan: PartitionPlan,
+  received: readonly ReceivedObject[],
+  missing: Missing,
+): Promise<WriteResult> {
+  const result = await writeInto(context, plan, received, missing);
+  const folder = join(context.paths.root, seriesFolder(context.venue.name, plan.series));
+  try {
+    await context.timed('commit', { plan }, () => context.manifests.published(folder));
+    return result;
+  } catch (error) {
+    const known = toCryptodlError(error);
+    if (known.code !== 'lake-conflict') throw error;
+    return emptyResult(failAll(received, known).failed);
+  }
+}
 
 async function writeInto(
   context: WriterContext,
@@ -91,9 +105,9 @@ async function writeInto(
       return { ...result, stillHeld, quarantined: quarantinePath === undefined ? 0 : 1 };
     return withLost(result, { lost: gone.lost, missing, quarantinePath });
   } catch (error) {
-    // These errors concern only this partition: it is too large for memory, it differs from its manifest, or another writer has changed it.
+    // These errors concern only this partition: it is too large for memory, or it differs from its manifest.
     const known = toCryptodlError(error);
-    if (!OF_PARTITION.has(known.code)) throw error;
+    if (known.code !== 'out-of-memory' && known.code !== 'partition-incomplete') throw error;
     return emptyResult(new Map([...failAll(received, known).failed, ...failed]));
   } finally {
     session.close();

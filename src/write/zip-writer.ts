@@ -46,6 +46,7 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
       const lost = await lostZips(context, held, missing);
       const all = [...lines, ...lost.lines.map((line) => droppedLine(line, 'zip', at))];
       if (all.length > 0) await context.serialize(folder, () => context.manifests.append(folder, all));
+      await context.manifests.published(folder);
       if (shorter.length > 0) await recordShorterRevisions(context, folder, 'zip', shorter);
       return {
         written: new Map(lines.map(({ key, replaces }) => [key, replaces === undefined ? {} : { replaces }])),
