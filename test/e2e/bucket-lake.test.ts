@@ -1,0 +1,278 @@
+/** A lake in a bucket: what a run leaves in the bucket and on the machine when something goes wrong. */
+import type { ChildProcess } from 'node:child_process';
+import { lstatSync, mkdirSync, mkdtempSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl, cryptodlProcess, FAST } from '../helpers/cli.js';
+import type { CliResult } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { filesBelow, readParquet } from '../helpers/lake.js';
+import { lakeInBucket } from '../helpers/lake-kinds.js';
+import type { TestLake } from '../helpers/lake-kinds.js';
+import { publish } from '../helpers/published.js';
+import { S3Server } from '../helpers/s3-server.js';
+import type { S3Record } from '../helpers/s3-server.js';
+
+const HOUR_MS = 3_600_000;
+const HEADER =
+  'open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore\n';
+const SYMBOLS = ['BTCUSDT', 'ETHUSDT', 'SOLUSDT', 'XRPUSDT'];
+const FOLDER = 'binance/um/klines/interval=1h';
+const MONTH = `${FOLDER}/symbol=BTCUSDT/2026-11.parquet`;
+const MANIFEST = `_manifests/${FOLDER}/symbol=BTCUSDT.jsonl`;
+
+const dayOf = (day: number): string => `2026-11-${String(day).padStart(2, '0')}`;
+
+function csvOf(day: number): string {
+  const start = Date.parse(`${dayOf(day)}T00:00:00Z`);
+  const rows = Array.from({ length: 24 }, (_, hour) => {
+    const open = start + hour * HOUR_MS;
+    return `${open},${day},${day},${day},${day},1,${open + HOUR_MS - 1},1,1,1,1,0\n`;
+  });
+  return HEADER + rows.join('');
+}
+
+describe('a lake in a bucket', () => {
+  const scratch = scratchFolder();
+  const folder = join(scratch, 'archive');
+  let archive: TestArchive;
+  let server: S3Server;
+  let lake: TestLake;
+  let temp = '';
+  let lakes = 0;
+  beforeAll(async () => {
+    mkdirSync(folder);
+    for (const symbol of SYMBOLS)
+      for (let day = 1; day <= 10; day += 1)
+        publish(
+          folder,
+          `data/futures/um/daily/klines/${symbol}/1h/${symbol}-1h-${dayOf(day)}.zip`,
+          csvOf(day),
+        );
+    archive = await startArchive(folder);
+    server = await new S3Server().listen();
+  });
+  afterAll(async () => {
+    await archive.close();
+    await server.close();
+  });
+  beforeEach(() => {
+    lakes += 1;
+    temp = mkdtempSync(join(scratch, 'temp-'));
+    lake = newLake();
+    server.fault = undefined;
+    server.requests.length = 0;
+  });
+
+  function newLake(): TestLake {
+    lakes += 1;
+    return lakeInBucket(server, `lakes/${lakes}`, scratch);
+  }
+
+  const args = (from: number, to: number, flags: readonly string[] = [], out = lake.out): string[] => {
+    const what = ['--symbols', 'BTCUSDT', '--interval', '1h', '--from', dayOf(from), '--to', dayOf(to)];
+    const places = ['--archive-url', archive.url, '--out', out, '--temp-dir', temp, '--json'];
+    return ['vision', ...what, ...places, ...FAST, ...flags];
+  };
+
+  function vision(from: number, to: number, flags: readonly string[] = [], out?: string): Promise<CliResult> {
+    return cryptodl(args(from, to, flags, out), { env: lake.environment });
+  }
+
+  async function days(): Promise<number[]> {
+    const content = lake.content();
+    const files = filesBelow(join(content, FOLDER, 'symbol=BTCUSDT'));
+    const rows = await Promise.all(
+      files.map((file) => readParquet(join(content, FOLDER, 'symbol=BTCUSDT', file))),
+    );
+    return rows
+      .flat()
+      .filter((row) => (row['open_time'] as Date).getUTCHours() === 0)
+      .map((row) => Number(row['open']))
+      .sort((one, other) => one - other);
+  }
+
+  async function isSound(): Promise<boolean> {
+    const { code } = await cryptodl(['verify', '--deep', '--out', lake.out], { env: lake.environment });
+    return code === 0;
+  }
+
+  const isPut = ({ method, key }: S3Record, path: string): boolean => method === 'PUT' && key.endsWith(path);
+  const mirrors = (): string[] => readdirSync(temp).filter((name) => name.startsWith('cryptodl-mirror-'));
+
+  it('is published by several series at a time, with fewer manifests than files', async () => {
+    const all = ['--symbols', SYMBOLS.join(','), '--partition', 'day'];
+    let most = 0;
+    server.fault = ({ method }) => {
+      const puts = server.requests.filter((each) => each.method === 'PUT' && each.status === 0);
+      most = Math.max(most, puts.length);
+      return method === 'PUT' ? { delayMs: 100 } : undefined;
+    };
+    expect((await vision(1, 5, all)).code).toBe(0);
+    expect(most).toBeGreaterThan(4);
+    const puts = server.requests.filter(({ method }) => method === 'PUT').map(({ key }) => key);
+    expect(puts.filter((key) => key.endsWith('.parquet'))).toHaveLength(20);
+    expect(puts.filter((key) => key.includes('/_manifests/')).length).toBeLessThan(16);
+    expect(await isSound()).toBe(true);
+  });
+
+  it('takes no space on the machine for files that are published, and leaves nothing there', async () => {
+    let blocks: number[] | undefined;
+    server.fault = ({ method, key }) => {
+      if (method !== 'PUT' || !key.includes('/.cryptodl/runs/')) return undefined;
+      const [name = ''] = mirrors();
+      const data = join(temp, name, 'binance');
+      blocks = filesBelow(data, '.parquet').map((file) => lstatSync(join(data, file)).blocks);
+      return undefined;
+    };
+    expect((await vision(1, 10, ['--partition', 'day'])).code).toBe(0);
+    expect(blocks).toEqual(Array.from({ length: 10 }, () => 0));
+    expect(readdirSync(temp)).toEqual([]);
+  });
+
+  it('brings in the file that a run adds to, and no other', async () => {
+    await vision(1, 3);
+    await vision(1, 3, ['--symbols', 'ETHUSDT']);
+    server.requests.length = 0;
+    expect((await vision(4, 5)).code).toBe(0);
+    const gets = server.requests.filter(({ method, key }) => method === 'GET' && key.endsWith('.parquet'));
+    expect(gets.map(({ key }) => key)).toEqual([expect.stringMatching(`${MONTH}$`)]);
+    expect(await days()).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  it.each([
+    ['its file', MONTH],
+    ['its manifest', MANIFEST],
+  ])('is completed on another machine after a kill at the put of %s', async (_, path) => {
+    await vision(1, 3);
+    const manifest = lake.read(MANIFEST);
+    const onSpawn = (child: ChildProcess): void => {
+      server.fault = (record) => {
+        if (!isPut(record, path)) return undefined;
+        child.kill('SIGKILL');
+        return { cut: 'before' };
+      };
+    };
+    const killed = await cryptodlProcess(args(4, 5), { env: lake.environment, onSpawn });
+    expect(killed.signal).toBe('SIGKILL');
+    expect(lake.read(MANIFEST)).toEqual(manifest);
+    expect(mirrors()).toHaveLength(1);
+    server.fault = undefined;
+    const other = mkdtempSync(join(scratch, 'other-'));
+    expect((await vision(4, 5, ['--temp-dir', other])).code).toBe(0);
+    expect(await days()).toEqual([1, 2, 3, 4, 5]);
+    expect(await isSound()).toBe(true);
+    // The next command on the same machine removes the mirror of the killed one.
+    expect((await vision(4, 5)).code).toBe(0);
+    expect(mirrors()).toEqual([]);
+  });
+
+  it('keeps the lines that another writer has added to the manifest', async () => {
+    const flags = ['--partition', 'day'];
+    await vision(1, 2, flags);
+    const other = newLake();
+    await vision(3, 4, flags, other.out);
+    let isDone = false;
+    server.fault = (record) => {
+      if (isDone || !isPut(record, MANIFEST)) return undefined;
+      isDone = true;
+      for (const day of [3, 4]) {
+        const path = `${FOLDER}/symbol=BTCUSDT/${dayOf(day)}.parquet`;
+        lake.change(path, other.read(path));
+      }
+      lake.change(MANIFEST, Buffer.concat([lake.read(MANIFEST), other.read(MANIFEST)]));
+      return undefined;
+    };
+    expect((await vision(5, 6, flags)).code).toBe(0);
+    expect(isDone).toBe(true);
+    expect(await days()).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(lake.read(MANIFEST).toString().trimEnd().split('\n')).toHaveLength(6);
+    expect(await isSound()).toBe(true);
+  });
+
+  it('tries a partition again that another writer has changed meanwhile', async () => {
+    await vision(1, 2);
+    const other = newLake();
+    await vision(1, 4, [], other.out);
+    let isDone = false;
+    server.fault = (record) => {
+      if (isDone || !isPut(record, MONTH)) return undefined;
+      isDone = true;
+      for (const path of [MONTH, MANIFEST]) lake.change(path, other.read(path));
+      return undefined;
+    };
+    expect((await vision(5, 6)).code).toBe(0);
+    expect(isDone).toBe(true);
+    expect(await days()).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(await isSound()).toBe(true);
+  });
+
+  it('is complete although the server answers SlowDown and loses connections', async () => {
+    let count = 0;
+    server.fault = () => {
+      count += 1;
+      if (count === 3 || count === 9) return { status: 503, code: 'SlowDown' };
+      return [6, 12, 15].includes(count) ? { cut: count === 12 ? 'before' : 'after' } : undefined;
+    };
+    expect((await vision(1, 5, ['--partition', 'day'])).code).toBe(0);
+    server.fault = undefined;
+    expect(await days()).toEqual([1, 2, 3, 4, 5]);
+    expect(await isSound()).toBe(true);
+  });
+
+  it('ends a run with exit code 3 when the server stays away, and the next run completes it', async () => {
+    server.fault = ({ method }) => (method === 'PUT' ? { cut: 'before' } : undefined);
+    const away = await vision(1, 3, ['--retries', '1']);
+    expect(away.code).toBe(3);
+    expect(away.stderr).not.toContain(server.options.secretAccessKey);
+    expect(mirrors()).toEqual([]);
+    server.fault = undefined;
+    expect((await vision(1, 3)).code).toBe(0);
+    expect(await days()).toEqual([1, 2, 3]);
+  });
+
+  it('refuses wrong credentials with one line, before anything is fetched', async () => {
+    archive.requests.length = 0;
+    const env = { ...lake.environment, AWS_SECRET_ACCESS_KEY: 'wrong-secret' };
+    const { code, stderr } = await cryptodl(args(1, 3), { env });
+    expect(code).toBe(1);
+    expect(stderr).toContain('AWS_SECRET_ACCESS_KEY');
+    expect(stderr).not.toContain('wrong-secret');
+    expect(archive.objectRequests()).toEqual([]);
+    expect(mirrors()).toEqual([]);
+  });
+
+  it('never leads a path out of the mirror', async () => {
+    await vision(1, 3);
+    const prefix = lake.out.slice(`s3://${server.bucket}/`.length);
+    const before = filesBelow(scratch).filter((path) => !path.startsWith('copy-'));
+    for (const key of ['../evil', 'um/../../evil', 'um//evil', 'um/klines/interval=1h/evil\u0000', '/evil'])
+      server.store(`${prefix}/binance/${key}`, 'evil');
+    // Its key is that of a folder.
+    server.store(`${prefix}/binance/um/klines`, 'evil');
+    const line = lake.read(MANIFEST).toString().split('\n')[0] ?? '';
+    const lines = [line.replace('"2026-11.parquet"', '"../../../../evil.parquet"'), ''].join('\n');
+    lake.change(MANIFEST, lake.read(MANIFEST).toString() + lines);
+    const verified = await cryptodl(['verify', '--fix', '--out', lake.out], { env: lake.environment });
+    expect(verified.stdout).toContain('line-damaged');
+    expect(verified.stderr).toContain('warning');
+    expect(filesBelow(scratch).filter((path) => !path.startsWith('copy-'))).toEqual(before);
+    const repair = ['repair', '--out', lake.out, '--archive-url', archive.url, ...FAST];
+    expect((await cryptodl(repair, { env: lake.environment })).code).toBe(0);
+    const evil = [...server.objects].filter(([, { bytes }]) => bytes.toString() === 'evil');
+    expect(evil).toHaveLength(6);
+    for (const [key] of evil) server.objects.delete(key);
+    expect(await days()).toEqual([1, 2, 3]);
+  });
+
+  it('is not written with --dry-run and by verbs that read', async () => {
+    await vision(1, 3);
+    server.requests.length = 0;
+    expect((await vision(1, 6, ['-n'])).code).toBe(0);
+    for (const words of [['coverage'], ['verify'], ['sql', 'select 1'], ['runs']])
+      expect((await cryptodl([...words, '--out', lake.out], { env: lake.environment })).code).toBe(0);
+    expect(server.requests.filter(({ method }) => !['GET', 'HEAD'].includes(method))).toEqual([]);
+  });
+});
