@@ -1,5 +1,4 @@
 /** A lake's folder in a bucket: list, get, put, head and remove objects. */
-import { stat } from 'node:fs/promises';
 import type { FetchResponse } from '../http/fetch.js';
 import { CryptodlError } from '../model/errors.js';
 import { parseListing } from '../source/s3-listing.js';
@@ -7,13 +6,13 @@ import { isPlainKey } from './address.js';
 import type { LakeAddress } from './address.js';
 import { Conditions } from './conditions.js';
 import type { BucketObject, PutCondition } from './conditions.js';
-import { digestsOf } from './digests.js';
 import { parseUploads } from './documents.js';
 import type { UnfinishedUpload } from './documents.js';
-import { abortUpload, putParts } from './multipart.js';
+import { abortUpload } from './multipart.js';
 import type { MultipartSizes } from './multipart.js';
+import { putObject } from './put-object.js';
 import { errorName } from './refusals.js';
-import { textOf } from './requests.js';
+import { etagOf, SHA256_HEADER, textOf } from './requests.js';
 import type { S3Request, S3Requests } from './requests.js';
 
 /** Keys are relative to the folder of the lake, with `/`. */
@@ -38,11 +37,6 @@ export interface Bucket {
   abortUpload(upload: UnfinishedUpload): Promise<void>;
   close(): Promise<void>;
 }
-
-/** The header in which an object keeps the SHA-256 of its bytes. The ETag is no digest after a multipart upload or with encryption. */
-const SHA256_HEADER = 'x-amz-meta-sha256';
-/** A put whose object has a wrong size is repeated once. */
-const MOST_PUTS = 2;
 
 export interface BucketOptions {
   readonly address: LakeAddress;
@@ -129,32 +123,11 @@ export class S3Bucket implements Bucket {
     await this.#send({ method: 'DELETE', key: this.#keyOf(key) });
   }
 
-  async put(key: string, path: string, condition?: PutCondition): Promise<{ readonly etag: string }> {
-    const { size } = await stat(path);
-    const { sha256 } = await digestsOf(path, 0, size);
-    let current = condition;
-    for (let count = 1; ; count += 1) {
-      const request = await this.#conditions.headers(current, () => this.head(key));
-      if (request === 'broken') return this.#conflict(key, sha256, size);
-      const { etag, status } = await this.#store(key, path, { size, sha256, headers: request });
-      if (status === 501 && Object.keys(request).length > 0) {
-        this.#conditions.giveUp();
-        count -= 1;
-        continue;
-      }
-      if (status !== 200) return this.#conflict(key, sha256, size);
-      const there = await this.head(key);
-      const isOurs = there === undefined || there.etag === etag || there.sha256 === sha256;
-      // Another object means that another writer has replaced ours since.
-      if (!isOurs || there?.bytes === size) return { etag };
-      if (count === MOST_PUTS)
-        throw new CryptodlError(
-          'length-mismatch',
-          `${this.address}/${key}: ${there?.bytes ?? 'none'} of ${size} bytes are stored, although the server confirmed them`,
-        );
-      current =
-        condition === undefined || there === undefined ? condition : { kind: 'same', etag: there.etag };
-    }
+  put(key: string, path: string, condition?: PutCondition): Promise<{ readonly etag: string }> {
+    const { requests, multipart } = this.#options;
+    const head = (): Promise<BucketObject | undefined> => this.head(key);
+    const target = { key: this.#keyOf(key), name: `${this.address}/${key}`, head };
+    return putObject({ requests, multipart, conditions: this.#conditions }, target, path, condition);
   }
 
   async *uploads(prefix: string): AsyncGenerator<UnfinishedUpload> {
@@ -185,41 +158,6 @@ export class S3Bucket implements Bucket {
 
   close(): Promise<void> {
     return this.#options.requests.close();
-  }
-
-  async #store(
-    key: string,
-    path: string,
-    {
-      size,
-      sha256,
-      headers,
-    }: { readonly size: number; readonly sha256: string; readonly headers: Record<string, string> },
-  ): Promise<{ readonly status: number; readonly etag: string }> {
-    const { requests, multipart } = this.#options;
-    const metadata = { [SHA256_HEADER]: sha256 };
-    if (size > multipart.aboveBytes) {
-      const put = { key: this.#keyOf(key), path, size, metadata, condition: headers };
-      return putParts(requests, put, multipart.partBytes);
-    }
-    const response = await requests.send({
-      method: 'PUT',
-      key: this.#keyOf(key),
-      headers: { ...headers, ...metadata },
-      sha256,
-      sends: size === 0 ? { kind: 'memory', bytes: Buffer.alloc(0) } : { kind: 'file', path, from: 0, size },
-    });
-    return { status: response.status, etag: etagOf(response) };
-  }
-
-  /** The answer to a put may be lost, and its repetition then finds the object of the first. */
-  async #conflict(key: string, sha256: string, size: number): Promise<{ readonly etag: string }> {
-    const there = await this.head(key);
-    if (there?.sha256 === sha256 && there.bytes === size) return { etag: there.etag };
-    const state = there === undefined ? 'is not in the bucket any more' : 'was changed by another writer';
-    throw new CryptodlError('lake-conflict', `${this.address}/${key} ${state}`, {
-      hint: 'try again; two runs that write the same series at the same time disturb each other',
-    });
   }
 
   async #page<T>(query: Readonly<Record<string, string>>, parse: (body: Buffer) => T): Promise<T> {
@@ -260,10 +198,6 @@ export class S3Bucket implements Bucket {
       `${this.address}: objects whose keys cannot be paths of files are ignored, for example ${key}`,
     );
   }
-}
-
-function etagOf({ headers }: FetchResponse): string {
-  return (headers['etag'] ?? '').replaceAll('"', '');
 }
 
 function objectOf(key: string, response: FetchResponse, bytes: number): BucketObject {

@@ -25,17 +25,10 @@ export class Conditions {
     this.#warn = warn;
   }
 
-  /** The headers for a write; `broken` if the condition does not hold. `head` is called only where the server has no conditions. */
-  async headers(
-    condition: PutCondition | undefined,
-    head: () => Promise<BucketObject | undefined>,
-  ): Promise<Record<string, string> | 'broken'> {
-    if (condition === undefined) return {};
-    if (this.#isSupported)
-      return condition.kind === 'absent' ? { 'if-none-match': '*' } : { 'if-match': `"${condition.etag}"` };
-    const there = await head();
-    const holds = condition.kind === 'absent' ? there === undefined : there?.etag === condition.etag;
-    return holds ? {} : 'broken';
+  /** The headers for a write. Undefined: the server has no conditions, so that the object must be compared before the write. */
+  headers(condition: PutCondition): Record<string, string> | undefined {
+    if (!this.#isSupported) return undefined;
+    return condition.kind === 'absent' ? { 'if-none-match': '*' } : { 'if-match': `"${condition.etag}"` };
   }
 
   /** Takes a refusal of the headers with 501. Later writes are compared. */
@@ -46,4 +39,8 @@ export class Conditions {
       `${this.#address}: the server has no conditional writes: each object is compared before it is written; let only one run at a time write a series (--shard)`,
     );
   }
+}
+
+export function holds(condition: PutCondition, there: BucketObject | undefined): boolean {
+  return condition.kind === 'absent' ? there === undefined : there?.etag === condition.etag;
 }

@@ -3,7 +3,7 @@ import { CryptodlError } from '../model/errors.js';
 import { digestsOf } from './digests.js';
 import { parseCompleted, parseUploadId } from './documents.js';
 import { errorName } from './refusals.js';
-import { textOf } from './requests.js';
+import { etagOf, textOf } from './requests.js';
 import type { S3Requests } from './requests.js';
 
 const MIB = 1024 * 1024;
@@ -104,7 +104,7 @@ async function storeParts(
         sha256,
         sends: { kind: 'file', path, from, size: length },
       });
-      const etag = (response.headers['etag'] ?? '').replaceAll('"', '');
+      const etag = etagOf(response);
       if (response.status !== 200 || !/^[\w+/=-]{1,256}$/.test(etag))
         throw new CryptodlError(
           'http-refused',

@@ -229,6 +229,14 @@ function sha256Of(sends: SentBody | undefined): string {
     .digest('hex');
 }
 
+/** The header in which an object keeps the SHA-256 of its bytes. The ETag is no digest after a multipart upload or with encryption. */
+export const SHA256_HEADER = 'x-amz-meta-sha256';
+
+/** Without its quotes; empty if the answer has none. */
+export function etagOf({ headers }: FetchResponse): string {
+  return (headers['etag'] ?? '').replaceAll('"', '');
+}
+
 export function textOf({ body }: FetchResponse): string {
   return body.kind === 'memory' ? body.bytes.toString('utf8') : '';
 }

@@ -228,6 +228,22 @@ describe('conditional writes', () => {
     expect(warnings[0]).toContain('no conditional writes');
   });
 
+  it('are compared if the server refuses an upload in parts whose condition holds', async () => {
+    const server = await s3Server();
+    const { bucket } = bucketOf({ environment: server.environment, multipart: SIZES });
+    const { etag } = await bucket.put('key', fileOf('first'));
+    // As Swift does.
+    server.fault = (request) =>
+      isComplete(request) && request.headers['if-match'] !== undefined
+        ? { status: 412, code: 'PreconditionFailed' }
+        : undefined;
+    await bucket.put('key', fileOf(LARGE), { kind: 'same', etag });
+    expect(server.objects.get('data/key')?.bytes.equals(LARGE)).toBe(true);
+    expect(server.uploads.size).toBe(0);
+    const error = await refusal(bucket.put('key', fileOf(LARGE.subarray(1)), { kind: 'same', etag }));
+    expect(error.code).toBe('lake-conflict');
+  });
+
   it('keep an object that another writer has changed between two attempts', async () => {
     const server = await s3Server();
     server.fault = once(isPut, { cut: 'after' });
