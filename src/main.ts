@@ -68,6 +68,9 @@ const COMMANDS: Readonly<Record<Verb, Start>> = {
     return schedule(behind, command.resolved.options, command.typed, command.source);
   }),
   verify: withSource(async (command) => (await import('./verify/verify.js')).verify(command)),
+  merge: withSource(async (command, { operands }) =>
+    (await import('./merge/merge.js')).merge(operands, command),
+  ),
   list: withSource(async (command, { operand }) =>
     (await import('./catalog/list.js')).list(operand, command),
   ),

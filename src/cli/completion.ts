@@ -50,7 +50,7 @@ function operandsOf(verb: Verb): Values {
   const { choices, operand } = VERB_TEXTS[verb];
   if (choices !== undefined) return { words: choices };
   if (operand === '<report>' || operand === '<file>') return { words: [], files: 'file' };
-  if (operand === '<directory>') return { words: [], files: 'folder' };
+  if (operand === '<directory>' || operand === '<lake...>') return { words: [], files: 'folder' };
   return { words: operand === '[dataset]' ? (flagSpec('dataset').choices ?? []) : [] };
 }
 

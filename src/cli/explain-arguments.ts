@@ -156,7 +156,7 @@ export function refuseArguments(error: CommanderError, argv: readonly string[]):
   if (error.code === 'commander.excessArguments') return excessWords(verb, words);
   if (error.code === 'commander.missingArgument')
     return usage(
-      `${verb} needs a ${VERB_TEXTS[verb].operand?.slice(1, -1) ?? ''}`,
+      `${verb} needs a ${VERB_TEXTS[verb].operand?.replaceAll(/[<>.]/g, '') ?? ''}`,
       `for example: ${VERB_TEXTS[verb].examples[0] ?? ''}`,
     );
   return usage(first, VERB_TEXTS[verb].examples[0]);

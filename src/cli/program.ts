@@ -18,6 +18,8 @@ import { VERB_TEXTS } from './verbs.js';
 export interface Invocation {
   readonly verb: Verb;
   readonly operand: string | undefined;
+  /** All operands of a verb that takes several. */
+  readonly operands: readonly string[];
   readonly values: RawValues;
   /** The words after `--`: the command line that `schedule` repeats. */
   readonly behind: readonly string[];
@@ -53,8 +55,8 @@ export function parseCommandLine(
       refuseVerb([]);
     });
   if (verb !== undefined)
-    addVerb(program, verb, (operand, values) => {
-      invocation = { verb, operand, values, behind };
+    addVerb(program, verb, (operands, values) => {
+      invocation = { verb, operand: operands[0], operands, values, behind };
     });
   try {
     program.parse(words, { from: 'user' });
@@ -92,7 +94,7 @@ function withRootFlag(argv: readonly string[]): string[] {
 function addVerb(
   program: Command,
   verb: Verb,
-  act: (operand: string | undefined, values: RawValues) => void,
+  act: (operands: readonly string[], values: RawValues) => void,
 ): void {
   const { operand } = VERB_TEXTS[verb];
   const command = program.command(verb).allowExcessArguments(false).helpOption(false);
@@ -101,7 +103,11 @@ function addVerb(
   if (operand !== undefined) command.argument(operand);
   command.action((...args: unknown[]) => {
     const [given] = args;
-    act(operand !== undefined && typeof given === 'string' ? given : undefined, rawValues(command, verb));
+    const operands = operand === undefined ? [] : [given].flat();
+    act(
+      operands.filter((word) => typeof word === 'string'),
+      rawValues(command, verb),
+    );
   });
 }
 

@@ -82,6 +82,21 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     ],
     aka: ['resume', 'repeat'],
   },
+  merge: {
+    operand: '<lake...>',
+    doc: 'copy the series of several lakes into one; checks the digest of each file, downloads nothing and changes only --out',
+    exits: {
+      ...BASE_EXITS,
+      4: 'not merged; a series has other objects, other settings or a damaged file',
+      6: LOCK_EXIT,
+    },
+    examples: [
+      'cryptodl merge data-0 data-1 data-2 --out data',
+      'cryptodl merge /mnt/node7/data -o /srv/lake -n',
+      'cryptodl merge data-* -o data --json',
+    ],
+    aka: ['join', 'combine', 'union', 'consolidate'],
+  },
   schedule: {
     behind: 'COMMAND [flags]',
     doc: 'print a crontab line and a systemd timer that run a command every day or every few hours',

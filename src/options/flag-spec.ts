@@ -10,6 +10,7 @@ export const VERBS = [
   'retry',
   'verify',
   'repair',
+  'merge',
   'schedule',
   'list',
   'schema',

@@ -12,11 +12,14 @@ export const LAKE_FLAGS = {
   out: {
     group: 'Where',
     short: 'o',
-    verbs: OF_LAKE,
-    usual: [...DOWNLOADS_AND_JOBS, 'verify', 'audit', 'coverage', 'runs', 'report', 'plot', 'doctor'],
+    verbs: [...OF_LAKE, 'merge'],
+    usual: [...OF_LAKE.filter((verb) => verb !== 'sql'), 'merge'],
     value: 'DIR',
     doc: 'folder of the lake',
-    docOf: { report: 'folder of the lake, which is read; --html names the file of the report' },
+    docOf: {
+      merge: 'folder of the lake that gets the series of the others',
+      report: 'folder of the lake, which is read; --html names the file of the report',
+    },
     parse: parse.text,
     default: './data',
     aka: [
@@ -112,9 +115,10 @@ export const LAKE_FLAGS = {
   'dry-run': {
     group: 'How',
     short: 'n',
-    verbs: DOWNLOADS_AND_JOBS,
-    usual: DOWNLOADS_AND_JOBS,
+    verbs: [...DOWNLOADS_AND_JOBS, 'merge'],
+    usual: [...DOWNLOADS_AND_JOBS, 'merge'],
     doc: 'print the plan and download nothing; the plan has a line per object: fetch, skip or absent, bytes and key',
+    docOf: { merge: 'print the series that would be merged, and change nothing; digests are not checked' },
     parse: parse.flag,
     aka: ['plan', 'simulate', 'list'],
   },
@@ -263,8 +267,8 @@ export const LAKE_FLAGS = {
   },
   'wait-lock': {
     group: 'Safety',
-    verbs: DOWNLOADS_AND_JOBS,
-    usual: ['run', 'retry', 'repair'],
+    verbs: [...DOWNLOADS_AND_JOBS, 'merge'],
+    usual: ['run', 'retry', 'repair', 'merge'],
     value: 'TIME',
     doc: 'wait this long for the lock of the lake; without this flag, a locked lake ends the run at once with exit code 6',
     parse: parse.duration,

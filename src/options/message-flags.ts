@@ -8,10 +8,11 @@ import * as parse from './parsers.js';
 export const MESSAGE_FLAGS = {
   json: {
     group: 'Messages',
-    verbs: [...ONLINE_AND_JOBS, 'schema', 'sql', 'coverage', 'runs', 'report', 'doctor'],
-    usual: [...ONLINE_AND_JOBS, 'coverage', 'runs', 'doctor'],
+    verbs: [...ONLINE_AND_JOBS, 'merge', 'schema', 'sql', 'coverage', 'runs', 'report', 'doctor'],
+    usual: [...ONLINE_AND_JOBS, 'merge', 'coverage', 'runs', 'doctor'],
     doc: 'print NDJSON: events, then a summary',
     docOf: {
+      merge: 'print NDJSON: an object per series, then a summary',
       verify: 'print NDJSON: an object per finding, then a summary',
       audit: 'print NDJSON: an object per finding, then a summary',
       list: 'print NDJSON: an object per item',
@@ -46,7 +47,7 @@ export const MESSAGE_FLAGS = {
   quiet: {
     group: 'Messages',
     short: 'q',
-    verbs: [...EXAMINED, 'sql', 'coverage', 'report', 'plot'],
+    verbs: [...EXAMINED, 'merge', 'sql', 'coverage', 'report', 'plot'],
     usual: EXAMINED,
     doc: 'print only problems',
     docOf: { coverage: 'leave out the next command', plot: 'leave out the lines below the chart' },
@@ -143,7 +144,7 @@ export const MESSAGE_FLAGS = {
   },
   config: {
     group: 'Options',
-    verbs: [...ONLINE, 'schema', 'sql', 'coverage', 'runs', 'report', 'plot', 'serve', 'doctor'],
+    verbs: [...ONLINE, 'merge', 'schema', 'sql', 'coverage', 'runs', 'report', 'plot', 'serve', 'doctor'],
     usual: [...ONLINE, 'coverage', 'doctor'],
     value: 'FILE',
     doc: 'YAML or JSON file with flag names as keys',
@@ -152,7 +153,18 @@ export const MESSAGE_FLAGS = {
   },
   'print-options': {
     group: 'Options',
-    verbs: [...ONLINE_AND_JOBS, 'schema', 'sql', 'coverage', 'runs', 'report', 'plot', 'serve', 'doctor'],
+    verbs: [
+      ...ONLINE_AND_JOBS,
+      'merge',
+      'schema',
+      'sql',
+      'coverage',
+      'runs',
+      'report',
+      'plot',
+      'serve',
+      'doctor',
+    ],
     usual: ['run', 'verify', 'coverage', 'doctor'],
     doc: 'print options with their origins, and do nothing else',
     parse: parse.flag,

@@ -75,7 +75,7 @@ function asFlag(name: FlagName, value: string): string[] {
   return value.startsWith('-') ? [`--${name}=${value}`] : [`--${name}`, value];
 }
 
-const PATH_OPERANDS: readonly (string | undefined)[] = ['<file>', '<report>', '<directory>'];
+const PATH_OPERANDS: readonly (string | undefined)[] = ['<file>', '<report>', '<directory>', '<lake...>'];
 
 function absoluteWord({ text, kind, flag }: Word, verb: Verb, home: string | undefined): string {
   if (kind === 'operand') return PATH_OPERANDS.includes(VERB_TEXTS[verb].operand) ? resolve(text) : text;

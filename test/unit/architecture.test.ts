@@ -67,6 +67,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   catalog: [...list('cli download options plan queue select source'), ...BASE],
   coverage: [...list('cli lake options select source'), ...BASE],
   doctor: [...list('cli convert download http lake options queue source'), ...BASE],
+  merge: [...list('cli download lake options report select source'), ...BASE],
   page: [...list('cli coverage files lake monitor report'), ...BASE],
   plot: [...list('cli convert coverage options page query select source'), ...BASE],
   query: [...list('cli convert lake options select source'), ...BASE],
@@ -84,7 +85,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   main: [
     ...list(
-      'audit catalog cli coverage doctor download mirror options page plot query report runs schedule select serve source verify',
+      'audit catalog cli coverage doctor download merge mirror options page plot query report runs schedule select serve source verify',
     ),
     ...BASE,
   ],

@@ -38,7 +38,7 @@ describe.each(SHORT)('-$short', ({ name, short, value }) => {
   it('is accepted by each verb with the long flag, and by no other verb', () => {
     for (const verb of VERBS) {
       const words = [verb, `-${short}`, ...(value === undefined ? [] : ['7'])];
-      const line = [...words, ...(verb === 'run' || verb === 'retry' ? ['file'] : [])].join(' ');
+      const line = [...words, ...(['run', 'retry', 'merge'].includes(verb) ? ['file'] : [])].join(' ');
       if (flagsOf(verb).includes(name))
         expect({ line, values: valuesOf(line) }).toEqual({
           line,

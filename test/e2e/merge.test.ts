@@ -1,0 +1,402 @@
+/** `cryptodl merge`: lakes of shards become one lake. */
+import { createHash } from 'node:crypto';
+import { cpSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { acquireLock } from '../../src/lake/lock.js';
+import { systemClock } from '../../src/model/clock.js';
+import { cryptodl } from '../helpers/cli.js';
+import type { CliResult } from '../helpers/cli.js';
+import { filesBelow } from '../helpers/lake.js';
+import { useScene } from '../helpers/scene.js';
+
+const days = { from: '2026-10-25', to: '2026-11-20' };
+const symbols = ['BTCUSDT', 'ETHUSDT', 'SOLUSDT'];
+const scene = useScene({
+  archive: [
+    { ...days, symbols },
+    { ...days, symbols, dataset: 'metrics' },
+  ],
+});
+const BARS = '--interval 1h --symbols all';
+const SHARDS = ['0/2', '1/2'];
+
+function merge(sources: readonly string[], out: string, ...flags: string[]): Promise<CliResult> {
+  return cryptodl(['merge', ...sources, '--out', out, ...flags]);
+}
+
+/** Path, size and digest of each file that readers see, without notices, locks and records of runs. */
+function contentOf(lake: string): Record<string, string> {
+  const files = filesBelow(lake, '').filter((path) => /^(binance|data|_manifests)\//.test(path));
+  return Object.fromEntries(
+    files.map((path) => [
+      path,
+      createHash('sha256')
+        .update(readFileSync(join(lake, path)))
+        .digest('hex'),
+    ]),
+  );
+}
+
+/** Everything in a lake with its time of change. */
+function stateOf(lake: string): string[] {
+  return filesBelow(lake, '').map((path) => {
+    const { mtimeMs, size, ino } = statSync(join(lake, path));
+    return `${path} ${size} ${mtimeMs} ${ino}`;
+  });
+}
+
+async function shards(flags: string): Promise<string[]> {
+  const lakes: string[] = [];
+  for (const shard of SHARDS) lakes.push((await scene.vision(`${flags} --shard ${shard}`)).lake);
+  return lakes;
+}
+
+describe.each(['parquet', 'csv', 'zip'])('lakes of shards in the format %s', (format) => {
+  it('become the lake of one run, which verify finds sound; a second merge skips all series', async () => {
+    const flags = `${BARS} --dataset klines,metrics --days 2 --format ${format}`;
+    const lakes = await shards(flags);
+    const whole = await scene.vision(flags);
+    const before = lakes.map(stateOf);
+    scene.reset();
+    const out = join(scene.newFolder(), 'joined');
+    const first = await merge(lakes, out, '--json');
+    expect([first.code, first.stderr]).toEqual([
+      0,
+      expect.stringMatching(/^6 series merged \(\d+ files, .*next {2}cryptodl coverage --out \S+\n$/s),
+    ]);
+    expect(first.events.at(-1)).toMatchObject({
+      event: 'summary',
+      merged: 6,
+      skipped: 0,
+      failed: 0,
+      exitCode: 0,
+    });
+    expect(Object.keys(contentOf(out))).toEqual(Object.keys(contentOf(whole.lake)));
+    const verified = await cryptodl(['verify', '--out', out, '--deep', '--json']);
+    expect([verified.code, verified.events.at(-1)?.['series']]).toEqual([0, 6]);
+    const state = stateOf(join(out, 'binance'));
+    const second = await merge(lakes, out);
+    expect([second.code, second.stdout, second.stderr]).toEqual([
+      0,
+      '',
+      expect.stringMatching(/^6 series skipped: \S+ has them in \S+\n$/),
+    ]);
+    expect(stateOf(join(out, 'binance'))).toEqual(state);
+    expect(lakes.map(stateOf)).toEqual(before);
+    expect(scene.archive.requests).toEqual([]);
+    // The joined lake continues like any other, and fetches nothing again.
+    const again = await scene.vision(`${flags} --revisions ignore`, {
+      lake: out.slice(scene.scratch.length + 1),
+    });
+    expect([again.code, again.summary]).toEqual([0, expect.anything()]);
+    expect(scene.archive.objectRequests()).toEqual([]);
+  });
+
+  it('are merged again after a further day, and the files of the target are continued', async () => {
+    const lakes = await shards(`${BARS} --to 2026-11-10 --from 2026-11-09 --format ${format}`);
+    const out = join(scene.newFolder(), 'joined');
+    await merge(lakes, out);
+    for (const lake of lakes)
+      await scene.vision(
+        `${BARS} --from 2026-10-30 --to 2026-11-12 --format ${format} --shard ${SHARDS[lakes.indexOf(lake)] ?? ''}`,
+        {
+          lake: lake.slice(scene.scratch.length + 1),
+        },
+      );
+    const again = await merge(lakes, out);
+    expect([again.code, again.stdout]).toEqual([0, '']);
+    const whole = await scene.vision(`${BARS} --from 2026-10-30 --to 2026-11-12 --format ${format}`);
+    expect(Object.keys(contentOf(out))).toEqual(Object.keys(contentOf(whole.lake)));
+    expect((await cryptodl(['verify', '--out', out])).code).toBe(0);
+    const covered = await cryptodl([
+      'coverage',
+      '--out',
+      out,
+      '--from',
+      '2026-10-30',
+      '--to',
+      '2026-11-12',
+      '--min',
+      '100',
+    ]);
+    expect(covered.code).toBe(0);
+    expect((await merge(lakes, out)).stderr).toContain('3 series skipped');
+  });
+});
+
+describe('a series that cannot be merged', () => {
+  const BTC = 'binance/um/klines/interval=1h/symbol=BTCUSDT';
+  const MANIFEST = `_manifests/${BTC}.jsonl`;
+  /** A lake with BTCUSDT and ETHUSDT of one day, and a target with BTCUSDT of the same day and the given flags. */
+  async function lakes(flags = '', targetFlags = flags): Promise<{ lake: string; out: string }> {
+    const { lake } = await scene.vision(`--interval 1h --symbols BTCUSDT,ETHUSDT --days 1 ${flags}`);
+    const { lake: out } = await scene.vision(`--interval 1h --symbols BTCUSDT --days 1 ${targetFlags}`);
+    return { lake, out };
+  }
+  /** Merges, and resolves with the lines on stdout and with what changed in the target besides the files of ETHUSDT. */
+  async function refused(lake: string, out: string): Promise<{ lines: string[]; changed: string[] }> {
+    const before = contentOf(out);
+    const { code, stdout, stderr } = await merge([lake], out);
+    expect([code, stderr]).toEqual([
+      4,
+      expect.stringMatching(/^1 series merged \(1 file, .*\); 1 series not merged in /),
+    ]);
+    const after = contentOf(out);
+    const paths = new Set([...Object.keys(before), ...Object.keys(after)]);
+    const changed = [...paths].filter((path) => before[path] !== after[path] && !path.includes('ETHUSDT'));
+    const left = filesBelow(join(out, '.cryptodl'), '.partial');
+    return { lines: stdout.trimEnd().split('\n'), changed: [...changed, ...left] };
+  }
+  function rewrite(lake: string, change: (line: Record<string, unknown>) => object): void {
+    const path = join(lake, MANIFEST);
+    const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
+    const changed = lines.map((line) => JSON.stringify(change(JSON.parse(line) as Record<string, unknown>)));
+    writeFileSync(path, `${changed.join('\n')}\n`);
+  }
+
+  it('is a clash if both lakes have a period with different revisions', async () => {
+    const { lake, out } = await lakes();
+    rewrite(lake, (line) => ({ ...line, sha256: 'a'.repeat(64) }));
+    const { lines, changed } = await refused(lake, out);
+    expect([lines, changed]).toEqual([
+      [
+        expect.stringContaining(
+          'clash\tum klines 1h BTCUSDT\t0\t0\t' +
+            lake +
+            '\tboth lakes have 2026-11-20 in parquet, with different objects or revisions',
+        ),
+      ],
+      [],
+    ]);
+  });
+
+  it('is a clash if each lake has a day of one month file that the other lacks', async () => {
+    const { lake } = await scene.vision(
+      '--interval 1h --symbols BTCUSDT,ETHUSDT --from 2026-11-18 --to 2026-11-19',
+    );
+    const { lake: out } = await scene.vision(
+      '--interval 1h --symbols BTCUSDT --from 2026-11-19 --to 2026-11-20',
+    );
+    const { lines, changed } = await refused(lake, out);
+    expect([lines, changed]).toEqual([[expect.stringContaining('clash\tum klines 1h BTCUSDT')], []]);
+  });
+
+  it('is refused if its settings differ', async () => {
+    const { lake, out } = await lakes('', '--partition day');
+    const { lines, changed } = await refused(lake, out);
+    expect([lines, changed]).toEqual([
+      [
+        expect.stringContaining(
+          'settings\tum klines 1h BTCUSDT\t0\t0\t' +
+            lake +
+            '\tparquet files have partition month here, and day in the target',
+        ),
+      ],
+      [],
+    ]);
+  });
+
+  it.each([
+    [
+      'another digest',
+      (path: string) => {
+        const bytes = readFileSync(path);
+        bytes[40] = (bytes[40] ?? 0) ^ 1;
+        writeFileSync(path, bytes);
+      },
+      'does not have the SHA-256 of its manifest line',
+    ],
+    [
+      'another size',
+      (path: string) => {
+        writeFileSync(path, 'short');
+      },
+      'has 5 bytes, and its manifest line',
+    ],
+    [
+      'been removed',
+      (path: string) => {
+        rmSync(path);
+      },
+      'no such file or folder',
+    ],
+    [
+      'a link in its place',
+      (path: string) => {
+        rmSync(path);
+        symlinkSync('/etc/hostname', path);
+      },
+      'is a symbolic link; links inside a lake are not followed',
+    ],
+  ])('is damaged if its file has %s', async (_what, damage, says) => {
+    const { lake } = await scene.vision(
+      '--interval 1h --symbols BTCUSDT,ETHUSDT --from 2026-10-31 --to 2026-11-01',
+    );
+    const out = join(scene.newFolder(), 'joined');
+    damage(join(lake, BTC, '2026-11.parquet'));
+    const { code, stdout } = await merge([lake], out);
+    expect([code, stdout]).toEqual([4, expect.stringMatching(/^damaged\tum klines 1h BTCUSDT\t0\t0\t/)]);
+    expect(stdout).toContain(says);
+    expect(Object.keys(contentOf(out)).filter((path) => path.includes('BTCUSDT'))).toEqual([]);
+    expect(Object.keys(contentOf(out))).toHaveLength(3);
+    expect(filesBelow(join(out, '.cryptodl'), '.partial')).toEqual([]);
+  });
+
+  it.each([
+    ['a path that leads out of the lake', { file: '../../../../../../outside.parquet' }],
+    [
+      'the object of another series',
+      { key: 'data/futures/um/daily/klines/ETHUSDT/1h/ETHUSDT-1h-2026-11-20.zip' },
+    ],
+    ['a later version', { v: 2 }],
+  ])('is damaged if a manifest line has %s', async (_what, change) => {
+    const { lake, out } = await lakes();
+    rewrite(lake, (line) => ({ ...line, ...change }));
+    const { lines, changed } = await refused(lake, out);
+    expect([lines, changed]).toEqual([[expect.stringContaining('damaged\tum klines 1h BTCUSDT')], []]);
+  });
+
+  it('is damaged if a zip has the place of another object', async () => {
+    const { lake, out } = await lakes('--format zip');
+    rewrite(lake, (line) => ({ ...line, sha256: 'b'.repeat(64), file: 'data/elsewhere/BTCUSDT.zip' }));
+    const { code, stdout } = await merge([lake], join(out, '../fresh'));
+    expect([code, stdout]).toEqual([
+      4,
+      expect.stringContaining(
+        'the manifest names data/elsewhere/BTCUSDT.zip for an object with another name\n',
+      ),
+    ]);
+  });
+
+  it('does not replace a file of the target that no manifest line describes', async () => {
+    const { lake } = await scene.vision('--interval 1h --symbols BTCUSDT,ETHUSDT --days 1');
+    const { lake: out } = await scene.vision('--interval 1h --symbols SOLUSDT --days 1');
+    mkdirSync(join(out, BTC));
+    writeFileSync(join(out, BTC, '2026-11.parquet'), 'own work');
+    const { lines, changed } = await refused(lake, out);
+    expect([lines, changed]).toEqual([
+      [expect.stringContaining('in the target is not the file of its manifest')],
+      [],
+    ]);
+  });
+
+  it('is named if it has files but no manifest', async () => {
+    const { lake } = await scene.vision('--interval 1h --symbols BTCUSDT,ETHUSDT --days 1');
+    rmSync(join(lake, MANIFEST));
+    const { code, stderr } = await merge([lake], join(scene.newFolder(), 'joined'));
+    expect([code, stderr]).toEqual([4, expect.stringContaining(`${BTC} has files but no manifest`)]);
+  });
+});
+
+it('keeps absent and lost objects of the lakes, and the newer of two absences', async () => {
+  const { lake } = await scene.vision('--interval 1h --symbols BTCUSDT --from 2026-10-20 --to 2026-10-26');
+  const folder = 'binance/um/klines/interval=1h/symbol=BTCUSDT';
+  const manifest = `_manifests/${folder}.jsonl`;
+  const out = join(scene.newFolder(), 'joined');
+  const absent = (line: string): boolean => line.includes('"absent"');
+  await merge([lake], out);
+  const first = readFileSync(join(out, manifest), 'utf8').trimEnd().split('\n');
+  expect(first.filter(absent).length).toBeGreaterThan(0);
+  expect(first.sort()).toEqual(readFileSync(join(lake, manifest), 'utf8').trimEnd().split('\n').sort());
+  const [line = ''] = first.filter(absent);
+  const fields = JSON.parse(line) as Record<string, unknown>;
+  const older = { ...fields, at: '2026-01-01T00:00:00.000Z', asked: 7 };
+  const newer = { ...fields, at: '2026-12-01T00:00:00.000Z', asked: 8 };
+  const lost = {
+    v: 1,
+    kind: 'dropped',
+    format: 'parquet',
+    at: '2026-11-01T00:00:00.000Z',
+    key: 'data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-2026-11-01.zip',
+  };
+  const added = [older, newer, lost].map((each) => `${JSON.stringify(each)}\n`);
+  writeFileSync(join(lake, manifest), added.join(''), { flag: 'a' });
+  expect((await merge([lake], out)).code).toBe(0);
+  const after = readFileSync(join(out, manifest), 'utf8');
+  expect([0, 1, 2].map((at) => after.includes(added[at] ?? ''))).toEqual([false, true, true]);
+  expect((await merge([lake], out)).stderr).toContain('1 series skipped');
+});
+
+it('--dry-run prints what would be merged, and makes no target', async () => {
+  const { lake } = await scene.vision('--interval 1h --symbols BTCUSDT --days 1');
+  const out = join(scene.newFolder(), 'joined');
+  const { code, stdout, stderr } = await merge([lake], out, '-n');
+  const size = statSync(join(lake, 'binance/um/klines/interval=1h/symbol=BTCUSDT/2026-11.parquet')).size;
+  expect([code, stdout, stderr]).toEqual([
+    0,
+    `merge\tum klines 1h BTCUSDT\t1\t${size}\t${lake}\n`,
+    expect.stringMatching(/^1 series to merge \(1 file, [^)]*\)\n$/),
+  ]);
+  expect(filesBelow(join(out, '..'))).toEqual([]);
+});
+
+describe('merge refuses', () => {
+  async function refusal(sources: readonly string[], out: string): Promise<string> {
+    const { code, stderr } = await merge(sources, out);
+    expect(code).toBe(2);
+    return stderr;
+  }
+
+  it('paths that are no lakes, and lakes that it cannot read', async () => {
+    const folder = scene.newFolder();
+    const out = join(folder, 'joined');
+    writeFileSync(join(folder, 'file'), '');
+    const empty = join(folder, 'empty');
+    mkdirSync(empty);
+    expect(await refusal([join(folder, 'none')], out)).toContain(
+      `merge: ${join(folder, 'none')} cannot be read (ENOENT)`,
+    );
+    expect(await refusal([join(folder, 'file')], out)).toContain(`merge: ${join(folder, 'file')} is a file`);
+    expect(await refusal([empty], out)).toContain(`merge: ${empty} is not a lake`);
+    expect(await refusal(['s3://lake/data'], out)).toContain('merge: s3://lake/data is not a folder');
+    expect(await refusal(['-'], 's3://lake/data')).toContain('merge: s3://lake/data is not a folder');
+    const { code, stderr } = await cryptodl(['merge', '--out', out]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('merge needs a lake\n')]);
+    expect(filesBelow(folder)).toEqual(['file']);
+  });
+
+  it('a lake that is named twice, is also the target, or lies within another one', async () => {
+    const { lake } = await scene.vision('--interval 1h --symbols BTCUSDT --days 1');
+    const out = join(scene.newFolder(), 'joined');
+    const link = join(scene.newFolder(), 'link');
+    symlinkSync(lake, link);
+    expect(await refusal([lake, link], out)).toContain(`merge: ${link} is named twice`);
+    expect(await refusal([link], lake)).toContain(`merge: ${link} is also --out`);
+    const inner = join(lake, 'inner');
+    cpSync(lake, join(out, '../copy'), { recursive: true });
+    cpSync(join(out, '../copy'), inner, { recursive: true });
+    expect(await refusal([inner], lake)).toContain(`merge: ${inner} is within ${lake}`);
+    expect(await refusal([lake], inner)).toContain(`merge: ${inner} is within ${lake}`);
+  });
+
+  it('a lake in which a run was killed during a commit', async () => {
+    const { lake } = await scene.vision('--interval 1h --symbols BTCUSDT --days 1');
+    writeFileSync(join(lake, '.cryptodl/commit-x.json'), '{}');
+    expect(await refusal([lake], join(scene.newFolder(), 'joined'))).toContain(
+      `merge: a run was killed during a commit in ${lake}\n  to finish the commit: cryptodl verify --fix --out ${lake}\n`,
+    );
+  });
+
+  it('lakes to which another run writes', async () => {
+    const { lake } = await scene.vision('--interval 1h --symbols BTCUSDT --days 1');
+    const { lake: out } = await scene.vision('--interval 1h --symbols ETHUSDT --days 1');
+    for (const locked of [lake, out]) {
+      const lock = await acquireLock(join(locked, '.cryptodl'), {
+        command: 'cryptodl vision',
+        clock: systemClock,
+        onLost: () => undefined,
+      });
+      try {
+        const { code, stderr } = await merge([lake], out);
+        expect([code, stderr]).toEqual([
+          6,
+          expect.stringContaining('another run is writing to this lake: pid'),
+        ]);
+      } finally {
+        await lock.release();
+      }
+    }
+    expect((await merge([lake], out)).code).toBe(0);
+  });
+});
