@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { all } from '../helpers/bucket-contract.js';
 import { bucketOf, s3Server } from '../helpers/bucket.js';
@@ -192,6 +193,26 @@ describe('a refusal ends the run at once, with the next step', () => {
     });
     expect(server.requests).toEqual([]);
   });
+});
+
+it.each<[string, S3Fault]>([
+  ['a refusal', { status: 403, code: 'SignatureDoesNotMatch' }],
+  ['a cut connection', { cut: 'before' }],
+  ['a wrong listing', { answer: 'busy' }],
+])('observers and errors have no secret and no signature: %s', async (_, fault) => {
+  const server = await s3Server({ sessionToken: 'THE+TOKEN' });
+  const seen: unknown[] = [];
+  const see = (...given: unknown[]): void => void seen.push(given);
+  const { bucket } = bucketOf({
+    environment: server.environment,
+    observer: { attempt: see, retry: see, event: see, warn: see },
+  });
+  await bucket.put('key', fileOf('content'));
+  server.fault = () => fault;
+  seen.push(await refusal(all(bucket.list(''))));
+  const text = inspect(seen, { depth: Infinity, showHidden: true, maxArrayLength: null });
+  expect(text).toContain('list-type=2');
+  expect(text).not.toMatch(/wJalrX|THE\+TOKEN|THE%2BTOKEN|Signature=|authorization/i);
 });
 
 describe('a bucket in another region', () => {

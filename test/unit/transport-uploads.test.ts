@@ -1,0 +1,191 @@
+/** Requests that send a body, over real sockets. */
+import { createHash } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { timeout } from '../../src/http/transport/timeout.js';
+import type { FetchRequest, Sign } from '../../src/http/fetch.js';
+import { answer, context, refusal } from '../helpers/requests.js';
+import { openFiles, scratchFolder } from '../helpers/folders.js';
+import { VirtualClock } from '../helpers/virtual-clock.js';
+import { wire } from '../helpers/wire.js';
+
+const folder = scratchFolder();
+const MIB = 1024 * 1024;
+const LARGE = Buffer.from(Uint8Array.from({ length: 3 * MIB }, (_, index) => (index * 31) % 251));
+
+async function httpServer(
+  act: (request: IncomingMessage, response: ServerResponse) => void,
+): Promise<string> {
+  const server = createServer(act);
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/key`;
+}
+
+function put(url: string, path: string, size: number, from = 0): FetchRequest {
+  return { url, bucket: 's3', method: 'PUT', sends: { kind: 'file', path, from, size } };
+}
+
+function fileOf(name: string, content: Buffer): string {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+describe('a request with a body', () => {
+  it('sends a range of a file with its length, and not in chunks', async () => {
+    const bodies: Buffer[] = [];
+    const heads: IncomingMessage['headers'][] = [];
+    const url = await httpServer((request, response) => {
+      heads.push(request.headers);
+      request.on('data', (chunk: Buffer) => bodies.push(chunk));
+      request.on('end', () => response.writeHead(204).end());
+    });
+    const path = fileOf('range', LARGE);
+    const signs: Sign[] = [];
+    const response = await wire()(put(url, path, 2 * MIB, 1000), {
+      ...context(),
+      onActivity: (sign) => signs.push(sign),
+    });
+    expect(response.status).toBe(200);
+    expect(Buffer.concat(bodies).equals(LARGE.subarray(1000, 1000 + 2 * MIB))).toBe(true);
+    expect(heads[0]).toMatchObject({ 'content-length': String(2 * MIB) });
+    expect(heads[0]).not.toHaveProperty('transfer-encoding');
+    expect(signs.filter((sign) => sign === 'uploading')).toHaveLength(32);
+    expect(openFiles(folder)).toEqual([]);
+  });
+
+  it.each([
+    [412, 412],
+    [501, 501],
+    [404, 404],
+    [201, 200],
+  ])('takes %d as an answer with status %d', async (sent, status) => {
+    const url = await httpServer((request, response) => {
+      request.resume().on('end', () => response.writeHead(sent).end('why'));
+    });
+    expect(await wire()(put(url, fileOf('small', LARGE), 10), context())).toMatchObject({ status });
+  });
+
+  it('takes 412 and 501 of a GET as errors', async () => {
+    for (const [status, code] of [
+      [412, 'http-refused'],
+      [501, 'http-server-error'],
+    ] as const) {
+      const url = await httpServer((_, response) => response.writeHead(status).end());
+      expect((await refusal(wire()({ url, bucket: 's3' }, context()))).code).toBe(code);
+    }
+  });
+
+  it('has no body in the answer to HEAD, whose Content-Length is that of the object', async () => {
+    const url = await httpServer((_, response) => response.writeHead(200, { 'content-length': 12345 }).end());
+    const response = await wire()({ url, bucket: 's3', method: 'HEAD' }, context());
+    expect(response).toMatchObject({ status: 200, headers: { 'content-length': '12345' } });
+  });
+
+  it('fails with the error of the disk if its file is gone or too short', async () => {
+    const url = await httpServer((request) => void request.resume());
+    const gone = await wire()(put(url, join(folder, 'gone'), 10), context()).catch((error: unknown) => error);
+    expect(gone).toMatchObject({ code: 'ENOENT' });
+    const short = await refusal(wire()(put(url, fileOf('short', LARGE.subarray(0, 5)), 10), context()));
+    expect(short).toMatchObject({
+      code: 'disk',
+      message: expect.stringContaining('became shorter') as string,
+    });
+  });
+
+  it('closes its file when it is aborted while the server does not read', async () => {
+    const stop = new AbortController();
+    const url = await httpServer((request) => void request.pause());
+    const path = fileOf('aborted', Buffer.alloc(64 * MIB));
+    const sending = wire()(put(url, path, 64 * MIB), {
+      ...context(stop.signal),
+      onActivity: (sign) => {
+        if (sign === 'uploading' && !stop.signal.aborted)
+          setTimeout(() => {
+            stop.abort(new Error('enough'));
+          }, 10);
+      },
+    });
+    await expect(sending).rejects.toThrow('enough');
+    await expect.poll(() => openFiles(folder)).toEqual([]);
+  });
+
+  it('waits for the bandwidth', async () => {
+    let taken = 0;
+    const url = await httpServer((request, response) => {
+      request.resume().on('end', () => response.writeHead(200).end());
+    });
+    const bandwidth = {
+      take: (bytes: number): Promise<void> => {
+        taken += bytes;
+        return Promise.resolve();
+      },
+    };
+    await wire({ bandwidth })(put(url, fileOf('limited', LARGE), LARGE.length), context());
+    expect(taken).toBe(LARGE.length);
+  });
+});
+
+describe('the deadlines of a request with a body', () => {
+  const OPTIONS = { headersMs: 1000, idleMs: 1000, totalMs: 5000 };
+  const digest = createHash('sha256').update('').digest('hex');
+
+  async function run<T>(clock: VirtualClock, work: Promise<T>): Promise<T> {
+    work.catch(() => undefined);
+    await clock.advance(60_000);
+    return work;
+  }
+
+  it('that for the headers begins again with each chunk, the total one is longer', async () => {
+    const clock = new VirtualClock();
+    const size = 160 * 1024;
+    const layer = timeout({ clock, ...OPTIONS });
+    const fetch = layer(async (_, { onActivity, signal }) => {
+      onActivity?.('sent');
+      // 14 seconds in all, of 5 and one for each 16 KiB.
+      for (let chunk = 0; chunk < 20; chunk += 1) {
+        await clock.sleep(700, signal);
+        onActivity?.('uploading', size / 20);
+      }
+      return answer(digest);
+    });
+    const request = put('http://s3.test/key', '/file', size);
+    expect(await run(clock, fetch(request, context()))).toMatchObject({ status: 200 });
+  });
+
+  it('that for the headers ends a request whose body does not go out', async () => {
+    const clock = new VirtualClock();
+    const fetch = timeout({ clock, ...OPTIONS })(async (_, { onActivity, signal }) => {
+      onActivity?.('sent');
+      onActivity?.('uploading', 1);
+      await clock.sleep(3000, signal);
+      return answer(digest);
+    });
+    const error = await refusal(run(clock, fetch(put('http://s3.test/key', '/file', 10), context())));
+    expect(error.code).toBe('headers-timeout');
+  });
+
+  it('do not count the pauses of this machine', async () => {
+    const clock = new VirtualClock();
+    const fetch = timeout({ clock, ...OPTIONS })(async (_, { onActivity, signal }) => {
+      onActivity?.('sent');
+      onActivity?.('paused');
+      await clock.sleep(20_000, signal);
+      onActivity?.('uploading', 10);
+      await clock.sleep(900, signal);
+      return answer(digest);
+    });
+    const request = put('http://s3.test/key', '/file', 10);
+    expect(await run(clock, fetch(request, context()))).toMatchObject({ status: 200 });
+  });
+});
