@@ -232,9 +232,13 @@ function requestOf(verb: LibraryVerb, options: object, hooks: RunHooks): Omit<Ve
   const values = rawValues(verb, options);
   checkHooks(verb, hooks);
   const source = loadBinance();
+  const resolved = resolveOptions(verb, [{ origin: 'flag', values, nameOf: camelCase }], source);
+  // Its credentials come from the environment.
+  if (/^s3:/i.test(resolved.options.out))
+    throw usage('out: a lake in a bucket is for the command line only', 'start the program cryptodl');
   return {
     source,
-    resolved: resolveOptions(verb, [{ origin: 'flag', values, nameOf: camelCase }], source),
+    resolved,
     surroundings: { home: folderOf(homedir()), stateHome: undefined, proxies: NO_PROXIES },
     read: readSymbolFile,
     observer: observerOf(hooks),

@@ -7,6 +7,7 @@ import { constants } from 'node:fs';
 import { access, open, readdir, rm, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Dirent } from 'node:fs';
+import type { BackingTrial } from '../lake/backing.js';
 import type { LakePaths } from '../lake/layout.js';
 import { holderText, readLock } from '../lake/lock.js';
 import type { Clock } from '../model/clock.js';
@@ -59,6 +60,17 @@ export async function checkFolder(input: FolderInput): Promise<CheckResult> {
     const found = `${shown} is not writable: ${WORDS[code] ?? 'the system refuses'} (${code})`;
     return checkResult(check, unwritable.status, found, { next: unwritable.next });
   }
+}
+
+/** The result for a lake in a bucket. A bucket that refuses the trial fails the check with its error. */
+export function bucketResult(shown: string, { putMs, keepsConditions }: BackingTrial): CheckResult {
+  const figures = { putMs: Math.round(putMs) };
+  const found = `${shown} is written; a put takes ${figures.putMs} ms`;
+  if (keepsConditions) return checkResult('out', 'ok', found, { figures });
+  return checkResult('out', 'warn', `${found}; the server ignores the conditions of writes`, {
+    figures,
+    next: 'let only one run at a time write a series (--shard)',
+  });
 }
 
 const MEASURABLE_BYTES = 1_000_000;

@@ -8,6 +8,7 @@ import { Bans, placeOf } from '../http/bans.js';
 import type { AttemptEnd, Fetch } from '../http/fetch.js';
 import { createAttempt } from '../http/stack.js';
 import { authoritiesOf } from '../http/transport/sockets.js';
+import { tryBackingOut } from '../lake/backing.js';
 import { lakePaths, refuseLinkedFolders, runFolder } from '../lake/layout.js';
 import { CryptodlError } from '../model/errors.js';
 import { SILENT_OBSERVER } from '../model/observer.js';
@@ -20,7 +21,7 @@ import type { TimedFetch } from './check-endpoints.js';
 import { checkBans, clearBans } from './check-endpoints.js';
 import { hostsOf } from './check-hosts.js';
 import type { CheckContext, DoctorRequest } from './check-hosts.js';
-import { checkFolder, checkLeftovers, checkLock } from './check-lake.js';
+import { bucketResult, checkFolder, checkLeftovers, checkLock } from './check-lake.js';
 import { checkVersions } from './check-machine.js';
 import { asResult, checkResult } from './check-result.js';
 import type { CheckResult } from './check-result.js';
@@ -208,8 +209,10 @@ function checkFolders(
   const temp = options.tempDir;
   const spool = temp === undefined ? undefined : absolutePath(temp, surroundings.home);
   const disk = { probeBytes: PROBE_BYTES, clock };
-  const out = inside.then(() =>
-    checkFolder({
+  const out = inside.then(async () => {
+    const trial = await tryBackingOut(root);
+    if (trial !== undefined) return bucketResult(shownPath(root), trial);
+    return checkFolder({
       ...disk,
       check: 'out',
       path: root,
@@ -220,8 +223,8 @@ function checkFolders(
         status: 'fail',
         next: 'choose another --out, or make this folder writable',
       },
-    }),
-  );
+    });
+  });
   const tempNext = 'choose another --temp-dir, or make this folder writable';
   const inTemp =
     spool === undefined

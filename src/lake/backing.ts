@@ -18,10 +18,30 @@ export interface Backing {
   release(folders: readonly string[]): Promise<void>;
   /** Calls `act` while nothing else changes the manifest of the series. */
   exclusively<T>(seriesFolder: string, act: () => Promise<T>): Promise<T>;
+  uploads(): Promise<readonly UnfinishedUpload[]>;
+  /** Rejects with the error of the other side. */
+  tryOut(): Promise<BackingTrial>;
   /** Begins to publish the present state of a series, together with later changes that come before the turn of the series. */
   publishSeries(seriesFolder: string): void;
   /** Resolves when the changes so far are published; with true if the manifest now has lines of another writer too. */
   published(seriesFolder: string): Promise<boolean>;
+}
+
+/** A file that a killed run has begun to put, and not completed. */
+export interface UnfinishedUpload {
+  /** Relative to the root of the lake. */
+  readonly path: string;
+  /** Epoch milliseconds. */
+  readonly startedAt: number;
+  readonly remove: () => Promise<void>;
+}
+
+/** The other side as a small file finds it that is put, put again and removed. */
+export interface BackingTrial {
+  /** The time of the first put. */
+  readonly putMs: number;
+  /** Whether a put that must not replace a file replaces none. */
+  readonly keepsConditions: boolean;
 }
 
 /** Files that are brought in at the same time. */
@@ -87,4 +107,14 @@ export async function changeBackedManifest<T>(seriesFolder: string, act: () => P
  */
 export async function publishedBackedSeries(seriesFolder: string): Promise<boolean> {
   return (await backingOf(seriesFolder)?.published(seriesFolder)) ?? false;
+}
+
+/** The uploads of killed and of running commands below the root of a lake. */
+export async function backedUploads(root: string): Promise<readonly UnfinishedUpload[]> {
+  return (await backingOf(root)?.uploads()) ?? [];
+}
+
+/** Undefined for a lake without another side. */
+export async function tryBackingOut(root: string): Promise<BackingTrial | undefined> {
+  return backingOf(root)?.tryOut();
 }

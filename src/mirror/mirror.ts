@@ -4,12 +4,14 @@
  */
 import { readdir, rm } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
-import type { Backing } from '../lake/backing.js';
+import type { Backing, BackingTrial, UnfinishedUpload } from '../lake/backing.js';
 import { FOLDERS } from '../lake/layout.js';
 import { manifestPlace } from '../lake/manifest-place.js';
+import type { Clock } from '../model/clock.js';
 import { errnoOf } from '../model/errors.js';
 import type { Bucket } from '../s3/bucket.js';
 import type { BucketObject } from '../s3/conditions.js';
+import { tryBucket } from './try-bucket.js';
 import { KnownFiles } from './known-files.js';
 import { zipFolders } from './manifest-text.js';
 import { Publications } from './publications.js';
@@ -21,6 +23,7 @@ export interface MirrorOptions {
   readonly root: string;
   /** A mirror that is only read publishes nothing. */
   readonly isReadOnly: boolean;
+  readonly clock: Pick<Clock, 'monotonic'>;
   readonly warn: (message: string) => void;
 }
 
@@ -40,6 +43,7 @@ export class Mirror implements Backing {
   readonly root: string;
   readonly #bucket: Bucket;
   readonly #isReadOnly: boolean;
+  readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #warn: (message: string) => void;
   readonly #known = new KnownFiles();
   readonly #publisher: Publisher;
@@ -56,10 +60,11 @@ export class Mirror implements Backing {
   readonly #publications = new Publications((seriesFolder) => this.#publish(seriesFolder));
   #hasWarned = false;
 
-  constructor({ bucket, root, isReadOnly, warn }: MirrorOptions) {
+  constructor({ bucket, root, isReadOnly, clock, warn }: MirrorOptions) {
     this.#bucket = bucket;
     this.root = root;
     this.#isReadOnly = isReadOnly;
+    this.#clock = clock;
     this.#warn = warn;
     this.#publisher = new Publisher(bucket, this.#known, root);
   }
@@ -114,6 +119,19 @@ export class Mirror implements Backing {
     );
     this.#changes.set(seriesFolder, ended);
     return result;
+  }
+
+  async uploads(): Promise<UnfinishedUpload[]> {
+    const found: UnfinishedUpload[] = [];
+    for await (const upload of this.#bucket.uploads('')) {
+      const { key, startedAt } = upload;
+      found.push({ path: key, startedAt, remove: () => this.#bucket.abortUpload(upload) });
+    }
+    return found;
+  }
+
+  tryOut(): Promise<BackingTrial> {
+    return tryBucket(this.#bucket, this.#clock, this.#publisher.stagedPath());
   }
 
   publishSeries(seriesFolder: string): void {

@@ -103,7 +103,7 @@ export class Mirrors {
       clock.now(),
     );
     const isWritten = this.#isWritten(options);
-    const mirror = new Mirror({ bucket, root, isReadOnly: !isWritten, warn });
+    const mirror = new Mirror({ bucket, root, isReadOnly: !isWritten, clock, warn });
     const disconnect = connectBacking(mirror);
     const unshow = showAs(root, address);
     const close = async (): Promise<void> => {

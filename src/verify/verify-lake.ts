@@ -1,11 +1,15 @@
 /** Checks the selected series of a lake, under the lock when it fixes, and counts the findings. */
-import { join, relative } from 'node:path';
+import { join, posix, relative } from 'node:path';
 import { openLake } from '../download/open-lake.js';
 import type { OpenLake } from '../download/open-lake.js';
 import { openSession } from '../download/session.js';
 import type { Session } from '../download/session.js';
+import { backedUploads } from '../lake/backing.js';
+import type { UnfinishedUpload } from '../lake/backing.js';
 import type { LakePaths } from '../lake/layout.js';
-import { refuseLinkedFolders } from '../lake/layout.js';
+import { FOLDERS, refuseLinkedFolders, seriesAt } from '../lake/layout.js';
+import { MANIFEST_ENDING } from '../lake/manifest-place.js';
+import { isPartitionFile } from '../lake/path-checks.js';
 import { refuseIfLocked } from '../lake/lock.js';
 import { entryAt } from '../lake/publish.js';
 import { listLeftovers } from '../lake/walk-lake.js';
@@ -59,14 +63,50 @@ async function* verifySelected(
   await refuseLinkedFolders(session.paths);
   await refuseIfLocked(session.paths.internal, session.clock);
   const left = selection.isWhole ? await listLeftovers(session.paths) : [];
+  const uploads = selection.isWhole ? await unfinishedUploads(session) : [];
   const opened = fix ? await openLake(session, 'cryptodl verify --fix') : undefined;
   try {
     const found = await Promise.all(left.map((path) => leftoverAt(session.paths, path, opened)));
     const open = opened === undefined ? session : { ...session, lock: opened.lock };
-    return yield* verifyIn(open, { selection, left: found }, onProgress);
+    const removed = await Promise.all(uploads.map((upload) => uploadFinding(upload, fix)));
+    return yield* verifyIn(open, { selection, left: [...found, ...removed] }, onProgress);
   } finally {
     await opened?.lock.release();
   }
+}
+
+/** An upload of this age belongs to no running command. */
+const OLD_UPLOAD_MS = 24 * 3600_000;
+
+/** Old uploads of partitions, manifests and zips. Others are none of ours. */
+async function unfinishedUploads({
+  paths,
+  venue,
+  clock,
+}: Pick<Session, 'clock' | 'paths' | 'venue'>): Promise<UnfinishedUpload[]> {
+  const isOurs = (path: string): boolean => {
+    const folder = posix.dirname(path);
+    const name = posix.basename(path);
+    if (path.startsWith(`${venue.archive.topFolder}/`)) return /\.zip$/i.test(name);
+    if (isPartitionFile(name)) return seriesAt(venue, folder) !== undefined;
+    const series = path.slice(FOLDERS.manifests.length + 1, -MANIFEST_ENDING.length);
+    const isManifest = path.startsWith(`${FOLDERS.manifests}/`) && path.endsWith(MANIFEST_ENDING);
+    return isManifest && seriesAt(venue, series) !== undefined;
+  };
+  const oldest = clock.now() - OLD_UPLOAD_MS;
+  const all = await backedUploads(paths.root);
+  return all.filter(({ path, startedAt }) => startedAt < oldest && isOurs(path));
+}
+
+async function uploadFinding({ path, remove }: UnfinishedUpload, fix: boolean): Promise<LakeFinding> {
+  const finding: LakeFinding = {
+    kind: 'leftover',
+    path,
+    text: 'a run was killed and left a part of this file',
+  };
+  if (!fix) return { ...finding, left: 'fix' };
+  await remove();
+  return { ...finding, done: 'removed' };
 }
 
 async function* verifyIn(

@@ -267,6 +267,48 @@ describe('a lake in a bucket', () => {
     expect(await days()).toEqual([1, 2, 3]);
   });
 
+  it('loses old unfinished uploads with verify --fix, and no others', async () => {
+    await vision(1, 3);
+    const prefix = lake.out.slice(`s3://${server.bucket}/`.length);
+    const day = 24 * HOUR_MS;
+    const uploads: [string, number][] = [
+      [MONTH, 2 * day],
+      [MANIFEST, 2 * day],
+      [`${FOLDER}/symbol=BTCUSDT/2026-10.parquet`, HOUR_MS],
+      [`${FOLDER}/symbol=BTCUSDT/mine.bin`, 2 * day],
+    ];
+    for (const [path, ageMs] of uploads)
+      server.uploads.set(path, {
+        key: `${prefix}/${path}`,
+        startedAt: Date.now() - ageMs,
+        metadata: {},
+        parts: new Map(),
+      });
+    const words = ['verify', '--out', lake.out];
+    const found = await cryptodl(words, { env: lake.environment });
+    expect(found.stdout.trimEnd().split('\n')).toHaveLength(2);
+    expect(found.stdout).toContain(`leftover\t${MONTH}\ta run was killed and left a part of this file`);
+    expect(server.uploads.size).toBe(4);
+    expect((await cryptodl([...words, '--fix'], { env: lake.environment })).code).toBe(0);
+    const left = [...server.uploads.keys()];
+    expect(left).toEqual([uploads[2]?.[0], uploads[3]?.[0]]);
+    server.uploads.clear();
+  });
+
+  it('is tried by doctor, which leaves nothing behind', async () => {
+    const keys = [...server.objects.keys()];
+    const rest = ['fapi', 'dapi', 'spot'].flatMap((host) => [`--${host}-url`, archive.url]);
+    const words = ['doctor', '--out', lake.out, '--json', '--archive-url', archive.url, ...rest];
+    const of = ({ events }: CliResult): unknown => events.find(({ check }) => check === 'out');
+    expect(of(await cryptodl(words, { env: lake.environment }))).toMatchObject({ status: 'ok' });
+    const env = { ...lake.environment, AWS_SECRET_ACCESS_KEY: 'wrong-secret' };
+    expect(of(await cryptodl(words, { env }))).toMatchObject({
+      status: 'fail',
+      next: expect.stringContaining('AWS_SECRET_ACCESS_KEY') as string,
+    });
+    expect([...server.objects.keys()]).toEqual(keys);
+  });
+
   it('is not written with --dry-run and by verbs that read', async () => {
     await vision(1, 3);
     server.requests.length = 0;

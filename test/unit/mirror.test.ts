@@ -1,0 +1,182 @@
+/** The mirror of a lake in a bucket, beside what runs show. */
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/model/clock.js';
+import { joinManifests, zipFolders } from '../../src/mirror/manifest-text.js';
+import { Mirror } from '../../src/mirror/mirror.js';
+import { Publications } from '../../src/mirror/publications.js';
+import { bucketOf, s3Server } from '../helpers/bucket.js';
+import { scratchFolder } from '../helpers/folders.js';
+import type { S3Server } from '../helpers/s3-server.js';
+
+const FOLDER = 'binance/um/klines/interval=1h/symbol=BTCUSDT';
+const FILE = `${FOLDER}/2026-11.parquet`;
+const MANIFEST = `_manifests/${FOLDER}.jsonl`;
+
+describe('a mirror', () => {
+  const scratch = scratchFolder();
+
+  async function open(isReadOnly = false): Promise<{
+    readonly server: S3Server;
+    readonly mirror: Mirror;
+    readonly root: string;
+    readonly folder: string;
+    readonly warnings: string[];
+  }> {
+    const server = await s3Server();
+    server.store(`data/${FILE}`, 'from the bucket');
+    server.store(`data/${MANIFEST}`, 'line 1\n');
+    const root = mkdtempSync(join(scratch, 'mirror-'));
+    mkdirSync(join(root, '.cryptodl/mirror'), { recursive: true });
+    const warnings: string[] = [];
+    const mirror = new Mirror({
+      bucket: bucketOf({ environment: server.environment }).bucket,
+      root,
+      isReadOnly,
+      clock: systemClock,
+      warn: (message) => warnings.push(message),
+    });
+    const folder = join(root, FOLDER);
+    await mirror.openSeries(folder);
+    return { server, mirror, root, folder, warnings };
+  }
+
+  /** As a commit does. */
+  function write(path: string, text: string): void {
+    writeFileSync(`${path}.partial`, text);
+    renameSync(`${path}.partial`, path);
+  }
+
+  it('has stubs of the right size, and the bytes when they are needed', async () => {
+    const { mirror, root, server } = await open();
+    const path = join(root, FILE);
+    expect(lstatSync(path)).toMatchObject({ size: 15, blocks: 0 });
+    expect(readFileSync(join(root, MANIFEST), 'utf8')).toBe('line 1\n');
+    await Promise.all([mirror.bringIn(path), mirror.bringIn(path)]);
+    expect(readFileSync(path, 'utf8')).toBe('from the bucket');
+    expect(server.requests.filter(({ key }) => key.endsWith('.parquet'))).toHaveLength(1);
+    await mirror.release([join(root, FOLDER)]);
+    expect(lstatSync(path)).toMatchObject({ size: 15, blocks: 0 });
+  });
+
+  it('keeps a file that was written in place of a stub', async () => {
+    const { mirror, root } = await open();
+    write(join(root, FILE), 'written here');
+    await mirror.bringIn(join(root, FILE));
+    await mirror.release([join(root, FOLDER)]);
+    expect(readFileSync(join(root, FILE), 'utf8')).toBe('written here');
+  });
+
+  it('publishes nothing if it is only read', async () => {
+    const { mirror, root, folder, server } = await open(true);
+    write(join(root, FILE), 'written here');
+    mirror.publishSeries(folder);
+    expect(await mirror.published(folder)).toBe(false);
+    await mirror.publishFolder('binance');
+    expect(server.objects.get(`data/${FILE}`)?.bytes.toString()).toBe('from the bucket');
+  });
+
+  it('takes an object away only after its copy in the quarantine is published', async () => {
+    const { mirror, root, folder, server } = await open();
+    const kept = '_quarantine/binance/kept.parquet';
+    mkdirSync(join(root, '_quarantine/binance'), { recursive: true });
+    await mirror.bringIn(join(root, FILE));
+    renameSync(join(root, FILE), join(root, kept));
+    server.fault = ({ method, key }) =>
+      method === 'PUT' && key.includes('_quarantine') ? { status: 403, code: 'AccessDenied' } : undefined;
+    mirror.publishSeries(folder);
+    await expect(mirror.published(folder)).rejects.toMatchObject({ code: 'lake-refused' });
+    expect(server.objects.has(`data/${FILE}`)).toBe(true);
+    server.fault = undefined;
+    mirror.publishSeries(folder);
+    await mirror.published(folder);
+    expect([...server.objects.keys()].sort()).toEqual([`data/${kept}`, `data/${MANIFEST}`].sort());
+  });
+
+  it('forgets an object that another writer has removed', async () => {
+    const { mirror, root, server } = await open();
+    server.objects.delete(`data/${FILE}`);
+    await mirror.bringIn(join(root, FILE));
+    expect(existsSync(join(root, FILE))).toBe(false);
+  });
+
+  it('leaves out objects that cannot be files, with one warning', async () => {
+    const { mirror, root, server, warnings } = await open();
+    server.store('data/other/folder', '');
+    server.store('data/other/folder/file', '');
+    server.store(`data/other/${'x'.repeat(300)}`, '');
+    server.store('data/other/sound', '');
+    await mirror.openFolders([join(root, 'other')]);
+    expect(existsSync(join(root, 'other/sound'))).toBe(true);
+    expect(warnings).toHaveLength(1);
+  });
+
+  it('repeats a publication at the end that has failed without a reader of its error', async () => {
+    const { mirror, root, folder, server } = await open();
+    write(join(root, MANIFEST), 'line 1\nline 2\n');
+    server.fault = ({ method }) => (method === 'PUT' ? { status: 403, code: 'AccessDenied' } : undefined);
+    mirror.publishSeries(folder);
+    await expect(mirror.endPublications()).rejects.toMatchObject({ code: 'lake-refused' });
+    server.fault = undefined;
+    mirror.publishSeries(folder);
+    await mirror.endPublications();
+    expect(server.objects.get(`data/${MANIFEST}`)?.bytes.toString()).toBe('line 1\nline 2\n');
+    rmSync(root, { recursive: true });
+  });
+});
+
+it('publications of a series run one at a time, and the changes that come during one are published together', async () => {
+  const ends: (() => void)[] = [];
+  const publications = new Publications(
+    () =>
+      new Promise((resolve) => {
+        ends.push(() => {
+          resolve(ends.length === 2);
+        });
+      }),
+  );
+  const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  publications.begin('series');
+  await settle();
+  publications.begin('series');
+  publications.begin('series');
+  const both = Promise.all([publications.done('series'), publications.done('series')]);
+  await settle();
+  expect(ends).toHaveLength(1);
+  ends[0]?.();
+  await settle();
+  expect(ends).toHaveLength(2);
+  ends[1]?.();
+  // One caller is told of the lines of another writer.
+  expect(await both).toEqual([true, false]);
+});
+
+describe('manifests as text', () => {
+  const joined = (local: string, remote: string, common: readonly number[]): string | undefined =>
+    joinManifests(Buffer.from(local), Buffer.from(remote), common)?.toString();
+
+  it('are joined after the lines that both have', () => {
+    expect(joined('a\nb\n', 'a\nc\n', [4, 2])).toBe('a\nc\nb\n');
+    // The bucket has our lines already, and others after them; a line was added here since.
+    expect(joined('a\nb\nd\n', 'a\nb\nc\n', [4, 2])).toBe('a\nb\nc\nd\n');
+    expect(joined('a\nb\n', 'x\n', [4, 2])).toBeUndefined();
+  });
+
+  it('name the folders of zips that are paths in the lake', async () => {
+    const path = join(mkdtempSync(join(scratchFolder(), 'x-')), 'manifest.jsonl');
+    const line = (file: string): string => `${JSON.stringify({ settings: { format: 'zip' }, file })}\n`;
+    writeFileSync(path, ['data/a/x.zip', 'data/a/y.zip', '../evil/x.zip', '/etc/x.zip'].map(line).join(''));
+    expect(await zipFolders(path)).toEqual(['data/a']);
+    expect(await zipFolders(`${path}.missing`)).toEqual([]);
+  });
+});
