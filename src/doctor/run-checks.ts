@@ -7,6 +7,7 @@ import { mostInFlight } from '../queue/concurrency.js';
 import { Bans, placeOf } from '../http/bans.js';
 import type { AttemptEnd, Fetch } from '../http/fetch.js';
 import { createAttempt } from '../http/stack.js';
+import { egressGroupOf } from '../http/throttle/group.js';
 import { authoritiesOf } from '../http/transport/sockets.js';
 import { tryBackingOut } from '../lake/backing.js';
 import { lakePaths, refuseLinkedFolders, runFolder } from '../lake/layout.js';
@@ -68,7 +69,13 @@ async function* publicationResults(context: CheckContext): AsyncGenerator<CheckR
 /** `doctor --clear-bans HOST`: runs no check and sends no request. */
 export async function* runClearBans(request: DoctorRequest, host: string): AsyncGenerator<CheckResult> {
   const { options, surroundings, clock, warn } = request;
-  yield await clearBans(new Bans({ folder: stateFolder(options, surroundings), clock, warn }), host);
+  const group = egressGroupOf(options, { clock, warn });
+  group?.enter();
+  try {
+    yield await clearBans(new Bans({ folder: stateFolder(options, surroundings), clock, warn, group }), host);
+  } finally {
+    await group?.leave();
+  }
 }
 
 /** Rejects on abort, and never resolves. */
@@ -91,7 +98,8 @@ function openContext(request: DoctorRequest): { context: CheckContext; close: ()
   const hosts = exchangeHosts(options, request.source);
   const folder = stateFolder(options, surroundings);
   const proxies = proxiesOf(options.proxy, surroundings);
-  const bans = new Bans({ folder, clock, warn });
+  const group = egressGroupOf(options, { clock, warn });
+  const bans = new Bans({ folder, clock, warn, group });
   const ended = new Map<string, AttemptEnd>();
   const stack = createAttempt(
     {
@@ -107,6 +115,7 @@ function openContext(request: DoctorRequest): { context: CheckContext; close: ()
       clock,
       hosts,
       bans,
+      group,
       proxies,
       signal,
       // The checks create no folder. Without one, no other run counts there either.
@@ -118,6 +127,7 @@ function openContext(request: DoctorRequest): { context: CheckContext; close: ()
       ended: (attempt) => ended.set(attempt.attemptId, attempt),
     },
   );
+  group?.enter();
   const context: CheckContext = {
     ...request,
     paths: lakePaths(absolutePath(options.out, surroundings.home)),
@@ -127,7 +137,13 @@ function openContext(request: DoctorRequest): { context: CheckContext; close: ()
     hosts: hostsOf(request),
     fetchTimed: createTimedFetch({ ...request, bans, fetch: stack.fetch, ended }),
   };
-  return { context, close: () => stack.close() };
+  return {
+    context,
+    close: async () => {
+      await stack.close();
+      await group?.leave();
+    },
+  };
 }
 
 interface FetchContext extends DoctorRequest {

@@ -8,6 +8,7 @@ import { Failover } from '../http/retry/fallback-host.js';
 import type { RetryBudget } from '../http/retry/budget.js';
 import { backoffOf, createStack } from '../http/stack.js';
 import type { Stack } from '../http/stack.js';
+import { egressGroupOf } from '../http/throttle/group.js';
 import type { ThrottleFigures } from '../http/throttle/throttle.js';
 import type { PoolUse } from '../http/transport/pool.js';
 import type { Clock } from '../model/clock.js';
@@ -144,7 +145,8 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover): 
   concurrency.onLevel = (change) => {
     observer.event('concurrency', change);
   };
-  const bans = new Bans({ folder, clock, warn });
+  const group = egressGroupOf(options, { clock, warn, common: request.common });
+  const bans = new Bans({ folder, clock, warn, group });
   const budgets = new Map<string, RetryBudget>();
   const stack = createStack({
     budgets,
@@ -165,9 +167,11 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover): 
     wire: request.wire,
     common: request.common,
     stateFolder: folder,
+    group,
     isLate: () => loopDelay.isLate(),
   });
-  // It begins after the stack, which may refuse an option: its timers would be left behind.
+  // Both begin after the stack, which may refuse an option: their timers would be left behind.
+  group?.enter();
   const loopDelay = new LoopDelay();
   loopDelay.start();
   const openedAt = clock.monotonic();
@@ -195,6 +199,7 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover): 
       loopDelay.stop();
       await bans.written();
       await stack.close();
+      await group?.leave();
     },
   };
 }

@@ -1,9 +1,10 @@
-/** Bans: a host refuses all requests of one bucket until a certain time. Other and later runs of this machine obey them too. */
+/** Bans: a host refuses all requests of one bucket until a certain time. Other and later runs of this machine, and of the egress group, obey them too. */
 import type { Clock } from '../model/clock.js';
 import { CryptodlError, LONGEST_WAIT_DAYS, LONGEST_WAIT_MS } from '../model/errors.js';
 import { hostOf } from './fetch.js';
 import { StateFile } from '../files/state-file.js';
 import type { StateFileOptions } from '../files/state-file.js';
+import type { EgressGroup } from './throttle/group.js';
 
 export interface Ban {
   /** End of the ban, in epoch milliseconds. */
@@ -16,15 +17,22 @@ type BansByPlace = Readonly<Record<string, Ban>>;
 /** Least milliseconds between two reads of the bans of other runs. */
 const READ_EVERY_MS = 1000;
 
+interface BansOptions extends Omit<StateFileOptions, 'name'> {
+  /** Its bans count too, and it gets those of this run. */
+  readonly group?: EgressGroup | undefined;
+}
+
 /** A place is a bucket and a host, see `placeOf`. */
 export class Bans {
   readonly #file: StateFile<BansByPlace>;
   readonly #clock: Clock;
   readonly #warn: (message: string) => void;
+  readonly #group: EgressGroup | undefined;
   readonly #writing = new Set<Promise<void>>();
   #known: { readonly at: number; readonly bans: Promise<BansByPlace> } | undefined;
 
-  constructor(options: Omit<StateFileOptions, 'name'>) {
+  constructor(options: BansOptions) {
+    this.#group = options.group;
     this.#clock = options.clock;
     this.#warn = options.warn;
     this.#file = new StateFile({ ...options, name: 'bans.json' }, parseBans, {});
@@ -32,7 +40,7 @@ export class Bans {
 
   /** Rejects with `wait-too-long` (exit code 7) while one of these places is banned. */
   async refuse(places: readonly string[]): Promise<void> {
-    const bans = await this.#read();
+    const bans = await this.#all();
     const now = this.#clock.now();
     for (const place of places) {
       const ban = bans[place];
@@ -47,7 +55,7 @@ export class Bans {
   /** All current bans, by place. */
   async current(): Promise<ReadonlyMap<string, Ban>> {
     const now = this.#clock.now();
-    return new Map(Object.entries(await this.#read()).filter(([, { until }]) => until > now));
+    return new Map(Object.entries(await this.#all()).filter(([, { until }]) => until > now));
   }
 
   /** Milliseconds that are left of the ban of a place, also of a ban that another run has recorded meanwhile; 0 without a ban. */
@@ -56,29 +64,48 @@ export class Bans {
     if (this.#known === undefined || now - this.#known.at >= READ_EVERY_MS)
       this.#known = { at: now, bans: this.#read() };
     const { until = 0 } = (await this.#known.bans)[place] ?? {};
-    return Math.max(0, until - this.#clock.now());
+    await this.#group?.opened();
+    return Math.max(0, until - this.#clock.now(), (this.#ofGroup()[place]?.until ?? 0) - this.#clock.now());
   }
 
   /** Records a ban. A shorter ban does not end a longer one. The file is written in the background; see `written`. */
   record(place: string, ban: Ban): void {
-    const writing = this.#write(place, ban).finally(() => this.#writing.delete(writing));
+    const leftMs = ban.until - this.#clock.now();
+    const writing = Promise.all([this.#write(place, ban), this.#group?.ban(place, leftMs, ban.why)])
+      .then(() => undefined)
+      .finally(() => this.#writing.delete(writing));
     this.#writing.add(writing);
   }
 
   /** Removes all bans of a host. Resolves with the places of the removed bans. */
   async clear(host: string): Promise<string[]> {
-    const places: string[] = [];
+    const places = (await this.#group?.clearBans((place) => hostOfPlace(place) === host)) ?? [];
     await this.#file.update((bans) => {
       const others = Object.entries(bans).filter(([place]) => hostOfPlace(place) !== host);
       places.push(...Object.keys(bans).filter((place) => hostOfPlace(place) === host));
       return Object.fromEntries(others);
     });
-    return places;
+    return [...new Set(places)];
   }
 
   /** Resolves when the writes of all recorded bans have ended. */
   async written(): Promise<void> {
     await Promise.all(this.#writing);
+  }
+
+  /** The bans of this machine and of the group. */
+  async #all(): Promise<BansByPlace> {
+    await this.#group?.opened();
+    const bans: Record<string, Ban> = { ...(await this.#read()) };
+    for (const [place, ban] of Object.entries(this.#ofGroup()))
+      if (ban.until > (bans[place]?.until ?? 0)) bans[place] = ban;
+    return bans;
+  }
+
+  #ofGroup(): BansByPlace {
+    const offsetMs = this.#clock.now() - this.#clock.monotonic();
+    const bans = this.#group?.bans.current ?? [];
+    return Object.fromEntries(bans.map(({ place, until, why }) => [place, { until: until + offsetMs, why }]));
   }
 
   /** Reads the file. A ban that still lasts longer than `LONGEST_WAIT_MS` is shortened in the file, with a warning. */
@@ -111,7 +138,12 @@ export function placeOf(bucket: string, url: string): string {
   return `${bucket} ${hostOf(url)}`;
 }
 
-/** The inverse of `placeOf`. Names of buckets contain no blank. */
+/** The bucket of a place. */
+export function bucketOfPlace(place: string): string {
+  return place.slice(0, Math.max(0, place.indexOf(' ')));
+}
+
+/** The host of a place. Names of buckets contain no blank. */
 function hostOfPlace(place: string): string {
   return place.slice(place.indexOf(' ') + 1);
 }

@@ -12,6 +12,17 @@ export interface BucketState {
   readonly pausedMs: number;
   /** Undefined for a rate. */
   readonly window: WindowState | undefined;
+  /** The egress group that counts the window together. */
+  readonly group?: GroupState;
+}
+
+/** The state of an egress group. */
+export interface GroupState {
+  readonly name: string;
+  /** Programs that were seen last, this one included. */
+  readonly members: number;
+  /** False while Redis cannot be used. */
+  readonly isShared: boolean;
 }
 
 /** The current window of a server. */

@@ -2,9 +2,7 @@
 import type { Clock } from '../model/clock.js';
 import type { SharedResources } from '../model/io.js';
 import type { Observer } from '../model/observer.js';
-import { placeOf } from './bans.js';
 import type { Bans } from './bans.js';
-import { limitedBuckets } from './exchange-hosts.js';
 import type { ExchangeHosts, LimitOptions } from './exchange-hosts.js';
 import type { Fetch, FetchRequest, Layer } from './fetch.js';
 import type { LoadObserver, RequestCosts, RequestFigures, RequestTimes } from './observers.js';
@@ -15,9 +13,9 @@ import { fallbackHost } from './retry/fallback-host.js';
 import type { Failover, FallbackHost } from './retry/fallback-host.js';
 import type { BackoffOptions } from './retry/retry.js';
 import { endWaits, retry } from './retry/retry.js';
-import { Demand } from './throttle/priority-queue.js';
-import { SharedCount } from './throttle/shared-count.js';
-import { SharedBuckets, Throttle } from './throttle/throttle.js';
+import { createThrottle } from './throttle/create-throttle.js';
+import type { EgressGroup } from './throttle/group.js';
+import type { Throttle } from './throttle/throttle.js';
 import { isBadContent, loadSignOf, measure } from './transport/measure.js';
 import type { AttemptObserver } from './transport/measure.js';
 import { createPools } from './transport/pool.js';
@@ -82,6 +80,8 @@ export interface StackOptions {
   readonly proxies: PoolOptions['proxies'];
   /** The folder that the runs of this machine share. Undefined: this process counts alone, and writes no file. */
   readonly stateFolder: string | undefined;
+  /** The programs that share the limits of one public address. */
+  readonly group?: EgressGroup | undefined;
   /** Whether the event loop of this process is late. */
   readonly isLate: () => boolean;
   readonly signal: AbortSignal;
@@ -233,39 +233,6 @@ function bandwidthOf({ options, clock, signal, common }: AttemptOptions): Transp
   if (limit === undefined) return UNLIMITED;
   const used = common?.once(`bandwidth ${limit}`, () => ({ untilMs: clock.monotonic() }));
   return limitBandwidth(limit, clock, signal, used);
-}
-
-function createThrottle(stack: AttemptOptions): Throttle {
-  const { options, clock, hosts, bans, observer, stateFolder, failover } = stack;
-  const warn = (text: string): void => {
-    observer.warn(text);
-  };
-  return new Throttle({
-    clock,
-    buckets: limitedBuckets(hosts, options),
-    usedPermits: hosts.usedPermits,
-    maxWaitMs: options.maxWaitMs,
-    shared: sharedBuckets(stack),
-    // REST has no entry: a wait for its limits is usual.
-    longestWaitMs: { archive: failover?.longestWaitMs, listing: failover?.longestWaitMs },
-    ...(stateFolder !== undefined && {
-      countOf: (name: string) => new SharedCount({ folder: stateFolder, name, warn }),
-      demandOf: (name: string) => new Demand({ folder: stateFolder, name, clock, warn }),
-    }),
-    banLeftMs: ({ bucket, url }) => bans.leftMs(placeOf(bucket, url)),
-    onBan: ({ bucket, url }, error, delayMs) => {
-      const until = clock.now() + delayMs;
-      for (const kin of hosts.bannedWith(url))
-        bans.record(placeOf(bucket, kin), { until, why: error.message });
-    },
-  });
-}
-
-/** Jobs of one process share their buckets if they have the same hosts. */
-function sharedBuckets({ common, hosts, stateFolder }: AttemptOptions): SharedBuckets | undefined {
-  const urls = [hosts.archiveUrl, hosts.listingUrl, ...Object.values(hosts.restUrls)];
-  const name = `buckets ${JSON.stringify([stateFolder ?? '', ...urls])}`;
-  return common?.once(name, () => new SharedBuckets());
 }
 
 function fallbackOf({ archiveUrl: first, fallbackUrl: other }: ExchangeHosts): FallbackHost | undefined {

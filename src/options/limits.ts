@@ -97,3 +97,12 @@ function windowText(windowMs: number, one = ''): string {
   const count = windowMs / ms;
   return `${count === 1 ? one : count}${unit}`;
 }
+
+/** The name of an egress group, which becomes a part of the keys in Redis. */
+export const groupName: Parse<string> = (value, where) => {
+  if (/^[\w.-]{1,64}$/.test(value)) return value;
+  throw usage(
+    `${where}: "${value}" is not a name of up to 64 letters, digits, dots, hyphens and underscores`,
+    given(where, 'office'),
+  );
+};

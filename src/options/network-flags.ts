@@ -2,8 +2,8 @@
 import { readVenueWords } from '../source/names.js';
 import { DOWNLOADS_AND_JOBS, EXAMINED, OF_LAKE, oneOf, ONLINE_AND_JOBS } from './flag-spec.js';
 import type { FlagRows } from './flag-spec.js';
-import { limit, requestsPerMinute } from './limits.js';
 import { proxy, redis, region, url } from './addresses.js';
+import { groupName, limit, requestsPerMinute } from './limits.js';
 import * as parse from './parsers.js';
 
 const venue = readVenueWords();
@@ -115,6 +115,15 @@ export const NETWORK_FLAGS = {
     parse: redis,
     example: 'redis://127.0.0.1:6379',
     aka: ['redis-url', 'valkey'],
+  },
+  'egress-group': {
+    group: 'Network',
+    verbs: EXAMINED,
+    value: 'NAME',
+    doc: 'share the REST limits and all bans with the programs of this group on other machines behind the same public address; needs --redis',
+    parse: groupName,
+    example: 'office',
+    aka: ['limit-group', 'shared-limit'],
   },
   'ca-file': {
     group: 'Network',

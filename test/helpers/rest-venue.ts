@@ -212,7 +212,7 @@ function statisticsRoute(host: Host, dataset: string): Route | undefined {
 }
 
 /** Inclusive at the top, as measured, not as documented; and no limit costs more than the limit that it stands for. */
-function klinesWeight(query: URLSearchParams): number {
+export function klinesWeight(query: URLSearchParams): number {
   const text = query.get('limit');
   if (text === null) return 5;
   const limit = Number(text);

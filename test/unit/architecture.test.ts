@@ -27,7 +27,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   redis: BASE,
 
   // one request
-  http: [...list('files'), ...BASE],
+  http: [...list('files redis'), ...BASE],
 
   // an exchange; how it packs its objects is told by convert/unzip
   source: [...list('convert http options'), ...BASE],

@@ -157,6 +157,7 @@ const TWINS: Partial<Record<FlagName, [string, unknown]>> = {
   ],
   shard: ['3/12', { index: 3, count: 12, text: '3/12' }],
   'log-level': ['debug', 'debug'],
+  'egress-group': ['office', 'office'],
   redis: ['redis://queue:6379', 'redis://queue:6379'],
   's3-endpoint': ['http://127.0.0.1:9000/', 'http://127.0.0.1:9000'],
   's3-region': ['eu-central-1', 'eu-central-1'],

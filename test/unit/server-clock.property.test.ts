@@ -2,7 +2,7 @@ import { BINANCE_ANSWERS } from '../../src/source/binance/refusals.js';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Fetch } from '../../src/http/fetch.js';
-import { ServerClock } from '../../src/http/throttle/meter.js';
+import { ServerClock } from '../../src/http/throttle/server-clock.js';
 import { Throttle } from '../../src/http/throttle/throttle.js';
 import { answer, context, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
@@ -37,7 +37,7 @@ describe('the time of the server', () => {
         fc.array(exchange, { minLength: 1, maxLength: 50 }),
         fc.nat(1e7),
         (offsetMs, all, laterMs) => {
-          const serverClock = new ServerClock(1_700_000_000_000);
+          const serverClock = new ServerClock(() => 1_700_000_000_000);
           let now = 1000;
           let isKnown = false;
           for (const { gapMs, toMs, backMs } of all) {
@@ -63,7 +63,7 @@ describe('the time of the server', () => {
   it('is known to a second and the quickest round trip at worst, and better the more is heard', () => {
     fc.assert(
       fc.property(offset, fc.array(exchange, { minLength: 1, maxLength: 50 }), (offsetMs, all) => {
-        const serverClock = new ServerClock(0);
+        const serverClock = new ServerClock(() => 0);
         let now = 0;
         let quickest = Number.POSITIVE_INFINITY;
         let before = Number.POSITIVE_INFINITY;
@@ -83,7 +83,7 @@ describe('the time of the server', () => {
   });
 
   it('is that of our own clock before the first answer, and after one that took too long to tell', () => {
-    const serverClock = new ServerClock(5_000_000);
+    const serverClock = new ServerClock(() => 5_000_000);
     expect(serverClock.at(7)).toEqual({ from: 5_000_007, to: 5_000_007 });
     serverClock.onAnswer(9_000_000, 0, 10_001);
     expect(serverClock.at(20_000)).toEqual({ from: 5_020_000, to: 5_020_000 });
@@ -92,7 +92,7 @@ describe('the time of the server', () => {
   it('is right again with the next answer after the clock of the server was set', () => {
     fc.assert(
       fc.property(fc.integer({ min: 5000, max: 1e9 }), fc.boolean(), (stepMs, isBack) => {
-        const serverClock = new ServerClock(0);
+        const serverClock = new ServerClock(() => 0);
         for (let now = 0; now < 10_000; now += 700) serverClock.onAnswer(dateOf(now + 90), now, now + 180);
         const offsetMs = isBack ? -stepMs : stepMs;
         serverClock.onAnswer(dateOf(20_090 + offsetMs), 20_000, 20_180);

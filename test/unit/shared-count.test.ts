@@ -53,7 +53,7 @@ for (let round = 0; round < Number(rounds); round += 1) {
   const count = new SharedCount({ folder, name: 'spot-' + round, warn });
   let sum = 0;
   for (let refused = 0; refused < 50; )
-    if (count.take(${WINDOW}, Number(weight), Number(permits))) sum += Number(weight);
+    if (count.take(${WINDOW}, Number(weight), { permits: Number(permits), windowMs: 60_000 }) === 0) sum += Number(weight);
     else refused += 1;
   got.push(sum);
 }
@@ -69,6 +69,14 @@ async function greedy(folder: string, weight: number, permits: number, rounds: n
   expect(err).toBe('');
   return JSON.parse(out) as number[];
 }
+
+/** Whether the count gave the permits. */
+const take = (
+  count: Pick<SharedCount, 'take'> | undefined,
+  window: number,
+  weight: number,
+  permits: number,
+): boolean => count?.take(window, weight, { permits, windowMs: 60_000 }) === 0;
 
 describe('a shared budget', () => {
   it('is never overdrawn by several processes that take all they can get at the same time', async () => {
@@ -94,9 +102,9 @@ describe('a shared budget', () => {
         const { counts, warnings } = runs(3);
         let used = 0;
         for (const [who, weight] of all) {
-          const isTaken = counts[who]?.take(WINDOW, weight, permits);
+          const isTaken = take(counts[who], WINDOW, weight, permits);
           expect(isTaken).toBe(used + weight <= permits);
-          if (isTaken === true) used += weight;
+          if (isTaken) used += weight;
           expect(counts.map((count) => count.used(WINDOW))).toEqual([used, used, used]);
         }
         expect(warnings).toEqual([]);
@@ -107,30 +115,30 @@ describe('a shared budget', () => {
 
   it('is known to a run that begins later', () => {
     const { folder, first } = runs(1);
-    expect(first.take(WINDOW, 60, 100)).toBe(true);
+    expect(take(first, WINDOW, 60, 100)).toBe(true);
     const later = runs(1, folder).first;
     expect(later.used(WINDOW)).toBe(60);
-    expect(later.take(WINDOW, 41, 100)).toBe(false);
-    expect(later.take(WINDOW, 40, 100)).toBe(true);
+    expect(take(later, WINDOW, 41, 100)).toBe(false);
+    expect(take(later, WINDOW, 40, 100)).toBe(true);
   });
 
   it('is one for each bucket, and starts again in each window', () => {
     const { folder, first } = runs(1);
-    first.take(WINDOW, 60, 100);
+    take(first, WINDOW, 60, 100);
     expect(runs(1, folder, 'futures').first.used(WINDOW)).toBe(0);
     expect(first.used(WINDOW + 1)).toBe(0);
-    expect(first.take(WINDOW + 1, 100, 100)).toBe(true);
+    expect(take(first, WINDOW + 1, 100, 100)).toBe(true);
   });
 
   it('takes the use of others from the server, and shares it with the other runs', () => {
     const { counts, first, warnings } = runs(2);
-    first.take(WINDOW, 5, 100);
+    take(first, WINDOW, 5, 100);
     first.raise(WINDOW, 95);
     first.raise(WINDOW, 20);
     expect(counts.map((count) => count.used(WINDOW))).toEqual([95, 95]);
-    expect(counts[1]?.take(WINDOW, 6, 100)).toBe(false);
-    expect(counts[1]?.take(WINDOW, 5, 100)).toBe(true);
-    expect(first.take(WINDOW, 1, 100)).toBe(false);
+    expect(take(counts[1], WINDOW, 6, 100)).toBe(false);
+    expect(take(counts[1], WINDOW, 5, 100)).toBe(true);
+    expect(take(first, WINDOW, 1, 100)).toBe(false);
     expect(warnings).toEqual([]);
   });
 
@@ -146,11 +154,11 @@ describe('a shared budget', () => {
     for (const old of [1, WINDOW - 2, WINDOW - 1]) writeFileSync(join(files, `${old}.permits`), '...');
     const foreign = ['README', '2024-report.txt', '7', '1.permits.txt'];
     for (const name of foreign) writeFileSync(join(files, name), 'not ours');
-    first.take(WINDOW, 1, 100);
+    take(first, WINDOW, 1, 100);
     expect(readdirSync(files).sort()).toEqual(
       [`${WINDOW - 1}.permits`, `${WINDOW}.permits`, ...foreign].sort(),
     );
-    for (let window = WINDOW; window < WINDOW + 20; window += 1) runs(1, folder).first.take(window, 1, 100);
+    for (let window = WINDOW; window < WINDOW + 20; window += 1) take(runs(1, folder).first, window, 1, 100);
     expect(readdirSync(files).filter((name) => name.endsWith('.permits'))).toHaveLength(2);
   });
 
@@ -173,7 +181,7 @@ describe('a shared budget', () => {
     mkdirSync(files, { recursive: true });
     make(join(files, '1.permits'));
     writeFileSync(join(files, '2.permits'), '...');
-    expect(first.take(WINDOW, 60, 100)).toBe(true);
+    expect(take(first, WINDOW, 60, 100)).toBe(true);
     expect(warnings).toEqual([]);
     expect(readdirSync(files)).toEqual(['1.permits', `${WINDOW}.permits`]);
     expect(runs(1, folder).first.used(WINDOW)).toBe(60);
@@ -194,7 +202,7 @@ describe('a shared budget', () => {
   it.each(['../../evil', 'a/b', 'spot data.test'])('has a file name of its own for each name: %s', (name) => {
     const { folder } = runs(0);
     const { first, warnings } = runs(1, folder, name);
-    expect(first.take(WINDOW, 1, 100)).toBe(true);
+    expect(take(first, WINDOW, 1, 100)).toBe(true);
     expect(readdirSync(join(folder, 'budgets'))).toEqual([encodeURIComponent(name)]);
     expect(existsSync(join(scratch, 'evil'))).toBe(false);
     expect(warnings).toEqual([]);
@@ -211,7 +219,7 @@ describe('a symbolic link in the state folder', () => {
     symlinkSync(elsewhere, join(folder, link));
     for (const window of [1, WINDOW]) writeFileSync(join(inside, `${window}.permits`), 'not ours');
     // The eight permits of the foreign file would leave no room.
-    expect([first.take(WINDOW, 100, 100), first.take(WINDOW, 1, 100)]).toEqual([true, false]);
+    expect([take(first, WINDOW, 100, 100), take(first, WINDOW, 1, 100)]).toEqual([true, false]);
     expect(warnings).toEqual([expect.stringMatching(/cannot be used \(not a folder\)/)]);
     for (const window of [1, WINDOW])
       expect(readFileSync(join(files, `${window}.permits`), 'utf8')).toBe('not ours');
@@ -222,18 +230,18 @@ describe('a symbolic link in the state folder', () => {
     const elsewhere = mkdtempSync(join(scratch, 'elsewhere-'));
     mkdirSync(dirname(join(folder, link)), { recursive: true });
     symlinkSync(elsewhere, join(folder, link));
-    expect(first.take(WINDOW, 1, 100)).toBe(true);
+    expect(take(first, WINDOW, 1, 100)).toBe(true);
     expect(readdirSync(elsewhere)).toEqual([]);
     expect(warnings).toHaveLength(1);
   });
 
   it('is not followed when it takes the place of a folder later', () => {
     const { files, first, warnings } = runs(1);
-    first.take(WINDOW, 1, 100);
+    take(first, WINDOW, 1, 100);
     const elsewhere = mkdtempSync(join(scratch, 'elsewhere-'));
     rmSync(files, { recursive: true });
     symlinkSync(elsewhere, files);
-    expect(first.take(WINDOW, 99, 100)).toBe(true);
+    expect(take(first, WINDOW, 99, 100)).toBe(true);
     expect(readdirSync(elsewhere)).toEqual([]);
     expect(warnings).toHaveLength(1);
   });
@@ -248,7 +256,7 @@ describe('a symbolic link in the state folder', () => {
     if (words !== undefined) writeFileSync(victim, words);
     mkdirSync(files, { recursive: true });
     symlinkSync(victim, join(files, `${WINDOW}.permits`));
-    expect([first.take(WINDOW, 100, 100), first.take(WINDOW, 1, 100)]).toEqual([true, false]);
+    expect([take(first, WINDOW, 100, 100), take(first, WINDOW, 1, 100)]).toEqual([true, false]);
     expect(warnings).toEqual([expect.stringMatching(/cannot be used \(not a regular file\)/)]);
     expect(existsSync(victim) ? readFileSync(victim, 'utf8') : undefined).toBe(words);
   });
@@ -257,8 +265,8 @@ describe('a symbolic link in the state folder', () => {
     const folder = join(scratch, randomUUID());
     symlinkSync(mkdtempSync(join(scratch, 'state-')), folder);
     const { counts, first, warnings } = runs(2, folder);
-    expect(first.take(WINDOW, 60, 100)).toBe(true);
-    expect(counts[1]?.take(WINDOW, 41, 100)).toBe(false);
+    expect(take(first, WINDOW, 60, 100)).toBe(true);
+    expect(take(counts[1], WINDOW, 41, 100)).toBe(false);
     expect(warnings).toEqual([]);
   });
 });
@@ -296,12 +304,12 @@ describe('a state folder that cannot be used', () => {
     spoil(folder);
     const { first, warnings } = runs(1, folder);
     const alone = new ProcessCount();
-    for (let take = 0; take < 30; take += 1)
-      expect(first.take(WINDOW, 7, 10_000)).toBe(alone.take(WINDOW, 7, 10_000));
+    for (let round = 0; round < 30; round += 1)
+      expect(take(first, WINDOW, 7, 10_000)).toBe(take(alone, WINDOW, 7, 10_000));
     first.raise(WINDOW, 9990);
-    expect(first.take(WINDOW, 10, 10_000)).toBe(true);
-    expect(first.take(WINDOW, 1, 10_000)).toBe(false);
-    expect(first.take(WINDOW + 1, 10_000, 10_000)).toBe(true);
+    expect(take(first, WINDOW, 10, 10_000)).toBe(true);
+    expect(take(first, WINDOW, 1, 10_000)).toBe(false);
+    expect(take(first, WINDOW + 1, 10_000, 10_000)).toBe(true);
     // Nothing is forbidden to root.
     if (what === 'no right to write' && canWrite) return;
     expect(warnings).toHaveLength(1);
@@ -318,7 +326,8 @@ describe('a state folder that cannot be used', () => {
 const { SharedCount } = await import(${JSON.stringify(DIST)});
 const warn = (message) => console.log(message);
 const count = new SharedCount({ folder: ${JSON.stringify(folder)}, name: 'spot', warn });
-console.log(count.take(${WINDOW}, 60, 100), count.take(${WINDOW}, 60, 100));`;
+const take = () => count.take(${WINDOW}, 60, { permits: 100, windowMs: 60_000 }) === 0;
+console.log(take(), take());`;
       const said = execFileSync(process.execPath, ['--input-type=module', '-e', script], {
         timeout: 30_000,
         encoding: 'utf8',
@@ -334,7 +343,7 @@ console.log(count.take(${WINDOW}, 60, 100), count.take(${WINDOW}, 60, 100));`;
     execFileSync('mkfifo', [pipe]);
     const reader = openSync(pipe, 'r+');
     const { first, warnings } = runs(1, folder);
-    expect([first.take(WINDOW, 60, 100), first.take(WINDOW, 60, 100)]).toEqual([true, false]);
+    expect([take(first, WINDOW, 60, 100), take(first, WINDOW, 60, 100)]).toEqual([true, false]);
     expect(warnings).toEqual([expect.stringContaining('(not a regular file)')]);
     closeSync(reader);
   });
@@ -343,18 +352,18 @@ console.log(count.take(${WINDOW}, 60, 100), count.take(${WINDOW}, 60, 100));`;
     const folder = join(scratch, randomUUID());
     writeFileSync(folder, 'x');
     const { first } = runs(1, folder);
-    expect(first.take(WINDOW, 100, 100)).toBe(true);
+    expect(take(first, WINDOW, 100, 100)).toBe(true);
     first.giveBack(WINDOW, 5);
-    expect([first.take(WINDOW, 5, 100), first.take(WINDOW, 1, 100)]).toEqual([true, false]);
+    expect([take(first, WINDOW, 5, 100), take(first, WINDOW, 1, 100)]).toEqual([true, false]);
   });
 
   it('counts alone after a failure, beginning with its own permits', () => {
     const { files, first, warnings } = runs(1);
-    expect(first.take(WINDOW, 60, 100)).toBe(true);
+    expect(take(first, WINDOW, 60, 100)).toBe(true);
     expect(statSync(join(files, `${WINDOW}.permits`)).size).toBe(60);
     chmodSync(join(files, `${WINDOW}.permits`), 0o000);
-    expect(first.take(WINDOW, 40, 100)).toBe(true);
-    expect(first.take(WINDOW, 1, 100)).toBe(false);
+    expect(take(first, WINDOW, 40, 100)).toBe(true);
+    expect(take(first, WINDOW, 1, 100)).toBe(false);
     expect(warnings).toHaveLength(canWrite ? 0 : 1);
   });
 });

@@ -178,8 +178,8 @@ describe('a bucket with a budget per window', () => {
 
   it('gives nothing of a window back to the one after', () => {
     const count = new ProcessCount();
-    count.take(1, 5, 10);
-    count.take(2, 5, 10);
+    count.take(1, 5, { permits: 10, windowMs: MINUTE_MS });
+    count.take(2, 5, { permits: 10, windowMs: MINUTE_MS });
     count.giveBack(1, 5);
     expect(count.used(2)).toBe(5);
   });

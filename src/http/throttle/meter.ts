@@ -1,5 +1,6 @@
 /** Meters count permits as a server does: a rate with a burst, or a budget per window of the server's clock. */
 import type { WindowState } from '../host-states.js';
+import type { ServerTime } from './server-clock.js';
 
 export interface Meter {
   /** Weight of the heaviest request that the meter can ever allow. */
@@ -8,6 +9,8 @@ export interface Meter {
   readonly taken: number;
   /** Whether this request may take its permits without leaving any to other priorities: permits are not scarce, or too few are left for it anyway. */
   isSpare(weight: number, nowMs: number): boolean;
+  /** Whether another program is being asked for the permits. The wait for its answer is no wait for the limit. */
+  readonly isAsking?: boolean;
   /** Whether requests waited mostly for a limit that the user set, not for the limit of the server. */
   readonly isPaced?: boolean;
   /** Takes the permits and returns 0, or returns the milliseconds before the next attempt can succeed. */
@@ -102,6 +105,10 @@ export class WindowMeter implements Meter {
     return this.#budget.permits;
   }
 
+  get isAsking(): boolean {
+    return this.#count.isAsking === true;
+  }
+
   get windowMs(): number {
     return this.#budget.windowMs;
   }
@@ -130,16 +137,17 @@ export class WindowMeter implements Meter {
     // Near the boundary of a window, it is unknown in which window the server will count the request.
     if (!isSure) return leftMs;
     const used = this.#used(window);
-    if (used + weight > permits) return leftMs;
     const slow = permits * SLOW_FROM;
+    const isSlow = used + weight > slow && used + weight <= permits && !this.#count.holds?.(window, weight);
     // The first request of a window never waits here. Otherwise a heavy request would never be sent.
-    if (used + weight > slow && used > 0) {
+    if (isSlow && used > 0) {
       this.#slowFrom ??= at;
       const share = (used + weight - slow) / (permits - slow);
       const dueAt = this.#slowFrom + share * (windowMs - this.#slowFrom);
       if (dueAt > at && dueAt < windowMs) return dueAt - at;
     }
-    if (!this.#count.take(window, weight, permits)) return leftMs;
+    const delayMs = this.#count.take(window, weight, this.#budget, at);
+    if (delayMs > 0) return Math.min(delayMs, leftMs);
     this.taken += weight;
     this.#seen = used + weight;
     return 0;
@@ -188,13 +196,23 @@ export class WindowMeter implements Meter {
   }
 }
 
-/** The permits that were used in a window, by this process or by all processes of this machine. */
+/** The permits that were used in a window, by this process, by all processes of this machine, or by an egress group. */
 
 export interface WindowCount {
   /** Permits used in the window with this number. */
   used(window: number): number;
-  /** Takes `weight` permits and returns true if the window then has at most `permits`. */
-  take(window: number, weight: number, permits: number): boolean;
+  /**
+   * Takes `weight` permits and returns 0 if the window then has at most those of the budget. Otherwise returns the milliseconds
+   * before the next attempt can succeed; Infinity: not in this window. `at`: milliseconds since the window began.
+   */
+  take(window: number, weight: number, budget: Budget, at: number): number;
+  /** Whether the permits for such a request were taken for this process, and wait for it. */
+  holds?(window: number, weight: number): boolean;
+  /** Whether another program is being asked; `onChange` tells of its answer. */
+  readonly isAsking?: boolean;
+  onChange?(listener: () => void): void;
+  /** Wall clock minus monotonic clock of this machine, by a clock that all users of the count share. */
+  readonly offsetMs?: number | undefined;
   /** Raises the count to the count of the server. */
   raise(window: number, used: number): void;
   /** Gives back permits of requests that were not sent. */
@@ -211,11 +229,11 @@ export class ProcessCount implements WindowCount {
     return this.#used;
   }
 
-  take(window: number, weight: number, permits: number): boolean {
+  take(window: number, weight: number, { permits }: Budget): number {
     this.#enter(window);
-    if (this.#used + weight > permits) return false;
+    if (this.#used + weight > permits) return Infinity;
     this.#used += weight;
-    return true;
+    return 0;
   }
 
   raise(window: number, used: number): void {
@@ -231,56 +249,5 @@ export class ProcessCount implements WindowCount {
     if (window === this.#window) return;
     this.#window = window;
     this.#used = 0;
-  }
-}
-
-/** The time of the server that counts the windows, estimated from its `Date` headers. */
-
-export interface ServerTime {
-  /** Epoch milliseconds. The time of the server lies between `from` and `to`. */
-  readonly from: number;
-  readonly to: number;
-}
-
-/** A `Date` header has whole seconds. */
-const SECOND_MS = 1000;
-/** Slower answers are ignored: with bounds as wide as a window, the current window would never be known. */
-const SLOWEST_MS = 10_000;
-
-/**
- * Each answer bounds the difference between the clocks of server and machine from both sides: its date was written after the
- * request was sent and before the answer arrived. Before the first answer, the clock of the machine is used.
- */
-export class ServerClock {
-  readonly #localOffsetMs: number;
-  #leastMs = Number.NEGATIVE_INFINITY;
-  #mostMs = Number.POSITIVE_INFINITY;
-
-  /** `localOffsetMs`: wall clock minus monotonic clock of this machine. */
-  constructor(localOffsetMs: number) {
-    this.#localOffsetMs = localOffsetMs;
-  }
-
-  /** `dateMs`: the `Date` header; the other two are times of the monotonic clock. */
-  onAnswer(dateMs: number, sentAt: number, receivedAt: number): void {
-    if (receivedAt - sentAt > SLOWEST_MS) return;
-    const least = dateMs - receivedAt;
-    const most = dateMs + SECOND_MS - sentAt;
-    this.#leastMs = Math.max(this.#leastMs, least);
-    this.#mostMs = Math.min(this.#mostMs, most);
-    // The bounds contradict each other, so one of the clocks was changed: only the last answer counts.
-    if (this.#leastMs > this.#mostMs) {
-      this.#leastMs = least;
-      this.#mostMs = most;
-    }
-  }
-
-  /** `nowMs`: time of the monotonic clock. */
-  at(nowMs: number): ServerTime {
-    if (this.#leastMs === Number.NEGATIVE_INFINITY) {
-      const local = nowMs + this.#localOffsetMs;
-      return { from: local, to: local };
-    }
-    return { from: nowMs + this.#leastMs, to: nowMs + this.#mostMs };
   }
 }

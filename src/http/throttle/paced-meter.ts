@@ -54,6 +54,10 @@ export class PacedMeter implements Meter {
     return this.#meter.taken;
   }
 
+  get isAsking(): boolean {
+    return this.#meter.isAsking === true;
+  }
+
   isSpare(weight: number, nowMs: number): boolean {
     return this.#meter.isSpare(weight, nowMs);
   }

@@ -26,8 +26,7 @@ interface Waiter extends Permit {
 }
 
 /** First pause after a refusal that gives no duration. It doubles with each further refusal. Milliseconds. */
-const PAUSE_MS = 1000;
-const LONGEST_PAUSE_MS = 60_000;
+const [PAUSE_MS, LONGEST_PAUSE_MS] = [1000, 60_000];
 /** A priority wants permits for so long after its last request. Milliseconds. */
 const WANTS_MS = 5000;
 /** Most milliseconds between two updates of the demand of this run while a request waits. */
@@ -36,11 +35,12 @@ const SHOW_MS = 1000;
 const POLL_MS = 50;
 /** Maximum of the permits that a lower priority saves up, as a share of the heaviest request that the meter allows. */
 const SAVED = 0.05;
+/** While another program is asked for permits, a shorter wait does not count as a wait for the limit. Milliseconds. */
+const ANSWER_MS = 100;
 
 /**
- * A bucket of permits. A timer wakes a request when its permit is available. While permits are left to other runs, the bucket tries
- * again every `POLL_MS`. A waiting request holds nothing. While a higher priority wants permits, in this run or another one, a lower
- * priority takes only earned permits, or permits that an even pace leaves over.
+ * A bucket of permits. A timer wakes a request when its permit is available. A waiting request holds nothing. While a higher priority
+ * wants permits, in this run or another one, a lower priority takes only earned permits, or permits that an even pace leaves over.
  */
 export class QuotaBucket implements LimiterTally {
   /** Waits and refusals of requests for which the caller passes no tally. */
@@ -100,24 +100,27 @@ export class QuotaBucket implements LimiterTally {
     if (this.#waiters.size === 0 && now >= this.#pausedUntil && this.#tryTake(permit, now).isTaken) return;
     waitSignal.throwIfAborted();
     tally.waits += 1;
+    const isAsking = meter.isAsking === true;
     try {
       await this.#wait(permit, waitSignal);
     } finally {
-      tally.waitedMs += clock.monotonic() - now;
+      const waitedMs = clock.monotonic() - now;
+      tally.waitedMs += waitedMs;
+      if (isAsking && waitedMs < ANSWER_MS) tally.waits -= 1;
     }
   }
 
   /** Gives back the permit of a request that was not sent. */
   giveBack(weight: number): void {
     this.#options.meter.giveBack(weight, this.#options.clock.monotonic());
-    this.#wake();
+    this.wake();
   }
 
   /** Ends the demand of a priority, here and for other runs. A later or waiting request shows it again. */
   leave(priority: Priority): void {
     this.#wantedAt[priority] = -Infinity;
     this.#options.demand?.hide(priority);
-    this.#wake();
+    this.wake();
   }
 
   /** The server accepted a request that was sent at `sentAt`. If that was after the last refusal, pauses start short again. */
@@ -125,10 +128,7 @@ export class QuotaBucket implements LimiterTally {
     if (sentAt > this.#refusedAt) this.#pauses = 0;
   }
 
-  /**
-   * The server refused a request that was sent at `sentAt`. `retryAfterMs`: the wait that it asks for, if it gives one. Refusals of
-   * requests that were in flight together count as one. Throws like `pause`.
-   */
+  /** The server refused a request sent at `sentAt`, and perhaps asks for a wait. Refusals of requests in flight together count as one. Throws like `pause`. */
   onRefused(
     sentAt: number,
     retryAfterMs: number | undefined,
@@ -164,14 +164,12 @@ export class QuotaBucket implements LimiterTally {
         },
         grant: end(resolve),
         refuse: (error) => {
-          end(() => {
-            reject(error);
-          })();
+          end(reject.bind(undefined, error))();
         },
       };
       const onAbort = (): void => {
         leave();
-        this.#wake();
+        this.wake();
         reject(signal.reason as Error);
       };
       const leaveQueue = this.#waiters.add(waiter);
@@ -181,7 +179,7 @@ export class QuotaBucket implements LimiterTally {
       };
       signal.addEventListener('abort', onAbort, { once: true });
       // A request behind others of its priority changes nothing for them.
-      if (this.#waiters.heads(this.#shares).includes(waiter)) this.#wake();
+      if (this.#waiters.heads(this.#shares).includes(waiter)) this.wake();
     });
   }
 
@@ -195,7 +193,7 @@ export class QuotaBucket implements LimiterTally {
       const tooLong = this.#longPause(waiter.longestWaitMs);
       if (tooLong !== undefined) waiter.refuse(tooLong);
     }
-    this.#wake();
+    this.wake();
     const tooLong = this.#longPause(longestWaitMs);
     if (tooLong !== undefined) throw tooLong;
   }
@@ -227,7 +225,7 @@ export class QuotaBucket implements LimiterTally {
   }
 
   /** Gives all available permits and sets the timer for the next one. */
-  #wake(): void {
+  wake(): void {
     this.#reportWaitsAgain();
     this.#wakeUp?.cancel();
     this.#wakeUp = undefined;
@@ -241,7 +239,7 @@ export class QuotaBucket implements LimiterTally {
       const mostMs = pausedMs > 0 || demand === undefined ? delayMs : Math.min(delayMs, SHOW_MS);
       // The computed wait can be shorter than the clock can measure. At least 1 ms, or the timer would fire again and again.
       this.#wakeUp = clock.timer(Math.max(1, Math.ceil(mostMs)), () => {
-        this.#wake();
+        this.wake();
       });
       return;
     }

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { makeFolderSync } from '../../files/disk.js';
 import { errnoOf } from '../../model/errors.js';
 import { ProcessCount } from './meter.js';
-import type { WindowCount } from './meter.js';
+import type { Budget, WindowCount } from './meter.js';
 
 export interface SharedCountOptions {
   readonly folder: string;
@@ -39,12 +39,12 @@ export class SharedCount implements WindowCount {
     return Math.max(this.#ofProcess.used(window), this.#sizeOf(window));
   }
 
-  take(window: number, weight: number, permits: number): boolean {
-    if (this.#sizeOf(window) + weight > permits) return false;
-    if (!this.#ofProcess.take(window, weight, permits)) return false;
+  take(window: number, weight: number, budget: Budget): number {
+    if (this.#sizeOf(window) + weight > budget.permits) return Infinity;
+    if (this.#ofProcess.take(window, weight, budget) > 0) return Infinity;
     this.#append(window, weight);
     // If another run took the last permits at the same time, this request waits. Its permits stay counted until the window ends.
-    return this.#sizeOf(window) <= permits;
+    return this.#sizeOf(window) <= budget.permits ? 0 : Infinity;
   }
 
   raise(window: number, used: number): void {

@@ -3,13 +3,14 @@ import type { Clock } from '../../model/clock.js';
 import { CryptodlError } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
 import type { FetchRequest, Layer, Priority } from '../fetch.js';
-import type { BucketState } from '../host-states.js';
-import { ProcessCount, RateMeter, ServerClock, WindowMeter } from './meter.js';
+import type { BucketState, GroupState } from '../host-states.js';
+import { ProcessCount, RateMeter, WindowMeter } from './meter.js';
 import type { Budget, Meter, Rate, WindowCount } from './meter.js';
 import { PacedMeter } from './paced-meter.js';
 import type { Pace } from './paced-meter.js';
 import type { Demand, LimiterTally, LongestWait } from './priority-queue.js';
 import { QuotaBucket } from './quota-bucket.js';
+import { ServerClock } from './server-clock.js';
 
 interface WindowQuota {
   readonly permits: number;
@@ -35,6 +36,8 @@ export interface ThrottleOptions {
   readonly longestWaitMs?: Readonly<Record<string, LongestWait>>;
   /** The count of a bucket; by default that of this process alone. */
   readonly countOf?: (bucket: string) => WindowCount;
+  /** The state of the egress group that counts the windows. */
+  readonly groupState?: (() => GroupState) | undefined;
   /** Demand of other runs for a bucket. */
   readonly demandOf?: (bucket: string) => Demand;
   /** Permits that the server has counted in its current window of this length; 0 if no header reports them. */
@@ -132,7 +135,8 @@ export class Throttle {
     const now = this.#options.clock.monotonic();
     return [...this.#tallies.keys()].map((name) => {
       const { bucket, window } = this.#of(name);
-      return { name, ...bucket.state, window: window?.state(now) };
+      const group = window === undefined ? undefined : this.#options.groupState?.();
+      return { name, ...bucket.state, window: window?.state(now), ...(group !== undefined && { group }) };
     });
   }
 
@@ -144,6 +148,15 @@ export class Throttle {
     const chosen = (quota.permits / (quota.windowSeconds * 1000)) * budget.windowMs;
     const permits = quota.isChosen === true ? Math.min(budget.permits, Math.floor(chosen)) : budget.permits;
     window.budget = { ...budget, permits };
+  }
+
+  /** Pauses a bucket after a refusal that another program got. Requests for which the pause is too long are refused. */
+  pause(bucket: string, delayMs: number): void {
+    try {
+      this.#buckets.get(bucket)?.bucket.pause(delayMs);
+    } catch {
+      // No request of this run got the refusal.
+    }
   }
 
   /** The layer: each attempt takes a permit of its bucket. A 429 pauses the whole bucket. */
@@ -243,7 +256,8 @@ function createBucket(
   { rateOf, count }: SharedMeters,
 ): ServerBucket {
   const waits = { clock, name, maxWaitMs };
-  const time = new ServerClock(clock.now() - clock.monotonic());
+  const localOffsetMs = clock.now() - clock.monotonic();
+  const time = new ServerClock(() => count.offsetMs ?? localOffsetMs);
   if ('permitsPerSecond' in quota) {
     const meter = paced(rateOf(quota), quota);
     return { time, window: undefined, bucket: new QuotaBucket({ ...waits, meter }) };
@@ -255,6 +269,9 @@ function createBucket(
     ...waits,
     meter: paced(window, quota),
     demand,
+  });
+  count.onChange?.(() => {
+    bucket.wake();
   });
   return { time, window, bucket };
 }

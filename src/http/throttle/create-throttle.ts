@@ -1,0 +1,70 @@
+/** The buckets of a run, with the count of their permits and the store of their bans. */
+import type { Clock } from '../../model/clock.js';
+import type { SharedResources } from '../../model/io.js';
+import type { Observer } from '../../model/observer.js';
+import { bucketOfPlace, placeOf } from '../bans.js';
+import type { Bans } from '../bans.js';
+import { limitedBuckets } from '../exchange-hosts.js';
+import type { ExchangeHosts, LimitOptions } from '../exchange-hosts.js';
+import type { Failover } from '../retry/fallback-host.js';
+import type { EgressGroup } from './group.js';
+import { GroupCount } from './group-count.js';
+import { Demand } from './priority-queue.js';
+import { SharedCount } from './shared-count.js';
+import { SharedBuckets, Throttle } from './throttle.js';
+
+interface ThrottleSetup {
+  readonly options: LimitOptions & { readonly maxWaitMs: number };
+  readonly clock: Clock;
+  readonly hosts: ExchangeHosts;
+  readonly bans: Pick<Bans, 'leftMs' | 'record'>;
+  readonly observer: Pick<Observer, 'warn'>;
+  readonly stateFolder: string | undefined;
+  readonly failover?: Failover;
+  readonly common?: SharedResources | undefined;
+  readonly group?: EgressGroup | undefined;
+}
+
+/** An egress group counts its windows in Redis, other runs of a machine count them in the state folder. */
+export function createThrottle(stack: ThrottleSetup): Throttle {
+  const { options, clock, hosts, bans, observer, stateFolder, failover, group } = stack;
+  const warn = (text: string): void => {
+    observer.warn(text);
+  };
+  const throttle = new Throttle({
+    clock,
+    buckets: limitedBuckets(hosts, options),
+    usedPermits: hosts.usedPermits,
+    maxWaitMs: options.maxWaitMs,
+    shared: sharedBuckets(stack),
+    // REST has no entry: a wait for its limits is usual.
+    longestWaitMs: { archive: failover?.longestWaitMs, listing: failover?.longestWaitMs },
+    ...(stateFolder !== undefined && {
+      countOf: (name: string) => new SharedCount({ folder: stateFolder, name, warn }),
+    }),
+    ...(group !== undefined && {
+      countOf: (name: string) => new GroupCount(group, name, clock),
+      groupState: () => group.state,
+    }),
+    ...(stateFolder !== undefined && {
+      demandOf: (name: string) => new Demand({ folder: stateFolder, name, clock, warn }),
+    }),
+    banLeftMs: ({ bucket, url }) => bans.leftMs(placeOf(bucket, url)),
+    onBan: ({ bucket, url }, error, delayMs) => {
+      const until = clock.now() + delayMs;
+      for (const kin of hosts.bannedWith(url))
+        bans.record(placeOf(bucket, kin), { until, why: error.message });
+    },
+  });
+  group?.bans.onBan(({ place, until }) => {
+    throttle.pause(bucketOfPlace(place), until - clock.monotonic());
+  });
+  return throttle;
+}
+
+/** Jobs of one process share their buckets if they have the same hosts. */
+function sharedBuckets({ common, hosts, stateFolder, group }: ThrottleSetup): SharedBuckets | undefined {
+  const urls = [hosts.archiveUrl, hosts.listingUrl, ...Object.values(hosts.restUrls)];
+  const name = `buckets ${JSON.stringify([stateFolder ?? '', group?.key ?? '', ...urls])}`;
+  return common?.once(name, () => new SharedBuckets());
+}

@@ -1,0 +1,278 @@
+/**
+ * An egress group: programs on several machines behind one public address. They share their budgets and bans in Redis
+ * (docs/adr/0015). Without Redis, each takes its share of the limits alone.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Clock, Timer } from '../../model/clock.js';
+import { usage } from '../../model/errors.js';
+import type { GroupState } from '../host-states.js';
+import { SharedResources } from '../../model/io.js';
+import { BEAT_MS, GroupBans } from './group-bans.js';
+import { GroupRedis } from './group-redis.js';
+import { BAN, GIVE_BACK, JOIN, LEAVE, MISSING_MS, RAISE, TAKE } from './group-scripts.js';
+
+export interface GroupOptions {
+  /** A value of `--redis`. */
+  readonly address: string;
+  readonly name: string;
+  readonly clock: Clock;
+  readonly warn: (message: string) => void;
+}
+
+/** A window of a bucket. */
+export interface GroupWindow {
+  readonly bucket: string;
+  readonly windowMs: number;
+  readonly window: number;
+}
+
+/** The permits of a window, as a member knows them. */
+interface KnownWindow extends GroupWindow {
+  /** Permits that this member took. */
+  readonly own: number;
+  /** Permits that the group or the venue counted. */
+  readonly used: number;
+}
+
+/** `full`: too few permits are left. `soon`: the permits are kept for others, or Redis must be joined again. */
+export interface GroupAnswer {
+  readonly result: 'taken' | 'full' | 'soon';
+  readonly used: number;
+}
+
+/** The share of a program that has never seen its group is the limit divided by this number. */
+const UNKNOWN_MEMBERS = 10;
+
+export class EgressGroup {
+  readonly #options: GroupOptions;
+  readonly #id = randomUUID().slice(0, 13);
+  readonly #redis: GroupRedis;
+  readonly #listeners = new Set<() => void>();
+  readonly bans: GroupBans;
+  readonly #known = new Map<string, () => KnownWindow | undefined>();
+  #opened: Promise<void> = Promise.resolve();
+  #users = 0;
+  #isJoined = false;
+  #epoch = '';
+  #members: readonly string[] = [];
+  /** Time of Redis minus monotonic time of this machine. */
+  #offsetMs: number | undefined;
+  #lostAt: number | undefined;
+  #joining: Promise<void> | undefined;
+  #beat: Timer | undefined;
+
+  constructor(options: GroupOptions) {
+    this.#options = options;
+    this.bans = new GroupBans(options.clock);
+    this.#redis = new GroupRedis(options.address, options.name);
+  }
+
+  /** Begins to connect, unless another run of this process has the group open. The caller must leave it. */
+  enter(): void {
+    this.#users += 1;
+    if (this.#users > 1) return;
+    this.#opened = this.#open();
+    this.#opened.catch(() => undefined);
+  }
+
+  /** The last run that leaves tells the others, so that they no longer keep permits for this program. */
+  async leave(): Promise<void> {
+    this.#users -= 1;
+    if (this.#users > 0) return;
+    this.#beat?.cancel();
+    if (this.#isJoined) await this.#run(LEAVE, [this.#id]).catch(() => undefined);
+    this.#isJoined = false;
+    this.#redis.close();
+  }
+
+  /** Resolves when the group is joined, or Redis cannot be reached. Rejects if Redis will never accept this program. */
+  opened(): Promise<void> {
+    return this.#opened;
+  }
+
+  /** Names the group within the process. */
+  get key(): string {
+    return `${this.#options.address} ${this.#options.name}`;
+  }
+
+  get state(): GroupState {
+    return { name: this.#options.name, members: this.members, isShared: this.#isJoined };
+  }
+
+  get isJoined(): boolean {
+    return this.#isJoined;
+  }
+
+  /** The number of programs among which the limits are divided while Redis cannot be used. */
+  get members(): number {
+    return this.#members.length === 0 ? UNKNOWN_MEMBERS : this.#members.length;
+  }
+
+  /**
+   * The monotonic time from which this program may take its share alone; undefined while Redis is used. Before that, the others
+   * do not know that it is missing.
+   */
+  get aloneFrom(): number | undefined {
+    return this.#lostAt === undefined ? undefined : this.#lostAt + MISSING_MS;
+  }
+
+  /** Time of Redis minus monotonic time of this machine; undefined before the first answer. */
+  get offsetMs(): number | undefined {
+    return this.#offsetMs;
+  }
+
+  /** `known` returns the current window of a bucket: a Redis without data gets it from the members. */
+  watch(bucket: string, known: () => KnownWindow | undefined, onChange: () => void): void {
+    this.#known.set(bucket, known);
+    this.#listeners.add(onChange);
+  }
+
+  /** Asks for permits. Rejects if Redis cannot be used; the group is then lost. */
+  async take({ bucket, windowMs, window }: GroupWindow, weight: number, limit: number): Promise<GroupAnswer> {
+    const [result, used] = await this.#run(TAKE, [
+      this.#epoch,
+      this.#id,
+      bucket,
+      windowMs,
+      window,
+      weight,
+      limit,
+    ]);
+    if (result === 'taken' || result === 'full' || result === 'soon') return { result, used: Number(used) };
+    // `lost` or `banned`: the answer to the next sign of life tells more.
+    await this.#join();
+    return { result: 'soon', used: 0 };
+  }
+
+  raise({ bucket, windowMs, window }: GroupWindow, used: number): void {
+    this.#inBackground(this.#run(RAISE, [this.#epoch, bucket, windowMs, window, used]));
+  }
+
+  giveBack({ bucket, windowMs, window }: GroupWindow, weight: number): void {
+    this.#inBackground(this.#run(GIVE_BACK, [this.#epoch, this.#id, bucket, windowMs, window, weight]));
+  }
+
+  /** Tells the group of a ban. Resolves also if Redis cannot be used. */
+  async ban(place: string, leftMs: number, why: string): Promise<void> {
+    await this.#run(BAN, [place, Math.ceil(leftMs), why]).catch(() => undefined);
+  }
+
+  /** Removes the bans of these places. Rejects if Redis cannot be used. */
+  async clearBans(isCleared: (place: string) => boolean): Promise<string[]> {
+    await this.#opened;
+    if (this.#lostAt !== undefined) throw this.#redis.problem();
+    const places = this.bans.remove(isCleared);
+    if (places.length > 0) await this.#redis.removeBans(places);
+    return places;
+  }
+
+  async #open(): Promise<void> {
+    this.#lostAt = undefined;
+    await this.#redis.open();
+    if (this.#users > 0) await this.#join();
+  }
+
+  /** A sign of life. Joins the group again if Redis has lost it, or if this program has lost Redis. Never rejects. */
+  #join(): Promise<void> {
+    this.#joining ??= this.#tryJoin().finally(() => {
+      this.#joining = undefined;
+    });
+    return this.#joining;
+  }
+
+  async #tryJoin(): Promise<void> {
+    const { clock } = this.#options;
+    this.#beat?.cancel();
+    const known = JSON.stringify({ epoch: this.#epoch, others: this.#others(), counts: this.#counts() });
+    const epoch = this.#isJoined ? this.#epoch : '';
+    try {
+      const answer = await this.#run(JOIN, [epoch, this.#id, randomUUID(), known]);
+      this.#onJoined(answer);
+    } catch {
+      // `#run` has told it.
+    }
+    if (this.#users > 0) this.#beat = clock.timer(BEAT_MS, () => void this.#join(), { keepsAlive: false });
+  }
+
+  #onJoined([epoch, time, members, bans]: readonly unknown[]): void {
+    const { clock, warn, name } = this.#options;
+    const now = clock.monotonic();
+    const wasJoined = this.#isJoined;
+    this.#isJoined = true;
+    this.#epoch = String(epoch);
+    this.#offsetMs = Number(time) - now;
+    this.#members = (members as readonly unknown[]).map(String);
+    this.bans.learn(bans as readonly unknown[]);
+    if (this.#lostAt !== undefined) {
+      this.#lostAt = undefined;
+      warn(`Redis answers again: the group ${name} (${programs(this.members)}) shares its limits`);
+    }
+    if (!wasJoined) for (const listener of this.#listeners) listener();
+  }
+
+  #others(): string[] {
+    return this.#members.filter((member) => member !== this.#id);
+  }
+
+  #counts(): object[] {
+    return [...this.#known.values()].flatMap((known) => {
+      const count = known();
+      if (count === undefined) return [];
+      const { bucket, windowMs, window, own, used } = count;
+      return [{ key: `${bucket}:${windowMs}:${window}`, windowMs, own, used }];
+    });
+  }
+
+  /** Runs a script. Rejects if Redis cannot be used; the group is then lost. */
+  async #run(script: string, words: readonly (string | number)[]): Promise<readonly unknown[]> {
+    try {
+      return await this.#redis.run(script, words);
+    } catch (error) {
+      this.#onLost(error);
+      throw error;
+    }
+  }
+
+  #inBackground(running: Promise<unknown>): void {
+    running.catch(() => undefined);
+  }
+
+  #onLost(error: unknown): void {
+    if (this.#lostAt !== undefined || this.#users === 0) return;
+    const { clock, warn, name } = this.#options;
+    this.#lostAt = clock.monotonic();
+    this.#isJoined = false;
+    const share =
+      this.#members.length === 0
+        ? `one tenth of each limit, because the size of the group ${name} is not known`
+        : `1/${this.members} of each limit, because the group ${name} had ${programs(this.members)}`;
+    warn(
+      `${this.#redis.problem(error).message}; until it answers, this program takes ${share}, from the next window on`,
+    );
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+function programs(count: number): string {
+  return count === 1 ? '1 program' : `${count} programs`;
+}
+
+/** The group of the options; undefined without `--egress-group`. Throws a usage error if `--redis` is missing. The runs of a process share it. */
+export function egressGroupOf(
+  {
+    redis: address,
+    egressGroup: name,
+  }: { readonly redis?: string | undefined; readonly egressGroup?: string | undefined },
+  {
+    common = new SharedResources(),
+    ...options
+  }: Omit<GroupOptions, 'address' | 'name'> & { readonly common?: SharedResources | undefined },
+): EgressGroup | undefined {
+  if (name === undefined) return undefined;
+  if (address === undefined)
+    throw usage(
+      '--egress-group needs --redis, where its programs share their limits',
+      'add --redis redis://HOST:6379',
+    );
+  return common.once(`egress group ${address} ${name}`, () => new EgressGroup({ ...options, address, name }));
+}

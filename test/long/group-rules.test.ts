@@ -1,0 +1,234 @@
+/** The rules of an egress group, as a real redis-server runs them. */
+import { randomUUID } from 'node:crypto';
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { BAN, GIVE_BACK, JOIN, MISSING_MS, RAISE, TAKE } from '../../src/http/throttle/group-scripts.js';
+import { HAS_REDIS, NEEDS_REDIS, startRedis } from '../helpers/redis-server.js';
+import type { RedisProcess } from '../helpers/redis-server.js';
+
+const WINDOW_MS = 60_000;
+const WINDOW = 29_000_000;
+const LIMIT = 100;
+
+let server: RedisProcess;
+let key: string;
+
+beforeAll(async () => {
+  if (HAS_REDIS) server = await startRedis();
+});
+afterAll(async () => {
+  if (HAS_REDIS) await server.close();
+});
+beforeEach(() => {
+  key = `cryptodl:{${randomUUID()}}`;
+});
+
+type Answer = [string, number, string[], unknown[]];
+const run = (script: string, ...words: (string | number)[]): Promise<Answer> =>
+  server.client.eval(script, 1, key, ...words) as Promise<Answer>;
+
+interface Knowledge {
+  readonly epoch?: string;
+  readonly others?: readonly string[];
+  readonly own?: number;
+  readonly used?: number;
+}
+
+/** Joins as a member that has lost Redis with this knowledge. Returns the epoch. */
+const join = async (
+  id: string,
+  { epoch = '', others = [], own, used = 0 }: Knowledge = {},
+): Promise<string> => {
+  const counts =
+    own === undefined ? [] : [{ key: `futures:${WINDOW_MS}:${WINDOW}`, windowMs: WINDOW_MS, own, used }];
+  const [joined] = await run(JOIN, '', id, randomUUID(), JSON.stringify({ epoch, others, counts }));
+  return joined;
+};
+
+/** An epoch that is older than the time in which members may join again. */
+const settled = async (): Promise<string> => {
+  const epoch = `${Date.now() - 60_000} x`;
+  await server.client.set(`${key}:epoch`, epoch);
+  return epoch;
+};
+
+const take = async (epoch: string, id: string, weight: number, window = WINDOW): Promise<string> =>
+  (await run(TAKE, epoch, id, 'futures', WINDOW_MS, window, weight, LIMIT))[0];
+
+const usedOf = async (): Promise<number> => {
+  const counts = await server.client.hvals(`${key}:used:futures:${WINDOW_MS}:${WINDOW}`);
+  return counts.reduce((sum, count) => sum + Number(count), 0);
+};
+
+const weights = fc.array(fc.tuple(fc.nat(3), fc.integer({ min: 1, max: 40 })), {
+  minLength: 5,
+  maxLength: 40,
+});
+
+describe.skipIf(!HAS_REDIS)(`the budget of a group${NEEDS_REDIS}`, () => {
+  it('is never overdrawn, and refuses only what does not fit beside older requests', async () => {
+    await fc.assert(
+      fc.asyncProperty(weights, async (requests) => {
+        key = `cryptodl:{${randomUUID()}}`;
+        const epoch = await settled();
+        for (const id of ['a', 'b', 'c', 'd']) await join(id);
+        let used = 0;
+        const waiting = new Map<string, number>();
+        for (const [who, weight] of requests) {
+          const id = 'abcd'[who] ?? 'a';
+          const result = await take(epoch, id, weight);
+          // The older requests that fit, in the order of their first refusal.
+          let before = used;
+          for (const [other, heavy] of waiting) {
+            if (other === id) break;
+            if (before + heavy <= LIMIT) before += heavy;
+          }
+          const expected = before + weight <= LIMIT ? 'taken' : used + weight <= LIMIT ? 'soon' : 'full';
+          expect(result).toBe(expected);
+          if (result === 'taken') {
+            used += weight;
+            waiting.delete(id);
+          } else waiting.set(id, weight);
+          expect(await usedOf()).toBe(used);
+          expect(used).toBeLessThanOrEqual(LIMIT);
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('gives a heavy request its permits in the next window, before lighter ones that came later', async () => {
+    const epoch = await settled();
+    expect(await take(epoch, 'light', 60)).toBe('taken');
+    expect(await take(epoch, 'heavy', 90)).toBe('full');
+    // In this window the heavy one cannot be sent, so the lighter ones go on.
+    expect(await take(epoch, 'light', 40)).toBe('taken');
+    expect(await take(epoch, 'light', 20)).toBe('full');
+    expect(await take(epoch, 'light', 20, WINDOW + 1)).toBe('soon');
+    expect(await take(epoch, 'heavy', 90, WINDOW + 1)).toBe('taken');
+    expect(await take(epoch, 'light', 20, WINDOW + 1)).toBe('full');
+    expect(await take(epoch, 'light', 10, WINDOW + 1)).toBe('taken');
+  });
+
+  it('counts what the venue counted, and gives permits back', async () => {
+    const epoch = await settled();
+    await take(epoch, 'a', 30);
+    await run(RAISE, epoch, 'futures', WINDOW_MS, WINDOW, 50);
+    await run(RAISE, epoch, 'futures', WINDOW_MS, WINDOW, 40);
+    expect(await usedOf()).toBe(50);
+    await take(epoch, 'a', 30);
+    expect(await usedOf()).toBe(80);
+    await run(GIVE_BACK, epoch, 'a', 'futures', WINDOW_MS, WINDOW, 30);
+    expect(await usedOf()).toBe(50);
+    await run(GIVE_BACK, epoch, 'b', 'futures', WINDOW_MS, WINDOW, 30);
+    expect(await usedOf()).toBe(50);
+  });
+
+  it('keeps the share of a member without a sign of life', async () => {
+    const epoch = await settled();
+    await join('a');
+    await server.client.hset(`${key}:members`, 'missing', Date.now() - MISSING_MS - 1000);
+    expect(await take(epoch, 'a', 51)).toBe('full');
+    expect(await take(epoch, 'a', 50)).toBe('taken');
+  });
+
+  it('forgets a member that is missing for long', async () => {
+    await settled();
+    await server.client.hset(`${key}:members`, 'gone', Date.now() - 700_000);
+    const [, , members] = await run(
+      JOIN,
+      '',
+      'a',
+      'x',
+      JSON.stringify({ epoch: '', others: [], counts: [] }),
+    );
+    expect(members).toEqual(['a']);
+  });
+
+  it('does not touch that of another group', async () => {
+    const first = await settled();
+    expect(await take(first, 'a', 100)).toBe('taken');
+    key = `cryptodl:{${randomUUID()}}`;
+    expect(await take(await settled(), 'a', 100)).toBe('taken');
+  });
+});
+
+describe.skipIf(!HAS_REDIS)(`a Redis that lost its data${NEEDS_REDIS}`, () => {
+  it('gives no permit to a member that does not know it', async () => {
+    const epoch = await join('a');
+    await server.client.del(`${key}:epoch`);
+    await join('b');
+    expect(await take(epoch, 'a', 1)).toBe('lost');
+  });
+
+  it('gives no permit before the members can have joined again', async () => {
+    const epoch = await join('a');
+    expect(await take(epoch, 'a', 1)).toBe('soon');
+    expect(await usedOf()).toBe(0);
+  });
+
+  it('gets the members and the count of the window back from the members, in any order', async () => {
+    const owns = fc.array(fc.integer({ min: 0, max: 30 }), { minLength: 2, maxLength: 5 });
+    await fc.assert(
+      fc.asyncProperty(owns, fc.nat(20), async (own, foreign) => {
+        key = `cryptodl:{${randomUUID()}}`;
+        const used = own.reduce((sum, count) => sum + count, 0) + foreign;
+        const others = own.map((_, index) => `m${index}`);
+        let first = 0;
+        for (const [index, count] of own.entries()) {
+          await join(`m${index}`, { epoch: 'an earlier one', others, own: count, used });
+          // Also before the others have joined, nothing of their permits is lost.
+          first = await usedOf();
+          expect(first).toBe(used);
+        }
+        expect((await server.client.hkeys(`${key}:members`)).sort()).toEqual(others.sort());
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it('counts the permits that a member took alone', async () => {
+    const epoch = await settled();
+    await take(epoch, 'a', 30);
+    await take(epoch, 'b', 20);
+    await join('b', { epoch, own: 45, used: 50 });
+    expect(await usedOf()).toBe(75);
+  });
+});
+
+describe.skipIf(!HAS_REDIS)(`a ban of a group${NEEDS_REDIS}`, () => {
+  it('stops its bucket, reaches each member, and only a longer one replaces it', async () => {
+    const epoch = await settled();
+    await run(BAN, 'futures fapi.example', 90_000, 'banned by 418');
+    await run(BAN, 'futures fapi.example', 10_000, 'a shorter one');
+    expect(await take(epoch, 'a', 1)).toBe('banned');
+    const [spot] = await run(TAKE, epoch, 'a', 'spot', WINDOW_MS, WINDOW, 1, LIMIT);
+    expect(spot).toBe('taken');
+    const [, , , bans] = await run(
+      JOIN,
+      '',
+      'late',
+      'x',
+      JSON.stringify({ epoch: '', others: [], counts: [] }),
+    );
+    expect(bans).toEqual(['futures fapi.example', expect.any(Number), 'banned by 418']);
+    expect(bans[1]).toBeGreaterThan(60_000);
+  });
+});
+
+describe.skipIf(!HAS_REDIS)(`the keys of a group${NEEDS_REDIS}`, () => {
+  it('all end by themselves', async () => {
+    await join('a', { own: 3, used: 5 });
+    const epoch = await settled();
+    await server.client.pexpire(`${key}:epoch`, 1000);
+    await take(epoch, 'a', 60);
+    await take(epoch, 'a', 60);
+    await run(RAISE, epoch, 'futures', WINDOW_MS, WINDOW + 1, 50);
+    await run(BAN, 'futures fapi.example', 90_000, 'banned');
+    const keys = await server.client.keys(`${key}*`);
+    expect(keys).toHaveLength(6);
+    for (const name of keys)
+      expect([name, await server.client.pttl(name)]).toEqual([name, expect.any(Number)]);
+    expect(await Promise.all(keys.map((name) => server.client.pttl(name)))).not.toContain(-1);
+  });
+});
