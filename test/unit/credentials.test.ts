@@ -69,7 +69,7 @@ describe('credentials come from', () => {
       credentials:
         '# keys\r\n[default]\r\naws_access_key_id=D\r\naws_secret_access_key = d/+=  # old\r\n\r\n[ other ]\naws_access_key_id = O\naws_secret_access_key = o\naws_session_token = t==\n',
       config:
-        '[default]\nregion = eu-west-1\ns3 =\n  aws_access_key_id = nested\n[profile of config]\naws_access_key_id = C\naws_secret_access_key = c\n',
+        '[default]\nregion = eu-west-1\n[profile of config]\naws_access_key_id = C\naws_secret_access_key = c\ns3 =\n  aws_access_key_id = nested\n',
     });
     expect(await found({ HOME })).toEqual({ accessKeyId: 'D', secretAccessKey: 'd/+=' });
     expect(await found({ HOME, AWS_PROFILE: 'other' })).toEqual({
@@ -196,16 +196,18 @@ describe('credentials', () => {
   });
 
   it('are read again when the server calls their token expired, and the request is repeated', async () => {
-    const server = await s3Server();
+    const server = await s3Server({ sessionToken: 'first' });
     const { accessKeyId, secretAccessKey } = server.options;
-    const write = (secret: string): string =>
-      `[default]\naws_access_key_id = ${accessKeyId}\naws_secret_access_key = ${secret}\nregion = us-east-1\nendpoint_url = ${server.url}\n`;
-    const HOME = homeWith({ credentials: write(secretAccessKey) });
+    const textWith = (token: string): string =>
+      `[default]\naws_access_key_id = ${accessKeyId}\naws_secret_access_key = ${secretAccessKey}\naws_session_token = ${token}\nregion = us-east-1\nendpoint_url = ${server.url}\n`;
+    const HOME = homeWith({ credentials: textWith('first') });
     const { bucket } = bucketOf({ environment: { HOME, AWS_EC2_METADATA_DISABLED: 'true' } });
     server.store('data/key', 'content');
     expect(await all(bucket.list(''))).toHaveLength(1);
     server.fault = () => {
-      if (server.requests.length > 2) return undefined;
+      server.fault = undefined;
+      Object.assign(server.options, { sessionToken: 'second' });
+      writeFileSync(join(HOME, '.aws', 'credentials'), textWith('second'));
       return { status: 400, code: 'ExpiredToken' };
     };
     expect(await all(bucket.list(''))).toHaveLength(1);

@@ -188,4 +188,19 @@ describe('the deadlines of a request with a body', () => {
     const request = put('http://s3.test/key', '/file', 10);
     expect(await run(clock, fetch(request, context()))).toMatchObject({ status: 200 });
   });
+
+  it('count again after a pause', async () => {
+    const clock = new VirtualClock();
+    const fetch = timeout({ clock, ...OPTIONS })(async (_, { onActivity, signal }) => {
+      onActivity?.('sent');
+      onActivity?.('paused');
+      for (let chunk = 0; chunk < 20; chunk += 1) {
+        onActivity?.('uploading', 1);
+        await clock.sleep(900, signal);
+      }
+      return answer(digest);
+    });
+    const error = await refusal(run(clock, fetch(put('http://s3.test/key', '/file', 10), context())));
+    expect(error.code).toBe('total-timeout');
+  });
 });

@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest';
+import { bucketUrl, isPlainKey, parseLakeAddress, requestUrl } from '../../src/s3/address.js';
+import { CryptodlError } from '../../src/model/errors.js';
+
+describe('the address of a lake in a bucket', () => {
+  it.each([
+    ['s3://lake', 'lake', '', 's3://lake'],
+    ['s3://lake/', 'lake', '', 's3://lake'],
+    [
+      'S3://my.bucket-1/a folder=1/data//',
+      'my.bucket-1',
+      'a folder=1/data/',
+      's3://my.bucket-1/a folder=1/data',
+    ],
+  ])('%s', (value, bucket, prefix, text) => {
+    expect(parseLakeAddress(value, '--out')).toEqual({ bucket, prefix, text });
+  });
+
+  it.each([
+    ['s3:lake', 'has no valid name of a bucket'],
+    ['s3://', 'has no valid name of a bucket'],
+    ['s3:///data', 'has no valid name of a bucket'],
+    ['s3://a..b/data', 'has no valid name of a bucket'],
+    ['s3://lake?x=1', 'has no valid name of a bucket'],
+    ['s3://lake/../other', 'cannot be a folder'],
+    ['s3://lake/a//b', 'cannot be a folder'],
+    ['s3://lake/a\nb', 'cannot be a folder'],
+    [`s3://lake/${'x'.repeat(600)}`, 'longer than 512 bytes'],
+  ])('%j is refused with an example', (value, text) => {
+    const error = refused(value);
+    expect(error).toMatchObject({ code: 'usage', hint: 'for example: s3://my-bucket/lake' });
+    expect(error.message).toContain(text);
+  });
+
+  it('with keys is refused, and they are not shown', () => {
+    const error = refused('s3://AKID:hunter2@lake/data');
+    expect(error).toMatchObject({
+      code: 'usage',
+      hint: expect.stringContaining('AWS_ACCESS_KEY_ID') as string,
+    });
+    expect(error.message + (error.hint ?? '')).not.toMatch(/AKID:|hunter2/);
+  });
+});
+
+function refused(value: string): CryptodlError {
+  try {
+    parseLakeAddress(value, '--out');
+  } catch (error) {
+    if (error instanceof CryptodlError) return error;
+  }
+  throw new Error(`${value} was not refused`);
+}
+
+describe('the URL of a bucket', () => {
+  it.each([
+    ['lake', undefined, 'eu-central-1', 'https://lake.s3.eu-central-1.amazonaws.com'],
+    ['lake', undefined, 'cn-north-1', 'https://lake.s3.cn-north-1.amazonaws.com.cn'],
+    // A certificate for *.s3.region.amazonaws.com covers no further dot.
+    ['my.lake', undefined, 'us-east-1', 'https://s3.us-east-1.amazonaws.com/my.lake'],
+    ['lake', 'http://127.0.0.1:9000', 'us-east-1', 'http://127.0.0.1:9000/lake'],
+    ['lake', 'https://s3.test/path', 'us-east-1', 'https://s3.test/path/lake'],
+  ])('%s at %s in %s', (bucket, endpoint, region, url) => {
+    expect(bucketUrl({ bucket, endpoint, region })).toBe(url);
+  });
+
+  it('has each name of a key and of a query in the form that the signature needs', () => {
+    const place = { bucket: 'lake', endpoint: undefined, region: 'us-east-1' };
+    const url = requestUrl(place, "a b+c=d%/é!'()*~", { prefix: 'x y/+', uploads: '' });
+    expect(url).toBe(
+      'https://lake.s3.us-east-1.amazonaws.com/a%20b%2Bc%3Dd%25/%C3%A9%21%27%28%29%2A~?prefix=x%20y%2F%2B&uploads=',
+    );
+    expect(new URL(url).href).toBe(url);
+  });
+});
+
+it.each([
+  ['a/b=c/d e.parquet', true],
+  ['', false],
+  ['/a', false],
+  ['a/', false],
+  ['a//b', false],
+  ['a/./b', false],
+  ['a/../b', false],
+  ['..', false],
+  ['a/..b', true],
+  [String.raw`a\b`, false],
+  ['a\u0000', false],
+  ['a\u2028b', false],
+  ['a\ud800', false],
+])('%j can be a path of a file: %s', (key, expected) => {
+  expect(isPlainKey(key)).toBe(expected);
+});
