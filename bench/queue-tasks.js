@@ -127,6 +127,8 @@ async function runner(spools) {
   const { PlanSpool } = await built('plan/plan-spool.js');
   /** @type {typeof import('../src/queue/run-queue.js')} */
   const { RunQueue } = await built('queue/run-queue.js');
+  /** @type {typeof import('../src/queue/places.js')} */
+  const { Places } = await built('queue/places.js');
   /** @type {typeof import('../src/report/tally.js')} */
   const { Tally } = await built('report/tally.js');
   /** @type {typeof import('../src/model/outcome.js')} */
@@ -159,8 +161,7 @@ async function runner(spools) {
       onSettled: (_, task) => tell(task, { kind: 'skipped' }),
     },
     {
-      downloads: CONCURRENCY,
-      writers: WRITERS,
+      places: new Places({ downloads: CONCURRENCY, writers: WRITERS }),
       stop,
       refusal: () => undefined,
       createSpool: () => new PlanSpool(join(spools, `deferred-${(deferred += 1)}.jsonl`)),

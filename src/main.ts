@@ -87,6 +87,13 @@ const COMMANDS: Readonly<Record<Verb, Start>> = {
   serve: withOptions(async ({ options }, { operand = '' }, io) =>
     (await import('./serve/serve.js')).serve(operand, options, io),
   ),
+  enqueue: withSource(async (command, { operand }) =>
+    (await import('./workers/enqueue.js')).enqueue(operand, command),
+  ),
+  worker: withSource(async (command) => (await import('./workers/worker.js')).worker(command)),
+  status: withOptions(async ({ options }, _, io) =>
+    (await import('./workers/status.js')).status(options, io),
+  ),
   completion: withOptions(async (_, { operand }, io) =>
     (await import('./cli/completion.js')).completion(operand, io),
   ),
@@ -97,6 +104,8 @@ const COMMANDS: Readonly<Record<Verb, Start>> = {
 interface Command {
   readonly source: Source;
   readonly resolved: Resolved;
+  /** The sources of the options, in order of precedence. */
+  readonly layers: readonly RawLayer[];
   readonly io: Io;
   readonly typed: Typed;
 }
@@ -108,7 +117,7 @@ function withSource(act: (command: Command, invocation: Invocation) => Promise<E
     const layers = await layersOf(invocation, io);
     const source = await loadSource();
     return withResolved(invocation, { layers, source }, given, (resolved, typed) =>
-      act({ source, resolved, io, typed }, invocation),
+      act({ source, resolved, layers, io, typed }, invocation),
     );
   };
 }
@@ -135,11 +144,13 @@ async function withResolved(
   return printingErrors(typed, async () => {
     const resolved = resolveOptions(verb, layers, source);
     if (resolved.options.printOptions) return printOptions(verb, resolved, given.io);
-    return withMirrors(verb, typed, [resolved.options.out], async (mirrors) =>
-      act(await mirrors.resolve(resolved), typed),
-    );
+    const lakes = OF_QUEUE.has(verb) ? [] : [resolved.options.out];
+    return withMirrors(verb, typed, lakes, async (mirrors) => act(await mirrors.resolve(resolved), typed));
   });
 }
+
+/** Verbs whose jobs open the lakes. */
+const OF_QUEUE: ReadonlySet<Verb> = new Set(['enqueue', 'worker', 'status']);
 
 type LocalLakes = Pick<Mirrors, 'fileAt' | 'resolve'>;
 
@@ -223,6 +234,10 @@ async function retry(invocation: Invocation, given: Typed, loadSource: LoadSourc
   const { io } = given;
   const layers = await layersOf(invocation, io);
   const source = await loadSource();
+  if (invocation.operand === undefined && layers.some(({ values }) => values.redis !== undefined))
+    return withResolved(invocation, { layers, source }, given, async ({ options }) =>
+      (await import('./workers/retry-jobs.js')).retryJobs(options, io),
+    );
   const path = invocation.operand ?? '';
   const { readReport } = await import('./download/past-runs.js');
   if (!/^s3:/i.test(path))

@@ -49,7 +49,7 @@ function valuesOf(name: FlagName, verb: Verb | undefined): Values {
 function operandsOf(verb: Verb): Values {
   const { choices, operand } = VERB_TEXTS[verb];
   if (choices !== undefined) return { words: choices };
-  if (operand === '<report>' || operand === '<file>') return { words: [], files: 'file' };
+  if (operand === '[report]' || operand === '<file>') return { words: [], files: 'file' };
   if (operand === '<directory>' || operand === '<lake...>') return { words: [], files: 'folder' };
   return { words: operand === '[dataset]' ? (flagSpec('dataset').choices ?? []) : [] };
 }

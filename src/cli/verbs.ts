@@ -37,6 +37,14 @@ export const RUN_EXITS = {
   7: LIMIT_EXIT,
 } as const satisfies ExitTexts;
 
+/** `--wait` ends like the download. */
+const QUEUE_EXITS = {
+  ...BASE_EXITS,
+  3: 'try later; no connection to the Redis server, or with --wait: a job failed for now',
+  4: 'failed; with --wait: a retry does not help; with --strict also for holes and partial objects',
+  7: LIMIT_EXIT,
+} as const satisfies ExitTexts;
+
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
 export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
@@ -72,13 +80,14 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     aka: ['jobs', 'job', 'batch', 'all'],
   },
   retry: {
-    operand: '<report>',
-    doc: 'download the failed objects of a failure report; the report then keeps only the objects that failed again',
+    operand: '[report]',
+    doc: 'download the failed objects of a failure report; the report then keeps only the objects that failed again; with --redis: put the failed jobs of a queue back',
     exits: RUN_EXITS,
     examples: [
       'cryptodl retry data/_failures/vision-20261121T070000Z.jsonl',
       'cryptodl retry data/_failures/vision-20261121T070000Z.jsonl -n',
       'cryptodl retry report.jsonl --concurrency 4 --retries 10',
+      'cryptodl retry --redis redis://queue --codes http-server-error',
     ],
     aka: ['resume', 'repeat'],
   },
@@ -183,7 +192,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
       "cryptodl coverage -m um --dataset klines -s '*USDT' --months 6",
       'cryptodl coverage -d 30 --min 99.9 --json',
     ],
-    aka: ['gaps', 'missing', 'holes', 'heatmap', 'status', 'stats', 'completeness'],
+    aka: ['gaps', 'missing', 'holes', 'heatmap', 'stats', 'completeness'],
   },
   runs: {
     doc: 'list the newest runs of the lake: outcomes, retry rate, latency, exit code; and trends of the newest run',
@@ -234,6 +243,34 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
       'cryptodl doctor --proxy http://127.0.0.1:3128 --json',
     ],
     aka: ['diagnose', 'diagnostics', 'health', 'healthcheck', 'selftest', 'ping'],
+  },
+  enqueue: {
+    operand: '<verb>',
+    choices: ['vision', 'metrics'],
+    doc: 'put a download into a queue on a Redis server, as jobs for cryptodl worker; enqueuing the same again adds no job twice',
+    exits: QUEUE_EXITS,
+    examples: [
+      'cryptodl enqueue vision -s all --months 60 --redis redis://queue -o s3://lake',
+      'cryptodl enqueue vision -s BTCUSDT -d 7 --redis redis://queue --wait',
+      'cryptodl enqueue metrics -s BTCUSDT -d 29 --redis redis://queue',
+    ],
+    aka: ['queue', 'submit', 'push', 'add'],
+  },
+  worker: {
+    doc: 'do the jobs of a queue, on as many machines as you like; a job of a worker that was killed goes to another worker',
+    exits: { ...BASE_EXITS, 3: 'try later; no connection to the Redis server', 6: LOCK_EXIT },
+    examples: [
+      'cryptodl worker --redis redis://queue',
+      'cryptodl worker --redis redis://queue --drain --jobs 16',
+      'cryptodl worker --redis redis://queue -o /srv/lake',
+    ],
+    aka: ['work', 'consumer', 'agent', 'workers'],
+  },
+  status: {
+    doc: 'print the state of a queue: waiting, active and failed jobs, jobs per minute, workers, failures by code',
+    exits: { ...BASE_EXITS, 3: 'try later; no connection to the Redis server' },
+    examples: ['cryptodl status --redis redis://queue', 'cryptodl status --redis redis://queue --watch'],
+    aka: ['backlog', 'progress'],
   },
   completion: {
     operand: '[shell]',

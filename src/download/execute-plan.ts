@@ -4,8 +4,6 @@ import { rm, statfs } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { ReceivedObject } from '../convert/csv-input.js';
-import { createEngine } from '../convert/duckdb.js';
-import type { Engine } from '../convert/duckdb.js';
 import { makeFolder } from '../files/disk.js';
 import type { Timer } from '../model/clock.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
@@ -15,7 +13,6 @@ import { bytesText } from '../model/units.js';
 import { TOOL_VERSION } from '../model/version.js';
 import { PlanSpool } from '../plan/plan-spool.js';
 import { substitutedPlan } from '../plan/rest-periods.js';
-import { createSerializer } from '../queue/in-order.js';
 import { FURTHER_ROUNDS, RunQueue } from '../queue/run-queue.js';
 import type { FailureReport } from '../report/failure-report.js';
 import type { RunEnd } from '../report/run-summary.js';
@@ -32,6 +29,8 @@ import { recordFailure, recordSettled, tellFailure } from './outcome-channel.js'
 import { AbsenceNotes } from './remember-absences.js';
 import type { HttpSession } from './http-session.js';
 import type { LakeSession, RunSession, Session } from './session.js';
+import { openWorkshop } from './pipeline/workshop.js';
+import type { Workshop } from './pipeline/workshop.js';
 import { writeObjects } from './write-objects.js';
 
 export interface PlannedRun {
@@ -43,13 +42,6 @@ export interface PlannedRun {
   /** Path of the data of this run, for the closing block. */
   readonly dataPath: string;
 }
-
-/** More writers than cores, because a writer also waits for the disk and for the event loop. */
-const WRITERS_PER_CORE = 2;
-/** All writers share one DuckDB engine with its memory, and one event loop. */
-const MOST_WRITERS = 8;
-/** A writer waits most of its time for the bucket. DuckDB converts for as many writers at a time as there are cores. */
-const WRITERS_TO_BUCKET = 32;
 
 /** Runs the plan to its end. An error that ends the run early is part of the result. */
 export async function executePlan(session: Session, run: PlannedRun): Promise<RunEnd> {
@@ -76,9 +68,10 @@ export async function executePlan(session: Session, run: PlannedRun): Promise<Ru
 
 async function runAll(session: Session, run: PlannedRun): Promise<void> {
   const folder = session.runFolder;
-  const cores = availableParallelism();
-  const engine = createEngine({ tempFolder: join(folder, 'spill') });
-  const writers = createWriters(session, engine, folder);
+  const workshop =
+    session.pipeline?.workshop ?? openWorkshop(join(folder, 'spill'), isMirror(session.paths.root), session);
+  const { places } = workshop;
+  const writers = createWriters(session, workshop, folder);
   const download = downloadContext(session, folder);
   const absences = new AbsenceNotes({
     root: session.paths.root,
@@ -120,28 +113,21 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
       substituted: (plan, hasRounds) => substituted(session, plan, hasRounds),
     },
     {
-      downloads: session.concurrency.places,
-      writers: isMirror(session.paths.root)
-        ? WRITERS_TO_BUCKET
-        : Math.min(WRITERS_PER_CORE * cores, MOST_WRITERS),
+      places,
       stop: session.stop,
       refusal: session.deadline.refusal,
       createSpool: () => new PlanSpool(join(folder, `deferred-${randomUUID()}.jsonl`)),
       beforeRound: (round) => beforeRound(session, round),
     },
   );
-  session.concurrency.onChange = (places) => {
-    queue.setDownloads(places);
-  };
   const live = {
     totals: run.totals,
     tally: session.tally,
-    work: () => ({ ...queue.state, stages: session.work.active }),
+    work: () => ({ ...places.state, stages: session.work.active }),
     network: session.network,
     hosts: session.hosts,
   };
   for (const monitor of session.monitors) monitor.begin?.(live);
-  const release = drain(session, engine);
   const figures = tellFigures(session);
   try {
     try {
@@ -156,8 +142,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
   } finally {
     for (const monitor of session.monitors) monitor.end?.();
     figures.cancel();
-    release();
-    engine.close();
+    workshop.release();
     await writers.close();
   }
 }
@@ -179,23 +164,6 @@ async function takeDays(
   }
 }
 
-/** After a stop, writes in progress have this time before DuckDB is interrupted. */
-const DRAIN_MS = 10_000;
-
-function drain({ stop, clock }: Pick<RunSession, 'clock' | 'stop'>, engine: Engine): () => void {
-  let timer: Timer | undefined;
-  const begin = (): void => {
-    timer = clock.timer(DRAIN_MS, () => {
-      engine.interrupt();
-    });
-  };
-  stop.signal.addEventListener('abort', begin, { once: true });
-  return () => {
-    timer?.cancel();
-    stop.signal.removeEventListener('abort', begin);
-  };
-}
-
 const FIGURES_EVERY_MS = 10_000;
 
 /** Reports the figures of the network at intervals, for programs. */
@@ -209,7 +177,7 @@ function tellFigures({ clock, observer, network }: Pick<Session, 'clock' | 'netw
 
 function createWriters(
   session: RunSession & LakeSession,
-  engine: Engine,
+  { engine, serialize }: Workshop,
   tempFolder: string,
 ): { of: (plan: PartitionPlan) => PartitionWriter; close: () => Promise<void> } {
   const { venue, paths, manifests, clock, lock } = session;
@@ -221,7 +189,7 @@ function createWriters(
     engine,
     clock,
     tool: TOOL_VERSION,
-    serialize: createSerializer(),
+    serialize,
     lock,
     timed: timedWork(session),
     acceptsShorter: session.options.revisions === 'take',

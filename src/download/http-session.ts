@@ -64,6 +64,8 @@ export interface HttpRequest {
   readonly work: WorkTracker;
   /** Epoch milliseconds. */
   readonly nowMs: number;
+  /** The number of objects in flight. Default: the run has its own. */
+  readonly concurrency?: Concurrency | undefined;
 }
 
 interface Signals {
@@ -120,7 +122,7 @@ function openCopies({ resolved, surroundings, clock, nowMs, observer }: HttpRequ
 }
 
 /** The first level of `--concurrency auto`. The archive answers 30 to 50 objects in flight well. */
-const ARCHIVE_START = 30;
+export const ARCHIVE_START = 30;
 
 interface OpenStack {
   readonly stack: Stack;
@@ -141,7 +143,8 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover): 
   };
   const figures = new Figures();
   const costs = new Costs(clock);
-  const concurrency = new Concurrency({ choice: options.concurrency, start: ARCHIVE_START });
+  const concurrency =
+    request.concurrency ?? new Concurrency({ choice: options.concurrency, start: ARCHIVE_START });
   concurrency.onLevel = (change) => {
     observer.event('concurrency', change);
   };

@@ -8,6 +8,7 @@ import { CryptodlError, errnoOf, toCryptodlError } from '../model/errors.js';
 import { refuseLinkedFolders, runFolderIn } from '../lake/layout.js';
 import { acquireLock, holderText } from '../lake/lock.js';
 import type { Lock } from '../lake/lock.js';
+import { Manifests } from '../lake/manifests.js';
 import { finishCommits } from '../lake/commit-journal.js';
 import type { RefusedCommit } from '../lake/commit-journal.js';
 import { upgradeLake } from '../lake/upgrade.js';
@@ -19,6 +20,8 @@ import { makeFolder } from '../files/disk.js';
 
 export interface OpenLake {
   readonly lock: Lock;
+  /** Empty: before this run had the lock, another process could change the manifests. */
+  readonly manifests: Manifests;
   /** An empty folder for temporary files. */
   readonly runFolder: string;
   /** Commits of an earlier run that cannot be finished here. */
@@ -45,7 +48,8 @@ export async function openLake(session: LakeRequest, command: string): Promise<O
     for (const commit of refused) session.observer.warn(refusedText(root, commit));
     await clearLeftover(session, staging, '--out');
     await writable(root, '--out', () => makeFolder(staging));
-    return { lock, refused, runFolder: await emptyRunFolder(session) };
+    const manifests = new Manifests(session.venue.archive);
+    return { lock, manifests, refused, runFolder: await emptyRunFolder(session) };
   } catch (error) {
     await lock.release();
     throw error;

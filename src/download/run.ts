@@ -21,13 +21,12 @@ import { ofShard, requestNotes } from '../select/selection.js';
 import { limitedBuckets } from '../http/exchange-hosts.js';
 import { leaveRecord } from './leave-record.js';
 import { openLake } from './open-lake.js';
-import { Manifests } from '../lake/manifests.js';
 import { openReport, refuseBadReport } from './open-report.js';
 import { OutcomeChannel } from './outcome-channel.js';
 import { planRun, refuseLargePlan } from './plan-run.js';
 import { lackingIntervals } from '../select/lacking-intervals.js';
 import { refuseAllEnded } from '../select/select-datasets.js';
-import type { openSession, Session } from './session.js';
+import type { openSession, Session, SharedParts } from './session.js';
 import { selectFailures } from '../select/select-failures.js';
 import type { PastFailures } from '../select/select-failures.js';
 import type { RunVerb, RunSelection } from '../select/selection.js';
@@ -50,6 +49,8 @@ export interface RunRequest extends VerbRequest {
   readonly shareReport?: ShareReport;
   /** The failures to repeat. Default: the options select the objects. */
   readonly failures?: PastFailures | undefined;
+  /** The parts that the jobs of a worker share. */
+  readonly pipeline?: SharedParts | undefined;
   /** Selects the objects in place of the options. */
   readonly select?: (session: Session) => RunSelection;
 }
@@ -150,10 +151,11 @@ async function locked<T>(
   act: (session: Session) => Promise<T>,
 ): Promise<T> {
   session.phase('opening-lake');
-  const { lock, runFolder } = await openLake(session, `cryptodl ${verb}`);
+  const lake = await (session.pipeline?.lake(session, 'cryptodl worker') ??
+    openLake(session, `cryptodl ${verb}`));
+  const { lock, runFolder, manifests } = lake;
   try {
-    // Before this run had the lock, another process could change the manifests: the cache starts empty here.
-    return await act({ ...session, lock, runFolder, manifests: new Manifests(session.venue.archive) });
+    return await act({ ...session, lock, runFolder, manifests });
   } finally {
     await lock.release();
   }
@@ -189,7 +191,8 @@ async function execute(session: Session, request: RunRequest, selection: RunSele
       isCut,
     });
     session.phase('ending');
-    return await leaveRecord(session, request, end);
+    // A queue may have a million jobs: they leave no record each.
+    return session.pipeline === undefined ? await leaveRecord(session, request, end) : end;
   } finally {
     await plan.spool.close();
   }

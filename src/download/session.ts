@@ -22,6 +22,7 @@ import { absolutePath } from '../text/printable.js';
 import { Deadline } from './deadline.js';
 import { openHttp } from './http-session.js';
 import type { HttpRequest, HttpSession } from './http-session.js';
+import type { Workshop } from './pipeline/workshop.js';
 
 export interface RunSession {
   readonly options: Options;
@@ -43,6 +44,8 @@ export interface RunSession {
   readonly tell: (plan: PartitionPlan, object: ArchiveObject, outcome: Outcome) => Promise<void>;
   readonly stop: AbortController;
   readonly deadline: Deadline;
+  /** Set for a job of a worker. */
+  readonly pipeline: SharedParts | undefined;
 }
 
 export interface LakeSession {
@@ -54,11 +57,23 @@ export interface LakeSession {
   readonly lock?: Lock;
 }
 
+/** The parts that the jobs of a worker share (`pipeline/pipeline.ts`). */
+export interface SharedParts {
+  readonly workshop: Workshop;
+  http(...opening: Parameters<typeof openHttp>): ReturnType<typeof openHttp>;
+  lake(session: Session, command: string): Promise<LakeParts>;
+}
+
+/** A lake that is open for writing. */
+export type LakeParts = Required<Pick<LakeSession, 'lock' | 'manifests' | 'runFolder'>>;
+
 export interface Session extends RunSession, LakeSession, HttpSession {
   close(): Promise<void>;
 }
 
-export interface SessionRequest extends Omit<HttpRequest, 'nowMs' | 'times' | 'work'> {
+export interface SessionRequest extends Omit<HttpRequest, 'nowMs' | 'times' | 'work' | 'concurrency'> {
+  /** The parts that the jobs of a worker share. */
+  readonly pipeline?: SharedParts | undefined;
   readonly signal: AbortSignal;
   readonly tell?: (outcome: TaskOutcome) => Promise<void>;
   readonly monitors?: readonly RunMonitor[] | undefined;
@@ -87,10 +102,10 @@ export function openSession(request: SessionRequest): Session {
   });
   const nowMs = options.nowMs ?? clock.now();
   const openedAt = clock.monotonic();
-  const { http, close } = openHttp(
-    { ...request, observer, times, work, nowMs },
-    { signal: stop.signal, waitSignal: deadline.waitSignal },
-  );
+  const { pipeline } = request;
+  const wired = { ...request, observer, times, work, nowMs };
+  const signals = { signal: stop.signal, waitSignal: deadline.waitSignal };
+  const { http, close } = pipeline?.http(wired, signals) ?? openHttp(wired, signals);
   for (const monitor of monitors) monitor.opened?.(http.network, http.hosts);
   return {
     ...http,
@@ -119,6 +134,7 @@ export function openSession(request: SessionRequest): Session {
     },
     stop,
     deadline,
+    pipeline,
     paths,
     manifests: new Manifests(source.archive),
     runFolder: runFolder(options, paths, home),

@@ -43,5 +43,21 @@ export function joinManifests(local: Buffer, remote: Buffer, common: readonly nu
   const length = common.find(
     (bytes) => remote.length >= bytes && local.subarray(0, bytes).equals(remote.subarray(0, bytes)),
   );
-  return length === undefined ? undefined : Buffer.concat([remote, local.subarray(length)]);
+  if (length === undefined) return undefined;
+  // Two workers may have done one job, one of them after its lease: they wrote the same objects at different times.
+  const theirs = new Set(linesOf(remote.subarray(length)).map(withoutTime));
+  const own = linesOf(local.subarray(length)).filter((line) => !theirs.has(withoutTime(line)));
+  return Buffer.concat([remote, ...own.map((line) => Buffer.from(`${line}\n`))]);
+}
+
+function linesOf(lines: Buffer): string[] {
+  return lines
+    .toString()
+    .split('\n')
+    .filter((line) => line !== '');
+}
+
+/** The time of a commit is the only thing in which two commits of the same objects differ. */
+function withoutTime(line: string): string {
+  return line.replace(/"at":"[^"]*"/, '');
 }

@@ -21,7 +21,15 @@ interface OpenMirror {
 }
 
 /** Verbs that write into a lake. `verify` writes with --fix only. */
-const WRITERS: ReadonlySet<Verb> = new Set<Verb>(['vision', 'metrics', 'repair', 'retry', 'run', 'audit']);
+const WRITERS: ReadonlySet<Verb> = new Set<Verb>([
+  'vision',
+  'metrics',
+  'repair',
+  'retry',
+  'run',
+  'audit',
+  'worker',
+]);
 /** The folders outside of the series that a run writes. */
 const OF_RUNS = [
   FOLDERS.quarantine,

@@ -94,6 +94,8 @@ export const ERROR_TRAITS = {
   'lake-conflict': { ...CONTENT, rounds: true },
   // No DuckDB binary for this platform is installed.
   'engine-missing': FATAL,
+  // A job of a queue ended the process of each worker that began it.
+  'job-stalled': PERMANENT,
   // An optional package is not installed.
   'package-missing': FATAL,
   // --redis: the server may come back (exit code 3), or will never do.

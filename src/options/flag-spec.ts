@@ -22,6 +22,9 @@ export const VERBS = [
   'plot',
   'serve',
   'doctor',
+  'enqueue',
+  'worker',
+  'status',
   'completion',
   'man',
 ] as const;
@@ -98,7 +101,14 @@ export const oneOf = <const T extends string>(choices: readonly T[]) => ({
 
 export const DOWNLOADS = ['vision', 'metrics', 'retry', 'repair'] as const satisfies readonly Verb[];
 /** Verbs that send requests, except for `run` and `doctor`: the sets below add them. */
-export const ONLINE = [...DOWNLOADS, 'verify', 'list', 'audit'] as const satisfies readonly Verb[];
+export const ONLINE = [
+  ...DOWNLOADS,
+  'verify',
+  'list',
+  'audit',
+  'enqueue',
+  'worker',
+] as const satisfies readonly Verb[];
 /** The downloads and `run`, for flags that `run` accepts for all its jobs. */
 export const DOWNLOADS_AND_JOBS = [...DOWNLOADS, 'run'] as const satisfies readonly Verb[];
 export const ONLINE_AND_JOBS = [...ONLINE, 'run'] as const satisfies readonly Verb[];
@@ -112,11 +122,12 @@ export const CHOOSING = [
   'coverage',
   'report',
   'audit',
+  'enqueue',
 ] as const satisfies readonly Verb[];
 /** `CHOOSING`, and `plot`, which takes one market and one dataset. */
 export const PLOTTED = [...CHOOSING, 'plot'] as const satisfies readonly Verb[];
 /** Verbs that choose the settings of new files. The other downloads keep the settings of the lake or of the report. */
-export const WRITING = ['vision', 'metrics'] as const satisfies readonly Verb[];
+export const WRITING = ['vision', 'metrics', 'enqueue'] as const satisfies readonly Verb[];
 /** Verbs whose selection of series can be one of several shards. */
 export const SHARDED = [
   'vision',
@@ -125,6 +136,7 @@ export const SHARDED = [
   'verify',
   'repair',
   'coverage',
+  'enqueue',
 ] as const satisfies readonly Verb[];
 /** Verbs that select among the series of a lake. */
 export const HELD = ['verify', 'repair'] as const satisfies readonly Verb[];
@@ -139,4 +151,6 @@ export const OF_LAKE = [
   'report',
   'plot',
   'doctor',
+  'enqueue',
+  'worker',
 ] as const satisfies readonly Verb[];

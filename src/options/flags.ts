@@ -5,6 +5,7 @@ import { MESSAGE_FLAGS } from './message-flags.js';
 import { NETWORK_FLAGS } from './network-flags.js';
 import type { Parse } from './parsers.js';
 import { PICTURE_FLAGS } from './picture-flags.js';
+import { QUEUE_FLAGS } from './queue-flags.js';
 import { RETRY_FLAGS } from './retry-flags.js';
 import { SELECTION_FLAGS } from './selection-flags.js';
 
@@ -12,6 +13,7 @@ const FLAGS = {
   ...SELECTION_FLAGS,
   ...PICTURE_FLAGS,
   ...LAKE_FLAGS,
+  ...QUEUE_FLAGS,
   ...RETRY_FLAGS,
   ...NETWORK_FLAGS,
   ...MESSAGE_FLAGS,

@@ -19,6 +19,8 @@ export const LAKE_FLAGS = {
     docOf: {
       merge: 'folder of the lake that gets the series of the others',
       report: 'folder of the lake, which is read; --html names the file of the report',
+      worker:
+        'the only lake that the jobs may write to; without it, also lakes in buckets that the jobs name',
     },
     parse: parse.text,
     default: './data',
@@ -62,7 +64,7 @@ export const LAKE_FLAGS = {
   },
   cadence: {
     group: 'How',
-    verbs: ['vision', 'list'],
+    verbs: ['vision', 'list', 'enqueue'],
     usual: ['list'],
     value: 'CADENCE',
     doc: 'objects of the archive: auto, daily or monthly; auto prefers monthly objects for files of a month, and daily objects for files of a day',
@@ -102,8 +104,8 @@ export const LAKE_FLAGS = {
   },
   force: {
     group: 'How',
-    verbs: [...WRITING, 'report', 'plot'],
-    usual: [...WRITING, 'report', 'plot'],
+    verbs: ['vision', 'metrics', 'report', 'plot'],
+    usual: ['vision', 'metrics', 'report', 'plot'],
     doc: 'fetch and write everything again; the settings may differ from those of the series in the lake',
     docOf: {
       report: 'also replace a file that is not a report',
@@ -115,10 +117,13 @@ export const LAKE_FLAGS = {
   'dry-run': {
     group: 'How',
     short: 'n',
-    verbs: [...DOWNLOADS_AND_JOBS, 'merge'],
-    usual: [...DOWNLOADS_AND_JOBS, 'merge'],
+    verbs: [...DOWNLOADS_AND_JOBS, 'merge', 'enqueue'],
+    usual: [...DOWNLOADS_AND_JOBS, 'merge', 'enqueue'],
     doc: 'print the plan and download nothing; the plan has a line per object: fetch, skip or absent, bytes and key',
-    docOf: { merge: 'print the series that would be merged, and change nothing; digests are not checked' },
+    docOf: {
+      merge: 'print the series that would be merged, and change nothing; digests are not checked',
+      enqueue: 'print how many jobs there are, and add none',
+    },
     parse: parse.flag,
     aka: ['plan', 'simulate', 'list'],
   },
@@ -135,13 +140,13 @@ export const LAKE_FLAGS = {
   },
   'temp-dir': {
     group: 'Where',
-    verbs: [...DOWNLOADS_AND_JOBS, 'audit', 'sql', 'plot', 'doctor'],
+    verbs: [...DOWNLOADS_AND_JOBS, 'audit', 'sql', 'plot', 'doctor', 'worker'],
     usual: ['doctor'],
     value: 'DIR',
     doc: 'folder for temporary files',
     parse: parse.text,
     unset: 'OUT/.cryptodl/tmp',
-    unsetOf: { audit: SYSTEM_FOLDER, sql: SYSTEM_FOLDER, plot: SYSTEM_FOLDER },
+    unsetOf: { worker: 'OUT/.cryptodl/tmp', audit: SYSTEM_FOLDER, sql: SYSTEM_FOLDER, plot: SYSTEM_FOLDER },
     example: '/tmp/spool',
   },
   kind: {
@@ -210,7 +215,7 @@ export const LAKE_FLAGS = {
   },
   verify: {
     group: 'Safety',
-    verbs: ['vision', 'retry', 'repair', 'audit'],
+    verbs: ['vision', 'retry', 'repair', 'audit', 'enqueue'],
     usual: ['audit'],
     value: 'HOW',
     doc: 'check of each object: sha256, etag or none; sha256 uses the digest of the sidecar, etag the MD5 of the listing',
@@ -219,7 +224,7 @@ export const LAKE_FLAGS = {
   },
   revisions: {
     group: 'Safety',
-    verbs: ['vision'],
+    verbs: ['vision', 'enqueue'],
     value: 'HOW',
     doc: 'objects that changed upstream: check, take, ignore or only; check: fetch them again and replace the rows, unless rows of the lake would be lost; take: always replace the rows; ignore: keep the rows of the lake; only: like check, but fetch no other objects',
     ...oneOf(['check', 'take', 'ignore', 'only']),
@@ -227,7 +232,7 @@ export const LAKE_FLAGS = {
   },
   'recheck-days': {
     group: 'Safety',
-    verbs: ['vision'],
+    verbs: ['vision', 'enqueue'],
     value: 'N',
     doc: 'check the last N days for revisions; if the range ends within these days, the run also checks held days of these N days that are outside of the range, and fetches missing days after a held day',
     parse: parse.integer(0, 'day'),
@@ -235,7 +240,7 @@ export const LAKE_FLAGS = {
   },
   'stale-checksum': {
     group: 'Safety',
-    verbs: ['vision', 'retry', 'repair', 'audit'],
+    verbs: ['vision', 'retry', 'repair', 'audit', 'enqueue'],
     value: 'WHAT',
     doc: 'for an object that does not match its sidecar, but has the size and ETag of the listing: fail, or warn and use it',
     ...oneOf(['fail', 'warn']),
@@ -254,7 +259,7 @@ export const LAKE_FLAGS = {
   },
   strict: {
     group: 'Safety',
-    verbs: DOWNLOADS_AND_JOBS,
+    verbs: [...DOWNLOADS_AND_JOBS, 'enqueue'],
     usual: ['run', 'retry'],
     doc: 'end with exit code 4 for holes and partial objects',
     parse: parse.flag,
@@ -267,7 +272,7 @@ export const LAKE_FLAGS = {
   },
   'wait-lock': {
     group: 'Safety',
-    verbs: [...DOWNLOADS_AND_JOBS, 'merge'],
+    verbs: [...DOWNLOADS_AND_JOBS, 'merge', 'worker'],
     usual: ['run', 'retry', 'repair', 'merge'],
     value: 'TIME',
     doc: 'wait this long for the lock of the lake; without this flag, a locked lake ends the run at once with exit code 6',

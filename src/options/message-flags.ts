@@ -8,8 +8,8 @@ import * as parse from './parsers.js';
 export const MESSAGE_FLAGS = {
   json: {
     group: 'Messages',
-    verbs: [...ONLINE_AND_JOBS, 'merge', 'schema', 'sql', 'coverage', 'runs', 'report', 'doctor'],
-    usual: [...ONLINE_AND_JOBS, 'merge', 'coverage', 'runs', 'doctor'],
+    verbs: [...ONLINE_AND_JOBS, 'merge', 'status', 'schema', 'sql', 'coverage', 'runs', 'report', 'doctor'],
+    usual: [...ONLINE_AND_JOBS, 'merge', 'status', 'coverage', 'runs', 'doctor'],
     doc: 'print NDJSON: events, then a summary',
     docOf: {
       merge: 'print NDJSON: an object per series, then a summary',
@@ -21,6 +21,7 @@ export const MESSAGE_FLAGS = {
       coverage: 'print NDJSON: an object per series, then a summary',
       runs: 'print NDJSON: an object per run, then a trend',
       report: 'print JSON: the path and the size of the file',
+      status: 'print the state as one line of JSON',
       doctor: 'print NDJSON: an object per check',
     },
     parse: parse.flag,
@@ -144,7 +145,19 @@ export const MESSAGE_FLAGS = {
   },
   config: {
     group: 'Options',
-    verbs: [...ONLINE, 'merge', 'schema', 'sql', 'coverage', 'runs', 'report', 'plot', 'serve', 'doctor'],
+    verbs: [
+      ...ONLINE,
+      'merge',
+      'status',
+      'schema',
+      'sql',
+      'coverage',
+      'runs',
+      'report',
+      'plot',
+      'serve',
+      'doctor',
+    ],
     usual: [...ONLINE, 'coverage', 'doctor'],
     value: 'FILE',
     doc: 'YAML or JSON file with flag names as keys',
@@ -156,6 +169,7 @@ export const MESSAGE_FLAGS = {
     verbs: [
       ...ONLINE_AND_JOBS,
       'merge',
+      'status',
       'schema',
       'sql',
       'coverage',

@@ -44,6 +44,7 @@ export const NETWORK_FLAGS = {
     verbs: ONLINE_AND_JOBS,
     value: 'LEVEL',
     doc: 'order of runs that wait for the same rate limit: high, normal or low',
+    docOf: { enqueue: 'order of jobs: high, normal or low; a job gains on later ones as it waits' },
     ...oneOf(['high', 'normal', 'low']),
     default: 'normal',
     aka: ['nice'],
@@ -109,7 +110,8 @@ export const NETWORK_FLAGS = {
   },
   redis: {
     group: 'Network',
-    verbs: EXAMINED,
+    verbs: [...EXAMINED, 'status'],
+    usual: ['enqueue', 'worker', 'status'],
     value: 'URL',
     doc: 'Redis server that several machines share: redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE], or rediss:// for TLS; needs the package ioredis',
     parse: redis,
@@ -167,7 +169,7 @@ export const NETWORK_FLAGS = {
   },
   'fapi-url': {
     group: 'Network',
-    verbs: [...DOWNLOADS_AND_JOBS, 'doctor'],
+    verbs: [...DOWNLOADS_AND_JOBS, 'doctor', 'enqueue', 'worker'],
     value: 'URL',
     doc: 'address of REST for USD-margined futures',
     parse: url,
@@ -175,7 +177,7 @@ export const NETWORK_FLAGS = {
   },
   'dapi-url': {
     group: 'Network',
-    verbs: [...DOWNLOADS_AND_JOBS, 'doctor'],
+    verbs: [...DOWNLOADS_AND_JOBS, 'doctor', 'enqueue', 'worker'],
     value: 'URL',
     doc: 'address of REST for coin-margined futures',
     parse: url,
@@ -183,7 +185,7 @@ export const NETWORK_FLAGS = {
   },
   'spot-url': {
     group: 'Network',
-    verbs: [...DOWNLOADS_AND_JOBS, 'doctor'],
+    verbs: [...DOWNLOADS_AND_JOBS, 'doctor', 'enqueue', 'worker'],
     value: 'URL',
     doc: `address of REST for spot; if the default refuses your location, ${venue.hosts.spotPublic} is used`,
     parse: url,

@@ -95,12 +95,17 @@ export const RETRY_FLAGS = {
   },
   jobs: {
     group: 'Network',
-    verbs: ['run'],
-    usual: ['run'],
+    verbs: ['run', 'worker'],
+    usual: ['run', 'worker'],
     value: 'N',
     doc: 'number of jobs at the same time; jobs of the same lake run one after the other, and limits apply to all jobs together',
+    docOf: {
+      worker:
+        'number of jobs of the queue at the same time; limits and --concurrency apply to all of them together',
+    },
     parse: parse.integer(1),
     default: '1',
+    defaultOf: { worker: '8' },
     aka: ['j', 'parallel', 'workers'],
   },
   'breaker-open': {

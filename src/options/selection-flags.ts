@@ -56,6 +56,7 @@ export const SELECTION_FLAGS = {
     doc: `${SYMBOLS}; without this flag, the series of the lake`,
     docOf: {
       plot: 'the symbol; the same as the argument',
+      enqueue: SYMBOLS,
       list: `${SYMBOLS}; without this flag, list symbols shows all`,
     },
     parse: symbols,
@@ -149,7 +150,7 @@ export const SELECTION_FLAGS = {
   },
   join: {
     group: 'What',
-    verbs: ['metrics'],
+    verbs: ['metrics', 'enqueue'],
     usual: ['metrics'],
     value: 'WITH',
     doc: 'archive: prefer objects of the archive to rows of REST; only days and months without an object come from REST',
@@ -157,7 +158,7 @@ export const SELECTION_FLAGS = {
   },
   fill: {
     group: 'What',
-    verbs: ['vision'],
+    verbs: ['vision', 'enqueue'],
     usual: ['vision'],
     value: 'FROM',
     doc: 'rest: use REST for the days that the archive lacks; REST has klines, aggTrades, funding rates and metrics',
@@ -227,7 +228,7 @@ export const SELECTION_FLAGS = {
   },
   'include-today': {
     group: 'When',
-    verbs: ['metrics'],
+    verbs: ['metrics', 'enqueue'],
     usual: ['metrics'],
     doc: 'also request the rows of today so far; the next run requests today again',
     parse: parse.flag,

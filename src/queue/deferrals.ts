@@ -1,6 +1,7 @@
 /** Tasks that wait for a further round, spooled to disk when there are many, and the types of the queue's work. */
 import { CryptodlError } from '../model/errors.js';
 import type { AbsenceReason, PartitionPlan, Task } from '../model/task.js';
+import type { Places } from './places.js';
 
 /** The work of a run, as callbacks of the queue. */
 export interface QueueWork<Received> {
@@ -39,8 +40,7 @@ export type Download<Received> =
   | { readonly isHeld: true };
 
 export interface QueueOptions {
-  readonly downloads: number;
-  readonly writers: number;
+  readonly places: Places;
   /** Aborts with a CryptodlError. The queue aborts it when a fatal error ends the run. */
   readonly stop: AbortController;
   /** The error of tasks that may no longer begin; undefined while tasks may begin. Tasks in flight go on. */

@@ -1,12 +1,9 @@
 /** The queue of a run: takes partition plans lazily, downloads their objects, and hands complete partitions to the writers. */
-import PQueue from 'p-queue';
 import { CryptodlError, toCryptodlError, FALLBACK_CODES } from '../model/errors.js';
 import type { AbsenceReason, PartitionPlan, Task } from '../model/task.js';
 import { Deferrals, failureOf, refusedWithOthers, withoutSubstitute } from './deferrals.js';
 import type { Download, QueueOptions, QueueWork } from './deferrals.js';
-
-/** The maximum of bytes of all bodies in memory. Large bodies are in the spool. */
-const BODY_BYTES = 512 * 1024 * 1024;
+import type { Places } from './places.js';
 
 /** Tasks that failed with the trait `rounds`, or for lack of such a task, are tried again in up to this many rounds at the end of the queue. */
 export const FURTHER_ROUNDS = 3;
@@ -14,32 +11,16 @@ export const FURTHER_ROUNDS = 3;
 export class RunQueue<Received> {
   readonly #work: QueueWork<Received>;
   readonly #options: QueueOptions;
-  readonly #downloads: PQueue;
-  readonly #writers: PQueue;
+  readonly #places: Places;
   readonly #partitions = new Set<Promise<void>>();
   #deferrals: Deferrals | undefined;
   /** Tasks whose host did not answer. Their substitutes are requested at the end of the round. */
   #unanswered: Deferrals | undefined;
-  #bytes = 0;
 
   constructor(work: QueueWork<Received>, options: QueueOptions) {
     this.#work = work;
     this.#options = options;
-    this.#downloads = new PQueue({ concurrency: options.downloads });
-    this.#writers = new PQueue({ concurrency: options.writers });
-  }
-
-  setDownloads(limit: number): void {
-    this.#downloads.concurrency = limit;
-  }
-
-  /** Objects in flight, files that are written, and complete partitions that wait for a writer. */
-  get state(): { inFlight: number; writing: number; toWrite: number } {
-    return {
-      inFlight: this.#downloads.pending,
-      writing: this.#writers.pending,
-      toWrite: this.#writers.size,
-    };
+    this.#places = options.places;
   }
 
   /** May be called again with further plans. Resolves when every task has an outcome. Rejects with the fatal error or the interruption that ended the run. */
@@ -130,13 +111,11 @@ export class RunQueue<Received> {
     const end = this.#work.begin?.(prepared);
     for (const group of groups) {
       for (const task of group) {
-        // Awaits only without room: with ten million tasks, an extra turn of the event loop for each takes long.
-        const bytes = this.#work.bytesOf(task);
-        if (!this.#hasRoom(bytes)) await this.#waitForRoom(bytes);
-        this.#bytes += bytes;
+        const wait = this.#places.take(this.#work.bytesOf(task), this.#partitions);
+        if (wait !== undefined) await wait;
       }
       // After an abort the remaining tasks end without a request.
-      downloads.push(this.#downloads.add(() => this.#arriveTogether(prepared, group)));
+      downloads.push(this.#places.download(() => this.#arriveTogether(prepared, group)));
     }
     const partition = this.#finish(prepared, downloads, mayDefer).catch(this.#stop);
     this.#partitions.add(partition);
@@ -144,7 +123,7 @@ export class RunQueue<Received> {
       this.#partitions.delete(partition);
       end?.();
       for (const task of prepared.tasks)
-        if (task.action.kind === 'fetch') this.#bytes -= this.#work.bytesOf(task);
+        if (task.action.kind === 'fetch') this.#places.giveBack(this.#work.bytesOf(task));
     });
   }
 
@@ -158,26 +137,6 @@ export class RunQueue<Received> {
       else group.push(task);
     }
     return [...groups.values()];
-  }
-
-  /** Back-pressure: waits while too many tasks exist, too many partitions wait for a writer, or bodies take too much memory. */
-  async #waitForRoom(bytes: number): Promise<void> {
-    await this.#downloads.onSizeLessThan(this.#downloads.concurrency);
-    await this.#writers.onSizeLessThan(this.#writers.concurrency * 2);
-    // One partition alone may be larger than the budget.
-    while (this.#isFull(bytes)) await Promise.race(this.#partitions);
-  }
-
-  #hasRoom(bytes: number): boolean {
-    return (
-      this.#downloads.size < this.#downloads.concurrency &&
-      this.#writers.size < this.#writers.concurrency * 2 &&
-      !this.#isFull(bytes)
-    );
-  }
-
-  #isFull(bytes: number): boolean {
-    return this.#bytes + bytes > BODY_BYTES && this.#partitions.size > 0;
   }
 
   #arriveTogether(plan: PartitionPlan, group: readonly Task[]): Promise<Arrived<Received>> {
@@ -234,7 +193,7 @@ export class RunQueue<Received> {
       const missing = new Map<string, CryptodlError | 'absent'>();
       for (const { object } of absent.keys()) missing.set(object.key, 'absent');
       for (const [{ object }, error] of failures) missing.set(object.key, error);
-      const refused = await this.#writers.add(() => this.#work.write(plan, received, missing));
+      const refused = await this.#places.write(() => this.#work.write(plan, received, missing));
       for (const { task, end } of arrivals) {
         const why = refused.get(task.object.key);
         if (why === undefined) isWritten ||= 'received' in end;

@@ -4,7 +4,7 @@ import { CryptodlError } from '../model/errors.js';
 import { OUTCOME_KINDS } from '../model/outcome.js';
 import type { AbsenceReason } from '../model/task.js';
 import { bytesText, durationText, numberText } from '../model/units.js';
-import type { NetworkFigures, Settled } from './network-figures.js';
+import type { NetworkTotals, Settled } from './network-figures.js';
 import type { Alert } from './run-summary.js';
 import { timeText } from './stage-times.js';
 import type { TimeFigures } from './stage-times.js';
@@ -13,7 +13,7 @@ import type { Failed, Tally } from './tally.js';
 
 export interface Closing {
   readonly tally: Tally;
-  readonly network: Pick<NetworkFigures, 'requests' | 'retries' | 'settled'>;
+  readonly network: NetworkTotals;
   readonly times: TimeFigures;
   /** Lines about waits, refusals and the bottleneck. */
   readonly diagnosis: readonly string[];

@@ -27,3 +27,8 @@ export interface NetworkFigures extends WireFigures {
   /** Delay of the event loop of this process. */
   readonly loopDelayMs: LoopDelay['figures'];
 }
+
+/** The requests of a run, or of all workers of a queue. */
+export type NetworkTotals = Pick<NetworkFigures, 'requests' | 'settled'> & {
+  readonly retries: Pick<NetworkFigures['retries'], 'total'>;
+};

@@ -104,7 +104,7 @@ function withToday({ options, venue, nowMs }: SelectionContext, range: Range): R
   return { ...range, to: today + 1, text: `${range.text} and today` };
 }
 
-function requestOf(
+export function requestOf(
   context: SymbolContext,
   dataset: ChosenDataset,
   symbol: string,

@@ -92,7 +92,7 @@ function refuseFill(options: Options, datasets: readonly ChosenDataset[]): void 
   throw usage(`--fill rest: REST has no ${what}`, 'leave --fill out', { flags: { fill: null } });
 }
 
-function requestOf(
+export function requestOf(
   context: SymbolContext,
   dataset: ChosenDataset,
   symbol: string,

@@ -283,7 +283,7 @@ describe('bad input', () => {
       hint: 'did you mean vision?\n  cryptodl vision --help\n',
     })),
     { args: ['help', 'xyzzyq'], says: '"xyzzyq" is not a command', hint: 'commands are vision, ' },
-    { args: ['retry'], says: 'retry needs a report' },
+    { args: ['retry'], says: 'retry needs the failure report of a run' },
     { args: ['retry', 'nowhere.jsonl'], says: 'cannot read nowhere.jsonl (no such file or folder)' },
     { args: ['retry', 'unknown-key.yaml'], says: 'unknown-key.yaml line 1 is not JSON' },
     { args: ['serve', 'nowhere'], says: 'nowhere is not a folder' },

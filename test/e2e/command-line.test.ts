@@ -52,7 +52,7 @@ describe('the command line', () => {
     expect(all.code).toBe(0);
     for (const group of ['Safety:', 'Network:', 'Messages:']) expect(all.stdout).toContain(`\n${group}\n`);
     expect(all.stdout).toContain('--breaker-open TIME');
-    expect((await cryptodl(['--help'])).stdout).toMatch(/\n {2}vision [\s\S]*retry <report> [\s\S]*serve/);
+    expect((await cryptodl(['--help'])).stdout).toMatch(/\n {2}vision [\s\S]*retry \[report\] [\s\S]*serve/);
     for (const version of ['--version', 'version', '-v', '-V'])
       expect((await cryptodlOk([version])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
   });

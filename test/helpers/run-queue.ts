@@ -3,6 +3,7 @@ import { CryptodlError } from '../../src/model/errors.js';
 import type { ErrorCode } from '../../src/model/errors.js';
 import type { PartitionPlan, Task } from '../../src/model/task.js';
 import type { DeferredPlans, Download, QueueWork } from '../../src/queue/deferrals.js';
+import { Places } from '../../src/queue/places.js';
 import { RunQueue } from '../../src/queue/run-queue.js';
 
 const SERIES = { market: 'um', dataset: 'klines', interval: '1m', symbol: 'BTCUSDT' } as const;
@@ -93,9 +94,9 @@ export function queueOf(
     },
     ...changes,
   };
+  const places = new Places({ downloads, writers });
   const queue = new RunQueue(work, {
-    downloads,
-    writers,
+    places,
     stop,
     refusal,
     createSpool: () => {
@@ -109,7 +110,7 @@ export function queueOf(
     },
   });
   const run = (plans: readonly PartitionPlan[]): Promise<void> => queue.run(iterate(plans));
-  return { queue, run, stop, writes, failed, settled, rounds, spools };
+  return { places, queue, run, stop, writes, failed, settled, rounds, spools };
 }
 
 async function* iterate(plans: Iterable<PartitionPlan>): AsyncGenerator<PartitionPlan> {

@@ -75,6 +75,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   schedule: [...list('cli download options select source'), ...BASE],
   // The other end of the wire: what it shared with the client would hide a mistake of both.
   serve: ['options', ...BASE],
+  workers: [...list('cli download mirror options plan queue redis report select source'), ...BASE],
   verify: [...list('cli convert download lake options plan queue select source write'), ...BASE],
 
   // from arguments to a capability
@@ -85,7 +86,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   main: [
     ...list(
-      'audit catalog cli coverage doctor download merge mirror options page plot query report runs schedule select serve source verify',
+      'audit catalog cli coverage doctor download merge mirror options page plot query report runs schedule select serve source verify workers',
     ),
     ...BASE,
   ],
@@ -95,12 +96,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 const OWNERS: Readonly<Record<string, readonly string[]>> = {
   '@duckdb/node-api': ['convert/duckdb.ts', 'convert/query-stream.ts'],
   aws4fetch: ['s3/sign.ts'],
+  bullmq: ['workers/bullmq.ts'],
   'cli-progress': ['report/live-lines.ts'],
   // explain-arguments.ts names the type of the error it explains, nothing else.
   commander: ['cli/explain-arguments.ts', 'cli/program.ts'],
   'fastest-levenshtein': ['text/did-you-mean.ts'],
   ioredis: ['redis/connection.ts'],
-  'p-queue': ['queue/run-queue.ts'],
+  'p-queue': ['queue/places.ts'],
   picomatch: ['select/symbol-patterns.ts'],
   pino: ['report/log.ts'],
   'prom-client': ['monitor/prometheus.ts'],

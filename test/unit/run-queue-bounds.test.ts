@@ -85,7 +85,7 @@ describe('RunQueue bounds the number of living tasks', () => {
       download: async (_, { object }) => {
         inFlight += 1;
         seen.push(inFlight);
-        if (seen.length === 20) made.queue.setDownloads(1);
+        if (seen.length === 20) made.places.setDownloads(1);
         await turn();
         inFlight -= 1;
         return object.key;

@@ -75,7 +75,7 @@ describe('RunQueue', () => {
           alive += 1;
           await turn();
           seen.push([key, alive]);
-          expect(made.queue.state.inFlight).toBe(1);
+          expect(made.places.state.inFlight).toBe(1);
           await turn();
           alive -= 1;
           return key === 'b2' ? undefined : key;
@@ -95,7 +95,7 @@ describe('RunQueue', () => {
     expect(made.writes.map(({ received, absent }) => [[...received].sort(), absent])).toEqual([
       [keys.filter((key) => key !== 'b2').sort(), ['b2']],
     ]);
-    expect(made.queue.state.inFlight).toBe(0);
+    expect(made.places.state.inFlight).toBe(0);
   });
 
   it('runs the work that the writer prepared, which is only that with objects to fetch', async () => {

@@ -140,9 +140,9 @@ async function ours(weather: Weather, choice?: ConcurrencyChoice): Promise<Outco
     await Promise.all([zip, sidecar].map((request) => fetch(request, { signal, traceId: request.url })));
     return object.key;
   };
-  const { queue, run, writes, failed } = queueOf({ download }, concurrency.limit);
+  const { places: ofQueue, run, writes, failed } = queueOf({ download }, concurrency.limit);
   concurrency.onChange = (places) => {
-    queue.setDownloads(places);
+    ofQueue.setDownloads(places);
   };
   const plans = Array.from({ length: 100 }, (_, symbol) =>
     plan(

@@ -1,0 +1,167 @@
+/**
+ * What the runs of one worker share: requests with their limits, the workshop, and open lakes. Each job of the worker is a run of its
+ * own, with its own plan and its own outcomes.
+ */
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SILENT_OBSERVER } from '../../model/observer.js';
+import type { Observer } from '../../model/observer.js';
+import { Concurrency } from '../../queue/concurrency.js';
+import type { NetworkFigures } from '../../report/network-figures.js';
+import { StageTimes } from '../../report/stage-times.js';
+import { WorkTracker } from '../../report/work-tracker.js';
+import { absolutePath } from '../../text/printable.js';
+import { ARCHIVE_START, openHttp } from '../http-session.js';
+import type { HttpRequest, HttpSession } from '../http-session.js';
+import { openLake } from '../open-lake.js';
+import type { LakeParts, Session, SharedParts } from '../session.js';
+import { openWorkshop } from './workshop.js';
+import type { Workshop } from './workshop.js';
+
+export type PipelineRequest = Omit<HttpRequest, 'nowMs' | 'times' | 'work' | 'observer' | 'concurrency'> & {
+  readonly observer?: Observer;
+  /** Whether the lakes of the runs are in buckets. */
+  readonly isToBucket: boolean;
+  /** Ends all runs. */
+  readonly stop: AbortController;
+};
+
+interface OpenHttp {
+  readonly http: HttpSession;
+  readonly close: () => Promise<void>;
+}
+
+interface SharedHttp {
+  readonly opened: OpenHttp;
+  readonly openedAt: number;
+  users: number;
+}
+
+/** The requests of a worker know the time at which they were opened, so they are opened again after this time. */
+const RENEW_MS = 3_600_000;
+
+export class Pipeline implements SharedParts {
+  /** Shared by all runs. `release` does nothing until the pipeline closes. */
+  readonly workshop: Workshop;
+  readonly #request: PipelineRequest;
+  readonly #concurrency: Concurrency;
+  readonly #close: () => void;
+  readonly #spillFolder: string;
+  readonly #lakes = new Map<string, Promise<LakeParts>>();
+  #http: SharedHttp | undefined;
+  #jobs = 0;
+
+  constructor(request: PipelineRequest) {
+    const { resolved, stop, clock, surroundings } = request;
+    const { concurrency, tempDir } = resolved.options;
+    this.#request = request;
+    this.#concurrency = new Concurrency({ choice: concurrency, start: ARCHIVE_START });
+    const folder = tempDir === undefined ? tmpdir() : absolutePath(tempDir, surroundings.home);
+    this.#spillFolder = join(folder, `cryptodl-worker-${randomUUID()}`);
+    const workshop = openWorkshop(this.#spillFolder, request.isToBucket, {
+      clock,
+      stop,
+      concurrency: this.#concurrency,
+    });
+    this.#close = () => {
+      workshop.release();
+    };
+    this.workshop = { ...workshop, release: () => undefined };
+  }
+
+  /** The figures of all requests; undefined before the first run. */
+  get network(): NetworkFigures | undefined {
+    return this.#http?.opened.http.network();
+  }
+
+  /** The requests of one run. Runs share them, except where the options of the run decide about another source. */
+  http(request: HttpRequest, own: Parameters<typeof openHttp>[1]): OpenHttp {
+    const { fill, join: joined } = request.resolved.options;
+    const { common } = this.#request;
+    if (fill !== undefined || joined !== undefined)
+      return openHttp({ ...request, common, concurrency: this.#concurrency }, own);
+    const shared = this.#shared();
+    shared.users += 1;
+    return {
+      http: shared.opened.http,
+      close: async () => {
+        shared.users -= 1;
+        if (shared !== this.#http && shared.users === 0) await shared.opened.close();
+      },
+    };
+  }
+
+  #shared(): SharedHttp {
+    const { clock, observer = SILENT_OBSERVER, stop } = this.#request;
+    const known = this.#http;
+    if (known !== undefined && clock.monotonic() - known.openedAt < RENEW_MS) return known;
+    const nowMs = this.#request.resolved.options.nowMs ?? clock.now();
+    const parts = { observer, nowMs, times: new StageTimes(clock), work: new WorkTracker([]) };
+    const opened = openHttp(
+      { ...this.#request, ...parts, concurrency: this.#concurrency },
+      { signal: stop.signal, waitSignal: undefined },
+    );
+    this.#http = { opened, openedAt: clock.monotonic(), users: 0 };
+    if (known?.users === 0) void known.opened.close();
+    return this.#http;
+  }
+
+  /** The open lake of a run. The first run opens it, and the pipeline keeps it open. */
+  async lake(session: Session, command: string): Promise<LakeParts> {
+    const { root } = session.paths;
+    const opening = this.#lakes.get(root) ?? this.#open(session, command);
+    this.#lakes.set(root, opening);
+    try {
+      const { lock, manifests, runFolder } = await opening;
+      this.#jobs += 1;
+      return {
+        lock: borrowed(lock),
+        manifests,
+        runFolder: join(runFolder, `job-${this.#jobs}`),
+      };
+    } catch (error) {
+      this.#lakes.delete(root);
+      throw error;
+    }
+  }
+
+  #open(session: Session, command: string): Promise<LakeParts> {
+    // The loss of the lock ends the worker, not only the run that opened the lake.
+    return openLake({ ...session, stop: this.#request.stop }, command);
+  }
+
+  /** Closes the lake of a run that no other run uses: the mirror of a lake in a bucket. */
+  async closeLake(root: string): Promise<void> {
+    const opening = this.#lakes.get(root);
+    this.#lakes.delete(root);
+    const parts = await opening?.catch(() => undefined);
+    if (parts !== undefined) await closeParts(parts);
+  }
+
+  /** To be called after the last run has ended. */
+  async close(): Promise<void> {
+    this.#close();
+    await this.#http?.opened.close();
+    for (const root of this.#lakes.keys()) await this.closeLake(root);
+    await rm(this.#spillFolder, { recursive: true, force: true });
+  }
+}
+
+async function closeParts({ lock, runFolder }: LakeParts): Promise<void> {
+  if (!lock.isLost) await rm(runFolder, { recursive: true, force: true });
+  await lock.release();
+}
+
+/** The lock for a run: its release at the end of the run does nothing. */
+function borrowed(lock: LakeParts['lock']): LakeParts['lock'] {
+  return {
+    takenFrom: lock.takenFrom,
+    get isLost() {
+      return lock.isLost;
+    },
+    confirm: () => lock.confirm(),
+    release: () => Promise.resolve(),
+  };
+}

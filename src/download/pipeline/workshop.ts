@@ -1,0 +1,71 @@
+/** The means of a run to receive and write objects: places, DuckDB, and the order of writes. The jobs of a worker share one. */
+import { availableParallelism } from 'node:os';
+import { createEngine } from '../../convert/duckdb.js';
+import type { Engine } from '../../convert/duckdb.js';
+import type { Clock, Timer } from '../../model/clock.js';
+import type { Concurrency } from '../../queue/concurrency.js';
+import { createSerializer } from '../../queue/in-order.js';
+import type { Serialize } from '../../queue/in-order.js';
+import { Places } from '../../queue/places.js';
+
+export interface Workshop {
+  readonly engine: Engine;
+  readonly places: Places;
+  readonly serialize: Serialize;
+  /** To be called by each run at its end. */
+  release(): void;
+}
+
+/** More writers than cores, because a writer also waits for the disk and for the event loop. */
+const WRITERS_PER_CORE = 2;
+/** All writers share one DuckDB engine with its memory, and one event loop. */
+const MOST_WRITERS = 8;
+/** A writer waits most of its time for the bucket. DuckDB converts for as many writers at a time as there are cores. */
+const WRITERS_TO_BUCKET = 32;
+
+/** `spillFolder`: the folder for data of DuckDB that exceeds its memory. `isToBucket`: the lake is in a bucket. */
+export function openWorkshop(
+  spillFolder: string,
+  isToBucket: boolean,
+  {
+    clock,
+    stop,
+    concurrency,
+  }: { readonly clock: Clock; readonly stop: AbortController; readonly concurrency: Concurrency },
+): Workshop {
+  const engine = createEngine({ tempFolder: spillFolder });
+  const writers = isToBucket
+    ? WRITERS_TO_BUCKET
+    : Math.min(WRITERS_PER_CORE * availableParallelism(), MOST_WRITERS);
+  const places = new Places({ downloads: concurrency.places, writers });
+  concurrency.onChange = (limit) => {
+    places.setDownloads(limit);
+  };
+  const endDrain = drain(clock, stop, engine);
+  return {
+    engine,
+    places,
+    serialize: createSerializer(),
+    release: () => {
+      endDrain();
+      engine.close();
+    },
+  };
+}
+
+/** After a stop, writes in progress have this time before DuckDB is interrupted. */
+const DRAIN_MS = 10_000;
+
+function drain(clock: Clock, stop: AbortController, engine: Engine): () => void {
+  let timer: Timer | undefined;
+  const begin = (): void => {
+    timer = clock.timer(DRAIN_MS, () => {
+      engine.interrupt();
+    });
+  };
+  stop.signal.addEventListener('abort', begin, { once: true });
+  return () => {
+    timer?.cancel();
+    stop.signal.removeEventListener('abort', begin);
+  };
+}

@@ -1,0 +1,83 @@
+/** Flags of the queue: enqueue, worker, status, and retry of the jobs of a queue. */
+import type { FlagRows } from './flag-spec.js';
+import * as parse from './parsers.js';
+import { given } from './parsers.js';
+import type { Parse } from './parsers.js';
+import { usage } from '../model/errors.js';
+
+/** The name is a part of the keys in Redis. */
+const queueName: Parse<string> = (value, where) => {
+  if (/^[\w.-]{1,64}$/.test(value)) return value;
+  throw usage(
+    `${where}: "${value}" is not a name of letters, digits, dots, dashes and underscores`,
+    given(where, 'history'),
+  );
+};
+
+export const QUEUE_FLAGS = {
+  queue: {
+    group: 'Where',
+    verbs: ['enqueue', 'worker', 'status', 'retry'],
+    usual: ['enqueue', 'worker', 'status'],
+    value: 'NAME',
+    doc: 'name of the queue on the Redis server',
+    parse: queueName,
+    default: 'main',
+    aka: ['queue-name'],
+  },
+  'max-waiting': {
+    group: 'How',
+    verbs: ['enqueue'],
+    usual: ['enqueue'],
+    value: 'N',
+    doc: 'adds no further jobs while so many jobs wait in the queue',
+    parse: parse.integer(1),
+    default: '100000',
+    aka: ['backlog'],
+  },
+  wait: {
+    group: 'How',
+    verbs: ['enqueue'],
+    usual: ['enqueue'],
+    doc: 'wait until the workers have done the jobs; prints the progress of all workers, then the same summary and exit code as a download',
+    parse: parse.flag,
+    aka: ['follow'],
+  },
+  drain: {
+    group: 'How',
+    verbs: ['worker'],
+    usual: ['worker'],
+    doc: 'end when the queue is empty; without it, the worker waits for further jobs',
+    parse: parse.flag,
+    aka: ['burst', 'until-empty'],
+  },
+  lease: {
+    group: 'How',
+    verbs: ['worker'],
+    usual: ['worker'],
+    value: 'TIME',
+    doc: 'time after which the jobs of a killed worker go to other workers',
+    parse: parse.timeout,
+    unit: 'Ms',
+    default: '1m',
+    aka: ['lock-duration', 'visibility-timeout'],
+  },
+  watch: {
+    group: 'Messages',
+    verbs: ['status'],
+    usual: ['status'],
+    doc: 'print the state again every two seconds until Ctrl-C',
+    parse: parse.flag,
+    aka: ['follow-status'],
+  },
+  codes: {
+    group: 'What',
+    verbs: ['retry'],
+    value: 'LIST',
+    list: 'comma',
+    doc: 'with --redis: put back only the failed jobs with these error codes, separated by commas',
+    parse: parse.text,
+    example: 'http-server-error',
+    aka: ['code', 'error-code'],
+  },
+} as const satisfies FlagRows;

@@ -1,0 +1,72 @@
+/** The places for downloads and writers, and the memory for bodies. Several run queues of one process may share them. */
+import PQueue from 'p-queue';
+
+/** The maximum of bytes of all bodies in memory. Large bodies are in the spool. */
+const BODY_BYTES = 512 * 1024 * 1024;
+
+export class Places {
+  readonly #downloads: PQueue;
+  readonly #writers: PQueue;
+  #bytes = 0;
+
+  constructor({ downloads, writers }: { readonly downloads: number; readonly writers: number }) {
+    this.#downloads = new PQueue({ concurrency: downloads });
+    this.#writers = new PQueue({ concurrency: writers });
+  }
+
+  setDownloads(limit: number): void {
+    this.#downloads.concurrency = limit;
+  }
+
+  /** Objects in flight, files that are written, and complete partitions that wait for a writer. */
+  get state(): { inFlight: number; writing: number; toWrite: number } {
+    return {
+      inFlight: this.#downloads.pending,
+      writing: this.#writers.pending,
+      toWrite: this.#writers.size,
+    };
+  }
+
+  /**
+   * Takes bytes for the body of one download. Back-pressure: resolves later while too many tasks exist, too many partitions wait for
+   * a writer, or bodies take too much memory; undefined if there is room, because with ten million tasks an extra turn of the event
+   * loop for each takes long. `partitions`: those of the caller, which will give bytes back.
+   */
+  take(bytes: number, partitions: ReadonlySet<Promise<void>>): Promise<void> | undefined {
+    if (!this.#hasRoom(bytes, partitions)) return this.#wait(bytes, partitions);
+    this.#bytes += bytes;
+    return undefined;
+  }
+
+  async #wait(bytes: number, partitions: ReadonlySet<Promise<void>>): Promise<void> {
+    await this.#downloads.onSizeLessThan(this.#downloads.concurrency);
+    await this.#writers.onSizeLessThan(this.#writers.concurrency * 2);
+    while (this.#isFull(bytes, partitions)) await Promise.race(partitions);
+    this.#bytes += bytes;
+  }
+
+  giveBack(bytes: number): void {
+    this.#bytes -= bytes;
+  }
+
+  download<T>(work: () => Promise<T>): Promise<T> {
+    return this.#downloads.add(work);
+  }
+
+  write<T>(work: () => Promise<T>): Promise<T> {
+    return this.#writers.add(work);
+  }
+
+  #hasRoom(bytes: number, partitions: ReadonlySet<Promise<void>>): boolean {
+    return (
+      this.#downloads.size < this.#downloads.concurrency &&
+      this.#writers.size < this.#writers.concurrency * 2 &&
+      !this.#isFull(bytes, partitions)
+    );
+  }
+
+  /** One partition alone may be larger than the budget. */
+  #isFull(bytes: number, partitions: ReadonlySet<Promise<void>>): boolean {
+    return this.#bytes + bytes > BODY_BYTES && partitions.size > 0;
+  }
+}

@@ -1,0 +1,59 @@
+/** The owner of BullMQ, an optional package: loads it on first use, and opens queues and workers on a connection to Redis. */
+import type * as BullMq from 'bullmq';
+import { CryptodlError, errnoOf } from '../model/errors.js';
+import type { RedisConnection } from '../redis/connection.js';
+
+/** Beginning of all keys of all queues. */
+const PREFIX = 'cryptodl:queue';
+
+export type JobQueue = BullMq.Queue;
+export type QueuedJob = BullMq.Job;
+export type JobWorker = BullMq.Worker;
+export type NewJob = Parameters<BullMq.Queue['addBulk']>[0][number];
+
+export interface QueuePackage {
+  /** The error classes by which a processor tells what happens to its job. */
+  readonly DelayedError: typeof BullMq.DelayedError;
+  readonly WaitingError: typeof BullMq.WaitingError;
+  readonly UnrecoverableError: typeof BullMq.UnrecoverableError;
+  openQueue(name: string, connection: RedisConnection): JobQueue;
+  openWorker(
+    name: string,
+    connection: RedisConnection,
+    processor: BullMq.Processor,
+    options: Omit<BullMq.WorkerOptions, 'connection' | 'prefix'>,
+  ): JobWorker;
+}
+
+/** Rejects with `package-missing`. */
+export async function loadBullMq(): Promise<QueuePackage> {
+  const { DelayedError, Queue, UnrecoverableError, WaitingError, Worker } = await loadPackage();
+  return {
+    DelayedError,
+    UnrecoverableError,
+    WaitingError,
+    openQueue: (name, { client }) => new Queue(name, { connection: client, prefix: PREFIX }),
+    openWorker: (name, { client }, processor, options) =>
+      new Worker(name, processor, { ...options, connection: client, prefix: PREFIX }),
+  };
+}
+
+async function loadPackage(): Promise<typeof BullMq> {
+  try {
+    return await import('bullmq');
+  } catch (error) {
+    if (errnoOf(error) !== 'ERR_MODULE_NOT_FOUND') throw error;
+    throw new CryptodlError(
+      'package-missing',
+      'a queue needs the packages bullmq and ioredis, which are not installed',
+      {
+        hint: 'npm install bullmq ioredis (with -g if cryptodl was installed with -g)',
+      },
+    );
+  }
+}
+
+/** The key of something that belongs to a queue, beside the keys of BullMQ. */
+export function queueKey(queue: string, ...parts: readonly string[]): string {
+  return [PREFIX, queue, 'cryptodl', ...parts].join(':');
+}

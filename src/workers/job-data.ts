@@ -1,0 +1,188 @@
+/** The data of a job: one series with a range of days, as options of a download. Whatever a queue holds is checked like any input. */
+import { createHash } from 'node:crypto';
+import { resolve } from 'node:path';
+import { CryptodlError, usage } from '../model/errors.js';
+import { flagsOf } from '../options/flags.js';
+import type { FlagName } from '../options/flags.js';
+import type { ExchangeWords, RawLayer, RawValues, Resolved } from '../options/resolve.js';
+import { resolveOptions } from '../options/resolve.js';
+import { isExactName } from '../options/symbols.js';
+
+/** Raised when workers of the earlier version would do something else with the data. */
+const JOB_VERSION = 1;
+
+export type JobVerb = 'vision' | 'metrics';
+export const JOB_VERBS = ['vision', 'metrics'] as const satisfies readonly JobVerb[];
+
+/** Options that decide what a job writes and where. All others are those of its worker. */
+const JOB_FLAGS: readonly FlagName[] = [
+  'market',
+  'dataset',
+  'interval',
+  'symbols',
+  'from',
+  'to',
+  'include-today',
+  'join',
+  'fill',
+  'format',
+  'partition',
+  'cadence',
+  'numbers',
+  'timestamps',
+  'as-published',
+  'revisions',
+  'recheck-days',
+  'stale-checksum',
+  'verify',
+  'out',
+];
+
+/** Flags with exactly one value: a job is one series, and its range is given. */
+const SINGLE: readonly FlagName[] = ['market', 'dataset', 'symbols', 'from', 'to', 'out'];
+
+/** Longer texts are in no option of a job. */
+const MOST_CHARACTERS = 1000;
+
+export interface JobData {
+  readonly v: number;
+  readonly verb: JobVerb;
+  readonly options: RawValues;
+}
+
+/** The options of an enqueue command that its jobs repeat. `texts`: the given options. */
+export function jobOptions(texts: RawValues): RawValues {
+  const kept: RawValues = {};
+  for (const name of JOB_FLAGS) if (texts[name] !== undefined) kept[name] = texts[name];
+  return kept;
+}
+
+export function jobData(verb: JobVerb, options: RawValues): JobData {
+  return { v: JOB_VERSION, verb, options };
+}
+
+/**
+ * The name of a job, the same for the same work: series, days, and a digest of everything that changes the result. BullMQ does not
+ * allow `:` in it.
+ */
+export function jobId({ verb, options }: JobData): string {
+  const { market, dataset, interval, symbols, from, to, ...others } = options;
+  const digest = createHash('sha256')
+    .update(JSON.stringify(Object.entries(others).toSorted(([a], [b]) => (a < b ? -1 : 1))))
+    .digest('hex');
+  const parts = [verb, market, dataset, interval ?? '', symbols, from, to, digest.slice(0, 12)];
+  return parts.join('~').replaceAll(':', '_');
+}
+
+/** Whether a later version of the program made the job. */
+export function isNewer(data: unknown): boolean {
+  return isRecord(data) && typeof data['v'] === 'number' && data['v'] > JOB_VERSION;
+}
+
+/** The checked data of a job. Throws a usage error for data that this program has not made. */
+export function parseJob(data: unknown): JobData {
+  if (!isRecord(data) || data['v'] !== JOB_VERSION)
+    throw usage('the data of the job is not that of cryptodl');
+  const verb = JOB_VERBS.find((known) => known === data['verb']);
+  if (verb === undefined) throw usage('the job has no verb vision or metrics');
+  const { options: given } = data;
+  if (!isRecord(given)) throw usage('the job has no options');
+  const allowed = new Set<string>(JOB_FLAGS.filter((name) => flagsOf(verb).includes(name)));
+  const options: RawValues = {};
+  for (const [name, texts] of Object.entries(given)) {
+    if (!allowed.has(name)) throw usage(`the job has an option that jobs do not have: ${name.slice(0, 40)}`);
+    if (!isTexts(texts)) throw usage(`the option ${name} of the job is not a list of texts`);
+    options[name as FlagName] = texts;
+  }
+  for (const name of SINGLE)
+    if (options[name]?.length !== 1 || (name !== 'out' && options[name][0]?.includes(',') === true))
+      throw usage(`the job does not have exactly one value of --${name}`);
+  const [symbol = ''] = options.symbols ?? [];
+  // A name of a file (`@FILE`) or a pattern would let a job read files of the worker.
+  if (!isExactName(symbol)) throw usage('the job has no exact name of a symbol');
+  return { v: JOB_VERSION, verb, options };
+}
+
+function isTexts(value: unknown): value is string[] {
+  return (
+    Array.isArray(value) &&
+    value.length > 0 &&
+    value.every((text) => typeof text === 'string' && text.length <= MOST_CHARACTERS)
+  );
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The options of a job, with those of its worker for everything that the job does not decide. Throws usage errors. */
+export function resolveJob(
+  { verb, options }: JobData,
+  workerLayers: readonly RawLayer[],
+  exchange: ExchangeWords,
+): Resolved {
+  const layer: RawLayer = { origin: 'job', values: options, nameOf: (name) => `--${name} of the job` };
+  const others = workerLayers.map((given) => ({ ...given, values: withoutJobFlags(given.values) }));
+  return resolveOptions(verb, [layer, ...others], exchange);
+}
+
+function withoutJobFlags(values: RawValues): RawValues {
+  return Object.fromEntries(
+    Object.entries(values).filter(([name]) => !JOB_FLAGS.includes(name as FlagName)),
+  ) as RawValues;
+}
+
+const BUCKET = /^s3:\/\//;
+
+/** The lake of a job as its data name it: an address, or an absolute path. */
+export function lakeOf(out: string, absolute: (path: string) => string): string {
+  return BUCKET.test(out) ? out.replace(/\/+$/, '') : resolve(absolute(out));
+}
+
+/**
+ * Why the worker may not write to the lake of a job; undefined if it may. `own`: the lake of the worker. `isGiven`: its --out was
+ * given. A job of the queue decides about a folder only if the worker names the same folder.
+ */
+export function lakeProblem(lake: string, own: string, isGiven: boolean): string | undefined {
+  if (lake === own || (!isGiven && BUCKET.test(lake))) return undefined;
+  return `the job is for the lake ${lake}, this worker writes to ${own}`;
+}
+
+/** The typed failure of a job, kept with the job. */
+export interface JobFailure {
+  readonly code: string;
+  readonly retryable: boolean;
+  readonly attempts: number;
+  readonly message: string;
+  /** The failed objects, or as many of them as a job can have. */
+  readonly keys: readonly string[];
+}
+
+/** Daily objects of a year, and some more. */
+const MOST_KEYS = 400;
+
+export function jobFailure(error: CryptodlError, keys: readonly string[], attempts: number): JobFailure {
+  const { code, retryable, message } = error;
+  return {
+    code,
+    retryable,
+    attempts,
+    message: message.slice(0, MOST_CHARACTERS),
+    keys: keys.slice(0, MOST_KEYS),
+  };
+}
+
+/** The failure of a job as the queue has it; undefined if it has none that this program has written. */
+export function parseFailure(progress: unknown): JobFailure | undefined {
+  if (!isRecord(progress)) return undefined;
+  const { code, retryable, attempts, message, keys } = progress;
+  if (typeof code !== 'string' || typeof retryable !== 'boolean' || typeof message !== 'string')
+    return undefined;
+  return {
+    code: /^[a-z0-9-]{1,40}$/.test(code) ? code : 'unknown',
+    retryable,
+    attempts: typeof attempts === 'number' ? attempts : 0,
+    message: message.slice(0, MOST_CHARACTERS),
+    keys: isTexts(keys) ? keys : [],
+  };
+}

@@ -1,0 +1,93 @@
+/** Opens a queue for a verb: connects, and checks that the server keeps the jobs. */
+import { CryptodlError, usage } from '../model/errors.js';
+import { connectRedis } from '../redis/connection.js';
+import type { RedisConnection } from '../redis/connection.js';
+import { redisProblem, shownRedis } from '../redis/redis-errors.js';
+import { loadBullMq } from './bullmq.js';
+import type { JobQueue, QueuePackage } from './bullmq.js';
+
+export interface OpenQueue {
+  readonly name: string;
+  readonly address: string;
+  readonly connection: RedisConnection;
+  readonly queue: JobQueue;
+  readonly bullmq: QueuePackage;
+  close(): Promise<void>;
+}
+
+interface QueueOptions {
+  readonly redis: string | undefined;
+  readonly queue: string;
+}
+
+/** The address of the server. Throws a usage error without `--redis`. */
+export function redisAddress({ redis }: QueueOptions, verb: string): string {
+  if (redis !== undefined) return redis;
+  throw usage(
+    `${verb} needs the Redis server of the queue`,
+    `cryptodl ${verb} --redis redis://127.0.0.1:6379`,
+  );
+}
+
+/** `warn`: takes one line about a server that may lose jobs. Rejects with an error about packages, connection or server. */
+export async function openQueue(
+  options: QueueOptions,
+  verb: string,
+  warn: (message: string) => void,
+): Promise<OpenQueue> {
+  const address = redisAddress(options, verb);
+  const name = options.queue;
+  const bullmq = await loadBullMq();
+  const connection = await connectRedis(address, 'queue');
+  try {
+    await checkDurability(connection, address, warn);
+    const queue = bullmq.openQueue(name, connection);
+    // The connection reports its own errors; without a listener, the event would end the process.
+    queue.on('error', () => undefined);
+    await queue.waitUntilReady();
+    return {
+      name,
+      address,
+      connection,
+      queue,
+      bullmq,
+      close: async () => {
+        // Without a server, the farewell of BullMQ would wait for the next connection.
+        if (connection.client.status === 'ready') await queue.close();
+        connection.close();
+      },
+    };
+  } catch (error) {
+    connection.close();
+    throw error instanceof CryptodlError ? error : redisProblem(address, error);
+  }
+}
+
+/**
+ * Refuses a server that removes keys when its memory is full: jobs would vanish one by one. Warns of a server without a log on disk:
+ * after its restart, the queue is empty, and the same command fills it again.
+ */
+async function checkDurability(
+  { client }: RedisConnection,
+  address: string,
+  warn: (message: string) => void,
+): Promise<void> {
+  let info: string;
+  try {
+    info = await client.info();
+  } catch {
+    // A user of an ACL may not be allowed to use INFO.
+    return;
+  }
+  const [, policy = 'noeviction'] = /^maxmemory_policy:(\S+)/m.exec(info) ?? [];
+  if (policy !== 'noeviction')
+    throw new CryptodlError(
+      'redis-refused',
+      `Redis at ${shownRedis(address)} removes keys when its memory is full (maxmemory-policy ${policy}): it would lose jobs`,
+      { hint: 'redis-cli CONFIG SET maxmemory-policy noeviction' },
+    );
+  if (/^aof_enabled:0/m.test(info))
+    warn(
+      `Redis at ${shownRedis(address)} has no append-only file: its restart may empty the queue, and the same enqueue command then fills it again; to keep the queue: redis-cli CONFIG SET appendonly yes`,
+    );
+}

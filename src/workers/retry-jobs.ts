@@ -1,0 +1,50 @@
+/** `cryptodl retry --redis URL`: puts failed jobs of a queue back, all or those with given error codes. */
+import type { ExitCode } from '../model/exit-code.js';
+import type { Io } from '../model/io.js';
+import { countText } from '../model/units.js';
+import type { Options } from '../options/flags.js';
+import { shownRedis } from '../redis/redis-errors.js';
+import { printLines } from '../text/printable.js';
+import { parseFailure } from './job-data.js';
+import { openQueue } from './open-queue.js';
+
+const PAGE = 1000;
+
+/** Resolves with 0, also if no job has failed. */
+export async function retryJobs(options: Options, io: Io): Promise<ExitCode> {
+  const { codes, json } = options;
+  const open = await openQueue(options, 'retry', (message) => {
+    printLines(io.stderr, [`warning: ${message}`]);
+  });
+  try {
+    let putBack = 0;
+    // Jobs that are put back leave the list, so the next page begins after those that stay.
+    for (let kept = 0; ;) {
+      const jobs = await open.queue.getFailed(kept, kept + PAGE - 1);
+      if (jobs.length === 0) break;
+      for (const job of jobs) {
+        const { code } = parseFailure(job.progress) ?? { code: 'unknown' };
+        if (codes !== undefined && !codes.includes(code)) {
+          kept += 1;
+          continue;
+        }
+        try {
+          await job.updateProgress(0);
+          await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true });
+          putBack += 1;
+        } catch {
+          // Another command has put it back or removed it in the meantime.
+          kept += 1;
+        }
+      }
+    }
+    if (json) printLines(io.stdout, [{ event: 'retried', queue: open.name, jobs: putBack }]);
+    else
+      printLines(io.stderr, [
+        `put ${countText(putBack, 'failed job')} back into the queue ${open.name} at ${shownRedis(open.address)}`,
+      ]);
+    return 0;
+  } finally {
+    await open.close();
+  }
+}

@@ -1,0 +1,99 @@
+/** One job of a queue: a run of the shared pipeline, and its end as counts and a typed failure. */
+import type { Pipeline } from '../download/pipeline/pipeline.js';
+import { startRun } from '../download/run.js';
+import { CryptodlError, toCryptodlError, usage } from '../model/errors.js';
+import { SILENT_OBSERVER } from '../model/observer.js';
+import type { Observer } from '../model/observer.js';
+import type { TaskOutcome } from '../model/outcome.js';
+import type { Io } from '../model/io.js';
+import { Mirrors } from '../mirror/open-mirrors.js';
+import type { RawLayer, Resolved } from '../options/resolve.js';
+import type { VerbRequest } from '../options/verb-request.js';
+import type { FailureReport } from '../report/failure-report.js';
+import { selectJob } from '../select/select-job.js';
+import { resolveJob } from './job-data.js';
+import type { JobData } from './job-data.js';
+import { countsOf } from './tally-fields.js';
+import type { Counts } from './tally-fields.js';
+
+export interface JobContext extends Pick<VerbRequest, 'source' | 'surroundings' | 'clock' | 'signal'> {
+  readonly pipeline: Pipeline;
+  /** Options of the worker, for everything that a job does not decide. */
+  readonly layers: readonly RawLayer[];
+  readonly io: Io;
+  readonly warn: (message: string) => void;
+}
+
+export interface JobEnd {
+  readonly counts: Counts;
+  /** The failures of objects, with their keys. */
+  readonly failed: readonly FailedObject[];
+  readonly written: number;
+}
+
+export interface FailedObject {
+  readonly key: string;
+  readonly error: CryptodlError;
+}
+
+/** Rejects with the error that ended the run early: of the machine, of the options, or of a stop. */
+export async function runJob(data: JobData, context: JobContext): Promise<JobEnd> {
+  const { source, pipeline } = context;
+  const given = resolveJob(data, context.layers, source);
+  // A mirror for each job: it knows what other workers have published before the job began.
+  const mirrors = new Mirrors('worker', context.io);
+  try {
+    const resolved = await mirrors.resolve(given);
+    try {
+      return await runIn(resolved, data, context);
+    } finally {
+      if (resolved !== given) await pipeline.closeLake(resolved.options.out);
+    }
+  } finally {
+    await mirrors.close();
+  }
+}
+
+async function runIn(
+  resolved: Resolved,
+  data: JobData,
+  { source, surroundings, clock, signal, pipeline, warn }: JobContext,
+): Promise<JobEnd> {
+  const failed: FailedObject[] = [];
+  const observer: Observer = { ...SILENT_OBSERVER, warn };
+  const run = startRun({
+    source,
+    resolved,
+    surroundings,
+    read: () => Promise.reject(usage('a job reads no list of symbols')),
+    observer,
+    clock,
+    signal,
+    verb: data.verb,
+    pipeline,
+    select: (session) => selectJob(session, resolved, data.verb),
+    shareReport: () => reportInto(failed),
+  });
+  let written = 0;
+  for await (const outcome of run) if (isWritten(outcome)) written += 1;
+  const end = await run.end();
+  if (end.ended !== undefined) throw toCryptodlError(end.ended);
+  if (end.undone > 0) throw new CryptodlError('interrupted', 'the worker was stopped');
+  return { counts: countsOf(end.tally), failed, written };
+}
+
+function isWritten({ outcome }: TaskOutcome): boolean {
+  return outcome === 'ok' || outcome === 'partial';
+}
+
+/** Failures go to the queue instead of a file of the lake. */
+function reportInto(failed: FailedObject[]): FailureReport {
+  return {
+    add: (_, { object }, error) => {
+      failed.push({ key: object.key, error });
+      return Promise.resolve();
+    },
+    addHole: () => undefined,
+    close: () => Promise.resolve(undefined),
+  };
+}

@@ -1,0 +1,123 @@
+/** `cryptodl status`: the state of a queue. */
+import { writeData } from '../cli/write-data.js';
+import { watchSignals } from '../model/io.js';
+import type { ExitCode } from '../model/exit-code.js';
+import type { Io } from '../model/io.js';
+import { countText, durationText, numberText } from '../model/units.js';
+import type { Options } from '../options/flags.js';
+import { shownRedis } from '../redis/redis-errors.js';
+import { printLines } from '../text/printable.js';
+import { parseFailure } from './job-data.js';
+import { openQueue } from './open-queue.js';
+import type { OpenQueue } from './open-queue.js';
+
+const WATCH_MS = 2000;
+/** Failed jobs that are read for the counts by code, the newest first. */
+const MOST_FAILED = 10_000;
+const PAGE = 1000;
+/** Whole minutes of the shown rate. */
+const RATE_MINUTES = 10;
+
+export interface QueueState {
+  readonly waiting: number;
+  /** Jobs that wait for their next attempt. */
+  readonly delayed: number;
+  readonly active: number;
+  readonly failed: number;
+  readonly workers: number;
+  /** Jobs done in the last full minute, and per minute in the last ten. */
+  readonly lastMinute: number;
+  readonly perMinute: number;
+  /** Failed jobs by error code. `counted`: how many of them were read. */
+  readonly failedBy: Readonly<Record<string, number>>;
+  readonly counted: number;
+  readonly schedules: readonly string[];
+}
+
+/** Resolves with 0, or after a signal with --watch. */
+export async function status(options: Options, io: Io): Promise<ExitCode> {
+  const told = new Set<string>();
+  const open = await openQueue(options, 'status', (message) => {
+    if (told.has(message)) return;
+    told.add(message);
+    printLines(io.stderr, [`warning: ${message}`]);
+  });
+  const signals = watchSignals(io);
+  try {
+    for (;;) {
+      const state = await queueState(open);
+      const lines = options.json
+        ? [{ event: 'status', queue: open.name, ...state }]
+        : stateLines(open, state);
+      const isRead = await writeData(io, lines);
+      if (!options.watch || !isRead || signals.signal.aborted) return 0;
+      await io.clock.sleep(WATCH_MS, signals.signal).catch(() => undefined);
+      // The reader of a stream has ended it by a signal, which is the usual end.
+      if (signals.signal.aborted) return 0;
+    }
+  } finally {
+    signals.release();
+    await open.close();
+  }
+}
+
+export async function queueState(open: OpenQueue): Promise<QueueState> {
+  const { queue } = open;
+  const [counts, workers, metrics, schedulers] = await Promise.all([
+    queue.getJobCounts('waiting', 'prioritized', 'delayed', 'active', 'failed'),
+    queue.getWorkersCount().catch(() => 0),
+    queue.getMetrics('completed', 0, RATE_MINUTES - 1),
+    queue.getJobSchedulers(0, 99),
+  ]);
+  const { waiting = 0, prioritized = 0, delayed = 0, active = 0, failed = 0 } = counts;
+  const minutes = metrics.data.map(Number).filter((count) => Number.isFinite(count));
+  const sum = minutes.reduce((total, count) => total + count, 0);
+  return {
+    waiting: waiting + prioritized,
+    delayed,
+    active,
+    failed,
+    workers,
+    lastMinute: minutes[0] ?? 0,
+    perMinute: minutes.length === 0 ? 0 : Math.round((sum / minutes.length) * 10) / 10,
+    ...(await failures(open, failed)),
+    schedules: schedulers.map(({ key, pattern }) => `${key} ${pattern ?? ''}`.trim()),
+  };
+}
+
+async function failures(
+  { queue }: OpenQueue,
+  failed: number,
+): Promise<Pick<QueueState, 'failedBy' | 'counted'>> {
+  const failedBy: Record<string, number> = {};
+  const most = Math.min(failed, MOST_FAILED);
+  let counted = 0;
+  for (let at = 0; at < most; at += PAGE) {
+    const jobs = await queue.getFailed(at, Math.min(at + PAGE, most) - 1);
+    if (jobs.length === 0) break;
+    for (const job of jobs) {
+      const code = parseFailure(job.progress)?.code ?? 'unknown';
+      failedBy[code] = (failedBy[code] ?? 0) + 1;
+      counted += 1;
+    }
+  }
+  return { failedBy, counted };
+}
+
+function stateLines({ name, address }: OpenQueue, state: QueueState): string[] {
+  const { waiting, delayed, active, failed, workers, perMinute, lastMinute, failedBy, counted } = state;
+  const left = waiting + delayed + active;
+  const time =
+    left > 0 && perMinute > 0 ? `, about ${durationText((left / perMinute) * 60_000)} at this rate` : '';
+  const codes = Object.entries(failedBy).sort(([, a], [, b]) => b - a);
+  return [
+    `queue ${name} at ${shownRedis(address)}`,
+    `  waiting    ${numberText(waiting)}${delayed > 0 ? `, ${numberText(delayed)} for their next attempt` : ''}`,
+    `  active     ${numberText(active)} in ${countText(workers, 'worker')}`,
+    `  done       ${numberText(lastMinute)} jobs in the last full minute, ${perMinute} per minute before${time}`,
+    `  failed     ${numberText(failed)}${failed > counted ? `, codes of the newest ${numberText(counted)}` : ''}`,
+    ...codes.map(([code, count]) => `    ${numberText(count)} ${code}`),
+    ...state.schedules.map((schedule) => `  schedule   ${schedule}`),
+    ...(failed > 0 ? ['  next       cryptodl retry --redis URL puts failed jobs back'] : []),
+  ];
+}

@@ -1,0 +1,73 @@
+/** The counts of runs as flat numbers, which Redis can add up, and back. */
+import { OUTCOME_KINDS } from '../model/outcome.js';
+import type { ErrorCode } from '../model/errors.js';
+import { ERROR_TRAITS } from '../model/error-codes.js';
+import { Tally } from '../report/tally.js';
+
+/** By name, for example `ok` or `failedBy.connection-lost`. */
+export type Counts = Record<string, number>;
+
+const NUMBERS = [
+  'failedRetryable',
+  'failedPermanent',
+  'waitedTooLong',
+  'unverified',
+  'staleSidecars',
+  'noSidecars',
+  'changed',
+  'shorter',
+  'withdrawn',
+  'duplicates',
+  'duplicatesAcross',
+  'idConflicts',
+  'conflictingObjects',
+  'rows',
+  'bytes',
+  'files',
+  'fileBytes',
+  'quarantined',
+] as const;
+
+/** The counts above zero. */
+export function countsOf(tally: Tally): Counts {
+  const counts: Counts = {};
+  const put = (name: string, count: number): void => {
+    if (count > 0) counts[name] = count;
+  };
+  for (const name of NUMBERS) put(name, tally[name]);
+  for (const kind of OUTCOME_KINDS) put(`outcome.${kind}`, tally.outcomes[kind]);
+  for (const [reason, count] of Object.entries(tally.absentBy)) put(`absentBy.${reason}`, count);
+  for (const [code, count] of Object.entries(tally.failedBy)) put(`failedBy.${code}`, count);
+  return counts;
+}
+
+/** A tally with these counts. Names that this program does not know are left out. */
+export function tallyOf(counts: Readonly<Record<string, string>>): Tally {
+  const tally = new Tally();
+  const numberOf = (name: string): number => {
+    const count = Number(counts[name] ?? 0);
+    return Number.isSafeInteger(count) ? count : 0;
+  };
+  for (const name of NUMBERS) tally[name] = numberOf(name);
+  for (const kind of OUTCOME_KINDS) tally.outcomes[kind] = numberOf(`outcome.${kind}`);
+  for (const name of Object.keys(counts)) {
+    const [group, part = ''] = name.split('.');
+    if (group === 'absentBy' && isReason(part)) tally.absentBy[part] = numberOf(name);
+    if (group === 'failedBy' && part in ERROR_TRAITS) tally.failedBy[part as ErrorCode] = numberOf(name);
+  }
+  return tally;
+}
+
+const REASONS = [
+  'not-listed-yet',
+  'not-published-yet',
+  'hole',
+  'halt',
+  'delisted',
+  'dataset-ended',
+  'before-history',
+] as const;
+
+function isReason(text: string): text is (typeof REASONS)[number] {
+  return REASONS.some((reason) => reason === text);
+}

@@ -1,0 +1,161 @@
+/** `enqueue --wait`: the progress of all workers, then the summary and the exit code of a download. */
+import { CryptodlError } from '../model/errors.js';
+import { exitCode } from '../model/exit-code.js';
+import type { ExitCode } from '../model/exit-code.js';
+import type { Io, Signalled } from '../model/io.js';
+import { countText, numberText } from '../model/units.js';
+import type { Options } from '../options/flags.js';
+import { closingBlock, troubleBlock } from '../report/closing-block.js';
+import type { Tally } from '../report/tally.js';
+import { printLines } from '../text/printable.js';
+import { parseFailure } from './job-data.js';
+import type { OpenQueue } from './open-queue.js';
+import { countsOfFailure } from './process-job.js';
+import { tallyOf } from './tally-fields.js';
+import { settle } from './waits.js';
+import type { Wait } from './waits.js';
+
+export interface Waiting {
+  readonly open: OpenQueue;
+  readonly wait: Wait;
+  /** Jobs that were enqueued. */
+  readonly jobs: number;
+  readonly options: Options;
+  readonly io: Io;
+  readonly signals: { readonly signal: AbortSignal; readonly signalled: () => Signalled };
+}
+
+const POLL_MS = 1000;
+/** Without a change for so long, some jobs are looked up: another command may have removed or failed them before. */
+const LOOK_UP_MS = 10_000;
+const LOOKED_UP = 100;
+/** Between two lines of progress. */
+const LINE_MS = 30_000;
+
+/** Resolves with the exit code of the download. Rejects if the server has lost the jobs. */
+export async function waitForJobs(waiting: Waiting): Promise<ExitCode> {
+  const { wait, io, signals, open } = waiting;
+  const { clock } = io;
+  let pending = Number.NaN;
+  let changedAt = clock.monotonic();
+  let toldAt = clock.monotonic();
+  for (;;) {
+    const state = await wait.state();
+    if (state === undefined)
+      throw new CryptodlError(
+        'redis-unreachable',
+        'the Redis server has lost the jobs: it was restarted without its data',
+        {
+          hint: 'run the same command again: it adds the jobs again, and those that are done find nothing to do',
+        },
+      );
+    const now = clock.monotonic();
+    if (state.pending !== pending) changedAt = now;
+    pending = state.pending;
+    if (pending === 0 || signals.signal.aborted) return conclude(waiting, tallyOf(state.counts), state);
+    if (now - toldAt >= LINE_MS) {
+      toldAt = now;
+      tell(waiting, state);
+    }
+    if (now - changedAt >= LOOK_UP_MS) {
+      changedAt = now;
+      await lookUp(open, wait);
+    }
+    await clock.sleep(POLL_MS, signals.signal).catch(() => undefined);
+  }
+}
+
+type State = NonNullable<Awaited<ReturnType<Wait['state']>>>;
+
+function tell({ jobs, options, io }: Waiting, { pending, counts }: State): void {
+  const tally = tallyOf(counts);
+  const done = jobs - pending;
+  if (options.json)
+    printLines(io.stdout, [{ event: 'progress', jobs, done, outcomes: tally.outcomes, bytes: tally.bytes }]);
+  else if (!options.quiet)
+    printLines(io.stderr, [
+      `${numberText(done)} of ${countText(jobs, 'job')}: ${numberText(tally.outcomes.ok)} objects, ${numberText(tally.outcomes.failed)} failed`,
+    ]);
+}
+
+/** Counts jobs that no worker will count: failed before this command, or gone. */
+async function lookUp({ queue, connection }: OpenQueue, wait: Wait): Promise<void> {
+  for (const id of await wait.sample(LOOKED_UP)) {
+    const state = await queue.getJobState(id);
+    if (state === 'unknown' || state === 'completed')
+      await settle(connection.client, queue.name, id, { jobs: 1 });
+    if (state !== 'failed') continue;
+    const job = await queue.getJob(id);
+    const failure = parseFailure(job?.progress) ?? { code: 'bug', retryable: false };
+    await settle(connection.client, queue.name, id, { ...countsOfFailure(failure), jobs: 1, failedJobs: 1 });
+  }
+}
+
+function conclude(waiting: Waiting, tally: Tally, { pending, counts }: State): ExitCode {
+  const { jobs, options, io, signals, open } = waiting;
+  const elapsedMs = io.clock.monotonic() - io.startedAt;
+  const failedJobs = numberOf(counts['failedJobs']);
+  const code = exitCode({
+    ended: undefined,
+    signal: signals.signalled(),
+    waitedTooLong: tally.waitedTooLong,
+    failedRetryable: tally.failedRetryable,
+    failedPermanent: tally.failedPermanent,
+    holes: tally.absentBy.hole ?? 0,
+    partial: tally.outcomes.partial,
+    strict: options.strict,
+    written: tally.outcomes.ok + tally.outcomes.partial - tally.shorter,
+    nothingIsError: false,
+  });
+  if (options.json) {
+    const { outcomes, absentBy, failedBy, bytes, rows, files } = tally;
+    printLines(io.stdout, [
+      {
+        event: 'summary',
+        jobs: { all: jobs, done: jobs - pending - failedJobs, failed: failedJobs, open: pending },
+        outcomes,
+        absent: absentBy,
+        failed: failedBy,
+        bytes,
+        rows,
+        files,
+        requests: numberOf(counts['requests']),
+        retries: numberOf(counts['retries']),
+        elapsedMs: Math.round(elapsedMs),
+        exitCode: code,
+      },
+    ]);
+    return code;
+  }
+  const retry = `cryptodl retry --redis URL${open.name === 'main' ? '' : ` --queue ${open.name}`}`;
+  const next =
+    pending > 0
+      ? 'the workers go on; the same command waits for them again'
+      : failedJobs > 0
+        ? `${retry} puts the ${countText(failedJobs, 'failed job')} back`
+        : undefined;
+  const closing = {
+    tally,
+    network: { requests: numberOf(counts['requests']), retries: { total: numberOf(counts['retries']) } },
+    times: { elapsedMs, planMs: 0, pausedMs: 0, workMs: elapsedMs, stagesMs: NO_STAGES },
+    diagnosis: [],
+    dataPath: options.out,
+    reportPath: undefined,
+    quarantinePath: undefined,
+    undone: 0,
+    shard: undefined,
+    next,
+    alerts: [],
+    trouble: { strict: options.strict, nothingNew: false },
+  };
+  const lines = options.quiet ? (code === 0 ? [] : troubleBlock(closing)) : closingBlock(closing);
+  printLines(io.stderr, lines);
+  return code;
+}
+
+const NO_STAGES = { wait: 0, transfer: 0, check: 0, convert: 0, commit: 0 };
+
+function numberOf(text = '0'): number {
+  const number = Number(text);
+  return Number.isSafeInteger(number) ? number : 0;
+}

@@ -1,0 +1,255 @@
+/** `cryptodl worker`: does the jobs of a queue, several at a time, over one set of requests and limits. */
+import { hostname } from 'node:os';
+import { Pipeline } from '../download/pipeline/pipeline.js';
+import type { Clock } from '../model/clock.js';
+import { toCryptodlError } from '../model/errors.js';
+import type { CryptodlError } from '../model/errors.js';
+import { exitCodeOfError, exitCodeOfSignal } from '../model/exit-code.js';
+import type { ExitCode } from '../model/exit-code.js';
+import { SharedResources, watchSignals } from '../model/io.js';
+import type { Io } from '../model/io.js';
+import { countText, numberText } from '../model/units.js';
+import { surroundingsOf } from '../options/environment.js';
+import type { RawLayer, Resolved } from '../options/resolve.js';
+import { createSerializer } from '../queue/in-order.js';
+import { peakMemoryBytes } from '../report/run-summary.js';
+import { shownRedis } from '../redis/redis-errors.js';
+import { redisProblem } from '../redis/redis-errors.js';
+import type { Source } from '../source/source.js';
+import { absolutePath, printLines } from '../text/printable.js';
+import type { JobQueue, JobWorker } from './bullmq.js';
+import { lakeOf } from './job-data.js';
+import { openQueue } from './open-queue.js';
+import type { OpenQueue } from './open-queue.js';
+import { failStalled, processJob, RetryLater } from './process-job.js';
+import type { ProcessContext } from './process-job.js';
+import type { Counts } from './tally-fields.js';
+
+export interface WorkerCommand {
+  readonly source: Source;
+  readonly resolved: Resolved;
+  /** The options of the worker in order of precedence; its jobs add theirs. */
+  readonly layers: readonly RawLayer[];
+  readonly io: Io;
+}
+
+/** Two workers that are killed one after the other must not fail their job. */
+const MOST_STALLS = 5;
+const DRAIN_POLL_MS = 500;
+/** Minutes of which the number of jobs is kept for `status`. */
+const KEPT_MINUTES = 24 * 60;
+const LONGEST_BACKOFF_MS = 300_000;
+
+/** Resolves with the exit code: 0 with --drain, that of the signal, or that of the error that ended the worker. */
+export async function worker(command: WorkerCommand): Promise<ExitCode> {
+  const { resolved, io } = command;
+  const { options } = resolved;
+  const told = new Set<string>();
+  const say = (line: string): void => {
+    if (!options.quiet) printLines(io.stderr, [line]);
+  };
+  const tellOnce = (message: string): void => {
+    if (told.has(message)) return;
+    told.add(message);
+    printLines(io.stderr, [`warning: ${message}`]);
+  };
+  const open = await openQueue(options, 'worker', tellOnce);
+  const signals = watchSignals(io);
+  try {
+    return await work(command, open, { say, tellOnce, signals });
+  } finally {
+    signals.release();
+    await open.close();
+  }
+}
+
+interface Output {
+  readonly say: (line: string) => void;
+  readonly tellOnce: (message: string) => void;
+  readonly signals: ReturnType<typeof watchSignals>;
+}
+
+async function work(
+  { source, resolved, layers, io }: WorkerCommand,
+  open: OpenQueue,
+  { say, tellOnce, signals }: Output,
+): Promise<ExitCode> {
+  const { options } = resolved;
+  const { clock } = io;
+  const surroundings = surroundingsOf(io.environment);
+  const stop = new AbortController();
+  const ended = { jobs: 0, failed: 0, written: 0 };
+  let fatal: CryptodlError | undefined;
+  const isGiven = resolved.origins.out !== 'default';
+  const isBucket = options.out.startsWith('s3://');
+  const pipeline = new Pipeline({
+    source,
+    resolved,
+    surroundings,
+    clock,
+    stop,
+    isToBucket: isBucket || !isGiven,
+    common: new SharedResources(),
+  });
+  const absolute = (path: string): string => absolutePath(path, surroundings.home);
+  const context: ProcessContext = {
+    source,
+    surroundings,
+    clock,
+    io,
+    signal: stop.signal,
+    pipeline,
+    layers,
+    warn: tellOnce,
+    bullmq: open.bullmq,
+    queue: open.queue,
+    client: open.connection.client,
+    lake: lakeOf(options.out, absolute),
+    isLakeGiven: isGiven,
+    absolute,
+    serialize: createSerializer(),
+    newRequests: requestCounter(pipeline),
+    tellOnce,
+    onEnd: ({ id, written, failure }) => {
+      ended.written += written;
+      if (failure === undefined) ended.jobs += 1;
+      else ended.failed += 1;
+      if (options.json)
+        printLines(io.stdout, [{ event: 'job', id, written, failure: failure?.code ?? null }]);
+      else if (failure !== undefined) say(`failed  ${id}: ${failure.code}: ${failure.message}`);
+      else if (options.verbose) say(`done    ${id}: ${countText(written, 'object')} written`);
+    },
+    onFatal: (error) => {
+      fatal ??= error;
+      stop.abort(error);
+    },
+  };
+  const jobs = open.bullmq.openWorker(
+    open.name,
+    open.connection,
+    (job, token = '') => processJob(context, job, token),
+    {
+      name: `${hostname()}:${process.pid}`,
+      concurrency: options.jobs,
+      lockDuration: options.leaseMs,
+      stalledInterval: options.leaseMs / 2,
+      maxStalledCount: MOST_STALLS,
+      metrics: { maxDataPoints: KEPT_MINUTES },
+      settings: {
+        backoffStrategy: (attempts, _type, error) => backoffMs(options.retryDelayMs, attempts, error),
+      },
+    },
+  );
+  listen(jobs, open, context, tellOnce);
+  say(
+    `working on the queue ${open.name} at ${shownRedis(open.address)}, ${countText(options.jobs, 'job')} at a time`,
+  );
+  const onSignal = (): void => {
+    stop.abort(signals.signal.reason);
+  };
+  signals.signal.addEventListener('abort', onSignal, { once: true });
+  if (signals.signal.aborted) onSignal();
+  await untilEnd(open.queue, { isDrain: options.drain, signal: stop.signal, clock });
+  await closeWorker(jobs, clock);
+  await pipeline.close();
+  const signal = signals.signalled();
+  const error =
+    fatal ?? (signal === undefined && stop.signal.aborted ? toCryptodlError(stop.signal.reason) : undefined);
+  const exitCode =
+    signal === undefined ? (error === undefined ? 0 : exitCodeOfError(error.code)) : exitCodeOfSignal(signal);
+  say(
+    `${numberText(ended.jobs)} jobs done, ${numberText(ended.failed)} failed, ${numberText(ended.written)} objects written`,
+  );
+  if (options.json)
+    printLines(io.stdout, [{ event: 'summary', ...ended, peakMemoryBytes: peakMemoryBytes(), exitCode }]);
+  if (error !== undefined && signal === undefined) throw error;
+  return exitCode;
+}
+
+/** Counts the requests of the pipeline since the last call. */
+function requestCounter(pipeline: Pipeline): () => Counts {
+  let before = { requests: 0, retries: 0 };
+  return () => {
+    const { network } = pipeline;
+    const now = { requests: network?.requests ?? 0, retries: network?.retries.total ?? 0 };
+    const counts = {
+      requests: Math.max(0, now.requests - before.requests),
+      retries: Math.max(0, now.retries - before.retries),
+    };
+    before = now;
+    return counts;
+  };
+}
+
+/** The pause before a further attempt of a job: that of the host, or longer with each attempt. */
+function backoffMs(retryDelayMs: number, attempts = 1, error?: Error): number {
+  const own = Math.min(retryDelayMs * 10 * 4 ** (attempts - 1), LONGEST_BACKOFF_MS);
+  return error instanceof RetryLater && error.retryAfterMs !== undefined
+    ? Math.max(own, error.retryAfterMs)
+    : own;
+}
+
+function listen(
+  jobs: JobWorker,
+  open: OpenQueue,
+  context: ProcessContext,
+  tellOnce: (message: string) => void,
+): void {
+  jobs.on('failed', (job, error) => {
+    if (job === undefined || !/stalled more than/.test(error.message)) return;
+    failStalled(context, job).catch(() => undefined);
+  });
+  jobs.on('error', (error) => {
+    // A worker that was paused for longer than its lease comes back to a job that another worker has: its commits were safe.
+    if (/^(?:Missing lock|Missing key|Lock mismatch|could not renew lock)/i.test(error.message))
+      tellOnce(
+        'the lease of a job ran out while this worker had it, or the server lost the job: another worker does it again',
+      );
+    else tellOnce(`${redisProblem(open.address, error).message}; the worker tries again`);
+  });
+}
+
+/** Without a connection to Redis, the jobs in hand cannot be given back: their leases end by themselves. */
+const CLOSE_MS = 20_000;
+
+/** Gives back the jobs in hand: they wait for another worker at once. */
+async function closeWorker(jobs: JobWorker, clock: Clock): Promise<void> {
+  const waited = new AbortController();
+  const closing = jobs.close();
+  closing.catch(() => undefined);
+  try {
+    await Promise.race([closing, clock.sleep(CLOSE_MS, waited.signal)]);
+  } finally {
+    waited.abort();
+  }
+}
+
+interface Ending {
+  readonly isDrain: boolean;
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+}
+
+/** Resolves after a stop; with `isDrain`, also when the queue has no job left that may still run. */
+async function untilEnd(queue: JobQueue, { isDrain, signal, clock }: Ending): Promise<void> {
+  const stopped = new Promise<'stopped'>((resolve) => {
+    signal.addEventListener('abort', () => {
+      resolve('stopped');
+    });
+  });
+  while (!signal.aborted) {
+    await clock.sleep(DRAIN_POLL_MS, signal).catch(() => undefined);
+    // Without a connection, the counts come with the next one.
+    if (isDrain && (await Promise.race([stopped, openJobs(queue)])) === 0) return;
+  }
+}
+
+/** The number of jobs that may still run. */
+async function openJobs(queue: JobQueue): Promise<number> {
+  try {
+    const counts = await queue.getJobCounts('waiting', 'prioritized', 'delayed', 'active');
+    return Object.values(counts).reduce((sum, count) => sum + count, 0);
+  } catch {
+    return Number.NaN;
+  }
+}
