@@ -16,6 +16,7 @@ import type { Options } from '../options/flags.js';
 import { bucketUrl, requestUrl } from './address.js';
 import type { LakeAddress, S3Place } from './address.js';
 import type { CredentialSource } from './credentials.js';
+import { Outages } from './outages.js';
 import { errorName, hintAfter, readRefusals } from './refusals.js';
 import { DIGEST_HEADER, sign } from './sign.js';
 
@@ -59,6 +60,8 @@ export interface S3Request {
 /** Requests per second below the limits of AWS: 3,500 writes and 5,500 reads of a prefix (S3 user guide, "Optimizing performance"). */
 const REQUESTS_PER_SECOND = 2000;
 const BUCKET = 's3';
+/** A request waits so long for a bucket that has answered before, besides --retries. */
+const LONGEST_OUTAGE_MS = 2 * 60_000;
 /** Requests at once for which there are sockets. */
 const MOST_AT_ONCE = 32;
 /** Bodies of answers other than objects: pages of a listing, and errors. */
@@ -67,6 +70,7 @@ const ANSWER_MAX_BYTES = 16 * 1024 * 1024;
 export class S3Requests {
   readonly #options: S3Options;
   readonly #stack: Stack;
+  readonly #outages: Outages;
   #region: string;
   /** Increases when an answer changes the region or the credentials. */
   #changes = 0;
@@ -75,6 +79,18 @@ export class S3Requests {
     this.#options = options;
     this.#region = options.region;
     this.#stack = createStack(this.#stackOptions());
+    const { address, clock, signal, observer } = options;
+    const { maxWaitMs, retryMaxDelayMs } = options.options;
+    this.#outages = new Outages({
+      clock,
+      signal,
+      address: address.text,
+      longestMs: Math.min(LONGEST_OUTAGE_MS, maxWaitMs),
+      firstDelayMs: retryMaxDelayMs,
+      warn: (message) => {
+        observer.warn(message);
+      },
+    });
   }
 
   get place(): S3Place {
@@ -86,7 +102,11 @@ export class S3Requests {
    * Resolves with 200, 404, 412 or 501. Rejects with `lake-refused` or `lake-unreachable`, which end the run, or with another
    * typed error of the request.
    */
-  async send(request: S3Request): Promise<FetchResponse> {
+  send(request: S3Request): Promise<FetchResponse> {
+    return this.#outages.outlast(() => this.#answered(request));
+  }
+
+  async #answered(request: S3Request): Promise<FetchResponse> {
     const changes = this.#changes;
     try {
       return await this.#once(request);

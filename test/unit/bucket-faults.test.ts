@@ -16,6 +16,9 @@ const MIB = 1024 * 1024;
 const SIZES = { aboveBytes: 5 * MIB, partBytes: 5 * MIB };
 const LARGE = Buffer.alloc(12 * MIB, 'abcdefg');
 
+/** The first delay before a request is repeated is longer than the longest wait. */
+const IMPATIENT = { 'max-wait': ['500ms'], 'retry-max-delay': ['1s'] };
+
 let files = 0;
 function fileOf(content: Buffer | string): string {
   files += 1;
@@ -104,10 +107,34 @@ describe('a server that does not answer', () => {
     expect(error.hint).toContain('--s3-endpoint');
   });
 
+  it('is waited for if it has answered before, with one warning', async () => {
+    const server = await s3Server();
+    const { bucket, warnings } = bucketOf(server);
+    await bucket.head('key');
+    // Each round of this test has two attempts, and a fifth failure would open the breaker.
+    let left = 4;
+    server.fault = () => {
+      left -= 1;
+      return left >= 0 ? { cut: 'before' } : undefined;
+    };
+    await bucket.put('key', fileOf('content'));
+    expect(String(server.objects.get('data/key')?.bytes)).toBe('content');
+    expect(warnings).toEqual(['s3://lake/data does not answer: requests are repeated for up to 2m']);
+  });
+
+  it('is not waited for longer than --max-wait', async () => {
+    const server = await s3Server();
+    const { bucket, warnings } = bucketOf({ environment: server.environment, flags: IMPATIENT });
+    await bucket.head('key');
+    server.fault = () => ({ cut: 'before' });
+    expect((await refusal(bucket.head('key'))).code).toBe('lake-unreachable');
+    expect(warnings).toEqual([]);
+  });
+
   it('leaves no parts behind', async () => {
     const server = await s3Server();
     server.fault = ({ query }) => (query['partNumber'] === '3' ? { status: 500 } : undefined);
-    const { bucket } = bucketOf({ environment: server.environment, multipart: SIZES });
+    const { bucket } = bucketOf({ environment: server.environment, multipart: SIZES, flags: IMPATIENT });
     expect((await refusal(bucket.put('large', fileOf(LARGE)))).code).toBe('lake-unreachable');
     expect(server.uploads.size).toBe(0);
     expect(server.objects.size).toBe(0);
@@ -174,7 +201,7 @@ describe('a refusal ends the run at once, with the next step', () => {
     const error = await refusal(bucketOf(server).bucket.put('key', fileOf('content')));
     expect(error).toMatchObject({ code: 'lake-refused' });
     expect(error.hint).toMatch(
-      /^the clock of this machine differs from that of the server by (20m|19m\d+s): set it$/,
+      /^the clock of this machine differs from that of the server by (20m|19m \d+s): set it$/,
     );
   });
 
@@ -206,6 +233,7 @@ it.each<[string, S3Fault]>([
   const { bucket } = bucketOf({
     environment: server.environment,
     observer: { attempt: see, retry: see, event: see, warn: see },
+    flags: IMPATIENT,
   });
   await bucket.put('key', fileOf('content'));
   server.fault = () => fault;
