@@ -11,6 +11,8 @@ export interface Backing {
   openSeries(seriesFolder: string): Promise<void>;
   /** Makes all files below these folders known. */
   openFolders(folders: readonly string[]): Promise<void>;
+  /** The same for folders of the exchange, of which the command may need a part only. */
+  openLake(folders: readonly string[]): Promise<void>;
   openFile(path: string): Promise<void>;
   /** Replaces a stub by the bytes of its file. */
   bringIn(path: string): Promise<void>;
@@ -72,6 +74,11 @@ export async function openBackedSeries(seriesFolder: string): Promise<void> {
 /** Call before folders of a lake are listed. */
 export async function openBackedFolders(...folders: readonly string[]): Promise<void> {
   await backingOf(folders[0] ?? '')?.openFolders(folders);
+}
+
+/** Call before the folders of the exchange are listed. */
+export async function openBackedLake(...folders: readonly string[]): Promise<void> {
+  await backingOf(folders[0] ?? '')?.openLake(folders);
 }
 
 /** Call before the existence of a file outside of the series is checked. */

@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errnoOf } from '../model/errors.js';
 import type { Series } from '../model/task.js';
-import { openBackedFolders } from './backing.js';
+import { openBackedLake } from './backing.js';
 import { refuseInnerFolder } from './inner-folder.js';
 import type { LakePaths, VenueFolders } from './layout.js';
 import { FOLDERS, refuseFile, seriesAt } from './layout.js';
@@ -47,7 +47,7 @@ type Found = SeriesFolder | LoosePath;
 export async function* walkLake(root: string, venue: VenueFolders): AsyncGenerator<Found> {
   refuseInnerFolder(root, venue);
   const manifests = await checkedFolder(root, `${FOLDERS.manifests}/${venue.name}`);
-  await openBackedFolders(join(root, venue.name), manifests);
+  await openBackedLake(join(root, venue.name), manifests);
   const { folders, links } = await listEntries(root);
   if (folders.length === 0) refuseFile(root);
   for (const path of links)

@@ -62,8 +62,6 @@ export async function* mergeLakes(
 ): AsyncGenerator<MergedSeries, MergeSummary> {
   const { clock, resolved, source: venue, surroundings } = request;
   const { options } = resolved;
-  // The address as it was given: `options.out` of a lake in a bucket is the folder of a mirror.
-  onDisk(resolved.texts.out?.at(-1) ?? options.out);
   const target = lakePaths(absolutePath(options.out, surroundings.home));
   refuseFile(target.root);
   const lakes = sources.map((path) => lakePaths(absolutePath(onDisk(path), surroundings.home)));
@@ -182,7 +180,7 @@ class Merge {
 
 function onDisk(path: string): string {
   if (!/^s3:\/\//i.test(path)) return path;
-  throw usage(`merge: ${path} is not a folder`, 'merge works with lakes on disk');
+  throw usage(`merge: ${path} is not a folder`, 'merge reads lakes on disk; --out may be in a bucket');
 }
 
 /** Throws a usage error for a path that is not a lake, and for a lake whose last commit is not finished. */

@@ -12,7 +12,7 @@ import { refuseUnknownFile, stagedPath, stageFile } from './stage-file.js';
 import type { LakePair, StagedFile } from './stage-file.js';
 
 export interface TakeContext extends LakePair {
-  readonly manifests: Pick<Manifests, 'append'>;
+  readonly manifests: Pick<Manifests, 'append' | 'published'>;
   readonly lock: Pick<Lock, 'confirm'>;
   readonly signal: AbortSignal;
 }
@@ -45,6 +45,7 @@ export async function takeFiles(
     await context.lock.confirm();
     await context.manifests.append(folder, choice.others);
   }
+  await context.manifests.published(folder);
   return undefined;
 }
 

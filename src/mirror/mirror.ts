@@ -23,6 +23,8 @@ export interface MirrorOptions {
   readonly root: string;
   /** A mirror that is only read publishes nothing. */
   readonly isReadOnly: boolean;
+  /** The folders of the exchange that the command needs, relative to the folder of the exchange; none: all. */
+  readonly parts?: readonly string[];
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly warn: (message: string) => void;
 }
@@ -43,6 +45,7 @@ export class Mirror implements Backing {
   readonly root: string;
   readonly #bucket: Bucket;
   readonly #isReadOnly: boolean;
+  readonly #parts: readonly string[];
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #warn: (message: string) => void;
   readonly #known = new KnownFiles();
@@ -60,7 +63,8 @@ export class Mirror implements Backing {
   readonly #publications = new Publications((seriesFolder) => this.#publish(seriesFolder));
   #hasWarned = false;
 
-  constructor({ bucket, root, isReadOnly, clock, warn }: MirrorOptions) {
+  constructor({ bucket, root, isReadOnly, parts = [], clock, warn }: MirrorOptions) {
+    this.#parts = parts;
     this.#bucket = bucket;
     this.root = root;
     this.#isReadOnly = isReadOnly;
@@ -82,6 +86,14 @@ export class Mirror implements Backing {
 
   async openFolders(folders: readonly string[]): Promise<void> {
     await Promise.all(folders.map((folder) => this.#list(`${this.#keyOf(folder)}/`)));
+  }
+
+  async openLake(folders: readonly string[]): Promise<void> {
+    const parts = this.#parts.flatMap((part) => folders.map((folder) => join(folder, part)));
+    await this.openFolders(parts);
+    // A selection of nothing is explained by what the lake has.
+    const isEmpty = parts.every((part) => this.#known.foldersBelow(this.#keyOf(part)).length === 0);
+    if (isEmpty) await this.openFolders(folders);
     const manifests = this.#known.foldersBelow(FOLDERS.manifests);
     this.#manifests = manifests
       .flatMap((folder) => this.#known.namesIn(folder).map((name) => `${folder}/${name}`))

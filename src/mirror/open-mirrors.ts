@@ -1,7 +1,7 @@
 /** Gives a command the mirrors of the lakes in buckets that its options name. */
 import { setMaxListeners } from 'node:events';
 import { connectBacking } from '../lake/backing.js';
-import { FOLDERS } from '../lake/layout.js';
+import { FOLDERS, safeName } from '../lake/layout.js';
 import type { Io } from '../model/io.js';
 import { SILENT_OBSERVER } from '../model/observer.js';
 import { surroundingsOf } from '../options/environment.js';
@@ -10,6 +10,7 @@ import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { isLakeAddress, parseLakeAddress } from '../s3/address.js';
 import { openBucket } from '../s3/open-bucket.js';
+import { ALL } from '../source/names.js';
 import { showAs } from '../text/mirror-roots.js';
 import { absolutePath, printLines } from '../text/printable.js';
 import { makeMirrorFolder, removeMirrorFolder } from './mirror-folder.js';
@@ -20,15 +21,15 @@ interface OpenMirror {
   readonly close: () => Promise<void>;
 }
 
-/** Verbs that write into a lake. `verify` writes with --fix only. */
-const WRITERS: ReadonlySet<Verb> = new Set<Verb>([
-  'vision',
-  'metrics',
-  'repair',
-  'retry',
-  'run',
-  'audit',
-  'worker',
+/** Verbs that only read a lake. `verify` writes with --fix. */
+const READERS: ReadonlySet<Verb> = new Set<Verb>([
+  'coverage',
+  'sql',
+  'runs',
+  'report',
+  'plot',
+  'doctor',
+  'enqueue',
 ]);
 /** The folders outside of the series that a run writes. */
 const OF_RUNS = [
@@ -53,9 +54,9 @@ export class Mirrors {
   async resolve<R extends Resolved>(resolved: R): Promise<R> {
     const { options } = resolved;
     if (!isLakeAddress(options.out)) return resolved;
-    const { mirror } = await this.#open(options);
+    const { mirror } = await this.#open(options, partsOf(this.#verb, resolved));
     // The mirror lies in --temp-dir, and the temporary files of a run lie in the mirror.
-    const tempDir = WRITERS.has(this.#verb) ? undefined : options.tempDir;
+    const tempDir = READERS.has(this.#verb) ? options.tempDir : undefined;
     return { ...resolved, options: Object.freeze({ ...options, out: mirror.root, tempDir }) };
   }
 
@@ -86,14 +87,14 @@ export class Mirrors {
     if (errors.length > 0) throw errors[0];
   }
 
-  #open(options: Options): Promise<OpenMirror> {
+  #open(options: Options, parts?: readonly string[]): Promise<OpenMirror> {
     const { text } = parseLakeAddress(options.out, '--out');
-    const opened = this.#opened.get(text) ?? this.#make(text, options);
+    const opened = this.#opened.get(text) ?? this.#make(text, options, parts);
     this.#opened.set(text, opened);
     return opened;
   }
 
-  async #make(address: string, options: Options): Promise<OpenMirror> {
+  async #make(address: string, options: Options, parts: readonly string[] = []): Promise<OpenMirror> {
     const { clock, environment, stderr } = this.#io;
     const surroundings = surroundingsOf(environment);
     const warn = (message: string): void => {
@@ -111,7 +112,7 @@ export class Mirrors {
       clock.now(),
     );
     const isWritten = this.#isWritten(options);
-    const mirror = new Mirror({ bucket, root, isReadOnly: !isWritten, clock, warn });
+    const mirror = new Mirror({ bucket, root, isReadOnly: !isWritten, parts, clock, warn });
     const disconnect = connectBacking(mirror);
     const unshow = showAs(root, address);
     const close = async (): Promise<void> => {
@@ -131,6 +132,20 @@ export class Mirrors {
   }
 
   #isWritten(options: Options): boolean {
-    return !options.dryRun && (WRITERS.has(this.#verb) || (this.#verb === 'verify' && options.fix));
+    return !options.dryRun && !READERS.has(this.#verb) && (this.#verb !== 'verify' || options.fix);
   }
+}
+
+/** Verbs whose given markets and datasets select among the series of a lake. */
+const SELECTING: ReadonlySet<Verb> = new Set<Verb>(['coverage', 'verify', 'repair', 'report', 'plot']);
+
+/** The folders of the selected series, relative to the folder of the exchange; none: all. */
+function partsOf(verb: Verb, { options, origins }: Resolved): string[] {
+  const given = (name: 'market' | 'dataset'): readonly string[] =>
+    origins[name] === 'default' || options[name].includes(ALL) ? [] : options[name];
+  if (!SELECTING.has(verb)) return [];
+  const datasets = given('dataset').map((dataset) => `/${safeName(dataset)}`);
+  return given('market').flatMap((market) =>
+    (datasets.length === 0 ? [''] : datasets).map((dataset) => market + dataset),
+  );
 }

@@ -153,4 +153,5 @@ export const OF_LAKE = [
   'doctor',
   'enqueue',
   'worker',
+  'merge',
 ] as const satisfies readonly Verb[];

@@ -12,8 +12,8 @@ export const LAKE_FLAGS = {
   out: {
     group: 'Where',
     short: 'o',
-    verbs: [...OF_LAKE, 'merge'],
-    usual: [...OF_LAKE.filter((verb) => verb !== 'sql'), 'merge'],
+    verbs: OF_LAKE,
+    usual: OF_LAKE.filter((verb) => verb !== 'sql'),
     value: 'DIR',
     doc: 'folder of the lake',
     docOf: {

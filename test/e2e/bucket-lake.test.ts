@@ -267,6 +267,42 @@ describe('a lake in a bucket', () => {
     expect(await days()).toEqual([1, 2, 3]);
   });
 
+  it('is listed only as far as the markets and datasets select', async () => {
+    await vision(1, 2);
+    const prefix = lake.out.slice(`s3://${server.bucket}/`.length);
+    const listed = async (
+      words: readonly string[],
+    ): Promise<{ code: number | null; prefixes: string[]; stderr: string }> => {
+      server.requests.length = 0;
+      const { code, stderr } = await cryptodl([...words, '--out', lake.out], { env: lake.environment });
+      const prefixes = server.requests.map(({ query }) => query['prefix'] ?? '');
+      return { code, stderr, prefixes: prefixes.filter((each) => each.includes('binance/')) };
+    };
+    const one = await listed(['coverage', '--market', 'um', '--dataset', 'klines']);
+    expect(one).toMatchObject({
+      code: 0,
+      prefixes: [`${prefix}/binance/um/klines/`, `${prefix}/_manifests/binance/um/klines/`],
+    });
+    const none = await listed(['coverage', '--market', 'spot']);
+    expect(none.code).toBe(2);
+    expect(none.stderr).toContain('holds no spot; it holds um');
+  });
+
+  it('takes the series of a local lake by merge', async () => {
+    const local = join(scratch, `local-${lakes}`);
+    await vision(1, 3, [], local);
+    await vision(1, 2, ['--format', 'zip'], local);
+    const words = ['merge', local, '--out', lake.out];
+    expect((await cryptodl([...words, '-n'], { env: lake.environment })).code).toBe(0);
+    expect(filesBelow(lake.content())).toEqual([]);
+    expect((await cryptodl(words, { env: lake.environment })).code).toBe(0);
+    expect(await days()).toEqual([1, 2, 3]);
+    expect(await isSound()).toBe(true);
+    server.requests.length = 0;
+    expect((await cryptodl(words, { env: lake.environment })).code).toBe(0);
+    expect(server.requests.filter(({ method }) => method === 'PUT')).toEqual([]);
+  });
+
   it('loses old unfinished uploads with verify --fix, and no others', async () => {
     await vision(1, 3);
     const prefix = lake.out.slice(`s3://${server.bucket}/`.length);

@@ -350,7 +350,6 @@ describe('merge refuses', () => {
     expect(await refusal([join(folder, 'file')], out)).toContain(`merge: ${join(folder, 'file')} is a file`);
     expect(await refusal([empty], out)).toContain(`merge: ${empty} is not a lake`);
     expect(await refusal(['s3://lake/data'], out)).toContain('merge: s3://lake/data is not a folder');
-    expect(await refusal(['-'], 's3://lake/data')).toContain('merge: s3://lake/data is not a folder');
     const { code, stderr } = await cryptodl(['merge', '--out', out]);
     expect([code, stderr]).toEqual([2, expect.stringContaining('merge needs a lake\n')]);
     expect(filesBelow(folder)).toEqual(['file']);
