@@ -47,7 +47,7 @@ export class Bans {
       if (ban === undefined || ban.until <= now) continue;
       const until = new Date(ban.until).toISOString().replace('T', ' ').slice(0, 19);
       throw new CryptodlError('wait-too-long', `${ban.why}: no request is sent before ${until} UTC`, {
-        hint: `try again after that; if the ban is a mistake, remove it with cryptodl doctor --clear-bans ${hostOfPlace(place)}`,
+        hint: `try again after that; if the ban is a mistake, remove it with cryptodl doctor --clear-bans ${hostOfPlace(place)}${this.#group === undefined ? '' : ` --egress-group ${this.#group.state.name} and your --redis`}`,
       });
     }
   }
@@ -79,7 +79,11 @@ export class Bans {
 
   /** Removes all bans of a host. Resolves with the places of the removed bans. */
   async clear(host: string): Promise<string[]> {
-    const places = (await this.#group?.clearBans((place) => hostOfPlace(place) === host)) ?? [];
+    await this.#group?.opened();
+    // The group refuses a bucket as a whole, because the hosts of a bucket are banned together.
+    const ofHost = Object.keys(this.#ofGroup()).filter((place) => hostOfPlace(place) === host);
+    const buckets = new Set(ofHost.map(bucketOfPlace));
+    const places = (await this.#group?.clearBans((place) => buckets.has(bucketOfPlace(place)))) ?? [];
     await this.#file.update((bans) => {
       const others = Object.entries(bans).filter(([place]) => hostOfPlace(place) !== host);
       places.push(...Object.keys(bans).filter((place) => hostOfPlace(place) === host));

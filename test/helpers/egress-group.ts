@@ -11,8 +11,8 @@ import type { VenueSymbol } from './rest-venue-types.js';
 import { klinesWeight, RestVenue } from './rest-venue.js';
 import type { RestVenueOptions } from './rest-venue.js';
 
-/** 120 days before the venue's time: more than two windows allow. */
-const FIRST_DAY = '2026-07-24';
+/** 133 days before the venue's time. The requests of six programs weigh more than twice 90 % of a window. */
+const FIRST_DAY = '2026-07-10';
 const LAST_DAY = '2026-11-20';
 
 export interface GroupScene {
@@ -23,6 +23,8 @@ export interface GroupScene {
   readonly counted: (windowMs: number) => Map<number, number>;
   /** A program that fills the other days from REST. */
   readonly start: (run: GroupRun) => Promise<CliResult>;
+  /** Host and port of REST. */
+  readonly host: string;
   readonly close: () => Promise<void>;
 }
 
@@ -56,6 +58,7 @@ export async function groupScene(
   return {
     venue,
     now,
+    host: new URL(served.urlOf('fapi')).host,
     counted: (windowMs) => {
       const counts = new Map<number, number>();
       for (const { at, path, query } of venue.log) {
