@@ -52,8 +52,11 @@ describe.skipIf(!HAS_REDIS)(`an egress group${NEEDS_REDIS}`, () => {
     expect(fullest).toBe(venue.mostCounted('futures-weight'));
     expect(fullest).toBeLessThanOrEqual(BUDGET);
     expect(fullest).toBeGreaterThanOrEqual(0.9 * BUDGET);
-    const states = results.map(({ stderr }) => stderr);
-    expect(states.filter((text) => text.includes('Redis'))).toEqual([]);
+    expect(results.filter(({ stderr }) => stderr.includes('Redis'))).toEqual([]);
+    for (const { events } of results)
+      expect(events.at(-1)).toMatchObject({
+        network: { limiter: { group: { name: GROUP, isShared: true } } },
+      });
   }, 300_000);
 
   it('stops when one program is banned, also for programs that start later, until doctor removes the ban', async () => {
@@ -86,7 +89,11 @@ describe.skipIf(!HAS_REDIS)(`an egress group${NEEDS_REDIS}`, () => {
     const clear = ['doctor', '--clear-bans', group.host, '--redis', server.address, '--egress-group', GROUP];
     const cleared = await cryptodlProcess([...clear, '--state-dir', join(scratch, randomUUID())]);
     expect([cleared.code, cleared.stdout]).toEqual([0, expect.stringContaining(`removed: `)]);
-    expect((await start('S3USDT', { flags })).code).toBe(0);
+    const free = await start('S3USDT', { flags });
+    expect(free.code).toBe(0);
+    expect(free.events.at(-1)).toMatchObject({
+      network: { limiter: { group: { name: GROUP, members: 1, isShared: true } } },
+    });
   }, 300_000);
 
   it('goes on with its shares while Redis is dead, and together again when it comes back without data', async () => {

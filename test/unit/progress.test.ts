@@ -103,6 +103,20 @@ describe('the live view', () => {
       '  host       two.test: breaker open, tries again now',
       '  limit      fapi: 3 requests wait 14s, 2,390 of 2,400 permits used',
     ]);
+    const shared = { ...idle, name: 'fapi', waiting: 3, nextMs: 14_000, window };
+    const office = { name: 'office', members: 6 };
+    expect(
+      lines({
+        breakers: [],
+        buckets: [
+          { ...shared, group: { ...office, isShared: true } },
+          { ...shared, group: { ...office, isShared: false } },
+        ],
+      }),
+    ).toEqual([
+      '  limit      fapi: 3 requests wait 14s, 2,390 of 2,400 permits used by 6 programs',
+      '  limit      fapi: 3 requests wait 14s, 2,390 of 2,400 permits used without Redis',
+    ]);
     expect(lines({ breakers: [], buckets: [{ ...idle, name: 'listing', waiting: 2, nextMs: 10 }] })).toEqual([
       '  limit      listing: 2 requests wait 1s for a permit',
     ]);

@@ -59,6 +59,8 @@ export interface ThrottleFigures {
   readonly refusals: number;
   /** The same per bucket, for buckets with waits or refusals. */
   readonly buckets: Readonly<Record<string, BucketFigures>>;
+  /** The egress group that counts the windows. */
+  readonly group?: GroupState;
 }
 
 interface BucketFigures extends Readonly<LimiterTally> {
@@ -127,6 +129,7 @@ export class Throttle {
       waitedMs: sum('waitedMs'),
       refusals: sum('refusals'),
       buckets: Object.fromEntries(buckets),
+      ...(this.#options.groupState !== undefined && { group: this.#options.groupState() }),
     };
   }
 
