@@ -59,6 +59,54 @@ describe('kubernetes-job.yaml', () => {
   });
 });
 
+describe('compose.yaml', () => {
+  interface Service {
+    readonly command?: readonly string[];
+    readonly entrypoint?: readonly string[];
+  }
+  const { services } = parse(read('compose.yaml'), { merge: true }) as {
+    services: Readonly<Record<string, Service>>;
+  };
+
+  it('has the commands of the queue', async () => {
+    const words = [
+      services['worker']?.command ?? [],
+      [
+        ...(services['enqueue']?.entrypoint?.slice(3) ?? []),
+        'vision',
+        '--days',
+        '7',
+        '--out',
+        's3://lake/data',
+      ],
+      services['status']?.entrypoint?.slice(3) ?? [],
+    ];
+    expect(words.map(([verb]) => verb)).toEqual(['worker', 'enqueue', 'status']);
+    for (const line of words) {
+      const { code, stderr } = await cryptodl([...line, '--redis', 'redis://redis:6379', '--print-options']);
+      expect([code, stderr]).toEqual([0, '']);
+    }
+  });
+
+  it('has a Redis that drops no job', () => {
+    const [, ...flags] = services['redis']?.command ?? [];
+    expect(flags).toEqual(
+      expect.arrayContaining(['--appendonly', 'yes', '--maxmemory-policy', 'noeviction']),
+    );
+  });
+});
+
+describe('Dockerfile', () => {
+  it('has the optional packages of the queue in the versions of the tests', () => {
+    const dockerfile = readFileSync(join(DEPLOY, '..', 'Dockerfile'), 'utf8');
+    const { devDependencies } = JSON.parse(readFileSync(join(DEPLOY, '..', 'package.json'), 'utf8')) as {
+      devDependencies: Readonly<Record<string, string>>;
+    };
+    for (const name of ['bullmq', 'ioredis'])
+      expect(dockerfile).toContain(`${name}@${devDependencies[name] ?? ''}`);
+  });
+});
+
 describe('aws-batch-job.json', () => {
   const job = JSON.parse(read('aws-batch-job.json')) as {
     containerProperties: { command: string[] };
