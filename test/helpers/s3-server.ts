@@ -35,14 +35,14 @@ export interface S3Record {
 
 /**
  * What goes wrong with a request. `status` and `code`: it is refused. `cut`: the connection is closed before (`before`) or after
- * (`after`) the work is done. `storedBytes`: only so many bytes of a put are stored, and it is confirmed. `answer`: this document
+ * (`after`) the work is done, or after half of the answer (`middle`). `storedBytes`: only so many bytes of a put are stored, and it is confirmed. `answer`: this document
  * with status 200 in place of the answer, after the work is done. `delayMs`: the answer comes later.
  */
 export interface S3Fault {
   readonly status?: number;
   readonly code?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly cut?: 'before' | 'after';
+  readonly cut?: 'before' | 'middle' | 'after';
   readonly storedBytes?: number;
   readonly answer?: string;
   readonly delayMs?: number;
@@ -192,6 +192,12 @@ export class S3Server {
       ...answer.headers,
       ...fault?.headers,
     });
+    if (fault?.cut === 'middle') {
+      response.write(content.subarray(0, content.length / 2), () => {
+        request.socket.destroy();
+      });
+      return;
+    }
     response.end(method === 'HEAD' || answer.status === 204 ? undefined : content);
   }
 

@@ -355,6 +355,18 @@ describe('a received object', () => {
     expect(server.requests).toHaveLength(2);
   });
 
+  it('is continued after the part that arrived before its connection was cut', async () => {
+    const server = await s3Server();
+    const content = Buffer.alloc(20 * MIB, 'abcdefg');
+    const sha256 = createHash('sha256').update(content).digest('hex');
+    server.store('data/key', content, { 'x-amz-meta-sha256': sha256 });
+    server.fault = once(() => true, { cut: 'middle' });
+    const path = join(folder, 'continued');
+    await bucketOf(server).bucket.get('key', path);
+    expect(readFileSync(path).equals(content)).toBe(true);
+    expect(server.requests[1]?.headers.range).toMatch(/^bytes=\d{7,}-$/);
+  });
+
   it('is refused if its bytes stay wrong', async () => {
     const server = await s3Server();
     server.store('data/key', 'content', { 'x-amz-meta-sha256': '0'.repeat(64) });
