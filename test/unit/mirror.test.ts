@@ -10,7 +10,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { connectBacking } from '../../src/lake/backing.js';
+import type { ObjectLine } from '../../src/lake/manifest-line.js';
+import { Manifests } from '../../src/lake/manifests.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
 import { systemClock } from '../../src/model/clock.js';
 import { joinManifests, zipFolders } from '../../src/mirror/manifest-text.js';
 import { Mirror } from '../../src/mirror/mirror.js';
@@ -22,6 +26,37 @@ import type { S3Server } from '../helpers/s3-server.js';
 const FOLDER = 'binance/um/klines/interval=1h/symbol=BTCUSDT';
 const FILE = `${FOLDER}/2026-11.parquet`;
 const MANIFEST = `_manifests/${FOLDER}.jsonl`;
+
+const dayOf = (day: number): string => `2026-11-0${day}`;
+
+function lineOf(day: number): ObjectLine {
+  const digest = String(day).repeat(64);
+  return {
+    v: 1,
+    kind: 'object',
+    key: `data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-${dayOf(day)}.zip`,
+    cadence: 'daily',
+    period: dayOf(day),
+    bytes: 1,
+    sha256: digest,
+    verified: 'sidecar',
+    rows: 24,
+    file: `${dayOf(day)}.parquet`,
+    fileBytes: 1,
+    fileSha256: digest,
+    fileRows: 24,
+    settings: {
+      format: 'parquet',
+      partition: 'day',
+      numbers: 'double',
+      timestamps: 'us',
+      asPublished: false,
+      cadence: 'auto',
+    },
+    at: '2026-11-10T00:00:00.000Z',
+    tool: 'test',
+  };
+}
 
 describe('a mirror', () => {
   const scratch = scratchFolder();
@@ -101,6 +136,27 @@ describe('a mirror', () => {
     mirror.publishSeries(folder);
     await mirror.published(folder);
     expect([...server.objects.keys()].sort()).toEqual([`data/${kept}`, `data/${MANIFEST}`].sort());
+  });
+
+  it('has a manifest read again whose lines of another writer were joined', async () => {
+    const { mirror, root, folder, server } = await open();
+    const disconnect = connectBacking(mirror);
+    onTestFinished(disconnect);
+    const { archive } = loadBinance();
+    server.store(`data/${MANIFEST}`, '');
+    writeFileSync(join(root, MANIFEST), '');
+    mirror.publishSeries(folder);
+    await mirror.published(folder);
+    const manifests = new Manifests(archive);
+    await manifests.append(folder, [lineOf(1)]);
+    await manifests.published(folder);
+    expect((await manifests.of(folder)).parquet.size).toBe(1);
+    const others = `${server.objects.get(`data/${MANIFEST}`)?.bytes.toString() ?? ''}${JSON.stringify(lineOf(2))}\n`;
+    server.store(`data/${MANIFEST}`, others);
+    await manifests.append(folder, [lineOf(3)]);
+    await manifests.published(folder);
+    const held = (await manifests.of(folder)).parquet;
+    expect(held.lines().map(({ period }) => period)).toEqual([dayOf(1), dayOf(2), dayOf(3)]);
   });
 
   it('forgets an object that another writer has removed', async () => {
