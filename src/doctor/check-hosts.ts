@@ -15,7 +15,8 @@ import type { Source } from '../source/source.js';
 import { checkCertificate } from './check-certificate.js';
 import { checkArchive, checkListing, checkRest } from './check-endpoints.js';
 import type { EndpointResult, TimedFetch } from './check-endpoints.js';
-import { checkProxy, proxyOf } from './check-proxy.js';
+import { proxyOf } from '../http/proxies/no-proxy.js';
+import { checkProxy } from './check-proxy.js';
 import type { CheckResult } from './check-result.js';
 import { checkResult } from './check-result.js';
 

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { walkLake } from '../lake/walk-lake.js';
-import { proxyOf } from './check-proxy.js';
+import { proxyOf } from '../http/proxies/no-proxy.js';
 import {
   checkArchiveHost,
   checkCertificates,

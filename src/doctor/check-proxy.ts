@@ -5,37 +5,13 @@ import { request as secureRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Clock } from '../model/clock.js';
 import { errnoOf } from '../model/errors.js';
+import { proxyLabels, proxyOf } from '../http/proxies/no-proxy.js';
+import type { ProxyRules } from '../http/proxies/no-proxy.js';
 import { checkResult } from './check-result.js';
 import type { CheckResult } from './check-result.js';
 
-export interface ProxyRules {
-  /** Proxy for `http:` addresses; empty for none. */
-  readonly http: string;
-  readonly https: string;
-  /** Hosts without a proxy, in the syntax of `NO_PROXY`. */
-  readonly except: string;
-}
-
-/** Undefined: no proxy. Matches NO_PROXY like undici, because undici sends the requests of a run. */
-export function proxyOf(address: string, rules: ProxyRules): string | undefined {
-  const { protocol, hostname, port } = new URL(address);
-  const proxy = protocol === 'https:' ? rules.https : rules.http;
-  const portOf = port === '' ? (protocol === 'https:' ? '443' : '80') : port;
-  return proxy === '' || isExcept(hostname.toLowerCase(), portOf, rules.except) ? undefined : proxy;
-}
-
-function isExcept(hostname: string, port: string, except: string): boolean {
-  if (except === '*') return true;
-  return except.split(/[,\s]/).some((entry) => {
-    const [, name = entry, only] = /^(.+):(\d+)$/.exec(entry) ?? [];
-    const host = name.replace(/^\*?\./, '').toLowerCase();
-    if (host === '' || (only !== undefined && only !== port)) return false;
-    return hostname === host || hostname.endsWith(`.${host}`);
-  });
-}
-
 export interface ProxyInput {
-  readonly rules: ProxyRules;
+  readonly rules: ProxyRules & { readonly several: readonly string[] };
   /** The addresses of all hosts of a run. */
   readonly addresses: readonly string[];
   readonly timeoutMs: number;
@@ -45,7 +21,8 @@ export interface ProxyInput {
 /** Fails when a proxy of the run accepts no connection. */
 export async function checkProxy(input: ProxyInput): Promise<CheckResult> {
   const { rules, addresses } = input;
-  const used = [...new Set(addresses.flatMap((address) => proxyOf(address, rules) ?? []))];
+  const first = [...new Set(addresses.flatMap((address) => proxyOf(address, rules) ?? []))];
+  const used = first.length > 0 && rules.several.length > 0 ? rules.several : first;
   if (used.length === 0) {
     const isSet = rules.http !== '' || rules.https !== '';
     const except = rules.except === '' ? '' : ` (NO_PROXY ${rules.except})`;
@@ -53,6 +30,7 @@ export async function checkProxy(input: ProxyInput): Promise<CheckResult> {
   }
   const reached = await Promise.all(used.map(async (proxy) => ({ proxy, ...(await reach(proxy, input)) })));
   const bad = reached.find(({ error }) => error !== undefined);
+  if (rules.several.length > 0) return ofSeveral(reached);
   if (bad !== undefined) {
     return checkResult('proxy', 'fail', `${bad.proxy} cannot be reached (${bad.error ?? ''})`, {
       next: 'check --proxy, HTTPS_PROXY and HTTP_PROXY; --proxy none uses no proxy',
@@ -62,6 +40,26 @@ export async function checkProxy(input: ProxyInput): Promise<CheckResult> {
   const connectMs = Math.round(Math.max(...reached.map(({ ms }) => ms)));
   const found = `${used.join(' and ')} connects in ${connectMs} ms${except}`;
   return checkResult('proxy', 'ok', found, { figures: { connectMs } });
+}
+
+interface Reached {
+  readonly proxy: string;
+  readonly ms: number;
+  readonly error: string | undefined;
+}
+
+/** A run takes out the proxies that do not work, so the check fails only if none works. */
+function ofSeveral(reached: readonly Reached[]): CheckResult {
+  const labels = proxyLabels(reached.map(({ proxy }) => proxy));
+  const texts = reached.map(({ ms, error }, at) => {
+    const label = labels[at] ?? '';
+    return error === undefined
+      ? `${label} connects in ${Math.round(ms)} ms`
+      : `${label} cannot be reached (${error})`;
+  });
+  const bad = reached.filter(({ error }) => error !== undefined).length;
+  const status = bad === 0 ? 'ok' : bad === reached.length ? 'fail' : 'warn';
+  return checkResult('proxy', status, texts.join('; '), bad === 0 ? {} : { next: 'check --proxy' });
 }
 
 function reach(

@@ -1,6 +1,6 @@
 /** Checks the request options against each other and against the machine: concurrency, retries, breaker, sockets. */
 import { ARCHIVE_MOST, REST_MOST } from '../download/http-session.js';
-import { backoffOf } from '../http/stack.js';
+import { backoffOf } from '../http/request-options.js';
 import { socketsPerHost } from '../http/transport/sockets.js';
 import { countText, durationText } from '../model/units.js';
 import { mostInFlight } from '../queue/concurrency.js';

@@ -6,12 +6,14 @@ import type { HostStates } from '../http/host-states.js';
 import { Copies } from '../http/response-cache.js';
 import { Failover } from '../http/retry/fallback-host.js';
 import type { RetryBudget } from '../http/retry/budget.js';
-import { backoffOf, createStack } from '../http/stack.js';
+import { backoffOf } from '../http/request-options.js';
+import { createStack } from '../http/stack.js';
 import type { Stack } from '../http/stack.js';
 import { egressGroupOf } from '../http/throttle/group.js';
 import type { ThrottleFigures } from '../http/throttle/throttle.js';
 import type { PoolUse } from '../http/transport/pool.js';
 import type { Clock } from '../model/clock.js';
+import { usage } from '../model/errors.js';
 import type { Observer } from '../model/observer.js';
 import type { SharedResources } from '../model/io.js';
 import { proxiesOf, stateFolder } from '../options/environment.js';
@@ -81,7 +83,7 @@ export function openHttp(
   const { clock, observer, nowMs, source } = request;
   const { options } = request.resolved;
   const failover = new Failover(options.fill !== undefined || options.join !== undefined);
-  const { stack, bans, concurrency, network, hosts, close } = openStack(request, signals, failover);
+  const { stack, bans, concurrency, network, hosts, hasLanes, close } = openStack(request, signals, failover);
   const copies = openCopies(request);
   const { fetch, throttle } = stack;
   const { signal } = signals;
@@ -92,8 +94,11 @@ export function openHttp(
     probe: (key: string) => probeSidecar(access, key),
     archiveAnswers: (key: string) => archiveAnswers(access, key),
     rest: source.rest.open({ options, fetch, throttle, copies, nowMs, observer, signal }),
-    refuseBanned: (verb: Verb) =>
-      refuseBanned(bans, source, options, { verb, markets: marketsOf(source, options) }),
+    refuseBanned: async (verb: Verb) => {
+      // Bans of this machine's address do not apply to proxies, and one of several may be banned.
+      if (hasLanes) return;
+      await refuseBanned(bans, source, options, { verb, markets: marketsOf(source, options) });
+    },
     concurrency,
     failover,
     network,
@@ -130,6 +135,8 @@ interface OpenStack {
   readonly concurrency: Concurrency;
   readonly network: () => NetworkFigures;
   readonly hosts: () => HostStates;
+  /** Whether several proxies share the requests. */
+  readonly hasLanes: boolean;
   readonly close: () => Promise<void>;
 }
 
@@ -138,6 +145,9 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover): 
   const { options } = request.resolved;
   warnOfMany(request.verb, options, observer);
   const folder = stateFolder(options, surroundings);
+  const proxies = proxiesOf(options.proxy, surroundings);
+  const hasLanes = proxies.several.length > 1;
+  refuseGroup(options, hasLanes);
   const warn = (text: string): void => {
     observer.warn(text);
   };
@@ -166,7 +176,7 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover): 
     bans,
     failover,
     ...signals,
-    proxies: proxiesOf(options.proxy, surroundings),
+    proxies,
     wire: request.wire,
     common: request.common,
     stateFolder: folder,
@@ -180,6 +190,7 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover): 
   const openedAt = clock.monotonic();
   return {
     stack,
+    hasLanes,
     concurrency,
     bans,
     network: () => ({
@@ -189,6 +200,7 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover): 
       settled: concurrency.settled,
       limiter: perHour(stack.throttle.figures, clock.monotonic() - openedAt),
       pool: socketUse(stack.pools.use(), costs),
+      proxies: stack.proxies(),
       dns: stack.pools.dns(),
       costMs: costs.figures,
       loopDelayMs: loopDelay.figures,
@@ -205,6 +217,18 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover): 
       await group?.leave();
     },
   };
+}
+
+/** The programs of a group share one public address, and each proxy has another one. */
+function refuseGroup({ egressGroup }: Pick<Options, 'egressGroup'>, hasLanes: boolean): void {
+  if (egressGroup === undefined || !hasLanes) return;
+  throw usage(
+    '--egress-group is for one public address, and --proxy names several proxies',
+    'leave one of them out',
+    {
+      flags: { 'egress-group': null },
+    },
+  );
 }
 
 /** With a limit of sockets, requests wait in a layer above the pool: they count as queued too. */

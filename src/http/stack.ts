@@ -3,9 +3,14 @@ import type { Clock } from '../model/clock.js';
 import type { SharedResources } from '../model/io.js';
 import type { Observer } from '../model/observer.js';
 import type { Bans } from './bans.js';
-import type { ExchangeHosts, LimitOptions } from './exchange-hosts.js';
+import type { ExchangeHosts } from './exchange-hosts.js';
 import type { Fetch, FetchRequest, Layer } from './fetch.js';
 import type { LoadObserver, RequestCosts, RequestFigures, RequestTimes } from './observers.js';
+import { joinLanes } from './proxies/join-lanes.js';
+import type { Limits } from './proxies/join-lanes.js';
+import { proxyLabels } from './proxies/no-proxy.js';
+import type { ProxyRules } from './proxies/no-proxy.js';
+import type { ProxyFigures } from './proxies/spread.js';
 import { breaker } from './retry/breaker.js';
 import { retryBudget } from './retry/budget.js';
 import type { RetryBudget } from './retry/budget.js';
@@ -19,47 +24,14 @@ import type { Throttle } from './throttle/throttle.js';
 import { isBadContent, loadSignOf, measure } from './transport/measure.js';
 import type { AttemptObserver } from './transport/measure.js';
 import { createPools } from './transport/pool.js';
-import type { PoolOptions, Pools } from './transport/pool.js';
+import type { Pools } from './transport/pool.js';
 import { redirect } from './transport/redirect.js';
 import { limitBandwidth, poolOptions, UNLIMITED, withSockets } from './transport/sockets.js';
-import type { SocketOptions } from './transport/sockets.js';
+import type { HttpOptions } from './request-options.js';
 import { timeout } from './transport/timeout.js';
 import { createTransport } from './transport/transport.js';
 import type { TransportOptions } from './transport/transport.js';
 import { verify } from './transport/verify-body.js';
-
-/** The options of requests. */
-interface HttpOptions extends LimitOptions, SocketOptions {
-  readonly headersTimeoutMs: number;
-  readonly idleTimeoutMs: number;
-  readonly totalTimeoutMs: number;
-  /** The longest pause of a bucket, and the longest wait for a retry or a breaker. */
-  readonly maxWaitMs: number;
-  readonly breakerFailures: number;
-  readonly breakerSuccesses: number;
-  readonly breakerOpenMs: number;
-  readonly blockedWaitMs: number;
-  readonly bwlimitBytesPerSecond: number | undefined;
-}
-
-/** The options of retries, as the user gives them. */
-interface RetryChoice {
-  readonly retryStrategy: BackoffOptions['strategy'];
-  readonly retries: number;
-  readonly retryDelayMs: number;
-  readonly retryFactor: number;
-  readonly retryMaxDelayMs: number;
-}
-
-export function backoffOf(options: RetryChoice): StackOptions['backoff'] {
-  return {
-    strategy: options.retryStrategy,
-    retries: options.retries,
-    baseDelayMs: options.retryDelayMs,
-    factor: options.retryFactor,
-    maxDelayMs: options.retryMaxDelayMs,
-  };
-}
 
 export interface StackOptions {
   readonly options: HttpOptions;
@@ -77,7 +49,9 @@ export interface StackOptions {
   readonly budgets?: Map<string, RetryBudget>;
   readonly bans: Pick<Bans, 'leftMs' | 'record'>;
   readonly failover?: Failover;
-  readonly proxies: PoolOptions['proxies'];
+  readonly proxies: ProxyRules & { readonly several: readonly string[] };
+  /** The proxy of these layers, if there are several. */
+  readonly via?: string | undefined;
   /** The folder that the runs of this machine share. Undefined: this process counts alone, and writes no file. */
   readonly stateFolder: string | undefined;
   /** The programs that share the limits of one public address. */
@@ -97,9 +71,16 @@ export interface StackOptions {
 
 export interface Stack {
   readonly fetch: Fetch;
-  readonly throttle: Throttle;
-  readonly pools: Pools;
+  readonly throttle: Limits;
+  readonly pools: Pick<Pools, 'close' | 'dns' | 'use'>;
+  /** One for each of several proxies. */
+  readonly proxies: () => readonly ProxyFigures[];
   close(): Promise<void>;
+}
+
+interface Layers {
+  readonly throttle: Throttle;
+  readonly fetch: Fetch;
 }
 
 /** Retries in flight that the retry budget of a host allows at any concurrency. */
@@ -107,15 +88,37 @@ const LEAST_RETRIES_AT_ONCE = 5;
 
 /** The request stack of a run. `layersOver` has the order of its layers. */
 export function createStack(stack: StackOptions): Stack {
+  if (stack.wire === undefined && stack.proxies.several.length > 1) return createLanes(stack);
   const pools = createPools(poolOptions(stack));
   const wire = stack.wire ?? createTransport({ ...wireOptions(stack), pools });
   return stackOf(pools, layersOver(wire, stack));
 }
 
-function stackOf(pools: Pools, layers: Pick<Stack, 'fetch' | 'throttle'>): Stack {
+/** The layers up to the breaker once per proxy, and once for the hosts without a proxy. */
+function createLanes(stack: StackOptions): Stack {
+  const sockets = withSockets(stack);
+  const transport = wireOptions(stack);
+  const { several } = stack.proxies;
+  const labels = proxyLabels(several);
+  const made = ['', ...several].map((proxy, at) => {
+    const via = at === 0 ? undefined : labels[at - 1];
+    const own = { ...stack, via, proxies: { http: proxy, https: proxy, except: '', several: [] } };
+    const pools = createPools(poolOptions(own));
+    const lane = laneOver(createTransport({ ...transport, pools }), own, sockets);
+    return { ...lane, pools, label: via };
+  });
+  const { spread, throttle, pools } = joinLanes(made, stack);
+  return {
+    ...stackOf(pools, { throttle, fetch: around(spread.fetch, stack) }),
+    proxies: () => spread.figures,
+  };
+}
+
+function stackOf(pools: Stack['pools'], layers: Pick<Stack, 'fetch' | 'throttle'>): Stack {
   return {
     ...layers,
     pools,
+    proxies: () => [],
     close: async () => {
       layers.throttle.close();
       await pools.close();
@@ -144,7 +147,8 @@ function attemptOver(
   wire: Fetch,
   stack: AttemptOptions,
   observer: AttemptObserver,
-): Pick<Stack, 'fetch' | 'throttle'> {
+  sockets = withSockets(stack),
+): Layers {
   const { options, clock } = stack;
   const throttle = createThrottle(stack);
   const timed = timeout({
@@ -156,26 +160,33 @@ function attemptOver(
   const measured = measure(clock, observer);
   const signed = stack.sign?.(wire) ?? wire;
   const sent = timed(measured(redirect(knownHosts(stack.hosts))(signed)));
-  return { throttle, fetch: throttle.layer(withSockets(stack)(sent)) };
+  return { throttle, fetch: throttle.layer(sockets(sent)) };
 }
 
 /** Outermost first: endWaits, times, costs, work, retry, verify, retryBudget, fallbackHost, breaker, throttle, sockets, timeout, measure, redirect, sign, wire. */
-export function layersOver(wire: Fetch, stack: StackOptions): Pick<Stack, 'fetch' | 'throttle'> {
-  const { options, clock, observer, figures, costs, times, concurrency } = stack;
+export function layersOver(wire: Fetch, stack: StackOptions): Layers {
+  const { throttle, fetch } = laneOver(wire, stack);
+  return { throttle, fetch: around(fetch, stack) };
+}
+
+/** The layers from the breaker inward. */
+function laneOver(wire: Fetch, stack: StackOptions, sockets?: Layer): Layers {
+  const { options, clock, observer, figures, costs, times, concurrency, via } = stack;
   const broken = breaker({
     clock,
     openMs: options.breakerOpenMs,
     blockedMs: options.blockedWaitMs,
     failuresToOpen: options.breakerFailures,
     successesToClose: options.breakerSuccesses,
-    onChange: (host, state, leftMs) => {
+    onChange: (of, state, leftMs) => {
+      const host = via === undefined ? of : `${of} via ${via}`;
       figures.onBreaker(host, state, leftMs);
       observer.event('breaker', { host, state });
     },
     failover: stack.failover,
     hintOf: (host) => hintOf(stack.hosts, host),
   });
-  const { throttle, fetch: once } = attemptOver(costs.wire(wire), stack, {
+  const counting: AttemptObserver = {
     begun: (request) => {
       figures.begun();
       if (isOfArchive(request)) concurrency.onBegun();
@@ -186,7 +197,14 @@ export function layersOver(wire: Fetch, stack: StackOptions): Pick<Stack, 'fetch
       if (isOfArchive(attempt.request)) concurrency.onEnded(loadSignOf(attempt, stack.isLate()));
       observer.attempt(attempt);
     },
-  });
+  };
+  const { throttle, fetch } = attemptOver(costs.wire(wire), stack, counting, sockets);
+  return { throttle, fetch: broken(fetch) };
+}
+
+/** The layers above the breakers. */
+function around(lanes: Fetch, stack: StackOptions): Fetch {
+  const { options, clock, costs, times, concurrency } = stack;
   const budgeted = retryBudget(
     {
       clock,
@@ -198,9 +216,9 @@ export function layersOver(wire: Fetch, stack: StackOptions): Pick<Stack, 'fetch
     },
     stack.budgets,
   );
-  const retried = retryLayer(stack)(verify(budgeted(fallbackHost(fallbackOf(stack.hosts))(broken(once)))));
+  const retried = retryLayer(stack)(verify(budgeted(fallbackHost(fallbackOf(stack.hosts))(lanes))));
   const fetch = times.layer(costs.layer(stack.work?.(retried) ?? retried));
-  return { throttle, fetch: stack.waitSignal === undefined ? fetch : endWaits(stack.waitSignal)(fetch) };
+  return stack.waitSignal === undefined ? fetch : endWaits(stack.waitSignal)(fetch);
 }
 
 function retryLayer({

@@ -62,9 +62,9 @@ function refuseUserInfo(value: string, where: string): void {
   });
 }
 
-/** An address, possibly with user and password, or `none`. The error does not contain the value, because of the password. */
+/** An address, possibly with user and password, `none`, or `@FILE` with addresses. The error does not contain the value, because of the password. */
 export const proxy: Parse<string> = (value, where) => {
-  if (value === 'none' || isProxy(value)) return value;
+  if (value === 'none' || /^@./.test(value) || isProxy(value)) return value;
   const meant = `http://${value}`;
   throw usage(
     `${where} is not the address of a proxy`,

@@ -1,7 +1,9 @@
 /** Variables of the environment that are not options: home folder, state folder, proxies. */
+import { readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { errnoOf, usage } from '../model/errors.js';
+import { reasonOf, unreadableHint } from '../text/path-faults.js';
 import { absolutePath } from '../text/printable.js';
 
 export interface Proxies {
@@ -10,6 +12,8 @@ export interface Proxies {
   readonly https: string;
   /** Hosts without a proxy, in the syntax of `NO_PROXY`. */
   readonly except: string;
+  /** The proxies that share the requests, if there is more than one; otherwise empty. */
+  readonly several: readonly string[];
 }
 
 /** The parts of the environment that a run needs besides its options. */
@@ -21,7 +25,7 @@ export interface Surroundings {
   readonly proxies: Proxies;
 }
 
-export const NO_PROXIES: Proxies = { http: '', https: '', except: '' };
+export const NO_PROXIES: Proxies = { http: '', https: '', except: '', several: [] };
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -54,14 +58,49 @@ export function surroundingsOf(environment: Environment): Surroundings {
       http: proxy('HTTP_PROXY'),
       https: proxy('HTTPS_PROXY'),
       except: environment[variableOf('NO_PROXY')] ?? '',
+      several: [],
     },
   };
 }
 
-/** The proxies of a run: `--proxy` replaces both proxies of the environment, `none` removes them, and `NO_PROXY` still applies. */
-export function proxiesOf(given: string | undefined, { proxies }: Surroundings): Proxies {
+/**
+ * The proxies of a run: `--proxy` replaces both proxies of the environment, `none` removes them, and `NO_PROXY` still applies. `@FILE` has
+ * one proxy per line, and `#` begins a comment. `http` and `https` are the first of several. Throws usage errors without the addresses, because they may have
+ * passwords.
+ */
+export function proxiesOf(given: readonly string[] | undefined, { proxies, home }: Surroundings): Proxies {
   if (given === undefined) return proxies;
-  return given === 'none' ? NO_PROXIES : { ...proxies, http: given, https: given };
+  const all = [
+    ...new Set(given.flatMap((word) => (word.startsWith('@') ? proxiesIn(word.slice(1), home) : word))),
+  ];
+  const [first = ''] = all;
+  if (first === 'none' && all.length === 1) return NO_PROXIES;
+  if (all.includes('none'))
+    throw usage('--proxy: none stands beside the address of a proxy', 'leave one of them out');
+  return { ...proxies, http: first, https: first, several: all.length > 1 ? all : [] };
+}
+
+function proxiesIn(file: string, home: string | undefined): string[] {
+  let text: string;
+  try {
+    text = readFileSync(absolutePath(file, home), 'utf8');
+  } catch (error) {
+    throw usage(
+      `--proxy: cannot read ${file} (${reasonOf(errnoOf(error))})`,
+      unreadableHint(errnoOf(error), file) ?? 'name a file with one proxy per line',
+    );
+  }
+  const found = text.split(/\r?\n/).flatMap((line, at) => {
+    const address = line.replace(/(^|\s)#.*$/, '').trim();
+    if (address === '') return [];
+    if (isProxy(address)) return [address];
+    throw usage(
+      `--proxy: line ${at + 1} of ${file} is not the address of a proxy`,
+      'write one address per line: http://127.0.0.1:3128',
+    );
+  });
+  if (found.length > 0) return found;
+  throw usage(`--proxy: ${file} has no proxy`, 'write one address per line: http://127.0.0.1:3128');
 }
 
 /** Whether the text is an http(s) address. */

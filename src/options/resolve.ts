@@ -150,11 +150,11 @@ function parseValue(name: FlagName, layer: RawLayer, names: ExchangeNames | unde
   }
   const items = raw.flatMap((value) => value.split(',').map((part) => part.trim()));
   if (items.includes('')) {
-    throw usage(
-      `${where}: "${raw.join(',')}" has an empty entry`,
-      `write ${where} with values between the commas`,
-      { flags: { [name]: items.filter((item) => item !== '').join(',') || (spec.default ?? null) } },
-    );
+    // Addresses of proxies may have passwords.
+    const shown = name === 'proxy' ? where : `${where}: "${raw.join(',')}"`;
+    throw usage(`${shown} has an empty entry`, `write ${where} with values between the commas`, {
+      flags: { [name]: items.filter((item) => item !== '').join(',') || (spec.default ?? null) },
+    });
   }
   if (spec.isMap === true) refuseRepeatedKey(name, where, new Set(items));
   return [

@@ -1,5 +1,6 @@
 /** The avoidable part of the time of a run, and the flag that changes it. */
 import type { Wait } from '../http/fetch.js';
+import type { ProxyFigures } from '../http/proxies/spread.js';
 import type { ErrorCode } from '../model/errors.js';
 import { countText, durationText, numberText } from '../model/units.js';
 import type { CostFigures, LoopDelay } from './costs.js';
@@ -18,6 +19,7 @@ export interface Symptoms extends Pick<
     readonly buckets: Readonly<Record<string, { readonly waitedMs: number; readonly isChosen: boolean }>>;
   };
   readonly dns: { readonly misses: number; readonly failures: number; readonly ms: number };
+  readonly proxies?: readonly ProxyFigures[];
   readonly loopDelayMs: LoopDelay['figures'];
 }
 
@@ -50,7 +52,25 @@ const BOTTLENECK_SHARE = 0.25;
 
 /** Lines with the costs, and one line with the flag that lowers the largest cost. Empty if nothing slowed the run down. */
 export function diagnosisLines(run: Diagnosed): string[] {
-  return [...limiterLines(run), ...retryLines(run), ...nameLines(run), ...bottleneckLines(run)];
+  return [
+    ...proxyLines(run.network),
+    ...limiterLines(run),
+    ...retryLines(run),
+    ...nameLines(run),
+    ...bottleneckLines(run),
+  ];
+}
+
+function proxyLines({ proxies = [] }: Symptoms): string[] {
+  return proxies.map(({ proxy, requests, failures, refusals, isDead }, at) => {
+    const parts = [
+      countText(requests, 'request'),
+      ...(failures > 0 ? [`${numberText(failures)} failed at the proxy`] : []),
+      ...(refusals > 0 ? [`${numberText(refusals)} refused by a host`] : []),
+      ...(isDead ? ['does not work'] : []),
+    ];
+    return `  ${(at === 0 ? 'proxies' : '').padEnd(11)}${proxy}: ${parts.join(', ')}`;
+  });
 }
 
 function limiterLines(run: Diagnosed): string[] {

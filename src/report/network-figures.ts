@@ -1,4 +1,5 @@
 /** The figures of the network of a run, at a moment or at its end. */
+import type { ProxyFigures } from '../http/proxies/spread.js';
 import type { ThrottleFigures } from '../http/throttle/throttle.js';
 import type { DnsFigures } from '../http/transport/dns-cache.js';
 import type { PoolUse } from '../http/transport/pool.js';
@@ -21,6 +22,8 @@ export interface NetworkFigures extends WireFigures {
   readonly settled?: Settled | undefined;
   readonly limiter: ThrottleFigures & { readonly refusalsPerHour: number };
   readonly pool: PoolUse;
+  /** One for each of several proxies; otherwise empty. */
+  readonly proxies: readonly ProxyFigures[];
   readonly dns: DnsFigures;
   /** Wall time of waits and failures, in milliseconds. */
   readonly costMs: CostFigures;

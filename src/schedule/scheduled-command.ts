@@ -88,7 +88,7 @@ function absoluteWord({ text, kind, flag }: Word, verb: Verb, home: string | und
 function absoluteValue(name: FlagName, text: string, home: string | undefined): string {
   const { value } = flagSpec(name);
   if (value === 'DIR' || value === 'FILE') return absolutePath(text, home);
-  if (name !== 'symbols') return text;
+  if (name !== 'symbols' && name !== 'proxy') return text;
   return text
     .split(',')
     .map((item) => (item.trim().startsWith('@') ? `@${resolve(item.trim().slice(1))}` : item))

@@ -56,6 +56,7 @@ describe('the network of a run', () => {
         p99: 1,
       },
       firstAttempts: { requests: scene.archive.requests.length - count, failed: count },
+      proxies: [],
       firstByteMs: percentiles,
       attemptMs: percentiles,
       errors: { 'http-server-error': count },

@@ -45,6 +45,7 @@ function networkOf(by: number, breaker: 'closed' | 'open'): () => NetworkFigures
       refusalsPerHour: 0,
       buckets: { archive: { waits: 5 * by, waitedMs: 1500 * by, refusals: 6 * by, isChosen: false } },
     },
+    proxies: [],
     pool: { sockets: 17 * by, busy: 11 * by, queued: 7 * by, most: 40 * by },
     costMs: { waits: {}, failures: {} },
     loopDelayMs: { p50: 2 * by, p99: 60 * by, most: 250 * by, busyShare: 0.5 },

@@ -126,7 +126,7 @@ const TWINS: Partial<Record<FlagName, [string, unknown]>> = {
   port: ['9', 9],
   priority: ['low', 'low'],
   bwlimit: ['7MB', 7e6],
-  proxy: ['http://127.0.0.1:3128', 'http://127.0.0.1:3128'],
+  proxy: ['http://127.0.0.1:3128', ['http://127.0.0.1:3128']],
   'fallback-url': ['http://127.0.0.1:1', 'http://127.0.0.1:1'],
   'archive-url': ['http://127.0.0.1:1', 'http://127.0.0.1:1'],
   'listing-url': ['http://127.0.0.1:1', 'http://127.0.0.1:1'],

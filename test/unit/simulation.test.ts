@@ -13,7 +13,7 @@ import type { ConcurrencyChoice } from '../../src/queue/concurrency.js';
 import { Costs } from '../../src/report/costs.js';
 import { Figures } from '../../src/report/figures.js';
 import { StageTimes } from '../../src/report/stage-times.js';
-import { backoffOf } from '../../src/http/stack.js';
+import { backoffOf } from '../../src/http/request-options.js';
 import { layersOver } from '../../src/http/stack.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { randoms } from '../helpers/randoms.js';

@@ -69,24 +69,49 @@ describe('--proxy', () => {
   const around = surroundingsOf({ HTTP_PROXY: UPPER, https_proxy: LOWER, NO_PROXY: 'a.test' });
 
   it('stands for all addresses but those of NO_PROXY', () => {
-    expect(proxiesOf(SECRET, around)).toEqual({ http: SECRET, https: SECRET, except: 'a.test' });
+    expect(proxiesOf([SECRET], around)).toEqual({
+      http: SECRET,
+      https: SECRET,
+      except: 'a.test',
+      several: [],
+    });
   });
 
   it('no value means none, with any environment', () => {
-    expect(proxiesOf('none', around)).toEqual(NO_PROXIES);
+    expect(proxiesOf(['none'], around)).toEqual(NO_PROXIES);
   });
 
   it('that is not given leaves it to the environment', () => {
-    expect(proxiesOf(undefined, around)).toEqual({ http: UPPER, https: LOWER, except: 'a.test' });
+    expect(proxiesOf(undefined, around)).toEqual({
+      http: UPPER,
+      https: LOWER,
+      except: 'a.test',
+      several: [],
+    });
   });
 
-  it.each(['proxy.test:3128', 'socks5://user:s3cr3t@h:1', 'user:s3cr3t@h', ''])(
+  it.each(['proxy.test:3128', 'socks5://user:s3cr3t@h:1', 'user:s3cr3t@h'])(
     'refuses %j without repeating it',
     (value) => {
       const layer: RawLayer = { origin: 'flag', values: { proxy: [value] }, nameOf: (name) => `--${name}` };
       expect(() => resolveOptions('vision', [layer])).toThrow(/^--proxy is not the address of a proxy$/);
     },
   );
+
+  it.each(['', 'http://user:s3cr3t@h:1,'])(
+    'refuses the empty entry in %j without repeating the others',
+    (value) => {
+      const layer: RawLayer = { origin: 'flag', values: { proxy: [value] }, nameOf: (name) => `--${name}` };
+      expect(() => resolveOptions('vision', [layer])).toThrow(/^--proxy has an empty entry$/);
+    },
+  );
+
+  it('several share the requests, each of them once', () => {
+    expect(proxiesOf([SECRET, UPPER, SECRET], around)).toMatchObject({
+      http: SECRET,
+      several: [SECRET, UPPER],
+    });
+  });
 });
 
 describe('printed values', () => {

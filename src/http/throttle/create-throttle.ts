@@ -23,11 +23,15 @@ interface ThrottleSetup {
   readonly failover?: Failover;
   readonly common?: SharedResources | undefined;
   readonly group?: EgressGroup | undefined;
+  /** The proxy whose address the servers see, if there are several. */
+  readonly via?: string | undefined;
 }
 
 /** An egress group counts its windows in Redis, other runs of a machine count them in the state folder. */
 export function createThrottle(stack: ThrottleSetup): Throttle {
-  const { options, clock, hosts, bans, observer, stateFolder, failover, group } = stack;
+  const { options, clock, hosts, bans, observer, stateFolder, failover, group, via } = stack;
+  const ofProxy = via === undefined ? '' : `-via-${via.replaceAll(/[^\w.-]/g, '_')}`;
+  const placeIn = (bucket: string, url: string): string => banPlace(via, bucket, url);
   const warn = (text: string): void => {
     observer.warn(text);
   };
@@ -40,20 +44,20 @@ export function createThrottle(stack: ThrottleSetup): Throttle {
     // REST has no entry: a wait for its limits is usual.
     longestWaitMs: { archive: failover?.longestWaitMs, listing: failover?.longestWaitMs },
     ...(stateFolder !== undefined && {
-      countOf: (name: string) => new SharedCount({ folder: stateFolder, name, warn }),
+      countOf: (name: string) => new SharedCount({ folder: stateFolder, name: name + ofProxy, warn }),
     }),
     ...(group !== undefined && {
       countOf: (name: string) => new GroupCount(group, name, clock),
       groupState: () => group.state,
     }),
     ...(stateFolder !== undefined && {
-      demandOf: (name: string) => new Demand({ folder: stateFolder, name, clock, warn }),
+      demandOf: (name: string) => new Demand({ folder: stateFolder, name: name + ofProxy, clock, warn }),
     }),
-    banLeftMs: ({ bucket, url }) => bans.leftMs(placeOf(bucket, url)),
+    banLeftMs: ({ bucket, url }) => bans.leftMs(placeIn(bucket, url)),
     onBan: ({ bucket, url }, error, delayMs) => {
       const until = clock.now() + delayMs;
       for (const kin of hosts.bannedWith(url))
-        bans.record(placeOf(bucket, kin), { until, why: error.message });
+        bans.record(placeIn(bucket, kin), { until, why: error.message });
     },
   });
   group?.bans.onBan(({ place, until }) => {
@@ -62,9 +66,14 @@ export function createThrottle(stack: ThrottleSetup): Throttle {
   return throttle;
 }
 
+/** A host bans the address that it sees, so each of several proxies has bans of its own. */
+export function banPlace(via: string | undefined, bucket: string, url: string): string {
+  return placeOf(via === undefined ? bucket : `${bucket}@${via}`, url);
+}
+
 /** Jobs of one process share their buckets if they have the same hosts. */
-function sharedBuckets({ common, hosts, stateFolder, group }: ThrottleSetup): SharedBuckets | undefined {
+function sharedBuckets({ common, hosts, stateFolder, group, via }: ThrottleSetup): SharedBuckets | undefined {
   const urls = [hosts.archiveUrl, hosts.listingUrl, ...Object.values(hosts.restUrls)];
-  const name = `buckets ${JSON.stringify([stateFolder ?? '', group?.key ?? '', ...urls])}`;
+  const name = `buckets ${JSON.stringify([stateFolder ?? '', group?.key ?? '', via ?? '', ...urls])}`;
   return common?.once(name, () => new SharedBuckets());
 }

@@ -1,0 +1,201 @@
+/** Requests spread over lanes, one per proxy, with virtual time. */
+import { describe, expect, it } from 'vitest';
+import type { Fetch, FetchContext, FetchRequest } from '../../src/http/fetch.js';
+import { proxyLabels } from '../../src/http/proxies/no-proxy.js';
+import { Spread } from '../../src/http/proxies/spread.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import type { ErrorCode } from '../../src/model/errors.js';
+
+const REQUEST: FetchRequest = {
+  url: 'http://host.test/a',
+  bucket: 'archive',
+  accept: 'any',
+} as unknown as FetchRequest;
+const ANSWER = {
+  status: 200,
+  headers: {},
+  body: { kind: 'memory', bytes: Buffer.alloc(0) },
+} as unknown as Awaited<ReturnType<Fetch>>;
+
+interface World {
+  nowMs: number;
+  /** The error of a proxy; undefined: it works. */
+  readonly faults: Map<string, ErrorCode>;
+  readonly pauses: Map<string, number>;
+  readonly asked: string[];
+  readonly told: string[];
+  readonly held: Map<string, Promise<void>>;
+}
+
+function open(labels: readonly string[]): { world: World; spread: Spread; ask: () => Promise<string> } {
+  const world: World = {
+    nowMs: 0,
+    faults: new Map(),
+    pauses: new Map(),
+    asked: [],
+    told: [],
+    held: new Map(),
+  };
+  const spread = new Spread({
+    clock: { monotonic: () => world.nowMs },
+    direct: () => {
+      world.asked.push('direct');
+      return Promise.resolve(ANSWER);
+    },
+    isDirect: (url) => url.startsWith('http://direct.test/'),
+    onDead: (label, { delayMs, isNew }) => world.told.push(`${label} dead ${delayMs}${isNew ? ' new' : ''}`),
+    onAlive: (label) => world.told.push(`${label} alive`),
+    lanes: labels.map((label) => ({
+      label,
+      pauseMs: () => Promise.resolve(world.pauses.get(label) ?? 0),
+      fetch: async () => {
+        world.asked.push(label);
+        await world.held.get(label);
+        const code = world.faults.get(label);
+        if (code !== undefined) throw new CryptodlError(code, `${code} of ${label}`);
+        return ANSWER;
+      },
+    })),
+  });
+  const context = { signal: new AbortController().signal } as unknown as FetchContext;
+  const ask = (): Promise<string> =>
+    spread.fetch(REQUEST, context).then(
+      () => 'ok',
+      (error: unknown) => (error as CryptodlError).code,
+    );
+  return { world, spread, ask };
+}
+
+describe('a proxy that does not work', () => {
+  it('is left out, and gets one request after 1 s, 2 s, 4 s, … and 5 min at most', async () => {
+    const { world, ask } = open(['a', 'b']);
+    world.faults.set('a', 'proxy-unreachable');
+    const probes: number[] = [];
+    for (; world.nowMs < 3_600_000; world.nowMs += 500) {
+      world.asked.length = 0;
+      expect(await ask()).toBe('ok');
+      if (world.asked.includes('a')) probes.push(world.nowMs);
+    }
+    const delays = probes.slice(1).map((at, index) => at - (probes[index] ?? 0));
+    expect(delays.slice(0, 10)).toEqual([
+      1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, 128_000, 256_000, 300_000,
+    ]);
+    expect(Math.max(...delays)).toBe(300_000);
+    expect(world.told.filter((text) => text.endsWith('new'))).toEqual(['a dead 1000 new']);
+  });
+
+  it('works again after one answer, and its delays begin anew', async () => {
+    const { world, ask } = open(['a', 'b']);
+    world.faults.set('a', 'proxy-refused');
+    await ask();
+    world.nowMs = 1000;
+    await ask();
+    world.faults.clear();
+    world.nowMs = 3000;
+    await ask();
+    world.faults.set('a', 'connect-failed');
+    for (let request = 0; request < 4; request += 1) await ask();
+    expect(world.told).toEqual(['a dead 1000 new', 'a dead 2000', 'a alive', 'a dead 1000 new']);
+  });
+
+  it('gets one request at a time while it is tried again', async () => {
+    const { world, ask } = open(['a', 'b']);
+    world.faults.set('a', 'proxy-unreachable');
+    await ask();
+    world.nowMs = 1000;
+    let release: () => void = () => undefined;
+    world.held.set('a', new Promise((resolve) => (release = resolve)));
+    world.asked.length = 0;
+    const all = Promise.all(Array.from({ length: 20 }, ask));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(world.asked.filter((label) => label === 'a')).toHaveLength(1);
+    release();
+    expect(new Set(await all)).toEqual(new Set(['ok']));
+  });
+
+  it('stays out if its connection breaks when it is tried again', async () => {
+    const { world, ask } = open(['a', 'b']);
+    world.faults.set('a', 'proxy-unreachable');
+    await ask();
+    world.faults.set('a', 'connection-lost');
+    world.nowMs = 1000;
+    expect([await ask(), world.told]).toEqual(['ok', ['a dead 1000 new', 'a dead 2000']]);
+  });
+
+  it('is counted once for requests that were in flight together', async () => {
+    const { world, ask } = open(['a']);
+    world.faults.set('a', 'proxy-unreachable');
+    expect(new Set(await Promise.all([ask(), ask(), ask()]))).toEqual(new Set(['proxy-unreachable']));
+    expect(world.told).toEqual(['a dead 1000 new']);
+  });
+
+  it('ends the run with the others, if none has ever worked and each failed twice; later it does not', async () => {
+    const { world, ask } = open(['a', 'b']);
+    for (const label of ['a', 'b']) world.faults.set(label, 'proxy-unreachable');
+    expect(await ask()).toBe('proxy-unreachable');
+    world.nowMs = 1000;
+    expect(await ask()).toBe('unreachable');
+    world.faults.clear();
+    world.nowMs = 3000;
+    expect(await ask()).toBe('ok');
+    for (const label of ['a', 'b']) world.faults.set(label, 'proxy-unreachable');
+    for (let request = 0; request < 10; request += 1, world.nowMs += 60_000)
+      expect(await ask()).toBe('proxy-unreachable');
+  });
+});
+
+describe('a host that refuses the address of a proxy', () => {
+  it.each(['rate-limited', 'banned', 'address-blocked', 'breaker-open', 'wait-too-long'] as const)(
+    'gets the request from another one at once: %s',
+    async (code) => {
+      const { world, ask, spread } = open(['a', 'b']);
+      world.faults.set('a', code);
+      expect([await ask(), world.asked, world.told]).toEqual(['ok', ['a', 'b'], []]);
+      // A breaker sends no request.
+      const number = code === 'breaker-open' ? 0 : 1;
+      expect(spread.figures[0]).toMatchObject({ requests: number, refusals: number, isDead: false });
+    },
+  );
+
+  it('gets no request from a paused proxy while another one is free', async () => {
+    const { world, ask } = open(['a', 'b', 'c']);
+    world.pauses.set('a', 60_000);
+    world.pauses.set('b', 1000);
+    for (let request = 0; request < 6; request += 1) await ask();
+    expect(new Set(world.asked)).toEqual(new Set(['c']));
+  });
+
+  it('refuses the request if no other proxy is free', async () => {
+    const { world, ask } = open(['a', 'b']);
+    world.faults.set('a', 'banned');
+    world.pauses.set('b', 60_000);
+    expect([await ask(), world.asked]).toEqual(['banned', ['a']]);
+  });
+});
+
+it('other errors stay those of the host', async () => {
+  const { world, ask, spread } = open(['a', 'b']);
+  world.faults.set('a', 'http-server-error');
+  world.faults.set('b', 'http-server-error');
+  expect([await ask(), world.asked, spread.figures.map(({ failures }) => failures)]).toEqual([
+    'http-server-error',
+    ['a'],
+    [0, 0],
+  ]);
+});
+
+it('requests are spread evenly, and those without a proxy go directly', async () => {
+  const { world, ask, spread } = open(['a', 'b', 'c']);
+  for (let request = 0; request < 30; request += 1) await ask();
+  expect(spread.figures.map(({ requests }) => requests)).toEqual([10, 10, 10]);
+  world.asked.length = 0;
+  const context = { signal: new AbortController().signal } as unknown as FetchContext;
+  await spread.fetch({ ...REQUEST, url: 'http://direct.test/a' }, context);
+  expect(world.asked).toEqual(['direct']);
+});
+
+it('labels have no credentials, and are distinct', () => {
+  expect(
+    proxyLabels(['http://u:p@a.test:1', 'http://v:q@a.test:1', 'http://b.test', 'http://[::1]:3128']),
+  ).toEqual(['a.test:1', 'a.test:1#2', 'b.test', '[::1]:3128']);
+});
