@@ -269,7 +269,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
   status: {
     doc: 'print the state of a queue: waiting, active and failed jobs, jobs per minute, workers, failures by code',
     exits: { ...BASE_EXITS, 3: 'try later; no connection to the Redis server' },
-    examples: ['cryptodl status --redis redis://queue', 'cryptodl status --redis redis://queue --watch'],
+    examples: ['cryptodl status --redis redis://queue', 'cryptodl status --watch', 'cryptodl status --json'],
     aka: ['backlog', 'progress'],
   },
   completion: {

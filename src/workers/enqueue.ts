@@ -20,6 +20,7 @@ import { ofShard } from '../select/selection.js';
 import type { Source } from '../source/source.js';
 import { absolutePath, printLines } from '../text/printable.js';
 import { addJobs } from './add-jobs.js';
+import { loadBullMq } from './bullmq.js';
 import { JOB_VERBS, jobOptions, lakeOf } from './job-data.js';
 import type { JobVerb } from './job-data.js';
 import { openQueue, redisAddress } from './open-queue.js';
@@ -49,6 +50,8 @@ export async function enqueue(operand: string | undefined, command: EnqueueComma
   const warn = (message: string): void => {
     printLines(io.stderr, [`warning: ${message}`]);
   };
+  // Before the listings, which may take long.
+  if (!options.dryRun) await loadBullMq();
   const signals = watchSignals(io);
   try {
     const requests = await selectRequests(verb, ofVerb, { source, io, signal: signals.signal, warn });

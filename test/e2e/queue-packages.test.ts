@@ -1,0 +1,40 @@
+/** BullMQ and ioredis are optional packages, which an installation may lack. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { cryptodlProcess } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+
+const scratch = scratchFolder();
+
+/** As if the packages were not there. */
+const HOOKS = `
+  export async function resolve(name, context, next) {
+    if (name !== 'bullmq' && name !== 'ioredis') return next(name, context);
+    throw Object.assign(new Error("Cannot find package '" + name + "'"), { code: 'ERR_MODULE_NOT_FOUND' });
+  }
+`;
+
+it.each([
+  ['enqueue', 'vision', '--symbols', 'BTCUSDT', '--archive-url', 'http://127.0.0.1:1', '--wait'],
+  ['worker'],
+  ['status'],
+  ['retry'],
+])('%s says which packages to install', async (...words) => {
+  const [verb] = words;
+  const script = join(scratch, `${verb}.mjs`);
+  const hooks = `data:text/javascript,${encodeURIComponent(HOOKS)}`;
+  writeFileSync(script, `import { register } from 'node:module';\nregister(${JSON.stringify(hooks)});\n`);
+  const env = { NODE_OPTIONS: `--import ${script}` };
+  const { code, stderr } = await cryptodlProcess([...words, '--redis', 'redis://127.0.0.1:1'], { env });
+  expect([code, stderr]).toEqual([
+    1,
+    'cryptodl: a queue needs the packages bullmq and ioredis, which are not installed\n' +
+      '  npm install bullmq ioredis (with -g if cryptodl was installed with -g)\n',
+  ]);
+});
+
+it('asks for the server of the queue', async () => {
+  const { code, stderr } = await cryptodlProcess(['worker']);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('worker needs the Redis server of the queue')]);
+});
