@@ -15,8 +15,9 @@ export const LAKE_FLAGS = {
     verbs: OF_LAKE,
     usual: OF_LAKE.filter((verb) => verb !== 'sql'),
     value: 'DIR',
-    doc: 'folder of the lake',
+    doc: 'folder or s3:// address of the lake',
     docOf: {
+      run: 'folder of the lake',
       merge: 'folder of the lake that gets the series of the others',
       report: 'folder of the lake, which is read; --html names the file of the report',
       worker:
