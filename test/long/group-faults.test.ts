@@ -114,9 +114,10 @@ describe.skipIf(!HAS_REDIS)(`a program of an egress group${NEEDS_REDIS}`, () => 
   });
 
   it('gives back a permit that no request wants', async () => {
-    const { count } = enter('office');
+    const { group, count } = enter('office');
+    await until(() => group.isJoined);
     const key = `cryptodl:{office}:used:futures:${BUDGET.windowMs}:${WINDOW}`;
-    // Each answer finds no bucket that it could wake.
+    // Each answer finds no bucket that it could wake. The first permit makes the key.
     while ((await server.client.exists(key)) === 0) {
       count.take(WINDOW, 60, BUDGET, 0);
       await sleep(10);
