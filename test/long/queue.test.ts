@@ -166,7 +166,8 @@ describe.skipIf(!HAS_REDIS)(`a queue${NEEDS_REDIS}`, { timeout: 300_000 }, () =>
     const end = await third?.ended;
     expect([end?.code, end?.stderr]).toEqual([0, expect.stringContaining('0 failed')]);
     expectWhole(lake);
-    expect(zips()).toBeLessThanOrEqual(localZips * 1.05);
+    // Each killed worker had two jobs of twelve months in hand, with objects that it had received and not published.
+    expect(zips()).toBeLessThanOrEqual(localZips + 2 * 2 * 12);
   });
 
   it('is filled again by the same command after the server has lost it', async () => {
