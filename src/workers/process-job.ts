@@ -190,6 +190,6 @@ export async function failStalled(context: ProcessContext, job: QueuedJob): Prom
   context.onEnd({ id: idOf(job), written: 0, failure });
 }
 
-export function idOf({ id = '' }: QueuedJob): string {
+function idOf({ id = '' }: QueuedJob): string {
   return id;
 }

@@ -28,7 +28,7 @@ export interface GroupScene {
   readonly close: () => Promise<void>;
 }
 
-export interface GroupRun extends Pick<CliOptions, 'wrap' | 'onSpawn'> {
+interface GroupRun extends Pick<CliOptions, 'wrap' | 'onSpawn'> {
   readonly redis: string;
   readonly group: string;
   readonly symbol: string;

@@ -8,7 +8,7 @@ import type { ErrorCode } from '../../model/errors.js';
 import type { Fetch, FetchRequest } from '../fetch.js';
 
 /** The layers behind one proxy. */
-export interface Lane {
+interface Lane {
   /** Host and port of the proxy. */
   readonly label: string;
   readonly fetch: Fetch;
