@@ -29,13 +29,19 @@ export const url: Parse<string> = (value, where) => {
   refuseUserInfo(value, where);
   if (URL.canParse(value)) {
     const parsed = new URL(value);
-    if (['http:', 'https:'].includes(parsed.protocol) && parsed.search === '' && parsed.hash === '') {
-      return value.replace(/\/+$/, '');
-    }
+    const isHttp = ['http:', 'https:'].includes(parsed.protocol);
+    const hasMore = parsed.search + parsed.hash !== '';
+    if (isHttp && !hasMore) return value.replace(/\/+$/, '');
+    // A query may contain a signature.
+    if (isHttp)
+      throw usage(
+        `${where}: the address of ${parsed.host} must not have a query or a fragment`,
+        given(where, parsed.origin + parsed.pathname.replace(/\/+$/, '')),
+      );
   }
   const meant = addressLike(value);
   throw usage(
-    `${where}: "${value}" is not an http(s) address`,
+    `${where}: "${value.replace(/[?#].*/s, '…')}" is not an http(s) address`,
     given(where, 'http://127.0.0.1:8090'),
     meant === undefined ? undefined : { value: meant },
   );

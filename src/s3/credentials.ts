@@ -53,12 +53,38 @@ export class CredentialSource {
       const credentials = await find(signal);
       if (credentials === undefined) continue;
       this.#expiresAt = credentials.expiresAt ?? Number.POSITIVE_INFINITY;
-      return credentials;
+      return trimmed(credentials);
     }
     throw new CryptodlError('lake-refused', 'no credentials for the bucket were found', {
       hint: 'set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE',
     });
   }
+}
+
+const NAMES: readonly (readonly ['accessKeyId' | 'secretAccessKey' | 'sessionToken', string, string])[] = [
+  ['accessKeyId', 'access key', 'AWS_ACCESS_KEY_ID'],
+  ['secretAccessKey', 'secret key', 'AWS_SECRET_ACCESS_KEY'],
+  ['sessionToken', 'session token', 'AWS_SESSION_TOKEN'],
+];
+
+/**
+ * The credentials without blanks and line breaks at their ends, which files with one secret often have. Throws `lake-refused` for other
+ * characters that a header cannot carry. The error does not contain the value.
+ */
+function trimmed(credentials: Credentials): Credentials {
+  const result = { ...credentials };
+  for (const [field, name, variable] of NAMES) {
+    const value = credentials[field]?.trim();
+    if (value === undefined) continue;
+    if (!/^[\x20-\x7e]+$/.test(value))
+      throw new CryptodlError(
+        'lake-refused',
+        `the ${name} of the bucket is empty, or has a line break or a character that is not ASCII`,
+        { hint: `set ${variable} again (in a profile: ${variable.toLowerCase()})` },
+      );
+    result[field] = value;
+  }
+  return result;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;

@@ -19,6 +19,7 @@ import type { LakeAddress, S3Place } from './address.js';
 import type { CredentialSource } from './credentials.js';
 import { Outages } from './outages.js';
 import { errorName, hintAfter, readRefusals } from './refusals.js';
+import { Secrets } from './secrets.js';
 import { DIGEST_HEADER, sign } from './sign.js';
 
 /** The observers of a run. Without them, the requests are not counted. */
@@ -72,6 +73,7 @@ export class S3Requests {
   readonly #options: S3Options;
   readonly #stack: Stack;
   readonly #outages: Outages;
+  readonly #secrets = new Secrets();
   #region: string;
   /** Increases when an answer changes the region or the credentials. */
   #changes = 0;
@@ -146,7 +148,7 @@ export class S3Requests {
         ...(sends === undefined ? {} : { sends }),
         ...(spoolPath === undefined ? { spoolAboveBytes: maxBytes } : { spoolPath }),
         maxBytes,
-        ...(check === undefined ? {} : { expect: { check } }),
+        ...(check === undefined ? {} : { expect: { check: this.#secrets.hiding(check) } }),
       },
       { signal: this.#options.signal, traceId: randomUUID() },
     );
@@ -158,13 +160,18 @@ export class S3Requests {
   /** The error that ends the run after an answer with this code. */
   refused(name: string): CryptodlError {
     const { host } = new URL(bucketUrl(this.place));
-    return new CryptodlError('lake-refused', `${this.#options.address.text}: ${host} answered ${name}`, {
-      hint: hintAfter(name),
-    });
+    return new CryptodlError(
+      'lake-refused',
+      `${this.#options.address.text}: ${host} answered ${this.#secrets.hiddenIn(name)}`,
+      {
+        hint: hintAfter(name),
+      },
+    );
   }
 
   #explained(error: unknown): unknown {
     const { text } = this.#options.address;
+    this.#secrets.hideIn(error);
     if (!(error instanceof CryptodlError)) return error;
     if (error.code === 'lake-refused')
       return new CryptodlError('lake-refused', `${text}: ${error.message}`, {
@@ -196,7 +203,13 @@ export class S3Requests {
       signal,
       common,
       hosts: this.#hosts(),
-      sign: sign({ credentials, clock, region: () => this.#region }),
+      sign: sign({
+        credentials,
+        clock,
+        region: () => this.#region,
+        secrets: this.#secrets,
+        shown: `${this.#options.address.text} ${bucketUrl(this.place)}`,
+      }),
       proxies: proxiesOf(options.proxy, surroundings),
       bans: { leftMs: () => Promise.resolve(0), record: () => undefined },
       concurrency: NO_LOAD,

@@ -3,19 +3,25 @@ import { AwsV4Signer } from 'aws4fetch';
 import type { Layer } from '../http/fetch.js';
 import type { Clock } from '../model/clock.js';
 import type { CredentialSource } from './credentials.js';
+import type { Secrets } from './secrets.js';
 
 export interface SignOptions {
   readonly credentials: CredentialSource;
   readonly region: () => string;
+  readonly secrets: Secrets;
+  /** Texts that messages may show. */
+  readonly shown: string;
   readonly clock: Pick<Clock, 'now'>;
 }
 
 /** The header with the digest of the body. The server refuses a body that arrives changed. */
 export const DIGEST_HEADER = 'x-amz-content-sha256';
 
-export function sign({ credentials, region, clock }: SignOptions): Layer {
+export function sign({ credentials, region, clock, secrets, shown }: SignOptions): Layer {
   return (next) => async (request, context) => {
-    const { accessKeyId, secretAccessKey, sessionToken } = await credentials.current(context.signal);
+    const current = await credentials.current(context.signal);
+    const { accessKeyId, secretAccessKey, sessionToken } = current;
+    secrets.add(current, shown);
     const signer = new AwsV4Signer({
       method: request.method ?? 'GET',
       url: request.url,
@@ -29,6 +35,10 @@ export function sign({ credentials, region, clock }: SignOptions): Layer {
       datetime: new Date(clock.now()).toISOString().replaceAll(/[:-]|\.\d{3}/g, ''),
     });
     const { headers } = await signer.sign();
-    return next({ ...request, headers: Object.fromEntries(headers) }, context);
+    try {
+      return await next({ ...request, headers: Object.fromEntries(headers) }, context);
+    } catch (error) {
+      throw secrets.hideIn(error);
+    }
   };
 }

@@ -243,6 +243,31 @@ it.each<[string, S3Fault]>([
   expect(text).not.toMatch(/wJalrX|THE\+TOKEN|THE%2BTOKEN|Signature=|authorization/i);
 });
 
+/** As a session token of AWS: long, and valid as the code of an error. */
+const TOKEN = 'IQoJb3JpZ2luX2VjEHYaCXVzLWVhc3Q'.repeat(4).replaceAll('_', '0');
+
+it.each<[string, S3Fault]>([
+  ['as the code of an error', { status: 403, code: TOKEN.slice(0, 60) }],
+  ['in a text', { answer: `AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20261123/, Signature=${'5'.repeat(64)}` }],
+  ['in a text that is cut', { answer: `you sent ${TOKEN}` }],
+  [
+    'in a redirect',
+    {
+      status: 307,
+      code: 'x',
+      headers: { location: `http://other/${TOKEN}?X-Amz-Signature=${'5'.repeat(64)}` },
+    },
+  ],
+])('a server that answers with what it was sent: nothing of it is shown %s', async (_, fault) => {
+  const server = await s3Server({ sessionToken: TOKEN });
+  const { bucket } = bucketOf({ environment: server.environment, flags: IMPATIENT });
+  server.fault = () => fault;
+  const error = await refusal(all(bucket.list('')));
+  expect(error.message).toContain('(not shown)');
+  for (let each: unknown = error; each instanceof Error; each = each.cause)
+    expect(`${each.message} ${each.stack}`).not.toMatch(/IQoJb3JpZ2lu|55555|AKIDEXAMPLE/);
+});
+
 describe('a bucket in another region', () => {
   it('is found, with one warning that names the flag', async () => {
     const server = await s3Server({ region: 'eu-west-3' });

@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { credentialPlaces } from '../../src/s3/credential-chain.js';
 import { CredentialSource } from '../../src/s3/credentials.js';
@@ -182,6 +183,24 @@ describe('credentials', () => {
     now += 2 * MINUTE_MS;
     const both = await Promise.all([source.current(signal), source.current(signal)]);
     expect(both.map(({ accessKeyId }) => accessKeyId)).toEqual(['key 2', 'key 2']);
+  });
+
+  it('lose the line break that files with one secret end with', async () => {
+    const keys = { AWS_ACCESS_KEY_ID: 'E\n', AWS_SECRET_ACCESS_KEY: ' e\r\n', AWS_SESSION_TOKEN: 't\n' };
+    const expected = { accessKeyId: 'E', secretAccessKey: 'e', sessionToken: 't' };
+    expect(await found(keys)).toEqual(expected);
+  });
+
+  it.each([
+    ['AWS_ACCESS_KEY_ID', 'HIDDEN\nHIDDEN'],
+    ['AWS_SECRET_ACCESS_KEY', 'HIDDEN\tHIDDEN'],
+    ['AWS_SESSION_TOKEN', 'HIDDEN€HIDDEN'],
+    ['AWS_SESSION_TOKEN', '\n'],
+  ])('are refused with characters that a header cannot carry, and not shown: %s', async (name, value) => {
+    const error = await refusal(found({ AWS_ACCESS_KEY_ID: 'E', AWS_SECRET_ACCESS_KEY: 'e', [name]: value }));
+    expect(error.code).toBe('lake-refused');
+    expect(error.hint).toContain(`set ${name} again`);
+    expect(inspect(error)).not.toContain('HIDDEN');
   });
 
   it('are looked for again after a failure', async () => {
