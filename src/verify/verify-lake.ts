@@ -7,7 +7,7 @@ import type { Session } from '../download/session.js';
 import { backedUploads } from '../lake/backing.js';
 import type { UnfinishedUpload } from '../lake/backing.js';
 import type { LakePaths } from '../lake/layout.js';
-import { FOLDERS, refuseLinkedFolders, seriesAt } from '../lake/layout.js';
+import { FOLDERS, keyOfPath, refuseLinkedFolders, seriesAt } from '../lake/layout.js';
 import { MANIFEST_ENDING } from '../lake/manifest-place.js';
 import { isPartitionFile } from '../lake/path-checks.js';
 import { refuseIfLocked } from '../lake/lock.js';
@@ -18,6 +18,7 @@ import { exitCode } from '../model/exit-code.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { selectHeldSeries, nothingHeld } from '../select/held-series.js';
 import type { HeldSelection } from '../select/held-series.js';
+import { isObjectKey } from '../source/keys.js';
 import { shownPath } from '../text/printable.js';
 import { checkLake } from './check-lake.js';
 import type { CheckRequest } from './check-lake.js';
@@ -87,7 +88,7 @@ async function unfinishedUploads({
   const isOurs = (path: string): boolean => {
     const folder = posix.dirname(path);
     const name = posix.basename(path);
-    if (path.startsWith(`${venue.archive.topFolder}/`)) return /\.zip$/i.test(name);
+    if (path.startsWith(`${venue.archive.topFolder}/`)) return isObjectKey(venue, keyOfPath(path));
     if (isPartitionFile(name)) return seriesAt(venue, folder) !== undefined;
     const series = path.slice(FOLDERS.manifests.length + 1, -MANIFEST_ENDING.length);
     const isManifest = path.startsWith(`${FOLDERS.manifests}/`) && path.endsWith(MANIFEST_ENDING);

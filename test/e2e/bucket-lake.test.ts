@@ -312,6 +312,8 @@ describe('a lake in a bucket', () => {
       [MANIFEST, 2 * day],
       [`${FOLDER}/symbol=BTCUSDT/2026-10.parquet`, HOUR_MS],
       [`${FOLDER}/symbol=BTCUSDT/mine.bin`, 2 * day],
+      ['data/futures/um/daily/klines/BTCUSDT/1h/x.zip', 2 * day],
+      [`data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-${dayOf(1)}.zip`, 2 * day],
     ];
     for (const [path, ageMs] of uploads)
       server.uploads.set(path, {
@@ -322,12 +324,12 @@ describe('a lake in a bucket', () => {
       });
     const words = ['verify', '--out', lake.out];
     const found = await cryptodl(words, { env: lake.environment });
-    expect(found.stdout.trimEnd().split('\n')).toHaveLength(2);
+    expect(found.stdout.trimEnd().split('\n')).toHaveLength(3);
     expect(found.stdout).toContain(`leftover\t${MONTH}\ta run was killed and left a part of this file`);
-    expect(server.uploads.size).toBe(4);
+    expect(server.uploads.size).toBe(6);
     expect((await cryptodl([...words, '--fix'], { env: lake.environment })).code).toBe(0);
     const left = [...server.uploads.keys()];
-    expect(left).toEqual([uploads[2]?.[0], uploads[3]?.[0]]);
+    expect(left).toEqual(uploads.slice(2, 5).map(([path]) => path));
     server.uploads.clear();
   });
 
