@@ -9,12 +9,14 @@ export interface Backing {
   readonly root: string;
   /** Makes the files of a series known. */
   openSeries(seriesFolder: string): Promise<void>;
+  /** Forgets what is known about a series, because another writer has changed it. The next call opens it again. */
+  reopenSeries(seriesFolder: string): Promise<void>;
   /** Makes all files below these folders known. */
   openFolders(folders: readonly string[]): Promise<void>;
   /** The same for folders of the exchange, of which the command may need a part only. */
   openLake(folders: readonly string[]): Promise<void>;
   openFile(path: string): Promise<void>;
-  /** Replaces a stub by the bytes of its file. */
+  /** Replaces a stub by the bytes of its file. Rejects with `lake-conflict` if another writer has changed the file. */
   bringIn(path: string): Promise<void>;
   /** Replaces the bytes of the files in these folders by stubs, except for files that differ from the other side. */
   release(folders: readonly string[]): Promise<void>;
@@ -71,6 +73,11 @@ export async function openBackedSeries(seriesFolder: string): Promise<void> {
   await backingOf(seriesFolder)?.openSeries(seriesFolder);
 }
 
+/** Call after a `lake-conflict`. */
+export async function reopenBackedSeries(seriesFolder: string): Promise<void> {
+  await backingOf(seriesFolder)?.reopenSeries(seriesFolder);
+}
+
 /** Call before folders of a lake are listed. */
 export async function openBackedFolders(...folders: readonly string[]): Promise<void> {
   await backingOf(folders[0] ?? '')?.openFolders(folders);
@@ -86,7 +93,7 @@ export async function openBackedFile(path: string): Promise<void> {
   await backingOf(path)?.openFile(path);
 }
 
-/** Call before the bytes of a file are read. Rejects with the error of the other side. */
+/** Call before the bytes of a file are read. Rejects like `published`, if another writer has changed the file since it was made known. */
 export async function bringIn(...paths: readonly string[]): Promise<void> {
   const backing = backingOf(paths[0] ?? '');
   if (backing === undefined) return;

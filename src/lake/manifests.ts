@@ -1,5 +1,5 @@
 /** A cache of the manifests that a run uses. Every append of the run also updates the cached manifest. */
-import { publishedBackedSeries } from './backing.js';
+import { publishedBackedSeries, reopenBackedSeries } from './backing.js';
 import type { ObjectKeys } from './check-manifest-line.js';
 import { appendManifest, applyLine, readManifest } from './manifest.js';
 import type { Manifest } from './manifest.js';
@@ -70,6 +70,12 @@ export class Manifests {
       this.#evict(seriesFolder);
       throw error;
     }
+  }
+
+  /** Call after a `lake-conflict`: the manifest is read again. */
+  async reopen(seriesFolder: string): Promise<void> {
+    await reopenBackedSeries(seriesFolder);
+    this.#evict(seriesFolder);
   }
 
   #read(seriesFolder: string): Known {

@@ -10,10 +10,12 @@ import { manifestPlace } from '../lake/manifest-place.js';
 import type { Clock } from '../model/clock.js';
 import { errnoOf } from '../model/errors.js';
 import type { Bucket } from '../s3/bucket.js';
+import { changedElsewhere } from '../s3/conditions.js';
 import type { BucketObject } from '../s3/conditions.js';
 import { tryBucket } from './try-bucket.js';
 import { KnownFiles } from './known-files.js';
 import { zipFolders } from './manifest-text.js';
+import { Once, Turns } from './once.js';
 import { Publications } from './publications.js';
 import { isConflict, Publisher } from './publisher.js';
 import { stampAt, writeStub } from './stub.js';
@@ -23,6 +25,8 @@ export interface MirrorOptions {
   readonly root: string;
   /** A mirror that is only read publishes nothing. */
   readonly isReadOnly: boolean;
+  /** Whether a file must be the listed version when it is brought in, because it is compared with the manifest. */
+  readonly comparesVersions: boolean;
   /** The folders of the exchange that the command needs, relative to the folder of the exchange; none: all. */
   readonly parts?: readonly string[];
   readonly clock: Pick<Clock, 'monotonic'>;
@@ -45,29 +49,31 @@ export class Mirror implements Backing {
   readonly root: string;
   readonly #bucket: Bucket;
   readonly #isReadOnly: boolean;
+  readonly #comparesVersions: boolean;
   readonly #parts: readonly string[];
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #warn: (message: string) => void;
   readonly #known = new KnownFiles();
   readonly #publisher: Publisher;
   /** Listings and fetches that have begun, by name. */
-  readonly #begun = new Map<string, Promise<void>>();
+  readonly #once = new Once();
   /** Prefixes that were listed completely. */
   readonly #listed = new Set<string>();
   /** Folders of series that must be listed again, because another writer has changed them. */
   readonly #stale = new Set<string>();
   /** The manifests of a listed lake, in order. */
   #manifests: readonly string[] = [];
-  /** The last change of each manifest. */
-  readonly #changes = new Map<string, Promise<void>>();
+  /** The changes of each manifest. */
+  readonly #changes = new Turns();
   readonly #publications = new Publications((seriesFolder) => this.#publish(seriesFolder));
   #hasWarned = false;
 
-  constructor({ bucket, root, isReadOnly, parts = [], clock, warn }: MirrorOptions) {
+  constructor({ bucket, root, isReadOnly, comparesVersions, parts = [], clock, warn }: MirrorOptions) {
     this.#parts = parts;
     this.#bucket = bucket;
     this.root = root;
     this.#isReadOnly = isReadOnly;
+    this.#comparesVersions = comparesVersions;
     this.#clock = clock;
     this.#warn = warn;
     this.#publisher = new Publisher(bucket, this.#known, root);
@@ -76,11 +82,24 @@ export class Mirror implements Backing {
   async openSeries(seriesFolder: string): Promise<void> {
     const folder = this.#keyOf(seriesFolder);
     const path = manifestPlace(seriesFolder).path;
-    await this.#once(`series ${folder}`, async () => {
+    await this.#once.do(`series ${folder}`, async () => {
       const isStale = this.#stale.delete(folder);
       await Promise.all([this.#list(`${folder}/`, isStale), this.#openManifest(path, isStale)]);
       const zips = await zipFolders(path);
       await Promise.all(zips.map((each) => this.#list(`${each}/`, isStale)));
+    });
+  }
+
+  async reopenSeries(seriesFolder: string): Promise<void> {
+    const folder = this.#keyOf(seriesFolder);
+    const { path } = manifestPlace(seriesFolder);
+    const manifest = this.#keyOf(path);
+    await this.#publications.settled(seriesFolder);
+    await this.exclusively(seriesFolder, async () => {
+      // Lines that are not published yet stay. Their publication finds the changes of the other writer.
+      const stamp = await stampAt(path);
+      if (stamp === undefined || stamp === this.#known.get(manifest)?.stamp)
+        await this.#forget(folder, [manifest]);
     });
   }
 
@@ -103,7 +122,7 @@ export class Mirror implements Backing {
   async openFile(path: string): Promise<void> {
     const key = this.#keyOf(path);
     if (this.#isListed(key)) return;
-    await this.#once(`file ${key}`, async () => {
+    await this.#once.do(`file ${key}`, async () => {
       const found = await this.#bucket.head(key);
       if (found !== undefined) this.#addStub({ ...found, key });
     });
@@ -114,7 +133,9 @@ export class Mirror implements Backing {
     const known = this.#known.get(key);
     // A file that was written here in place of a stub is newer than that in the bucket.
     if (known?.isStub !== true || (await stampAt(path)) !== known.stamp) return;
-    await this.#fetch(key);
+    // The newest version of a manifest is always right.
+    const isCompared = this.#comparesVersions && !key.startsWith(`${FOLDERS.manifests}/`);
+    await this.#fetch(key, isCompared ? known.etag : undefined);
   }
 
   async release(folders: readonly string[]): Promise<void> {
@@ -123,14 +144,7 @@ export class Mirror implements Backing {
   }
 
   exclusively<T>(seriesFolder: string, act: () => Promise<T>): Promise<T> {
-    const earlier = this.#changes.get(seriesFolder);
-    const result = earlier === undefined ? act() : earlier.then(act);
-    const ended = result.then(
-      () => undefined,
-      () => undefined,
-    );
-    this.#changes.set(seriesFolder, ended);
-    return result;
+    return this.#changes.take(seriesFolder, act);
   }
 
   async uploads(): Promise<UnfinishedUpload[]> {
@@ -177,18 +191,6 @@ export class Mirror implements Backing {
     return relative(this.root, path).replaceAll(sep, '/');
   }
 
-  /** Calls `act` once for a name. A failed call may be repeated. */
-  async #once(name: string, act: () => Promise<void>): Promise<void> {
-    const begun = this.#begun.get(name) ?? act();
-    this.#begun.set(name, begun);
-    try {
-      await begun;
-    } catch (error) {
-      this.#begun.delete(name);
-      throw error;
-    }
-  }
-
   #isListed(key: string): boolean {
     for (let at = key.indexOf('/'); at >= 0; at = key.indexOf('/', at + 1))
       if (this.#listed.has(key.slice(0, at + 1))) return true;
@@ -196,9 +198,9 @@ export class Mirror implements Backing {
   }
 
   async #list(prefix: string, isStale = false): Promise<void> {
-    if (isStale) this.#begun.delete(`list ${prefix}`);
+    if (isStale) this.#once.forget(`list ${prefix}`);
     else if (this.#isListed(prefix)) return;
-    await this.#once(`list ${prefix}`, async () => {
+    await this.#once.do(`list ${prefix}`, async () => {
       for await (const object of this.#bucket.list(prefix)) this.#addStub(object);
       this.#listed.add(prefix);
     });
@@ -229,12 +231,19 @@ export class Mirror implements Backing {
     }
   }
 
-  /** Fetches a file in place of its stub. A file that the bucket no longer has is removed here too. */
-  async #fetch(key: string): Promise<void> {
-    await this.#once(`fetch ${key}`, async () => {
+  /**
+   * Fetches a file in place of its stub. A file that the bucket no longer has is removed here too. Rejects with `lake-conflict` if its version
+   * is not `etag`.
+   */
+  async #fetch(key: string, etag?: string): Promise<void> {
+    await this.#once.do(`fetch ${key}`, async () => {
       const path = join(this.root, key);
       const staged = this.#publisher.stagedPath();
       const found = await this.#bucket.get(key, staged);
+      if (etag !== undefined && found?.etag !== etag) {
+        await rm(staged, { force: true });
+        throw changedElsewhere(`${this.#bucket.address}/${key}`, found);
+      }
       if (found === undefined) {
         await rm(path, { force: true });
         this.#known.delete(key);
@@ -242,7 +251,7 @@ export class Mirror implements Backing {
       }
       await this.#publisher.place(staged, key, found);
     });
-    this.#begun.delete(`fetch ${key}`);
+    this.#once.forget(`fetch ${key}`);
   }
 
   async #publish(seriesFolder: string): Promise<boolean> {
@@ -275,7 +284,7 @@ export class Mirror implements Backing {
         if ((await stampAt(join(this.root, key))) === this.#known.get(key)?.stamp) await this.#drop(key);
       }
     for (const key of conflicts) await this.#drop(key);
-    this.#begun.delete(`series ${folder}`);
+    this.#once.forget(`series ${folder}`);
     this.#stale.add(folder);
   }
 

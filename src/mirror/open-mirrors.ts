@@ -112,7 +112,16 @@ export class Mirrors {
       clock.now(),
     );
     const isWritten = this.#isWritten(options);
-    const mirror = new Mirror({ bucket, root, isReadOnly: !isWritten, parts, clock, warn });
+    const comparesVersions = !READERS.has(this.#verb);
+    const mirror = new Mirror({
+      bucket,
+      root,
+      isReadOnly: !isWritten,
+      comparesVersions,
+      parts,
+      clock,
+      warn,
+    });
     const disconnect = connectBacking(mirror);
     const unshow = showAs(root, address);
     const close = async (): Promise<void> => {

@@ -47,6 +47,12 @@ export class Publications {
     return hasJoined;
   }
 
+  /** Resolves when the publications of a series so far have ended, with or without an error. */
+  async settled(seriesFolder: string): Promise<void> {
+    const series = this.#series.get(seriesFolder);
+    await (series?.next ?? series?.running)?.catch(() => undefined);
+  }
+
   /** Resolves when all are published. A publication that failed unnoticed is repeated, and its error is thrown. */
   async end(): Promise<void> {
     for (const series of this.#series.values()) await (series.next ?? series.running)?.catch(() => undefined);

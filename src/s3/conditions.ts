@@ -1,4 +1,5 @@
 /** An object of a bucket, and conditional writes: by the headers of HTTP, or by a comparison before the write where the server has none. */
+import { CryptodlError } from '../model/errors.js';
 
 export interface BucketObject {
   /** Relative to the folder of the lake, with `/`. */
@@ -43,4 +44,12 @@ export class Conditions {
 
 export function holds(condition: PutCondition, there: BucketObject | undefined): boolean {
   return condition.kind === 'absent' ? there === undefined : there?.etag === condition.etag;
+}
+
+/** The error about an object that another writer has changed or removed. `name`: its address. */
+export function changedElsewhere(name: string, there: BucketObject | undefined): CryptodlError {
+  const state = there === undefined ? 'is not in the bucket any more' : 'was changed by another writer';
+  return new CryptodlError('lake-conflict', `${name} ${state}`, {
+    hint: 'try again; two runs that write the same series at the same time disturb each other',
+  });
 }

@@ -1,7 +1,7 @@
 /** Stores a file as an object: in one request or in parts, under a condition, and with a comparison of the stored size. */
 import { stat } from 'node:fs/promises';
 import { CryptodlError } from '../model/errors.js';
-import { holds } from './conditions.js';
+import { changedElsewhere, holds } from './conditions.js';
 import type { BucketObject, Conditions, PutCondition } from './conditions.js';
 import { digestsOf } from './digests.js';
 import { putParts } from './multipart.js';
@@ -78,7 +78,7 @@ async function putOnce(
   if (there?.sha256 === file.sha256 && there.bytes === file.size) return { etag: there.etag };
   // Swift has no conditions for multipart uploads, but says 412.
   const isCompared = stored === undefined || stored.status === 501 || file.size > access.multipart.aboveBytes;
-  if (!holds(condition, there) || !isCompared) throw conflict(target, there);
+  if (!holds(condition, there) || !isCompared) throw changedElsewhere(target.name, there);
   const again = await store(access, target, file, {});
   if (again.status === 200) return again;
   throw notStored(target, again);
@@ -101,13 +101,6 @@ async function store(
     sends: size === 0 ? { kind: 'memory', bytes: Buffer.alloc(0) } : { kind: 'file', path, from: 0, size },
   });
   return { status: response.status, etag: etagOf(response) };
-}
-
-function conflict({ name }: PutTarget, there: BucketObject | undefined): CryptodlError {
-  const state = there === undefined ? 'is not in the bucket any more' : 'was changed by another writer';
-  return new CryptodlError('lake-conflict', `${name} ${state}`, {
-    hint: 'try again; two runs that write the same series at the same time disturb each other',
-  });
 }
 
 function notStored({ name }: PutTarget, stored: Stored | undefined): CryptodlError {

@@ -1,9 +1,7 @@
 /** Writes one partition file: convert, read back, publish, append to the manifest. */
 import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import { parsePeriod } from '../model/calendar.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
-import { seriesFolder } from '../lake/layout.js';
 import { isFromRest } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { seriesName } from '../model/task.js';
@@ -14,6 +12,7 @@ import type { MadeFile } from './commit.js';
 import type { ObjectFacts } from '../convert/convert.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import { expectedRows } from '../convert/gaps.js';
+import { preparedAgain, publishedOrFailed } from './conflicts.js';
 import { completePlan, readExistingFile, overlaps } from './existing-file.js';
 import type { ExistingFile } from './existing-file.js';
 import { makeFile, splitIntoParts, datasetSpec, sessionSize } from './make-file.js';
@@ -31,35 +30,17 @@ import type { Missing, PartitionWriter, WriteResult, WriterContext, WrittenObjec
 
 export function createPartitionWriter(context: WriterContext): PartitionWriter {
   return {
-    prepare: (plan) => completePlan(context, plan),
+    prepare: (plan) => preparedAgain(context, plan, () => completePlan(context, plan)),
     close: () => Promise.resolve(),
     // Serialized per file, because its content is read first and then replaced completely.
     write: (plan, received, missing) =>
       context.serialize(`${seriesName(plan.series)} ${plan.label}`, () =>
-        writePublished(context, plan, received, missing),
+        publishedOrFailed(context, plan, received, () => writeInto(context, plan, received, missing)),
       ),
   };
 }
 
-/** Resolves when the lake in a bucket has the partition too. The session of DuckDB is closed before that wait. */
-async function writePublished(
-  context: WriterContext,
-  plan: PartitionPlan,
-  received: readonly ReceivedObject[],
-  missing: Missing,
-): Promise<WriteResult> {
-  const result = await writeInto(context, plan, received, missing);
-  const folder = join(context.paths.root, seriesFolder(context.venue.name, plan.series));
-  try {
-    await context.timed('commit', { plan }, () => context.manifests.published(folder));
-    return result;
-  } catch (error) {
-    const known = toCryptodlError(error);
-    if (known.code !== 'lake-conflict') throw error;
-    return emptyResult(failAll(received, known).failed);
-  }
-}
-
+/** The session of DuckDB is closed when it resolves. */
 async function writeInto(
   context: WriterContext,
   plan: PartitionPlan,

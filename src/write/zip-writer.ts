@@ -16,6 +16,7 @@ import { FileWriter } from '../lake/file-writer.js';
 import type { FileToWrite } from '../lake/file-writer.js';
 import type { PartitionPlan } from '../model/task.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
+import { publishedOrFailed } from './conflicts.js';
 import { droppedLine, objectLine, replacedRevision } from './commit.js';
 import { lostError } from './partition-guards.js';
 import { recordShorterRevisions, findShorterRevision } from './shorter-revisions.js';
@@ -27,39 +28,41 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
   return {
     prepare: (plan) => Promise.resolve(plan),
     close: () => files.close(),
-    write: async (plan, received, missing) => {
-      const at = new Date(context.clock.now()).toISOString();
-      const folder = await context.paths.folder(seriesFolder(context.venue.name, plan.series));
-      const { zip: held } = await context.manifests.of(folder);
-      const takesAll = plan.force === true || context.acceptsShorter;
-      const { shorter, broken } = await worseZips(context, held, takesAll ? [] : received);
-      const isShorter = new Set(shorter.map((each) => each.received));
-      const taken = received.filter((each) => !isShorter.has(each) && !broken.has(each.object.key));
-      await context.lock?.confirm();
-      const folderOf = cachedFolderCheck(context.paths.root);
-      await folderOf(seriesFolder(context.venue.name, plan.series));
-      const made = taken.map((object) => filesOf(context, folderOf, object));
-      await context.timed('commit', { plan }, async () => files.write((await Promise.all(made)).flat()));
-      // The folder shows that the lake has the series, even if its manifest is lost.
-      if (taken.length > 0) await mkdir(folder, { recursive: true });
-      const lines = taken.map((object) => lineOf(context, plan, { received: object, held }, at));
-      const lost = await lostZips(context, held, missing);
-      const all = [...lines, ...lost.lines.map((line) => droppedLine(line, 'zip', at))];
-      if (all.length > 0) await context.serialize(folder, () => context.manifests.append(folder, all));
-      await context.manifests.published(folder);
-      if (shorter.length > 0) await recordShorterRevisions(context, folder, 'zip', shorter);
-      return {
-        written: new Map(lines.map(({ key, replaces }) => [key, replaces === undefined ? {} : { replaces }])),
-        failed: new Map([...lost.failed, ...broken]),
-        stillHeld: lost.stillHeld,
-        quarantined: lost.quarantined,
-        shorter: new Map(shorter.map((each) => [each.received.object.key, each])),
-        files: taken.length,
-        bytes: taken.reduce((sum, { zipBytes }) => sum + zipBytes, 0),
-        duplicatesAcross: 0,
-        overlaps: [],
-      };
-    },
+    write: (plan, received, missing) =>
+      publishedOrFailed(context, plan, received, async () => {
+        const at = new Date(context.clock.now()).toISOString();
+        const folder = await context.paths.folder(seriesFolder(context.venue.name, plan.series));
+        const { zip: held } = await context.manifests.of(folder);
+        const takesAll = plan.force === true || context.acceptsShorter;
+        const { shorter, broken } = await worseZips(context, held, takesAll ? [] : received);
+        const isShorter = new Set(shorter.map((each) => each.received));
+        const taken = received.filter((each) => !isShorter.has(each) && !broken.has(each.object.key));
+        await context.lock?.confirm();
+        const folderOf = cachedFolderCheck(context.paths.root);
+        await folderOf(seriesFolder(context.venue.name, plan.series));
+        const made = taken.map((object) => filesOf(context, folderOf, object));
+        await context.timed('commit', { plan }, async () => files.write((await Promise.all(made)).flat()));
+        // The folder shows that the lake has the series, even if its manifest is lost.
+        if (taken.length > 0) await mkdir(folder, { recursive: true });
+        const lines = taken.map((object) => lineOf(context, plan, { received: object, held }, at));
+        const lost = await lostZips(context, held, missing);
+        const all = [...lines, ...lost.lines.map((line) => droppedLine(line, 'zip', at))];
+        if (all.length > 0) await context.serialize(folder, () => context.manifests.append(folder, all));
+        if (shorter.length > 0) await recordShorterRevisions(context, folder, 'zip', shorter);
+        return {
+          written: new Map(
+            lines.map(({ key, replaces }) => [key, replaces === undefined ? {} : { replaces }]),
+          ),
+          failed: new Map([...lost.failed, ...broken]),
+          stillHeld: lost.stillHeld,
+          quarantined: lost.quarantined,
+          shorter: new Map(shorter.map((each) => [each.received.object.key, each])),
+          files: taken.length,
+          bytes: taken.reduce((sum, { zipBytes }) => sum + zipBytes, 0),
+          duplicatesAcross: 0,
+          overlaps: [],
+        };
+      }),
   };
 }
 

@@ -209,6 +209,24 @@ describe('a lake in a bucket', () => {
     expect(await isSound()).toBe(true);
   });
 
+  it('takes no file of another writer for a damaged one, if the writer ends after the series was opened', async () => {
+    await vision(1, 2);
+    const other = newLake();
+    await vision(1, 4, [], other.out);
+    let isDone = false;
+    server.fault = ({ method, key }) => {
+      if (isDone || method !== 'GET' || !key.endsWith(MONTH)) return undefined;
+      isDone = true;
+      for (const path of [MONTH, MANIFEST]) lake.change(path, other.read(path));
+      return undefined;
+    };
+    expect((await vision(5, 6)).code).toBe(0);
+    expect(isDone).toBe(true);
+    expect(await days()).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(filesBelow(lake.content()).filter((path) => path.startsWith('_quarantine/'))).toEqual([]);
+    expect(await isSound()).toBe(true);
+  });
+
   it('is complete although the server answers SlowDown and loses connections', async () => {
     let count = 0;
     server.fault = () => {

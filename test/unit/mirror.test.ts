@@ -78,6 +78,7 @@ describe('a mirror', () => {
       bucket: bucketOf({ environment: server.environment }).bucket,
       root,
       isReadOnly,
+      comparesVersions: !isReadOnly,
       clock: systemClock,
       warn: (message) => warnings.push(message),
     });
@@ -160,10 +161,18 @@ describe('a mirror', () => {
   });
 
   it('forgets an object that another writer has removed', async () => {
-    const { mirror, root, server } = await open();
-    server.objects.delete(`data/${FILE}`);
-    await mirror.bringIn(join(root, FILE));
-    expect(existsSync(join(root, FILE))).toBe(false);
+    const reader = await open(true);
+    reader.server.objects.delete(`data/${FILE}`);
+    await reader.mirror.bringIn(join(reader.root, FILE));
+    expect(existsSync(join(reader.root, FILE))).toBe(false);
+    const writer = await open();
+    writer.server.objects.delete(`data/${FILE}`);
+    await expect(writer.mirror.bringIn(join(writer.root, FILE))).rejects.toMatchObject({
+      code: 'lake-conflict',
+    });
+    await writer.mirror.reopenSeries(writer.folder);
+    await writer.mirror.openSeries(writer.folder);
+    expect(existsSync(join(writer.root, FILE))).toBe(false);
   });
 
   it('leaves out objects that cannot be files, with one warning', async () => {
