@@ -10,6 +10,7 @@ import { parseUploads } from './documents.js';
 import type { UnfinishedUpload } from './documents.js';
 import { abortUpload } from './multipart.js';
 import type { MultipartSizes } from './multipart.js';
+import { PageProgress } from './page-progress.js';
 import { putObject } from './put-object.js';
 import { errorName } from './refusals.js';
 import { etagOf, SHA256_HEADER, textOf } from './requests.js';
@@ -62,7 +63,7 @@ export class S3Bucket implements Bucket {
   async *list(prefix: string): AsyncGenerator<BucketObject> {
     const { pageSize } = this.#options;
     const base = this.#options.address.prefix;
-    const tokens = new Set<string>();
+    const progress = new PageProgress();
     for (let token: string | undefined = ''; token !== undefined;) {
       const query: Record<string, string> = {
         'list-type': '2',
@@ -82,10 +83,9 @@ export class S3Bucket implements Bucket {
         if (isPlainKey(key)) yield { ...object, key };
         else this.#warnOf(key);
       }
-      if (truncated && (continuationToken === undefined || tokens.has(continuationToken)))
-        throw this.#endless();
+      const continues = progress.continues(objects.map((object) => object.key));
+      if (truncated && (continuationToken === undefined || !continues)) throw this.#endless();
       token = truncated ? continuationToken : undefined;
-      if (token !== undefined) tokens.add(token);
     }
   }
 
@@ -132,7 +132,7 @@ export class S3Bucket implements Bucket {
 
   async *uploads(prefix: string): AsyncGenerator<UnfinishedUpload> {
     const base = this.#options.address.prefix;
-    const seen = new Set<string>();
+    const progress = new PageProgress();
     for (let marker: Readonly<Record<string, string>> | undefined = {}; marker !== undefined;) {
       const query: Record<string, string> = {
         uploads: '',
@@ -145,9 +145,8 @@ export class S3Bucket implements Bucket {
         const key = upload.key.slice(base.length);
         if (upload.key.startsWith(base + prefix) && isPlainKey(key)) yield { ...upload, key };
       }
-      const name = JSON.stringify(next);
-      if (next !== undefined && seen.has(name)) throw this.#endless();
-      seen.add(name);
+      const continues = progress.continues(uploads.map(({ key, uploadId }) => `${key} ${uploadId}`));
+      if (next !== undefined && !continues) throw this.#endless();
       marker = next;
     }
   }
@@ -176,7 +175,10 @@ export class S3Bucket implements Bucket {
   }
 
   #endless(): CryptodlError {
-    return new CryptodlError('listing-malformed', `${this.address}: a listing does not say how it continues`);
+    return new CryptodlError(
+      'listing-malformed',
+      `${this.address}: a listing does not say how it continues, or has no end`,
+    );
   }
 
   /** A request that has no condition. Any other refusal than 404 is an error. */

@@ -402,6 +402,10 @@ describe('a received object', () => {
   });
 });
 
+const object = '<Contents><Key>data/key</Key><Size>1</Size></Contents>';
+const uploadOf = (key: string): string =>
+  `<Upload><Key>${key}</Key><UploadId>u</UploadId><Initiated>2026-11-01T00:00:00.000Z</Initiated></Upload>`;
+
 describe('a listing', () => {
   it('leaves out keys that cannot be paths of files, with one warning', async () => {
     const server = await s3Server();
@@ -426,8 +430,6 @@ describe('a listing', () => {
 
   const page = (content: string): string =>
     `<?xml version="1.0"?><ListBucketResult>${content}</ListBucketResult>`;
-  const object = '<Contents><Key>data/key</Key><Size>1</Size></Contents>';
-
   it.each([
     ['an entity', `<!DOCTYPE a [<!ENTITY x "y">]>${page('<IsTruncated>false</IsTruncated>')}`],
     ['no XML', 'busy'],
@@ -452,6 +454,35 @@ describe('a listing', () => {
   });
 });
 
+it.each([
+  ['of objects', 'list', 'ListBucketResult', 'NextContinuationToken', object],
+  ['of objects, all pages empty', 'list', 'ListBucketResult', 'NextContinuationToken', ''],
+  ['of uploads', 'uploads', 'ListMultipartUploadsResult', 'NextKeyMarker', uploadOf('data/key')],
+] as const)(
+  'a list %s ends with an error if each page has a new mark and no new name',
+  async (_, kind, root, mark, content) => {
+    const server = await s3Server();
+    server.fault = () => ({
+      answer: `<${root}><IsTruncated>true</IsTruncated><${mark}>mark-${server.requests.length}</${mark}>${content}</${root}>`,
+    });
+    const { bucket } = bucketOf(server);
+    const pages: AsyncIterable<unknown> = bucket[kind]('');
+    const error = await refusal(all(pages));
+    expect(error.code).toBe('listing-malformed');
+    expect(error.message).toContain('has no end');
+  },
+);
+
+it('a list may have empty pages', async () => {
+  const server = await s3Server({ pageSize: 1 });
+  for (const key of ['a', 'b', 'c']) server.store(`data/${key}`, 'x');
+  const { bucket } = bucketOf(server);
+  server.fault = once(({ query }) => 'continuation-token' in query, {
+    answer: `<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>${Buffer.from('data/a').toString('base64')}</NextContinuationToken></ListBucketResult>`,
+  });
+  expect((await all(bucket.list(''))).map(({ key }) => key)).toEqual(['a', 'b', 'c']);
+});
+
 describe('unfinished uploads', () => {
   it('are listed over several pages and aborted, those of other folders are not', async () => {
     const server = await s3Server({ pageSize: 2 });
@@ -472,12 +503,11 @@ describe('unfinished uploads', () => {
   });
 
   it.each([
-    ['of another folder', 'Key>other/key</Key', []],
-    ['of its folder', 'Key>data/key</Key', [{ key: 'key' }]],
+    ['of another folder', 'other/key', []],
+    ['of its folder', 'data/key', [{ key: 'key' }]],
   ])('are those of the folder, although the server lists one %s', async (_, key, expected) => {
     const server = await s3Server();
-    const upload = `<Upload><${key}><UploadId>u</UploadId><Initiated>2026-11-01T00:00:00.000Z</Initiated></Upload>`;
-    const answer = `<ListMultipartUploadsResult><IsTruncated>false</IsTruncated>${upload}</ListMultipartUploadsResult>`;
+    const answer = `<ListMultipartUploadsResult><IsTruncated>false</IsTruncated>${uploadOf(key)}</ListMultipartUploadsResult>`;
     server.fault = () => ({ answer });
     expect(await all(bucketOf(server).bucket.uploads(''))).toMatchObject(expected);
   });
