@@ -34,14 +34,24 @@ const DATASETS = [
   ALL,
 ];
 
-/** The line of a verb with what it needs. */
-function lineOf(verb: Verb): string[] {
-  const operand = verb === 'list' ? ['symbols'] : verb === 'schema' ? ['klines'] : [];
+const OPERANDS: Partial<Record<Verb, readonly string[]>> = {
+  list: ['symbols'],
+  schema: ['klines'],
+  enqueue: ['vision', 'metrics'],
+};
+
+/** The lines of a verb with what it needs, one for each of its operands. */
+function linesOfVerb(verb: Verb): string[][] {
+  return (OPERANDS[verb] ?? ['']).map((operand) => lineOf(verb, operand === '' ? [] : [operand]));
+}
+
+function lineOf(verb: Verb, operand: readonly string[]): string[] {
   const lake = flagsOf(verb).includes('out') ? ['--out', LAKE] : [];
   return [
     verb,
     ...operand,
     ...lake,
+    ...(verb === 'enqueue' ? ['--redis', 'redis://queue'] : []),
     ...(verb === 'list' || verb === 'schema' ? [] : ['--symbols', 'BTCUSDT']),
   ];
 }
@@ -60,10 +70,10 @@ async function takenBy(values: readonly string[], linesOf: (value: string) => st
 it.each(ofFlag('market'))('the markets of %s', async (verb) => {
   const datasets = verb === 'schema' ? ['klines', 'BVOLIndex'] : DATASETS;
   const taken = await takenBy(MARKETS, (market) =>
-    datasets.map((dataset) =>
+    datasets.flatMap((dataset) =>
       verb === 'schema'
-        ? ['schema', dataset, '--market', market]
-        : [...lineOf(verb), '--market', market, '--dataset', dataset],
+        ? [['schema', dataset, '--market', market]]
+        : linesOfVerb(verb).map((line) => [...line, '--market', market, '--dataset', dataset]),
     ),
   );
   expect(taken.sort()).toEqual([...(choicesOf('market', verb) ?? [])].sort());
@@ -71,12 +81,16 @@ it.each(ofFlag('market'))('the markets of %s', async (verb) => {
 
 it.each(ofFlag('dataset'))('the datasets of %s', async (verb) => {
   const taken = await takenBy(DATASETS, (dataset) =>
-    MARKETS.map((market) => [...lineOf(verb), '--market', market, '--dataset', dataset]),
+    MARKETS.flatMap((market) =>
+      linesOfVerb(verb).map((line) => [...line, '--market', market, '--dataset', dataset]),
+    ),
   );
   expect(taken.sort()).toEqual([...(choicesOf('dataset', verb) ?? [])].sort());
 });
 
 it.each(ofFlag('format'))('the formats of %s', async (verb) => {
-  const taken = await takenBy([...FORMATS, 'feather'], (format) => [[...lineOf(verb), '--format', format]]);
+  const taken = await takenBy([...FORMATS, 'feather'], (format) =>
+    linesOfVerb(verb).map((line) => [...line, '--format', format]),
+  );
   expect(taken.sort()).toEqual([...(choicesOf('format', verb) ?? [])].sort());
 });

@@ -95,6 +95,8 @@ describe('precedence', () => {
 
 /** A text that differs from the default of every flag of its kind. */
 const TWINS: Partial<Record<FlagName, [string, unknown]>> = {
+  queue: ['night', 'night'],
+  'max-waiting': ['50', 50],
   market: ['um,spot', ['um', 'spot']],
   days: ['7', 7],
   months: ['7', 7],
