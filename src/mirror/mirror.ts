@@ -239,7 +239,7 @@ export class Mirror implements Backing {
     await this.#once.do(`fetch ${key}`, async () => {
       const path = join(this.root, key);
       const staged = this.#publisher.stagedPath();
-      const found = await this.#bucket.get(key, staged);
+      const found = await this.#bucket.get(key, staged, { compares: etag !== undefined });
       if (etag !== undefined && found?.etag !== etag) {
         await rm(staged, { force: true });
         throw changedElsewhere(`${this.#bucket.address}/${key}`, found);

@@ -22,8 +22,15 @@ export interface Bucket {
   readonly address: string;
   /** The objects whose keys begin with `prefix`. Keys that cannot be paths of files are left out, with one warning. */
   list(prefix: string): AsyncGenerator<BucketObject>;
-  /** Writes the whole object to a file. Undefined: there is none. */
-  get(key: string, path: string): Promise<BucketObject | undefined>;
+  /**
+   * Writes the whole object to a file. Undefined: there is none. Rejects with `body-damaged` if its bytes are not those of the digest that
+   * this program stored with it, unless the caller `compares` them itself and a second attempt brings the same bytes.
+   */
+  get(
+    key: string,
+    path: string,
+    options?: { readonly compares?: boolean },
+  ): Promise<BucketObject | undefined>;
   /**
    * Stores a file and compares its size in the bucket. Rejects with `lake-conflict` if the condition does not hold; the same bytes
    * from another writer are no conflict.
@@ -89,18 +96,29 @@ export class S3Bucket implements Bucket {
     }
   }
 
-  async get(key: string, path: string): Promise<BucketObject | undefined> {
+  async get(
+    key: string,
+    path: string,
+    { compares = false }: { readonly compares?: boolean } = {},
+  ): Promise<BucketObject | undefined> {
+    let wrong: string | undefined;
     const response = await this.#options.requests.receive({
       method: 'GET',
       key: this.#keyOf(key),
       spoolPath: path,
       check: ({ status, headers, sha256 }) => {
         const stored = headers[SHA256_HEADER];
-        if (status === 200 && stored !== undefined && stored !== sha256)
-          throw new CryptodlError(
-            'body-damaged',
-            `${this.address}/${key}: SHA-256 is ${sha256}, the bucket says ${stored}`,
-          );
+        if (status !== 200 || stored === undefined || stored === sha256) return;
+        // The bytes were not changed on their way: the object has them.
+        if (compares && wrong === sha256) return;
+        wrong = sha256;
+        throw new CryptodlError(
+          'body-damaged',
+          `${this.address}/${key}: SHA-256 is ${sha256}, the bucket says ${stored}`,
+          {
+            hint: 'if another attempt does not help, the object was changed in the bucket; cryptodl verify --fix moves damaged data files into the quarantine',
+          },
+        );
       },
     });
     const size = response.body.kind === 'file' ? response.body.size : response.body.bytes.length;

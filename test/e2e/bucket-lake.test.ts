@@ -351,6 +351,27 @@ describe('a lake in a bucket', () => {
     server.uploads.clear();
   });
 
+  it('is repaired after the bytes of an object were changed, and not its metadata', async () => {
+    await vision(1, 3);
+    const key = `${lake.out.slice(`s3://${server.bucket}/`.length)}/${MONTH}`;
+    const { bytes, metadata } = server.objects.get(key) ?? { bytes: Buffer.alloc(0), metadata: {} };
+    const changed = Buffer.from(bytes);
+    changed.writeUInt8(changed.readUInt8(40) ^ 255, 40);
+    server.store(key, changed, metadata);
+    const { environment: env } = lake;
+    const found = await cryptodl(['verify', '--out', lake.out], { env });
+    expect(found.stdout).toContain(`damaged\t${MONTH}`);
+    const read = await cryptodl(['sql', 'SELECT count(*) FROM klines', '--out', lake.out], { env });
+    expect(read.code).toBe(1);
+    expect(read.stderr).toContain('cryptodl verify --fix');
+    await cryptodl(['verify', '--fix', '--out', lake.out], { env });
+    expect((await cryptodl(['repair', '--archive-url', archive.url, '--out', lake.out], { env })).code).toBe(
+      0,
+    );
+    expect(await days()).toEqual([1, 2, 3]);
+    expect(await isSound()).toBe(true);
+  });
+
   it('is tried by doctor, which leaves nothing behind', async () => {
     const keys = [...server.objects.keys()];
     const rest = ['fapi', 'dapi', 'spot'].flatMap((host) => [`--${host}-url`, archive.url]);

@@ -392,6 +392,15 @@ describe('a received object', () => {
     expect(server.requests[1]?.headers.range).toMatch(/^bytes=\d{7,}-$/);
   });
 
+  it('is given with wrong bytes if they arrive twice, and the caller compares them itself', async () => {
+    const server = await s3Server();
+    server.store('data/key', 'content', { 'x-amz-meta-sha256': '0'.repeat(64) });
+    const path = join(folder, 'damaged');
+    await bucketOf(server).bucket.get('key', path, { compares: true });
+    expect(readFileSync(path, 'utf8')).toBe('content');
+    expect(server.requests).toHaveLength(2);
+  });
+
   it('is refused if its bytes stay wrong', async () => {
     const server = await s3Server();
     server.store('data/key', 'content', { 'x-amz-meta-sha256': '0'.repeat(64) });
