@@ -76,7 +76,10 @@ function chooseOfFormat(
         if (!isContinued(source, format, line))
           return {
             reason: 'clash',
-            text: `both lakes have ${line.period} in ${format}, with different objects or revisions`,
+            text:
+              overlapping(held, line).length > 0
+                ? `both lakes have ${line.period} in ${format}, with different objects or revisions`
+                : `both lakes have ${old}, and each has periods that the other lacks: only the target has ${line.period}`,
           };
         for (const other of overlapping(held, line)) chosen.add(other.file);
       }

@@ -91,4 +91,4 @@ function closing({ merged, skipped, failed, files, bytes }: MergeSummary, how: C
 }
 
 const ADVICE =
-  'a clash needs a decision: keep the series of one lake, and remove the other; damaged: cryptodl verify --fix and cryptodl repair in that lake; settings: cryptodl vision --force in that lake';
+  'a clash needs a decision: keep the series of one lake, and fetch what it lacks with the command of the other (cryptodl vision), before you remove the other; damaged: cryptodl verify --fix and cryptodl repair in that lake; settings: cryptodl vision --force in that lake';

@@ -140,7 +140,9 @@ describe('a series that cannot be merged', () => {
     const { code, stdout, stderr } = await merge([lake], out);
     expect([code, stderr]).toEqual([
       4,
-      expect.stringMatching(/^1 series merged \(1 file, .*\); 1 series not merged in /),
+      expect.stringMatching(
+        /^1 series merged \(1 file, .*\); 1 series not merged in .*\na clash needs .* fetch what it lacks .*vision/,
+      ),
     ]);
     const after = contentOf(out);
     const paths = new Set([...Object.keys(before), ...Object.keys(after)]);
@@ -179,7 +181,9 @@ describe('a series that cannot be merged', () => {
       '--interval 1h --symbols BTCUSDT --from 2026-11-19 --to 2026-11-20',
     );
     const { lines, changed } = await refused(lake, out);
-    expect([lines, changed]).toEqual([[expect.stringContaining('clash\tum klines 1h BTCUSDT')], []]);
+    const why =
+      'both lakes have 2026-11.parquet, and each has periods that the other lacks: only the target has 2026-11-20';
+    expect([lines, changed]).toEqual([[expect.stringMatching(`clash\tum klines 1h BTCUSDT.*${why}`)], []]);
   });
 
   it('is refused if its settings differ', async () => {
