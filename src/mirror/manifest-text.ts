@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { errnoOf } from '../model/errors.js';
 import { isPlainKey } from '../s3/address.js';
+import { concernSameData } from './same-data.js';
 
 /** The folders of the zips of a series, relative to the root of the lake. Empty without a manifest. */
 export async function zipFolders(manifestPath: string): Promise<string[]> {
@@ -37,16 +38,24 @@ function unquoted(json: string): string {
 
 /**
  * The manifest with the lines of both writers: those of the bucket first. `common`: numbers of bytes with which both may begin, the larger
- * one first. Undefined if they begin with none of them: the manifest in the bucket was rewritten.
+ * one first. Undefined if they begin with none of them, because the manifest in the bucket was rewritten, and if both writers have written the
+ * same data. `changed`: the files that this writer has put or will remove, as manifest lines name them.
  */
-export function joinManifests(local: Buffer, remote: Buffer, common: readonly number[]): Buffer | undefined {
+export function joinManifests(
+  local: Buffer,
+  remote: Buffer,
+  common: readonly number[],
+  changed: ReadonlySet<string> = new Set(),
+): Buffer | undefined {
   const length = common.find(
     (bytes) => remote.length >= bytes && local.subarray(0, bytes).equals(remote.subarray(0, bytes)),
   );
   if (length === undefined) return undefined;
   // Two workers may have done one job, one of them after its lease: they wrote the same objects at different times.
-  const theirs = new Set(linesOf(remote.subarray(length)).map(withoutTime));
+  const others = linesOf(remote.subarray(length));
+  const theirs = new Set(others.map(withoutTime));
   const own = linesOf(local.subarray(length)).filter((line) => !theirs.has(withoutTime(line)));
+  if (concernSameData(linesOf(local.subarray(length)), others, changed)) return undefined;
   return Buffer.concat([remote, ...own.map((line) => Buffer.from(`${line}\n`))]);
 }
 

@@ -1,7 +1,9 @@
 /** The publications of series, one at a time for each series. Changes that come during one are published together by the next. */
+import { isConflict } from './publisher.js';
 
 interface Series {
   running: Promise<boolean> | undefined;
+  isRunning: boolean;
   next: Promise<boolean> | undefined;
   /** A publication has joined lines of another writer, and no caller knows. */
   hasJoined: boolean;
@@ -21,13 +23,14 @@ export class Publications {
   begin(seriesFolder: string): void {
     const series = this.#series.get(seriesFolder) ?? {
       running: undefined,
+      isRunning: false,
       next: undefined,
       hasJoined: false,
       hasFailed: false,
     };
     this.#series.set(seriesFolder, series);
     if (series.next !== undefined) return;
-    const next = this.#after(series.running, series, seriesFolder);
+    const next = this.#after(series.isRunning ? series.running : undefined, series, seriesFolder);
     series.next = next;
     // The callers of `done` get the error.
     next.catch(() => undefined);
@@ -62,10 +65,16 @@ export class Publications {
   }
 
   async #after(earlier: Promise<boolean> | undefined, series: Series, folder: string): Promise<boolean> {
-    await earlier?.catch(() => undefined);
+    const conflict = await earlier?.then(
+      () => undefined,
+      (error: unknown) => (isConflict(error) && error instanceof Error ? error : undefined),
+    );
     series.running = series.next;
+    series.isRunning = true;
     series.next = undefined;
     try {
+      // After a conflict, the mirror has forgotten the series, and with it the changes that came meanwhile.
+      if (conflict !== undefined) throw conflict;
       const hasJoined = await this.#publish(folder);
       series.hasJoined ||= hasJoined;
       series.hasFailed = false;
@@ -73,6 +82,8 @@ export class Publications {
     } catch (error) {
       series.hasFailed = true;
       throw error;
+    } finally {
+      series.isRunning = false;
     }
   }
 }

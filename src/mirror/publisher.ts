@@ -1,14 +1,14 @@
 /** Publishes the changes of a mirror into its bucket. Each put names the version that it replaces, so no change of another writer is lost. */
 import { randomUUID } from 'node:crypto';
-import type { Dirent } from 'node:fs';
-import { copyFile, link, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { copyFile, link, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join, posix } from 'node:path';
 import { makeFolder } from '../files/disk.js';
 import { FOLDERS } from '../lake/layout.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import type { Bucket } from '../s3/bucket.js';
 import type { BucketObject } from '../s3/conditions.js';
 import type { PutCondition } from '../s3/conditions.js';
+import { changesIn, foldersBelow } from './changes.js';
 import type { KnownFiles } from './known-files.js';
 import { joinManifests, zipFolders } from './manifest-text.js';
 import { stampAt, writeStub } from './stub.js';
@@ -34,13 +34,6 @@ interface ManifestCopy {
   readonly stamp: string | undefined;
 }
 
-interface Changes {
-  /** Keys of new and changed files. */
-  readonly changed: readonly string[];
-  /** Keys of files that the bucket has and the mirror no longer has. */
-  readonly gone: readonly string[];
-}
-
 export class Publisher {
   readonly #bucket: Bucket;
   readonly #known: KnownFiles;
@@ -58,33 +51,33 @@ export class Publisher {
    * these files, or has rewritten the manifest.
    */
   async publishSeries(series: PublishedSeries): Promise<boolean> {
-    // The manifest is copied first: the files that it names are there, and files of later commits may be put before their lines.
-    let copy = await series.exclusively(() => this.#copyOf(series.manifest));
-    try {
-      const folders = [series.folder, ...(await zipFolders(copy.path))];
-      const { changed, gone } = await this.#changesIn(folders);
-      await inParallel(changed, (key) => this.#putLinked(key, series.onConflict));
-      let isJoined = false;
-      for (let attempt = 1; !(await this.#putCopy(series.manifest, copy, attempt)); attempt += 1) {
+    const published = new Set<string>();
+    let isJoined = false;
+    for (let attempt = 1; ; attempt += 1) {
+      // The manifest is copied first: the files that it names are there, and files of later commits may be put before their lines.
+      const copy = await series.exclusively(() => this.#copyOf(series.manifest));
+      try {
+        const folders = [series.folder, ...(await zipFolders(copy.path))];
+        const { changed, gone } = await changesIn(this.#root, this.#known, folders);
+        for (const key of changed) published.add(key);
+        await inParallel(changed, (key) => this.#putLinked(key, series.onConflict));
+        if (await this.#putCopy(series.manifest, copy, attempt)) {
+          await this.#removeAll(gone);
+          for (const key of published) await this.toStub(key);
+          return isJoined;
+        }
+        await this.#joinLines(series, copy, [...published, ...gone]);
         isJoined = true;
-        const joined = await this.#joinLines(series, copy);
+      } finally {
         await rm(copy.path, { force: true });
-        copy = joined;
       }
-      // A quarantined file is in the bucket before the bucket loses it.
-      if (gone.length > 0) await this.publishFolder(FOLDERS.quarantine);
-      await inParallel(gone, (key) => this.#remove(key));
-      for (const key of changed) await this.toStub(key);
-      return isJoined;
-    } finally {
-      await rm(copy.path, { force: true });
     }
   }
 
   /** Publishes the changes in a folder and its subfolders, whatever the bucket has; `.`: the files in the root. */
   async publishFolder(folder: string): Promise<void> {
-    const folders = folder === '.' ? ['.'] : await this.#foldersBelow(folder);
-    const { changed, gone } = await this.#changesIn(folders);
+    const folders = folder === '.' ? ['.'] : await foldersBelow(this.#root, this.#known, folder);
+    const { changed, gone } = await changesIn(this.#root, this.#known, folders);
     await inParallel(changed, (key) => this.#put(key, this.#pathOf(key), { isConditional: false }));
     await inParallel(gone, (key) => this.#remove(key));
   }
@@ -121,39 +114,6 @@ export class Publisher {
 
   #pathOf(key: string): string {
     return join(this.#root, key);
-  }
-
-  async #foldersBelow(folder: string): Promise<string[]> {
-    const found = new Set(this.#known.foldersBelow(folder));
-    const visit = async (each: string): Promise<void> => {
-      found.add(each);
-      for (const entry of await entriesOf(this.#pathOf(each)))
-        if (entry.isDirectory()) await visit(`${each}/${entry.name}`);
-    };
-    await visit(folder);
-    return [...found];
-  }
-
-  async #changesIn(folders: readonly string[]): Promise<Changes> {
-    const changed: string[] = [];
-    const gone: string[] = [];
-    for (const folder of folders) {
-      const keyOf = (name: string): string => (folder === '.' ? name : `${folder}/${name}`);
-      const entries = await entriesOf(this.#pathOf(folder));
-      const names = entries.filter((entry) => entry.isFile()).map(({ name }) => name);
-      const stamps = await Promise.all(names.map((name) => stampAt(this.#pathOf(keyOf(name)))));
-      for (const [at, name] of names.entries())
-        if (stamps[at] !== undefined && stamps[at] !== this.#known.get(keyOf(name))?.stamp)
-          changed.push(keyOf(name));
-      const present = new Set(entries.map(({ name }) => name));
-      gone.push(
-        ...this.#known
-          .namesIn(folder)
-          .filter((name) => !present.has(name))
-          .map(keyOf),
-      );
-    }
-    return { changed, gone };
   }
 
   /** Puts the file at `path`. `isConditional`: only in place of the known version. `stamp`: that of the file of this key. */
@@ -204,22 +164,27 @@ export class Publisher {
     }
   }
 
-  /** Appends our lines to those of another writer. Rejects with `lake-conflict` if the manifest in the bucket was rewritten or removed. */
-  async #joinLines(series: PublishedSeries, copy: ManifestCopy): Promise<ManifestCopy> {
-    const { manifest } = series;
+  /**
+   * Appends our lines to those of another writer. Rejects with `lake-conflict` if the manifest in the bucket was rewritten or removed, and if
+   * the other writer has written the same data. `keys`: our changed files.
+   */
+  async #joinLines(series: PublishedSeries, copy: ManifestCopy, keys: readonly string[]): Promise<void> {
+    const { manifest, folder } = series;
+    // Lines name zips by their keys, and the files in the folder of the series by their names.
+    const changed = new Set(keys.map((key) => (posix.dirname(key) === folder ? posix.basename(key) : key)));
     const fetched = this.stagedPath();
     try {
       const found = await this.#bucket.get(manifest, fetched);
       const remote = found === undefined ? Buffer.alloc(0) : await readFile(fetched);
       const ours = (await readFile(copy.path)).length;
-      return await series.exclusively(async () => {
+      await series.exclusively(async () => {
         const local = await readFile(this.#pathOf(manifest));
         const common = [ours, this.#known.get(manifest)?.bytes ?? 0];
-        const joined = found === undefined ? undefined : joinManifests(local, remote, common);
+        const joined = found === undefined ? undefined : joinManifests(local, remote, common, changed);
         if (joined === undefined || found === undefined)
           throw new CryptodlError(
             'lake-conflict',
-            `${this.#bucket.address}/${manifest} was rewritten by another writer`,
+            `${this.#bucket.address}/${manifest} has other lines of another writer about the same data`,
             { hint: 'try again; let only one run at a time write a series' },
           );
         const staged = this.stagedPath();
@@ -227,11 +192,16 @@ export class Publisher {
         await rename(staged, this.#pathOf(manifest));
         // The stamp is that of no file: the joined manifest counts as changed.
         this.#known.set(manifest, { etag: found.etag, bytes: remote.length, stamp: '', isStub: false });
-        return this.#copyOf(manifest);
       });
     } finally {
       await rm(fetched, { force: true });
     }
+  }
+
+  /** A quarantined file is in the bucket before the bucket loses it. */
+  async #removeAll(gone: readonly string[]): Promise<void> {
+    if (gone.length > 0) await this.publishFolder(FOLDERS.quarantine);
+    await inParallel(gone, (key) => this.#remove(key));
   }
 
   async #remove(key: string): Promise<void> {
@@ -254,15 +224,6 @@ async function linkOrCopy(path: string, target: string): Promise<boolean> {
     // The file system has no hard links.
     await copyFile(path, target);
     return true;
-  }
-}
-
-async function entriesOf(path: string): Promise<Dirent[]> {
-  try {
-    return await readdir(path, { withFileTypes: true });
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(errnoOf(error))) return [];
-    throw error;
   }
 }
 

@@ -209,6 +209,23 @@ describe('a lake in a bucket', () => {
     expect(await isSound()).toBe(true);
   });
 
+  it('is sound when another writer begins and ends between the put of a file and that of its manifest', async () => {
+    await vision(1, 2);
+    let other: number | null | undefined;
+    let isHeld = false;
+    server.fault = async (record) => {
+      if (isHeld || !isPut(record, MANIFEST)) return undefined;
+      isHeld = true;
+      const elsewhere = ['--temp-dir', mkdtempSync(join(scratch, 'other-'))];
+      other = (await cryptodlProcess(args(5, 6, elsewhere), { env: lake.environment })).code;
+      return undefined;
+    };
+    expect((await vision(3, 4)).code).toBe(0);
+    expect(other).toBe(0);
+    expect(await days()).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(await isSound()).toBe(true);
+  });
+
   it('takes no file of another writer for a damaged one, if the writer ends after the series was opened', async () => {
     await vision(1, 2);
     const other = newLake();

@@ -71,8 +71,8 @@ export class S3Server {
   readonly uploads = new Map<string, Upload>();
   readonly requests: S3Record[] = [];
   url = '';
-  /** Called for each request with a valid signature. */
-  fault: ((request: S3Record) => S3Fault | undefined) | undefined;
+  /** Called for each request with a valid signature. The request waits for a promise. */
+  fault: ((request: S3Record) => S3Fault | undefined | Promise<S3Fault | undefined>) | undefined;
   /** The objects that listings show; by default the current ones. */
   listed: ReadonlyMap<string, StoredObject> | undefined;
   readonly options: Required<Omit<S3ServerOptions, 'sessionToken'>> & Pick<S3ServerOptions, 'sessionToken'>;
@@ -163,7 +163,7 @@ export class S3Server {
       if (headers['transfer-encoding'] !== undefined) throw new S3Refusal(411, 'MissingContentLength');
       checkSignature({ method, target, headers, body }, this.options, this.#now());
       if (bucket !== this.bucket) throw new S3Refusal(404, 'NoSuchBucket');
-      fault = this.fault?.(record);
+      fault = await this.fault?.(record);
       if (fault?.delayMs !== undefined) await sleep(fault.delayMs);
       if (fault?.cut === 'before') {
         request.socket.destroy();

@@ -228,13 +228,29 @@ it('publications of a series run one at a time, and the changes that come during
 
 describe('manifests as text', () => {
   const joined = (local: string, remote: string, common: readonly number[]): string | undefined =>
-    joinManifests(Buffer.from(local), Buffer.from(remote), common)?.toString();
+    joinManifests(Buffer.from(local), Buffer.from(remote), common, new Set(['put.parquet']))?.toString();
 
   it('are joined after the lines that both have', () => {
     expect(joined('a\nb\n', 'a\nc\n', [4, 2])).toBe('a\nc\nb\n');
     // The bucket has our lines already, and others after them; a line was added here since.
     expect(joined('a\nb\nd\n', 'a\nb\nc\n', [4, 2])).toBe('a\nb\nc\nd\n');
     expect(joined('a\nb\n', 'x\n', [4, 2])).toBeUndefined();
+  });
+
+  it('are not joined if both writers have written the same data', () => {
+    const line = (day: string, file: string, digest: string): string =>
+      `${JSON.stringify({ kind: 'object', key: day, period: day, file, fileSha256: digest, settings: { format: 'parquet' } })}\n`;
+    const dropped = `${JSON.stringify({ kind: 'dropped', key: '2026-11-01', format: 'parquet' })}\n`;
+    const own = line('2026-11-01', 'a.parquet', 'A');
+    const isJoined = (remote: string): boolean => joined(own, remote, [0]) !== undefined;
+    expect(isJoined(line('2026-11-02', 'b.parquet', 'B'))).toBe(true);
+    expect(isJoined(line('2026-11-01', 'a.parquet', 'A'))).toBe(true);
+    expect(isJoined(line('2026-11-02', 'a.parquet', 'B'))).toBe(false);
+    expect(isJoined(line('2026-11-02', 'put.parquet', 'B'))).toBe(false);
+    expect(isJoined(line('2026-11-01', 'b.parquet', 'B'))).toBe(false);
+    expect(isJoined(line('2026-11', 'b.parquet', 'B'))).toBe(false);
+    expect(isJoined(line('2026-10', 'b.parquet', 'B'))).toBe(true);
+    expect(isJoined(dropped)).toBe(false);
   });
 
   it('name the folders of zips that are paths in the lake', async () => {
