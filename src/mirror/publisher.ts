@@ -6,6 +6,7 @@ import { makeFolder } from '../files/disk.js';
 import { FOLDERS } from '../lake/layout.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import type { Bucket } from '../s3/bucket.js';
+import { changedElsewhere } from '../s3/conditions.js';
 import type { BucketObject } from '../s3/conditions.js';
 import type { PutCondition } from '../s3/conditions.js';
 import { changesIn, foldersBelow } from './changes.js';
@@ -62,7 +63,7 @@ export class Publisher {
         for (const key of changed) published.add(key);
         await inParallel(changed, (key) => this.#putLinked(key, series.onConflict));
         if (await this.#putCopy(series.manifest, copy, attempt)) {
-          await this.#removeAll(gone);
+          await this.#removeAll(gone, series.onConflict);
           for (const key of published) await this.toStub(key);
           return isJoined;
         }
@@ -199,13 +200,24 @@ export class Publisher {
   }
 
   /** A quarantined file is in the bucket before the bucket loses it. */
-  async #removeAll(gone: readonly string[]): Promise<void> {
+  async #removeAll(gone: readonly string[], onConflict: (key: string) => void): Promise<void> {
     if (gone.length > 0) await this.publishFolder(FOLDERS.quarantine);
-    await inParallel(gone, (key) => this.#remove(key));
+    await inParallel(gone, async (key) => {
+      try {
+        await this.#remove(key);
+      } catch (error) {
+        if (isConflict(error)) onConflict(key);
+        throw error;
+      }
+    });
   }
 
+  /** Removes the known version of a file. Few servers have a condition for this, so the versions are compared. */
   async #remove(key: string): Promise<void> {
-    await this.#bucket.remove(key);
+    const there = await this.#bucket.head(key);
+    if (there !== undefined && there.etag !== this.#known.get(key)?.etag)
+      throw changedElsewhere(`${this.#bucket.address}/${key}`, there);
+    if (there !== undefined) await this.#bucket.remove(key);
     this.#known.delete(key);
   }
 }

@@ -139,6 +139,17 @@ describe('a mirror', () => {
     expect([...server.objects.keys()].sort()).toEqual([`data/${kept}`, `data/${MANIFEST}`].sort());
   });
 
+  it('removes no object that another writer has changed', async () => {
+    const { mirror, root, folder, server } = await open();
+    rmSync(join(root, FILE));
+    server.store(`data/${FILE}`, 'of another writer');
+    mirror.publishSeries(folder);
+    await expect(mirror.published(folder)).rejects.toMatchObject({ code: 'lake-conflict' });
+    expect(server.objects.get(`data/${FILE}`)?.bytes.toString()).toBe('of another writer');
+    await mirror.openSeries(folder);
+    expect(lstatSync(join(root, FILE)).size).toBe('of another writer'.length);
+  });
+
   it('has a manifest read again whose lines of another writer were joined', async () => {
     const { mirror, root, folder, server } = await open();
     const disconnect = connectBacking(mirror);
