@@ -173,9 +173,9 @@ export class Mirror implements Backing {
     return this.#publications.end();
   }
 
-  /** Publishes the changes in a folder and its subfolders; `.`: the files in the root. */
-  async publishFolder(folder: string): Promise<void> {
-    if (!this.#isReadOnly) await this.#publisher.publishFolder(folder);
+  /** Publishes like `Publisher.publishFolder`. */
+  async publishFolder(folder: string, isConditional = false): Promise<void> {
+    if (!this.#isReadOnly) await this.#publisher.publishFolder(folder, isConditional);
   }
 
   /** The folders in the root, the quarantine first and the manifests last. */

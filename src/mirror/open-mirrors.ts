@@ -127,9 +127,10 @@ export class Mirrors {
     const close = async (): Promise<void> => {
       try {
         await mirror.endPublications();
-        // verify --fix moves files after it has published their manifest.
-        const folders = this.#verb === 'verify' ? await mirror.foldersInRoot() : OF_RUNS;
-        for (const folder of isWritten ? [...folders, '.'] : []) await mirror.publishFolder(folder);
+        for (const folder of isWritten ? [...OF_RUNS, '.'] : []) await mirror.publishFolder(folder);
+        // These verbs move files after they have published their manifest, or without a change of it.
+        if (['verify', 'repair'].includes(this.#verb))
+          for (const folder of await mirror.foldersInRoot()) await mirror.publishFolder(folder, true);
       } finally {
         disconnect();
         await bucket.close();

@@ -75,11 +75,14 @@ export class Publisher {
     }
   }
 
-  /** Publishes the changes in a folder and its subfolders, whatever the bucket has; `.`: the files in the root. */
-  async publishFolder(folder: string): Promise<void> {
+  /**
+   * Publishes the changes in a folder and its subfolders; `.`: the files in the root. `isConditional`: rejects with `lake-conflict` if another
+   * writer has changed one of these files; otherwise they are replaced.
+   */
+  async publishFolder(folder: string, isConditional = false): Promise<void> {
     const folders = folder === '.' ? ['.'] : await foldersBelow(this.#root, this.#known, folder);
     const { changed, gone } = await changesIn(this.#root, this.#known, folders);
-    await inParallel(changed, (key) => this.#put(key, this.#pathOf(key), { isConditional: false }));
+    await inParallel(changed, (key) => this.#put(key, this.#pathOf(key), { isConditional }));
     await inParallel(gone, (key) => this.#remove(key));
   }
 

@@ -209,6 +209,17 @@ describe('a lake in a bucket', () => {
     expect(await isSound()).toBe(true);
   });
 
+  it('loses a file that repair moves to the quarantine', async () => {
+    await vision(1, 2);
+    lake.change(`${FOLDER}/symbol=BTCUSDT/mine.bin`, 'of another program');
+    const repair = ['repair', '--out', lake.out, '--archive-url', archive.url, ...FAST];
+    for (let count = 1; count <= 2; count += 1)
+      expect((await cryptodl(repair, { env: lake.environment })).code).toBe(0);
+    const found = filesBelow(lake.content()).filter((path) => /mine[^/]*\.bin$/.test(path));
+    expect(found).toEqual([expect.stringMatching(/^_quarantine\//)]);
+    expect(await days()).toEqual([1, 2]);
+  });
+
   it('is sound when another writer begins and ends between the put of a file and that of its manifest', async () => {
     await vision(1, 2);
     let other: number | null | undefined;
