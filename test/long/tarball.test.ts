@@ -157,6 +157,23 @@ describe('the tarball of npm pack', () => {
     const work = join(home, 'work');
     beforeAll(() => {
       mkdirSync(work);
+      // The lakes of other machines.
+      const selection = [
+        'vision',
+        '--interval',
+        '1h',
+        '--symbols',
+        'ETHUSDT,SOLUSDT',
+        '--days',
+        '2',
+        ...place(),
+      ];
+      for (const shard of [0, 1]) {
+        const out = join(work, `data-${shard}`);
+        const { status, stderr } = cryptodl(...selection, '--shard', `${shard}/2`, '--out', out);
+        if (status !== 0) throw new Error(stderr);
+        mkdirSync(out, { recursive: true });
+      }
     });
 
     /** The environment says where the exchange is, and the time. Otherwise it is that of a new user. */
