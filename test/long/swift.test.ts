@@ -5,7 +5,7 @@ import { all, bucketContract, CONTRACT_SIZES } from '../helpers/bucket-contract.
 import { bucketOf } from '../helpers/bucket.js';
 import { refusal } from '../helpers/requests.js';
 import { makeBucket } from '../helpers/s3-make-bucket.js';
-import { HAS_SWIFT, NEEDS_SWIFT, startSwift } from '../helpers/swift.js';
+import { HAS_SWIFT, NEEDS_SWIFT, START_MS, startSwift } from '../helpers/swift.js';
 import type { SwiftServer } from '../helpers/swift.js';
 
 describe.skipIf(!HAS_SWIFT)(`a bucket on Swift${NEEDS_SWIFT}`, () => {
@@ -14,7 +14,7 @@ describe.skipIf(!HAS_SWIFT)(`a bucket on Swift${NEEDS_SWIFT}`, () => {
   beforeAll(async () => {
     swift = await startSwift();
     await makeBucket(swift.environment, 'lake');
-  });
+  }, START_MS);
 
   afterAll(() => swift?.close());
 
