@@ -48,9 +48,9 @@ describe('a job', () => {
 
 it('a worker writes only to the lake of its --out, or without one into buckets', () => {
   expect(lakeProblem('/lake', '/lake', true)).toBeUndefined();
-  expect(lakeProblem('s3://lake', '/work/data', false)).toBeUndefined();
-  expect(lakeProblem('s3://lake', '/work/data', true)).toContain('s3://lake');
-  expect(lakeProblem('/elsewhere', '/work/data', false)).toContain('/elsewhere');
+  expect(lakeProblem('s3://lake', '/srv/data', false)).toBeUndefined();
+  expect(lakeProblem('s3://lake', '/srv/data', true)).toContain('s3://lake');
+  expect(lakeProblem('/elsewhere', '/srv/data', false)).toContain('/elsewhere');
 });
 
 it('a failure of the queue is checked', () => {
