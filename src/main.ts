@@ -68,9 +68,7 @@ const COMMANDS: Readonly<Record<Verb, Start>> = {
     return schedule(behind, command.resolved.options, command.typed, command.source);
   }),
   verify: withSource(async (command) => (await import('./verify/verify.js')).verify(command)),
-  merge: withSource(async (command, { operands }) =>
-    (await import('./merge/merge.js')).merge(operands, command),
-  ),
+  merge: withSource(async (command) => (await import('./merge/merge.js')).merge(command.lakes, command)),
   list: withSource(async (command, { operand }) =>
     (await import('./catalog/list.js')).list(operand, command),
   ),
@@ -108,6 +106,8 @@ interface Command {
   readonly layers: readonly RawLayer[];
   readonly io: Io;
   readonly typed: Typed;
+  /** The folders of the lakes that `merge` reads. */
+  readonly lakes: readonly string[];
 }
 
 /** A verb that needs the facts of an exchange. */
@@ -116,8 +116,8 @@ function withSource(act: (command: Command, invocation: Invocation) => Promise<E
     const { io } = given;
     const layers = await layersOf(invocation, io);
     const source = await loadSource();
-    return withResolved(invocation, { layers, source }, given, (resolved, typed) =>
-      act({ source, resolved, layers, io, typed }, invocation),
+    return withResolved(invocation, { layers, source }, given, (resolved, typed, lakes) =>
+      act({ source, resolved, layers, io, typed, lakes }, invocation),
     );
   };
 }
@@ -133,10 +133,10 @@ function withOptions(act: (resolved: Resolved, invocation: Invocation, io: Io) =
 
 /** Resolves the options. `--print-options` prints them, and the verb does not run. */
 async function withResolved(
-  { verb }: Invocation,
+  { verb, operands }: Invocation,
   { layers, source }: { readonly layers: readonly RawLayer[]; readonly source?: Source },
   given: Typed,
-  act: (resolved: Resolved, typed: Typed) => Promise<ExitCode>,
+  act: (resolved: Resolved, typed: Typed, lakes: readonly string[]) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const { optionSources, resolveOptions } = await import('./options/resolve.js');
   // Errors name an option as it was given: as a flag, an environment variable or a key of a file.
@@ -144,19 +144,24 @@ async function withResolved(
   return printingErrors(typed, async () => {
     const resolved = resolveOptions(verb, layers, source);
     if (resolved.options.printOptions) return printOptions(verb, resolved, given.io);
-    const lakes = OF_QUEUE.has(verb) ? [] : [resolved.options.out];
-    return withMirrors(verb, typed, lakes, async (mirrors) => act(await mirrors.resolve(resolved), typed));
+    const { options } = resolved;
+    const read = verb === 'merge' ? operands : [];
+    return withMirrors(verb, typed, OF_QUEUE.has(verb) ? [] : [options.out, ...read], async (mirrors) => {
+      const lakes = await Promise.all(read.map((path) => mirrors.folderAt(path, options)));
+      return act(await mirrors.resolve(resolved), typed, lakes);
+    });
   });
 }
 
 /** Verbs whose jobs open the lakes. */
 const OF_QUEUE: ReadonlySet<Verb> = new Set(['enqueue', 'worker', 'status']);
 
-type LocalLakes = Pick<Mirrors, 'fileAt' | 'resolve'>;
+type LocalLakes = Pick<Mirrors, 'fileAt' | 'folderAt' | 'resolve'>;
 
 const NO_MIRRORS: LocalLakes = {
   resolve: (resolved) => Promise.resolve(resolved),
   fileAt: (path) => Promise.resolve(path),
+  folderAt: (path) => Promise.resolve(path),
 };
 
 /** Calls `act` with the mirrors of lakes in buckets, if one of these paths is the address of a bucket. */

@@ -13,6 +13,7 @@ import {
   seriesFolder,
 } from '../lake/layout.js';
 import type { LakePaths } from '../lake/layout.js';
+import { openBackedFolders, releaseBacked } from '../lake/backing.js';
 import { refuseIfLocked } from '../lake/lock.js';
 import { Manifests } from '../lake/manifests.js';
 import { writeNotice } from '../lake/notice.js';
@@ -23,6 +24,7 @@ import type { Series } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { StageTimes } from '../report/stage-times.js';
 import { heldSeries } from '../select/held-series.js';
+import { isMirror } from '../text/mirror-roots.js';
 import { absolutePath, shellWord, shownPath } from '../text/printable.js';
 import { chooseFiles } from './choose-files.js';
 import type { Choice, Refusal } from './choose-files.js';
@@ -64,7 +66,7 @@ export async function* mergeLakes(
   const { options } = resolved;
   const target = lakePaths(absolutePath(options.out, surroundings.home));
   refuseFile(target.root);
-  const lakes = sources.map((path) => lakePaths(absolutePath(onDisk(path), surroundings.home)));
+  const lakes = sources.map((path) => lakePaths(absolutePath(path, surroundings.home)));
   for (const lake of lakes) await refuseBadSource(lake, venue.name);
   await refuseSame(lakes, target);
   for (const { internal } of lakes) await refuseIfLocked(internal, clock);
@@ -163,6 +165,7 @@ class Merge {
         signal: this.#signal,
       };
       const refusal = await takeFiles(context, pair, choice);
+      await releaseBacked(join(from.root, folder), join(from.root, venue.archive.topFolder));
       // A run that writes to the source changes files and manifests.
       if (refusal !== undefined) await refuseIfLocked(from.internal, clock);
       return refusal ?? choice;
@@ -178,11 +181,6 @@ class Merge {
   }
 }
 
-function onDisk(path: string): string {
-  if (!/^s3:\/\//i.test(path)) return path;
-  throw usage(`merge: ${path} is not a folder`, 'merge reads lakes on disk; --out may be in a bucket');
-}
-
 /** Throws a usage error for a path that is not a lake, and for a lake whose last commit is not finished. */
 async function refuseBadSource(lake: LakePaths, venue: string): Promise<void> {
   const { root } = lake;
@@ -194,8 +192,7 @@ async function refuseBadSource(lake: LakePaths, venue: string): Promise<void> {
     if (error instanceof CryptodlError) throw error;
     throw usage(`merge: ${shown} cannot be read (${errnoOf(error)})`, 'name the folder of a lake');
   }
-  const { folders, links } = await listEntries(root);
-  if (![...folders, ...links].some((name) => [venue, FOLDERS.manifests, FOLDERS.internal].includes(name)))
+  if (!(isMirror(root) ? await hasObjects(root, venue) : await hasFolders(root, venue)))
     throw usage(`merge: ${shown} is not a lake`, 'name the folder that was --out of a download');
   await refuseLinkedFolders(lake);
   const [journal] = (await listLeftovers(lake)).filter((path) => path.endsWith('.json'));
@@ -206,12 +203,27 @@ async function refuseBadSource(lake: LakePaths, venue: string): Promise<void> {
   );
 }
 
+async function hasFolders(root: string, venue: string): Promise<boolean> {
+  const { folders, links } = await listEntries(root);
+  return [...folders, ...links].some((name) => [venue, FOLDERS.manifests, FOLDERS.internal].includes(name));
+}
+
+/** The mirror of a bucket has the folders of a lake from the beginning. A run without any data leaves its record. */
+async function hasObjects(root: string, venue: string): Promise<boolean> {
+  const folders = [venue, `${FOLDERS.manifests}/${venue}`, `${FOLDERS.internal}/runs`];
+  for (const folder of folders.map((name) => join(root, name))) {
+    await openBackedFolders(folder);
+    if (Object.values(await listEntries(folder)).some((names) => names.length > 0)) return true;
+  }
+  return false;
+}
+
 /** Throws a usage error for a lake that is named twice, and for a lake within another one. */
 async function refuseSame(lakes: readonly LakePaths[], target: LakePaths): Promise<void> {
   const known: { readonly path: string; readonly shown: string }[] = [];
   for (const { root } of [target, ...lakes]) {
-    const path = await realpath(root).catch(() => root);
     const shown = shownPath(root);
+    const path = isMirror(root) ? shown : await realpath(root).catch(() => root);
     for (const other of known) {
       if (other.path === path)
         throw usage(

@@ -11,6 +11,7 @@ import { openRegularFile } from '../lake/path-checks.js';
 import { entryAt, fileFacts } from '../lake/publish.js';
 import type { Publication } from '../lake/publish.js';
 import { CryptodlError, errnoOf, withPath } from '../model/errors.js';
+import type { ErrorCode } from '../model/errors.js';
 import type { Source } from '../source/source.js';
 import { reasonOf } from '../text/path-faults.js';
 import { shownPath } from '../text/printable.js';
@@ -61,10 +62,15 @@ export function stagedPath({ staging }: LakePaths): string {
   return join(staging, `${randomUUID()}.partial`);
 }
 
+/** Errors about the file itself. */
+const OF_FILE: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['disk', 'lake-conflict', 'body-damaged']);
+
 async function opened({ root, folder }: LakePaths, path: string): Promise<FileHandle | Refusal> {
   try {
     return await openRegularFile(join(await folder(dirname(path)), basename(path)), constants.O_RDONLY);
   } catch (error) {
+    // Any other error is one of the server of a bucket, or of the disk of its mirror.
+    if (error instanceof CryptodlError && !OF_FILE.has(error.code)) throw error;
     const why = error instanceof CryptodlError ? error.message : reasonOf(errnoOf(error));
     const where = error instanceof CryptodlError ? '' : `${shownPath(join(root, path))}: `;
     return { reason: 'damaged', text: `${where}${why}` };

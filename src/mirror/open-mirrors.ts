@@ -21,6 +21,14 @@ interface OpenMirror {
   readonly close: () => Promise<void>;
 }
 
+interface Opening {
+  readonly isWritten: boolean;
+  /** The folders of the selected series; none: all. */
+  readonly parts?: readonly string[];
+  /** The place of the address, for messages. */
+  readonly where?: string;
+}
+
 /** Verbs that only read a lake. `verify` writes with --fix. */
 const READERS: ReadonlySet<Verb> = new Set<Verb>([
   'coverage',
@@ -54,10 +62,18 @@ export class Mirrors {
   async resolve<R extends Resolved>(resolved: R): Promise<R> {
     const { options } = resolved;
     if (!isLakeAddress(options.out)) return resolved;
-    const { mirror } = await this.#open(options, partsOf(this.#verb, resolved));
+    const parts = partsOf(this.#verb, resolved);
+    const { mirror } = await this.#open(options, { parts, isWritten: this.#isWritten(options) });
     // The mirror lies in --temp-dir, and the temporary files of a run lie in the mirror.
     const tempDir = READERS.has(this.#verb) ? options.tempDir : undefined;
     return { ...resolved, options: Object.freeze({ ...options, out: mirror.root, tempDir }) };
+  }
+
+  /** The folder of a lake that is only read. Other paths stay as they are. */
+  async folderAt(path: string, options: Options): Promise<string> {
+    if (!isLakeAddress(path)) return path;
+    const { mirror } = await this.#open({ ...options, out: path }, { isWritten: false, where: this.#verb });
+    return mirror.root;
   }
 
   /** The local path of a file that is named by its address in a bucket, and that is brought in. Other paths stay as they are. */
@@ -66,7 +82,7 @@ export class Mirrors {
     const { text } = parseLakeAddress(path, path);
     const at = text.search(/\/_failures\/[^/]+$/);
     const lake = at < 0 ? text.slice(0, text.lastIndexOf('/')) : text.slice(0, at);
-    const { mirror } = await this.#open({ ...options, out: lake });
+    const { mirror } = await this.#open({ ...options, out: lake }, { isWritten: this.#isWritten(options) });
     const local = mirror.root + text.slice(lake.length);
     await mirror.openFile(local);
     await mirror.bringIn(local);
@@ -87,14 +103,14 @@ export class Mirrors {
     if (errors.length > 0) throw errors[0];
   }
 
-  #open(options: Options, parts?: readonly string[]): Promise<OpenMirror> {
-    const { text } = parseLakeAddress(options.out, '--out');
-    const opened = this.#opened.get(text) ?? this.#make(text, options, parts);
+  #open(options: Options, opening: Opening): Promise<OpenMirror> {
+    const { text } = parseLakeAddress(options.out, opening.where ?? '--out');
+    const opened = this.#opened.get(text) ?? this.#make(text, options, opening);
     this.#opened.set(text, opened);
     return opened;
   }
 
-  async #make(address: string, options: Options, parts: readonly string[] = []): Promise<OpenMirror> {
+  async #make(address: string, options: Options, { isWritten, parts = [] }: Opening): Promise<OpenMirror> {
     const { clock, environment, stderr } = this.#io;
     const surroundings = surroundingsOf(environment);
     const warn = (message: string): void => {
@@ -111,7 +127,6 @@ export class Mirrors {
       tempDir === undefined ? undefined : absolutePath(tempDir, surroundings.home),
       clock.now(),
     );
-    const isWritten = this.#isWritten(options);
     const comparesVersions = !READERS.has(this.#verb);
     const mirror = new Mirror({
       bucket,

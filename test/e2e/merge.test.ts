@@ -1,13 +1,25 @@
 /** `cryptodl merge`: lakes of shards become one lake. */
 import { createHash } from 'node:crypto';
-import { cpSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { acquireLock } from '../../src/lake/lock.js';
 import { systemClock } from '../../src/model/clock.js';
 import { cryptodl } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { filesBelow } from '../helpers/lake.js';
+import { lakeInBucket } from '../helpers/lake-kinds.js';
+import type { TestLake } from '../helpers/lake-kinds.js';
+import { S3Server } from '../helpers/s3-server.js';
 import { useScene } from '../helpers/scene.js';
 
 const days = { from: '2026-10-25', to: '2026-11-20' };
@@ -353,7 +365,6 @@ describe('merge refuses', () => {
     );
     expect(await refusal([join(folder, 'file')], out)).toContain(`merge: ${join(folder, 'file')} is a file`);
     expect(await refusal([empty], out)).toContain(`merge: ${empty} is not a lake`);
-    expect(await refusal(['s3://lake/data'], out)).toContain('merge: s3://lake/data is not a folder');
     const { code, stderr } = await cryptodl(['merge', '--out', out]);
     expect([code, stderr]).toEqual([2, expect.stringContaining('merge needs a lake\n')]);
     expect(filesBelow(folder)).toEqual(['file']);
@@ -401,5 +412,141 @@ describe('merge refuses', () => {
       }
     }
     expect((await merge([lake], out)).code).toBe(0);
+  });
+});
+
+describe('lakes in buckets', () => {
+  let server: S3Server;
+  beforeAll(async () => {
+    server = await new S3Server().listen();
+  });
+  afterAll(() => server.close());
+  beforeEach(() => {
+    server.fault = undefined;
+    server.requests.length = 0;
+  });
+
+  /** Copies a local lake into the bucket. */
+  function stored(lake: string, prefix: string): TestLake {
+    for (const path of filesBelow(lake, ''))
+      server.store(`${prefix}/${path}`, readFileSync(join(lake, path)));
+    return lakeInBucket(server, prefix, scene.newFolder());
+  }
+
+  const mergeThere = (sources: readonly string[], out: string, ...flags: string[]): Promise<CliResult> =>
+    cryptodl(['merge', ...sources, '--out', out, ...flags], { env: server.environment });
+
+  const gets = (): string[] =>
+    server.requests
+      .filter(({ method, key }) => method === 'GET' && key !== '')
+      .map(({ key }) => key.replace(/^.*\//, ''));
+
+  it.each(['parquet', 'zip'])(
+    'are merged with folders, in a folder and in a bucket, as one run would write them (%s)',
+    async (format) => {
+      const flags = `${BARS} --days 2 --format ${format}`;
+      const [local = '', other = ''] = await shards(flags);
+      const whole = await scene.vision(flags);
+      const remote = stored(other, `${format}/one`);
+      const before = [...server.objects];
+      scene.reset();
+      const folder = join(scene.newFolder(), 'joined');
+      const first = await mergeThere([remote.out, local], folder, '--json');
+      expect([first.code, first.events.at(-1)]).toEqual([
+        0,
+        expect.objectContaining({ merged: 3, failed: 0 }),
+      ]);
+      expect(new Set(first.events.slice(0, -1).map(({ lake }) => lake))).toEqual(
+        new Set([remote.out, local]),
+      );
+      expect(Object.keys(contentOf(folder))).toEqual(Object.keys(contentOf(whole.lake)));
+      expect([...server.objects]).toEqual(before);
+      const joined = lakeInBucket(server, `${format}/joined`, scene.newFolder());
+      expect((await mergeThere([local, remote.out], joined.out)).code).toBe(0);
+      expect(contentOf(joined.content())).toEqual(contentOf(folder));
+      expect(scene.archive.requests).toEqual([]);
+      server.requests.length = 0;
+      const second = await mergeThere([local, remote.out], joined.out);
+      expect([second.code, second.stderr]).toEqual([0, expect.stringContaining('3 series skipped')]);
+      expect(gets().filter((name) => !name.endsWith('.jsonl'))).toEqual([]);
+      expect(server.requests.filter(({ method }) => method === 'PUT')).toEqual([]);
+    },
+  );
+
+  it('are completed by the same command after a merge that the server has ended', async () => {
+    const { lake } = await scene.vision(`${BARS} --days 2`);
+    const source = stored(lake, 'ended/one');
+    const target = lakeInBucket(server, 'ended/joined', scene.newFolder());
+    let puts = 0;
+    server.fault = ({ method }) => {
+      puts += method === 'PUT' ? 1 : 0;
+      return method === 'PUT' && puts > 3 ? { status: 403, code: 'AccessDenied' } : undefined;
+    };
+    expect((await mergeThere([source.out], target.out)).code).toBe(1);
+    server.fault = ({ method, key }) =>
+      method === 'GET' && key.startsWith('ended/one/binance/')
+        ? { status: 403, code: 'AccessDenied' }
+        : undefined;
+    const refused = await mergeThere([source.out], target.out);
+    expect([refused.code, refused.stdout]).toEqual([1, '']);
+    server.fault = undefined;
+    expect((await mergeThere([source.out], target.out)).code).toBe(0);
+    expect(contentOf(target.content())).toEqual(contentOf(lake));
+  });
+
+  it('take space on the machine for the files of one series at a time', async () => {
+    const { lake } = await scene.vision(`${BARS} --days 2`);
+    const source = stored(lake, 'space/one');
+    const temp = scene.newFolder();
+    let blocks: number[] = [];
+    server.fault = ({ method, key }) => {
+      if (method === 'GET' && /one\/binance.*SOLUSDT/.test(key))
+        blocks = filesBelow(temp, '.parquet').map((file) => lstatSync(join(temp, file)).blocks);
+      return undefined;
+    };
+    const out = join(scene.newFolder(), 'joined');
+    const merged = await cryptodl(['merge', source.out, '--out', out], {
+      env: { ...server.environment, TMPDIR: temp },
+    });
+    expect([merged.code, blocks]).toEqual([0, [0, 0, 0]]);
+    expect(filesBelow(temp, '')).toEqual([]);
+  });
+
+  it('lose no file whose bytes differ from its manifest line', async () => {
+    const { lake } = await scene.vision(`${BARS} --days 2`);
+    const source = stored(lake, 'damaged/one');
+    const path = 'binance/um/klines/interval=1h/symbol=BTCUSDT/2026-11.parquet';
+    const bytes = Buffer.from(source.read(path));
+    bytes[bytes.length - 20] = (bytes[bytes.length - 20] ?? 0) ^ 1;
+    source.change(path, bytes);
+    const folder = join(scene.newFolder(), 'joined');
+    const merged = await mergeThere([source.out], folder);
+    expect([merged.code, merged.stdout]).toEqual([
+      4,
+      expect.stringMatching(
+        /^damaged\tum klines 1h BTCUSDT\t.*s3:\/\/lake\/damaged\/one\/binance\S+ does not have the SHA-256 of its manifest line\n$/,
+      ),
+    ]);
+    expect(Object.keys(contentOf(folder)).filter((name) => name.includes('BTCUSDT'))).toEqual([]);
+  });
+
+  it('are refused if there is no lake, if one is named twice, and if one lies within another', async () => {
+    const { lake } = await scene.vision('--interval 1h --symbols BTCUSDT --days 1');
+    const { out } = stored(lake, 'refused/one');
+    const folder = join(scene.newFolder(), 'joined');
+    const refusal = async (sources: readonly string[], target: string): Promise<string> => {
+      const { code, stderr } = await mergeThere(sources, target);
+      expect(code).toBe(2);
+      return stderr;
+    };
+    expect(await refusal(['s3://lake/refused/none'], folder)).toContain(
+      'merge: s3://lake/refused/none is not a lake',
+    );
+    expect(await refusal([out, `${out}/`], folder)).toContain(`merge: ${out} is named twice`);
+    expect(await refusal([out], out)).toContain(`merge: ${out} is also --out`);
+    expect(await refusal([out], 's3://lake/refused')).toContain(`merge: ${out} is within s3://lake/refused`);
+    expect(await refusal(['s3://'], folder)).toContain('merge: "s3://" has no valid name of a bucket');
+    const puts = server.requests.filter(({ method }) => method === 'PUT');
+    expect(puts).toEqual([]);
   });
 });
