@@ -129,6 +129,46 @@ describe('a proxy that does not work', () => {
     expect(world.told).toEqual(['a dead 1000 new']);
   });
 
+  it('stays out after a late answer to a request that it got before', async () => {
+    const { world, ask } = open(['a', 'b']);
+    world.pauses.set('b', 60_000);
+    let release: () => void = () => undefined;
+    world.held.set('a', new Promise((resolve) => (release = resolve)));
+    const answered = ask();
+    await new Promise((resolve) => setImmediate(resolve));
+    world.held.clear();
+    world.faults.set('a', 'proxy-unreachable');
+    await ask();
+    expect(world.told).toEqual(['a dead 1000 new']);
+    world.faults.clear();
+    release();
+    expect(await answered).toBe('ok');
+    expect(world.told).toEqual(['a dead 1000 new']);
+    // It has answered before its fault, so the run does not end.
+    world.faults.set('a', 'proxy-unreachable').set('b', 'proxy-unreachable');
+    world.nowMs = 1000;
+    expect(await ask()).toBe('proxy-unreachable');
+    expect(world.told).toEqual(['a dead 1000 new', 'a dead 2000', 'b dead 1000 new']);
+  });
+
+  it('is not taken out again by a late failure of a request that it got before', async () => {
+    const { world, ask } = open(['a']);
+    let release: () => void = () => undefined;
+    world.held.set('a', new Promise((resolve) => (release = resolve)));
+    const late = ask();
+    await new Promise((resolve) => setImmediate(resolve));
+    world.held.clear();
+    world.faults.set('a', 'proxy-unreachable');
+    await ask();
+    world.faults.clear();
+    world.nowMs = 1000;
+    expect(await ask()).toBe('ok');
+    world.faults.set('a', 'proxy-unreachable');
+    release();
+    await late;
+    expect(world.told).toEqual(['a dead 1000 new', 'a alive']);
+  });
+
   it('ends the run with the others, if none has ever worked and each failed twice; later it does not', async () => {
     const { world, ask } = open(['a', 'b']);
     for (const label of ['a', 'b']) world.faults.set(label, 'proxy-unreachable');

@@ -81,6 +81,8 @@ class ProxyLane {
   /** Failures since the last answer. */
   inARow = 0;
   hasAnswered = false;
+  /** How often it was taken out. */
+  deaths = 0;
   isProbed = false;
   error: CryptodlError | undefined;
   #deadUntil = 0;
@@ -98,18 +100,21 @@ class ProxyLane {
     return this.error === undefined || (this.leftMs === 0 && !this.isProbed);
   }
 
-  onAnswer(): void {
+  /** `deaths`: those before the request. An answer to a request that the proxy got before it was taken out does not say that it works now. */
+  onAnswer(deaths: number): void {
     this.hasAnswered = true;
+    if (deaths !== this.deaths) return;
     this.inARow = 0;
     if (this.error === undefined) return;
     this.error = undefined;
     this.options.onAlive(this.lane.label);
   }
 
-  onDead(error: CryptodlError): void {
+  onDead(error: CryptodlError, deaths: number): void {
     this.failures += 1;
     // Requests that were in flight together count as one failure.
-    if (this.error !== undefined && this.leftMs > 0) return;
+    if (deaths !== this.deaths) return;
+    this.deaths += 1;
     const delayMs = Math.min(FIRST_DELAY_MS * 2 ** this.inARow, LONGEST_DELAY_MS);
     this.inARow += 1;
     this.#deadUntil = this.options.clock.monotonic() + delayMs;
@@ -122,6 +127,13 @@ class ProxyLane {
 /** Errors say `the proxy HOST cannot be reached` or `the proxy answered 407`. */
 function reasonOf({ message }: CryptodlError): string {
   return message.replace(/^the proxy (?:\S+ (?=cannot be reached))?/, '');
+}
+
+interface Chosen {
+  readonly lane: ProxyLane;
+  readonly isProbe: boolean;
+  /** How often the proxy was taken out before. */
+  readonly deaths: number;
 }
 
 export class Spread {
@@ -151,23 +163,23 @@ export class Spread {
     for (;;) {
       const chosen = await this.#choose(request, tried, refusal !== undefined);
       if (chosen === undefined) throw refusal ?? this.#allDead();
-      const { lane, isProbe } = chosen;
+      const { lane, isProbe, deaths } = chosen;
       tried.add(lane);
       try {
         context.signal.throwIfAborted();
         const response = await lane.lane.fetch(request, context);
-        lane.onAnswer();
+        lane.onAnswer(deaths);
         return response;
       } catch (error) {
         if (!(error instanceof CryptodlError) || context.signal.aborted) throw error;
-        if (DEAD.has(error.code) || (isProbe && UNCLEAR.has(error.code))) lane.onDead(error);
+        if (DEAD.has(error.code) || (isProbe && UNCLEAR.has(error.code))) lane.onDead(error, deaths);
         else if (REFUSED.has(error.code)) {
           refusal = error;
           // A breaker sends no request.
           if (error.code === 'breaker-open') lane.requests -= 1;
           else lane.refusals += 1;
         } else {
-          if (!UNCLEAR.has(error.code)) lane.onAnswer();
+          if (!UNCLEAR.has(error.code)) lane.onAnswer(deaths);
           throw error;
         }
       } finally {
@@ -182,7 +194,7 @@ export class Spread {
     request: FetchRequest,
     tried: ReadonlySet<ProxyLane>,
     atOnce: boolean,
-  ): Promise<{ lane: ProxyLane; isProbe: boolean } | undefined> {
+  ): Promise<Chosen | undefined> {
     const usable = this.#lanes.filter((lane) => !tried.has(lane) && lane.isUsable);
     const pauses = await Promise.all(usable.map(({ lane }) => lane.pauseMs(request)));
     const found = usable
@@ -200,7 +212,7 @@ export class Spread {
     if (isProbe) lane.isProbed = true;
     lane.inFlight += 1;
     lane.requests += 1;
-    return { lane, isProbe };
+    return { lane, isProbe, deaths: lane.deaths };
   }
 
   #allDead(): CryptodlError {
