@@ -2,7 +2,7 @@
 import type { Pools } from '../http/transport/pool.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
-import { isAccepted, openPools, send } from './send.js';
+import { closePools, isAccepted, openPools, send } from './send.js';
 import type { NotifyOptions, SendOptions } from './send.js';
 
 /** Limit of one ping, because the end of a run waits for it. */
@@ -11,7 +11,7 @@ const TIMEOUT_MS = 5000;
 /** Reports the start without delaying the run, then the end. Failed pings cause one warning. */
 export class Pings {
   readonly #options: NotifyOptions;
-  readonly #pools: Pools;
+  readonly #pools: readonly Pools[];
   readonly #started: Promise<void>;
   #hasWarned = false;
 
@@ -26,7 +26,7 @@ export class Pings {
   async end(code: ExitCode): Promise<void> {
     await this.#started;
     await this.#tell(code === 0 ? '' : '/fail');
-    await this.#pools.close();
+    await closePools(this.#pools);
   }
 
   async #tell(what: string): Promise<void> {

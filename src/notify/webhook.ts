@@ -2,7 +2,7 @@
 import type { Pools } from '../http/transport/pool.js';
 import type { Clock } from '../model/clock.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
-import { isAccepted, openPools, send } from './send.js';
+import { closePools, isAccepted, openPools, send } from './send.js';
 import type { NotifyOptions } from './send.js';
 
 /** The end of a run waits for the answer: at most this long, all attempts together. */
@@ -12,19 +12,19 @@ const DELAYS_MS = [250, 500, 1000];
 
 /** Resolves when the message has arrived or all attempts have failed, which causes one warning. */
 export async function postAlerts(options: NotifyOptions, message: object): Promise<void> {
-  let pools: Pools | undefined;
+  let pools: readonly Pools[] = [];
   try {
     pools = openPools(options);
     await postWithRetries({ pools, clock: options.clock, url: options.url }, message);
   } catch (error) {
     options.warn(`--alert-webhook: ${toCryptodlError(error).message}`);
   } finally {
-    await pools?.close();
+    await closePools(pools);
   }
 }
 
 export interface WebhookTarget {
-  readonly pools: Pools;
+  readonly pools: readonly Pools[];
   readonly clock: Clock;
   readonly url: string;
 }

@@ -1,6 +1,8 @@
 /** `--ping`: one GET beside all limits, over real sockets. */
 import { describe, expect, it } from 'vitest';
+import type { Pools } from '../../src/http/transport/pool.js';
 import { ping } from '../../src/notify/pings.js';
+import { NO_PROXIES } from '../../src/options/environment.js';
 import { USER_AGENT } from '../../src/http/transport/sent-request.js';
 import { refusal } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
@@ -11,7 +13,7 @@ const TIMEOUT_MS = 5000;
 
 function pinging() {
   const clock = new VirtualClock();
-  const pools = wirePools();
+  const pools = [wirePools()];
   return { clock, send: (url: string) => ping({ pools, clock, timeoutMs: TIMEOUT_MS }, url) };
 }
 
@@ -54,6 +56,21 @@ describe('a ping', () => {
       'total-timeout',
       `${new URL(url).host}: no answer within 5s`,
     ]);
+    expect(clock.waiting).toBe(0);
+  });
+
+  it('is sent through the next proxy while a proxy does not work', async () => {
+    const { url } = await wireServer((socket) => socket.write(httpAnswer(200, 'OK')));
+    const address = `127.0.0.1:${await closedPort()}`;
+    const dead = { ...NO_PROXIES, http: `http://${address}` };
+    const clock = new VirtualClock();
+    const through = (pools: readonly Pools[]) =>
+      ping({ pools, clock, timeoutMs: TIMEOUT_MS }, `${url}/secret`);
+    await expect(
+      through([wirePools({ proxies: dead }), wirePools({ proxies: dead }), wirePools()]),
+    ).resolves.toBeUndefined();
+    const error = await refusal(through([wirePools({ proxies: dead }), wirePools({ proxies: dead })]));
+    expect([error.code, error.message.includes(address)]).toEqual(['proxy-unreachable', true]);
     expect(clock.waiting).toBe(0);
   });
 

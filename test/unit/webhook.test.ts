@@ -10,7 +10,7 @@ const MESSAGE = { alerts: [{ id: 'retry-rate', text: 'über 10 %' }] };
 
 function posting(url: string) {
   const clock = new VirtualClock();
-  const posted = postWithRetries({ pools: wirePools(), clock, url }, MESSAGE);
+  const posted = postWithRetries({ pools: [wirePools()], clock, url }, MESSAGE);
   posted.catch(() => undefined);
   return { clock, posted };
 }
