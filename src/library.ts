@@ -26,6 +26,7 @@ import type { ExitCode } from './model/exit-code.js';
 import type { Announcement } from './model/observer.js';
 import type { TaskOutcome } from './model/outcome.js';
 import type { Series } from './model/task.js';
+import { refuseLoneEgress } from './options/idle-settings.js';
 import { folderOf, NO_PROXIES } from './options/environment.js';
 import { camelCase } from './options/flags.js';
 import type { ListName } from './options/list-name.js';
@@ -233,6 +234,7 @@ function requestOf(verb: LibraryVerb, options: object, hooks: RunHooks): Omit<Ve
   checkHooks(verb, hooks);
   const source = loadBinance();
   const resolved = resolveOptions(verb, [{ origin: 'flag', values, nameOf: camelCase }], source);
+  refuseLoneEgress(resolved);
   // Its credentials come from the environment.
   if (/^s3:/i.test(resolved.options.out))
     throw usage('out: a lake in a bucket is for the command line only', 'start the program cryptodl');

@@ -1,5 +1,6 @@
 /** `cryptodl retry FILE`: the tasks of a failure report and the options of its run. */
 import { CryptodlError, usage } from '../model/errors.js';
+import { refuseLoneEgress } from '../options/idle-settings.js';
 import { defaultOf, flagsOf } from '../options/flags.js';
 import type { FlagName } from '../options/flags.js';
 import { resolveOptions } from '../options/resolve.js';
@@ -62,6 +63,7 @@ export function pastRun(
     ofReport,
   ];
   const resolved = resolveOptions('retry', ordered, exchange);
+  refuseLoneEgress(resolved);
   const outFlag = flags?.values.out === undefined ? ['--out', shownPath(resolved.options.out)] : [];
   return {
     verb,

@@ -1,6 +1,7 @@
-/** Settings that the format of the files does not have: a run would ignore them. */
+/** Settings that a run would ignore: those that the format of the files does not have, and one of --redis and --egress-group without the other. */
 import { usage } from '../model/errors.js';
 import type { Format } from '../model/task.js';
+import type { Verb } from './flag-spec.js';
 import type { FlagName, Options } from './flags.js';
 
 interface IdleSetting {
@@ -76,4 +77,30 @@ export function refuseIdleSettings({ options, origins, layerOf, nameOf }: Settin
       flags: isCsvMeant ? { format: 'csv' } : { [name]: null },
     });
   }
+}
+
+/** Verbs that use Redis also without an egress group; `retry` does without a report. */
+export const USES_REDIS: ReadonlySet<Verb> = new Set(['enqueue', 'worker', 'status', 'retry', 'doctor']);
+
+interface EgressSettings extends Pick<Settings, 'nameOf' | 'origins'> {
+  readonly options: Pick<Options, 'redis' | 'egressGroup'>;
+}
+
+/**
+ * For commands that use Redis only for an egress group. Throws a usage error for one of the two settings that is a flag or belongs to one
+ * job. Other sources are shared with commands of a queue, so a lone setting is left unused there.
+ */
+export function refuseLoneEgress({ options, origins, nameOf }: EgressSettings): void {
+  const isOwn = (name: FlagName): boolean => ['flag', 'job'].includes(origins[name]);
+  if (options.egressGroup === undefined && options.redis !== undefined && isOwn('redis'))
+    throw usage(
+      `${nameOf('redis')} changes nothing without --egress-group: Redis has only the limits of a group, and the queue of enqueue and worker`,
+      'add --egress-group NAME, the same on all machines behind one public address, or leave --redis out',
+      { flags: { redis: null } },
+    );
+  if (options.redis === undefined && isOwn('egress-group') && options.egressGroup !== undefined)
+    throw usage(
+      `${nameOf('egress-group')} needs --redis, where its programs share their limits`,
+      'add --redis redis://HOST:6379',
+    );
 }

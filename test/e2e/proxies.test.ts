@@ -185,6 +185,20 @@ describe('several proxies', () => {
     expect([run.code, some.map(({ asked }) => asked.length)]).toEqual([0, [0, 0]]);
   });
 
+  it('have the messages about the run, through the first that works', async () => {
+    const some = await proxies(2);
+    some[0]?.stop();
+    if (some[1] !== undefined)
+      some[1].fault = (url, _request, response) => {
+        if (url.includes('/ping')) response.end('OK');
+        return url.includes('/ping');
+      };
+    const flags = ['--ping', `${scene.archive.url}/ping`];
+    const run = await scene.vision([...wordsOf(BARS, some), ...flags]);
+    expect(run.stderr).not.toContain('--ping');
+    expect(some[1]?.asked.filter((url) => url.includes('/ping'))).toHaveLength(2);
+  });
+
   it('are lines of a file', async () => {
     const some = await proxies(2);
     const file = join(scene.newFolder(), 'proxies.txt');
@@ -230,6 +244,11 @@ describe('several proxies', () => {
       ],
       '--egress-group is for one public address, and --proxy names several proxies',
     ],
+    [
+      ['--redis', 'redis://:pa55-w0rd@127.0.0.1:1'],
+      '--redis changes nothing without --egress-group: Redis has only the limits of a group, and the queue of enqueue and worker',
+    ],
+    [['--egress-group', 'office'], '--egress-group needs --redis, where its programs share their limits'],
   ])('are refused with %j', async (flags, says) => {
     const run = await scene.vision([...BARS.split(' '), ...flags]);
     expect([run.code, run.stderr]).toEqual([2, expect.stringContaining(`cryptodl: ${says}\n`)]);
