@@ -7,18 +7,18 @@ import type { ListFields } from './catalog/list-items.js';
 import type { Cell } from './convert/query-stream.js';
 import type { CoverageSummary as CoverageRecord } from './coverage/coverage-counts.js';
 import type { SeriesRecord } from './coverage/print-coverage.js';
-import { summaryOf } from './report/run-summary.js';
 import type { RunSummary } from './report/run-summary.js';
 import { startRun } from './download/run.js';
-import type { Run as StartedRun, RunRequest } from './download/run.js';
-import { CryptodlError, inLibraryErrors, libraryError } from './library/error.js';
+import { CryptodlError, inLibraryErrors } from './library/error.js';
 import { checkHooks, observerOf } from './library/hooks.js';
-import type { Hooks, RunHooks } from './library/hooks.js';
-import { arrayOf, enter, itemsOf } from './library/items.js';
+import type { Hooks, RunHooks, S3Credentials } from './library/hooks.js';
+import { itemsOf } from './library/items.js';
 import type { Begun, Items, ItemsWithSummary } from './library/items.js';
 import { messageInOptionNames } from './library/option-names.js';
 import { EXAMPLES, rawValues } from './library/options.js';
 import type { LibraryVerb, OptionsOf } from './library/options.js';
+import { onLake } from './library/lake-in-bucket.js';
+import { runItems, summaryOfRun } from './library/run-items.js';
 import { systemClock } from './model/clock.js';
 import { usage } from './model/errors.js';
 import type { ErrorCode } from './model/errors.js';
@@ -52,6 +52,7 @@ export type {
   ListName,
   RunHooks,
   RunSummary,
+  S3Credentials,
   TaskOutcome,
   VerifySummary,
 };
@@ -116,13 +117,13 @@ export function coverage(
 ): ItemsWithSummary<SeriesCoverage, CoverageSummary> {
   return inLibraryErrors(() => {
     const request = requestOf('coverage', options, hooks);
-    return itemsOf(async function* (begun) {
+    return lakeItems('coverage', request, hooks, async function* (begun) {
       const { coverSelected } = await import('./coverage/cover-selected.js');
       const { seriesRecord } = await import('./coverage/print-coverage.js');
-      const { covered, found, periodOf } = await coverSelected({ ...request, ...begun });
+      const { covered, found, periodOf } = await coverSelected(begun);
       for await (const one of covered) yield seriesRecord(one, periodOf(one));
       return { ...found.record(), exitCode: found.exitCode };
-    }, hooks.signal);
+    });
   });
 }
 
@@ -133,10 +134,10 @@ export function verify(
 ): ItemsWithSummary<LakeFinding, VerifySummary> {
   return inLibraryErrors(() => {
     const request = requestOf('verify', options, hooks);
-    return itemsOf(async function* (begun) {
+    return lakeItems('verify', request, hooks, async function* (begun) {
       const { verifyLake } = await import('./verify/verify-lake.js');
-      return yield* verifyLake({ ...request, ...begun });
-    }, hooks.signal);
+      return yield* verifyLake(begun);
+    });
   });
 }
 
@@ -159,7 +160,7 @@ export function audit(
 ): ItemsWithSummary<AuditItem, AuditSummary> {
   return inLibraryErrors(() => {
     const request = requestOf('audit', options, hooks);
-    return itemsOf((begun) => auditItems({ ...request, ...begun }), hooks.signal);
+    return lakeItems('audit', request, hooks, auditItems);
   });
 }
 
@@ -214,9 +215,9 @@ export function sql(query: string, options: SqlOptions = {}, hooks: Hooks = {}):
   return inLibraryErrors(() => {
     if (typeof query !== 'string') throw usage('sql takes a query and an object of options', EXAMPLES.sql);
     const request = requestOf('sql', options, hooks);
-    return itemsOf(async function* (begun) {
+    return lakeItems('sql', request, hooks, async function* (begun) {
       const { queryLake } = await import('./query/query-lake.js');
-      const result = await queryLake(query, { ...request, ...begun });
+      const result = await queryLake(query, begun);
       try {
         const names = result.columns.map(({ name }) => name);
         for await (const rows of result.batches)
@@ -224,7 +225,7 @@ export function sql(query: string, options: SqlOptions = {}, hooks: Hooks = {}):
       } finally {
         await result.close();
       }
-    }, hooks.signal);
+    });
   });
 }
 
@@ -235,9 +236,6 @@ function requestOf(verb: LibraryVerb, options: object, hooks: RunHooks): Omit<Ve
   const source = loadBinance();
   const resolved = resolveOptions(verb, [{ origin: 'flag', values, nameOf: camelCase }], source);
   refuseLoneEgress(resolved);
-  // Its credentials come from the environment.
-  if (/^s3:/i.test(resolved.options.out))
-    throw usage('out: a lake in a bucket is for the command line only', 'start the program cryptodl');
   return {
     source,
     resolved,
@@ -249,51 +247,18 @@ function requestOf(verb: LibraryVerb, options: object, hooks: RunHooks): Omit<Ve
 }
 
 function run(verb: RunVerb, options: object, hooks: RunHooks): Run {
-  const request = inLibraryErrors(() => requestOf(verb, options, hooks));
-  let begun: { readonly started: StartedRun; readonly leave: () => void } | undefined;
-  const begin = (): NonNullable<typeof begun> => (begun ??= beginRun({ ...request, verb }, hooks.signal));
-  const outcomes = async function* (): AsyncGenerator<TaskOutcome> {
-    const { started, leave } = begin();
-    try {
-      for await (const outcome of started) yield inOptionNames(outcome);
-      await summaryOfRun(started);
-    } catch (error) {
-      throw libraryError(error);
-    } finally {
-      leave();
-    }
-  };
-  return {
-    [Symbol.asyncIterator]: outcomes,
-    toArray: async () => arrayOf(outcomes()),
-    summary: async () => {
-      const { started, leave } = begin();
-      try {
-        return await summaryOfRun(started);
-      } catch (error) {
-        throw libraryError(error);
-      } finally {
-        leave();
-      }
-    },
-  };
+  return runItems(
+    inLibraryErrors(() => ({ ...requestOf(verb, options, hooks), verb })),
+    hooks,
+  );
 }
 
-function beginRun(
-  request: Omit<RunRequest, keyof Begun>,
-  signal: AbortSignal | undefined,
-): { readonly started: StartedRun; readonly leave: () => void } {
-  const { common, leave } = enter();
-  return { started: startRun({ ...request, signal: signal ?? new AbortController().signal, common }), leave };
-}
-
-async function summaryOfRun(started: StartedRun): Promise<RunSummary> {
-  const end = await started.end();
-  if (end.ended !== undefined) throw end.ended;
-  return summaryOf(end);
-}
-
-function inOptionNames(outcome: TaskOutcome): TaskOutcome {
-  if (outcome.outcome !== 'failed') return outcome;
-  return { ...outcome, message: messageInOptionNames(outcome.message) };
+/** The items of a verb that reads or writes the lake. */
+function lakeItems<Item, Summary>(
+  verb: LibraryVerb,
+  request: Omit<VerbRequest, keyof Begun>,
+  hooks: Hooks,
+  act: (request: VerbRequest) => AsyncGenerator<Item, Summary>,
+): ItemsWithSummary<Item, Summary> {
+  return itemsOf((begun) => onLake(verb, { ...request, ...begun }, hooks, act), hooks.signal);
 }

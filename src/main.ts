@@ -174,8 +174,8 @@ async function withMirrors(
   act: (mirrors: LocalLakes) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   if (!paths.some((path) => /^s3:/i.test(path))) return act(NO_MIRRORS);
-  const { Mirrors } = await import('./mirror/open-mirrors.js');
-  const mirrors = new Mirrors(verb, typed.io);
+  const { callerOf, Mirrors } = await import('./mirror/open-mirrors.js');
+  const mirrors = new Mirrors(verb, callerOf(typed.io));
   try {
     // The errors are printed while the mirrors are open, because they may name files in them.
     return await printingErrors(typed, () => act(mirrors));

@@ -3,6 +3,7 @@ import { toCryptodlError } from '../model/errors.js';
 import type { CryptodlError as ProgramError, ErrorCode } from '../model/errors.js';
 import { exitCodeOfError } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
+import { withAddresses } from '../text/mirror-roots.js';
 import { correctionInOptionNames, hintInOptionNames, messageInOptionNames } from './option-names.js';
 
 /** Errors that end a call, but not the same call at a later time. */
@@ -21,10 +22,12 @@ export class CryptodlError extends Error {
 
   constructor(error: ProgramError) {
     const { code, message, hint, correction, cause } = error;
-    super(messageInOptionNames(message), cause === undefined ? undefined : { cause });
+    super(messageInOptionNames(withAddresses(message)), cause === undefined ? undefined : { cause });
     this.code = code;
     this.hint =
-      hint === undefined ? correction && correctionInOptionNames(correction) : hintInOptionNames(hint);
+      hint === undefined
+        ? correction && correctionInOptionNames(correction)
+        : hintInOptionNames(withAddresses(hint));
     this.exitCode = exitCodeOfError(code);
     this.retryable = error.retryable || PASSING.has(code);
   }

@@ -3,6 +3,7 @@ import { usage } from '../model/errors.js';
 import { SILENT_OBSERVER } from '../model/observer.js';
 import type { Announcement, Observer } from '../model/observer.js';
 import { didYouMean } from '../text/did-you-mean.js';
+import { withAddresses } from '../text/mirror-roots.js';
 import { messageInOptionNames } from './option-names.js';
 import { isObject } from './options.js';
 import type { LibraryVerb } from './options.js';
@@ -11,7 +12,19 @@ export interface Hooks {
   /** Ends the call. Committed data stays, and the call rejects with the code `interrupted`. */
   readonly signal?: AbortSignal | undefined;
   readonly onWarning?: ((message: string) => void) | undefined;
+  /** For a lake in a bucket, or a function that gives them. Default: the places in which the tools of AWS look. */
+  readonly s3Credentials?: S3Credentials | undefined;
 }
+
+/** In the form that the packages of AWS use. A function is called again before the credentials expire. */
+export interface S3Keys {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string | undefined;
+  readonly expiration?: Date | undefined;
+}
+
+export type S3Credentials = S3Keys | (() => S3Keys | Promise<S3Keys>);
 
 /** The hooks of `vision`, `metrics` and `repair`. */
 export interface RunHooks extends Hooks {
@@ -35,12 +48,18 @@ const HOOKS: Readonly<Record<keyof Hooks, HookSpec>> = {
     example: 'AbortSignal.timeout(60_000)',
   },
   onWarning: { is: isFunction, kind: 'a function', example: '(message) => console.warn(message)' },
+  s3Credentials: {
+    is: (value) => isFunction(value) || isObject(value),
+    kind: 'an object or a function',
+    example: '{ accessKeyId, secretAccessKey }',
+  },
 };
 
 const RUN_HOOKS: Readonly<Record<keyof RunHooks, HookSpec>> = {
   signal: HOOKS.signal,
   onPlan: { is: isFunction, kind: 'a function', example: '(plan) => console.log(plan)' },
   onWarning: HOOKS.onWarning,
+  s3Credentials: HOOKS.s3Credentials,
 };
 
 /** The arguments of a verb before its hooks, for messages. */
@@ -77,6 +96,6 @@ export function observerOf({ onPlan, onWarning }: RunHooks): Observer {
   return {
     ...SILENT_OBSERVER,
     announce: (plan) => onPlan?.(plan),
-    warn: (message) => onWarning?.(messageInOptionNames(message)),
+    warn: (message) => onWarning?.(messageInOptionNames(withAddresses(message))),
   };
 }

@@ -2,13 +2,16 @@
 import { setMaxListeners } from 'node:events';
 import { connectBacking } from '../lake/backing.js';
 import { FOLDERS, safeName } from '../lake/layout.js';
+import type { Clock } from '../model/clock.js';
 import type { Io } from '../model/io.js';
 import { SILENT_OBSERVER } from '../model/observer.js';
 import { surroundingsOf } from '../options/environment.js';
+import type { Surroundings } from '../options/environment.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { isLakeAddress, parseLakeAddress } from '../s3/address.js';
+import type { FindCredentials } from '../s3/credentials.js';
 import { openBucket } from '../s3/open-bucket.js';
 import { ALL } from '../source/names.js';
 import { showAs } from '../text/mirror-roots.js';
@@ -47,15 +50,32 @@ const OF_RUNS = [
   `${FOLDERS.internal}/debug`,
 ];
 
+/** What the program or a call of the library gives to the mirrors. */
+export interface Caller {
+  readonly clock: Clock;
+  readonly environment: Io['environment'];
+  readonly surroundings: Surroundings;
+  readonly warn: (message: string) => void;
+  /** Default: the places in which the tools of AWS look. */
+  readonly credentials?: FindCredentials;
+}
+
+export function callerOf({ clock, environment, stderr }: Io): Caller {
+  const warn = (message: string): void => {
+    printLines(stderr, [`warning: ${message}`]);
+  };
+  return { clock, environment, surroundings: surroundingsOf(environment), warn };
+}
+
 /** The mirrors of a command. Each lake has one mirror. */
 export class Mirrors {
   readonly #verb: Verb;
-  readonly #io: Io;
+  readonly #caller: Caller;
   readonly #opened = new Map<string, Promise<OpenMirror>>();
 
-  constructor(verb: Verb, io: Io) {
+  constructor(verb: Verb, caller: Caller) {
     this.#verb = verb;
-    this.#io = io;
+    this.#caller = caller;
   }
 
   /** The same options with the folder of a mirror in place of the address of a lake in a bucket. */
@@ -111,17 +131,22 @@ export class Mirrors {
   }
 
   async #make(address: string, options: Options, { isWritten, parts = [] }: Opening): Promise<OpenMirror> {
-    const { clock, environment, stderr } = this.#io;
-    const surroundings = surroundingsOf(environment);
-    const warn = (message: string): void => {
-      printLines(stderr, [`warning: ${message}`]);
-    };
+    const { clock, environment, surroundings, warn, credentials } = this.#caller;
     const stop = new AbortController();
     // Each request in flight adds a listener.
     setMaxListeners(0, stop.signal);
     const observer = { ...SILENT_OBSERVER, warn };
     const { signal } = stop;
-    const bucket = openBucket({ address, options, surroundings, environment, clock, observer, signal });
+    const bucket = openBucket({
+      address,
+      options,
+      surroundings,
+      environment,
+      clock,
+      observer,
+      signal,
+      credentials,
+    });
     const { tempDir } = options;
     const root = await makeMirrorFolder(
       tempDir === undefined ? undefined : absolutePath(tempDir, surroundings.home),

@@ -11,6 +11,7 @@ import { S3Bucket } from './bucket.js';
 import type { Bucket } from './bucket.js';
 import { credentialPlaces } from './credential-chain.js';
 import { CredentialSource } from './credentials.js';
+import type { FindCredentials } from './credentials.js';
 import { MULTIPART } from './multipart.js';
 import type { MultipartSizes } from './multipart.js';
 import { readProfile } from './profile-files.js';
@@ -28,6 +29,8 @@ export interface BucketRequest {
   readonly clock: Clock;
   readonly observer: Observer;
   readonly signal: AbortSignal;
+  /** Default: the places in which the tools of AWS look. */
+  readonly credentials?: FindCredentials | undefined;
   /** Resources that the jobs of the process share. */
   readonly common?: SharedResources | undefined;
   readonly figures?: RequestFigures;
@@ -49,7 +52,10 @@ export function openBucket(request: BucketRequest): Bucket {
     address,
     endpoint: options.s3Endpoint ?? endpointOf(environment, profile),
     region: options.s3Region ?? regionOf(environment, profile),
-    credentials: new CredentialSource(credentialPlaces(environment), clock),
+    credentials: new CredentialSource(
+      request.credentials === undefined ? credentialPlaces(environment) : [request.credentials],
+      clock,
+    ),
   });
   const warn = (message: string): void => {
     observer.warn(message);

@@ -6,7 +6,7 @@ import { SILENT_OBSERVER } from '../model/observer.js';
 import type { Observer } from '../model/observer.js';
 import type { TaskOutcome } from '../model/outcome.js';
 import type { Io } from '../model/io.js';
-import { Mirrors } from '../mirror/open-mirrors.js';
+import { callerOf, Mirrors } from '../mirror/open-mirrors.js';
 import type { RawLayer, Resolved } from '../options/resolve.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import type { FailureReport } from '../report/failure-report.js';
@@ -41,7 +41,7 @@ export async function runJob(data: JobData, context: JobContext): Promise<JobEnd
   const { source, pipeline } = context;
   const given = resolveJob(data, context.layers, source);
   // A mirror for each job: it knows what other workers have published before the job began.
-  const mirrors = new Mirrors('worker', context.io);
+  const mirrors = new Mirrors('worker', callerOf(context.io));
   try {
     const resolved = await mirrors.resolve(given);
     try {

@@ -439,7 +439,7 @@ describe('a call', () => {
     [
       () => verify({}, { onPlan: () => undefined } as object),
       'verify has no hook "onPlan"',
-      'hooks are signal, onWarning',
+      'hooks are signal, onWarning, s3Credentials',
     ],
     [
       () => sql('SELECT 1', {}, 7 as never),

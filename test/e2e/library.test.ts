@@ -233,7 +233,7 @@ describe("import { vision } from 'cryptodl'", () => {
 
   it.each([
     [{ onplan: () => undefined }, 'vision has no hook "onplan"', 'did you mean onPlan?'],
-    [{ abort: 1 }, 'vision has no hook "abort"', 'hooks are signal, onPlan, onWarning'],
+    [{ abort: 1 }, 'vision has no hook "abort"', 'hooks are signal, onPlan, onWarning, s3Credentials'],
     [
       new AbortController().signal,
       'the second argument of vision is an AbortSignal instead of an object of hooks',

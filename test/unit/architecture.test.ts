@@ -81,7 +81,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // from arguments to a capability
   cli: [...list('download main options source'), ...BASE],
   library: [
-    ...list('audit catalog convert coverage download options query report select source verify'),
+    ...list('audit catalog convert coverage download mirror options query report s3 select source verify'),
     ...BASE,
   ],
   main: [
@@ -119,7 +119,8 @@ const PACKAGE = 'library.ts';
 const MAX_LINES = 300;
 const MAX_FILES = 25;
 const NO_FOLDERS = ['common', 'helper', 'helpers', 'lib', 'misc', 'shared', 'util', 'utils'];
-const READS_ENVIRONMENT = ['cli/process.ts'];
+/** The library reads it for buckets only, because the credentials of AWS stand there. */
+const READS_ENVIRONMENT = ['cli/process.ts', 'library/lake-in-bucket.ts'];
 /** write-data.ts is the way to stdout; program.ts prints help, which is text of ours. */
 const WRITES_TO_STREAMS = ['cli/program.ts', 'cli/write-data.ts'];
 
