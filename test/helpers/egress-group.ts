@@ -23,6 +23,8 @@ export interface GroupScene {
   readonly counted: (windowMs: number) => Map<number, number>;
   /** A program that fills the other days from REST. */
   readonly start: (run: GroupRun) => Promise<CliResult>;
+  /** The flags of hosts, time and patience of each program, for other verbs. */
+  readonly flags: readonly string[];
   /** Host and port of REST. */
   readonly host: string;
   readonly close: () => Promise<void>;
@@ -49,13 +51,11 @@ export async function groupScene(
   for (const symbol of options.symbols)
     for (const day of [FIRST_DAY, LAST_DAY]) publishKlines(folder, symbol, '1m', 60_000, Date.parse(day));
   const hosts = ['--archive-url', archive.url, '--fapi-url', served.urlOf('fapi')];
-  const where = (nowMs: number): string[] => [
-    '--out',
-    join(scratch, randomUUID()),
-    '--now',
-    new Date(nowMs).toISOString(),
-  ];
+  const patience = FAST.filter((word) => !['--progress', 'none'].includes(word));
+  const at = ['--now', new Date(from).toISOString()];
+  const flags = [...hosts, ...at, ...patience, '--max-wait', '10m'];
   return {
+    flags,
     venue,
     now,
     host: new URL(served.urlOf('fapi')).host,
@@ -68,26 +68,22 @@ export async function groupScene(
       }
       return counts;
     },
-    start: ({ redis, group, symbol, flags = [], ...how }) =>
-      cryptodlProcess(
-        [
-          what(symbol),
-          where(from),
-          hosts,
-          [...FAST, '--max-wait', '10m'],
-          together(redis, group),
-          flags,
-        ].flat(),
+    start: ({ redis, group, symbol, flags: more = [], ...how }) => {
+      const own = ['--out', join(scratch, randomUUID()), '--json', '--progress', 'none'];
+      return cryptodlProcess(
+        ['vision', missingDaysOf([symbol]), own, flags, together(redis, group), more].flat(),
         { env: { CRYPTODL_STATE_DIR: join(scratch, randomUUID()) }, ...how },
-      ),
+      );
+    },
     close: async () => {
       await Promise.all([served.close(), archive.close()]);
     },
   };
 }
 
-const what = (symbol: string): string[] =>
-  `vision --interval 1m --fill rest --symbols ${symbol} --from ${FIRST_DAY} --json`.split(' ');
+/** The flags of the days that only REST has. */
+export const missingDaysOf = (symbols: readonly string[]): string[] =>
+  `--interval 1m --fill rest --symbols ${symbols.join(',')} --from ${FIRST_DAY}`.split(' ');
 const together = (redis: string, group: string): string[] => ['--redis', redis, '--egress-group', group];
 
 export function symbolsOf(count: number): VenueSymbol[] {
