@@ -2,6 +2,7 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { Bans } from '../http/bans.js';
+import type { EgressGroup } from '../http/throttle/group.js';
 import type { LakePaths } from '../lake/layout.js';
 import type { Clock } from '../model/clock.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
@@ -37,6 +38,7 @@ export interface CheckContext extends DoctorRequest {
   readonly proxies: Proxies;
   readonly authorities: string | undefined;
   readonly bans: Bans;
+  readonly group: EgressGroup | undefined;
   readonly hosts: readonly Host[];
   readonly fetchTimed: TimedFetch;
 }

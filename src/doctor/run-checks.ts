@@ -24,6 +24,7 @@ import { hostsOf } from './check-hosts.js';
 import type { CheckContext, DoctorRequest } from './check-hosts.js';
 import { bucketResult, checkFolder, checkLeftovers, checkLock } from './check-lake.js';
 import { checkVersions } from './check-machine.js';
+import { checkRedis } from './check-redis.js';
 import { asResult, checkResult } from './check-result.js';
 import type { CheckResult } from './check-result.js';
 import { checkSettings } from './check-settings.js';
@@ -132,6 +133,7 @@ function openContext(request: DoctorRequest): { context: CheckContext; close: ()
     ...request,
     paths: lakePaths(absolutePath(options.out, surroundings.home)),
     proxies,
+    group,
     authorities: authoritiesOf(options.caFile),
     bans,
     hosts: hostsOf(request),
@@ -206,6 +208,9 @@ function startChecks(context: CheckContext): Promise<readonly CheckResult[]>[] {
     one('versions', checkVersions(duckdbVersion)),
     Promise.resolve(checkSettings(context)),
     network,
+    ...(options.redis === undefined
+      ? []
+      : [one('redis', checkRedis(options.redis, context.group, context.clock))]),
     ...disks.map(([name, check]) => one(name, check)),
     one('bans', checkBans(context.bans)),
     one('lock', lock),

@@ -208,6 +208,7 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover): 
     hosts: () => ({
       buckets: stack.throttle.states,
       breakers: figures.openBreakers,
+      deadProxies: stack.proxies().flatMap(({ proxy, isDead }) => (isDead ? [proxy] : [])),
       retryBudgets: Object.fromEntries([...budgets].map(([host, { state }]) => [host, state])),
     }),
     close: async () => {

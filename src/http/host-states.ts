@@ -45,6 +45,8 @@ export interface HostStates {
   readonly buckets: readonly BucketState[];
   /** The breakers that are not closed. */
   readonly breakers: readonly OpenBreaker[];
+  /** The proxies that do not work, of several. */
+  readonly deadProxies?: readonly string[];
   /** By host. */
   readonly retryBudgets: Readonly<Record<string, RetryBudgetState>>;
 }

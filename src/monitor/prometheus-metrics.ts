@@ -40,6 +40,23 @@ export const METRICS = {
     'bucket',
   ),
 
+  cryptodl_proxy_requests_total: counter('Requests that were sent through one of several proxies.', 'proxy'),
+  cryptodl_proxy_failures_total: counter('Requests that failed because the proxy did not work.', 'proxy'),
+  cryptodl_proxy_refusals_total: counter(
+    'Requests that a host refused for the address of the proxy.',
+    'proxy',
+  ),
+  cryptodl_proxy_up: gauge('1 while the proxy works, 0 while it is taken out.', 'proxy'),
+  cryptodl_proxy_paused_seconds: gauge(
+    'Rest of the longest pause or ban of the proxy, after a refusal of its address.',
+    'proxy',
+  ),
+  cryptodl_egress_group_members: gauge('Programs of the egress group that were seen last.', 'group'),
+  cryptodl_egress_group_shared: gauge(
+    '1 while Redis counts the requests of the egress group, 0 while this program takes its share alone.',
+    'group',
+  ),
+
   cryptodl_queue_objects: gauge('Objects of the plans that have no outcome yet.'),
   cryptodl_objects_in_flight: gauge('Objects that are downloaded now.'),
   cryptodl_concurrency_limit: gauge('Objects that may be downloaded at the same time.'),

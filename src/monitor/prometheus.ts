@@ -2,6 +2,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { AttemptEnd } from '../http/fetch.js';
 import { hostOf } from '../http/fetch.js';
+import type { ProxyFigures } from '../http/proxies/spread.js';
 import type { BreakerState } from '../http/retry/breaker.js';
 import type { Clock } from '../model/clock.js';
 import { TOOL_VERSION } from '../model/version.js';
@@ -67,7 +68,9 @@ export class PrometheusFigures {
     for (const run of runs) this.#addRun(run);
     const live = runs.filter(({ isLive }) => isLive);
     // The levels of ended runs are over; without a run in progress, the page shows those of the last one.
-    for (const { network, work } of live.length > 0 ? live : runs.slice(-1)) this.#addLevels(network, work);
+    const current = live.length > 0 ? live : runs.slice(-1);
+    for (const { network, work } of current) this.#addLevels(network, work);
+    this.#setProxies(current.flatMap(({ network }) => network?.proxies ?? []));
     this.#addLoopDelay(runs.flatMap(({ network }) => network?.loopDelayMs ?? []));
     this.#addHosts(runs.flatMap(({ network }) => Object.entries(network?.hosts ?? {})));
     this.#addDatasets(runs);
@@ -99,7 +102,7 @@ export class PrometheusFigures {
     this.#addEach('cryptodl_object_failures_total', 'code', failedBy);
     for (const [name, run_job, value] of ends) this.#set(name, value, { run_job });
     if (network === undefined) return;
-    const { retries, limiter } = network;
+    const { retries, limiter, proxies } = network;
     this.#addEach('cryptodl_request_errors_total', 'code', network.errors);
     this.#addEach('cryptodl_retries_total', 'reason', retries.reasons);
     this.#add('cryptodl_retried_requests_total', retries.requests);
@@ -108,6 +111,11 @@ export class PrometheusFigures {
       this.#add('cryptodl_limiter_waits_total', waits, { bucket });
       this.#add('cryptodl_limiter_wait_seconds_total', waitedMs / 1000, { bucket });
       this.#add('cryptodl_limiter_refusals_total', refusals, { bucket });
+    }
+    for (const { proxy, requests, failures, refusals } of proxies) {
+      this.#add('cryptodl_proxy_requests_total', requests, { proxy });
+      this.#add('cryptodl_proxy_failures_total', failures, { proxy });
+      this.#add('cryptodl_proxy_refusals_total', refusals, { proxy });
     }
   }
 
@@ -123,6 +131,20 @@ export class PrometheusFigures {
     this.#add('cryptodl_pool_sockets_busy', pool.busy);
     this.#add('cryptodl_pool_sockets_limit', pool.most);
     this.#add('cryptodl_pool_requests_queued', pool.queued);
+    const { group } = network.limiter;
+    if (group === undefined) return;
+    this.#set('cryptodl_egress_group_members', group.members, { group: group.name });
+    this.#set('cryptodl_egress_group_shared', group.isShared ? 1 : 0, { group: group.name });
+  }
+
+  /** Each run has its own view of a proxy: the page shows the worst one. */
+  #setProxies(proxies: readonly ProxyFigures[]): void {
+    for (const { proxy } of proxies) {
+      const same = proxies.filter((other) => other.proxy === proxy);
+      this.#set('cryptodl_proxy_up', same.some(({ isDead }) => isDead) ? 0 : 1, { proxy });
+      const pausedMs = Math.max(...same.map((one) => one.pausedMs));
+      this.#set('cryptodl_proxy_paused_seconds', pausedMs / 1000, { proxy });
+    }
   }
 
   #addLoopDelay(delays: readonly NetworkFigures['loopDelayMs'][]): void {

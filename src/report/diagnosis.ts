@@ -1,6 +1,7 @@
 /** The avoidable part of the time of a run, and the flag that changes it. */
 import type { Wait } from '../http/fetch.js';
 import type { ProxyFigures } from '../http/proxies/spread.js';
+import type { GroupState } from '../http/host-states.js';
 import type { ErrorCode } from '../model/errors.js';
 import { countText, durationText, numberText } from '../model/units.js';
 import type { CostFigures, LoopDelay } from './costs.js';
@@ -16,6 +17,7 @@ export interface Symptoms extends Pick<
     readonly waits: number;
     readonly refusals: number;
     readonly refusalsPerHour: number;
+    readonly group?: GroupState;
     readonly buckets: Readonly<Record<string, { readonly waitedMs: number; readonly isChosen: boolean }>>;
   };
   readonly dns: { readonly misses: number; readonly failures: number; readonly ms: number };
@@ -54,6 +56,7 @@ const BOTTLENECK_SHARE = 0.25;
 export function diagnosisLines(run: Diagnosed): string[] {
   return [
     ...proxyLines(run.network),
+    ...groupLines(run.network),
     ...limiterLines(run),
     ...retryLines(run),
     ...nameLines(run),
@@ -62,15 +65,24 @@ export function diagnosisLines(run: Diagnosed): string[] {
 }
 
 function proxyLines({ proxies = [] }: Symptoms): string[] {
-  return proxies.map(({ proxy, requests, failures, refusals, isDead }, at) => {
+  return proxies.map(({ proxy, requests, failures, refusals, isDead, pausedMs }, at) => {
     const parts = [
       countText(requests, 'request'),
       ...(failures > 0 ? [`${numberText(failures)} failed at the proxy`] : []),
       ...(refusals > 0 ? [`${numberText(refusals)} refused by a host`] : []),
+      ...(pausedMs > 0 ? [`paused for another ${durationText(pausedMs)}`] : []),
       ...(isDead ? ['does not work'] : []),
     ];
     return `  ${(at === 0 ? 'proxies' : '').padEnd(11)}${proxy}: ${parts.join(', ')}`;
   });
+}
+
+/** The programs that shared the limits of the run. */
+function groupLines({ limiter: { group } }: Symptoms): string[] {
+  if (group === undefined) return [];
+  const { name, members, isShared } = group;
+  const end = isShared ? '' : ', without Redis at the end';
+  return [`  group      ${name}: ${countText(members, 'program')}${end}`];
 }
 
 function limiterLines(run: Diagnosed): string[] {

@@ -68,8 +68,9 @@ function fileLines({ converting, toWrite, committing }: ProgressState): Line[] {
   ];
 }
 
-function hostLines({ hosts: { breakers, buckets } }: ProgressState): Line[] {
+function hostLines({ hosts: { breakers, buckets, deadProxies = [] } }: ProgressState): Line[] {
   const lines: readonly Line[] = [
+    ...deadProxies.map((proxy) => ['proxy', `${proxy}: does not work, tried again now and then`] as const),
     ...breakers.map((breaker) => ['host', breakerText(breaker)] as const),
     ...buckets.filter(({ waiting }) => waiting > 0).map((bucket) => ['limit', bucketText(bucket)] as const),
   ];

@@ -20,6 +20,7 @@ import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
 import { HAS_OPENSSL, makeCertificate } from '../helpers/certificates.js';
 import { cryptodl } from '../helpers/cli.js';
+import { closedPort } from '../helpers/wire-server.js';
 import type { CliOptions } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow } from '../helpers/lake.js';
@@ -505,5 +506,29 @@ describe('mistakes', () => {
   it('the verb "diagnose" suggests doctor', async () => {
     const { code, stderr } = await cryptodl(['diagnose']);
     expect([code, stderr]).toEqual([2, expect.stringContaining('cryptodl doctor')]);
+  });
+});
+
+describe('the server of --redis', () => {
+  it.each([
+    ['without a group', [], 'fail', ''],
+    [
+      'for a group',
+      ['--egress-group', 'office'],
+      'warn',
+      '; each run of the group office takes its share of the limits until it answers',
+    ],
+  ])('that cannot be reached: %s', async (_, flags, status, more) => {
+    const address = `127.0.0.1:${await closedPort()}`;
+    const { of, stderr, lines } = await doctor(['--redis', `redis://:pa55-w0rd@${address}`, ...flags]);
+    expect(of('redis')).toMatchObject([
+      {
+        status,
+        found: `Redis at redis://${address}: the connection is refused${more}`,
+        next: 'start the server, or check host and port of --redis',
+        figures: { code: 'redis-unreachable' },
+      },
+    ]);
+    expect(stderr + JSON.stringify(lines)).not.toContain('pa55-w0rd');
   });
 });

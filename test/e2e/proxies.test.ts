@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { cryptodl } from '../helpers/cli.js';
 import { filesBelow } from '../helpers/lake.js';
+import { samplesOf } from '../helpers/prometheus.js';
 import { startProxy } from '../helpers/proxy.js';
 import type { TestProxy } from '../helpers/proxy.js';
 import { useScene } from '../helpers/scene.js';
@@ -48,6 +49,7 @@ interface Figures {
   readonly failures: number;
   readonly refusals: number;
   readonly isDead: boolean;
+  readonly pausedMs: number;
 }
 
 function figuresOf(summary: Readonly<Record<string, unknown>>): Figures[] {
@@ -96,7 +98,9 @@ describe('several proxies', () => {
       };
     // The breaker must stay closed: a cut connection may be a fault of the host, and only a refused one is a fault of the proxy. With few
     // objects at a time, there are requests left when the proxy has ended.
-    const run = await scene.vision(wordsOf(`${BARS} --breaker-failures 1000 --concurrency 3`, some));
+    const page = join(scene.newFolder(), 'page.prom');
+    const flags = `${BARS} --breaker-failures 1000 --concurrency 3 --prometheus-textfile ${page}`;
+    const run = await scene.vision(wordsOf(flags, some));
     expect([run.code, run.summary['outcomes']]).toEqual([
       0,
       expect.objectContaining({ ok: OBJECTS, failed: 0 }),
@@ -108,6 +112,15 @@ describe('several proxies', () => {
     ]);
     expect(run.stderr).toContain(
       `the proxy ${first?.label ?? ''} is taken out, and gets a request again in 1s: `,
+    );
+    const metrics = samplesOf(readFileSync(page, 'utf8')).filter(({ name }) => name.includes('_proxy_'));
+    const metricsOf = (name: string): unknown[] =>
+      metrics
+        .filter((sample) => sample.name === `cryptodl_proxy_${name}`)
+        .map(({ labels, value }) => [labels['proxy'], value]);
+    expect(metricsOf('up')).toEqual(some.map(({ label }) => [label, label === first?.label ? 0 : 1]));
+    expect(metricsOf('requests_total')).toEqual(
+      figuresOf(run.summary).map(({ proxy, requests }) => [proxy, requests]),
     );
     expect(run.events.filter(({ event }) => event === 'proxy')[0]).toMatchObject({
       proxy: first?.label,
@@ -158,6 +171,7 @@ describe('several proxies', () => {
     const flags = `--dataset openInterestHist --symbols BTCUSDT,ETHUSDT --days 3 --state-dir ${state}`;
     const run = await scene.metrics(wordsOf(flags, some));
     expect([run.code, run.summary['outcomes']]).toEqual([0, expect.objectContaining({ failed: 0 })]);
+    expect(figuresOf(run.summary).map(({ pausedMs }) => pausedMs > 3_000_000)).toEqual([true, false]);
     const places = Object.keys(JSON.parse(readFileSync(join(state, 'bans.json'), 'utf8')) as object);
     expect(places.length).toBeGreaterThan(0);
     expect(places.every((place) => place.includes(`@${banned?.label ?? ''} `))).toBe(true);

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { CryptodlError } from '../../src/model/errors.js';
 import { connectRedis, openRedis } from '../../src/redis/connection.js';
 import type { RedisConnection } from '../../src/redis/connection.js';
+import { cryptodlProcess } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { HAS_REDIS, NEEDS_REDIS, startRedis } from '../helpers/redis-server.js';
 import type { RedisProcess } from '../helpers/redis-server.js';
@@ -57,6 +58,29 @@ describe.skipIf(!HAS_REDIS)(`a connection to Redis${NEEDS_REDIS}`, () => {
     expect(await problemOf(`redis://:${SECRET}@${host}`)).toBe(
       `redis-unreachable: Redis at redis://${host}: the connection is refused`,
     );
+  });
+
+  it('is checked by doctor, with the programs of the group', async () => {
+    const server = await started([], SECRET);
+    const hosts = ['archive', 'listing', 'fapi', 'dapi', 'spot'].flatMap((name) => [
+      `--${name}-url`,
+      'http://127.0.0.1:1',
+    ]);
+    const flags = [...hosts, '--out', scratch, '--state-dir', scratch, '--json', '--redis', server.address];
+    const checked = async (...more: string[]): Promise<unknown> => {
+      const { events, stdout, stderr } = await cryptodlProcess(['doctor', ...flags, ...more]);
+      expect(stdout + stderr).not.toContain(SECRET);
+      return events.filter(({ check }) => check === 'redis').map(({ status, found }) => [status, found]);
+    };
+    const answers = `redis://127.0.0.1:${server.port} answers in \\d+ ms`;
+    expect(await checked()).toEqual([['ok', expect.stringMatching(new RegExp(`^${answers}$`))]]);
+    await server.client.hset('cryptodl:{office}:members', 'other', Date.now());
+    expect(await checked('--egress-group', 'office')).toEqual([
+      [
+        'ok',
+        expect.stringMatching(new RegExp(`^${answers}; the group office has 2 programs, this one included$`)),
+      ],
+    ]);
   });
 
   it('is refused to a server in cluster mode', async () => {

@@ -66,7 +66,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   audit: [...list('cli convert download files lake options plan queue report select source'), ...BASE],
   catalog: [...list('cli download options plan queue select source'), ...BASE],
   coverage: [...list('cli lake options select source'), ...BASE],
-  doctor: [...list('cli convert download http lake options queue source'), ...BASE],
+  doctor: [...list('cli convert download http lake options queue redis source'), ...BASE],
   merge: [...list('cli download lake options report select source'), ...BASE],
   page: [...list('cli coverage files lake monitor report'), ...BASE],
   plot: [...list('cli convert coverage options page query select source'), ...BASE],

@@ -103,6 +103,9 @@ describe('the live view', () => {
       '  host       two.test: breaker open, tries again now',
       '  limit      fapi: 3 requests wait 14s, 2,390 of 2,400 permits used',
     ]);
+    expect(lines({ breakers: [], buckets: [], deadProxies: ['10.0.0.1:3128'] })).toEqual([
+      '  proxy      10.0.0.1:3128: does not work, tried again now and then',
+    ]);
     const shared = { ...idle, name: 'fapi', waiting: 3, nextMs: 14_000, window };
     const office = { name: 'office', members: 6 };
     expect(

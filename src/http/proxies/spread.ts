@@ -38,6 +38,8 @@ export interface ProxyFigures {
   /** Requests that a host refused for the address of this proxy. */
   readonly refusals: number;
   readonly isDead: boolean;
+  /** Milliseconds that are left of its longest pause or ban: a host has refused the address of this proxy. */
+  readonly pausedMs: number;
 }
 
 /** No request of a lane reaches its host without the proxy, so these are faults of the proxy. */
@@ -84,6 +86,8 @@ class ProxyLane {
   /** How often it was taken out. */
   deaths = 0;
   isProbed = false;
+  /** On the monotonic clock. */
+  pausedUntil = 0;
   error: CryptodlError | undefined;
   #deadUntil = 0;
 
@@ -98,6 +102,13 @@ class ProxyLane {
 
   get isUsable(): boolean {
     return this.error === undefined || (this.leftMs === 0 && !this.isProbed);
+  }
+
+  /** Milliseconds before it may send this request. */
+  async pauseMs(request: FetchRequest): Promise<number> {
+    const leftMs = await this.lane.pauseMs(request);
+    if (leftMs > 0) this.pausedUntil = Math.max(this.pausedUntil, this.options.clock.monotonic() + leftMs);
+    return leftMs;
   }
 
   /** `deaths`: those before the request. An answer to a request that the proxy got before it was taken out does not say that it works now. */
@@ -146,12 +157,14 @@ export class Spread {
   }
 
   get figures(): ProxyFigures[] {
-    return this.#lanes.map(({ lane, requests, failures, refusals, error }) => ({
+    const now = this.#options.clock.monotonic();
+    return this.#lanes.map(({ lane, requests, failures, refusals, error, pausedUntil }) => ({
       proxy: lane.label,
       requests,
       failures,
       refusals,
       isDead: error !== undefined,
+      pausedMs: Math.max(0, pausedUntil - now),
     }));
   }
 
@@ -196,7 +209,7 @@ export class Spread {
     atOnce: boolean,
   ): Promise<Chosen | undefined> {
     const usable = this.#lanes.filter((lane) => !tried.has(lane) && lane.isUsable);
-    const pauses = await Promise.all(usable.map(({ lane }) => lane.pauseMs(request)));
+    const pauses = await Promise.all(usable.map((lane) => lane.pauseMs(request)));
     const found = usable
       .map((lane, at) => ({ lane, pauseMs: pauses[at] ?? 0 }))
       // While the pauses were read, another request may have taken the probe.
