@@ -52,8 +52,8 @@ export async function groupScene(
     for (const day of [FIRST_DAY, LAST_DAY]) publishKlines(folder, symbol, '1m', 60_000, Date.parse(day));
   const hosts = ['--archive-url', archive.url, '--fapi-url', served.urlOf('fapi')];
   const patience = FAST.filter((word) => !['--progress', 'none'].includes(word));
-  const at = ['--now', new Date(from).toISOString()];
-  const flags = [...hosts, ...at, ...patience, '--max-wait', '10m'];
+  const time = ['--now', new Date(from).toISOString()];
+  const flags = [...hosts, ...time, ...patience, '--max-wait', '10m'];
   return {
     flags,
     venue,
