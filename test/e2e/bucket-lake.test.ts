@@ -1,106 +1,31 @@
 /** A lake in a bucket: what a run leaves in the bucket and on the machine when something goes wrong. */
 import type { ChildProcess } from 'node:child_process';
-import { lstatSync, mkdirSync, mkdtempSync, readdirSync } from 'node:fs';
+import { lstatSync, mkdtempSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { startArchive } from '../helpers/archive.js';
-import type { TestArchive } from '../helpers/archive.js';
+import { beforeEach, describe, expect, it } from 'vitest';
+import {
+  bucketScene,
+  dayOf,
+  FOLDER,
+  HOUR_MS,
+  isPut,
+  MANIFEST,
+  MONTH,
+  SYMBOLS,
+} from '../helpers/bucket-scene.js';
 import { cryptodl, cryptodlProcess, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
-import { scratchFolder } from '../helpers/folders.js';
-import { filesBelow, readParquet } from '../helpers/lake.js';
-import { lakeInBucket } from '../helpers/lake-kinds.js';
+import { filesBelow } from '../helpers/lake.js';
 import type { TestLake } from '../helpers/lake-kinds.js';
-import { publish } from '../helpers/published.js';
-import { S3Server } from '../helpers/s3-server.js';
-import type { S3Record } from '../helpers/s3-server.js';
-
-const HOUR_MS = 3_600_000;
-const HEADER =
-  'open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore\n';
-const SYMBOLS = ['BTCUSDT', 'ETHUSDT', 'SOLUSDT', 'XRPUSDT'];
-const FOLDER = 'binance/um/klines/interval=1h';
-const MONTH = `${FOLDER}/symbol=BTCUSDT/2026-11.parquet`;
-const MANIFEST = `_manifests/${FOLDER}/symbol=BTCUSDT.jsonl`;
-
-const dayOf = (day: number): string => `2026-11-${String(day).padStart(2, '0')}`;
-
-function csvOf(day: number): string {
-  const start = Date.parse(`${dayOf(day)}T00:00:00Z`);
-  const rows = Array.from({ length: 24 }, (_, hour) => {
-    const open = start + hour * HOUR_MS;
-    return `${open},${day},${day},${day},${day},1,${open + HOUR_MS - 1},1,1,1,1,0\n`;
-  });
-  return HEADER + rows.join('');
-}
 
 describe('a lake in a bucket', () => {
-  const scratch = scratchFolder();
-  const folder = join(scratch, 'archive');
-  let archive: TestArchive;
-  let server: S3Server;
+  const scene = bucketScene();
+  const { scratch, server, archive, args, vision, days, isSound, newLake, mirrors } = scene;
   let lake: TestLake;
   let temp = '';
-  let lakes = 0;
-  beforeAll(async () => {
-    mkdirSync(folder);
-    for (const symbol of SYMBOLS)
-      for (let day = 1; day <= 10; day += 1)
-        publish(
-          folder,
-          `data/futures/um/daily/klines/${symbol}/1h/${symbol}-1h-${dayOf(day)}.zip`,
-          csvOf(day),
-        );
-    archive = await startArchive(folder);
-    server = await new S3Server().listen();
-  });
-  afterAll(async () => {
-    await archive.close();
-    await server.close();
-  });
   beforeEach(() => {
-    lakes += 1;
-    temp = mkdtempSync(join(scratch, 'temp-'));
-    lake = newLake();
-    server.fault = undefined;
-    server.requests.length = 0;
+    ({ lake, temp } = scene.begin());
   });
-
-  function newLake(): TestLake {
-    lakes += 1;
-    return lakeInBucket(server, `lakes/${lakes}`, scratch);
-  }
-
-  const args = (from: number, to: number, flags: readonly string[] = [], out = lake.out): string[] => {
-    const what = ['--symbols', 'BTCUSDT', '--interval', '1h', '--from', dayOf(from), '--to', dayOf(to)];
-    const places = ['--archive-url', archive.url, '--out', out, '--temp-dir', temp, '--json'];
-    return ['vision', ...what, ...places, ...FAST, ...flags];
-  };
-
-  function vision(from: number, to: number, flags: readonly string[] = [], out?: string): Promise<CliResult> {
-    return cryptodl(args(from, to, flags, out), { env: lake.environment });
-  }
-
-  async function days(): Promise<number[]> {
-    const content = lake.content();
-    const files = filesBelow(join(content, FOLDER, 'symbol=BTCUSDT'));
-    const rows = await Promise.all(
-      files.map((file) => readParquet(join(content, FOLDER, 'symbol=BTCUSDT', file))),
-    );
-    return rows
-      .flat()
-      .filter((row) => (row['open_time'] as Date).getUTCHours() === 0)
-      .map((row) => Number(row['open']))
-      .sort((one, other) => one - other);
-  }
-
-  async function isSound(): Promise<boolean> {
-    const { code } = await cryptodl(['verify', '--deep', '--out', lake.out], { env: lake.environment });
-    return code === 0;
-  }
-
-  const isPut = ({ method, key }: S3Record, path: string): boolean => method === 'PUT' && key.endsWith(path);
-  const mirrors = (): string[] => readdirSync(temp).filter((name) => name.startsWith('cryptodl-mirror-'));
 
   it('is published by several series at a time, with fewer manifests than files', async () => {
     const all = ['--symbols', SYMBOLS.join(','), '--partition', 'day'];
@@ -212,7 +137,7 @@ describe('a lake in a bucket', () => {
   it('loses a file that repair moves to the quarantine', async () => {
     await vision(1, 2);
     lake.change(`${FOLDER}/symbol=BTCUSDT/mine.bin`, 'of another program');
-    const repair = ['repair', '--out', lake.out, '--archive-url', archive.url, ...FAST];
+    const repair = ['repair', '--out', lake.out, '--archive-url', archive().url, ...FAST];
     for (let count = 1; count <= 2; count += 1)
       expect((await cryptodl(repair, { env: lake.environment })).code).toBe(0);
     const found = filesBelow(lake.content()).filter((path) => /mine[^/]*\.bin$/.test(path));
@@ -280,13 +205,13 @@ describe('a lake in a bucket', () => {
   });
 
   it('refuses wrong credentials with one line, before anything is fetched', async () => {
-    archive.requests.length = 0;
+    archive().requests.length = 0;
     const env = { ...lake.environment, AWS_SECRET_ACCESS_KEY: 'wrong-secret' };
     const { code, stderr } = await cryptodl(args(1, 3), { env });
     expect(code).toBe(1);
     expect(stderr).toContain('AWS_SECRET_ACCESS_KEY');
     expect(stderr).not.toContain('wrong-secret');
-    expect(archive.objectRequests()).toEqual([]);
+    expect(archive().objectRequests()).toEqual([]);
     expect(mirrors()).toEqual([]);
   });
 
@@ -305,7 +230,7 @@ describe('a lake in a bucket', () => {
     expect(verified.stdout).toContain('line-damaged');
     expect(verified.stderr).toContain('warning');
     expect(filesBelow(scratch).filter((path) => !path.startsWith('copy-'))).toEqual(before);
-    const repair = ['repair', '--out', lake.out, '--archive-url', archive.url, ...FAST];
+    const repair = ['repair', '--out', lake.out, '--archive-url', archive().url, ...FAST];
     expect((await cryptodl(repair, { env: lake.environment })).code).toBe(0);
     const evil = [...server.objects].filter(([, { bytes }]) => bytes.toString() === 'evil');
     expect(evil).toHaveLength(6);
@@ -335,7 +260,7 @@ describe('a lake in a bucket', () => {
   });
 
   it('takes the series of a local lake by merge', async () => {
-    const local = join(scratch, `local-${lakes}`);
+    const local = mkdtempSync(join(scratch, 'local-'));
     await vision(1, 3, [], local);
     await vision(1, 2, ['--format', 'zip'], local);
     const words = ['merge', local, '--out', lake.out];
@@ -393,17 +318,17 @@ describe('a lake in a bucket', () => {
     expect(read.code).toBe(1);
     expect(read.stderr).toContain('cryptodl verify --fix');
     await cryptodl(['verify', '--fix', '--out', lake.out], { env });
-    expect((await cryptodl(['repair', '--archive-url', archive.url, '--out', lake.out], { env })).code).toBe(
-      0,
-    );
+    expect(
+      (await cryptodl(['repair', '--archive-url', archive().url, '--out', lake.out], { env })).code,
+    ).toBe(0);
     expect(await days()).toEqual([1, 2, 3]);
     expect(await isSound()).toBe(true);
   });
 
   it('is tried by doctor, which leaves nothing behind', async () => {
     const keys = [...server.objects.keys()];
-    const rest = ['fapi', 'dapi', 'spot'].flatMap((host) => [`--${host}-url`, archive.url]);
-    const words = ['doctor', '--out', lake.out, '--json', '--archive-url', archive.url, ...rest];
+    const rest = ['fapi', 'dapi', 'spot'].flatMap((host) => [`--${host}-url`, archive().url]);
+    const words = ['doctor', '--out', lake.out, '--json', '--archive-url', archive().url, ...rest];
     const of = ({ events }: CliResult): unknown => events.find(({ check }) => check === 'out');
     expect(of(await cryptodl(words, { env: lake.environment }))).toMatchObject({ status: 'ok' });
     const env = { ...lake.environment, AWS_SECRET_ACCESS_KEY: 'wrong-secret' };

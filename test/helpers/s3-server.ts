@@ -121,14 +121,16 @@ export class S3Server {
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
-  /** Stores an object without a request. */
+  /** Stores an object without a request, as if it were put an hour ago. */
   store(
     key: string,
     content: Buffer | string,
     metadata: Readonly<Record<string, string>> = {},
+    ageMs = 3_600_000,
   ): StoredObject {
     const bytes = Buffer.from(content);
-    const object = { bytes, etag: md5(bytes).toString('hex'), metadata, lastModified: this.#now() };
+    const lastModified = this.#now() - ageMs;
+    const object = { bytes, etag: md5(bytes).toString('hex'), metadata, lastModified };
     this.objects.set(key, object);
     return object;
   }
@@ -209,7 +211,7 @@ export class S3Server {
     switch (method) {
       case 'PUT':
         this.#check(record);
-        return { status: 200, headers: { etag: `"${this.store(key, body, metadataOf(record)).etag}"` } };
+        return { status: 200, headers: { etag: `"${this.store(key, body, metadataOf(record), 0).etag}"` } };
       case 'GET':
       case 'HEAD':
         return this.#read(record);
