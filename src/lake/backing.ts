@@ -18,6 +18,8 @@ export interface Backing {
   openFile(path: string): Promise<void>;
   /** Replaces a stub by the bytes of its file. Rejects with `lake-conflict` if another writer has changed the file. */
   bringIn(path: string): Promise<void>;
+  /** The time since the last change of a file by another command in milliseconds, by the clock of the other side. */
+  ageMs(path: string): number;
   /** Replaces the bytes of the files in these folders by stubs, except for files that differ from the other side. */
   release(folders: readonly string[]): Promise<void>;
   /** Calls `act` while nothing else changes the manifest of the series. */
@@ -73,9 +75,11 @@ export async function openBackedSeries(seriesFolder: string): Promise<void> {
   await backingOf(seriesFolder)?.openSeries(seriesFolder);
 }
 
-/** Call after a `lake-conflict`. */
-export async function reopenBackedSeries(seriesFolder: string): Promise<void> {
-  await backingOf(seriesFolder)?.reopenSeries(seriesFolder);
+/** Call after a `lake-conflict`. Resolves with false for a lake without another side. */
+export async function reopenBackedSeries(seriesFolder: string): Promise<boolean> {
+  const backing = backingOf(seriesFolder);
+  await backing?.reopenSeries(seriesFolder);
+  return backing !== undefined;
 }
 
 /** Call before folders of a lake are listed. */
@@ -121,6 +125,18 @@ export async function changeBackedManifest<T>(seriesFolder: string, act: () => P
  */
 export async function publishedBackedSeries(seriesFolder: string): Promise<boolean> {
   return (await backingOf(seriesFolder)?.published(seriesFolder)) ?? false;
+}
+
+/** Publishes the changes of a series now, with or without a change of its manifest. Rejects like `publishedBackedSeries`. */
+export async function publishBackedSeries(seriesFolder: string): Promise<void> {
+  const backing = backingOf(seriesFolder);
+  backing?.publishSeries(seriesFolder);
+  await backing?.published(seriesFolder);
+}
+
+/** Infinite for a lake without another side: its lock keeps other commands away. */
+export function backedAgeMs(path: string): number {
+  return backingOf(path)?.ageMs(path) ?? Number.POSITIVE_INFINITY;
 }
 
 /** The uploads of killed and of running commands below the root of a lake. */

@@ -1,9 +1,9 @@
 /** Lists the series of a lake with their manifests, the other files in the folders of the exchange, and symbolic links. */
 import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative, sep } from 'node:path';
 import { errnoOf } from '../model/errors.js';
 import type { Series } from '../model/task.js';
-import { openBackedLake } from './backing.js';
+import { openBackedLake, openBackedSeries } from './backing.js';
 import { refuseInnerFolder } from './inner-folder.js';
 import type { LakePaths, VenueFolders } from './layout.js';
 import { FOLDERS, refuseFile, seriesAt } from './layout.js';
@@ -90,6 +90,15 @@ async function* walkVenue(root: string, venue: VenueFolders, folder: string): As
 function* looseIn(folder: string, { files, links }: Omit<Entries, 'folders'>): Generator<LoosePath> {
   for (const name of files) yield { kind: 'file', path: `${folder}/${name}` };
   for (const name of links) yield { kind: 'link', path: `${folder}/${name}` };
+}
+
+/** The same series as it is now. */
+export async function readSeriesAgain(
+  root: string,
+  { path, series, manifest }: SeriesFolder,
+): Promise<SeriesFolder> {
+  await openBackedSeries(path);
+  return readSeries(root, relative(root, path).replaceAll(sep, '/'), series, manifest);
 }
 
 async function readSeries(

@@ -8,6 +8,8 @@ export interface KnownFile {
   /** The stamp of the local file. A file with another stamp was changed here. */
   readonly stamp: string;
   readonly isStub: boolean;
+  /** The time since its last change in milliseconds, when the bucket was asked; undefined for a file that was put by this command. */
+  readonly ageMs?: number;
 }
 
 export class KnownFiles {

@@ -8,17 +8,16 @@ import type { Backing, BackingTrial, UnfinishedUpload } from '../lake/backing.js
 import { FOLDERS } from '../lake/layout.js';
 import { manifestPlace } from '../lake/manifest-place.js';
 import type { Clock } from '../model/clock.js';
-import { errnoOf } from '../model/errors.js';
 import type { Bucket } from '../s3/bucket.js';
 import { changedElsewhere } from '../s3/conditions.js';
-import type { BucketObject } from '../s3/conditions.js';
 import { tryBucket } from './try-bucket.js';
 import { KnownFiles } from './known-files.js';
 import { zipFolders } from './manifest-text.js';
 import { Once, Turns } from './once.js';
 import { Publications } from './publications.js';
 import { isConflict, Publisher } from './publisher.js';
-import { stampAt, writeStub } from './stub.js';
+import { stampAt } from './stub.js';
+import { Stubs } from './stubs.js';
 
 export interface MirrorOptions {
   readonly bucket: Bucket;
@@ -33,28 +32,16 @@ export interface MirrorOptions {
   readonly warn: (message: string) => void;
 }
 
-/** Errors of the file system about the name or the size of a file. */
-const OF_KEY: ReadonlySet<string> = new Set([
-  'EEXIST',
-  'EISDIR',
-  'ENOTDIR',
-  'ENAMETOOLONG',
-  'EFBIG',
-  'EINVAL',
-]);
 /** Manifests that are fetched before they are read, if the whole lake is read. */
 const READ_AHEAD = 16;
 
 export class Mirror implements Backing {
   readonly root: string;
+  readonly #options: MirrorOptions;
   readonly #bucket: Bucket;
-  readonly #isReadOnly: boolean;
-  readonly #comparesVersions: boolean;
-  readonly #parts: readonly string[];
-  readonly #clock: Pick<Clock, 'monotonic'>;
-  readonly #warn: (message: string) => void;
   readonly #known = new KnownFiles();
   readonly #publisher: Publisher;
+  readonly #stubs: Stubs;
   /** Listings and fetches that have begun, by name. */
   readonly #once = new Once();
   /** Prefixes that were listed completely. */
@@ -66,17 +53,13 @@ export class Mirror implements Backing {
   /** The changes of each manifest. */
   readonly #changes = new Turns();
   readonly #publications = new Publications((seriesFolder) => this.#publish(seriesFolder));
-  #hasWarned = false;
 
-  constructor({ bucket, root, isReadOnly, comparesVersions, parts = [], clock, warn }: MirrorOptions) {
-    this.#parts = parts;
-    this.#bucket = bucket;
-    this.root = root;
-    this.#isReadOnly = isReadOnly;
-    this.#comparesVersions = comparesVersions;
-    this.#clock = clock;
-    this.#warn = warn;
-    this.#publisher = new Publisher(bucket, this.#known, root);
+  constructor(options: MirrorOptions) {
+    this.#options = options;
+    this.#bucket = options.bucket;
+    this.root = options.root;
+    this.#publisher = new Publisher(options.bucket, this.#known, options.root);
+    this.#stubs = new Stubs(options, this.#known);
   }
 
   async openSeries(seriesFolder: string): Promise<void> {
@@ -108,7 +91,7 @@ export class Mirror implements Backing {
   }
 
   async openLake(folders: readonly string[]): Promise<void> {
-    const parts = this.#parts.flatMap((part) => folders.map((folder) => join(folder, part)));
+    const parts = (this.#options.parts ?? []).flatMap((part) => folders.map((folder) => join(folder, part)));
     await this.openFolders(parts);
     // A selection of nothing is explained by what the lake has.
     const isEmpty = parts.every((part) => this.#known.foldersBelow(this.#keyOf(part)).length === 0);
@@ -124,7 +107,7 @@ export class Mirror implements Backing {
     if (this.#isListed(key)) return;
     await this.#once.do(`file ${key}`, async () => {
       const found = await this.#bucket.head(key);
-      if (found !== undefined) this.#addStub({ ...found, key });
+      if (found !== undefined) this.#stubs.add({ ...found, key });
     });
   }
 
@@ -134,8 +117,12 @@ export class Mirror implements Backing {
     // A file that was written here in place of a stub is newer than that in the bucket.
     if (known?.isStub !== true || (await stampAt(path)) !== known.stamp) return;
     // The newest version of a manifest is always right.
-    const isCompared = this.#comparesVersions && !key.startsWith(`${FOLDERS.manifests}/`);
+    const isCompared = this.#options.comparesVersions && !key.startsWith(`${FOLDERS.manifests}/`);
     await this.#fetch(key, isCompared ? known.etag : undefined);
+  }
+
+  ageMs(path: string): number {
+    return this.#known.get(this.#keyOf(path))?.ageMs ?? Number.POSITIVE_INFINITY;
   }
 
   async release(folders: readonly string[]): Promise<void> {
@@ -157,11 +144,11 @@ export class Mirror implements Backing {
   }
 
   tryOut(): Promise<BackingTrial> {
-    return tryBucket(this.#bucket, this.#clock, this.#publisher.stagedPath());
+    return tryBucket(this.#bucket, this.#options.clock, this.#publisher.stagedPath());
   }
 
   publishSeries(seriesFolder: string): void {
-    if (!this.#isReadOnly) this.#publications.begin(seriesFolder);
+    if (!this.#options.isReadOnly) this.#publications.begin(seriesFolder);
   }
 
   published(seriesFolder: string): Promise<boolean> {
@@ -175,7 +162,7 @@ export class Mirror implements Backing {
 
   /** Publishes like `Publisher.publishFolder`. */
   async publishFolder(folder: string, isConditional = false): Promise<void> {
-    if (!this.#isReadOnly) await this.#publisher.publishFolder(folder, isConditional);
+    if (!this.#options.isReadOnly) await this.#publisher.publishFolder(folder, isConditional);
   }
 
   /** The folders in the root, the quarantine first and the manifests last. */
@@ -201,7 +188,7 @@ export class Mirror implements Backing {
     if (isStale) this.#once.forget(`list ${prefix}`);
     else if (this.#isListed(prefix)) return;
     await this.#once.do(`list ${prefix}`, async () => {
-      for await (const object of this.#bucket.list(prefix)) this.#addStub(object);
+      for await (const object of this.#bucket.list(prefix)) this.#stubs.add(object);
       this.#listed.add(prefix);
     });
   }
@@ -215,20 +202,6 @@ export class Mirror implements Backing {
     for (const next of this.#manifests.slice(at, at + READ_AHEAD))
       // The reader of the manifest gets the error.
       this.bringIn(join(this.root, next)).catch(() => undefined);
-  }
-
-  #addStub({ key, bytes, etag }: BucketObject): void {
-    if (this.#known.get(key) !== undefined) return;
-    try {
-      const stamp = writeStub(join(this.root, key), bytes);
-      this.#known.set(key, { etag, bytes, stamp, isStub: true });
-    } catch (error) {
-      // A key may be that of a folder of another key, too long, or too large for the file system.
-      if (!OF_KEY.has(errnoOf(error))) throw error;
-      if (!this.#hasWarned)
-        this.#warn(`${this.#bucket.address}/${key} cannot be a file of a lake, and is left out`);
-      this.#hasWarned = true;
-    }
   }
 
   /**
@@ -281,7 +254,9 @@ export class Mirror implements Backing {
     for (const each of [folder, ...zips])
       for (const name of this.#known.namesIn(each)) {
         const key = `${each}/${name}`;
-        if ((await stampAt(join(this.root, key))) === this.#known.get(key)?.stamp) await this.#drop(key);
+        const stamp = await stampAt(join(this.root, key));
+        // A file that was removed here may be needed with the changes of the other writer.
+        if (stamp === undefined || stamp === this.#known.get(key)?.stamp) await this.#drop(key);
       }
     for (const key of conflicts) await this.#drop(key);
     this.#once.forget(`series ${folder}`);

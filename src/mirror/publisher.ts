@@ -62,8 +62,9 @@ export class Publisher {
         const { changed, gone } = await changesIn(this.#root, this.#known, folders);
         for (const key of changed) published.add(key);
         await inParallel(changed, (key) => this.#putLinked(key, series.onConflict));
+        const isUnchanged = !this.#isChanged(series.manifest, copy.stamp);
         if (await this.#putCopy(series.manifest, copy, attempt)) {
-          await this.#removeAll(gone, series.onConflict);
+          await this.#removeAll(gone, series, isUnchanged);
           for (const key of published) await this.toStub(key);
           return isJoined;
         }
@@ -95,13 +96,13 @@ export class Publisher {
   async place(
     staged: string,
     key: string,
-    { etag, bytes }: Pick<BucketObject, 'etag' | 'bytes'>,
+    { etag, bytes, ageMs }: Pick<BucketObject, 'etag' | 'bytes' | 'ageMs'>,
   ): Promise<void> {
     const path = this.#pathOf(key);
     await makeFolder(dirname(path));
     const stamp = (await stampAt(staged)) ?? '';
     await rename(staged, path);
-    this.#known.set(key, { etag, bytes, stamp, isStub: false });
+    this.#known.set(key, { etag, bytes, ageMs, stamp, isStub: false });
   }
 
   /** Replaces the bytes of a file by a stub, unless the file was changed since it was published. */
@@ -124,7 +125,10 @@ export class Publisher {
   async #put(
     key: string,
     path: string,
-    { isConditional = true, stamp }: { readonly isConditional?: boolean; readonly stamp?: string } = {},
+    {
+      isConditional = true,
+      stamp,
+    }: { readonly isConditional?: boolean; readonly stamp?: string | undefined } = {},
   ): Promise<void> {
     const own = stamp ?? (await stampAt(path)) ?? '';
     const known = this.#known.get(key);
@@ -158,7 +162,7 @@ export class Publisher {
 
   /** Resolves with false if another writer has changed the manifest. */
   async #putCopy(key: string, { path, stamp }: ManifestCopy, attempt: number): Promise<boolean> {
-    if (stamp === undefined || stamp === this.#known.get(key)?.stamp) return true;
+    if (!this.#isChanged(key, stamp)) return true;
     try {
       await this.#put(key, path, { stamp });
       return true;
@@ -202,9 +206,16 @@ export class Publisher {
     }
   }
 
-  /** A quarantined file is in the bucket before the bucket loses it. */
-  async #removeAll(gone: readonly string[], onConflict: (key: string) => void): Promise<void> {
-    if (gone.length > 0) await this.publishFolder(FOLDERS.quarantine);
+  /** A quarantined file is in the bucket before the bucket loses it. `isCompared`: the manifest must be the known one. */
+  async #removeAll(
+    gone: readonly string[],
+    { manifest, onConflict }: PublishedSeries,
+    isCompared: boolean,
+  ): Promise<void> {
+    if (gone.length === 0) return;
+    await this.publishFolder(FOLDERS.quarantine);
+    // A manifest that another writer has put since may name these files.
+    if (isCompared) await this.#compare(manifest);
     await inParallel(gone, async (key) => {
       try {
         await this.#remove(key);
@@ -217,11 +228,20 @@ export class Publisher {
 
   /** Removes the known version of a file. Few servers have a condition for this, so the versions are compared. */
   async #remove(key: string): Promise<void> {
-    const there = await this.#bucket.head(key);
-    if (there !== undefined && there.etag !== this.#known.get(key)?.etag)
-      throw changedElsewhere(`${this.#bucket.address}/${key}`, there);
-    if (there !== undefined) await this.#bucket.remove(key);
+    if (await this.#compare(key)) await this.#bucket.remove(key);
     this.#known.delete(key);
+  }
+
+  /** Resolves with false if the bucket does not have the file. Rejects with `lake-conflict` if it has another version than the known one. */
+  async #compare(key: string): Promise<boolean> {
+    const there = await this.#bucket.head(key);
+    if (there === undefined) return false;
+    if (there.etag === this.#known.get(key)?.etag) return true;
+    throw changedElsewhere(`${this.#bucket.address}/${key}`, there);
+  }
+
+  #isChanged(key: string, stamp: string | undefined): boolean {
+    return stamp !== undefined && stamp !== this.#known.get(key)?.stamp;
   }
 }
 

@@ -4,7 +4,7 @@ import { CryptodlError } from '../model/errors.js';
 import { parseListing } from '../source/s3-listing.js';
 import { isPlainKey } from './address.js';
 import type { LakeAddress } from './address.js';
-import { Conditions } from './conditions.js';
+import { ageMsOf, Conditions } from './conditions.js';
 import type { BucketObject, PutCondition } from './conditions.js';
 import { parseUploads } from './documents.js';
 import type { UnfinishedUpload } from './documents.js';
@@ -79,7 +79,8 @@ export class S3Bucket implements Bucket {
         ...(pageSize === undefined ? {} : { 'max-keys': String(pageSize) }),
         ...(token === '' ? {} : { 'continuation-token': token }),
       };
-      const { objects, truncated, continuationToken } = await this.#page(query, parseListing);
+      const { page, date } = await this.#page(query, parseListing);
+      const { objects, truncated, continuationToken } = page;
       for (const object of objects) {
         if (!object.key.startsWith(base + prefix))
           throw new CryptodlError(
@@ -87,7 +88,7 @@ export class S3Bucket implements Bucket {
             `${this.address}: the listing of ${prefix} has an object outside of it: ${object.key.slice(0, 200)}`,
           );
         const key = object.key.slice(base.length);
-        if (isPlainKey(key)) yield { ...object, key };
+        if (isPlainKey(key)) yield { ...object, key, ageMs: ageMsOf(object.lastModified, date) };
         else this.#warnOf(key);
       }
       const continues = progress.continues(objects.map((object) => object.key));
@@ -158,7 +159,7 @@ export class S3Bucket implements Bucket {
         prefix: base + prefix,
         ...marker,
       };
-      const { uploads, next } = await this.#page(query, parseUploads);
+      const { uploads, next } = (await this.#page(query, parseUploads)).page;
       for (const upload of uploads) {
         const key = upload.key.slice(base.length);
         if (upload.key.startsWith(base + prefix) && isPlainKey(key)) yield { ...upload, key };
@@ -177,9 +178,13 @@ export class S3Bucket implements Bucket {
     return this.#options.requests.close();
   }
 
-  async #page<T>(query: Readonly<Record<string, string>>, parse: (body: Buffer) => T): Promise<T> {
+  /** `date`: the time of the answer by the clock of the server. */
+  async #page<T>(
+    query: Readonly<Record<string, string>>,
+    parse: (body: Buffer) => T,
+  ): Promise<{ readonly page: T; readonly date: string | undefined }> {
     const pages: T[] = [];
-    await this.#send({
+    const { headers } = await this.#send({
       method: 'GET',
       key: '',
       query,
@@ -189,7 +194,7 @@ export class S3Bucket implements Bucket {
     });
     const page = pages.at(-1);
     if (page === undefined) throw this.#options.requests.refused('an unknown error');
-    return page;
+    return { page, date: headers['date'] };
   }
 
   #endless(): CryptodlError {
@@ -222,11 +227,13 @@ export class S3Bucket implements Bucket {
 
 function objectOf(key: string, response: FetchResponse, bytes: number): BucketObject {
   const sha256 = response.headers[SHA256_HEADER];
+  const lastModified = response.headers['last-modified'] ?? '';
   return {
     key,
     bytes,
     etag: etagOf(response),
-    lastModified: response.headers['last-modified'] ?? '',
+    lastModified,
+    ageMs: ageMsOf(lastModified, response.headers['date']),
     ...(sha256 === undefined ? {} : { sha256 }),
   };
 }

@@ -9,8 +9,16 @@ export interface BucketObject {
   readonly etag: string;
   /** As the server gives it. */
   readonly lastModified: string;
+  /** The time since its last change in milliseconds, by the clock of the server; 0 if the server gives no dates. */
+  readonly ageMs: number;
   /** SHA-256 in hex that this program stored with the object. A listing does not have it. */
   readonly sha256?: string;
+}
+
+/** By the clock of the server, because that of this machine may be wrong. */
+export function ageMsOf(lastModified: string, date: string | undefined): number {
+  const ageMs = Date.parse(date ?? '') - Date.parse(lastModified);
+  return ageMs > 0 ? ageMs : 0;
 }
 
 /** `absent`: there is no object yet. `same`: the object still has this ETag, without its quotes. */

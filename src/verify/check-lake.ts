@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { dayOf } from '../model/calendar.js';
 import { moveToQuarantine } from '../lake/quarantine.js';
-import { releaseBacked } from '../lake/backing.js';
+import { publishBackedSeries, releaseBacked, reopenBackedSeries } from '../lake/backing.js';
 import { refuseLinkedFolders } from '../lake/layout.js';
 import { refuseIfLocked } from '../lake/lock.js';
 import type { DroppedLine } from '../lake/manifest-line.js';
@@ -13,12 +13,14 @@ import { shownPath } from '../text/printable.js';
 import { provenLines } from './adopt-file.js';
 import type { FileReader, RowsOf } from './check-file.js';
 import { checkSeries } from './check-series.js';
+import { asRecent, separateRecent } from './recent-files.js';
 import type { CheckContext, SeriesCheck } from './check-series.js';
 import type { LakeFinding } from './lake-finding.js';
 import { asRegular, linkFinding, NOT_PART_OF_LAKE, REMEDIES } from './lake-finding.js';
 import { fixSeries, objectsLost } from './fix-series.js';
 import type { SeriesContext } from './lost-objects.js';
-import { walkLake } from '../lake/walk-lake.js';
+import { CryptodlError } from '../model/errors.js';
+import { readSeriesAgain, walkLake } from '../lake/walk-lake.js';
 import type { LoosePath, SeriesFolder } from '../lake/walk-lake.js';
 import { findDataset } from '../source/venue.js';
 import { createEngine } from '../convert/duckdb.js';
@@ -46,6 +48,8 @@ export interface LakeCheck {
 }
 
 const SERIES_AT_ONCE = 4;
+/** Attempts with a series in a bucket that another command changes. */
+const MOST_ATTEMPTS = 3;
 
 /**
  * Yields in path order; checks a few series at a time. Rejects with `locked` if a series has findings and another run writes to the
@@ -123,9 +127,17 @@ async function checkOneSeries(
   const { paths } = session;
   let check: SeriesCheck | undefined;
   try {
-    const checked = await checkAndFix(session, request, reader, folder);
-    check = checked.check;
-    return checked;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        const checked = await checkAndFix(session, request, reader, folder);
+        check = checked.check;
+        return checked;
+      } catch (error) {
+        const isConflict = error instanceof CryptodlError && error.code === 'lake-conflict';
+        if (!isConflict || attempt === MOST_ATTEMPTS) throw error;
+        await reopenBackedSeries(folder.path);
+      }
+    }
   } finally {
     const zips = check?.inspected.manifest.zip.files().map((file) => join(paths.root, dirname(file)));
     await releaseBacked(folder.path, ...new Set(zips));
@@ -142,23 +154,30 @@ async function checkAndFix(
   const context: CheckContext = { root: paths.root, venue, reader, format: request.selection.format };
   const isFixed = request.mode === 'fix';
   let check = await checkSeries(context, folder);
-  if (check.findings.length > 0 && !isFixed) {
-    await refuseIfLocked(paths.internal, session.clock);
-    // A run may have written and ended since the folder was read.
-    check = await checkSeries(context, folder);
+  if (check.findings.length > 0) {
+    if (!isFixed) await refuseIfLocked(paths.internal, session.clock);
+    // A run may have written since the folder was read. The lock of a fix prevents it, but a lake in a bucket has none.
+    if ((await reopenBackedSeries(folder.path)) || !isFixed)
+      check = await checkSeries(context, await readSeriesAgain(paths.root, folder));
   }
   const upstream = request.upstream
     ? await upstreamFindings(session, folder.series, check.inspected.manifest)
     : [];
   const how = { venue: session.venue, paths, reader, nowMs: session.clock.now() };
   const lost = lostContext(session, folder);
+  const { settled, recent } = separateRecent(paths.root, check);
   if (isFixed) {
     await session.lock?.confirm();
-    const { findings, dropped } = await fixSeries(how, lost, check);
-    return { check, dropped, findings: [...findings, ...upstream.map(withRemedy)] };
+    const { findings, dropped } = await fixSeries(how, lost, settled);
+    if (settled.findings.length > 0) await publishBackedSeries(folder.path);
+    return { check: settled, dropped, findings: [...findings, ...recent, ...upstream.map(withRemedy)] };
   }
-  const dropped = request.mode === 'plan' ? await objectsLost(how, lost, check) : [];
-  return { check, dropped, findings: [...check.findings, ...upstream].map(withRemedy) };
+  const dropped = request.mode === 'plan' ? await objectsLost(how, lost, settled) : [];
+  return {
+    check: settled,
+    dropped,
+    findings: [...[...settled.findings, ...upstream].map(withRemedy), ...recent],
+  };
 }
 
 function withRemedy(finding: LakeFinding): LakeFinding {
@@ -180,6 +199,8 @@ async function checkLoosePath(
 ): Promise<LakeCheck> {
   if (kind === 'link') return { findings: [withRemedy(linkFinding(path))], dropped: [] };
   const finding = await asRegular(paths.root, { kind: 'stranger', path, text: NOT_PART_OF_LAKE });
+  const recent = asRecent(paths.root, finding);
+  if (recent !== undefined) return { findings: [recent], dropped: [] };
   if (mode !== 'fix' || finding.kind !== 'stranger') return { findings: [withRemedy(finding)], dropped: [] };
   await lock?.confirm();
   const kept = await moveToQuarantine(

@@ -44,7 +44,9 @@ export async function selectRepairs(
       found[finding.kind] = (found[finding.kind] ?? 0) + 1;
       hasEvidence ||= finding.done?.includes('kept in ') === true;
       session.observer.event('finding', finding);
-      const remedy = SKIPPED[finding.kind];
+      // `left` of a finding that the fix has left: another run may be writing the file.
+      const isLeft = mode === 'fix' && finding.left === 'fix';
+      const remedy = isLeft ? 'wait for it' : SKIPPED[finding.kind];
       if (remedy === undefined) continue;
       session.tally.skippedPaths += 1;
       session.observer.warn(
