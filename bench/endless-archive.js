@@ -17,7 +17,7 @@ import { randomFrom } from '../scripts/synthetic-random.js';
  * @property {readonly string[]} periods of each symbol, in order
  * @property {string} [interval] default `5m`
  * @property {number} [medianMs] of the time before an answer, lognormal; default 0, at once
- * @property {number} [limit] answers in a second; further requests get 429
+ * @property {number} [limit] answers in a second, of a bucket of so many permits; further requests get 429
  */
 
 /** 99 % of the answers come within this multiple of the median. */
@@ -47,8 +47,8 @@ const random = randomFrom('endless');
 const counts = { zips: 0, sidecars: 0, listings: 0, refused: 0 };
 /** When the first zip was requested, and the latest one answered: milliseconds of the clock of the machine. */
 const times = { first: 0, last: 0 };
-let second = 0;
-let inSecond = 0;
+let permits = limit;
+let refilledAt = Date.now();
 
 /** @param {string} path */
 function built(path) {
@@ -146,16 +146,15 @@ const server = createServer((request, response) => {
     return;
   }
   const now = Date.now();
-  if (Math.floor(now / 1000) !== second) {
-    second = Math.floor(now / 1000);
-    inSecond = 0;
-  }
-  inSecond += 1;
-  if (inSecond > limit) {
+  if (limit !== Number.POSITIVE_INFINITY)
+    permits = Math.min(limit, permits + ((now - refilledAt) / 1000) * limit);
+  refilledAt = now;
+  if (permits < 1) {
     counts.refused += 1;
     response.writeHead(429, { 'retry-after': '1' }).end();
     return;
   }
+  permits -= 1;
   if (target.kind === 'listing') counts.listings += 1;
   else if (target.key.endsWith('.zip')) counts.zips += 1;
   else counts.sidecars += 1;

@@ -27,17 +27,28 @@ const ALL_INTERVALS = 1.7;
  * @property {number} objects
  * @property {number} kilobytes of an object
  * @property {number} partitions files of the lake
+ * @property {number} monthsPerJob of a queue
  */
 
-/** @returns {Group} */
-function monthly(/** @type {string} */ name, /** @type {number} */ months, /** @type {number} */ kilobytes) {
-  return { name, objects: months, kilobytes, partitions: months };
+/** A job is a year of a series with small months, and series begin and end within a year: the 39 months of a series of um are 4.3 jobs. */
+const MONTHS_PER_JOB = 9;
+
+/**
+ * @param {string} name
+ * @param {number} months
+ * @param {number} kilobytes
+ * @param {number} [monthsPerJob] a month of a series with large months is a job
+ * @returns {Group}
+ */
+function monthly(name, months, kilobytes, monthsPerJob = 1) {
+  return { name, objects: months, kilobytes, partitions: months, monthsPerJob };
 }
 
 /** Bars of all intervals. `kilobytes`: a month of 1m. */
 function klines(/** @type {string} */ name, /** @type {number} */ months, /** @type {number} */ kilobytes) {
   const objects = months * INTERVALS;
-  return monthly(`${name} klines, ${INTERVALS} intervals`, objects, (kilobytes * ALL_INTERVALS) / INTERVALS);
+  const each = (kilobytes * ALL_INTERVALS) / INTERVALS;
+  return monthly(`${name} klines, ${INTERVALS} intervals`, objects, each, MONTHS_PER_JOB);
 }
 
 /** @returns {Group[]} */
@@ -51,12 +62,14 @@ export function groups() {
       objects: 3 * INTERVALS * (UM_MONTHS + CM_MONTHS),
       kilobytes: 130,
       partitions: 3 * INTERVALS * (UM_MONTHS + CM_MONTHS),
+      monthsPerJob: MONTHS_PER_JOB,
     },
     {
       name: 'um, cm metrics (daily)',
       objects: 30 * (UM_MONTHS + CM_MONTHS),
       kilobytes: 10,
       partitions: UM_MONTHS + CM_MONTHS,
+      monthsPerJob: MONTHS_PER_JOB,
     },
     monthly('spot klines 1s', SPOT_MONTHS, 8000),
     monthly('um aggTrades', 15_396, 60_000),
@@ -82,6 +95,9 @@ const PARTITIONS_PER_SECOND = 20;
 const PUTS_PER_PARTITION = 2;
 const HEADS_PER_PARTITION = 2;
 
+/** Bytes of Redis of a waiting job (bench/million-jobs.js). */
+const REDIS_BYTES_PER_JOB = 1200;
+
 /** @returns {string} */
 export function wholeArchive() {
   const all = groups();
@@ -90,6 +106,7 @@ export function wholeArchive() {
   const objects = sum((group) => group.objects);
   const gigabytes = sum(gigabytesOf);
   const partitions = sum((group) => group.partitions);
+  const jobs = sum((group) => group.partitions / group.monthsPerJob);
   const rows = [...all, { name: 'together', objects, partitions, kilobytes: (gigabytes * 1e6) / objects }];
   const cpuHours = (objects * CPU_MS_PER_OBJECT + gigabytes * 1000 * CPU_MS_PER_MEGABYTE) / 3_600_000;
   return [
@@ -113,6 +130,10 @@ export function wholeArchive() {
           `${counted(HEADS_PER_PARTITION * partitions)}, ${usd((HEADS_PER_PARTITION * partitions * USD_PER_1000_GETS) / 1000)}`,
         ],
         ['S3: storage per month', usd(gigabytes * PARQUET * USD_PER_GB_MONTH)],
+        [
+          'jobs of a queue, Redis memory for all at once',
+          `${counted(jobs)}, ${counted((jobs * REDIS_BYTES_PER_JOB) / 1e6)} MB`,
+        ],
       ],
     ),
     table(
