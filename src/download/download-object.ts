@@ -19,6 +19,7 @@ import type { ReceivedObject } from '../convert/csv-input.js';
 import { sampleRows } from '../convert/inspect-rows.js';
 import type { WriterContext } from '../write/writer.js';
 import type { Session } from './session.js';
+import type { ReceivedZip, ZipStore } from './pipeline/zip-store.js';
 import { isLabel } from '../text/label.js';
 
 export interface DownloadContext {
@@ -32,13 +33,14 @@ export interface DownloadContext {
   readonly signal: AbortSignal;
   readonly work: Pick<Session['work'], 'idOf'>;
   readonly timed: WriterContext['timed'];
+  readonly zips?: ZipStore | undefined;
 }
 
 export function downloadContext(
-  session: Pick<Session, 'fetch' | 'venue' | 'options' | 'stop' | 'times' | 'work'>,
+  session: Pick<Session, 'fetch' | 'venue' | 'options' | 'stop' | 'times' | 'work' | 'zips'>,
   tempFolder: string,
 ): DownloadContext {
-  const { fetch, venue, options, stop, work } = session;
+  const { fetch, venue, options, stop, work, zips } = session;
   return {
     fetch,
     venue,
@@ -50,6 +52,7 @@ export function downloadContext(
     signal: stop.signal,
     work,
     timed: timedWork(session),
+    zips,
   };
 }
 
@@ -105,6 +108,20 @@ async function receive(
   object: ArchiveObject,
   spool: string,
 ): Promise<ReceivedObject | undefined> {
+  const { zips } = context;
+  const request = (): Promise<ReceivedZip | undefined> => requestZip(context, object, `${spool}.zip`);
+  const zip = await (zips?.zipOf(object, `${spool}.zip`, request) ?? request());
+  if (zip === undefined) return undefined;
+  const keepsZip = (plan.settings.format === 'zip' && zip.verified !== 'crc') || zips?.isLast === true;
+  const csv = keepsZip ? EMPTY : await unpack(context, { plan, object }, zip, `${spool}.csv`);
+  return { object, ...zip, csv, name: context.venue.archive.packing.rowsName(object.key) };
+}
+
+async function requestZip(
+  context: DownloadContext,
+  object: ArchiveObject,
+  spoolPath: string,
+): Promise<ReceivedZip | undefined> {
   const sidecar = publishedOf(context, object);
   const expect = expectation(context, object, sidecar?.ask);
   const url = `${context.archiveUrl}/${keyPath(object.key)}`;
@@ -112,7 +129,7 @@ async function receive(
     url,
     bucket: 'archive',
     priority: context.priority,
-    spoolPath: `${spool}.zip`,
+    spoolPath,
     spoolAboveBytes: BODY_MEMORY_BYTES,
     maxBytes: object.bytes === undefined ? ZIP_MAX_BYTES : object.bytes * LISTED_GROWTH + LISTED_MARGIN_BYTES,
     expect,
@@ -123,13 +140,8 @@ async function receive(
   const isByEtag =
     isStale || expect.md5 !== undefined || (published === undefined && expect.listedMd5 !== undefined);
   const verified = isByEtag ? 'etag' : published === undefined ? 'crc' : 'sidecar';
-  const keepsZip = plan.settings.format === 'zip' && verified !== 'crc';
-  const csv = keepsZip ? EMPTY : await unpack(context, { plan, object }, response, `${spool}.csv`);
   return {
-    object,
     zip: response.body,
-    csv,
-    name: context.venue.archive.packing.rowsName(object.key),
     zipBytes: bodySize(response.body),
     sha256: response.sha256,
     verified,
@@ -159,7 +171,7 @@ async function fetchObject(
 async function unpack(
   context: DownloadContext,
   { plan, object }: { plan: PartitionPlan; object: ArchiveObject },
-  response: FetchResponse,
+  { zip, sha256 }: ReceivedZip,
   spoolPath: string,
 ): Promise<Body> {
   const { market, dataset, symbol } = plan.series;
@@ -175,10 +187,11 @@ async function unpack(
     ...(spec === undefined ? {} : { onChunk: sampleRows({ spec, symbol, name }) }),
   };
   try {
-    return await context.timed('check', { plan, object }, () => packing.unpack(response.body, name, options));
+    return await context.timed('check', { plan, object }, () => packing.unpack(zip, name, options));
   } catch (error) {
     if (!(error instanceof CryptodlError)) throw error;
-    throw new CryptodlError(error.code, error.message, { cause: error, evidence: response });
+    const evidence = { status: 200, headers: {}, body: zip, sha256 } as const;
+    throw new CryptodlError(error.code, error.message, { cause: error, evidence });
   }
 }
 

@@ -72,7 +72,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
     session.pipeline?.workshop ?? openWorkshop(join(folder, 'spill'), isMirror(session.paths.root), session);
   const { places } = workshop;
   const writers = createWriters(session, workshop, folder);
-  const download = downloadContext(session, folder);
+  let source = downloadContext(session, folder);
   const absences = new AbsenceNotes({
     root: session.paths.root,
     manifests: session.manifests,
@@ -87,6 +87,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
   );
   const cutDays = new CutDays(session, absences);
   const notes = { report: run.report, absences, months };
+  const isFetchOnly = session.zips?.isLast === true;
   const queue = new RunQueue<ReceivedObject>(
     {
       prepare: (plan) => writers.of(plan).prepare(plan),
@@ -95,7 +96,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
         const { rest } = object;
         const arrived = await session.work.during('download', { plan, object }, () =>
           rest === undefined
-            ? downloadObject(download, plan, object)
+            ? downloadObject(source, plan, object)
             : fromRest.download(plan.series, object, rest),
         );
         if ('received' in arrived) session.observer.arrived(arrived.received.zipBytes);
@@ -105,9 +106,11 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
       bytesOf: ({ series, object }) =>
         object.rest === undefined ? memoryOf(object) : memoryOfRest(session.venue, series, object.period),
       write: (plan, received, missing) =>
-        session.work.during('write', { plan }, () =>
-          writeObjects(session, { writer: writers.of(plan), months, cutDays }, plan, received, missing),
-        ),
+        isFetchOnly
+          ? leftInStore(session, plan, received)
+          : session.work.during('write', { plan }, () =>
+              writeObjects(session, { writer: writers.of(plan), months, cutDays }, plan, received, missing),
+            ),
       onFailed: (plan, task, error) => recordFailure(session, notes, plan, task, error),
       onSettled: (plan, task) => recordSettled(session, notes, plan, task),
       substituted: (plan, hasRounds) => substituted(session, plan, hasRounds),
@@ -132,6 +135,9 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
   try {
     try {
       await queue.run(run.plans);
+      // The run that converts the zips judges its months and notes what is absent.
+      if (isFetchOnly) return;
+      source = { ...source, zips: undefined };
       await takeDays(months, run.totals, (plans) => queue.run(plans));
     } finally {
       await months.tell();
@@ -145,6 +151,16 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
     workshop.release();
     await writers.close();
   }
+}
+
+/** The objects of a run that only fetches have no outcome of their own. */
+async function leftInStore(
+  { tell }: Pick<Session, 'tell'>,
+  plan: PartitionPlan,
+  received: readonly ReceivedObject[],
+): Promise<ReadonlyMap<string, CryptodlError>> {
+  for (const { object } of received) await tell(plan, object, { kind: 'skipped' });
+  return new Map();
 }
 
 /** Runs the daily objects of months whose monthly object is broken or short. */

@@ -2,15 +2,17 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { writeData } from '../cli/write-data.js';
+import type { Manifest } from '../lake/manifest.js';
 import { dayOf, periodText } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { Io } from '../model/io.js';
 import { bytesToFetch } from '../model/task.js';
-import type { PartitionPlan, Task } from '../model/task.js';
+import type { PartitionPlan, Series, Task } from '../model/task.js';
 import { bytesText } from '../model/units.js';
 import { makePlan } from '../plan/plan.js';
 import type { Plan } from '../plan/plan.js';
 import type { RunSelection } from '../select/selection.js';
+import { isMirror } from '../text/mirror-roots.js';
 import { tabbed } from '../text/printable.js';
 import { Adoption } from './adopt-series.js';
 import type { HttpSession } from './http-session.js';
@@ -24,6 +26,8 @@ export async function planRun(
   const { venue, paths, observer, options } = session;
   const adoption = new Adoption(session);
   const unlisted = new UnlistedFiles(paths.root);
+  // Another worker puts its files into the bucket before the manifest that names them.
+  const mayBeUnlisted = session.pipeline !== undefined && isMirror(paths.root);
   try {
     const plan = await makePlan(
       {
@@ -44,8 +48,12 @@ export async function planRun(
         warn: (message) => {
           observer.warn(message);
         },
-        adopt: (series, folder) => adoption.adopt(series, folder),
-        onFolder: (folder, manifest) => unlisted.look(folder, manifest),
+        ...(mayBeUnlisted
+          ? {}
+          : {
+              adopt: (series: Series, folder: string) => adoption.adopt(series, folder),
+              onFolder: (folder: string, manifest: Manifest) => unlisted.look(folder, manifest),
+            }),
       },
       selection.requests,
     );

@@ -26,13 +26,13 @@ import { OutcomeChannel } from './outcome-channel.js';
 import { planRun, refuseLargePlan } from './plan-run.js';
 import { lackingIntervals } from '../select/lacking-intervals.js';
 import { refuseAllEnded } from '../select/select-datasets.js';
-import type { openSession, Session, SharedParts } from './session.js';
+import type { openSession, Session, SessionRequest, SharedParts } from './session.js';
 import { selectFailures } from '../select/select-failures.js';
 import type { PastFailures } from '../select/select-failures.js';
 import type { RunVerb, RunSelection } from '../select/selection.js';
 
 /** When the signal aborts, committed files stay, and the result counts the tasks without an outcome as undone. */
-export interface RunRequest extends VerbRequest {
+export interface RunRequest extends VerbRequest, Pick<SessionRequest, 'zips'> {
   /** The verb of the options; for a failure report, the verb of its run. */
   readonly verb: RunVerb;
   /** Start of the command in ms of the monotonic clock. Default: the start of the run. */

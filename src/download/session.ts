@@ -23,6 +23,7 @@ import { Deadline } from './deadline.js';
 import { openHttp } from './http-session.js';
 import type { HttpRequest, HttpSession } from './http-session.js';
 import type { Workshop } from './pipeline/workshop.js';
+import type { ZipStore } from './pipeline/zip-store.js';
 
 export interface RunSession {
   readonly options: Options;
@@ -46,6 +47,8 @@ export interface RunSession {
   readonly deadline: Deadline;
   /** Set for a job of a worker. */
   readonly pipeline: SharedParts | undefined;
+  /** Set for a job that one worker fetches and another converts. */
+  readonly zips: ZipStore | undefined;
 }
 
 export interface LakeSession {
@@ -74,6 +77,8 @@ export interface Session extends RunSession, LakeSession, HttpSession {
 export interface SessionRequest extends Omit<HttpRequest, 'nowMs' | 'times' | 'work' | 'concurrency'> {
   /** The parts that the jobs of a worker share. */
   readonly pipeline?: SharedParts | undefined;
+  /** For a job that one worker fetches and another converts. */
+  readonly zips?: ZipStore | undefined;
   readonly signal: AbortSignal;
   readonly tell?: (outcome: TaskOutcome) => Promise<void>;
   readonly monitors?: readonly RunMonitor[] | undefined;
@@ -135,6 +140,7 @@ export function openSession(request: SessionRequest): Session {
     stop,
     deadline,
     pipeline,
+    zips: request.zips,
     paths,
     manifests: new Manifests(source.archive),
     runFolder: runFolder(options, paths, home),

@@ -33,11 +33,11 @@ export interface Backing {
   published(seriesFolder: string): Promise<boolean>;
 }
 
-/** A file that a killed run has begun to put, and not completed. */
+/** A file that a killed run has begun to put, and not completed, or a zip that one worker has put for another. */
 export interface UnfinishedUpload {
   /** Relative to the root of the lake. */
   readonly path: string;
-  /** Epoch milliseconds. */
+  /** Epoch milliseconds; not a number if the server gives no time. */
   readonly startedAt: number;
   readonly remove: () => Promise<void>;
 }

@@ -89,6 +89,15 @@ export const FOLDERS = {
   quarantine: '_quarantine',
 } as const;
 
+/** In a bucket: zips that one worker puts for another. No verb reads them: mirrors list the folders of series, manifests and runs only. */
+export const STAGED_ZIPS = `${FOLDERS.internal}/zips`;
+
+/** Whether a path of a lake has the form of a staged zip or of its record. */
+export function isStagedZip(path: string): boolean {
+  const name = path.startsWith(`${STAGED_ZIPS}/`) ? path.slice(STAGED_ZIPS.length + 1) : '';
+  return /^[0-9a-f]{32}\/[0-9a-f]{32}\.(?:json|zip)$/.test(name);
+}
+
 /** The root of a lake and the folders with fixed names in it. */
 export interface LakePaths {
   readonly root: string;

@@ -5,7 +5,7 @@
 import { readdir, rm } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import type { Backing, BackingTrial, UnfinishedUpload } from '../lake/backing.js';
-import { FOLDERS } from '../lake/layout.js';
+import { FOLDERS, isStagedZip, STAGED_ZIPS } from '../lake/layout.js';
 import { manifestPlace } from '../lake/manifest-place.js';
 import type { Clock } from '../model/clock.js';
 import type { Bucket } from '../s3/bucket.js';
@@ -139,6 +139,10 @@ export class Mirror implements Backing {
     for await (const upload of this.#bucket.uploads('')) {
       const { key, startedAt } = upload;
       found.push({ path: key, startedAt, remove: () => this.#bucket.abortUpload(upload) });
+    }
+    for await (const { key, lastModified } of this.#bucket.list(`${STAGED_ZIPS}/`)) {
+      const startedAt = Date.parse(lastModified);
+      if (isStagedZip(key)) found.push({ path: key, startedAt, remove: () => this.#bucket.remove(key) });
     }
     return found;
   }

@@ -12,6 +12,7 @@ import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { isLakeAddress, parseLakeAddress } from '../s3/address.js';
 import type { FindCredentials } from '../s3/credentials.js';
+import type { Bucket } from '../s3/bucket.js';
 import { openBucket } from '../s3/open-bucket.js';
 import { ALL } from '../source/names.js';
 import { showAs } from '../text/mirror-roots.js';
@@ -20,6 +21,7 @@ import { makeMirrorFolder, removeMirrorFolder } from './mirror-folder.js';
 import { Mirror } from './mirror.js';
 
 interface OpenMirror {
+  readonly bucket: Bucket;
   readonly mirror: Mirror;
   readonly close: () => Promise<void>;
 }
@@ -94,6 +96,11 @@ export class Mirrors {
     if (!isLakeAddress(path)) return path;
     const { mirror } = await this.#open({ ...options, out: path }, { isWritten: false, where: this.#verb });
     return mirror.root;
+  }
+
+  /** The bucket of a lake, for objects that no mirror has. */
+  async bucketOf({ options }: Resolved): Promise<Bucket> {
+    return (await this.#open(options, { isWritten: this.#isWritten(options) })).bucket;
   }
 
   /** The local path of a file that is named by its address in a bucket, and that is brought in. Other paths stay as they are. */
@@ -178,7 +185,7 @@ export class Mirrors {
         unshow();
       }
     };
-    return { mirror, close };
+    return { bucket, mirror, close };
   }
 
   #isWritten(options: Options): boolean {

@@ -96,6 +96,8 @@ export const ERROR_TRAITS = {
   'engine-missing': FATAL,
   // A job of a queue ended the process of each worker that began it.
   'job-stalled': PERMANENT,
+  // A zip that one worker fetched for another is missing or damaged: it is fetched again.
+  'staged-zip-lost': CONTENT,
   // An optional package is not installed.
   'package-missing': FATAL,
   // --redis: the server may come back (exit code 3), or will never do.

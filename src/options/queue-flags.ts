@@ -1,4 +1,5 @@
 /** Flags of the queue: enqueue, worker, status, and retry of the jobs of a queue. */
+import { oneOf } from './flag-spec.js';
 import type { FlagRows } from './flag-spec.js';
 import * as parse from './parsers.js';
 import { given } from './parsers.js';
@@ -50,6 +51,16 @@ export const QUEUE_FLAGS = {
     doc: 'end when the queue is empty; without it, the worker waits for further jobs',
     parse: parse.flag,
     aka: ['burst', 'until-empty'],
+  },
+  role: {
+    group: 'How',
+    verbs: ['worker'],
+    usual: ['worker'],
+    value: 'ROLE',
+    doc: 'fetch: put the zips of jobs into the bucket of the lake; convert: write the lake from these zips; both: do each job as a whole, and convert',
+    ...oneOf(['fetch', 'convert', 'both']),
+    default: 'both',
+    aka: ['mode', 'only'],
   },
   lease: {
     group: 'How',

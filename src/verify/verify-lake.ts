@@ -7,7 +7,7 @@ import type { Session } from '../download/session.js';
 import { backedUploads } from '../lake/backing.js';
 import type { UnfinishedUpload } from '../lake/backing.js';
 import type { LakePaths } from '../lake/layout.js';
-import { FOLDERS, keyOfPath, refuseLinkedFolders, seriesAt } from '../lake/layout.js';
+import { FOLDERS, isStagedZip, keyOfPath, refuseLinkedFolders, seriesAt } from '../lake/layout.js';
 import { MANIFEST_ENDING } from '../lake/manifest-place.js';
 import { isPartitionFile } from '../lake/path-checks.js';
 import { refuseIfLocked } from '../lake/lock.js';
@@ -79,7 +79,7 @@ async function* verifySelected(
 /** An upload of this age belongs to no running command. */
 const OLD_UPLOAD_MS = 24 * 3600_000;
 
-/** Old uploads of partitions, manifests and zips. Others are none of ours. */
+/** Old uploads of partitions, manifests and zips, and old zips between two workers. Others are none of ours. */
 async function unfinishedUploads({
   paths,
   venue,
@@ -89,6 +89,7 @@ async function unfinishedUploads({
     const folder = posix.dirname(path);
     const name = posix.basename(path);
     if (path.startsWith(`${venue.archive.topFolder}/`)) return isObjectKey(venue, keyOfPath(path));
+    if (isStagedZip(path)) return true;
     if (isPartitionFile(name)) return seriesAt(venue, folder) !== undefined;
     const series = path.slice(FOLDERS.manifests.length + 1, -MANIFEST_ENDING.length);
     const isManifest = path.startsWith(`${FOLDERS.manifests}/`) && path.endsWith(MANIFEST_ENDING);
@@ -103,7 +104,9 @@ async function uploadFinding({ path, remove }: UnfinishedUpload, fix: boolean): 
   const finding: LakeFinding = {
     kind: 'leftover',
     path,
-    text: 'a run was killed and left a part of this file',
+    text: isStagedZip(path)
+      ? 'a worker has fetched this zip for another one, and it is older than a day'
+      : 'a run was killed and left a part of this file',
   };
   if (!fix) return { ...finding, left: 'fix' };
   await remove();

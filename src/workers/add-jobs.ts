@@ -54,7 +54,7 @@ async function addBatch({ open, wait }: Adding, batch: NewJob[]): Promise<void> 
   }
 }
 
-function newJob(data: JobData, priority: number): NewJob {
+export function newJob(data: JobData, priority: number): NewJob {
   return {
     name: data.verb,
     data,

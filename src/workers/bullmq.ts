@@ -57,3 +57,8 @@ async function loadPackage(): Promise<typeof BullMq> {
 export function queueKey(queue: string, ...parts: readonly string[]): string {
   return [PREFIX, queue, 'cryptodl', ...parts].join(':');
 }
+
+/** The queue of the jobs whose zips are fetched. Users cannot choose this name. */
+export function convertQueueOf(queue: string): string {
+  return `${queue}~convert`;
+}

@@ -42,7 +42,7 @@ const JOB_FLAGS: readonly FlagName[] = [
 const SINGLE: readonly FlagName[] = ['market', 'dataset', 'symbols', 'from', 'to', 'out'];
 
 /** Longer texts are in no option of a job. */
-const MOST_CHARACTERS = 1000;
+export const MOST_CHARACTERS = 1000;
 
 export interface JobData {
   readonly v: number;
@@ -111,7 +111,7 @@ function isTexts(value: unknown): value is string[] {
   );
 }
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
@@ -133,6 +133,10 @@ function withoutJobFlags(values: RawValues): RawValues {
 }
 
 const BUCKET = /^s3:\/\//;
+
+export function isLakeAddress(lake: string): boolean {
+  return BUCKET.test(lake);
+}
 
 /** The lake of a job as its data name it: an address, or an absolute path. */
 export function lakeOf(out: string, absolute: (path: string) => string): string {

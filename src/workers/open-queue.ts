@@ -3,7 +3,7 @@ import { CryptodlError, usage } from '../model/errors.js';
 import { connectRedis } from '../redis/connection.js';
 import type { RedisConnection } from '../redis/connection.js';
 import { redisProblem, shownRedis } from '../redis/redis-errors.js';
-import { loadBullMq } from './bullmq.js';
+import { convertQueueOf, loadBullMq } from './bullmq.js';
 import type { JobQueue, QueuePackage } from './bullmq.js';
 
 export interface OpenQueue {
@@ -11,6 +11,8 @@ export interface OpenQueue {
   readonly address: string;
   readonly connection: RedisConnection;
   readonly queue: JobQueue;
+  /** The jobs whose zips are fetched and wait for their conversion. */
+  readonly converting: JobQueue;
   readonly bullmq: QueuePackage;
   close(): Promise<void>;
 }
@@ -41,19 +43,24 @@ export async function openQueue(
   const connection = await connectRedis(address, 'queue');
   try {
     await checkDurability(connection, address, warn);
-    const queue = bullmq.openQueue(name, connection);
-    // The connection reports its own errors; without a listener, the event would end the process.
-    queue.on('error', () => undefined);
-    await queue.waitUntilReady();
+    const [queue, converting] = [name, convertQueueOf(name)].map((each) =>
+      bullmq.openQueue(each, connection),
+    ) as [JobQueue, JobQueue];
+    for (const each of [queue, converting]) {
+      // The connection reports its own errors; without a listener, the event would end the process.
+      each.on('error', () => undefined);
+      await each.waitUntilReady();
+    }
     return {
       name,
       address,
       connection,
       queue,
+      converting,
       bullmq,
       close: async () => {
         // Without a server, the farewell of BullMQ would wait for the next connection.
-        if (connection.client.status === 'ready') await queue.close();
+        if (connection.client.status === 'ready') await Promise.all([queue.close(), converting.close()]);
         connection.close();
       },
     };

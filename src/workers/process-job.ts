@@ -4,11 +4,21 @@ import type { Clock } from '../model/clock.js';
 import type { Serialize } from '../queue/in-order.js';
 import type { RedisClient } from '../redis/connection.js';
 import type { JobQueue, QueuedJob, QueuePackage } from './bullmq.js';
-import { isNewer, jobFailure, lakeProblem, lakeOf, parseFailure, parseJob } from './job-data.js';
+import {
+  isLakeAddress,
+  isNewer,
+  jobFailure,
+  lakeProblem,
+  lakeOf,
+  parseFailure,
+  parseJob,
+} from './job-data.js';
 import type { JobData, JobFailure } from './job-data.js';
+import { addConversion, addFetch, failuresIn } from './hand-over.js';
 import { runJob } from './run-job.js';
-import type { FailedObject, JobContext, JobEnd } from './run-job.js';
-import { settle } from './waits.js';
+import type { FailedObject, JobContext, JobEnd, JobPart } from './run-job.js';
+import { converting, fetching, isConverted } from './staged-run.js';
+import { countPart, settle } from './waits.js';
 import type { Counts } from './tally-fields.js';
 
 /** A job that this worker may not do waits this long for another worker. */
@@ -17,6 +27,8 @@ const PUT_BACK_MS = 30_000;
 export interface ProcessContext extends JobContext {
   readonly bullmq: QueuePackage;
   readonly queue: JobQueue;
+  /** The jobs whose zips are fetched. */
+  readonly converting: JobQueue;
   readonly client: RedisClient;
   readonly clock: Clock;
   /** The lake of the worker, and whether its --out was given. */
@@ -41,8 +53,16 @@ export interface ProcessContext extends JobContext {
 /** Errors of a job itself; all other fatal errors are those of the machine. */
 const OF_JOB: ReadonlySet<string> = new Set(['usage', 'manifest-damaged', 'bug']);
 
+/** What a worker does with the jobs of a queue: all of it, or one of its two parts. */
+export type Work = 'whole' | 'fetch' | 'convert';
+
 /** The processor of BullMQ. */
-export async function processJob(context: ProcessContext, job: QueuedJob, token: string): Promise<void> {
+export async function processJob(
+  context: ProcessContext,
+  job: QueuedJob,
+  token: string,
+  work: Work,
+): Promise<void> {
   const { bullmq, signal, clock } = context;
   const putBack = async (message: string): Promise<never> => {
     context.tellOnce(message);
@@ -59,20 +79,24 @@ export async function processJob(context: ProcessContext, job: QueuedJob, token:
   } catch (error) {
     return fail(context, job, { failed: [{ key: '', error: toCryptodlError(error) }] });
   }
-  const problem = lakeProblem(
-    lakeOf(data.options.out?.[0] ?? '', context.absolute),
-    context.lake,
-    context.isLakeGiven,
-  );
-  if (problem !== undefined) await putBack(`${problem}: it leaves the job to others; to do it here: --out`);
+  const lake = lakeOf(data.options.out?.[0] ?? '', context.absolute);
+  const problem =
+    lakeProblem(lake, context.lake, context.isLakeGiven) ??
+    (work !== 'whole' && !isLakeAddress(lake)
+      ? `the job is for the folder ${lake}, not a bucket`
+      : undefined);
+  if (problem !== undefined)
+    await putBack(`${problem}: this worker leaves the job to others; to do it here: --out, and --role both`);
   try {
+    const act = work === 'fetch' && !isConverted(data) ? 'whole' : work;
     // Two jobs of a series would change one manifest at the same time.
-    const end = await context.serialize(seriesOf(data), () => runJob(data, context));
-    if (end.failed.length > 0) return await fail(context, job, end);
+    const end = await context.serialize(seriesOf(data), () => ACTS[act](data, context, job));
+    if (end === undefined) return;
     const counts = { ...firstCounts(job, end.counts), ...context.newRequests(), jobs: 1 };
     await settle(context.client, context.queue.name, idOf(job), counts);
     context.onEnd({ id: idOf(job), written: end.written });
-  } catch (error) {
+  } catch (thrown) {
+    const error = signal.aborted ? toCryptodlError(thrown) : thrown;
     if (!(error instanceof CryptodlError)) throw error;
     if (signal.aborted || (error.fatal && !OF_JOB.has(error.code))) {
       if (!signal.aborted) context.onFatal(error);
@@ -82,6 +106,63 @@ export async function processJob(context: ProcessContext, job: QueuedJob, token:
     }
     return fail(context, job, { failed: [{ key: '', error }] });
   }
+}
+
+type Act = (data: JobData, context: ProcessContext, job: QueuedJob) => Promise<JobEnd | undefined>;
+
+/** Resolve with the end of a job that is done, or with undefined if another worker goes on with it. A failed job rejects. */
+const ACTS: Readonly<Record<Work, Act>> = {
+  whole: async (data, context, job) => {
+    const end = await runJob(data, context);
+    return end.failed.length > 0 ? fail(context, job, end) : end;
+  },
+  fetch: async (data, context, job) => {
+    await whileBehind(context);
+    const part: JobPart = { name: idOf(job), zips: fetching, end: () => Promise.resolve() };
+    const end = await runJob(data, context, part);
+    // What cannot be fetched fails with the rest of the job, after the rest is converted.
+    if (furtherAttempt(job, end.failed) !== undefined) return fail(context, job, end);
+    await addConversion(context.converting, job, data, end.failed, context);
+    await countPart(context.client, context.queue.name, idOf(job), context.newRequests());
+    return undefined;
+  },
+  convert: async (data, context, job) => {
+    const failures = failuresIn(job.data);
+    const ownOf = ({ failed }: JobEnd): FailedObject[] => failed.filter(({ key }) => !failures.has(key));
+    const part: JobPart = {
+      name: idOf(job),
+      zips: (staged) => converting(staged, failures),
+      end: async (end, staged) => {
+        if (furtherAttempt(job, ownOf(end)) === undefined) return staged.clear();
+        // As in a whole job, the next attempt asks the archive for the failed objects again.
+        await staged.remove(ownOf(end).map(({ key }) => key));
+        await addFetch(context.queue, job, data);
+      },
+    };
+    const end = await runJob(data, context, part);
+    return end.failed.length > 0 ? fail(context, job, end, ownOf(end)) : end;
+  },
+};
+
+/** Jobs that wait for their conversion, while there are so many: their zips take room in the bucket. */
+const MOST_STAGED = 1000;
+const BEHIND_POLL_MS = 2000;
+
+async function whileBehind({ converting: queue, clock, signal, tellOnce }: ProcessContext): Promise<void> {
+  for (;;) {
+    const { waiting = 0, prioritized = 0 } = await queue.getJobCounts('waiting', 'prioritized');
+    if (waiting + prioritized < MOST_STAGED) return;
+    tellOnce(
+      `${MOST_STAGED} fetched jobs wait for their conversion: this worker pauses until workers with --role convert have done some`,
+    );
+    await clock.sleep(BEHIND_POLL_MS, signal);
+  }
+}
+
+/** The failure because of which a job gets a further attempt. */
+function furtherAttempt(job: QueuedJob, failed: readonly FailedObject[]): CryptodlError | undefined {
+  const isLast = job.attemptsMade + 1 >= (job.opts.attempts ?? 1);
+  return isLast ? undefined : failed.find(({ error }) => error.retryable && !error.fatal)?.error;
 }
 
 function seriesOf({ options: { out, market, dataset, interval, symbols } }: JobData): string {
@@ -122,19 +203,23 @@ interface Failed {
   readonly written?: number;
 }
 
-/** Keeps the typed failure with the job, and ends this attempt. The last attempt, or a failure that stays, ends the job. */
+/**
+ * Keeps the typed failure with the job, and ends this attempt. The last attempt, or a failure that stays, ends the job. `own`: the failures
+ * because of which a further attempt may help.
+ */
 async function fail(
   context: ProcessContext,
   job: QueuedJob,
   { failed, counts = {}, written = 0 }: Failed,
+  own = failed,
 ): Promise<never> {
   const { bullmq, client, queue } = context;
-  const mayCome = failed.find(({ error }) => error.retryable && !error.fatal);
+  const mayCome = own.find(({ error }) => error.retryable && !error.fatal);
   const error = (mayCome ?? failed[0])?.error ?? new CryptodlError('bug', 'a job failed without an error');
   const attempts = job.attemptsMade + 1;
   const keys = failed.map(({ key }) => key).filter((key) => key !== '');
   const failure = jobFailure(error, keys, attempts);
-  const isLast = mayCome === undefined || attempts >= (job.opts.attempts ?? 1);
+  const isLast = furtherAttempt(job, own) === undefined;
   const all = firstCounts(job, counts);
   await job.updateProgress({ ...failure, done: withoutFailures(all) });
   context.onEnd({ id: idOf(job), written, ...(isLast ? { failure } : {}) });

@@ -5,8 +5,11 @@ import { countText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
 import { shownRedis } from '../redis/redis-errors.js';
 import { printLines } from '../text/printable.js';
-import { parseFailure } from './job-data.js';
+import type { JobQueue, QueuedJob } from './bullmq.js';
+import { addFetch } from './hand-over.js';
+import { parseFailure, parseJob } from './job-data.js';
 import { openQueue } from './open-queue.js';
+import type { OpenQueue } from './open-queue.js';
 
 const PAGE = 1000;
 
@@ -18,26 +21,8 @@ export async function retryJobs(options: Options, io: Io): Promise<ExitCode> {
   });
   try {
     let putBack = 0;
-    // Jobs that are put back leave the list, so the next page begins after those that stay.
-    for (let kept = 0; ;) {
-      const jobs = await open.queue.getFailed(kept, kept + PAGE - 1);
-      if (jobs.length === 0) break;
-      for (const job of jobs) {
-        const { code } = parseFailure(job.progress) ?? { code: 'unknown' };
-        if (codes !== undefined && !codes.includes(code)) {
-          kept += 1;
-          continue;
-        }
-        try {
-          await job.updateProgress(0);
-          await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true });
-          putBack += 1;
-        } catch {
-          // Another command has put it back or removed it in the meantime.
-          kept += 1;
-        }
-      }
-    }
+    for (const queue of [open.queue, open.converting])
+      putBack += await putBackOf(queue, codes, (job) => retryOne(open, queue, job));
     if (json) printLines(io.stdout, [{ event: 'retried', queue: open.name, jobs: putBack }]);
     else
       printLines(io.stderr, [
@@ -47,4 +32,43 @@ export async function retryJobs(options: Options, io: Io): Promise<ExitCode> {
   } finally {
     await open.close();
   }
+}
+
+/** Resolves with the number of jobs that were put back. */
+async function putBackOf(
+  queue: JobQueue,
+  codes: Options['codes'],
+  act: (job: QueuedJob) => Promise<void>,
+): Promise<number> {
+  let putBack = 0;
+  // Jobs that are put back leave the list, so the next page begins after those that stay.
+  for (let kept = 0; ;) {
+    const jobs = await queue.getFailed(kept, kept + PAGE - 1);
+    if (jobs.length === 0) return putBack;
+    for (const job of jobs) {
+      const { code } = parseFailure(job.progress) ?? { code: 'unknown' };
+      if (codes !== undefined && !codes.includes(code)) {
+        kept += 1;
+        continue;
+      }
+      try {
+        await act(job);
+        putBack += 1;
+      } catch {
+        // Another command has put it back or removed it in the meantime.
+        kept += 1;
+      }
+    }
+  }
+}
+
+/** The zips of a job that failed in its conversion were removed: the job begins again. */
+async function retryOne(open: OpenQueue, queue: JobQueue, job: QueuedJob): Promise<void> {
+  if (queue === open.queue) {
+    await job.updateProgress(0);
+    await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true });
+    return;
+  }
+  await addFetch(open.queue, job, parseJob(job.data));
+  await job.remove();
 }

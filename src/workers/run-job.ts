@@ -1,12 +1,14 @@
 /** One job of a queue: a run of the shared pipeline, and its end as counts and a typed failure. */
 import type { Pipeline } from '../download/pipeline/pipeline.js';
 import { startRun } from '../download/run.js';
+import type { ZipStore } from '../download/pipeline/zip-store.js';
 import { CryptodlError, toCryptodlError, usage } from '../model/errors.js';
 import { SILENT_OBSERVER } from '../model/observer.js';
 import type { Observer } from '../model/observer.js';
 import type { TaskOutcome } from '../model/outcome.js';
 import type { Io } from '../model/io.js';
 import { callerOf, Mirrors } from '../mirror/open-mirrors.js';
+import { StagedZips } from '../mirror/staged-zips.js';
 import type { RawLayer, Resolved } from '../options/resolve.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import type { FailureReport } from '../report/failure-report.js';
@@ -36,8 +38,17 @@ export interface FailedObject {
   readonly error: CryptodlError;
 }
 
+/** What a job does if its zips are staged between two workers. */
+export interface JobPart {
+  /** The name of the job. */
+  readonly name: string;
+  readonly zips: (staged: StagedZips) => ZipStore;
+  /** Called when the run has ended by itself. */
+  readonly end: (end: JobEnd, staged: StagedZips) => Promise<void>;
+}
+
 /** Rejects with the error that ended the run early: of the machine, of the options, or of a stop. */
-export async function runJob(data: JobData, context: JobContext): Promise<JobEnd> {
+export async function runJob(data: JobData, context: JobContext, part?: JobPart): Promise<JobEnd> {
   const { source, pipeline } = context;
   const given = resolveJob(data, context.layers, source);
   // A mirror for each job: it knows what other workers have published before the job began.
@@ -45,7 +56,11 @@ export async function runJob(data: JobData, context: JobContext): Promise<JobEnd
   try {
     const resolved = await mirrors.resolve(given);
     try {
-      return await runIn(resolved, data, context);
+      if (part === undefined) return await runIn(resolved, data, context);
+      const staged = await StagedZips.open(await mirrors.bucketOf(given), part.name);
+      const end = await runIn(resolved, data, context, part.zips(staged));
+      await part.end(end, staged);
+      return end;
     } finally {
       if (resolved !== given) await pipeline.closeLake(resolved.options.out);
     }
@@ -58,6 +73,7 @@ async function runIn(
   resolved: Resolved,
   data: JobData,
   { source, surroundings, clock, signal, pipeline, warn }: JobContext,
+  zips?: ZipStore,
 ): Promise<JobEnd> {
   const failed: FailedObject[] = [];
   const observer: Observer = { ...SILENT_OBSERVER, warn };
@@ -71,6 +87,7 @@ async function runIn(
     signal,
     verb: data.verb,
     pipeline,
+    zips,
     select: (session) => selectJob(session, resolved, data.verb),
     shareReport: () => reportInto(failed),
   });

@@ -7,6 +7,7 @@ import { countText, durationText, numberText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
 import { shownRedis } from '../redis/redis-errors.js';
 import { printLines } from '../text/printable.js';
+import type { JobQueue } from './bullmq.js';
 import { parseFailure } from './job-data.js';
 import { openQueue } from './open-queue.js';
 import type { OpenQueue } from './open-queue.js';
@@ -18,7 +19,7 @@ const PAGE = 1000;
 /** Whole minutes of the shown rate. */
 const RATE_MINUTES = 10;
 
-export interface QueueState {
+export interface Backlog {
   readonly waiting: number;
   /** Jobs that wait for their next attempt. */
   readonly delayed: number;
@@ -28,6 +29,11 @@ export interface QueueState {
   /** Jobs done in the last full minute, and per minute in the last ten. */
   readonly lastMinute: number;
   readonly perMinute: number;
+}
+
+export interface QueueState extends Backlog {
+  /** Jobs whose zips are fetched. A job that waits for its conversion is not among the jobs that wait for a worker. */
+  readonly converting: Backlog;
   /** Failed jobs by error code. `counted`: how many of them were read. */
   readonly failedBy: Readonly<Record<string, number>>;
   readonly counted: number;
@@ -62,12 +68,29 @@ export async function status(options: Options, io: Io): Promise<ExitCode> {
 }
 
 export async function queueState(open: OpenQueue): Promise<QueueState> {
-  const { queue } = open;
-  const [counts, workers, metrics, schedulers] = await Promise.all([
+  const [whole, converting, schedulers] = await Promise.all([
+    backlogOf(open.queue),
+    backlogOf(open.converting),
+    open.queue.getJobSchedulers(0, 99),
+  ]);
+  return {
+    ...whole,
+    // In both queues: a user does not ask in which part a job failed.
+    failed: whole.failed + converting.failed,
+    converting,
+    ...(await failures([
+      [open.queue, whole.failed],
+      [open.converting, converting.failed],
+    ])),
+    schedules: schedulers.map(({ key, pattern }) => `${key} ${pattern ?? ''}`.trim()),
+  };
+}
+
+async function backlogOf(queue: JobQueue): Promise<Backlog> {
+  const [counts, workers, metrics] = await Promise.all([
     queue.getJobCounts('waiting', 'prioritized', 'delayed', 'active', 'failed'),
     queue.getWorkersCount().catch(() => 0),
     queue.getMetrics('completed', 0, RATE_MINUTES - 1),
-    queue.getJobSchedulers(0, 99),
   ]);
   const { waiting = 0, prioritized = 0, delayed = 0, active = 0, failed = 0 } = counts;
   const minutes = metrics.data.map(Number).filter((count) => Number.isFinite(count));
@@ -80,32 +103,34 @@ export async function queueState(open: OpenQueue): Promise<QueueState> {
     workers,
     lastMinute: minutes[0] ?? 0,
     perMinute: minutes.length === 0 ? 0 : Math.round((sum / minutes.length) * 10) / 10,
-    ...(await failures(open, failed)),
-    schedules: schedulers.map(({ key, pattern }) => `${key} ${pattern ?? ''}`.trim()),
   };
 }
 
 async function failures(
-  { queue }: OpenQueue,
-  failed: number,
+  queues: readonly (readonly [JobQueue, number])[],
 ): Promise<Pick<QueueState, 'failedBy' | 'counted'>> {
   const failedBy: Record<string, number> = {};
-  const most = Math.min(failed, MOST_FAILED);
   let counted = 0;
-  for (let at = 0; at < most; at += PAGE) {
-    const jobs = await queue.getFailed(at, Math.min(at + PAGE, most) - 1);
-    if (jobs.length === 0) break;
-    for (const job of jobs) {
-      const code = parseFailure(job.progress)?.code ?? 'unknown';
-      failedBy[code] = (failedBy[code] ?? 0) + 1;
-      counted += 1;
+  for (const [queue, failed] of queues) {
+    const most = Math.min(failed, MOST_FAILED);
+    for (let at = 0; at < most; at += PAGE) {
+      const jobs = await queue.getFailed(at, Math.min(at + PAGE, most) - 1);
+      if (jobs.length === 0) break;
+      for (const job of jobs) {
+        const code = parseFailure(job.progress)?.code ?? 'unknown';
+        failedBy[code] = (failedBy[code] ?? 0) + 1;
+        counted += 1;
+      }
     }
   }
   return { failedBy, counted };
 }
 
 function stateLines({ name, address }: OpenQueue, state: QueueState): string[] {
-  const { waiting, delayed, active, failed, workers, perMinute, lastMinute, failedBy, counted } = state;
+  const { waiting, delayed, active, failed, workers, perMinute, lastMinute, failedBy, counted, converting } =
+    state;
+  const staged = converting.waiting + converting.delayed + converting.active;
+  const isSplit = staged > 0 || converting.perMinute > 0;
   const left = waiting + delayed + active;
   const time =
     left > 0 && perMinute > 0 ? `, about ${durationText((left / perMinute) * 60_000)} at this rate` : '';
@@ -115,6 +140,11 @@ function stateLines({ name, address }: OpenQueue, state: QueueState): string[] {
     `  waiting    ${numberText(waiting)}${delayed > 0 ? `, ${numberText(delayed)} for their next attempt` : ''}`,
     `  active     ${numberText(active)} in ${countText(workers, 'worker')}`,
     `  done       ${numberText(lastMinute)} jobs in the last full minute, ${perMinute} per minute before${time}`,
+    ...(isSplit
+      ? [
+          `  to convert ${numberText(converting.waiting + converting.delayed)}, and ${numberText(converting.active)} active in ${countText(converting.workers, 'worker')}, ${converting.perMinute} per minute`,
+        ]
+      : []),
     `  failed     ${numberText(failed)}${failed > counted ? `, codes of the newest ${numberText(counted)}` : ''}`,
     ...codes.map(([code, count]) => `    ${numberText(count)} ${code}`),
     ...state.schedules.map((schedule) => `  schedule   ${schedule}`),

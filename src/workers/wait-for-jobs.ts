@@ -79,13 +79,15 @@ function tell({ jobs, options, io }: Waiting, { pending, counts }: State): void 
 }
 
 /** Counts jobs that no worker will count: failed before this command, or gone. */
-async function lookUp({ queue, connection }: OpenQueue, wait: Wait): Promise<void> {
+async function lookUp({ queue, converting, connection }: OpenQueue, wait: Wait): Promise<void> {
   for (const id of await wait.sample(LOOKED_UP)) {
-    const state = await queue.getJobState(id);
+    const first = await queue.getJobState(id);
+    const isThere = first !== 'unknown' && first !== 'completed';
+    const state = isThere ? first : await converting.getJobState(id);
     if (state === 'unknown' || state === 'completed')
       await settle(connection.client, queue.name, id, { jobs: 1 });
     if (state !== 'failed') continue;
-    const job = await queue.getJob(id);
+    const job = await (isThere ? queue : converting).getJob(id);
     const failure = parseFailure(job?.progress) ?? { code: 'bug', retryable: false };
     await settle(connection.client, queue.name, id, { ...countsOfFailure(failure), jobs: 1, failedJobs: 1 });
   }

@@ -22,10 +22,40 @@ for _, wait in ipairs(redis.call('SMEMBERS', KEYS[1])) do
 end
 return 0`;
 
+/** KEYS and ARGV as above. */
+const COUNT = `
+for _, wait in ipairs(redis.call('SMEMBERS', KEYS[1])) do
+  local base = ARGV[1] .. wait
+  if redis.call('SISMEMBER', base .. ':pending', ARGV[2]) == 1 then
+    for i = 3, #ARGV, 2 do redis.call('HINCRBY', base .. ':counts', ARGV[i], ARGV[i + 1]) end
+  end
+end
+return 0`;
+
+/** Adds counts of a job that has not ended. */
+export async function countPart(
+  client: RedisClient,
+  queue: string,
+  job: string,
+  counts: Counts,
+): Promise<void> {
+  await evalCounts(client, COUNT, queue, job, counts);
+}
+
 /** Counts the end of a job in all commands that wait for it. */
 export async function settle(client: RedisClient, queue: string, job: string, counts: Counts): Promise<void> {
+  await evalCounts(client, SETTLE, queue, job, counts);
+}
+
+async function evalCounts(
+  client: RedisClient,
+  script: string,
+  queue: string,
+  job: string,
+  counts: Counts,
+): Promise<void> {
   const fields = Object.entries(counts).flatMap(([name, count]) => [name, String(Math.round(count))]);
-  await client.eval(SETTLE, 1, queueKey(queue, 'waits'), queueKey(queue, 'wait', ''), job, ...fields);
+  await client.eval(script, 1, queueKey(queue, 'waits'), queueKey(queue, 'wait', ''), job, ...fields);
 }
 
 export class Wait {

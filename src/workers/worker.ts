@@ -2,7 +2,7 @@
 import { hostname } from 'node:os';
 import { Pipeline } from '../download/pipeline/pipeline.js';
 import type { Clock } from '../model/clock.js';
-import { toCryptodlError } from '../model/errors.js';
+import { toCryptodlError, usage } from '../model/errors.js';
 import type { CryptodlError } from '../model/errors.js';
 import { exitCodeOfError, exitCodeOfSignal } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
@@ -10,6 +10,7 @@ import { SharedResources, watchSignals } from '../model/io.js';
 import type { Io } from '../model/io.js';
 import { countText, numberText } from '../model/units.js';
 import { surroundingsOf } from '../options/environment.js';
+import type { Options } from '../options/flags.js';
 import type { RawLayer, Resolved } from '../options/resolve.js';
 import { createSerializer } from '../queue/in-order.js';
 import { peakMemoryBytes } from '../report/run-summary.js';
@@ -18,11 +19,11 @@ import { redisProblem } from '../redis/redis-errors.js';
 import type { Source } from '../source/source.js';
 import { absolutePath, printLines } from '../text/printable.js';
 import type { JobQueue, JobWorker } from './bullmq.js';
-import { lakeOf } from './job-data.js';
+import { isLakeAddress, lakeOf } from './job-data.js';
 import { openQueue } from './open-queue.js';
 import type { OpenQueue } from './open-queue.js';
 import { failStalled, processJob, RetryLater } from './process-job.js';
-import type { ProcessContext } from './process-job.js';
+import type { ProcessContext, Work } from './process-job.js';
 import type { Counts } from './tally-fields.js';
 
 export interface WorkerCommand {
@@ -33,6 +34,17 @@ export interface WorkerCommand {
   readonly io: Io;
 }
 
+/** The queues of a role, and what it does with their jobs. */
+const WORK_OF: Readonly<
+  Record<Options['role'], readonly { readonly of: 'queue' | 'converting'; readonly work: Work }[]>
+> = {
+  fetch: [{ of: 'queue', work: 'fetch' }],
+  convert: [{ of: 'converting', work: 'convert' }],
+  both: [
+    { of: 'queue', work: 'whole' },
+    { of: 'converting', work: 'convert' },
+  ],
+};
 /** Two workers that are killed one after the other must not fail their job. */
 const MOST_STALLS = 5;
 const DRAIN_POLL_MS = 500;
@@ -53,6 +65,13 @@ export async function worker(command: WorkerCommand): Promise<ExitCode> {
     told.add(message);
     printLines(io.stderr, [`warning: ${message}`]);
   };
+  const { role } = options;
+  if (role !== 'both' && resolved.origins.out !== 'default' && !isLakeAddress(options.out))
+    throw usage(
+      `--role ${role}: the workers share the zips in a bucket, and --out is a folder`,
+      'give a bucket, for example --out s3://my-bucket/lake, or leave --role out',
+      { flags: { role: null } },
+    );
   const open = await openQueue(options, 'worker', tellOnce);
   const signals = watchSignals(io);
   try {
@@ -81,7 +100,7 @@ async function work(
   const ended = { jobs: 0, failed: 0, written: 0 };
   let fatal: CryptodlError | undefined;
   const isGiven = resolved.origins.out !== 'default';
-  const isBucket = options.out.startsWith('s3://');
+  const isBucket = isLakeAddress(options.out);
   const pipeline = new Pipeline({
     source,
     resolved,
@@ -103,6 +122,7 @@ async function work(
     warn: tellOnce,
     bullmq: open.bullmq,
     queue: open.queue,
+    converting: open.converting,
     client: open.connection.client,
     lake: lakeOf(options.out, absolute),
     isLakeGiven: isGiven,
@@ -124,33 +144,39 @@ async function work(
       stop.abort(error);
     },
   };
-  const jobs = open.bullmq.openWorker(
-    open.name,
-    open.connection,
-    (job, token = '') => processJob(context, job, token),
-    {
-      name: `${hostname()}:${process.pid}`,
-      concurrency: options.jobs,
-      lockDuration: options.leaseMs,
-      stalledInterval: options.leaseMs / 2,
-      maxStalledCount: MOST_STALLS,
-      metrics: { maxDataPoints: KEPT_MINUTES },
-      settings: {
-        backoffStrategy: (attempts, _type, error) => backoffMs(options.retryDelayMs, attempts, error),
+  const workers = WORK_OF[options.role].map(({ of, work }) => {
+    const jobs = open.bullmq.openWorker(
+      open[of].name,
+      open.connection,
+      (job, token = '') => processJob(context, job, token, work),
+      {
+        name: `${hostname()}:${process.pid}`,
+        concurrency: options.jobs,
+        lockDuration: options.leaseMs,
+        stalledInterval: options.leaseMs / 2,
+        maxStalledCount: MOST_STALLS,
+        metrics: { maxDataPoints: KEPT_MINUTES },
+        settings: {
+          backoffStrategy: (attempts, _type, error) => backoffMs(options.retryDelayMs, attempts, error),
+        },
       },
-    },
-  );
-  listen(jobs, open, context, tellOnce);
+    );
+    listen(jobs, open, context, tellOnce);
+    return jobs;
+  });
+  const role = options.role === 'both' ? '' : ` (--role ${options.role})`;
   say(
-    `working on the queue ${open.name} at ${shownRedis(open.address)}, ${countText(options.jobs, 'job')} at a time`,
+    `working on the queue ${open.name} at ${shownRedis(open.address)}, ${countText(options.jobs, 'job')} at a time${role}`,
   );
   const onSignal = (): void => {
     stop.abort(signals.signal.reason);
   };
   signals.signal.addEventListener('abort', onSignal, { once: true });
   if (signals.signal.aborted) onSignal();
-  await untilEnd(open.queue, { isDrain: options.drain, signal: stop.signal, clock });
-  await closeWorker(jobs, clock);
+  // Another worker may still fetch for the queue of the conversions.
+  const drained = options.role === 'fetch' ? [open.queue] : [open.queue, open.converting];
+  await untilEnd(drained, { isDrain: options.drain, signal: stop.signal, clock });
+  await Promise.all(workers.map((jobs) => closeWorker(jobs, clock)));
   await pipeline.close();
   const signal = signals.signalled();
   const error =
@@ -231,7 +257,7 @@ interface Ending {
 }
 
 /** Resolves after a stop; with `isDrain`, also when the queue has no job left that may still run. */
-async function untilEnd(queue: JobQueue, { isDrain, signal, clock }: Ending): Promise<void> {
+async function untilEnd(queues: readonly JobQueue[], { isDrain, signal, clock }: Ending): Promise<void> {
   const stopped = new Promise<'stopped'>((resolve) => {
     signal.addEventListener('abort', () => {
       resolve('stopped');
@@ -240,15 +266,19 @@ async function untilEnd(queue: JobQueue, { isDrain, signal, clock }: Ending): Pr
   while (!signal.aborted) {
     await clock.sleep(DRAIN_POLL_MS, signal).catch(() => undefined);
     // Without a connection, the counts come with the next one.
-    if (isDrain && (await Promise.race([stopped, openJobs(queue)])) === 0) return;
+    if (isDrain && (await Promise.race([stopped, openJobs(queues)])) === 0) return;
   }
 }
 
-/** The number of jobs that may still run. */
-async function openJobs(queue: JobQueue): Promise<number> {
+/** The number of jobs that may still run. A job that goes from one queue to the next is in both for a moment. */
+async function openJobs(queues: readonly JobQueue[]): Promise<number> {
+  let open = 0;
   try {
-    const counts = await queue.getJobCounts('waiting', 'prioritized', 'delayed', 'active');
-    return Object.values(counts).reduce((sum, count) => sum + count, 0);
+    for (const queue of queues) {
+      const counts = await queue.getJobCounts('waiting', 'prioritized', 'delayed', 'active');
+      open += Object.values(counts).reduce((sum, count) => sum + count, 0);
+    }
+    return open;
   } catch {
     return Number.NaN;
   }

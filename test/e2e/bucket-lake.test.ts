@@ -304,6 +304,32 @@ describe('a lake in a bucket', () => {
     server.uploads.clear();
   });
 
+  it('loses old zips between two workers with verify --fix, and no others', async () => {
+    await vision(1, 3);
+    const prefix = lake.out.slice(`s3://${server.bucket}/`.length);
+    const hex = (digit: string): string => digit.repeat(32);
+    const staged = (name: string): string => `${prefix}/.cryptodl/zips/${name}`;
+    const put = (name: string, ageMs: number): void => {
+      const stored = server.store(staged(name), 'zip');
+      server.objects.set(staged(name), { ...stored, lastModified: Date.now() - ageMs });
+    };
+    const old = 25 * HOUR_MS;
+    const ours = [`${hex('a')}/${hex('1')}.zip`, `${hex('a')}/${hex('1')}.json`];
+    const others = [`${hex('a')}/mine.zip`, `${hex('b')}/${hex('1')}.zip.old`, 'x.zip'];
+    for (const name of [...ours, ...others]) put(name, old);
+    put(`${hex('c')}/${hex('1')}.zip`, HOUR_MS);
+    const words = ['verify', '--out', lake.out];
+    const found = await cryptodl(words, { env: lake.environment });
+    expect(found.stdout.trimEnd().split('\n')).toHaveLength(2);
+    expect(found.stdout).toContain('a worker has fetched this zip for another one');
+    expect((await cryptodl([...words, '--fix'], { env: lake.environment })).code).toBe(0);
+    expect(ours.filter((name) => server.objects.has(staged(name)))).toEqual([]);
+    expect(others.filter((name) => server.objects.has(staged(name)))).toEqual(others);
+    expect(server.objects.has(staged(`${hex('c')}/${hex('1')}.zip`))).toBe(true);
+    const coverage = await cryptodl(['coverage', '--out', lake.out], { env: lake.environment });
+    expect([coverage.code, coverage.stdout]).not.toContain('zips');
+  });
+
   it('is repaired after the bytes of an object were changed, and not its metadata', async () => {
     await vision(1, 3);
     const key = `${lake.out.slice(`s3://${server.bucket}/`.length)}/${MONTH}`;

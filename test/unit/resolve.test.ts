@@ -97,6 +97,7 @@ describe('precedence', () => {
 const TWINS: Partial<Record<FlagName, [string, unknown]>> = {
   queue: ['night', 'night'],
   'max-waiting': ['50', 50],
+  role: ['fetch', 'fetch'],
   market: ['um,spot', ['um', 'spot']],
   days: ['7', 7],
   months: ['7', 7],

@@ -1,0 +1,105 @@
+/** Commands of a queue as processes, over a real redis-server and one lake in a bucket of this process. */
+import type { ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { cryptodlProcess, FAST } from './cli.js';
+import type { CliResult } from './cli.js';
+import { filesBelow } from './lake.js';
+import { lakeInBucket } from './lake-kinds.js';
+import type { TestLake } from './lake-kinds.js';
+import { startRedis } from './redis-server.js';
+import type { RedisProcess } from './redis-server.js';
+import type { Scene } from './scene.js';
+import { S3Server } from './s3-server.js';
+
+export interface StartedWorker {
+  readonly process: ChildProcess;
+  readonly ended: Promise<CliResult>;
+}
+
+export class QueueRuns {
+  readonly redis: RedisProcess;
+  readonly bucket: S3Server;
+  readonly lake: TestLake;
+  readonly #scene: Scene;
+
+  private constructor(scene: Scene, redis: RedisProcess, bucket: S3Server) {
+    this.#scene = scene;
+    this.redis = redis;
+    this.bucket = bucket;
+    this.lake = lakeInBucket(bucket, 'lake', scene.scratch);
+  }
+
+  static async open(scene: Scene): Promise<QueueRuns> {
+    return new QueueRuns(scene, await startRedis(), await new S3Server({ pageSize: 3 }).listen());
+  }
+
+  async close(): Promise<void> {
+    await this.redis.close();
+    await this.bucket.close();
+  }
+
+  /** `url`: the archive of this process. */
+  flags(url = this.#scene.archive.url): string[] {
+    const quiet = FAST.filter((word) => !['--progress', 'none'].includes(word));
+    const archive = ['--archive-url', url, '--now', this.#scene.now, '--concurrency', '4'];
+    return ['--redis', this.redis.address, '--out', this.lake.out, ...archive, ...quiet];
+  }
+
+  enqueue(words: readonly string[], verb = 'vision'): Promise<CliResult> {
+    return cryptodlProcess(['enqueue', verb, ...this.flags(), ...words], { env: this.lake.environment });
+  }
+
+  work(words: readonly string[], url?: string): StartedWorker {
+    const found: ChildProcess[] = [];
+    const ended = cryptodlProcess(['worker', ...this.flags(url), '--jobs', '2', ...words], {
+      env: this.lake.environment,
+      onSpawn: (child) => found.push(child),
+    });
+    const [process] = found;
+    if (process === undefined) throw new Error('no process');
+    return { process, ended };
+  }
+
+  async status(): Promise<Readonly<Record<string, unknown>>> {
+    const { events } = await cryptodlProcess(['status', '--redis', this.redis.address, '--json']);
+    return events[0] ?? {};
+  }
+
+  async retry(): Promise<void> {
+    await cryptodlProcess(['retry', '--redis', this.redis.address]);
+  }
+
+  /** Keys of the zips between two workers. */
+  staged(): string[] {
+    return [...this.bucket.objects.keys()].filter((key) => key.startsWith('lake/.cryptodl/zips/'));
+  }
+
+  /** The lake has the same files as a local lake, and the same manifest lines apart from their times and their order. */
+  expectWhole(local: string): void {
+    expect(contentOf(this.lake.content())).toEqual(contentOf(local));
+  }
+
+  /** The same without the manifests: a file that was written twice has more lines. */
+  expectWholeRows(local: string): void {
+    const [found, wanted] = [this.lake.content(), local].map((folder) =>
+      Object.entries(contentOf(folder)).filter(([path]) => path.startsWith('binance/')),
+    );
+    expect(found).toEqual(wanted);
+  }
+}
+
+const byText = (a: string, b: string): number => (a < b ? -1 : 1);
+
+function contentOf(folder: string): Record<string, string> {
+  const files = filesBelow(folder).filter((path) => !path.startsWith('.cryptodl/'));
+  return Object.fromEntries(
+    files.map((path) => {
+      const bytes = readFileSync(join(folder, path));
+      if (!path.startsWith('_manifests/')) return [path, bytes.toString('base64')];
+      const lines = bytes.toString().replaceAll(/"at":"[^"]*"/g, '"at":""');
+      return [path, lines.split('\n').toSorted(byText).join('\n')];
+    }),
+  );
+}
