@@ -38,3 +38,12 @@ it('asks for the server of the queue', async () => {
   const { code, stderr } = await cryptodlProcess(['worker']);
   expect([code, stderr]).toEqual([2, expect.stringContaining('worker needs the Redis server of the queue')]);
 });
+
+it('refuses a folder for a worker of one role', async () => {
+  const words = ['worker', '--role', 'convert', '--out', scratch, '--redis', 'redis://127.0.0.1:1'];
+  const { code, stderr } = await cryptodlProcess(words);
+  expect([code, stderr]).toEqual([
+    2,
+    expect.stringContaining('--role convert: the workers share the zips in a bucket, and --out is a folder'),
+  ]);
+});
