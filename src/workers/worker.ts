@@ -36,13 +36,13 @@ export interface WorkerCommand {
 
 /** The queues of a role, and what it does with their jobs. */
 const WORK_OF: Readonly<
-  Record<Options['role'], readonly { readonly of: 'queue' | 'converting'; readonly work: Work }[]>
+  Record<Options['role'], readonly { readonly of: 'queue' | 'converting'; readonly act: Work }[]>
 > = {
-  fetch: [{ of: 'queue', work: 'fetch' }],
-  convert: [{ of: 'converting', work: 'convert' }],
+  fetch: [{ of: 'queue', act: 'fetch' }],
+  convert: [{ of: 'converting', act: 'convert' }],
   both: [
-    { of: 'queue', work: 'whole' },
-    { of: 'converting', work: 'convert' },
+    { of: 'queue', act: 'whole' },
+    { of: 'converting', act: 'convert' },
   ],
 };
 /** Two workers that are killed one after the other must not fail their job. */
@@ -144,11 +144,11 @@ async function work(
       stop.abort(error);
     },
   };
-  const workers = WORK_OF[options.role].map(({ of, work }) => {
+  const workers = WORK_OF[options.role].map(({ of, act }) => {
     const jobs = open.bullmq.openWorker(
       open[of].name,
       open.connection,
-      (job, token = '') => processJob(context, job, token, work),
+      (job, token = '') => processJob(context, job, token, act),
       {
         name: `${hostname()}:${process.pid}`,
         concurrency: options.jobs,

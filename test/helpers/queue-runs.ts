@@ -2,7 +2,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect } from 'vitest';
 import { cryptodlProcess, FAST } from './cli.js';
 import type { CliResult } from './cli.js';
 import { filesBelow } from './lake.js';
@@ -75,24 +74,12 @@ export class QueueRuns {
   staged(): string[] {
     return [...this.bucket.objects.keys()].filter((key) => key.startsWith('lake/.cryptodl/zips/'));
   }
-
-  /** The lake has the same files as a local lake, and the same manifest lines apart from their times and their order. */
-  expectWhole(local: string): void {
-    expect(contentOf(this.lake.content())).toEqual(contentOf(local));
-  }
-
-  /** The same without the manifests: a file that was written twice has more lines. */
-  expectWholeRows(local: string): void {
-    const [found, wanted] = [this.lake.content(), local].map((folder) =>
-      Object.entries(contentOf(folder)).filter(([path]) => path.startsWith('binance/')),
-    );
-    expect(found).toEqual(wanted);
-  }
 }
 
 const byText = (a: string, b: string): number => (a < b ? -1 : 1);
 
-function contentOf(folder: string): Record<string, string> {
+/** The files of a lake. Of a manifest: its lines without their times, in any order. */
+export function contentOf(folder: string): Record<string, string> {
   const files = filesBelow(folder).filter((path) => !path.startsWith('.cryptodl/'));
   return Object.fromEntries(
     files.map((path) => {
@@ -101,5 +88,12 @@ function contentOf(folder: string): Record<string, string> {
       const lines = bytes.toString().replaceAll(/"at":"[^"]*"/g, '"at":""');
       return [path, lines.split('\n').toSorted(byText).join('\n')];
     }),
+  );
+}
+
+/** The same without the manifests: a file that was written twice has more lines. */
+export function dataOf(folder: string): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(contentOf(folder)).filter(([path]) => path.startsWith('binance/')),
   );
 }

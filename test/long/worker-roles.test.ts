@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
-import { QueueRuns } from '../helpers/queue-runs.js';
+import { contentOf, dataOf, QueueRuns } from '../helpers/queue-runs.js';
 import { HAS_REDIS, NEEDS_REDIS } from '../helpers/redis-server.js';
 import { isZip, useScene } from '../helpers/scene.js';
 
@@ -46,7 +46,7 @@ describe.skipIf(!HAS_REDIS)(`roles of workers${NEEDS_REDIS}`, { timeout: 300_000
     expect(ends.map(({ code, stderr }) => [code, stderr.includes(' 0 failed')])).toEqual(
       ends.map(() => [0, true]),
     );
-    runs.expectWhole(local);
+    expect(contentOf(runs.lake.content())).toEqual(contentOf(local));
     expect(zips()).toBe(localZips);
     expect(second.objectRequests()).toEqual([]);
     expect(runs.staged()).toEqual([]);
@@ -66,7 +66,7 @@ describe.skipIf(!HAS_REDIS)(`roles of workers${NEEDS_REDIS}`, { timeout: 300_000
     expect(runs.staged().length).toBe(2 * localZips);
     expect((await runs.work(['--drain'], second.url).ended).code).toBe(0);
     expect(second.objectRequests()).toEqual([]);
-    runs.expectWhole(local);
+    expect(contentOf(runs.lake.content())).toEqual(contentOf(local));
     expect(runs.staged()).toEqual([]);
   });
 
@@ -92,7 +92,7 @@ describe.skipIf(!HAS_REDIS)(`roles of workers${NEEDS_REDIS}`, { timeout: 300_000
     runs.bucket.fault = undefined;
     expect((await others.ended).code).toBe(0);
     expect((await runs.work([...CONVERT, ...lease], second.url).ended).code).toBe(0);
-    runs.expectWhole(local);
+    expect(contentOf(runs.lake.content())).toEqual(contentOf(local));
     expect(second.objectRequests()).toEqual([]);
     // The killed worker had at most so many objects in flight.
     expect(zips()).toBeLessThanOrEqual(localZips + 4);
@@ -114,7 +114,7 @@ describe.skipIf(!HAS_REDIS)(`roles of workers${NEEDS_REDIS}`, { timeout: 300_000
     expect((await converter.ended).code).toBe(0);
     fetcher.process.kill('SIGTERM');
     await fetcher.ended;
-    runs.expectWholeRows(local);
+    expect(dataOf(runs.lake.content())).toEqual(dataOf(local));
     expect(zips()).toBe(localZips + 3);
     expect(second.objectRequests()).toEqual([]);
     expect(runs.staged()).toEqual([]);
@@ -141,7 +141,7 @@ describe.skipIf(!HAS_REDIS)(`roles of workers${NEEDS_REDIS}`, { timeout: 300_000
     await Promise.all(workers.map(({ ended }) => ended));
     expect(zips()).toBe(1);
     expect(runs.staged()).toEqual([]);
-    runs.expectWholeRows(local);
+    expect(dataOf(runs.lake.content())).toEqual(dataOf(local));
   });
 
   it('does jobs without a conversion in the workers that fetch', async () => {
