@@ -17,7 +17,7 @@ export interface Hooks {
 }
 
 /** In the form that the packages of AWS use. A function is called again before the credentials expire. */
-export interface S3Keys {
+interface S3Keys {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string | undefined;
