@@ -1,4 +1,5 @@
 /** One run, followed for debug dumps: its state at a moment, and after its end. */
+import type { AttemptEnd } from '../http/fetch.js';
 import type { HostStates } from '../http/host-states.js';
 import type { Clock } from '../model/clock.js';
 import type { ExitCode } from '../model/exit-code.js';
@@ -54,6 +55,10 @@ export class DebuggedRun implements RunMonitor {
 
   phase(phase: RunPhase): void {
     this.#enter(phase);
+  }
+
+  lakeAttempt(attempt: AttemptEnd): void {
+    this.#options.notes.attempt(attempt);
   }
 
   opened(network: () => NetworkFigures, hosts: () => HostStates): void {

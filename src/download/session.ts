@@ -1,5 +1,7 @@
 /** The parts of a run, put together in one place: options, lake, hosts, counts and deadline. */
 import { setMaxListeners } from 'node:events';
+import { countsSince } from '../http/request-counts.js';
+import { backedRequests } from '../lake/backing.js';
 import type { LakePaths } from '../lake/layout.js';
 import { lakePaths, runFolder } from '../lake/layout.js';
 import type { Lock } from '../lake/lock.js';
@@ -13,6 +15,7 @@ import { taskOutcome } from '../model/outcome.js';
 import type { ArchiveObject, PartitionPlan } from '../model/task.js';
 import type { Options } from '../options/flags.js';
 import { Timeline } from '../monitor/timeline.js';
+import type { NetworkFigures } from '../report/network-figures.js';
 import type { RunMonitor, RunPhase } from '../report/run-monitor.js';
 import { StageTimes } from '../report/stage-times.js';
 import { Tally } from '../report/tally.js';
@@ -111,9 +114,11 @@ export function openSession(request: SessionRequest): Session {
   const wired = { ...request, observer, times, work, nowMs };
   const signals = { signal: stop.signal, waitSignal: deadline.waitSignal };
   const { http, close } = pipeline?.http(wired, signals) ?? openHttp(wired, signals);
-  for (const monitor of monitors) monitor.opened?.(http.network, http.hosts);
+  const lake = followLake(paths.root, http.network, request.observer, monitors);
+  for (const monitor of monitors) monitor.opened?.(lake.network, http.hosts);
   return {
     ...http,
+    network: lake.network,
     options,
     venue: source,
     clock,
@@ -147,9 +152,37 @@ export function openSession(request: SessionRequest): Session {
     close: async () => {
       deadline.close();
       stop.abort(new CryptodlError('interrupted', 'the run is over'));
+      lake.close();
       await close();
     },
   };
+}
+
+/** Tells the log and the monitors of each request to the bucket of a lake. `network`: also the requests since the last run of the command. */
+function followLake(
+  root: string,
+  network: () => NetworkFigures,
+  observer: Pick<Observer, 'attempt' | 'retry'>,
+  monitors: readonly RunMonitor[],
+): { readonly network: () => NetworkFigures; readonly close: () => void } {
+  const requests = backedRequests(root);
+  if (requests === undefined) return { network, close: () => undefined };
+  // Requests before the session belong to the run too.
+  const before = requests.base;
+  const unwatch = requests.watch({
+    attempt: (attempt) => {
+      observer.attempt(attempt);
+      for (const monitor of monitors) monitor.lakeAttempt?.(attempt);
+    },
+    retry: (event) => {
+      observer.retry(event);
+    },
+  });
+  const close = (): void => {
+    unwatch();
+    requests.base = requests.figures;
+  };
+  return { network: () => ({ ...network(), lake: countsSince(requests.figures, before) }), close };
 }
 
 function observerOf(observer: Observer, monitors: readonly RunMonitor[]): Observer {

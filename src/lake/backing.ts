@@ -3,6 +3,7 @@
  * are empty files of the right size, in place of the files that were not read yet. The functions of this file do nothing for other lakes.
  */
 import { sep } from 'node:path';
+import type { RequestCounts } from '../http/request-counts.js';
 
 /** The other side of a mirror. All paths are absolute paths in the mirror. */
 export interface Backing {
@@ -56,11 +57,17 @@ const AT_ONCE = 16;
 /** By root. The table belongs to the process: files are read and written far from the place that opens a lake. */
 const backings = new Map<string, Backing>();
 
-/** Connects a mirror until the returned function is called. */
-export function connectBacking(backing: Backing): () => void {
-  backings.set(backing.root, backing);
+/** The requests to the other sides, by root. */
+const requestsOf = new Map<string, RequestCounts>();
+
+/** Connects a mirror until the returned function is called. `requests`: those to the other side. */
+export function connectBacking(backing: Backing, requests?: RequestCounts): () => void {
+  const { root } = backing;
+  backings.set(root, backing);
+  if (requests !== undefined) requestsOf.set(root, requests);
   return () => {
-    backings.delete(backing.root);
+    backings.delete(root);
+    requestsOf.delete(root);
   };
 }
 
@@ -142,6 +149,11 @@ export function backedAgeMs(path: string): number {
 /** The uploads of killed and of running commands below the root of a lake. */
 export async function backedUploads(root: string): Promise<readonly UnfinishedUpload[]> {
   return (await backingOf(root)?.uploads()) ?? [];
+}
+
+/** The requests to the other side; undefined for a lake without one. */
+export function backedRequests(root: string): RequestCounts | undefined {
+  return requestsOf.get(root);
 }
 
 /** Undefined for a lake without another side. */

@@ -1,5 +1,6 @@
 /** Gives a command the mirrors of the lakes in buckets that its options name. */
 import { setMaxListeners } from 'node:events';
+import { RequestCounts } from '../http/request-counts.js';
 import { connectBacking } from '../lake/backing.js';
 import { FOLDERS, safeName } from '../lake/layout.js';
 import type { Clock } from '../model/clock.js';
@@ -144,7 +145,10 @@ export class Mirrors {
     setMaxListeners(0, stop.signal);
     const observer = { ...SILENT_OBSERVER, warn };
     const { signal } = stop;
+    const requests = new RequestCounts();
     const bucket = openBucket({
+      figures: requests,
+      costs: requests.costs,
       address,
       options,
       surroundings,
@@ -169,7 +173,7 @@ export class Mirrors {
       clock,
       warn,
     });
-    const disconnect = connectBacking(mirror);
+    const disconnect = connectBacking(mirror, requests);
     const unshow = showAs(root, address);
     const close = async (): Promise<void> => {
       try {

@@ -57,6 +57,10 @@ export class FollowedRun implements RunMonitor {
     };
   }
 
+  lakeAttempt(attempt: AttemptEnd): void {
+    this.#followed.onAttempt(attempt);
+  }
+
   opened(network: () => NetworkFigures): void {
     this.#network = network;
   }

@@ -28,6 +28,17 @@ export const METRICS = {
   cryptodl_retries_total: counter('Retries by the error code of the attempt before.', 'reason'),
   cryptodl_retried_requests_total: counter('Requests with at least one retry that have ended.'),
   cryptodl_retried_requests_succeeded_total: counter('Requests with at least one retry that succeeded.'),
+  cryptodl_lake_requests_total: counter(
+    'Ended attempts of requests to the bucket of a lake, by method; LIST: the listings.',
+    'host',
+    'method',
+  ),
+  cryptodl_lake_retries_total: counter(
+    'Retries of requests to the bucket of a lake, by the error code of the attempt before.',
+    'reason',
+  ),
+  cryptodl_lake_sent_bytes_total: counter('Bytes that were sent to the bucket of a lake.'),
+  cryptodl_lake_received_bytes_total: counter('Bytes that were received from the bucket of a lake.'),
   cryptodl_breaker_state: gauge(
     'State of the circuit breaker of a host: 0 closed, 1 half-open, 2 open, 3 stopped until the end of the run.',
     'host',

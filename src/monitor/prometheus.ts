@@ -107,6 +107,7 @@ export class PrometheusFigures {
     this.#addEach('cryptodl_retries_total', 'reason', retries.reasons);
     this.#add('cryptodl_retried_requests_total', retries.requests);
     this.#add('cryptodl_retried_requests_succeeded_total', retries.succeeded);
+    this.#addLake(network.lake);
     for (const [bucket, { waits, waitedMs, refusals }] of Object.entries(limiter.buckets)) {
       this.#add('cryptodl_limiter_waits_total', waits, { bucket });
       this.#add('cryptodl_limiter_wait_seconds_total', waitedMs / 1000, { bucket });
@@ -117,6 +118,16 @@ export class PrometheusFigures {
       this.#add('cryptodl_proxy_failures_total', failures, { proxy });
       this.#add('cryptodl_proxy_refusals_total', refusals, { proxy });
     }
+  }
+
+  #addLake(lake: NetworkFigures['lake']): void {
+    if (lake === undefined) return;
+    const { host, requests, retries, sentBytes, receivedBytes } = lake;
+    for (const [method, count] of Object.entries(requests))
+      this.#add('cryptodl_lake_requests_total', count, { host, method });
+    this.#addEach('cryptodl_lake_retries_total', 'reason', retries);
+    this.#add('cryptodl_lake_sent_bytes_total', sentBytes);
+    this.#add('cryptodl_lake_received_bytes_total', receivedBytes);
   }
 
   #addLevels(network: NetworkFigures | undefined, work: WorkState | undefined): void {

@@ -110,6 +110,10 @@ export class RunTrace implements RunMonitor {
     },
   };
 
+  lakeAttempt(attempt: AttemptEnd): void {
+    this.#attempt(attempt);
+  }
+
   readonly work = (work: Work): ((error?: unknown) => void) => {
     const { id, stage, name } = work;
     const isWait = stage === 'wait';
@@ -154,9 +158,10 @@ export class RunTrace implements RunMonitor {
     this.#attempts += 1;
     const id = this.#idStart + this.#attempts.toString(16).padStart(8, '0');
     const resent = Number(attemptId.split('/')[1] ?? 1) - 1;
+    const { method = 'GET' } = request;
     const { host, port, address } = partsOf(request.url);
     const attributes: Attributes = {
-      'http.request.method': 'GET',
+      'http.request.method': method,
       'url.full': address,
       'server.address': host,
       'server.port': port,
@@ -167,7 +172,7 @@ export class RunTrace implements RunMonitor {
       'cryptodl.first_byte_ms': end.firstByteMs === undefined ? undefined : whole(end.firstByteMs),
     };
     const { offset } = this.#options;
-    const span = { id, name: 'GET', kind: CLIENT, from: begunAt + offset, attributes };
+    const span = { id, name: method, kind: CLIENT, from: begunAt + offset, attributes };
     const open = this.#tree.begin(span, this.#parentOf(workId));
     this.#tree.end(open, { to: endedAt + offset, ...failureOf(end.error) });
   }

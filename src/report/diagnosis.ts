@@ -2,8 +2,9 @@
 import type { Wait } from '../http/fetch.js';
 import type { ProxyFigures } from '../http/proxies/spread.js';
 import type { GroupState } from '../http/host-states.js';
+import type { RequestCount } from '../http/request-counts.js';
 import type { ErrorCode } from '../model/errors.js';
-import { countText, durationText, numberText } from '../model/units.js';
+import { bytesText, countText, durationText, numberText } from '../model/units.js';
 import type { CostFigures, LoopDelay } from './costs.js';
 import type { WireFigures } from './figures.js';
 
@@ -22,6 +23,7 @@ export interface Symptoms extends Pick<
   };
   readonly dns: { readonly misses: number; readonly failures: number; readonly ms: number };
   readonly proxies?: readonly ProxyFigures[];
+  readonly lake?: RequestCount | undefined;
   readonly loopDelayMs: LoopDelay['figures'];
 }
 
@@ -57,6 +59,7 @@ export function diagnosisLines(run: Diagnosed): string[] {
   return [
     ...proxyLines(run.network),
     ...groupLines(run.network),
+    ...lakeLines(run.network),
     ...limiterLines(run),
     ...retryLines(run),
     ...nameLines(run),
@@ -83,6 +86,19 @@ function groupLines({ limiter: { group } }: Symptoms): string[] {
   const { name, members, isShared } = group;
   const end = isShared ? '' : ', without Redis at the end';
   return [`  group      ${name}: ${countText(members, 'program')}${end}`];
+}
+
+function lakeLines({ lake }: Symptoms): string[] {
+  if (lake === undefined || lake.host === '') return [];
+  const { host, requests, sentBytes, receivedBytes } = lake;
+  const retried = Object.values(lake.retries).reduce((sum, count) => sum + count, 0);
+  const parts = [
+    ...Object.entries(requests).map(([method, count]) => `${numberText(count)} ${method}`),
+    ...(retried > 0 ? [`${numberText(retried)} retried`] : []),
+    `${bytesText(sentBytes)} sent`,
+    `${bytesText(receivedBytes)} received`,
+  ];
+  return [`  ${'bucket'.padEnd(11)}${host}: ${parts.join(', ')}`];
 }
 
 function limiterLines(run: Diagnosed): string[] {

@@ -1,5 +1,6 @@
 /** The figures of the network of a run, at a moment or at its end. */
 import type { ProxyFigures } from '../http/proxies/spread.js';
+import type { RequestCount } from '../http/request-counts.js';
 import type { ThrottleFigures } from '../http/throttle/throttle.js';
 import type { DnsFigures } from '../http/transport/dns-cache.js';
 import type { PoolUse } from '../http/transport/pool.js';
@@ -25,6 +26,8 @@ export interface NetworkFigures extends WireFigures {
   /** One for each of several proxies; otherwise empty. */
   readonly proxies: readonly ProxyFigures[];
   readonly dns: DnsFigures;
+  /** Present for a lake in a bucket: the requests to it since the last run of the command. */
+  readonly lake?: RequestCount | undefined;
   /** Wall time of waits and failures, in milliseconds. */
   readonly costMs: CostFigures;
   /** Delay of the event loop of this process. */

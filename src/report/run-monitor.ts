@@ -1,4 +1,5 @@
 /** Followers of a run: its progress line, its timeline, and the figures for other programs. */
+import type { AttemptEnd } from '../http/fetch.js';
 import type { HostStates } from '../http/host-states.js';
 import type { Observer } from '../model/observer.js';
 import type { TaskOutcome } from '../model/outcome.js';
@@ -51,6 +52,8 @@ export interface RunMonitor {
   begin?(live: LiveRun): void;
   /** A piece of work begins. The returned function is called at its end, also after an error or the end of the run. */
   readonly work?: OnWork;
+  /** An attempt of a request to the bucket of the lake has ended. The observer gets those to the exchange. */
+  lakeAttempt?(attempt: AttemptEnd): void;
   /** An object of the plan has its outcome. */
   outcome?(outcome: TaskOutcome): void;
   /** The downloads have ended, also after an error. */

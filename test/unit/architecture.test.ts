@@ -36,7 +36,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // a bucket of S3
   s3: [...list('http options source'), ...BASE],
   // a lake in a bucket, as a local lake for all other rooms
-  mirror: [...list('files lake options s3 source'), ...BASE],
+  mirror: [...list('files http lake options s3 source'), ...BASE],
 
   // the store, and bytes on their way into it
   lake: [...list('files http'), ...BASE],
