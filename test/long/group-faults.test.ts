@@ -136,3 +136,74 @@ describe.skipIf(!HAS_REDIS)(`a program of an egress group${NEEDS_REDIS}`, () => 
     expect(await server.client.hlen('cryptodl:{office}:members')).toBe(0);
   });
 });
+
+/** Keys of the group `office` with values that no member wrote. */
+describe.skipIf(!HAS_REDIS)(`foreign data in the keys of a group${NEEDS_REDIS}`, () => {
+  const key = (name: string): string => `cryptodl:{office}:${name}`;
+  const counts = key(`used:futures:${BUDGET.windowMs}:${WINDOW}`);
+  const expectNoMore = (count: GroupCount): Promise<void> =>
+    until(() => count.take(WINDOW, 1, BUDGET, 0) === Infinity);
+
+  it.each<[string, () => Promise<unknown>]>([
+    ['counts', () => server.client.hset(counts, { a: '-5000', b: 'nan', c: '-inf', d: 'many', '*': '-7' })],
+    ['members', () => server.client.hset(key('members'), { a: 'soon', b: '-1', c: '', d: '-inf' })],
+    ['requests', () => server.client.hset(key('waiting:futures'), { a: 'soon', b: '-1 -100 9' })],
+    ['bans', () => server.client.hset(key('bans'), { 'futures a': 'soon', b: '', 'futures b': '-1 x' })],
+    ['an epoch', () => server.client.set(key('epoch'), 'soon')],
+    ['an epoch of a later time', () => server.client.set(key('epoch'), `${Date.now() + 3_600_000} x`)],
+  ])('changes no limit: %s', async (_, write) => {
+    await write();
+    const { count } = enter('office');
+    await take(count, 100);
+    await expectNoMore(count);
+    expect(warnings).toEqual([]);
+  });
+
+  it.each<[string, string, string]>([
+    ['members', 'members', ''],
+    ['an epoch', 'epoch', 'list'],
+    ['requests', 'waiting:futures', ''],
+    ['counts', `used:futures:${BUDGET.windowMs}:${WINDOW}`, ''],
+  ])('of another type are one warning, and the program takes its share: %s', async (_, name, type) => {
+    const { group, count } = enter('office');
+    await take(count, 30);
+    await server.client.del(key(name));
+    await (type === 'list' ? server.client.lpush(key(name), 'x') : server.client.set(key(name), 'x'));
+    // An attempt in each round, as a bucket does: an answer may come only after the next sign of life.
+    for (let round = 0; round < 30; round += 1) {
+      count.take(WINDOW, 1, BUDGET, 0);
+      await sleep(100);
+    }
+    expect(group.isJoined).toBe(false);
+    expect(count.take(WINDOW, 1, BUDGET, 0)).toBe(Infinity);
+    expect(warnings).toEqual([
+      expect.stringMatching(/a key of cryptodl has data of another program; until it answers, .* takes 1\/1/),
+    ]);
+    expect(await server.client.type(key(name))).toBe(type === 'list' ? 'list' : 'string');
+  });
+
+  it('of a group of another name are not read', async () => {
+    const [one, other] = [enter('office'), enter('home')];
+    await Promise.all([take(one.count, 100), take(other.count, 100)]);
+    await expectNoMore(one.count);
+    await expectNoMore(other.count);
+    expect(one.group.state.members).toBe(1);
+  });
+});
+
+it.skipIf(!HAS_REDIS).each([
+  ['no scripts', ['~*', '+@all', '-eval']],
+  ['no keys of the group', ['~other:*', '+@all']],
+])(`a user of Redis with %s ends the run${NEEDS_REDIS}`, async (_, rules) => {
+  await server.client.acl('SETUSER', 'joe', 'on', '>open-sesame', ...rules);
+  const warn = (text: string): void => void warnings.push(text);
+  const address = `redis://joe:open-sesame@127.0.0.1:${server.port}`;
+  const group = new EgressGroup({ address, name: 'office', clock: systemClock, warn });
+  group.enter();
+  groups.push(group);
+  await expect(group.opened()).rejects.toMatchObject({
+    code: 'redis-refused',
+    message: `Redis at redis://127.0.0.1:${server.port}: the user may not run the commands that cryptodl needs`,
+  });
+  expect(warnings).toEqual([]);
+});

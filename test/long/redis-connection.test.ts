@@ -3,8 +3,10 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { CryptodlError } from '../../src/model/errors.js';
 import { connectRedis, openRedis } from '../../src/redis/connection.js';
 import type { RedisConnection } from '../../src/redis/connection.js';
+import { HAS_OPENSSL, makeCertificate } from '../helpers/certificates.js';
 import { cryptodlProcess } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
+import { freePort } from '../helpers/prometheus.js';
 import { HAS_REDIS, NEEDS_REDIS, startRedis } from '../helpers/redis-server.js';
 import type { RedisProcess } from '../helpers/redis-server.js';
 
@@ -58,6 +60,19 @@ describe.skipIf(!HAS_REDIS)(`a connection to Redis${NEEDS_REDIS}`, () => {
     expect(await problemOf(`redis://:${SECRET}@${host}`)).toBe(
       `redis-unreachable: Redis at redis://${host}: the connection is refused`,
     );
+  });
+
+  it.skipIf(!HAS_OPENSSL)('is refused to a certificate that is not trusted', async () => {
+    const { file } = makeCertificate(scratch, 'redis', { names: 'IP:127.0.0.1', days: 2 });
+    const port = await freePort();
+    const key = file.replace(/pem$/, 'key');
+    const tls = ['--tls-port', String(port), '--tls-cert-file', file, '--tls-key-file', key];
+    await started([...tls, '--tls-ca-cert-file', file, '--tls-auth-clients', 'no']);
+    const at = (scheme: string, to: number): string => `${scheme}://127.0.0.1:${to}`;
+    expect(await problemOf(at('rediss', port))).toBe(
+      `redis-refused: Redis at ${at('rediss', port)}: the certificate of the server is refused`,
+    );
+    expect(await problemOf(at('redis', port))).toMatch(/^redis-(?:refused|unreachable): Redis at redis:/);
   });
 
   it('is checked by doctor, with the programs of the group', async () => {

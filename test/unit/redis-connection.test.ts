@@ -1,9 +1,10 @@
 import { createServer } from 'node:http';
+import { createServer as createTcpServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { redis } from '../../src/options/addresses.js';
 import { connectRedis } from '../../src/redis/connection.js';
-import { redisProblem, refusedServer, shownRedis } from '../../src/redis/redis-errors.js';
+import { isForeignData, redisProblem, refusedServer, shownRedis } from '../../src/redis/redis-errors.js';
 
 const ADDRESS = 'rediss://joe:open-sesame@queue:6380/2';
 
@@ -48,6 +49,10 @@ describe('a server for --redis', () => {
       'redis_version:7.0.15\r\ncluster_enabled:1\r\n',
       'the server is part of a Redis Cluster; use a server without cluster mode',
     ],
+    [
+      'redis_version:7.0.15\r\nredis_mode:sentinel\r\n',
+      'the server is a Sentinel; use the address of the Redis server that it watches',
+    ],
     ['hello', 'the server is not a Redis server'],
   ])('with the INFO %j is refused for: %s', (info, problem) => {
     expect(refusedServer(info)).toBe(problem);
@@ -62,4 +67,61 @@ describe('a server for --redis', () => {
     );
     server.close();
   });
+});
+
+describe('an error of a server', () => {
+  const reply = (message: string): string => {
+    const error = Object.assign(new Error(message), { name: 'ReplyError' });
+    const { code, message: shown } = redisProblem(ADDRESS, error);
+    return `${code}: ${shown.replace('Redis at rediss://queue:6380/2: ', '')}`;
+  };
+  const IN_6 = 'ERR Error running script (call to f_6b1bf486): @user_script:5: ';
+
+  it.each([
+    [
+      'OOM command not allowed. script: f3, on @user_script:7.',
+      'unreachable: the server has no free memory (maxmemory)',
+    ],
+    [`${IN_6}-OOM command not allowed`, 'unreachable: the server has no free memory (maxmemory)'],
+    [`${IN_6}-READONLY You can't write`, 'unreachable: the server is a read-only replica'],
+    ['BUSY Redis is busy running a script.', 'unreachable: the server is busy with a script'],
+    ['ERR max number of clients reached', 'unreachable: the server has too many clients'],
+    ['WRONGTYPE Operation against a key', 'unreachable: a key of cryptodl has data of another program'],
+    ['ERR user_script:9: attempt to compare', 'unreachable: a key of cryptodl has data of another program'],
+    [`${IN_6}WRONGTYPE Operation`, 'unreachable: a key of cryptodl has data of another program'],
+    ["ERR unknown command 'EVAL'", 'refused: the server lacks a command that cryptodl needs'],
+    ["ERR new with 'open-sesame'", 'unreachable: the server answers with an error'],
+  ])('is one line: %s', (message, line) => {
+    expect(reply(message)).toBe(`redis-${line}`);
+  });
+
+  it('is data of another program only if a command found it', () => {
+    const isForeign = (message: string): boolean => isForeignData(new Error(message));
+    expect(isForeign('WRONGTYPE Operation')).toBe(true);
+    expect(isForeign(`${IN_6}WRONGTYPE Operation`)).toBe(true);
+    expect(isForeign('OOM command not allowed. script: f3, on @user_script:7.')).toBe(false);
+    expect(isForeign(`${IN_6}-READONLY You can't write`)).toBe(false);
+  });
+});
+
+it.each([
+  ['cuts the connection in the middle of an answer', 'redis', '$900\r\nredis_ver', 'the connection was lost'],
+  [
+    'answers with another protocol',
+    'redis',
+    'HTTP/1.1 400 Bad Request\r\n\r\n',
+    'the server is not a Redis server',
+  ],
+  ['does not use TLS', 'rediss', '-ERR unknown command', 'the server does not use TLS'],
+])('a server that %s is one line', async (_, scheme, answer, problem) => {
+  const server = createTcpServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => socket.end(answer));
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as AddressInfo;
+  await expect(connectRedis(`${scheme}://127.0.0.1:${port}`, 'limit')).rejects.toThrow(
+    `Redis at ${scheme}://127.0.0.1:${port}: ${problem}`,
+  );
+  server.close();
 });

@@ -30,9 +30,15 @@ local function hash(name)
   for i = 1, #flat, 2 do found[flat[i]] = flat[i + 1] end
   return found
 end
+-- A value that no member wrote counts as 0, because a negative one would raise the limit.
+local function number(text)
+  local value = tonumber(text or '0') or 0
+  if value > 0 and value < math.huge then return value end
+  return 0
+end
 local function total(key)
   local sum = 0
-  for _, count in ipairs(redis.call('HVALS', key)) do sum = sum + count end
+  for _, count in ipairs(redis.call('HVALS', key)) do sum = sum + number(count) end
   return sum
 end
 local function raise(key, used)
@@ -53,7 +59,7 @@ if epoch ~= ARGV[1] then return {'lost'} end
 export const JOIN = `${NOW}
 local id = ARGV[2]
 local epoch = redis.call('GET', base .. ':epoch')
-if not epoch then epoch = string.format('%.0f', now) .. ' ' .. ARGV[3] end
+if not epoch or not string.match(epoch, '^%d+ ') then epoch = string.format('%.0f', now) .. ' ' .. ARGV[3] end
 redis.call('SET', base .. ':epoch', epoch, 'PX', ${UNUSED_MS})
 if epoch ~= ARGV[1] then
   local known = cjson.decode(ARGV[4])
@@ -64,10 +70,10 @@ if epoch ~= ARGV[1] then
   end
   for _, count in ipairs(known.counts) do
     local key = base .. ':used:' .. count.key
-    local earlier = tonumber(redis.call('HGET', key, id) or '0')
+    local earlier = number(redis.call('HGET', key, id))
     redis.call('HSET', key, id, count.own)
     -- In a new epoch, the first members to come counted the permits of this one as those of others.
-    local others = tonumber(redis.call('HGET', key, '*') or '0')
+    local others = number(redis.call('HGET', key, '*'))
     if known.epoch ~= epoch then redis.call('HSET', key, '*', math.max(0, others - math.max(0, count.own - earlier))) end
     raise(key, count.used)
     redis.call('PEXPIRE', key, count.windowMs * 2)
@@ -77,12 +83,12 @@ redis.call('HSET', base .. ':members', id, now)
 redis.call('PEXPIRE', base .. ':members', ${UNUSED_MS})
 local members = {}
 for other, seen in pairs(hash(':members')) do
-  if now - seen > ${FORGOTTEN_MS} then redis.call('HDEL', base .. ':members', other)
+  if now - number(seen) > ${FORGOTTEN_MS} then redis.call('HDEL', base .. ':members', other)
   else members[#members + 1] = other end
 end
 local bans = {}
 for place, ban in pairs(hash(':bans')) do
-  local left = (tonumber(string.match(ban, '^%d+')) or 0) - now
+  local left = number(string.match(ban, '^%d+')) - now
   if left <= 0 then redis.call('HDEL', base .. ':bans', place)
   else
     bans[#bans + 1] = place
@@ -102,21 +108,23 @@ local id, bucket = ARGV[2], ARGV[3]
 local weight, limit = tonumber(ARGV[6]), tonumber(ARGV[7])
 for place, ban in pairs(hash(':bans')) do
   local isOfBucket = string.sub(place, 1, #bucket + 1) == bucket .. ' '
-  if isOfBucket and (tonumber(string.match(ban, '^%d+')) or 0) > now then return {'banned', 0} end
+  if isOfBucket and number(string.match(ban, '^%d+')) > now then return {'banned', 0} end
 end
 local name = ':used:' .. bucket .. ':' .. ARGV[4] .. ':' .. ARGV[5]
 local counts = hash(name)
 local used = total(base .. name)
-if now - tonumber(string.match(epoch, '^%d+')) < ${SETTLING_MS} then return {'soon', used} end
+-- The clock of the server may have been set back.
+local age = now - number(string.match(epoch, '^%d+'))
+if age >= 0 and age < ${SETTLING_MS} then return {'soon', used} end
 
 -- A missing member may take its share alone.
 local kept, size, missing = 0, 0, {}
 for member, seen in pairs(hash(':members')) do
   size = size + 1
-  if now - seen > ${MISSING_MS} then missing[#missing + 1] = member end
+  if now - number(seen) > ${MISSING_MS} then missing[#missing + 1] = member end
 end
 for _, member in ipairs(missing) do
-  kept = kept + math.max(0, math.floor(limit / size) - tonumber(counts[member] or '0'))
+  kept = kept + math.max(0, math.floor(limit / size) - number(counts[member]))
 end
 
 -- Requests that wait longer get their permits first, if they fit into this window.
@@ -124,7 +132,7 @@ local since = now * 1000 + time[2] % 1000
 local older = {}
 for member, entry in pairs(hash(':waiting:' .. bucket)) do
   local began, heavy, last = string.match(entry, '^(%d+) (%d+) (%d+)$')
-  if not began or now - last > ${LEFT_MS} then redis.call('HDEL', base .. ':waiting:' .. bucket, member)
+  if not began or now - number(last) > ${LEFT_MS} then redis.call('HDEL', base .. ':waiting:' .. bucket, member)
   elseif member == id then since = tonumber(began)
   else older[#older + 1] = {tonumber(began), tonumber(heavy)} end
 end
@@ -156,7 +164,7 @@ return {'raised'}
 /** Arguments: epoch, id, bucket, window length, window, weight. */
 export const GIVE_BACK = `${IN_EPOCH}
 local key = base .. ':used:' .. ARGV[3] .. ':' .. ARGV[4] .. ':' .. ARGV[5]
-local own = tonumber(redis.call('HGET', key, ARGV[2]) or '0')
+local own = number(redis.call('HGET', key, ARGV[2]))
 if own > 0 then redis.call('HSET', key, ARGV[2], math.max(0, own - ARGV[6])) end
 return {'given'}
 `;
@@ -165,7 +173,7 @@ return {'given'}
 export const BAN = `${NOW}
 local known = redis.call('HGET', base .. ':bans', ARGV[1]) or '0'
 local ends = now + ARGV[2]
-if ends > (tonumber(string.match(known, '^%d+')) or 0) then
+if ends > number(string.match(known, '^%d+')) then
   redis.call('HSET', base .. ':bans', ARGV[1], string.format('%.0f', ends) .. ' ' .. ARGV[3])
   local left = redis.call('PTTL', base .. ':bans')
   if left < tonumber(ARGV[2]) then redis.call('PEXPIRE', base .. ':bans', ARGV[2]) end

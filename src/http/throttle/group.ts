@@ -5,6 +5,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock, Timer } from '../../model/clock.js';
 import { usage } from '../../model/errors.js';
+import type { CryptodlError } from '../../model/errors.js';
+import { isForeignData } from '../../redis/redis-errors.js';
 import type { GroupState } from '../host-states.js';
 import { SharedResources } from '../../model/io.js';
 import { BEAT_MS, GroupBans } from './group-bans.js';
@@ -40,6 +42,9 @@ export interface GroupAnswer {
   readonly used: number;
 }
 
+/** Scripts that find data of another program find them again, so the group is joined again only after this time. Milliseconds. */
+const FOREIGN_MS = 60_000;
+
 /** The share of a program that has never seen its group is the limit divided by this number. */
 const UNKNOWN_MEMBERS = 10;
 
@@ -58,6 +63,10 @@ export class EgressGroup {
   /** Time of Redis minus monotonic time of this machine. */
   #offsetMs: number | undefined;
   #lostAt: number | undefined;
+  /** The server will never accept this program. */
+  #refusal: CryptodlError | undefined;
+  /** Monotonic time before which this program does not join. */
+  #noJoinBefore = Number.NEGATIVE_INFINITY;
   #joining: Promise<void> | undefined;
   #beat: Timer | undefined;
 
@@ -138,7 +147,8 @@ export class EgressGroup {
       weight,
       limit,
     ]);
-    if (result === 'taken' || result === 'full' || result === 'soon') return { result, used: Number(used) };
+    if (result === 'taken' || result === 'full' || result === 'soon')
+      return { result, used: Number(used) || 0 };
     // `lost` or `banned`: the answer to the next sign of life tells more.
     await this.#join();
     return { result: 'soon', used: 0 };
@@ -170,6 +180,7 @@ export class EgressGroup {
     this.#lostAt = undefined;
     await this.#redis.open();
     if (this.#users > 0) await this.#join();
+    if (this.#refusal !== undefined) throw this.#refusal;
   }
 
   /** A sign of life. Joins the group again if Redis has lost it, or if this program has lost Redis. Never rejects. */
@@ -183,15 +194,18 @@ export class EgressGroup {
   async #tryJoin(): Promise<void> {
     const { clock } = this.#options;
     this.#beat?.cancel();
+    if (clock.monotonic() >= this.#noJoinBefore) await this.#joinNow();
+    if (this.#users > 0) this.#beat = clock.timer(BEAT_MS, () => void this.#join(), { keepsAlive: false });
+  }
+
+  async #joinNow(): Promise<void> {
     const known = JSON.stringify({ epoch: this.#epoch, others: this.#others(), counts: this.#counts() });
     const epoch = this.#isJoined ? this.#epoch : '';
     try {
-      const answer = await this.#run(JOIN, [epoch, this.#id, randomUUID(), known]);
-      this.#onJoined(answer);
+      this.#onJoined(await this.#run(JOIN, [epoch, this.#id, randomUUID(), known]));
     } catch {
       // `#run` has told it.
     }
-    if (this.#users > 0) this.#beat = clock.timer(BEAT_MS, () => void this.#join(), { keepsAlive: false });
   }
 
   #onJoined([epoch, time, members, bans]: readonly unknown[]): void {
@@ -242,13 +256,17 @@ export class EgressGroup {
     const { clock, warn, name } = this.#options;
     this.#lostAt = clock.monotonic();
     this.#isJoined = false;
+    if (isForeignData(error)) this.#noJoinBefore = this.#lostAt + FOREIGN_MS;
+    const problem = this.#redis.problem(error);
+    if (this.#epoch === '' && problem.code === 'redis-refused') {
+      this.#refusal = problem;
+      return;
+    }
     const share =
       this.#members.length === 0
         ? `one tenth of each limit, because the size of the group ${name} is not known`
         : `1/${this.members} of each limit, because the group ${name} had ${programs(this.members)}`;
-    warn(
-      `${this.#redis.problem(error).message}; until it answers, this program takes ${share}, from the next window on`,
-    );
+    warn(`${problem.message}; until it answers, this program takes ${share}, from the next window on`);
     for (const listener of this.#listeners) listener();
   }
 }
