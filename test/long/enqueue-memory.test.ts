@@ -1,0 +1,83 @@
+/** The memory of `enqueue`: what it keeps of each job that it adds. Measured with a million jobs by bench/million-jobs.js. */
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { afterAll, describe, expect, it } from 'vitest';
+import { parseDay } from '../../src/model/calendar.js';
+import { systemClock } from '../../src/model/clock.js';
+import type { SeriesRequest } from '../../src/plan/series-request.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
+import { addJobs } from '../../src/workers/add-jobs.js';
+import type { JobData } from '../../src/workers/job-data.js';
+import { openQueue } from '../../src/workers/open-queue.js';
+import { splitSeries } from '../../src/workers/split-series.js';
+import { Wait } from '../../src/workers/waits.js';
+import { SETTINGS } from '../helpers/conversion.js';
+import { HAS_REDIS, NEEDS_REDIS, startRedis } from '../helpers/redis-server.js';
+import type { RedisProcess } from '../helpers/redis-server.js';
+
+const SYMBOLS = 400;
+const MONTHS = 60;
+const [FIRST, LAST] = [4000, 20_000];
+/** The smallest leak is a reference per job: 8 bytes and the growth of its list. The name of a job has about 80. */
+const MOST_BYTES_PER_JOB = 40;
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+const dayOf = (text: string): number => {
+  const day = parseDay(text);
+  if (day === undefined) throw new Error(text);
+  return day;
+};
+
+describe.skipIf(!HAS_REDIS)(`the memory of enqueue${NEEDS_REDIS}`, { timeout: 120_000 }, () => {
+  const servers: RedisProcess[] = [];
+  afterAll(() => Promise.all(servers.map((server) => server.close())));
+
+  it.each([true, false])(
+    'keeps nothing of a job that is in the queue, waited for: %s',
+    async (isWaitedFor) => {
+      const server = await startRedis();
+      servers.push(server);
+      const requests = Array.from({ length: SYMBOLS }, (_, index): SeriesRequest => {
+        const series = { market: 'um', dataset: 'trades', symbol: `S${index}USDT` };
+        const ranges = [{ from: dayOf('2020-01-01'), to: dayOf('2025-01-01') }];
+        return { series, settings: SETTINGS, cadences: ['monthly'], ranges };
+      });
+      const heap: number[] = [];
+      function* watched(jobs: Iterable<JobData>): Generator<JobData> {
+        let count = 0;
+        for (const job of jobs) {
+          count += 1;
+          if (count === FIRST || count === LAST) {
+            collect();
+            heap.push(process.memoryUsage().heapUsed);
+          }
+          yield job;
+        }
+      }
+      const split = { verb: 'vision', venue: loadBinance(), today: dayOf('2026-01-01') } as const;
+      const jobs = splitSeries(requests, { ...split, shared: { out: ['s3://lake/data'] } });
+      const open = await openQueue({ redis: server.address, queue: 'main' }, 'enqueue', () => undefined);
+      const wait = isWaitedFor ? new Wait(open.connection.client, open.name) : undefined;
+      await wait?.begin();
+      const added = await addJobs(watched(jobs), {
+        open,
+        wait,
+        priority: 'normal',
+        mostWaiting: SYMBOLS * MONTHS,
+        clock: systemClock,
+        signal: new AbortController().signal,
+        say: () => undefined,
+      });
+      await wait?.end();
+      expect([added, (await open.queue.getJobCounts('prioritized'))['prioritized']]).toEqual([
+        SYMBOLS * MONTHS,
+        SYMBOLS * MONTHS,
+      ]);
+      await open.close();
+      const [before = 0, after = 0] = heap;
+      expect(Math.round((after - before) / (LAST - FIRST))).toBeLessThan(MOST_BYTES_PER_JOB);
+    },
+  );
+});
