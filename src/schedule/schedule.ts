@@ -72,7 +72,7 @@ function warn({ verb, values }: Invocation, resolved: Resolved, { io }: Typed): 
     ),
     ...secretFlags(verb, resolved).map(
       (name) =>
-        `--${name} has a password, which is not printed: add the line ${environmentName(name)}='http://user:password@host:port' to ${environmentFile(io)} (chmod 600)`,
+        `--${name} has a password, which is not printed: add the line ${environmentName(name)}='${name === 'redis' ? 'redis' : 'http'}://user:password@host:port' to ${environmentFile(io)} (chmod 600)`,
     ),
     ...flagsWithSecretAddress(verb, resolved).map(
       (name) => `the printed lines have the address of --${name}: do not pass them on`,

@@ -35,7 +35,8 @@ export function scheduledWords(
     .flatMap((name) => asFlag(name, absoluteValue(name, (texts[name] ?? []).join(','), home)));
   const more: string[] = [];
   // With `run`, this flag would replace the `out` of each job.
-  if (known.includes('out') && origins.out === 'default' && verb !== 'run')
+  // A worker without it also does the jobs for lakes in buckets.
+  if (known.includes('out') && origins.out === 'default' && verb !== 'run' && verb !== 'worker')
     more.push('--out', absolutePath(options.out, home));
   if (known.includes('state-dir') && options.stateDir === undefined && stateHome !== undefined)
     more.push('--state-dir', resolve(stateHome, 'cryptodl'));
@@ -53,9 +54,13 @@ export function secretFlags(verb: Verb, { origins, texts }: Resolved): FlagName[
 }
 
 /** Flags of the scheduled command with a secret address, which is printed: the scheduled run needs it. */
-export function flagsWithSecretAddress(verb: Verb, { origins }: Resolved): FlagName[] {
+export function flagsWithSecretAddress(verb: Verb, resolved: Resolved): FlagName[] {
+  const leftOut = secretFlags(verb, resolved);
   return flagsOf(verb).filter(
-    (name) => SECRET_ADDRESSES.has(name) && ['flag', 'environment'].includes(origins[name]),
+    (name) =>
+      SECRET_ADDRESSES.has(name) &&
+      ['flag', 'environment'].includes(resolved.origins[name]) &&
+      !leftOut.includes(name),
   );
 }
 
@@ -75,10 +80,13 @@ function asFlag(name: FlagName, value: string): string[] {
   return value.startsWith('-') ? [`--${name}=${value}`] : [`--${name}`, value];
 }
 
+/** The address of a lake or a report in a bucket. */
+const IN_BUCKET = /^s3:/i;
 const PATH_OPERANDS: readonly (string | undefined)[] = ['<file>', '<report>', '<directory>', '<lake...>'];
 
 function absoluteWord({ text, kind, flag }: Word, verb: Verb, home: string | undefined): string {
-  if (kind === 'operand') return PATH_OPERANDS.includes(VERB_TEXTS[verb].operand) ? resolve(text) : text;
+  if (kind === 'operand')
+    return PATH_OPERANDS.includes(VERB_TEXTS[verb].operand) && !IN_BUCKET.test(text) ? resolve(text) : text;
   if (flag === undefined) return text;
   if (kind === 'value') return absoluteValue(flag, text, home);
   const [name = '', value] = text.split(/=(.*)/s);
@@ -87,6 +95,7 @@ function absoluteWord({ text, kind, flag }: Word, verb: Verb, home: string | und
 
 function absoluteValue(name: FlagName, text: string, home: string | undefined): string {
   const { value } = flagSpec(name);
+  if (IN_BUCKET.test(text)) return text;
   if (value === 'DIR' || value === 'FILE') return absolutePath(text, home);
   if (name !== 'symbols' && name !== 'proxy') return text;
   return text

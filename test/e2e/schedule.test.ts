@@ -180,6 +180,28 @@ describe('the line for cron', () => {
   });
 });
 
+describe('more than one machine', () => {
+  it('keeps the address of a lake in a bucket', async () => {
+    const asked = ['schedule', '--', 'vision', '--days', '7', '--out', 's3://lake/data'];
+    const { stdout } = await cryptodlOk(asked, { cwd });
+    expect(lineOf(stdout)).toContain(' --out s3://lake/data ');
+    const { stdout: retried } = await cryptodlOk(['schedule', '--', 'verify', '--out=s3://lake/data'], {
+      cwd,
+    });
+    expect(lineOf(retried)).toContain(' --out=s3://lake/data ');
+  });
+
+  it('leaves a worker all lakes of its jobs, and names the form of the address of Redis', async () => {
+    const redis = 'redis://:hunter2@queue';
+    const asked = ['schedule', '--', 'worker', '--drain', '--redis', redis];
+    const { stdout, stderr } = await cryptodlOk(asked, { cwd, env: { HOME: scratch } });
+    expect(lineOf(stdout)).not.toContain('--out');
+    expect(stdout + stderr).not.toContain('hunter2');
+    expect(stderr).toContain("add the line CRYPTODL_REDIS='redis://user:password@host:port' to ");
+    expect(stderr).not.toContain('the printed lines have the address of --redis');
+  });
+});
+
 describe('a proxy with a password', () => {
   const proxy = 'http://user:hunter2@127.0.0.1:3128';
   const file = join(scratch, '.config/cryptodl/environment');
