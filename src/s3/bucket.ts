@@ -12,7 +12,7 @@ import { abortUpload } from './multipart.js';
 import type { MultipartSizes } from './multipart.js';
 import { PageProgress } from './page-progress.js';
 import { putObject } from './put-object.js';
-import { errorName } from './refusals.js';
+import { errorName, NO_LIST } from './refusals.js';
 import { etagOf, SHA256_HEADER, textOf } from './requests.js';
 import type { S3Request, S3Requests } from './requests.js';
 
@@ -193,7 +193,7 @@ export class S3Bucket implements Bucket {
       },
     });
     const page = pages.at(-1);
-    if (page === undefined) throw this.#options.requests.refused('an unknown error');
+    if (page === undefined) throw this.#options.requests.refused(NO_LIST);
     return { page, date: headers['date'] };
   }
 

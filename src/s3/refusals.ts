@@ -8,6 +8,9 @@ const CREDENTIALS =
 const RIGHTS =
   'the credentials need s3:ListBucket, s3:GetObject, s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload for this bucket';
 
+/** In place of a code, for an answer to a request for a list. */
+export const NO_LIST = 'with something other than a list of objects';
+
 /** The next step after a refusal that no further attempt changes. */
 const HINTS: ReadonlyMap<string, string> = new Map(
   Object.entries({
@@ -24,6 +27,7 @@ const HINTS: ReadonlyMap<string, string> = new Map(
     AccountProblem: 'the provider of the bucket has blocked the account',
     PermanentRedirect: 'give the region of the bucket with --s3-region, or its server with --s3-endpoint',
     InvalidBucketName: 'check the name after s3://',
+    [NO_LIST]: 'check --s3-endpoint: it is the address of an S3 server, without the name of the bucket',
     NoSuchBucket: 'create the bucket, or check the name after s3:// and --s3-endpoint',
   }),
 );

@@ -173,7 +173,7 @@ export class S3Requests {
     const { text } = this.#options.address;
     this.#secrets.hideIn(error);
     if (!(error instanceof CryptodlError)) return error;
-    if (error.code === 'lake-refused')
+    if (error.code === 'lake-refused' && !error.message.startsWith(`${text}: `))
       return new CryptodlError('lake-refused', `${text}: ${error.message}`, {
         cause: error,
         hint: error.hint,

@@ -184,7 +184,7 @@ async function work(
   const exitCode =
     signal === undefined ? (error === undefined ? 0 : exitCodeOfError(error.code)) : exitCodeOfSignal(signal);
   say(
-    `${numberText(ended.jobs)} jobs done, ${numberText(ended.failed)} failed, ${numberText(ended.written)} objects written`,
+    `${countText(ended.jobs, 'job')} done, ${numberText(ended.failed)} failed, ${countText(ended.written, 'object')} written`,
   );
   if (options.json)
     printLines(io.stdout, [{ event: 'summary', ...ended, peakMemoryBytes: peakMemoryBytes(), exitCode }]);
