@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { errnoOf } from '../model/errors.js';
 import { isPlainKey } from '../s3/address.js';
-import { concernSameData } from './same-data.js';
+import { concernSameData, subjectOf } from './same-data.js';
 
 /** The folders of the zips of a series, relative to the root of the lake. Empty without a manifest. */
 export async function zipFolders(manifestPath: string): Promise<string[]> {
@@ -51,11 +51,12 @@ export function joinManifests(
     (bytes) => remote.length >= bytes && local.subarray(0, bytes).equals(remote.subarray(0, bytes)),
   );
   if (length === undefined) return undefined;
-  // Two workers may have done one job, one of them after its lease: they wrote the same objects at different times.
+  const lines = linesOf(local.subarray(length));
   const others = linesOf(remote.subarray(length));
-  const theirs = new Set(others.map(withoutTime));
-  const own = linesOf(local.subarray(length)).filter((line) => !theirs.has(withoutTime(line)));
-  if (concernSameData(linesOf(local.subarray(length)), others, changed)) return undefined;
+  if (concernSameData(lines, others, changed)) return undefined;
+  // Two workers may have done one job, one of them after its lease, and one may have adopted the file of the other: their lines differ.
+  const theirs = new Set(others.map(subjectOf));
+  const own = lines.filter((line) => !theirs.has(subjectOf(line)));
   return Buffer.concat([remote, ...own.map((line) => Buffer.from(`${line}\n`))]);
 }
 
@@ -64,9 +65,4 @@ function linesOf(lines: Buffer): string[] {
     .toString()
     .split('\n')
     .filter((line) => line !== '');
-}
-
-/** The time of a commit is the only thing in which two commits of the same objects differ. */
-function withoutTime(line: string): string {
-  return line.replace(/"at":"[^"]*"/, '');
 }

@@ -3,6 +3,7 @@
 interface Line {
   readonly kind?: unknown;
   readonly key?: unknown;
+  readonly sha256?: unknown;
   readonly period?: unknown;
   readonly file?: unknown;
   readonly fileSha256?: unknown;
@@ -27,6 +28,17 @@ export function concernSameData(
   return (
     isCrossing(ours.fileOfPeriod, theirs.fileOfPeriod) || isCrossing(theirs.fileOfPeriod, ours.fileOfPeriod)
   );
+}
+
+/**
+ * The same text for lines of two writers about the same object in the same file. If the lines do not concern the same data otherwise, the last
+ * digests of the file are equal.
+ */
+export function subjectOf(line: string): string {
+  const { kind, key, sha256, file, settings } = parsed(line);
+  if (kind === 'object') return JSON.stringify([key, sha256, file, settings?.format]);
+  // Other lines of the same content differ in their times only.
+  return line.replace(/"at":"[^"]*"/, '');
 }
 
 interface Facts {

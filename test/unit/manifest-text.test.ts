@@ -20,6 +20,17 @@ it('has an object that both writers have committed only once', () => {
   expect(joined(BASE + line('c', '2'), BASE + line('c', '3'), BASE)).toBe(BASE + line('c', '3'));
 });
 
+it('has an object only once whose lines differ, and ends with the last line of a file', () => {
+  const object = (key: string, fileSha256: string, more: string): string =>
+    `{"kind":"object","key":"${key}","sha256":"${key}1","file":"2026-10.parquet","fileSha256":"${fileSha256}",${more}}\n`;
+  const theirs = object('b', 'x', '"adopted":true') + object('c', 'x', '"adopted":true');
+  // Of two commits, the first one has an earlier digest of the file.
+  const ours = object('b', 'w', '"tool":"1"') + object('c', 'x', '"tool":"1"');
+  expect(joined(BASE + ours, BASE + theirs, BASE)).toBe(BASE + theirs);
+  const another = object('b', 'x', '"tool":"1"').replace('"b1"', '"b2"');
+  expect(joined(BASE + another, BASE + theirs, BASE)).toBe(BASE + theirs + another);
+});
+
 it('does not join a manifest that was rewritten', () => {
   expect(joined(BASE + line('b', '2'), line('z', '1'), BASE)).toBeUndefined();
 });
