@@ -69,7 +69,12 @@ export async function executePlan(session: Session, run: PlannedRun): Promise<Ru
 async function runAll(session: Session, run: PlannedRun): Promise<void> {
   const folder = session.runFolder;
   const workshop =
-    session.pipeline?.workshop ?? openWorkshop(join(folder, 'spill'), isMirror(session.paths.root), session);
+    session.pipeline?.workshop ??
+    openWorkshop(
+      join(folder, 'spill'),
+      { isToBucket: isMirror(session.paths.root), boundsUnwritten: false },
+      session,
+    );
   const { places } = workshop;
   const writers = createWriters(session, workshop, folder);
   let source = downloadContext(session, folder);

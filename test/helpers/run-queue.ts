@@ -62,6 +62,7 @@ export function queueOf(
   downloads = 4,
   writers = 2,
   refusal: () => CryptodlError | undefined = () => undefined,
+  places = new Places({ downloads, writers }),
 ) {
   const writes: Write[] = [];
   const failed: [string, ErrorCode][] = [];
@@ -94,7 +95,6 @@ export function queueOf(
     },
     ...changes,
   };
-  const places = new Places({ downloads, writers });
   const queue = new RunQueue(work, {
     places,
     stop,

@@ -60,11 +60,13 @@ export class Pipeline implements SharedParts {
     this.#concurrency = new Concurrency({ choice: concurrency, start: ARCHIVE_START });
     const folder = tempDir === undefined ? tmpdir() : absolutePath(tempDir, surroundings.home);
     this.#spillFolder = join(folder, `cryptodl-worker-${randomUUID()}`);
-    const workshop = openWorkshop(this.#spillFolder, request.isToBucket, {
-      clock,
-      stop,
-      concurrency: this.#concurrency,
-    });
+    const { isToBucket } = request;
+    // Another worker requests the unwritten objects of a killed worker again.
+    const workshop = openWorkshop(
+      this.#spillFolder,
+      { isToBucket, boundsUnwritten: true },
+      { clock, stop, concurrency: this.#concurrency },
+    );
     this.#close = () => {
       workshop.release();
     };

@@ -23,10 +23,13 @@ const MOST_WRITERS = 8;
 /** A writer waits most of its time for the bucket. DuckDB converts for as many writers at a time as there are cores. */
 const WRITERS_TO_BUCKET = 32;
 
-/** `spillFolder`: the folder for data of DuckDB that exceeds its memory. `isToBucket`: the lake is in a bucket. */
+/**
+ * `spillFolder`: the folder for data of DuckDB that exceeds its memory. `isToBucket`: the lake is in a bucket. `boundsUnwritten`: no more
+ * partitions are unwritten than objects may be in flight.
+ */
 export function openWorkshop(
   spillFolder: string,
-  isToBucket: boolean,
+  { isToBucket, boundsUnwritten }: { readonly isToBucket: boolean; readonly boundsUnwritten: boolean },
   {
     clock,
     stop,
@@ -37,7 +40,7 @@ export function openWorkshop(
   const writers = isToBucket
     ? WRITERS_TO_BUCKET
     : Math.min(WRITERS_PER_CORE * availableParallelism(), MOST_WRITERS);
-  const places = new Places({ downloads: concurrency.places, writers });
+  const places = new Places({ downloads: concurrency.places, writers, boundsUnwritten });
   concurrency.onChange = (limit) => {
     places.setDownloads(limit);
   };
