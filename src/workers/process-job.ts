@@ -56,12 +56,13 @@ const OF_JOB: ReadonlySet<string> = new Set(['usage', 'manifest-damaged', 'bug']
 /** What a worker does with the jobs of a queue: all of it, or one of its two parts. */
 export type Work = 'whole' | 'fetch' | 'convert';
 
-/** The processor of BullMQ. */
+/** The processor of BullMQ. `leaseSignal` aborts when the lease of the job is lost: another worker does the job then. */
 export async function processJob(
   context: ProcessContext,
   job: QueuedJob,
   token: string,
   work: Work,
+  leaseSignal: AbortSignal = new AbortController().signal,
 ): Promise<void> {
   const { bullmq, signal, clock } = context;
   const putBack = async (message: string): Promise<never> => {
@@ -90,12 +91,15 @@ export async function processJob(
   try {
     const act = work === 'fetch' && !isConverted(data) ? 'whole' : work;
     // Two jobs of a series would change one manifest at the same time.
-    const end = await context.serialize(seriesOf(data), () => ACTS[act](data, context, job));
+    const ofJob = { ...context, signal: AbortSignal.any([signal, leaseSignal]) };
+    const end = await context.serialize(seriesOf(data), () => ACTS[act](data, ofJob, job));
     if (end === undefined) return;
     const counts = { ...firstCounts(job, end.counts), ...context.newRequests(), jobs: 1 };
     await settle(context.client, context.queue.name, idOf(job), counts);
     context.onEnd({ id: idOf(job), written: end.written });
   } catch (thrown) {
+    // Without the lease, BullMQ takes no end of the job.
+    if (leaseSignal.aborted) throw thrown;
     const error = signal.aborted ? toCryptodlError(thrown) : thrown;
     if (!(error instanceof CryptodlError)) throw error;
     if (signal.aborted || (error.fatal && !OF_JOB.has(error.code))) {

@@ -148,7 +148,8 @@ async function work(
     const jobs = open.bullmq.openWorker(
       open[of].name,
       open.connection,
-      (job, token = '') => processJob(context, job, token, act),
+      // BullMQ makes the signal for a function with three parameters.
+      (job, token, leaseSignal) => processJob(context, job, token ?? '', act, leaseSignal),
       {
         name: `${hostname()}:${process.pid}`,
         concurrency: options.jobs,
@@ -224,6 +225,9 @@ function listen(
   jobs.on('failed', (job, error) => {
     if (job === undefined || !/stalled more than/.test(error.message)) return;
     failStalled(context, job).catch(() => undefined);
+  });
+  jobs.on('lockRenewalFailed', (ids) => {
+    for (const id of ids) jobs.cancelJob(id);
   });
   jobs.on('error', (error) => {
     // A worker that was paused for longer than its lease comes back to a job that another worker has: its commits were safe.
