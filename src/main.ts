@@ -5,6 +5,7 @@ import type { Invocation } from './cli/program.js';
 import { toCryptodlError } from './model/errors.js';
 import type { ExitCode } from './model/exit-code.js';
 import type { Io } from './model/io.js';
+import { parseLake } from './model/lake-address.js';
 import type { Verb } from './options/flag-spec.js';
 import type { RawLayer, Resolved } from './options/resolve.js';
 import type { RunVerb } from './select/selection.js';
@@ -147,7 +148,7 @@ async function withResolved(
     if (!USES_REDIS.has(verb)) refuseLoneEgress(resolved);
     if (resolved.options.printOptions) return printOptions(verb, resolved, given.io);
     const { options } = resolved;
-    const read = verb === 'merge' ? operands : [];
+    const read = (verb === 'merge' ? operands : []).map((lake) => parseLake(lake, verb));
     return withMirrors(verb, typed, OF_QUEUE.has(verb) ? [] : [options.out, ...read], async (mirrors) => {
       const lakes = await Promise.all(read.map((path) => mirrors.folderAt(path, options)));
       return act(await mirrors.resolve(resolved), typed, lakes);

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { errnoOf } from '../model/errors.js';
-import { isPlainKey } from '../s3/address.js';
+import { isPlainKey } from '../model/lake-address.js';
 import { concernSameData, subjectOf } from './same-data.js';
 
 /** The folders of the zips of a series, relative to the root of the lake. Empty without a manifest. */

@@ -11,7 +11,7 @@ import type { Surroundings } from '../options/environment.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
-import { isLakeAddress, parseLakeAddress } from '../s3/address.js';
+import { isLakeAddress, parseLakeAddress } from '../model/lake-address.js';
 import type { FindCredentials } from '../s3/credentials.js';
 import type { Bucket } from '../s3/bucket.js';
 import { openBucket } from '../s3/open-bucket.js';

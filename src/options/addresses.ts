@@ -1,8 +1,12 @@
 /** Parsers for addresses: text in, checked text out, or a usage error that names the expected form. */
 import { usage } from '../model/errors.js';
+import { parseLake } from '../model/lake-address.js';
 import { isProxy } from './environment.js';
-import { given } from './parsers.js';
+import { given, text } from './parsers.js';
 import type { Parse } from './parsers.js';
+
+/** A folder, or the address of a lake in a bucket. */
+export const lake: Parse<string> = (value, where) => parseLake(text(value, where), where);
 
 /** An http(s) address that may have a query. Its path is a secret, so the errors contain only its host. */
 export function secretUrl(example: string): Parse<string> {

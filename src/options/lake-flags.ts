@@ -1,5 +1,6 @@
 /** Flags of the groups Where, How and Safety: the files that are written, what is printed, and the checks. */
 import { FORMATS } from '../model/task.js';
+import { lake } from './addresses.js';
 import { DOWNLOADS, DOWNLOADS_AND_JOBS, EXAMINED, HELD, OF_LAKE, oneOf, WRITING } from './flag-spec.js';
 import type { FlagRows } from './flag-spec.js';
 import { OTHER_FORMATS, OTHER_TIMESTAMPS } from './other-words.js';
@@ -23,7 +24,7 @@ export const LAKE_FLAGS = {
       worker:
         'the only lake that the jobs may write to; without it, also lakes in buckets that the jobs name',
     },
-    parse: parse.text,
+    parse: lake,
     default: './data',
     aka: [
       'output',

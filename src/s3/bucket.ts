@@ -1,9 +1,9 @@
 /** A lake's folder in a bucket: list, get, put, head and remove objects. */
 import type { FetchResponse } from '../http/fetch.js';
 import { CryptodlError } from '../model/errors.js';
+import { isPlainKey } from '../model/lake-address.js';
+import type { LakeAddress } from '../model/lake-address.js';
 import { parseListing } from '../source/s3-listing.js';
-import { isPlainKey } from './address.js';
-import type { LakeAddress } from './address.js';
 import { ageMsOf, Conditions } from './conditions.js';
 import type { BucketObject, PutCondition } from './conditions.js';
 import { parseUploads } from './documents.js';

@@ -1,12 +1,12 @@
 /** Opens the bucket of a lake: its server, region and credentials come from flags, the environment and the files of AWS. */
 import type { Clock } from '../model/clock.js';
 import type { SharedResources } from '../model/io.js';
+import { parseLakeAddress } from '../model/lake-address.js';
 import type { Observer } from '../model/observer.js';
 import type { RequestCosts, RequestFigures, RequestTimes } from '../http/observers.js';
 import type { Surroundings } from '../options/environment.js';
 import { url as parseUrl } from '../options/addresses.js';
 import type { Options } from '../options/flags.js';
-import { parseLakeAddress } from './address.js';
 import { S3Bucket } from './bucket.js';
 import type { Bucket } from './bucket.js';
 import { credentialPlaces } from './credential-chain.js';

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { CryptodlError, usage } from '../model/errors.js';
+import { isLakeAddress } from '../model/lake-address.js';
 import { flagsOf } from '../options/flags.js';
 import type { FlagName } from '../options/flags.js';
 import type { ExchangeWords, RawLayer, RawValues, Resolved } from '../options/resolve.js';
@@ -132,15 +133,9 @@ function withoutJobFlags(values: RawValues): RawValues {
   ) as RawValues;
 }
 
-const BUCKET = /^s3:\/\//;
-
-export function isLakeAddress(lake: string): boolean {
-  return BUCKET.test(lake);
-}
-
 /** The lake of a job as its data name it: an address, or an absolute path. */
 export function lakeOf(out: string, absolute: (path: string) => string): string {
-  return BUCKET.test(out) ? out.replace(/\/+$/, '') : resolve(absolute(out));
+  return isLakeAddress(out) ? out : resolve(absolute(out));
 }
 
 /**
@@ -148,7 +143,7 @@ export function lakeOf(out: string, absolute: (path: string) => string): string 
  * given. A job of the queue decides about a folder only if the worker names the same folder.
  */
 export function lakeProblem(lake: string, own: string, isGiven: boolean): string | undefined {
-  if (lake === own || (!isGiven && BUCKET.test(lake))) return undefined;
+  if (lake === own || (!isGiven && isLakeAddress(lake))) return undefined;
   return `the job is for the lake ${lake}, this worker writes to ${own}`;
 }
 

@@ -1,18 +1,11 @@
 /** What a worker does with a job: checks it, runs it, and tells the queue how it ended. */
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import type { Clock } from '../model/clock.js';
+import { isLakeAddress } from '../model/lake-address.js';
 import type { Serialize } from '../queue/in-order.js';
 import type { RedisClient } from '../redis/connection.js';
 import type { JobQueue, QueuedJob, QueuePackage } from './bullmq.js';
-import {
-  isLakeAddress,
-  isNewer,
-  jobFailure,
-  lakeProblem,
-  lakeOf,
-  parseFailure,
-  parseJob,
-} from './job-data.js';
+import { isNewer, jobFailure, lakeProblem, lakeOf, parseFailure, parseJob } from './job-data.js';
 import type { JobData, JobFailure } from './job-data.js';
 import { addConversion, addFetch, failuresIn } from './hand-over.js';
 import { runJob } from './run-job.js';

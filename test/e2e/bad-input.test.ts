@@ -286,6 +286,17 @@ describe('bad input', () => {
     { args: ['retry'], says: 'retry needs the failure report of a run' },
     { args: ['retry', 'nowhere.jsonl'], says: 'cannot read nowhere.jsonl (no such file or folder)' },
     { args: ['retry', 'unknown-key.yaml'], says: 'unknown-key.yaml line 1 is not JSON' },
+    ...[
+      ['vision', '--symbols', 'BTCUSDT', '--out'],
+      ['enqueue', 'vision', '--symbols', 'BTCUSDT', '--redis', 'redis://127.0.0.1:1', '--out'],
+      ['worker', '--redis', 'redis://127.0.0.1:1', '--out'],
+      ['coverage', '--out'],
+      ['merge', 'data', '--out', 'joined', 'more'],
+    ].map((args) => ({
+      args: [...args, 'gs://lake/data'],
+      says: `${args.includes('merge') ? 'merge' : '--out'}: a lake cannot be at a gs:// address`,
+      hint: 'write the path of a folder, or s3://BUCKET/PREFIX',
+    })),
     { args: ['serve', 'nowhere'], says: 'nowhere is not a folder' },
   ])('cryptodl $args says "$says" and ends with 2', async ({ args, says, hint }) => {
     const result = await cryptodl(args, { cwd: scratch });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { bucketUrl, isPlainKey, parseLakeAddress, requestUrl } from '../../src/s3/address.js';
 import { CryptodlError } from '../../src/model/errors.js';
+import { isPlainKey, parseLake, parseLakeAddress } from '../../src/model/lake-address.js';
+import { bucketUrl, requestUrl } from '../../src/s3/address.js';
 
 describe('the address of a lake in a bucket', () => {
   it.each([
@@ -42,9 +43,31 @@ describe('the address of a lake in a bucket', () => {
   });
 });
 
+describe('a lake', () => {
+  it.each(['data', '/mnt/a b', '../data', 'C:\\data', 'a:b/c'])('in the folder %s', (folder) => {
+    expect(parseLake(folder, '--out')).toBe(folder);
+  });
+
+  it('in a bucket gets one form of its address', () => {
+    expect(parseLake('S3://lake/data//', '--out')).toBe('s3://lake/data');
+  });
+
+  it.each(['gs://lake/data', 's3a://lake', 'https://AKID:hunter2@lake.s3.amazonaws.com', 'file:///data'])(
+    'at %s is refused',
+    (address) => {
+      const error = refused(address);
+      expect(error).toMatchObject({
+        code: 'usage',
+        message: `--out: a lake cannot be at a ${address.slice(0, address.indexOf('//') + 2)} address`,
+        hint: 'write the path of a folder, or s3://BUCKET/PREFIX with --s3-endpoint for a server that is not AWS',
+      });
+    },
+  );
+});
+
 function refused(value: string): CryptodlError {
   try {
-    parseLakeAddress(value, '--out');
+    parseLake(value, '--out');
   } catch (error) {
     if (error instanceof CryptodlError) return error;
   }
