@@ -1,7 +1,8 @@
-/** Commands of a queue as processes, over a real redis-server and one lake in a bucket of this process. */
+/** Commands of a queue as processes, over a real redis-server. */
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { cryptodlProcess, FAST } from './cli.js';
 import type { CliResult } from './cli.js';
 import { filesBelow } from './lake.js';
@@ -17,26 +18,16 @@ export interface StartedWorker {
   readonly ended: Promise<CliResult>;
 }
 
-export class QueueRuns {
+/** Commands over one redis-server and a lake anywhere. */
+export class QueueCommands {
   readonly redis: RedisProcess;
-  readonly bucket: S3Server;
-  readonly lake: TestLake;
+  readonly lake: Pick<TestLake, 'out' | 'environment'>;
   readonly #scene: Scene;
 
-  private constructor(scene: Scene, redis: RedisProcess, bucket: S3Server) {
+  constructor(scene: Scene, redis: RedisProcess, lake: Pick<TestLake, 'out' | 'environment'>) {
     this.#scene = scene;
     this.redis = redis;
-    this.bucket = bucket;
-    this.lake = lakeInBucket(bucket, 'lake', scene.scratch);
-  }
-
-  static async open(scene: Scene): Promise<QueueRuns> {
-    return new QueueRuns(scene, await startRedis(), await new S3Server({ pageSize: 3 }).listen());
-  }
-
-  async close(): Promise<void> {
-    await this.redis.close();
-    await this.bucket.close();
+    this.lake = lake;
   }
 
   /** `url`: the archive of this process. */
@@ -68,6 +59,38 @@ export class QueueRuns {
 
   async retry(): Promise<void> {
     await cryptodlProcess(['retry', '--redis', this.redis.address]);
+  }
+
+  /** Resolves when every job of the queue is done, or has failed. */
+  async emptied(): Promise<void> {
+    for (;;) {
+      const { waiting, active, delayed } = await this.status();
+      if (waiting === 0 && active === 0 && delayed === 0) return;
+      await sleep(100);
+    }
+  }
+}
+
+/** The same with a lake in a bucket of this process. */
+export class QueueRuns extends QueueCommands {
+  override readonly lake: TestLake;
+  readonly bucket: S3Server;
+
+  private constructor(scene: Scene, redis: RedisProcess, bucket: S3Server) {
+    const lake = lakeInBucket(bucket, 'lake', scene.scratch);
+    super(scene, redis, lake);
+    this.lake = lake;
+    this.bucket = bucket;
+  }
+
+  /** `redisWords`: arguments of redis-server. */
+  static async open(scene: Scene, redisWords: readonly string[] = []): Promise<QueueRuns> {
+    return new QueueRuns(scene, await startRedis(redisWords), await new S3Server({ pageSize: 3 }).listen());
+  }
+
+  async close(): Promise<void> {
+    await this.redis.close();
+    await this.bucket.close();
   }
 
   /** Keys of the zips between two workers. */
