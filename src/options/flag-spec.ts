@@ -66,7 +66,7 @@ export interface FlagSpec {
   readonly list?: 'comma' | 'joined';
   readonly parse: Parse<unknown>;
   /** The unit of the parsed number. The name of the option ends with it. */
-  readonly unit?: 'Ms' | 'Minutes' | 'Hours' | 'Bytes' | 'BytesPerSecond' | 'Percent';
+  readonly unit?: 'Ms' | 'Minutes' | 'Bytes' | 'BytesPerSecond' | 'Percent';
   /** A config file may hold a map: `limits: { archive: 100/s }` is `archive=100/s`. */
   readonly isMap?: boolean;
   /** All valid values, for completion and documents, if they are a fixed list. */

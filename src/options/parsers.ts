@@ -186,16 +186,38 @@ export const byteRate: Parse<number> = (value, where) => {
 
 export const EVERY = ['day', '12h', '8h', '6h', '4h', '3h', '2h', '1h'] as const;
 
-/** `day` or `6h` → hours. */
-export const everyHours: Parse<number> = (value, where) => {
+/** How often something runs. `pattern`: of cron, with an optional field for seconds before the others. */
+export type Every = { readonly text: string } & (
+  | { readonly kind: 'hours'; readonly hours: number }
+  | { readonly kind: 'pattern' }
+  | { readonly kind: 'never' }
+);
+
+const CRON_FIELD = /^(?:[\d*?,/#L-]|[A-Za-z]{3})+$/;
+
+/** Only BullMQ knows whether a time fits a pattern: `enqueue` asks it. */
+export const every: Parse<Every> = (value, where) => {
+  if (value === 'never') return { kind: 'never', text: value };
+  if (/[\s*]/.test(value)) {
+    const fields = value.trim().split(/\s+/);
+    if ([5, 6].includes(fields.length) && fields.every((field) => CRON_FIELD.test(field)))
+      return { kind: 'pattern', text: fields.join(' ') };
+    throw usage(
+      `${where}: "${value}" is not a cron pattern of minute, hour, day, month and weekday`,
+      `every day at 10:00 UTC: ${given(where, "'0 10 * * *'")}`,
+    );
+  }
   const hours = (parseDurationMs(durationLike(value) ?? '') ?? 0) / 3_600_000;
   const meant = EVERY.find((each) => each === (hours === 24 ? 'day' : `${hours}h`));
   if (meant !== undefined && meant !== value)
     throw usage(`${where}: "${value}" is not one of ${EVERY.join(', ')}`, `did you mean ${meant}?`, {
       value: meant,
     });
-  const every = choice(EVERY)(value, where);
-  return every === 'day' ? 24 : Number.parseInt(every, 10);
+  const word = choice(EVERY, {
+    daily: { value: 'day', note: 'did you mean day?' },
+    hourly: { value: '1h', note: 'did you mean 1h?' },
+  })(value, where);
+  return { kind: 'hours', text: word, hours: word === 'day' ? 24 : Number.parseInt(word, 10) };
 };
 
 /** `08:05`, UTC → minutes after midnight. */

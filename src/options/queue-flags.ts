@@ -1,4 +1,4 @@
-/** Flags of the queue: enqueue, worker, status, and retry of the jobs of a queue. */
+/** Flags of the queue: enqueue, worker, status, and retry of the jobs of a queue; and the times of schedules. */
 import { oneOf } from './flag-spec.js';
 import type { FlagRows } from './flag-spec.js';
 import * as parse from './parsers.js';
@@ -25,6 +25,22 @@ export const QUEUE_FLAGS = {
     parse: queueName,
     default: 'main',
     aka: ['queue-name'],
+  },
+  every: {
+    group: 'When',
+    verbs: ['schedule', 'enqueue'],
+    usual: ['enqueue'],
+    value: 'TIME',
+    doc: 'how often: day for once a day, or 12h, 8h, 6h, 4h, 3h, 2h or 1h',
+    docOf: {
+      enqueue:
+        "add the jobs at these times, UTC: day, or '0 10 * * *'; workers add them, with the days of that time. A cron pattern, or day, 12h, 8h, 6h, 4h, 3h, 2h or 1h from --at; never ends the schedule",
+    },
+    parse: parse.every,
+    choices: parse.EVERY,
+    choicesOf: { enqueue: [...parse.EVERY, 'never'] },
+    unsetOf: { schedule: 'day' },
+    aka: ['interval', 'frequency', 'cron', 'repeat'],
   },
   'max-waiting': {
     group: 'How',

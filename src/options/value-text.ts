@@ -35,7 +35,6 @@ const WITH_UNIT: Readonly<Record<NonNullable<FlagSpec['unit']>, (value: number) 
   Bytes: bytesValue,
   BytesPerSecond: bytesValue,
   Minutes: (minutes) => new Date(minutes * 60_000).toISOString().slice(11, 16),
-  Hours: (hours) => (hours === 24 ? 'day' : `${hours}h`),
   Percent: String,
 };
 

@@ -12,11 +12,13 @@ import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
 import { homeOf } from '../options/environment.js';
 import { environmentName, flagsOf } from '../options/flags.js';
+import { EVERY } from '../options/parsers.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { readSymbolFile } from '../options/symbols.js';
+import { whenOf } from '../model/times-of-day.js';
 import type { Source } from '../source/source.js';
-import { absolutePath, printable, printLines, withoutPassword } from '../text/printable.js';
+import { absolutePath, printable, printLines, shellWord, withoutPassword } from '../text/printable.js';
 import { flagsWithSecretAddress, lostVariables, scheduledWords, secretFlags } from './scheduled-command.js';
 import { cronLine, crontab, LONGEST_CRON_LINE, units } from './timers.js';
 import type { ScheduledCommand } from './timers.js';
@@ -35,6 +37,13 @@ export async function schedule(
 ): Promise<ExitCode> {
   const { argv, io } = given;
   const own = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv;
+  const { every } = options;
+  if (every !== undefined && every.kind !== 'hours')
+    throw usage(
+      `schedule: --every ${shellWord(every.text)} is only for enqueue`,
+      `${EVERY.join(', ')}; or print a crontab line, and change its times`,
+      { flags: { every: 'day' } },
+    );
   const line = command[0] === 'cryptodl' ? command.slice(1) : command;
   if (line.length === 0)
     throw usage('schedule needs a command after --', undefined, {
@@ -92,8 +101,8 @@ function environmentFile({ environment }: Io): string {
 function texts(invocation: Invocation, resolved: Resolved, options: Options, { argv, io }: Typed): string {
   const { verb, operand } = invocation;
   const words = [...io.program, ...scheduledWords(argv, verb, { resolved, io })];
-  const { atMinutes, everyHours } = options;
-  const when = { hour: Math.floor(atMinutes / 60), minute: atMinutes % 60, everyHours };
+  const { atMinutes, every } = options;
+  const when = whenOf(atMinutes, every?.kind === 'hours' ? every.hours : 24);
   const command: ScheduledCommand = {
     words,
     folder: resolve('.'),

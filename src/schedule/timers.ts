@@ -1,4 +1,6 @@
 /** Writes a command as lines of a crontab, and as a service unit and a timer unit of systemd. */
+import { cronFields, hoursOf } from '../model/times-of-day.js';
+import type { When } from '../model/times-of-day.js';
 import { shellWord } from '../text/printable.js';
 
 export interface ScheduledCommand {
@@ -41,33 +43,10 @@ function cronWord(word: string): string {
     .replaceAll('%', String.raw`\%`);
 }
 
-/** The times at which a command runs, in UTC. */
-interface When {
-  readonly hour: number;
-  readonly minute: number;
-  /** A divisor of 24; 24 is once a day. */
-  readonly everyHours: number;
-}
-
-/** `5 8 * * *` */
-function cronFields(when: When): string {
-  return `${when.minute} ${hoursOf(when) ?? '*'} * * *`;
-}
-
 /** `*-*-* 08:05:00 UTC` */
 function calendar(when: When): string {
   const hours = hoursOf(when, 2) ?? '*';
   return `*-*-* ${hours}:${String(when.minute).padStart(2, '0')}:00 UTC`;
-}
-
-/** Undefined for every hour. */
-function hoursOf({ hour, everyHours }: When, digits = 1): string | undefined {
-  if (everyHours === 1) return undefined;
-  const hours = Array.from({ length: 24 / everyHours }, (_, index) => (hour + index * everyHours) % 24);
-  return hours
-    .sort((a, b) => a - b)
-    .map((each) => String(each).padStart(digits, '0'))
-    .join(',');
 }
 
 // Units of systemd.

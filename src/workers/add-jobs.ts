@@ -1,28 +1,27 @@
 /** Adds jobs to a queue in batches, and waits while the queue is full. */
 import type { Clock } from '../model/clock.js';
-import { numberText } from '../model/units.js';
-import { redisProblem } from '../redis/redis-errors.js';
-import type { NewJob } from './bullmq.js';
+import type { JobQueue, NewJob } from './bullmq.js';
 import { jobId } from './job-data.js';
 import type { JobData } from './job-data.js';
-import type { OpenQueue } from './open-queue.js';
 import type { Wait } from './waits.js';
 
 export interface Adding {
-  readonly open: OpenQueue;
+  readonly queue: JobQueue;
   readonly wait: Wait | undefined;
   readonly priority: Level;
   /** Jobs that may wait in the queue. */
   readonly mostWaiting: number;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  readonly say: (line: string) => void;
+  /** Back-pressure: called again and again while the queue has no room. `last`: the name of the job that was added last. */
+  readonly whenFull: (waiting: number, last: string | undefined) => Promise<void>;
+  /** The error for a failed write. */
+  readonly problem: (error: unknown) => unknown;
 }
 
 type Level = 'high' | 'normal' | 'low';
 
 const BATCH = 1000;
-const FULL_POLL_MS = 1000;
 /** The first attempt and two further ones, each with the retries of its requests. */
 const ATTEMPTS = 3;
 
@@ -30,11 +29,13 @@ const ATTEMPTS = 3;
 export async function addJobs(jobs: Iterable<JobData>, adding: Adding): Promise<number> {
   let batch: NewJob[] = [];
   let added = 0;
+  let last: string | undefined;
   const flush = async (): Promise<void> => {
     if (batch.length === 0) return;
-    await whileFull(adding, batch.length);
+    await untilRoom(adding, batch.length, last);
     await addBatch(adding, batch);
     added += batch.length;
+    last = batch.at(-1)?.opts?.jobId;
     batch = [];
   };
   for (const data of jobs) {
@@ -45,42 +46,40 @@ export async function addJobs(jobs: Iterable<JobData>, adding: Adding): Promise<
   return added;
 }
 
-async function addBatch({ open, wait }: Adding, batch: NewJob[]): Promise<void> {
+async function addBatch({ queue, wait, problem }: Adding, batch: NewJob[]): Promise<void> {
   try {
     await wait?.add(batch.map(({ opts }) => opts?.jobId ?? ''));
-    await open.queue.addBulk(batch);
+    await queue.addBulk(batch);
   } catch (error) {
-    throw redisProblem(open.address, error);
+    throw problem(error);
   }
 }
 
+/** Options of all jobs. */
+export const KEPT_UNTIL_DONE = {
+  attempts: ATTEMPTS,
+  backoff: { type: 'cryptodl' },
+  // A job that is enqueued again runs again, and finds nothing to do in the manifest of its series.
+  removeOnComplete: true,
+  removeOnFail: false,
+  stackTraceLimit: 0,
+};
+
 export function newJob(data: JobData, priority: number): NewJob {
-  return {
-    name: data.verb,
-    data,
-    opts: {
-      jobId: jobId(data),
-      attempts: ATTEMPTS,
-      backoff: { type: 'cryptodl' },
-      priority,
-      // A job that is enqueued again runs again, and finds nothing to do in the manifest of its series.
-      removeOnComplete: true,
-      removeOnFail: false,
-      stackTraceLimit: 0,
-    },
-  };
+  return { name: data.verb, data, opts: { ...KEPT_UNTIL_DONE, jobId: jobId(data), priority } };
 }
 
-/** Back-pressure: waits while the queue has no room for the batch. */
-async function whileFull({ open, mostWaiting, clock, signal, say }: Adding, batch: number): Promise<void> {
-  for (let hasSaid = false; ; hasSaid = true) {
+async function untilRoom(
+  { queue, mostWaiting, signal, whenFull }: Adding,
+  batch: number,
+  last: string | undefined,
+): Promise<void> {
+  for (;;) {
     signal.throwIfAborted();
-    const counts = await open.queue.getJobCounts('waiting', 'prioritized');
+    const counts = await queue.getJobCounts('waiting', 'prioritized');
     const waiting = Object.values(counts).reduce((sum, count) => sum + count, 0);
     if (waiting + batch <= Math.max(mostWaiting, batch)) return;
-    if (!hasSaid)
-      say(`${numberText(waiting)} jobs wait in the queue: adding more as workers take them (--max-waiting)`);
-    await clock.sleep(FULL_POLL_MS, signal);
+    await whenFull(waiting, last);
   }
 }
 

@@ -1,30 +1,26 @@
 /** `cryptodl enqueue vision|metrics`: the selected series of a download as jobs of a queue. */
 import { writeData } from '../cli/write-data.js';
-import { openSession } from '../download/session.js';
-import { dayOf } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { watchSignals } from '../model/io.js';
 import type { Io } from '../model/io.js';
-import { SILENT_OBSERVER } from '../model/observer.js';
-import { countText } from '../model/units.js';
+import { countText, numberText } from '../model/units.js';
 import { surroundingsOf } from '../options/environment.js';
 import { resolveOptions } from '../options/resolve.js';
 import type { RawLayer, Resolved } from '../options/resolve.js';
 import { readLists } from '../options/symbols.js';
-import type { SeriesRequest } from '../plan/series-request.js';
-import { shownRedis } from '../redis/redis-errors.js';
-import { selectMetrics } from '../select/select-metrics.js';
-import { selectSeries } from '../select/select-series.js';
-import { ofShard } from '../select/selection.js';
+import { redisProblem, shownRedis } from '../redis/redis-errors.js';
 import type { Source } from '../source/source.js';
 import { absolutePath, printLines } from '../text/printable.js';
 import { addJobs } from './add-jobs.js';
 import { loadBullMq } from './bullmq.js';
-import { JOB_VERBS, jobOptions, lakeOf } from './job-data.js';
-import type { JobVerb } from './job-data.js';
+import { addSchedule, endSchedule, refuseScheduleFlags, timesOf, withoutLists } from './enqueue-schedule.js';
+import { JOB_VERBS, lakeOf } from './job-data.js';
+import type { JobData, JobVerb } from './job-data.js';
 import { openQueue, redisAddress } from './open-queue.js';
-import { splitSeries } from './split-series.js';
+import { planData } from './plan-data.js';
+import type { PlanData } from './plan-data.js';
+import { selectRequests } from './select-requests.js';
 import { waitForJobs } from './wait-for-jobs.js';
 import { Wait } from './waits.js';
 
@@ -37,74 +33,157 @@ export interface EnqueueCommand {
 
 /** Resolves with 0 after the last job was added; with --wait, with the exit code of the download. */
 export async function enqueue(operand: string | undefined, command: EnqueueCommand): Promise<ExitCode> {
-  const { source, resolved, layers, io } = command;
+  const { source, resolved, io } = command;
   const verb = verbOf(operand);
   const { options } = resolved;
   redisAddress(options, 'enqueue');
-  // The values that the verb itself would refuse.
+  refuseScheduleFlags(resolved);
+  const surroundings = surroundingsOf(io.environment);
+  const out = lakeOf(options.out, (path) => absolutePath(path, surroundings.home));
+  const warn = (message: string): void => {
+    printLines(io.stderr, [`warning: ${message}`]);
+  };
+  const { ofVerb, plan } = await download(verb, out, command);
+  if (plan !== undefined && options.every?.kind === 'never') return endSchedule(plan, { options, io, warn });
+  // Before the listings, which may take long.
+  if (!options.dryRun) await loadBullMq();
+  const times = plan === undefined ? undefined : await timesOf(options, io.clock.now());
+  const signals = watchSignals(io);
+  try {
+    const { requests, jobs } = await selectRequests(verb, ofVerb, {
+      source,
+      surroundings,
+      clock: io.clock,
+      signal: signals.signal,
+      read: readLists(io),
+      warn,
+      note: (lines) => {
+        if (!options.quiet && !options.json)
+          printLines(
+            io.stderr,
+            lines.map((line) => `  ${line}`),
+          );
+      },
+    });
+    const series = requests.length;
+    if (options.dryRun) {
+      const count = countOf(jobs(out));
+      const next = times === undefined ? {} : { next: new Date(times.nextMs).toISOString() };
+      const planned = { event: 'planned', series, jobs: count, ...next };
+      const first = times === undefined ? '' : `, first at ${planned.next}`;
+      await writeData(io, [
+        options.json ? planned : `${countText(count, 'job')} for ${countText(series, 'series')}${first}`,
+      ]);
+      return 0;
+    }
+    if (plan !== undefined && times !== undefined) {
+      if (ofVerb.options.to?.kind === 'days')
+        warn(`--to ${ofVerb.options.to.text}: every scheduled run has the same last day; --days does not`);
+      return await addSchedule(
+        plan,
+        times.pattern,
+        { count: countOf(jobs(out)), series },
+        { options, io, warn },
+      );
+    }
+    return await addAll(jobs(out), series, command, { signals, warn });
+  } finally {
+    signals.release();
+  }
+}
+
+interface Adding {
+  readonly signals: ReturnType<typeof watchSignals>;
+  readonly warn: (message: string) => void;
+}
+
+async function addAll(
+  jobs: Iterable<JobData>,
+  series: number,
+  command: EnqueueCommand,
+  { signals, warn }: Adding,
+): Promise<ExitCode> {
+  const { io, resolved } = command;
+  const { options } = resolved;
+  const open = await openQueue(options, 'enqueue', warn);
+  try {
+    const wait = options.wait ? new Wait(open.connection.client, open.name) : undefined;
+    await wait?.begin();
+    try {
+      const added = await addJobs(jobs, {
+        queue: open.queue,
+        wait,
+        priority: options.priority,
+        mostWaiting: options.maxWaiting,
+        clock: io.clock,
+        signal: signals.signal,
+        whenFull: fullQueue(command, signals.signal),
+        problem: (error) => redisProblem(open.address, error),
+      });
+      print(
+        command,
+        { event: 'enqueued', queue: open.name, series, jobs: added },
+        `${countText(added, 'job')} for ${countText(series, 'series')} in the queue ${open.name} at ${shownRedis(open.address)}`,
+      );
+      if (wait === undefined) return 0;
+      return await waitForJobs({ open, wait, jobs: added, options, io, signals });
+    } finally {
+      if (open.connection.client.status === 'ready') await wait?.end();
+    }
+  } finally {
+    await open.close();
+  }
+}
+
+const FULL_POLL_MS = 1000;
+
+/** Says once that the queue is full, and waits. */
+function fullQueue(
+  { io, resolved }: EnqueueCommand,
+  signal: AbortSignal,
+): (waiting: number) => Promise<void> {
+  let hasSaid = false;
+  return async (waiting) => {
+    if (!hasSaid && !resolved.options.quiet)
+      printLines(io.stderr, [
+        `${numberText(waiting)} jobs wait in the queue: adding more as workers take them (--max-waiting)`,
+      ]);
+    hasSaid = true;
+    await io.clock.sleep(FULL_POLL_MS, signal);
+  };
+}
+
+interface Download {
+  /** The options of the verb. */
+  readonly ofVerb: Resolved;
+  /** Set with --every. */
+  readonly plan: PlanData | undefined;
+}
+
+/** Throws the usage errors of the verb itself. */
+async function download(
+  verb: JobVerb,
+  out: string,
+  { source, resolved: { options }, layers, io }: EnqueueCommand,
+): Promise<Download> {
   const ofVerb = resolveOptions(verb, layers, source);
   if (ofVerb.options.symbols === undefined)
     throw usage('enqueue needs the symbols of the jobs', '--symbols all, or a list like BTCUSDT,ETHUSDT', {
       flags: { symbols: 'all' },
     });
-  const warn = (message: string): void => {
-    printLines(io.stderr, [`warning: ${message}`]);
+  if (options.every === undefined) return { ofVerb, plan: undefined };
+  const read = await withoutLists(ofVerb.options.symbols, layers, readLists(io));
+  const ofQueue = resolveOptions('enqueue', read.layers, source);
+  return {
+    ofVerb: resolveOptions(verb, read.layers, source),
+    plan: planData(verb, ofQueue, { symbols: read.symbols, out }),
   };
-  // Before the listings, which may take long.
-  if (!options.dryRun) await loadBullMq();
-  const signals = watchSignals(io);
-  try {
-    const requests = await selectRequests(verb, ofVerb, { source, io, signal: signals.signal, warn });
-    const { home } = surroundingsOf(io.environment);
-    const jobs = splitSeries(requests, {
-      verb,
-      venue: source,
-      today: dayOf(options.nowMs ?? io.clock.now(), source),
-      shared: {
-        ...jobOptions(ofVerb.texts),
-        out: [lakeOf(options.out, (path) => absolutePath(path, home))],
-      },
-    });
-    const what = countText(requests.length, 'series');
-    if (options.dryRun) {
-      let count = 0;
-      for (const _ of jobs) count += 1;
-      const planned = { event: 'planned', series: requests.length, jobs: count };
-      await writeData(io, [options.json ? planned : `${countText(count, 'job')} for ${what}`]);
-      return 0;
-    }
-    const open = await openQueue(options, 'enqueue', warn);
-    try {
-      const wait = options.wait ? new Wait(open.connection.client, open.name) : undefined;
-      await wait?.begin();
-      try {
-        const added = await addJobs(jobs, {
-          open,
-          wait,
-          priority: options.priority,
-          mostWaiting: options.maxWaiting,
-          clock: io.clock,
-          signal: signals.signal,
-          say: (line) => {
-            if (!options.quiet) printLines(io.stderr, [line]);
-          },
-        });
-        print(
-          command,
-          { event: 'enqueued', queue: open.name, series: requests.length, jobs: added },
-          `${countText(added, 'job')} for ${what} in the queue ${open.name} at ${shownRedis(open.address)}`,
-        );
-        if (wait === undefined) return 0;
-        return await waitForJobs({ open, wait, jobs: added, options, io, signals });
-      } finally {
-        if (open.connection.client.status === 'ready') await wait?.end();
-      }
-    } finally {
-      await open.close();
-    }
-  } finally {
-    signals.release();
-  }
+}
+
+function countOf(jobs: Iterable<JobData>): number {
+  let count = 0;
+  for (const _ of jobs) count += 1;
+  return count;
 }
 
 function print({ resolved, io }: EnqueueCommand, event: object, line: string): void {
@@ -122,41 +201,4 @@ function verbOf(operand: string | undefined): JobVerb {
     'cryptodl enqueue vision …, or cryptodl enqueue metrics …',
     { operand: 'vision' },
   );
-}
-
-interface SelectContext extends Pick<EnqueueCommand, 'source' | 'io'> {
-  readonly signal: AbortSignal;
-  readonly warn: (message: string) => void;
-}
-
-/** Sends the requests of the selection: listings of symbols, but nothing for a single series. */
-async function selectRequests(
-  verb: JobVerb,
-  resolved: Resolved,
-  { source, io, signal, warn }: SelectContext,
-): Promise<readonly SeriesRequest[]> {
-  const session = openSession({
-    source,
-    resolved,
-    surroundings: surroundingsOf(io.environment),
-    observer: { ...SILENT_OBSERVER, warn },
-    clock: io.clock,
-    verb,
-    signal,
-  });
-  try {
-    await session.refuseBanned(verb);
-    const read = readLists(io);
-    const select = verb === 'metrics' ? selectMetrics : selectSeries;
-    const { requests, notes } = ofShard(session, await select(session, resolved, read));
-    if (!resolved.options.quiet && !resolved.options.json)
-      printLines(
-        io.stderr,
-        notes.map((note) => `  ${note}`),
-      );
-    if (requests.length === 0) throw usage('no series is selected', 'cryptodl list symbols shows the names');
-    return requests;
-  } finally {
-    await session.close();
-  }
 }

@@ -11,12 +11,14 @@ import { isExactName } from '../options/symbols.js';
 
 /** Raised when workers of the earlier version would do something else with the data. */
 const JOB_VERSION = 1;
+/** The version of a job that adds jobs (`plan-data.ts`). */
+export const PLAN_VERSION = 2;
 
 export type JobVerb = 'vision' | 'metrics';
 export const JOB_VERBS = ['vision', 'metrics'] as const satisfies readonly JobVerb[];
 
 /** Options that decide what a job writes and where. All others are those of its worker. */
-const JOB_FLAGS: readonly FlagName[] = [
+export const JOB_FLAGS: readonly FlagName[] = [
   'market',
   'dataset',
   'interval',
@@ -77,7 +79,7 @@ export function jobId({ verb, options }: JobData): string {
 
 /** Whether a later version of the program made the job. */
 export function isNewer(data: unknown): boolean {
-  return isRecord(data) && typeof data['v'] === 'number' && data['v'] > JOB_VERSION;
+  return isRecord(data) && typeof data['v'] === 'number' && data['v'] > PLAN_VERSION;
 }
 
 /** The checked data of a job. Throws a usage error for data that this program has not made. */
@@ -86,15 +88,10 @@ export function parseJob(data: unknown): JobData {
     throw usage('the data of the job is not that of cryptodl');
   const verb = JOB_VERBS.find((known) => known === data['verb']);
   if (verb === undefined) throw usage('the job has no verb vision or metrics');
-  const { options: given } = data;
-  if (!isRecord(given)) throw usage('the job has no options');
-  const allowed = new Set<string>(JOB_FLAGS.filter((name) => flagsOf(verb).includes(name)));
-  const options: RawValues = {};
-  for (const [name, texts] of Object.entries(given)) {
-    if (!allowed.has(name)) throw usage(`the job has an option that jobs do not have: ${name.slice(0, 40)}`);
-    if (!isTexts(texts)) throw usage(`the option ${name} of the job is not a list of texts`);
-    options[name as FlagName] = texts;
-  }
+  const options = parseOptions(
+    data['options'],
+    JOB_FLAGS.filter((name) => flagsOf(verb).includes(name)),
+  );
   for (const name of SINGLE)
     if (options[name]?.length !== 1 || (name !== 'out' && options[name][0]?.includes(',') === true))
       throw usage(`the job does not have exactly one value of --${name}`);
@@ -102,6 +99,19 @@ export function parseJob(data: unknown): JobData {
   // A name of a file (`@FILE`) or a pattern would let a job read files of the worker.
   if (!isExactName(symbol)) throw usage('the job has no exact name of a symbol');
   return { v: JOB_VERSION, verb, options };
+}
+
+/** Throws a usage error for options that are not lists of texts with these names. */
+export function parseOptions(given: unknown, names: readonly FlagName[]): RawValues {
+  if (!isRecord(given)) throw usage('the job has no options');
+  const options: RawValues = {};
+  for (const [key, texts] of Object.entries(given)) {
+    const name = names.find((known) => known === key);
+    if (name === undefined) throw usage(`the job has an option that jobs do not have: ${key.slice(0, 40)}`);
+    if (!isTexts(texts)) throw usage(`the option ${name} of the job is not a list of texts`);
+    options[name] = texts;
+  }
+  return options;
 }
 
 function isTexts(value: unknown): value is string[] {
@@ -123,14 +133,16 @@ export function resolveJob(
   exchange: ExchangeWords,
 ): Resolved {
   const layer: RawLayer = { origin: 'job', values: options, nameOf: (name) => `--${name} of the job` };
-  const others = workerLayers.map((given) => ({ ...given, values: withoutJobFlags(given.values) }));
-  return resolveOptions(verb, [layer, ...others], exchange);
+  return resolveOptions(verb, [layer, ...layersWithout(workerLayers, JOB_FLAGS)], exchange);
 }
 
-function withoutJobFlags(values: RawValues): RawValues {
-  return Object.fromEntries(
-    Object.entries(values).filter(([name]) => !JOB_FLAGS.includes(name as FlagName)),
-  ) as RawValues;
+export function layersWithout(layers: readonly RawLayer[], names: readonly FlagName[]): RawLayer[] {
+  return layers.map((layer) => ({
+    ...layer,
+    values: Object.fromEntries(
+      Object.entries(layer.values).filter(([name]) => !names.includes(name as FlagName)),
+    ) as RawValues,
+  }));
 }
 
 /** The lake of a job as its data name it: an address, or an absolute path. */

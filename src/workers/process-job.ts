@@ -8,6 +8,9 @@ import type { JobQueue, QueuedJob, QueuePackage } from './bullmq.js';
 import { isNewer, jobFailure, lakeProblem, lakeOf, parseFailure, parseJob } from './job-data.js';
 import type { JobData, JobFailure } from './job-data.js';
 import { addConversion, addFetch, failuresIn } from './hand-over.js';
+import { isPlan, parsePlan } from './plan-data.js';
+import type { PlanData } from './plan-data.js';
+import { addPlanned } from './plan-job.js';
 import { runJob } from './run-job.js';
 import type { FailedObject, JobContext, JobEnd, JobPart } from './run-job.js';
 import { converting, fetching, isConverted } from './staged-run.js';
@@ -67,9 +70,9 @@ export async function processJob(
     await putBack(
       'a later version of cryptodl made some jobs: this worker leaves them to others; update cryptodl',
     );
-  let data: JobData;
+  let data: JobData | PlanData;
   try {
-    data = parseJob(job.data);
+    data = isPlan(job.data) && work !== 'convert' ? parsePlan(job.data) : parseJob(job.data);
   } catch (error) {
     return fail(context, job, { failed: [{ key: '', error: toCryptodlError(error) }] });
   }
@@ -82,17 +85,16 @@ export async function processJob(
   if (problem !== undefined)
     await putBack(`${problem}: this worker leaves the job to others; to do it here: --out, and --role both`);
   try {
-    const act = work === 'fetch' && !isConverted(data) ? 'whole' : work;
-    // Two jobs of a series would change one manifest at the same time.
     const ofJob = { ...context, signal: AbortSignal.any([signal, leaseSignal]) };
-    const end = await context.serialize(seriesOf(data), () => ACTS[act](data, ofJob, job));
+    const end =
+      'plan' in data ? await addPlanned(data, ofJob, job, token) : await doPart(data, ofJob, job, work);
     if (end === undefined) return;
     const counts = { ...firstCounts(job, end.counts), ...context.newRequests(), jobs: 1 };
     await settle(context.client, context.queue.name, idOf(job), counts);
     context.onEnd({ id: idOf(job), written: end.written });
   } catch (thrown) {
-    // Without the lease, BullMQ takes no end of the job.
-    if (leaseSignal.aborted) throw thrown;
+    // Without the lease, BullMQ takes no end of the job. A delayed job has been given back.
+    if (leaseSignal.aborted || thrown instanceof bullmq.DelayedError) throw thrown;
     const error = signal.aborted ? toCryptodlError(thrown) : thrown;
     if (!(error instanceof CryptodlError)) throw error;
     if (signal.aborted || (error.fatal && !OF_JOB.has(error.code))) {
@@ -103,6 +105,17 @@ export async function processJob(
     }
     return fail(context, job, { failed: [{ key: '', error }] });
   }
+}
+
+function doPart(
+  data: JobData,
+  context: ProcessContext,
+  job: QueuedJob,
+  work: Work,
+): Promise<JobEnd | undefined> {
+  const act = work === 'fetch' && !isConverted(data) ? 'whole' : work;
+  // Two jobs of a series would change one manifest at the same time.
+  return context.serialize(seriesOf(data), () => ACTS[act](data, context, job));
 }
 
 type Act = (data: JobData, context: ProcessContext, job: QueuedJob) => Promise<JobEnd | undefined>;

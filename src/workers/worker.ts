@@ -25,6 +25,7 @@ import { openQueue } from './open-queue.js';
 import type { OpenQueue } from './open-queue.js';
 import { failStalled, processJob, RetryLater } from './process-job.js';
 import type { ProcessContext, Work } from './process-job.js';
+import { countUntilTime } from './schedules.js';
 import type { Counts } from './tally-fields.js';
 
 export interface WorkerCommand {
@@ -271,14 +272,16 @@ async function untilEnd(queues: readonly JobQueue[], { isDrain, signal, clock }:
   while (!signal.aborted) {
     await clock.sleep(DRAIN_POLL_MS, signal).catch(() => undefined);
     // Without a connection, the counts come with the next one.
-    if (isDrain && (await Promise.race([stopped, openJobs(queues)])) === 0) return;
+    if (isDrain && (await Promise.race([stopped, openJobs(queues, clock.now())])) === 0) return;
   }
 }
 
 /** The number of jobs that may still run. A job that goes from one queue to the next is in both for a moment. */
-async function openJobs(queues: readonly JobQueue[]): Promise<number> {
-  let open = 0;
+async function openJobs(queues: readonly JobQueue[], nowMs: number): Promise<number> {
   try {
+    const [first] = queues;
+    // Before the counts: a worker that takes the job of a schedule adds the next one.
+    let open = first === undefined ? 0 : -(await countUntilTime(first, nowMs));
     for (const queue of queues) {
       const counts = await queue.getJobCounts('waiting', 'prioritized', 'delayed', 'active');
       open += Object.values(counts).reduce((sum, count) => sum + count, 0);

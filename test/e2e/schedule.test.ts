@@ -178,6 +178,17 @@ describe('the line for cron', () => {
     expect(lineOf(stdout).startsWith(`${fields} cd `)).toBe(true);
     expect(stdout).toContain(`\nOnCalendar=${calendar}\n`);
   });
+
+  it.each(['0 10 * * *', 'never'])('%s is only for the schedules of a queue', async (every) => {
+    const { code, stderr } = await cryptodl(['schedule', '--every', every, '--', 'vision', '-s', 'BTCUSDT'], {
+      cwd: scratch,
+    });
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(/^cryptodl: schedule: --every .* is only for enqueue\n/),
+    ]);
+    expect(stderr).toContain('  cryptodl schedule --every day -- vision -s BTCUSDT\n');
+  });
 });
 
 describe('more than one machine', () => {

@@ -62,13 +62,14 @@ describe.skipIf(!HAS_REDIS)(`the memory of enqueue${NEEDS_REDIS}`, { timeout: 12
       const wait = isWaitedFor ? new Wait(open.connection.client, open.name) : undefined;
       await wait?.begin();
       const added = await addJobs(watched(jobs), {
-        open,
+        queue: open.queue,
         wait,
         priority: 'normal',
         mostWaiting: SYMBOLS * MONTHS,
         clock: systemClock,
         signal: new AbortController().signal,
-        say: () => undefined,
+        whenFull: () => Promise.reject(new Error('the queue is full')),
+        problem: (error) => error,
       });
       await wait?.end();
       expect([added, (await open.queue.getJobCounts('prioritized'))['prioritized']]).toEqual([

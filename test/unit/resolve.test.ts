@@ -105,7 +105,7 @@ const TWINS: Partial<Record<FlagName, [string, unknown]>> = {
   to: ['2024-01-31', expect.objectContaining({ last: day('2024-01-31') })],
   at: ['09:30', 570],
   symbols: ['A1', { text: 'A1', names: ['A1'], globs: [], exclusions: [], lists: [] }],
-  every: ['6h', 6],
+  every: ['0 10 * * *', { kind: 'pattern', text: '0 10 * * *' }],
   kind: ['cron', 'cron'],
   'wait-for-publication': ['90m', { kind: 'duration', text: '90m', durationMs: 5_400_000 }],
   'alert-webhook': ['https://hooks.example.com/id?x=1', 'https://hooks.example.com/id?x=1'],
@@ -353,14 +353,15 @@ it.each([
   ['max-bytes', 'maxBytes'],
   ['bwlimit', 'bwlimitBytesPerSecond'],
   ['dry-run', 'dryRun'],
-  ['every', 'everyHours'],
+  ['every', 'every'],
   ['recheck-days', 'recheckDays'],
 ] as const)('the option of --%s is %s', (flag, option) => {
   expect(optionName(flag)).toBe(option);
 });
 
 it('every day is every 24 hours', () => {
-  expect(resolveOptions('schedule', []).options.everyHours).toBe(24);
+  const { options } = resolveOptions('schedule', [flags({ every: ['day'] })]);
+  expect(options.every).toEqual({ kind: 'hours', text: 'day', hours: 24 });
 });
 
 it('a switch that was not given is false', () => {
