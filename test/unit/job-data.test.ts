@@ -1,5 +1,6 @@
 /** The data of jobs: what a worker takes from a queue, and what it refuses. */
 import { describe, expect, it } from 'vitest';
+import { failuresIn } from '../../src/workers/hand-over.js';
 import { jobData, jobId, lakeProblem, parseFailure, parseJob } from '../../src/workers/job-data.js';
 import { parsePlan, planCommand, planData, planId, resolvePlan } from '../../src/workers/plan-data.js';
 import { resolveOptions } from '../../src/options/resolve.js';
@@ -114,6 +115,28 @@ describe('a job of a schedule', () => {
   ])('with %s is refused', (_, data) => {
     expect(() => parsePlan(data)).toThrow(/job/);
   });
+});
+
+it('only failures of objects travel with a job', () => {
+  const good = { key: 'a.zip', code: 'http-server-error', message: 'm' };
+  const failures = [
+    null,
+    'text',
+    { ...good, key: 1 },
+    { ...good, code: 'redis-refused' },
+    { ...good, code: 'constructor' },
+    { ...good, message: undefined },
+    { ...good, key: 'b.zip', message: 'x'.repeat(5000) },
+    good,
+  ];
+  const found = failuresIn({ failures });
+  expect([...found].map(([key, { code }]) => [key, code])).toEqual([
+    ['b.zip', 'http-server-error'],
+    ['a.zip', 'http-server-error'],
+  ]);
+  expect(found.get('b.zip')?.message.length).toBe(1000);
+  for (const data of [null, 'text', {}, { failures: 'text' }, { failures: { 0: good } }])
+    expect(failuresIn(data).size).toBe(0);
 });
 
 it('a worker writes only to the lake of its --out, or without one into buckets', () => {
