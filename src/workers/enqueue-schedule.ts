@@ -18,7 +18,7 @@ import { putSchedule, removeSchedule } from './schedules.js';
 type Given = Pick<Resolved, 'options' | 'origins' | 'nameOf'>;
 
 /** Throws usage errors for flags of a schedule that do not fit. */
-export function refuseScheduleFlags({ options: { every, wait }, origins, nameOf }: Given): void {
+export function refuseScheduleFlags({ options: { every, wait, dryRun }, origins, nameOf }: Given): void {
   if (origins.at === 'flag' && every?.kind !== 'hours')
     throw usage(
       `${nameOf('at')} changes nothing ${every === undefined ? 'without --every' : `with --every ${shellWord(every.text)}`}`,
@@ -26,6 +26,12 @@ export function refuseScheduleFlags({ options: { every, wait }, origins, nameOf 
         ? 'add --every day, or leave --at out'
         : 'leave --at out: a cron pattern has its times',
       { flags: { at: null } },
+    );
+  if (every?.kind === 'never' && dryRun)
+    throw usage(
+      `${nameOf('dry-run')} has nothing to show with --every never`,
+      'cryptodl status shows the schedules; leave --dry-run out to end this one',
+      { flags: { 'dry-run': null } },
     );
   if (every !== undefined && wait)
     throw usage(
