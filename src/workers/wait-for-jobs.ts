@@ -81,13 +81,17 @@ function tell({ jobs, options, io }: Waiting, { pending, counts }: State): void 
 /** Counts jobs that no worker will count: failed before this command, or gone. */
 async function lookUp({ queue, converting, connection }: OpenQueue, wait: Wait): Promise<void> {
   for (const id of await wait.sample(LOOKED_UP)) {
-    const first = await queue.getJobState(id);
-    const isThere = first !== 'unknown' && first !== 'completed';
-    const state = isThere ? first : await converting.getJobState(id);
+    // A job that goes from one queue to the other is in both for a moment: the first queue is read again after the second.
+    let place = queue;
+    let state = 'unknown';
+    for (place of [queue, converting, queue]) {
+      state = await place.getJobState(id);
+      if (state !== 'unknown' && state !== 'completed') break;
+    }
     if (state === 'unknown' || state === 'completed')
       await settle(connection.client, queue.name, id, { jobs: 1 });
     if (state !== 'failed') continue;
-    const job = await (isThere ? queue : converting).getJob(id);
+    const job = await place.getJob(id);
     const failure = parseFailure(job?.progress) ?? { code: 'bug', retryable: false };
     await settle(connection.client, queue.name, id, { ...countsOfFailure(failure), jobs: 1, failedJobs: 1 });
   }
