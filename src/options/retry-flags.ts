@@ -101,7 +101,7 @@ export const RETRY_FLAGS = {
     doc: 'number of jobs at the same time; jobs of the same lake run one after the other, and limits apply to all jobs together',
     docOf: {
       worker:
-        'number of jobs of the queue at the same time; limits and --concurrency apply to all of them together',
+        'number of jobs of the queue at the same time, and as many conversions; limits and --concurrency apply to all of them together',
     },
     parse: parse.integer(1),
     default: '1',
