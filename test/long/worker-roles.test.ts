@@ -1,4 +1,5 @@
 /** Workers that fetch and workers that convert: a real redis-server, an S3 server, and workers as processes that are killed. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
@@ -39,7 +40,7 @@ describe.skipIf(!HAS_REDIS)(`roles of workers${NEEDS_REDIS}`, { timeout: 300_000
 
   it('makes the lake of a local run, and converters request no zip and no sidecar', async () => {
     const wait = runs.enqueue([...WHAT, '--wait', '--json']);
-    while ((await runs.status())['waiting'] !== 12);
+    while ((await runs.status())['waiting'] !== 12) await sleep(50);
     const converter = runs.work(CONVERT, second.url);
     const fetchers = [runs.work(FETCH), runs.work(FETCH)];
     const ends = await Promise.all([...fetchers, converter].map(({ ended }) => ended));
