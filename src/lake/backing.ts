@@ -49,6 +49,8 @@ export interface BackingTrial {
   readonly putMs: number;
   /** Whether a put that must not replace a file replaces none. */
   readonly keepsConditions: boolean;
+  /** Whether it also leaves no time between the comparison and the put. */
+  readonly isAtomic: boolean;
 }
 
 /** Files that are brought in at the same time. */

@@ -2,6 +2,7 @@
 import { setMaxListeners } from 'node:events';
 import { RequestCounts } from '../http/request-counts.js';
 import { connectBacking } from '../lake/backing.js';
+import type { BackingTrial } from '../lake/backing.js';
 import { FOLDERS, safeName } from '../lake/layout.js';
 import type { Clock } from '../model/clock.js';
 import type { Io } from '../model/io.js';
@@ -102,6 +103,11 @@ export class Mirrors {
   /** The bucket of a lake, for objects that no mirror has. */
   async bucketOf({ options }: Resolved): Promise<Bucket> {
     return (await this.#open(options, { isWritten: this.#isWritten(options) })).bucket;
+  }
+
+  /** Tries whether the bucket of a lake keeps the conditions of writes. */
+  async tryOut({ options }: Resolved): Promise<BackingTrial> {
+    return (await this.#open(options, { isWritten: this.#isWritten(options) })).mirror.tryOut();
   }
 
   /** The local path of a file that is named by its address in a bucket, and that is brought in. Other paths stay as they are. */

@@ -1,4 +1,4 @@
-/** `cryptodl doctor`: puts a small file into a bucket, tries to replace it against its condition, and removes it. */
+/** Puts a small file into a bucket, tries to replace it against its condition, and removes it. */
 import { randomUUID } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import type { BackingTrial } from '../lake/backing.js';
@@ -13,7 +13,7 @@ export async function tryBucket(
   clock: Pick<Clock, 'monotonic'>,
   staged: string,
 ): Promise<BackingTrial> {
-  const key = `${FOLDERS.internal}/doctor-${randomUUID()}`;
+  const key = `${FOLDERS.internal}/trial-${randomUUID()}`;
   try {
     await writeFile(staged, 'first');
     const begunAt = clock.monotonic();
@@ -27,7 +27,7 @@ export async function tryBucket(
         throw error;
       },
     );
-    return { putMs, keepsConditions };
+    return { putMs, keepsConditions, isAtomic: keepsConditions && bucket.hasConditions };
   } finally {
     await rm(staged, { force: true });
     await bucket.remove(key).catch(() => undefined);

@@ -20,6 +20,8 @@ import type { S3Request, S3Requests } from './requests.js';
 export interface Bucket {
   /** `s3://bucket/prefix`, for messages. */
   readonly address: string;
+  /** False after the server has refused conditional writes. They are compared then, which leaves time for another writer. */
+  readonly hasConditions: boolean;
   /** The objects whose keys begin with `prefix`. Keys that cannot be paths of files are left out, with one warning. */
   list(prefix: string): AsyncGenerator<BucketObject>;
   /**
@@ -65,6 +67,10 @@ export class S3Bucket implements Bucket {
     this.#options = options;
     this.address = options.address.text;
     this.#conditions = new Conditions(this.address, options.warn);
+  }
+
+  get hasConditions(): boolean {
+    return this.#conditions.isSupported;
   }
 
   async *list(prefix: string): AsyncGenerator<BucketObject> {

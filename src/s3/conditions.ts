@@ -34,6 +34,11 @@ export class Conditions {
     this.#warn = warn;
   }
 
+  /** False after the server has refused the headers. */
+  get isSupported(): boolean {
+    return this.#isSupported;
+  }
+
   /** The headers for a write. Undefined: the server has no conditions, so that the object must be compared before the write. */
   headers(condition: PutCondition): Record<string, string> | undefined {
     if (!this.#isSupported) return undefined;
@@ -45,7 +50,7 @@ export class Conditions {
     if (!this.#isSupported) return;
     this.#isSupported = false;
     this.#warn(
-      `${this.#address}: the server has no conditional writes: each object is compared before it is written; let only one run at a time write a series (--shard)`,
+      `${this.#address}: the server has no conditional writes: each object is compared before it is written; let only one run at a time write a series (--shard, or the workers of one queue)`,
     );
   }
 }

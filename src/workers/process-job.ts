@@ -5,20 +5,24 @@ import { isLakeAddress } from '../model/lake-address.js';
 import type { Serialize } from '../queue/in-order.js';
 import type { RedisClient } from '../redis/connection.js';
 import type { JobQueue, QueuedJob, QueuePackage } from './bullmq.js';
+import { countsOfFailure, firstCounts, withoutFailures } from './job-counts.js';
 import { isNewer, jobFailure, lakeProblem, lakeOf, parseFailure, parseJob } from './job-data.js';
 import type { JobData, JobFailure } from './job-data.js';
 import { addConversion, addFetch, failuresIn } from './hand-over.js';
 import { isPlan, parsePlan } from './plan-data.js';
 import type { PlanData } from './plan-data.js';
 import { addPlanned } from './plan-job.js';
-import { runJob } from './run-job.js';
+import { losesLines, runJob } from './run-job.js';
 import type { FailedObject, JobContext, JobEnd, JobPart } from './run-job.js';
+import type { SeriesTurns } from './series-turns.js';
 import { converting, fetching, isConverted } from './staged-run.js';
 import { countPart, settle } from './waits.js';
 import type { Counts } from './tally-fields.js';
 
 /** A job that this worker may not do waits this long for another worker. */
 const PUT_BACK_MS = 30_000;
+/** A job waits so long while another one writes its series. */
+const TURN_MS = 1000;
 
 export interface ProcessContext extends JobContext {
   readonly bullmq: QueuePackage;
@@ -32,6 +36,7 @@ export interface ProcessContext extends JobContext {
   readonly isLakeGiven: boolean;
   readonly absolute: (path: string) => string;
   readonly serialize: Serialize;
+  readonly turns: SeriesTurns;
   /** The requests since the last call. */
   readonly newRequests: () => Counts;
   /** Takes a message that is printed once. */
@@ -60,11 +65,10 @@ export async function processJob(
   work: Work,
   leaseSignal: AbortSignal = new AbortController().signal,
 ): Promise<void> {
-  const { bullmq, signal, clock } = context;
-  const putBack = async (message: string): Promise<never> => {
+  const { bullmq, signal } = context;
+  const putBack = (message: string): Promise<never> => {
     context.tellOnce(message);
-    await job.moveToDelayed(clock.now() + PUT_BACK_MS, token);
-    throw new bullmq.DelayedError();
+    return delay(context, job, token, PUT_BACK_MS);
   };
   if (isNewer(job.data))
     await putBack(
@@ -87,7 +91,9 @@ export async function processJob(
   try {
     const ofJob = { ...context, signal: AbortSignal.any([signal, leaseSignal]) };
     const end =
-      'plan' in data ? await addPlanned(data, ofJob, job, token) : await doPart(data, ofJob, job, work);
+      'plan' in data
+        ? await addPlanned(data, ofJob, job, token)
+        : await doPart(data, ofJob, job, token, work);
     if (end === undefined) return;
     const counts = { ...firstCounts(job, end.counts), ...context.newRequests(), jobs: 1 };
     await settle(context.client, context.queue.name, idOf(job), counts);
@@ -107,15 +113,40 @@ export async function processJob(
   }
 }
 
+/** Moves the job to a later time. It loses no attempt. */
+async function delay(
+  { bullmq, clock }: ProcessContext,
+  job: QueuedJob,
+  token: string,
+  ms: number,
+): Promise<never> {
+  await job.moveToDelayed(clock.now() + ms, token);
+  throw new bullmq.DelayedError();
+}
+
 function doPart(
   data: JobData,
   context: ProcessContext,
   job: QueuedJob,
+  token: string,
   work: Work,
 ): Promise<JobEnd | undefined> {
+  const { serialize, turns, queue, converting: second } = context;
   const act = work === 'fetch' && !isConverted(data) ? 'whole' : work;
+  const series = seriesOf(data);
   // Two jobs of a series would change one manifest at the same time.
-  return context.serialize(seriesOf(data), () => ACTS[act](data, context, job));
+  return serialize(series, async () => {
+    const [lake = ''] = data.options.out ?? [];
+    if (act === 'fetch' || !isLakeAddress(lake)) return ACTS[act](data, context, job);
+    const lease = { key: (act === 'convert' ? second : queue).toKey(`${idOf(job)}:lock`), token };
+    if (!(await turns.take(lake, series, lease, () => losesLines(data, context))))
+      return delay(context, job, token, TURN_MS);
+    try {
+      return await ACTS[act](data, context, job);
+    } finally {
+      await turns.release(series, lease);
+    }
+  });
 }
 
 type Act = (data: JobData, context: ProcessContext, job: QueuedJob) => Promise<JobEnd | undefined>;
@@ -179,34 +210,6 @@ function seriesOf({ options: { out, market, dataset, interval, symbols } }: JobD
   return [out, market, dataset, interval, symbols].join('~');
 }
 
-/** Objects that an earlier attempt of the job has written count as written, not as skipped. */
-function firstCounts(job: QueuedJob, counts: Counts): Counts {
-  const earlier = earlierCounts(job);
-  if (earlier === undefined) return counts;
-  const sum: Counts = { ...counts };
-  let moved = 0;
-  for (const [name, count] of Object.entries(earlier)) {
-    if (name.startsWith('absentBy.') || name === 'outcome.absent' || name === 'outcome.skipped') continue;
-    sum[name] = (sum[name] ?? 0) + count;
-    if (name === 'outcome.ok' || name === 'outcome.partial') moved += count;
-  }
-  sum['outcome.skipped'] = Math.max(0, (counts['outcome.skipped'] ?? 0) - moved);
-  return sum;
-}
-
-/** The counts that an attempt leaves for the next one. */
-function earlierCounts(job: QueuedJob): Counts | undefined {
-  const progress: unknown = job.progress;
-  if (typeof progress !== 'object' || progress === null || !('done' in progress)) return undefined;
-  const { done } = progress;
-  if (typeof done !== 'object' || done === null) return undefined;
-  return Object.fromEntries(
-    Object.entries(done).filter(
-      (entry): entry is [string, number] => typeof entry[1] === 'number' && Number.isSafeInteger(entry[1]),
-    ),
-  );
-}
-
 interface Failed {
   readonly failed: readonly FailedObject[];
   readonly counts?: JobEnd['counts'];
@@ -252,23 +255,6 @@ export class RetryLater extends Error {
     super(message);
     this.retryAfterMs = retryAfterMs;
   }
-}
-
-function withoutFailures(counts: Counts): Counts {
-  return Object.fromEntries(
-    Object.entries(counts).filter(
-      ([name]) => !name.startsWith('failed') && name !== 'outcome.failed' && name !== 'waitedTooLong',
-    ),
-  );
-}
-
-/** The counts of a job that failed before its objects were known: it counts as one object. */
-export function countsOfFailure({ code, retryable }: Pick<JobFailure, 'code' | 'retryable'>): Counts {
-  return {
-    'outcome.failed': 1,
-    [`failedBy.${code}`]: 1,
-    [retryable ? 'failedRetryable' : 'failedPermanent']: 1,
-  };
 }
 
 /** BullMQ itself fails a job whose lease ran out too often: each of its workers ended while it had the job. */

@@ -52,7 +52,7 @@ export async function runJob(data: JobData, context: JobContext, part?: JobPart)
   const { source, pipeline } = context;
   const given = resolveJob(data, context.layers, source);
   // A mirror for each job: it knows what other workers have published before the job began.
-  const mirrors = new Mirrors('worker', callerOf(context.io));
+  const mirrors = mirrorsOf(context);
   try {
     const resolved = await mirrors.resolve(given);
     try {
@@ -67,6 +67,21 @@ export async function runJob(data: JobData, context: JobContext, part?: JobPart)
   } finally {
     await mirrors.close();
   }
+}
+
+/** Whether two jobs of a series could lose each other's lines: the bucket of the lake of the job has no conditional writes. */
+export async function losesLines(data: JobData, context: JobContext): Promise<boolean> {
+  const mirrors = mirrorsOf(context);
+  try {
+    const { isAtomic } = await mirrors.tryOut(resolveJob(data, context.layers, context.source));
+    return !isAtomic;
+  } finally {
+    await mirrors.close();
+  }
+}
+
+function mirrorsOf({ io, warn }: JobContext): Mirrors {
+  return new Mirrors('worker', { ...callerOf(io), warn });
 }
 
 async function runIn(

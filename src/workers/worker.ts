@@ -26,6 +26,7 @@ import type { OpenQueue } from './open-queue.js';
 import { failStalled, processJob, RetryLater } from './process-job.js';
 import type { ProcessContext, Work } from './process-job.js';
 import { countUntilTime } from './schedules.js';
+import { SeriesTurns } from './series-turns.js';
 import type { Counts } from './tally-fields.js';
 
 export interface WorkerCommand {
@@ -130,6 +131,7 @@ async function work(
     isLakeGiven: isGiven,
     absolute,
     serialize: createSerializer(),
+    turns: new SeriesTurns(open.connection.client, open.name),
     newRequests: requestCounter(pipeline),
     tellOnce,
     onEnd: ({ id, written, failure }) => {

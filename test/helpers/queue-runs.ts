@@ -12,6 +12,7 @@ import { startRedis } from './redis-server.js';
 import type { RedisProcess } from './redis-server.js';
 import type { Scene } from './scene.js';
 import { S3Server } from './s3-server.js';
+import type { S3ServerOptions } from './s3-server.js';
 
 export interface StartedWorker {
   readonly process: ChildProcess;
@@ -83,9 +84,13 @@ export class QueueRuns extends QueueCommands {
     this.bucket = bucket;
   }
 
-  /** `redisWords`: arguments of redis-server. */
-  static async open(scene: Scene, redisWords: readonly string[] = []): Promise<QueueRuns> {
-    return new QueueRuns(scene, await startRedis(redisWords), await new S3Server({ pageSize: 3 }).listen());
+  /** `redis`: arguments of redis-server. */
+  static async open(
+    scene: Scene,
+    { redis = [], s3 = {} }: { readonly redis?: readonly string[]; readonly s3?: S3ServerOptions } = {},
+  ): Promise<QueueRuns> {
+    const bucket = await new S3Server({ pageSize: 3, ...s3 }).listen();
+    return new QueueRuns(scene, await startRedis(redis), bucket);
   }
 
   async close(): Promise<void> {

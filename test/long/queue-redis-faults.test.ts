@@ -30,8 +30,8 @@ describe.skipIf(!HAS_REDIS)(`a queue on a server with faults${NEEDS_REDIS}`, { t
         return false;
       };
     });
-  const open = async (words: readonly string[] = []): Promise<void> => {
-    runs = await QueueRuns.open(scene, words);
+  const open = async (redis: readonly string[] = []): Promise<void> => {
+    runs = await QueueRuns.open(scene, { redis });
   };
   const durable = (): string[] => [
     '--appendonly',
