@@ -42,6 +42,11 @@ export function exitCodeOfError(code: ErrorCode): ExitCode {
   });
 }
 
+/** The exit code of `worker --drain`. `retryable`: failed jobs that a further attempt may complete. */
+export function exitCodeOfWorker(retryable: number, failed: number): ExitCode {
+  return retryable > 0 ? 3 : failed > 0 ? 4 : 0;
+}
+
 /** The exit code of `coverage`. `below`: number of series below --min; `refused`: number of unreadable manifest lines. */
 export function exitCodeOfCoverage({
   below,

@@ -107,6 +107,12 @@ async function checkServer(client: RedisClient, address: string): Promise<void> 
     if (error instanceof Error && error.message.startsWith('NOPERM')) return;
     throw redisProblem(address, error);
   }
+  // The client uses database 0 when the server refuses another one.
+  const { db = 0 } = client.options;
+  if (db !== 0)
+    await client.select(db).catch((error: unknown) => {
+      throw redisProblem(address, error);
+    });
   const problem = refusedServer(info);
   if (problem !== undefined)
     throw new CryptodlError('redis-refused', `Redis at ${shownRedis(address)}: ${problem}`);

@@ -30,6 +30,14 @@ const PROBLEMS: readonly (readonly [RegExp, Problem])[] = [
   ],
   [/^NOAUTH/, { code: 'redis-refused', what: 'the server requires a password', hint: PASSWORD_HINT }],
   [
+    /DB index/,
+    {
+      code: 'redis-refused',
+      what: 'the server does not have the database of the address',
+      hint: 'write redis://HOST:PORT/0, which each server has',
+    },
+  ],
+  [
     /^NOPERM/,
     {
       code: 'redis-refused',

@@ -3,13 +3,13 @@ import type { ErrorCode } from '../model/errors.js';
 import { CryptodlError } from '../model/errors.js';
 import { OUTCOME_KINDS } from '../model/outcome.js';
 import type { AbsenceReason } from '../model/task.js';
-import { bytesText, durationText, numberText } from '../model/units.js';
+import { bytesText, countText, durationText, numberText } from '../model/units.js';
 import type { NetworkTotals, Settled } from './network-figures.js';
 import type { Alert } from './run-summary.js';
 import { timeText } from './stage-times.js';
 import type { TimeFigures } from './stage-times.js';
-import { EXAMPLES, nextStep } from './tally.js';
-import type { Failed, Tally } from './tally.js';
+import { EXAMPLES } from './tally.js';
+import type { Tally } from './tally.js';
 
 export interface Closing {
   readonly tally: Tally;
@@ -23,6 +23,8 @@ export interface Closing {
   readonly quarantinePath: string | undefined;
   /** Tasks that were not begun, because the run ended early. */
   readonly undone: number;
+  /** Jobs of a queue that have not ended. */
+  readonly openJobs?: number;
   readonly next: string | undefined;
   readonly alerts: readonly Alert[];
   /** Reasons for trouble besides failures. */
@@ -56,16 +58,17 @@ export function troubleBlock(closing: Closing): string[] {
   return [headline(closing), ...troubles(tally, trouble), ...alertLines(alerts), ...lastRows(closing)];
 }
 
-function headline({ tally, undone, times }: Closing): string {
-  return `${countsText(tally.outcomes, undone)} in ${durationText(times.elapsedMs)}`;
+function headline({ tally, undone, openJobs, times }: Closing): string {
+  return `${countsText(tally.outcomes, undone, openJobs)} in ${durationText(times.elapsedMs)}`;
 }
 
-/** Counts of objects by outcome, and of objects that were not begun. */
-function countsText(outcomes: Tally['outcomes'], undone: number): string {
+/** Counts of objects by outcome, of objects that were not begun, and of jobs that have not ended. */
+export function countsText(outcomes: Tally['outcomes'], undone: number, openJobs = 0): string {
   const counts = OUTCOME_KINDS.filter((kind) => outcomes[kind] > 0).map(
     (kind) => `${numberText(outcomes[kind])} ${kind}`,
   );
   if (undone > 0) counts.push(`${numberText(undone)} not done`);
+  if (openJobs > 0) counts.push(`${countText(openJobs, 'job')} not done`);
   return counts.length === 0 ? 'nothing to do' : counts.join(', ');
 }
 
@@ -250,51 +253,4 @@ function named(tally: Tally, title: string, key: string, count: number): string[
 function listed(title: string, shown: readonly string[], count: number): string[] {
   const more = count > shown.length ? [`      … and ${numberText(count - shown.length)} more`] : [];
   return [`  ${numberText(count)} ${title}`, ...shown.map((text) => `      ${text}`), ...more];
-}
-
-export interface EndedJob {
-  readonly name: string;
-  /** Undefined for a job that was not started. */
-  readonly exitCode: number | undefined;
-  /** Undefined for a job that began no object. */
-  readonly outcomes: Tally['outcomes'] | undefined;
-  /** Objects that were not begun, because the job ended early. */
-  readonly undone: number;
-}
-
-export interface JobsClosing {
-  readonly jobs: readonly EndedJob[];
-  readonly elapsedMs: number;
-  readonly reportPath: string | undefined;
-  /** Counts of the failures of all jobs. */
-  readonly failed: Failed;
-  /** The next step, unless it depends on the failures. */
-  readonly next: string | undefined;
-}
-
-export function jobsBlock({ jobs, elapsedMs, reportPath, failed, next }: JobsClosing): string[] {
-  const succeeded = jobs.filter(({ exitCode }) => exitCode === 0).length;
-  const width = Math.max(10, ...jobs.map(({ name }) => name.length));
-  const all =
-    succeeded === jobs.length ? 'all succeeded' : `${succeeded} succeeded, ${jobs.length - succeeded} failed`;
-  const step = next ?? (reportPath === undefined ? undefined : nextStep(failed, reportPath));
-  return [
-    `${jobs.length} job${jobs.length === 1 ? '' : 's'}: ${all}, in ${durationText(elapsedMs)}`,
-    ...jobs.map((job) => `  ${job.name.padEnd(width)} ${endOf(job)}`),
-    ...(reportPath === undefined ? [] : [`  ${'failures'.padEnd(width)} ${reportPath}`]),
-    ...(step === undefined ? [] : [`  ${'next'.padEnd(width)} ${step}`]),
-  ];
-}
-
-function endOf({ exitCode, outcomes, undone }: EndedJob): string {
-  if (exitCode === undefined) return 'not started';
-  const counted = outcomes === undefined ? 'nothing done' : countsText(outcomes, undone);
-  return exitCode === 0 ? counted : `${counted} (exit code ${exitCode})`;
-}
-
-/** Counts of all jobs together. */
-export function sumOfOutcomes(jobs: readonly EndedJob[]): Record<keyof Tally['outcomes'], number> {
-  const sum = { ok: 0, partial: 0, skipped: 0, absent: 0, failed: 0 };
-  for (const { outcomes } of jobs) for (const kind of OUTCOME_KINDS) sum[kind] += outcomes?.[kind] ?? 0;
-  return sum;
 }

@@ -1,5 +1,6 @@
 /** Adds jobs to a queue in batches, and waits while the queue is full. */
 import type { Clock } from '../model/clock.js';
+import type { RedisClient } from '../redis/connection.js';
 import type { JobQueue, NewJob } from './bullmq.js';
 import { jobId } from './job-data.js';
 import type { JobData } from './job-data.js';
@@ -7,6 +8,7 @@ import type { Wait } from './waits.js';
 
 export interface Adding {
   readonly queue: JobQueue;
+  readonly client: RedisClient;
   readonly wait: Wait | undefined;
   readonly priority: Level;
   /** Jobs that may wait in the queue. */
@@ -25,15 +27,22 @@ const BATCH = 1000;
 /** The first attempt and two further ones, each with the retries of its requests. */
 const ATTEMPTS = 3;
 
-/** Resolves with the number of jobs. The queue ignores a job whose name it has. */
-export async function addJobs(jobs: Iterable<JobData>, adding: Adding): Promise<number> {
+export interface Added {
+  readonly jobs: number;
+  /** Those of them that the queue did not have. */
+  readonly fresh: number;
+}
+
+/** The queue ignores a job whose name it has. */
+export async function addJobs(jobs: Iterable<JobData>, adding: Adding): Promise<Added> {
   let batch: NewJob[] = [];
   let added = 0;
+  let fresh = 0;
   let last: string | undefined;
   const flush = async (): Promise<void> => {
     if (batch.length === 0) return;
     await untilRoom(adding, batch.length, last);
-    await addBatch(adding, batch);
+    fresh += await addBatch(adding, batch);
     added += batch.length;
     last = batch.at(-1)?.opts?.jobId;
     batch = [];
@@ -43,13 +52,17 @@ export async function addJobs(jobs: Iterable<JobData>, adding: Adding): Promise<
     if (batch.length >= Math.min(BATCH, adding.mostWaiting)) await flush();
   }
   await flush();
-  return added;
+  return { jobs: added, fresh };
 }
 
-async function addBatch({ queue, wait, problem }: Adding, batch: NewJob[]): Promise<void> {
+/** Resolves with the number of jobs that the queue did not have. */
+async function addBatch({ queue, client, wait, problem }: Adding, batch: NewJob[]): Promise<number> {
+  const ids = batch.map(({ opts }) => opts?.jobId ?? '');
   try {
-    await wait?.add(batch.map(({ opts }) => opts?.jobId ?? ''));
+    await wait?.add(ids);
+    const known = await client.exists(...ids.map((id) => queue.toKey(id)));
     await queue.addBulk(batch);
+    return batch.length - known;
   } catch (error) {
     throw problem(error);
   }

@@ -110,8 +110,9 @@ async function addAll(
     const wait = options.wait ? new Wait(open.connection.client, open.name) : undefined;
     await wait?.begin();
     try {
-      const added = await addJobs(jobs, {
+      const { jobs: added, fresh } = await addJobs(jobs, {
         queue: open.queue,
+        client: open.connection.client,
         wait,
         priority: options.priority,
         mostWaiting: options.maxWaiting,
@@ -122,8 +123,8 @@ async function addAll(
       });
       print(
         command,
-        { event: 'enqueued', queue: open.name, series, jobs: added },
-        `${countText(added, 'job')} for ${countText(series, 'series')} in the queue ${open.name} at ${shownRedis(open.address)}`,
+        { event: 'enqueued', queue: open.name, series, jobs: added, new: fresh },
+        `${countText(added, 'job')} for ${countText(series, 'series')} in the queue ${open.name} at ${shownRedis(open.address)}${added === fresh ? '' : `, ${numberText(added - fresh)} of them since an earlier command`}`,
       );
       if (wait === undefined) return 0;
       return await waitForJobs({ open, wait, jobs: added, options, io, signals });

@@ -2,6 +2,7 @@
 import { resolveOptions } from '../options/resolve.js';
 import { usage } from '../model/errors.js';
 import { addJobs } from './add-jobs.js';
+import type { RedisClient } from '../redis/connection.js';
 import type { JobQueue, QueuedJob, QueuePackage } from './bullmq.js';
 import { isRecord, jobId } from './job-data.js';
 import type { JobData } from './job-data.js';
@@ -16,6 +17,7 @@ const FULL_MS = 30_000;
 interface PlanContext extends JobContext {
   readonly bullmq: QueuePackage;
   readonly queue: JobQueue;
+  readonly client: RedisClient;
 }
 
 /** Rejects with a DelayedError while the queue is full; the job then goes on after the last job that it has added. */
@@ -25,7 +27,7 @@ export async function addPlanned(
   job: QueuedJob,
   token: string,
 ): Promise<JobEnd> {
-  const { source, surroundings, clock, signal, pipeline, layers, bullmq, queue, warn } = context;
+  const { source, surroundings, clock, signal, pipeline, layers, bullmq, queue, client, warn } = context;
   const begun = begunOf(job.progress);
   const nowMs = begun?.nowMs ?? resolveOptions('worker', layers, source).options.nowMs ?? clock.now();
   const { ofVerb, adding } = resolvePlan(plan, nowMs, layers, source);
@@ -44,6 +46,7 @@ export async function addPlanned(
     jobsAfter(() => jobs(out), begun?.last),
     {
       queue,
+      client,
       clock,
       signal,
       wait: undefined,

@@ -41,12 +41,16 @@ export interface ProcessContext extends JobContext {
   readonly newRequests: () => Counts;
   /** Takes a message that is printed once. */
   readonly tellOnce: (message: string) => void;
-  /** Called for each job that has ended. */
+  /** Called at the end of each attempt of a job. */
   readonly onEnd: (job: {
     readonly id: string;
     readonly written: number;
     readonly failure?: JobFailure;
+    /** The job gets a further attempt. */
+    readonly isPutOff?: boolean;
   }) => void;
+  /** Called with the name of a job that this worker leaves to others. */
+  readonly onLeft: (id: string) => void;
   /** Called with an error that would fail each job of this machine. The worker ends. */
   readonly onFatal: (error: CryptodlError) => void;
 }
@@ -68,6 +72,7 @@ export async function processJob(
   const { bullmq, signal } = context;
   const putBack = (message: string): Promise<never> => {
     context.tellOnce(message);
+    context.onLeft(idOf(job));
     return delay(context, job, token, PUT_BACK_MS);
   };
   if (isNewer(job.data))
@@ -81,13 +86,15 @@ export async function processJob(
     return fail(context, job, { failed: [{ key: '', error: toCryptodlError(error) }] });
   }
   const lake = lakeOf(data.options.out?.[0] ?? '', context.absolute);
-  const problem =
-    lakeProblem(lake, context.lake, context.isLakeGiven) ??
-    (work !== 'whole' && !isLakeAddress(lake)
-      ? `the job is for the folder ${lake}, not a bucket`
-      : undefined);
-  if (problem !== undefined)
-    await putBack(`${problem}: this worker leaves the job to others; to do it here: --out, and --role both`);
+  const ofLake = lakeProblem(lake, context.lake, context.isLakeGiven);
+  const isFolder = work !== 'whole' && !isLakeAddress(lake);
+  if (ofLake !== undefined || isFolder) {
+    const problem = ofLake ?? `the job is for the folder ${lake}, not a bucket`;
+    const words = `--out ${lake}${isFolder ? ' --role both' : ''}`;
+    await putBack(
+      `${problem}: this worker leaves the job to others; to do it here: cryptodl worker ${words}`,
+    );
+  }
   try {
     const ofJob = { ...context, signal: AbortSignal.any([signal, leaseSignal]) };
     const end =
@@ -235,7 +242,7 @@ async function fail(
   const isLast = furtherAttempt(job, own) === undefined;
   const all = firstCounts(job, counts);
   await job.updateProgress({ ...failure, done: withoutFailures(all) });
-  context.onEnd({ id: idOf(job), written, ...(isLast ? { failure } : {}) });
+  context.onEnd({ id: idOf(job), written, failure, isPutOff: !isLast });
   if (isLast)
     await settle(client, queue.name, idOf(job), {
       ...(keys.length > 0 ? all : countsOfFailure(failure)),

@@ -1,4 +1,5 @@
 /** `cryptodl retry --redis URL`: puts failed jobs of a queue back, all or those with given error codes. */
+import { writeData } from '../cli/write-data.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
 import { countText } from '../model/units.js';
@@ -13,32 +14,33 @@ import type { OpenQueue } from './open-queue.js';
 
 const PAGE = 1000;
 
-/** Resolves with 0, also if no job has failed. */
+/** Resolves with 0, also if no job has failed. With --dry-run, the jobs are counted only. */
 export async function retryJobs(options: Options, io: Io): Promise<ExitCode> {
-  const { codes, json } = options;
+  const { codes, json, dryRun } = options;
   const open = await openQueue(options, 'retry', (message) => {
     printLines(io.stderr, [`warning: ${message}`]);
   });
   try {
     let putBack = 0;
     for (const queue of [open.queue, open.converting])
-      putBack += await putBackOf(queue, codes, (job) => retryOne(open, queue, job));
-    if (json) printLines(io.stdout, [{ event: 'retried', queue: open.name, jobs: putBack }]);
-    else
-      printLines(io.stderr, [
-        `put ${countText(putBack, 'failed job')} back into the queue ${open.name} at ${shownRedis(open.address)}`,
-      ]);
+      putBack += await putBackOf(queue, codes, dryRun ? undefined : (job) => retryOne(open, queue, job));
+    const jobs = countText(putBack, 'failed job');
+    const where = `the queue ${open.name} at ${shownRedis(open.address)}`;
+    if (json)
+      printLines(io.stdout, [{ event: dryRun ? 'planned' : 'retried', queue: open.name, jobs: putBack }]);
+    else if (dryRun) await writeData(io, [`${jobs} would go back into ${where}`]);
+    else printLines(io.stderr, [`put ${jobs} back into ${where}`]);
     return 0;
   } finally {
     await open.close();
   }
 }
 
-/** Resolves with the number of jobs that were put back. */
+/** Resolves with the number of jobs that were put back; without `act`, of those that would be. */
 async function putBackOf(
   queue: JobQueue,
   codes: Options['codes'],
-  act: (job: QueuedJob) => Promise<void>,
+  act: ((job: QueuedJob) => Promise<void>) | undefined,
 ): Promise<number> {
   let putBack = 0;
   // Jobs that are put back leave the list, so the next page begins after those that stay.
@@ -49,6 +51,11 @@ async function putBackOf(
       const { code } = parseFailure(job.progress) ?? { code: 'unknown' };
       if (codes !== undefined && !codes.includes(code)) {
         kept += 1;
+        continue;
+      }
+      if (act === undefined) {
+        kept += 1;
+        putBack += 1;
         continue;
       }
       try {

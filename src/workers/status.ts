@@ -8,6 +8,7 @@ import type { Options } from '../options/flags.js';
 import { shownRedis } from '../redis/redis-errors.js';
 import { printLines, shellWord } from '../text/printable.js';
 import type { JobQueue } from './bullmq.js';
+import { donePerMinute } from './done-per-minute.js';
 import { parseFailure } from './job-data.js';
 import { openQueue } from './open-queue.js';
 import type { OpenQueue } from './open-queue.js';
@@ -71,8 +72,8 @@ export async function status(options: Options, io: Io): Promise<ExitCode> {
 
 export async function queueState(open: OpenQueue, nowMs: number): Promise<QueueState> {
   const [whole, converting, schedules, untilTime] = await Promise.all([
-    backlogOf(open.queue),
-    backlogOf(open.converting),
+    backlogOf(open.queue, nowMs),
+    backlogOf(open.converting, nowMs),
     readSchedules(open.queue),
     countUntilTime(open.queue, nowMs),
   ]);
@@ -90,14 +91,14 @@ export async function queueState(open: OpenQueue, nowMs: number): Promise<QueueS
   };
 }
 
-async function backlogOf(queue: JobQueue): Promise<Backlog> {
+async function backlogOf(queue: JobQueue, nowMs: number): Promise<Backlog> {
   const [counts, workers, metrics] = await Promise.all([
     queue.getJobCounts('waiting', 'prioritized', 'delayed', 'active', 'failed'),
     queue.getWorkersCount().catch(() => 0),
     queue.getMetrics('completed', 0, RATE_MINUTES - 1),
   ]);
   const { waiting = 0, prioritized = 0, delayed = 0, active = 0, failed = 0 } = counts;
-  const minutes = metrics.data.map(Number).filter((count) => Number.isFinite(count));
+  const minutes = donePerMinute(metrics, nowMs, RATE_MINUTES);
   const sum = minutes.reduce((total, count) => total + count, 0);
   return {
     waiting: waiting + prioritized,

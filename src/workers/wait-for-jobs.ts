@@ -60,6 +60,7 @@ export async function waitForJobs(waiting: Waiting): Promise<ExitCode> {
     if (now - changedAt >= LOOK_UP_MS) {
       changedAt = now;
       await lookUp(open, wait);
+      await tellOfNoWorker(waiting);
     }
     await clock.sleep(POLL_MS, signals.signal).catch(() => undefined);
   }
@@ -76,6 +77,22 @@ function tell({ jobs, options, io }: Waiting, { pending, counts }: State): void 
     printLines(io.stderr, [
       `${numberText(done)} of ${countText(jobs, 'job')}: ${numberText(tally.outcomes.ok)} objects, ${numberText(tally.outcomes.failed)} failed`,
     ]);
+}
+
+/** The line comes again after each pause without a change: in a log, the last lines tell the state. */
+async function tellOfNoWorker({ open, options, io }: Waiting): Promise<void> {
+  const workers = await Promise.all(
+    [open.queue, open.converting].map((queue) => queue.getWorkersCount().catch(() => Number.NaN)),
+  );
+  if (options.quiet || options.json || workers.some((count) => count !== 0)) return;
+  printLines(io.stderr, [
+    `no worker takes jobs of this queue: start one with cryptodl worker ${queueWords(open)}`,
+  ]);
+}
+
+/** The flags with which another command works on the same queue. */
+function queueWords({ name }: OpenQueue): string {
+  return `--redis URL${name === 'main' ? '' : ` --queue ${name}`}`;
 }
 
 /** Counts jobs that no worker will count: failed before this command, or gone. */
@@ -133,7 +150,7 @@ function conclude(waiting: Waiting, tally: Tally, { pending, counts }: State): E
     ]);
     return code;
   }
-  const retry = `cryptodl retry --redis URL${open.name === 'main' ? '' : ` --queue ${open.name}`}`;
+  const retry = `cryptodl retry ${queueWords(open)}`;
   const next =
     pending > 0
       ? 'the workers go on; the same command waits for them again'
@@ -149,6 +166,7 @@ function conclude(waiting: Waiting, tally: Tally, { pending, counts }: State): E
     reportPath: undefined,
     quarantinePath: undefined,
     undone: 0,
+    openJobs: pending,
     shard: undefined,
     next,
     alerts: [],

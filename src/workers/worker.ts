@@ -4,7 +4,7 @@ import { Pipeline } from '../download/pipeline/pipeline.js';
 import type { Clock } from '../model/clock.js';
 import { toCryptodlError, usage } from '../model/errors.js';
 import type { CryptodlError } from '../model/errors.js';
-import { exitCodeOfError, exitCodeOfSignal } from '../model/exit-code.js';
+import { exitCodeOfError, exitCodeOfSignal, exitCodeOfWorker } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { SharedResources, watchSignals } from '../model/io.js';
 import type { Io } from '../model/io.js';
@@ -19,13 +19,13 @@ import { shownRedis } from '../redis/redis-errors.js';
 import { redisProblem } from '../redis/redis-errors.js';
 import type { Source } from '../source/source.js';
 import { absolutePath, printLines } from '../text/printable.js';
-import type { JobQueue, JobWorker } from './bullmq.js';
+import type { JobWorker } from './bullmq.js';
+import { untilEnd } from './drain.js';
 import { lakeOf } from './job-data.js';
 import { openQueue } from './open-queue.js';
 import type { OpenQueue } from './open-queue.js';
 import { failStalled, processJob, RetryLater } from './process-job.js';
 import type { ProcessContext, Work } from './process-job.js';
-import { countUntilTime } from './schedules.js';
 import { SeriesTurns } from './series-turns.js';
 import type { Counts } from './tally-fields.js';
 
@@ -50,12 +50,11 @@ const WORK_OF: Readonly<
 };
 /** Two workers that are killed one after the other must not fail their job. */
 const MOST_STALLS = 5;
-const DRAIN_POLL_MS = 500;
 /** Minutes of which the number of jobs is kept for `status`. */
 const KEPT_MINUTES = 24 * 60;
 const LONGEST_BACKOFF_MS = 300_000;
 
-/** Resolves with the exit code: 0 with --drain, that of the signal, or that of the error that ended the worker. */
+/** Resolves with the exit code: with --drain, that of a download of the jobs that this worker did; that of the signal; or that of the error that ended the worker. */
 export async function worker(command: WorkerCommand): Promise<ExitCode> {
   const { resolved, io } = command;
   const { options } = resolved;
@@ -101,6 +100,8 @@ async function work(
   const surroundings = surroundingsOf(io.environment);
   const stop = new AbortController();
   const ended = { jobs: 0, failed: 0, written: 0 };
+  let retryable = 0;
+  const left = new Set<string>();
   let fatal: CryptodlError | undefined;
   const isGiven = resolved.origins.out !== 'default';
   const isBucket = isLakeAddress(options.out);
@@ -134,14 +135,21 @@ async function work(
     turns: new SeriesTurns(open.connection.client, open.name),
     newRequests: requestCounter(pipeline),
     tellOnce,
-    onEnd: ({ id, written, failure }) => {
+    onEnd: ({ id, written, failure, isPutOff = false }) => {
       ended.written += written;
       if (failure === undefined) ended.jobs += 1;
-      else ended.failed += 1;
+      else if (!isPutOff) {
+        ended.failed += 1;
+        retryable += failure.retryable ? 1 : 0;
+      }
       if (options.json)
-        printLines(io.stdout, [{ event: 'job', id, written, failure: failure?.code ?? null }]);
-      else if (failure !== undefined) say(`failed  ${id}: ${failure.code}: ${failure.message}`);
+        printLines(io.stdout, [{ event: 'job', id, written, failure: failure?.code ?? null, isPutOff }]);
+      else if (failure !== undefined)
+        say(`${isPutOff ? 'put off' : 'failed '} ${id}: ${failure.code}: ${failure.message}`);
       else if (options.verbose) say(`done    ${id}: ${countText(written, 'object')} written`);
+    },
+    onLeft: (id) => {
+      left.add(id);
     },
     onFatal: (error) => {
       fatal ??= error;
@@ -180,14 +188,18 @@ async function work(
   if (signals.signal.aborted) onSignal();
   // Another worker may still fetch for the queue of the conversions.
   const drained = options.role === 'fetch' ? [open.queue] : [open.queue, open.converting];
-  await untilEnd(drained, { isDrain: options.drain, signal: stop.signal, clock });
+  await untilEnd(drained, { isDrain: options.drain, left, signal: stop.signal, clock });
   await Promise.all(workers.map((jobs) => closeWorker(jobs, clock)));
   await pipeline.close();
   const signal = signals.signalled();
   const error =
     fatal ?? (signal === undefined && stop.signal.aborted ? toCryptodlError(stop.signal.reason) : undefined);
   const exitCode =
-    signal === undefined ? (error === undefined ? 0 : exitCodeOfError(error.code)) : exitCodeOfSignal(signal);
+    signal !== undefined
+      ? exitCodeOfSignal(signal)
+      : error === undefined
+        ? exitCodeOfWorker(retryable, ended.failed)
+        : exitCodeOfError(error.code);
   say(
     `${countText(ended.jobs, 'job')} done, ${numberText(ended.failed)} failed, ${countText(ended.written, 'object')} written`,
   );
@@ -255,41 +267,5 @@ async function closeWorker(jobs: JobWorker, clock: Clock): Promise<void> {
     await Promise.race([closing, clock.sleep(CLOSE_MS, waited.signal)]);
   } finally {
     waited.abort();
-  }
-}
-
-interface Ending {
-  readonly isDrain: boolean;
-  readonly signal: AbortSignal;
-  readonly clock: Clock;
-}
-
-/** Resolves after a stop; with `isDrain`, also when the queue has no job left that may still run. */
-async function untilEnd(queues: readonly JobQueue[], { isDrain, signal, clock }: Ending): Promise<void> {
-  const stopped = new Promise<'stopped'>((resolve) => {
-    signal.addEventListener('abort', () => {
-      resolve('stopped');
-    });
-  });
-  while (!signal.aborted) {
-    await clock.sleep(DRAIN_POLL_MS, signal).catch(() => undefined);
-    // Without a connection, the counts come with the next one.
-    if (isDrain && (await Promise.race([stopped, openJobs(queues, clock.now())])) === 0) return;
-  }
-}
-
-/** The number of jobs that may still run. A job that goes from one queue to the next is in both for a moment. */
-async function openJobs(queues: readonly JobQueue[], nowMs: number): Promise<number> {
-  try {
-    const [first] = queues;
-    // Before the counts: a worker that takes the job of a schedule adds the next one.
-    let open = first === undefined ? 0 : -(await countUntilTime(first, nowMs));
-    for (const queue of queues) {
-      const counts = await queue.getJobCounts('waiting', 'prioritized', 'delayed', 'active');
-      open += Object.values(counts).reduce((sum, count) => sum + count, 0);
-    }
-    return open;
-  } catch {
-    return Number.NaN;
   }
 }

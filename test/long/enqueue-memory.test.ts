@@ -61,8 +61,9 @@ describe.skipIf(!HAS_REDIS)(`the memory of enqueue${NEEDS_REDIS}`, { timeout: 12
       const open = await openQueue({ redis: server.address, queue: 'main' }, 'enqueue', () => undefined);
       const wait = isWaitedFor ? new Wait(open.connection.client, open.name) : undefined;
       await wait?.begin();
-      const added = await addJobs(watched(jobs), {
+      const { jobs: added } = await addJobs(watched(jobs), {
         queue: open.queue,
+        client: open.connection.client,
         wait,
         priority: 'normal',
         mostWaiting: SYMBOLS * MONTHS,

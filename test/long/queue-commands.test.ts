@@ -1,0 +1,109 @@
+/** What the commands of a queue say and return, over a real redis-server. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { cryptodlProcess } from '../helpers/cli.js';
+import { QueueRuns } from '../helpers/queue-runs.js';
+import { HAS_REDIS, NEEDS_REDIS } from '../helpers/redis-server.js';
+import { isZip, useScene } from '../helpers/scene.js';
+
+const SYMBOLS = ['BTCUSDT', 'ETHUSDT', 'XRPUSDT'];
+const scene = useScene({
+  archive: [{ symbols: SYMBOLS, from: '2026-09-01', to: '2026-10-31', cadence: 'monthly', interval: '1h' }],
+});
+const WHAT = ['--interval', '1h', '--symbols', 'all', '--months', '2'];
+
+describe.skipIf(!HAS_REDIS)(`the commands of a queue${NEEDS_REDIS}`, { timeout: 120_000 }, () => {
+  let runs: QueueRuns;
+  const redis = (): string[] => ['--redis', runs.redis.address];
+
+  beforeEach(async () => {
+    scene.reset();
+    runs = await QueueRuns.open(scene);
+  });
+  afterEach(() => runs.close());
+
+  /** One job fails for good, two are done. */
+  const failOne = async (): Promise<void> => {
+    scene.refuse((path) => isZip(path) && path.includes('ETHUSDT'), 403);
+    await runs.enqueue(WHAT);
+    const worker = await runs.work(['--drain']).ended;
+    expect(worker.stderr).toContain('2 jobs done, 1 failed, 4 objects written');
+    expect(worker.code).toBe(4);
+    scene.reset();
+  };
+
+  it('enqueue says how many jobs an earlier command had added', async () => {
+    const first = await runs.enqueue(WHAT);
+    expect(first.stderr).toMatch(/^3 jobs for 3 series in the queue main at redis:\S+$/m);
+    const second = await runs.enqueue(WHAT);
+    expect(second.stderr).toMatch(/^3 jobs for 3 series in .*, 3 of them since an earlier command$/m);
+    const { events } = await runs.enqueue([...WHAT, '--json']);
+    expect(events).toContainEqual({ event: 'enqueued', queue: 'main', series: 3, jobs: 3, new: 0 });
+  });
+
+  it('retry with --dry-run leaves the failed jobs where they are', async () => {
+    await failOne();
+    const dry = await cryptodlProcess(['retry', '-n', ...redis()]);
+    expect(dry).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^1 failed job would go back into the queue main at /) as string,
+    });
+    const { events } = await cryptodlProcess(['retry', '-n', '--json', ...redis()]);
+    expect(events).toEqual([{ event: 'planned', queue: 'main', jobs: 1 }]);
+    expect(await runs.status()).toMatchObject({ failed: 1, waiting: 0 });
+    await runs.retry();
+    expect(await runs.status()).toMatchObject({ failed: 0, waiting: 1 });
+  });
+
+  it('a worker counts a job with a further attempt as put off, and ends with the code of its failed jobs', async () => {
+    scene.refuse((path) => isZip(path) && path.includes('ETHUSDT'), 503);
+    await runs.enqueue(WHAT);
+    const { events, code } = await runs.work(['--drain', '--json']).ended;
+    const jobs = events.filter(({ event, id }) => event === 'job' && String(id).includes('ETHUSDT'));
+    expect(jobs.map(({ failure, isPutOff }) => [failure, isPutOff])).toEqual([
+      ['http-server-error', true],
+      ['http-server-error', true],
+      ['http-server-error', false],
+    ]);
+    expect(events.at(-1)).toMatchObject({ event: 'summary', jobs: 2, failed: 1, exitCode: 3 });
+    expect(code).toBe(3);
+  });
+
+  it('a worker with --drain ends when only jobs of another lake are left', async () => {
+    await runs.enqueue(WHAT);
+    const { stderr, code } = await runs.work(['--drain', '--out', 's3://lake/other']).ended;
+    expect(stderr).toContain(
+      'this worker leaves the job to others; to do it here: cryptodl worker --out s3://lake/lake\n',
+    );
+    expect(stderr).toContain('0 jobs done, 0 failed, 0 objects written');
+    expect(code).toBe(0);
+    expect(await runs.status()).toMatchObject({ delayed: 3 });
+  });
+
+  it('enqueue --wait says that there is no worker, and after Ctrl-C how many jobs are left', async () => {
+    let told = '';
+    const waiting = await cryptodlProcess(['enqueue', 'vision', ...runs.flags(), ...WHAT, '--wait'], {
+      env: runs.lake.environment,
+      onSpawn: (child) => {
+        child.stderr?.on('data', (text: Buffer) => {
+          told += text.toString();
+          if (told.includes('no worker takes jobs')) child.kill('SIGINT');
+        });
+      },
+    });
+    expect(waiting.stderr).toContain(
+      'no worker takes jobs of this queue: start one with cryptodl worker --redis URL\n',
+    );
+    expect(waiting.stderr).toMatch(/^3 jobs not done in /m);
+    expect(waiting.stderr).not.toContain('nothing to do');
+    expect(waiting.code).toBe(130);
+  });
+
+  it('a database that the server does not have is refused', async () => {
+    const { stderr, code } = await cryptodlProcess(['status', '--redis', `${runs.redis.address}/99`]);
+    expect(stderr).toMatch(
+      /^cryptodl: Redis at redis:\S+\/99: the server does not have the database of the address\n {2}write /,
+    );
+    expect(stderr).not.toMatch(/\n\s+at /);
+    expect(code).toBe(1);
+  });
+});
