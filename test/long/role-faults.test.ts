@@ -1,0 +1,102 @@
+/** Workers that fetch and workers that convert, with objects that are broken or gone, and with files that another worker is writing. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Queue } from 'bullmq';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { makeZip } from '../../scripts/make-zip.js';
+import { makeCsv } from '../../scripts/synthetic-archive.js';
+import { memberOf, publishZip } from '../helpers/published.js';
+import { contentOf, dataOf, QueueRuns } from '../helpers/queue-runs.js';
+import { HAS_REDIS, NEEDS_REDIS } from '../helpers/redis-server.js';
+import { isZip, useScene } from '../helpers/scene.js';
+
+const SYMBOLS = ['BTCUSDT', 'ETHUSDT'];
+const FROM = '2026-08-01';
+const scene = useScene({
+  archive: [
+    { symbols: SYMBOLS, from: FROM, to: '2026-10-31', cadence: 'monthly', interval: '1h' },
+    { symbols: ['BTCUSDT'], from: '2026-09-01', to: '2026-09-30', cadence: 'daily', interval: '1h' },
+  ],
+});
+const WHAT = ['--interval', '1h', '--symbols', SYMBOLS.join(','), '--from', FROM, '--to', '2026-10-31'];
+const FETCH = ['--role', 'fetch', '--drain'];
+const CONVERT = ['--role', 'convert', '--drain'];
+
+describe.skipIf(!HAS_REDIS)(`faults of worker roles${NEEDS_REDIS}`, { timeout: 120_000 }, () => {
+  let runs: QueueRuns;
+  const zips = (): string[] => scene.archive.requests.filter((path) => isZip(path));
+
+  beforeAll(() => {
+    // The sidecar fits the month, and its content does not fit its CRC.
+    const key = 'data/futures/um/monthly/klines/BTCUSDT/1h/BTCUSDT-1h-2026-09.zip';
+    const { csv } = makeCsv({
+      market: 'um',
+      dataset: 'klines',
+      interval: '1h',
+      symbol: 'BTCUSDT',
+      period: '2026-09',
+    });
+    const zip = makeZip([{ name: memberOf(key), data: csv }]);
+    zip[60] = (zip[60] ?? 0) ^ 0xff;
+    publishZip(scene.folder, key, zip);
+  });
+  beforeEach(async () => {
+    scene.reset();
+    runs = await QueueRuns.open(scene);
+  });
+  afterEach(() => runs.close());
+
+  it('take the days in place of a broken month, and leave out what the archive does not have', async () => {
+    const withoutOne = (): void => {
+      scene.refuse((path) => path.includes('ETHUSDT-1h-2026-09.zip'), 404);
+    };
+    withoutOne();
+    const { lake } = await scene.vision(WHAT);
+    scene.reset();
+    withoutOne();
+    await runs.enqueue(WHAT);
+    expect((await runs.work(FETCH).ended).code).toBe(0);
+    const end = await runs.work(CONVERT).ended;
+    expect([end.code, end.stderr]).toEqual([0, expect.stringContaining(', 0 failed,')]);
+    expect(contentOf(runs.lake.content())).toEqual(contentOf(lake));
+    expect(runs.staged()).toEqual([]);
+  });
+
+  it('adopt no file that no manifest names, because another worker may be writing it', async () => {
+    await runs.enqueue(WHAT);
+    expect((await runs.work(['--drain']).ended).code).toBe(0);
+    const first = zips();
+    const data = dataOf(runs.lake.content());
+    for (const key of runs.bucket.objects.keys())
+      if (key.includes('/_manifests/')) runs.bucket.objects.delete(key);
+    scene.reset();
+    await runs.enqueue(WHAT);
+    expect((await runs.work(['--drain']).ended).code).toBe(0);
+    expect(zips().toSorted()).toEqual(first.toSorted());
+    expect(dataOf(runs.lake.content())).toEqual(data);
+  });
+
+  it('pause the fetchers while 1,000 jobs wait for their conversion', async () => {
+    const connection = { url: runs.redis.address };
+    const staged = new Queue('main~convert', { connection, prefix: 'cryptodl:queue' });
+    await staged.addBulk(
+      Array.from({ length: 1000 }, (_, index) => ({
+        name: 'vision',
+        data: {},
+        opts: { jobId: `other-${index}`, priority: 1 },
+      })),
+    );
+    await runs.enqueue(WHAT);
+    const fetcher = runs.work(FETCH.slice(0, 2));
+    let told = '';
+    fetcher.process.stderr?.on('data', (chunk: Buffer) => (told += chunk.toString()));
+    while (!told.includes('1000 fetched jobs wait for their conversion') && zips().length === 0)
+      await sleep(20);
+    expect(zips()).toEqual([]);
+    await staged.drain();
+    while ((await staged.getJobCounts('prioritized'))['prioritized'] !== 2) await sleep(20);
+    fetcher.process.kill('SIGTERM');
+    await fetcher.ended;
+    expect(zips().length).toBeGreaterThan(0);
+    await staged.close();
+  });
+});
