@@ -85,7 +85,8 @@ describe.skipIf(!HAS_REDIS)(`a job between two queues${NEEDS_REDIS}`, { timeout:
     await failIn(from);
     const conversion = await to.getJob('job');
     if (conversion === undefined) throw new Error('no job');
-    await addFetch(from, conversion, { ...DATA, ...{ failures: ['old'] } });
+    const old = { ...DATA, failures: ['old'] };
+    await addFetch(from, conversion, old);
     expect([await from.getJobState('job'), (await from.getJob('job'))?.data]).toEqual(['prioritized', DATA]);
   });
 
