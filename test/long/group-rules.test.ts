@@ -2,7 +2,15 @@
 import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { BAN, GIVE_BACK, JOIN, MISSING_MS, RAISE, TAKE } from '../../src/http/throttle/group-scripts.js';
+import {
+  BAN,
+  GIVE_BACK,
+  JOIN,
+  LEAVE,
+  MISSING_MS,
+  RAISE,
+  TAKE,
+} from '../../src/http/throttle/group-scripts.js';
 import { HAS_REDIS, NEEDS_REDIS, startRedis } from '../helpers/redis-server.js';
 import type { RedisProcess } from '../helpers/redis-server.js';
 
@@ -54,6 +62,13 @@ const settled = async (): Promise<string> => {
 
 const take = async (epoch: string, id: string, weight: number, window = WINDOW): Promise<string> =>
   (await run(TAKE, epoch, id, 'futures', WINDOW_MS, window, weight, LIMIT))[0];
+
+/** Members and bans of Redis, as a member that joins gets them. */
+const look = async (id = 'late'): Promise<{ members: string[]; bans: unknown[] }> => {
+  const known = JSON.stringify({ epoch: '', others: [], counts: [] });
+  const [, , members, bans] = await run(JOIN, '', id, 'x', known);
+  return { members, bans };
+};
 
 const usedOf = async (): Promise<number> => {
   const counts = await server.client.hvals(`${key}:used:futures:${WINDOW_MS}:${WINDOW}`);
@@ -132,17 +147,95 @@ describe.skipIf(!HAS_REDIS)(`the budget of a group${NEEDS_REDIS}`, () => {
     expect(await take(epoch, 'a', 50)).toBe('taken');
   });
 
+  it('keeps only the part of the share that the missing member has not used', async () => {
+    const epoch = await settled();
+    expect(await take(epoch, 'missing', 30)).toBe('taken');
+    await join('a');
+    await server.client.hset(`${key}:members`, 'missing', Date.now() - MISSING_MS - 1000);
+    expect(await take(epoch, 'a', 51)).toBe('full');
+    expect(await take(epoch, 'a', 50)).toBe('taken');
+    expect(await usedOf()).toBe(80);
+  });
+
+  it('keeps nothing for a missing member that has used more than its share', async () => {
+    const epoch = await settled();
+    expect(await take(epoch, 'missing', 70)).toBe('taken');
+    await join('a');
+    await server.client.hset(`${key}:members`, 'missing', Date.now() - MISSING_MS - 1000);
+    expect(await take(epoch, 'a', 31)).toBe('full');
+    expect(await take(epoch, 'a', 30)).toBe('taken');
+  });
+
+  it('keeps nothing for a member that has left', async () => {
+    const epoch = await settled();
+    await join('a');
+    await server.client.hset(`${key}:members`, 'gone', Date.now() - MISSING_MS - 1000);
+    await run(LEAVE, 'gone');
+    expect(await take(epoch, 'a', 100)).toBe('taken');
+  });
+
+  it('keeps nothing for a waiting request that does not ask again, and forgets it', async () => {
+    const epoch = await settled();
+    const waiting = `${key}:waiting:futures`;
+    const now = Date.now();
+    await server.client.hset(waiting, 'left', `${(now - 60_000) * 1000} 60 ${now - 5500}`);
+    await server.client.hset(waiting, 'garbage', 'of another program');
+    await server.client.hset(waiting, 'older', `${(now - 30_000) * 1000} 30 ${now + 60_000}`);
+    expect(await take(epoch, 'a', 71)).toBe('soon');
+    expect((await server.client.hkeys(waiting)).sort()).toEqual(['a', 'older']);
+    expect(await take(epoch, 'a', 70)).toBe('taken');
+    expect(await server.client.hkeys(waiting)).toEqual(['older']);
+  });
+
+  it('keeps permits for the request that has waited longest, if they do not suffice for two', async () => {
+    const epoch = await settled();
+    const now = Date.now();
+    // The one that fits beside the oldest gets its permits, the other one does not.
+    for (const [id, ageMs, weight] of [
+      ['second', 20_000, 50],
+      ['third', 10_000, 30],
+      ['first', 30_000, 60],
+    ] as const)
+      await server.client.hset(
+        `${key}:waiting:futures`,
+        id,
+        `${(now - ageMs) * 1000} ${weight} ${now + 60_000}`,
+      );
+    expect(await take(epoch, 'a', 11)).toBe('soon');
+    expect(await take(epoch, 'second', 50)).toBe('soon');
+    expect(await take(epoch, 'third', 30)).toBe('taken');
+    expect(await take(epoch, 'a', 10)).toBe('taken');
+    expect(await take(epoch, 'first', 60)).toBe('taken');
+  });
+
+  it('gets back at most the permits that the member took', async () => {
+    const epoch = await settled();
+    await take(epoch, 'a', 30);
+    await take(epoch, 'b', 40);
+    await run(GIVE_BACK, epoch, 'a', 'futures', WINDOW_MS, WINDOW, 50);
+    expect(await usedOf()).toBe(40);
+    // Without permits, no key is made: it would never end.
+    await run(GIVE_BACK, epoch, 'a', 'futures', WINDOW_MS, WINDOW + 1, 50);
+    expect(await server.client.exists(`${key}:used:futures:${WINDOW_MS}:${WINDOW + 1}`)).toBe(0);
+  });
+
+  it.each(['-50', 'inf', 'nan', 'of another program'])('counts a value %s as 0', async (value) => {
+    const epoch = await settled();
+    await server.client.hset(`${key}:used:futures:${WINDOW_MS}:${WINDOW}`, 'foreign', value);
+    expect(await take(epoch, 'a', 101)).toBe('full');
+    expect(await take(epoch, 'a', 100)).toBe('taken');
+  });
+
+  it('gives permits although the clock of the server was set back', async () => {
+    const epoch = `${Date.now() + 3_600_000} x`;
+    await server.client.set(`${key}:epoch`, epoch);
+    expect(await take(epoch, 'a', 1)).toBe('taken');
+  });
+
   it('forgets a member that is missing for long', async () => {
     await settled();
     await server.client.hset(`${key}:members`, 'gone', Date.now() - 700_000);
-    const [, , members] = await run(
-      JOIN,
-      '',
-      'a',
-      'x',
-      JSON.stringify({ epoch: '', others: [], counts: [] }),
-    );
-    expect(members).toEqual(['a']);
+    expect((await look('a')).members).toEqual(['a']);
   });
 
   it('does not touch that of another group', async () => {
@@ -204,15 +297,35 @@ describe.skipIf(!HAS_REDIS)(`a ban of a group${NEEDS_REDIS}`, () => {
     expect(await take(epoch, 'a', 1)).toBe('banned');
     const [spot] = await run(TAKE, epoch, 'a', 'spot', WINDOW_MS, WINDOW, 1, LIMIT);
     expect(spot).toBe('taken');
-    const [, , , bans] = await run(
-      JOIN,
-      '',
-      'late',
-      'x',
-      JSON.stringify({ epoch: '', others: [], counts: [] }),
-    );
+    const { bans } = await look();
     expect(bans).toEqual(['futures fapi.example', expect.any(Number), 'banned by 418']);
     expect(bans[1]).toBeGreaterThan(60_000);
+  });
+
+  it('stops no bucket whose name begins with that of its own', async () => {
+    const epoch = await settled();
+    await run(BAN, 'futuresData fapi.example', 90_000, 'banned by 418');
+    expect(await take(epoch, 'a', 1)).toBe('taken');
+    const [data] = await run(TAKE, epoch, 'a', 'futuresData', WINDOW_MS, WINDOW, 1, LIMIT);
+    expect(data).toBe('banned');
+  });
+
+  it('that has ended stops no bucket, and is forgotten', async () => {
+    const epoch = await settled();
+    const bans = `${key}:bans`;
+    await server.client.hset(bans, 'futures fapi.example', `${Date.now() - 1000} ended`);
+    await server.client.hset(bans, 'futures garbage.example', 'of another program');
+    expect(await take(epoch, 'a', 1)).toBe('taken');
+    expect((await look()).bans).toEqual([]);
+    expect(await server.client.exists(bans)).toBe(0);
+  });
+
+  it('stays known as long as the longest one lasts', async () => {
+    await run(BAN, 'futures fapi.example', 600_000, 'long');
+    await run(BAN, 'spot api.example', 10_000, 'short');
+    expect(await server.client.pttl(`${key}:bans`)).toBeGreaterThan(500_000);
+    await run(BAN, 'spot api.example', 1_200_000, 'longer');
+    expect(await server.client.pttl(`${key}:bans`)).toBeGreaterThan(1_100_000);
   });
 });
 

@@ -1,7 +1,7 @@
 /** Requests spread over lanes, one per proxy, with virtual time. */
 import { describe, expect, it } from 'vitest';
 import type { Fetch, FetchContext, FetchRequest } from '../../src/http/fetch.js';
-import { proxyLabels } from '../../src/http/proxies/no-proxy.js';
+import { proxyLabels, proxyOf } from '../../src/http/proxies/no-proxy.js';
 import { Spread } from '../../src/http/proxies/spread.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { ErrorCode } from '../../src/model/errors.js';
@@ -27,7 +27,15 @@ interface World {
   readonly held: Map<string, Promise<void>>;
 }
 
-function open(labels: readonly string[]): { world: World; spread: Spread; ask: () => Promise<string> } {
+interface Opened {
+  readonly world: World;
+  readonly spread: Spread;
+  readonly send: () => ReturnType<Fetch>;
+  /** The code of the error, or `ok`. */
+  readonly ask: () => Promise<string>;
+}
+
+function open(labels: readonly string[]): Opened {
   const world: World = {
     nowMs: 0,
     faults: new Map(),
@@ -58,12 +66,13 @@ function open(labels: readonly string[]): { world: World; spread: Spread; ask: (
     })),
   });
   const context = { signal: new AbortController().signal } as unknown as FetchContext;
+  const send = (): ReturnType<Fetch> => spread.fetch(REQUEST, context);
   const ask = (): Promise<string> =>
-    spread.fetch(REQUEST, context).then(
+    send().then(
       () => 'ok',
       (error: unknown) => (error as CryptodlError).code,
     );
-  return { world, spread, ask };
+  return { world, spread, send, ask };
 }
 
 describe('a proxy that does not work', () => {
@@ -184,6 +193,43 @@ describe('a proxy that does not work', () => {
   });
 });
 
+it('the error of all proxies says when the next one gets a request', async () => {
+  const { world, ask, send } = open(['a', 'b']);
+  await ask();
+  await ask();
+  world.faults.set('a', 'proxy-unreachable').set('b', 'proxy-unreachable');
+  await expect(send()).rejects.toMatchObject({ retryAfterMs: 1000 });
+  world.nowMs = 1000;
+  await expect(send()).rejects.toMatchObject({ retryAfterMs: 2000 });
+  world.nowMs = 2500;
+  await expect(send()).rejects.toMatchObject({ retryAfterMs: 500 });
+});
+
+it('the error of all proxies names the earliest time of all', async () => {
+  const { world, ask, send } = open(['a', 'b']);
+  await ask();
+  await ask();
+  world.faults.set('a', 'proxy-unreachable');
+  await ask();
+  world.nowMs = 700;
+  world.faults.set('b', 'proxy-unreachable');
+  await expect(send()).rejects.toMatchObject({ retryAfterMs: 300 });
+});
+
+it('a cancelled request says nothing about its proxy', async () => {
+  const { world, spread } = open(['a', 'b']);
+  world.faults.set('a', 'proxy-unreachable');
+  let release: () => void = () => undefined;
+  world.held.set('a', new Promise((resolve) => (release = resolve)));
+  const stop = new AbortController();
+  const sent = spread.fetch(REQUEST, { signal: stop.signal } as unknown as FetchContext);
+  await new Promise((resolve) => setImmediate(resolve));
+  stop.abort();
+  release();
+  await expect(sent).rejects.toMatchObject({ code: 'proxy-unreachable' });
+  expect([world.asked, world.told, spread.figures[0]?.failures]).toEqual([['a'], [], 0]);
+});
+
 describe('a host that refuses the address of a proxy', () => {
   it.each(['rate-limited', 'banned', 'address-blocked', 'breaker-open', 'wait-too-long'] as const)(
     'gets the request from another one at once: %s',
@@ -232,6 +278,52 @@ it('requests are spread evenly, and those without a proxy go directly', async ()
   const context = { signal: new AbortController().signal } as unknown as FetchContext;
   await spread.fetch({ ...REQUEST, url: 'http://direct.test/a' }, context);
   expect(world.asked).toEqual(['direct']);
+});
+
+it('a proxy with requests in flight gets no further one while others have none', async () => {
+  const { world, ask } = open(['a', 'b', 'c']);
+  let release: () => void = () => undefined;
+  world.held.set('a', new Promise((resolve) => (release = resolve)));
+  const held = ask();
+  await new Promise((resolve) => setImmediate(resolve));
+  for (let request = 0; request < 6; request += 1) await ask();
+  expect(world.asked).toEqual(['a', 'b', 'c', 'b', 'c', 'b', 'c']);
+  release();
+  expect(await held).toBe('ok');
+});
+
+describe('hosts without a proxy', () => {
+  const rules = { http: 'http://plain:1', https: 'http://secure:1', except: '' };
+
+  it('are those whose scheme has no proxy', () => {
+    expect(proxyOf('http://a.test/', rules)).toBe('http://plain:1');
+    expect(proxyOf('https://a.test/', rules)).toBe('http://secure:1');
+    expect(proxyOf('http://a.test/', { ...rules, http: '' })).toBeUndefined();
+    expect(proxyOf('https://a.test/', { ...rules, https: '' })).toBeUndefined();
+  });
+
+  it.each<[string, string, boolean]>([
+    ['a.test', 'http://a.test/', true],
+    ['A.Test', 'http://a.test/', true],
+    ['b.test,a.test', 'http://a.test/', true],
+    ['b.test a.test', 'http://a.test/', true],
+    ['a.test', 'http://sub.a.test/', true],
+    ['.a.test', 'http://sub.a.test/', true],
+    ['*.a.test', 'http://sub.a.test/', true],
+    ['.a.test', 'http://a.test/', true],
+    ['a.test', 'http://bada.test/', false],
+    ['sub.a.test', 'http://a.test/', false],
+    ['*', 'http://a.test/', true],
+    ['a.test:80', 'http://a.test/', true],
+    ['a.test:443', 'https://a.test/', true],
+    ['a.test:443', 'http://a.test/', false],
+    ['a.test:81', 'http://a.test:81/', true],
+    ['a.test:81', 'http://a.test/', false],
+    ['', 'http://a.test/', false],
+    [',.', 'http://a.test./', false],
+  ])('NO_PROXY=%j, %s: %s', (except, address, isDirect) => {
+    expect(proxyOf(address, { ...rules, except }) === undefined).toBe(isDirect);
+  });
 });
 
 it('labels have no credentials, and are distinct', () => {
