@@ -1,0 +1,103 @@
+/** What a queue promises about its jobs: attempts, order, back-pressure, and counts of --wait. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Queue } from 'bullmq';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { settle, Wait } from '../../src/workers/waits.js';
+import { QueueRuns } from '../helpers/queue-runs.js';
+import { HAS_REDIS, NEEDS_REDIS } from '../helpers/redis-server.js';
+import { isZip, useScene } from '../helpers/scene.js';
+
+const SYMBOLS = Array.from({ length: 6 }, (_, index) => `S${index}USDT`);
+const scene = useScene({
+  archive: [{ symbols: SYMBOLS, from: '2025-01-01', to: '2025-12-31', cadence: 'monthly', interval: '1h' }],
+});
+/** One job for each series. */
+const YEAR = ['--interval', '1h', '--from', '2025-01-01', '--to', '2025-12-31', '--symbols'];
+
+describe.skipIf(!HAS_REDIS)(`jobs of a queue${NEEDS_REDIS}`, { timeout: 120_000 }, () => {
+  let runs: QueueRuns;
+  const zips = (): string[] => scene.archive.requests.filter((path) => isZip(path));
+
+  beforeEach(async () => {
+    runs = await QueueRuns.open(scene);
+  });
+  afterEach(() => runs.close());
+
+  it('tries a job three times if its failure may pass, and once otherwise', async () => {
+    scene.archive.fault = (path, _, response) => {
+      const status = path.includes('S0USDT-1h-2025-03') ? 500 : path.includes('S1USDT-1h-2025-03') ? 400 : 0;
+      if (!isZip(path) || status === 0) return false;
+      response.writeHead(status).end();
+      return true;
+    };
+    expect((await runs.enqueue([...YEAR, 'S0USDT,S1USDT,S2USDT'])).code).toBe(0);
+    const { stderr } = await runs.work(['--drain']).ended;
+    expect(stderr).toContain('1 job done, 2 failed, 34 objects written');
+    const connection = runs.redis.client.duplicate({ maxRetriesPerRequest: null, lazyConnect: false });
+    const queue = new Queue('main', { connection, prefix: 'cryptodl:queue' });
+    const failed = (await queue.getFailed()).map(({ progress }) => progress as { code: string });
+    await queue.close();
+    connection.disconnect();
+    expect(failed.toSorted((a, b) => (a.code < b.code ? -1 : 1))).toMatchObject([
+      { code: 'http-refused', attempts: 1, keys: [expect.stringContaining('S1USDT-1h-2025-03')] },
+      { code: 'http-server-error', attempts: 3, keys: [expect.stringContaining('S0USDT-1h-2025-03')] },
+    ]);
+  });
+
+  it('drains a queue only when its later jobs are done too', async () => {
+    expect((await runs.enqueue([...YEAR, 'S0USDT'])).code).toBe(0);
+    const connection = runs.redis.client.duplicate({ maxRetriesPerRequest: null, lazyConnect: false });
+    const queue = new Queue('main', { connection, prefix: 'cryptodl:queue' });
+    const [job] = await queue.getPrioritized();
+    await job?.remove();
+    await queue.add('vision', job?.data, { delay: 3000 });
+    await queue.close();
+    connection.disconnect();
+    expect((await runs.work(['--drain']).ended).code).toBe(0);
+    expect(zips().length).toBe(12);
+  });
+
+  it('does a job of higher priority first', async () => {
+    const [low, high] = [
+      [...YEAR, 'S0USDT,S1USDT', '--priority', 'low'],
+      [...YEAR, 'S2USDT', '--priority', 'high'],
+    ];
+    expect((await runs.enqueue(low)).code).toBe(0);
+    expect((await runs.enqueue(high)).code).toBe(0);
+    expect((await runs.work(['--drain', '--jobs', '1', '--concurrency', '1']).ended).code).toBe(0);
+    const order = zips().map((path) => /S\dUSDT/.exec(path)?.[0]);
+    expect(order).toEqual(
+      ['S2USDT', 'S0USDT', 'S1USDT'].flatMap((symbol) => Array.from({ length: 12 }, () => symbol)),
+    );
+  });
+
+  it('adds no more jobs than may wait', async () => {
+    const enqueue = runs.enqueue([...YEAR, 'all', '--max-waiting', '2']);
+    const key = 'cryptodl:queue:main:prioritized';
+    while ((await runs.redis.client.zcard(key)) < 2) await sleep(10);
+    const worker = runs.work([]);
+    let most = 0;
+    while ((await Promise.race([enqueue, sleep(5)])) === undefined)
+      most = Math.max(most, await runs.redis.client.zcard(key));
+    const { code, stderr } = await enqueue;
+    expect([code, stderr]).toEqual([0, expect.stringContaining('2 jobs wait in the queue: adding more')]);
+    expect(most).toBe(2);
+    await runs.emptied();
+    worker.process.kill('SIGTERM');
+    await worker.ended;
+    expect(zips().length).toBe(72);
+  });
+
+  it('counts a job once for each command that waits, although it ends twice', async () => {
+    const { client } = runs.redis;
+    const waits = [new Wait(client, 'main'), new Wait(client, 'main')];
+    for (const wait of waits) {
+      await wait.begin();
+      await wait.add(['one', 'two']);
+    }
+    for (const job of ['one', 'one', 'three'])
+      await settle(client, 'main', job, { jobs: 1, 'outcome.ok': 12 });
+    for (const wait of waits)
+      expect(await wait.state()).toEqual({ pending: 1, counts: { jobs: '1', 'outcome.ok': '12' } });
+  });
+});
