@@ -1,11 +1,13 @@
 /** The end of a worker: after a stop, or when its queues are empty. */
 import type { Clock } from '../model/clock.js';
+import type { RedisClient } from '../redis/connection.js';
 import type { JobQueue } from './bullmq.js';
 import { countUntilTime } from './schedules.js';
 
 const DRAIN_POLL_MS = 500;
 
 interface Ending {
+  readonly client: RedisClient;
   readonly isDrain: boolean;
   /** Jobs that this worker leaves to others. */
   readonly left: ReadonlySet<string>;
@@ -15,7 +17,7 @@ interface Ending {
 
 /** Resolves after a stop; with `isDrain`, also when the queues have no job that this worker may still do. */
 export async function untilEnd(queues: readonly JobQueue[], ending: Ending): Promise<void> {
-  const { isDrain, left, signal, clock } = ending;
+  const { client, isDrain, left, signal, clock } = ending;
   const stopped = new Promise<'stopped'>((resolve) => {
     signal.addEventListener('abort', () => {
       resolve('stopped');
@@ -24,12 +26,13 @@ export async function untilEnd(queues: readonly JobQueue[], ending: Ending): Pro
   while (!signal.aborted) {
     await clock.sleep(DRAIN_POLL_MS, signal).catch(() => undefined);
     // Without a connection, the counts come with the next one.
-    if (isDrain && (await Promise.race([stopped, openJobs(queues, left, clock.now())])) === 0) return;
+    if (isDrain && (await Promise.race([stopped, openJobs(client, queues, left, clock.now())])) === 0) return;
   }
 }
 
 /** The number of jobs that this worker may still do. A job that goes from one queue to the next is in both for a moment. */
 async function openJobs(
+  client: RedisClient,
   queues: readonly JobQueue[],
   left: ReadonlySet<string>,
   nowMs: number,
@@ -37,7 +40,7 @@ async function openJobs(
   try {
     const [first] = queues;
     // Before the counts: a worker that takes the job of a schedule adds the next one.
-    const scheduled = first === undefined ? 0 : await countUntilTime(first, nowMs);
+    const scheduled = first === undefined ? 0 : await countUntilTime(client, first, nowMs);
     let open = -scheduled;
     for (const queue of queues) {
       const counts = await queue.getJobCounts('waiting', 'prioritized', 'delayed', 'active');

@@ -1,4 +1,6 @@
 /** The schedules of a queue (job schedulers of BullMQ): at each time of a pattern, a job that adds the jobs of a download. */
+import { CryptodlError } from '../model/errors.js';
+import type { RedisClient } from '../redis/connection.js';
 import { KEPT_UNTIL_DONE } from './add-jobs.js';
 import type { JobQueue } from './bullmq.js';
 import { parsePlan, planCommand, planId } from './plan-data.js';
@@ -48,8 +50,15 @@ export async function removeSchedule(queue: JobQueue, data: PlanData): Promise<b
   return isRemoved;
 }
 
+/** Rejects with `redis-refused` for schedules that BullMQ cannot read. */
 export async function readSchedules(queue: JobQueue): Promise<Schedule[]> {
-  const schedulers = await queue.getJobSchedulers(0, -1, true);
+  const schedulers = await queue.getJobSchedulers(0, -1, true).catch((error: unknown) => {
+    // Data that is not JSON, or a repeated job of BullMQ before its version 6.
+    if (!(error instanceof SyntaxError) && !/legacy repeatable/i.test(String(error))) throw error;
+    throw new CryptodlError('redis-refused', `the queue ${queue.name} has a schedule of another program`, {
+      hint: 'choose a queue of its own for cryptodl: --queue NAME',
+    });
+  });
   return schedulers.map(({ key, pattern = '', next, template }) => ({
     id: key,
     every: pattern,
@@ -71,15 +80,14 @@ function commandOf(data: unknown): string | null {
   }
 }
 
-/** The number of jobs that wait for a time of their schedule after `nowMs`. */
-export async function countUntilTime(queue: JobQueue, nowMs: number): Promise<number> {
-  const schedulers = await queue.getJobSchedulers(0, -1, true);
-  const states = await Promise.all(
-    schedulers
-      .filter(({ next = 0 }) => next > nowMs)
-      .map(({ key, next = 0 }) => queue.getJobState(nextJob(key, next))),
-  );
-  return states.filter((state) => state === 'delayed').length;
+/** The number of jobs that wait for a time of their schedule after `nowMs`. It reads no data that others may have written. */
+export async function countUntilTime(client: RedisClient, queue: JobQueue, nowMs: number): Promise<number> {
+  const found = await client.zrangebyscore(queue.toKey('repeat'), `(${nowMs}`, '+inf', 'WITHSCORES');
+  const ids: string[] = [];
+  for (let at = 0; at + 1 < found.length; at += 2) ids.push(nextJob(found[at] ?? '', Number(found[at + 1])));
+  if (ids.length === 0) return 0;
+  const delayed = await client.zmscore(queue.toKey('delayed'), ...ids);
+  return delayed.filter((score) => score !== null).length;
 }
 
 /** The name that BullMQ gives to the next job of a scheduler. */

@@ -75,7 +75,7 @@ export async function queueState(open: OpenQueue, nowMs: number): Promise<QueueS
     backlogOf(open.queue, nowMs),
     backlogOf(open.converting, nowMs),
     readSchedules(open.queue),
-    countUntilTime(open.queue, nowMs),
+    countUntilTime(open.connection.client, open.queue, nowMs),
   ]);
   return {
     ...whole,

@@ -15,8 +15,7 @@ import type { Options } from '../options/flags.js';
 import type { RawLayer, Resolved } from '../options/resolve.js';
 import { createSerializer } from '../queue/in-order.js';
 import { peakMemoryBytes } from '../report/run-summary.js';
-import { shownRedis } from '../redis/redis-errors.js';
-import { redisProblem } from '../redis/redis-errors.js';
+import { redisProblem, shownRedis } from '../redis/redis-errors.js';
 import type { Source } from '../source/source.js';
 import { absolutePath, printLines } from '../text/printable.js';
 import type { JobWorker } from './bullmq.js';
@@ -188,7 +187,13 @@ async function work(
   if (signals.signal.aborted) onSignal();
   // Another worker may still fetch for the queue of the conversions.
   const drained = options.role === 'fetch' ? [open.queue] : [open.queue, open.converting];
-  await untilEnd(drained, { isDrain: options.drain, left, signal: stop.signal, clock });
+  await untilEnd(drained, {
+    client: open.connection.client,
+    isDrain: options.drain,
+    left,
+    signal: stop.signal,
+    clock,
+  });
   await Promise.all(workers.map((jobs) => closeWorker(jobs, clock)));
   await pipeline.close();
   const signal = signals.signalled();

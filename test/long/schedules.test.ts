@@ -92,9 +92,15 @@ describe.skipIf(!HAS_REDIS)(`schedules of a queue${NEEDS_REDIS}`, { timeout: 120
     // A job that waits for the time of a schedule is no job to wait for.
     expect(await runs.status()).toMatchObject({ delayed: 0, waiting: 0 });
     expect((await runs.work(DRAIN).ended).code).toBe(0);
+    // A job whose time has come is removed with its schedule.
+    await (await nextJob()).promote();
     expect((await schedule('--every', 'never')).events).toMatchObject([{ isRemoved: true }]);
     expect((await schedule('--every', 'never')).events).toMatchObject([{ isRemoved: false }]);
-    expect([await scheduled(), await queue.getDelayedCount()]).toEqual([[], 0]);
+    expect([await scheduled(), await queue.getDelayedCount(), await queue.getWaitingCount()]).toEqual([
+      [],
+      0,
+      0,
+    ]);
   });
 
   it('runs once for all times that no worker has seen, with the days of the worker', async () => {
@@ -152,7 +158,8 @@ describe.skipIf(!HAS_REDIS)(`schedules of a queue${NEEDS_REDIS}`, { timeout: 120
     });
     await converting.add('vision', (await nextJob()).data, { jobId: 'plan', priority: 1 });
     await converting.close();
-    expect((await runs.work(['--role', 'convert', ...DRAIN]).ended).code).toBe(0);
+    // The job of the schedule fails there.
+    expect((await runs.work(['--role', 'convert', ...DRAIN]).ended).code).toBe(4);
     expect(Object.keys(dataOf(runs.lake.content())).length).toBe(9);
     expect(await runs.status()).toMatchObject({ waiting: 0, failed: 1, failedBy: { usage: 1 } });
   });
@@ -172,5 +179,26 @@ describe.skipIf(!HAS_REDIS)(`schedules of a queue${NEEDS_REDIS}`, { timeout: 120
     expect(stderr).toContain('failed  days: usage: --days of the schedule: "many" is not');
     expect(stderr).toContain('a later version of cryptodl made some jobs');
     expect(await runs.status()).toMatchObject({ failedBy: { usage: 2 }, delayed: 1 });
+  });
+
+  it('are refused with one line if another program has made them, and keep no worker', async () => {
+    const { client } = runs.redis;
+    await client.hset('cryptodl:queue:main:repeat:other', {
+      name: 'x',
+      pattern: '* * *',
+      data: 'no JSON',
+      ic: 1,
+    });
+    await client.zadd('cryptodl:queue:main:repeat', Date.now() + 3_600_000, 'other');
+    expect((await runs.work(DRAIN).ended).code).toBe(0);
+    const { code, stderr } = await cryptodlProcess(['status', '--redis', runs.redis.address]);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining('cryptodl: the queue main has a schedule of another program\n  choose a queue'),
+    ]);
+    await client.hset('cryptodl:queue:main:repeat:other', { data: '{"v":2}', pattern: '\u001B[31m' });
+    const { stdout } = await cryptodlProcess(['status', '--redis', runs.redis.address]);
+    expect(stdout).toContain('other, not made by this version of cryptodl');
+    expect(stdout).not.toContain('\u001B');
   });
 });
