@@ -113,6 +113,54 @@ describe.skipIf(!HAS_REDIS)(`a program of an egress group${NEEDS_REDIS}`, () => 
     expect(count.used(WINDOW)).toBe(50);
   });
 
+  it('takes its share and no more while Redis is dead, and never more than the venue has left', async () => {
+    const { group, count } = enter('office');
+    await take(count, 10);
+    await server.client.hset('cryptodl:{office}:members', 'other', Date.now());
+    await until(() => group.state.members === 2);
+    await server.kill();
+    await until(() => !group.isJoined);
+    // A window that began when the other program had noticed the loss.
+    const takeLater = (window: number, weight: number): number => count.take(window, weight, BUDGET, -1e9);
+    expect(takeLater(WINDOW + 1, 51)).toBe(Infinity);
+    expect(takeLater(WINDOW + 1, 50)).toBe(0);
+    expect(takeLater(WINDOW + 1, 1)).toBe(Infinity);
+    expect(takeLater(WINDOW + 2, 1)).toBe(0);
+    count.raise(WINDOW + 2, 80);
+    expect(takeLater(WINDOW + 2, 21)).toBe(Infinity);
+    expect(takeLater(WINDOW + 2, 20)).toBe(0);
+  });
+
+  it('gives back a permit that comes after the end of its window', async () => {
+    const { group, count } = enter('office');
+    await until(() => group.isJoined);
+    const key = `cryptodl:{office}:used:futures:${BUDGET.windowMs}:${WINDOW}`;
+    // Until the group is settled, Redis gives no permit.
+    while ((await server.client.exists(key)) === 0) {
+      await until(() => !count.isAsking);
+      count.take(WINDOW, 60, BUDGET, 0);
+      count.take(WINDOW + 1, 1, BUDGET, 0);
+      await sleep(120);
+    }
+    await until(() => !count.isAsking);
+    const isGivenBack = async (): Promise<boolean> =>
+      (await server.client.hvals(key)).every((value) => value === '0');
+    while (!(await isGivenBack())) await sleep(10);
+    expect(await server.client.hvals(key)).toEqual(['0']);
+  });
+
+  it('tells the others what the venue counted, and of permits of requests that were not sent', async () => {
+    const [one, other] = [enter('office'), enter('office')];
+    await take(one.count, 30);
+    one.count.raise(WINDOW, 70);
+    await take(other.count, 10);
+    expect(other.count.used(WINDOW)).toBe(80);
+    one.count.giveBack(WINDOW, 30);
+    // 50 are left.
+    await take(other.count, 50);
+    expect(other.count.used(WINDOW)).toBe(100);
+  });
+
   it('gives back a permit that no request wants', async () => {
     const { group, count } = enter('office');
     await until(() => group.isJoined);
