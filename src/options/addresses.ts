@@ -30,6 +30,7 @@ export function hiddenAddress(value: string): string {
 
 /** An http(s) address without query → the address without a slash at its end. */
 export const url: Parse<string> = (value, where) => {
+  refuseControls(value, where, 'http://127.0.0.1:8090');
   refuseUserInfo(value, where);
   if (URL.canParse(value)) {
     const parsed = new URL(value);
@@ -50,6 +51,12 @@ export const url: Parse<string> = (value, where) => {
     meant === undefined ? undefined : { value: meant },
   );
 };
+
+/** Throws a usage error, which does not contain the value. The parser of addresses leaves line breaks and tabs out. */
+function refuseControls(value: string, where: string, example: string): void {
+  if (/\p{Cc}/u.test(value))
+    throw usage(`${where} has a line break or another control character`, given(where, example));
+}
 
 /** The address that `host`, `host:port` or `host/path` means: http: for this machine, else https:. */
 function addressLike(value: string): string | undefined {
@@ -108,6 +115,7 @@ export const redis: Parse<string> = (value, where) => {
 
 /** The name of a region of S3; `auto` and other names of other providers are valid too. */
 export const region: Parse<string> = (value, where) => {
+  refuseControls(value, where, 'eu-central-1');
   if (/^[a-zA-Z0-9-]{1,40}$/.test(value)) return value;
   throw usage(`${where}: "${value}" is not the name of a region`, given(where, 'eu-central-1'));
 };

@@ -5,7 +5,7 @@ import { parseLakeAddress } from '../model/lake-address.js';
 import type { Observer } from '../model/observer.js';
 import type { RequestCosts, RequestFigures, RequestTimes } from '../http/observers.js';
 import type { Surroundings } from '../options/environment.js';
-import { url as parseUrl } from '../options/addresses.js';
+import { region as parseRegion, url as parseUrl } from '../options/addresses.js';
 import type { Options } from '../options/flags.js';
 import { S3Bucket } from './bucket.js';
 import type { Bucket } from './bucket.js';
@@ -64,17 +64,32 @@ export function openBucket(request: BucketRequest): Bucket {
   return new S3Bucket({ address, requests, warn, pageSize, multipart });
 }
 
-function regionOf(environment: Environment, { settings }: Profile): string {
-  const places = [environment['AWS_REGION'], environment['AWS_DEFAULT_REGION'], settings['region']];
-  return places.find((value) => value !== undefined && /^[a-zA-Z0-9-]+$/.test(value)) ?? DEFAULT_REGION;
+type Place = readonly [name: string, value: string | undefined];
+
+/** The first setting that is not empty, without blanks and line breaks at its ends. */
+function firstOf(places: readonly Place[]): { readonly where: string; readonly value: string } | undefined {
+  for (const [where, given = ''] of places) {
+    const value = given.trim();
+    if (value !== '') return { where, value };
+  }
+  return undefined;
+}
+
+function regionOf(environment: Environment, { name, settings }: Profile): string {
+  const found = firstOf([
+    ['AWS_REGION', environment['AWS_REGION']],
+    ['AWS_DEFAULT_REGION', environment['AWS_DEFAULT_REGION']],
+    [`region of the profile ${name}`, settings['region']],
+  ]);
+  if (found === undefined) return DEFAULT_REGION;
+  return parseRegion(found.value, found.where);
 }
 
 function endpointOf(environment: Environment, { name, settings }: Profile): string | undefined {
-  const places: readonly (readonly [string, string | undefined])[] = [
+  const found = firstOf([
     ['AWS_ENDPOINT_URL_S3', environment['AWS_ENDPOINT_URL_S3']],
     ['AWS_ENDPOINT_URL', environment['AWS_ENDPOINT_URL']],
     [`endpoint_url of the profile ${name}`, settings['endpoint_url']],
-  ];
-  const [where = '', value = ''] = places.find(([, given = '']) => given !== '') ?? [];
-  return value === '' ? undefined : parseUrl(value, where);
+  ]);
+  return found === undefined ? undefined : parseUrl(found.value, found.where);
 }
