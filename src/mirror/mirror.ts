@@ -30,10 +30,15 @@ export interface MirrorOptions {
   readonly parts?: readonly string[];
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly warn: (message: string) => void;
+  /** Called before each publication. */
+  readonly onPublication?: () => void;
 }
 
 /** Manifests that are fetched before they are read, if the whole lake is read. */
 const READ_AHEAD = 16;
+
+/** The largest manifest or report that is fetched: millions of lines. */
+const DOCUMENT_MAX_BYTES = 512 * 1024 * 1024;
 
 export class Mirror implements Backing {
   readonly root: string;
@@ -152,7 +157,9 @@ export class Mirror implements Backing {
   }
 
   publishSeries(seriesFolder: string): void {
-    if (!this.#options.isReadOnly) this.#publications.begin(seriesFolder);
+    if (this.#options.isReadOnly) return;
+    this.#options.onPublication?.();
+    this.#publications.begin(seriesFolder);
   }
 
   published(seriesFolder: string): Promise<boolean> {
@@ -216,7 +223,10 @@ export class Mirror implements Backing {
     await this.#once.do(`fetch ${key}`, async () => {
       const path = join(this.root, key);
       const staged = this.#publisher.stagedPath();
-      const found = await this.#bucket.get(key, staged, { compares: etag !== undefined });
+      const found = await this.#bucket.get(key, staged, {
+        compares: etag !== undefined,
+        maxBytes: isDocument(key) ? DOCUMENT_MAX_BYTES : undefined,
+      });
       if (etag !== undefined && found?.etag !== etag) {
         await rm(staged, { force: true });
         throw changedElsewhere(`${this.#bucket.address}/${key}`, found);
@@ -271,4 +281,10 @@ export class Mirror implements Backing {
     await rm(join(this.root, key), { force: true, recursive: true });
     this.#known.delete(key);
   }
+}
+
+/** The files of the program itself: manifests, failure reports, records of runs. */
+function isDocument(key: string): boolean {
+  const folder = key.slice(0, key.indexOf('/') + 1);
+  return [FOLDERS.manifests, FOLDERS.failures, FOLDERS.internal].some((each) => folder === `${each}/`);
 }

@@ -4,7 +4,8 @@ import { RequestCounts } from '../http/request-counts.js';
 import { connectBacking } from '../lake/backing.js';
 import type { BackingTrial } from '../lake/backing.js';
 import { FOLDERS, safeName } from '../lake/layout.js';
-import type { Clock } from '../model/clock.js';
+import type { Clock, Timer } from '../model/clock.js';
+import { CryptodlError } from '../model/errors.js';
 import type { Io } from '../model/io.js';
 import { SILENT_OBSERVER } from '../model/observer.js';
 import { surroundingsOf } from '../options/environment.js';
@@ -60,15 +61,17 @@ export interface Caller {
   readonly environment: Io['environment'];
   readonly surroundings: Surroundings;
   readonly warn: (message: string) => void;
+  /** Default: no signals. */
+  readonly onSignal?: Io['onSignal'];
   /** Default: the places in which the tools of AWS look. */
   readonly credentials?: FindCredentials;
 }
 
-export function callerOf({ clock, environment, stderr }: Io): Caller {
+export function callerOf({ clock, environment, stderr, onSignal }: Io): Caller {
   const warn = (message: string): void => {
     printLines(stderr, [`warning: ${message}`]);
   };
-  return { clock, environment, surroundings: surroundingsOf(environment), warn };
+  return { clock, environment, surroundings: surroundingsOf(environment), warn, onSignal };
 }
 
 /** The mirrors of a command. Each lake has one mirror. */
@@ -152,6 +155,7 @@ export class Mirrors {
     const observer = { ...SILENT_OBSERVER, warn };
     const { signal } = stop;
     const requests = new RequestCounts();
+    const signals = new PublicationSignals(this.#caller, stop);
     const bucket = openBucket({
       figures: requests,
       costs: requests.costs,
@@ -178,6 +182,9 @@ export class Mirrors {
       parts,
       clock,
       warn,
+      onPublication: () => {
+        signals.watch();
+      },
     });
     const disconnect = connectBacking(mirror, requests);
     const unshow = showAs(root, address);
@@ -188,7 +195,11 @@ export class Mirrors {
         // These verbs move files after they have published their manifest, or without a change of it.
         if (['verify', 'repair'].includes(this.#verb))
           for (const folder of await mirror.foldersInRoot()) await mirror.publishFolder(folder, true);
+      } catch (error) {
+        if (!signal.aborted) throw error;
+        warn(`${address} does not have all changes of this command: it was ended; run the command again`);
       } finally {
+        signals.release();
         disconnect();
         await bucket.close();
         await removeMirrorFolder(root);
@@ -215,4 +226,35 @@ function partsOf(verb: Verb, { options, origins }: Resolved): string[] {
   return given('market').flatMap((market) =>
     (datasets.length === 0 ? [''] : datasets).map((dataset) => market + dataset),
   );
+}
+
+/** Publications that a signal has found under way end within this time. A second signal ends the process. */
+const GRACE_MS = 5000;
+
+/** Ends the requests of a bucket some time after a signal: a bucket that does not answer is waited for no longer. */
+class PublicationSignals {
+  readonly #caller: Pick<Caller, 'clock' | 'onSignal'>;
+  readonly #stop: AbortController;
+  #release: (() => void) | undefined;
+  #timer: Timer | undefined;
+
+  constructor(caller: Pick<Caller, 'clock' | 'onSignal'>, stop: AbortController) {
+    this.#caller = caller;
+    this.#stop = stop;
+  }
+
+  /** Call at the first publication: before, a signal must end a command that does not listen. */
+  watch(): void {
+    const { clock, onSignal } = this.#caller;
+    this.#release ??= onSignal?.((signal) => {
+      this.#timer ??= clock.timer(GRACE_MS, () => {
+        this.#stop.abort(new CryptodlError('interrupted', `ended by ${signal}`));
+      });
+    });
+  }
+
+  release(): void {
+    this.#release?.();
+    this.#timer?.cancel();
+  }
 }

@@ -226,9 +226,10 @@ export class Publisher {
     });
   }
 
-  /** Removes the known version of a file. Few servers have a condition for this, so the versions are compared. */
+  /** Removes the known version of a file. Not all servers have a condition for this, so the versions are compared first. */
   async #remove(key: string): Promise<void> {
-    if (await this.#compare(key)) await this.#bucket.remove(key);
+    const etag = this.#known.get(key)?.etag;
+    if (await this.#compare(key)) await this.#bucket.remove(key, etag);
     this.#known.delete(key);
   }
 

@@ -3,8 +3,9 @@ import type { FetchResponse } from '../http/fetch.js';
 import { CryptodlError } from '../model/errors.js';
 import { isPlainKey } from '../model/lake-address.js';
 import type { LakeAddress } from '../model/lake-address.js';
+import { bytesText } from '../model/units.js';
 import { parseListing } from '../source/s3-listing.js';
-import { ageMsOf, Conditions } from './conditions.js';
+import { ageMsOf, changedElsewhere, Conditions } from './conditions.js';
 import type { BucketObject, PutCondition } from './conditions.js';
 import { parseUploads } from './documents.js';
 import type { UnfinishedUpload } from './documents.js';
@@ -26,12 +27,13 @@ export interface Bucket {
   list(prefix: string): AsyncGenerator<BucketObject>;
   /**
    * Writes the whole object to a file. Undefined: there is none. Rejects with `body-damaged` if its bytes are not those of the digest that
-   * this program stored with it, unless the caller `compares` them itself and a second attempt brings the same bytes.
+   * this program stored with it, unless the caller `compares` them itself and a second attempt brings the same bytes. Rejects with
+   * `lake-refused` if it is larger than `maxBytes`.
    */
   get(
     key: string,
     path: string,
-    options?: { readonly compares?: boolean },
+    options?: { readonly compares?: boolean; readonly maxBytes?: number | undefined },
   ): Promise<BucketObject | undefined>;
   /**
    * Stores a file and compares its size in the bucket. Rejects with `lake-conflict` if the condition does not hold; the same bytes
@@ -39,8 +41,11 @@ export interface Bucket {
    */
   put(key: string, path: string, condition?: PutCondition): Promise<{ readonly etag: string }>;
   head(key: string): Promise<BucketObject | undefined>;
-  /** An absent object is no error. */
-  remove(key: string): Promise<void>;
+  /**
+   * An absent object is no error. `etag`: only this version. Rejects with `lake-conflict` for another version, if the server has a condition
+   * for this.
+   */
+  remove(key: string, etag?: string): Promise<void>;
   /** Multipart uploads of keys that begin with `prefix`, which a killed run has left or another run is still doing. */
   uploads(prefix: string): AsyncGenerator<UnfinishedUpload>;
   /** An upload that is no longer there is no error. */
@@ -106,13 +111,17 @@ export class S3Bucket implements Bucket {
   async get(
     key: string,
     path: string,
-    { compares = false }: { readonly compares?: boolean } = {},
+    {
+      compares = false,
+      maxBytes,
+    }: { readonly compares?: boolean; readonly maxBytes?: number | undefined } = {},
   ): Promise<BucketObject | undefined> {
     let wrong: string | undefined;
-    const response = await this.#options.requests.receive({
+    const request = this.#options.requests.receive({
       method: 'GET',
       key: this.#keyOf(key),
       spoolPath: path,
+      ...(maxBytes === undefined ? {} : { maxBytes }),
       check: ({ status, headers, sha256 }) => {
         const stored = headers[SHA256_HEADER];
         if (status !== 200 || stored === undefined || stored === sha256) return;
@@ -128,8 +137,28 @@ export class S3Bucket implements Bucket {
         );
       },
     });
+    const response = await request.catch(async (error: unknown) => {
+      throw (await this.#tooLarge(key, maxBytes, error)) ?? error;
+    });
     const size = response.body.kind === 'file' ? response.body.size : response.body.bytes.length;
     return response.status === 200 ? objectOf(key, response, size) : undefined;
+  }
+
+  /** The reason that a GET failed, if it is the size of the object. */
+  async #tooLarge(
+    key: string,
+    maxBytes: number | undefined,
+    error: unknown,
+  ): Promise<CryptodlError | undefined> {
+    if (maxBytes === undefined || !(error instanceof CryptodlError) || error.code !== 'length-mismatch')
+      return undefined;
+    const { bytes = 0 } = (await this.head(key)) ?? {};
+    if (bytes <= maxBytes) return undefined;
+    return new CryptodlError(
+      'lake-refused',
+      `${this.address}/${key} has ${bytesText(bytes)}: files of this kind have at most ${bytesText(maxBytes)}`,
+      { hint: 'no run of cryptodl makes such a file: move it to another place' },
+    );
   }
 
   async head(key: string): Promise<BucketObject | undefined> {
@@ -144,8 +173,16 @@ export class S3Bucket implements Bucket {
     return objectOf(key, response, Number(length));
   }
 
-  async remove(key: string): Promise<void> {
-    await this.#send({ method: 'DELETE', key: this.#keyOf(key) });
+  async remove(key: string, etag?: string): Promise<void> {
+    const request: S3Request = { method: 'DELETE', key: this.#keyOf(key) };
+    const headers = etag === undefined ? undefined : this.#conditions.headers({ kind: 'same', etag });
+    if (headers !== undefined) {
+      const { status } = await this.#options.requests.send({ ...request, headers });
+      if (status === 412) throw changedElsewhere(`${this.address}/${key}`, await this.head(key));
+      // Some servers have conditions for puts only.
+      if (status !== 501) return;
+    }
+    await this.#send(request);
   }
 
   put(key: string, path: string, condition?: PutCondition): Promise<{ readonly etag: string }> {

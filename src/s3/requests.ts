@@ -126,7 +126,7 @@ export class S3Requests {
 
   /** Fetches an object into a file. */
   async receive(request: S3Request & { readonly spoolPath: string }): Promise<FetchResponse> {
-    const response = await this.send({ ...request, maxBytes: Number.MAX_SAFE_INTEGER });
+    const response = await this.send({ maxBytes: Number.MAX_SAFE_INTEGER, ...request });
     const { spoolPath: path } = request;
     if (response.status !== 200) await rm(path, { force: true });
     else if (response.body.kind === 'memory') await writeFile(path, response.body.bytes);

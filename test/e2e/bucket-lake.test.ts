@@ -204,6 +204,52 @@ describe('a lake in a bucket', () => {
     expect(await days()).toEqual([1, 2, 3]);
   });
 
+  it('compares again when another writer has changed a file just before its removal', async () => {
+    await vision(1, 3);
+    const removals = (): number[] =>
+      server.requests
+        .filter(({ method, key }) => method === 'DELETE' && key.endsWith('2026-11.parquet'))
+        .map(({ status }) => status);
+    server.fault = ({ method, key }) => {
+      if (method === 'DELETE' && removals().length === 1) server.store(key, 'of another writer');
+      return undefined;
+    };
+    expect((await vision(1, 3, ['--force', '--partition', 'day'])).code).toBe(0);
+    expect(removals()).toEqual([412, 204]);
+    expect(await isSound()).toBe(true);
+  });
+
+  it('is waited for no longer after Ctrl-C when its server does not answer', async () => {
+    const hung: (() => void)[] = [];
+    let interrupt = (): void => undefined;
+    server.fault = ({ method }) => {
+      if (method !== 'PUT') return undefined;
+      interrupt();
+      return new Promise((resolve) => {
+        hung.push(() => {
+          resolve({ cut: 'before' });
+        });
+      });
+    };
+    // One signal only: a second one would end the process at once.
+    const { code, stderr } = await cryptodlProcess(args(1, 3), {
+      env: lake.environment,
+      onSpawn: (child) => {
+        interrupt = () => {
+          interrupt = () => undefined;
+          child.kill('SIGINT');
+        };
+      },
+    });
+    for (const end of hung) end();
+    expect(code).toBe(130);
+    expect(stderr).toContain(`${lake.out} does not have all changes of this command`);
+    expect(mirrors()).toEqual([]);
+    server.fault = undefined;
+    expect((await vision(1, 3)).code).toBe(0);
+    expect(await days()).toEqual([1, 2, 3]);
+  }, 60_000);
+
   it('refuses wrong credentials with one line, before anything is fetched', async () => {
     archive().requests.length = 0;
     const env = { ...lake.environment, AWS_SECRET_ACCESS_KEY: 'wrong-secret' };

@@ -216,6 +216,7 @@ export class S3Server {
       case 'HEAD':
         return this.#read(record);
       case 'DELETE':
+        if (this.objects.has(key)) this.#check(record);
         this.objects.delete(key);
         return { status: 204 };
       default:

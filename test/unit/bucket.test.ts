@@ -1,6 +1,9 @@
-import { describe } from 'vitest';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
 import { bucketContract, CONTRACT_SIZES } from '../helpers/bucket-contract.js';
 import { bucketOf, s3Server } from '../helpers/bucket.js';
+import { scratchFolder } from '../helpers/folders.js';
 
 describe.each([
   ['with conditional writes', {}],
@@ -13,5 +16,57 @@ describe.each([
     const { environment, bucket } = server;
     const address = `s3://${bucket}/a folder=1/data`;
     return bucketOf({ environment, address, multipart: CONTRACT_SIZES }).bucket;
+  });
+});
+
+const folder = scratchFolder();
+
+describe('a version of an object', () => {
+  it.each([
+    ['kept', 'is not removed when another one has come', true],
+    // The caller has compared the versions before.
+    ['refused', 'is removed by a server without the condition', false],
+  ] as const)('in a bucket with conditions %s %s', async (conditions, _, isKept) => {
+    const { environment } = await s3Server({ conditions });
+    const { bucket } = bucketOf({ environment });
+    const path = join(folder, 'file');
+    writeFileSync(path, 'first');
+    const { etag } = await bucket.put('a', path);
+    writeFileSync(path, 'second');
+    const second = await bucket.put('a', path);
+    const removal = bucket.remove('a', etag);
+    if (isKept) await expect(removal).rejects.toMatchObject({ code: 'lake-conflict' });
+    else await removal;
+    expect((await bucket.head('a'))?.etag).toBe(isKept ? second.etag : undefined);
+    await bucket.remove('a', second.etag);
+    expect(await bucket.head('a')).toBeUndefined();
+  });
+});
+
+it('an object above the limit of its caller is named', async () => {
+  const server = await s3Server();
+  const { bucket } = bucketOf({ environment: server.environment });
+  server.store('data/a', 'x'.repeat(2000));
+  const path = join(folder, 'large');
+  await expect(bucket.get('a', path, { maxBytes: 1000 })).rejects.toMatchObject({
+    code: 'lake-refused',
+    message: 's3://lake/data/a has 2.0 kB: files of this kind have at most 1.0 kB',
+  });
+  expect((await bucket.get('a', path, { maxBytes: 2000 }))?.bytes).toBe(2000);
+});
+
+describe.each([
+  ['AWS_REGION', 'eu-west-1\nX-Header: secret'],
+  ['AWS_ENDPOINT_URL_S3', 'http://127.0.0.1:1\nsecret'],
+  ['AWS_REGION', 'eu west secret'],
+])('%s with a wrong value %j', (name, value) => {
+  it('is refused with its name', async () => {
+    const server = await s3Server();
+    const open = (given: string): unknown =>
+      bucketOf({ environment: { ...server.environment, [name]: given } });
+    expect(() => open(value)).toThrow(name);
+    if (value.includes('\n')) expect(() => open(value)).not.toThrow(/secret/);
+    // A blank or a line break at the end is no part of the value.
+    expect(() => open(`${server.environment[name] ?? ''}\n`)).not.toThrow();
   });
 });
