@@ -11,6 +11,7 @@ import { cryptodlProcess, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { filesBelow } from '../helpers/lake.js';
 import { inBuckets, inFolders } from '../helpers/lake-kinds.js';
+import { MISSING } from '../helpers/local-faults.js';
 import type { LakeKind, TestLake } from '../helpers/lake-kinds.js';
 import { HAS_REDIS, NEEDS_REDIS, startRedis } from '../helpers/redis-server.js';
 import type { RedisProcess } from '../helpers/redis-server.js';
@@ -75,10 +76,18 @@ describe.skipIf(!HAS_REDIS)(`a queue${NEEDS_REDIS}`, { timeout: 300_000 }, () =>
   ];
   const enqueue = (server: RedisProcess, lake: TestLake, words = WHAT): Promise<CliResult> =>
     cryptodlProcess(['enqueue', 'vision', ...flagsOf(server, lake), ...words], { env: lake.environment });
-  const work = (server: RedisProcess, lake: TestLake, ...words: string[]): Started => {
+  const work = (server: RedisProcess, lake: TestLake, ...words: string[]): Started =>
+    workWithin(undefined, server, lake, ...words);
+  const workWithin = (
+    wrap: readonly string[] | undefined,
+    server: RedisProcess,
+    lake: TestLake,
+    ...words: string[]
+  ): Started => {
     const found: ChildProcess[] = [];
     const ended = cryptodlProcess(['worker', ...flagsOf(server, lake), '--jobs', '2', ...words], {
       env: lake.environment,
+      ...(wrap === undefined ? {} : { wrap }),
       onSpawn: (child) => found.push(child),
     });
     const [process] = found;
@@ -167,6 +176,33 @@ describe.skipIf(!HAS_REDIS)(`a queue${NEEDS_REDIS}`, { timeout: 300_000 }, () =>
     expect(zips()).toBeLessThanOrEqual(localZips + 2 * 4);
     expect(localZips + 2 * 4).toBeLessThanOrEqual(localZips * 1.05);
   });
+
+  it.skipIf(MISSING.faketime !== undefined)(
+    `gives each object once to workers with clocks that differ by twenty minutes${MISSING.faketime === undefined ? '' : ` (${MISSING.faketime})`}`,
+    async () => {
+      const [server, lake] = [await redis(), buckets.make()];
+      // A job with a further attempt waits for a time by the clock of a worker.
+      let refusals = 0;
+      scene.archive.fault = (path, _, response) => {
+        if (!isZip(path) || !path.includes('S3USDT-1h-2025-03') || refusals >= 6) return false;
+        refusals += 1;
+        response.writeHead(500).end();
+        return true;
+      };
+      expect((await enqueue(server, lake)).code).toBe(0);
+      const workers = ['+10m', '-10m'].map((shift) =>
+        workWithin(['faketime', '-m', '-f', shift], server, lake, '--drain', '--retries', '2'),
+      );
+      const ends = await Promise.all(workers.map(({ ended }) => ended));
+      expect(ends.map(({ code, stderr }) => [code, stderr.includes('lease')])).toEqual([
+        [0, false],
+        [0, false],
+      ]);
+      expectWhole(lake);
+      expect(refusals).toBe(6);
+      expect(zips() - refusals).toBe(localZips);
+    },
+  );
 
   it('is filled again by the same command after the server has lost it', async () => {
     const [server, lake] = [await redis(), buckets.make()];
