@@ -17,6 +17,7 @@ import { cryptodl, cryptodlProcess, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { filesBelow } from '../helpers/lake.js';
 import type { TestLake } from '../helpers/lake-kinds.js';
+import { MISSING, mounted } from '../helpers/local-faults.js';
 
 describe('a lake in a bucket', () => {
   const scene = bucketScene();
@@ -249,6 +250,42 @@ describe('a lake in a bucket', () => {
     expect((await vision(1, 3)).code).toBe(0);
     expect(await days()).toEqual([1, 2, 3]);
   }, 60_000);
+
+  it.each(['PUT', 'GET'])('ends a run with exit code 3 when the server answers no %s', async (method) => {
+    await vision(1, 1);
+    const hung: (() => void)[] = [];
+    server.fault = (request) =>
+      request.method === method && request.query['prefix'] === undefined
+        ? new Promise((resolve) => {
+            hung.push(() => {
+              resolve({ cut: 'before' });
+            });
+          })
+        : undefined;
+    const ended = await vision(1, 3, ['--retries', '1', '--headers-timeout', '300ms', '--max-wait', '2s']);
+    for (const end of hung) end();
+    expect(hung.length).toBeGreaterThan(1);
+    expect(ended.code).toBe(3);
+    expect(mirrors()).toEqual([]);
+    server.fault = undefined;
+    expect((await vision(1, 3)).code).toBe(0);
+    expect(await days()).toEqual([1, 2, 3]);
+    expect(await isSound()).toBe(true);
+  });
+
+  it.skipIf(MISSING.mount !== undefined)(
+    `ends a run when the disk of --temp-dir is full${MISSING.mount === undefined ? '' : ` (${MISSING.mount})`}`,
+    async () => {
+      const disk = mounted('size=24k');
+      const { code, stderr } = await vision(1, 10, ['--temp-dir', disk, '--partition', 'day']);
+      expect(stderr).toContain('the disk is full');
+      expect(code).toBe(1);
+      expect(filesBelow(disk)).toEqual([]);
+      expect((await vision(1, 10)).code).toBe(0);
+      expect(await days()).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+      expect(await isSound()).toBe(true);
+    },
+  );
 
   it('refuses wrong credentials with one line, before anything is fetched', async () => {
     archive().requests.length = 0;
