@@ -101,6 +101,7 @@ async function work(
   const ended = { jobs: 0, failed: 0, written: 0 };
   let retryable = 0;
   const left = new Set<string>();
+  const parking = new Set<Promise<void>>();
   let fatal: CryptodlError | undefined;
   const isGiven = resolved.origins.out !== 'default';
   const isBucket = isLakeAddress(options.out);
@@ -173,7 +174,7 @@ async function work(
         },
       },
     );
-    listen(jobs, open, context, tellOnce);
+    listen(jobs, open, context, { tellOnce, parking });
     return jobs;
   });
   const role = options.role === 'both' ? '' : ` (--role ${options.role})`;
@@ -194,7 +195,7 @@ async function work(
     signal: stop.signal,
     clock,
   });
-  await Promise.all(workers.map((jobs) => closeWorker(jobs, clock)));
+  await Promise.all([...parking, ...workers.map((jobs) => closeWorker(jobs, clock))]);
   await pipeline.close();
   const signal = signals.signalled();
   const error =
@@ -241,11 +242,14 @@ function listen(
   jobs: JobWorker,
   open: OpenQueue,
   context: ProcessContext,
-  tellOnce: (message: string) => void,
+  { tellOnce, parking }: Pick<Output, 'tellOnce'> & { readonly parking: Set<Promise<void>> },
 ): void {
   jobs.on('failed', (job, error) => {
     if (job === undefined || !/stalled more than/.test(error.message)) return;
-    failStalled(context, job).catch(() => undefined);
+    // The exit code counts these jobs.
+    const parked = failStalled(context, job).catch(() => undefined);
+    parking.add(parked);
+    void parked.finally(() => parking.delete(parked));
   });
   jobs.on('lockRenewalFailed', (ids) => {
     for (const id of ids) jobs.cancelJob(id);

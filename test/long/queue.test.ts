@@ -269,7 +269,7 @@ describe.skipIf(!HAS_REDIS)(`a queue${NEEDS_REDIS}`, { timeout: 300_000 }, () =>
       worker = work(server, lake, '--drain', '--lease', '500ms', '--jobs', '1');
       end = await worker.ended;
     }
-    expect([end.code, kills.length]).toEqual([0, 6]);
+    expect([end.code, kills.length]).toEqual([4, 6]);
     expect(await status(server)).toMatchObject({ waiting: 0, failed: 1, failedBy: { 'job-stalled': 1 } });
     scene.reset();
     await cryptodlProcess(['retry', '--redis', server.address]);
