@@ -1,4 +1,5 @@
 /** What the commands of a queue say and return, over a real redis-server. */
+import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { cryptodlProcess } from '../helpers/cli.js';
 import { QueueRuns } from '../helpers/queue-runs.js';
@@ -96,6 +97,16 @@ describe.skipIf(!HAS_REDIS)(`the commands of a queue${NEEDS_REDIS}`, { timeout: 
     expect(waiting.stderr).toMatch(/^3 jobs not done in /m);
     expect(waiting.stderr).not.toContain('nothing to do');
     expect(waiting.code).toBe(130);
+  });
+
+  it('status counts the minutes since the last job', async () => {
+    const client = new Redis(runs.redis.address);
+    const metrics = 'cryptodl:queue:main:metrics:completed';
+    // Five jobs three minutes ago, and seven in the minute before.
+    await client.hset(metrics, { count: 12, prevCount: 7, prevTS: Date.now() - 180_000 });
+    await client.lpush(`${metrics}:data`, 7);
+    client.disconnect();
+    expect(await runs.status()).toMatchObject({ lastMinute: 0 });
   });
 
   it('a database that the server does not have is refused', async () => {
