@@ -1,4 +1,5 @@
-/** The input of a conversion. */
+/** The input and the result of a conversion. */
+import type { CryptodlError } from '../model/errors.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { Series, Settings } from '../model/task.js';
 import type { DatasetSpec } from '../source/venue.js';
@@ -38,4 +39,39 @@ export interface Conversion {
   /** More CSV than this is parsed into a file instead of memory. */
   readonly memoryCsvBytes: number;
   readonly metadata: (written: readonly ReceivedObject[]) => FileMetadata;
+}
+
+export interface ObjectFacts {
+  /** Rows in the file. */
+  readonly rows: number;
+  readonly first: string;
+  readonly last: string;
+  /** Removed exact duplicates within the object; 0 with `asPublished`. */
+  readonly duplicates: number;
+  /** Rows that share their id with another row but differ in values. For bars: rows after the first of their bar, and rows outside of the period. Undefined: none. */
+  readonly idConflicts?: number;
+  readonly gaps?: NonNullable<ObjectLine['gaps']>;
+}
+
+export interface Overlap {
+  /** Rows with the same id or time in both sources. */
+  readonly compared: number;
+  /** Compared rows with different values. */
+  readonly differing: number;
+  readonly onlyRest: number;
+  readonly onlyArchive: number;
+  /** The shift of the archive times (negative: earlier) with which most rows agree, if most rows differ without it. */
+  readonly labelsShiftMs?: number;
+}
+
+export interface ConversionResult {
+  readonly written: ReadonlyMap<string, ObjectFacts>;
+  readonly failed: ReadonlyMap<string, CryptodlError>;
+  /** Rows of the whole file. */
+  readonly rows: number;
+  /** Exact duplicates across objects; they are kept. */
+  readonly duplicatesAcross: number;
+  readonly overlap?: Overlap;
+  /** The number of held rows that a new revision of an object lacks, by the key of the object. */
+  readonly lacked: ReadonlyMap<string, number>;
 }

@@ -5,42 +5,18 @@
 import { dayText } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
-import type { Conversion } from './conversion.js';
+import type { Conversion, ConversionResult, ObjectFacts } from './conversion.js';
+import { copyDirectly } from './direct-copy.js';
 import type { Row, DuckDbSession } from './duckdb.js';
 import { countText } from '../model/units.js';
 import { countExtraBars, expectedRows, findGaps, isoInstant, findIrregularObjects } from './gaps.js';
 import type { ObjectPeriod } from './gaps.js';
 import type { Input } from './load-rows.js';
 import { compareOverlap, countLackedRows, countChangedRows } from './overlap.js';
-import type { Overlap } from './overlap.js';
 import { readObjects, removeScratch } from './read-objects.js';
 import type { ReadObjects } from './read-objects.js';
 import { createKept } from './statements.js';
 import { writeTarget } from './write-target.js';
-
-export interface ObjectFacts {
-  /** Rows in the file. */
-  readonly rows: number;
-  readonly first: string;
-  readonly last: string;
-  /** Removed exact duplicates within the object; 0 with `asPublished`. */
-  readonly duplicates: number;
-  /** Rows that share their id with another row but differ in values. For bars: rows after the first of their bar, and rows outside of the period. Undefined: none. */
-  readonly idConflicts?: number;
-  readonly gaps?: NonNullable<ObjectLine['gaps']>;
-}
-
-export interface ConversionResult {
-  readonly written: ReadonlyMap<string, ObjectFacts>;
-  readonly failed: ReadonlyMap<string, CryptodlError>;
-  /** Rows of the whole file. */
-  readonly rows: number;
-  /** Exact duplicates across objects; they are kept. */
-  readonly duplicatesAcross: number;
-  readonly overlap?: Overlap;
-  /** The number of held rows that a new revision of an object lacks, by the key of the object. */
-  readonly lacked: ReadonlyMap<string, number>;
-}
 
 /**
  * Writes all valid objects to `targetPath`. Invalid objects are left out; `failed` has their errors. Without a valid object, or if
@@ -49,13 +25,17 @@ export interface ConversionResult {
  */
 export async function convert(session: DuckDbSession, conversion: Conversion): Promise<ConversionResult> {
   try {
-    return await convertValid(session, conversion);
+    return (await copyDirectly(session, conversion)) ?? (await convertInSteps(session, conversion));
   } finally {
     await removeScratch(conversion);
   }
 }
 
-async function convertValid(session: DuckDbSession, conversion: Conversion): Promise<ConversionResult> {
+/** Takes every conversion. */
+export async function convertInSteps(
+  session: DuckDbSession,
+  conversion: Conversion,
+): Promise<ConversionResult> {
   const failed = new Map<string, CryptodlError>();
   const kept = conversion.kept?.lines ?? [];
   const read = await readObjects(session, conversion, {

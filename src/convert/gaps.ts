@@ -22,7 +22,7 @@ export function expectedRows(
 }
 
 /** Length of a bar in seconds; undefined for datasets without bars, and for bars longer than a day, which may open outside their period. */
-function barSeconds(spec: DatasetSpec, { interval }: Series): number | undefined {
+export function barSeconds(spec: DatasetSpec, { interval }: Series): number | undefined {
   const seconds = interval === undefined ? undefined : rowSeconds(spec, interval);
   return seconds === undefined || seconds > 86_400 ? undefined : seconds;
 }

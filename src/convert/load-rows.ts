@@ -10,7 +10,7 @@ import type { Inspected, ReceivedObject, RowSink } from './csv-input.js';
 import type { DuckDbSession } from './duckdb.js';
 import { writeAllChunks } from '../files/disk.js';
 import { createRows, stageRows, viewStaged } from './statements.js';
-import type { CsvFile } from './statements.js';
+import type { CsvFile } from './published-csv.js';
 
 export interface Input {
   readonly received: ReceivedObject;

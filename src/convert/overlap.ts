@@ -7,24 +7,13 @@ import type { ObjectLine } from '../lake/manifest-line.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { rowSeconds } from '../source/venue.js';
 import { instantExpression, writtenColumns } from './columns.js';
-import type { Conversion } from './conversion.js';
+import type { Conversion, Overlap } from './conversion.js';
 import type { DuckDbSession } from './duckdb.js';
 import { quoteName, quoteText } from './sql.js';
 import { readStoredRows } from './statements.js';
 
 /** Relative difference up to which numbers count as equal: REST rounds ratios to four digits. */
 const TOLERANCE = 0.001;
-
-export interface Overlap {
-  /** Rows with the same id or time in both sources. */
-  readonly compared: number;
-  /** Compared rows with different values. */
-  readonly differing: number;
-  readonly onlyRest: number;
-  readonly onlyArchive: number;
-  /** The shift of the archive times (negative: earlier) with which most rows agree, if most rows differ without it. */
-  readonly labelsShiftMs?: number;
-}
 
 /** Compares the relation `rows` with the rows in `file` that it replaces. The replaced lines must all come from one source. */
 export async function compareOverlap(

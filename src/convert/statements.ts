@@ -1,18 +1,18 @@
 /** The SQL of a conversion. Relations: `rows` (received objects), `kept` (rows of the existing file that stay). */
 import type { Format, Settings } from '../model/task.js';
+import type { ColumnSpec } from '../source/facts.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { Conversion, FileMetadata } from './conversion.js';
 import {
-  convertedExpression,
   instantExpression,
-  legalExpression,
-  readType,
   renderedExpression,
   rereadExpression,
   sortExpression,
   writtenColumns,
 } from './columns.js';
 import { offGridExpression } from './gaps.js';
+import { convertedList, legalCondition, readPublished, refusal } from './published-csv.js';
+import type { CsvFile } from './published-csv.js';
 import { quoteName, quotePath, quoteText } from './sql.js';
 
 const ORDINAL = quoteName('.ordinal');
@@ -21,12 +21,6 @@ const LEGAL = quoteName('.legal');
 const DUPLICATE = quoteName('.duplicate');
 
 type SqlContext = Pick<Conversion, 'spec' | 'settings' | 'series' | 'targetPath' | 'kept'>;
-
-/** A CSV for the fast reader. */
-export interface CsvFile {
-  readonly path: string;
-  readonly headerLines: number;
-}
 
 /** Maps row numbers to objects. */
 export interface Origin {
@@ -48,36 +42,24 @@ function ordinalCase({ rowCounts, ordinals }: Origin): string {
   return within(0, rowCounts.length);
 }
 
-/** The default of the reader is eight times larger, and is allocated at once even for short files. */
-const SMALL_BUFFER_BYTES = 4 * 1024 * 1024;
-
-function readPublished(
-  { spec, settings }: SqlContext,
-  { path, headerLines }: CsvFile,
-  bufferBytes?: number,
-): string {
-  const types = spec.columns
-    .map((column) => `${quoteText(column.name)}: '${readType(column, settings)}'`)
-    .join(', ');
-  const buffer = bufferBytes === undefined ? '' : `, buffer_size = ${bufferBytes}`;
-  return `read_csv(${quotePath(path)}, auto_detect = false, header = false, skip = ${headerLines}, delim = ',', quote = '"', escape = '"', nullstr = '', new_line = '\\n', strict_mode = true, hive_partitioning = false${buffer}, columns = {${types}})`;
-}
-
-function convertedList({ spec, settings }: SqlContext): string {
-  return writtenColumns(spec)
-    .map((column) => `${convertedExpression(column, settings)} AS ${quoteName(column.name)}`)
-    .join(', ');
-}
-
-function legalCondition({ spec, series }: SqlContext): string {
-  return spec.columns.map((column) => legalExpression(column, series.symbol)).join(' AND ');
-}
-
 /** Parses one CSV into memory. The CSV reader and `row_number` without a window order preserve the order of the file. */
 export function createRows(context: SqlContext, csv: CsvFile, origin: Origin): string {
   return `CREATE OR REPLACE TEMP TABLE rows AS
     SELECT ${convertedList(context)}, ${legalCondition(context)} AS ${LEGAL}, ${ordinalCase(origin)} AS ${ORDINAL}, ${NUMBER}
-    FROM (SELECT *, row_number() OVER () AS ${NUMBER} FROM ${readPublished(context, csv, SMALL_BUFFER_BYTES)})`;
+    FROM (SELECT *, row_number() OVER () AS ${NUMBER} FROM ${readPublished(context, csv, { isSmall: true })})`;
+}
+
+/**
+ * Parses one CSV into the target file. The times of the column `key` are already checked, and all are different. The statement fails
+ * at the first invalid cell of the other columns; its result has the number of rows as `Count`.
+ */
+export function copyPublished(
+  context: SqlContext,
+  csv: CsvFile,
+  { key, isOrdered, metadata }: { key: ColumnSpec; isOrdered: boolean; metadata: FileMetadata },
+): string {
+  const rows = `SELECT ${convertedList(context, key)} FROM ${readPublished(context, csv, { isSmall: true, checked: key })} ${refusal(context, key)}`;
+  return copyTo(context, `(${rows}${isOrdered ? '' : ` ORDER BY ${quoteName(key.name)}`})`, metadata);
 }
 
 /** Parses CSVs of any size into a Parquet file, which may become the target. The statement fails at the first invalid cell. */
@@ -89,9 +71,7 @@ export function stageRows(
   const settings: Settings = { ...context.settings, format: 'parquet' };
   const columns = writtenColumns(context.spec).map((column) => renderedExpression(column, settings));
   const parts = csvs.map(
-    (csv) =>
-      `SELECT ${convertedList(context)} FROM ${readPublished(context, csv)}
-       WHERE CASE WHEN ${legalCondition(context)} THEN true ELSE error('a cell does not match the type of its column') END`,
+    (csv) => `SELECT ${convertedList(context)} FROM ${readPublished(context, csv)} ${refusal(context)}`,
   );
   return `COPY (SELECT ${columns.join(', ')} FROM (${parts.join(' UNION ALL ')})) TO ${quoteText(staged.path)} (${parquetFormat(staged.metadata)})`;
 }

@@ -12,7 +12,7 @@ import { commitWithJournal } from '../lake/commit-journal.js';
 import type { Format, PartitionPlan, Revision } from '../model/task.js';
 import { hasDays } from '../source/keys.js';
 import { findDataset } from '../source/venue.js';
-import type { ConversionResult } from '../convert/convert.js';
+import type { ConversionResult } from '../convert/conversion.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import type { ExistingFile } from './existing-file.js';
 import { adoptUnlistedRows } from './footer.js';

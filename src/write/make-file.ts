@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { convert } from '../convert/convert.js';
 import type { FileMetadata } from '../convert/conversion.js';
-import type { ConversionResult } from '../convert/convert.js';
+import type { ConversionResult } from '../convert/conversion.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { isLarge } from '../convert/load-rows.js';

@@ -9,7 +9,7 @@ import type { PartitionPlan, Revision } from '../model/task.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { commit, replacedRevisions } from './commit.js';
 import type { MadeFile } from './commit.js';
-import type { ObjectFacts } from '../convert/convert.js';
+import type { ObjectFacts } from '../convert/conversion.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import { expectedRows } from '../convert/gaps.js';
 import { preparedAgain, publishedOrFailed } from './conflicts.js';

@@ -9,11 +9,11 @@ import type { Serialize } from '../queue/in-order.js';
 import type { PartitionPlan, Revision } from '../model/task.js';
 import type { WorkSubject } from '../model/work.js';
 import type { Source } from '../source/source.js';
-import type { ObjectFacts } from '../convert/convert.js';
+import type { ObjectFacts } from '../convert/conversion.js';
 import type { ShorterRevision } from './shorter-revisions.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import type { Engine } from '../convert/duckdb.js';
-import type { Overlap } from '../convert/overlap.js';
+import type { Overlap } from '../convert/conversion.js';
 
 /** Planned objects that were not received, by key: `absent` if the archive or REST does not have them, else the error. */
 export type Missing = ReadonlyMap<string, 'absent' | CryptodlError>;

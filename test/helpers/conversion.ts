@@ -8,11 +8,11 @@ import type { Cadence, Market, Period, Series, Settings } from '../../src/model/
 import type { DatasetSpec } from '../../src/source/venue.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { findDataset } from '../../src/source/venue.js';
-import { convert } from '../../src/convert/convert.js';
-import type { ConversionResult } from '../../src/convert/convert.js';
+import { convert, convertInSteps } from '../../src/convert/convert.js';
+import type { ConversionResult } from '../../src/convert/conversion.js';
 import type { ReceivedObject } from '../../src/convert/csv-input.js';
 import { createEngine } from '../../src/convert/duckdb.js';
-import type { Engine } from '../../src/convert/duckdb.js';
+import type { DuckDbSession, Engine } from '../../src/convert/duckdb.js';
 
 export const SETTINGS: Settings = {
   format: 'parquet',
@@ -56,6 +56,8 @@ export function received(label: string, content: string | Buffer, path?: string)
 
 export interface Made extends ConversionResult {
   readonly file: string;
+  /** Statements of the conversion. */
+  readonly statements: number;
 }
 
 export interface ConvertRequest {
@@ -64,6 +66,8 @@ export interface ConvertRequest {
   readonly received: readonly ReceivedObject[];
   /** Converted like a large partition: through a file instead of memory. */
   readonly staged?: boolean;
+  /** Never in one statement. */
+  readonly inSteps?: boolean;
   /** How far rows may be outside of the period of their object; without it, any time is legal. */
   readonly edgeSeconds?: number;
   /** The file that stays in, with the rows of each of its objects by label. */
@@ -87,7 +91,20 @@ export class Converter {
     const session = await this.#engine.session();
     const { kept } = request;
     try {
-      const result = await convert(session, {
+      const way = request.inSteps === true ? convertInSteps : convert;
+      let statements = 0;
+      const counted: DuckDbSession = {
+        ...session,
+        run: (sql) => {
+          statements += 1;
+          return session.run(sql);
+        },
+        rows: (sql) => {
+          statements += 1;
+          return session.rows(sql);
+        },
+      };
+      const result = await way(counted, {
         spec: {
           ...specOf(request.series.market, request.series.dataset),
           edgeSeconds: request.edgeSeconds ?? Number.POSITIVE_INFINITY,
@@ -105,7 +122,7 @@ export class Converter {
           ? {}
           : { kept: { file: kept.file, lines: linesOf(kept.objects, settings), replaced: [] } }),
       });
-      return { ...result, file };
+      return { ...result, file, statements };
     } finally {
       session.close();
     }

@@ -1,0 +1,114 @@
+/**
+ * Converts the objects of a usual file in one statement: the times of all rows, read in JavaScript, tell order, duplicates, gaps and bars, and
+ * one COPY checks the cells, sorts and writes. All other files take the way of convert.ts, whose results are the same.
+ */
+import { rm } from 'node:fs/promises';
+import { CryptodlError, toCryptodlError } from '../model/errors.js';
+import type { ColumnSpec } from '../source/facts.js';
+import { isWithinPeriod } from './columns.js';
+import type { Conversion, ConversionResult, ObjectFacts } from './conversion.js';
+import type { DuckDbSession } from './duckdb.js';
+import { hasShorterBars } from './gaps.js';
+import { gatherSmall, isLarge } from './load-rows.js';
+import type { Gathered, Input } from './load-rows.js';
+import { areAscending, haveDuplicates, readTimes, timeFacts } from './row-times.js';
+import type { RowTimes } from './row-times.js';
+import { copyPublished } from './statements.js';
+
+/**
+ * Undefined if the file is not a usual one, or if a row is unusual or invalid: then no target file exists. Rejects with errors that do not concern
+ * the content.
+ */
+export async function copyDirectly(
+  session: DuckDbSession,
+  conversion: Conversion,
+): Promise<ConversionResult | undefined> {
+  const key = timeKey(conversion);
+  if (key === undefined) return undefined;
+  const failed = new Map<string, CryptodlError>();
+  const gathered = await gatherSmall(conversion, conversion.received, failed);
+  if (failed.size > 0 || gathered.inputs.some(({ inspected }) => inspected.needsCheck)) return undefined;
+  const times: RowTimes[] = [];
+  for (const input of gathered.inputs) {
+    const own = timesOf(input, key);
+    if (own === undefined) return undefined;
+    times.push(own);
+  }
+  const isOrdered = areAscending(times);
+  if (!isOrdered && haveDuplicates(times)) return undefined;
+  const written = describeObjects(conversion, gathered.inputs, times, isOrdered);
+  if (written === undefined) return undefined;
+  const rows = times.reduce((sum, { length }) => sum + length, 0);
+  if (!(await copy(session, conversion, gathered, { key, isOrdered, rows }))) return undefined;
+  return { written, failed, rows, duplicatesAcross: 0, lacked: new Map() };
+}
+
+/** The first column, if rows are sorted by it, it is a time, and nothing but the received objects concerns the file. */
+function timeKey(conversion: Conversion): ColumnSpec | undefined {
+  const { spec, settings, received, kept, overlap, revised, days } = conversion;
+  const [key] = spec.columns;
+  const isUsual =
+    [kept, overlap, revised, days].every((rows) => rows === undefined) &&
+    settings.format === 'parquet' &&
+    settings.numbers === 'double' &&
+    !settings.asPublished &&
+    received.every(({ csv, verified }) => csv.kind === 'memory' && verified !== 'rest') &&
+    !isLarge(conversion, received);
+  const isKey = spec.sort.length === 1 && spec.sort[0] === key?.name;
+  return isUsual && isKey && (key?.type === 'time' || key?.type === 'datetime') ? key : undefined;
+}
+
+function timesOf({ received: { csv }, inspected }: Input, key: ColumnSpec): RowTimes | undefined {
+  if (csv.kind !== 'memory') return undefined;
+  const { headerLines, rows } = inspected;
+  return readTimes(csv.bytes, key, { from: headerLines === 0 ? 0 : csv.bytes.indexOf('\n') + 1, rows });
+}
+
+/** Undefined if an object has rows outside its period, or bars of a shorter interval. */
+function describeObjects(
+  { spec, series }: Conversion,
+  inputs: readonly Input[],
+  times: readonly RowTimes[],
+  isOrdered: boolean,
+): Map<string, ObjectFacts> | undefined {
+  const written = new Map<string, ObjectFacts>();
+  for (const [index, { received }] of inputs.entries()) {
+    const { object } = received;
+    const own = times[index] ?? new Float64Array();
+    const { first, last, gaps, extraBars } = timeFacts(own, { spec, series, object, isOrdered });
+    const isValid =
+      !hasShorterBars(spec, series, object, own.length) &&
+      isWithinPeriod(spec, series.interval, object.period, { first, last });
+    if (!isValid) return undefined;
+    written.set(object.key, {
+      rows: own.length,
+      first,
+      last,
+      duplicates: 0,
+      ...(extraBars === 0 ? {} : { idConflicts: extraBars }),
+      ...(gaps.length === 0 ? {} : { gaps }),
+    });
+  }
+  return written;
+}
+
+/** Whether the statement accepted every cell and wrote as many rows as there are lines. */
+async function copy(
+  session: DuckDbSession,
+  conversion: Conversion,
+  { inputs, csvs }: Gathered,
+  { key, isOrdered, rows }: { key: ColumnSpec; isOrdered: boolean; rows: number },
+): Promise<boolean> {
+  const [csv] = csvs;
+  const metadata = conversion.metadata(inputs.map(({ received }) => received));
+  if (csv === undefined) return false;
+  try {
+    const [copied] = await session.rows(copyPublished(conversion, csv, { key, isOrdered, metadata }));
+    if (Number(copied?.['Count']) === rows) return true;
+  } catch (error) {
+    // Errors of DuckDB about content have no code of their own.
+    if (toCryptodlError(error).code !== 'bug') throw error;
+  }
+  await rm(conversion.targetPath, { force: true });
+  return false;
+}

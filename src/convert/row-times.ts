@@ -1,0 +1,211 @@
+/** The time in the first cell of each row, read from the bytes of a CSV, and the facts about an object that follow from its times. */
+import { startOfDay } from '../model/calendar.js';
+import { MAX_GAPS } from '../lake/manifest.js';
+import type { ArchiveObject, Series } from '../model/task.js';
+import type { ColumnSpec } from '../source/facts.js';
+import type { DatasetSpec } from '../source/venue.js';
+import { rowSeconds } from '../source/venue.js';
+import { barSeconds, expectedRows } from './gaps.js';
+
+const [NEWLINE, COMMA, ZERO] = [0x0a, 0x2c, 0x30];
+const [DASH, COLON, SPACE] = [0x2d, 0x3a, 0x20];
+
+/** The times of the rows of one object, in the order of the rows: microseconds since the epoch, each a safe integer. */
+export type RowTimes = Float64Array;
+
+/**
+ * Reads the times of exactly `rows` rows that begin at byte `from`. Undefined if the number of lines differs, or if a line begins with
+ * anything else than digits of a column `time` (13: milliseconds, 16: microseconds) or `2024-01-31 23:59:59` of a column `datetime`,
+ * each followed by a comma.
+ */
+export function readTimes(
+  csv: Buffer,
+  { type }: Pick<ColumnSpec, 'type'>,
+  { from, rows }: { readonly from: number; readonly rows: number },
+): RowTimes | undefined {
+  const times = new Float64Array(rows);
+  const readTime = type === 'datetime' ? new DateTimes() : new Epochs();
+  let at = from;
+  for (let row = 0; row < rows; row += 1) {
+    const time = readTime.at(csv, at);
+    if (!(time <= Number.MAX_SAFE_INTEGER)) return undefined;
+    times[row] = time;
+    const end = csv.indexOf(NEWLINE, at);
+    at = end < 0 ? csv.length : end + 1;
+  }
+  return at === csv.length ? times : undefined;
+}
+
+class Epochs {
+  /** NaN for anything else than digits and a comma. */
+  at(csv: Buffer, from: number): number {
+    let value = 0;
+    let at = from;
+    for (; at < from + 17; at += 1) {
+      const digit = (csv[at] ?? 0) - ZERO;
+      if (digit < 0 || digit > 9) break;
+      value = value * 10 + digit;
+    }
+    if (csv[at] !== COMMA || csv[from] === ZERO) return Number.NaN;
+    if (at - from === 13) return value * 1000;
+    return at - from === 16 ? value : Number.NaN;
+  }
+}
+
+class DateTimes {
+  // Nearly all rows of an object have the same date.
+  #date = 0;
+  #dayMs = 0;
+
+  /** NaN for any other form, and for dates and times that do not exist. */
+  at(csv: Buffer, from: number): number {
+    const two = (at: number): number => {
+      const tens = (csv[from + at] ?? 0) - ZERO;
+      const ones = (csv[from + at + 1] ?? 0) - ZERO;
+      return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : Number.NaN;
+    };
+    const isRightForm =
+      csv[from + 4] === DASH &&
+      csv[from + 7] === DASH &&
+      csv[from + 10] === SPACE &&
+      csv[from + 13] === COLON &&
+      csv[from + 16] === COLON &&
+      csv[from + 19] === COMMA;
+    if (!isRightForm) return Number.NaN;
+    const [hour, minute, second] = [two(11), two(14), two(17)];
+    if (!(hour <= 23 && minute <= 59 && second <= 59)) return Number.NaN;
+    const dayMs = this.#startOf(two(0) * 100 + two(2), two(5), two(8));
+    return (dayMs + ((hour * 60 + minute) * 60 + second) * 1000) * 1000;
+  }
+
+  #startOf(year: number, month: number, day: number): number {
+    const date = (year * 100 + month) * 100 + day;
+    if (date === this.#date) return this.#dayMs;
+    if (!(year >= 2000 && year <= 2999)) return Number.NaN;
+    const dayMs = Date.UTC(year, month - 1, day);
+    const real = new Date(dayMs);
+    if (real.getUTCMonth() !== month - 1 || real.getUTCDate() !== day) return Number.NaN;
+    this.#date = date;
+    this.#dayMs = dayMs;
+    return dayMs;
+  }
+}
+
+/** Whether each time is later than the one before, also from one object to the next. */
+export function areAscending(objects: readonly RowTimes[]): boolean {
+  let last = -Infinity;
+  for (const times of objects)
+    for (const time of times) {
+      if (!(time > last)) return false;
+      last = time;
+    }
+  return true;
+}
+
+/** Whether two rows, of one object or of two, have the same time. */
+export function haveDuplicates(objects: readonly RowTimes[]): boolean {
+  const all = new Float64Array(objects.reduce((sum, { length }) => sum + length, 0));
+  let from = 0;
+  for (const times of objects) {
+    all.set(times, from);
+    from += times.length;
+  }
+  all.sort();
+  return all.some((time, index) => index > 0 && time === all[index - 1]);
+}
+
+export interface TimeFacts {
+  /** ISO 8601. */
+  readonly first: string;
+  readonly last: string;
+  /** ISO instants `[from, to)`, ascending, at most `MAX_GAPS`. */
+  readonly gaps: readonly (readonly [string, string])[];
+  /** Rows after the first of their bar, and rows outside of the period. */
+  readonly extraBars: number;
+}
+
+/**
+ * The facts about an object whose times are all different. `isOrdered`: the rows of the whole file are ascending. The same rules as those of
+ * the queries in gaps.ts: a row count that is expected, of rows in order and on the grid, is not searched for gaps.
+ */
+export function timeFacts(
+  times: RowTimes,
+  { spec, series, object, isOrdered }: TimesOf & { readonly isOrdered: boolean },
+): TimeFacts {
+  const sorted = isOrdered ? times : times.toSorted();
+  const [first = 0, last = 0] = [sorted[0], sorted.at(-1)];
+  const grid = rowSeconds(spec, series.interval);
+  const bar = barSeconds(spec, series);
+  const expected = expectedRows(spec, series, object);
+  const isIrregular =
+    (bar !== undefined && isOffGrid(times, bar)) ||
+    (!isOrdered &&
+      grid !== undefined &&
+      (isOffGrid(times, grid) || last - first !== (times.length - 1) * grid * 1e6));
+  const mayHaveGaps = grid !== undefined && (isIrregular || times.length < (expected ?? 0));
+  const mayHaveExtraBars = bar !== undefined && (isIrregular || times.length > (expected ?? times.length));
+  const period = boundsOf(object, spec);
+  return {
+    first: instantText(first),
+    last: instantText(last),
+    gaps: mayHaveGaps ? gapsBetween(sorted, period, grid * 1e6) : [],
+    extraBars: mayHaveExtraBars ? countExtra(sorted, period, bar * 1e6) : 0,
+  };
+}
+
+interface TimesOf {
+  readonly spec: DatasetSpec;
+  readonly series: Series;
+  readonly object: ArchiveObject;
+}
+
+interface Bounds {
+  readonly from: number;
+  readonly to: number;
+}
+
+function boundsOf({ period }: ArchiveObject, spec: DatasetSpec): Bounds {
+  return { from: startOfDay(period.from, spec) * 1000, to: startOfDay(period.to, spec) * 1000 };
+}
+
+function isOffGrid(times: RowTimes, seconds: number): boolean {
+  return times.some((time) => time % (seconds * 1e6) !== 0);
+}
+
+function countExtra(sorted: RowTimes, { from, to }: Bounds, step: number): number {
+  let bars = 0;
+  let last = Number.NaN;
+  for (const time of sorted) {
+    const bar = Math.floor(time / step);
+    if (time >= from && time < to && bar !== last) {
+      bars += 1;
+      last = bar;
+    }
+  }
+  return sorted.length - bars;
+}
+
+/** The points of `gapsQuery`: each row covers one step, and both ends of the period are points. */
+function gapsBetween(sorted: RowTimes, { from, to }: Bounds, step: number): [string, string][] {
+  const shift = (sorted.at(-1) ?? 0) >= to ? step : 0;
+  const [start, end] = [from + shift - step, to + shift];
+  const points = [...sorted, start, end].sort((a, b) => a - b);
+  const gaps: [string, string][] = [];
+  let covered = Number.NaN;
+  for (const point of points) {
+    if (point >= covered + step / 2) gaps.push([instantText(covered), instantText(point)]);
+    // No row is expected after the end of the period.
+    covered = point === end ? Number.NaN : point + step;
+  }
+  return gaps.slice(0, MAX_GAPS);
+}
+
+/** An instant as the queries format it: without a fraction, or with its significant digits. */
+function instantText(microseconds: number): string {
+  const seconds = Math.floor(microseconds / 1e6);
+  const fraction = String(microseconds - seconds * 1e6)
+    .padStart(6, '0')
+    .replace(/0+$/, '');
+  const text = new Date(seconds * 1000).toISOString().slice(0, 'YYYY-MM-DDTHH:MM:SS'.length);
+  return fraction === '' ? `${text}Z` : `${text}.${fraction}Z`;
+}
