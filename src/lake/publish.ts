@@ -1,7 +1,7 @@
 /** Publication of staged files: a file appears under its final name complete and synced, or not at all. */
 import { errnoOf, withPath } from '../model/errors.js';
 import { createHash } from 'node:crypto';
-import { constants, createReadStream } from 'node:fs';
+import { constants } from 'node:fs';
 import type { Stats } from 'node:fs';
 import { copyFile, lstat, mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -109,19 +109,27 @@ export interface FileFacts {
   readonly newlines: number;
 }
 
+const READ_BYTES = 1024 * 1024;
+
 /** Reads a file and returns its size, SHA-256 and number of line feeds. Rejects with `disk` for anything but a regular file. */
 export async function fileFacts(path: string): Promise<FileFacts> {
-  const fd = await openRegularFile(path, constants.O_RDONLY);
+  const file = await openRegularFile(path, constants.O_RDONLY);
   const hash = createHash('sha256');
+  const buffer = Buffer.allocUnsafe(READ_BYTES);
   let bytes = 0;
   let newlines = 0;
-  for await (const chunk of createReadStream(path, { fd, highWaterMark: 1024 * 1024 })) {
-    const buffer = chunk as Buffer;
-    hash.update(buffer);
-    bytes += buffer.length;
-    for (let at = buffer.indexOf(0x0a); at >= 0; at = buffer.indexOf(0x0a, at + 1)) newlines += 1;
+  try {
+    for (;;) {
+      const { bytesRead } = await file.read(buffer, 0, READ_BYTES);
+      if (bytesRead === 0) return { bytes, sha256: hash.digest('hex'), newlines };
+      const chunk = buffer.subarray(0, bytesRead);
+      hash.update(chunk);
+      bytes += bytesRead;
+      for (let at = chunk.indexOf(0x0a); at >= 0; at = chunk.indexOf(0x0a, at + 1)) newlines += 1;
+    }
+  } finally {
+    await file.close();
   }
-  return { bytes, sha256: hash.digest('hex'), newlines };
 }
 
 /** The size of a regular file in bytes; undefined for a missing file, a symbolic link and anything else. */

@@ -8,7 +8,7 @@ import type { ConversionResult } from '../convert/conversion.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { isLarge } from '../convert/load-rows.js';
-import { parquetRowCountQuery } from '../convert/statements.js';
+import { countParquetRows } from '../convert/parquet-rows.js';
 import { keptIsLarge } from '../convert/write-target.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { isFromRest } from '../lake/manifest.js';
@@ -55,9 +55,7 @@ export async function makeFile(
     const result = await context.timed('convert', subject, () => convertPart(session, context, plan, inputs));
     const empty = { bytes: 0, sha256: '', newlines: 0 };
     const facts =
-      result.rows === 0
-        ? empty
-        : await context.timed('check', subject, () => readBack(session, plan, staged, result));
+      result.rows === 0 ? empty : await context.timed('check', subject, () => readBack(plan, staged, result));
     return { staged, file: `${part.label}.${plan.settings.format}`, facts, result };
   } catch (error) {
     await rm(staged, { force: true });
@@ -147,17 +145,10 @@ function comparableLines(
 }
 
 /** Reads the staged file and compares its row count. Rejects with `disk` on a difference. */
-async function readBack(
-  session: DuckDbSession,
-  plan: PartitionPlan,
-  staged: string,
-  result: ConversionResult,
-): Promise<FileFacts> {
+async function readBack(plan: PartitionPlan, staged: string, result: ConversionResult): Promise<FileFacts> {
   const facts = await fileFacts(staged);
   const isCsv = plan.settings.format === 'csv';
-  const rows = isCsv
-    ? facts.newlines - 1
-    : Number((await session.rows(parquetRowCountQuery(staged)))[0]?.['rows']);
+  const rows = isCsv ? facts.newlines - 1 : await countParquetRows(staged);
   if (rows === result.rows) return facts;
   throw new CryptodlError('disk', `${staged} has ${rows} rows when read back, ${result.rows} were written`);
 }

@@ -101,6 +101,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   // explain-arguments.ts names the type of the error it explains, nothing else.
   commander: ['cli/explain-arguments.ts', 'cli/program.ts'],
   'fastest-levenshtein': ['text/did-you-mean.ts'],
+  hyparquet: ['convert/parquet-rows.ts'],
   ioredis: ['redis/connection.ts'],
   'p-queue': ['queue/places.ts'],
   picomatch: ['select/symbol-patterns.ts'],
