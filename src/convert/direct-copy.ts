@@ -11,8 +11,8 @@ import type { DuckDbSession } from './duckdb.js';
 import { hasShorterBars } from './gaps.js';
 import { gatherSmall, isLarge } from './load-rows.js';
 import type { Gathered, Input } from './load-rows.js';
-import { areAscending, haveDuplicates, readTimes, timeFacts } from './row-times.js';
-import type { RowTimes } from './row-times.js';
+import { orderOf, readTimes, timeFacts } from './row-times.js';
+import type { RowTimes, TimeOrder } from './row-times.js';
 import { copyPublished } from './statements.js';
 
 /**
@@ -34,9 +34,10 @@ export async function copyDirectly(
     if (own === undefined) return undefined;
     times.push(own);
   }
-  const isOrdered = areAscending(times);
-  if (!isOrdered && haveDuplicates(times)) return undefined;
-  const written = describeObjects(conversion, gathered.inputs, times, isOrdered);
+  const order = orderOf(times);
+  if (order.hasDuplicates) return undefined;
+  const { isOrdered } = order;
+  const written = describeObjects(conversion, gathered.inputs, order);
   if (written === undefined) return undefined;
   const rows = times.reduce((sum, { length }) => sum + length, 0);
   if (!(await copy(session, conversion, gathered, { key, isOrdered, rows }))) return undefined;
@@ -68,13 +69,12 @@ function timesOf({ received: { csv }, inspected }: Input, key: ColumnSpec): RowT
 function describeObjects(
   { spec, series }: Conversion,
   inputs: readonly Input[],
-  times: readonly RowTimes[],
-  isOrdered: boolean,
+  { sorted, isOrdered }: TimeOrder,
 ): Map<string, ObjectFacts> | undefined {
   const written = new Map<string, ObjectFacts>();
   for (const [index, { received }] of inputs.entries()) {
     const { object } = received;
-    const own = times[index] ?? new Float64Array();
+    const own = sorted[index] ?? new Float64Array();
     const { first, last, gaps, extraBars } = timeFacts(own, { spec, series, object, isOrdered });
     const isValid =
       !hasShorterBars(spec, series, object, own.length) &&

@@ -91,27 +91,42 @@ class DateTimes {
   }
 }
 
-/** Whether each time is later than the one before, also from one object to the next. */
-export function areAscending(objects: readonly RowTimes[]): boolean {
-  let last = -Infinity;
-  for (const times of objects)
-    for (const time of times) {
-      if (!(time > last)) return false;
-      last = time;
-    }
+/** The times of the objects of a file, in the order of the file. */
+export interface TimeOrder {
+  /** The times of each object, ascending. */
+  readonly sorted: readonly RowTimes[];
+  /** Whether each row of the file is later than the one before. */
+  readonly isOrdered: boolean;
+  /** Whether two rows, of one object or of two, have the same time. */
+  readonly hasDuplicates: boolean;
+}
+
+export function orderOf(objects: readonly RowTimes[]): TimeOrder {
+  const sorted = objects.map((times) => (isAscending(times) ? times : times.toSorted()));
+  const areApart = sorted.every(
+    (times, index) => index === 0 || (times[0] ?? 0) > (sorted[index - 1]?.at(-1) ?? 0),
+  );
+  return {
+    sorted,
+    isOrdered: areApart && sorted.every((times, index) => times === objects[index]),
+    hasDuplicates: !(areApart ? sorted.every(isAscending) : isAscending(merged(sorted))),
+  };
+}
+
+function isAscending(times: RowTimes): boolean {
+  for (let row = 1; row < times.length; row += 1)
+    if (!((times[row] ?? 0) > (times[row - 1] ?? 0))) return false;
   return true;
 }
 
-/** Whether two rows, of one object or of two, have the same time. */
-export function haveDuplicates(objects: readonly RowTimes[]): boolean {
+function merged(objects: readonly RowTimes[]): RowTimes {
   const all = new Float64Array(objects.reduce((sum, { length }) => sum + length, 0));
   let from = 0;
   for (const times of objects) {
     all.set(times, from);
     from += times.length;
   }
-  all.sort();
-  return all.some((time, index) => index > 0 && time === all[index - 1]);
+  return all.sort();
 }
 
 export interface TimeFacts {
@@ -125,25 +140,24 @@ export interface TimeFacts {
 }
 
 /**
- * The facts about an object whose times are all different. `isOrdered`: the rows of the whole file are ascending. The same rules as those of
- * the queries in gaps.ts: a row count that is expected, of rows in order and on the grid, is not searched for gaps.
+ * The facts about an object whose times are ascending after sorting. `isOrdered`: the rows of the whole file were ascending before. The same
+ * rules as those of the queries in gaps.ts: a row count that is expected, of rows in order and on the grid, is not searched for gaps.
  */
 export function timeFacts(
-  times: RowTimes,
+  sorted: RowTimes,
   { spec, series, object, isOrdered }: TimesOf & { readonly isOrdered: boolean },
 ): TimeFacts {
-  const sorted = isOrdered ? times : times.toSorted();
   const [first = 0, last = 0] = [sorted[0], sorted.at(-1)];
   const grid = rowSeconds(spec, series.interval);
   const bar = barSeconds(spec, series);
   const expected = expectedRows(spec, series, object);
   const isIrregular =
-    (bar !== undefined && isOffGrid(times, bar)) ||
+    (bar !== undefined && isOffGrid(sorted, bar)) ||
     (!isOrdered &&
       grid !== undefined &&
-      (isOffGrid(times, grid) || last - first !== (times.length - 1) * grid * 1e6));
-  const mayHaveGaps = grid !== undefined && (isIrregular || times.length < (expected ?? 0));
-  const mayHaveExtraBars = bar !== undefined && (isIrregular || times.length > (expected ?? times.length));
+      (isOffGrid(sorted, grid) || last - first !== (sorted.length - 1) * grid * 1e6));
+  const mayHaveGaps = grid !== undefined && (isIrregular || sorted.length < (expected ?? 0));
+  const mayHaveExtraBars = bar !== undefined && (isIrregular || sorted.length > (expected ?? sorted.length));
   const period = boundsOf(object, spec);
   return {
     first: instantText(first),
@@ -169,7 +183,9 @@ function boundsOf({ period }: ArchiveObject, spec: DatasetSpec): Bounds {
 }
 
 function isOffGrid(times: RowTimes, seconds: number): boolean {
-  return times.some((time) => time % (seconds * 1e6) !== 0);
+  const step = seconds * 1e6;
+  for (const time of times) if (time % step !== 0) return true;
+  return false;
 }
 
 function countExtra(sorted: RowTimes, { from, to }: Bounds, step: number): number {
