@@ -68,6 +68,10 @@ export interface ConvertRequest {
   readonly staged?: boolean;
   /** Never in one statement. */
   readonly inSteps?: boolean;
+  /** Called before each statement. An error of it is the error of the statement. */
+  readonly onStatement?: (sql: string) => void;
+  /** Changes the row count that the engine reports for a COPY. */
+  readonly copiedRows?: (rows: number) => number;
   /** How far rows may be outside of the period of their object; without it, any time is legal. */
   readonly edgeSeconds?: number;
   /** The file that stays in, with the rows of each of its objects by label. */
@@ -93,15 +97,23 @@ export class Converter {
     try {
       const way = request.inSteps === true ? convertInSteps : convert;
       let statements = 0;
+      const before = (sql: string): void => {
+        statements += 1;
+        request.onStatement?.(sql);
+      };
       const counted: DuckDbSession = {
         ...session,
-        run: (sql) => {
-          statements += 1;
-          return session.run(sql);
+        run: async (sql) => {
+          before(sql);
+          await session.run(sql);
         },
-        rows: (sql) => {
-          statements += 1;
-          return session.rows(sql);
+        rows: async (sql) => {
+          before(sql);
+          const rows = await session.rows(sql);
+          const { copiedRows } = request;
+          return copiedRows === undefined || !sql.startsWith('COPY')
+            ? rows
+            : rows.map((row) => ({ ...row, Count: copiedRows(Number(row['Count'])) }));
         },
       };
       const result = await way(counted, {

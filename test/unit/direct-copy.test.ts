@@ -1,0 +1,184 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { CryptodlError } from '../../src/model/errors.js';
+import type { Series } from '../../src/model/task.js';
+import { Converter, received } from '../helpers/conversion.js';
+import type { ConvertRequest, Made } from '../helpers/conversion.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { readCsv, readParquet } from '../helpers/lake.js';
+
+const folder = scratchFolder();
+const converter = new Converter(join(folder, 'made'));
+afterAll(() => {
+  converter.close();
+});
+
+const BARS: Series = { market: 'um', dataset: 'klines', interval: '1h', symbol: 'BTCUSDT' };
+const METRICS: Series = { market: 'um', dataset: 'metrics', symbol: 'BTCUSDT' };
+const HOUR = 3_600_000;
+const DAY_15 = Date.UTC(2024, 0, 15);
+
+function bar(time: number, open: number | string = 1): string {
+  return `${time},${open},2,1,2,5,${time + HOUR - 1},9,3,1,1,0\n`;
+}
+
+/** The bars of a day from the first hour on. */
+function bars(day: number, hours = 24, stepMs = HOUR): string {
+  const start = DAY_15 + (day - 15) * 24 * HOUR;
+  return Array.from({ length: hours }, (_, index) => bar(start + index * stepMs, index)).join('');
+}
+
+function make(
+  content: Readonly<Record<string, string>>,
+  request: Partial<ConvertRequest> = {},
+): Promise<Made> {
+  const objects = Object.entries(content).map(([label, csv]) => received(label, csv));
+  return converter.convert({ series: BARS, received: objects, edgeSeconds: 0, ...request });
+}
+
+describe('a usual file', () => {
+  it.each<readonly [string, Series, string]>([
+    ['bars in milliseconds', BARS, bars(15)],
+    ['bars in microseconds', BARS, bars(15).replaceAll(/\b(\d{13})\b/g, '$1000')],
+    [
+      'bars with a header',
+      BARS,
+      `open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore\n${bars(15)}`,
+    ],
+    ['bars in another order', BARS, bars(15).trimEnd().split('\n').toReversed().join('\n')],
+    ['bars with a gap', BARS, bars(15, 12)],
+    [
+      'dates and times',
+      METRICS,
+      '2024-01-15 00:05:00,BTCUSDT,1,2,3,4,5,6\n2024-01-15 00:10:00,BTCUSDT,1,2,,4,5,6\n',
+    ],
+  ])('is written by one statement: %s', async (...[, series, content]) => {
+    const made = await make({ '2024-01-15': content }, { series });
+    expect(made.failed).toEqual(new Map());
+    expect(made.statements).toBe(1);
+    expect(await readParquet(made.file)).toHaveLength(made.rows);
+  });
+
+  it('is sorted, and its objects are described', async () => {
+    const made = await make({ '2024-01-15': bar(DAY_15 + HOUR, 7) + bar(DAY_15, 8), '2024-01-16': bars(16) });
+    expect(made.statements).toBe(1);
+    const opens = (await readParquet(made.file)).map((row) => row['open']);
+    expect(opens.slice(0, 4)).toEqual([8, 7, 0, 1]);
+    expect(made.written.get('2024-01-15.zip')).toEqual({
+      rows: 2,
+      first: '2024-01-15T00:00:00Z',
+      last: '2024-01-15T01:00:00Z',
+      duplicates: 0,
+      gaps: [['2024-01-15T02:00:00Z', '2024-01-16T00:00:00Z']],
+    });
+    expect(made.written.get('2024-01-16.zip')).toEqual({
+      rows: 24,
+      first: '2024-01-16T00:00:00Z',
+      last: '2024-01-16T23:00:00Z',
+      duplicates: 0,
+    });
+  });
+
+  it('lists at most a hundred gaps of an object', async () => {
+    const minutes = Array.from({ length: 250 }, (_, index) => bar(DAY_15 + index * 120_000));
+    const made = await make({ '2024-01-15': minutes.join('') }, { series: { ...BARS, interval: '1m' } });
+    expect(made.statements).toBe(1);
+    expect(made.written.get('2024-01-15.zip')?.gaps).toHaveLength(100);
+  });
+
+  it('keeps fractions of seconds in its first and last time', async () => {
+    const made = await make({ '2024-01-15': bar(DAY_15 + 20) + bar(DAY_15 + HOUR + 123) });
+    expect(made.written.get('2024-01-15.zip')).toMatchObject({
+      first: '2024-01-15T00:00:00.02Z',
+      last: '2024-01-15T01:00:00.123Z',
+    });
+  });
+});
+
+describe('any other file takes several statements', () => {
+  it('with rows that stay', async () => {
+    const held = await make({ '2024-01-14': bars(14) });
+    const made = await make(
+      { '2024-01-15': bars(15) },
+      { kept: { file: held.file, objects: { '2024-01-14': 24 } } },
+    );
+    expect(made.statements).toBeGreaterThan(1);
+    expect(await readParquet(made.file)).toHaveLength(48);
+  });
+
+  it('as CSV', async () => {
+    const made = await make({ '2024-01-15': bars(15, 2) }, { settings: { format: 'csv' } });
+    expect(readCsv(made.file)).toHaveLength(2);
+    expect(made.statements).toBeGreaterThan(1);
+  });
+
+  it('with numbers as text', async () => {
+    const made = await make({ '2024-01-15': bar(DAY_15, '1.50') }, { settings: { numbers: 'string' } });
+    expect((await readParquet(made.file)).map((row) => row['open'])).toEqual(['1.50']);
+  });
+
+  it('in the published order', async () => {
+    const content = bar(DAY_15 + HOUR, 7) + bar(DAY_15, 8);
+    const made = await make({ '2024-01-15': content }, { settings: { asPublished: true } });
+    expect((await readParquet(made.file)).map((row) => row['open'])).toEqual([7, 8]);
+  });
+
+  it('with equal times', async () => {
+    const made = await make({ '2024-01-15': bar(DAY_15, 1).repeat(2) + bar(DAY_15, 2) });
+    expect(made.written.get('2024-01-15.zip')).toMatchObject({ rows: 2, duplicates: 1 });
+  });
+
+  it('with equal times in two objects', async () => {
+    const made = await make(
+      { '2024-01-15': bars(15) + bar(DAY_15 + 24 * HOUR), '2024-01-16': bar(DAY_15 + 24 * HOUR) },
+      { edgeSeconds: 86_400 },
+    );
+    expect(made.duplicatesAcross).toBe(1);
+  });
+
+  it('with bars of a shorter interval, which it refuses', async () => {
+    const made = await make({ '2024-01-15': bars(15, 96, HOUR / 4) });
+    expect([...made.failed.values()].map(({ message }) => message)).toEqual([
+      '2024-01-15.csv: 96 rows, expected 24 for interval 1h',
+    ]);
+    expect(existsSync(made.file)).toBe(false);
+  });
+
+  it('with an invalid cell, whose line the error names', async () => {
+    const made = await make({ '2024-01-15': bar(DAY_15) + bar(DAY_15 + HOUR, 'x'), '2024-01-16': bars(16) });
+    expect([...made.failed]).toMatchObject([['2024-01-15.zip', { code: 'row-malformed' }]]);
+    expect(made.failed.get('2024-01-15.zip')?.message).toContain('line 2');
+    expect(await readParquet(made.file)).toHaveLength(24);
+  });
+
+  it('and leaves no file if every object is invalid', async () => {
+    const made = await make({ '2024-01-15': bars(15) + bar(DAY_15 + 23.5 * HOUR, 'x') });
+    expect(made.rows).toBe(0);
+    expect(existsSync(made.file)).toBe(false);
+  });
+});
+
+describe('errors of the engine', () => {
+  it('that do not concern the content end the conversion', async () => {
+    let copies = 0;
+    const full = make(
+      { '2024-01-15': bars(15) },
+      {
+        onStatement: (sql) => {
+          if (!sql.startsWith('COPY')) return;
+          copies += 1;
+          throw new CryptodlError('disk-full', 'the disk is full');
+        },
+      },
+    );
+    await expect(full).rejects.toMatchObject({ code: 'disk-full' });
+    expect(copies).toBe(1);
+  });
+
+  it('with another row count than that of the lines lead to several statements', async () => {
+    const made = await make({ '2024-01-15': bars(15) }, { copiedRows: (rows) => rows - 1 });
+    expect(made.statements).toBeGreaterThan(1);
+    expect(await readParquet(made.file)).toHaveLength(24);
+  });
+});
