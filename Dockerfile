@@ -4,7 +4,7 @@
 FROM node:22-bookworm-slim AS build
 WORKDIR /build
 COPY package.json package-lock.json .npmrc tsconfig.json tsconfig.build.json ./
-COPY scripts/clean.js scripts/make-page.js scripts/
+COPY scripts scripts
 COPY assets assets
 COPY bin bin
 COPY config config

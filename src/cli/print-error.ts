@@ -10,6 +10,7 @@ import type { OptionSources } from '../options/resolve.js';
 import { printLines } from '../text/printable.js';
 import { correctedWords, lineText, workingLine } from './corrected-line.js';
 import type { Corrected, RefusalOf } from './corrected-line.js';
+import { originalStack } from './original-stack.js';
 
 /** The command line of an error, and what its correction needs. */
 export interface Typed {
@@ -27,7 +28,8 @@ export interface Typed {
 export async function printError(error: CryptodlError, typed: Typed): Promise<ExitCode> {
   const { io, sources } = typed;
   const { hint, cause } = error;
-  const stack = error.code === 'bug' && cause instanceof Error ? cause.stack?.split('\n') : undefined;
+  const stack =
+    error.code === 'bug' && cause instanceof Error ? originalStack(cause.stack ?? '').split('\n') : undefined;
   const message = sources === undefined ? error.message : nameOptions(error.message, sources.nameOf);
   const hints = (hint?.split('\n') ?? []).map((line) => line.trimStart());
   const suggested = (await suggestions(error.correction, typed)).filter((line) => !hints.includes(line));

@@ -57,7 +57,7 @@ export class FileWriter {
   }
 
   #start(): Worker {
-    const thread = new Worker(new URL('./file-worker.js', import.meta.url));
+    const thread = new Worker(new URL('../lake/file-worker.js', import.meta.url));
     thread.on('message', ({ id, error }: { id: number; error?: FileError }) => {
       this.#end(id, error === undefined ? undefined : Object.assign(new Error(error.message), error));
     });

@@ -301,12 +301,12 @@ function edit(lake: string, from: string, to: string): void {
 function refusedReads(): Record<string, string> {
   return preload(
     scene.scratch,
-    `import fs from 'node:fs';
+    `import fs from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
-const { createReadStream } = fs;
-fs.createReadStream = (path, options) => {
+const { open } = fs;
+fs.open = (path, ...how) => {
   if (String(path).endsWith('.parquet')) throw Object.assign(new Error('refused'), { code: 'EACCES' });
-  return createReadStream(path, options);
+  return open(path, ...how);
 };
 syncBuiltinESMExports();`,
   );

@@ -1,0 +1,56 @@
+'use strict';
+
+// Loads the files of the bundle with the code caches of V8 that the build made, so that V8 does not compile them at each start.
+const { readFileSync } = require('node:fs');
+const { createRequire } = require('node:module');
+const { join } = require('node:path');
+const vm = require('node:vm');
+
+/** The code cache of a file of the bundle. V8 rejects the cache of another version of itself, or of another content of the file. */
+const cachePathOf = (path) => `${path}.node${process.versions.modules}-${process.arch}.cache`;
+
+/**
+ * Returns a function that loads a file of the folder, once, and returns its exports. Without a fitting cache, V8 compiles the file.
+ * `onLoaded` receives the path of the cache, the script, and whether V8 took the cache.
+ */
+exports.createLoader = (folder, onLoaded) => {
+  const modules = new Map();
+  const load = (name) => {
+    const known = modules.get(name);
+    if (known !== undefined) return known.exports;
+    const path = join(folder, name);
+    const module = { exports: {} };
+    modules.set(name, module);
+    const cachePath = cachePathOf(path);
+    const cachedData = readCache(cachePath);
+    const script = new vm.Script(
+      `(function (exports, require, module, __filename, __dirname, impESM) {${readFileSync(path, 'utf8')}\n})`,
+      {
+        filename: path,
+        ...(cachedData === undefined ? {} : { cachedData }),
+      },
+    );
+    onLoaded?.(cachePath, script, cachedData !== undefined && script.cachedDataRejected === false);
+    const requireOther = createRequire(path);
+    const requireAny = (id) =>
+      id.startsWith('./') && id.endsWith('.cjs') ? load(id.slice(2)) : requireOther(id);
+    const own = [module.exports, Object.assign(requireAny, requireOther), module, path, folder];
+    script.runInThisContext()(...own, importPackage);
+    return module.exports;
+  };
+  return load;
+};
+
+/** A script of node:vm cannot import ES modules by itself; the build replaces its `import()`. */
+function importPackage(name) {
+  return import(name);
+}
+
+/** Undefined if there is no cache for this version of Node, or if it cannot be read. */
+function readCache(path) {
+  try {
+    return readFileSync(path);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,159 @@
+/** The files that `npm run build` joins, and their code caches, as the entry of the program loads them. */
+import { spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Script } from 'node:vm';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { scratchFolder } from '../helpers/folders.js';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const folder = scratchFolder();
+
+interface Loader {
+  readonly createLoader: (
+    bundle: string,
+    onLoaded: (cachePath: string, script: Script, isCached: boolean) => void,
+  ) => (name: string) => unknown;
+}
+const { createLoader } = createRequire(import.meta.url)('../../bin/load-bundle.js') as Loader;
+
+/** Whether V8 took the cache of each file of a bundle. */
+function cachedFiles(bundle: string): boolean[] {
+  const found: boolean[] = [];
+  const load = createLoader(bundle, (_, __, isCached) => {
+    found.push(isCached);
+  });
+  load('rest.cjs');
+  return found;
+}
+
+/** The installed program in a folder of its own, with the packages of the project. */
+function install(): string {
+  const installed = join(folder, 'installed');
+  rmSync(installed, { recursive: true, force: true });
+  mkdirSync(installed);
+  for (const name of ['bin', 'config', 'package.json', 'dist'])
+    cpSync(join(ROOT, name), join(installed, name), { recursive: true });
+  symlinkSync(join(ROOT, 'node_modules'), join(installed, 'node_modules'));
+  return installed;
+}
+
+function run(
+  installed: string,
+  words: readonly string[],
+  options: readonly string[] = [],
+): { status: number | null; stdout: string; stderr: string } {
+  return spawnSync(process.execPath, [...options, join(installed, 'bin/cryptodl.js'), ...words], {
+    encoding: 'utf8',
+    env: { PATH: process.env['PATH'], HOME: folder },
+  });
+}
+
+function caches(installed: string): string[] {
+  const bundle = join(installed, 'dist/bundle');
+  return readdirSync(bundle)
+    .filter((name) => name.endsWith('.cache'))
+    .map((name) => join(bundle, name));
+}
+
+describe('the code caches of the build', () => {
+  let installed: string;
+  let help: string;
+  beforeEach(() => {
+    installed = install();
+    help = run(installed, ['--help']).stdout;
+  });
+
+  it('are used by this version of Node', () => {
+    expect(cachedFiles(join(installed, 'dist/bundle'))).toEqual([true, true, true]);
+  });
+
+  it.each<readonly [string, (path: string) => void]>([
+    ['that are missing', (path) => rmSync(path)],
+    ['that are empty', (path) => truncateSync(path)],
+    ['that are cut', (path) => truncateSync(path, 1000)],
+    ['with other bytes', (path) => writeFileSync(path, Buffer.alloc(5000, 7))],
+    [
+      'with a changed byte',
+      (path) => {
+        const bytes = readFileSync(path);
+        bytes[bytes.length >> 1] = (bytes[bytes.length >> 1] ?? 0) ^ 255;
+        writeFileSync(path, bytes);
+      },
+    ],
+    ['that nobody may read', (path) => chmodSync(path, 0)],
+  ])('%s change nothing for users', (...[, damage]) => {
+    for (const path of caches(installed)) damage(path);
+    const { status, stdout, stderr } = run(installed, ['--help']);
+    expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: help, stderr: '' });
+  });
+
+  it('of a bundle with other content are not used', () => {
+    const path = join(installed, 'dist/bundle/rest.cjs');
+    writeFileSync(path, `${readFileSync(path, 'utf8')}\n;`);
+    expect(cachedFiles(join(installed, 'dist/bundle'))).toContain(false);
+    expect(run(installed, ['list', 'markets']).status).toBe(0);
+  });
+
+  it('are not written at run time', () => {
+    for (const path of caches(installed)) rmSync(path);
+    run(installed, ['list', 'markets']);
+    expect(caches(installed)).toEqual([]);
+  });
+});
+
+describe('the bundle', () => {
+  it('loads no compiled file of the program beside it', () => {
+    const installed = install();
+    for (const name of readdirSync(join(installed, 'dist')))
+      if (!name.endsWith('-page') && name !== 'bundle')
+        rmSync(join(installed, 'dist', name), { recursive: true });
+    expect(run(installed, ['--help'])).toMatchObject({ status: 0, stderr: '' });
+    expect(run(installed, ['list', 'markets'])).toMatchObject({ status: 0, stderr: '4 markets\n' });
+    expect(
+      run(installed, ['vision', '--symbols', 'BTCUSDT', '--days', '1', '--print-options']),
+    ).toMatchObject({ status: 0, stderr: '' });
+  });
+
+  it('names the licence of each package that it contains', () => {
+    const licences = readFileSync(join(ROOT, 'dist/bundle/LICENSES.txt'), 'utf8');
+    for (const name of [
+      'commander',
+      'undici',
+      'p-queue',
+      'pino',
+      'cli-progress',
+      'valibot',
+      'yaml',
+      'hyparquet',
+    ])
+      expect(licences).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+ \\((MIT|ISC)\\)$`, 'm'));
+  });
+
+  it('prints the stack of a bug with the files that it was made from', () => {
+    const script = join(folder, 'break.cjs');
+    writeFileSync(
+      script,
+      `const { Writable } = require('node:stream');
+      const { write } = process.stdout;
+      Object.defineProperty(process.stdout, 'write', { value: () => { throw new TypeError('broken'); } });`,
+    );
+    const { status, stderr } = run(ROOT, ['list', 'markets'], ['--require', script]);
+    expect(status).toBe(1);
+    expect(stderr).toContain('broken');
+    expect(stderr).toMatch(/dist\/catalog\/[a-z-]+\.js:\d+:\d+/);
+    expect(stderr).not.toContain('bundle/rest.cjs');
+  });
+});
