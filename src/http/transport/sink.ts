@@ -1,5 +1,6 @@
 /** Takes the bytes of a body into memory, or a large body into a spool file, and hashes them. */
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
+import type { Hash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { writeAllChunks } from '../../files/disk.js';
@@ -7,6 +8,8 @@ import { CryptodlError } from '../../model/errors.js';
 import type { Body, FetchRequest, PartialBody } from '../fetch.js';
 
 const WRITE_BYTES = 1024 * 1024;
+/** One call is cheaper than an object with updates. A larger body is hashed while it arrives, so that its end does not block the event loop. */
+const HASHED_AT_ONCE_BYTES = 256 * 1024;
 /** Larger bodies go to the spool path, if there is one. Bytes. */
 const SPOOL_ABOVE_BYTES = 8 * 1024 * 1024;
 
@@ -16,11 +19,18 @@ interface SinkOptions {
   readonly md5: boolean;
 }
 
+/** A complete body with its digests in hexadecimal. */
+export interface ReceivedBody {
+  readonly body: Body;
+  readonly sha256: string;
+  readonly md5?: string;
+}
+
 export class Sink {
   size = 0;
   readonly #options: SinkOptions;
-  readonly #sha256 = createHash('sha256');
-  readonly #md5;
+  /** The digests of a body that is too large to be hashed at once, when it is complete. */
+  #hashes: { readonly sha256: Hash; readonly md5: Hash | undefined } | undefined;
   #chunks: Buffer[] = [];
   #pending = 0;
   #written = 0;
@@ -29,7 +39,6 @@ export class Sink {
 
   constructor(options: SinkOptions) {
     this.#options = options;
-    this.#md5 = options.md5 ? createHash('md5') : undefined;
   }
 
   /**
@@ -50,7 +59,10 @@ export class Sink {
       highWaterMark: WRITE_BYTES,
     });
     try {
-      for await (const chunk of stream as AsyncIterable<Buffer>) sink.#hash(chunk);
+      for await (const chunk of stream as AsyncIterable<Buffer>) {
+        sink.size += chunk.length;
+        sink.#hash(chunk);
+      }
       if (sink.size === bytes) {
         await file.truncate(bytes);
         sink.#written = bytes;
@@ -66,9 +78,12 @@ export class Sink {
 
   /** Takes one chunk. A caller that waits for a returned promise before the next chunk bounds the memory. It rejects on disk errors. */
   write(chunk: Buffer): Promise<void> | undefined {
-    this.#hash(chunk);
+    this.size += chunk.length;
+    if (this.#hashes !== undefined) this.#hash(chunk);
     this.#chunks.push(chunk);
     this.#pending += chunk.length;
+    if (this.#hashes === undefined && this.size > HASHED_AT_ONCE_BYTES)
+      for (const held of this.#chunks) this.#hash(held);
     const spooling = this.#file !== undefined || this.size > this.#options.spoolAboveBytes;
     if (!spooling || this.#options.spoolPath === undefined || this.#pending < WRITE_BYTES) return undefined;
     const { spoolPath } = this.#options;
@@ -76,20 +91,31 @@ export class Sink {
     return this.#writing;
   }
 
-  async end(): Promise<{ body: Body; sha256: string; md5?: string }> {
+  /** The complete body: at once if it is in memory, otherwise after the last write. */
+  end(): ReceivedBody | Promise<ReceivedBody> {
+    if (this.#writing !== undefined || this.#file !== undefined) return this.#endFile();
+    const [only, ...others] = this.#chunks;
+    const bytes = only !== undefined && others.length === 0 ? only : Buffer.concat(this.#chunks);
+    return { body: { kind: 'memory', bytes }, ...this.#digests(bytes) };
+  }
+
+  async #endFile(): Promise<ReceivedBody> {
     await this.#writing;
-    const digests = {
-      sha256: this.#sha256.digest('hex'),
-      ...(this.#md5 === undefined ? {} : { md5: this.#md5.digest('hex') }),
-    };
-    if (this.#file === undefined || this.#options.spoolPath === undefined) {
-      const bytes =
-        this.#chunks.length === 1 ? (this.#chunks[0] ?? Buffer.alloc(0)) : Buffer.concat(this.#chunks);
-      return { body: { kind: 'memory', bytes }, ...digests };
-    }
-    await this.#flush(this.#options.spoolPath);
+    const { spoolPath } = this.#options;
+    if (this.#file === undefined || spoolPath === undefined)
+      throw new RangeError('the spool file is not open');
+    await this.#flush(spoolPath);
     await this.#file.close();
-    return { body: { kind: 'file', path: this.#options.spoolPath, size: this.size }, ...digests };
+    return { body: { kind: 'file', path: spoolPath, size: this.size }, ...this.#digests() };
+  }
+
+  /** `bytes`: the body, if it was not hashed while it arrived. */
+  #digests(bytes: Buffer = Buffer.alloc(0)): Omit<ReceivedBody, 'body'> {
+    const { sha256, md5 } = this.#hashes ?? {};
+    return {
+      sha256: sha256?.digest('hex') ?? hash('sha256', bytes),
+      ...(this.#options.md5 && { md5: md5?.digest('hex') ?? hash('md5', bytes) }),
+    };
   }
 
   /** Closes the file. Resolves with the number of its bytes, for the next attempt; 0 without a file or after a disk error. */
@@ -107,9 +133,12 @@ export class Sink {
   }
 
   #hash(chunk: Buffer): void {
-    this.size += chunk.length;
-    this.#sha256.update(chunk);
-    this.#md5?.update(chunk);
+    this.#hashes ??= {
+      sha256: createHash('sha256'),
+      md5: this.#options.md5 ? createHash('md5') : undefined,
+    };
+    this.#hashes.sha256.update(chunk);
+    this.#hashes.md5?.update(chunk);
   }
 
   async #flush(path: string): Promise<void> {

@@ -11,6 +11,7 @@ import type { ReadRefusal } from './error-map.js';
 import type { Pools } from './pool.js';
 import { headersOf, sentChunks } from './sent-request.js';
 import { heldPart, refuseRange, Sink, sinkOptions, strongEtag } from './sink.js';
+import type { ReceivedBody } from './sink.js';
 
 /** After so many bytes, further chunks of a body that is no object are ignored: an error message needs no more. */
 const ERROR_BODY_BYTES = 64 * 1024;
@@ -125,12 +126,9 @@ class Exchange implements Dispatcher.DispatchHandler {
   ): void {
     this.#context.onActivity?.('headers', status);
     this.#status = status;
-    this.#headers = Object.fromEntries(
-      Object.entries(headers).map(([name, value]) => [
-        name,
-        Array.isArray(value) ? value.join(', ') : (value ?? ''),
-      ]),
-    );
+    this.#headers = {};
+    for (const [name, value] of Object.entries(headers))
+      this.#headers[name] = Array.isArray(value) ? value.join(', ') : (value ?? '');
     const refusal = this.#refuseBody();
     if (refusal !== undefined) this.#fail(refusal);
   }
@@ -216,14 +214,11 @@ class Exchange implements Dispatcher.DispatchHandler {
   onResponseEnd(): void {
     if (this.#settled) return;
     const ended = this.#lastWait?.then(() => this.#sink.end()) ?? this.#sink.end();
-    ended.then(
-      (received) => {
-        this.#finish(received);
-      },
-      (error: unknown) => {
-        this.#fail(error);
-      },
-    );
+    if (ended instanceof Promise) {
+      ended.then(this.#finish.bind(this), this.#fail.bind(this));
+      return;
+    }
+    this.#finish(ended);
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
@@ -232,7 +227,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#fail(mapWireError(error, url, this.#options.pools.proxyOf(url)));
   }
 
-  #finish(received: Awaited<ReturnType<Sink['end']>>): void {
+  #finish(received: ReceivedBody): void {
     if (this.#settled) return;
     const head =
       this.#hasObject() || received.body.kind === 'file' ? '' : received.body.bytes.toString('latin1');
