@@ -57,6 +57,8 @@ export class Copies {
   readonly #inWriting = new Set<string>();
   #writers = 0;
   #written = Promise.resolve();
+  /** Created with the first copy. */
+  #folder: Promise<unknown> | undefined;
   #hasWritten = false;
   #isBroken = false;
   #hasWarned = false;
@@ -128,7 +130,7 @@ export class Copies {
     const path = this.#pathOf(name);
     const staged = `${path}.${randomUUID()}`;
     try {
-      await makeFolder(this.#options.folder);
+      await (this.#folder ??= makeFolder(this.#options.folder));
       await writeFile(staged, await packed(JSON.stringify({ v: 1, name, ...copy })));
       await rename(staged, path);
       this.#hasWritten = true;

@@ -81,6 +81,8 @@ export function createPools(options: PoolOptions): Pools {
   return {
     proxyOf: (url) => (proxyOf(url) === '' ? undefined : new URL(proxyOf(url))),
     of: (origin) => {
+      const open = pools.get(origin);
+      if (open !== undefined) return open;
       const proxy = proxyOf(origin);
       return proxy === '' ? known(pools, origin, direct) : known(agents, proxy, through);
     },
