@@ -2,7 +2,6 @@
  * Converts the objects of a usual file in one statement: the times of all rows, read in JavaScript, tell order, duplicates, gaps and bars, and
  * one COPY checks the cells, sorts and writes. All other files take the way of convert.ts, whose results are the same.
  */
-import { rm } from 'node:fs/promises';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import type { ColumnSpec } from '../source/facts.js';
 import { isWithinPeriod } from './columns.js';
@@ -51,7 +50,6 @@ function timeKey(conversion: Conversion): ColumnSpec | undefined {
   const isUsual =
     [kept, overlap, revised, days].every((rows) => rows === undefined) &&
     settings.format === 'parquet' &&
-    settings.numbers === 'double' &&
     !settings.asPublished &&
     received.every(({ csv, verified }) => csv.kind === 'memory' && verified !== 'rest') &&
     !isLarge(conversion, received);
@@ -109,6 +107,5 @@ async function copy(
     // Errors of DuckDB about content have no code of their own.
     if (toCryptodlError(error).code !== 'bug') throw error;
   }
-  await rm(conversion.targetPath, { force: true });
   return false;
 }

@@ -143,6 +143,7 @@ describe('the figures of a run', () => {
     (events.at(-1) as unknown as { network: Network }).network;
 
   it('count its sockets, and how late a busy process came to its work', async () => {
+    // After a third of a second, in a run that lasts longer.
     const env = preload(
       scene.scratch,
       `
@@ -158,7 +159,7 @@ describe('the figures of a run', () => {
       return false;
     };
     const { pool, loopDelayMs } = networkOf(
-      await scene.vision(['--days', '5', '--concurrency', '4', '--json'], { env }),
+      await scene.vision(['--days', '5', '--concurrency', '4', '--bwlimit', '50kB', '--json'], { env }),
     );
     expect(pool.sockets).toBe(sockets.size);
     expect(pool.most).toBeGreaterThanOrEqual(pool.sockets);

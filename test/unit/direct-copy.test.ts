@@ -80,6 +80,63 @@ describe('a usual file', () => {
     });
   });
 
+  it('may have numbers as text', async () => {
+    const made = await make({ '2024-01-15': bar(DAY_15, '1.50') }, { settings: { numbers: 'string' } });
+    expect(made.statements).toBe(1);
+    expect((await readParquet(made.file)).map((row) => row['open'])).toEqual(['1.50']);
+  });
+
+  it('is sorted if each object is in order but not the objects', async () => {
+    const made = await make(
+      { '2024-01-15': bars(16), '2024-01-16': bars(15) },
+      { edgeSeconds: Number.POSITIVE_INFINITY },
+    );
+    expect(made.statements).toBe(1);
+    const times = (await readParquet(made.file)).map((row) => (row['open_time'] as Date).getTime());
+    expect(times).toEqual(Array.from({ length: 48 }, (_, index) => DAY_15 + index * HOUR));
+  });
+
+  it('has gaps of one and a half intervals or more', async () => {
+    const at = (minutes: number): string => new Date(DAY_15 + minutes * 60_000).toISOString();
+    const row = (minutes: number): string =>
+      `${at(minutes).slice(0, 19).replace('T', ' ')},BTCUSDT,1,2,3,4,5,6\n`;
+    const usual = Array.from({ length: 288 }, (_, index) => (index + 1) * 5);
+    // 12 minutes after 01:40 is a gap, 7 minutes after 03:20 is none.
+    const minutes = usual.flatMap((minute) => {
+      if (minute > 100 && minute < 112) return [];
+      return minute === 205 ? [207] : [minute];
+    });
+    const made = await make(
+      { '2024-01-15': minutes.map(row).join('') },
+      { series: METRICS, edgeSeconds: 86_400 },
+    );
+    expect(made.statements).toBe(1);
+    expect(made.written.get('2024-01-15.zip')?.gaps).toEqual([
+      ['2024-01-15T01:45:00Z', '2024-01-15T01:55:00Z'],
+    ]);
+  });
+
+  it('has no gap after the end of its period', async () => {
+    const content = bars(15, 22) + bar(DAY_15 + 27 * HOUR);
+    const made = await make({ '2024-01-15': content }, { edgeSeconds: 86_400 });
+    expect(made.statements).toBe(1);
+    // The last row is outside the period, so the times count as ends of bars.
+    expect(made.written.get('2024-01-15.zip')?.gaps).toEqual([
+      ['2024-01-15T22:00:00Z', '2024-01-16T01:00:00Z'],
+    ]);
+  });
+
+  it('is searched for gaps if its rows are in another order, also with the expected number of rows', async () => {
+    // One bar is missing, and one of the next day is there.
+    const lines = (bars(15) + bar(DAY_15 + 24 * HOUR)).trimEnd().split('\n');
+    const content = [...lines.slice(12).toReversed(), ...lines.slice(0, 11)].join('\n');
+    const made = await make({ '2024-01-15': content }, { edgeSeconds: 86_400 });
+    expect(made.statements).toBe(1);
+    expect(made.written.get('2024-01-15.zip')).toMatchObject({
+      gaps: [['2024-01-15T11:00:00Z', '2024-01-15T12:00:00Z']],
+    });
+  });
+
   it('lists at most a hundred gaps of an object', async () => {
     const minutes = Array.from({ length: 250 }, (_, index) => bar(DAY_15 + index * 120_000));
     const made = await make({ '2024-01-15': minutes.join('') }, { series: { ...BARS, interval: '1m' } });
@@ -113,9 +170,10 @@ describe('any other file takes several statements', () => {
     expect(made.statements).toBeGreaterThan(1);
   });
 
-  it('with numbers as text', async () => {
-    const made = await make({ '2024-01-15': bar(DAY_15, '1.50') }, { settings: { numbers: 'string' } });
-    expect((await readParquet(made.file)).map((row) => row['open'])).toEqual(['1.50']);
+  it('with more rows than fit into memory', async () => {
+    const made = await make({ '2024-01-15': bars(15) }, { staged: true });
+    expect(made.statements).toBeGreaterThan(1);
+    expect(await readParquet(made.file)).toHaveLength(24);
   });
 
   it('in the published order', async () => {

@@ -43,6 +43,7 @@ describe('the times of rows', () => {
     ['a date alone', DATETIME, '2024-01-15,1,2,3,4,5,6\n'],
     ['a fraction of a second', DATETIME, '2024-01-15 01:02:03.5,1\n'],
     ['slashes', DATETIME, '2024/01/15 01:02:03,1\n'],
+    ['a slash after the year', DATETIME, '2024/01-15 01:02:03,1\n'],
     ['a slash', DATETIME, '2024-01/15 01:02:03,1\n'],
     ['points', DATETIME, '2024-01-15 01.02:03,1\n'],
     ['a point', DATETIME, '2024-01-15 01:02.03,1\n'],
