@@ -47,7 +47,7 @@ for (const name of runs.keys()) {
   const ratios = [cpuMs / base.cpuMs, wallMs / base.wallMs].map((ratio) => ratio.toFixed(2));
   console.log(line([name, cpuMs.toFixed(0), wallMs.toFixed(0), ...ratios]));
 }
-console.log('at most: --help 1.8 x node -e 0');
+console.log('at most, CPU: --help 1.6 x node -e 0, one object 17 x');
 process.exit();
 
 /** @returns {Promise<string>} URL of a server that lives until this process ends */

@@ -58,19 +58,26 @@ export function wallRatio(id, other, most, on) {
  * @param {string} id
  * @param {string} other
  * @param {number} most
+ * @param {'ram' | 'disk'} [on]
  * @returns {Target}
  */
-export function cpuRatio(id, other, most) {
-  return { ...ratio(`CPU (${id}) / (${other})`, id, other, ({ cpuSeconds }) => cpuSeconds), most };
+export function cpuRatio(id, other, most, on) {
+  return {
+    ...ratio(`CPU (${id}) / (${other})`, id, other, ({ cpuSeconds }) => cpuSeconds),
+    most,
+    ...onOf(on),
+  };
 }
 
 /**
  * @param {string} id
  * @param {number} most
+ * @param {'ram' | 'disk'} [on]
  * @returns {Target}
  */
-export function peakBytes(id, most) {
+export function peakBytes(id, most, on) {
   return {
+    ...onOf(on),
     text: `peak MB of (${id})`,
     most: most / 1e6,
     value: (results) => {

@@ -94,11 +94,10 @@ function w1(/** @type {Data} */ metrics) {
       least(place, 'q'),
     ],
     targets: [
-      wallRatio('a', 'b', 1.5, 'ram'),
-      wallRatio('d', 'b', 1, 'ram'),
-      wallRatio('e', 'b', 1.2, 'ram'),
-      wallRatio('a', 'f', 0.6, 'disk'),
-      cpuRatio('a', 'b', 4),
+      cpuRatio('a', 'q', 1.55, 'ram'),
+      cpuRatio('e', 'q', 1.5, 'ram'),
+      cpuRatio('d', 'o', 3, 'ram'),
+      wallRatio('a', 'b', 5, 'ram'),
     ],
     delayOf: 'a',
   };
@@ -203,11 +202,7 @@ function w2(/** @type {Data} */ klines) {
       requestsAlone(place, 'o'),
       least(place, 'q'),
     ],
-    targets: [
-      wallRatio('a', 'b', 2, 'ram'),
-      wallRatio('d', 'b', 1, 'ram'),
-      wallRatio('a', 'j', 1 / 4, 'ram'),
-    ],
+    targets: [cpuRatio('a', 'q', 1.35, 'ram'), peakBytes('a', 450e6, 'ram')],
   };
 }
 
@@ -291,7 +286,7 @@ function w5(/** @type {Data} */ metrics) {
       { ...cryptodl(place, { ...PARQUET, name: 'cryptodl, nothing new' }, VISION), keepsOut: true },
       { ...listings(place, 'n', prefixes), keepsOut: true },
     ],
-    targets: [wallRatio('a', 'n', 3), objectRequests('a', 0)],
+    targets: [wallRatio('a', 'n', 2.5), objectRequests('a', 0)],
     before: 'a',
   };
 }
