@@ -19,16 +19,18 @@ import { linkTarget, relativeLinks } from './links.js';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const VERSION = /^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/;
-const MAX_TARBALL_BYTES = 2_000_000;
+/** The bundle with its source maps and code caches has most of them. */
+const MAX_TARBALL_BYTES = 5_000_000;
 /** The files that the tarball may have. Others (data, caches, sources, files of an editor) are a mistake. */
 const ALLOWED = [
   /^(ARCHITECTURE|CHANGELOG|README)\.md$/,
   /^LICENSE$/,
   /^package\.json$/,
-  /^bin\/[\w-]+\.js$/,
+  /^bin\/([\w-]+\.js|package\.json)$/,
   /^config\/[\w.-]+\.(json|yaml)$/,
   /^config\/monitoring\/(alerts(\.test)?\.yml|dashboard\.json)$/,
   /^dist\/[\w/-]+(\.d\.ts|\.js|\.css|\.1)$/,
+  /^dist\/bundle\/([\w-]+\.cjs(\.map|\.node\d+-\w+\.cache)?|LICENSES\.txt)$/,
   /^docs\/[\w/.-]+\.(md|svg|png)$/,
 ];
 

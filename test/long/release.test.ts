@@ -197,7 +197,7 @@ describe('npm run release', () => {
     ],
     [
       'a tarball that is too large',
-      { 'docs/large.svg': Array.from({ length: 500_000 }, (_, index) => (index * 7919) ** 2).join(' ') },
+      { 'docs/large.svg': Array.from({ length: 1_500_000 }, (_, index) => (index * 7919) ** 2).join(' ') },
       'the tarball has ',
     ],
   ];

@@ -124,6 +124,13 @@ describe('the tarball of npm pack', () => {
     }
   });
 
+  it('has the bundle with its code caches and source maps', () => {
+    const bundle = filesBelow(join(home, 'node_modules/cryptodl/dist/bundle'));
+    const cache = `node${process.versions.modules}-${process.arch}.cache`;
+    for (const name of ['command.cjs', 'rest.cjs'])
+      expect(bundle).toEqual(expect.arrayContaining([name, `${name}.map`, `${name}.${cache}`]));
+  });
+
   it('downloads, continues, queries and verifies', () => {
     const week = ['vision', '--symbols', 'BTCUSDT', '--interval', '1h', '--days', '7', ...place()];
     expect(cryptodl(...week)).toMatchObject({ status: 0, stderr: expect.stringContaining('7 ok') });
