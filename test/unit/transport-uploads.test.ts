@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { timeout } from '../../src/http/transport/timeout.js';
 import type { FetchRequest, Sign } from '../../src/http/fetch.js';
 import { answer, context, refusal } from '../helpers/requests.js';
@@ -61,7 +61,10 @@ describe('a request with a body', () => {
     expect(heads[0]).toMatchObject({ 'content-length': String(2 * MIB) });
     expect(heads[0]).not.toHaveProperty('transfer-encoding');
     expect(signs.filter((sign) => sign === 'uploading')).toHaveLength(32);
-    expect(openFiles(folder)).toEqual([]);
+    // The server has its last byte before the file is closed.
+    await vi.waitFor(() => {
+      expect(openFiles(folder)).toEqual([]);
+    });
   });
 
   it.each([
