@@ -23,6 +23,12 @@ function bar(time: number, open: number | string = 1): string {
   return `${time},${open},2,1,2,5,${time + HOUR - 1},9,3,1,1,0\n`;
 }
 
+/** A row so many minutes after the start of 15 January. */
+function metric(minutes: number): string {
+  const time = new Date(DAY_15 + minutes * 60_000).toISOString().slice(0, 19).replace('T', ' ');
+  return `${time},BTCUSDT,1,2,3,4,5,6\n`;
+}
+
 /** The bars of a day from the first hour on. */
 function bars(day: number, hours = 24, stepMs = HOUR): string {
   const start = DAY_15 + (day - 15) * 24 * HOUR;
@@ -97,9 +103,6 @@ describe('a usual file', () => {
   });
 
   it('has gaps of one and a half intervals or more', async () => {
-    const at = (minutes: number): string => new Date(DAY_15 + minutes * 60_000).toISOString();
-    const row = (minutes: number): string =>
-      `${at(minutes).slice(0, 19).replace('T', ' ')},BTCUSDT,1,2,3,4,5,6\n`;
     const usual = Array.from({ length: 288 }, (_, index) => (index + 1) * 5);
     // 12 minutes after 01:40 is a gap, 7 minutes after 03:20 is none.
     const minutes = usual.flatMap((minute) => {
@@ -107,12 +110,26 @@ describe('a usual file', () => {
       return minute === 205 ? [207] : [minute];
     });
     const made = await make(
-      { '2024-01-15': minutes.map(row).join('') },
+      { '2024-01-15': minutes.map(metric).join('') },
       { series: METRICS, edgeSeconds: 86_400 },
     );
     expect(made.statements).toBe(1);
     expect(made.written.get('2024-01-15.zip')?.gaps).toEqual([
       ['2024-01-15T01:45:00Z', '2024-01-15T01:55:00Z'],
+    ]);
+  });
+
+  it('has such gaps also with all rows, if they are in another order', async () => {
+    // The row of 03:25:00 has 03:22:24, so the next one is 7.6 minutes later.
+    const times = Array.from({ length: 288 }, (_, index) => (index === 40 ? 202.4 : (index + 1) * 5));
+    const lines = times.map(metric);
+    const made = await make(
+      { '2024-01-15': lines.toReversed().join('') },
+      { series: METRICS, edgeSeconds: 86_400 },
+    );
+    expect(made.statements).toBe(1);
+    expect(made.written.get('2024-01-15.zip')?.gaps).toEqual([
+      ['2024-01-15T03:27:24Z', '2024-01-15T03:30:00Z'],
     ]);
   });
 
