@@ -2,6 +2,7 @@
  * Converts the objects of a usual file in one statement: the times of all rows, read in JavaScript, tell order, duplicates, gaps and bars, and
  * one COPY checks the cells, sorts and writes. All other files take the way of convert.ts, whose results are the same.
  */
+import { rm } from 'node:fs/promises';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import type { ColumnSpec } from '../source/facts.js';
 import { isWithinPeriod } from './columns.js';
@@ -107,5 +108,6 @@ async function copy(
     // Errors of DuckDB about content have no code of their own.
     if (toCryptodlError(error).code !== 'bug') throw error;
   }
+  await rm(conversion.targetPath, { force: true });
   return false;
 }

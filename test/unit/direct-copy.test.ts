@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
@@ -255,5 +255,20 @@ describe('errors of the engine', () => {
     const made = await make({ '2024-01-15': bars(15) }, { copiedRows: (rows) => rows - 1 });
     expect(made.statements).toBeGreaterThan(1);
     expect(await readParquet(made.file)).toHaveLength(24);
+  });
+
+  it('leave no file of the first statement if the next one fails', async () => {
+    const before = readdirSync(join(folder, 'made'));
+    const ended = make(
+      { '2024-01-15': bars(15) },
+      {
+        copiedRows: (rows) => rows - 1,
+        onStatement: (sql) => {
+          if (!sql.startsWith('COPY')) throw new CryptodlError('disk-full', 'the disk is full');
+        },
+      },
+    );
+    await expect(ended).rejects.toMatchObject({ code: 'disk-full' });
+    expect(readdirSync(join(folder, 'made'))).toEqual(before);
   });
 });
