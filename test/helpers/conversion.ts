@@ -66,6 +66,12 @@ export interface ConvertRequest {
   readonly received: readonly ReceivedObject[];
   /** Converted like a large partition: through a file instead of memory. */
   readonly staged?: boolean;
+  /** Objects of an existing file that the received ones replace, and the comparison that it needs. */
+  readonly replaced?: {
+    readonly file: string;
+    readonly lines: readonly ObjectLine[];
+    readonly compared: 'overlap' | 'revised' | 'days';
+  };
   /** Never in one statement. */
   readonly inSteps?: boolean;
   /** Called before each statement. An error of it is the error of the statement. */
@@ -93,7 +99,7 @@ export class Converter {
     const name = join(this.#folder, randomUUID());
     const file = `${name}.${settings.format}`;
     const session = await this.#engine.session();
-    const { kept } = request;
+    const { kept, replaced } = request;
     try {
       const way = request.inSteps === true ? convertInSteps : convert;
       let statements = 0;
@@ -129,6 +135,9 @@ export class Converter {
         memoryCsvBytes: request.staged === true ? 0 : Number.POSITIVE_INFINITY,
         metadata: (written) => ({
           cryptodl: JSON.stringify({ keys: written.map(({ object }) => object.key) }),
+        }),
+        ...(replaced !== undefined && {
+          [replaced.compared]: { file: replaced.file, lines: replaced.lines, replaced: replaced.lines },
         }),
         ...(kept === undefined
           ? {}
