@@ -85,15 +85,7 @@ describe('the code caches of the build', () => {
     ['that are empty', (path) => truncateSync(path)],
     ['that are cut', (path) => truncateSync(path, 1000)],
     ['with other bytes', (path) => writeFileSync(path, Buffer.alloc(5000, 7))],
-    [
-      'with a changed byte',
-      (path) => {
-        const bytes = readFileSync(path);
-        bytes[bytes.length >> 1] = (bytes[bytes.length >> 1] ?? 0) ^ 255;
-        writeFileSync(path, bytes);
-      },
-    ],
-    ['that nobody may read', (path) => chmodSync(path, 0)],
+    ['that cannot be read', (path) => chmodSync(path, 0)],
   ])('%s change nothing for users', (...[, damage]) => {
     for (const path of caches(installed)) damage(path);
     const { status, stdout, stderr } = run(installed, ['--help']);
