@@ -120,6 +120,34 @@ describe('timeout', () => {
     expect(isAborted()).toBe(false);
   });
 
+  it('ends each of several attempts at its own deadline', async () => {
+    const { clock, response, fetch, contexts } = wire();
+    await clock.advance(1000);
+    const second = fetch(REQUEST, context());
+    second.catch(() => undefined);
+    await clock.advance(1000);
+    const third = fetch(REQUEST, context());
+    third.catch(() => undefined);
+    const aborted = () => contexts.map(({ signal }) => signal.aborted);
+    // The deadline of a later attempt comes first.
+    contexts[1]?.onActivity?.('sent');
+    contexts[2]?.onActivity?.('sent');
+    contexts[2]?.onActivity?.('headers');
+    await clock.advance(2999);
+    expect(aborted()).toEqual([false, false, false]);
+    await clock.advance(1);
+    expect(aborted()).toEqual([false, false, true]);
+    expect((await refusal(third)).code).toBe('idle-timeout');
+    await clock.advance(1999);
+    expect(aborted()).toEqual([false, false, true]);
+    await clock.advance(1);
+    expect((await refusal(second)).code).toBe('headers-timeout');
+    await clock.advance(52_999);
+    expect(aborted()).toEqual([false, true, true]);
+    await clock.advance(1);
+    expect((await refusal(response)).code).toBe('total-timeout');
+  });
+
   it('passes an abort of the run on to the attempt, with its reason', async () => {
     const { clock, outer, response } = wire();
     outer.abort(new CryptodlError('interrupted', 'ended by SIGINT'));

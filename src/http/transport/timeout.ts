@@ -25,6 +25,7 @@ const FLOOR_MS = 30_000;
  * with each chunk of a sent body.
  */
 export function timeout(options: TimeoutOptions): Layer {
+  const sweep = new Sweep(options.clock);
   return (next) => async (request, context) => {
     context.signal.throwIfAborted();
     const controller = new AbortController();
@@ -34,16 +35,7 @@ export function timeout(options: TimeoutOptions): Layer {
     const sentBytes = request.sends === undefined ? 0 : bodySize(request.sends);
     const expectedMs = (((request.expect?.bytes ?? 0) + sentBytes) / SLOWEST_BYTES_PER_SECOND) * 1000;
     const totalMs = options.totalMs + expectedMs;
-    const watch = new Watch(options, expire);
-    let grantedMs = 0;
-    const expireTotal = (): void => {
-      // Pauses of this machine are not the fault of the host.
-      const heldUpMs = watch.pausedMs - grantedMs;
-      grantedMs += heldUpMs;
-      if (heldUpMs > 0) total = options.clock.timer(heldUpMs, expireTotal);
-      else expire('total-timeout', `not complete within ${durationText(totalMs)}`);
-    };
-    let total = options.clock.timer(totalMs, expireTotal);
+    const watch = new Watch({ ...options, totalMs }, sweep, expire);
     const onOuterAbort = (): void => {
       controller.abort(context.signal.reason);
     };
@@ -54,32 +46,96 @@ export function timeout(options: TimeoutOptions): Layer {
     try {
       return await next(request, { ...context, signal: controller.signal, onActivity });
     } finally {
-      total.cancel();
-      watch.end();
+      sweep.remove(watch);
       context.signal.removeEventListener('abort', onOuterAbort);
     }
   };
 }
 
-/** The timers for the headers and the body of one attempt. `see` starts and cancels them when the attempt makes progress. */
+/** One timer for the deadlines of all attempts: it waits for the earliest one. Attempts that make progress only change a number. */
+class Sweep {
+  readonly #clock: Clock;
+  readonly #watches = new Set<Watch>();
+  #timer: Timer | undefined;
+  /** When the timer ends, on the monotonic clock. */
+  #wakesAt = Number.POSITIVE_INFINITY;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  add(watch: Watch): void {
+    this.#watches.add(watch);
+    this.wakeAt(watch.nextAt);
+  }
+
+  remove(watch: Watch): void {
+    this.#watches.delete(watch);
+    // The timer would keep the process running.
+    if (this.#watches.size === 0) this.#cancel();
+  }
+
+  wakeAt(atMs: number): void {
+    if (atMs >= this.#wakesAt) return;
+    this.#cancel();
+    this.#wakesAt = atMs;
+    this.#timer = this.#clock.timer(Math.max(0, atMs - this.#clock.monotonic()), () => {
+      this.#wakesAt = Number.POSITIVE_INFINITY;
+      const now = this.#clock.monotonic();
+      for (const watch of this.#watches) watch.check(now);
+      this.wakeAt(Math.min(...[...this.#watches].map((watch) => watch.nextAt)));
+    });
+  }
+
+  #cancel(): void {
+    this.#timer?.cancel();
+    this.#wakesAt = Number.POSITIVE_INFINITY;
+  }
+}
+
+const NEVER = Number.POSITIVE_INFINITY;
+
+/** The deadlines of one attempt on the monotonic clock. `see` moves them when the attempt makes progress. */
 class Watch {
   readonly #options: TimeoutOptions;
+  readonly #sweep: Sweep;
   readonly #expire: (code: ErrorCode, text: string) => void;
-  #silence: Timer | undefined;
-  #floor: Timer | undefined;
+  #totalAt: number;
+  #headersAt = NEVER;
+  #idleAt = NEVER;
+  #floorAt = NEVER;
   #bytes = 0;
   #pausedSince: number | undefined;
   #pausedMs = 0;
+  /** The part of `#pausedMs` by which the whole attempt may already take longer. */
+  #grantedMs = 0;
 
-  constructor(options: TimeoutOptions, expire: (code: ErrorCode, text: string) => void) {
+  constructor(options: TimeoutOptions, sweep: Sweep, expire: (code: ErrorCode, text: string) => void) {
     this.#options = options;
+    this.#sweep = sweep;
     this.#expire = expire;
+    this.#totalAt = options.clock.monotonic() + options.totalMs;
+    sweep.add(this);
   }
 
-  /** Milliseconds in which this machine delayed the body. */
-  get pausedMs(): number {
-    const running = this.#pausedSince === undefined ? 0 : this.#options.clock.monotonic() - this.#pausedSince;
-    return this.#pausedMs + running;
+  get nextAt(): number {
+    return Math.min(this.#totalAt, this.#headersAt, this.#idleAt, this.#floorAt);
+  }
+
+  /** Ends the attempt if one of its deadlines has passed. */
+  check(now: number): void {
+    const { headersMs, idleMs, totalMs } = this.#options;
+    if (now >= this.#headersAt) this.#end('headers-timeout', `no headers within ${durationText(headersMs)}`);
+    else if (now >= this.#idleAt)
+      this.#end('idle-timeout', `no byte of the body within ${durationText(idleMs)}`);
+    else if (now >= this.#floorAt) this.#checkFloor(now);
+    if (now < this.#totalAt) return;
+    // Pauses of this machine are not the fault of the host.
+    const pausedMs = this.#pausedUntil(now);
+    const heldUpMs = pausedMs - this.#grantedMs;
+    this.#grantedMs = pausedMs;
+    if (heldUpMs > 0) this.#totalAt = now + heldUpMs;
+    else this.#end('total-timeout', `not complete within ${durationText(totalMs)}`);
   }
 
   see(sign: Sign, value: number): void {
@@ -101,48 +157,52 @@ class Watch {
       case 'bytes':
         this.#bytes += value;
         // Bytes may arrive in a pause: not every body can be held back.
-        if (this.#pausedSince === undefined) this.#silence?.restart();
+        if (this.#pausedSince === undefined && this.#idleAt !== NEVER)
+          this.#idleAt = this.#options.clock.monotonic() + this.#options.idleMs;
         return;
       case 'paused':
         // The disk is slow or `--bwlimit` applies, which is not the fault of the host.
         this.#pausedSince ??= this.#options.clock.monotonic();
-        this.end();
+        this.#headersAt = this.#idleAt = this.#floorAt = NEVER;
     }
   }
 
-  end(): void {
-    this.#silence?.cancel();
-    this.#floor?.cancel();
+  #end(code: ErrorCode, text: string): void {
+    this.#totalAt = this.#headersAt = this.#idleAt = this.#floorAt = NEVER;
+    this.#expire(code, text);
+  }
+
+  #checkFloor(now: number): void {
+    if (this.#bytes < FLOOR_BYTES) {
+      this.#end('too-slow', `only ${this.#bytes} bytes in ${durationText(FLOOR_MS)}`);
+      return;
+    }
+    this.#bytes = 0;
+    this.#floorAt = now + FLOOR_MS;
+  }
+
+  /** Milliseconds in which this machine delayed the body. */
+  #pausedUntil(now: number): number {
+    return this.#pausedMs + (this.#pausedSince === undefined ? 0 : now - this.#pausedSince);
   }
 
   #endPause(): void {
-    this.#pausedMs = this.pausedMs;
+    this.#pausedMs = this.#pausedUntil(this.#options.clock.monotonic());
     this.#pausedSince = undefined;
   }
 
   #waitForHeaders(): void {
-    const { clock, headersMs } = this.#options;
-    this.end();
-    this.#silence = clock.timer(headersMs, () => {
-      this.#expire('headers-timeout', `no headers within ${durationText(headersMs)}`);
-    });
+    this.#headersAt = this.#options.clock.monotonic() + this.#options.headersMs;
+    this.#idleAt = this.#floorAt = NEVER;
+    this.#sweep.wakeAt(this.#headersAt);
   }
 
   #watchBody(): void {
-    const { clock, idleMs } = this.#options;
-    this.end();
-    this.#silence = clock.timer(idleMs, () => {
-      this.#expire('idle-timeout', `no byte of the body within ${durationText(idleMs)}`);
-    });
+    const now = this.#options.clock.monotonic();
+    this.#headersAt = NEVER;
+    this.#idleAt = now + this.#options.idleMs;
+    this.#floorAt = now + FLOOR_MS;
     this.#bytes = 0;
-    const floor = clock.timer(FLOOR_MS, () => {
-      if (this.#bytes < FLOOR_BYTES) {
-        this.#expire('too-slow', `only ${this.#bytes} bytes in ${durationText(FLOOR_MS)}`);
-        return;
-      }
-      this.#bytes = 0;
-      floor.restart();
-    });
-    this.#floor = floor;
+    this.#sweep.wakeAt(Math.min(this.#idleAt, this.#floorAt));
   }
 }
