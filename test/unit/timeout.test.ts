@@ -148,6 +148,21 @@ describe('timeout', () => {
     expect((await refusal(response)).code).toBe('total-timeout');
   });
 
+  it('watches an attempt that begins after all others have ended', async () => {
+    const { clock, fetch, response, finish, happens, isAborted } = wire();
+    happens('sent');
+    finish();
+    await response;
+    await clock.advance(1000);
+    const later = fetch(REQUEST, context());
+    later.catch(() => undefined);
+    happens('sent');
+    await clock.advance(4999);
+    expect(isAborted()).toBe(false);
+    await clock.advance(1);
+    expect((await refusal(later)).code).toBe('headers-timeout');
+  });
+
   it('passes an abort of the run on to the attempt, with its reason', async () => {
     const { clock, outer, response } = wire();
     outer.abort(new CryptodlError('interrupted', 'ended by SIGINT'));
