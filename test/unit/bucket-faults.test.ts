@@ -183,12 +183,12 @@ describe('a refusal ends the run at once, with the next step', () => {
   it('a bucket that is not there', async () => {
     const server = await s3Server();
     const { bucket } = bucketOf({ environment: server.environment, address: 's3://another/data' });
-    for (const failing of [
-      all(bucket.list('')),
-      bucket.get('key', join(folder, 'none')),
-      bucket.put('key', fileOf('x')),
+    for (const request of [
+      () => all(bucket.list('')),
+      () => bucket.get('key', join(folder, 'none')),
+      () => bucket.put('key', fileOf('x')),
     ]) {
-      const error = await refusal(failing);
+      const error = await refusal(request());
       expect(error).toMatchObject({
         code: 'lake-refused',
         hint: expect.stringContaining('create the bucket') as string,
