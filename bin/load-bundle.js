@@ -6,7 +6,7 @@ const { createRequire } = require('node:module');
 const { join } = require('node:path');
 const vm = require('node:vm');
 
-/** The code cache of a file of the bundle. V8 rejects the cache of another version of itself, or of another content of the file. */
+/** The code cache of a file of the bundle. V8 rejects the cache of another version of itself, or of a file with another length. */
 const cachePathOf = (path) => `${path}.node${process.versions.modules}-${process.arch}.cache`;
 
 /**

@@ -1,7 +1,6 @@
 /** The files that `npm run build` joins, and their code caches, as the entry of the program loads them. */
 import { spawnSync } from 'node:child_process';
 import {
-  chmodSync,
   cpSync,
   mkdirSync,
   readdirSync,
@@ -85,14 +84,21 @@ describe('the code caches of the build', () => {
     ['that are empty', (path) => truncateSync(path)],
     ['that are cut', (path) => truncateSync(path, 1000)],
     ['with other bytes', (path) => writeFileSync(path, Buffer.alloc(5000, 7))],
-    ['that cannot be read', (path) => chmodSync(path, 0)],
+    [
+      'that cannot be read',
+      (path) => {
+        rmSync(path);
+        // Unlike permissions, a folder in its place stops root too.
+        mkdirSync(path);
+      },
+    ],
   ])('%s change nothing for users', (...[, damage]) => {
     for (const path of caches(installed)) damage(path);
     const { status, stdout, stderr } = run(installed, ['--help']);
     expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: help, stderr: '' });
   });
 
-  it('of a bundle with other content are not used', () => {
+  it('of a bundle with another length are not used', () => {
     const path = join(installed, 'dist/bundle/rest.cjs');
     writeFileSync(path, `${readFileSync(path, 'utf8')}\n;`);
     expect(cachedFiles(join(installed, 'dist/bundle'))).toContain(false);
