@@ -160,6 +160,7 @@ describe('timeout', () => {
     await clock.advance(4999);
     expect(isAborted()).toBe(false);
     await clock.advance(1);
+    expect(isAborted()).toBe(true);
     expect((await refusal(later)).code).toBe('headers-timeout');
   });
 

@@ -18,11 +18,13 @@ const SLOWEST_BYTES_PER_SECOND = 16 * 1024;
 /** An attempt ends if it receives fewer than `FLOOR_BYTES` of its body in `FLOOR_MS` milliseconds. */
 const FLOOR_BYTES = 30 * 1024;
 const FLOOR_MS = 30_000;
+/** A deadline that does not apply at present. */
+const NEVER = Number.POSITIVE_INFINITY;
 
 /**
- * The layer of timeouts, with one AbortController per attempt. There are four: for the headers, for silence within the body, for a
- * slow body, and for the whole attempt. That for the headers begins when the request is sent, after the wait for a socket, and again
- * with each chunk of a sent body.
+ * The layer of timeouts, with one AbortController per attempt. An attempt has four timeouts: for the headers, for silence within the
+ * body, for a slow body, and for the whole attempt. That for the headers begins when the request is sent, after the wait for a
+ * socket, and again with each chunk of a sent body.
  */
 export function timeout(options: TimeoutOptions): Layer {
   const sweep = new Sweep(options.clock);
@@ -36,6 +38,7 @@ export function timeout(options: TimeoutOptions): Layer {
     const expectedMs = (((request.expect?.bytes ?? 0) + sentBytes) / SLOWEST_BYTES_PER_SECOND) * 1000;
     const totalMs = options.totalMs + expectedMs;
     const watch = new Watch({ ...options, totalMs }, sweep, expire);
+    sweep.add(watch);
     const onOuterAbort = (): void => {
       controller.abort(context.signal.reason);
     };
@@ -58,7 +61,7 @@ class Sweep {
   readonly #watches = new Set<Watch>();
   #timer: Timer | undefined;
   /** When the timer ends, on the monotonic clock. */
-  #wakesAt = Number.POSITIVE_INFINITY;
+  #wakesAt = NEVER;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -71,7 +74,7 @@ class Sweep {
 
   remove(watch: Watch): void {
     this.#watches.delete(watch);
-    // The timer would keep the process running.
+    // A timer without attempts would keep the process running.
     if (this.#watches.size === 0) this.#cancel();
   }
 
@@ -80,7 +83,7 @@ class Sweep {
     this.#cancel();
     this.#wakesAt = atMs;
     this.#timer = this.#clock.timer(Math.max(0, atMs - this.#clock.monotonic()), () => {
-      this.#wakesAt = Number.POSITIVE_INFINITY;
+      this.#wakesAt = NEVER;
       const now = this.#clock.monotonic();
       for (const watch of this.#watches) watch.check(now);
       this.wakeAt(Math.min(...[...this.#watches].map((watch) => watch.nextAt)));
@@ -89,11 +92,9 @@ class Sweep {
 
   #cancel(): void {
     this.#timer?.cancel();
-    this.#wakesAt = Number.POSITIVE_INFINITY;
+    this.#wakesAt = NEVER;
   }
 }
-
-const NEVER = Number.POSITIVE_INFINITY;
 
 /** The deadlines of one attempt on the monotonic clock. `see` moves them when the attempt makes progress. */
 class Watch {
@@ -115,7 +116,6 @@ class Watch {
     this.#sweep = sweep;
     this.#expire = expire;
     this.#totalAt = options.clock.monotonic() + options.totalMs;
-    sweep.add(this);
   }
 
   get nextAt(): number {
@@ -157,7 +157,7 @@ class Watch {
       case 'bytes':
         this.#bytes += value;
         // Bytes may arrive in a pause: not every body can be held back.
-        if (this.#pausedSince === undefined && this.#idleAt !== NEVER)
+        if (this.#pausedSince === undefined)
           this.#idleAt = this.#options.clock.monotonic() + this.#options.idleMs;
         return;
       case 'paused':
