@@ -1,7 +1,7 @@
 /**
- * The worker thread of `file-writer.ts`. Its calls that copy and write are synchronous, because nothing else runs on this thread.
+ * The worker thread of `file-writer.ts`. Its calls block, because nothing else runs on this thread. Only syncs use the thread pool, so that the disk takes several at once.
  */
-import { closeSync, copyFileSync, fsync, openSync, writeFileSync } from 'node:fs';
+import { closeSync, copyFileSync, fsync, mkdirSync, openSync, renameSync, writeFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { parentPort } from 'node:worker_threads';
 import { withPath } from '../model/errors.js';
@@ -31,7 +31,7 @@ async function failureOf(files: readonly FileToWrite[]): Promise<FileError | und
 async function writeAll(files: readonly FileToWrite[]): Promise<void> {
   for (let at = 0; at < files.length; at += AT_ONCE)
     await Promise.all(files.slice(at, at + AT_ONCE).map((file) => writeOne(file)));
-  await renameAll(files);
+  await renameAll(files, { mkdir: mkdirSync, rename: renameSync });
 }
 
 async function writeOne({ content, staged }: FileToWrite): Promise<void> {

@@ -23,21 +23,33 @@ export async function publishAll(publications: readonly Publication[]): Promise<
   await renameAll(publications);
 }
 
+/** The calls that change folders: those of `node:fs/promises`, or on a thread of its own those of `node:fs` that block. */
+export interface FolderCalls {
+  mkdir(path: string, options: { recursive: true }): Promise<string | undefined> | string | undefined;
+  rename(from: string, to: string): Promise<void> | void;
+}
+
 /** Renames synced files to their final names in the given order; each directory is synced once. */
-export async function renameAll(publications: readonly Publication[]): Promise<void> {
+export async function renameAll(
+  publications: readonly Publication[],
+  calls: FolderCalls = { mkdir, rename },
+): Promise<void> {
   const folders = new Set<string>();
   for (const { staged, target } of publications) {
     const folder = dirname(target);
-    if (!folders.has(folder)) for (const parent of await makeFolder(folder)) folders.add(parent);
+    if (!folders.has(folder)) for (const parent of await makeFolder(folder, calls)) folders.add(parent);
     folders.add(folder);
-    await rename(staged, target);
+    await calls.rename(staged, target);
   }
   await Promise.all([...folders].map((folder) => syncDirectory(folder)));
 }
 
 /** Creates a folder and its parents. Resolves with the folders that must be synced afterwards. */
-async function makeFolder(folder: string): Promise<string[]> {
-  const created = await mkdir(folder, { recursive: true });
+async function makeFolder(
+  folder: string,
+  calls: Pick<FolderCalls, 'mkdir'> = { mkdir },
+): Promise<string[]> {
+  const created = await calls.mkdir(folder, { recursive: true });
   return createdFolders(folder, created).map((made) => dirname(made));
 }
 
