@@ -45,10 +45,7 @@ export async function renameAll(
 }
 
 /** Creates a folder and its parents. Resolves with the folders that must be synced afterwards. */
-async function makeFolder(
-  folder: string,
-  calls: Pick<FolderCalls, 'mkdir'> = { mkdir },
-): Promise<string[]> {
+async function makeFolder(folder: string, calls: Pick<FolderCalls, 'mkdir'> = { mkdir }): Promise<string[]> {
   const created = await calls.mkdir(folder, { recursive: true });
   return createdFolders(folder, created).map((made) => dirname(made));
 }

@@ -199,7 +199,7 @@ async function hasFiles(
   if (files.length > 0) return true;
   for (const cadence of ['daily', 'monthly'] as const) {
     const folder = keyPath(venue.archive.seriesPrefix(series, cadence).slice(0, -1));
-    if ((await firstSymlink(root, folder)) !== undefined) continue;
+    if (firstSymlink(root, folder) !== undefined) continue;
     if ((await listEntries(join(root, folder))).files.length > 0) return true;
   }
   return false;

@@ -89,7 +89,7 @@ export async function checkFile(
 }
 
 async function missingText(path: string): Promise<string> {
-  const isLink = (await firstSymlink(dirname(path), basename(path))) !== undefined;
+  const isLink = firstSymlink(dirname(path), basename(path)) !== undefined;
   if (isLink) return 'a symbolic link stands in place of the file; links are not followed';
   const entry = await entryAt(path);
   const irregular = entry === undefined ? undefined : irregularText(entry);

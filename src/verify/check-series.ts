@@ -65,7 +65,7 @@ export async function checkSeries(context: CheckContext, folder: SeriesFolder): 
   const findings: LakeFinding[] = lineFindings(folder.series, manifestPath, inspected);
   // Lines of a later version may describe these files in a way that this version cannot check.
   if (inspected.newer.length > 0) return { folder, relativePath, inspected, findings, files, bytes, broken };
-  const linked = await linkedZipFolders(context, folder.series, inspected);
+  const linked = linkedZipFolders(context, folder.series, inspected);
   findings.push(...linked.map((path) => linkFinding(path, folder.series)));
   for (const format of FORMATS) {
     if (context.format !== undefined && format !== context.format) continue;
@@ -179,15 +179,13 @@ function zipFolders(venue: Source, series: Series): string[] {
 }
 
 /** Symbolic links on the paths to the zip folders of the series. */
-async function linkedZipFolders(
+function linkedZipFolders(
   { root, venue }: CheckContext,
   series: Series,
   { exists, manifest: { zip } }: InspectedManifest,
-): Promise<string[]> {
+): string[] {
   if (exists && zip.size === 0) return [];
-  const links = await Promise.all(
-    zipFolders(venue, series).map((relativePath) => firstSymlink(root, relativePath)),
-  );
+  const links = zipFolders(venue, series).map((relativePath) => firstSymlink(root, relativePath));
   return [...new Set(links)].flatMap((link) => link ?? []);
 }
 
