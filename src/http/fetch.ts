@@ -1,4 +1,5 @@
 /** The types of one request, which its layers pass on and return. */
+import type { Expiry } from './transport/expiry.js';
 
 /** Decides the order of requests when permits are scarce. */
 export type Priority = 'high' | 'normal' | 'low';
@@ -102,6 +103,8 @@ export interface FetchContext {
    */
   readonly again?: 'retry' | 'pause' | 'breaker' | undefined;
   readonly onWait?: OnWait;
+  /** The end of this attempt by a deadline or by `signal`. Set by the timeout layer; layers inside of it use it instead of `signal`. */
+  readonly expiry?: Pick<Expiry, 'onOver' | 'signal'>;
   /** Set by the timeout layer. `value`: the status for the sign `headers`, the length of the received chunk for `bytes`. */
   readonly onActivity?: (sign: Sign, value?: number) => void;
 }
@@ -159,23 +162,42 @@ export interface UrlParts {
   readonly path: string;
 }
 
-/** An address of http or https whose parts are already in the form in which `URL` returns them. */
-const USUAL_URL =
-  /^(https?:\/\/((?:[a-z0-9-]+\.)*(?:[a-z][a-z0-9-]*|\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})(?::[1-9]\d{0,4})?))(\/[\w\-.~!$&()*+,;=:@%/]*(?:\?[\w\-.~!$&()*+,;=:@%/?]+)?)$/;
-/** Default ports, segments of one or two points, numbers with a leading zero or above 255, and names in Punycode, all of which `URL` changes or refuses. */
-const UNUSUAL_URL =
-  /:(?:80|443|[6-9]\d{4})\/|\/(?:\.|%2e)|\/\/[^/]*(?:xn--|(?:[/.]|^)0\d|[3-9]\d\d|2[6-9]\d|25[6-9])/i;
+/** Scheme, host and port in the form in which `URL` returns them. */
+const USUAL_ORIGIN =
+  /^https?:\/\/(?:[a-z0-9-]+\.)*(?:[a-z][a-z0-9-]*|\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})(?::[1-9]\d{0,4})?$/;
+/** Default ports, numbers with a leading zero or above 255, and names in Punycode, all of which `URL` changes or refuses. */
+const UNUSUAL_ORIGIN = /:(?:80|443|[6-9]\d{4})$|xn--|(?:[/.]|^)0\d|[3-9]\d\d|2[6-9]\d|25[6-9]/i;
+/** Path and query in the form in which `URL` returns them. */
+const USUAL_PATH = /^\/[\w\-.~!$&()*+,;=:@%/]*(?:\?[\w\-.~!$&()*+,;=:@%/?]+)?$/;
+/** Segments of one or two points, which `URL` removes. */
+const POINTS = /\/(?:\.|%2e)/i;
 
 /** The parts of an absolute URL of http or https. `URL` takes ten times as long. Throws a TypeError for anything else. */
 export function splitUrl(url: string): UrlParts {
-  const [, origin, host, path] = USUAL_URL.exec(url) ?? [];
-  if (origin !== undefined && host !== undefined && path !== undefined && !UNUSUAL_URL.test(url))
-    return { origin, host, path };
+  const at = pathStart(url);
+  const [origin, path] = [url.slice(0, at), url.slice(at)];
+  if (isUsualOrigin(origin) && USUAL_PATH.test(path) && !POINTS.test(path))
+    return { origin, host: hostIn(origin), path };
   const parsed = new URL(url);
   return { origin: parsed.origin, host: parsed.host, path: parsed.pathname + parsed.search };
 }
 
 /** Host and port of an absolute URL. */
 export function hostOf(url: string): string {
-  return splitUrl(url).host;
+  const origin = url.slice(0, pathStart(url));
+  return isUsualOrigin(origin) ? hostIn(origin) : new URL(url).host;
+}
+
+/** Where the path of a URL begins, after `//` and the host. */
+function pathStart(url: string): number {
+  const at = url.indexOf('/', url.indexOf('//') + 2);
+  return at === -1 ? url.length : at;
+}
+
+function isUsualOrigin(origin: string): boolean {
+  return USUAL_ORIGIN.test(origin) && !UNUSUAL_ORIGIN.test(origin);
+}
+
+function hostIn(origin: string): string {
+  return origin.slice(origin.indexOf('//') + 2);
 }

@@ -19,7 +19,7 @@ export const DIGEST_HEADER = 'x-amz-content-sha256';
 
 export function sign({ credentials, region, clock, secrets, shown }: SignOptions): Layer {
   return (next) => async (request, context) => {
-    const current = await credentials.current(context.signal);
+    const current = await credentials.current(context.expiry?.signal ?? context.signal);
     const { accessKeyId, secretAccessKey, sessionToken } = current;
     secrets.add(current, shown);
     const signer = new AwsV4Signer({

@@ -7,6 +7,7 @@ import { NO_PROXIES } from '../../src/options/environment.js';
 import { UNLIMITED } from '../../src/http/transport/sockets.js';
 import { createPools } from '../../src/http/transport/pool.js';
 import type { PoolOptions, Pools } from '../../src/http/transport/pool.js';
+import { timeout } from '../../src/http/transport/timeout.js';
 import { createTransport } from '../../src/http/transport/transport.js';
 import type { TransportOptions } from '../../src/http/transport/transport.js';
 
@@ -26,11 +27,28 @@ export function wirePools(options: Partial<PoolOptions> = {}): Pools {
 }
 
 export function wire(options: Partial<PoolOptions & TransportOptions> = {}): Fetch {
-  return createTransport({
+  const transport = createTransport({
     pools: wirePools(options),
     clock: systemClock,
     bandwidth: UNLIMITED,
     ...BINANCE_ANSWERS,
     ...options,
   });
+  return withoutDeadlines(transport);
+}
+
+/** The layer of timeouts with deadlines that no test reaches. The context of the test still gets each sign of progress. */
+export function withoutDeadlines(transport: Fetch): Fetch {
+  const [headersMs, idleMs, totalMs] = [Infinity, Infinity, Infinity];
+  const layer = timeout({ clock: systemClock, headersMs, idleMs, totalMs });
+  return (request, context) =>
+    layer((sent, inner) =>
+      transport(sent, {
+        ...inner,
+        onActivity: (sign, value) => {
+          inner.onActivity?.(sign, value);
+          context.onActivity?.(sign, value);
+        },
+      }),
+    )(request, context);
 }

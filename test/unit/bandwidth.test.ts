@@ -108,8 +108,8 @@ describe('pauses made by the program', () => {
         finish = () => {
           resolve(answer());
         };
-        inner.signal.addEventListener('abort', () => {
-          reject(inner.signal.reason as Error);
+        inner.expiry?.signal.addEventListener('abort', () => {
+          reject(inner.expiry?.signal.reason as Error);
         });
       });
     };
@@ -126,7 +126,7 @@ describe('pauses made by the program', () => {
       finish: () => {
         finish();
       },
-      isAborted: () => told?.signal.aborted,
+      isAborted: () => told?.expiry?.signal.aborted,
     };
   }
 

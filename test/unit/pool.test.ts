@@ -11,7 +11,7 @@ import { createTransport } from '../../src/http/transport/transport.js';
 import { HAS_OPENSSL, makeCertificate } from '../helpers/certificates.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { answer, context, refusal } from '../helpers/requests.js';
-import { wire, wirePools } from '../helpers/wire.js';
+import { wire, wirePools, withoutDeadlines } from '../helpers/wire.js';
 import { httpAnswer, wireServer } from '../helpers/wire-server.js';
 
 const folder = scratchFolder();
@@ -20,7 +20,9 @@ describe('the use of the sockets', () => {
   it('has the open ones, the busy ones, the requests that wait, and the most that there may be', async () => {
     const pools = wirePools({ connections: 2 });
     expect(pools.use()).toEqual({ sockets: 0, busy: 0, queued: 0, most: 0 });
-    const fetch = createTransport({ pools, clock: systemClock, bandwidth: UNLIMITED, ...BINANCE_ANSWERS });
+    const fetch = withoutDeadlines(
+      createTransport({ pools, clock: systemClock, bandwidth: UNLIMITED, ...BINANCE_ANSWERS }),
+    );
     const waiting: Socket[] = [];
     const busy = await wireServer((socket) => waiting.push(socket));
     const idle = await wireServer((socket) => socket.write(httpAnswer(200, 'x')));

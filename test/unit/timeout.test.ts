@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { ZIP as ZIP_FORMAT } from '../../src/convert/unzip/unzip.js';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
@@ -19,8 +20,8 @@ function wire(expectedBytes?: number, outer = new AbortController()) {
       finish = () => {
         resolve(answer());
       };
-      inner.signal.addEventListener('abort', () => {
-        reject(inner.signal.reason as Error);
+      inner.expiry?.signal.addEventListener('abort', () => {
+        reject(inner.expiry?.signal.reason as Error);
       });
     });
   };
@@ -38,7 +39,7 @@ function wire(expectedBytes?: number, outer = new AbortController()) {
     finish: () => {
       finish();
     },
-    isAborted: () => contexts.at(-1)?.signal.aborted,
+    isAborted: () => contexts.at(-1)?.expiry?.signal.aborted,
   };
 }
 
@@ -108,10 +109,18 @@ describe('timeout', () => {
     happens('sent');
     await clock.advance(5000);
     const error = await refusal(response);
-    expect(contexts[0]?.signal.reason).toBe(error);
+    expect(contexts[0]?.expiry?.signal.reason).toBe(error);
   });
 
-  it('has a controller of its own for every attempt', async () => {
+  it('leaves no listener on the signal of the run', async () => {
+    const { outer, response, finish } = wire();
+    expect(getEventListeners(outer.signal, 'abort')).toHaveLength(1);
+    finish();
+    await response;
+    expect(getEventListeners(outer.signal, 'abort')).toEqual([]);
+  });
+
+  it('has an end of its own for every attempt', async () => {
     const { clock, fetch, response, happens, isAborted } = wire();
     happens('sent');
     await clock.advance(5000);
@@ -128,7 +137,7 @@ describe('timeout', () => {
     await clock.advance(1000);
     const third = fetch(REQUEST, context());
     third.catch(() => undefined);
-    const aborted = () => contexts.map(({ signal }) => signal.aborted);
+    const aborted = () => contexts.map(({ expiry }) => expiry?.signal.aborted);
     // The deadline of a later attempt comes first.
     contexts[1]?.onActivity?.('sent');
     contexts[2]?.onActivity?.('sent');

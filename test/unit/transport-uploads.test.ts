@@ -153,11 +153,11 @@ describe('the deadlines of a request with a body', () => {
     const clock = new VirtualClock();
     const size = 160 * 1024;
     const layer = timeout({ clock, ...OPTIONS });
-    const fetch = layer(async (_, { onActivity, signal }) => {
+    const fetch = layer(async (_, { onActivity, expiry }) => {
       onActivity?.('sent');
       // 14 seconds in all, of 5 and one for each 16 KiB.
       for (let chunk = 0; chunk < 20; chunk += 1) {
-        await clock.sleep(700, signal);
+        await clock.sleep(700, expiry?.signal);
         onActivity?.('uploading', size / 20);
       }
       return answer(digest);
@@ -168,10 +168,10 @@ describe('the deadlines of a request with a body', () => {
 
   it('that for the headers ends a request whose body does not go out', async () => {
     const clock = new VirtualClock();
-    const fetch = timeout({ clock, ...OPTIONS })(async (_, { onActivity, signal }) => {
+    const fetch = timeout({ clock, ...OPTIONS })(async (_, { onActivity, expiry }) => {
       onActivity?.('sent');
       onActivity?.('uploading', 1);
-      await clock.sleep(3000, signal);
+      await clock.sleep(3000, expiry?.signal);
       return answer(digest);
     });
     const error = await refusal(run(clock, fetch(put('http://s3.test/key', '/file', 10), context())));
@@ -180,12 +180,12 @@ describe('the deadlines of a request with a body', () => {
 
   it('do not count the pauses of this machine', async () => {
     const clock = new VirtualClock();
-    const fetch = timeout({ clock, ...OPTIONS })(async (_, { onActivity, signal }) => {
+    const fetch = timeout({ clock, ...OPTIONS })(async (_, { onActivity, expiry }) => {
       onActivity?.('sent');
       onActivity?.('paused');
-      await clock.sleep(20_000, signal);
+      await clock.sleep(20_000, expiry?.signal);
       onActivity?.('uploading', 10);
-      await clock.sleep(900, signal);
+      await clock.sleep(900, expiry?.signal);
       return answer(digest);
     });
     const request = put('http://s3.test/key', '/file', 10);
@@ -194,12 +194,12 @@ describe('the deadlines of a request with a body', () => {
 
   it('count again after a pause', async () => {
     const clock = new VirtualClock();
-    const fetch = timeout({ clock, ...OPTIONS })(async (_, { onActivity, signal }) => {
+    const fetch = timeout({ clock, ...OPTIONS })(async (_, { onActivity, expiry }) => {
       onActivity?.('sent');
       onActivity?.('paused');
       for (let chunk = 0; chunk < 20; chunk += 1) {
         onActivity?.('uploading', 1);
-        await clock.sleep(900, signal);
+        await clock.sleep(900, expiry?.signal);
       }
       return answer(digest);
     });

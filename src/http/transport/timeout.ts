@@ -4,6 +4,7 @@ import { CryptodlError } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
 import { bodySize, hostOf } from '../fetch.js';
 import type { Layer, Sign } from '../fetch.js';
+import { Expiry } from './expiry.js';
 import { durationText } from '../../model/units.js';
 
 export interface TimeoutOptions {
@@ -22,35 +23,30 @@ const FLOOR_MS = 30_000;
 const NEVER = Number.POSITIVE_INFINITY;
 
 /**
- * The layer of timeouts, with one AbortController per attempt. An attempt has four timeouts: for the headers, for silence within the
- * body, for a slow body, and for the whole attempt. That for the headers begins when the request is sent, after the wait for a
- * socket, and again with each chunk of a sent body.
+ * The layer of timeouts. An attempt has four timeouts: for the headers, for silence within the body, for a slow body, and for the whole
+ * attempt. That for the headers begins when the request is sent, after the wait for a socket, and again with each chunk of a sent body.
  */
 export function timeout(options: TimeoutOptions): Layer {
   const sweep = new Sweep(options.clock);
   return (next) => async (request, context) => {
     context.signal.throwIfAborted();
-    const controller = new AbortController();
+    const expiry = new Expiry(context.signal);
     const expire = (code: ErrorCode, text: string): void => {
-      controller.abort(new CryptodlError(code, `${hostOf(request.url)}: ${text}`));
+      expiry.end(new CryptodlError(code, `${hostOf(request.url)}: ${text}`));
     };
     const sentBytes = request.sends === undefined ? 0 : bodySize(request.sends);
     const expectedMs = (((request.expect?.bytes ?? 0) + sentBytes) / SLOWEST_BYTES_PER_SECOND) * 1000;
     const totalMs = options.totalMs + expectedMs;
     const watch = new Watch({ ...options, totalMs }, sweep, expire);
     sweep.add(watch);
-    const onOuterAbort = (): void => {
-      controller.abort(context.signal.reason);
-    };
-    context.signal.addEventListener('abort', onOuterAbort, { once: true });
     const onActivity = (sign: Sign, value = 0): void => {
       watch.see(sign, value);
     };
     try {
-      return await next(request, { ...context, signal: controller.signal, onActivity });
+      return await next(request, { ...context, expiry, onActivity });
     } finally {
       sweep.remove(watch);
-      context.signal.removeEventListener('abort', onOuterAbort);
+      expiry.release();
     }
   };
 }

@@ -81,10 +81,6 @@ class Exchange implements Dispatcher.DispatchHandler {
   #waits = 0;
   readonly #resolve: (response: FetchResponse) => void;
   readonly #reject: (error: unknown) => void;
-  readonly #onAbort = (): void => {
-    this.#fail(this.#context.signal.reason);
-  };
-
   constructor(
     options: TransportOptions,
     { request, context, held }: Attempt,
@@ -98,8 +94,11 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#reject = reject;
     this.#held = held;
     this.#sink = new Sink(sinkOptions(request));
-    context.signal.addEventListener('abort', this.#onAbort, { once: true });
-    if (context.signal.aborted) this.#onAbort();
+    if (context.expiry === undefined)
+      throw new CryptodlError('bug', 'an attempt without the layer of timeouts has no end');
+    context.expiry.onOver((reason) => {
+      this.#fail(reason);
+    });
   }
 
   /** The body for undici. A file that cannot be read ends the attempt with the error of the disk, not with that of a connection. */
@@ -245,7 +244,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       this.#fail(refusal);
       return;
     }
-    this.#settle();
+    this.#settled = true;
     void this.#held?.discard();
     this.#resolve({ status, headers: this.#headers, ...received });
   }
@@ -260,7 +259,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   #fail(error: unknown): void {
     if (this.#settled) return;
-    this.#settle();
+    this.#settled = true;
     this.#controller?.abort(error instanceof Error ? error : new Error('aborted'));
     void this.#keep(error).then(this.#reject, this.#reject);
   }
@@ -277,11 +276,6 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (!this.#hasObject()) error.partial = this.#status === 416 ? undefined : this.#request.partial;
     else if (bytes > 0 && etag !== undefined) error.partial = { bytes, etag };
     return error;
-  }
-
-  #settle(): void {
-    this.#settled = true;
-    this.#context.signal.removeEventListener('abort', this.#onAbort);
   }
 
   #host(): string {
