@@ -8,8 +8,8 @@ import { dirname, join, relative } from 'node:path';
 import { errnoOf } from '../model/errors.js';
 import { openBackedSeries } from './backing.js';
 import { FOLDERS, seriesOfFolder } from './layout.js';
-import { checkedFolder, openRegularFile } from './path-checks.js';
-import { entryAt, fileSize, makeSyncedFolder, moveFile, syncDirectory } from './publish.js';
+import { checkedFolder, entryAt, openRegularFile } from './path-checks.js';
+import { fileSize, makeSyncedFolder, moveFile, syncDirectory } from './publish.js';
 
 /** The ending of a manifest; before it comes the name of the folder of its series. */
 export const MANIFEST_ENDING = '.jsonl';

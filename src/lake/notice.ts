@@ -1,10 +1,11 @@
 /** The notice in the root of a lake: the terms of the exchange about its data. */
+import { entryAt } from './path-checks.js';
 import { randomUUID } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openBackedFile } from './backing.js';
 import type { LakePaths } from './layout.js';
-import { entryAt, publish } from './publish.js';
+import { publish } from './publish.js';
 
 /** Parquet readers skip names that begin with an underscore. */
 const NOTICE = '_NOTICE.md';

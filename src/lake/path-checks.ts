@@ -1,7 +1,7 @@
 /** Path checks: file names from a lake and symbolic links below its root never lead outside the lake. */
 import { constants, lstatSync } from 'node:fs';
 import type { Stats } from 'node:fs';
-import { lstat, open } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CryptodlError, errnoOf } from '../model/errors.js';
@@ -27,10 +27,7 @@ export function isManifestFile(format: Format, file: unknown): file is string {
   return typeof file === 'string' && file.split('/').every(isPlainName);
 }
 
-/**
- * The first symbolic link on a path relative to the root, its end included; undefined without one. The root may be a link. The calls
- * block, because each takes microseconds, and a round trip to the thread pool takes many times as long.
- */
+/** The first symbolic link on a path relative to the root, its end included; undefined without one. The root may be a link. */
 export function firstSymlink(root: string, path: string): string | undefined {
   for (let end = path.indexOf('/'); ; end = path.indexOf('/', end + 1)) {
     const part = end === -1 ? path : path.slice(0, end);
@@ -41,6 +38,14 @@ export function firstSymlink(root: string, path: string): string | undefined {
   }
 }
 
+/** The facts of a file, folder or symbolic link itself; undefined if it does not exist. */
+export function entryAt(path: string): Promise<Stats | undefined> {
+  return new Promise((resolve) => {
+    resolve(entryNow(path));
+  });
+}
+
+/** The call blocks, because it takes microseconds, and a round trip to the thread pool takes many times as long. */
 function entryNow(path: string): Stats | undefined {
   try {
     return lstatSync(path, { throwIfNoEntry: false });
@@ -101,9 +106,7 @@ export function irregularText(entry: Stats): string | undefined {
 
 /** Rejects with `disk` for a pipe, socket or device, which a rename would replace. A missing file is no error. */
 export async function refuseIrregular(path: string): Promise<void> {
-  const entry = await lstat(path).catch((error: unknown) => {
-    if (!['ENOENT', 'ENOTDIR'].includes(errnoOf(error))) throw error;
-  });
+  const entry = await entryAt(path);
   const text = entry === undefined || entry.isDirectory() ? undefined : irregularText(entry);
   if (text !== undefined) throw notRegularError(path, text);
 }

@@ -2,10 +2,9 @@
 import { errnoOf, withPath } from '../model/errors.js';
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import type { Stats } from 'node:fs';
-import { copyFile, lstat, mkdir, open, rename, rm } from 'node:fs/promises';
+import { copyFile, mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { openRegularFile } from './path-checks.js';
+import { entryAt, openRegularFile } from './path-checks.js';
 
 export interface Publication {
   readonly staged: string;
@@ -145,14 +144,4 @@ export async function fileFacts(path: string): Promise<FileFacts> {
 export async function fileSize(path: string): Promise<number | undefined> {
   const facts = await entryAt(path);
   return facts?.isFile() === true ? facts.size : undefined;
-}
-
-/** The facts of a file, folder or symbolic link itself; undefined if it does not exist. */
-export async function entryAt(path: string): Promise<Stats | undefined> {
-  try {
-    return await lstat(path);
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(errnoOf(error))) return undefined;
-    throw error;
-  }
 }

@@ -10,8 +10,8 @@ import { countText } from '../model/units.js';
 import { FOLDERS } from './layout.js';
 import type { LakePaths, VenueFolders } from './layout.js';
 import { EARLIER_MANIFEST, manifestPlace } from './manifest-place.js';
-import { cachedFolderCheck } from './path-checks.js';
-import { entryAt, fileFacts, fileSize, makeSyncedFolder, moveFile, syncDirectory } from './publish.js';
+import { cachedFolderCheck, entryAt } from './path-checks.js';
+import { fileFacts, fileSize, makeSyncedFolder, moveFile, syncDirectory } from './publish.js';
 import { listEntries, looseBelow, walkLake } from './walk-lake.js';
 
 /** The names of two folders in a lake of an earlier version. */

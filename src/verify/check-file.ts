@@ -1,10 +1,10 @@
 /** Checks one file of a series against the manifest lines that name it. */
 import { basename, dirname } from 'node:path';
 import { CryptodlError, errnoOf } from '../model/errors.js';
-import { firstSymlink, irregularText } from '../lake/path-checks.js';
+import { entryAt, firstSymlink, irregularText } from '../lake/path-checks.js';
 import type { HeldObjects } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
-import { entryAt, fileFacts, fileSize } from '../lake/publish.js';
+import { fileFacts, fileSize } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
 import type { Format, Series, Settings } from '../model/task.js';
 

@@ -1,7 +1,6 @@
 /** One fault in a lake, and the command that mends it. */
 import { join } from 'node:path';
-import { irregularText } from '../lake/path-checks.js';
-import { entryAt } from '../lake/publish.js';
+import { entryAt, irregularText } from '../lake/path-checks.js';
 import type { Format, Series } from '../model/task.js';
 
 export type LakeFindingKind =
