@@ -4,21 +4,26 @@ import { parquetMetadataAsync } from 'hyparquet/src/metadata.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import { openRegularFile } from '../lake/path-checks.js';
 
-/** Longer than the footer of nearly every file; of a longer one, the rest is read too. */
-const FOOTER_BYTES = 64 * 1024;
+/** Longer than the footer of nearly every file. */
+export const FOOTER_BYTES = 64 * 1024;
 
-/** Rejects with `disk` for a file that is not Parquet or is truncated, and for anything but a regular file. */
-export async function countParquetRows(path: string): Promise<number> {
-  const file = await openRegularFile(path, constants.O_RDONLY);
+/**
+ * `tail`: the last `FOOTER_BYTES` of the file, or all of a shorter one. A longer footer is read from the file. Rejects with `disk` for a file
+ * that is not Parquet or is truncated.
+ */
+export async function countParquetRows(
+  path: string,
+  { bytes, tail }: { readonly bytes: number; readonly tail: Buffer },
+): Promise<number> {
+  const tailFrom = bytes - tail.length;
+  const slice = async (from: number, to = bytes): Promise<ArrayBuffer> => {
+    const part =
+      from < tailFrom ? await rangeOf(path, from, to) : tail.subarray(from - tailFrom, to - tailFrom);
+    return new Uint8Array(part).buffer;
+  };
   try {
-    const { size } = await file.stat();
-    const slice = async (from: number, to = size): Promise<ArrayBuffer> => {
-      const bytes = new Uint8Array(to - from);
-      const { bytesRead } = await file.read(bytes, 0, bytes.length, from);
-      return bytes.buffer.slice(0, bytesRead);
-    };
     const { num_rows: rows } = await parquetMetadataAsync(
-      { byteLength: size, slice },
+      { byteLength: bytes, slice },
       { initialFetchSize: FOOTER_BYTES, geoparquet: false },
     );
     return Number(rows);
@@ -26,6 +31,15 @@ export async function countParquetRows(path: string): Promise<number> {
     // Errors of the parser are plain ones, and errors of the disk have a code.
     if (error instanceof CryptodlError || errnoOf(error) !== 'unknown error') throw error;
     throw new CryptodlError('disk', `${path} is not a complete Parquet file: ${(error as Error).message}`);
+  }
+}
+
+async function rangeOf(path: string, from: number, to: number): Promise<Uint8Array> {
+  const file = await openRegularFile(path, constants.O_RDONLY);
+  try {
+    const bytes = new Uint8Array(to - from);
+    const { bytesRead } = await file.read(bytes, 0, bytes.length, from);
+    return bytes.subarray(0, bytesRead);
   } finally {
     await file.close();
   }

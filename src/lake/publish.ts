@@ -119,25 +119,34 @@ export interface FileFacts {
 
 const READ_BYTES = 1024 * 1024;
 
-/** Reads a file and returns its size, SHA-256 and number of line feeds. Rejects with `disk` for anything but a regular file. */
-export async function fileFacts(path: string): Promise<FileFacts> {
+/**
+ * Reads a file once and returns its facts. Rejects with `disk` for anything but a regular file. `tail`: its last bytes, `tailBytes` of them
+ * if it is not shorter.
+ */
+export async function fileFacts(path: string, tailBytes = 0): Promise<FileFacts & { readonly tail: Buffer }> {
   const file = await openRegularFile(path, constants.O_RDONLY);
   const hash = createHash('sha256');
   const buffer = Buffer.allocUnsafe(READ_BYTES);
   let bytes = 0;
   let newlines = 0;
+  let tail = Buffer.alloc(0);
   try {
     for (;;) {
       const { bytesRead } = await file.read(buffer, 0, READ_BYTES);
-      if (bytesRead === 0) return { bytes, sha256: hash.digest('hex'), newlines };
+      if (bytesRead === 0) return { bytes, sha256: hash.digest('hex'), newlines, tail };
       const chunk = buffer.subarray(0, bytesRead);
       hash.update(chunk);
       bytes += bytesRead;
       for (let at = chunk.indexOf(0x0a); at >= 0; at = chunk.indexOf(0x0a, at + 1)) newlines += 1;
+      if (tailBytes > 0) tail = lastOf(Buffer.concat([tail, lastOf(chunk, tailBytes)]), tailBytes);
     }
   } finally {
     await file.close();
   }
+}
+
+function lastOf(bytes: Buffer, most: number): Buffer<ArrayBuffer> {
+  return Buffer.from(bytes.subarray(Math.max(0, bytes.length - most)));
 }
 
 /** The size of a regular file in bytes; undefined for a missing file, a symbolic link and anything else. */

@@ -8,7 +8,7 @@ import type { ConversionResult } from '../convert/conversion.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { isLarge } from '../convert/load-rows.js';
-import { countParquetRows } from '../convert/parquet-rows.js';
+import { countParquetRows, FOOTER_BYTES } from '../convert/parquet-rows.js';
 import { keptIsLarge } from '../convert/write-target.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { isFromRest } from '../lake/manifest.js';
@@ -146,9 +146,9 @@ function comparableLines(
 
 /** Reads the staged file and compares its row count. Rejects with `disk` on a difference. */
 async function readBack(plan: PartitionPlan, staged: string, result: ConversionResult): Promise<FileFacts> {
-  const facts = await fileFacts(staged);
+  const facts = await fileFacts(staged, FOOTER_BYTES);
   const isCsv = plan.settings.format === 'csv';
-  const rows = isCsv ? facts.newlines - 1 : await countParquetRows(staged);
+  const rows = isCsv ? facts.newlines - 1 : await countParquetRows(staged, facts);
   if (rows === result.rows) return facts;
   throw new CryptodlError('disk', `${staged} has ${rows} rows when read back, ${result.rows} were written`);
 }
