@@ -18,7 +18,7 @@ import { AUDITED, auditMonth } from './audit-month.js';
 import type { DayLabels } from './inspect-objects.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import { makeFolder } from '../files/disk.js';
-import { downloadContext, downloadObject, removeSpoolFiles } from '../download/download-object.js';
+import { downloadContext, downloadObject, releaseBodies } from '../download/download-object.js';
 import type { Session } from '../download/session.js';
 import type { AuditedSeries } from './select-audit.js';
 import { daysOfMonth } from './select-audit.js';
@@ -90,7 +90,7 @@ async function* auditSeries(
       ({ labels } = done);
       yield done.month;
     } finally {
-      await Promise.all(month.received.map(removeSpoolFiles));
+      await Promise.all(month.received.map(releaseBodies));
     }
   }
 }

@@ -286,8 +286,13 @@ function revisionOf(
   };
 }
 
-/** Removes the spool files of an object that was written or refused. */
-export async function removeSpoolFiles(received: Pick<ReceivedObject, 'zip' | 'csv'>): Promise<void> {
-  for (const body of [received.zip, received.csv])
-    if (body.kind === 'file') await rm(body.path, { force: true });
+/**
+ * Removes the spool files of an object that was written or refused, and empties its bodies: while other jobs wait, p-queue keeps a hundred
+ * finished jobs, and with them the objects that they received and wrote.
+ */
+export async function releaseBodies(received: { zip: Body; csv: Body }): Promise<void> {
+  const bodies = [received.zip, received.csv];
+  received.zip = EMPTY;
+  received.csv = EMPTY;
+  for (const body of bodies) if (body.kind === 'file') await rm(body.path, { force: true });
 }

@@ -1,6 +1,6 @@
 /** Passes received objects to the writer of their partition, and reports their outcomes. */
 import type { CutDays } from './cut-days.js';
-import { removeSpoolFiles } from './download-object.js';
+import { releaseBodies } from './download-object.js';
 import { quarantine } from '../lake/quarantine.js';
 import type { CryptodlError } from '../model/errors.js';
 import type { WrittenOutcome } from '../model/outcome.js';
@@ -46,7 +46,7 @@ export async function writeObjects(
     const error = result.failed.get(object.object.key);
     if (error !== undefined && REFUSED_BYTES.has(error.code))
       await keepEvidence(session, object.object.key, object.zip, error);
-    await removeSpoolFiles(object);
+    await releaseBodies(object);
     const shorter = result.shorter?.get(object.object.key);
     if (shorter !== undefined) {
       const { rows, keptRows, lackedRows } = shorter;

@@ -1,0 +1,77 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { writeObjects } from '../../src/download/write-objects.js';
+import { lakePaths } from '../../src/lake/layout.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import type { PartitionPlan } from '../../src/model/task.js';
+import type { ReceivedObject } from '../../src/convert/csv-input.js';
+import type { WriteResult } from '../../src/write/writer.js';
+import { received } from '../helpers/conversion.js';
+import { scratchFolder } from '../helpers/folders.js';
+
+const scratch = scratchFolder();
+
+type Arguments = Parameters<typeof writeObjects>;
+
+/** Passes the objects to a writer that refuses the given keys, and resolves with the lake's paths. */
+async function write(
+  objects: readonly ReceivedObject[],
+  refused: Readonly<Record<string, CryptodlError>> = {},
+): Promise<ReturnType<typeof lakePaths>> {
+  const paths = lakePaths(join(scratch, 'lake'));
+  const result: WriteResult = {
+    written: new Map(objects.map(({ object }) => [object.key, { rows: 1 }])),
+    failed: new Map(Object.entries(refused)),
+    files: 0,
+    bytes: 0,
+    duplicatesAcross: 0,
+    overlaps: [],
+  };
+  const session = {
+    paths,
+    tally: { files: 0, fileBytes: 0, duplicatesAcross: 0, quarantined: 0 },
+    options: { verify: 'none' },
+    tell: () => Promise.resolve(),
+  };
+  const recipients = {
+    writer: { write: () => Promise.resolve(result) },
+    cutDays: { doubt: () => Promise.resolve(false) },
+  };
+  await writeObjects(
+    session as unknown as Arguments[0],
+    recipients as unknown as Arguments[1],
+    { series: {} } as PartitionPlan,
+    objects,
+    new Map(),
+  );
+  return paths;
+}
+
+describe('the bodies of written objects', () => {
+  it('leave the memory, because the queue keeps finished jobs', async () => {
+    const object = {
+      ...received('2024-01-15', 'rows'),
+      zip: { kind: 'memory', bytes: Buffer.from('zip') } as const,
+    };
+    await write([object]);
+    expect([object.zip.bytes, object.csv]).toEqual([
+      Buffer.alloc(0),
+      { kind: 'memory', bytes: Buffer.alloc(0) },
+    ]);
+  });
+
+  it('leave the disk', async () => {
+    const path = join(scratch, 'rows.csv');
+    const object = received('2024-01-15', 'rows', path);
+    await write([object]);
+    expect(existsSync(path)).toBe(false);
+  });
+
+  it('go to the quarantine first if they were refused', async () => {
+    const zip = { kind: 'memory', bytes: Buffer.from('not a zip') } as const;
+    const refusal = new CryptodlError('zip-broken', 'damaged');
+    const paths = await write([{ ...received('2024-01-15', 'rows'), zip }], { '2024-01-15.zip': refusal });
+    expect(readFileSync(join(paths.quarantine, '2024-01-15.zip'), 'utf8')).toBe('not a zip');
+  });
+});
