@@ -8,6 +8,7 @@ import type { ColumnSpec } from '../source/facts.js';
 import { archivedColumns } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { LONGEST_LINE } from './check-rows.js';
+import { commasWithin, LineScan } from './line-scan.js';
 
 /** A received and verified object. */
 export interface ReceivedObject {
@@ -31,23 +32,16 @@ export interface Inspected {
   readonly headerLines: number;
   /** The file may have invalid content that the fast reader accepts: `1_000`, `+-1`, `1e-400`, an extra comma. */
   readonly needsCheck: boolean;
+  /** Every number that the fast reader accepts is finite: no cell spells `inf` or `nan`, and no line is long enough for more than 308 digits. */
+  readonly isFinite: boolean;
   /** No byte order mark, no carriage return and all columns: the fast reader can read the file directly. */
   readonly isPlain: boolean;
 }
 
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
-const UNDERSCORE = 0x5f;
-const SPACE = 0x20;
-const COMMA = 0x2c;
-const QUOTE = 0x22;
-/** Tab, vertical tab, form feed, carriage return without line feed, NUL, plus sign. */
-const SUSPICIOUS_BYTES: readonly number[] = [0x09, 0x0b, 0x0c, RETURN, 0x00, 0x2b];
-const SUSPICIOUS_TEXTS: readonly Buffer[] = ['" ', ' "'].map((text) => Buffer.from(text));
-const EXPONENT_MARKS = [0x45, 0x65];
-const [POINT, ZERO, NINE] = [0x2e, 0x30, 0x39];
-/** Only a longer line can have a number without exponent that is too small for a double. */
-const LONG_LINE = 324;
+/** The largest double has 309 digits before its point. */
+const FINITE_LINE = 308;
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /** The columns of a received CSV. Files of the archive lack the columns that only REST has. */
@@ -72,15 +66,12 @@ export async function inspectCsv(
   sink?: RowSink,
 ): Promise<Inspected> {
   const columns = receivedColumns(received, spec);
-  const counts = { rows: 0, underscores: 0, spaces: 0 };
-  let isBlankEndSplit = false;
   const rowEnd = `${','.repeat(spec.columns.length - columns.length)}\n`;
   // The fast reader ignores an extra blank cell at the end of a row. With appended commas, a row with too many cells ends with
   // such a cell.
-  let isSuspicious = rowEnd !== '\n';
+  const scan = new LineScan(columns.length - 1, rowEnd !== '\n');
   let isPlain = rowEnd === '\n';
   let headerLines = 0;
-  let last = NEWLINE;
   let isFirst = true;
   for await (let chunk of readChunks(received.csv)) {
     if (isFirst) {
@@ -101,29 +92,22 @@ export async function inspectCsv(
     if (chunk.includes(RETURN)) {
       chunk = Buffer.from(chunk.toString('latin1').replaceAll('\r\n', '\n'), 'latin1');
       isPlain = false;
+      scan.isSuspicious ||= chunk.includes(RETURN);
     }
-    const ends = scanLineEnds(chunk, { commas: columns.length - 1, before: last });
-    counts.rows += ends.lines;
-    counts.underscores += count(chunk, UNDERSCORE);
-    counts.spaces += count(chunk, SPACE);
-    isBlankEndSplit ||= ends.isSplit;
-    isSuspicious ||= ends.isSuspicious || hasSuspiciousBytes(chunk) || hasExponent(chunk, last);
-    last = chunk.at(-1) ?? NEWLINE;
+    scan.add(chunk);
     await sink?.appendFile(copyIfShared(withRowEnds(chunk, rowEnd), received.csv));
   }
-  if (last !== NEWLINE) {
-    await sink?.appendFile(rowEnd);
-    counts.rows += 1;
-    isBlankEndSplit ||= last === COMMA;
-    isSuspicious ||= last === QUOTE;
-  }
-  if (counts.rows === 0) throw new CryptodlError('file-empty', `${received.name} holds no row`);
-  const lines = counts.rows + headerLines;
-  isSuspicious ||= isBlankEndSplit && (await commasIn(received.csv)) !== lines * (columns.length - 1);
+  if (scan.end()) await sink?.appendFile(rowEnd);
+  if (scan.rows === 0) throw new CryptodlError('file-empty', `${received.name} holds no row`);
+  const lines = scan.rows + headerLines;
+  const hasOtherCells =
+    scan.isBlankEndSplit && (await commasIn(received.csv)) !== lines * (columns.length - 1);
   return {
-    rows: counts.rows,
+    rows: scan.rows,
     headerLines,
-    needsCheck: isSuspicious || needsCheck(counts, spec, symbol),
+    needsCheck: scan.isSuspicious || hasOtherCells || needsCheck(scan, spec, symbol),
+    isFinite:
+      scan.longest <= FINITE_LINE && scan.lettersN === scan.rows * lettersOfSymbol(spec, symbol, /n/gi),
     isPlain,
   };
 }
@@ -137,33 +121,20 @@ function withRowEnds(chunk: Buffer, end: string): Buffer {
   return end === '\n' ? chunk : Buffer.from(chunk.toString('latin1').replaceAll('\n', end), 'latin1');
 }
 
-function hasSuspiciousBytes(chunk: Buffer): boolean {
-  return (
-    SUSPICIOUS_BYTES.some((byte) => chunk.includes(byte)) ||
-    SUSPICIOUS_TEXTS.some((text) => chunk.includes(text))
-  );
-}
-
-/** Whether an `e` follows a digit or a point. `before`: the byte before the chunk. */
-function hasExponent(chunk: Buffer, before: number): boolean {
-  return EXPONENT_MARKS.some((mark) => {
-    for (let at = chunk.indexOf(mark); at >= 0; at = chunk.indexOf(mark, at + 1)) {
-      const previous = (at === 0 ? before : chunk[at - 1]) ?? 0;
-      if ((previous >= ZERO && previous <= NINE) || previous === POINT) return true;
-    }
-    return false;
-  });
-}
-
 function needsCheck(
-  counts: { rows: number; underscores: number; spaces: number },
+  counts: Pick<LineScan, 'rows' | 'underscores' | 'spaces'>,
   spec: DatasetSpec,
   symbol: string,
 ): boolean {
-  const symbols = spec.columns.filter((column) => column.type === 'symbol').length;
   const dates = spec.columns.filter((column) => column.type === 'datetime').length;
-  const underscores = symbol.split('_').length - 1;
-  return counts.underscores !== counts.rows * symbols * underscores || counts.spaces !== counts.rows * dates;
+  const underscores = lettersOfSymbol(spec, symbol, /_/g);
+  return counts.underscores !== counts.rows * underscores || counts.spaces !== counts.rows * dates;
+}
+
+/** How often the letter is in the symbols of one row. */
+function lettersOfSymbol(spec: DatasetSpec, symbol: string, letter: RegExp): number {
+  const symbols = spec.columns.filter((column) => column.type === 'symbol').length;
+  return symbols * (symbol.match(letter)?.length ?? 0);
 }
 
 /**
@@ -198,45 +169,9 @@ function checkHeader(line: Buffer, columns: readonly ColumnSpec[], name: string)
   throw new CryptodlError('header-unknown', `${name} line 1: unexpected header (${text.slice(0, 200)})`);
 }
 
-function count(chunk: Buffer, byte: number): number {
-  let found = 0;
-  for (let at = chunk.indexOf(byte); at >= 0; at = chunk.indexOf(byte, at + 1)) found += 1;
-  return found;
-}
-
-/**
- * Counts lines and finds suspicious line ends. A comma at the end of a line is a blank last cell or an extra comma: the number of
- * commas in the line decides. `isSplit`: such a line began in an earlier chunk. `before`: the byte before the chunk.
- */
-function scanLineEnds(
-  chunk: Buffer,
-  { commas, before }: { commas: number; before: number },
-): { lines: number; isSuspicious: boolean; isSplit: boolean } {
-  let [lines, isSuspicious, isSplit] = [0, false, false];
-  let start = before === NEWLINE ? 0 : -1;
-  for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, end + 1)) {
-    const last = end === 0 ? before : chunk[end - 1];
-    if (last === COMMA && start < 0) isSplit = true;
-    else if (last === COMMA) isSuspicious ||= commasWithin(chunk, start, end) !== commas;
-    else if (last === QUOTE)
-      isSuspicious ||= end < 3 || (chunk[end - 2] === QUOTE && chunk[end - 3] === COMMA);
-    isSuspicious ||= end - start > LONG_LINE;
-    lines += 1;
-    start = end + 1;
-  }
-  return { lines, isSuspicious, isSplit };
-}
-
 async function commasIn(csv: Body): Promise<number> {
   let found = 0;
   for await (const chunk of readChunks(csv)) found += commasWithin(chunk, 0, chunk.length);
-  return found;
-}
-
-/** Compares every byte: commas are so frequent that a search with `indexOf` is slower. */
-function commasWithin(chunk: Buffer, from: number, to: number): number {
-  let found = 0;
-  for (let at = from; at < to; at += 1) if (chunk[at] === COMMA) found += 1;
   return found;
 }
 

@@ -11,6 +11,7 @@ import type { DuckDbSession } from './duckdb.js';
 import { hasShorterBars } from './gaps.js';
 import { gatherSmall, isLarge } from './load-rows.js';
 import type { Gathered, Input } from './load-rows.js';
+import type { Proven } from './published-csv.js';
 import { orderOf, readTimes, timeFacts } from './row-times.js';
 import type { RowTimes, TimeOrder } from './row-times.js';
 import { copyPublished } from './statements.js';
@@ -40,7 +41,8 @@ export async function copyDirectly(
   const written = describeObjects(conversion, gathered.inputs, order);
   if (written === undefined) return undefined;
   const rows = times.reduce((sum, { length }) => sum + length, 0);
-  if (!(await copy(session, conversion, gathered, { key, isOrdered, rows }))) return undefined;
+  const proven = { key, isFinite: gathered.inputs.every(({ inspected }) => inspected.isFinite) };
+  if (!(await copy(session, conversion, gathered, { proven, isOrdered, rows }))) return undefined;
   return { written, failed, rows, duplicatesAcross: 0, lacked: new Map() };
 }
 
@@ -96,13 +98,13 @@ async function copy(
   session: DuckDbSession,
   conversion: Conversion,
   { inputs, csvs }: Gathered,
-  { key, isOrdered, rows }: { key: ColumnSpec; isOrdered: boolean; rows: number },
+  { proven, isOrdered, rows }: { proven: Proven; isOrdered: boolean; rows: number },
 ): Promise<boolean> {
   const [csv] = csvs;
   const metadata = conversion.metadata(inputs.map(({ received }) => received));
   if (csv === undefined) return false;
   try {
-    const [copied] = await session.rows(copyPublished(conversion, csv, { key, isOrdered, metadata }));
+    const [copied] = await session.rows(copyPublished(conversion, csv, { proven, isOrdered, metadata }));
     if (Number(copied?.['Count']) === rows) return true;
   } catch (error) {
     // Errors of DuckDB about content have no code of their own.

@@ -1,6 +1,12 @@
 /** The SQL that reads, checks and converts the cells of a published CSV. */
 import type { ColumnSpec } from '../source/facts.js';
-import { convertedExpression, legalExpression, readType, writtenColumns } from './columns.js';
+import {
+  convertedExpression,
+  legalExpression,
+  presentExpression,
+  readType,
+  writtenColumns,
+} from './columns.js';
 import type { Conversion } from './conversion.js';
 import { quoteName, quotePath, quoteText } from './sql.js';
 
@@ -15,15 +21,22 @@ export interface CsvFile {
 /** The default of the reader is eight times larger, and is allocated at once even for short files. */
 const SMALL_BUFFER_BYTES = 4 * 1024 * 1024;
 
-/** `checked`: a column of times whose cells are known to be integers, or dates and times without a fraction. */
+/** What is known about the rows of a CSV before the fast reader reads it. */
+export interface Proven {
+  /** A column of times whose cells are integers, or dates and times without a fraction. */
+  readonly key: ColumnSpec;
+  /** Whether every number that the reader accepts is finite. */
+  readonly isFinite: boolean;
+}
+
 export function readPublished(
   { spec, settings }: SqlContext,
   { path, headerLines }: CsvFile,
-  { isSmall = false, checked }: { readonly isSmall?: boolean; readonly checked?: ColumnSpec } = {},
+  { isSmall = false, proven }: { readonly isSmall?: boolean; readonly proven?: Proven } = {},
 ): string {
   const types = spec.columns
     .map((column) => {
-      const type = column === checked ? checkedType(column) : readType(column, settings);
+      const type = column === proven?.key ? checkedType(column) : readType(column, settings);
       return `${quoteText(column.name)}: '${type}'`;
     })
     .join(', ');
@@ -36,25 +49,29 @@ function checkedType({ type }: ColumnSpec): 'TIMESTAMP' | 'BIGINT' {
 }
 
 /** The written columns with the types of the file. */
-export function convertedList({ spec, settings }: SqlContext, checked?: ColumnSpec): string {
+export function convertedList({ spec, settings }: SqlContext, proven?: Proven): string {
   return writtenColumns(spec)
     .map((column) => {
       const name = quoteName(column.name);
-      const isTimestamp = column === checked && checkedType(column) === 'TIMESTAMP';
+      const isTimestamp = column === proven?.key && checkedType(column) === 'TIMESTAMP';
       return `${isTimestamp ? name : convertedExpression(column, settings)} AS ${name}`;
     })
     .join(', ');
 }
 
-/** True for a row whose cells are all valid, apart from the `checked` one; never NULL. */
-export function legalCondition({ spec, series }: SqlContext, checked?: ColumnSpec): string {
+/** True for a row whose cells are all valid, apart from what is proven; never NULL. */
+export function legalCondition({ spec, settings, series }: SqlContext, proven?: Proven): string {
   return spec.columns
-    .filter((column) => column !== checked)
-    .map((column) => legalExpression(column, series.symbol))
+    .filter((column) => column !== proven?.key)
+    .map((column) =>
+      proven?.isFinite === true && column.type === 'number' && readType(column, settings) === 'DOUBLE'
+        ? presentExpression(column)
+        : legalExpression(column, series.symbol),
+    )
     .join(' AND ');
 }
 
 /** The clause that ends a statement at the first invalid cell. */
-export function refusal(context: SqlContext, checked?: ColumnSpec): string {
-  return `WHERE CASE WHEN ${legalCondition(context, checked)} THEN true ELSE error('a cell does not match the type of its column') END`;
+export function refusal(context: SqlContext, proven?: Proven): string {
+  return `WHERE CASE WHEN ${legalCondition(context, proven)} THEN true ELSE error('a cell does not match the type of its column') END`;
 }

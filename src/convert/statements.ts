@@ -1,6 +1,5 @@
 /** The SQL of a conversion. Relations: `rows` (received objects), `kept` (rows of the existing file that stay). */
 import type { Format, Settings } from '../model/task.js';
-import type { ColumnSpec } from '../source/facts.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { Conversion, FileMetadata } from './conversion.js';
 import {
@@ -12,7 +11,7 @@ import {
 } from './columns.js';
 import { offGridExpression } from './gaps.js';
 import { convertedList, legalCondition, readPublished, refusal } from './published-csv.js';
-import type { CsvFile } from './published-csv.js';
+import type { CsvFile, Proven } from './published-csv.js';
 import { quoteName, quotePath, quoteText } from './sql.js';
 
 const ORDINAL = quoteName('.ordinal');
@@ -56,10 +55,10 @@ export function createRows(context: SqlContext, csv: CsvFile, origin: Origin): s
 export function copyPublished(
   context: SqlContext,
   csv: CsvFile,
-  { key, isOrdered, metadata }: { key: ColumnSpec; isOrdered: boolean; metadata: FileMetadata },
+  { proven, isOrdered, metadata }: { proven: Proven; isOrdered: boolean; metadata: FileMetadata },
 ): string {
-  const rows = `SELECT ${convertedList(context, key)} FROM ${readPublished(context, csv, { isSmall: true, checked: key })} ${refusal(context, key)}`;
-  return copyTo(context, `(${rows}${isOrdered ? '' : ` ORDER BY ${quoteName(key.name)}`})`, metadata);
+  const rows = `SELECT ${convertedList(context, proven)} FROM ${readPublished(context, csv, { isSmall: true, proven })} ${refusal(context, proven)}`;
+  return copyTo(context, `(${rows}${isOrdered ? '' : ` ORDER BY ${quoteName(proven.key.name)}`})`, metadata);
 }
 
 /** Parses CSVs of any size into a Parquet file, which may become the target. The statement fails at the first invalid cell. */

@@ -52,7 +52,13 @@ describe('a CSV that lies in a file', () => {
     const content = ROW.repeat(70_000);
     const { rowsAsText, ...inspected } = await gathered(content);
     expect(rowsAsText === content).toBe(true);
-    expect(inspected).toEqual({ rows: 70_000, headerLines: 0, needsCheck: false, isPlain: true });
+    expect(inspected).toEqual({
+      rows: 70_000,
+      headerLines: 0,
+      needsCheck: false,
+      isFinite: true,
+      isPlain: true,
+    });
   });
 
   it.each([CHUNK - 2, CHUNK - 1, CHUNK, CHUNK + 1])(
@@ -80,6 +86,13 @@ describe('a CSV that lies in a file', () => {
     },
   );
 
+  it('is looked at closely for a long line, also at a border and at its end', async () => {
+    const line = ROW.replace(',6\n', `,${'6'.padStart(300, '0')}\n`);
+    const before = ROW.repeat(Math.floor((CHUNK - 200) / ROW.length));
+    for (const content of [line, line.trim(), before + line])
+      expect((await gathered(content)).needsCheck).toBe(true);
+  });
+
   it('may end lines with a blank cell where one belongs', async () => {
     const blank = ROW.replace(',6\n', ',\n');
     expect((await gathered(blank.repeat(70_000))).needsCheck).toBe(false);
@@ -87,5 +100,32 @@ describe('a CSV that lies in a file', () => {
     // As many commas as all lines together must have.
     const uneven = ROW.replace('6\n', '6,\n') + ROW.replace(',6', '');
     expect((await gathered(uneven)).needsCheck).toBe(true);
+  });
+});
+
+describe('the numbers of a CSV are known to be finite', () => {
+  const METRIC = '2024-01-15 00:05:00,BNBUSDT,1,2,3,4,5,6\n';
+  const BAR = '1705276800000,1,2,3,4,5,1705280399999,6,7,8,9,0\n';
+  const longer = (bar: string, length: number): string => bar.replace(',0\n', `,${'9'.repeat(length)}\n`);
+
+  const isFinite = async (content: string, dataset = 'klines', symbol = 'BTCUSDT'): Promise<boolean> =>
+    (await inspectCsv(received('2024-01-15', content), specOf('um', dataset), symbol)).isFinite;
+
+  it('without letters, and with those of the symbol', async () => {
+    expect(await isFinite(BAR.repeat(2))).toBe(true);
+    expect(await isFinite(METRIC.repeat(2), 'metrics', 'BNBUSDT')).toBe(true);
+  });
+
+  it.each(['inf', 'INF', '-Infinity', 'nan', 'NaN'])('not with %s', async (cell) => {
+    expect(await isFinite(BAR + BAR.replace(',2,', `,${cell},`))).toBe(false);
+    const metrics = METRIC + METRIC.replace(',2,', `,${cell},`);
+    expect(await isFinite(metrics, 'metrics', 'BNBUSDT')).toBe(false);
+  });
+
+  it('not with a line in which a number of more than 308 digits fits', async () => {
+    const rest = BAR.trim().length - 1;
+    expect(await isFinite(BAR + longer(BAR, 308 - rest) + BAR)).toBe(true);
+    expect(await isFinite(BAR + longer(BAR, 309 - rest) + BAR)).toBe(false);
+    expect(await isFinite(longer(BAR, 309 - rest).trim())).toBe(false);
   });
 });

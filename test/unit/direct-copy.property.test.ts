@@ -10,7 +10,9 @@ import { sized } from '../helpers/tier-size.js';
 
 // Usual files are written by one statement, all others in steps. Both ways must have the same result for any input.
 
-const SYMBOL = 'BTCUSDT';
+const SYMBOL = 'BNBUSDT';
+/** The second number of a row. */
+const NUMBER = /(?<=,-?\d+),2(?:\.5)?,/;
 const DAY = 86_400_000;
 const START = Date.UTC(2024, 0, 15);
 const DATASETS: readonly Series[] = [
@@ -80,6 +82,14 @@ const EDITS: readonly ((text: string) => string)[] = [
   (text) => text.replace('0.001', '1E-3'),
   (text) => text.replaceAll(',6\n', ',""\n'),
   (text) => text.replaceAll(',6\n', ',\n'),
+  (text) => text.replace(NUMBER, ',nan,'),
+  (text) => text.replace(NUMBER, ',-inf,'),
+  (text) => text.replace(NUMBER, ',Infinity,'),
+  (text) => text.replace(NUMBER, `,${'9'.repeat(240)},`),
+  (text) => text.replace(NUMBER, `,${'9'.repeat(309)},`),
+  (text) => text.replace(/,(?:5|1,0)\n$/, `,0.${'0'.repeat(330)}1`),
+  // As many letters as the symbols of all rows have.
+  (text) => text.replace(`${SYMBOL},`, 'BTCUSDT,').replace(NUMBER, ',inf,'),
 ];
 
 const settings = fc.oneof(

@@ -1,0 +1,108 @@
+/** Counts bytes of the rows of a CSV that the fast reader (DuckDB) may accept although they are invalid. */
+
+const NEWLINE = 0x0a;
+const UNDERSCORE = 0x5f;
+const SPACE = 0x20;
+const COMMA = 0x2c;
+const QUOTE = 0x22;
+/** Tab, vertical tab, form feed, NUL, plus sign. */
+const SUSPICIOUS_BYTES: readonly number[] = [0x09, 0x0b, 0x0c, 0x00, 0x2b];
+const SUSPICIOUS_TEXTS: readonly Buffer[] = ['" ', ' "'].map((text) => Buffer.from(text));
+const EXPONENT_MARKS = [0x45, 0x65];
+const [POINT, ZERO, NINE] = [0x2e, 0x30, 0x39];
+/** Only a longer line can have a number without exponent that is too small for a double. */
+const LONG_LINE = 324;
+/** `inf` and `nan` have one of these letters, in any spelling. */
+const LETTERS_N = [0x4e, 0x6e];
+
+/** Counts what decides whether the fast reader alone can check the rows of a CSV. */
+export class LineScan {
+  rows = 0;
+  underscores = 0;
+  spaces = 0;
+  /** The letters `n` and `N`. */
+  lettersN = 0;
+  /** The bytes of the longest line. */
+  longest = 0;
+  /** A line that ends with a comma began in an earlier chunk. */
+  isBlankEndSplit = false;
+  /** The fast reader may accept invalid content. */
+  isSuspicious: boolean;
+  readonly #commas: number;
+  /** The last byte so far, and the bytes of the line that the next chunk may continue. */
+  #last = NEWLINE;
+  #lineBytes = 0;
+
+  /** `commas`: those of a valid line. */
+  constructor(commas: number, isSuspicious: boolean) {
+    this.#commas = commas;
+    this.isSuspicious = isSuspicious;
+  }
+
+  add(chunk: Buffer): void {
+    this.#addLines(chunk);
+    this.underscores += count(chunk, UNDERSCORE);
+    this.spaces += count(chunk, SPACE);
+    for (const letter of LETTERS_N) this.lettersN += count(chunk, letter);
+    this.isSuspicious ||= hasSuspiciousBytes(chunk) || hasExponent(chunk, this.#last);
+    this.#last = chunk.at(-1) ?? this.#last;
+  }
+
+  /** To be called after the last chunk. Returns whether the last line has no end. */
+  end(): boolean {
+    this.isSuspicious ||= this.longest > LONG_LINE;
+    if (this.#last === NEWLINE) return false;
+    this.rows += 1;
+    this.isBlankEndSplit ||= this.#last === COMMA;
+    this.isSuspicious ||= this.#last === QUOTE;
+    return true;
+  }
+
+  /** A comma at the end of a line is a blank last cell or an extra comma: the number of commas in the line decides. */
+  #addLines(chunk: Buffer): void {
+    let start = -this.#lineBytes;
+    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, end + 1)) {
+      const last = end === 0 ? this.#last : chunk[end - 1];
+      if (last === COMMA && start < 0) this.isBlankEndSplit = true;
+      else if (last === COMMA) this.isSuspicious ||= commasWithin(chunk, start, end) !== this.#commas;
+      else if (last === QUOTE)
+        this.isSuspicious ||= end < 3 || (chunk[end - 2] === QUOTE && chunk[end - 3] === COMMA);
+      if (end - start > this.longest) this.longest = end - start;
+      this.rows += 1;
+      start = end + 1;
+    }
+    this.#lineBytes = chunk.length - start;
+    this.longest = Math.max(this.longest, this.#lineBytes);
+  }
+}
+
+function hasSuspiciousBytes(chunk: Buffer): boolean {
+  return (
+    SUSPICIOUS_BYTES.some((byte) => chunk.includes(byte)) ||
+    (chunk.includes(QUOTE) && SUSPICIOUS_TEXTS.some((text) => chunk.includes(text)))
+  );
+}
+
+/** Whether an `e` follows a digit or a point. `before`: the byte before the chunk. */
+function hasExponent(chunk: Buffer, before: number): boolean {
+  return EXPONENT_MARKS.some((mark) => {
+    for (let at = chunk.indexOf(mark); at >= 0; at = chunk.indexOf(mark, at + 1)) {
+      const previous = (at === 0 ? before : chunk[at - 1]) ?? 0;
+      if ((previous >= ZERO && previous <= NINE) || previous === POINT) return true;
+    }
+    return false;
+  });
+}
+
+function count(chunk: Buffer, byte: number): number {
+  let found = 0;
+  for (let at = chunk.indexOf(byte); at >= 0; at = chunk.indexOf(byte, at + 1)) found += 1;
+  return found;
+}
+
+/** Compares every byte: commas are so frequent that a search with `indexOf` is slower. */
+export function commasWithin(chunk: Buffer, from: number, to: number): number {
+  let found = 0;
+  for (let at = from; at < to; at += 1) if (chunk[at] === COMMA) found += 1;
+  return found;
+}
