@@ -6,7 +6,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { lstat, lutimes, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { gunzip, gzip } from 'node:zlib';
+import { gunzip, gunzipSync, gzip, gzipSync } from 'node:zlib';
 import type { Clock } from '../model/clock.js';
 import { errnoOf } from '../model/errors.js';
 import { makeFolder } from '../files/disk.js';
@@ -46,8 +46,13 @@ const COPY_NAME = /^[0-9a-f]{40}\.json\.gz(?<staged>\.[0-9a-f-]{36})?$/;
 const PRUNED = 'pruned';
 const PRUNE_EVERY_MS = 86_400_000;
 
-const packed = promisify(gzip);
-const unpacked = promisify(gunzip);
+/**
+ * A small copy is packed and unpacked at once, because a stream costs more than its work. So many packed bytes become at most about 1,000 times
+ * as many, which takes milliseconds.
+ */
+const SMALL_BYTES = 16 * 1024;
+const packedLarge = promisify(gzip);
+const unpackedLarge = promisify(gunzip);
 
 /** The copies of one run. */
 export class Copies {
@@ -191,7 +196,7 @@ async function contentOf<T>(
   parse: (value: unknown) => T | undefined,
 ): Promise<Copy<T> | undefined> {
   try {
-    const text = (await unpacked(bytes, { maxOutputLength: COPY_MAX_BYTES })).toString('utf8');
+    const text = (await unpacked(bytes)).toString('utf8');
     const content = JSON.parse(text) as Partial<Record<string, unknown>>;
     const { v, at } = content;
     const value = parse(content['value']);
@@ -200,4 +205,13 @@ async function contentOf<T>(
   } catch {
     return undefined;
   }
+}
+
+function packed(text: string): Buffer | Promise<Buffer> {
+  return text.length > SMALL_BYTES ? packedLarge(text) : gzipSync(text);
+}
+
+function unpacked(bytes: Buffer): Buffer | Promise<Buffer> {
+  const limit = { maxOutputLength: COPY_MAX_BYTES };
+  return bytes.length > SMALL_BYTES ? unpackedLarge(bytes, limit) : gunzipSync(bytes, limit);
 }

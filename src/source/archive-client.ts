@@ -18,8 +18,13 @@ export interface ArchiveAccess {
 }
 
 const LISTING_MAX_BYTES = 16 * 1024 * 1024;
+/** An ETag of HTTP has quotes, so no ETag of a server begins like this. */
+const OWN_ETAG = 'sha256:';
 
-/** Requests a page of the listing; `unchanged` if it still has the ETag `heldEtag`. A malformed page is retried like a failed request. */
+/**
+ * Requests a page of the listing; `unchanged` if it still has the ETag `heldEtag`. A page without an ETag gets one from its digest, and an
+ * equal page is not read again. A malformed page is retried like a failed request.
+ */
 export async function getListing(
   { fetch, options, archive, signal }: ArchiveAccess,
   base: string,
@@ -28,17 +33,15 @@ export async function getListing(
 ): Promise<GotPage | 'unchanged'> {
   let page: GotPage | 'unchanged' | undefined;
   const expect: Expectation = {
-    check: ({ status, headers, body }) => {
+    check: ({ status, headers, body, sha256 }) => {
       if (status === 404 || body.kind === 'file')
         throw new CryptodlError('listing-malformed', `${new URL(base).host} has no listing`);
-      const pageEtag = headers['etag'];
+      const ownEtag = OWN_ETAG + sha256;
+      const pageEtag = headers['etag'] ?? ownEtag;
       page =
-        status === 304
+        status === 304 || heldEtag === ownEtag
           ? 'unchanged'
-          : {
-              ...archive.listing.parse(body.bytes, address),
-              ...(pageEtag === undefined ? {} : { pageEtag }),
-            };
+          : { ...archive.listing.parse(body.bytes, address), pageEtag };
     },
   };
   const request = {
@@ -48,7 +51,7 @@ export async function getListing(
     spoolAboveBytes: LISTING_MAX_BYTES,
     expect,
     priority: options.priority,
-    heldEtag,
+    heldEtag: heldEtag?.startsWith(OWN_ETAG) === true ? undefined : heldEtag,
   };
   await fetch(request, { signal, traceId: randomUUID() });
   if (page === undefined) throw new CryptodlError('bug', 'a listing was not checked');

@@ -5,8 +5,8 @@ import { knownAfter, knownPage, NO_COPY, withStretch } from './listing-copy.js';
 import type { ListingCopy, Stretch } from './listing-copy.js';
 import type { ListedObject, ListingFormat, ListingPage, PageRequest } from './source.js';
 
-/** A page with the ETag of its response. */
-export type GotPage = ListingPage & { readonly pageEtag?: string };
+/** A page with the ETag of its response. `heldAt`: the time of the copy that has the same page, in epoch milliseconds. */
+export type GotPage = ListingPage & { readonly pageEtag?: string; readonly heldAt?: number };
 
 /** Fetches one page; `unchanged` if the page still has `heldEtag`. */
 export type GetListing = (address: string, heldEtag?: string) => Promise<GotPage | 'unchanged'>;
@@ -144,6 +144,9 @@ function endlessGuard(prefix: string): (page: ListingPage) => void {
   };
 }
 
+/** A copy that is older than this is written again although nothing has changed, so that its age stays near the truth. */
+const REWRITE_AFTER_MS = 3_600_000;
+
 /** The names that one walk has read. They are stored in the copy also if the walk ends early. */
 class Seen {
   readonly #objects: ListedObject[] = [];
@@ -153,6 +156,8 @@ class Seen {
   /** Null: nothing was read yet, or everything to the end. */
   upTo: string | null = null;
   #isEmpty = true;
+  /** Of the copy that has all pages of this walk; undefined if one page is new. */
+  #heldAt: number | undefined = Number.POSITIVE_INFINITY;
   readonly #sidecarSuffix: string | undefined;
 
   constructor(after: string | null, sidecarSuffix: string | undefined) {
@@ -162,6 +167,10 @@ class Seen {
 
   add(address: string, page: GotPage, after: string | null): void {
     this.#isEmpty = false;
+    this.#heldAt =
+      page.heldAt === undefined || this.#heldAt === undefined
+        ? undefined
+        : Math.min(page.heldAt, this.#heldAt);
     for (const object of page.objects) this.#objects.push(object);
     for (const prefix of page.prefixes) this.#prefixes.push(prefix);
     this.upTo = page.truncated ? (lastName(page) ?? page.nextMarker ?? after) : null;
@@ -170,10 +179,15 @@ class Seen {
   }
 
   async keepIn(copies: ListingCopies, prefix: string, known: ListingCopy): Promise<void> {
-    if (this.#isEmpty) return;
+    if (this.#isEmpty || this.#isHeldSince(copies.nowMs)) return;
     const { after, upTo } = this;
     const stretch = { after, upTo, at: copies.nowMs, objects: this.#objects, prefixes: this.#prefixes };
     await copies.keep(prefix, withStretch(known, stretch, this.#pages, this.#sidecarSuffix));
+  }
+
+  /** The absolute difference, because a copy from a time when the clock was wrong must be replaced. */
+  #isHeldSince(nowMs: number): boolean {
+    return this.#heldAt !== undefined && Math.abs(nowMs - this.#heldAt) < REWRITE_AFTER_MS;
   }
 }
 
@@ -226,7 +240,7 @@ async function getPage(get: GetListing, address: string, known: ListingCopy): Pr
   const stretch = held === undefined ? undefined : knownPage(known, held);
   if (held === undefined || stretch === undefined) return assertPage(await get(address));
   const got = await get(address, held.etag);
-  return got === 'unchanged' ? { ...pageOf(stretch), pageEtag: held.etag } : got;
+  return got === 'unchanged' ? { ...pageOf(stretch), pageEtag: held.etag, heldAt: stretch.at } : got;
 }
 
 function assertPage(got: GotPage | 'unchanged'): GotPage {

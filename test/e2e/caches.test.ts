@@ -1,5 +1,13 @@
 /** What hosts said last stands in when they do not answer: the listing's pages and exchangeInfo, never silently. */
-import { existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -28,6 +36,7 @@ describe('the listing', () => {
     symbols: ['BTCUSDT'],
   } as const;
   const GONE = { ...BTC, symbols: ['GONEUSDT'], from: '2026-09-01', to: '2026-09-10' } as const;
+  const DAYS = 'data/futures/um/daily/klines/BTCUSDT/1h';
   const THEN = '2026-11-21T12:00:00Z';
   const LATER = '2026-12-20T12:00:00Z';
   let archive: TestArchive;
@@ -206,6 +215,29 @@ describe('the listing', () => {
     const after = await run(THEN, '--dry-run', '--force');
     expect([after.code, after.stdout, after.stderr.includes('warning')]).toEqual([0, before.stdout, false]);
     expect(new Set(given)).toEqual(new Set(['304']));
+  });
+
+  it('an unchanged copy is written again after an hour, a changed one at once', async () => {
+    const { run, state } = place('BTCUSDT');
+    const files = (): string[] =>
+      copiesIn(state)
+        .filter((name) => name.endsWith('.json.gz'))
+        .map((name) => `${name} ${statSync(join(state, 'cache', name)).ino}`);
+    await run(THEN);
+    const first = files();
+    const same = await run('2026-11-21T12:59:00Z');
+    expect([same.code, files()]).toEqual([0, first]);
+    await run('2026-11-21T13:01:00Z');
+    const second = files();
+    expect(second.filter((file) => first.includes(file))).toEqual([]);
+    makeArchive(folder, { ...BTC, from: '2026-11-21', to: '2026-11-21' });
+    try {
+      await run('2026-11-21T13:02:00Z');
+      expect(files()).not.toEqual(second);
+    } finally {
+      for (const name of readdirSync(join(folder, DAYS)))
+        if (name.includes('2026-11-21')) rmSync(join(folder, DAYS, name));
+    }
   });
 
   it('cryptodl list tells of it too', async () => {
