@@ -14,7 +14,7 @@ export const SETTINGS = {
 };
 
 /**
- * Manifest line of one day of um klines 1m, complete unless told otherwise.
+ * Manifest line of one day of um klines 1m, complete unless told otherwise. The order of its fields is that of the program.
  * @param {string} symbol
  * @param {string} day
  * @param {Record<string, unknown>} [differences]
@@ -32,6 +32,9 @@ export function klinesLine(symbol, day, differences = {}) {
     bytes: 61_234,
     sha256: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
     verified: 'sidecar',
+    settings: SETTINGS,
+    at: new Date(start + DAY_MS + 30_000_000).toISOString(),
+    tool: '0.1.0',
     rows: 1440,
     first: new Date(start).toISOString(),
     last: new Date(start + DAY_MS - 60_000).toISOString(),
@@ -40,9 +43,6 @@ export function klinesLine(symbol, day, differences = {}) {
     fileBytes: 1_812_345,
     fileSha256: 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad',
     fileRows: 44_640,
-    settings: SETTINGS,
-    at: new Date(start + DAY_MS + 30_000_000).toISOString(),
-    tool: 'cryptodl 0.1.0',
     ...differences,
   };
 }
