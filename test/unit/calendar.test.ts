@@ -99,3 +99,33 @@ it('days may begin before midnight UTC', () => {
   expect(days('2024-01-14T16:00:00Z', '2024-01-16T15:59:59Z')).toEqual(['2024-01-15']);
   expect(days('2024-01-14T16:00:01Z', '2024-01-16T16:00:00Z')).toEqual(['2024-01-16']);
 });
+
+describe('days and months as a Date has them', () => {
+  const day = fc.integer({ min: -800_000, max: 3_000_000 });
+
+  it('for the day of a text, and its month', () => {
+    fc.assert(
+      fc.property(day, (number) => {
+        const date = new Date(number * 86_400_000);
+        expect(dayText(number)).toBe(date.toISOString().slice(0, 10));
+        expect(monthOf(number)).toBe(date.getUTCFullYear() * 12 + date.getUTCMonth());
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('for a text, also one of a date that does not exist', () => {
+    const digits = (length: number, max: number) =>
+      fc.integer({ min: 0, max }).map((number) => String(number).padStart(length, '0'));
+    fc.assert(
+      fc.property(digits(4, 9999), digits(2, 13), digits(2, 32), (year, month, date) => {
+        const found = new Date(0);
+        found.setUTCFullYear(Number(year), Number(month) - 1, Number(date));
+        const text = `${year}-${month}-${date}`;
+        const isThere = found.toISOString().startsWith(text);
+        expect(parseDay(text)).toBe(isThere ? found.getTime() / 86_400_000 : undefined);
+      }),
+      { numRuns: 5000 },
+    );
+  });
+});
