@@ -1,9 +1,10 @@
 /** Publication of staged files: a file appears under its final name complete and synced, or not at all. */
 import { errnoOf, withPath } from '../model/errors.js';
 import { createHash } from 'node:crypto';
-import { constants } from 'node:fs';
+import { constants, lstatSync } from 'node:fs';
 import { copyFile, mkdir, open, rename, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { entryAt, openRegularFile } from './path-checks.js';
 
 export interface Publication {
@@ -153,4 +154,31 @@ function lastOf(bytes: Buffer, most: number): Buffer<ArrayBuffer> {
 export async function fileSize(path: string): Promise<number | undefined> {
   const facts = await entryAt(path);
   return facts?.isFile() === true ? facts.size : undefined;
+}
+
+/** After this many files, `fileSizes` gives other work a turn. */
+const SIZES_AT_ONCE = 64;
+
+/**
+ * The sizes of files of a folder, as `fileSize` returns them. They are read in the main thread, because the way through the thread pool
+ * takes ten times as much CPU time as the system call.
+ */
+export async function fileSizes(folder: string, files: readonly string[]): Promise<(number | undefined)[]> {
+  const sizes: (number | undefined)[] = [];
+  for (const file of files) {
+    if (sizes.length % SIZES_AT_ONCE === SIZES_AT_ONCE - 1) await nextTurn();
+    sizes.push(sizeNow(join(folder, file)));
+  }
+  return sizes;
+}
+
+function sizeNow(path: string): number | undefined {
+  try {
+    // With bigint, Node makes no four dates.
+    const facts = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+    return facts?.isFile() === true ? Number(facts.size) : undefined;
+  } catch (error) {
+    if (errnoOf(error) === 'ENOTDIR') return undefined;
+    throw error;
+  }
 }

@@ -1,9 +1,8 @@
 /** Decides for each object of a partition: fetch, skip or absent, given the content of the lake. */
-import { join } from 'node:path';
 import { parsePeriod } from '../model/calendar.js';
 import type { ErrorCode } from '../model/errors.js';
 import type { Absences } from '../lake/absences.js';
-import { fileSize } from '../lake/publish.js';
+import { fileSizes } from '../lake/publish.js';
 import { heldObject, isFromRest } from '../lake/manifest.js';
 import type { HeldObjects } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
@@ -178,7 +177,7 @@ function isSameMoment(a: string | undefined, b: string | undefined): boolean {
 /** Files that exist with the size of their last commit, without those in `broken`. */
 async function intactFiles(context: DecideContext, lines: readonly ObjectLine[]): Promise<Set<string>> {
   const files = [...new Set(lines.map((line) => line.file))];
-  const sizes = await Promise.all(files.map((file) => fileSize(join(context.folder, file))));
+  const sizes = await fileSizes(context.folder, files);
   return new Set(
     files.filter(
       (file, index) =>

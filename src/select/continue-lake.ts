@@ -7,7 +7,7 @@ import { seriesFolder } from '../lake/layout.js';
 import { isFromRest, readManifest } from '../lake/manifest.js';
 import type { HeldObjects } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
-import { fileSize } from '../lake/publish.js';
+import { fileSizes } from '../lake/publish.js';
 import { continuedSettings } from '../lake/settings.js';
 import { heldSeries } from './held-series.js';
 import type { SeriesRequest } from '../plan/series-request.js';
@@ -204,17 +204,16 @@ async function firstGap(
   folder: string,
   { isOutdated, isRequested }: GapRules,
 ): Promise<number | undefined> {
-  const sound = new Map<string, boolean>();
+  const lines = held.lines();
+  const files = [...new Set(lines.map(({ file }) => file))];
+  const sizes = await fileSizes(folder, files);
+  const unsound = new Set(files.filter((file, index) => sizes[index] !== held.lastOfFile(file)?.fileBytes));
   let next: number | undefined;
-  for (const line of held.lines()) {
+  for (const line of lines) {
     const period = parsePeriod(line.cadence, line.period);
     if (period === undefined) continue;
     for (let day = next ?? period.from; day < period.from; day += 1) if (isRequested(day)) return day;
-    const isSound =
-      sound.get(line.file) ??
-      (await fileSize(join(folder, line.file))) === held.lastOfFile(line.file)?.fileBytes;
-    sound.set(line.file, isSound);
-    if (!isSound || isOutdated(line)) return period.from;
+    if (unsound.has(line.file) || isOutdated(line)) return period.from;
     next = Math.max(next ?? 0, period.to);
   }
   return next;

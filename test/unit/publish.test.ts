@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { fileFacts, fileSize, publish, publishAll } from '../../src/lake/publish.js';
+import { fileFacts, fileSize, fileSizes, publish, publishAll } from '../../src/lake/publish.js';
 import { refuse, syncsOf } from '../helpers/file-handles.js';
 import { openFiles, scratchFolder } from '../helpers/folders.js';
 
@@ -130,6 +130,21 @@ describe('size, digest and times of a file', () => {
     const file = staged('x');
     const sizes = await Promise.all([folder, join(folder, 'none'), join(file, 'below')].map(fileSize));
     expect(sizes).toEqual([undefined, undefined, undefined]);
+  });
+
+  it('are the same for many files at once', async () => {
+    const many = join(folder, 'many');
+    mkdirSync(join(many, 'folder'), { recursive: true });
+    const names = Array.from({ length: 200 }, (_, index) => `file-${index}`);
+    for (const [index, name] of names.entries()) writeFileSync(join(many, name), 'x'.repeat(index));
+    symlinkSync('file-1', join(many, 'link'));
+    const all = ['folder', 'missing', 'file-7/below', 'link', ...names];
+    const none = [undefined, undefined, undefined, undefined];
+    expect(await fileSizes(many, all)).toEqual([...none, ...names.keys()]);
+    expect(await fileSizes(many, all)).toEqual(
+      await Promise.all(all.map((name) => fileSize(join(many, name)))),
+    );
+    await expect(fileSizes(many, ['x'.repeat(300)])).rejects.toThrow('ENAMETOOLONG');
   });
 
   it('are not those of a missing file when the system cannot tell', async () => {
