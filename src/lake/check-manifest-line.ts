@@ -5,6 +5,7 @@ import { FORMATS } from '../model/task.js';
 import type { AbsenceReason, Cadence, Period, Series, Settings } from '../model/task.js';
 import { isManifestFile } from './path-checks.js';
 import { seriesOfFolder } from './layout.js';
+import { readPlainLine } from './manifest-line.js';
 import type { ManifestLine, ObjectLine } from './manifest-line.js';
 import { isLabel } from '../text/label.js';
 
@@ -20,8 +21,30 @@ type Fields = Readonly<Record<string, unknown>>;
 export type LineReader = (text: string) => ManifestLine;
 
 export function createLineReader(seriesFolder: string, archive: ObjectKeys): LineReader {
+  const keys = createKeyCheck(seriesFolder, archive);
   const check = createLineCheck(seriesFolder, archive);
-  return (text) => check(parsed(text));
+  const settingsOf = lastSettings();
+  return (text) => {
+    const plain = readPlainLine(text, settingsOf);
+    return plain !== undefined && placeProblem(plain, keys) === undefined ? plain : check(parsed(text));
+  };
+}
+
+/** Reads settings, and remembers the last text: nearly all lines of a manifest have the same. */
+function lastSettings(): (text: string) => Settings | undefined {
+  let last: { readonly text: string; readonly settings: Settings } | undefined;
+  return (text) => {
+    if (last?.text === text) return last.settings;
+    let settings: unknown;
+    try {
+      settings = JSON.parse(text);
+    } catch {
+      return undefined;
+    }
+    if (settingsProblem(settings) !== undefined) return undefined;
+    last = { text, settings: settings as Settings };
+    return last.settings;
+  };
 }
 
 function parsed(text: string): unknown {
@@ -105,13 +128,23 @@ function objectProblem(fields: Fields, keys: KeyCheck): string | undefined {
   if (fields['gaps'] !== undefined && !areGaps(fields['gaps'])) return '"gaps" is not a list of time spans';
   const revision = revisionProblem(fields);
   if (revision !== undefined) return revision;
-  const { file } = fields;
-  const { format } = settings as Settings;
+  return placeProblem(
+    { key, cadence: cadence as Cadence, period, file: fields['file'], settings: settings as Settings },
+    keys,
+  );
+}
+
+interface Place extends Pick<ObjectLine, 'key' | 'cadence' | 'period' | 'settings'> {
+  readonly file: unknown;
+}
+
+function placeProblem(
+  { key, cadence, period, file, settings: { format } }: Place,
+  keys: KeyCheck,
+): string | undefined {
   if (!isManifestFile(format, file) || (format === 'zip' && !file.startsWith(`${keys.topFolder}/`)))
     return '"file" is not the name of a file of the lake';
-  return keys.isOfPeriod(key, cadence as Cadence, period)
-    ? undefined
-    : '"key" is not an object of this series';
+  return keys.isOfPeriod(key, cadence, period) ? undefined : '"key" is not an object of this series';
 }
 
 /** A copy of valid settings without further fields; undefined for anything else. */

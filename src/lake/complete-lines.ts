@@ -30,7 +30,7 @@ export async function* completeLinesOf(file: FileHandle, path: string): AsyncGen
       if (bytesRead === 0) return;
       const filled = kept + bytesRead;
       const end = buffer.lastIndexOf(0x0a, filled - 1) + 1;
-      if (end > 0) yield buffer.toString('utf8', 0, end - 1).split('\n');
+      if (end > 0) yield linesIn(buffer, end);
       buffer.copyWithin(0, end, filled);
       kept = filled - end;
     }
@@ -39,6 +39,17 @@ export async function* completeLinesOf(file: FileHandle, path: string): AsyncGen
   } finally {
     await file.close();
   }
+}
+
+/** Each line is a text of its own: a kept part of one text with all lines would keep all of them in memory. */
+function linesIn(buffer: Buffer, end: number): string[] {
+  const lines: string[] = [];
+  for (let from = 0; from < end;) {
+    const to = buffer.indexOf(0x0a, from);
+    lines.push(buffer.toString('utf8', from, to));
+    from = to + 1;
+  }
+  return lines;
 }
 
 const TAIL_BYTES = 64 * 1024;

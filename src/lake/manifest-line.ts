@@ -1,4 +1,4 @@
-/** The lines of a manifest. Absences are in `absences.ts`. */
+/** The lines of a manifest, and a fast reader of the most frequent ones. Absences are in `absences.ts`. */
 import type { ErrorCode } from '../model/errors.js';
 import type { Cadence, Format, Revision, Settings, ShortObject } from '../model/task.js';
 import type { AbsentLine } from './absences.js';
@@ -65,3 +65,64 @@ export interface DroppedLine {
 }
 
 export type ManifestLine = ObjectLine | DroppedLine | AbsentLine;
+
+// A fast reader of lines of objects in Parquet and CSV files, without rare fields, in the form in which the program writes them. It takes less
+// than half the time of `JSON.parse` and the check of each field. `check-manifest-line.ts` reads all other lines.
+
+const COUNT = '(0|[1-9]\\d{0,14})';
+const DIGEST = '([0-9a-f]{64})';
+const INSTANT = '(\\d{4}-[01]\\d-[0-3]\\dT[0-2]\\d:[0-5]\\d:[0-5]\\d(?:\\.\\d{1,9})?Z)';
+/** A text without escapes; a label has no control characters either, and up to 256 characters. */
+const TEXT = '([^"\\\\\\u0000-\\u001f]*)';
+const LABEL = '([^"\\\\\\u0000-\\u001f\\u007f-\\u009f]{0,256})';
+/** Whether these are settings is checked later. A JSON object has no longer text that begins with another object. */
+const SETTINGS = '(\\{[^{}]*\\})';
+
+/** The fields in the order in which the program writes them. */
+const LINE = new RegExp(
+  [
+    `^\\{"v":1,"kind":"object","key":"${TEXT}","cadence":"(daily|monthly)","period":"${TEXT}",`,
+    `"etag":"${LABEL}","lastModified":"${LABEL}","bytes":${COUNT},"sha256":"${DIGEST}",`,
+    `"verified":"(sidecar|etag|crc|rest)","settings":${SETTINGS},"at":"${INSTANT}","tool":"${LABEL}",`,
+    `"rows":${COUNT},"first":"${INSTANT}","last":"${INSTANT}","duplicates":${COUNT},`,
+    `"file":"${TEXT}","fileBytes":${COUNT},"fileSha256":"${DIGEST}","fileRows":${COUNT}\\}$`,
+  ].join(''),
+);
+
+/**
+ * The object that `JSON.parse` returns for the line; undefined for lines of another form. The caller must still check key, period and
+ * file. `settingsOf` returns undefined for a text that is no settings.
+ */
+export function readPlainLine(
+  text: string,
+  settingsOf: (text: string) => Settings | undefined,
+): ObjectLine | undefined {
+  const match = LINE.exec(text);
+  if (match === null) return undefined;
+  const settings = settingsOf(match[9] ?? '');
+  if (settings === undefined) return undefined;
+  // One literal for all fields: V8 then allocates one object, and copies no properties.
+  return {
+    v: 1,
+    kind: 'object',
+    key: match[1] ?? '',
+    cadence: match[2] as ObjectLine['cadence'],
+    period: match[3] ?? '',
+    etag: match[4] ?? '',
+    lastModified: match[5] ?? '',
+    bytes: Number(match[6]),
+    sha256: match[7] ?? '',
+    verified: match[8] as ObjectLine['verified'],
+    settings,
+    at: match[10] ?? '',
+    tool: match[11] ?? '',
+    rows: Number(match[12]),
+    first: match[13] ?? '',
+    last: match[14] ?? '',
+    duplicates: Number(match[15]),
+    file: match[16] ?? '',
+    fileBytes: Number(match[17]),
+    fileSha256: match[18] ?? '',
+    fileRows: Number(match[19]),
+  };
+}
