@@ -17,11 +17,11 @@ export class UnlistedFiles {
 
   async look(folder: string, manifest: Manifest): Promise<void> {
     const { files } = await listEntries(folder);
-    const ours = files.filter(isPartitionFile);
-    if (ours.length === 0) return;
-    const named = new Set(FORMATS.flatMap((format) => manifest[format].files()));
+    const isNamed = (name: string): boolean =>
+      FORMATS.some((format) => manifest[format].lastOfFile(name) !== undefined);
     const inLake = relative(this.#root, folder).replaceAll(sep, '/');
-    for (const name of ours) if (!named.has(name)) this.#found.add(`${inLake}/${name}`);
+    for (const name of files)
+      if (!isNamed(name) && isPartitionFile(name)) this.#found.add(`${inLake}/${name}`);
   }
 
   /** A line for people; undefined if there are none. */

@@ -60,7 +60,8 @@ function byPeriod(a: ObjectLine, b: ObjectLine): number {
 export class HeldObjects {
   readonly #byDay = new Map<number, ObjectLine>();
   readonly #byMonth = new Map<number, ObjectLine>();
-  readonly #byFile = new Map<string, Set<ObjectLine>>();
+  /** A file with one object, as in lakes of day partitions, has no set of its own. */
+  readonly #byFile = new Map<string, ObjectLine | Set<ObjectLine>>();
   readonly #lastOfFile = new Map<string, ObjectLine>();
   readonly #dropped = new Set<string>();
 
@@ -78,8 +79,9 @@ export class HeldObjects {
       this.#byMonth.set(monthOf(period.from), line);
     }
     const inFile = this.#byFile.get(line.file);
-    if (inFile === undefined) this.#byFile.set(line.file, new Set([line]));
-    else inFile.add(line);
+    if (inFile === undefined) this.#byFile.set(line.file, line);
+    else if (inFile instanceof Set) inFile.add(line);
+    else this.#byFile.set(line.file, new Set([inFile, line]));
     this.#lastOfFile.set(line.file, line);
     this.#dropped.delete(line.key);
   }
@@ -88,7 +90,9 @@ export class HeldObjects {
     const line = lines.get(at);
     if (line === undefined) return;
     lines.delete(at);
-    this.#byFile.get(line.file)?.delete(line);
+    const inFile = this.#byFile.get(line.file);
+    if (inFile instanceof Set) inFile.delete(line);
+    else if (inFile === line) this.#byFile.delete(line.file);
   }
 
   drop(key: string): void {
@@ -145,7 +149,8 @@ export class HeldObjects {
 
   /** Objects in a file, in period order. */
   inFile(file: string): ObjectLine[] {
-    return [...(this.#byFile.get(file) ?? [])].sort(byPeriod);
+    const inFile = this.#byFile.get(file) ?? [];
+    return 'kind' in inFile ? [inFile] : [...inFile].sort(byPeriod);
   }
 
   /** The last line that names a file: it has the current size and digest of the file. */
