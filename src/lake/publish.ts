@@ -3,7 +3,7 @@ import { errnoOf, withPath } from '../model/errors.js';
 import { createHash } from 'node:crypto';
 import { constants, lstatSync } from 'node:fs';
 import { copyFile, mkdir, open, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, sep } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { entryAt, openRegularFile } from './path-checks.js';
 
@@ -167,7 +167,7 @@ export async function fileSizes(folder: string, files: readonly string[]): Promi
   const sizes: (number | undefined)[] = [];
   for (const file of files) {
     if (sizes.length % SIZES_AT_ONCE === SIZES_AT_ONCE - 1) await nextTurn();
-    sizes.push(sizeNow(join(folder, file)));
+    sizes.push(sizeNow(folder + sep + file));
   }
   return sizes;
 }
