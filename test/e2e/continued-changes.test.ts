@@ -33,7 +33,7 @@ async function continued(lake: string, change: (folder: string, manifest: string
   const manifest = manifestOf(folder);
   const before = manifestLines(folder).length;
   change(folder, manifest);
-  const run = await scene.vision('--format parquet', { lake, sceneFlags: '' });
+  const run = await scene.vision('--format parquet --recheck-days 3', { lake, sceneFlags: '' });
   const fetched =
     run.code === 2
       ? []
