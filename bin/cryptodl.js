@@ -12,5 +12,11 @@ process.on('SIGUSR2', () => undefined);
 // Inflating, hashing to disk and DuckDB share libuv's pool, whose size is read once, at its first use.
 process.env['UV_THREADPOOL_SIZE'] ??= String(Math.max(4, availableParallelism() * 2));
 
+const [major, minor, patch] = process.versions.node.split('.').map(Number);
+if (major * 1e6 + minor * 1e3 + patch < 20_018_001) {
+  process.stderr.write(`cryptodl: needs Node 20.18.1 or newer, this is ${process.version}\n`);
+  process.exit(1);
+}
+
 const load = createLoader(join(__dirname, '../dist/bundle'));
 void load('program.cjs').main();

@@ -1,13 +1,23 @@
 'use strict';
 
 // Loads the files of the bundle with the code caches of V8 that the build made, so that V8 does not compile them at each start.
-const { readFileSync } = require('node:fs');
+const { readFileSync, statSync } = require('node:fs');
 const { createRequire } = require('node:module');
 const { join } = require('node:path');
 const vm = require('node:vm');
 
-/** The code cache of a file of the bundle. V8 rejects the cache of another version of itself, or of a file with another length. */
-const cachePathOf = (path) => `${path}.node${process.versions.modules}-${process.arch}.cache`;
+/**
+ * The build of Node that runs. A code cache fits only the build that made it. V8 11.3, which all releases of Node 20 have, also accepts the cache of
+ * another release, and the process ends with SIGSEGV. Builds of one release with other options differ in the size of their binary.
+ */
+const buildOfNode = () =>
+  `${process.version}-${process.platform}-${process.arch}-${statSync(process.execPath).size}`;
+
+/** The code cache of a file of the bundle for this build of Node. V8 rejects a cache that was made with other flags, or for a file with another length. */
+const cachePathOf = (path) => `${path}.${buildOfNode()}.cache`;
+
+/** A cache holds the name of its script. It is the same on all machines, so that `src/cli/original-stack.ts` finds the source map. */
+const scriptNameOf = (name) => `cryptodl-bundle/${name}`;
 
 /**
  * Returns a function that loads a file of the folder, once, and returns its exports. Without a fitting cache, V8 compiles the file.
@@ -26,7 +36,7 @@ exports.createLoader = (folder, onLoaded) => {
     const script = new vm.Script(
       `(function (exports, require, module, __filename, __dirname, impESM) {${readFileSync(path, 'utf8')}\n})`,
       {
-        filename: path,
+        filename: scriptNameOf(name),
         ...(cachedData === undefined ? {} : { cachedData }),
       },
     );

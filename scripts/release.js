@@ -30,7 +30,7 @@ const ALLOWED = [
   /^config\/[\w.-]+\.(json|yaml)$/,
   /^config\/monitoring\/(alerts(\.test)?\.yml|dashboard\.json)$/,
   /^dist\/[\w/-]+(\.d\.ts|\.js|\.css|\.1)$/,
-  /^dist\/bundle\/([\w-]+\.cjs(\.map|\.node\d+-\w+\.cache)?|LICENSES\.txt)$/,
+  /^dist\/bundle\/([\w-]+\.cjs(\.map|\.v[\d.]+-\w+-\w+-\d+\.cache)?|LICENSES\.txt)$/,
   /^docs\/[\w/.-]+\.(md|svg|png)$/,
 ];
 

@@ -2,25 +2,29 @@
 import { readFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
 import type { SourceMapPayload } from 'node:module';
-import { dirname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
-const PLACE = /([^\s(]+\.cjs):(\d+):(\d+)/g;
+/** A place in the bundle, whose files have these names for V8 (bin/load-bundle.js). */
+const PLACE = /\bcryptodl-bundle\/([a-z-]+\.cjs):(\d+):(\d+)/g;
+const BUNDLE = new URL('../bundle/', import.meta.url);
 
 /** Lines of a stack as V8 formats them. A place without a source map stays as it is. */
 export function originalStack(stack: string): string {
   const maps = new Map<string, SourceMap | undefined>();
-  return stack.replaceAll(PLACE, (place, path: string, line: string, column: string) => {
-    const map = maps.has(path) ? maps.get(path) : readMap(path);
-    maps.set(path, map);
+  return stack.replaceAll(PLACE, (place, name: string, line: string, column: string) => {
+    const map = maps.has(name) ? maps.get(name) : readMap(name);
+    maps.set(name, map);
     const origin = map?.findOrigin(Number(line), Number(column));
     if (origin === undefined || !('fileName' in origin)) return place;
-    return `${resolve(dirname(path), origin.fileName)}:${origin.lineNumber}:${origin.columnNumber}`;
+    const path = fileURLToPath(new URL(origin.fileName, BUNDLE));
+    return `${path}:${origin.lineNumber}:${origin.columnNumber}`;
   });
 }
 
-function readMap(path: string): SourceMap | undefined {
+function readMap(name: string): SourceMap | undefined {
   try {
-    return new SourceMap(JSON.parse(readFileSync(`${path}.map`, 'utf8')) as SourceMapPayload);
+    const text = readFileSync(new URL(`${name}.map`, BUNDLE), 'utf8');
+    return new SourceMap(JSON.parse(text) as SourceMapPayload);
   } catch {
     return undefined;
   }

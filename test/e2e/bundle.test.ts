@@ -2,16 +2,18 @@
 import { spawnSync } from 'node:child_process';
 import {
   cpSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Script } from 'node:vm';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -77,6 +79,40 @@ describe('the code caches of the build', () => {
 
   it('are used by this version of Node', () => {
     expect(cachedFiles(join(installed, 'dist/bundle'))).toEqual([true, true, true]);
+  });
+
+  it('are named after the build of Node that made them, because V8 takes those of another release and crashes', () => {
+    const build = `${process.version}-${process.platform}-${process.arch}-${statSync(process.execPath).size}`;
+    const names = caches(installed).map((path) => basename(path));
+    expect(names.length).toBeGreaterThan(2);
+    for (const name of names) expect(name).toContain(`.cjs.${build}.cache`);
+  });
+
+  it.each([
+    ['another release', `Object.defineProperty(process, 'version', { value: 'v20.18.1' });`],
+    ['another machine', `Object.defineProperty(process, 'arch', { value: 'arm64' });`],
+    [
+      'another build',
+      `const fs = require('node:fs'); const { statSync } = fs;
+       fs.statSync = (path) => path === process.execPath ? { size: 1 } : statSync(path);`,
+    ],
+  ])('are not opened by %s of Node', (...[, change]) => {
+    const script = join(folder, 'other-build.cjs');
+    const opened = join(folder, 'opened.txt');
+    writeFileSync(
+      script,
+      `{ ${change} }
+       { const fs = require('node:fs'); const { readFileSync } = fs;
+         fs.readFileSync = (path, ...options) => {
+           if (String(path).endsWith('.cache')) fs.appendFileSync(${JSON.stringify(opened)}, path + '\\n');
+           return readFileSync(path, ...options);
+         }; }`,
+    );
+    writeFileSync(opened, '');
+    expect(run(installed, ['--help'], ['--require', script])).toMatchObject({ status: 0, stdout: help });
+    const paths = readFileSync(opened, 'utf8').trim().split('\n');
+    expect(paths[0]).toContain('.cache');
+    expect(paths.filter((path) => existsSync(path))).toEqual([]);
   });
 
   it.each<readonly [string, (path: string) => void]>([
@@ -148,10 +184,32 @@ describe('the bundle', () => {
       const { write } = process.stdout;
       Object.defineProperty(process.stdout, 'write', { value: () => { throw new TypeError('broken'); } });`,
     );
-    const { status, stderr } = run(ROOT, ['list', 'markets'], ['--require', script]);
+    // Not the folder in which the caches were made: V8 takes the names of files from a cache.
+    const installed = install();
+    const { status, stderr } = run(installed, ['list', 'markets'], ['--require', script]);
     expect(status).toBe(1);
     expect(stderr).toContain('broken');
+    expect(stderr).toContain(`${installed}/dist/catalog/`);
     expect(stderr).toMatch(/dist\/catalog\/[a-z-]+\.js:\d+:\d+/);
-    expect(stderr).not.toContain('bundle/rest.cjs');
+    expect(stderr).not.toContain('rest.cjs');
+  });
+
+  it('says which Node it needs', () => {
+    const script = join(folder, 'old-node.cjs');
+    for (const [release, status] of [
+      ['18.20.8', 1],
+      ['20.18.0', 1],
+      ['20.18.1', 0],
+      ['24.0.0', 0],
+    ] as const) {
+      writeFileSync(
+        script,
+        `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${release}' } });`,
+      );
+      const ended = run(ROOT, ['--version'], ['--require', script]);
+      expect([release, ended.status]).toEqual([release, status]);
+      if (status === 1)
+        expect(ended.stderr).toBe(`cryptodl: needs Node 20.18.1 or newer, this is ${process.version}\n`);
+    }
   });
 });
