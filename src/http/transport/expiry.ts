@@ -1,4 +1,6 @@
-/** The end of an attempt before its answer: a deadline has passed, or the signal of its request has aborted. */
+/** How an attempt ends before its answer. */
+
+/** The end of one attempt: a deadline has passed, or the signal of its request has aborted. */
 export class Expiry {
   readonly #outer: AbortSignal;
   #over: { readonly reason: unknown } | undefined;
