@@ -1,11 +1,12 @@
 /** Runs a plan: queue, downloads, writes, outcomes, failure report. */
 import { randomUUID } from 'node:crypto';
-import { rm, statfs } from 'node:fs/promises';
+import { statfs } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import { makeFolder } from '../files/disk.js';
 import type { Timer } from '../model/clock.js';
+import { removeRunFolder } from '../lake/layout.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import type { PartitionPlan, PlanTotals } from '../model/task.js';
 import { isMirror } from '../text/mirror-roots.js';
@@ -52,7 +53,7 @@ export async function executePlan(session: Session, run: PlannedRun): Promise<Ru
       await runAll(session, run);
     } finally {
       // After another run took the lake over, the folder of this name belongs to that run.
-      if (session.lock?.isLost !== true) await rm(session.runFolder, { recursive: true, force: true });
+      if (session.lock?.isLost !== true) await removeRunFolder(session.paths, session.runFolder);
     }
   } catch (error) {
     ended = toCryptodlError(error);

@@ -1,7 +1,16 @@
 /**
  * The worker thread of `file-writer.ts`. Its calls block, because nothing else runs on this thread. Only syncs use the thread pool, so that the disk takes several at once.
  */
-import { closeSync, copyFileSync, fsync, mkdirSync, openSync, renameSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  copyFileSync,
+  fsync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { promisify } from 'node:util';
 import { parentPort } from 'node:worker_threads';
 import { withPath } from '../model/errors.js';
@@ -24,6 +33,8 @@ async function failureOf(files: readonly FileToWrite[]): Promise<FileError | und
     await writeAll(files);
     return undefined;
   } catch (error) {
+    // After an error of the disk, these files would take its space until the next run.
+    for (const { staged } of files) rmSync(staged, { force: true });
     return fieldsOf(error);
   }
 }

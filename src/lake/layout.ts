@@ -1,8 +1,9 @@
 /** Paths in a lake. Relative paths use `/`. Names from input become path components only through `safeName`. */
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative, sep } from 'node:path';
 import { errnoOf, usage } from '../model/errors.js';
 import type { Market, Series } from '../model/task.js';
 import { absolutePath, shownPath } from '../text/printable.js';
@@ -98,6 +99,9 @@ export function isStagedZip(path: string): boolean {
   return /^[0-9a-f]{32}\/[0-9a-f]{32}\.(?:json|zip)$/.test(name);
 }
 
+/** Relative to the root. */
+const STAGING = `${FOLDERS.internal}/tmp`;
+
 /** The root of a lake and the folders with fixed names in it. */
 export interface LakePaths {
   readonly root: string;
@@ -129,7 +133,21 @@ export function refuseFile(path: string, flag = '--out'): void {
  */
 export async function refuseLinkedFolders({ root, folder }: LakePaths): Promise<void> {
   refuseFile(root);
-  await Promise.all([...Object.values(FOLDERS), `${FOLDERS.internal}/tmp`].map(folder));
+  await Promise.all([...Object.values(FOLDERS), STAGING].map(folder));
+}
+
+/** The folder of staged files. Rejects with `disk` if a symbolic link has replaced it since the lake was opened. */
+export function stagingFolder({ folder }: Pick<LakePaths, 'folder'>): Promise<string> {
+  return folder(STAGING);
+}
+
+/** Removes the folder of temporary files of a run. Rejects with `disk`, and removes nothing, if a symbolic link leads to it. */
+export async function removeRunFolder(
+  { root, internal, folder }: Pick<LakePaths, 'root' | 'internal' | 'folder'>,
+  path: string,
+): Promise<void> {
+  if (path.startsWith(internal + sep)) await folder(relative(root, path).split(sep).join('/'));
+  await rm(path, { recursive: true, force: true });
 }
 
 export function lakePaths(root: string): LakePaths {
@@ -137,7 +155,7 @@ export function lakePaths(root: string): LakePaths {
   return {
     root,
     internal,
-    staging: join(internal, 'tmp'),
+    staging: join(root, STAGING),
     failures: join(root, FOLDERS.failures),
     quarantine: join(root, FOLDERS.quarantine),
     folder: (path) => checkedFolder(root, path),

@@ -18,6 +18,7 @@ import type { FileFacts } from '../lake/publish.js';
 import { periodText } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { PartitionPlan } from '../model/task.js';
+import { stagingFolder } from '../lake/layout.js';
 import { describeColumns } from '../source/describe.js';
 import { findDataset } from '../source/venue.js';
 import type { DatasetSpec, Venue } from '../source/venue.js';
@@ -47,7 +48,7 @@ export async function makeFile(
   part: Part & { existing: ExistingFile },
 ): Promise<MadeFile> {
   const name = randomUUID();
-  const staged = join(context.paths.staging, `${name}.partial`);
+  const staged = join(await stagingFolder(context.paths), `${name}.partial`);
   const csvPath = join(context.tempFolder, `${name}.csv`);
   try {
     const inputs = { ...part, staged, csvPath };

@@ -7,7 +7,7 @@ import type { CryptodlError } from '../model/errors.js';
 import { moveToQuarantine } from '../lake/quarantine.js';
 import { bringIn } from '../lake/backing.js';
 import { cachedFolderCheck } from '../lake/path-checks.js';
-import { keyPath, seriesFolder } from '../lake/layout.js';
+import { keyPath, seriesFolder, stagingFolder } from '../lake/layout.js';
 import type { LakePaths } from '../lake/layout.js';
 import type { HeldObjects } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
@@ -40,6 +40,7 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
         await context.lock?.confirm();
         const folderOf = cachedFolderCheck(context.paths.root);
         await folderOf(seriesFolder(context.venue.name, plan.series));
+        await stagingFolder(context.paths);
         const made = taken.map((object) => filesOf(context, folderOf, object));
         await context.timed('commit', { plan }, async () => files.write((await Promise.all(made)).flat()));
         // The folder shows that the lake has the series, even if its manifest is lost.

@@ -487,6 +487,46 @@ describe('a symbolic link', () => {
     expect(left()).toEqual(before);
   });
 
+  it.each(['parquet', 'csv', 'zip'])(
+    'in place of .cryptodl/tmp while a run is under way: nothing is written or removed behind it (--format %s)',
+    async (format) => {
+      const { lake, outside } = copy();
+      rmSync(lake, { recursive: true });
+      let left: () => Record<string, string> = () => ({});
+      let before: Record<string, string> = {};
+      scene.archive.fault = (path, request, response) => {
+        if (path.endsWith('2026-10-03.zip')) {
+          scene.archive.fault = undefined;
+          left = link(lake, outside, '.cryptodl/tmp');
+          const [own = ''] = readdirSync(join(outside, 'target'));
+          expect(own).toMatch(/^run-/);
+          writeFileSync(join(outside, 'target', own, 'precious'), 'of the user');
+          before = left();
+        }
+        scene.archive.serve(request, response);
+        return true;
+      };
+      const run = await named(lake, '--format', format);
+      scene.archive.fault = undefined;
+      expect([run.code, run.stderr]).toEqual([
+        1,
+        expect.stringContaining('.cryptodl/tmp is a symbolic link; links inside a lake are not followed'),
+      ]);
+      expect(Object.keys(before)).toContainEqual(expect.stringContaining('precious'));
+      expect(left()).toEqual(before);
+    },
+  );
+
+  it('in place of the folder of a zip by a file: the run ends, and leaves no staged file', async () => {
+    const { lake } = copy();
+    rmSync(lake, { recursive: true });
+    mkdirSync(dirname(join(lake, ZIPS)), { recursive: true });
+    writeFileSync(join(lake, ZIPS), '');
+    const run = await named(lake, '--format', 'zip');
+    expect(run.code).toBe(1);
+    expect(readdirSync(join(lake, '.cryptodl/tmp'))).toEqual([]);
+  });
+
   it('in place of .cryptodl is refused before anything is cleared', async () => {
     const { lake, outside } = copy();
     rmSync(join(lake, '.cryptodl'), { recursive: true, force: true });

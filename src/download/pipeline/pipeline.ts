@@ -15,6 +15,7 @@ import { WorkTracker } from '../../report/work-tracker.js';
 import { absolutePath } from '../../text/printable.js';
 import { ARCHIVE_START, openHttp } from '../http-session.js';
 import type { HttpRequest, HttpSession } from '../http-session.js';
+import { lakePaths, removeRunFolder } from '../../lake/layout.js';
 import { openLake } from '../open-lake.js';
 import type { LakeParts, Session, SharedParts } from '../session.js';
 import { openWorkshop } from './workshop.js';
@@ -139,7 +140,7 @@ export class Pipeline implements SharedParts {
     const opening = this.#lakes.get(root);
     this.#lakes.delete(root);
     const parts = await opening?.catch(() => undefined);
-    if (parts !== undefined) await closeParts(parts);
+    if (parts !== undefined) await closeParts(root, parts);
   }
 
   /** To be called after the last run has ended. */
@@ -151,9 +152,12 @@ export class Pipeline implements SharedParts {
   }
 }
 
-async function closeParts({ lock, runFolder }: LakeParts): Promise<void> {
-  if (!lock.isLost) await rm(runFolder, { recursive: true, force: true });
-  await lock.release();
+async function closeParts(root: string, { lock, runFolder }: LakeParts): Promise<void> {
+  try {
+    if (!lock.isLost) await removeRunFolder(lakePaths(root), runFolder);
+  } finally {
+    await lock.release();
+  }
 }
 
 /** The lock for a run: its release at the end of the run does nothing. */
