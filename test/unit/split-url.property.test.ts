@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { splitUrl } from '../../src/http/fetch.js';
+import { hostOf, splitUrl } from '../../src/http/fetch.js';
 import { sized } from '../helpers/tier-size.js';
 
 const label = fc.oneof(
@@ -117,6 +117,7 @@ describe('the parts of a URL', () => {
           return { origin, host: name, path: pathname + search };
         });
         expect(outcome(() => splitUrl(address))).toEqual(expected);
+        expect(outcome(() => hostOf(address))).toBe(expected === 'refused' ? expected : expected.host);
       }),
       { numRuns: sized(200_000, 20_000) },
     );
@@ -133,7 +134,9 @@ describe('the parts of a URL', () => {
     ['https://data.binance.vision:443/a/../b', 'https://data.binance.vision', 'data.binance.vision', '/b'],
     ['http://127.1/a', 'http://127.0.0.1', '127.0.0.1', '/a'],
     ['HTTP://EXAMPLE.com', 'http://example.com', 'example.com', '/'],
+    ['https://example.com', 'https://example.com', 'example.com', '/'],
   ])('of %s', (address, origin, name, path) => {
     expect(splitUrl(address)).toEqual({ origin, host: name, path });
+    expect(hostOf(address)).toBe(name);
   });
 });
