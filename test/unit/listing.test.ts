@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import { createListing } from '../../src/source/listing.js';
-import type { GetListing, GotPage } from '../../src/source/listing.js';
+import type { GetListing, GotPage, ListingCopies } from '../../src/source/listing.js';
+import type { ListingCopy } from '../../src/source/listing-copy.js';
 import { parseListing, S3_LISTING } from '../../src/source/s3-listing.js';
 
 /** As the session does it: every page is parsed as it comes. */
@@ -229,4 +230,63 @@ it('a listing that cannot be had is left alone for a minute, and then asked agai
   now = 60_000;
   await expect(walk()).rejects.toThrow('no server listens');
   expect(asked).toBe(2);
+});
+
+describe('the copy of a listing', () => {
+  const MINUTE_MS = 60_000;
+  const NOW = Date.parse('2026-11-21T12:00:00Z');
+
+  /** A listing of pages with one object each, whose ETags the test changes. Each walk resolves with the number of writes so far. */
+  function listed(etags: string[]) {
+    let copy: ListingCopy | undefined;
+    let writes = 0;
+    const get: GetListing = (address, heldEtag) => {
+      const marker = new URLSearchParams(address.slice('/?'.length)).get('marker') ?? 'd/-1';
+      const at = Number(marker.slice('d/'.length)) + 1;
+      const pageEtag = etags[at] ?? '';
+      if (heldEtag === pageEtag) return Promise.resolve('unchanged');
+      const objects = [{ key: `d/${at}`, bytes: 1, etag: pageEtag, lastModified: '' }];
+      return Promise.resolve({ objects, prefixes: [], truncated: at + 1 < etags.length, pageEtag });
+    };
+    return async (nowMs: number): Promise<number> => {
+      const copies: ListingCopies = {
+        nowMs,
+        read: () => Promise.resolve(copy),
+        keep: (_, value) => {
+          copy = value;
+          writes += 1;
+          return Promise.resolve();
+        },
+        mayReplace: () => false,
+      };
+      const objects = (await all(createListing(get, S3_LISTING, { copies }).objects('d/'))).flat();
+      expect(objects.map(({ etag }) => etag)).toEqual(etags);
+      return writes;
+    };
+  }
+
+  it('is written again when it is an hour old, also if nothing has changed', async () => {
+    const walk = listed(['a', 'b']);
+    expect(await walk(NOW)).toBe(1);
+    expect(await walk(NOW + 59 * MINUTE_MS)).toBe(1);
+    expect(await walk(NOW + 60 * MINUTE_MS)).toBe(2);
+    expect(await walk(NOW + 119 * MINUTE_MS)).toBe(2);
+    expect(await walk(NOW + 120 * MINUTE_MS)).toBe(3);
+  });
+
+  it('is written again if it is from a time when the clock was wrong', async () => {
+    const walk = listed(['a', 'b']);
+    expect(await walk(NOW + 60 * MINUTE_MS)).toBe(1);
+    expect(await walk(NOW + MINUTE_MS)).toBe(1);
+    expect(await walk(NOW)).toBe(2);
+  });
+
+  it.each([0, 1, 2])('is written at once if page %i has changed', async (page) => {
+    const etags = ['a', 'b', 'c'];
+    const walk = listed(etags);
+    await walk(NOW);
+    etags[page] = 'changed';
+    expect(await walk(NOW + MINUTE_MS)).toBe(2);
+    expect(await walk(NOW + 2 * MINUTE_MS)).toBe(2);
+  });
 });

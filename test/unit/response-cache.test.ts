@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtempSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -38,6 +38,20 @@ it('a copy can be read at once, also by other processes; the last of many writes
   expect(await other.read('b', textOf)).toEqual({ at: NOW, value: 'b49' });
   expect(await other.read('c', textOf)).toBeUndefined();
   expect([copies.said, other.said, copiesOn(folder).length]).toEqual([[], [], 2]);
+});
+
+it.each([
+  ['large', randomBytes(100_000).toString('hex')],
+  ['large only when it is unpacked', 'x'.repeat(100_000)],
+  ['not ASCII', '币'.repeat(10_000)],
+])('a copy is read as it was kept if it is %s', async (_, value) => {
+  const folder = mkdtempSync(join(scratch, 'c-'));
+  const copies = copiesIn(folder);
+  await copies.keep('a', value);
+  await copies.close();
+  const reader = copiesIn(folder);
+  expect((await reader.read('a', textOf))?.value === value).toBe(true);
+  expect(reader.said).toEqual([]);
 });
 
 it('a copy that is too old is not used, and is removed', async () => {
