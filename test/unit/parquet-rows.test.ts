@@ -5,6 +5,7 @@ import { countParquetRows, FOOTER_BYTES } from '../../src/convert/parquet-rows.j
 import { fileFacts } from '../../src/lake/publish.js';
 import { Converter, received } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
+import { sql } from '../helpers/sql.js';
 
 const folder = scratchFolder();
 const converter = new Converter(join(folder, 'made'));
@@ -39,6 +40,16 @@ describe('the row count of a Parquet file', () => {
     const path = join(folder, 'short-tail.parquet');
     writeFileSync(path, whole);
     expect(await countParquetRows(path, await fileFacts(path, 8))).toBe(700);
+  });
+
+  it('is read from the file for a long footer behind many rows', async () => {
+    const path = join(folder, 'long-footer.parquet');
+    const text = `repeat('x', ${2 * FOOTER_BYTES})`;
+    await sql(
+      `COPY (SELECT range, random() AS value FROM range(70_000)) TO '${path}' (FORMAT parquet, KV_METADATA {text: ${text}})`,
+    );
+    expect(readFileSync(path).length).toBeGreaterThan(4 * FOOTER_BYTES);
+    expect(await countParquetRows(path, await fileFacts(path, FOOTER_BYTES))).toBe(70_000);
   });
 
   it.each([
