@@ -93,6 +93,31 @@ describe('a CSV that lies in a file', () => {
       expect((await gathered(content)).needsCheck).toBe(true);
   });
 
+  it('is looked at closely for a comma too many at the end of a last line without line feed', async () => {
+    expect((await gathered(ROW.repeat(2).trim())).needsCheck).toBe(false);
+    expect((await gathered(`${ROW.repeat(2).trim()},`)).needsCheck).toBe(true);
+  });
+
+  it('is looked at closely for a carriage return within a line', async () => {
+    expect((await gathered(ROW.replace('\n', '\r\n').repeat(2))).needsCheck).toBe(false);
+    expect((await gathered(ROW + ROW.replace(',2,', ',2\r,'))).needsCheck).toBe(true);
+  });
+
+  it.each(['1_000', '1e-400', '2\t', '+2', '2\0'])(
+    'is looked at closely for the cell %o, also in an early chunk and at a border',
+    async (cell) => {
+      const line = ROW.replace(',2,', `,${cell},`);
+      const many = ROW.repeat(Math.floor(CHUNK / ROW.length) - 2);
+      expect((await gathered(line + ROW.repeat(70_000))).needsCheck).toBe(true);
+      for (const at of cell.split('').keys()) {
+        const digits = CHUNK - many.length - ROW.length - line.indexOf(cell) - at;
+        const content = many + ROW.replace(',6\n', `,${'6'.padStart(digits + 1, '0')}\n`) + line;
+        expect(content.indexOf(cell) + at).toBe(CHUNK);
+        expect((await gathered(content)).needsCheck).toBe(true);
+      }
+    },
+  );
+
   it('may end lines with a blank cell where one belongs', async () => {
     const blank = ROW.replace(',6\n', ',\n');
     expect((await gathered(blank.repeat(70_000))).needsCheck).toBe(false);
@@ -103,8 +128,20 @@ describe('a CSV that lies in a file', () => {
   });
 });
 
+const METRIC = '2024-01-15 00:05:00,BNBUSDT,1,2,3,4,5,6\n';
+
+it.each(['"2" ', ' "2"'])(
+  'the cell %o is looked at closely, also if a time lacks its space',
+  async (cell) => {
+    const line = METRIC.replace(' 00:05', 'T00:05');
+    const needsCheck = async (content: string): Promise<boolean> =>
+      (await inspectCsv(received('2024-01-15', content), specOf('um', 'metrics'), 'BNBUSDT')).needsCheck;
+    expect(await needsCheck(METRIC + METRIC.replace(',2,', ',"2",'))).toBe(false);
+    expect(await needsCheck(METRIC + line.replace(',2,', `,${cell},`))).toBe(true);
+  },
+);
+
 describe('the numbers of a CSV are known to be finite', () => {
-  const METRIC = '2024-01-15 00:05:00,BNBUSDT,1,2,3,4,5,6\n';
   const BAR = '1705276800000,1,2,3,4,5,1705280399999,6,7,8,9,0\n';
   const longer = (bar: string, length: number): string => bar.replace(',0\n', `,${'9'.repeat(length)}\n`);
 

@@ -271,6 +271,15 @@ describe('any other file takes several statements', () => {
     },
   );
 
+  it.each(['x', 'nan', '1..2', ''])('with the number "%s" as text, which it refuses', async (cell) => {
+    const made = await make(
+      { '2024-01-15': bar(DAY_15) + bar(DAY_15 + HOUR, cell), '2024-01-16': bars(16) },
+      { settings: { numbers: 'string' } },
+    );
+    expect([...made.failed]).toMatchObject([['2024-01-15.zip', { code: 'row-malformed' }]]);
+    expect(await readParquet(made.file)).toHaveLength(24);
+  });
+
   it('and leaves no file if every object is invalid', async () => {
     const made = await make({ '2024-01-15': bars(15) + bar(DAY_15 + 23.5 * HOUR, 'x') });
     expect(made.rows).toBe(0);
