@@ -13,8 +13,8 @@ const vm = require('node:vm');
 const buildOfNode = () =>
   `${process.version}-${process.platform}-${process.arch}-${statSync(process.execPath).size}`;
 
-/** The code cache of a file of the bundle for this build of Node. V8 rejects a cache that was made with other flags, or for a file with another length. */
-const cachePathOf = (path) => `${path}.${buildOfNode()}.cache`;
+/** The code cache of a file of the bundle for a build of Node. V8 rejects a cache that was made with other flags, or for a file with another length. */
+const cachePathOf = (path, build) => `${path}.${build}.cache`;
 
 /** A cache holds the name of its script. It is the same on all machines, so that `src/cli/original-stack.ts` finds the source map. */
 const scriptNameOf = (name) => `cryptodl-bundle/${name}`;
@@ -25,13 +25,14 @@ const scriptNameOf = (name) => `cryptodl-bundle/${name}`;
  */
 exports.createLoader = (folder, onLoaded) => {
   const modules = new Map();
+  const build = buildOfNode();
   const load = (name) => {
     const known = modules.get(name);
     if (known !== undefined) return known.exports;
     const path = join(folder, name);
     const module = { exports: {} };
     modules.set(name, module);
-    const cachePath = cachePathOf(path);
+    const cachePath = cachePathOf(path, build);
     const cachedData = readCache(cachePath);
     const script = new vm.Script(
       `(function (exports, require, module, __filename, __dirname, impESM) {${readFileSync(path, 'utf8')}\n})`,

@@ -81,6 +81,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #waits = 0;
   readonly #resolve: (response: FetchResponse) => void;
   readonly #reject: (error: unknown) => void;
+
   constructor(
     options: TransportOptions,
     { request, context, held }: Attempt,
