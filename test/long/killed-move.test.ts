@@ -106,8 +106,11 @@ it('removes no file that has two paths through a mount', async () => {
     scene.scratch,
     `import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
-const { lstat } = fs.promises;
-fs.promises.lstat = (path, options) => lstat(String(path).replace('/_failures/', '/failures/'), options);
+const bound = (path) => String(path).replace('/_failures/', '/failures/');
+for (const [module, call] of [[fs.promises, 'lstat'], [fs, 'lstatSync']]) {
+  const original = module[call];
+  module[call] = (path, options) => original(bound(path), options);
+}
 syncBuiltinESMExports();`,
   );
   const [name = ''] = filesBelow(join(lake, 'failures'));
