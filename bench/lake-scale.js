@@ -12,6 +12,7 @@ import { SETTINGS, klinesLine } from '../scripts/synthetic-lake.js';
 import { daysFrom, serveEndless } from './endless.js';
 
 const BIN = fileURLToPath(new URL('../bin/cryptodl.js', import.meta.url));
+const LEAST = fileURLToPath(new URL('lake-least.js', import.meta.url));
 /** A process writes this line to stderr when it ends. */
 const METER = `data:text/javascript,process.on('exit',()=>{const{user,system}=process.cpuUsage();process.stderr.write('\\nused '+JSON.stringify({cpuSeconds:(user+system)/1e6,peakMb:process.resourceUsage().maxRSS/1024})+'\\n')})`;
 const INTERVAL = '1h';
@@ -46,8 +47,11 @@ for (const symbol of symbols) await makeSeries(symbol);
 console.log('build        run             CPU s   wall s  peak MB  listings');
 const bins = { 'this build': BIN, ...(values.bin === undefined ? {} : { '--bin': values.bin }) };
 await measured('this build', BIN, 'first');
-for (let round = 0; round < Number(values.rounds); round += 1)
+const recent = days.at(-LISTED_DAYS) ?? FIRST_DAY;
+for (let round = 0; round < Number(values.rounds); round += 1) {
   for (const [name, bin] of Object.entries(bins)) await measured(name, bin, 'nothing new');
+  await measured('least', LEAST, 'nothing new', [archive.url, lake, INTERVAL, recent]);
+}
 for (let round = 0; round < Number(values.rounds); round += 1)
   for (const [name, bin] of Object.entries(bins)) {
     for (const symbol of symbols.slice(0, BEHIND)) await makeSeries(symbol, days.slice(0, -1));
@@ -110,21 +114,11 @@ async function listedObjects(symbol) {
  * @param {string} name
  * @param {string} bin
  * @param {string} run
+ * @param {readonly string[]} words
  */
-async function measured(name, bin, run) {
+async function measured(name, bin, run, words = continuing()) {
   const before = await archive.counts();
   const started = performance.now();
-  const where = ['--archive-url', archive.url, '--listing-url', archive.url, '--out', lake];
-  const words = [
-    'vision',
-    ...where,
-    '--state-dir',
-    join(folder, 'state'),
-    '--now',
-    now,
-    '--progress',
-    'none',
-  ];
   const { status, stderr } = spawnSync(process.execPath, ['--import', METER, bin, ...words], {
     encoding: 'utf8',
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -148,4 +142,9 @@ async function measured(name, bin, run) {
       String(listings - before.listings).padStart(9),
     ].join(' '),
   );
+}
+
+function continuing() {
+  const where = ['--archive-url', archive.url, '--listing-url', archive.url, '--out', lake];
+  return ['vision', ...where, '--state-dir', join(folder, 'state'), '--now', now, '--progress', 'none'];
 }
