@@ -2,7 +2,8 @@
 import { join } from 'node:path';
 import { monthOf, parsePeriod } from '../model/calendar.js';
 import { seriesFolder } from '../lake/layout.js';
-import { isFromRest, readManifest } from '../lake/manifest.js';
+import { isFromRest } from '../lake/held-objects.js';
+import { readManifest } from '../lake/manifest.js';
 import type { SeriesRequest } from '../plan/series-request.js';
 import type { Period, Settings } from '../model/task.js';
 import { FORMATS, seriesName } from '../model/task.js';
@@ -36,12 +37,12 @@ export async function rebuildsOf(
   for (const format of FORMATS) {
     const held = manifest[format];
     const line = held.ofMonth(monthOf(period.from));
-    const holdsDays = daysOf(period).some((day) => held.ofDay(day) !== undefined);
+    const holdsDays = daysOf(period).some((day) => held.hasDay(day));
     isFromDays ||= holdsDays;
     // An unreadable monthly object was readable when the lake took it, so the held rows stay.
     const settings = isUnreadable
       ? line === undefined && !holdsDays
-        ? held.lines().at(-1)?.settings
+        ? held.last()?.settings
         : undefined
       : line?.settings;
     if (settings === undefined || (line !== undefined && isFromRest(line))) continue;

@@ -1,6 +1,6 @@
 /** Selects the series and months of an audit: those of the flags, or those that the lake holds. */
 import { join } from 'node:path';
-import { dayOf, monthOf, monthStart, parsePeriod } from '../model/calendar.js';
+import { dayOf, monthOf, monthStart } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { ObjectKeys } from '../lake/check-manifest-line.js';
 import { seriesFolder } from '../lake/layout.js';
@@ -91,9 +91,7 @@ async function extentOf(
   archive: ObjectKeys,
 ): Promise<{ from: number; to: number } | undefined> {
   const { parquet, csv, zip } = await readManifest(folder, archive);
-  const periods = [parquet, csv, zip].flatMap((held) =>
-    held.lines().flatMap((line) => parsePeriod(line.cadence, line.period) ?? []),
-  );
+  const periods = [parquet, csv, zip].flatMap((held) => held.spans());
   if (periods.length === 0) return undefined;
   return {
     from: Math.min(...periods.map(({ from }) => from)),

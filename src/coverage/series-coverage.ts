@@ -3,7 +3,7 @@ import { monthOf, monthStart, UTC } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
 import type { Manifest } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
-import { isFromRest } from '../lake/manifest.js';
+import { isFromRest } from '../lake/held-objects.js';
 import type { Format, Series, Settings } from '../model/task.js';
 import { endOfDataset } from '../source/describe.js';
 import { rowSeconds } from '../source/venue.js';

@@ -1,7 +1,8 @@
 /** Adoption of Parquet files before a run plans their series: a copied folder without its manifest is not downloaded again. */
 import { join } from 'node:path';
 import type { Engine } from '../convert/duckdb.js';
-import { applyLine, HeldObjects } from '../lake/manifest.js';
+import { HeldObjects } from '../lake/held-objects.js';
+import { applyLine } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { isPartitionFile } from '../lake/path-checks.js';
 import { listEntries } from '../lake/walk-lake.js';

@@ -1,7 +1,6 @@
 /** A whole run: selection, plan, downloads, result. The command line and the library use it. */
 import { join } from 'node:path';
-import { refuseInnerFolder } from '../lake/inner-folder.js';
-import { refuseFile } from '../lake/layout.js';
+import { refuseFile, refuseInnerFolder } from '../lake/layout.js';
 import { noticePath, writeNotice } from '../lake/notice.js';
 import { errnoOf, usage } from '../model/errors.js';
 import type { Fetch } from '../http/fetch.js';

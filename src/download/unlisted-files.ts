@@ -18,7 +18,7 @@ export class UnlistedFiles {
   async look(folder: string, manifest: Manifest): Promise<void> {
     const { files } = await listEntries(folder);
     const isNamed = (name: string): boolean =>
-      FORMATS.some((format) => manifest[format].lastOfFile(name) !== undefined);
+      FORMATS.some((format) => manifest[format].bytesOf(name) !== undefined);
     const inLake = relative(this.#root, folder).replaceAll(sep, '/');
     for (const name of files)
       if (!isNamed(name) && isPartitionFile(name)) this.#found.add(`${inLake}/${name}`);

@@ -5,7 +5,7 @@ import { FORMATS } from '../model/task.js';
 import type { AbsenceReason, Cadence, Period, Series, Settings } from '../model/task.js';
 import { isManifestFile } from './path-checks.js';
 import { seriesOfFolder } from './layout.js';
-import { readPlainLine } from './manifest-line.js';
+import { PlainLine, readPlainLine } from './manifest-line.js';
 import type { ManifestLine, ObjectLine } from './manifest-line.js';
 import { isLabel } from '../text/label.js';
 
@@ -21,6 +21,20 @@ type Fields = Readonly<Record<string, unknown>>;
 export type LineReader = (text: string) => ManifestLine;
 
 export function createLineReader(seriesFolder: string, archive: ObjectKeys): LineReader {
+  const read = createLazyReader(seriesFolder, archive);
+  return (text) => wholeLine(read(text));
+}
+
+/** The line with all fields. */
+function wholeLine(line: ManifestLine | PlainLine): ManifestLine {
+  return line instanceof PlainLine ? line.line : line;
+}
+
+/** Like `createLineReader`. A line of the most frequent form gets only the fields that plans compare. */
+export function createLazyReader(
+  seriesFolder: string,
+  archive: ObjectKeys,
+): (text: string) => ManifestLine | PlainLine {
   const keys = createKeyCheck(seriesFolder, archive);
   const check = createLineCheck(seriesFolder, archive);
   const settingsOf = lastSettings();

@@ -1,9 +1,9 @@
 /** Paths in a lake. Relative paths use `/`. Names from input become path components only through `safeName`. */
 import { createHash } from 'node:crypto';
-import { statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, relative, sep } from 'node:path';
+import { basename, dirname, join, relative, sep } from 'node:path';
 import { errnoOf, usage } from '../model/errors.js';
 import type { Market, Series } from '../model/task.js';
 import { absolutePath, shownPath } from '../text/printable.js';
@@ -192,5 +192,32 @@ function identityOf(folder: string): string {
   } catch {
     // It is missing, or it cannot be read. In the second case, opening the lake fails.
     return '';
+  }
+}
+
+/**
+ * Throws a usage error that names the lake, if the path is in a folder that cryptodl makes in a lake. A lake in such a folder would give
+ * readers of the outer lake each row twice. A lake that is there already is accepted.
+ */
+export function refuseInnerFolder(root: string, venue: VenueFolders): void {
+  const isLake = (folder: string): boolean => existsSync(join(folder, FOLDERS.manifests, venue.name));
+  const names: readonly string[] = [venue.name, venue.archive.topFolder, ...Object.values(FOLDERS)];
+  for (let inner = root; dirname(inner) !== inner; inner = dirname(inner)) {
+    const lake = dirname(inner);
+    if (!names.includes(basename(inner)) || !isLake(lake) || isLake(root)) continue;
+    // `data` is the folder of the zips, but also the default of --out, which a lake in the current folder may have below it.
+    if (basename(inner) === venue.archive.topFolder && isEmpty(inner)) continue;
+    throw usage(`--out: ${shownPath(root)} is a folder of the lake ${shownPath(lake)}`, 'name the lake', {
+      flags: { out: shownPath(lake) },
+    });
+  }
+}
+
+function isEmpty(folder: string): boolean {
+  try {
+    return readdirSync(folder).length === 0;
+  } catch {
+    // It is missing, a file, or unreadable. Its first use gives the error.
+    return true;
   }
 }

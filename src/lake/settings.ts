@@ -2,7 +2,7 @@
 import { usage } from '../model/errors.js';
 import { FORMATS, seriesName } from '../model/task.js';
 import type { Format, Series, Settings } from '../model/task.js';
-import type { ObjectLine } from './manifest-line.js';
+import type { HeldObjects } from './held-objects.js';
 import type { Manifest } from './manifest.js';
 
 /** The settings that change the files of a format. */
@@ -25,7 +25,7 @@ export function continuedSettings(
     held[format].size > 0 && [...given].every((name) => RELEVANT[format].includes(name));
   const other =
     given.has('format') || held[requested.format].size > 0 ? undefined : FORMATS.find((each) => fits(each));
-  const settings = held[other ?? requested.format].lines().at(-1)?.settings;
+  const settings = held[other ?? requested.format].last()?.settings;
   if (settings === undefined) return requested;
   const own = Object.entries(requested).filter(([name]) => given.has(name as keyof Settings));
   return { ...settings, ...Object.fromEntries(own) };
@@ -51,12 +51,14 @@ export function effectiveSettings(settings: Settings): Partial<Settings> {
   return Object.fromEntries(RELEVANT[settings.format].map((name) => [name, valueOf(settings, name)]));
 }
 
-/** The differences between the requested settings and those of the first line that differs; empty if no line differs. */
-export function differingSettings(lines: readonly ObjectLine[], requested: Settings): Difference[] {
+/** The differences between the requested settings and those of the first held object that differs; empty if none differs. */
+export function differingSettings(objects: HeldObjects, requested: Settings): Difference[] {
   const names = RELEVANT[requested.format];
   const differs = (held: Settings, name: keyof Settings): boolean =>
     valueOf(held, name) !== valueOf(requested, name);
-  const other = lines.find(({ settings }) => names.some((name) => differs(settings, name)))?.settings;
+  // Nearly all lines of a manifest share one object.
+  const different = new Set(objects.spans().map(({ facts }) => facts.settings));
+  const other = [...different].find((settings) => names.some((name) => differs(settings, name)));
   if (other === undefined) return [];
   return names
     .filter((name) => differs(other, name))

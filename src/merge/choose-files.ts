@@ -7,7 +7,7 @@ import { FORMATS } from '../model/task.js';
 import type { Format } from '../model/task.js';
 import type { AbsentLine } from '../lake/absences.js';
 import { keyPath } from '../lake/layout.js';
-import type { HeldObjects } from '../lake/manifest.js';
+import type { HeldObjects } from '../lake/held-objects.js';
 import type { DroppedLine, ManifestLine, ObjectLine } from '../lake/manifest-line.js';
 import { differingSettings } from '../lake/settings.js';
 import { hasSeen, overlapping, sameObject } from './series-state.js';
@@ -54,8 +54,8 @@ function chooseOfFormat(
 ): Pick<Choice, 'files' | 'dead'> | Refusal {
   const held = source.manifest[format];
   const there = target.manifest[format];
-  const settings = held.lines().at(-1)?.settings;
-  const [difference] = settings === undefined ? [] : differingSettings(there.lines(), settings);
+  const settings = held.last()?.settings;
+  const [difference] = settings === undefined ? [] : differingSettings(there, settings);
   if (difference !== undefined) {
     const { name, requested, held: own } = difference;
     return {

@@ -3,7 +3,8 @@ import { parsePeriod } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { ObjectKeys } from '../lake/check-manifest-line.js';
 import { addLine, emptyManifest, readManifestLines } from '../lake/manifest.js';
-import type { HeldObjects, Manifest } from '../lake/manifest.js';
+import type { HeldObjects } from '../lake/held-objects.js';
+import type { Manifest } from '../lake/manifest.js';
 import type { ManifestLine, ObjectLine } from '../lake/manifest-line.js';
 import type { Format, Series } from '../model/task.js';
 

@@ -2,17 +2,9 @@
 import { isDue } from '../lake/absences.js';
 import type { Absence, Absences } from '../lake/absences.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
-import type { HeldObjects } from '../lake/manifest.js';
-import { isFromRest } from '../lake/manifest.js';
-import {
-  dayPeriod,
-  dayText,
-  monthOf,
-  monthPeriod,
-  monthStart,
-  monthText,
-  parsePeriod,
-} from '../model/calendar.js';
+import type { HeldObjects } from '../lake/held-objects.js';
+import { isFromRest } from '../lake/held-objects.js';
+import { dayPeriod, dayText, monthOf, monthPeriod, monthStart, monthText } from '../model/calendar.js';
 import type { AbsenceReason, ArchiveObject, Cadence, PartitionPeriod, Period, Task } from '../model/task.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { absenceReason } from './series-listing.js';
@@ -136,8 +128,7 @@ async function takesMonth(context: ChooseContext, month: number, days: readonly 
 }
 
 function holdsDay({ held }: ChooseContext, month: number): boolean {
-  for (let day = monthStart(month); day < monthStart(month + 1); day += 1)
-    if (held.ofDay(day) !== undefined) return true;
+  for (let day = monthStart(month); day < monthStart(month + 1); day += 1) if (held.hasDay(day)) return true;
   return false;
 }
 
@@ -148,9 +139,7 @@ async function fillsHole(context: ChooseContext, month: number, days: readonly n
   const daily = await context.list('daily');
   const where = { today, span: context.spans.daily };
   const isHole = (day: number): boolean =>
-    held.ofDay(day) === undefined &&
-    !daily.objects.has(day) &&
-    absenceReason(daily, dayPeriod(day), where) === 'hole';
+    !held.hasDay(day) && !daily.objects.has(day) && absenceReason(daily, dayPeriod(day), where) === 'hole';
   if (!days.some(isHole)) return false;
   const monthly = await context.list('monthly');
   const listed = monthly.objects.get(monthStart(month));
@@ -223,22 +212,14 @@ export function withRecheckedDays(
 ): readonly DayRange[] {
   const since = today - recheckDays;
   if (recheckDays === 0 || asked.every(({ to }) => to <= since)) return asked;
-  const recent = (revisions === 'ignore' ? [] : held.lines()).flatMap((line) => {
-    const period = parsePeriod(line.cadence, line.period);
-    return period === undefined || isFromRest(line) || period.to <= since ? [] : [period];
-  });
-  const pending = held.lines().flatMap((line) => {
-    const period = line.daysPending === true ? parsePeriod(line.cadence, line.period) : undefined;
-    return period === undefined ? [] : [period];
-  });
-  // Rows of REST substitute those of the archive, which may answer again.
-  const substituted = held.lines().flatMap((line) => {
-    const period = line.archiveFailed === undefined ? undefined : parsePeriod(line.cadence, line.period);
-    return period === undefined ? [] : [period];
+  const again = held.spans().filter(({ to, facts }) => {
+    const isRecent = revisions !== 'ignore' && to > since && !isFromRest(facts);
+    // Rows of REST substitute those of the archive, which may answer again.
+    return isRecent || facts.daysPending === true || facts.archiveFailed !== undefined;
   });
   const isLate = (absence: Absence): boolean => LATE.has(absence.reason) && isDue(absence, nowMs);
   const days = [...absences.days()].flatMap(([day, absence]) =>
-    isLate(absence) && held.ofDay(day) === undefined ? [{ from: day, to: day + 1 }] : [],
+    isLate(absence) && !held.hasDay(day) ? [{ from: day, to: day + 1 }] : [],
   );
   const months = [...absences.months()].flatMap(([month, absence]) =>
     isLate(absence) && held.ofMonth(month) === undefined
@@ -246,10 +227,11 @@ export function withRecheckedDays(
       : [],
   );
   const unknown = unknownDays(held, absences, since, today);
-  const again = [...recent, ...pending, ...substituted, ...unknown, ...days, ...months].map(
-    ({ from, to }) => ({ from, to: Math.min(to, today) }),
-  );
-  return again.length === 0 ? asked : joined([...asked, ...again]);
+  const added = [...again, ...unknown, ...days, ...months].map(({ from, to }) => ({
+    from,
+    to: Math.min(to, today),
+  }));
+  return added.length === 0 ? asked : joined([...asked, ...added]);
 }
 
 /** Recent days that failed or were not requested, if they come after a held day. */
@@ -257,7 +239,7 @@ function unknownDays(held: HeldObjects, absences: Absences, since: number, today
   const days: DayRange[] = [];
   let isAfterHeld = false;
   for (let day = since; day < today; day += 1) {
-    const isHeld = held.ofDay(day) !== undefined || held.ofMonth(monthOf(day)) !== undefined;
+    const isHeld = held.hasDay(day) || held.ofMonth(monthOf(day)) !== undefined;
     isAfterHeld ||= isHeld;
     const isKnown =
       isHeld ||

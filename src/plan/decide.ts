@@ -3,8 +3,8 @@ import { parsePeriod } from '../model/calendar.js';
 import type { ErrorCode } from '../model/errors.js';
 import type { Absences } from '../lake/absences.js';
 import { fileSizes } from '../lake/publish.js';
-import { heldObject, isFromRest } from '../lake/manifest.js';
-import type { HeldObjects } from '../lake/manifest.js';
+import { heldObject, isFromRest } from '../lake/held-objects.js';
+import type { HeldObjects } from '../lake/held-objects.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { ArchiveObject, PartitionPlan, Period, Series, Settings, Task } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
@@ -183,7 +183,7 @@ async function intactFiles(context: DecideContext, lines: readonly ObjectLine[])
       (file, index) =>
         context.broken?.has(file) !== true &&
         sizes[index] !== undefined &&
-        sizes[index] === context.held.lastOfFile(file)?.fileBytes,
+        sizes[index] === context.held.bytesOf(file),
     ),
   );
 }

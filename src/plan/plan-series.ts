@@ -2,12 +2,11 @@
 import { isRestDue } from '../lake/absences.js';
 import type { Absences } from '../lake/absences.js';
 import { seriesFolder } from '../lake/layout.js';
-import { HeldObjects, isFromRest } from '../lake/manifest.js';
+import { HeldObjects, isFromRest } from '../lake/held-objects.js';
 import type { Manifest } from '../lake/manifest.js';
 import type { Manifests } from '../lake/manifests.js';
 import { checkedFolder } from '../lake/path-checks.js';
 import { differingSettings, throwSettingsError } from '../lake/settings.js';
-import { parsePeriod } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
@@ -59,7 +58,7 @@ export async function planSeries(context: PlanContext, requested: SeriesRequest)
   );
   const { settings } = request;
   const held = manifest[settings.format];
-  const differences = differingSettings(held.lines(), settings);
+  const differences = differingSettings(held, settings);
   if (differences.length > 0 && !context.force) throwSettingsError(series, folder, differences);
   if (differences.length > 0) refuseLostRest(request, held, folder);
   const isRewritten = differences.length > 0 || request.rewrites !== undefined;
@@ -109,13 +108,10 @@ function withoutSubstitutes({ rest, ...request }: SeriesRequest): SeriesRequest 
 /** Rewriting needs all objects again. Throws a usage error if REST no longer has some of them. */
 function refuseLostRest({ series, rest }: SeriesRequest, held: HeldObjects, folder: string): void {
   const unavailable = held
-    .lines()
-    .filter(
-      (line) =>
-        isFromRest(line) && (parsePeriod(line.cadence, line.period)?.from ?? 0) < (rest?.from ?? Infinity),
-    );
-  const [first] = unavailable;
-  if (first === undefined) return;
+    .spans()
+    .find(({ from, facts }) => isFromRest(facts) && from < (rest?.from ?? Infinity));
+  if (unavailable === undefined) return;
+  const first = unavailable.facts;
   if (rest === undefined)
     throw usage(
       `${seriesName(series)} in ${folder} holds ${first.period} from REST, and this run does not use REST: the series cannot be rewritten`,
@@ -233,10 +229,7 @@ function splitMonths(
 /** Rewriting a series includes everything that it holds. */
 function withHeldDays(asked: readonly DayRange[], held: HeldObjects): readonly DayRange[] {
   if (asked.some((range) => range.from === undefined)) return asked;
-  const ranges = held.lines().flatMap((line) => {
-    const period = parsePeriod(line.cadence, line.period);
-    return period === undefined ? [] : [{ from: period.from, to: period.to }];
-  });
+  const ranges = held.spans().map(({ from, to }) => ({ from, to }));
   return [...ranges, ...asked].sort((a, b) => (a.from ?? 0) - (b.from ?? 0));
 }
 

@@ -1,7 +1,7 @@
 /** The whole plan: each selected object of each series with its action, and the totals. */
-import { isFromRest } from '../lake/manifest.js';
-import type { HeldObjects } from '../lake/manifest.js';
-import { daysWithin, parsePeriod } from '../model/calendar.js';
+import { isFromRest } from '../lake/held-objects.js';
+import type { HeldObjects } from '../lake/held-objects.js';
+import { daysWithin, monthOf } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
 import type { ArchiveObject, Cadence, PartitionPlan, PlanTotals, Series } from '../model/task.js';
 import { bytesToFetch, seriesName } from '../model/task.js';
@@ -239,11 +239,10 @@ function without(
  * cadences do not mix months and days.
  */
 export function shortMonthsOf(held: HeldObjects, dayStart: DayStart): ShortMonth[] {
-  return held.lines().flatMap((line): ShortMonth[] => {
-    const period = parsePeriod(line.cadence, line.period);
-    if (period?.cadence !== 'monthly' || line.settings.cadence !== 'auto' || isFromRest(line)) return [];
-    const { from, to } = period;
-    const empty = daysWithin(period, line.gaps, dayStart);
+  return held.spans().flatMap(({ from, to, facts }): ShortMonth[] => {
+    if (facts.cadence !== 'monthly' || facts.settings.cadence !== 'auto' || isFromRest(facts)) return [];
+    const gaps = held.ofMonth(monthOf(from))?.gaps;
+    const empty = daysWithin({ cadence: 'monthly', from, to }, gaps, dayStart);
     return empty.length > 0 ? [{ from, to, emptyDays: empty }] : [];
   });
 }

@@ -1,7 +1,8 @@
 /** Chooses the periods of a series that are requested from REST: all of them, or those that the archive lacks. */
 import { dayPeriod, dayText, monthOf, monthPeriod, monthStart, monthText } from '../model/calendar.js';
-import type { HeldObjects } from '../lake/manifest.js';
-import { heldRevision, isFromRest, MAX_GAPS } from '../lake/manifest.js';
+import type { HeldObjects } from '../lake/held-objects.js';
+import { heldRevision, isFromRest } from '../lake/held-objects.js';
+import { MAX_GAPS } from '../lake/manifest.js';
 import type {
   AbsenceReason,
   ArchiveObject,
@@ -162,7 +163,7 @@ function periodsOf(
   const all = daysOf(monthPeriod(month));
   if (held.ofMonth(month) !== undefined) return [monthPeriod(month)];
   const isCut = offer.from > monthStart(month) && offer.from < monthStart(month + 1);
-  const holdsDays = all.some((day) => held.ofDay(day) !== undefined);
+  const holdsDays = all.some((day) => held.hasDay(day));
   if (days === undefined && offer.hasMonths && !isCut && !holdsDays) return [monthPeriod(month)];
   return (days ?? all).map((day) => dayPeriod(day));
 }

@@ -1,12 +1,13 @@
 /** `vision` and `metrics` without --symbols: continue each series of the lake from its first gap. */
 import { join } from 'node:path';
-import { dayOf, dayPeriod, dayText, monthOf, monthPeriod, parsePeriod } from '../model/calendar.js';
+import { dayOf, dayPeriod, dayText, monthOf, monthPeriod } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import { isDue } from '../lake/absences.js';
 import { seriesFolder } from '../lake/layout.js';
-import { isFromRest, readManifest } from '../lake/manifest.js';
-import type { HeldObjects } from '../lake/manifest.js';
-import type { ObjectLine } from '../lake/manifest-line.js';
+import { isFromRest } from '../lake/held-objects.js';
+import { readManifest } from '../lake/manifest.js';
+import type { HeldObjects } from '../lake/held-objects.js';
+import type { LineFacts } from '../lake/manifest-line.js';
 import { fileSizes } from '../lake/publish.js';
 import { continuedSettings } from '../lake/settings.js';
 import { heldSeries } from './held-series.js';
@@ -141,7 +142,9 @@ async function continuations(
   const formats = selected.filter(
     (format) =>
       manifest[format].size > 0 &&
-      (verb === 'vision' || options.join !== undefined || manifest[format].lines().some(isFromRest)),
+      (verb === 'vision' ||
+        options.join !== undefined ||
+        manifest[format].spans().some(({ facts }) => isFromRest(facts))),
   );
   const settled = new Set([...givenSettings(given), 'format'] as const);
   const rest = verb === 'vision' ? fillOf(context, series).rest : offerOf(context, series);
@@ -150,7 +153,7 @@ async function continuations(
       const asked = { ...settingsOf(context, spec, series.interval), format };
       const settings = continuedSettings(asked, settled, manifest);
       const cadences = cadencesOf(spec, series.interval, settings.cadence);
-      const isOutdated = (line: ObjectLine): boolean =>
+      const isOutdated = (line: LineFacts): boolean =>
         line.open === true || (isFromRest(line) && rest?.mode !== 'only');
       const isRequested = (day: number): boolean => {
         const absence =
@@ -167,7 +170,7 @@ async function continuations(
           ? range.from
           : Math.min(gap, dayOf(context.nowMs, context.venue) - 1);
       // Without a given range, no days after the end of a dataset are requested.
-      const kinds = new Set(manifest[format].lines().map((line) => line.cadence));
+      const kinds = new Set(manifest[format].spans().map(({ facts }) => facts.cadence));
       const end = isRangeGiven(options) ? undefined : endOfDataset(spec, [...kinds]);
       const ranges = [{ from, to: Math.min(range.to, end ?? range.to) }];
       return { series, settings, cadences, ranges, ...(rest === undefined ? {} : { rest }) };
@@ -190,7 +193,7 @@ function lostPeriods(venue: Source, series: Series, held: HeldObjects): Period[]
 
 interface GapRules {
   /** Whether an object of the lake has to be fetched again. */
-  readonly isOutdated: (line: ObjectLine) => boolean;
+  readonly isOutdated: (line: LineFacts) => boolean;
   /** Whether a missing day is requested. */
   readonly isRequested: (day: number) => boolean;
 }
@@ -204,17 +207,15 @@ async function firstGap(
   folder: string,
   { isOutdated, isRequested }: GapRules,
 ): Promise<number | undefined> {
-  const lines = held.lines();
-  const files = [...new Set(lines.map(({ file }) => file))];
+  const spans = held.spans();
+  const files = [...new Set(spans.map(({ facts }) => facts.file))];
   const sizes = await fileSizes(folder, files);
-  const unsound = new Set(files.filter((file, index) => sizes[index] !== held.lastOfFile(file)?.fileBytes));
+  const unsound = new Set(files.filter((file, index) => sizes[index] !== held.bytesOf(file)));
   let next: number | undefined;
-  for (const line of lines) {
-    const period = parsePeriod(line.cadence, line.period);
-    if (period === undefined) continue;
-    for (let day = next ?? period.from; day < period.from; day += 1) if (isRequested(day)) return day;
-    if (unsound.has(line.file) || isOutdated(line)) return period.from;
-    next = Math.max(next ?? 0, period.to);
+  for (const { from, to, facts } of spans) {
+    for (let day = next ?? from; day < from; day += 1) if (isRequested(day)) return day;
+    if (unsound.has(facts.file) || isOutdated(facts)) return from;
+    next = Math.max(next ?? 0, to);
   }
   return next;
 }

@@ -9,7 +9,7 @@ import { expectedRows } from '../convert/gaps.js';
 import { inspectRows, rowsByPeriod } from '../convert/inspect-rows.js';
 import { hasWrittenSchema } from '../convert/written-schema.js';
 import { createLineCheck } from '../lake/check-manifest-line.js';
-import { HeldObjects } from '../lake/manifest.js';
+import { HeldObjects } from '../lake/held-objects.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { fileFacts, fileSize } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
@@ -182,7 +182,7 @@ function checkedLines(lines: readonly unknown[], folder: string, venue: Source):
 function fits(lines: readonly ObjectLine[], held: HeldObjects, settings: Settings): boolean {
   const own = new HeldObjects();
   for (const line of lines) own.add(line);
-  if (own.size < lines.length || differingSettings(held.lines(), settings).length > 0) return false;
+  if (own.size < lines.length || differingSettings(held, settings).length > 0) return false;
   return lines.every((line) => {
     const period = parsePeriod(line.cadence, line.period);
     return period !== undefined && held.overlapping(period).length === 0;

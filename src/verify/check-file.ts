@@ -2,7 +2,7 @@
 import { basename, dirname } from 'node:path';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import { entryAt, firstSymlink, irregularText } from '../lake/path-checks.js';
-import type { HeldObjects } from '../lake/manifest.js';
+import type { HeldObjects } from '../lake/held-objects.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { fileFacts, fileSize } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';

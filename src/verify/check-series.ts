@@ -7,7 +7,7 @@ import { keyPath } from '../lake/layout.js';
 import { EARLIER_MANIFEST } from '../lake/manifest-place.js';
 import { inspectManifest, uninspected } from '../lake/inspect-manifest.js';
 import type { InspectedManifest } from '../lake/inspect-manifest.js';
-import type { HeldObjects } from '../lake/manifest.js';
+import type { HeldObjects } from '../lake/held-objects.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { fileSize } from '../lake/publish.js';
 import { FORMATS } from '../model/task.js';
@@ -73,7 +73,7 @@ export async function checkSeries(context: CheckContext, folder: SeriesFolder): 
     if (format === 'zip' && linked.length > 0) continue;
     for (const [file, lines] of linesByFile(held)) {
       files += 1;
-      bytes += held.lastOfFile(file)?.fileBytes ?? 0;
+      bytes += held.bytesOf(file) ?? 0;
       const path = format === 'zip' ? file : `${relativePath}/${file}`;
       const wrong = await checkFile(context.reader, folder.series, {
         path: join(context.root, path),

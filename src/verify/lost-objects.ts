@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { originalName } from '../lake/layout.js';
 import { isPartitionFile } from '../lake/path-checks.js';
 import type { DroppedLine } from '../lake/manifest-line.js';
-import type { HeldObjects } from '../lake/manifest.js';
+import type { HeldObjects } from '../lake/held-objects.js';
 import { dayPeriod, monthOf, monthPeriod, parsePeriod, periodText } from '../model/calendar.js';
 import type { Cadence, Format, Period, Series, Settings } from '../model/task.js';
 import { cadencesOf, periodInFile, periodOf, restKey } from '../source/keys.js';
@@ -74,7 +74,7 @@ export function droppedLines(
 /** Whether the held objects cover each day of the period. */
 export function isHeld(held: HeldObjects, period: Period): boolean {
   if (held.ofMonth(monthOf(period.from)) !== undefined) return true;
-  for (let day = period.from; day < period.to; day += 1) if (held.ofDay(day) === undefined) return false;
+  for (let day = period.from; day < period.to; day += 1) if (!held.hasDay(day)) return false;
   return true;
 }
 

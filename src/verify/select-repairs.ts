@@ -4,8 +4,8 @@ import { heldCuts } from '../download/cut-days.js';
 import type { Session } from '../download/session.js';
 import type { Absences } from '../lake/absences.js';
 import type { DroppedLine, ObjectLine } from '../lake/manifest-line.js';
-import { isFromRest } from '../lake/manifest.js';
-import type { HeldObjects } from '../lake/manifest.js';
+import { isFromRest } from '../lake/held-objects.js';
+import type { HeldObjects } from '../lake/held-objects.js';
 import { dayOf, dayPeriod, monthOf, parsePeriod } from '../model/calendar.js';
 import { FORMATS } from '../model/task.js';
 import type { AbsenceReason, Format, Period, Series, Settings } from '../model/task.js';
@@ -113,7 +113,7 @@ function requestOf(
   const { manifest, dropped: before } = check.inspected;
   const held = manifest[format];
   const dropped = [...before, ...now].filter((line) => line.format === format);
-  const settings = held.lines().at(-1)?.settings ?? settingsIn(dropped);
+  const settings = held.last()?.settings ?? settingsIn(dropped);
   if (settings === undefined) return undefined;
   const revised = findings.filter((finding) => finding.kind === 'revised').map(({ path }) => path);
   const broken = check.broken.filter((line) => line.settings.format === format);
@@ -165,7 +165,7 @@ function restOf(
   { held, format }: { readonly held: HeldObjects; readonly format: Format },
 ): Pick<SeriesRequest, 'rest'> {
   if (format === 'zip') return {};
-  const isRestOnly = held.size > 0 && held.lines().every(isFromRest);
+  const isRestOnly = held.size > 0 && held.spans().every(({ facts }) => isFromRest(facts));
   const mode = !isArchived(spec) || isRestOnly ? 'only' : 'fill';
   const rest = restOffer(series, { venue, nowMs, mode, includeToday: false, standsIn: true });
   return rest === undefined ? {} : { rest };

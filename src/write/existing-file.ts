@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { parsePeriod } from '../model/calendar.js';
 import { seriesFolder } from '../lake/layout.js';
-import { heldObject } from '../lake/manifest.js';
-import type { HeldObjects } from '../lake/manifest.js';
+import { heldObject } from '../lake/held-objects.js';
+import type { HeldObjects } from '../lake/held-objects.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { differingSettings, throwSettingsError } from '../lake/settings.js';
 import { refuseIrregular } from '../lake/path-checks.js';
@@ -111,7 +111,7 @@ function isOptionalReplacement({ object, action }: Task): boolean {
 
 /** Repeats the check of the planner: a failure report may have two settings for a new series, and plans precede the first commit. */
 function checkSettings({ objects, folder }: ExistingFile, plan: PartitionPlan): void {
-  const differences = differingSettings(objects.lines(), plan.settings);
+  const differences = differingSettings(objects, plan.settings);
   if (differences.length > 0) throwSettingsError(plan.series, folder, differences);
 }
 

@@ -142,7 +142,7 @@ async function isReplaced(
   { facts }: NewFile,
 ): Promise<boolean> {
   if (size === facts.bytes && (await fileFacts(path)).sha256 === facts.sha256) return true;
-  return inFile.length > 0 && size <= (objects.lastOfFile(file)?.fileBytes ?? 0);
+  return inFile.length > 0 && size <= (objects.bytesOf(file) ?? 0);
 }
 
 /** Keys of the objects in the file, from its metadata; undefined without any. */

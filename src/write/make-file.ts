@@ -11,7 +11,7 @@ import { isLarge } from '../convert/load-rows.js';
 import { countParquetRows, FOOTER_BYTES } from '../convert/parquet-rows.js';
 import { keptIsLarge } from '../convert/write-target.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
-import { isFromRest } from '../lake/manifest.js';
+import { isFromRest } from '../lake/held-objects.js';
 import { bringIn } from '../lake/backing.js';
 import { fileFacts } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';

@@ -1,7 +1,7 @@
 /** Prevents writes that would lose held rows or store rows twice. */
 import { dayPeriod } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
-import { isFromRest } from '../lake/manifest.js';
+import { isFromRest } from '../lake/held-objects.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { PartitionPlan } from '../model/task.js';
 import type { ReceivedObject } from '../convert/csv-input.js';

@@ -1,6 +1,6 @@
 /** Revisions that lack held rows. They are rejected and recorded in the manifest, so that they are not fetched again. */
 import type { Clock } from '../model/clock.js';
-import type { HeldObjects } from '../lake/manifest.js';
+import type { HeldObjects } from '../lake/held-objects.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { Lock } from '../lake/lock.js';
 import type { Manifests } from '../lake/manifests.js';

@@ -9,7 +9,7 @@ import { bringIn } from '../lake/backing.js';
 import { cachedFolderCheck } from '../lake/path-checks.js';
 import { keyPath, seriesFolder, stagingFolder } from '../lake/layout.js';
 import type { LakePaths } from '../lake/layout.js';
-import type { HeldObjects } from '../lake/manifest.js';
+import type { HeldObjects } from '../lake/held-objects.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { fileFacts, fileSize } from '../lake/publish.js';
 import { FileWriter } from '../lake/file-writer.js';

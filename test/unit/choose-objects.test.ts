@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { dayText, monthOf, monthText, periodText } from '../../src/model/calendar.js';
-import { HeldObjects } from '../../src/lake/manifest.js';
+import { HeldObjects } from '../../src/lake/held-objects.js';
 import { chooseObjects } from '../../src/plan/choose-objects.js';
 import type { ChooseContext, DayRange } from '../../src/plan/choose-objects.js';
 import type { SeriesListing } from '../../src/plan/series-listing.js';

@@ -12,7 +12,7 @@ const FOLDER = '/lake/binance/um/klines/interval=1m/symbol=BTCUSDT';
 const LINE = JSON.stringify(klinesLine('BTCUSDT', '2026-11-20'));
 const read = createLineReader(FOLDER, ARCHIVE);
 const check = createLineCheck(FOLDER, ARCHIVE);
-const plain = (text: string) => readPlainLine(text, (settings) => JSON.parse(settings) as Settings);
+const plain = (text: string) => readPlainLine(text, (settings) => JSON.parse(settings) as Settings)?.line;
 
 /** What a reader returns, or its error. */
 function resultOf(act: () => unknown): unknown {

@@ -7,14 +7,8 @@ import { monthOf } from '../../src/model/calendar.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import { FOLDERS } from '../../src/lake/layout.js';
 import { manifestPlace } from '../../src/lake/manifest-place.js';
-import {
-  appendManifest,
-  HeldObjects,
-  heldObject,
-  heldRevision,
-  readManifestLines,
-  readManifest,
-} from '../../src/lake/manifest.js';
+import { HeldObjects, heldObject, heldRevision } from '../../src/lake/held-objects.js';
+import { appendManifest, readManifestLines, readManifest } from '../../src/lake/manifest.js';
 import type { ManifestLine, ObjectLine } from '../../src/lake/manifest-line.js';
 import { day, objectLine, period, SETTINGS } from '../helpers/conversion.js';
 import { refuse, syncsOf } from '../helpers/file-handles.js';
@@ -116,7 +110,7 @@ describe('damage', () => {
     const file = manifestPlace(folder).path;
     expect(messages).toEqual([2, 3, 2004].map((line) => `${file} line ${line} is damaged`));
     expect(read.length).toBe(2005);
-    expect(read.at(-1)).toMatchObject({ where: `${file} line 2005`, line: LINES[1] });
+    expect(read.at(-1)).toMatchObject({ path: file, number: 2005, line: LINES[1] });
   });
 
   it('is different from an absent manifest, which holds nothing', async () => {

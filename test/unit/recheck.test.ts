@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { DAY_MS, dayText, parseDay } from '../../src/model/calendar.js';
 import { Absences } from '../../src/lake/absences.js';
 import type { AbsentLine } from '../../src/lake/absences.js';
-import { HeldObjects } from '../../src/lake/manifest.js';
+import { HeldObjects } from '../../src/lake/held-objects.js';
 import { withRecheckedDays } from '../../src/plan/choose-objects.js';
 import { objectLine } from '../helpers/conversion.js';
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { dayText, monthOf, monthStart, periodText } from '../../src/model/calendar.js';
-import { HeldObjects } from '../../src/lake/manifest.js';
+import { HeldObjects } from '../../src/lake/held-objects.js';
 import type { ObjectLine } from '../../src/lake/manifest-line.js';
 import type { Choice, DayRange } from '../../src/plan/choose-objects.js';
 import { chooseFromRest, fillFromRest, joinPeriods, substitutedPlan } from '../../src/plan/rest-periods.js';

@@ -1,0 +1,194 @@
+/** The objects that a series holds, by the lines of its manifest. */
+import { monthOf, monthStart, parsePeriod } from '../model/calendar.js';
+import { CryptodlError } from '../model/errors.js';
+import type { ArchiveObject, Period, Revision } from '../model/task.js';
+import { PlainLine } from './manifest-line.js';
+import type { LineFacts, ObjectLine } from './manifest-line.js';
+
+/** Whether the rows came from REST. Rows that the archive publishes for the period replace them. */
+export function isFromRest({ verified }: Pick<ObjectLine, 'verified'>): boolean {
+  return verified === 'rest';
+}
+
+/** The revision of the object in a line. */
+export function heldRevision({ etag, lastModified, bytes, sha256, at }: ObjectLine): Revision {
+  return {
+    ...(etag === undefined ? {} : { etag }),
+    ...(lastModified === undefined ? {} : { lastModified }),
+    bytes,
+    sha256,
+    at,
+  };
+}
+
+/**
+ * The archive object of a line, without its size and ETag, which may have changed upstream. Rows from REST are requested from
+ * REST again.
+ */
+export function heldObject(line: ObjectLine, period: Period): ArchiveObject {
+  const { from, to } = period;
+  if (!isFromRest(line)) return { key: line.key, period, heldBytes: line.bytes };
+  const mark = {
+    ...(line.open === true ? { open: true as const } : {}),
+    ...(line.insteadOf === undefined ? {} : { insteadOf: line.insteadOf }),
+    ...(line.archiveFailed === undefined ? {} : { archiveFailed: line.archiveFailed }),
+  };
+  return { key: line.key, period, rest: { from, to, reasonIfEmpty: 'before-history', ...mark } };
+}
+
+function byPeriod(a: Held, b: Held): number {
+  return a.period < b.period ? -1 : 1;
+}
+
+/** A line in memory. */
+type Held = ObjectLine | PlainLine;
+
+function lineOf(held: Held): ObjectLine {
+  return held instanceof PlainLine ? held.line : held;
+}
+
+/** A held object with its half-open range of days. */
+export interface HeldSpan {
+  readonly from: number;
+  readonly to: number;
+  readonly facts: LineFacts;
+}
+
+/**
+ * The objects that a series holds in one format. `spans`, `last` and `bytesOf` take much less time and memory than the methods that
+ * return whole lines.
+ */
+export class HeldObjects {
+  readonly #byDay = new Map<number, Held>();
+  readonly #byMonth = new Map<number, Held>();
+  readonly #lastOfFile = new Map<string, Held>();
+  readonly #dropped = new Set<string>();
+  /** Made at its first use, because a run that has nothing to fetch does not use it. */
+  #byFile: Map<string, Set<Held>> | undefined;
+
+  /** Adds a line. It supersedes earlier lines with the same days. */
+  add(line: Held): void {
+    const period = parsePeriod(line.cadence, line.period);
+    if (period === undefined) throw new CryptodlError('manifest-damaged', `"${line.period}" is not a period`);
+    if (line.cadence === 'daily') {
+      if (this.#byMonth.size > 0) this.#remove(this.#byMonth, monthOf(period.from));
+      this.#remove(this.#byDay, period.from);
+      this.#byDay.set(period.from, line);
+    } else {
+      for (let day = period.from; day < period.to; day += 1) this.#remove(this.#byDay, day);
+      this.#remove(this.#byMonth, monthOf(period.from));
+      this.#byMonth.set(monthOf(period.from), line);
+    }
+    if (this.#byFile !== undefined) addToFile(this.#byFile, line);
+    this.#lastOfFile.set(line.file, line);
+    if (this.#dropped.size > 0) this.#dropped.delete(line.key);
+  }
+
+  #remove(lines: Map<number, Held>, at: number): void {
+    const line = lines.get(at);
+    if (line === undefined) return;
+    lines.delete(at);
+    this.#byFile?.get(line.file)?.delete(line);
+  }
+
+  drop(key: string): void {
+    this.#dropped.add(key);
+    for (const lines of [this.#byDay, this.#byMonth]) {
+      for (const [at, line] of lines) if (line.key === key) this.#remove(lines, at);
+    }
+  }
+
+  /** Keys of dropped objects that were not committed again. Other objects may hold their days. */
+  dropped(): readonly string[] {
+    return [...this.#dropped];
+  }
+
+  get size(): number {
+    return this.#byDay.size + this.#byMonth.size;
+  }
+
+  /** All objects with their days, in order. */
+  spans(): HeldSpan[] {
+    const spans: HeldSpan[] = [];
+    for (const [month, facts] of this.#byMonth)
+      spans.push({ from: monthStart(month), to: monthStart(month + 1), facts });
+    for (const [day, facts] of this.#byDay) spans.push({ from: day, to: day + 1, facts });
+    return spans.sort((a, b) => a.from - b.from);
+  }
+
+  lines(): ObjectLine[] {
+    return this.#lines().map(lineOf);
+  }
+
+  /** In period order. */
+  #lines(): Held[] {
+    return [...this.#byDay.values(), ...this.#byMonth.values()].sort(byPeriod);
+  }
+
+  /** The object with the last days. */
+  last(): LineFacts | undefined {
+    return this.#lines().at(-1);
+  }
+
+  /** The first held day. */
+  first(): number | undefined {
+    return this.spans()[0]?.from;
+  }
+
+  /** The day after the last held day. */
+  end(): number | undefined {
+    return this.spans().at(-1)?.to;
+  }
+
+  ofDay(day: number): ObjectLine | undefined {
+    const held = this.#byDay.get(day);
+    return held === undefined ? undefined : lineOf(held);
+  }
+
+  ofMonth(month: number): ObjectLine | undefined {
+    const held = this.#byMonth.get(month);
+    return held === undefined ? undefined : lineOf(held);
+  }
+
+  hasDay(day: number): boolean {
+    return this.#byDay.has(day);
+  }
+
+  /** Objects with at least one day in the period. */
+  overlapping({ from, to }: Pick<Period, 'from' | 'to'>): ObjectLine[] {
+    const found: (ObjectLine | undefined)[] = [];
+    for (let month = monthOf(from); month <= monthOf(to - 1); month += 1) found.push(this.ofMonth(month));
+    for (let day = from; day < to; day += 1) found.push(this.ofDay(day));
+    return found.filter((line) => line !== undefined);
+  }
+
+  /** Objects in a file, in period order. */
+  inFile(file: string): ObjectLine[] {
+    if (this.#byFile === undefined) {
+      this.#byFile = new Map();
+      for (const line of this.#lines()) addToFile(this.#byFile, line);
+    }
+    return [...(this.#byFile.get(file) ?? [])].sort(byPeriod).map(lineOf);
+  }
+
+  /** The last line that names a file: it has the current size and digest of the file. */
+  lastOfFile(file: string): ObjectLine | undefined {
+    const held = this.#lastOfFile.get(file);
+    return held === undefined ? undefined : lineOf(held);
+  }
+
+  /** The committed size of a file. */
+  bytesOf(file: string): number | undefined {
+    return this.#lastOfFile.get(file)?.fileBytes;
+  }
+
+  files(): string[] {
+    return [...this.#lastOfFile.keys()];
+  }
+}
+
+function addToFile(files: Map<string, Set<Held>>, line: Held): void {
+  const inFile = files.get(line.file);
+  if (inFile === undefined) files.set(line.file, new Set([line]));
+  else inFile.add(line);
+}
