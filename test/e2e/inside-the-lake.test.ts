@@ -527,6 +527,16 @@ describe('a symbolic link', () => {
     expect(readdirSync(join(lake, '.cryptodl/tmp'))).toEqual([]);
   });
 
+  it('a folder in place of a sidecar: no zip appears without its digest', async () => {
+    const { lake } = copy();
+    const zip = join(lake, ZIPS, 'BTCUSDT-metrics-2026-10-01.zip');
+    mkdirSync(`${zip}.CHECKSUM/precious`, { recursive: true });
+    const run = await named(lake, '--format', 'zip');
+    expect(run.code).toBe(1);
+    expect(existsSync(zip)).toBe(false);
+    expect(readdirSync(`${zip}.CHECKSUM`)).toEqual(['precious']);
+  });
+
   it('in place of .cryptodl is refused before anything is cleared', async () => {
     const { lake, outside } = copy();
     rmSync(join(lake, '.cryptodl'), { recursive: true, force: true });
