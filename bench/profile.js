@@ -26,7 +26,7 @@ const ABOUT = /** @type {const} */ ([
   ['collecting', /Scaveng|MarkCompact|ConcurrentMarking|Sweeper|Evacuat|CollectGarbage/],
   ['undici', /\/undici\/|wasm-function|wasm-to-js/],
   ['other packages', /\/node_modules\//],
-  ["the program's own", /\/dist\/|\/bench\//],
+  ["the program's own", /cryptodl-bundle|\/dist\/|\/bench\//],
   ["Node's own", /node:/],
 ]);
 const REST = 'system and rest';

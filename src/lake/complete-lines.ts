@@ -1,6 +1,7 @@
 /** Reading of append-only files of lines. A crash may leave an incomplete last line. */
-import { constants } from 'node:fs';
+import { constants, readSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { errnoOf, withPath } from '../model/errors.js';
 import { openRegularFile } from './path-checks.js';
 
@@ -24,9 +25,14 @@ export async function* completeLinesOf(file: FileHandle, path: string): AsyncGen
     let buffer = Buffer.allocUnsafe(CHUNK_BYTES);
     /** Bytes of a line whose end was not read yet. */
     let kept = 0;
+    /** Other work gets its turn between the parts of a long file. */
+    let isLong = false;
     for (;;) {
       if (kept === buffer.length) buffer = Buffer.concat([buffer], 2 * kept);
-      const { bytesRead } = await file.read(buffer, kept, buffer.length - kept);
+      if (isLong) await nextTurn();
+      // In the main thread: the way through the thread pool takes longer than the read.
+      const bytesRead = readSync(file.fd, buffer, kept, buffer.length - kept, null);
+      isLong = bytesRead === buffer.length - kept;
       if (bytesRead === 0) return;
       const filled = kept + bytesRead;
       const end = buffer.lastIndexOf(0x0a, filled - 1) + 1;

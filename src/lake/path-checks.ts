@@ -1,5 +1,5 @@
 /** Path checks: file names from a lake and symbolic links below its root never lead outside the lake. */
-import { constants, lstatSync } from 'node:fs';
+import { constants, fstatSync, lstatSync } from 'node:fs';
 import type { Stats } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
@@ -85,7 +85,7 @@ export async function openRegularFile(path: string, flags: number): Promise<File
     if (errnoOf(error) === 'ELOOP') throw symlinkError(path);
     throw ['EISDIR', 'ENXIO'].includes(errnoOf(error)) ? notRegularError(path) : error;
   }
-  const isFile = (await file.stat()).isFile();
+  const isFile = fstatSync(file.fd).isFile();
   if (isFile) return file;
   await file.close();
   throw notRegularError(path);

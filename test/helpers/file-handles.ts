@@ -1,7 +1,8 @@
 /** What this process does with the files that it has open, and a file system that refuses it. */
-import { readlinkSync } from 'node:fs';
+import fs, { readlinkSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { vi } from 'vitest';
 
 /** Told before each call, which fails when this throws. */
@@ -22,7 +23,7 @@ export async function syncsOf(
 
 /** `method` of every open file is answered first, and then done. */
 export async function withCalls(
-  method: 'sync' | 'datasync' | 'read' | 'readFile',
+  method: 'sync' | 'datasync' | 'readFile',
   act: () => Promise<unknown>,
   answer: Answer,
 ): Promise<void> {
@@ -41,6 +42,22 @@ export async function withCalls(
     await act();
   } finally {
     spy.mockRestore();
+  }
+}
+
+/** Each read that blocks is answered first, and then done. */
+export async function withReads(act: () => Promise<unknown>, answer: Answer): Promise<void> {
+  const usual = fs.readSync as (file: number, ...rest: unknown[]) => number;
+  const spy = vi.spyOn(fs, 'readSync').mockImplementation((file: number, ...rest: unknown[]) => {
+    answer(readlinkSync(`/proc/self/fd/${file}`));
+    return usual(file, ...rest);
+  });
+  syncBuiltinESMExports();
+  try {
+    await act();
+  } finally {
+    spy.mockRestore();
+    syncBuiltinESMExports();
   }
 }
 
