@@ -1,7 +1,6 @@
 /** Reading of append-only files of lines. A crash may leave an incomplete last line. */
-import { constants, readSync } from 'node:fs';
+import { constants, fstatSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { errnoOf, withPath } from '../model/errors.js';
 import { openRegularFile } from './path-checks.js';
 
@@ -22,17 +21,13 @@ export async function* completeLines(path: string): AsyncGenerator<string[]> {
 /** The same for an open file, which is closed at the end. */
 export async function* completeLinesOf(file: FileHandle, path: string): AsyncGenerator<string[]> {
   try {
-    let buffer = Buffer.allocUnsafe(CHUNK_BYTES);
+    // A large buffer for each small file would make V8 collect garbage more often.
+    let buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, fstatSync(file.fd).size + 1));
     /** Bytes of a line whose end was not read yet. */
     let kept = 0;
-    /** Other work gets its turn between the parts of a long file. */
-    let isLong = false;
     for (;;) {
       if (kept === buffer.length) buffer = Buffer.concat([buffer], 2 * kept);
-      if (isLong) await nextTurn();
-      // In the main thread: the way through the thread pool takes longer than the read.
-      const bytesRead = readSync(file.fd, buffer, kept, buffer.length - kept, null);
-      isLong = bytesRead === buffer.length - kept;
+      const { bytesRead } = await file.read(buffer, kept, buffer.length - kept);
       if (bytesRead === 0) return;
       const filled = kept + bytesRead;
       const end = buffer.lastIndexOf(0x0a, filled - 1) + 1;
@@ -63,13 +58,16 @@ const TAIL_BYTES = 64 * 1024;
 /** The number of bytes up to and including the last newline. */
 export async function completeLinesLength(file: FileHandle, size: number): Promise<number> {
   let end = size;
+  // Nearly all files end with a newline.
+  let length = 1;
   while (end > 0) {
-    const start = Math.max(0, end - TAIL_BYTES);
+    const start = Math.max(0, end - length);
     const buffer = Buffer.alloc(end - start);
     await file.read(buffer, 0, buffer.length, start);
     const newline = buffer.lastIndexOf(0x0a);
     if (newline >= 0) return start + newline + 1;
     end = start;
+    length = TAIL_BYTES;
   }
   return 0;
 }

@@ -1,8 +1,7 @@
 /** What this process does with the files that it has open, and a file system that refuses it. */
-import fs, { readlinkSync } from 'node:fs';
+import { readlinkSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
-import { syncBuiltinESMExports } from 'node:module';
 import { vi } from 'vitest';
 
 /** Told before each call, which fails when this throws. */
@@ -23,7 +22,7 @@ export async function syncsOf(
 
 /** `method` of every open file is answered first, and then done. */
 export async function withCalls(
-  method: 'sync' | 'datasync' | 'readFile',
+  method: 'sync' | 'datasync' | 'read' | 'readFile',
   act: () => Promise<unknown>,
   answer: Answer,
 ): Promise<void> {
@@ -42,22 +41,6 @@ export async function withCalls(
     await act();
   } finally {
     spy.mockRestore();
-  }
-}
-
-/** Each read that blocks is answered first, and then done. */
-export async function withReads(act: () => Promise<unknown>, answer: Answer): Promise<void> {
-  const usual = fs.readSync as (file: number, ...rest: unknown[]) => number;
-  const spy = vi.spyOn(fs, 'readSync').mockImplementation((file: number, ...rest: unknown[]) => {
-    answer(readlinkSync(`/proc/self/fd/${file}`));
-    return usual(file, ...rest);
-  });
-  syncBuiltinESMExports();
-  try {
-    await act();
-  } finally {
-    spy.mockRestore();
-    syncBuiltinESMExports();
   }
 }
 

@@ -3,7 +3,7 @@ import { mkdtemp, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { completeLinesLength, completeLines } from '../../src/lake/complete-lines.js';
-import { refuse, withReads } from '../helpers/file-handles.js';
+import { refuse, withCalls } from '../helpers/file-handles.js';
 import { openFiles, scratchFolder } from '../helpers/folders.js';
 
 const scratch = scratchFolder();
@@ -52,7 +52,8 @@ it('an absent file has no lines; an unreadable file is not absent', async () => 
 it('a read error in the middle of a file is not its end', async () => {
   const path = await fileOf('a\n'.repeat(CHUNK));
   let reads = 0;
-  await withReads(
+  await withCalls(
+    'read',
     async () => {
       await expect(linesOf(path)).rejects.toThrow(`EIO: refused '${path}'`);
     },

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import fs, { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { fileFacts, fileSize, fileSizes, publish, publishAll } from '../../src/lake/publish.js';
 import { refuse, syncsOf } from '../helpers/file-handles.js';
 import { openFiles, scratchFolder } from '../helpers/folders.js';
@@ -145,6 +146,29 @@ describe('size, digest and times of a file', () => {
       await Promise.all(all.map((name) => fileSize(join(many, name)))),
     );
     await expect(fileSizes(many, ['x'.repeat(300)])).rejects.toThrow('ENAMETOOLONG');
+  });
+
+  it('come several at once from a slow file system, which does not stop the program', async () => {
+    const names = Array.from({ length: 300 }, (_, index) => `slow-${index}`);
+    for (const [index, name] of names.entries()) writeFileSync(join(folder, name), 'x'.repeat(index));
+    const usual = fs.lstatSync;
+    const blocking = vi.spyOn(fs, 'lstatSync').mockImplementation((path, options) => {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+      return usual(path, options);
+    });
+    syncBuiltinESMExports();
+    try {
+      expect(await fileSizes(folder, [...names, 'missing', 'slow-1/below'])).toEqual([
+        ...names.keys(),
+        undefined,
+        undefined,
+      ]);
+      expect(blocking.mock.calls.length).toBeLessThan(100);
+    } finally {
+      blocking.mockRestore();
+      syncBuiltinESMExports();
+    }
+    await expect(fileSizes(folder, [...names, 'x'.repeat(300)])).rejects.toThrow('ENAMETOOLONG');
   });
 
   it('are not those of a missing file when the system cannot tell', async () => {
