@@ -4,8 +4,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import { lstat, open, rename, rm, writeFile } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
+import { constants } from 'node:fs';
 import type { Clock } from '../model/clock.js';
 import { errnoOf } from '../model/errors.js';
 import { reasonOf } from '../text/path-faults.js';
@@ -131,23 +132,23 @@ export const TOO_LARGE = 'too large';
  * The content of a file in the state folder. Rejects with code `TOO_LARGE` for a file above `maxBytes`. Rejects also for anything
  * but a regular file, because reading a pipe without a writer would never end.
  */
-export function readState(path: string, maxBytes = Number.POSITIVE_INFINITY): Promise<Buffer> {
-  return new Promise((resolve) => {
-    resolve(readNow(path, maxBytes));
-  });
-}
-
-/** Reads in the main thread: these files are small, and each way through the thread pool takes longer than all these calls. */
-function readNow(path: string, maxBytes: number): Buffer {
-  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+export async function readState(path: string, maxBytes = Number.POSITIVE_INFINITY): Promise<Buffer> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
-    const facts = fstatSync(file);
+    const facts = await file.stat();
     if (!facts.isFile()) throw refusal(path, 'not a regular file');
     if (facts.size > maxBytes) throw refusal(path, TOO_LARGE);
-    return readFileSync(file);
+    return await contentOf(file, facts.size);
   } finally {
-    closeSync(file);
+    await file.close();
   }
+}
+
+/** A read that is shorter than its buffer has found the end. `readFile` asks for the size once more, and reads once more. */
+async function contentOf(file: FileHandle, size: number): Promise<Buffer> {
+  const buffer = Buffer.allocUnsafe(size + 1);
+  const { bytesRead } = await file.read(buffer, 0, buffer.length, 0);
+  return bytesRead === size ? buffer.subarray(0, size) : file.readFile();
 }
 
 /** Has a `code` like errors of the system, because warnings show the code. */
