@@ -2,19 +2,9 @@
 
 /** The end of one attempt: a deadline has passed, or the signal of its request has aborted. */
 export class Expiry {
-  readonly #outer: AbortSignal;
   #over: { readonly reason: unknown } | undefined;
   #onOver: ((reason: unknown) => void) | undefined;
   #controller: AbortController | undefined;
-  readonly #onOuterAbort = (): void => {
-    this.end(this.#outer.reason);
-  };
-
-  /** `outer` has not aborted. `release` must follow, because `outer` outlives the attempt. */
-  constructor(outer: AbortSignal) {
-    this.#outer = outer;
-    outer.addEventListener('abort', this.#onOuterAbort, { once: true });
-  }
 
   /** Ends the attempt. Only the first reason counts. */
   end(reason: unknown): void {
@@ -36,8 +26,40 @@ export class Expiry {
     if (this.#over !== undefined) this.#controller.abort(this.#over.reason);
     return this.#controller.signal;
   }
+}
 
-  release(): void {
-    this.#outer.removeEventListener('abort', this.#onOuterAbort);
+interface Running {
+  readonly attempts: Set<Expiry>;
+  readonly onAbort: () => void;
+}
+
+/** Ends attempts when the signal of their request aborts. All attempts share one listener, because Node searches the listeners of a signal one by one. */
+export class Expiries {
+  readonly #running = new Map<AbortSignal, Running>();
+
+  /** `outer` has not aborted. `release` must follow, because `outer` outlives the attempt. */
+  begin(outer: AbortSignal): Expiry {
+    const { attempts } = this.#running.get(outer) ?? this.#listen(outer);
+    const expiry = new Expiry();
+    attempts.add(expiry);
+    return expiry;
+  }
+
+  release(outer: AbortSignal, expiry: Expiry): void {
+    const running = this.#running.get(outer);
+    if (running?.attempts.delete(expiry) !== true || running.attempts.size > 0) return;
+    outer.removeEventListener('abort', running.onAbort);
+    this.#running.delete(outer);
+  }
+
+  #listen(outer: AbortSignal): Running {
+    const attempts = new Set<Expiry>();
+    const onAbort = (): void => {
+      for (const expiry of attempts) expiry.end(outer.reason);
+    };
+    outer.addEventListener('abort', onAbort, { once: true });
+    const running = { attempts, onAbort };
+    this.#running.set(outer, running);
+    return running;
   }
 }

@@ -4,7 +4,7 @@ import { CryptodlError } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
 import { bodySize, hostOf } from '../fetch.js';
 import type { Layer, Sign } from '../fetch.js';
-import { Expiry } from './expiry.js';
+import { Expiries } from './expiry.js';
 import { durationText } from '../../model/units.js';
 
 export interface TimeoutOptions {
@@ -28,9 +28,10 @@ const NEVER = Number.POSITIVE_INFINITY;
  */
 export function timeout(options: TimeoutOptions): Layer {
   const sweep = new Sweep(options.clock);
+  const expiries = new Expiries();
   return (next) => async (request, context) => {
     context.signal.throwIfAborted();
-    const expiry = new Expiry(context.signal);
+    const expiry = expiries.begin(context.signal);
     const expire = (code: ErrorCode, text: string): void => {
       expiry.end(new CryptodlError(code, `${hostOf(request.url)}: ${text}`));
     };
@@ -46,7 +47,7 @@ export function timeout(options: TimeoutOptions): Layer {
       return await next(request, { ...context, expiry, onActivity });
     } finally {
       sweep.remove(watch);
-      expiry.release();
+      expiries.release(context.signal, expiry);
     }
   };
 }
