@@ -138,6 +138,7 @@ class Tries {
   }
 
   #nextRequest(): FetchRequest {
+    if (!this.#bypassCache && this.#partial === undefined) return this.#request;
     return {
       ...this.#request,
       ...(this.#bypassCache ? { bypassCache: true } : {}),

@@ -32,10 +32,8 @@ export interface TransportOptions {
  * next attempt.
  */
 export function createTransport(options: TransportOptions): Fetch {
-  return async (request, context) => {
-    context.signal.throwIfAborted();
-    const held = request.partial === undefined ? undefined : await heldPart(request, request.partial);
-    return new Promise((resolve, reject) => {
+  const send = (request: FetchRequest, context: FetchContext, held?: Sink): Promise<FetchResponse> =>
+    new Promise((resolve, reject) => {
       const exchange = new Exchange(options, { request, context, held }, resolve, reject);
       const { origin, path } = splitUrl(request.url);
       const { method = 'GET', sends } = request;
@@ -51,6 +49,10 @@ export function createTransport(options: TransportOptions): Fetch {
         exchange,
       );
     });
+  return (request, context) => {
+    if (context.signal.aborted) return Promise.reject(context.signal.reason as Error);
+    if (request.partial === undefined) return send(request, context);
+    return heldPart(request, request.partial).then((held) => send(request, context, held));
   };
 }
 
@@ -127,8 +129,10 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#context.onActivity?.('headers', status);
     this.#status = status;
     this.#headers = {};
-    for (const [name, value] of Object.entries(headers))
+    for (const name in headers) {
+      const value = headers[name];
       this.#headers[name] = Array.isArray(value) ? value.join(', ') : (value ?? '');
+    }
     const refusal = this.#refuseBody();
     if (refusal !== undefined) this.#fail(refusal);
   }

@@ -12,13 +12,20 @@ import type { Body, Expectation, FetchResponse, Layer } from '../fetch.js';
  * the error carries the refused body as evidence. The published digest is requested together with the object. After a mismatch
  * it is requested again, past caches, because the archive replaces an object and its sidecar in two separate writes.
  */
-export const verify: Layer = (next) => async (request, context) => {
-  const { expect } = request;
-  if (expect === undefined) return next(request, context);
-  const published = expect.sha256?.(request.bypassCache === true) ?? Promise.resolve(undefined);
+export const verify: Layer = (next) => (request, context) =>
+  request.expect === undefined
+    ? next(request, context)
+    : verified(request.expect, request.bypassCache === true, () => next(request, context));
+
+async function verified(
+  expect: Expectation,
+  bypassCache: boolean,
+  send: () => Promise<FetchResponse>,
+): Promise<FetchResponse> {
+  const published = expect.sha256?.(bypassCache);
   // The first failure decides. The other promise must not become an unhandled rejection.
-  published.catch(() => undefined);
-  const response = await next(request, context);
+  published?.catch(() => undefined);
+  const response = await send();
   expect.check?.(response);
   if (response.status !== 200) return response;
   const { format } = expect;
@@ -30,18 +37,15 @@ export const verify: Layer = (next) => async (request, context) => {
       response,
     );
   }
-  const difference = digestDifference(
-    expect,
-    await withMd5(expect, response, await published),
-    await published,
-  );
+  const digest = await published;
+  const difference = digestDifference(expect, await withMd5(expect, response, digest), digest);
   if (difference === undefined) return response;
   const { text, by } = difference;
   if (format?.hasEnd(tail) === false)
     throw refuse('zip-truncated', `${text}; the ${format.name} is cut, it has no end record`, response);
   if (by === 'length') throw refuse('length-mismatch', text, response);
   throw await explain(expect, response, difference);
-};
+}
 
 interface Difference {
   /** The expectation that the body does not meet. */
