@@ -101,6 +101,7 @@ export class Throttle {
   /** Waits and refusals of this run; the buckets may be shared with others. */
   readonly #tallies = new Map<string, LimiterTally>();
   readonly #priorities = new Set<Priority>();
+  #lastDate = { header: '', time: Number.NaN };
 
   constructor(options: ThrottleOptions) {
     this.#options = options;
@@ -188,8 +189,7 @@ export class Throttle {
       const response = await next(request, context);
       bucket.onTaken(sentAt);
       const now = clock.monotonic();
-      const dateHeader = response.headers['date'];
-      const date = dateHeader === undefined ? Number.NaN : Date.parse(dateHeader);
+      const date = this.#timeOf(response.headers['date']);
       if (!Number.isNaN(date)) time.onAnswer(date, sentAt, now);
       window?.onUsed(this.#options.usedPermits(response.headers, window.windowMs), date, now);
       return response;
@@ -198,6 +198,12 @@ export class Throttle {
       throw error;
     }
   };
+
+  /** Epoch milliseconds of a `Date` header; NaN without one. Answers of the same second have the same header. */
+  #timeOf(header = ''): number {
+    if (header !== this.#lastDate.header) this.#lastDate = { header, time: Date.parse(header) };
+    return this.#lastDate.time;
+  }
 
   #onError(request: FetchRequest, error: CryptodlError, sentAt: number): void {
     if (error.code !== 'rate-limited' && error.code !== 'banned') return;
