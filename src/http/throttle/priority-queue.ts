@@ -102,14 +102,17 @@ export class Shares {
    * gets the rest. All runs of one priority together save at most `most` permits, but each of them may save one.
    */
   earn(taken: number, wanting: Wanting, most: number): void {
-    const levels = PRIORITIES.filter((priority) => wanting[priority] > 0);
+    const lowest = PRIORITIES.findLast((priority) => wanting[priority] > 0);
     let share = 1;
-    for (const [rank, priority] of levels.entries()) {
-      const isLowest = rank === levels.length - 1;
-      const perRun = (share * (isLowest ? 1 : 1 - LOWER_SHARE)) / wanting[priority];
+    for (const priority of PRIORITIES) {
+      const runs = wanting[priority];
+      if (runs === 0) continue;
+      if (share < 1) {
+        const perRun = (share * (priority === lowest ? 1 : 1 - LOWER_SHARE)) / runs;
+        const earned = this.#earned[priority] + taken * perRun;
+        this.#earned[priority] = Math.min(Math.max(1, most / runs), earned);
+      }
       share *= LOWER_SHARE;
-      const mostSaved = Math.max(1, most / wanting[priority]);
-      if (rank > 0) this.#earned[priority] = Math.min(mostSaved, this.#earned[priority] + taken * perRun);
     }
   }
 
