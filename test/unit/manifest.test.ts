@@ -134,6 +134,7 @@ describe('later lines', () => {
       held.add(objectLine(label));
     expect(keys(held)).toEqual(['2023-12-31.zip', '2024-01.zip', '2024-02-01.zip']);
     expect(held.ofDay(day('2024-01-31'))).toBeUndefined();
+    expect([held.hasDay(day('2024-01-31')), held.hasDay(day('2024-02-01'))]).toEqual([false, true]);
     expect(held.ofMonth(monthOf(day('2024-01-31')))?.key).toBe('2024-01.zip');
   });
 
@@ -147,16 +148,25 @@ describe('later lines', () => {
     const folder = await newFolder();
     await appendManifest(folder, [...LINES, dropped('2024-01-02')]);
     expect(keys((await readManifest(folder, ARCHIVE)).parquet)).toEqual(['2024-01-01.zip', '2024-01-03.zip']);
+    expect((await readManifest(folder, ARCHIVE)).parquet.dropped()).toEqual(['2024-01-02.zip']);
     await appendManifest(folder, [objectLine('2024-01-02')]);
-    expect((await readManifest(folder, ARCHIVE)).parquet.size).toBe(3);
+    const { parquet } = await readManifest(folder, ARCHIVE);
+    expect([parquet.size, parquet.dropped()]).toEqual([3, []]);
   });
 
   it('tell the size that a shared file has now', () => {
     const held = new HeldObjects();
     held.add(objectLine('2024-01-02', { fileBytes: 100 }));
-    held.add(objectLine('2024-01-01', { fileBytes: 200 }));
+    held.add(objectLine('2024-01-01', { fileBytes: 150 }));
+    held.add(objectLine('2024-01-03', { fileBytes: 180 }));
+    held.add(objectLine('2024-01-02', { fileBytes: 200 }));
     expect(held.lastOfFile('2024-01.parquet')?.fileBytes).toBe(200);
-    expect(held.inFile('2024-01.parquet').map((line) => line.period)).toEqual(['2024-01-01', '2024-01-02']);
+    expect([held.bytesOf('2024-01.parquet'), held.bytesOf('2024-02.parquet')]).toEqual([200, undefined]);
+    expect(held.inFile('2024-01.parquet').map((line) => line.period)).toEqual([
+      '2024-01-01',
+      '2024-01-02',
+      '2024-01-03',
+    ]);
     expect(held.inFile('2024-02.parquet')).toEqual([]);
   });
 });
@@ -168,14 +178,25 @@ describe('held objects', () => {
     return held;
   };
 
-  it.each<[string, readonly string[], number, string, string]>([
-    ['days', ['2024-01-05', '2024-01-03', '2024-01-04'], 3, '2024-01-03', '2024-01-06'],
-    ['a month', ['2024-02'], 1, '2024-02-01', '2024-03-01'],
-    ['a month before days', ['2024-01', '2024-02-03', '2024-02-02'], 3, '2024-01-01', '2024-02-04'],
-    ['days before a month', ['2024-01-30', '2024-02'], 2, '2024-01-30', '2024-03-01'],
-  ])('of %s has a size, a first day and an end', (_, labels, size, first, end) => {
+  it.each<[string, readonly string[], string, string, string]>([
+    ['days', ['2024-01-05', '2024-01-03', '2024-01-04'], '2024-01-03', '2024-01-05', '2024-01-06'],
+    ['a month', ['2024-02'], '2024-02-01', '2024-02', '2024-03-01'],
+    [
+      'a month before days',
+      ['2024-01', '2024-02-03', '2024-02-02'],
+      '2024-01-01',
+      '2024-02-03',
+      '2024-02-04',
+    ],
+    ['days before a month', ['2024-01-30', '2024-02'], '2024-01-30', '2024-02', '2024-03-01'],
+  ])('of %s has a size, a first day, a last object and an end', (_, labels, first, last, end) => {
     const held = heldOf(...labels);
-    expect([held.size, held.first(), held.end()]).toEqual([size, day(first), day(end)]);
+    expect([held.size, held.first(), held.last()?.period, held.end()]).toEqual([
+      labels.length,
+      day(first),
+      last,
+      day(end),
+    ]);
   });
 
   it('of a file and of a period agree with all lines, after any commits', () => {
@@ -188,25 +209,40 @@ describe('held objects', () => {
       '2024-02-02',
     );
     const files = fc.constantFrom('a.parquet', 'b.parquet', 'c.parquet');
-    const step = fc.record({ label: labels, file: files, isDropped: fc.boolean() });
+    const step = fc.record({ label: labels, file: files, isDropped: fc.boolean(), isAsked: fc.boolean() });
+    const byLabel = (lines: readonly ObjectLine[]): ObjectLine[] =>
+      [...lines].sort((a, b) => (a.period < b.period ? -1 : 1));
     const asked = fc.tuple(fc.nat(70), fc.integer({ min: 1, max: 40 }));
     const check = fc.property(fc.array(step), asked, (steps, [start, days]) => {
       const held = new HeldObjects();
-      for (const { label, file, isDropped } of steps)
-        if (isDropped) held.drop(`${label}.zip`);
-        else held.add(objectLine(label, { file }));
+      let expected: ObjectLine[] = [];
+      const checkFiles = (): void => {
+        for (const name of ['a.parquet', 'b.parquet', 'c.parquet'])
+          expect(held.inFile(name)).toEqual(byLabel(expected.filter((line) => line.file === name)));
+      };
+      for (const { label, file, isDropped, isAsked } of steps) {
+        if (isDropped) {
+          held.drop(`${label}.zip`);
+          expected = expected.filter((line) => line.period !== label);
+        } else {
+          const line = objectLine(label, { file });
+          held.add(line);
+          const isOther = ({ period: other }: ObjectLine): boolean =>
+            !other.startsWith(label) && !label.startsWith(other);
+          expected = [...expected.filter((each) => isOther(each)), line];
+        }
+        if (isAsked) checkFiles();
+      }
+      expect(held.lines()).toEqual(byLabel(expected));
       const from = day('2024-01-01') + start;
       const isIn = (line: ObjectLine): boolean => {
         const own = period(line.period);
         return own.from < from + days && from < own.to;
       };
-      const byLabel = (lines: readonly ObjectLine[]): ObjectLine[] =>
-        [...lines].sort((a, b) => (a.period < b.period ? -1 : 1));
       expect(byLabel(held.overlapping({ from, to: from + days }))).toEqual(
         byLabel(held.lines().filter(isIn)),
       );
-      for (const name of ['a.parquet', 'b.parquet', 'c.parquet'])
-        expect(held.inFile(name)).toEqual(held.lines().filter((line) => line.file === name));
+      checkFiles();
     });
     fc.assert(check);
   });
