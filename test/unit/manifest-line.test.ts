@@ -60,6 +60,18 @@ describe('the fast reader', () => {
     expect(plain(JSON.stringify(klinesLine('BTCUSDT', '2026-11-20', differences)))).toBeUndefined();
   });
 
+  it.each([
+    ['a day', {}],
+    ['a month from REST', { cadence: 'monthly', period: '2026-11', verified: 'rest' }],
+  ])('gives %s the same fields at once as later', (_, differences) => {
+    const text = JSON.stringify(klinesLine('BTCUSDT', '2026-11-20', differences));
+    const line = readPlainLine(text, (settings) => JSON.parse(settings) as Settings);
+    for (const name of ['key', 'cadence', 'period', 'verified', 'settings', 'file', 'fileBytes'] as const)
+      expect(line?.[name]).toEqual(line?.line[name]);
+    expect(line?.line).toEqual(JSON.parse(text));
+    expect(line?.line).toBe(line?.line);
+  });
+
   it('leaves settings to their check', () => {
     expect(readPlainLine(LINE, () => undefined)).toBeUndefined();
   });
