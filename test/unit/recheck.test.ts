@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { DAY_MS, dayText, parseDay } from '../../src/model/calendar.js';
 import { Absences } from '../../src/lake/absences.js';
 import type { AbsentLine } from '../../src/lake/absences.js';
+import type { ObjectLine } from '../../src/lake/manifest-line.js';
 import { HeldObjects } from '../../src/lake/held-objects.js';
 import { withRecheckedDays } from '../../src/plan/choose-objects.js';
 import { objectLine } from '../helpers/conversion.js';
@@ -10,13 +11,22 @@ const day = (text: string): number => parseDay(text) ?? Number.NaN;
 const TODAY = day('2026-11-20');
 
 interface Given {
-  /** Those that end in `*` came from REST because the archive did not answer. */
+  /**
+   * Those that end in `*` came from REST because the archive did not answer, those in `+` from REST alone; of those in `?`, the missing
+   * days were not requested yet.
+   */
   readonly held?: readonly string[];
   readonly absent?: readonly Partial<AbsentLine>[];
   readonly revisions?: 'check' | 'ignore' | 'only';
   readonly recheckDays?: number;
   readonly asked?: readonly [string, string];
 }
+
+const MARKED: Readonly<Record<string, Partial<ObjectLine>>> = {
+  '*': { verified: 'rest', archiveFailed: 'http-server-error' },
+  '+': { verified: 'rest' },
+  '?': { daysPending: true },
+};
 
 /** The days that are looked at for somebody who asks for yesterday, as first … last. */
 function lookedAt({
@@ -28,8 +38,8 @@ function lookedAt({
 }: Given): string[] {
   const held = new HeldObjects();
   for (const label of labels) {
-    const substituted = { verified: 'rest', archiveFailed: 'http-server-error' } as const;
-    held.add(objectLine(label.replace('*', ''), label.endsWith('*') ? substituted : {}));
+    const [mark = ''] = label.match(/[*+?]$/) ?? [];
+    held.add(objectLine(label.replace(mark, ''), MARKED[mark]));
   }
   const absences = new Absences();
   const line = { v: 1, kind: 'absent', cadence: 'daily', asked: 1, tool: 'test' } as const;
@@ -63,6 +73,26 @@ describe('days that are checked again', () => {
     ]);
   });
 
+  it('are not recent days from REST that substitute nothing', () => {
+    expect(lookedAt({ held: ['2026-11-15+', '2026-11-16'] })).toEqual(['2026-11-16 2026-11-19']);
+  });
+
+  it('are months whose missing days were not requested yet, however old', () => {
+    expect(lookedAt({ held: ['2026-08', '2026-09?'] })).toEqual([
+      '2026-09-01 2026-09-30',
+      '2026-11-19 2026-11-19',
+    ]);
+  });
+
+  it('begin exactly so many days before today', () => {
+    expect(lookedAt({ held: ['2026-11-12', '2026-11-13'] })).toEqual(['2026-11-13 2026-11-19']);
+    expect(lookedAt({ held: ['2026-11-12'] })).toEqual(['2026-11-19 2026-11-19']);
+  });
+
+  it('end before today, also in a month that is not over', () => {
+    expect(lookedAt({ held: ['2026-11'] })).toEqual(['2026-11-01 2026-11-19']);
+  });
+
   it('is a whole month where a month is held', () => {
     expect(lookedAt({ held: ['2026-10'], recheckDays: 25 })).toEqual(['2026-10-01 2026-11-19']);
   });
@@ -79,6 +109,7 @@ describe('days that are checked again', () => {
     expect(lookedAt({ absent })).toEqual([...late, '2026-11-19 2026-11-19']);
     expect(lookedAt({ absent, revisions: 'ignore' })).toEqual([...late, '2026-11-19 2026-11-19']);
     expect(lookedAt({ absent, held: ['2026-08-01'] })).toContain('2026-08-02 2026-08-02');
+    expect(lookedAt({ absent, held: ['2026-06'] })).not.toContain('2026-06-01 2026-06-30');
   });
 
   it('are none if the range has only old days, or if checks are switched off', () => {
