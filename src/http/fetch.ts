@@ -164,7 +164,7 @@ export interface UrlParts {
 
 /** Scheme, host and port in the form in which `URL` returns them. */
 const USUAL_ORIGIN =
-  /^https?:\/\/(?:[a-z0-9-]+\.)*(?:[a-z][a-z0-9-]*|\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})(?::[1-9]\d{0,4})?$/;
+  /^https?:\/\/(?:(?:[a-z0-9-]+\.)*[a-z][a-z0-9-]*|\d{1,3}(?:\.\d{1,3}){3})(?::[1-9]\d{0,4})?$/;
 /** Default ports, ports that may be above 65535, numbers with a leading zero or above 255, and names in Punycode, all of which `URL` changes or refuses. */
 const UNUSUAL_ORIGIN = /:(?:80|443|[6-9]\d{4})$|xn--|[/.](?:0\d|[3-9]\d\d|2[6-9]\d|25[6-9])/i;
 /** Path and query in the form in which `URL` returns them. */
