@@ -1,7 +1,8 @@
 /** Reading of append-only files of lines. A crash may leave an incomplete last line. */
 import { constants, fstatSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
-import { errnoOf, withPath } from '../model/errors.js';
+import { CryptodlError, errnoOf, withPath } from '../model/errors.js';
+import { shownPath } from '../text/printable.js';
 import { openRegularFile } from './path-checks.js';
 
 const CHUNK_BYTES = 256 * 1024;
@@ -18,17 +19,32 @@ export async function* completeLines(path: string): AsyncGenerator<string[]> {
   yield* completeLinesOf(file, path);
 }
 
-/** The same for an open file, which is closed at the end. */
-export async function* completeLinesOf(file: FileHandle, path: string): AsyncGenerator<string[]> {
+/** No line of the program is as long. Without a limit, a damaged file could take all memory. */
+const LONGEST_LINE = 64 * 1024 * 1024;
+export const LINE_TOO_LONG = 'has a line of more than 64 MiB';
+
+/**
+ * The same for an open file, which is closed at the end. `onTail` gets an incomplete last line. Rejects with `manifest-damaged` for a line
+ * of more than 64 MiB.
+ */
+export async function* completeLinesOf(
+  file: FileHandle,
+  path: string,
+  onTail: (text: string) => void = () => undefined,
+): AsyncGenerator<string[]> {
   try {
     // A large buffer for each small file would make V8 collect garbage more often.
     let buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, fstatSync(file.fd).size + 1));
     /** Bytes of a line whose end was not read yet. */
     let kept = 0;
     for (;;) {
+      if (kept > LONGEST_LINE) throw tooLong(path);
       if (kept === buffer.length) buffer = Buffer.concat([buffer], 2 * kept);
       const { bytesRead } = await file.read(buffer, kept, buffer.length - kept);
-      if (bytesRead === 0) return;
+      if (bytesRead === 0) {
+        if (kept > 0) onTail(buffer.toString('utf8', 0, kept));
+        return;
+      }
       const filled = kept + bytesRead;
       const end = buffer.lastIndexOf(0x0a, filled - 1) + 1;
       if (end > 0) yield linesIn(buffer, end);
@@ -40,6 +56,12 @@ export async function* completeLinesOf(file: FileHandle, path: string): AsyncGen
   } finally {
     await file.close();
   }
+}
+
+function tooLong(path: string): CryptodlError {
+  return new CryptodlError('manifest-damaged', `${shownPath(path)} ${LINE_TOO_LONG}`, {
+    hint: 'restore the file from a copy; or move it away, and cryptodl verify --fix makes a new one from the Parquet files',
+  });
 }
 
 /** Each line is a text of its own: a kept part of one text with all lines would keep all of them in memory. */

@@ -1,4 +1,5 @@
 /** Reads a manifest line by line and reports damaged lines instead of throwing. */
+import { completeLinesOf } from './complete-lines.js';
 import { openManifest } from './manifest-place.js';
 import { createLineReader, NewerVersion } from './check-manifest-line.js';
 import type { LineReader, ObjectKeys } from './check-manifest-line.js';
@@ -29,35 +30,29 @@ export interface InspectedManifest {
 }
 
 export async function inspectManifest(seriesFolder: string, archive: ObjectKeys): Promise<InspectedManifest> {
-  const text = await manifestText(seriesFolder);
+  const opened = await openManifest(seriesFolder);
   const readLine = createLineReader(seriesFolder, archive);
   const manifest = emptyManifest();
   const sound: string[] = [];
   const damaged: DamagedLine[] = [];
   const newer: number[] = [];
   const dropped: DroppedLine[] = [];
-  const lines = (text ?? '').split('\n');
-  const tail = lines.pop() ?? '';
-  for (const [index, line] of lines.entries()) {
-    const number = index + 1;
+  let number = 0;
+  const add = (line: string): void => {
+    number += 1;
     const read = readInto(manifest, readLine, line);
     if (read === 'newer') newer.push(number);
     else if (typeof read === 'string') damaged.push({ number, text: line, why: read });
     else if (read.kind === 'dropped') dropped.push(read);
     if (typeof read !== 'string' || read === 'newer') sound.push(line);
-  }
-  if (tail !== '') damaged.push(tornLine(readLine, lines.length + 1, tail));
-  return { exists: text !== undefined, manifest, sound, damaged, newer, dropped };
-}
-
-async function manifestText(seriesFolder: string): Promise<string | undefined> {
-  const opened = await openManifest(seriesFolder);
-  if (opened === undefined) return undefined;
-  try {
-    return await opened.file.readFile('utf8');
-  } finally {
-    await opened.file.close();
-  }
+  };
+  const addTail = (text: string): void => {
+    damaged.push(tornLine(readLine, number + 1, text));
+  };
+  if (opened !== undefined)
+    for await (const lines of completeLinesOf(opened.file, opened.path, addTail))
+      for (const line of lines) add(line);
+  return { exists: opened !== undefined, manifest, sound, damaged, newer, dropped };
 }
 
 /** The result for a manifest that was not read. */

@@ -1,6 +1,7 @@
 /** Checks one series: each manifest line, each file against its lines, and files that no line names. */
 import { join } from 'node:path';
 import { CryptodlError, errnoOf } from '../model/errors.js';
+import { LINE_TOO_LONG } from '../lake/complete-lines.js';
 import type { ObjectKeys } from '../lake/check-manifest-line.js';
 import { isPartitionFile, firstSymlink, readRegularFile } from '../lake/path-checks.js';
 import { keyPath } from '../lake/layout.js';
@@ -105,7 +106,10 @@ async function readManifest(folder: string, archive: ObjectKeys): Promise<Inspec
   try {
     return await inspectManifest(folder, archive);
   } catch (error) {
-    if (error instanceof CryptodlError) return 'the manifest is not a regular file';
+    if (error instanceof CryptodlError)
+      return error.code === 'manifest-damaged'
+        ? `the manifest ${LINE_TOO_LONG}`
+        : 'the manifest is not a regular file';
     const errno = errnoOf(error);
     if (!UNREADABLE.has(errno)) throw error;
     return `the manifest cannot be read (${errno})`;

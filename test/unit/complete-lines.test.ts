@@ -1,4 +1,4 @@
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { mkdtemp, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -47,6 +47,13 @@ it('an absent file has no lines; an unreadable file is not absent', async () => 
   expect(await linesOf(`${path}.none`)).toEqual([]);
   await expect(linesOf(`${path}.folder`)).rejects.toThrow('is not a regular file');
   await expect(linesOf(`${path}.link`)).rejects.toThrow('is a symbolic link');
+});
+
+it('a line of more than 64 MiB is refused, so that a damaged file does not take all memory', async () => {
+  const path = await fileOf('a\n');
+  truncateSync(path, 300 * 1024 * 1024);
+  await expect(linesOf(path)).rejects.toThrow('has a line of more than 64 MiB');
+  expect(openFiles(path)).toEqual([]);
 });
 
 it('a read error in the middle of a file is not its end', async () => {
