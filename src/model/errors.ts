@@ -182,6 +182,16 @@ export function withPath(error: unknown, path: string): unknown {
 const DISK_FULL = new Set(['ENOSPC', 'EDQUOT']);
 const DISK = /^(?:EIO|EROFS|EACCES|EPERM|ENAMETOOLONG|ENOTDIR|EEXIST|ENOENT|EXDEV|EMFILE|ENFILE|ELOOP)$/;
 
+const FILE_IN_PATH = 'a part of this path is a file in place of a folder: move the file away and try again';
+const NO_PERMISSION = 'this user may not do that: change the owner or the permissions, and try again';
+const NEXT_STEPS: Readonly<Record<string, string>> = {
+  ENOTDIR: FILE_IN_PATH,
+  EEXIST: FILE_IN_PATH,
+  EACCES: NO_PERMISSION,
+  EPERM: NO_PERMISSION,
+  EROFS: 'the file system is read-only: choose another folder',
+};
+
 function diskError(error: unknown): CryptodlError | undefined {
   if (!(error instanceof Error)) return undefined;
   const code = errnoOf(error);
@@ -203,6 +213,12 @@ function diskError(error: unknown): CryptodlError | undefined {
       hint: 'move the folder away and try again',
     });
   }
-  if (DISK.test(code)) return new CryptodlError('disk', error.message, { cause: error });
+  if (DISK.test(code)) {
+    const hint = NEXT_STEPS[code];
+    return new CryptodlError('disk', error.message, {
+      cause: error,
+      ...(hint === undefined ? {} : { hint }),
+    });
+  }
   return undefined;
 }
