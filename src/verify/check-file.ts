@@ -73,7 +73,7 @@ export async function checkFile(
   if (committed === undefined) return undefined;
   try {
     const size = await fileSize(path);
-    if (size === undefined) return { kind: 'missing', text: await missingText(path) };
+    if (size === undefined) return await missing(path);
     const facts = await fileFacts(path);
     const text =
       format === 'zip'
@@ -88,12 +88,18 @@ export async function checkFile(
   }
 }
 
-async function missingText(path: string): Promise<string> {
+async function missing(path: string): Promise<FileCheck> {
   const isLink = firstSymlink(dirname(path), basename(path)) !== undefined;
-  if (isLink) return 'a symbolic link stands in place of the file; links are not followed';
+  if (isLink)
+    return {
+      kind: 'missing',
+      text: 'a symbolic link stands in place of the file; links are not followed',
+    };
   const entry = await entryAt(path);
   const irregular = entry === undefined ? undefined : irregularText(entry);
-  return irregular === undefined ? 'the file does not exist' : `${irregular}: move it away`;
+  // Only the user can move it away: repair writes no file in its place.
+  if (irregular !== undefined) return { kind: 'unreadable', text: `${irregular}: move it away` };
+  return { kind: 'missing', text: 'the file does not exist' };
 }
 
 function differenceOf(facts: FileFacts, committed: ObjectLine, rows: string): string | undefined {
