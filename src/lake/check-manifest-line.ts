@@ -1,10 +1,11 @@
 /** Validation of manifest lines, field by field, for all readers of manifests. */
 import { FALLBACK_CODES } from '../model/errors.js';
-import { parsePeriod, periodText } from '../model/calendar.js';
+import { dayText, parsePeriod, periodText } from '../model/calendar.js';
 import { FORMATS } from '../model/task.js';
 import type { AbsenceReason, Cadence, Period, Series, Settings } from '../model/task.js';
-import { isManifestFile } from './path-checks.js';
-import { seriesOfFolder } from './layout.js';
+import { isPartitionFile, isPlainName } from './path-checks.js';
+import { keyPath, seriesOfFolder } from './layout.js';
+import { lastSettings, settingsProblem } from './settings.js';
 import { PlainLine, readPlainLine } from './manifest-line.js';
 import type { ManifestLine, ObjectLine } from './manifest-line.js';
 import { isLabel } from '../text/label.js';
@@ -44,23 +45,6 @@ export function createLazyReader(
   };
 }
 
-/** Reads settings, and remembers the last text: nearly all lines of a manifest have the same. */
-function lastSettings(): (text: string) => Settings | undefined {
-  let last: { readonly text: string; readonly settings: Settings } | undefined;
-  return (text) => {
-    if (last?.text === text) return last.settings;
-    let settings: unknown;
-    try {
-      settings = JSON.parse(text);
-    } catch {
-      return undefined;
-    }
-    if (settingsProblem(settings) !== undefined) return undefined;
-    last = { text, settings: settings as Settings };
-    return last.settings;
-  };
-}
-
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -83,7 +67,7 @@ function lineProblem(line: unknown, keys: KeyCheck): string | undefined {
   if (typeof line !== 'object' || line === null) return 'the line is not an object';
   const fields = line as Fields;
   const { v: version, kind } = fields;
-  if (typeof version === 'number' && version > 1) throw new NewerVersion(String(version));
+  if (Number.isSafeInteger(version) && (version as number) > 1) throw new NewerVersion(String(version));
   if (version !== 1) return 'unknown version';
   if (kind === 'object') return objectProblem(fields, keys);
   if (kind === 'absent') return absentProblem(fields);
@@ -103,16 +87,9 @@ const REASONS: Readonly<Record<AbsenceReason, true>> = {
   'dataset-ended': true,
   'before-history': true,
 };
-const SETTINGS: { readonly [Name in keyof Settings]: ReadonlySet<unknown> } = {
-  format: KNOWN_FORMATS,
-  partition: new Set<Settings['partition']>(['day', 'month']),
-  cadence: new Set<Settings['cadence']>(['auto', 'daily', 'monthly']),
-  numbers: new Set<Settings['numbers']>(['double', 'string']),
-  timestamps: new Set<Settings['timestamps']>(['us', 'ms', 'iso', 'utc']),
-  asPublished: new Set([true, false]),
-};
 const DIGEST = /^[0-9a-f]{64}$/;
-const INSTANT = /^\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-5]\d(\.\d{1,9})?Z$/;
+const INSTANT =
+  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?Z$/;
 const COUNTS = ['rows', 'fileRows', 'duplicates', 'idConflicts'] as const;
 const INSTANTS = ['first', 'last'] as const;
 const LABELS = ['etag', 'lastModified', 'staleSidecar', 'tool'] as const;
@@ -139,8 +116,10 @@ function objectProblem(fields: Fields, keys: KeyCheck): string | undefined {
   const instant = INSTANTS.find((name) => fields[name] !== undefined && !isInstant(fields[name]));
   if (instant !== undefined) return `"${instant}" is not an instant`;
   if (!isInstant(fields['at'])) return '"at" is not an instant';
-  if (fields['gaps'] !== undefined && !areGaps(fields['gaps'])) return '"gaps" is not a list of time spans';
-  const revision = revisionProblem(fields);
+  const days = parsePeriod(cadence as Cadence, period);
+  if (fields['gaps'] !== undefined && !areGaps(fields['gaps'], days))
+    return '"gaps" is not a list of time spans in the period';
+  const revision = revisionProblem(fields, days);
   if (revision !== undefined) return revision;
   return placeProblem(
     { key, cadence: cadence as Cadence, period, file: fields['file'], settings: settings as Settings },
@@ -156,32 +135,30 @@ function placeProblem(
   { key, cadence, period, file, settings: { format } }: Place,
   keys: KeyCheck,
 ): string | undefined {
-  if (!isManifestFile(format, file) || (format === 'zip' && !file.startsWith(`${keys.topFolder}/`)))
-    return '"file" is not the name of a file of the lake';
-  return keys.isOfPeriod(key, cadence, period) ? undefined : '"key" is not an object of this series';
+  if (!keys.isOfPeriod(key, cadence, period)) return '"key" is not an object of this series';
+  const isRight =
+    format === 'zip'
+      ? file === keyPath(key) && isBelow(keys.topFolder, file)
+      : isPartitionFile(file) &&
+        (file === `${period}.${format}` ||
+          (cadence === 'daily' && file === `${period.slice(0, 'YYYY-MM'.length)}.${format}`));
+  return isRight ? undefined : '"file" is not the file of this object';
 }
 
-/** A copy of valid settings without further fields; undefined for anything else. */
-export function knownSettings(value: unknown): Settings | undefined {
-  if (settingsProblem(value) !== undefined) return undefined;
-  const { format, partition, cadence, numbers, timestamps, asPublished } = value as Settings;
-  return { format, partition, cadence, numbers, timestamps, asPublished };
+/** Whether a path has no other parts than plain names, of which the first is the folder. */
+function isBelow(folder: string, path: string): boolean {
+  return path.startsWith(`${folder}/`) && path.split('/').every(isPlainName);
 }
 
-function settingsProblem(settings: unknown): string | undefined {
-  if (typeof settings !== 'object' || settings === null) return '"settings" is not an object';
-  const fields = settings as Fields;
-  for (const name in SETTINGS)
-    if (!SETTINGS[name as keyof Settings].has(fields[name])) return `"${name}" in "settings" is unknown`;
-  return undefined;
-}
-
-function revisionProblem({ replaces, shorter, insteadOf }: Fields): string | undefined {
+function revisionProblem(
+  { replaces, shorter, insteadOf }: Fields,
+  days: Period | undefined,
+): string | undefined {
   if (replaces !== undefined && !isRevision(replaces)) return '"replaces" is not a revision';
   if (shorter !== undefined && !(isRevision(shorter) && isCount(shorter['rows'])))
     return '"shorter" is not a revision';
   if (insteadOf === undefined) return undefined;
-  const isShort = isRevision(insteadOf) && isCount(insteadOf['rows']) && areGaps(insteadOf['gaps']);
+  const isShort = isRevision(insteadOf) && isCount(insteadOf['rows']) && areGaps(insteadOf['gaps'], days);
   return isShort ? undefined : '"insteadOf" is not a revision';
 }
 
@@ -207,11 +184,16 @@ function isInstant(value: unknown): boolean {
   return typeof value === 'string' && INSTANT.test(value);
 }
 
-function areGaps(value: unknown): boolean {
-  return (
-    Array.isArray(value) &&
-    value.every((gap) => Array.isArray(gap) && gap.length === 2 && gap.every(isInstant))
-  );
+/** The days of an exchange may begin up to one day before or after those of UTC. `days` undefined: another check refuses the period. */
+function areGaps(value: unknown, days: Period | undefined): boolean {
+  if (!Array.isArray(value)) return false;
+  const first = days === undefined ? '' : dayText(days.from - 1);
+  const last = days === undefined ? '9999' : dayText(days.to + 1);
+  return value.every((gap) => {
+    if (!Array.isArray(gap) || gap.length !== 2 || !gap.every(isInstant)) return false;
+    const [from, to] = gap as [string, string];
+    return from >= first && to <= last;
+  });
 }
 
 function droppedProblem({ key, format, settings }: Fields, keys: KeyCheck): string | undefined {

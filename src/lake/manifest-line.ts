@@ -86,7 +86,8 @@ export type LineFacts = Pick<
 
 const COUNT = '0|[1-9]\\d{0,14}';
 const DIGEST = '[0-9a-f]{64}';
-const INSTANT = '\\d{4}-[01]\\d-[0-3]\\dT[0-2]\\d:[0-5]\\d:[0-5]\\d(?:\\.\\d{1,9})?Z';
+const INSTANT =
+  '\\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\\d|3[01])T(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d{1,9})?Z';
 /** A text without escapes; a label has no control characters either, and up to 256 characters. */
 const TEXT = '[^"\\\\\\u0000-\\u001f]*';
 const LABEL = '[^"\\\\\\u0000-\\u001f\\u007f-\\u009f]{0,256}';

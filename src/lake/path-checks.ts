@@ -6,7 +6,6 @@ import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import { shownPath } from '../text/printable.js';
-import type { Format } from '../model/task.js';
 import { bringIn } from './backing.js';
 
 /** Whether a name is a single path component that does not begin with a dot. */
@@ -19,12 +18,6 @@ const PARTITION = /^\d{4}-\d{2}(-\d{2})?\.(parquet|csv)$/;
 /** Whether a name is that of a partition file, for example `2024-01.parquet`. */
 export function isPartitionFile(name: unknown): name is string {
   return typeof name === 'string' && PARTITION.test(name);
-}
-
-/** Whether a manifest line may name this file: a partition file, or for zip a path below the root of the lake. */
-export function isManifestFile(format: Format, file: unknown): file is string {
-  if (format !== 'zip') return isPartitionFile(file) && file.endsWith(`.${format}`);
-  return typeof file === 'string' && file.split('/').every(isPlainName);
 }
 
 /** The first symbolic link on a path relative to the root, its end included; undefined without one. The root may be a link. */

@@ -1,9 +1,8 @@
-/** The settings of a series: which a run takes from its files, and comparison of requested settings with those of its files. */
+/** The settings of a series: their check, which a run takes from its files, and comparison of requested settings with those of its files. */
 import { usage } from '../model/errors.js';
 import { FORMATS, seriesName } from '../model/task.js';
 import type { Format, Series, Settings } from '../model/task.js';
 import type { HeldObjects } from './held-objects.js';
-import type { Manifest } from './manifest.js';
 
 /** The settings that change the files of a format. */
 const RELEVANT: Readonly<Record<Format, readonly (keyof Settings)[]>> = {
@@ -19,7 +18,7 @@ const RELEVANT: Readonly<Record<Format, readonly (keyof Settings)[]>> = {
 export function continuedSettings(
   requested: Settings,
   given: ReadonlySet<keyof Settings>,
-  held: Pick<Manifest, Format>,
+  held: Readonly<Record<Format, HeldObjects>>,
 ): Settings {
   const fits = (format: Format): boolean =>
     held[format].size > 0 && [...given].every((name) => RELEVANT[format].includes(name));
@@ -69,12 +68,18 @@ export function differingSettings(objects: HeldObjects, requested: Settings): Di
     }));
 }
 
-/** Throws a usage error with the folder, the differences and the corrected flags. */
+/** Throws a usage error with the folder, the differences and the corrected flags. No flags fit a series whose files differ among themselves. */
 export function throwSettingsError(
   series: Series,
   folder: string,
-  differences: readonly Difference[],
+  { differences, objects }: { readonly differences: readonly Difference[]; readonly objects: HeldObjects },
 ): never {
+  const own = objects.last()?.settings;
+  if (own !== undefined && differingSettings(objects, own).length > 0)
+    throw usage(
+      `the lines of ${seriesName(series)} in ${folder} name different settings, and no run writes such a series`,
+      '--force rewrites the series; or restore its manifest',
+    );
   const texts = differences.map(
     ({ name, held, requested }) => `${name} ${held}, but --${name} is ${requested}`,
   );
@@ -87,4 +92,46 @@ export function throwSettingsError(
 
 function flagName(name: keyof Settings): string {
   return name === 'asPublished' ? 'as-published' : name;
+}
+
+const ALLOWED: { readonly [Name in keyof Settings]: ReadonlySet<unknown> } = {
+  format: new Set(FORMATS),
+  partition: new Set<Settings['partition']>(['day', 'month']),
+  cadence: new Set<Settings['cadence']>(['auto', 'daily', 'monthly']),
+  numbers: new Set<Settings['numbers']>(['double', 'string']),
+  timestamps: new Set<Settings['timestamps']>(['us', 'ms', 'iso', 'utc']),
+  asPublished: new Set([true, false]),
+};
+
+/** A copy of valid settings without further fields; undefined for anything else. */
+export function knownSettings(value: unknown): Settings | undefined {
+  if (settingsProblem(value) !== undefined) return undefined;
+  const { format, partition, cadence, numbers, timestamps, asPublished } = value as Settings;
+  return { format, partition, cadence, numbers, timestamps, asPublished };
+}
+
+/** The problem of settings that were read; undefined for valid ones. */
+export function settingsProblem(settings: unknown): string | undefined {
+  if (typeof settings !== 'object' || settings === null) return '"settings" is not an object';
+  const fields = settings as Readonly<Record<string, unknown>>;
+  for (const name in ALLOWED)
+    if (!ALLOWED[name as keyof Settings].has(fields[name])) return `"${name}" in "settings" is unknown`;
+  return undefined;
+}
+
+/** Reads settings, and remembers the last text: nearly all lines of a manifest have the same. */
+export function lastSettings(): (text: string) => Settings | undefined {
+  let last: { readonly text: string; readonly settings: Settings } | undefined;
+  return (text) => {
+    if (last?.text === text) return last.settings;
+    let settings: unknown;
+    try {
+      settings = JSON.parse(text);
+    } catch {
+      return undefined;
+    }
+    if (settingsProblem(settings) !== undefined) return undefined;
+    last = { text, settings: settings as Settings };
+    return last.settings;
+  };
 }

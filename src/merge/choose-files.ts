@@ -6,7 +6,6 @@ import { parsePeriod } from '../model/calendar.js';
 import { FORMATS } from '../model/task.js';
 import type { Format } from '../model/task.js';
 import type { AbsentLine } from '../lake/absences.js';
-import { keyPath } from '../lake/layout.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import type { DroppedLine, ManifestLine, ObjectLine } from '../lake/manifest-line.js';
 import { differingSettings } from '../lake/settings.js';
@@ -86,11 +85,6 @@ function chooseOfFormat(
     }
   }
   const files = [...chosen].map((file) => chosenFile(held, format, file));
-  const wrong = files.find(({ lines }) =>
-    lines.some((line) => format === 'zip' && line.file !== keyPath(line.key)),
-  );
-  if (wrong !== undefined)
-    return { reason: 'damaged', text: `the manifest names ${wrong.file} for an object with another name` };
   const dead = format === 'zip' ? [] : [...affected].filter((file) => !chosen.has(file));
   return { files, dead: dead.flatMap((file) => deadFile(there, file)) };
 }

@@ -6,7 +6,7 @@ import { moveToQuarantine, quarantineLines, rewriteManifest } from '../lake/quar
 import type { LakePaths } from '../lake/layout.js';
 import { appendManifest, applyLine } from '../lake/manifest.js';
 import type { DroppedLine, ObjectLine } from '../lake/manifest-line.js';
-import { knownSettings } from '../lake/check-manifest-line.js';
+import { knownSettings } from '../lake/settings.js';
 import type { ObjectKeys } from '../lake/check-manifest-line.js';
 import { inspectManifest } from '../lake/inspect-manifest.js';
 import { publishAll } from '../lake/publish.js';

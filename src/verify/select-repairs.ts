@@ -193,15 +193,14 @@ function daysToRepair(missing: DaysToRepair): { from: number; to: number }[] {
   const { held, absences, broken, others, today } = missing;
   const lines = held.lines();
   const days = new Set<number>();
-  const add = ({ from, to }: Pick<Period, 'from' | 'to'>): void => {
-    for (let day = from; day < Math.min(to, today); day += 1) days.add(day);
+  const add = ({ from, to }: Pick<Period, 'from' | 'to'>, end = today): void => {
+    for (let day = from; day < Math.min(to, end); day += 1) days.add(day);
   };
-  periodsOfLines([...broken, ...lines.filter(isIncomplete)]).forEach(add);
-  others.forEach(add);
-  absences
-    .failed()
-    .filter((period) => !isHeld(held, period))
-    .forEach(add);
+  // A line of a day to come is wrong, and only its failure tells the user.
+  for (const period of periodsOfLines(broken)) add(period, period.to);
+  for (const period of periodsOfLines(lines.filter(isIncomplete))) add(period);
+  for (const period of others) add(period);
+  for (const period of absences.failed()) if (!isHeld(held, period)) add(period);
   const periods = periodsOfLines(lines);
   const first = Math.min(...periods.map(({ from }) => from));
   const last = Math.max(...periods.map(({ to }) => to));

@@ -112,7 +112,7 @@ function isOptionalReplacement({ object, action }: Task): boolean {
 /** Repeats the check of the planner: a failure report may have two settings for a new series, and plans precede the first commit. */
 function checkSettings({ objects, folder }: ExistingFile, plan: PartitionPlan): void {
   const differences = differingSettings(objects, plan.settings);
-  if (differences.length > 0) throwSettingsError(plan.series, folder, differences);
+  if (differences.length > 0) throwSettingsError(plan.series, folder, { differences, objects });
 }
 
 /**

@@ -9,7 +9,7 @@ import { refuseIrregular } from '../lake/path-checks.js';
 import { fileFacts, fileSize } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
 import { moveToQuarantine } from '../lake/quarantine.js';
-import { knownSettings } from '../lake/check-manifest-line.js';
+import { knownSettings } from '../lake/settings.js';
 import type { PartitionPlan, Settings } from '../model/task.js';
 import { periodInFile } from '../source/keys.js';
 import type { ExistingFile } from './existing-file.js';

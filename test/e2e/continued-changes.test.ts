@@ -149,6 +149,6 @@ describe('stops', () => {
     const { code, stderr } = await continued('settings', (_, manifest) => {
       edited(manifest, '2026-09-07', /"numbers":"double"/, '"numbers":"string"');
     });
-    expect([code, stderr]).toEqual([2, expect.stringContaining('was written with numbers string') as string]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('name different settings') as string]);
   });
 });

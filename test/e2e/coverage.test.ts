@@ -274,10 +274,10 @@ describe('a series', () => {
 
   it('in two formats is two lines; coverage of zips counts days', async () => {
     const lake = newLake({ BTCUSDT: {} });
-    const { rows: _, ...zip } = klinesLine('BTCUSDT', '2024-01-09', { file: 'data/x.zip' });
+    const { rows: _, ...zip } = klinesLine('BTCUSDT', '2024-01-09');
     const settings = { ...(zip.settings as object), format: 'zip' };
     const lines = DAYS.map((day) => klinesLine('BTCUSDT', day));
-    writeManifest(klinesFolder(lake, 'BTCUSDT'), [...lines, { ...zip, settings }]);
+    writeManifest(klinesFolder(lake, 'BTCUSDT'), [...lines, { ...zip, settings, file: zip.key }]);
     const series = await seriesOf(lake);
     expect(series.map(({ format, unit, expected, missing }) => [format, unit, expected, missing])).toEqual([
       ['parquet', 'rows', 14_400, 0],
@@ -540,8 +540,10 @@ describe('a data file that no longer exists', () => {
   const ZIP = { settings: { ...SETTINGS, format: 'zip' }, rows: undefined };
   const GONE = '2024-01-03';
   // Each day has a file of its own. No reason of the manifest applies to a missing file.
-  const changes = (more: object, folder = ''): Record<string, Change> =>
-    Object.fromEntries(DAYS.map((day) => [day, { file: `${folder}${day}.parquet`, ...more }]));
+  const changes = (
+    more: object,
+    fileOf = (day: string): string => `${day}.parquet`,
+  ): Record<string, Change> => Object.fromEntries(DAYS.map((day) => [day, { file: fileOf(day), ...more }]));
 
   it('is missing data: in the table, in --summary, --json and --min, with repair as the next command', async () => {
     const lake = newLake({ BTCUSDT: changes({}), ETHUSDT: {} });
@@ -560,9 +562,10 @@ describe('a data file that no longer exists', () => {
   });
 
   it('counts when all files of a series are gone, and when the lake has zips', async () => {
-    const lake = newLake({ BTCUSDT: changes({}), ETHUSDT: changes(ZIP, 'data/futures/') });
+    const zipOf = (day: string): string => klinesLine('ETHUSDT', day).key;
+    const lake = newLake({ BTCUSDT: changes({}), ETHUSDT: changes(ZIP, zipOf) });
     rmSync(klinesFolder(lake, 'BTCUSDT'), { recursive: true });
-    rmSync(join(lake, `data/futures/${GONE}.parquet`));
+    rmSync(join(lake, zipOf(GONE)));
     const days = (await seriesOf(lake)).map(({ symbol, expected, missing }) => [symbol, expected, missing]);
     expect(days).toEqual([
       ['BTCUSDT', 14_400, 14_400],

@@ -1,11 +1,7 @@
 /** Each field of a manifest line, with values that another program or damage may put there. */
 import { describe, expect, it } from 'vitest';
-import {
-  createLineCheck,
-  createLineReader,
-  knownSettings,
-  NewerVersion,
-} from '../../src/lake/check-manifest-line.js';
+import { createLineCheck, createLineReader, NewerVersion } from '../../src/lake/check-manifest-line.js';
+import { knownSettings } from '../../src/lake/settings.js';
 import type { ManifestLine } from '../../src/lake/manifest-line.js';
 import { flagSpec } from '../../src/options/flags.js';
 import { SETTINGS } from '../helpers/conversion.js';
@@ -55,7 +51,8 @@ const check = (line: unknown): ManifestLine => createLineCheck(FOLDER, ARCHIVE)(
 describe('a sound line', () => {
   it.each<[string, object]>([
     ['of a day', OBJECT],
-    ['of a month', { ...OBJECT, key: MONTH, cadence: 'monthly', period: '2026-10' }],
+    ['of a month', { ...OBJECT, key: MONTH, cadence: 'monthly', period: '2026-10', file: '2026-10.parquet' }],
+    ['of a day in a file of its own', { ...OBJECT, file: '2026-11-20.parquet' }],
     ['of rows of REST', { ...OBJECT, key: REST, verified: 'rest' }],
     ...[
       'http-server-error',
@@ -156,11 +153,49 @@ describe('a sound line', () => {
     expect(delivery({ ...DROPPED, key })).toMatchObject({ key });
   });
 
-  it('of a zip names a file below the folder that its key begins with', () => {
+  it('of a zip names the path of its key', () => {
     const zip = { ...OBJECT, settings: { ...OBJECT.settings, format: 'zip' }, file: OBJECT.key };
     expect(check(zip)).toMatchObject({ file: OBJECT.key });
-    const file = 'binance/um/metrics/symbol=BTCUSDT/2024-01.parquet';
-    expect(() => check({ ...zip, file })).toThrow('"file" is not the name of a file of the lake');
+    for (const file of [
+      'binance/um/metrics/symbol=BTCUSDT/2026-11.parquet',
+      OBJECT.key.replace('-20.zip', '-21.zip'),
+      `${OBJECT.key}.CHECKSUM`,
+      OBJECT.key.replace('data/', 'data//'),
+      `/${OBJECT.key}`,
+      undefined,
+    ])
+      expect(() => check({ ...zip, file })).toThrow('"file" is not the file of this object');
+  });
+
+  it('of a zip names no path out of the lake, also where the folder is of no series', () => {
+    const anywhere = createLineCheck('/somewhere', ARCHIVE);
+    for (const key of ['data/../x.zip', 'data/./x.zip', '../x.zip', '/x.zip']) {
+      const zip = { ...OBJECT, settings: { ...OBJECT.settings, format: 'zip' }, key, file: key };
+      expect(() => anywhere(zip)).toThrow('"file" is not the file of this object');
+    }
+  });
+
+  it.each([
+    ['of another month', OBJECT, '2026-10.parquet'],
+    ['of another day', OBJECT, '2026-11-19.parquet'],
+    ['of one day', { ...OBJECT, key: MONTH, cadence: 'monthly', period: '2026-10' }, '2026-10-01.parquet'],
+  ])('names no file %s', (_, line, file) => {
+    expect(() => check({ ...line, file })).toThrow('"file" is not the file of this object');
+  });
+
+  it('has gaps in its period, or up to a day beside it: the days of an exchange may begin at another hour', () => {
+    const gap = ['2026-11-19T16:00:00Z', '2026-11-21T16:00:00Z'];
+    expect(check({ ...OBJECT, gaps: [gap] })).toMatchObject({ gaps: [gap] });
+    for (const wrong of [
+      ['2026-11-18T23:59:00Z', '2026-11-20T16:00:00Z'],
+      ['2026-11-20T16:00:00Z', '2026-11-22T00:01:00Z'],
+      ['0001-01-01T00:00:00Z', '9999-12-31T00:00:00Z'],
+    ]) {
+      const problem = '"gaps" is not a list of time spans in the period';
+      expect(() => check({ ...OBJECT, gaps: [gap, wrong] })).toThrow(problem);
+      const insteadOf = { bytes: 1, sha256: DIGEST, rows: 1, gaps: [wrong] };
+      expect(() => check({ ...OBJECT, insteadOf })).toThrow('"insteadOf" is not a revision');
+    }
   });
 
   it('of any key is taken where the folder is of no series', () => {
@@ -174,6 +209,11 @@ const NO_INSTANTS = [
   '2026-11-21',
   '2026-11-21T12:00:00',
   '2026-99-21T12:00:00Z',
+  '2026-13-21T12:00:00Z',
+  '2026-00-21T12:00:00Z',
+  '2026-11-32T12:00:00Z',
+  '2026-11-00T12:00:00Z',
+  '2026-11-21T24:00:00Z',
   `x${AT}`,
   `${AT} `,
   5,
@@ -184,7 +224,7 @@ const NO_GAPS = [{}, [AT], [[AT]], [[AT, AT, AT]], [[AT, 'later']], [[AT, AT], 5
 
 /** Of the object line, then of the others: the name of the field, and what it must not be. */
 const WRONG: readonly [base: object, field: string, values: readonly unknown[], says: string][] = [
-  [OBJECT, 'v', [undefined, 0, '1', '2', null], 'unknown version'],
+  [OBJECT, 'v', [undefined, 0, '1', '2', null, 1.5, Number.POSITIVE_INFINITY], 'unknown version'],
   [OBJECT, 'kind', [undefined, 'objects', 1], '"kind" is unknown'],
   [OBJECT, 'key', [undefined, 5, null], '"key" is not a text'],
   [
@@ -242,7 +282,7 @@ const WRONG: readonly [base: object, field: string, values: readonly unknown[], 
     `"${name}" is not an instant`,
   ]),
   [OBJECT, 'at', [undefined, ...NO_INSTANTS], '"at" is not an instant'],
-  [OBJECT, 'gaps', NO_GAPS, '"gaps" is not a list of time spans'],
+  [OBJECT, 'gaps', NO_GAPS, '"gaps" is not a list of time spans in the period'],
   [
     OBJECT,
     'replaces',
@@ -293,7 +333,7 @@ const WRONG: readonly [base: object, field: string, values: readonly unknown[], 
       'a/2026-11.parquet',
       '.parquet',
     ],
-    '"file" is not the name of a file of the lake',
+    '"file" is not the file of this object',
   ],
   [OBJECT, 'settings', [undefined, null, 5], '"settings" is not an object'],
   ...Object.keys(SETTINGS).map((name): (typeof WRONG)[number] => [
@@ -349,9 +389,9 @@ describe('a line is damaged', () => {
 
   it('with the file of another format', () => {
     expect(() => check({ ...OBJECT, settings: { ...SETTINGS, format: 'zip' } })).toThrow(
-      '"file" is not the name',
+      '"file" is not the file of this object',
     );
-    expect(() => check({ ...OBJECT, file: DAY })).toThrow('"file" is not the name');
+    expect(() => check({ ...OBJECT, file: DAY })).toThrow('"file" is not the file of this object');
   });
 
   it.each([

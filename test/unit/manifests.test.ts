@@ -151,7 +151,13 @@ describe('of many manifests', () => {
   it.each([
     ['parquet', linesOf(4)],
     ['csv', linesOf(4, { settings: { ...SETTINGS, format: 'csv' } })],
-    ['zip', linesOf(4, { file: `${ARCHIVE.topFolder}/1.zip`, settings: { ...SETTINGS, format: 'zip' } })],
+    [
+      'zip',
+      linesOf(4).map((each): ObjectLine => {
+        const key = `${ARCHIVE.topFolder}/${each.period}.zip`;
+        return { ...each, key, file: key, settings: { ...SETTINGS, format: 'zip' } };
+      }),
+    ],
     ['absent days', [days]],
     ['absent months', [months]],
   ])('the lines of %s count', async (_, lines) => {

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFil
 import { mkdtemp } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { cachedFolderCheck, isManifestFile, firstSymlink } from '../../src/lake/path-checks.js';
+import { cachedFolderCheck, firstSymlink } from '../../src/lake/path-checks.js';
 import { lakePaths } from '../../src/lake/layout.js';
 import { Manifests } from '../../src/lake/manifests.js';
 import { createSerializer } from '../../src/queue/in-order.js';
@@ -101,29 +101,4 @@ describe('a link', () => {
     await expect(cachedFolderCheck(root)('a/c')).rejects.toThrow('a/c is a symbolic link');
     await expect(lakePaths(root).folder('a/c')).rejects.toThrow('a/c is a symbolic link');
   });
-});
-
-it.each([
-  ['parquet', '2024-01.parquet', true],
-  ['csv', '2024-01-31.csv', true],
-  ['zip', KEY, true],
-  ['zip', 'data/futures/um/daily/metrics/币安人生USDT/币安人生USDT-metrics-2026-01-01.zip', true],
-  ['parquet', '../2024-01.parquet', false],
-  ['parquet', '/2024-01.parquet', false],
-  ['parquet', '2024-01.parquet\0', false],
-  ['parquet', '_manifest.jsonl', false],
-  ['parquet', KEY, false],
-  ['parquet', 7, false],
-  ['parquet', undefined, false],
-  ['csv', '2024-01.parquet', false],
-  ['parquet', '2024-01.csv', false],
-  ['zip', 'data/../x.zip', false],
-  ['zip', 'data//x.zip', false],
-  ['zip', 'data/./x.zip', false],
-  ['zip', 'data/x\0.zip', false],
-  ['zip', String.raw`data/..\x.zip`, false],
-  ['zip', '/data/x.zip', false],
-  ['zip', undefined, false],
-] as const)('a line of %s may name the file %j: %s', (format, file, may) => {
-  expect(isManifestFile(format, file)).toBe(may);
 });
