@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtempSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
@@ -95,6 +95,19 @@ it('all together are bounded: once a day the oldest go', async () => {
     writeFileSync(join(folder, `${String(index).padStart(40, '0')}.json.gz`), 'x'.repeat(80));
   await keepAfter(-2 * DAY_MS, 'later');
   expect(copiesOn(folder).length).toBeLessThan(10);
+});
+
+it('a copy of more than 64 MiB is damaged', async () => {
+  const folder = mkdtempSync(join(scratch, 'c-'));
+  const copies = copiesIn(folder);
+  await copies.keep('a', 'x');
+  await copies.close();
+  const [name = ''] = copiesOn(folder);
+  // Only zeros follow, which a reader of gzip ignores.
+  truncateSync(join(folder, name), 64 * 1024 * 1024 + 1);
+  const reader = copiesIn(folder);
+  expect(await reader.read('a', textOf)).toBeUndefined();
+  expect([reader.said.length, copiesOn(folder)]).toEqual([1, []]);
 });
 
 it('content of another name, or unreadable content, is damaged', async () => {
