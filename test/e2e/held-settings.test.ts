@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { filesBelow, parquetMetadata } from '../helpers/lake.js';
+import { filesBelow, manifestLines, parquetMetadata } from '../helpers/lake.js';
 import { useScene } from '../helpers/scene.js';
 
 const scene = useScene({
@@ -66,6 +66,22 @@ describe('a run with named symbols', () => {
       2,
       expect.stringContaining('was written with partition day, but --partition is month\n'),
     ]);
+  });
+
+  it('rewrites all held days with --force, also those before the given ones', async () => {
+    const shared = { lake: 'forced' };
+    await scene.vision('--symbols BTCUSDT --days 5 --partition day', shared);
+    const { code, lake, stderr } = await scene.vision(
+      '--symbols BTCUSDT --days 2 --numbers string --force',
+      shared,
+    );
+    expect([code, stderr]).toEqual([0, expect.stringContaining('5 ok in ')]);
+    expect(filesOf(lake, BTC)).toEqual(['16', '17', '18', '19', '20'].map((day) => `2026-11-${day}.parquet`));
+    const rewritten = manifestLines(join(lake, BTC)).slice(-5);
+    const isNew = expect.objectContaining({ numbers: 'string' }) as unknown;
+    expect(rewritten.map((line) => line['settings'])).toEqual(rewritten.map(() => isNew));
+    const again = await scene.vision('--symbols BTCUSDT --days 5', shared);
+    expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('5 skipped')]);
   });
 
   it('writes another given format beside the held one, with its own settings', async () => {
