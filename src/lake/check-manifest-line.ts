@@ -7,7 +7,7 @@ import { isPartitionFile, isPlainName } from './path-checks.js';
 import { keyPath, seriesOfFolder } from './layout.js';
 import { lastSettings, settingsProblem } from './settings.js';
 import { PlainLine, readPlainLine } from './manifest-line.js';
-import type { ManifestLine, ObjectLine } from './manifest-line.js';
+import type { LinePlace, ManifestLine, ObjectLine } from './manifest-line.js';
 import { isLabel } from '../text/label.js';
 
 /** Thrown for a line of a later format version; the message is that version. */
@@ -39,9 +39,13 @@ export function createLazyReader(
   const keys = createKeyCheck(seriesFolder, archive);
   const check = createLineCheck(seriesFolder, archive);
   const settingsOf = lastSettings();
+  // Lines of one file share its name. Each name of its own would keep the text of its line in memory.
+  let last = '';
+  const fileOf = (file: string): string => (file === last ? last : (last = file));
+  const isRight = (place: LinePlace): boolean => placeProblem(place, keys) === undefined;
   return (text) => {
-    const plain = readPlainLine(text, settingsOf);
-    return plain !== undefined && placeProblem(plain, keys) === undefined ? plain : check(parsed(text));
+    const plain = readPlainLine(text, { settingsOf, fileOf, isRight });
+    return plain ?? check(parsed(text));
   };
 }
 
@@ -127,7 +131,7 @@ function objectProblem(fields: Fields, keys: KeyCheck): string | undefined {
   );
 }
 
-interface Place extends Pick<ObjectLine, 'key' | 'cadence' | 'period' | 'settings'> {
+interface Place extends Omit<LinePlace, 'file'> {
   readonly file: unknown;
 }
 

@@ -92,7 +92,7 @@ const INSTANT =
 const TEXT = '[^"\\\\\\u0000-\\u001f]*';
 const LABEL = '[^"\\\\\\u0000-\\u001f\\u007f-\\u009f]{0,256}';
 
-/** The line with a value for each field, in the order in which the program writes them. `*` marks the fields of `PlainLine`. */
+/** The line with a value for each field, in the order in which the program writes them. `*` marks the captured fields. */
 const FORM: readonly (readonly [before: string, value: string, mark?: '*'])[] = [
   ['\\{"v":1,"kind":"object","key":"', TEXT, '*'],
   ['","cadence":"', 'daily|monthly', '*'],
@@ -116,19 +116,16 @@ const FORM: readonly (readonly [before: string, value: string, mark?: '*'])[] = 
   ['","fileRows":', COUNT],
 ];
 
-/** Captures the marked values, or all. */
-function formed(isCaptured: (mark: '*' | undefined) => boolean): RegExp {
-  const parts = FORM.map(([before, value, mark]) => `${before}(${isCaptured(mark) ? '' : '?:'}${value})`);
-  return new RegExp(`^${parts.join('')}\\}$`);
-}
+const PLAIN_LINE = new RegExp(
+  `^${FORM.map(([before, value, mark]) => `${before}(${mark === '*' ? '' : '?:'}${value})`).join('')}\\}$`,
+);
 
-const PLAIN_LINE = formed((mark) => mark === '*');
-const WHOLE_LINE = formed(() => true);
+/** The fields of a line that say where it belongs. */
+export type LinePlace = Pick<ObjectLine, 'key' | 'cadence' | 'period' | 'file' | 'settings'>;
 
 /** A checked line of the most frequent form. It keeps its text, and reads its other fields when they are asked for. */
 export class PlainLine implements LineFacts {
   readonly kind = 'object';
-  readonly key: string;
   readonly cadence: ObjectLine['cadence'];
   readonly period: string;
   readonly verified: ObjectLine['verified'];
@@ -138,12 +135,8 @@ export class PlainLine implements LineFacts {
   /** The text until the fields are read. */
   #line: string | ObjectLine;
 
-  constructor(
-    [text, key = '', cadence, period = '', verified, , file = '', bytes]: RegExpExecArray,
-    settings: Settings,
-  ) {
-    this.key = key;
-    this.cadence = cadence as ObjectLine['cadence'];
+  constructor(text: string, { cadence, period, file, settings }: LinePlace, verified: string, bytes: string) {
+    this.cadence = cadence;
     this.period = period;
     this.verified = verified as ObjectLine['verified'];
     this.settings = settings;
@@ -152,50 +145,37 @@ export class PlainLine implements LineFacts {
     this.#line = text;
   }
 
-  /** The object that `JSON.parse` returns for the text; the same one for each call. */
+  /** All fields; the same object for each call. */
   get line(): ObjectLine {
-    if (typeof this.#line === 'string') this.#line = objectOf(this.#line, this.settings);
+    // JSON.parse makes texts of their own. Parts of the text of the line would keep all of it in memory.
+    if (typeof this.#line === 'string')
+      this.#line = Object.assign(JSON.parse(this.#line) as ObjectLine, { settings: this.settings });
     return this.#line;
+  }
+
+  get key(): string {
+    return this.line.key;
   }
 }
 
-/**
- * Reads a line of the most frequent form; undefined for other lines. The caller must still check key, period and file. `settingsOf` returns
- * undefined for a text that is no settings.
- */
-export function readPlainLine(
-  text: string,
-  settingsOf: (text: string) => Settings | undefined,
-): PlainLine | undefined {
-  const match = PLAIN_LINE.exec(text);
-  const settings = match === null ? undefined : settingsOf(match[5] ?? '');
-  return match === null || settings === undefined ? undefined : new PlainLine(match, settings);
+export interface PlainChecks {
+  /** Undefined for a text that is no settings. */
+  readonly settingsOf: (text: string) => Settings | undefined;
+  /** One text for equal texts. */
+  readonly fileOf: (text: string) => string;
+  readonly isRight: (place: LinePlace) => boolean;
 }
 
-function objectOf(text: string, settings: Settings): ObjectLine {
-  const match = WHOLE_LINE.exec(text) ?? [];
-  // One literal for all fields: V8 then allocates one object, and copies no properties.
-  return {
-    v: 1,
-    kind: 'object',
-    key: match[1] ?? '',
-    cadence: match[2] as ObjectLine['cadence'],
-    period: match[3] ?? '',
-    etag: match[4] ?? '',
-    lastModified: match[5] ?? '',
-    bytes: Number(match[6]),
-    sha256: match[7] ?? '',
-    verified: match[8] as ObjectLine['verified'],
-    settings,
-    at: match[10] ?? '',
-    tool: match[11] ?? '',
-    rows: Number(match[12]),
-    first: match[13] ?? '',
-    last: match[14] ?? '',
-    duplicates: Number(match[15]),
-    file: match[16] ?? '',
-    fileBytes: Number(match[17]),
-    fileSha256: match[18] ?? '',
-    fileRows: Number(match[19]),
-  };
+/** Reads a line of the most frequent form; undefined for other lines, and where the checks refuse its settings or its place. */
+export function readPlainLine(
+  text: string,
+  { settingsOf, fileOf, isRight }: PlainChecks,
+): PlainLine | undefined {
+  const match = PLAIN_LINE.exec(text);
+  if (match === null) return undefined;
+  const [, key = '', cadence, period = '', verified = '', settingsText = '', file = '', bytes = ''] = match;
+  const settings = settingsOf(settingsText);
+  if (settings === undefined) return undefined;
+  const place = { key, cadence: cadence as ObjectLine['cadence'], period, file: fileOf(file), settings };
+  return isRight(place) ? new PlainLine(text, place, verified, bytes) : undefined;
 }

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { klinesLine } from '../../scripts/synthetic-lake.js';
 import { createLineCheck, createLineReader } from '../../src/lake/check-manifest-line.js';
 import { readPlainLine } from '../../src/lake/manifest-line.js';
+import type { PlainChecks } from '../../src/lake/manifest-line.js';
 import type { Settings } from '../../src/model/task.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 
@@ -12,7 +13,12 @@ const FOLDER = '/lake/binance/um/klines/interval=1m/symbol=BTCUSDT';
 const LINE = JSON.stringify(klinesLine('BTCUSDT', '2026-11-20'));
 const read = createLineReader(FOLDER, ARCHIVE);
 const check = createLineCheck(FOLDER, ARCHIVE);
-const plain = (text: string) => readPlainLine(text, (settings) => JSON.parse(settings) as Settings)?.line;
+const CHECKS: PlainChecks = {
+  settingsOf: (settings) => JSON.parse(settings) as Settings,
+  fileOf: (file) => file,
+  isRight: () => true,
+};
+const plain = (text: string) => readPlainLine(text, CHECKS)?.line;
 
 /** What a reader returns, or its error. */
 function resultOf(act: () => unknown): unknown {
@@ -65,7 +71,7 @@ describe('the fast reader', () => {
     ['a month from REST', { cadence: 'monthly', period: '2026-11', verified: 'rest' }],
   ])('gives %s the same fields at once as later', (_, differences) => {
     const text = JSON.stringify(klinesLine('BTCUSDT', '2026-11-20', differences));
-    const line = readPlainLine(text, (settings) => JSON.parse(settings) as Settings);
+    const line = readPlainLine(text, CHECKS);
     for (const name of ['key', 'cadence', 'period', 'verified', 'settings', 'file', 'fileBytes'] as const)
       expect(line?.[name]).toEqual(line?.line[name]);
     expect(line?.line).toEqual(JSON.parse(text));
@@ -73,7 +79,8 @@ describe('the fast reader', () => {
   });
 
   it('leaves settings to their check', () => {
-    expect(readPlainLine(LINE, () => undefined)).toBeUndefined();
+    expect(readPlainLine(LINE, { ...CHECKS, settingsOf: () => undefined })).toBeUndefined();
+    expect(readPlainLine(LINE, { ...CHECKS, isRight: () => false })).toBeUndefined();
   });
 });
 
