@@ -1,12 +1,12 @@
 /** Publication of staged files: a file appears under its final name complete and synced, or not at all. */
 import { errnoOf, withPath } from '../model/errors.js';
 import { createHash } from 'node:crypto';
-import { constants, fstatSync, lstatSync } from 'node:fs';
-import type { BigIntStats } from 'node:fs';
+import { constants, fstatSync } from 'node:fs';
+import type { Stats } from 'node:fs';
 import { copyFile, lstat, mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, sep } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { entryAt, openRegularFile } from './path-checks.js';
+import { entryAt, entryNow, openRegularFile } from './path-checks.js';
 
 export interface Publication {
   readonly staged: string;
@@ -154,8 +154,7 @@ function lastOf(bytes: Buffer, most: number): Buffer<ArrayBuffer> {
 
 /** The size of a regular file in bytes; undefined for a missing file, a symbolic link and anything else. */
 export async function fileSize(path: string): Promise<number | undefined> {
-  const facts = await entryAt(path);
-  return facts?.isFile() === true ? facts.size : undefined;
+  return sizeOf(await entryAt(path));
 }
 
 /** After this many files, `fileSizes` gives other work a turn. */
@@ -182,24 +181,19 @@ export async function fileSizes(folder: string, files: readonly string[]): Promi
   return sizes;
 }
 
-// With bigint, Node makes no four dates.
-
 function sizeNow(path: string): number | undefined {
+  return sizeOf(entryNow(path));
+}
+
+async function sizeLater(path: string): Promise<number | undefined> {
   try {
-    return sizeOf(lstatSync(path, { bigint: true, throwIfNoEntry: false }));
+    return sizeOf(await lstat(path));
   } catch (error) {
-    return noSize(error);
+    if (['ENOENT', 'ENOTDIR'].includes(errnoOf(error))) return undefined;
+    throw error;
   }
 }
 
-function sizeLater(path: string): Promise<number | undefined> {
-  return lstat(path, { bigint: true }).then(sizeOf, noSize);
-}
-
-function sizeOf(facts: BigIntStats | undefined): number | undefined {
-  return facts?.isFile() === true ? Number(facts.size) : undefined;
-}
-
-function noSize(error: unknown): undefined {
-  if (!['ENOENT', 'ENOTDIR'].includes(errnoOf(error))) throw error;
+function sizeOf(facts: Stats | undefined): number | undefined {
+  return facts?.isFile() === true ? facts.size : undefined;
 }
