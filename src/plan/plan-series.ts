@@ -59,7 +59,8 @@ export async function planSeries(context: PlanContext, requested: SeriesRequest)
   const { settings } = request;
   const held = manifest[settings.format];
   const differences = differingSettings(held, settings);
-  if (differences.length > 0 && !context.force) throwSettingsError(series, folder, { differences, objects: held });
+  if (differences.length > 0 && !context.force)
+    throwSettingsError(series, folder, { differences, objects: held });
   if (differences.length > 0) refuseLostRest(request, held, folder);
   const isRewritten = differences.length > 0 || request.rewrites !== undefined;
   const ranges =
