@@ -55,6 +55,8 @@ export async function selectRepairs(
     }
     if (checked.check === undefined) continue;
     series += 1;
+    // A line of a later version may hold what seems to be missing, and no run of this version can write the series.
+    if (checked.check.inspected.newer.length > 0) continue;
     requests.push(...requestsOf(session, checked, selection.format));
   }
   if (series === 0 && !selection.isEmptyShard) throw nothingHeld(options.out);
@@ -79,6 +81,7 @@ export async function selectRepairs(
 const SKIPPED: Readonly<Partial<Record<LakeFindingKind, string>>> = {
   unreadable: 'make it readable or move it away',
   link: 'replace the link by the folder or file itself',
+  'line-newer': 'use the newer cryptodl that wrote it',
 };
 
 function foundNotes(found: Partial<Record<LakeFindingKind, number>>, hasEvidence: boolean): string[] {

@@ -330,6 +330,11 @@ describe('verify', () => {
     const before = filesBelow(lake);
     const fixed = await verify(lake, '--fix');
     expect([fixed.code, found(fixed), filesBelow(lake)]).toEqual([4, [`line-newer ${MANIFEST}`], before]);
+    const repaired = await repair(lake);
+    expect([repaired.code, repaired.stderr]).toEqual([
+      4,
+      expect.stringContaining('use the newer cryptodl that wrote it, then run repair again'),
+    ]);
   });
 
   it('--fix keeps every file that it removes in the quarantine', async () => {
