@@ -1,4 +1,4 @@
-/** The settings of a series: their check, which a run takes from its files, and comparison of requested settings with those of its files. */
+/** The settings of a series: their check, those that a run takes from its files, and their comparison with requested ones. */
 import { usage } from '../model/errors.js';
 import { FORMATS, seriesName } from '../model/task.js';
 import type { Format, Series, Settings } from '../model/task.js';
@@ -77,7 +77,7 @@ export function throwSettingsError(
   const own = objects.last()?.settings;
   if (own !== undefined && differingSettings(objects, own).length > 0)
     throw usage(
-      `the lines of ${seriesName(series)} in ${folder} name different settings, and no run writes such a series`,
+      `the lines of ${seriesName(series)} in ${folder} name different settings, so no run can continue the series`,
       '--force rewrites the series; or restore its manifest',
     );
   const texts = differences.map(

@@ -214,7 +214,9 @@ function diskError(error: unknown): CryptodlError | undefined {
     });
   }
   if (DISK.test(code)) {
-    const hint = NEXT_STEPS[code];
+    // Only for a folder that could not be made does EEXIST mean a file in its place.
+    const isOther = code === 'EEXIST' && (error as NodeJS.ErrnoException).syscall !== 'mkdir';
+    const hint = isOther ? undefined : NEXT_STEPS[code];
     return new CryptodlError('disk', error.message, {
       cause: error,
       ...(hint === undefined ? {} : { hint }),

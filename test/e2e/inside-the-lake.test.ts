@@ -607,12 +607,23 @@ describe('a symbolic link', () => {
     expect(found(await verify(lake))).toContain(`unreadable ${MANIFEST}`);
   });
 
+  it('a file in place of the folder of manifests is named with the next step', async () => {
+    const { lake } = copy();
+    rmSync(join(lake, '_manifests'), { recursive: true });
+    writeFileSync(join(lake, '_manifests'), 'mine');
+    const { code, stderr } = await named(lake);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('_manifests')]);
+    expect(stderr).toContain('a part of this path is a file in place of a folder: move the file away');
+    expect(readFileSync(join(lake, '_manifests'), 'utf8')).toBe('mine');
+  });
+
   it('a folder in place of a partition is named with the next step, and nothing in it is lost', async () => {
     const { lake } = copy();
     const partition = join(lake, SERIES, '2026-10.parquet');
     rmSync(partition);
     mkdirSync(partition);
     writeFileSync(join(partition, 'mine'), 'kept');
+    expect(found(await verify(lake))).toContain(`unreadable ${SERIES}/2026-10.parquet`);
     const { code, stderr } = await repair(lake);
     expect(code).toBe(1);
     expect(stderr).toContain('a folder exists in place of a file');
