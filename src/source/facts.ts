@@ -117,6 +117,12 @@ const Offer = v.strictObject({
 const Market = v.strictObject({
   path: v.string(),
   title: v.string(),
+  /** The quote assets of its symbols. The longest one at the end of a symbol is the quote of the symbol. */
+  quotes: v.optional(v.array(v.string())),
+  /** The quote of symbols that end with another, also known quote: EUR and AEUR. */
+  quoteOf: v.optional(v.record(v.string(), v.string())),
+  /** The asset of margins and profits, for futures. */
+  settle: v.optional(v.picklist(['base', 'quote'])),
   datasets: v.record(v.string(), Offer),
 });
 

@@ -33,9 +33,10 @@ export interface DatasetSpec extends DayStart {
   readonly rest?: RouteSpec | JoinSpec;
 }
 
-interface MarketSpec {
-  readonly path: string;
-  readonly title: string;
+type MarketFacts = VenueFacts['markets'][string];
+
+interface MarketSpec
+  extends Pick<MarketFacts, 'path' | 'title'>, Partial<Pick<MarketFacts, 'quotes' | 'quoteOf' | 'settle'>> {
   readonly datasets: Readonly<Record<string, DatasetSpec>>;
 }
 
@@ -62,8 +63,8 @@ export function venueOf(
     return Object.fromEntries(specs);
   };
   const specs = Object.entries(markets).map(
-    ([market, { path, title, datasets: offers }]) =>
-      [market, { path, title, datasets: specsOf(market, offers) }] as const,
+    ([market, { datasets: offers, ...facts }]) =>
+      [market, { ...facts, datasets: specsOf(market, offers) }] as const,
   );
   return { ...venue, dayStartMs, markets: Object.fromEntries(specs) };
 }
