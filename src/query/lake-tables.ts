@@ -15,6 +15,10 @@ export interface LakeFile {
   /** Absolute. */
   readonly path: string;
   readonly settings: Settings;
+  /** The digest of its last commit. */
+  readonly sha256: string;
+  /** The days `[from, to)` of its first to its last object. */
+  readonly days: { readonly from: number; readonly to: number };
 }
 
 export interface LakeTable {
@@ -47,9 +51,7 @@ export async function readTables(
   const filesOf = new Map<string, { first: Series; files: LakeFile[] }>();
   for (let from = 0; from < series.length; from += AT_ONCE) {
     const some = series.slice(from, from + AT_ONCE);
-    const read = await Promise.all(
-      some.map((one) => readSeries(join(root, seriesFolder(venue.name, one)), venue.archive)),
-    );
+    const read = await Promise.all(some.map((one) => readSeriesFiles(root, venue, one)));
     for (const [at, { files, unsound, overlapping }] of read.entries()) {
       leftOut.unsound.push(...unsound);
       leftOut.overlapping.push(...overlapping);
@@ -72,41 +74,69 @@ export async function readTables(
 /** Number of manifests that are read at the same time. */
 const AT_ONCE = 32;
 
-async function readSeries(folder: string, archive: ObjectKeys): Promise<LeftOut & { files: LakeFile[] }> {
+/** The committed files of a series. */
+export interface SeriesFiles extends LeftOut {
+  /** Ordered by days. */
+  readonly files: LakeFile[];
+}
+
+/** The committed files of a series, each day once. Rejects for a damaged manifest. */
+export async function readSeriesFiles(
+  root: string,
+  { name, archive }: { readonly name: string; readonly archive: ObjectKeys },
+  series: Series,
+): Promise<SeriesFiles> {
+  const folder = join(root, seriesFolder(name, series));
   const first = await soundFiles(folder, await readManifest(folder, archive));
   if (first.unsound.length === 0) return first;
   // A run publishes a file just before its manifest lines, so the second reading decides.
   return soundFiles(folder, await readManifest(folder, archive));
 }
 
-async function soundFiles(folder: string, manifest: Manifest): Promise<LeftOut & { files: LakeFile[] }> {
-  const { lines, overlapping } = chooseFiles(manifest);
-  const sizes = await Promise.all(lines.map(({ file }) => fileSize(join(folder, file))));
-  const isSound = (line: ObjectLine, at: number): boolean =>
-    sizes[at] === lastCommit(manifest, line)?.fileBytes;
+async function soundFiles(folder: string, manifest: Manifest): Promise<SeriesFiles> {
+  const { chosen, overlapping } = chooseFiles(manifest);
+  const sizes = await Promise.all(chosen.map(({ committed }) => fileSize(join(folder, committed.file))));
+  const isSound = ({ committed }: ChosenFile, at: number): boolean => sizes[at] === committed.fileBytes;
+  const files = chosen.filter(isSound).map(({ committed: { file, settings, fileSha256 }, days }) => ({
+    path: join(folder, file),
+    settings,
+    sha256: fileSha256,
+    days,
+  }));
   return {
-    files: lines.filter(isSound).map(({ file, settings }) => ({ path: join(folder, file), settings })),
-    unsound: lines.filter((line, at) => !isSound(line, at)).map(({ file }) => join(folder, file)),
+    files: files.sort((a, b) => a.days.from - b.days.from),
+    unsound: chosen
+      .filter((file, at) => !isSound(file, at))
+      .map(({ committed }) => join(folder, committed.file)),
     overlapping: overlapping.map((file) => join(folder, file)),
   };
 }
 
-function lastCommit(manifest: Manifest, { file, settings }: ObjectLine): ObjectLine | undefined {
-  return manifest[settings.format].lastOfFile(file);
+interface ChosenFile extends Pick<LakeFile, 'days'> {
+  /** The line of the last commit. */
+  readonly committed: ObjectLine;
 }
 
-/** One manifest line per file: all Parquet files, then CSV files whose days no Parquet file has. */
-function chooseFiles({ parquet, csv }: Manifest): { lines: ObjectLine[]; overlapping: string[] } {
-  const chosen = [...byFile(parquet).values()].flatMap(([line]) => line ?? []);
+/** All Parquet files, then CSV files whose days no Parquet file has. */
+function chooseFiles({ parquet, csv }: Manifest): { chosen: ChosenFile[]; overlapping: string[] } {
+  const chosen = [...byFile(parquet)].flatMap(([file, lines]) => chosenFile(parquet, file, lines));
   const days = new Set(parquet.lines().flatMap(daysOf));
   const overlapping: string[] = [];
   for (const [file, lines] of byFile(csv)) {
     const own = lines.flatMap(daysOf);
     const both = own.filter((day) => days.has(day)).length;
-    if (both === 0) chosen.push(...lines.slice(0, 1));
+    if (both === 0) chosen.push(...chosenFile(csv, file, lines));
     else if (both < own.length) overlapping.push(file);
   }
-  return { lines: chosen, overlapping };
+  return { chosen, overlapping };
+}
+
+function chosenFile(held: HeldObjects, file: string, lines: readonly ObjectLine[]): ChosenFile[] {
+  const committed = held.lastOfFile(file);
+  const periods = lines.flatMap(({ cadence, period }) => parsePeriod(cadence, period) ?? []);
+  const from = Math.min(...periods.map((period) => period.from));
+  const to = Math.max(...periods.map((period) => period.to));
+  return committed === undefined ? [] : [{ committed, days: { from, to } }];
 }
 
 function byFile(held: HeldObjects): Map<string, ObjectLine[]> {

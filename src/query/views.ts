@@ -1,4 +1,4 @@
-/** Writes the CREATE VIEW statement of a table: all of its files, with the same columns for each. */
+/** Writes the SELECT and the CREATE VIEW statement of a table: all of its files, with the same columns for each. */
 import { open } from 'node:fs/promises';
 import { sep } from 'node:path';
 import { zonelessExpression } from '../convert/columns.js';
@@ -14,6 +14,18 @@ export async function viewOf(
   spec: DatasetSpec | undefined,
   isShown = false,
 ): Promise<string> {
+  return `CREATE OR REPLACE VIEW ${quoteName(tableName(table))} AS\n  ${await rowsQuery(table, spec, isShown)}`;
+}
+
+/**
+ * The SELECT of all rows of a table: `symbol`, `interval` if the table has intervals, and the columns of the dataset. `spec` is undefined for
+ * a dataset that this version does not know. Rejects with a system error for a CSV file that cannot be read.
+ */
+export async function rowsQuery(
+  table: LakeTable,
+  spec: DatasetSpec | undefined,
+  isShown = false,
+): Promise<string> {
   const of = (format: string): LakeFile[] => table.files.filter((file) => file.settings.format === format);
   const columns = columnsOf(table, spec);
   const parts = [
@@ -25,7 +37,7 @@ export async function viewOf(
     ({ values, reader, files }) =>
       `SELECT ${[...layers, ...values].join(', ')} FROM ${reader(`[${files.join(isShown ? ',\n    ' : ', ')}]`)}`,
   );
-  return `CREATE OR REPLACE VIEW ${quoteName(tableName(table))} AS\n  ${selects.join('\n  UNION ALL BY NAME ')}`;
+  return selects.join('\n  UNION ALL BY NAME ');
 }
 
 interface Part {
