@@ -20,7 +20,7 @@ export const FOLDING: readonly Verb[] = [
   'doctor',
 ];
 /** In corrected lines of these verbs, positional arguments other than the operand become values of flags. */
-const FOLDING_OTHERS: readonly Verb[] = ['list', 'schema', 'plot'];
+const FOLDING_OTHERS: readonly Verb[] = ['list', 'schema', 'plot', 'export'];
 /** These verbs write the lake, so a path in their lines is the lake only if the folder exists. */
 const WRITING_VERBS: readonly Verb[] = ['vision', 'metrics'];
 

@@ -1,53 +1,14 @@
 /** The table of verbs: operand, description, examples, exit codes. Help, completion and hints are made from it. */
 import type { Verb } from '../options/flag-spec.js';
 import { LISTS } from '../options/list-name.js';
-
-/** A row of the table. */
-export interface VerbText {
-  /** The operand as help shows it; in brackets if optional. */
-  readonly operand?: string;
-  /** The words after `--`, as help shows them. */
-  readonly behind?: string;
-  /** The accepted values of the operand, if they are a list. */
-  readonly choices?: readonly string[];
-  /** `--help` shows the part before the first semicolon. */
-  readonly doc: string;
-  /** The exit codes except for those of signals. `--help` shows the part before the first semicolon. */
-  readonly exits: ExitTexts;
-  readonly examples: readonly string[];
-  /** Other names of the verb, only for hints. */
-  readonly aka: readonly string[];
-}
-
-export type ExitTexts = Readonly<Partial<Record<0 | 1 | 2 | 3 | 4 | 5 | 6 | 7, string>>>;
-
-const BASE_EXITS = {
-  0: 'done',
-  1: 'fatal; for example a full disk',
-  2: 'usage; a wrong flag, value or file',
-} as const satisfies ExitTexts;
-const LIMIT_EXIT = 'limit; a ban or a rate limit lasts longer than --max-wait';
-const LOCK_EXIT = 'locked; another run holds the lock of the lake';
-export const RUN_EXITS = {
-  ...BASE_EXITS,
-  3: 'try later; cryptodl retry requests the objects of the failure report again',
-  4: 'failed; a retry does not help; with --strict also for holes and partial objects',
-  5: 'nothing new; with --error-on-nothing',
-  6: LOCK_EXIT,
-  7: LIMIT_EXIT,
-} as const satisfies ExitTexts;
-
-/** `--wait` ends like the download. */
-const QUEUE_EXITS = {
-  ...BASE_EXITS,
-  3: 'try later; no connection to the Redis server, or with --wait: a job failed for now',
-  4: 'failed; with --wait: a retry does not help; with --strict also for holes and partial objects',
-  7: LIMIT_EXIT,
-} as const satisfies ExitTexts;
+import { LAKE_VERB_TEXTS } from './lake-verbs.js';
+import { BASE_EXITS, LIMIT_EXIT, LOCK_EXIT, QUEUE_EXITS, RUN_EXITS } from './verb-text.js';
+import type { VerbText } from './verb-text.js';
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
 export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
+  ...LAKE_VERB_TEXTS,
   vision: {
     doc: 'download from the Binance Vision archive into the lake',
     exits: RUN_EXITS,
@@ -91,24 +52,9 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     ],
     aka: ['resume', 'repeat'],
   },
-  merge: {
-    operand: '<lake...>',
-    doc: 'copy the series of several lakes into one; checks the digest of each file, downloads nothing and changes only --out',
-    exits: {
-      ...BASE_EXITS,
-      4: 'not merged; a series has other objects, other settings or a damaged file',
-      6: LOCK_EXIT,
-    },
-    examples: [
-      'cryptodl merge data-0 data-1 data-2 --out data',
-      'cryptodl merge /mnt/node7/data -o /srv/lake -n',
-      'cryptodl merge data-* -o data --json',
-    ],
-    aka: ['join', 'combine', 'union', 'consolidate'],
-  },
   schedule: {
     behind: 'COMMAND [flags]',
-    doc: 'print a crontab line and a systemd timer that run a command every day or every few hours',
+    doc: 'print a crontab line and a systemd timer for a command; they run it every day or every few hours',
     exits: { 0: 'done', 2: BASE_EXITS[2] },
     examples: [
       'cryptodl schedule -- vision -s BTCUSDT,ETHUSDT -d 7',
@@ -116,22 +62,6 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
       'cryptodl schedule --every 6h -- metrics -s @universe.txt -d 7 -o /srv/lake',
     ],
     aka: ['cron', 'crontab', 'timer', 'systemd', 'daemon'],
-  },
-  verify: {
-    doc: 'compare the files of the lake with its manifests; also finds foreign files and leftovers of killed runs',
-    exits: { ...BASE_EXITS, 0: 'no finding', 4: 'findings', 6: LOCK_EXIT, 7: LIMIT_EXIT },
-    examples: [
-      'cryptodl verify',
-      'cryptodl verify --deep -m um --dataset klines --json',
-      'cryptodl verify --fix',
-    ],
-    aka: ['check', 'fsck', 'validate', 'test', 'integrity'],
-  },
-  repair: {
-    doc: 'fetch damaged and missing data again; covers the first to the last day of each series in the lake',
-    exits: RUN_EXITS,
-    examples: ['cryptodl repair', 'cryptodl repair -n', 'cryptodl repair --dataset klines -s BTCUSDT --deep'],
-    aka: ['fix', 'heal', 'fill', 'backfill'],
   },
   list: {
     operand: '[what]',
@@ -147,7 +77,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
   },
   schema: {
     operand: '[dataset]',
-    doc: 'print the columns of a dataset with types, units and meaning; also the quirks of its files',
+    doc: 'print the columns of a dataset; with types, units and meaning, and the quirks of its files',
     exits: { 0: 'done', 2: BASE_EXITS[2] },
     examples: [
       'cryptodl schema klines',
@@ -155,71 +85,6 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
       'cryptodl schema klines -m cm --json',
     ],
     aka: ['columns', 'describe', 'fields', 'docs'],
-  },
-  audit: {
-    doc: 'compare monthly objects with the daily objects of the same days; also checks the ids and columns of both',
-    exits: {
-      ...BASE_EXITS,
-      0: 'no finding',
-      3: 'try later; the network or the archive failed',
-      4: 'findings',
-      6: LOCK_EXIT,
-      7: LIMIT_EXIT,
-    },
-    examples: [
-      'cryptodl audit -s BTCUSDT -i 1h --from 2024-01-01 --to 2024-03-31',
-      "cryptodl audit -m spot --dataset aggTrades -s '*BTC' --months 1 --json",
-      'cryptodl audit --prefer daily',
-    ],
-    aka: ['compare', 'check-archive', 'diff'],
-  },
-  sql: {
-    operand: '[query]',
-    doc: 'query the lake in SQL; a query is one SELECT over views like um_klines, given as text, as @FILE, or as - for stdin',
-    exits: { ...BASE_EXITS, 1: 'fatal; for example a damaged file of the lake' },
-    examples: [
-      "cryptodl sql 'SHOW TABLES'",
-      "cryptodl sql 'SELECT symbol, max(high) FROM um_klines GROUP BY symbol'",
-      'cryptodl sql --views > views.sql',
-    ],
-    aka: ['query', 'select', 'duckdb', 'ask'],
-  },
-  coverage: {
-    doc: 'compare the rows of the lake with the expected rows; prints a heat-map, a table, and each gap with its reason',
-    exits: { ...BASE_EXITS, 4: 'below --min; at least one series has less' },
-    examples: [
-      'cryptodl coverage',
-      "cryptodl coverage -m um --dataset klines -s '*USDT' --months 6",
-      'cryptodl coverage -d 30 --min 99.9 --json',
-    ],
-    aka: ['gaps', 'missing', 'holes', 'heatmap', 'stats', 'completeness'],
-  },
-  runs: {
-    doc: 'list the newest runs of the lake: outcomes, retry rate, latency, exit code; and trends of the newest run',
-    exits: { ...BASE_EXITS, 2: 'usage; for example a lake without a record of a run' },
-    examples: ['cryptodl runs', 'cryptodl runs --out /srv/lake --last 5', 'cryptodl runs --json'],
-    aka: ['history', 'trends', 'log', 'logs', 'runlog', 'alerts'],
-  },
-  report: {
-    doc: 'write one HTML file about the lake and its last run; it has charts, failures, gaps and a heat-map, and needs no network',
-    exits: BASE_EXITS,
-    examples: [
-      'cryptodl report',
-      'cryptodl report -o /srv/lake --html /srv/www/lake.html',
-      "cryptodl report -m um --dataset klines -s '*USDT' --months 6",
-    ],
-    aka: ['html', 'page', 'dashboard', 'web', 'export'],
-  },
-  plot: {
-    operand: '[symbol]',
-    doc: 'draw candles and volume of a symbol, or a column of a dataset, from the lake; on the terminal, or as an SVG or HTML file',
-    exits: { ...BASE_EXITS, 2: 'usage; for example a symbol that the lake does not have' },
-    examples: [
-      'cryptodl plot BTCUSDT',
-      'cryptodl plot BTCUSDT -i 1h -d 30',
-      'cryptodl plot BTCUSDT --column last_funding_rate --svg funding.svg',
-    ],
-    aka: ['chart', 'candles', 'graph', 'draw', 'candlesticks'],
   },
   serve: {
     operand: '<directory>',
@@ -267,7 +132,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     aka: ['work', 'consumer', 'agent', 'workers'],
   },
   status: {
-    doc: 'print the state of a queue: waiting, active and failed jobs, jobs per minute, workers, failures by code',
+    doc: 'print the state of a queue; with waiting, active and failed jobs, jobs per minute, workers, failures by code',
     exits: { ...BASE_EXITS, 3: 'try later; no connection to the Redis server' },
     examples: ['cryptodl status --redis redis://queue', 'cryptodl status --watch', 'cryptodl status --json'],
     aka: ['backlog', 'progress'],

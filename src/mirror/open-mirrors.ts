@@ -44,6 +44,7 @@ const READERS: ReadonlySet<Verb> = new Set<Verb>([
   'runs',
   'report',
   'plot',
+  'export',
   'doctor',
   'enqueue',
 ]);
@@ -215,7 +216,14 @@ export class Mirrors {
 }
 
 /** Verbs whose given markets and datasets select among the series of a lake. */
-const SELECTING: ReadonlySet<Verb> = new Set<Verb>(['coverage', 'verify', 'repair', 'report', 'plot']);
+const SELECTING: ReadonlySet<Verb> = new Set<Verb>([
+  'coverage',
+  'verify',
+  'repair',
+  'report',
+  'plot',
+  'export',
+]);
 
 /** The folders of the selected series, relative to the folder of the exchange; none: all. */
 function partsOf(verb: Verb, { options, origins }: Resolved): string[] {

@@ -20,6 +20,7 @@ export const VERBS = [
   'runs',
   'report',
   'plot',
+  'export',
   'serve',
   'doctor',
   'enqueue',
@@ -115,7 +116,7 @@ export const ONLINE_AND_JOBS = [...ONLINE, 'run'] as const satisfies readonly Ve
 /** `doctor` takes the flags whose settings it checks for the other verbs. */
 export const EXAMINED = [...ONLINE_AND_JOBS, 'doctor'] as const satisfies readonly Verb[];
 /** Verbs with flags for markets, datasets and days. */
-export const CHOOSING = [
+const CHOOSING = [
   'vision',
   'metrics',
   'list',
@@ -124,8 +125,10 @@ export const CHOOSING = [
   'audit',
   'enqueue',
 ] as const satisfies readonly Verb[];
-/** `CHOOSING`, and `plot`, which takes one market and one dataset. */
-export const PLOTTED = [...CHOOSING, 'plot'] as const satisfies readonly Verb[];
+/** `CHOOSING`, `export`, and `plot`, which takes one market and one dataset. */
+export const PLOTTED = [...CHOOSING, 'plot', 'export'] as const satisfies readonly Verb[];
+/** `CHOOSING`, and `export`. */
+export const QUOTED = [...CHOOSING, 'export'] as const satisfies readonly Verb[];
 /** Verbs that choose the settings of new files. The other downloads keep the settings of the lake or of the report. */
 export const WRITING = ['vision', 'metrics', 'enqueue'] as const satisfies readonly Verb[];
 /** Verbs whose selection of series can be one of several shards. */
@@ -150,6 +153,7 @@ export const OF_LAKE = [
   'runs',
   'report',
   'plot',
+  'export',
   'doctor',
   'enqueue',
   'worker',

@@ -4,14 +4,14 @@ import { LAKE_FLAGS } from './lake-flags.js';
 import { MESSAGE_FLAGS } from './message-flags.js';
 import { NETWORK_FLAGS } from './network-flags.js';
 import type { Parse } from './parsers.js';
-import { PICTURE_FLAGS } from './picture-flags.js';
+import { OUTPUT_FLAGS } from './output-flags.js';
 import { QUEUE_FLAGS } from './queue-flags.js';
 import { RETRY_FLAGS } from './retry-flags.js';
 import { SELECTION_FLAGS } from './selection-flags.js';
 
 const FLAGS = {
   ...SELECTION_FLAGS,
-  ...PICTURE_FLAGS,
+  ...OUTPUT_FLAGS,
   ...LAKE_FLAGS,
   ...QUEUE_FLAGS,
   ...RETRY_FLAGS,

@@ -21,6 +21,7 @@ export const LAKE_FLAGS = {
       run: 'folder of the lake',
       merge: 'folder of the lake that gets the series of the others',
       report: 'folder of the lake, which is read; --html names the file of the report',
+      export: 'folder of the lake, which is read; --target names the folder of the files',
       worker:
         'the only lake that the jobs may write to; without it, also lakes in buckets that the jobs name',
     },
@@ -38,6 +39,8 @@ export const LAKE_FLAGS = {
       'datadir',
       'data-dir',
       'user-data-dir',
+      'from-lake',
+      'lake',
     ],
   },
   format: {
@@ -106,12 +109,14 @@ export const LAKE_FLAGS = {
   },
   force: {
     group: 'How',
-    verbs: ['vision', 'metrics', 'report', 'plot'],
-    usual: ['vision', 'metrics', 'report', 'plot'],
+    verbs: ['vision', 'metrics', 'report', 'plot', 'export'],
+    usual: ['vision', 'metrics', 'report', 'plot', 'export'],
     doc: 'fetch and write everything again; the settings may differ from those of the series in the lake',
     docOf: {
       report: 'also replace a file that is not a report',
       plot: 'also replace a file that is not a plot',
+      export:
+        'write all files again; also replace files that export did not write or that another program has changed',
     },
     parse: parse.flag,
     aka: ['overwrite', 'refresh', 'erase'],
@@ -119,12 +124,13 @@ export const LAKE_FLAGS = {
   'dry-run': {
     group: 'How',
     short: 'n',
-    verbs: [...DOWNLOADS_AND_JOBS, 'merge', 'enqueue'],
-    usual: [...DOWNLOADS_AND_JOBS, 'merge', 'enqueue'],
+    verbs: [...DOWNLOADS_AND_JOBS, 'merge', 'enqueue', 'export'],
+    usual: [...DOWNLOADS_AND_JOBS, 'merge', 'enqueue', 'export'],
     doc: 'print the plan and download nothing; the plan has a line per object: fetch, skip or absent, bytes and key',
     docOf: {
       merge: 'print the series that would be merged, and change nothing; digests are not checked',
       enqueue: 'print how many jobs there are, and add none',
+      export: 'print the files that would be written, and write none',
     },
     parse: parse.flag,
     aka: ['plan', 'simulate', 'list'],
@@ -142,13 +148,19 @@ export const LAKE_FLAGS = {
   },
   'temp-dir': {
     group: 'Where',
-    verbs: [...DOWNLOADS_AND_JOBS, 'audit', 'sql', 'plot', 'doctor', 'worker'],
+    verbs: [...DOWNLOADS_AND_JOBS, 'audit', 'sql', 'plot', 'export', 'doctor', 'worker'],
     usual: ['doctor'],
     value: 'DIR',
     doc: 'folder for temporary files',
     parse: parse.text,
     unset: 'OUT/.cryptodl/tmp',
-    unsetOf: { worker: 'OUT/.cryptodl/tmp', audit: SYSTEM_FOLDER, sql: SYSTEM_FOLDER, plot: SYSTEM_FOLDER },
+    unsetOf: {
+      worker: 'OUT/.cryptodl/tmp',
+      audit: SYSTEM_FOLDER,
+      sql: SYSTEM_FOLDER,
+      plot: SYSTEM_FOLDER,
+      export: SYSTEM_FOLDER,
+    },
     example: '/tmp/spool',
   },
   kind: {
@@ -165,23 +177,6 @@ export const LAKE_FLAGS = {
     verbs: ['list'],
     usual: ['list'],
     doc: 'show periods, objects and bytes of each symbol; takes a few requests per symbol',
-    parse: parse.flag,
-  },
-  views: {
-    group: 'How',
-    verbs: ['sql'],
-    doc: 'print CREATE VIEW statements of the whole lake for DuckDB; they contain file names: print them again after each download',
-    parse: parse.flag,
-  },
-  csv: {
-    group: 'How',
-    verbs: ['sql', 'coverage'],
-    usual: ['coverage'],
-    doc: 'print CSV',
-    docOf: {
-      sql: 'print CSV with all rows; also on a terminal, where the default is a table of the first 40 rows',
-      coverage: 'print CSV; a line per series and period, with the reason of each gap',
-    },
     parse: parse.flag,
   },
   'state-dir': {

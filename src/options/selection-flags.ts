@@ -1,13 +1,13 @@
 /** Flags that select what is downloaded or shown: series and days. */
 import { ALL, MARKETS, readVenueWords } from '../source/names.js';
 import {
-  CHOOSING,
   DOWNLOADS,
   DOWNLOADS_AND_JOBS,
   HELD,
   oneOf,
   ONLINE_AND_JOBS,
   PLOTTED,
+  QUOTED,
   SHARDED,
 } from './flag-spec.js';
 import type { FlagRows } from './flag-spec.js';
@@ -50,7 +50,7 @@ export const SELECTION_FLAGS = {
     group: 'What',
     short: 's',
     verbs: [...PLOTTED, ...HELD],
-    usual: [...CHOOSING, ...HELD],
+    usual: [...QUOTED, ...HELD],
     value: 'LIST',
     list: 'joined',
     doc: `${SYMBOLS}; without this flag, the series of the lake`,
@@ -70,7 +70,7 @@ export const SELECTION_FLAGS = {
     usual: [...PLOTTED, ...HELD],
     value: 'LIST',
     list: 'comma',
-    narrows: ['coverage', 'report', 'plot', ...HELD],
+    narrows: ['coverage', 'report', 'plot', 'export', ...HELD],
     doc: 'spot, um (USD-margined futures), cm (coin-margined futures), option, or all; several are separated by commas; usdm, futures, perp and linear are um, coinm and inverse are cm',
     docOf: {
       metrics: 'um (USD-margined futures) or cm (coin-margined futures)',
@@ -90,7 +90,7 @@ export const SELECTION_FLAGS = {
     usual: [...PLOTTED, ...HELD],
     value: 'LIST',
     list: 'comma',
-    narrows: ['coverage', 'report', 'plot', ...HELD],
+    narrows: ['coverage', 'report', 'plot', 'export', ...HELD],
     doc: 'datasets, separated by commas, or all; cryptodl list datasets shows them',
     docOf: { plot: 'one dataset; without this flag, klines if the lake has them' },
     parse: parse.text,
@@ -112,7 +112,7 @@ export const SELECTION_FLAGS = {
     usual: [...PLOTTED, ...HELD],
     value: 'LIST',
     list: 'comma',
-    narrows: ['coverage', 'report', 'plot', ...HELD],
+    narrows: ['coverage', 'report', 'plot', 'export', ...HELD],
     doc: 'intervals, separated by commas, or all; only for klines and statistics: other datasets ignore them',
     docOf: { plot: 'one interval; without this flag, the one with the newest rows' },
     parse: parse.interval(venue.intervals),
@@ -123,8 +123,8 @@ export const SELECTION_FLAGS = {
   },
   quote: {
     group: 'What',
-    verbs: [...CHOOSING, ...HELD],
-    usual: [...CHOOSING, ...HELD],
+    verbs: [...QUOTED, ...HELD],
+    usual: [...QUOTED, ...HELD],
     value: 'LIST',
     list: 'comma',
     doc: 'only symbols with this quote asset, for example USDT; several are separated by commas',
@@ -133,7 +133,7 @@ export const SELECTION_FLAGS = {
   },
   'skip-unknown': {
     group: 'What',
-    verbs: [...CHOOSING, ...HELD],
+    verbs: [...QUOTED, ...HELD],
     doc: 'leave out unknown names of --symbols, with a warning; without this flag, they are refused',
     parse: parse.flag,
     aka: ['ignore-unknown', 'ignore-missing', 'skip-missing'],
@@ -278,7 +278,7 @@ export const SELECTION_FLAGS = {
   },
   now: {
     group: 'When',
-    verbs: [...ONLINE_AND_JOBS, 'coverage', 'report', 'plot'],
+    verbs: [...ONLINE_AND_JOBS, 'coverage', 'report', 'plot', 'export'],
     value: 'ISO',
     doc: 'use this instant as the current time; for replays and tests',
     parse: parse.instant,

@@ -15,7 +15,8 @@ export interface LakeFile {
   /** Absolute. */
   readonly path: string;
   readonly settings: Settings;
-  /** The digest of its last commit. */
+  /** Size and digest of its last commit. */
+  readonly bytes: number;
   readonly sha256: string;
   /** The days `[from, to)` of its first to its last object. */
   readonly days: { readonly from: number; readonly to: number };
@@ -97,12 +98,15 @@ async function soundFiles(folder: string, manifest: Manifest): Promise<SeriesFil
   const { chosen, overlapping } = chooseFiles(manifest);
   const sizes = await Promise.all(chosen.map(({ committed }) => fileSize(join(folder, committed.file))));
   const isSound = ({ committed }: ChosenFile, at: number): boolean => sizes[at] === committed.fileBytes;
-  const files = chosen.filter(isSound).map(({ committed: { file, settings, fileSha256 }, days }) => ({
-    path: join(folder, file),
-    settings,
-    sha256: fileSha256,
-    days,
-  }));
+  const files = chosen
+    .filter(isSound)
+    .map(({ committed: { file, settings, fileBytes, fileSha256 }, days }) => ({
+      path: join(folder, file),
+      settings,
+      bytes: fileBytes,
+      sha256: fileSha256,
+      days,
+    }));
   return {
     files: files.sort((a, b) => a.days.from - b.days.from),
     unsound: chosen

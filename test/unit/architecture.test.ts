@@ -67,6 +67,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   catalog: [...list('cli download options plan queue select source'), ...BASE],
   coverage: [...list('cli lake options select source'), ...BASE],
   doctor: [...list('cli convert download http lake options queue redis source'), ...BASE],
+  export: [...list('cli convert coverage files lake options query select source'), ...BASE],
   merge: [...list('cli download lake options report select source'), ...BASE],
   page: [...list('cli coverage files lake monitor report'), ...BASE],
   plot: [...list('cli convert coverage options page query select source'), ...BASE],
@@ -86,7 +87,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   main: [
     ...list(
-      'audit catalog cli coverage doctor download merge mirror options page plot query report runs schedule select serve source verify workers',
+      'audit catalog cli coverage doctor download export merge mirror options page plot query report runs schedule select serve source verify workers',
     ),
     ...BASE,
   ],
@@ -113,6 +114,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   valibot: ['monitor/run-record.ts', 'report/read-failure-report.ts', 'source/facts.ts'],
   yaml: ['options/config-file.ts'],
   yauzl: ['convert/unzip/zip-fallback.ts'],
+  yazl: ['export/write-file.ts'],
 };
 
 /** What `import 'cryptodl'` gives. */

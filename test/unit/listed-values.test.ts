@@ -38,6 +38,7 @@ const OPERANDS: Partial<Record<Verb, readonly string[]>> = {
   list: ['symbols'],
   schema: ['klines'],
   enqueue: ['vision', 'metrics'],
+  export: ['csv'],
 };
 
 /** The lines of a verb with what it needs, one for each of its operands. */

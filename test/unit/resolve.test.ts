@@ -95,6 +95,8 @@ describe('precedence', () => {
 
 /** A text that differs from the default of every flag of its kind. */
 const TWINS: Partial<Record<FlagName, [string, unknown]>> = {
+  delimiter: ['tab', '\t'],
+  'time-format': ['%Y-%m-%d', '%Y-%m-%d'],
   queue: ['night', 'night'],
   'max-waiting': ['50', 50],
   role: ['fetch', 'fetch'],

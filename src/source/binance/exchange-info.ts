@@ -1,6 +1,7 @@
 /** `exchangeInfo` of a REST host: its symbols and request limits. Statuses and contract types are free text, because Binance adds new ones. */
 import { CryptodlError } from '../../model/errors.js';
 import type { Market } from '../../model/task.js';
+import type { Assets } from '../pairs.js';
 import type { TradedSymbol } from '../source.js';
 import type { RestClient, RestRequest } from './rest-client.js';
 
@@ -116,4 +117,23 @@ export function isPerpetual(market: Market, symbol: string): boolean {
 /** The perpetual contract of a coin-margined pair. */
 export function perpetualOf(pair: string): string {
   return `${pair}_PERP`;
+}
+
+/** Base and quote asset by symbol, from the text of a saved answer; undefined for any other text. */
+export function parseAssets(text: string): ReadonlyMap<string, Assets> | undefined {
+  let content: unknown;
+  try {
+    content = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  const { symbols } = fieldsOf(content);
+  if (!Array.isArray(symbols)) return undefined;
+  const assets = new Map<string, Assets>();
+  for (const entry of symbols as unknown[]) {
+    const { symbol, baseAsset, quoteAsset } = fieldsOf(entry);
+    if ([symbol, baseAsset, quoteAsset].every((name) => typeof name === 'string' && name !== ''))
+      assets.set(symbol as string, { base: baseAsset as string, quote: quoteAsset as string });
+  }
+  return assets.size === 0 ? undefined : assets;
 }

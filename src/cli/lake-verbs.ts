@@ -1,0 +1,124 @@
+/** The verbs that work on a lake and download nothing by themselves, and repair. */
+import type { Verb } from '../options/flag-spec.js';
+import { BASE_EXITS, LIMIT_EXIT, LOCK_EXIT, RUN_EXITS } from './verb-text.js';
+import type { VerbText } from './verb-text.js';
+
+/** The programs of export. */
+const EXPORTS = ['freqtrade', 'tardis', 'lean', 'csv', 'nautilus-loader', 'qlib'] as const;
+
+export const LAKE_VERB_TEXTS = {
+  merge: {
+    operand: '<lake...>',
+    doc: 'copy the series of several lakes into one; checks the digest of each file, downloads nothing and changes only --out',
+    exits: {
+      ...BASE_EXITS,
+      4: 'not merged; a series has other objects, other settings or a damaged file',
+      6: LOCK_EXIT,
+    },
+    examples: [
+      'cryptodl merge data-0 data-1 data-2 --out data',
+      'cryptodl merge /mnt/node7/data -o /srv/lake -n',
+      'cryptodl merge data-* -o data --json',
+    ],
+    aka: ['join', 'combine', 'union', 'consolidate'],
+  },
+  verify: {
+    doc: 'compare the files of the lake with its manifests; also finds foreign files and leftovers of killed runs',
+    exits: { ...BASE_EXITS, 0: 'no finding', 4: 'findings', 6: LOCK_EXIT, 7: LIMIT_EXIT },
+    examples: [
+      'cryptodl verify',
+      'cryptodl verify --deep -m um --dataset klines --json',
+      'cryptodl verify --fix',
+    ],
+    aka: ['check', 'fsck', 'validate', 'test', 'integrity'],
+  },
+  repair: {
+    doc: 'fetch damaged and missing data again; covers the first to the last day of each series in the lake',
+    exits: RUN_EXITS,
+    examples: ['cryptodl repair', 'cryptodl repair -n', 'cryptodl repair --dataset klines -s BTCUSDT --deep'],
+    aka: ['fix', 'heal', 'fill', 'backfill'],
+  },
+  audit: {
+    doc: 'compare monthly objects with the daily objects of the same days; also checks the ids and columns of both',
+    exits: {
+      ...BASE_EXITS,
+      0: 'no finding',
+      3: 'try later; the network or the archive failed',
+      4: 'findings',
+      6: LOCK_EXIT,
+      7: LIMIT_EXIT,
+    },
+    examples: [
+      'cryptodl audit -s BTCUSDT -i 1h --from 2024-01-01 --to 2024-03-31',
+      "cryptodl audit -m spot --dataset aggTrades -s '*BTC' --months 1 --json",
+      'cryptodl audit --prefer daily',
+    ],
+    aka: ['compare', 'check-archive', 'diff'],
+  },
+  sql: {
+    operand: '[query]',
+    doc: 'query the lake in SQL; a query is one SELECT over views like um_klines, given as text, as @FILE, or as - for stdin',
+    exits: { ...BASE_EXITS, 1: 'fatal; for example a damaged file of the lake' },
+    examples: [
+      "cryptodl sql 'SHOW TABLES'",
+      "cryptodl sql 'SELECT symbol, max(high) FROM um_klines GROUP BY symbol'",
+      'cryptodl sql --views > views.sql',
+    ],
+    aka: ['query', 'select', 'duckdb', 'ask'],
+  },
+  coverage: {
+    doc: 'compare the rows of the lake with the expected rows; prints a heat-map, a table, and each gap with its reason',
+    exits: { ...BASE_EXITS, 4: 'below --min; at least one series has less' },
+    examples: [
+      'cryptodl coverage',
+      "cryptodl coverage -m um --dataset klines -s '*USDT' --months 6",
+      'cryptodl coverage -d 30 --min 99.9 --json',
+    ],
+    aka: ['gaps', 'missing', 'holes', 'heatmap', 'stats', 'completeness'],
+  },
+  runs: {
+    doc: 'list the newest runs of the lake; with outcomes, retry rate, latency and exit code, and trends of the newest run',
+    exits: { ...BASE_EXITS, 2: 'usage; for example a lake without a record of a run' },
+    examples: ['cryptodl runs', 'cryptodl runs --out /srv/lake --last 5', 'cryptodl runs --json'],
+    aka: ['history', 'trends', 'log', 'logs', 'runlog', 'alerts'],
+  },
+  report: {
+    doc: 'write one HTML file about the lake and its last run; it has charts, failures, gaps and a heat-map, and needs no network',
+    exits: BASE_EXITS,
+    examples: [
+      'cryptodl report',
+      'cryptodl report -o /srv/lake --html /srv/www/lake.html',
+      "cryptodl report -m um --dataset klines -s '*USDT' --months 6",
+    ],
+    aka: ['html', 'page', 'dashboard', 'web'],
+  },
+  plot: {
+    operand: '[symbol]',
+    doc: 'draw candles and volume of a symbol, or a column of a dataset, from the lake; on the terminal, or as an SVG or HTML file',
+    exits: { ...BASE_EXITS, 2: 'usage; for example a symbol that the lake does not have' },
+    examples: [
+      'cryptodl plot BTCUSDT',
+      'cryptodl plot BTCUSDT -i 1h -d 30',
+      'cryptodl plot BTCUSDT --column last_funding_rate --svg funding.svg',
+    ],
+    aka: ['chart', 'candles', 'graph', 'draw', 'candlesticks'],
+  },
+  export: {
+    operand: '[program]',
+    choices: EXPORTS,
+    doc: 'write files of the lake for freqtrade, Tardis readers or Lean; also CSV files; for nautilus-loader and qlib, print a Python script; files that are up to date stay',
+    exits: {
+      ...BASE_EXITS,
+      3: 'try later; files of the lake changed during the export',
+      4: 'not exported; a file that export did not write, a file with more days, or with --require-complete: data that the lake lacks',
+      6: 'locked; another export writes to the folder',
+    },
+    examples: [
+      'cryptodl export freqtrade --target user_data/data/binance -s BTCUSDT,ETHUSDT',
+      'cryptodl export tardis --target tardis -s BTCUSDT -d 7',
+      'cryptodl export csv --target csv -i 1h --columns date=open_time,close',
+      'cryptodl export nautilus-loader -m um -i 1m -s BTCUSDT > load_nautilus.py',
+    ],
+    aka: ['convert', 'freqtrade', 'tardis', 'lean', 'nautilus', 'qlib', 'backtrader', 'dump'],
+  },
+} as const satisfies Partial<Record<Verb, VerbText>>;

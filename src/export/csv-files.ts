@@ -1,0 +1,128 @@
+/** CSV files for any program: chosen columns, delimiter and form of times, one file per symbol or one per dataset. */
+import { quoteName, quoteText } from '../convert/sql.js';
+import { safeName } from '../lake/layout.js';
+import { usage } from '../model/errors.js';
+import type { ColumnSpec } from '../source/facts.js';
+import type { DatasetSpec } from '../source/venue.js';
+import { didYouMean } from '../text/did-you-mean.js';
+import { rowSource } from './export-file.js';
+import type { Engine, EngineInput, EngineSettings, ExportFile } from './export-file.js';
+import { numberText, timeText } from './value-text.js';
+
+/** `datasets` is empty: all. */
+export const CSV: Engine = {
+  name: 'csv',
+  datasets: [],
+  onlyNamed: [],
+  groupBy: 'dataset',
+  files: (input) => ({ files: input.settings.isOneFile ? oneFile(input) : symbolFiles(input), refused: [] }),
+  notes: [],
+};
+
+/** `um_klines_1m` */
+function folderOf({
+  market,
+  dataset,
+  interval,
+}: {
+  market: string;
+  dataset: string;
+  interval?: string;
+}): string {
+  return [market, dataset, interval]
+    .filter((part) => part !== undefined)
+    .map(safeName)
+    .join('_');
+}
+
+function symbolFiles({ held, range, settings }: EngineInput): ExportFile[] {
+  return held.flatMap((one) => {
+    const source = rowSource(one, range);
+    if (source === undefined) return [];
+    const { series, spec, days } = source;
+    return [
+      {
+        path: `${folderOf(series)}/${safeName(series.symbol)}.csv`,
+        sources: [source],
+        select: ([rows = '']: readonly string[]) =>
+          query(columnsOf(spec, settings, series.symbol), spec, rows),
+        order: [],
+        isUnique: false,
+        form: formOf(settings),
+        days,
+      },
+    ];
+  });
+}
+
+/** Ordered by time, then by symbol. */
+function oneFile({ held, range, settings }: EngineInput): ExportFile[] {
+  const sources = held.flatMap((one) => rowSource(one, range) ?? []);
+  const [first] = sources;
+  if (first === undefined) return [];
+  const { spec, series } = first;
+  const columns = columnsOf(spec, settings, undefined);
+  return [
+    {
+      path: `${folderOf(series)}.csv`,
+      sources,
+      select: (relations) =>
+        query(columns, spec, relations.map((rows) => `(${rows})`).join(' UNION ALL BY NAME '), ['symbol']),
+      order: [],
+      isUnique: false,
+      form: formOf(settings),
+      days: {
+        from: Math.min(...sources.map(({ days }) => days.from)),
+        to: Math.max(...sources.map(({ days }) => days.to)),
+      },
+    },
+  ];
+}
+
+function formOf({ delimiter }: EngineSettings): ExportFile['form'] {
+  return { kind: 'csv', hasHeader: true, delimiter, isCompressed: false };
+}
+
+interface NamedValue {
+  readonly name: string;
+  readonly sql: string;
+}
+
+function query(
+  values: readonly NamedValue[],
+  { sort }: DatasetSpec,
+  rows: string,
+  then: readonly string[] = [],
+): string {
+  const order = [...sort, ...then].map(quoteName).join(', ');
+  const selected = values.map(({ name, sql }) => `${sql} AS ${quoteName(name)}`);
+  return `SELECT ${selected.join(', ')} FROM (SELECT * FROM (${rows}) ORDER BY ${order})`;
+}
+
+/** `symbol`: the symbol of the file; undefined: the file has a column with the symbol of each row. Throws usage errors for unknown columns. */
+function columnsOf(spec: DatasetSpec, settings: EngineSettings, symbol: string | undefined): NamedValue[] {
+  const known = new Map(
+    spec.columns
+      .filter(({ type }) => type !== 'symbol')
+      .map((column) => [column.name, valueOf(column, settings)]),
+  );
+  known.set('symbol', symbol === undefined ? quoteName('symbol') : quoteText(symbol));
+  const all = [...known.keys()].filter((name) => name !== 'symbol');
+  const { columns = symbol === undefined ? ['symbol', ...all] : all } = settings;
+  return columns.map((text) => {
+    const [, given, value = ''] = /^(?:([^=]+)=)?(.+)$/.exec(text) ?? [];
+    const sql =
+      known.get(value) ?? (given !== undefined && /^-?\d+(\.\d+)?$/.test(value) ? value : undefined);
+    if (sql === undefined)
+      throw usage(
+        `--columns: ${spec.name} has no column ${value}; it has ${[...known.keys()].join(', ')}`,
+        didYouMean(value, [...known.keys()]),
+      );
+    return { name: given ?? value, sql };
+  });
+}
+
+function valueOf({ name, type }: ColumnSpec, { timeFormat }: EngineSettings): string {
+  if (type === 'time' || type === 'datetime') return timeText(name, timeFormat);
+  return type === 'number' ? numberText(name) : quoteName(name);
+}

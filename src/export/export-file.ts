@@ -1,0 +1,132 @@
+/** The files of an export, before they are written. */
+import type { LakeFile } from '../query/lake-tables.js';
+import type { Series } from '../model/task.js';
+import type { Assets } from '../source/pairs.js';
+import type { DatasetSpec } from '../source/venue.js';
+import type { Source } from '../source/source.js';
+
+/** A series of the lake with its committed files. */
+export interface HeldData {
+  readonly series: Series;
+  readonly spec: DatasetSpec;
+  /** Ordered by days. */
+  readonly files: readonly LakeFile[];
+}
+
+/** Days `[from, to)`. */
+export interface Days {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Rows of a series within days, by the time of the row. */
+export interface RowSource extends Pick<HeldData, 'series' | 'spec'> {
+  readonly files: readonly LakeFile[];
+  readonly days: Days;
+}
+
+/** The form of a file. `zip`: a CSV without header as the only member of a zip. */
+export type FileForm =
+  | { readonly kind: 'parquet' }
+  | {
+      readonly kind: 'csv';
+      readonly hasHeader: boolean;
+      readonly delimiter: string;
+      readonly isCompressed: boolean;
+    }
+  | { readonly kind: 'zip'; readonly member: string };
+
+export interface ExportFile {
+  /** Relative to the target, with `/`. */
+  readonly path: string;
+  readonly sources: readonly RowSource[];
+  /** The SELECT of the rows. `relations`: a SELECT for the rows of each source. Its text is part of what decides whether the file is up to date. */
+  readonly select: (relations: readonly string[]) => string;
+  /** Expressions of columns of the SELECT by which its rows are ordered; none if the SELECT orders them. */
+  readonly order: readonly string[];
+  /** Of rows with the same values of these expressions, only the first is written. */
+  readonly isUnique: boolean;
+  readonly form: FileForm;
+  /** The days of the rows. */
+  readonly days: Days;
+}
+
+/** A series that an engine has no file for. */
+export interface Refused {
+  readonly series: Series;
+  readonly reason: string;
+}
+
+/** What an engine makes its files from. */
+export interface EngineInput {
+  readonly venue: Source;
+  /** Some series of the lake: those of a symbol, or those of a dataset. */
+  readonly held: readonly HeldData[];
+  /** The given range; without it, all days. */
+  readonly range: Partial<Days>;
+  readonly settings: EngineSettings;
+}
+
+export interface EngineSettings {
+  readonly markIntervals: readonly string[];
+  /** Assets of symbols, from a saved answer of exchangeInfo. */
+  readonly assets: ReadonlyMap<string, Assets>;
+  /** Undefined: all. */
+  readonly columns: readonly string[] | undefined;
+  readonly delimiter: string;
+  readonly timeFormat: string;
+  readonly isOneFile: boolean;
+}
+
+/** The layout of a program that reads the files. */
+export interface Engine {
+  readonly name: string;
+  /** The datasets that it has files for. */
+  readonly datasets: readonly string[];
+  /** The datasets of `datasets` that are exported only if --dataset names them. */
+  readonly onlyNamed: readonly string[];
+  /** The series that are given to `files` together: all of a symbol, or all of a market, dataset and interval. */
+  readonly groupBy: 'symbol' | 'dataset';
+  /** Throws usage errors for settings. */
+  readonly files: (input: EngineInput) => {
+    readonly files: readonly ExportFile[];
+    readonly refused: readonly Refused[];
+  };
+  /** Lines about the files, for the end of an export. */
+  readonly notes: readonly string[];
+}
+
+/** The rows of a series on the days of the range; undefined if the lake holds none of these days. */
+export function rowSource({ series, spec, files }: HeldData, range: Partial<Days>): RowSource | undefined {
+  const { from = -Infinity, to = Infinity } = range;
+  // A row can lie up to a day outside of the period of its object.
+  const own = files.filter(({ days }) => days.from - 1 < to && days.to + 1 > from);
+  const [first, last] = [own[0], own.at(-1)];
+  if (first === undefined || last === undefined) return undefined;
+  const within = { from: Math.max(from, first.days.from), to: Math.min(to, latest(own)) };
+  return within.from < within.to ? { series, spec, files: own, days: within } : undefined;
+}
+
+function latest(files: readonly LakeFile[]): number {
+  return files.reduce((most, { days }) => Math.max(most, days.to), -Infinity);
+}
+
+/** The days on which any of the sources may have rows, ascending. */
+export function daysOf(sources: readonly RowSource[]): number[] {
+  const days = new Set<number>();
+  for (const { files, days: own } of sources)
+    for (const file of files)
+      for (let day = Math.max(own.from, file.days.from); day < Math.min(own.to, file.days.to); day += 1)
+        days.add(day);
+  return [...days].sort((a, b) => a - b);
+}
+
+/** The part of a source on one day. */
+export function onDay(source: RowSource, day: number): RowSource {
+  const days = { from: day, to: day + 1 };
+  return {
+    ...source,
+    days,
+    files: source.files.filter((file) => file.days.from <= day + 1 && file.days.to >= day),
+  };
+}

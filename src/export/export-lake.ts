@@ -1,0 +1,287 @@
+/** Writes the files of an engine from the lake: reads the series group by group, and writes several files at once. */
+import { randomUUID } from 'node:crypto';
+import { rm, stat } from 'node:fs/promises';
+import { availableParallelism, tmpdir, totalmem } from 'node:os';
+import { basename, dirname, join, relative, sep } from 'node:path';
+import { createEngine } from '../convert/duckdb.js';
+import type { DuckDbSession } from '../convert/duckdb.js';
+import { makeFolder } from '../files/disk.js';
+import { releaseBacked } from '../lake/backing.js';
+import { seriesFolder } from '../lake/layout.js';
+import { acquireLock } from '../lake/lock.js';
+import type { Lock } from '../lake/lock.js';
+import { checkedFolder } from '../lake/path-checks.js';
+import { fileFacts, publish } from '../lake/publish.js';
+import { dayText } from '../model/calendar.js';
+import { CryptodlError, errnoOf, usage } from '../model/errors.js';
+import type { Series } from '../model/task.js';
+import { TOOL_VERSION } from '../model/version.js';
+import type { VerbRequest } from '../options/verb-request.js';
+import { readSeriesFiles } from '../query/lake-tables.js';
+import { findDataset } from '../source/venue.js';
+import { reasonOf } from '../text/path-faults.js';
+import { absolutePath, shownPath } from '../text/printable.js';
+import type { Days, Engine, EngineSettings, ExportFile, HeldData, Refused } from './export-file.js';
+import { emptyStaging, EXPORT_FOLDER, Provenance } from './provenance.js';
+import type { FileLine } from './provenance.js';
+import { groupsOf } from './select-export.js';
+import { madeFrom, stageFile } from './write-file.js';
+
+/**
+ * `unchanged`: made from the same sources, and still there. `empty`: the sources have no rows for it, and there is no file. `planned`: a dry run
+ * would write it. The others are failures. `foreign`: the place has a file that export did not write, or that has changed since. `narrower`: the
+ * present file covers more days. `failed`: files of the lake changed during the export.
+ */
+export type FileOutcome = 'written' | 'unchanged' | 'empty' | 'planned' | 'foreign' | 'narrower' | 'failed';
+
+export interface ExportedFile {
+  /** Relative to the target. */
+  readonly file: string;
+  readonly outcome: FileOutcome;
+  readonly rows: number;
+  readonly bytes: number;
+  /** Rows that were left out, because the row before had the same time. */
+  readonly repeated: number;
+  /** Why it failed. */
+  readonly text?: string;
+}
+
+export interface ExportRequest {
+  readonly request: VerbRequest;
+  readonly engine: Engine;
+  readonly settings: EngineSettings;
+  readonly selected: readonly Series[];
+  readonly range: Partial<Days>;
+  /** Absolute. */
+  readonly target: string;
+  readonly onFile: (file: ExportedFile) => void;
+  readonly onRefused: (refused: Refused) => void;
+}
+
+/** Resolves when all files are written. Rejects with `locked` while another export writes to the target, and with errors of disk, memory or interruption. */
+export async function exportLake(given: ExportRequest): Promise<void> {
+  const { request, target } = given;
+  const { dryRun } = request.resolved.options;
+  const { clock, observer } = request;
+  const stop = new AbortController();
+  const lock = dryRun ? undefined : await lockTarget(target, { clock, stop });
+  try {
+    const staging = dryRun ? '' : await emptyStaging(target);
+    const record = await Provenance.open(target, (message) => {
+      observer.warn(message);
+    });
+    const signal = AbortSignal.any([request.signal, stop.signal]);
+    const exporter = new Exporter(given, { record, staging, lock, signal });
+    await exporter.run();
+    if (dryRun) return;
+    await record.compact();
+    await rm(staging, { recursive: true, force: true });
+  } finally {
+    await lock?.release();
+  }
+}
+
+async function lockTarget(
+  target: string,
+  { clock, stop }: { readonly clock: VerbRequest['clock']; readonly stop: AbortController },
+): Promise<Lock> {
+  try {
+    await makeFolder(target);
+    return await acquireLock(await checkedFolder(target, EXPORT_FOLDER), {
+      command: 'cryptodl export',
+      clock,
+      onLost: (error) => {
+        stop.abort(error);
+      },
+    });
+  } catch (error) {
+    if (error instanceof CryptodlError) throw error;
+    throw usage(
+      `--target ${shownPath(target)} cannot be written (${reasonOf(errnoOf(error))})`,
+      'choose another --target',
+    );
+  }
+}
+
+interface Surroundings {
+  readonly record: Provenance;
+  readonly staging: string;
+  readonly lock: Lock | undefined;
+  readonly signal: AbortSignal;
+}
+
+class Exporter {
+  readonly #given: ExportRequest;
+  readonly #around: Surroundings;
+  readonly #root: string;
+  /** Lines of the record are appended one after the other. */
+  #appended: Promise<void> = Promise.resolve();
+  readonly #seen = new Set<string>();
+
+  constructor(given: ExportRequest, around: Surroundings) {
+    this.#given = given;
+    this.#around = around;
+    const { resolved, surroundings } = given.request;
+    this.#root = absolutePath(resolved.options.out, surroundings.home);
+  }
+
+  async run(): Promise<void> {
+    const { resolved, surroundings } = this.#given.request;
+    const { tempDir } = resolved.options;
+    const folder = tempDir === undefined ? tmpdir() : absolutePath(tempDir, surroundings.home);
+    const spill = join(folder, `cryptodl-export-${randomUUID()}`);
+    const { signal } = this.#around;
+    const engine = createEngine({ memoryBytes: totalmem() / 4, tempFolder: spill, signal });
+    const files = this.#files();
+    const work = async (): Promise<void> => {
+      let session: DuckDbSession | undefined;
+      try {
+        for (;;) {
+          signal.throwIfAborted();
+          const next = await files.next();
+          if (next.done === true) return;
+          session ??= await engine.session();
+          this.#given.onFile(await this.#export(next.value, session));
+        }
+      } finally {
+        session?.close();
+      }
+    };
+    try {
+      await allOrFirstError(Array.from({ length: availableParallelism() }, work));
+    } finally {
+      engine.interrupt();
+      engine.close();
+      await rm(spill, { recursive: true, force: true });
+    }
+  }
+
+  async *#files(): AsyncGenerator<ExportFile, void> {
+    const { engine, range, request, selected, settings } = this.#given;
+    const venue = request.source;
+    for (const group of groupsOf(selected, engine.groupBy)) {
+      const held = await Promise.all(group.map((series) => this.#read(series)));
+      const known = held.filter((one) => one !== undefined);
+      const { files, refused } = engine.files({ venue, held: known, range, settings });
+      for (const one of refused) this.#given.onRefused(one);
+      for (const file of files) {
+        // Two symbols can have one name in a layout.
+        if (this.#seen.has(file.path)) {
+          for (const { series } of file.sources.slice(0, 1))
+            this.#given.onRefused({ series, reason: `another series is written to ${file.path}` });
+          continue;
+        }
+        this.#seen.add(file.path);
+        yield file;
+      }
+      await releaseBacked(...group.map((series) => join(this.#root, seriesFolder(venue.name, series))));
+    }
+  }
+
+  async #read(series: Series): Promise<HeldData | undefined> {
+    const { source: venue } = this.#given.request;
+    const spec = findDataset(venue, series.market, series.dataset);
+    if (spec === undefined) {
+      this.#given.onRefused({ series, reason: 'this version of cryptodl does not know the dataset' });
+      return undefined;
+    }
+    const { files, unsound, overlapping } = await readSeriesFiles(this.#root, venue, series);
+    const out = [...unsound, ...overlapping];
+    if (out.length > 0)
+      this.#given.onRefused({
+        series,
+        reason: `${out.length === 1 ? 'a file' : `${out.length} files`} (first ${shownPath(out[0] ?? '')}) cannot be read; cryptodl verify gives details`,
+      });
+    return { series, spec, files };
+  }
+
+  async #export(file: ExportFile, session: DuckDbSession): Promise<ExportedFile> {
+    const { record } = this.#around;
+    const { force, dryRun } = this.#given.request.resolved.options;
+    const of = { file: file.path, rows: 0, bytes: 0, repeated: 0 };
+    const sources = this.#sourcesOf(file);
+    const digest = madeFrom(file, sources);
+    const last = record.lastOf(file.path);
+    const isThere = last !== undefined && (await record.isIntact(last));
+    if (!force && isThere && last.madeFrom === digest)
+      return { ...of, outcome: last.rows === 0 ? 'empty' : 'unchanged', rows: last.rows, bytes: last.bytes };
+    const [from, to] = [dayText(file.days.from), dayText(file.days.to)];
+    if (!force && isThere && last.rows > 0 && (from > last.from || to < last.to))
+      return {
+        ...of,
+        outcome: 'narrower',
+        text: `the file covers ${last.from} to ${lastDay(last.to)}, and would then cover ${from} to ${lastDay(to)}; leave the range out, or add --force`,
+      };
+    if ((await record.stateOf(file.path)) === 'foreign' && !force)
+      return {
+        ...of,
+        outcome: 'foreign',
+        text: 'export did not write this file, or another program has changed it since; --force replaces it',
+      };
+    if (dryRun) return { ...of, outcome: 'planned' };
+    try {
+      return await this.#write(file, session, { madeFrom: digest, sources, from, to });
+    } catch (error) {
+      if (!(error instanceof CryptodlError) || error.code !== 'partition-incomplete') throw error;
+      return { ...of, outcome: 'failed', text: `${error.message}; ${error.hint ?? ''}` };
+    }
+  }
+
+  async #write(
+    file: ExportFile,
+    session: DuckDbSession,
+    facts: Pick<FileLine, 'madeFrom' | 'sources' | 'from' | 'to'>,
+  ): Promise<ExportedFile> {
+    const { engine, target, request } = this.#given;
+    const { record, lock, staging, signal } = this.#around;
+    const staged = await stageFile(session, file, staging);
+    const { rows, repeated } = staged;
+    const { bytes, sha256 } = await fileFacts(staged.path);
+    const { mtimeMs } = await stat(staged.path);
+    const folder = await checkedFolder(target, dirname(file.path));
+    const path = join(folder, basename(file.path));
+    signal.throwIfAborted();
+    await lock?.confirm();
+    const line: FileLine = {
+      v: 1,
+      engine: engine.name,
+      file: file.path,
+      ...facts,
+      rows,
+      bytes: rows === 0 ? 0 : bytes,
+      sha256,
+      modifiedAt: mtimeMs,
+      at: new Date(request.clock.now()).toISOString(),
+      tool: `cryptodl ${TOOL_VERSION}`,
+    };
+    const append = this.#appended.then(() => record.append(line));
+    this.#appended = append.catch(() => undefined);
+    await append;
+    const of = { file: file.path, rows, bytes: line.bytes, repeated };
+    if (rows > 0) {
+      await publish(staged.path, path);
+      return { ...of, outcome: 'written' };
+    }
+    await rm(staged.path, { force: true });
+    await rm(path, { force: true });
+    return { ...of, outcome: 'empty' };
+  }
+
+  /** The files of the lake that the rows come from, relative to the lake. */
+  #sourcesOf(file: ExportFile): FileLine['sources'] {
+    return file.sources.flatMap(({ files }) =>
+      files.map(({ path, sha256 }) => ({ file: relative(this.#root, path).split(sep).join('/'), sha256 })),
+    );
+  }
+}
+
+/** Waits for all, then rejects with the first error: a worker must not write while the lock is released. */
+async function allOrFirstError(work: readonly Promise<void>[]): Promise<void> {
+  const results = await Promise.allSettled(work);
+  for (const result of results) if (result.status === 'rejected') throw result.reason;
+}
+
+/** The day before an exclusive end. */
+function lastDay(to: string): string {
+  return new Date(Date.parse(to) - 86_400_000).toISOString().slice(0, 10);
+}

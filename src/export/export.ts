@@ -1,0 +1,259 @@
+/** `cryptodl export`: files for other programs from the lake. Failures and, with --dry-run, planned files go to stdout, the rest to stderr. */
+import { readFile } from 'node:fs/promises';
+import { endLookUp, progressPrinter, requestOf } from '../cli/look-up.js';
+import type { LookUp } from '../cli/look-up.js';
+import { writeData, writeText } from '../cli/write-data.js';
+import { errnoOf, usage } from '../model/errors.js';
+import type { ExitCode } from '../model/exit-code.js';
+import { watchSignals } from '../model/io.js';
+import { seriesName } from '../model/task.js';
+import { bytesText, countText, durationText, numberText } from '../model/units.js';
+import type { FlagName } from '../options/flags.js';
+import type { VerbRequest } from '../options/verb-request.js';
+import { isRangeGiven, resolveRange } from '../select/date-range.js';
+import type { Assets } from '../source/pairs.js';
+import { parseAssets } from '../source/binance/exchange-info.js';
+import { intervalMs } from '../source/venue.js';
+import { nearest } from '../text/did-you-mean.js';
+import { reasonOf, unreadableHint } from '../text/path-faults.js';
+import { absolutePath, lakeFlag, printLines, shownPath, tabbed } from '../text/printable.js';
+import { ENGINES, SCRIPTS } from './engines.js';
+import type { Days, Engine, EngineSettings, Refused } from './export-file.js';
+import { exportLake } from './export-lake.js';
+import type { ExportedFile, FileOutcome } from './export-lake.js';
+import { lackingData, lackingLines } from './lacking.js';
+import { selectExport, targetFolder } from './select-export.js';
+
+/** `operand` is the engine. */
+export async function exportFor(operand: string | undefined, run: LookUp): Promise<ExitCode> {
+  const signals = watchSignals(run.io);
+  try {
+    return await exportNow(operand, run, requestOf(run, signals.signal));
+  } catch (error) {
+    return await endLookUp(error, run, signals);
+  } finally {
+    signals.release();
+  }
+}
+
+async function exportNow(operand: string | undefined, run: LookUp, request: VerbRequest): Promise<ExitCode> {
+  const names = [...ENGINES, ...SCRIPTS].map(({ name }) => name);
+  if (operand === undefined)
+    throw usage(`export needs a program to write for: ${names.join(', ')}`, undefined, {
+      operand: 'freqtrade',
+    });
+  const script = SCRIPTS.find(({ name }) => name === operand);
+  const engine = ENGINES.find(({ name }) => name === operand);
+  refuseOtherFlags(operand, request);
+  if (script !== undefined) {
+    const { selected } = await selectExport(request, { ...script, onlyNamed: [] });
+    await writeText(run.io, script.textOf(selected, request));
+    return 0;
+  }
+  if (engine === undefined) {
+    const near = nearest(operand, names) ?? names.find((name) => name.startsWith(operand));
+    throw usage(
+      `export: "${operand}" is not one of ${names.join(', ')}`,
+      near === undefined ? undefined : `did you mean ${near}?`,
+      near === undefined ? undefined : { operand: near },
+    );
+  }
+  return exportFiles(engine, run, request);
+}
+
+async function exportFiles(engine: Engine, run: LookUp, request: VerbRequest): Promise<ExitCode> {
+  const { io } = run;
+  const { options } = run.resolved;
+  const target = await targetFolder(engine.name, request);
+  const settings = await settingsOf(request);
+  const nowMs = options.nowMs ?? io.clock.now();
+  const range: Partial<Days> = isRangeGiven(options) ? resolveRange(options, nowMs, request.source) : {};
+  const selection = await selectExport(request, engine);
+  const lacking = await lackingData(request, selection, range);
+  const root = absolutePath(options.out, request.surroundings.home);
+  if (!options.quiet || options.requireComplete)
+    printLines(io.stderr, lackingLines(lacking, `cryptodl coverage${lakeFlag(root)}`));
+  if (options.json)
+    for (const { series, gaps } of lacking) await writeData(io, [{ event: 'lacking', ...series, gaps }]);
+  if (options.requireComplete && lacking.length > 0) {
+    printLines(io.stderr, ['nothing is exported, because --require-complete is given']);
+    return 4;
+  }
+  const tally = new Tally();
+  const progress = progressPrinter(options, io);
+  const startedAt = io.clock.monotonic();
+  let printed: Promise<unknown> = Promise.resolve();
+  const print = (line: object | string): void => {
+    printed = printed.then(() => writeData(io, [line]));
+  };
+  await exportLake({
+    request,
+    engine,
+    settings,
+    selected: selection.selected,
+    range,
+    target,
+    onFile: (file) => {
+      tally.add(file);
+      progress(() => tally.text());
+      if (options.json) print({ event: 'file', ...file });
+      else if (isFailure(file) || file.outcome === 'planned') print(lineOf(file));
+    },
+    onRefused: (refused) => {
+      tally.leftOut += 1;
+      if (options.json) print({ event: 'left-out', ...refused.series, reason: refused.reason });
+      printLines(io.stderr, [leftOutText(refused)]);
+    },
+  });
+  await printed;
+  const elapsedMs = Math.round(io.clock.monotonic() - startedAt);
+  const exitCode = exitCodeOf(tally, options.requireComplete);
+  if (options.json)
+    await writeData(io, [
+      { event: 'summary', dryRun: options.dryRun, ...tally.counts(), elapsedMs, exitCode },
+    ]);
+  if (!options.quiet || tally.failures > 0)
+    printLines(io.stderr, closing(engine, tally, { target, elapsedMs, isPlan: options.dryRun }));
+  return exitCode;
+}
+
+/** Flags that only one engine reads. */
+const FLAGS_OF: Readonly<Partial<Record<FlagName, string>>> = {
+  'mark-interval': 'freqtrade',
+  'exchange-info': 'freqtrade',
+  columns: 'csv',
+  delimiter: 'csv',
+  'time-format': 'csv',
+  'one-file': 'csv',
+};
+
+function refuseOtherFlags(engine: string, { resolved }: VerbRequest): void {
+  const isScript = SCRIPTS.some(({ name }) => name === engine);
+  for (const name of Object.keys(FLAGS_OF) as FlagName[])
+    if (resolved.origins[name] === 'flag' && FLAGS_OF[name] !== engine)
+      throw usage(`--${name} is for export ${FLAGS_OF[name] ?? ''}, not for export ${engine}`, undefined, {
+        flags: { [name]: null },
+      });
+  if (isScript && resolved.origins.target === 'flag')
+    throw usage(
+      `export ${engine} prints a script and writes no files, so --target is not used`,
+      `redirect the output: > load_${engine.replace('-loader', '')}.py`,
+      { flags: { target: null } },
+    );
+}
+
+async function settingsOf({ resolved, surroundings }: VerbRequest): Promise<EngineSettings> {
+  const { options } = resolved;
+  for (const interval of options.markInterval)
+    if (!(intervalMs(interval) > 0))
+      throw usage(`--mark-interval: "${interval}" is not an interval like 1h or 8h`, undefined, {
+        flags: { 'mark-interval': '1h,8h' },
+      });
+  return {
+    markIntervals: options.markInterval,
+    assets:
+      options.exchangeInfo === undefined
+        ? new Map<string, Assets>()
+        : await readAssets(absolutePath(options.exchangeInfo, surroundings.home)),
+    columns: options.columns,
+    delimiter: options.delimiter,
+    timeFormat: options.timeFormat,
+    isOneFile: options.oneFile,
+  };
+}
+
+async function readAssets(path: string): Promise<ReadonlyMap<string, Assets>> {
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    throw usage(
+      `--exchange-info ${shownPath(path)} cannot be read (${reasonOf(errnoOf(error))})`,
+      unreadableHint(errnoOf(error), path) ?? 'name a file with an answer of exchangeInfo',
+    );
+  }
+  const assets = parseAssets(text);
+  if (assets === undefined)
+    throw usage(
+      `--exchange-info ${shownPath(path)} is not an answer of exchangeInfo: it has no list of symbols with baseAsset and quoteAsset`,
+      'save one: curl https://fapi.binance.com/fapi/v1/exchangeInfo > exchangeInfo.json',
+    );
+  return assets;
+}
+
+class Tally {
+  readonly #files: Partial<Record<FileOutcome, number>> = {};
+  rows = 0;
+  bytes = 0;
+  repeated = 0;
+  leftOut = 0;
+
+  add({ outcome, rows, bytes, repeated }: ExportedFile): void {
+    this.#files[outcome] = this.of(outcome) + 1;
+    if (outcome !== 'written') return;
+    this.rows += rows;
+    this.bytes += bytes;
+    this.repeated += repeated;
+  }
+
+  of(outcome: FileOutcome): number {
+    return this.#files[outcome] ?? 0;
+  }
+
+  get failures(): number {
+    return this.of('foreign') + this.of('narrower') + this.of('failed');
+  }
+
+  counts(): object {
+    const { rows, bytes, repeated, leftOut } = this;
+    return { files: this.#files, rows, bytes, repeated, leftOut };
+  }
+
+  text(): string {
+    return `${countText(this.of('written'), 'file')} written (${bytesText(this.bytes)}, ${numberText(this.rows)} rows)`;
+  }
+}
+
+function isFailure({ outcome }: ExportedFile): boolean {
+  return outcome === 'foreign' || outcome === 'narrower' || outcome === 'failed';
+}
+
+function lineOf({ outcome, file, text }: ExportedFile): string {
+  return tabbed([outcome === 'planned' ? 'write' : outcome, file, ...(text === undefined ? [] : [text])]);
+}
+
+function leftOutText({ series, reason }: Refused): string {
+  return `left out: ${seriesName(series)}: ${reason}`;
+}
+
+function exitCodeOf(tally: Tally, isComplete: boolean): ExitCode {
+  if (tally.of('foreign') + tally.of('narrower') > 0 || (isComplete && tally.leftOut > 0)) return 4;
+  return tally.of('failed') > 0 ? 3 : 0;
+}
+
+function closing(
+  { name, notes }: Engine,
+  tally: Tally,
+  {
+    target,
+    elapsedMs,
+    isPlan,
+  }: { readonly target: string; readonly elapsedMs: number; readonly isPlan: boolean },
+): string[] {
+  const parts = [
+    isPlan ? `${countText(tally.of('planned'), 'file')} to write` : tally.text(),
+    ...(tally.of('unchanged') > 0 ? [`${numberText(tally.of('unchanged'))} unchanged`] : []),
+    ...(tally.of('empty') > 0 ? [`${numberText(tally.of('empty'))} without rows`] : []),
+    ...(tally.leftOut > 0 ? [`${numberText(tally.leftOut)} left out`] : []),
+    ...(tally.failures > 0 ? [`${numberText(tally.failures)} not written`] : []),
+  ];
+  const lines = [
+    `${parts.join('; ')}${isPlan ? '' : ` in ${durationText(elapsedMs)}`}: ${shownPath(target)}`,
+  ];
+  if (tally.repeated > 0)
+    lines.push(`${countText(tally.repeated, 'row')} left out, because the row before had the same time`);
+  if (!isPlan && tally.of('written') > 0) lines.push(...notes);
+  if (tally.failures > 0)
+    lines.push(`next  cryptodl export ${name} again, after the reasons above are removed`);
+  return lines;
+}

@@ -1,0 +1,161 @@
+/**
+ * Files of freqtrade in its Parquet form (freqtrade/data/history/datahandlers): names of pairs, candles with the columns date, open, high,
+ * low, close and volume, funding rates, and trades.
+ */
+import { quoteName } from '../convert/sql.js';
+import type { Series } from '../model/task.js';
+import { pairOf } from '../source/pairs.js';
+import type { Pair } from '../source/pairs.js';
+import { intervalMs } from '../source/venue.js';
+import { rowSource } from './export-file.js';
+import type { Engine, EngineInput, ExportFile, HeldData, Refused } from './export-file.js';
+import { epochUs } from './value-text.js';
+
+/** The candle type of a file name, by dataset. Spot candles have none. */
+const CANDLES: Readonly<Record<string, string>> = {
+  klines: 'futures',
+  markPriceKlines: 'mark',
+  indexPriceKlines: 'index',
+  premiumIndexKlines: 'premiumIndex',
+};
+const TRADES = ['aggTrades', 'trades'];
+
+export const FREQTRADE: Engine = {
+  name: 'freqtrade',
+  datasets: [...Object.keys(CANDLES), 'fundingRate', ...TRADES],
+  onlyNamed: TRADES,
+  groupBy: 'symbol',
+  files: (input) => {
+    const files: ExportFile[] = [];
+    const refused: Refused[] = [];
+    for (const held of input.held) {
+      const { series } = held;
+      const pair = pairOf(input.venue, series.market, series.symbol, input.settings.assets);
+      if (pair === undefined)
+        refused.push({ series, reason: 'base and quote asset are not known; --exchange-info names them' });
+      else files.push(...filesOf(held, pair, input));
+    }
+    return { files: withoutRepeats(files), refused };
+  },
+  notes: [
+    'freqtrade reads these files with --data-format-ohlcv parquet, and trades with --data-format-trades parquet; in its configuration: dataformat_ohlcv and dataformat_trades',
+  ],
+};
+
+function filesOf(held: HeldData, pair: Pair, { range, settings }: EngineInput): ExportFile[] {
+  const { series } = held;
+  const source = rowSource(held, range);
+  if (source === undefined) return [];
+  const of = { sources: [source], days: source.days, form: { kind: 'parquet' } as const };
+  const place = placeOf(pair, series);
+  if (series.dataset === 'fundingRate')
+    return settings.markIntervals.map((interval) => ({
+      ...of,
+      path: `${place}-${fileInterval(interval)}-funding_rate.parquet`,
+      select: ([rows = '']) =>
+        `SELECT ${DATE('calc_time')}, ${double('last_funding_rate')} AS open, ${ZEROS} FROM (${rows})`,
+      order: ['date'],
+      isUnique: true,
+    }));
+  if (TRADES.includes(series.dataset))
+    return [
+      {
+        ...of,
+        path: `${place}-trades.parquet`,
+        select: ([rows = '']) => tradesQuery(series.dataset, rows),
+        order: ['timestamp', 'CAST(id AS BIGINT)'],
+        isUnique: false,
+      },
+    ];
+  const type = CANDLES[series.dataset] ?? '';
+  const suffix = series.market === 'spot' ? '' : `-${type}`;
+  const own = series.interval ?? '';
+  const candles: ExportFile = {
+    ...of,
+    path: `${place}-${fileInterval(own)}${suffix}.parquet`,
+    select: ([rows = '']) => candlesQuery(series, rows),
+    order: ['date'],
+    isUnique: true,
+  };
+  const longer = type === 'mark' ? settings.markIntervals.filter((interval) => isLonger(interval, own)) : [];
+  return [
+    candles,
+    ...longer.map((interval) => ({
+      ...candles,
+      path: `${place}-${fileInterval(interval)}${suffix}.parquet`,
+      select: ([rows = '']: readonly string[]) =>
+        longerCandles(candlesQuery(series, rows), intervalMs(own), intervalMs(interval)),
+      order: [],
+    })),
+  ];
+}
+
+/** Mark candles of an interval come from the series of this interval; without it, from the longest shorter one. */
+function withoutRepeats(files: readonly ExportFile[]): ExportFile[] {
+  const chosen = new Map<string, ExportFile>();
+  for (const file of files) {
+    const other = chosen.get(file.path);
+    if (other === undefined || rank(file) > rank(other)) chosen.set(file.path, file);
+  }
+  return [...chosen.values()];
+}
+
+/** Candles as published before candles that are made here, and longer candles before shorter ones; aggTrades before trades. */
+function rank({ order, sources }: ExportFile): number {
+  const [source] = sources;
+  const { dataset, interval = '' } = source?.series ?? { dataset: '' };
+  if (dataset === 'aggTrades' || (order.length > 0 && dataset !== 'trades')) return Number.MAX_SAFE_INTEGER;
+  return dataset === 'trades' ? 0 : intervalMs(interval);
+}
+
+/** `futures/BTC_USDT_USDT`. Of the characters that freqtrade replaces in names, only `/` and `:` occur. */
+function placeOf({ base, quote, settle, expiry }: Pair, { market }: Series): string {
+  const name = [base, quote, ...(settle === undefined ? [] : [settle])].join('_');
+  const ends = expiry === undefined ? '' : `-${expiry}`;
+  return `${market === 'spot' ? '' : 'futures/'}${name.replaceAll(/[/ .@$+:]/g, '_')}${ends}`;
+}
+
+/** A month is `1Mo`, because `1M` and `1m` are one name for some file systems. */
+function fileInterval(interval: string): string {
+  return interval.replace(/mo$/i, 'Mo').replace(/M$/, 'Mo');
+}
+
+function isLonger(interval: string, than: string): boolean {
+  const [long, short] = [intervalMs(interval), intervalMs(than)];
+  return long > short && long % short === 0;
+}
+
+/** With microseconds, pandas keeps `datetime64[us]`, and two places of freqtrade take its integers for nanoseconds. */
+const DATE = (column: string): string => `make_timestamp_ns(${epochUs(column)} * 1000) AS date`;
+const ZEROS = ['high', 'low', 'close', 'volume'].map((name) => `CAST(0 AS DOUBLE) AS ${name}`).join(', ');
+
+function double(column: string): string {
+  return `CAST(${quoteName(column)} AS DOUBLE)`;
+}
+
+function candlesQuery({ market }: Series, rows: string): string {
+  // The volume of coin-margined contracts counts contracts; ccxt takes the volume in the base asset, which is their quote_volume.
+  const volume = market === 'cm' ? 'quote_volume' : 'volume';
+  const prices = ['open', 'high', 'low', 'close'].map((name) => `${double(name)} AS ${name}`);
+  return `SELECT ${DATE('open_time')}, ${prices.join(', ')}, ${double(volume)} AS volume FROM (${rows})`;
+}
+
+/** The last candle is left out while the candles that it is made from do not reach its end. */
+function longerCandles(candles: string, ownMs: number, longMs: number): string {
+  const start = `epoch_ns(date) // ${longMs * 1e6} * ${longMs * 1e6}`;
+  return `SELECT make_timestamp_ns(start) AS date, arg_min(open, date) AS open, max(high) AS high, min(low) AS low,
+      arg_max(close, date) AS close, sum(volume ORDER BY date) AS volume
+    FROM (SELECT *, ${start} AS start, max(epoch_ns(date)) OVER () + ${ownMs * 1e6} AS reached FROM (${candles}))
+    GROUP BY start, reached HAVING start + ${longMs * 1e6} <= reached ORDER BY start`;
+}
+
+/** `timestamp` in milliseconds, `side` of the taker, as the archive reader of freqtrade writes them. */
+function tradesQuery(dataset: string, rows: string): string {
+  const isAggregated = dataset === 'aggTrades';
+  const [id, amount, time] = isAggregated
+    ? ['agg_trade_id', 'quantity', 'transact_time']
+    : ['id', 'qty', 'time'];
+  return `SELECT ${epochUs(time)} // 1000 AS timestamp, CAST(${id} AS VARCHAR) AS id, CAST(NULL AS VARCHAR) AS type,
+      CASE WHEN is_buyer_maker THEN 'sell' ELSE 'buy' END AS side, ${double('price')} AS price, ${double(amount)} AS amount,
+      ${double('price')} * ${double(amount)} AS cost FROM (${rows})`;
+}

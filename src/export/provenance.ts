@@ -1,0 +1,178 @@
+/**
+ * The record of an export: a line for each written file with its sources. It tells which files are up to date, and which files may be replaced.
+ * It lies in a hidden folder of the target, which no reader of the files looks into.
+ */
+import { constants } from 'node:fs';
+import type { Stats } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { makeFolder, writeAllChunks } from '../files/disk.js';
+import { completeLines, completeLinesLength } from '../lake/complete-lines.js';
+import { checkedFolder, entryAt, irregularText, openRegularFile } from '../lake/path-checks.js';
+import { fileFacts, publish } from '../lake/publish.js';
+import { CryptodlError } from '../model/errors.js';
+import { shownPath } from '../text/printable.js';
+
+/** The folder of the record, the lock and the staged files. */
+export const EXPORT_FOLDER = '.cryptodl-export';
+const RECORD = 'files.jsonl';
+
+export interface FileLine {
+  readonly v: 1;
+  readonly engine: string;
+  /** Relative to the target, with `/`. */
+  readonly file: string;
+  /** The digest of everything that decides the content: the rule, the range, and the sources. */
+  readonly madeFrom: string;
+  /** Files of the lake, relative to it, with their digests. */
+  readonly sources: readonly { readonly file: string; readonly sha256: string }[];
+  /** The days `[from, to)` of the rows, as dates. */
+  readonly from: string;
+  readonly to: string;
+  /** 0 rows: there is no file. */
+  readonly rows: number;
+  readonly bytes: number;
+  readonly sha256: string;
+  /** Epoch milliseconds. */
+  readonly modifiedAt: number;
+  /** ISO. */
+  readonly at: string;
+  readonly tool: string;
+}
+
+/** The state of the place of a file. `foreign`: export did not write what is there, or it has changed since. */
+export type PlaceState = 'free' | 'own' | 'foreign';
+
+export class Provenance {
+  readonly #target: string;
+  readonly #path: string;
+  /** All lines of each file: a killed export may have written a line and not the file. */
+  readonly #lines = new Map<string, FileLine[]>();
+  #count = 0;
+
+  private constructor(target: string) {
+    this.#target = target;
+    this.#path = join(target, EXPORT_FOLDER, RECORD);
+  }
+
+  /** Reads the record. `warn` is called if lines cannot be read; their files then count as foreign. */
+  static async open(target: string, warn: (message: string) => void): Promise<Provenance> {
+    const record = new Provenance(target);
+    let wrong = 0;
+    for await (const lines of completeLines(record.#path))
+      for (const text of lines) {
+        const line = readLine(text);
+        if (line === undefined) wrong += 1;
+        else record.#add(line);
+      }
+    if (wrong > 0)
+      warn(
+        `${shownPath(record.#path)} has ${wrong} unreadable line${wrong === 1 ? '' : 's'}; --force replaces the files that they name`,
+      );
+    return record;
+  }
+
+  #add(line: FileLine): void {
+    this.#count += 1;
+    const lines = this.#lines.get(line.file);
+    if (lines === undefined) this.#lines.set(line.file, [line]);
+    else lines.push(line);
+  }
+
+  lastOf(file: string): FileLine | undefined {
+    return this.#lines.get(file)?.at(-1);
+  }
+
+  /** Whether the last written file is still there. Size and time of change decide; if the time differs, its bytes decide. */
+  async isIntact(line: FileLine): Promise<boolean> {
+    const path = join(this.#target, line.file);
+    const entry = await entryAt(path);
+    if (line.rows === 0) return entry === undefined;
+    if (entry?.isFile() !== true || entry.size !== line.bytes) return false;
+    return isSameTime(entry, line) || (await fileFacts(path)).sha256 === line.sha256;
+  }
+
+  /** Rejects with `disk` for a symbolic link, a folder or a device in the place of the file. */
+  async stateOf(file: string): Promise<PlaceState> {
+    const path = join(
+      await checkedFolder(this.#target, dirname(file)),
+      file.slice(file.lastIndexOf('/') + 1),
+    );
+    const entry = await entryAt(path);
+    if (entry === undefined) return 'free';
+    const problem = entry.isSymbolicLink() ? 'it is a symbolic link' : irregularText(entry);
+    if (problem !== undefined)
+      throw new CryptodlError('disk', `${shownPath(path)} cannot be replaced: ${problem}`, {
+        hint: 'move it away, or choose another --target',
+      });
+    const own = (this.#lines.get(file) ?? []).filter(({ bytes }) => bytes === entry.size);
+    if (own.length === 0) return 'foreign';
+    if (own.some((line) => isSameTime(entry, line))) return 'own';
+    const { sha256 } = await fileFacts(path);
+    return own.some((line) => line.sha256 === sha256) ? 'own' : 'foreign';
+  }
+
+  /** Appends a line and syncs the record. Call before the file gets its name. */
+  async append(line: FileLine): Promise<void> {
+    const file = await openRegularFile(this.#path, constants.O_RDWR | constants.O_CREAT);
+    try {
+      const { size } = await file.stat();
+      const length = await completeLinesLength(file, size);
+      if (length < size) await file.truncate(length);
+      await writeAllChunks(file, [Buffer.from(`${JSON.stringify(line)}\n`)], length);
+      await file.datasync();
+    } finally {
+      await file.close();
+    }
+    this.#add(line);
+  }
+
+  /** Removes superseded lines of files that match their last line, if most lines are superseded. */
+  async compact(): Promise<void> {
+    if (this.#count < 2 * this.#lines.size + LEAST_SUPERSEDED) return;
+    const kept: string[] = [];
+    for (const lines of this.#lines.values()) {
+      const last = lines.at(-1);
+      const needed = last !== undefined && (await this.isIntact(last)) ? [last] : lines;
+      for (const line of needed) kept.push(`${JSON.stringify(line)}\n`);
+    }
+    const staged = join(this.#target, EXPORT_FOLDER, `${RECORD}.partial`);
+    await rm(staged, { force: true });
+    await writeFile(staged, kept.join(''), { flag: 'wx' });
+    await publish(staged, this.#path);
+  }
+}
+
+const LEAST_SUPERSEDED = 100;
+
+/** Some file systems keep whole seconds only. */
+function isSameTime({ mtimeMs }: Stats, { modifiedAt }: FileLine): boolean {
+  return Math.abs(mtimeMs - modifiedAt) < 1;
+}
+
+/** Undefined for anything else than a line of this version. */
+function readLine(text: string): FileLine | undefined {
+  let line: Partial<FileLine>;
+  try {
+    line = JSON.parse(text) as Partial<FileLine>;
+  } catch {
+    return undefined;
+  }
+  const isRight =
+    typeof line === 'object' &&
+    line !== null &&
+    line.v === 1 &&
+    [line.file, line.madeFrom, line.from, line.to].every((value) => typeof value === 'string') &&
+    /^[0-9a-f]{64}$/.test(line.sha256 ?? '') &&
+    [line.rows, line.bytes].every((value) => Number.isSafeInteger(value) && Number(value) >= 0) &&
+    typeof line.modifiedAt === 'number';
+  return isRight ? (line as FileLine) : undefined;
+}
+
+/** Makes the folder of staged files, empty. Rejects with `disk` for a symbolic link on its way. */
+export async function emptyStaging(target: string): Promise<string> {
+  const staging = await checkedFolder(target, `${EXPORT_FOLDER}/tmp`);
+  await rm(staging, { recursive: true, force: true });
+  await makeFolder(staging);
+  return staging;
+}

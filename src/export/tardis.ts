@@ -1,0 +1,186 @@
+/**
+ * CSV files in the schema of Tardis, one per type, UTC day and symbol: trades, quotes and derivative_ticker. Read by nautilus_trader and
+ * hftbacktest, which take columns by their order.
+ */
+import { quoteName, quoteText } from '../convert/sql.js';
+import { dayText } from '../model/calendar.js';
+import { safeName } from '../lake/layout.js';
+import type { Series } from '../model/task.js';
+import { daysOf, onDay, rowSource } from './export-file.js';
+import type { Engine, EngineInput, ExportFile, RowSource } from './export-file.js';
+import { epochUs, numberText } from './value-text.js';
+
+/** Names of exchanges at Tardis. */
+const EXCHANGES: Readonly<Record<string, string>> = {
+  spot: 'binance',
+  um: 'binance-futures',
+  cm: 'binance-delivery',
+  option: 'binance-options',
+};
+
+const TRADES = ['trades', 'aggTrades'];
+const OF_TICKER = ['fundingRate', 'metrics', 'markPriceKlines', 'indexPriceKlines'];
+
+export const TARDIS: Engine = {
+  name: 'tardis',
+  datasets: [...TRADES, 'bookTicker', ...OF_TICKER],
+  onlyNamed: [],
+  groupBy: 'symbol',
+  files: (input) => ({
+    files: [...tradeFiles(input), ...quoteFiles(input), ...tickerFiles(input)],
+    refused: [],
+  }),
+  notes: [
+    'local_timestamp is the same as timestamp, because the archive has no time of a receiver: latencies computed from these files mean nothing',
+  ],
+};
+
+/** trades if the symbol has them, else aggTrades. */
+function tradeFiles(input: EngineInput): ExportFile[] {
+  const [dataset] = TRADES.filter((name) => input.held.some(({ series }) => series.dataset === name));
+  const [time, id, amount] =
+    dataset === 'trades' ? ['time', 'id', 'qty'] : ['transact_time', 'agg_trade_id', 'quantity'];
+  return dayFiles('trades', sourcesOf(input, [dataset ?? '']), {
+    select: (series, [rows = '']) => `SELECT ${head(series, time)}, ${quoteName(id)} AS id,
+        CASE WHEN is_buyer_maker THEN 'sell' ELSE 'buy' END AS side, ${numberText('price')} AS price, ${numberText(amount)} AS amount FROM (${rows})`,
+    order: ['timestamp', 'id'],
+  });
+}
+
+function quoteFiles(input: EngineInput): ExportFile[] {
+  return dayFiles('quotes', sourcesOf(input, ['bookTicker']), {
+    select: (
+      series,
+      [rows = ''],
+    ) => `SELECT ${head(series, 'transaction_time')}, ${numberText('best_ask_qty')} AS ask_amount,
+        ${numberText('best_ask_price')} AS ask_price, ${numberText('best_bid_price')} AS bid_price, ${numberText('best_bid_qty')} AS bid_amount
+        FROM (SELECT * FROM (${rows}) ORDER BY transaction_time, update_id)`,
+    order: [],
+  });
+}
+
+/** A row for each time at which a value is published: a funding rate, an open interest, or the price at the end of a mark or index candle. */
+function tickerFiles(input: EngineInput): ExportFile[] {
+  const sources = shortest(sourcesOf(input, OF_TICKER));
+  if (!sources.some(({ series: { dataset } }) => dataset === 'fundingRate' || dataset === 'metrics'))
+    return [];
+  return dayFiles('derivative_ticker', sources, {
+    select: (
+      series,
+      relations,
+      parts,
+    ) => `SELECT ${exchangeAndSymbol(series)}, timestamp, timestamp AS local_timestamp, ${value('funding_timestamp')},
+        ${value('funding_rate')}, CAST(NULL AS VARCHAR) AS predicted_funding_rate, ${value('open_interest')}, CAST(NULL AS VARCHAR) AS last_price,
+        ${value('index_price')}, ${value('mark_price')}
+      FROM (${relations.map((rows, at) => tickerPart(parts[at], rows)).join(' UNION ALL BY NAME ')})
+      GROUP BY timestamp ORDER BY timestamp`,
+    order: [],
+  });
+}
+
+const TICKER_COLUMNS = ['funding_timestamp', 'funding_rate', 'open_interest', 'index_price', 'mark_price'];
+
+/** At most one source has a value of a column at a time. */
+function value(column: string): string {
+  return `max(${column}) AS ${column}`;
+}
+
+/** The values of one source: `timestamp`, and each column of the ticker, NULL if the source does not have it. */
+function tickerPart(source: RowSource | undefined, rows: string): string {
+  const values = tickerValues(source?.series.dataset ?? '');
+  const columns = TICKER_COLUMNS.map((name) => {
+    const type = name === 'funding_timestamp' ? 'BIGINT' : 'VARCHAR';
+    return `CAST(${values[name] ?? 'NULL'} AS ${type}) AS ${name}`;
+  });
+  return `SELECT ${values['timestamp'] ?? ''} AS timestamp, ${columns.join(', ')} FROM (${rows})`;
+}
+
+function tickerValues(dataset: string): Readonly<Record<string, string>> {
+  switch (dataset) {
+    case 'fundingRate':
+      return {
+        timestamp: epochUs('calc_time'),
+        funding_timestamp: epochUs('calc_time'),
+        funding_rate: numberText('last_funding_rate'),
+      };
+    case 'metrics':
+      return { timestamp: epochUs('create_time'), open_interest: numberText('sum_open_interest') };
+    default: {
+      // The close price of a candle is known at its end. Its close time is the last millisecond of the candle.
+      const end = `(${epochUs('close_time')} // 1000 + 1) * 1000`;
+      const name = dataset === 'markPriceKlines' ? 'mark_price' : 'index_price';
+      return { timestamp: end, [name]: numberText('close') };
+    }
+  }
+}
+
+/** Of series that differ in their interval, the one with the shortest. */
+function shortest(sources: readonly RowSource[]): RowSource[] {
+  const chosen = new Map<string, RowSource>();
+  for (const source of sources) {
+    const other = chosen.get(source.series.dataset);
+    if (other === undefined || rankOf(source) < rankOf(other)) chosen.set(source.series.dataset, source);
+  }
+  return [...chosen.values()];
+}
+
+function rankOf({ series: { interval = '' } }: RowSource): number {
+  return INTERVALS.indexOf(interval);
+}
+
+const INTERVALS = [
+  '',
+  '1s',
+  '1m',
+  '3m',
+  '5m',
+  '15m',
+  '30m',
+  '1h',
+  '2h',
+  '4h',
+  '6h',
+  '8h',
+  '12h',
+  '1d',
+  '3d',
+  '1w',
+  '1mo',
+];
+
+function sourcesOf({ held, range }: EngineInput, datasets: readonly string[]): RowSource[] {
+  return held
+    .filter(({ series }) => datasets.includes(series.dataset))
+    .flatMap((one) => rowSource(one, range) ?? []);
+}
+
+interface DayQuery {
+  readonly select: (series: Series, relations: readonly string[], parts: readonly RowSource[]) => string;
+  readonly order: readonly string[];
+}
+
+function dayFiles(type: string, sources: readonly RowSource[], { select, order }: DayQuery): ExportFile[] {
+  const [first] = sources;
+  if (first === undefined) return [];
+  const { market, symbol } = first.series;
+  return daysOf(sources).map((day) => {
+    const parts = sources.map((source) => onDay(source, day)).filter(({ files }) => files.length > 0);
+    return {
+      path: `${EXCHANGES[market] ?? market}/${type}/${dayText(day).replaceAll('-', '/')}/${safeName(symbol)}.csv.gz`,
+      sources: parts,
+      select: (relations) => select(first.series, relations, parts),
+      order,
+      isUnique: false,
+      form: { kind: 'csv', hasHeader: true, delimiter: ',', isCompressed: true },
+      days: { from: day, to: day + 1 },
+    };
+  });
+}
+
+function exchangeAndSymbol({ market, symbol }: Series): string {
+  return `${quoteText(EXCHANGES[market] ?? market)} AS exchange, ${quoteText(symbol)} AS symbol`;
+}
+
+function head(series: Series, time: string): string {
+  return `${exchangeAndSymbol(series)}, ${epochUs(time)} AS timestamp, ${epochUs(time)} AS local_timestamp`;
+}

@@ -1,0 +1,140 @@
+/** Writes one file of an export: rows from the lake to a staged file, then its line in the record, then its name. */
+import { createHash, randomUUID } from 'node:crypto';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import yazl from 'yazl';
+import { instantExpression } from '../convert/columns.js';
+import type { DuckDbSession } from '../convert/duckdb.js';
+import { quoteText, timestampLiteral } from '../convert/sql.js';
+import { bringIn } from '../lake/backing.js';
+import { fileSize } from '../lake/publish.js';
+import { CryptodlError } from '../model/errors.js';
+import { startOfDay } from '../model/calendar.js';
+import { seriesName } from '../model/task.js';
+import { rowsQuery } from '../query/views.js';
+import type { ExportFile, FileForm, RowSource } from './export-file.js';
+
+export interface StagedFile {
+  readonly path: string;
+  readonly rows: number;
+  /** Rows that were left out, because the row before had the same time. */
+  readonly repeated: number;
+}
+
+/**
+ * Writes the rows into a new file in `staging`. Rejects with `partition-incomplete` if a file of the lake has changed since the manifests were
+ * read, and with errors of disk, memory or interruption.
+ */
+export async function stageFile(
+  session: DuckDbSession,
+  file: ExportFile,
+  staging: string,
+): Promise<StagedFile> {
+  const paths = file.sources.flatMap(({ files }) => files.map(({ path }) => path));
+  await bringIn(...paths);
+  await refuseChanged(file.sources);
+  const before = await statesOf(paths);
+  const relations: string[] = [];
+  for (const source of file.sources) relations.push(await relationOf(source));
+  const staged = join(staging, `${randomUUID()}.partial`);
+  const written = await copyRows(session, file, { select: file.select(relations), path: staged });
+  // A run that replaced a file of the lake in the meantime could have mixed old and new rows.
+  if ((await statesOf(paths)) !== before) throw changed(file.sources[0]);
+  if (file.form.kind !== 'zip' || written.rows === 0) return { path: staged, ...written };
+  const zip = `${staged}.zip`;
+  await writeZip(staged, file.form.member, zip);
+  await rm(staged, { force: true });
+  return { path: zip, ...written };
+}
+
+async function copyRows(
+  session: DuckDbSession,
+  { form, order, isUnique }: ExportFile,
+  { select, path }: { readonly select: string; readonly path: string },
+): Promise<Omit<StagedFile, 'path'>> {
+  let ordered = select;
+  let repeated = 0;
+  if (order.length > 0 && !(await isOrdered(session, select, { order, isUnique }))) {
+    const keys = order.join(', ');
+    ordered = `SELECT ${isUnique ? `DISTINCT ON (${keys}) ` : ''}* FROM (${select}) ORDER BY ${keys}`;
+    if (isUnique) {
+      const [counts] = await session.rows(
+        `SELECT count(*) - count(DISTINCT ${keyOf(order)}) AS n FROM (${select})`,
+      );
+      repeated = Number(counts?.['n']);
+    }
+  }
+  const [copied] = await session.rows(`COPY (${ordered}) TO ${quoteText(path)} (${formatOf(form)})`);
+  return { rows: Number(copied?.['Count']), repeated };
+}
+
+/** Reads only the columns of the order. Files of the lake are nearly always ordered, and sorting takes longer than this. */
+async function isOrdered(
+  session: DuckDbSession,
+  select: string,
+  { order, isUnique }: Pick<ExportFile, 'order' | 'isUnique'>,
+): Promise<boolean> {
+  const [found] = await session.rows(
+    `SELECT count_if(key ${isUnique ? '<=' : '<'} previous) AS n FROM (SELECT key, lag(key) OVER () AS previous FROM (SELECT ${keyOf(order)} AS key FROM (${select})))`,
+  );
+  return Number(found?.['n']) === 0;
+}
+
+function keyOf(order: readonly string[]): string {
+  return order.length === 1 ? (order[0] ?? '') : `row(${order.join(', ')})`;
+}
+
+function formatOf(form: FileForm): string {
+  if (form.kind === 'parquet') return 'FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1';
+  const { hasHeader, delimiter, isCompressed } =
+    form.kind === 'csv' ? form : { hasHeader: false, delimiter: ',', isCompressed: false };
+  return `FORMAT csv, HEADER ${hasHeader}, DELIMITER ${quoteText(delimiter)}, COMPRESSION ${isCompressed ? 'gzip' : 'none'}`;
+}
+
+/** The SELECT of the rows of a source on its days, by the time of the row. */
+async function relationOf({ series, spec, files, days }: RowSource): Promise<string> {
+  const { market, dataset, interval } = series;
+  const all = await rowsQuery({ market, dataset, hasInterval: interval !== undefined, files }, spec);
+  const instant = instantExpression(spec);
+  const [from, to] = [days.from, days.to].map((day) => timestampLiteral(startOfDay(day, spec)));
+  return `SELECT * FROM (${all}) WHERE ${instant} >= ${from ?? ''} AND ${instant} < ${to ?? ''}`;
+}
+
+/** Size, time of change and inode of each file. */
+async function statesOf(paths: readonly string[]): Promise<string> {
+  const states = await Promise.all(paths.map((path) => stat(path).catch(() => undefined)));
+  return JSON.stringify(states.map((entry) => entry && [entry.size, entry.mtimeMs, entry.ino]));
+}
+
+async function refuseChanged(sources: readonly RowSource[]): Promise<void> {
+  for (const source of sources)
+    for (const { path, bytes } of source.files) if ((await fileSize(path)) !== bytes) throw changed(source);
+}
+
+function changed(source: RowSource | undefined): CryptodlError {
+  const name = source === undefined ? 'the lake' : seriesName(source.series);
+  return new CryptodlError('partition-incomplete', `${name}: files of the lake changed during the export`, {
+    hint: 'run the export again when no run writes to the lake',
+  });
+}
+
+/** The time of the member is that of the format's first day, so that equal rows give equal zips. */
+async function writeZip(csv: string, member: string, path: string): Promise<void> {
+  const zip = new yazl.ZipFile();
+  zip.addReadStream(createReadStream(csv), member, { mtime: new Date(1980, 0, 1), mode: 0o100644 });
+  zip.end();
+  await pipeline(zip.outputStream, createWriteStream(path, { flags: 'wx' }));
+}
+
+/** The digest of everything that decides the content of a file. `root`: the lake. */
+export function madeFrom(
+  file: ExportFile,
+  sources: readonly { readonly file: string; readonly sha256: string }[],
+): string {
+  const names = file.sources.map((_, at) => `$${at}`);
+  const parts = file.sources.map(({ series, days }) => [series, days]);
+  const rule = [file.select(names), file.order, file.isUnique, file.form, parts, sources];
+  return createHash('sha256').update(JSON.stringify(rule)).digest('hex');
+}

@@ -1,0 +1,170 @@
+/** Flags of the verbs that draw, print rows, or write files for other programs. */
+import { usage } from '../model/errors.js';
+import { didYouMean, nearest } from '../text/did-you-mean.js';
+import type { FlagRows } from './flag-spec.js';
+import * as parse from './parsers.js';
+import type { Parse } from './parsers.js';
+
+/** One character; `tab` and `\\t` are the tabulator. */
+const delimiter: Parse<string> = (value, where) => {
+  if (value === 'tab' || value === String.raw`\t`) return '\t';
+  if (/^[\t\x20-\x21\x23-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e]$/.test(value) && value !== '.' && value !== '-')
+    return value;
+  throw usage(
+    `${where}: "${value}" is not one character that numbers and quoted texts do not have`,
+    `${parse.given(where, ';')} or ${parse.given(where, 'tab')}`,
+    { value: ';' },
+  );
+};
+
+const TIME_FORMS = ['iso', 'us', 'ms', 's'];
+
+/** `iso`, `us`, `ms`, `s`, or a pattern with at least one `%`. */
+const timeFormat: Parse<string> = (value, where) => {
+  if (TIME_FORMS.includes(value) || (value.includes('%') && !value.includes('\0'))) return value;
+  const near = nearest(value, TIME_FORMS);
+  throw usage(
+    `${where}: "${value}" is neither ${TIME_FORMS.join(', ')} nor a pattern like %Y-%m-%d`,
+    didYouMean(value, TIME_FORMS),
+    { value: near ?? 'iso' },
+  );
+};
+
+export const OUTPUT_FLAGS = {
+  run: {
+    group: 'What',
+    verbs: ['report'],
+    usual: ['report'],
+    value: 'ID',
+    doc: 'run whose figures and failures are shown: last, or the name of a file in OUT/.cryptodl/runs without .json',
+    parse: parse.text,
+    default: 'last',
+    aka: ['run-id', 'id'],
+  },
+  column: {
+    group: 'What',
+    verbs: ['plot'],
+    usual: ['plot'],
+    value: 'NAME',
+    doc: 'draw this column as a line; without this flag, candles, or a column of a dataset without candles; cryptodl schema DATASET shows the columns',
+    parse: parse.text,
+    example: 'last_funding_rate',
+    aka: ['field', 'value', 'y', 'columns'],
+  },
+  html: {
+    group: 'Where',
+    verbs: ['report', 'plot'],
+    usual: ['report', 'plot'],
+    value: 'FILE',
+    doc: 'file of the report; an existing file is replaced only if it is a report',
+    docOf: {
+      plot: 'write a page with a zoomable chart instead; an existing file is replaced only if it is a plot',
+    },
+    parse: parse.text,
+    unsetOf: { report: 'cryptodl-report.html' },
+    example: 'chart.html',
+    aka: ['file', 'to-file', 'report', 'output-file', 'page', 'save'],
+  },
+  svg: {
+    group: 'Where',
+    verbs: ['plot'],
+    usual: ['plot'],
+    value: 'FILE',
+    doc: 'write a picture instead; an existing file is replaced only if it is a plot',
+    parse: parse.text,
+    example: 'chart.svg',
+    aka: ['picture', 'image'],
+  },
+
+  target: {
+    group: 'Where',
+    verbs: ['export'],
+    usual: ['export'],
+    value: 'DIR',
+    doc: 'folder for the files; not within the lake',
+    parse: parse.text,
+    example: 'user_data/data/binance',
+    aka: ['to-dir', 'into', 'destination', 'dest', 'export-dir', 'output-folder', 'datadir'],
+  },
+  'mark-interval': {
+    group: 'What',
+    verbs: ['export'],
+    usual: ['export'],
+    value: 'LIST',
+    list: 'comma',
+    doc: 'freqtrade: intervals of the files with mark prices and funding rates; versions of freqtrade differ in the interval that they read',
+    parse: parse.text,
+    default: '1h,8h',
+    aka: ['mark-timeframe', 'funding-interval', 'funding-timeframe'],
+  },
+  'exchange-info': {
+    group: 'What',
+    verbs: ['export'],
+    value: 'FILE',
+    doc: 'freqtrade: a saved answer of exchangeInfo, which tells base and quote asset of its symbols; for other symbols, the known quote assets tell them',
+    parse: parse.text,
+    example: 'exchangeInfo.json',
+    aka: ['exchangeinfo', 'markets'],
+  },
+  columns: {
+    group: 'What',
+    verbs: ['export'],
+    value: 'LIST',
+    list: 'comma',
+    doc: 'csv: columns in this order; NEW=COLUMN gives a column another name, NEW=0 is a column with this number; cryptodl schema DATASET shows the columns',
+    parse: parse.text,
+    unset: 'all columns of the dataset',
+    example: 'datetime=open_time,open,high,low,close,volume',
+    aka: ['fields', 'cols'],
+  },
+  delimiter: {
+    group: 'Where',
+    verbs: ['export'],
+    value: 'CHARACTER',
+    doc: 'csv: the character between two cells; tab is the tabulator',
+    parse: delimiter,
+    default: ',',
+    aka: ['separator', 'sep'],
+  },
+  'time-format': {
+    group: 'Where',
+    verbs: ['export'],
+    value: 'FORM',
+    doc: 'csv: form of times, in UTC: us, ms or s since 1970, iso, or a pattern like %Y-%m-%d %H:%M:%S',
+    parse: timeFormat,
+    default: 'iso',
+    aka: ['date-format', 'dateformat', 'dtformat'],
+  },
+  'one-file': {
+    group: 'Where',
+    verbs: ['export'],
+    doc: 'csv: one file with all symbols of a dataset; it has the column symbol; without this flag, one file per symbol',
+    parse: parse.flag,
+    aka: ['single-file', 'combined'],
+  },
+  'require-complete': {
+    group: 'Safety',
+    verbs: ['export'],
+    usual: ['export'],
+    doc: 'export nothing, and end with exit code 4, if the lake lacks data of the selected series',
+    parse: parse.flag,
+    aka: ['complete', 'strict'],
+  },
+  views: {
+    group: 'How',
+    verbs: ['sql'],
+    doc: 'print CREATE VIEW statements of the whole lake for DuckDB; they contain file names: print them again after each download',
+    parse: parse.flag,
+  },
+  csv: {
+    group: 'How',
+    verbs: ['sql', 'coverage'],
+    usual: ['coverage'],
+    doc: 'print CSV',
+    docOf: {
+      sql: 'print CSV with all rows; also on a terminal, where the default is a table of the first 40 rows',
+      coverage: 'print CSV; a line per series and period, with the reason of each gap',
+    },
+    parse: parse.flag,
+  },
+} as const satisfies FlagRows;
