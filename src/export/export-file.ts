@@ -19,9 +19,11 @@ export interface Days {
   readonly to: number;
 }
 
-/** Rows of a series within days, by the time of the row. */
-export interface RowSource extends Pick<HeldData, 'series' | 'spec'> {
-  readonly files: readonly LakeFile[];
+/** Rows of a series. */
+export interface RowSource extends HeldData {
+  /** Only rows with a time on these days; undefined: all rows of the files. */
+  readonly within: Days | undefined;
+  /** The days of the objects in the files, cut to the range. */
   readonly days: Days;
 }
 
@@ -103,30 +105,33 @@ export function rowSource({ series, spec, files }: HeldData, range: Partial<Days
   const own = files.filter(({ days }) => days.from - 1 < to && days.to + 1 > from);
   const [first, last] = [own[0], own.at(-1)];
   if (first === undefined || last === undefined) return undefined;
-  const within = { from: Math.max(from, first.days.from), to: Math.min(to, latest(own)) };
-  return within.from < within.to ? { series, spec, files: own, days: within } : undefined;
+  const days = { from: Math.max(from, first.days.from), to: Math.min(to, latest(own)) };
+  const isWhole = range.from === undefined && range.to === undefined;
+  const within = isWhole
+    ? undefined
+    : { from: range.from ?? first.days.from - 1, to: range.to ?? days.to + 1 };
+  return days.from < days.to ? { series, spec, files: own, within, days } : undefined;
 }
 
 function latest(files: readonly LakeFile[]): number {
   return files.reduce((most, { days }) => Math.max(most, days.to), -Infinity);
 }
 
-/** The days on which any of the sources may have rows, ascending. */
-export function daysOf(sources: readonly RowSource[]): number[] {
+/** The days on which any of the sources has objects, ascending. `after`: rows may lie on this many days after an object. */
+export function daysOf(sources: readonly RowSource[], after = 0): number[] {
   const days = new Set<number>();
-  for (const { files, days: own } of sources)
-    for (const file of files)
-      for (let day = Math.max(own.from, file.days.from); day < Math.min(own.to, file.days.to); day += 1)
-        days.add(day);
+  for (const { files, days: own, within } of sources)
+    for (const file of files) {
+      const to = Math.min(within?.to ?? Infinity, file.days.to + after);
+      for (let day = Math.max(own.from, file.days.from); day < to; day += 1) days.add(day);
+    }
   return [...days].sort((a, b) => a - b);
 }
 
-/** The part of a source on one day. */
-export function onDay(source: RowSource, day: number): RowSource {
-  const days = { from: day, to: day + 1 };
-  return {
-    ...source,
-    days,
-    files: source.files.filter((file) => file.days.from <= day + 1 && file.days.to >= day),
-  };
+/** The part of a source on one day. `before`: also the rows of this many days before. */
+export function onDay(source: RowSource, day: number, before = 0): RowSource {
+  const within = { from: day - before, to: day + 1 };
+  // A row can lie up to a day outside of the period of its object.
+  const files = source.files.filter(({ days }) => days.from <= within.to && days.to >= within.from);
+  return { ...source, within, days: { from: day, to: day + 1 }, files };
 }

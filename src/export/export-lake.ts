@@ -4,7 +4,7 @@ import { rm, stat } from 'node:fs/promises';
 import { availableParallelism, tmpdir, totalmem } from 'node:os';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { createEngine } from '../convert/duckdb.js';
-import type { DuckDbSession } from '../convert/duckdb.js';
+import type { DuckDbSession, Engine as DuckDbEngine } from '../convert/duckdb.js';
 import { makeFolder } from '../files/disk.js';
 import { releaseBacked } from '../lake/backing.js';
 import { seriesFolder } from '../lake/layout.js';
@@ -22,7 +22,7 @@ import { findDataset } from '../source/venue.js';
 import { reasonOf } from '../text/path-faults.js';
 import { absolutePath, shownPath } from '../text/printable.js';
 import type { Days, Engine, EngineSettings, ExportFile, HeldData, Refused } from './export-file.js';
-import { emptyStaging, EXPORT_FOLDER, Provenance } from './provenance.js';
+import { emptyStaging, EXPORT_FOLDER, Provenance, removeStaging } from './provenance.js';
 import type { FileLine } from './provenance.js';
 import { groupsOf } from './select-export.js';
 import { madeFrom, stageFile } from './write-file.js';
@@ -73,10 +73,10 @@ export async function exportLake(given: ExportRequest): Promise<void> {
     const signal = AbortSignal.any([request.signal, stop.signal]);
     const exporter = new Exporter(given, { record, staging, lock, signal });
     await exporter.run();
-    if (dryRun) return;
-    await record.compact();
-    await rm(staging, { recursive: true, force: true });
+    if (!dryRun) await record.compact();
   } finally {
+    // The lock proves that the staged files are those of this export.
+    if (lock?.isLost === false) await removeStaging(target);
     await lock?.release();
   }
 }
@@ -140,7 +140,7 @@ class Exporter {
           signal.throwIfAborted();
           const next = await files.next();
           if (next.done === true) return;
-          session ??= await engine.session();
+          session ??= await openSession(engine);
           this.#given.onFile(await this.#export(next.value, session));
         }
       } finally {
@@ -273,6 +273,13 @@ class Exporter {
       files.map(({ path, sha256 }) => ({ file: relative(this.#root, path).split(sep).join('/'), sha256 })),
     );
   }
+}
+
+/** A session whose times are UTC: comparing a time with and without a zone depends on it. */
+async function openSession(engine: DuckDbEngine): Promise<DuckDbSession> {
+  const session = await engine.session();
+  await session.run("SET TimeZone = 'UTC'");
+  return session;
 }
 
 /** Waits for all, then rejects with the first error: a worker must not write while the lock is released. */

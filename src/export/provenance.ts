@@ -16,6 +16,7 @@ import { shownPath } from '../text/printable.js';
 /** The folder of the record, the lock and the staged files. */
 export const EXPORT_FOLDER = '.cryptodl-export';
 const RECORD = 'files.jsonl';
+const STAGING = `${EXPORT_FOLDER}/tmp`;
 
 export interface FileLine {
   readonly v: 1;
@@ -171,8 +172,14 @@ function readLine(text: string): FileLine | undefined {
 
 /** Makes the folder of staged files, empty. Rejects with `disk` for a symbolic link on its way. */
 export async function emptyStaging(target: string): Promise<string> {
-  const staging = await checkedFolder(target, `${EXPORT_FOLDER}/tmp`);
-  await rm(staging, { recursive: true, force: true });
+  const staging = await removeStaging(target);
   await makeFolder(staging);
+  return staging;
+}
+
+/** Call only with the lock of the target. Resolves with the path of the folder. Rejects with `disk` for a symbolic link on its way. */
+export async function removeStaging(target: string): Promise<string> {
+  const staging = await checkedFolder(target, STAGING);
+  await rm(staging, { recursive: true, force: true });
   return staging;
 }

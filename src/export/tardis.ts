@@ -3,7 +3,7 @@
  * hftbacktest, which take columns by their order.
  */
 import { quoteName, quoteText } from '../convert/sql.js';
-import { dayText } from '../model/calendar.js';
+import { DAY_MS, dayText } from '../model/calendar.js';
 import { safeName } from '../lake/layout.js';
 import type { Series } from '../model/task.js';
 import { daysOf, onDay, rowSource } from './export-file.js';
@@ -68,13 +68,17 @@ function tickerFiles(input: EngineInput): ExportFile[] {
     select: (
       series,
       relations,
-      parts,
+      { parts, day },
     ) => `SELECT ${exchangeAndSymbol(series)}, timestamp, timestamp AS local_timestamp, ${value('funding_timestamp')},
         ${value('funding_rate')}, CAST(NULL AS VARCHAR) AS predicted_funding_rate, ${value('open_interest')}, CAST(NULL AS VARCHAR) AS last_price,
         ${value('index_price')}, ${value('mark_price')}
       FROM (${relations.map((rows, at) => tickerPart(parts[at], rows)).join(' UNION ALL BY NAME ')})
+      WHERE timestamp >= ${dayUs(day)} AND timestamp < ${dayUs(day + 1)}
       GROUP BY timestamp ORDER BY timestamp`,
     order: [],
+    // The metrics of a day end at 00:00 of the next day, and so does its last candle.
+    after: 1,
+    before: 1,
   });
 }
 
@@ -83,6 +87,11 @@ const TICKER_COLUMNS = ['funding_timestamp', 'funding_rate', 'open_interest', 'i
 /** At most one source has a value of a column at a time. */
 function value(column: string): string {
   return `max(${column}) AS ${column}`;
+}
+
+/** The start of a day in microseconds since 1970. Tardis has UTC days. */
+function dayUs(day: number): string {
+  return String(day * DAY_MS * 1000);
 }
 
 /** The values of one source: `timestamp`, and each column of the ticker, NULL if the source does not have it. */
@@ -155,20 +164,32 @@ function sourcesOf({ held, range }: EngineInput, datasets: readonly string[]): R
 }
 
 interface DayQuery {
-  readonly select: (series: Series, relations: readonly string[], parts: readonly RowSource[]) => string;
+  readonly select: (
+    series: Series,
+    relations: readonly string[],
+    of: { readonly parts: readonly RowSource[]; readonly day: number },
+  ) => string;
   readonly order: readonly string[];
+  /** Rows may lie on this many days after the day of their object. */
+  readonly after?: number;
+  /** Rows of this many days before the day may belong to it. */
+  readonly before?: number;
 }
 
-function dayFiles(type: string, sources: readonly RowSource[], { select, order }: DayQuery): ExportFile[] {
+function dayFiles(
+  type: string,
+  sources: readonly RowSource[],
+  { select, order, after, before }: DayQuery,
+): ExportFile[] {
   const [first] = sources;
   if (first === undefined) return [];
   const { market, symbol } = first.series;
-  return daysOf(sources).map((day) => {
-    const parts = sources.map((source) => onDay(source, day)).filter(({ files }) => files.length > 0);
+  return daysOf(sources, after).map((day) => {
+    const parts = sources.map((source) => onDay(source, day, before)).filter(({ files }) => files.length > 0);
     return {
       path: `${EXCHANGES[market] ?? market}/${type}/${dayText(day).replaceAll('-', '/')}/${safeName(symbol)}.csv.gz`,
       sources: parts,
-      select: (relations) => select(first.series, relations, parts),
+      select: (relations) => select(first.series, relations, { parts, day }),
       order,
       isUnique: false,
       form: { kind: 'csv', hasHeader: true, delimiter: ',', isCompressed: true },

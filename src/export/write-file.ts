@@ -93,13 +93,14 @@ function formatOf(form: FileForm): string {
   return `FORMAT csv, HEADER ${hasHeader}, DELIMITER ${quoteText(delimiter)}, COMPRESSION ${isCompressed ? 'gzip' : 'none'}`;
 }
 
-/** The SELECT of the rows of a source on its days, by the time of the row. */
-async function relationOf({ series, spec, files, days }: RowSource): Promise<string> {
+/** The SELECT of the rows of a source. */
+async function relationOf({ series, spec, files, within }: RowSource): Promise<string> {
   const { market, dataset, interval } = series;
   const all = await rowsQuery({ market, dataset, hasInterval: interval !== undefined, files }, spec);
+  if (within === undefined) return all;
   const instant = instantExpression(spec);
-  const [from, to] = [days.from, days.to].map((day) => timestampLiteral(startOfDay(day, spec)));
-  return `SELECT * FROM (${all}) WHERE ${instant} >= ${from ?? ''} AND ${instant} < ${to ?? ''}`;
+  const [from = '', to = ''] = [within.from, within.to].map((day) => timestampLiteral(startOfDay(day, spec)));
+  return `SELECT * FROM (${all}) WHERE ${instant} >= ${from} AND ${instant} < ${to}`;
 }
 
 /** Size, time of change and inode of each file. */
@@ -134,7 +135,7 @@ export function madeFrom(
   sources: readonly { readonly file: string; readonly sha256: string }[],
 ): string {
   const names = file.sources.map((_, at) => `$${at}`);
-  const parts = file.sources.map(({ series, days }) => [series, days]);
+  const parts = file.sources.map(({ series, within }) => [series, within]);
   const rule = [file.select(names), file.order, file.isUnique, file.form, parts, sources];
   return createHash('sha256').update(JSON.stringify(rule)).digest('hex');
 }

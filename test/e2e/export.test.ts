@@ -1,0 +1,782 @@
+/** `cryptodl export`: each layout, its values, repeated exports, and the files that it does not replace. */
+import { execFileSync } from 'node:child_process';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { acquireLock } from '../../src/lake/lock.js';
+import { systemClock } from '../../src/model/clock.js';
+import { cryptodl, cryptodlProcess } from '../helpers/cli.js';
+import type { CliResult } from '../helpers/cli.js';
+import { filesBelow } from '../helpers/lake.js';
+import { useScene } from '../helpers/scene.js';
+import { useSql } from '../helpers/sql.js';
+
+const MONTH = { cadence: 'monthly', from: '2024-01-01', to: '2024-02-29' } as const;
+const DAYS = { cadence: 'daily', from: '2024-01-01', to: '2024-01-03' } as const;
+const scene = useScene({
+  now: '2024-03-10T12:00:00Z',
+  archive: [
+    {
+      ...MONTH,
+      market: 'um',
+      dataset: 'klines',
+      interval: '1h',
+      symbols: ['BTCUSDT', 'ETHUSDT', 'CVCUSDTSETTLED', 'BTCUSDT_240329'],
+    },
+    { ...MONTH, market: 'um', dataset: 'klines', interval: '1mo', symbols: ['BTCUSDT'] },
+    { ...MONTH, market: 'spot', dataset: 'klines', interval: '1h', symbols: ['BTCUSDT', 'ADAEUR'] },
+    { ...MONTH, market: 'cm', dataset: 'klines', interval: '1d', symbols: ['BTCUSD_PERP'] },
+    { ...MONTH, market: 'um', dataset: 'markPriceKlines', interval: '1h', symbols: ['BTCUSDT'] },
+    { ...MONTH, market: 'um', dataset: 'indexPriceKlines', interval: '1h', symbols: ['BTCUSDT'] },
+    { ...MONTH, market: 'um', dataset: 'fundingRate', symbols: ['BTCUSDT'] },
+    { ...DAYS, market: 'um', dataset: 'aggTrades', symbols: ['BTCUSDT'] },
+    { ...DAYS, market: 'um', dataset: 'metrics', symbols: ['BTCUSDT'] },
+    { ...DAYS, market: 'um', dataset: 'bookTicker', symbols: ['BTCUSDT'] },
+    { ...DAYS, market: 'spot', dataset: 'trades', symbols: ['BTCUSDT'] },
+    { ...DAYS, market: 'spot', dataset: 'aggTrades', symbols: ['BTCUSDT'] },
+  ],
+});
+const sql = useSql();
+const RANGE = '--from 2024-01 --to 2024-02';
+
+/** A new lake with these downloads. */
+async function lakeOf(...downloads: readonly string[]): Promise<string> {
+  const name = `lake-${lakes++}`;
+  for (const flags of downloads) {
+    const { code, stderr } = await scene.vision(flags, { lake: name });
+    if (code !== 0) throw new Error(stderr);
+  }
+  return join(scene.scratch, name);
+}
+let lakes = 0;
+
+function newTarget(): string {
+  return join(scene.newFolder(), 'target');
+}
+
+function exported(
+  engine: string,
+  lake: string,
+  target: string,
+  ...flags: readonly string[]
+): Promise<CliResult> {
+  return cryptodl(['export', engine, '--out', lake, '--target', target, '--now', scene.now, ...flags]);
+}
+
+/** The files of an export without its record. */
+function filesOf(target: string): string[] {
+  return filesBelow(target).filter((path) => !path.startsWith('.cryptodl-export/'));
+}
+
+function csvOf(target: string, path: string): string[] {
+  return gunzipSync(readFileSync(join(target, path)))
+    .toString('utf8')
+    .trimEnd()
+    .split('\n');
+}
+
+const KLINES = '--interval 1h --symbols BTCUSDT,ETHUSDT';
+
+describe('export freqtrade', () => {
+  it('writes the names of pairs, candle types and intervals that freqtrade looks for', async () => {
+    const lake = await lakeOf(
+      `-m um ${KLINES},BTCUSDT_240329 ${RANGE}`,
+      `-m um -i 1mo -s BTCUSDT ${RANGE}`,
+      `-m spot -i 1h -s BTCUSDT,ADAEUR ${RANGE}`,
+      `-m cm -i 1d -s BTCUSD_PERP ${RANGE}`,
+      `-m um --dataset markPriceKlines,indexPriceKlines -i 1h -s BTCUSDT ${RANGE}`,
+      `-m um --dataset fundingRate -s BTCUSDT ${RANGE}`,
+      `-m um --dataset aggTrades,metrics -s BTCUSDT --from 2024-01-01 --to 2024-01-03`,
+    );
+    const target = newTarget();
+    const result = await exported('freqtrade', lake, target);
+    expect([result.code, result.stdout]).toEqual([0, '']);
+    expect(filesOf(target)).toEqual([
+      'ADA_EUR-1h.parquet',
+      'BTC_USDT-1h.parquet',
+      'futures/BTC_USDT_USDT-1Mo-futures.parquet',
+      'futures/BTC_USDT_USDT-1h-funding_rate.parquet',
+      'futures/BTC_USDT_USDT-1h-futures.parquet',
+      'futures/BTC_USDT_USDT-1h-index.parquet',
+      'futures/BTC_USDT_USDT-1h-mark.parquet',
+      'futures/BTC_USDT_USDT-240329-1h-futures.parquet',
+      'futures/BTC_USDT_USDT-8h-funding_rate.parquet',
+      'futures/BTC_USDT_USDT-8h-mark.parquet',
+      'futures/BTC_USD_BTC-1d-futures.parquet',
+      'futures/ETH_USDT_USDT-1h-futures.parquet',
+    ]);
+    expect(result.stderr).toContain('12 files written');
+    expect(result.stderr).toContain('--data-format-ohlcv parquet');
+
+    // Nanoseconds, five doubles, in this order; the rows are those of the lake.
+    const file = join(target, 'futures/BTC_USDT_USDT-1h-futures.parquet');
+    const columns = await sql(`SELECT column_name AS n, column_type AS t FROM (DESCRIBE FROM '${file}')`);
+    expect(columns.map(({ n, t }) => `${String(n)} ${String(t)}`)).toEqual([
+      'date TIMESTAMP_NS',
+      ...['open', 'high', 'low', 'close', 'volume'].map((name) => `${name} DOUBLE`),
+    ]);
+    const rows = `SELECT open_time::TIMESTAMP_NS AS date, open, high, low, close, volume FROM '${lake}/binance/um/klines/interval=1h/symbol=BTCUSDT/*.parquet' ORDER BY open_time`;
+    expect(await sql(`FROM '${file}'`)).toEqual(await sql(rows));
+    const others = `(FROM '${file}' EXCEPT ALL (${rows}))`;
+    expect(await sql(`SELECT count(*) AS n FROM ${others}`)).toEqual([{ n: '0' }]);
+
+    // Contracts of 100 USD are no volume in BTC.
+    const [inverse] = await sql(
+      `SELECT (SELECT sum(volume) FROM '${target}/futures/BTC_USD_BTC-1d-futures.parquet') = sum(quote_volume) AS same FROM '${lake}/binance/cm/klines/interval=1d/symbol=BTCUSD_PERP/*.parquet'`,
+    );
+    expect(inverse).toEqual({ same: true });
+
+    const funding = join(target, 'futures/BTC_USDT_USDT-8h-funding_rate.parquet');
+    expect(
+      await sql(`SELECT epoch_ns(date) AS date, open, high, low, close, volume FROM '${funding}' LIMIT 3`),
+    ).toEqual(
+      await sql(
+        `SELECT epoch_us(calc_time) * 1000 AS date, last_funding_rate AS open, 0::DOUBLE AS high, 0::DOUBLE AS low, 0::DOUBLE AS close, 0::DOUBLE AS volume FROM '${lake}/binance/um/fundingRate/symbol=BTCUSDT/*.parquet' ORDER BY calc_time LIMIT 3`,
+      ),
+    );
+  });
+
+  it('makes mark candles of 8h from those of 1h, and leaves out a last one that is not complete', async () => {
+    const lake = await lakeOf(
+      '-m um --dataset markPriceKlines -i 1h -s BTCUSDT --from 2024-01-01 --to 2024-01-31',
+    );
+    const target = newTarget();
+    await exported('freqtrade', lake, target, '--from', '2024-01-02', '--to', '2024-01-03');
+    const made = await sql(`FROM '${target}/futures/BTC_USDT_USDT-8h-mark.parquet'`);
+    const hours = await sql(
+      `SELECT open_time::TIMESTAMP_NS::VARCHAR AS date, open, high, low, close, volume FROM '${lake}/binance/um/markPriceKlines/interval=1h/symbol=BTCUSDT/*.parquet' WHERE open_time >= '2024-01-02' AND open_time < '2024-01-04' ORDER BY open_time`,
+    );
+    const expected = [0, 1, 2, 3, 4, 5].map((at) => {
+      const own = hours.slice(at * 8, at * 8 + 8);
+      const numbers = (name: string): number[] => own.map((row) => Number(row[name]));
+      return {
+        date: own[0]?.['date'],
+        open: own[0]?.['open'],
+        high: Math.max(...numbers('high')),
+        low: Math.min(...numbers('low')),
+        close: own[7]?.['close'],
+        volume: numbers('volume').reduce((sum, volume) => sum + volume, 0),
+      };
+    });
+    expect(made).toEqual(expected);
+    const other = newTarget();
+    await exported(
+      'freqtrade',
+      lake,
+      other,
+      '--mark-interval',
+      '1h,16h',
+      '--from',
+      '2024-01-02',
+      '--to',
+      '2024-01-03',
+    );
+    // 2024-01-02 00:00 is no start of 16 hours since 1970, and the last 16 hours are not complete.
+    const starts = await sql(
+      `SELECT date::VARCHAR AS date FROM '${other}/futures/BTC_USDT_USDT-16h-mark.parquet'`,
+    );
+    expect(starts.length).toBeGreaterThan(1);
+    expect(existsSync(join(other, 'futures/BTC_USDT_USDT-8h-mark.parquet'))).toBe(false);
+    const [last] = await sql(
+      `SELECT max(date) + INTERVAL 16 HOUR <= TIMESTAMP '2024-01-04' AS complete FROM '${other}/futures/BTC_USDT_USDT-16h-mark.parquet'`,
+    );
+    expect(last).toEqual({ complete: true });
+  });
+
+  it('writes trades only when they are named, aggTrades before trades, with the side of the taker', async () => {
+    const lake = await lakeOf(
+      '-m spot --dataset aggTrades,trades -s BTCUSDT --from 2024-01-01 --to 2024-01-03',
+    );
+    const target = newTarget();
+    const refused = await exported('freqtrade', lake, target);
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toContain('for trades, name them: --dataset aggTrades');
+    expect((await exported('freqtrade', lake, target, '--dataset', 'all')).code).toBe(2);
+    expect((await exported('freqtrade', lake, target, '--dataset', 'aggTrades,trades')).code).toBe(0);
+    expect(filesOf(target)).toEqual(['BTC_USDT-trades.parquet']);
+    const file = `'${target}/BTC_USDT-trades.parquet'`;
+    const columns = await sql(`SELECT column_name AS n, column_type AS t FROM (DESCRIBE FROM ${file})`);
+    expect(columns.map(({ n, t }) => `${String(n)} ${String(t)}`)).toEqual([
+      'timestamp BIGINT',
+      'id VARCHAR',
+      'type VARCHAR',
+      'side VARCHAR',
+      'price DOUBLE',
+      'amount DOUBLE',
+      'cost DOUBLE',
+    ]);
+    expect(await sql(`FROM ${file}`)).toEqual(
+      await sql(
+        `SELECT epoch_ms(transact_time) AS timestamp, agg_trade_id::VARCHAR AS id, NULL AS type, if(is_buyer_maker, 'sell', 'buy') AS side, price, quantity AS amount, price * quantity AS cost FROM '${lake}/binance/spot/aggTrades/symbol=BTCUSDT/*.parquet' ORDER BY agg_trade_id`,
+      ),
+    );
+  });
+
+  it('leaves out a settled contract with a line, and takes assets of --exchange-info', async () => {
+    const lake = await lakeOf(`-m um -i 1h -s CVCUSDTSETTLED,BTCUSDT ${RANGE}`);
+    const target = newTarget();
+    const result = await exported('freqtrade', lake, target);
+    expect(result.code).toBe(0);
+    expect(result.stderr).toContain(
+      'left out: um klines 1h CVCUSDTSETTLED: base and quote asset are not known',
+    );
+    expect(result.stderr).toContain('1 left out');
+    expect(filesOf(target)).toEqual(['futures/BTC_USDT_USDT-1h-futures.parquet']);
+    const info = join(scene.newFolder(), 'info.json');
+    writeFileSync(
+      info,
+      JSON.stringify({ symbols: [{ symbol: 'BTCUSDT', baseAsset: 'BTCU', quoteAsset: 'SDT' }] }),
+    );
+    const named = newTarget();
+    await exported('freqtrade', lake, named, '--exchange-info', info, '-s', 'BTCUSDT');
+    expect(filesOf(named)).toEqual(['futures/BTCU_SDT_SDT-1h-futures.parquet']);
+    writeFileSync(info, '{"symbols": []}');
+    const wrong = await exported('freqtrade', lake, named, '--exchange-info', info);
+    expect([wrong.code, wrong.stderr]).toEqual([
+      2,
+      expect.stringContaining('is not an answer of exchangeInfo') as string,
+    ]);
+  });
+
+  it('sorts rows and leaves out repeated times of a lake that keeps them as published', async () => {
+    const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE} --as-published`);
+    const file = join(lake, 'binance/um/klines/interval=1h/symbol=BTCUSDT/2024-01.parquet');
+    const target = newTarget();
+    // The file of the lake is replaced by one with the same rows in another order and with repeated ones.
+    const shuffled = `${file}.new`;
+    await sql(
+      `COPY (SELECT * FROM (FROM '${file}' UNION ALL (FROM '${file}' LIMIT 5)) ORDER BY hash(open_time, close)) TO '${shuffled}' (FORMAT parquet)`,
+    );
+    const rows = await sql(
+      `SELECT count(*) AS n, count(DISTINCT open_time) AS d FROM read_parquet('${shuffled}')`,
+    );
+    expect(rows).toEqual([{ n: '749', d: '744' }]);
+    commitInPlace(lake, 'um/klines/interval=1h/symbol=BTCUSDT', '2024-01.parquet', shuffled);
+    const result = await exported('freqtrade', lake, target);
+    expect(result.stderr).toContain('5 rows left out, because the row before had the same time');
+    const out = `'${target}/futures/BTC_USDT_USDT-1h-futures.parquet'`;
+    expect(
+      await sql(
+        `SELECT count(*) AS n, count(DISTINCT date) AS d, count_if(date <= before) AS wrong FROM (SELECT date, lag(date) OVER () AS before FROM ${out})`,
+      ),
+    ).toEqual([{ n: '1440', d: '1440', wrong: '0' }]);
+  });
+});
+
+/** Replaces a file of a lake, and its size and digest in the manifest. */
+function commitInPlace(lake: string, series: string, name: string, from: string): void {
+  const path = join(lake, 'binance', series, name);
+  execFileSync('mv', [from, path]);
+  const manifest = join(lake, '_manifests/binance', `${series}.jsonl`);
+  const lines = readFileSync(manifest, 'utf8').trimEnd().split('\n');
+  const changed = lines.map((text) => {
+    const line = JSON.parse(text) as Record<string, unknown>;
+    return JSON.stringify(line['file'] === name ? { ...line, fileBytes: statSync(path).size } : line);
+  });
+  writeFileSync(manifest, `${changed.join('\n')}\n`);
+}
+
+describe('export tardis', () => {
+  it('writes a file per type and day, with exact headers and digits', async () => {
+    const lake = await lakeOf(
+      '-m um --dataset aggTrades,metrics,bookTicker -s BTCUSDT --from 2024-01-01 --to 2024-01-03',
+      `-m um --dataset fundingRate -s BTCUSDT --from 2024-01-01 --to 2024-01-31`,
+      `-m um --dataset markPriceKlines,indexPriceKlines -i 1h -s BTCUSDT --from 2024-01-01 --to 2024-01-31`,
+    );
+    const target = newTarget();
+    const result = await exported('tardis', lake, target, '--from', '2024-01-01', '--to', '2024-01-03');
+    expect([result.code, result.stdout]).toEqual([0, '']);
+    expect(result.stderr).toContain('local_timestamp is the same as timestamp');
+    const dates = ['01', '02', '03'].map((day) => `2024/01/${day}/BTCUSDT.csv.gz`);
+    expect(filesOf(target)).toEqual(
+      ['derivative_ticker', 'quotes', 'trades'].flatMap((type) =>
+        dates.map((date) => `binance-futures/${type}/${date}`),
+      ),
+    );
+    const [header, ...trades] = csvOf(target, 'binance-futures/trades/2024/01/02/BTCUSDT.csv.gz');
+    expect(header).toBe('exchange,symbol,timestamp,local_timestamp,id,side,price,amount');
+    const own = await sql(
+      `SELECT agg_trade_id AS id, epoch_us(transact_time) AS us, if(is_buyer_maker, 'sell', 'buy') AS side, price, quantity FROM '${lake}/binance/um/aggTrades/symbol=BTCUSDT/2024-01-02.parquet' ORDER BY agg_trade_id`,
+    );
+    expect(trades).toEqual(
+      own.map(({ id, us, side, price, quantity }) =>
+        ['binance-futures', 'BTCUSDT', us, us, id, side, plain(price), plain(quantity)].join(','),
+      ),
+    );
+    const [ofQuotes, ...quotes] = csvOf(target, 'binance-futures/quotes/2024/01/02/BTCUSDT.csv.gz');
+    expect(ofQuotes).toBe(
+      'exchange,symbol,timestamp,local_timestamp,ask_amount,ask_price,bid_price,bid_amount',
+    );
+    const book = await sql(
+      `SELECT epoch_us(transaction_time) AS us, best_ask_qty AS a, best_ask_price AS b, best_bid_price AS c, best_bid_qty AS d FROM '${lake}/binance/um/bookTicker/symbol=BTCUSDT/2024-01-02.parquet' ORDER BY transaction_time, update_id`,
+    );
+    expect(quotes).toEqual(
+      book.map(({ us, a, b, c, d }) =>
+        ['binance-futures', 'BTCUSDT', us, us, plain(a), plain(b), plain(c), plain(d)].join(','),
+      ),
+    );
+  });
+
+  it('has a row of derivative_ticker for each published value, and none of another day', async () => {
+    const lake = await lakeOf(
+      '-m um --dataset metrics -s BTCUSDT --from 2024-01-01 --to 2024-01-03',
+      `-m um --dataset fundingRate -s BTCUSDT --from 2024-01-01 --to 2024-01-31`,
+      `-m um --dataset markPriceKlines,indexPriceKlines -i 1h -s BTCUSDT --from 2024-01-01 --to 2024-01-31`,
+    );
+    const target = newTarget();
+    await exported('tardis', lake, target, '--from', '2024-01-01', '--to', '2024-01-02');
+    const [header = '', ...lines] = csvOf(
+      target,
+      'binance-futures/derivative_ticker/2024/01/02/BTCUSDT.csv.gz',
+    );
+    expect(header).toBe(
+      'exchange,symbol,timestamp,local_timestamp,funding_timestamp,funding_rate,predicted_funding_rate,open_interest,last_price,index_price,mark_price',
+    );
+    const names = header.split(',');
+    const rows = lines.map((line) =>
+      Object.fromEntries(line.split(',').map((cell, at) => [names[at], cell])),
+    );
+    const start = Date.UTC(2024, 0, 2) * 1000;
+    const times = rows.map(({ timestamp }) => Number(timestamp));
+    expect(times.every((time) => time >= start && time < start + 86_400e6)).toBe(true);
+    expect(times).toEqual([...new Set(times)].sort((a, b) => a - b));
+    const count = (name: string): number => rows.filter((row) => row[name] !== '').length;
+    // Some settlements are a few milliseconds late, and have a row of their own.
+    const settled = await sql(
+      `SELECT epoch_us(calc_time) AS us, last_funding_rate AS rate FROM '${lake}/binance/um/fundingRate/symbol=BTCUSDT/*.parquet' WHERE calc_time::DATE = DATE '2024-01-02' ORDER BY 1`,
+    );
+    const late = settled.filter(({ us }) => Number(us) % 300e6 !== 0).length;
+    expect([rows.length, count('open_interest'), count('mark_price'), count('index_price')]).toEqual([
+      288 + late,
+      288,
+      24,
+      24,
+    ]);
+    expect(
+      rows
+        .filter((row) => row['funding_rate'] !== '')
+        .map((row) => [row['timestamp'], row['funding_timestamp'], row['funding_rate']]),
+    ).toEqual(settled.map(({ us, rate }) => [us, us, plain(rate)]));
+    const [first] = rows;
+    const [mark] = await sql(
+      `SELECT close FROM '${lake}/binance/um/markPriceKlines/interval=1h/symbol=BTCUSDT/*.parquet' WHERE open_time = TIMESTAMP '2024-01-01 23:00:00'`,
+    );
+    expect([first?.['timestamp'], first?.['mark_price']]).toEqual([String(start), plain(mark?.['close'])]);
+    expect([count('predicted_funding_rate'), count('last_price')]).toEqual([0, 0]);
+  });
+
+  it('takes trades before aggTrades, and keeps each digit of a lake with --numbers string', async () => {
+    const lake = await lakeOf(
+      '-m spot --dataset aggTrades,trades -s BTCUSDT --from 2024-01-01 --to 2024-01-03 --numbers string',
+    );
+    const target = newTarget();
+    await exported('tardis', lake, target);
+    const [, ...lines] = csvOf(target, 'binance/trades/2024/01/03/BTCUSDT.csv.gz');
+    const own = await sql(
+      `SELECT concat_ws(',', 'binance', 'BTCUSDT', epoch_us(time), epoch_us(time), id, if(is_buyer_maker, 'sell', 'buy'), price, qty) AS line FROM '${lake}/binance/spot/trades/symbol=BTCUSDT/2024-01-03.parquet' ORDER BY id`,
+    );
+    expect(lines).toEqual(own.map(({ line }) => line));
+    expect(lines.some((line) => /\.\d*0(,|$)/.test(line))).toBe(true);
+  });
+});
+
+/** The digits of a double without exponent, by JavaScript. */
+function plain(value: unknown): string {
+  const text = String(value);
+  const [, digits = '', fraction = '', exponent] = /^-?(\d)(?:\.(\d+))?e-(\d+)$/.exec(text) ?? [];
+  if (exponent === undefined) return text;
+  return `${text.startsWith('-') ? '-' : ''}0.${'0'.repeat(Number(exponent) - 1)}${digits}${fraction}`;
+}
+
+describe('export lean', () => {
+  it('writes zips of bars and ticks, and funding rates', async () => {
+    const lake = await lakeOf(
+      `-m um -i 1h,1mo -s BTCUSDT ${RANGE}`,
+      `-m cm -i 1d -s BTCUSD_PERP ${RANGE}`,
+      '-m um --dataset aggTrades -s BTCUSDT --from 2024-01-01 --to 2024-01-01',
+      `-m um --dataset fundingRate -s BTCUSDT ${RANGE}`,
+    );
+    const target = newTarget();
+    const result = await exported('lean', lake, target);
+    expect([result.code, result.stdout]).toEqual([0, '']);
+    expect(result.stderr).toContain('left out: um klines 1mo BTCUSDT: Lean has no resolution of 1mo');
+    expect(filesOf(target)).toEqual([
+      'cryptofuture/binance/daily/btcusd_trade.zip',
+      'cryptofuture/binance/hour/btcusdt_trade.zip',
+      'cryptofuture/binance/margin_interest/btcusdt.csv',
+      'cryptofuture/binance/tick/btcusdt/20240101_trade.zip',
+    ]);
+    const unzip = (path: string, member: string): string[] =>
+      execFileSync('unzip', ['-p', join(target, path), member], { encoding: 'utf8' })
+        .trimEnd()
+        .split('\n');
+    const hours = await sql(
+      `SELECT strftime(open_time, '%Y%m%d %H:%M') AS t, open, high, low, close, volume FROM '${lake}/binance/um/klines/interval=1h/symbol=BTCUSDT/*.parquet' ORDER BY open_time`,
+    );
+    expect(unzip('cryptofuture/binance/hour/btcusdt_trade.zip', 'btcusdt.csv')).toEqual(
+      hours.map(({ t, open, high, low, close, volume }) =>
+        [t, ...[open, high, low, close, volume].map(plain)].join(','),
+      ),
+    );
+    const ticks = await sql(
+      `SELECT epoch_ms(transact_time) % 86400000 AS t, price, quantity FROM '${lake}/binance/um/aggTrades/symbol=BTCUSDT/2024-01-01.parquet' ORDER BY agg_trade_id`,
+    );
+    expect(
+      unzip('cryptofuture/binance/tick/btcusdt/20240101_trade.zip', '20240101_btcusdt_tick_trade.csv'),
+    ).toEqual(ticks.map(({ t, price, quantity }) => [t, plain(price), plain(quantity)].join(',')));
+    const rates = readFileSync(join(target, 'cryptofuture/binance/margin_interest/btcusdt.csv'), 'utf8');
+    expect(rates).toMatch(/^20240101 00:00:00,-?0\.\d+\n20240101 08:00:00,-?0\.\d+\n/);
+    expect(rates).not.toContain('e-');
+  });
+});
+
+describe('export csv', () => {
+  it('writes chosen columns, names, constants and times, with a delimiter', async () => {
+    const lake = await lakeOf(`-m um ${KLINES} ${RANGE}`);
+    const target = newTarget();
+    await exported(
+      'csv',
+      lake,
+      target,
+      '--columns',
+      'datetime=open_time,open,close,openinterest=0,symbol',
+      '--time-format',
+      '%Y-%m-%d %H:%M:%S',
+      '--delimiter',
+      ';',
+    );
+    expect(filesOf(target)).toEqual(['um_klines_1h/BTCUSDT.csv', 'um_klines_1h/ETHUSDT.csv']);
+    const lines = readFileSync(join(target, 'um_klines_1h/ETHUSDT.csv'), 'utf8').split('\n');
+    const [row] = await sql(
+      `SELECT open, close FROM '${lake}/binance/um/klines/interval=1h/symbol=ETHUSDT/2024-01.parquet' LIMIT 1`,
+    );
+    expect(lines.slice(0, 2)).toEqual([
+      'datetime;open;close;openinterest;symbol',
+      `2024-01-01 00:00:00;${plain(row?.['open'])};${plain(row?.['close'])};0;ETHUSDT`,
+    ]);
+    expect(lines).toHaveLength(1 + 1440 + 1);
+  });
+
+  it('writes one file of all symbols, ordered by time and symbol', async () => {
+    const lake = await lakeOf(`-m um ${KLINES} ${RANGE}`);
+    const target = newTarget();
+    await exported('csv', lake, target, '--one-file', '--columns', 'open_time,symbol', '--time-format', 'ms');
+    expect(filesOf(target)).toEqual(['um_klines_1h.csv']);
+    const lines = readFileSync(join(target, 'um_klines_1h.csv'), 'utf8').trimEnd().split('\n');
+    const start = Date.UTC(2024, 0, 1);
+    expect(lines.slice(0, 4)).toEqual([
+      'open_time,symbol',
+      `${start},BTCUSDT`,
+      `${start},ETHUSDT`,
+      `${start + 3_600_000},BTCUSDT`,
+    ]);
+    expect(lines).toHaveLength(1 + 2880);
+  });
+
+  it('has all rows of a dataset whose last row lies on the next day', async () => {
+    const lake = await lakeOf('-m um --dataset metrics -s BTCUSDT --from 2024-01-01 --to 2024-01-03');
+    const target = newTarget();
+    await exported('csv', lake, target);
+    const [{ n, last } = {}] = await sql(
+      `SELECT count(*) AS n, strftime(max(create_time), '%Y-%m-%dT%H:%M:%SZ') AS last FROM '${lake}/binance/um/metrics/symbol=BTCUSDT/*.parquet'`,
+    );
+    const lines = readFileSync(join(target, 'um_metrics/BTCUSDT.csv'), 'utf8').trimEnd().split('\n');
+    expect(lines).toHaveLength(Number(n) + 1);
+    expect(lines.at(-1)?.split(',')[0]).toBe(last);
+    expect(last).toBe('2024-01-04T00:00:00Z');
+  });
+
+  it('reads CSV lakes, and lakes with time zones, also where the local time is not UTC', async () => {
+    const parquet = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
+    const csv = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE} --format csv --timestamps iso`);
+    const utc = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE} --timestamps utc`);
+    const texts: string[] = [];
+    for (const lake of [parquet, csv, utc]) {
+      const target = newTarget();
+      const flags = ['--out', lake, '--target', target, '--from', '2024-01-31', '--to', '2024-02-01'];
+      const result = await cryptodl(['export', 'csv', ...flags, '--now', scene.now], {
+        env: { TZ: 'Asia/Tokyo' },
+      });
+      expect([result.code, result.stdout]).toEqual([0, '']);
+      texts.push(readFileSync(join(target, 'um_klines_1h/BTCUSDT.csv'), 'utf8'));
+    }
+    const lines = texts[0]?.trimEnd().split('\n') ?? [];
+    expect([lines.length, lines[1]?.slice(0, 20), lines.at(-1)?.slice(0, 20)]).toEqual([
+      49,
+      '2024-01-31T00:00:00Z',
+      '2024-02-01T23:00:00Z',
+    ]);
+    expect(texts[1]).toBe(texts[0]);
+    expect(texts[2]).toBe(texts[0]);
+  });
+});
+
+describe('a repeated export', () => {
+  it('writes only files whose sources have changed', async () => {
+    const lake = await lakeOf(`-m um ${KLINES} --from 2024-01 --to 2024-01`);
+    const target = newTarget();
+    await exported('freqtrade', lake, target);
+    const again = await exported('freqtrade', lake, target, '--json');
+    expect(outcomes(again)).toEqual({
+      'futures/BTC_USDT_USDT-1h-futures.parquet': 'unchanged',
+      'futures/ETH_USDT_USDT-1h-futures.parquet': 'unchanged',
+    });
+    await scene.vision(`-m um -i 1h -s BTCUSDT ${RANGE}`, { lake: lake.slice(scene.scratch.length + 1) });
+    const plan = await exported('freqtrade', lake, target, '--dry-run');
+    expect(plan.stdout).toBe('write\tfutures/BTC_USDT_USDT-1h-futures.parquet\n');
+    const third = await exported('freqtrade', lake, target, '--json');
+    expect(outcomes(third)).toEqual({
+      'futures/BTC_USDT_USDT-1h-futures.parquet': 'written',
+      'futures/ETH_USDT_USDT-1h-futures.parquet': 'unchanged',
+    });
+    expect(
+      await sql(`SELECT count(*) AS n FROM '${target}/futures/BTC_USDT_USDT-1h-futures.parquet'`),
+    ).toEqual([{ n: '1440' }]);
+  });
+
+  it('writes a file again that another rule makes, or that is gone', async () => {
+    const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
+    const target = newTarget();
+    await exported('csv', lake, target);
+    const other = await exported('csv', lake, target, '--delimiter', ';', '--json');
+    expect(outcomes(other)).toEqual({ 'um_klines_1h/BTCUSDT.csv': 'written' });
+    rmSync(join(target, 'um_klines_1h/BTCUSDT.csv'));
+    const gone = await exported('csv', lake, target, '--delimiter', ';', '--json');
+    expect(outcomes(gone)).toEqual({ 'um_klines_1h/BTCUSDT.csv': 'written' });
+    // A copy of the folder has other times of change, and the same bytes.
+    utimesSync(join(target, 'um_klines_1h/BTCUSDT.csv'), 1, 1);
+    const copied = await exported('csv', lake, target, '--delimiter', ';', '--json');
+    expect(outcomes(copied)).toEqual({ 'um_klines_1h/BTCUSDT.csv': 'unchanged' });
+  });
+
+  it('replaces no file that it did not write or that has changed, and no file with more days', async () => {
+    const lake = await lakeOf(`-m um ${KLINES} ${RANGE}`);
+    const target = newTarget();
+    const btc = join(target, 'um_klines_1h/BTCUSDT.csv');
+    mkdirSync(join(target, 'um_klines_1h'), { recursive: true });
+    writeFileSync(btc, 'mine');
+    const first = await exported('csv', lake, target);
+    expect([first.code, first.stdout]).toEqual([
+      4,
+      'foreign\tum_klines_1h/BTCUSDT.csv\texport did not write this file, or another program has changed it since; --force replaces it\n',
+    ]);
+    expect(readFileSync(btc, 'utf8')).toBe('mine');
+    expect(existsSync(join(target, 'um_klines_1h/ETHUSDT.csv'))).toBe(true);
+    expect((await exported('csv', lake, target, '--force')).code).toBe(0);
+    appendFileSync(btc, 'a row of another program\n');
+    expect(outcomes(await exported('csv', lake, target, '--json'))).toEqual({
+      'um_klines_1h/BTCUSDT.csv': 'foreign',
+      'um_klines_1h/ETHUSDT.csv': 'unchanged',
+    });
+    const narrower = await exported('csv', lake, target, '-s', 'ETHUSDT', '--days', '45');
+    expect([narrower.code, narrower.stdout]).toEqual([
+      4,
+      'narrower\tum_klines_1h/ETHUSDT.csv\tthe file covers 2024-01-01 to 2024-02-29, and would then cover 2024-01-25 to 2024-02-29; leave the range out, or add --force\n',
+    ]);
+    expect((await exported('csv', lake, target, '-s', 'ETHUSDT', '--days', '45', '--force')).code).toBe(0);
+    expect(readFileSync(join(target, 'um_klines_1h/ETHUSDT.csv'), 'utf8')).toContain(
+      '\n2024-01-25T00:00:00Z',
+    );
+  });
+
+  it('has provenance: the files of the lake with their digests', async () => {
+    const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
+    const target = newTarget();
+    await exported('freqtrade', lake, target);
+    const [line] = recordOf(target);
+    const folder = 'binance/um/klines/interval=1h/symbol=BTCUSDT';
+    const digestOf = (path: string): string =>
+      execFileSync('sha256sum', [path], { encoding: 'utf8' }).split(' ')[0] ?? '';
+    expect(line).toMatchObject({
+      engine: 'freqtrade',
+      file: 'futures/BTC_USDT_USDT-1h-futures.parquet',
+      rows: 1440,
+      from: '2024-01-01',
+      to: '2024-03-01',
+      sha256: digestOf(join(target, 'futures/BTC_USDT_USDT-1h-futures.parquet')),
+      sources: ['2024-01', '2024-02'].map((month) => ({
+        file: `${folder}/${month}.parquet`,
+        sha256: digestOf(join(lake, folder, `${month}.parquet`)),
+      })),
+    });
+  });
+
+  it('keeps its record small', async () => {
+    const lake = await lakeOf(`-m um -i 1h -s BTCUSDT --from 2024-01 --to 2024-01`);
+    const target = newTarget();
+    await exported('csv', lake, target);
+    const record = join(target, '.cryptodl-export/files.jsonl');
+    const line = readFileSync(record, 'utf8');
+    writeFileSync(record, line.repeat(200));
+    await exported('csv', lake, target, '--force');
+    expect(recordOf(target)).toHaveLength(1);
+    expect(outcomes(await exported('csv', lake, target, '--json'))).toEqual({
+      'um_klines_1h/BTCUSDT.csv': 'unchanged',
+    });
+  });
+});
+
+function recordOf(target: string): Record<string, unknown>[] {
+  return readFileSync(join(target, '.cryptodl-export/files.jsonl'), 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((text) => JSON.parse(text) as Record<string, unknown>);
+}
+
+function outcomes({ events }: CliResult): Record<string, unknown> {
+  return Object.fromEntries(
+    events.filter(({ event }) => event === 'file').map(({ file, outcome }) => [String(file), outcome]),
+  );
+}
+
+describe('the state of the target', () => {
+  it('may have unreadable lines in its record; their files count as foreign', async () => {
+    const lake = await lakeOf(`-m um ${KLINES} ${RANGE}`);
+    const target = newTarget();
+    await exported('csv', lake, target);
+    const record = join(target, '.cryptodl-export/files.jsonl');
+    const [btc = '', eth = ''] = readFileSync(record, 'utf8').trimEnd().split('\n').sort();
+    const damaged = btc.includes('BTCUSDT.csv') ? [btc, eth] : [eth, btc];
+    writeFileSync(
+      record,
+      `${damaged[0]?.replace('"rows":', '"rows":-')}\n{\nnull\n${damaged[1]}\n{"v":1,"file":"to`,
+    );
+    const result = await exported('csv', lake, target, '--json', '--delimiter', ';');
+    expect(result.stderr).toContain('files.jsonl has 3 unreadable lines');
+    expect(outcomes(result)).toEqual({
+      'um_klines_1h/BTCUSDT.csv': 'foreign',
+      'um_klines_1h/ETHUSDT.csv': 'written',
+    });
+    expect(result.code).toBe(4);
+  });
+
+  it('may have symbolic links: none is followed, and nothing behind them is removed', async () => {
+    const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
+    const outside = scene.newFolder();
+    mkdirSync(join(outside, 'tmp'));
+    writeFileSync(join(outside, 'tmp/precious'), 'x');
+    for (const link of ['um_klines_1h', '.cryptodl-export', 'um_klines_1h/BTCUSDT.csv']) {
+      const target = newTarget();
+      mkdirSync(join(target, link, '..'), { recursive: true });
+      symlinkSync(link.endsWith('.csv') ? join(outside, 'tmp/precious') : outside, join(target, link));
+      const result = await exported('csv', lake, target, '--force');
+      expect([link, result.code]).toEqual([link, 1]);
+      expect(result.stderr).toContain('symbolic link');
+    }
+    expect(filesBelow(outside)).toEqual(['tmp/precious']);
+    expect(readFileSync(join(outside, 'tmp/precious'), 'utf8')).toBe('x');
+  });
+
+  it('has one export at a time', async () => {
+    const lake = await lakeOf(`-m um ${KLINES} ${RANGE}`);
+    const target = newTarget();
+    const lock = await acquireLock(join(target, '.cryptodl-export'), {
+      command: 'cryptodl export',
+      clock: systemClock,
+      onLost: () => undefined,
+    });
+    const refused = await cryptodlProcess(['export', 'csv', '--out', lake, '--target', target]);
+    expect([refused.code, filesOf(target)]).toEqual([6, []]);
+    await lock.release();
+    expect((await exported('csv', lake, target)).code).toBe(0);
+  });
+});
+
+describe('data that the lake lacks', () => {
+  it('is told before the export, and refuses it with --require-complete', async () => {
+    const lake = await lakeOf(
+      '-m um --dataset aggTrades -s BTCUSDT --from 2024-01-01 --to 2024-01-01',
+      '-m um --dataset aggTrades -s BTCUSDT --from 2024-01-03 --to 2024-01-03 --recheck-days 0',
+    );
+    const target = newTarget();
+    const refused = await exported('tardis', lake, target, '--require-complete');
+    expect(refused.code).toBe(4);
+    expect(refused.stderr).toContain('the lake lacks um aggTrades BTCUSDT: 2024-01-02');
+    expect(refused.stderr).toContain('nothing is exported, because --require-complete is given');
+    expect(existsSync(target)).toBe(false);
+    const done = await exported('tardis', lake, target);
+    expect(done.code).toBe(0);
+    expect(done.stderr.indexOf('the lake lacks')).toBeLessThan(done.stderr.indexOf('files written'));
+    expect(filesOf(target)).toHaveLength(2);
+  });
+
+  it('includes series that are held only as zips, and files that are gone', async () => {
+    const zips = await lakeOf(`-m um -i 1h -s BTCUSDT --from 2024-01 --to 2024-01 --format zip`);
+    const target = newTarget();
+    const result = await exported('csv', zips, target, '--require-complete');
+    expect([result.code, result.stderr]).toEqual([4, expect.stringContaining('only as zip files') as string]);
+    const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
+    rmSync(join(lake, 'binance/um/klines/interval=1h/symbol=BTCUSDT/2024-01.parquet'));
+    const lost = await exported('csv', lake, target, '--require-complete');
+    expect(lost.code).toBe(4);
+    expect(lost.stderr).toContain('the lake lacks um klines 1h BTCUSDT');
+  });
+});
+
+describe('a wrong command line of export', () => {
+  it.each([
+    ['export', 'export needs a program to write for: freqtrade, tardis, lean, csv, nautilus-loader, qlib'],
+    ['export freqtrad --target x', 'did you mean freqtrade?'],
+    ['export freqtrade', 'export freqtrade needs --target'],
+    ['export freqtrade --target s3://bucket/x', 'export writes to local folders only'],
+    ['export freqtrade --target LAKE/x', 'is in the lake'],
+    ['export freqtrade --target LAKE', 'is in the lake'],
+    ['export freqtrade --target FILE', 'is a file'],
+    ['export freqtrade --from-lake LAKE --target x', 'did you mean --out?'],
+    ['export freqtrade --target x --delimiter ;', '--delimiter is for export csv, not for export freqtrade'],
+    ['export csv --target x --mark-interval 1h', '--mark-interval is for export freqtrade'],
+    ['export csv --target x --columns open_tim', 'klines has no column open_tim'],
+    ['export csv --target x --delimiter ab', 'is not one character'],
+    ['export csv --target x --time-format unix', 'is neither iso, us, ms, s nor a pattern'],
+    ['export freqtrade --target x --mark-interval 8', '"8" is not an interval like 1h or 8h'],
+    ['export freqtrade --target x --dataset metrics', 'holds no metrics'],
+    ['export freqtrade --target x --exchange-info none.json', 'none.json cannot be read'],
+    ['export nautilus-loader --target x', 'prints a script and writes no files'],
+    ['export freqtrade --target x --symbols DOGEUSDT', 'DOGEUSDT'],
+  ])('%s', async (line, message) => {
+    const lake = held;
+    const file = join(scene.scratch, 'a-file');
+    writeFileSync(file, '');
+    const words = line.split(' ').map((word) => word.replace('LAKE', lake).replace('FILE', file));
+    const result = await cryptodl([...words, ...(line.includes('LAKE --') ? [] : ['--out', lake])], {
+      cwd: scene.newFolder(),
+    });
+    expect([result.code, result.stdout]).toEqual([2, '']);
+    expect(result.stderr).toContain(message);
+  });
+  let held = '';
+  beforeAll(async () => {
+    held = await lakeOf(`-m um -i 1h -s BTCUSDT --from 2024-01 --to 2024-01`);
+  });
+});
+
+describe('the scripts', () => {
+  it('hold the series with their assets, steps and folders, and compile', async () => {
+    const lake = await lakeOf(`-m um ${KLINES} ${RANGE}`, `-m cm -i 1d -s BTCUSD_PERP ${RANGE}`);
+    const nautilus = await cryptodl(['export', 'nautilus-loader', '--out', lake]);
+    expect(nautilus.stdout).toContain(
+      `("BTCUSDT", "BTC", "USDT", "USDT", "klines", "1-HOUR", "${lake}/binance/um/klines/interval=1h/symbol=BTCUSDT"),`,
+    );
+    expect(nautilus.stdout).toContain('("BTCUSD_PERP", "BTC", "USD", "BTC", "klines", "1-DAY", ');
+    const qlib = await cryptodl(['export', 'qlib', '--out', lake, '-m', 'cm']);
+    expect(qlib.stdout).toContain('FREQUENCY = "day"');
+    for (const { stdout } of [nautilus, qlib])
+      expect(
+        execFileSync('python3', ['-c', 'import ast, sys; ast.parse(sys.stdin.read())'], { input: stdout }),
+      ).toHaveLength(0);
+    const several = await cryptodl(['export', 'qlib', '--out', lake]);
+    expect([several.code, several.stdout]).toEqual([2, '']);
+    expect(several.stderr).toContain('a qlib folder has one market and one interval');
+  });
+});
