@@ -12,6 +12,9 @@ export const SAMPLES = basename(PLACE) === 'data' ? dirname(PLACE) : PLACE;
 /** Folder of the recorded answers of REST: CRYPTODL_REST_SAMPLES, else beside the checkout. */
 export const REST_SAMPLES = placeOf('CRYPTODL_REST_SAMPLES', 'rest-samples');
 
+/** Folder of the files that other programs wrote: CRYPTODL_VENUE_SAMPLES, else beside the checkout. */
+export const VENUE_SAMPLES = placeOf('CRYPTODL_VENUE_SAMPLES', 'venue-samples');
+
 function placeOf(variable: string, folder: string): string {
   return process.env[variable] ?? fileURLToPath(new URL(`../../../shared/${folder}`, import.meta.url));
 }
@@ -24,6 +27,11 @@ export function samplesMissing(...folders: readonly string[]): string | undefine
 /** The same of REST_SAMPLES. */
 export function restSamplesMissing(...files: readonly string[]): string | undefined {
   return missing(REST_SAMPLES, files, 'CRYPTODL_REST_SAMPLES to the folder of the recorded answers');
+}
+
+/** The same of VENUE_SAMPLES. */
+export function venueSamplesMissing(...files: readonly string[]): string | undefined {
+  return missing(VENUE_SAMPLES, files, 'CRYPTODL_VENUE_SAMPLES to the folder of the files of other programs');
 }
 
 function missing(place: string, names: readonly string[], help: string): string | undefined {
