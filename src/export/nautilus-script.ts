@@ -104,21 +104,32 @@ def frames(folder):
         yield pd.read_parquet(path)
 
 
-def load(catalog, symbol, base, quote, settle, dataset, step, folder):
-    size = {"klines": "volume", "trades": "qty", "aggTrades": "quantity"}[dataset]
+SIZES = {"klines": "volume", "trades": "qty", "aggTrades": "quantity"}
+
+
+def precision_of(group):
+    """Digits of prices and sizes in all series of an instrument."""
     price_precision = size_precision = 0
-    for frame in frames(folder):
-        prices = frame[["open", "high", "low", "close"]].stack() if dataset == "klines" else frame["price"]
-        price_precision = max(price_precision, decimals(prices))
-        size_precision = max(size_precision, decimals(frame[size]))
-    instrument = instrument_of(symbol, base, quote, settle, price_precision, size_precision)
-    catalog.write_data([instrument])
+    for *_, dataset, _, folder in group:
+        for frame in frames(folder):
+            prices = frame[["open", "high", "low", "close"]].stack() if dataset == "klines" else frame["price"]
+            price_precision = max(price_precision, decimals(prices))
+            size_precision = max(size_precision, decimals(frame[SIZES[dataset]]))
+    return price_precision, size_precision
+
+
+def index_of(time):
+    """Nanoseconds in UTC, which the wranglers take as integers."""
+    return pd.DatetimeIndex(pd.to_datetime(time, utc=True), name="timestamp").as_unit("ns")
+
+
+def load(catalog, instrument, dataset, step, folder):
     for frame in frames(folder):
         if dataset == "klines":
             bar_type = BarType.from_str(f"{instrument.id}-{step}-LAST-EXTERNAL")
             # close_time is the last millisecond of the candle; the bar is known one millisecond later.
             time = frame["open_time"] if BAR_TIME == "open" else frame["close_time"].dt.floor("ms") + pd.Timedelta("1ms")
-            bars = frame[["open", "high", "low", "close", "volume"]].astype(float).set_index(pd.DatetimeIndex(time, tz="UTC", name="timestamp") if time.dt.tz is None else time.rename("timestamp"))
+            bars = frame[["open", "high", "low", "close", "volume"]].astype(float).set_index(index_of(time))
             catalog.write_data(BarDataWrangler(bar_type, instrument).process(bars))
         else:
             id_, time = ("id", "time") if dataset == "trades" else ("agg_trade_id", "transact_time")
@@ -126,10 +137,10 @@ def load(catalog, symbol, base, quote, settle, dataset, step, folder):
                 {
                     "trade_id": frame[id_].astype(str),
                     "price": frame["price"].astype(float),
-                    "quantity": frame[size].astype(float),
+                    "quantity": frame[SIZES[dataset]].astype(float),
                     "buyer_maker": frame["is_buyer_maker"],
                 }
-            ).set_index(pd.DatetimeIndex(pd.to_datetime(frame[time], utc=True), name="timestamp"))
+            ).set_index(index_of(frame[time]))
             catalog.write_data(TradeTickDataWrangler(instrument).process(ticks))
 
 
@@ -137,9 +148,13 @@ def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     catalog = ParquetDataCatalog(sys.argv[1])
-    for series in SERIES:
-        print("loading", *series[:1], *series[4:6])
-        load(catalog, *series)
+    for assets in dict.fromkeys(series[:4] for series in SERIES):
+        group = [series for series in SERIES if series[:4] == assets]
+        instrument = instrument_of(*assets, *precision_of(group))
+        catalog.write_data([instrument])
+        for *_, dataset, step, folder in group:
+            print("loading", instrument.id, dataset, step)
+            load(catalog, instrument, dataset, step, folder)
 
 
 if __name__ == "__main__":
