@@ -1,6 +1,8 @@
 /** The table of verbs: operand, description, examples, exit codes. Help, completion and hints are made from it. */
 import type { Verb } from '../options/flag-spec.js';
-import { LISTS } from '../options/list-name.js';
+import { LISTS } from '../options/words/list-name.js';
+import { BASE_EXITS, LIMIT_EXIT, LOCK_EXIT, QUEUE_EXITS, RUN_EXITS } from './exit-texts.js';
+import type { ExitTexts } from './exit-texts.js';
 
 /** A row of the table. */
 export interface VerbText {
@@ -18,32 +20,6 @@ export interface VerbText {
   /** Other names of the verb, only for hints. */
   readonly aka: readonly string[];
 }
-
-export type ExitTexts = Readonly<Partial<Record<0 | 1 | 2 | 3 | 4 | 5 | 6 | 7, string>>>;
-
-const BASE_EXITS = {
-  0: 'done',
-  1: 'fatal; for example a full disk',
-  2: 'usage; a wrong flag, value or file',
-} as const satisfies ExitTexts;
-const LIMIT_EXIT = 'limit; a ban or a rate limit lasts longer than --max-wait';
-const LOCK_EXIT = 'locked; another run holds the lock of the lake';
-export const RUN_EXITS = {
-  ...BASE_EXITS,
-  3: 'try later; cryptodl retry requests the objects of the failure report again',
-  4: 'failed; a retry does not help; with --strict also for holes and partial objects',
-  5: 'nothing new; with --error-on-nothing',
-  6: LOCK_EXIT,
-  7: LIMIT_EXIT,
-} as const satisfies ExitTexts;
-
-/** `--wait` ends like the download. */
-const QUEUE_EXITS = {
-  ...BASE_EXITS,
-  3: 'try later; no connection to the Redis server, or with --wait: a job failed for now',
-  4: 'failed; with --wait: a retry does not help; with --strict also for holes and partial objects',
-  7: LIMIT_EXIT,
-} as const satisfies ExitTexts;
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
@@ -195,7 +171,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     aka: ['gaps', 'missing', 'holes', 'heatmap', 'stats', 'completeness'],
   },
   runs: {
-    doc: 'list the newest runs of the lake: outcomes, retry rate, latency, exit code; and trends of the newest run',
+    doc: 'list the newest runs of the lake; outcomes, retry rate, latency, exit code, and trends of the newest run',
     exits: { ...BASE_EXITS, 2: 'usage; for example a lake without a record of a run' },
     examples: ['cryptodl runs', 'cryptodl runs --out /srv/lake --last 5', 'cryptodl runs --json'],
     aka: ['history', 'trends', 'log', 'logs', 'runlog', 'alerts'],
@@ -220,6 +196,23 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
       'cryptodl plot BTCUSDT --column last_funding_rate --svg funding.svg',
     ],
     aka: ['chart', 'candles', 'graph', 'draw', 'candlesticks'],
+  },
+  universe: {
+    doc: 'print the most traded symbols of each period; it ranks them by the klines of the lake, and a period has only what was known before it began',
+    exits: {
+      ...BASE_EXITS,
+      2: 'usage; for example a lake without klines',
+      3: 'try later; with --fetch: some objects failed for now',
+      4: 'failed; with --fetch: some objects failed, and a retry does not help',
+      6: LOCK_EXIT,
+      7: LIMIT_EXIT,
+    },
+    examples: [
+      'cryptodl universe --quote USDT --top 50 --from 2023-01 > universe.csv',
+      'cryptodl universe -m spot --quote USDT --every week --window 7d --as list',
+      'cryptodl universe --top 9 --from 2023-01 --fetch --as freqtrade --target lists',
+    ],
+    aka: ['constituents', 'membership', 'members', 'pairlist', 'pairlists', 'top', 'ranking'],
   },
   serve: {
     operand: '<directory>',
@@ -267,7 +260,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     aka: ['work', 'consumer', 'agent', 'workers'],
   },
   status: {
-    doc: 'print the state of a queue: waiting, active and failed jobs, jobs per minute, workers, failures by code',
+    doc: 'print the state of a queue; waiting, active and failed jobs, jobs per minute, workers, failures by code',
     exits: { ...BASE_EXITS, 3: 'try later; no connection to the Redis server' },
     examples: ['cryptodl status --redis redis://queue', 'cryptodl status --watch', 'cryptodl status --json'],
     aka: ['backlog', 'progress'],

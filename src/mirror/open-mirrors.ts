@@ -37,7 +37,7 @@ interface Opening {
   readonly where?: string;
 }
 
-/** Verbs that only read a lake. `verify` writes with --fix. */
+/** Verbs that only read a lake. `verify` writes with --fix, and `universe` with --fetch. */
 const READERS: ReadonlySet<Verb> = new Set<Verb>([
   'coverage',
   'sql',
@@ -210,7 +210,8 @@ export class Mirrors {
   }
 
   #isWritten(options: Options): boolean {
-    return !options.dryRun && !READERS.has(this.#verb) && (this.#verb !== 'verify' || options.fix);
+    if (options.dryRun || READERS.has(this.#verb)) return false;
+    return this.#verb === 'verify' ? options.fix : this.#verb !== 'universe' || options.fetch;
   }
 }
 

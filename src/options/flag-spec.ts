@@ -20,6 +20,7 @@ export const VERBS = [
   'runs',
   'report',
   'plot',
+  'universe',
   'serve',
   'doctor',
   'enqueue',
@@ -65,6 +66,8 @@ export interface FlagSpec {
    */
   readonly list?: 'comma' | 'joined';
   readonly parse: Parse<unknown>;
+  /** The parsers of single verbs, instead of `parse`. Their values have its type. */
+  readonly parseOf?: Readonly<Partial<Record<Verb, Parse<unknown>>>>;
   /** The unit of the parsed number. The name of the option ends with it. */
   readonly unit?: 'Ms' | 'Minutes' | 'Bytes' | 'BytesPerSecond' | 'Percent';
   /** A config file may hold a map: `limits: { archive: 100/s }` is `archive=100/s`. */
@@ -106,6 +109,7 @@ export const ONLINE = [
   'verify',
   'list',
   'audit',
+  'universe',
   'enqueue',
   'worker',
 ] as const satisfies readonly Verb[];
@@ -150,6 +154,7 @@ export const OF_LAKE = [
   'runs',
   'report',
   'plot',
+  'universe',
   'doctor',
   'enqueue',
   'worker',

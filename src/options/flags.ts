@@ -1,5 +1,6 @@
 /** The flag table: parsing, help, environment variables, config keys and --print-options are made from it. */
 import type { DefaultSources, FlagSpec, Verb } from './flag-spec.js';
+import { EXPORT_FLAGS } from './export-flags.js';
 import { LAKE_FLAGS } from './lake-flags.js';
 import { MESSAGE_FLAGS } from './message-flags.js';
 import { NETWORK_FLAGS } from './network-flags.js';
@@ -8,10 +9,13 @@ import { PICTURE_FLAGS } from './picture-flags.js';
 import { QUEUE_FLAGS } from './queue-flags.js';
 import { RETRY_FLAGS } from './retry-flags.js';
 import { SELECTION_FLAGS } from './selection-flags.js';
+import { UNIVERSE_FLAGS } from './universe-flags.js';
 
 const FLAGS = {
   ...SELECTION_FLAGS,
   ...PICTURE_FLAGS,
+  ...UNIVERSE_FLAGS,
+  ...EXPORT_FLAGS,
   ...LAKE_FLAGS,
   ...QUEUE_FLAGS,
   ...RETRY_FLAGS,
@@ -64,6 +68,12 @@ type Derived<Name extends FlagName> = Flags[Name] extends {
 
 export function flagSpec(name: FlagName): FlagSpec {
   return FLAGS[name];
+}
+
+/** The parser of a flag for a verb. */
+export function parserOf(name: FlagName, verb: Verb): Parse<unknown> {
+  const spec = flagSpec(name);
+  return spec.parseOf?.[verb] ?? spec.parse;
 }
 
 /** The default of a flag for a verb, as text; undefined without a fixed default. */
