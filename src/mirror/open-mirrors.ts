@@ -222,6 +222,7 @@ const SELECTING: ReadonlySet<Verb> = new Set<Verb>(['coverage', 'verify', 'repai
 function partsOf(verb: Verb, { options, origins }: Resolved): string[] {
   const given = (name: 'market' | 'dataset'): readonly string[] =>
     origins[name] === 'default' || options[name].includes(ALL) ? [] : options[name];
+  if (verb === 'universe' && !options.fetch) return options.market.map((market) => `${market}/klines`);
   if (!SELECTING.has(verb)) return [];
   const datasets = given('dataset').map((dataset) => `/${safeName(dataset)}`);
   return given('market').flatMap((market) =>

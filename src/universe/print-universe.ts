@@ -113,7 +113,7 @@ async function pairsByPeriod(
     for (const { period, symbol } of members) {
       const name = pairName(venue, market, symbol);
       if (name === undefined) unnamed.add(symbol);
-      else pairs.set(period, [...(pairs.get(period) ?? []), name]);
+      else if (pairs.get(period)?.push(name) === undefined) pairs.set(period, [name]);
     }
   const few = [...unnamed].sort().slice(0, 5).join(', ');
   if (unnamed.size > 0)

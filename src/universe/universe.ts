@@ -229,6 +229,7 @@ async function withSession(
   try {
     session = await engine.session();
     await session.run("SET TimeZone = 'UTC'");
+    await session.run('SET enable_external_file_cache = false');
     await act(session);
   } catch (error) {
     if (error instanceof CryptodlError || !isFileError(error)) throw error;
