@@ -16,11 +16,11 @@ const DECIMAL = 'DECIMAL(38, 8)';
  * The value of a column in units of 10^-8, as a whole number. A text has all digits, and that of a DOUBLE is the shortest one, so it has the
  * published digits. Most volumes are below 2^51 units: there, the rounded product is the same number, and is found much faster.
  */
-function unitsSql(by: Measure, isText: boolean): string {
+function unitsSql(by: Measure, isAllText: boolean): string {
   const column = quoteName(by);
   if (by === 'count') return `CAST(TRY_CAST(${column} AS BIGINT) AS HUGEINT) * 100000000`;
   const ofText = `CAST(TRY_CAST(CAST(${column} AS VARCHAR) AS ${DECIMAL}) * 100000000 AS HUGEINT)`;
-  if (isText) return ofText;
+  if (isAllText) return ofText;
   return `CASE WHEN abs(${column}) < 2e7 THEN CAST(CAST(round(${column} * 1e8) AS BIGINT) AS HUGEINT) ELSE ${ofText} END`;
 }
 
