@@ -85,6 +85,7 @@ const COMMANDS: Readonly<Record<Verb, Start>> = {
   export: withSource(async (command, { operand }) =>
     (await import('./export/export.js')).exportFor(operand, command),
   ),
+  universe: withSource(async (command) => (await import('./universe/universe.js')).universe(command)),
   doctor: withSource(async (command) => (await import('./doctor/doctor.js')).doctor(command)),
   serve: withOptions(async ({ options }, { operand = '' }, io) =>
     (await import('./serve/serve.js')).serve(operand, options, io),

@@ -10,7 +10,7 @@ import { refuseLoneEgress, USES_REDIS } from '../options/idle-settings.js';
 import { homeOf } from '../options/environment.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { FlagName, Options } from '../options/flags.js';
-import { listName } from '../options/list-name.js';
+import { listName } from '../options/words/list-name.js';
 import { resolveOptions } from '../options/resolve.js';
 import type { RawLayer, Resolved } from '../options/resolve.js';
 import { readSymbolFile } from '../options/symbols.js';
@@ -113,7 +113,16 @@ const readRegularFile: ReadList = async (list) =>
     : 'BTCUSDT';
 
 /** Verbs that read the lake. */
-const READERS: readonly Verb[] = ['verify', 'repair', 'coverage', 'report', 'plot', 'export', 'sql'];
+const READERS: readonly Verb[] = [
+  'verify',
+  'repair',
+  'coverage',
+  'report',
+  'plot',
+  'export',
+  'universe',
+  'sql',
+];
 /** Verbs that read the lake if no symbols are given. */
 const LAKE_VERBS: readonly Verb[] = [...READERS, 'vision', 'metrics', 'audit'];
 
@@ -133,7 +142,7 @@ function refuseOperand(
   if (verb === 'list' && operand === 'periods' && options.symbols === undefined)
     throw usage('list periods needs --symbols');
   const needsLake = options.symbols === undefined ? LAKE_VERBS : READERS;
-  if (!needsLake.includes(verb)) return;
+  if (!needsLake.includes(verb) || options.fetch) return;
   // A lake in a bucket cannot be checked without requests.
   if (/^s3:/i.test(options.out)) return;
   const lake = absolutePath(options.out, homeOf(io.environment));

@@ -4,7 +4,7 @@ import type { CommanderError } from 'commander';
 import { nearest } from '../text/did-you-mean.js';
 import { CryptodlError, usage } from '../model/errors.js';
 import { VERBS } from '../options/flag-spec.js';
-import { flagSpec, flagsOf, isSwitch } from '../options/flags.js';
+import { defaultOf, flagSpec, flagsOf, isSwitch, parserOf } from '../options/flags.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { FlagName } from '../options/flags.js';
 import { isVerb, textsOf, verbOf, wordsOf } from './command-words.js';
@@ -72,13 +72,13 @@ export function refuseMissingValues(argv: readonly string[]): void {
   for (const [at, { kind, flag, text }] of words.entries()) {
     if (kind !== 'flag' || flag === undefined || isSwitch(flag) || text !== `--${flag}`) continue;
     if (words[at + 1]?.kind === 'value') continue;
-    const value = flagSpec(flag).default ?? flagSpec(flag).example;
+    const value = defaultOf(flag, verb) ?? flagSpec(flag).example;
     const next = words[at + 1]?.text ?? '';
     // A negative number looks like a flag.
     const isNumber = /^-\d/.test(next);
     const rest = words.slice(isNumber ? at + 2 : at + 1);
     const filled = [...textsOf(words.slice(0, at + 1)), value ?? '', ...textsOf(rest)];
-    if (isNumber) refuseNumber(flag, next, filled);
+    if (isNumber) refuseNumber({ flag, verb }, next, filled);
     throw usage(
       `--${flag} needs a value`,
       value === undefined ? undefined : `--${flag} ${value}`,
@@ -88,9 +88,13 @@ export function refuseMissingValues(argv: readonly string[]): void {
 }
 
 /** Throws the error of the flag itself, if the flag does not accept the negative number. */
-function refuseNumber(flag: FlagName, value: string, filled: readonly string[]): void {
+function refuseNumber(
+  { flag, verb }: { readonly flag: FlagName; readonly verb: Verb },
+  value: string,
+  filled: readonly string[],
+): void {
   try {
-    flagSpec(flag).parse(value, `--${flag}`);
+    parserOf(flag, verb)(value, `--${flag}`);
   } catch (error) {
     if (!(error instanceof CryptodlError)) throw error;
     const { message, hint, correction } = error;

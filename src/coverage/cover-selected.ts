@@ -82,7 +82,11 @@ export async function coverSelected(
     today,
     failures,
     periodOf: ({ coverage: { from, to } }) =>
-      options.by === 'auto' ? (to - (range.from ?? from) <= MOST_DAYS ? 'day' : 'month') : options.by,
+      options.by === 'day' || options.by === 'month'
+        ? options.by
+        : to - (range.from ?? from) <= MOST_DAYS
+          ? 'day'
+          : 'month',
   };
 }
 

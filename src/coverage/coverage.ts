@@ -35,7 +35,7 @@ async function write(
   next: NextStep,
 ): Promise<void> {
   const { options } = resolved;
-  const chosen = options.by === 'auto' ? undefined : options.by;
+  const chosen = options.by === 'day' || options.by === 'month' ? options.by : undefined;
   const toNext = async function* (): AsyncGenerator<CoveredSeries> {
     for await (const one of covered) {
       next.add(one);

@@ -37,7 +37,7 @@ interface Opening {
   readonly where?: string;
 }
 
-/** Verbs that only read a lake. `verify` writes with --fix. */
+/** Verbs that only read a lake. `verify` writes with --fix, and `universe` with --fetch. */
 const READERS: ReadonlySet<Verb> = new Set<Verb>([
   'coverage',
   'sql',
@@ -211,7 +211,8 @@ export class Mirrors {
   }
 
   #isWritten(options: Options): boolean {
-    return !options.dryRun && !READERS.has(this.#verb) && (this.#verb !== 'verify' || options.fix);
+    if (options.dryRun || READERS.has(this.#verb)) return false;
+    return this.#verb === 'verify' ? options.fix : this.#verb !== 'universe' || options.fetch;
   }
 }
 
@@ -229,6 +230,7 @@ const SELECTING: ReadonlySet<Verb> = new Set<Verb>([
 function partsOf(verb: Verb, { options, origins }: Resolved): string[] {
   const given = (name: 'market' | 'dataset'): readonly string[] =>
     origins[name] === 'default' || options[name].includes(ALL) ? [] : options[name];
+  if (verb === 'universe' && !options.fetch) return options.market.map((market) => `${market}/klines`);
   if (!SELECTING.has(verb)) return [];
   const datasets = given('dataset').map((dataset) => `/${safeName(dataset)}`);
   return given('market').flatMap((market) =>

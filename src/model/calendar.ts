@@ -126,6 +126,30 @@ export function parsePeriod(cadence: Cadence, text: string): Period | undefined 
   return cadence === 'daily' ? dayPeriod(day) : monthPeriod(monthOf(day));
 }
 
+// Periods of the calendar, for lists that change with each of them.
+
+/** A period of the calendar. A week begins on Monday. */
+export type CalendarPeriod = 'day' | 'week' | 'month' | 'quarter' | 'year';
+
+const MONTHS = { month: 1, quarter: 3, year: 12 } as const;
+/** 1970-01-05 was a Monday. */
+const FIRST_MONDAY = 4;
+
+/** The first day of the period that contains a day. */
+export function calendarStart(day: number, period: CalendarPeriod): number {
+  if (period === 'day') return day;
+  if (period === 'week') return day - ((((day - FIRST_MONDAY) % 7) + 7) % 7);
+  const month = monthOf(day);
+  return monthStart(month - (month % MONTHS[period]));
+}
+
+/** The first day of the period after the one that contains a day. */
+export function nextCalendarStart(day: number, period: CalendarPeriod): number {
+  if (period === 'day') return day + 1;
+  const start = calendarStart(day, period);
+  return period === 'week' ? start + 7 : monthStart(monthOf(start) + MONTHS[period]);
+}
+
 /** The days of the period that lie completely within one of the spans. Spans are ISO instants `[from, to)`. */
 export function daysWithin(
   { from, to }: Period,

@@ -21,6 +21,7 @@ export const VERBS = [
   'report',
   'plot',
   'export',
+  'universe',
   'serve',
   'doctor',
   'enqueue',
@@ -66,6 +67,8 @@ export interface FlagSpec {
    */
   readonly list?: 'comma' | 'joined';
   readonly parse: Parse<unknown>;
+  /** The parsers of single verbs, instead of `parse`. Their values have its type. */
+  readonly parseOf?: Readonly<Partial<Record<Verb, Parse<unknown>>>>;
   /** The unit of the parsed number. The name of the option ends with it. */
   readonly unit?: 'Ms' | 'Minutes' | 'Bytes' | 'BytesPerSecond' | 'Percent';
   /** A config file may hold a map: `limits: { archive: 100/s }` is `archive=100/s`. */
@@ -107,6 +110,7 @@ export const ONLINE = [
   'verify',
   'list',
   'audit',
+  'universe',
   'enqueue',
   'worker',
 ] as const satisfies readonly Verb[];
@@ -127,8 +131,8 @@ const CHOOSING = [
 ] as const satisfies readonly Verb[];
 /** `CHOOSING`, `export`, and `plot`, which takes one market and one dataset. */
 export const PLOTTED = [...CHOOSING, 'plot', 'export'] as const satisfies readonly Verb[];
-/** `CHOOSING`, and `export`. */
-export const QUOTED = [...CHOOSING, 'export'] as const satisfies readonly Verb[];
+/** `CHOOSING`, and verbs that select series of the lake for other programs. */
+export const QUOTED = [...CHOOSING, 'export', 'universe'] as const satisfies readonly Verb[];
 /** Verbs that choose the settings of new files. The other downloads keep the settings of the lake or of the report. */
 export const WRITING = ['vision', 'metrics', 'enqueue'] as const satisfies readonly Verb[];
 /** Verbs whose selection of series can be one of several shards. */
@@ -154,6 +158,7 @@ export const OF_LAKE = [
   'report',
   'plot',
   'export',
+  'universe',
   'doctor',
   'enqueue',
   'worker',

@@ -8,10 +8,12 @@ import { OUTPUT_FLAGS } from './output-flags.js';
 import { QUEUE_FLAGS } from './queue-flags.js';
 import { RETRY_FLAGS } from './retry-flags.js';
 import { SELECTION_FLAGS } from './selection-flags.js';
+import { UNIVERSE_FLAGS } from './universe-flags.js';
 
 const FLAGS = {
   ...SELECTION_FLAGS,
   ...OUTPUT_FLAGS,
+  ...UNIVERSE_FLAGS,
   ...LAKE_FLAGS,
   ...QUEUE_FLAGS,
   ...RETRY_FLAGS,
@@ -64,6 +66,12 @@ type Derived<Name extends FlagName> = Flags[Name] extends {
 
 export function flagSpec(name: FlagName): FlagSpec {
   return FLAGS[name];
+}
+
+/** The parser of a flag for a verb. */
+export function parserOf(name: FlagName, verb: Verb): Parse<unknown> {
+  const spec = flagSpec(name);
+  return spec.parseOf?.[verb] ?? spec.parse;
 }
 
 /** The default of a flag for a verb, as text; undefined without a fixed default. */

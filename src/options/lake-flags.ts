@@ -3,11 +3,12 @@ import { FORMATS } from '../model/task.js';
 import { lake } from './addresses.js';
 import { DOWNLOADS, DOWNLOADS_AND_JOBS, EXAMINED, HELD, OF_LAKE, oneOf, WRITING } from './flag-spec.js';
 import type { FlagRows } from './flag-spec.js';
-import { OTHER_FORMATS, OTHER_TIMESTAMPS } from './other-words.js';
+import { OTHER_FORMATS, OTHER_TIMESTAMPS } from './words/other-words.js';
 import * as parse from './parsers.js';
 
 const TIMESTAMPS = ['us', 'ms', 'iso', 'utc'] as const;
-const SYSTEM_FOLDER = 'the temporary folder of the system';
+const SYSTEM = 'the temporary folder of the system';
+const OF_READERS = { audit: SYSTEM, sql: SYSTEM, plot: SYSTEM, export: SYSTEM, universe: SYSTEM };
 
 export const LAKE_FLAGS = {
   out: {
@@ -109,14 +110,15 @@ export const LAKE_FLAGS = {
   },
   force: {
     group: 'How',
-    verbs: ['vision', 'metrics', 'report', 'plot', 'export'],
-    usual: ['vision', 'metrics', 'report', 'plot', 'export'],
+    verbs: ['vision', 'metrics', 'report', 'plot', 'export', 'universe'],
+    usual: ['vision', 'metrics', 'report', 'plot', 'export', 'universe'],
     doc: 'fetch and write everything again; the settings may differ from those of the series in the lake',
     docOf: {
       report: 'also replace a file that is not a report',
       plot: 'also replace a file that is not a plot',
       export:
         'write all files again; also replace files that export did not write or that another program has changed',
+      universe: 'also replace a file that cryptodl universe did not write',
     },
     parse: parse.flag,
     aka: ['overwrite', 'refresh', 'erase'],
@@ -148,19 +150,13 @@ export const LAKE_FLAGS = {
   },
   'temp-dir': {
     group: 'Where',
-    verbs: [...DOWNLOADS_AND_JOBS, 'audit', 'sql', 'plot', 'export', 'doctor', 'worker'],
+    verbs: [...DOWNLOADS_AND_JOBS, 'audit', 'sql', 'plot', 'export', 'universe', 'doctor', 'worker'],
     usual: ['doctor'],
     value: 'DIR',
     doc: 'folder for temporary files',
     parse: parse.text,
     unset: 'OUT/.cryptodl/tmp',
-    unsetOf: {
-      worker: 'OUT/.cryptodl/tmp',
-      audit: SYSTEM_FOLDER,
-      sql: SYSTEM_FOLDER,
-      plot: SYSTEM_FOLDER,
-      export: SYSTEM_FOLDER,
-    },
+    unsetOf: { worker: 'OUT/.cryptodl/tmp', ...OF_READERS },
     example: '/tmp/spool',
   },
   kind: {
@@ -269,7 +265,7 @@ export const LAKE_FLAGS = {
   },
   'wait-lock': {
     group: 'Safety',
-    verbs: [...DOWNLOADS_AND_JOBS, 'merge', 'worker'],
+    verbs: [...DOWNLOADS_AND_JOBS, 'merge', 'universe', 'worker'],
     usual: ['run', 'retry', 'repair', 'merge'],
     value: 'TIME',
     doc: 'wait this long for the lock of the lake; without this flag, a locked lake ends the run at once with exit code 6',

@@ -78,10 +78,11 @@ export const OUTPUT_FLAGS = {
 
   target: {
     group: 'Where',
-    verbs: ['export'],
-    usual: ['export'],
+    verbs: ['export', 'universe'],
+    usual: ['export', 'universe'],
     value: 'DIR',
     doc: 'folder for the files; not within the lake',
+    docOf: { universe: 'the file of --as parquet, or the folder of the files of --as freqtrade' },
     parse: parse.text,
     example: 'user_data/data/binance',
     aka: ['to-dir', 'into', 'destination', 'dest', 'export-dir', 'output-folder', 'datadir'],

@@ -4,8 +4,9 @@ import { DAY_MS, parseDay } from '../model/calendar.js';
 import { bytesLike, durationLike, parseBytes, parseDurationMs, sameInterval } from '../model/units.js';
 import { ALL, MARKET_ALIASES } from '../source/names.js';
 import { didYouMean, nearest } from '../text/did-you-mean.js';
-import { OTHER_MARKETS } from './other-words.js';
-import type { OtherWords } from './other-words.js';
+import { OTHER_MARKETS } from './words/other-words.js';
+import type { OtherWords } from './words/other-words.js';
+import type { CalendarPeriod } from '../model/calendar.js';
 
 /** Names of the exchange of the run, where it is not the default one. */
 export interface ExchangeNames {
@@ -191,6 +192,7 @@ export type Every = { readonly text: string } & (
   | { readonly kind: 'hours'; readonly hours: number }
   | { readonly kind: 'pattern' }
   | { readonly kind: 'never' }
+  | { readonly kind: 'calendar'; readonly period: CalendarPeriod }
 );
 
 const CRON_FIELD = /^(?:[\d*?,/#L-]|[A-Za-z]{3})+$/;

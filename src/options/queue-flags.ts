@@ -3,6 +3,7 @@ import { oneOf } from './flag-spec.js';
 import type { FlagRows } from './flag-spec.js';
 import * as parse from './parsers.js';
 import { given } from './parsers.js';
+import { CALENDAR_PERIODS, calendarPeriod } from './words/periods.js';
 import type { Parse } from './parsers.js';
 import { usage } from '../model/errors.js';
 
@@ -28,18 +29,21 @@ export const QUEUE_FLAGS = {
   },
   every: {
     group: 'When',
-    verbs: ['schedule', 'enqueue'],
-    usual: ['enqueue'],
+    verbs: ['schedule', 'enqueue', 'universe'],
+    usual: ['enqueue', 'universe'],
     value: 'TIME',
     doc: 'how often: day for once a day, or 12h, 8h, 6h, 4h, 3h, 2h or 1h',
     docOf: {
       enqueue:
         "add the jobs at these times, UTC: day, or '0 10 * * *'; workers add them, with the days of that time. A cron pattern, or day, 12h, 8h, 6h, 4h, 3h, 2h or 1h from --at; never ends the schedule",
+      universe: 'day, week, month, quarter or year; the length of a period; in UTC, a week begins on Monday',
     },
     parse: parse.every,
+    parseOf: { universe: calendarPeriod },
     choices: parse.EVERY,
-    choicesOf: { enqueue: [...parse.EVERY, 'never'] },
+    choicesOf: { enqueue: [...parse.EVERY, 'never'], universe: CALENDAR_PERIODS },
     unsetOf: { schedule: 'day' },
+    defaultOf: { universe: 'month' },
     aka: ['interval', 'frequency', 'cron', 'repeat'],
   },
   'max-waiting': {

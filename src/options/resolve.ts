@@ -1,7 +1,16 @@
 /** Resolves the texts of all sources to one frozen Options. */
 import { CryptodlError, usage } from '../model/errors.js';
 import { didYouMean } from '../text/did-you-mean.js';
-import { defaultOf, environmentName, FLAG_NAMES, flagSpec, flagsOf, isSwitch, optionName } from './flags.js';
+import {
+  defaultOf,
+  environmentName,
+  FLAG_NAMES,
+  flagSpec,
+  flagsOf,
+  isSwitch,
+  optionName,
+  parserOf,
+} from './flags.js';
 import type { DefaultSources, Verb } from './flag-spec.js';
 import type { FlagName, Options } from './flags.js';
 import { refuseIdleSettings } from './idle-settings.js';
@@ -109,7 +118,7 @@ export function resolveOptions(verb: Verb, layers: readonly RawLayer[], exchange
     const layer = own ?? (defaults.values[name] === undefined ? undefined : defaults);
     origins[name] = layer?.origin ?? 'default';
     const unset = isSwitch(name) ? false : undefined;
-    options[optionName(name)] = layer === undefined ? unset : parseValue(name, layer, names);
+    options[optionName(name)] = layer === undefined ? unset : parseValue(name, layer, { verb, names });
     if (own?.values[name] !== undefined) texts[name] = own.values[name];
   }
   const from = defaultSources(options as Options, exchange);
@@ -139,14 +148,19 @@ function namesOf(exchange: ExchangeWords): ExchangeNames {
   return { markets, intervals: specs.flatMap((spec) => intervalsOf(spec) ?? []) };
 }
 
-function parseValue(name: FlagName, layer: RawLayer, names: ExchangeNames | undefined): unknown {
+function parseValue(
+  name: FlagName,
+  layer: RawLayer,
+  { verb, names }: { readonly verb: Verb; readonly names: ExchangeNames | undefined },
+): unknown {
   const spec = flagSpec(name);
+  const parseOne = parserOf(name, verb);
   const where = layer.nameOf(name);
   const raw = layer.values[name] ?? [];
   if (spec.list !== 'comma') {
     const value =
       spec.list === 'joined' ? raw.map((item) => parseText(item, where)).join(',') : (raw.at(-1) ?? '');
-    return corrected(name, value, [value], () => spec.parse(value, where, names));
+    return corrected(name, value, [value], () => parseOne(value, where, names));
   }
   const items = raw.flatMap((value) => value.split(',').map((part) => part.trim()));
   if (items.includes('')) {
@@ -157,9 +171,7 @@ function parseValue(name: FlagName, layer: RawLayer, names: ExchangeNames | unde
     });
   }
   if (spec.isMap === true) refuseRepeatedKey(name, where, new Set(items));
-  return [
-    ...new Set(items.map((item) => corrected(name, item, items, () => spec.parse(item, where, names)))),
-  ];
+  return [...new Set(items.map((item) => corrected(name, item, items, () => parseOne(item, where, names))))];
 }
 
 /** Throws a usage error for two entries with the same key, like `archive=100/s` and `archive=50/s`. */

@@ -20,7 +20,7 @@ export const RETRY_FLAGS = {
   concurrency: {
     group: 'Network',
     verbs: [...ONLINE, 'doctor'],
-    usual: [...ONLINE, 'doctor'],
+    usual: [...ONLINE.filter((verb) => verb !== 'universe'), 'doctor'],
     value: 'N',
     doc: 'objects at the same time; a number, auto or auto:MAX',
     parse: parse.concurrency,

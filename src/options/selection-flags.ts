@@ -13,6 +13,7 @@ import {
 import type { FlagRows } from './flag-spec.js';
 import { firstDay, lastDay } from './dates.js';
 import * as parse from './parsers.js';
+import { RANKED_MARKETS, rankedMarket } from './words/periods.js';
 import { shard } from './shard.js';
 import { symbols } from './symbols.js';
 
@@ -49,7 +50,7 @@ export const SELECTION_FLAGS = {
   symbols: {
     group: 'What',
     short: 's',
-    verbs: [...PLOTTED, ...HELD],
+    verbs: [...PLOTTED, 'universe', ...HELD],
     usual: [...QUOTED, ...HELD],
     value: 'LIST',
     list: 'joined',
@@ -58,6 +59,7 @@ export const SELECTION_FLAGS = {
       plot: 'the symbol; the same as the argument',
       enqueue: SYMBOLS,
       list: `${SYMBOLS}; without this flag, list symbols shows all`,
+      universe: `${SYMBOLS}; without this flag, all symbols of the market`,
     },
     parse: symbols,
     example: 'BTCUSDT',
@@ -66,8 +68,8 @@ export const SELECTION_FLAGS = {
   market: {
     group: 'What',
     short: 'm',
-    verbs: [...PLOTTED, 'schema', ...HELD],
-    usual: [...PLOTTED, ...HELD],
+    verbs: [...PLOTTED, 'schema', 'universe', ...HELD],
+    usual: [...PLOTTED, 'universe', ...HELD],
     value: 'LIST',
     list: 'comma',
     narrows: ['coverage', 'report', 'plot', 'export', ...HELD],
@@ -76,11 +78,13 @@ export const SELECTION_FLAGS = {
       metrics: 'um (USD-margined futures) or cm (coin-margined futures)',
       schema: 'spot, um (USD-margined futures), cm (coin-margined futures) or option',
       plot: 'spot, um (USD-margined futures), cm (coin-margined futures) or option; without this flag, um if the lake has it',
+      universe: 'spot, um or cm; one market',
       list: 'spot, um (USD-margined futures), cm (coin-margined futures), option, or all; several are separated by commas; list datasets shows all without this flag',
     },
     parse: parse.market(MARKETS),
+    parseOf: { universe: rankedMarket },
     choices: [...MARKETS, ALL],
-    choicesOf: { metrics: ['um', 'cm'], schema: MARKETS },
+    choicesOf: { metrics: ['um', 'cm'], schema: MARKETS, universe: RANKED_MARKETS },
     default: venue.defaultMarket,
     aka: ['type', 'asset-class'],
   },
@@ -197,20 +201,28 @@ export const SELECTION_FLAGS = {
   },
   from: {
     group: 'When',
-    verbs: PLOTTED,
-    usual: PLOTTED,
+    verbs: [...PLOTTED, 'universe'],
+    usual: [...PLOTTED, 'universe'],
     value: 'DATE',
     doc: 'first day, for example 2024-01-31, 2024-01 or yesterday; a month (2024-01) or a year (2024) begins with its first day; --to without --from begins at the first day of each series',
+    docOf: {
+      universe:
+        'the first period is that of this date; for example 2023-01-01 or 2023-01; without this flag, it is the first one with a full window before it',
+    },
     parse: firstDay,
     example: '2024-01-01',
     aka: ['start', 'start-date', 'startdate', 'begin', 'from-date', 'date-from', 'start-time'],
   },
   to: {
     group: 'When',
-    verbs: PLOTTED,
-    usual: PLOTTED,
+    verbs: [...PLOTTED, 'universe'],
+    usual: [...PLOTTED, 'universe'],
     value: 'DATE',
     doc: 'last day, inclusive; a month (2024-01) or a year (2024) ends with its last day; yesterday and today are the last complete day; --from without --to ends yesterday',
+    docOf: {
+      universe:
+        'the last period is that of this date; without this flag, it is the last one of which the lake has all days before it',
+    },
     parse: lastDay,
     example: '2024-01-31',
     aka: ['end', 'end-date', 'enddate', 'to-date', 'date-to', 'end-time'],
@@ -250,15 +262,6 @@ export const SELECTION_FLAGS = {
     unit: 'Ms',
     example: '2h',
     aka: ['max-time', 'time-limit'],
-  },
-  by: {
-    group: 'When',
-    verbs: ['coverage'],
-    usual: ['coverage'],
-    value: 'GRAIN',
-    doc: 'period of one cell: auto, day or month; auto is day for a range of up to 60 days',
-    ...oneOf(['auto', 'day', 'month']),
-    default: 'auto',
   },
   all: {
     group: 'How',

@@ -182,12 +182,22 @@ export async function readPatterns(option: SymbolsOption, read: ReadList): Promi
   return patternsOf(words);
 }
 
-/** Commas, white space and lines separate; `#` starts a comment. */
+/** Commas, white space and lines separate; `#` starts a comment. Of a CSV file with a column `symbol`, the words are the cells of this column. */
 function listWords(content: string): string[] {
-  return content
+  const lines = content
     .split(/\r?\n/)
-    .flatMap((line) => (line.split('#')[0] ?? '').split(/[\s,]+/))
-    .filter((word) => word !== '');
+    .map((line) => (line.split('#')[0] ?? '').trim())
+    .filter((line) => line !== '');
+  const column = cellsOf(lines[0] ?? '').indexOf(SYMBOL_COLUMN);
+  if (column < 0) return lines.flatMap((line) => line.split(/[\s,]+/)).filter((word) => word !== '');
+  return unique(lines.slice(1).map((line) => cellsOf(line)[column] ?? '')).filter((word) => word !== '');
+}
+
+/** The name of the column in the CSV of `universe` and `coverage`. Symbols are in capitals. */
+const SYMBOL_COLUMN = 'symbol';
+
+function cellsOf(line: string): string[] {
+  return line.split(',').map((cell) => cell.trim().replace(/^"(.*)"$/, '$1'));
 }
 
 /** Reads lists for a command line. */

@@ -181,7 +181,7 @@ describe.each([
     expect(await prices()).toEqual(before);
   });
 
-  it('answers coverage, sql, runs, plot and report', async () => {
+  it('answers coverage, sql, runs, plot, universe and report', async () => {
     await vision(11);
     const now = ['--now', `${dayOf(11)}T08:00:00Z`];
     const covered = await verb('coverage', ['--json', ...now]);
@@ -190,6 +190,8 @@ describe.each([
     expect(counted.stdout).toContain('240');
     expect((await verb('runs', ['--json'])).events[0]).toMatchObject({ event: 'run' });
     expect((await verb('plot', [], ['BTCUSDT'])).stdout).toContain('BTCUSDT');
+    const daily = await verb('universe', ['--every', 'day', '--window', '9d', ...now]);
+    expect(daily.stdout).toMatch(new RegExp(`^${dayOf(11)},BTCUSDT,1,[\\d.]+,9,${dayOf(1)}$`, 'm'));
     const page = join(scratch, `report-${Math.random()}.html`);
     expect((await verb('report', ['--html', page, ...now])).code).toBe(0);
     expect(readFileSync(page, 'utf8')).toContain(lake.out);

@@ -977,8 +977,10 @@ it('there are 120 typical mistakes, each once', () => {
 });
 
 it('a flag that cannot have the value is not suggested', async () => {
-  const result = await cryptodl(['vision', '--symbols', 'BTCUSDT', '--top', '10'], { env: environment() });
-  expect(result.stderr).toBe('cryptodl: vision has no flag --top\n  see cryptodl vision --help\n');
+  const result = await cryptodl(['vision', '--symbols', 'BTCUSDT', '--toppest', '10'], {
+    env: environment(),
+  });
+  expect(result.stderr).toBe('cryptodl: vision has no flag --toppest\n  see cryptodl vision --help\n');
 });
 
 it('a flag of other commands is answered with all of them', async () => {
@@ -990,7 +992,7 @@ it('a flag of other commands is answered with all of them', async () => {
   const short = await cryptodl(['sql', '-v', 'SHOW TABLES']);
   expect(short.stderr).toBe(
     'cryptodl: sql has no flag -v\n' +
-      '  -v is a flag of vision, metrics, run, retry, verify, repair, list, audit, enqueue and worker\n',
+      '  -v is a flag of vision, metrics, run, retry, verify, repair, list, audit, universe, enqueue and worker\n',
   );
 });
 

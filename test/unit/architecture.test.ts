@@ -72,6 +72,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   page: [...list('cli coverage files lake monitor report'), ...BASE],
   plot: [...list('cli convert coverage options page query select source'), ...BASE],
   query: [...list('cli convert lake options select source'), ...BASE],
+  universe: [...list('cli convert download files lake options query select source'), ...BASE],
   runs: [...list('cli lake monitor options'), ...BASE],
   schedule: [...list('cli download options select source'), ...BASE],
   // The other end of the wire: what it shared with the client would hide a mistake of both.
@@ -87,7 +88,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   main: [
     ...list(
-      'audit catalog cli coverage doctor download export merge mirror options page plot query report runs schedule select serve source verify workers',
+      'audit catalog cli coverage doctor download export merge mirror options page plot query report runs schedule select serve source universe verify workers',
     ),
     ...BASE,
   ],

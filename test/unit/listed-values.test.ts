@@ -74,7 +74,12 @@ it.each(ofFlag('market'))('the markets of %s', async (verb) => {
     datasets.flatMap((dataset) =>
       verb === 'schema'
         ? [['schema', dataset, '--market', market]]
-        : linesOfVerb(verb).map((line) => [...line, '--market', market, '--dataset', dataset]),
+        : linesOfVerb(verb).map((line) => [
+            ...line,
+            '--market',
+            market,
+            ...(flagsOf(verb).includes('dataset') ? ['--dataset', dataset] : []),
+          ]),
     ),
   );
   expect(taken.sort()).toEqual([...(choicesOf('market', verb) ?? [])].sort());

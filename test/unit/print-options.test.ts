@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { optionLines } from '../../src/cli/option-layers.js';
 import { VERBS } from '../../src/options/flag-spec.js';
 import type { Verb } from '../../src/options/flag-spec.js';
-import { flagSpec, flagsOf, isSwitch } from '../../src/options/flags.js';
+import { choicesOf, flagSpec, flagsOf, isSwitch } from '../../src/options/flags.js';
 import { configLayer, resolveOptions } from '../../src/options/resolve.js';
 import type { RawLayer, RawValues, Resolved } from '../../src/options/resolve.js';
 import { SECRET_ADDRESSES } from '../../src/options/value-text.js';
@@ -18,7 +18,8 @@ function flags(values: RawValues): RawLayer {
 function valuesOf(verb: Verb): RawValues {
   const values: RawValues = {};
   for (const name of flagsOf(verb)) {
-    const { choices, default: usual, example } = flagSpec(name);
+    const { default: usual, example } = flagSpec(name);
+    const choices = choicesOf(name, verb);
     const value = isSwitch(name) ? 'true' : (choices?.find((one) => one !== usual) ?? example ?? usual);
     // Secret addresses are not printed.
     if (value !== undefined && !['config', 'print-options'].includes(name) && !SECRET_ADDRESSES.has(name))

@@ -166,6 +166,11 @@ const TWINS: Partial<Record<FlagName, [string, unknown]>> = {
   redis: ['redis://queue:6379', 'redis://queue:6379'],
   's3-endpoint': ['http://127.0.0.1:9000/', 'http://127.0.0.1:9000'],
   's3-region': ['eu-central-1', 'eu-central-1'],
+  top: ['50', 50],
+  contract: ['all', 'all'],
+  window: ['7d', 7 * 86_400_000],
+  'min-age': ['90d', 90 * 86_400_000],
+  as: ['list', 'list'],
 };
 
 function twinOf(name: FlagName): [string, unknown] {

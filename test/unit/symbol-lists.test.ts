@@ -18,3 +18,14 @@ it.each(['', '*', 'BTC*', 'all', '-', '@secret', '!BTCUSDT', 'A,B', ' BTCUSDT', 
     expect(isExactName(name)).toBe(false);
   },
 );
+
+it.each([
+  ['a column', 'period,symbol,rank\n2024-01-01,BTCUSDT,1\n2024-01-01,ETHUSDT,2\n2024-02-01,BTCUSDT,1\n'],
+  ['one column', 'symbol\nBTCUSDT\n\nETHUSDT\n'],
+  ['quotes and CRLF', '\uFEFF"symbol","rank"\r\n"BTCUSDT",1\r\n"ETHUSDT",2\r\n'],
+  ['a comment', '# the members\nrank,symbol\n1,BTCUSDT # largest\n2,ETHUSDT\n'],
+  ['no header', 'BTCUSDT, ETHUSDT\nBTCUSDT\n'],
+])('takes the symbols of a CSV file with %s', async (_, content) => {
+  const { names } = await readPatterns(symbols('@universe.csv', '--symbols'), () => Promise.resolve(content));
+  expect(names).toEqual(['BTCUSDT', 'ETHUSDT']);
+});

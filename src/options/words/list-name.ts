@@ -1,7 +1,7 @@
 /** The operand of `cryptodl list`. */
-import { usage } from '../model/errors.js';
-import { flagSpec } from './flags.js';
-import { didYouMean, nearest } from '../text/did-you-mean.js';
+import { usage } from '../../model/errors.js';
+import { flagSpec } from '../flags.js';
+import { didYouMean, nearest } from '../../text/did-you-mean.js';
 
 export const LISTS = ['markets', 'datasets', 'symbols', 'periods'] as const;
 export type ListName = (typeof LISTS)[number];

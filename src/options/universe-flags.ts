@@ -1,0 +1,115 @@
+/** Flags of universe: which symbols are members of a period, and the form of the list. `coverage` takes --by too. */
+import { DAY_MS } from '../model/calendar.js';
+import { usage } from '../model/errors.js';
+import { durationLike, parseDurationMs } from '../model/units.js';
+import { oneOf } from './flag-spec.js';
+import type { FlagRows } from './flag-spec.js';
+import * as parse from './parsers.js';
+import { given } from './parsers.js';
+import type { Parse } from './parsers.js';
+import { GRAINS, MEASURES, OTHER_MEASURES } from './words/periods.js';
+
+const MONTHS = /^(\d+)\s*(?:M|mo|mons?|months?)$/;
+const YEARS = /^(\d+)\s*(?:y|yrs?|years?)$/i;
+
+/** `30d` → milliseconds of whole days, at least one. A bare number means days. */
+const wholeDays: Parse<number> = (value, where) => {
+  const ms = value === '0' ? undefined : parseDurationMs(value);
+  if (ms !== undefined && ms >= DAY_MS && ms % DAY_MS === 0) return ms;
+  const days = daysLike(value);
+  const meant = days === undefined || days < 1 ? undefined : `${days}d`;
+  throw usage(
+    `${where}: "${value}" is not a number of whole days`,
+    given(where, meant ?? '30d'),
+    meant === undefined ? undefined : { value: meant },
+  );
+};
+
+function daysLike(value: string): number | undefined {
+  if (/^\d+$/.test(value)) return Number(value);
+  const months = Number(MONTHS.exec(value)?.[1]) * 30;
+  const years = Number(YEARS.exec(value)?.[1]) * 365;
+  const other = (parseDurationMs(durationLike(value) ?? '') ?? Number.NaN) / DAY_MS;
+  const days = [months, years, other].find((each) => !Number.isNaN(each));
+  return days === undefined ? undefined : Math.ceil(days);
+}
+
+export const UNIVERSE_FLAGS = {
+  top: {
+    group: 'What',
+    verbs: ['universe'],
+    usual: ['universe'],
+    value: 'N',
+    doc: 'the N symbols with the largest sums; without this flag, all symbols that were traded',
+    parse: parse.integer(1),
+    example: '50',
+    aka: ['number', 'limit', 'size', 'n', 'number-assets', 'count'],
+  },
+  contract: {
+    group: 'What',
+    verbs: ['universe'],
+    usual: ['universe'],
+    value: 'KIND',
+    doc: 'perpetual, dated or all; contracts of futures; dated ones have a day of delivery',
+    ...oneOf(['perpetual', 'dated', 'all']),
+    default: 'perpetual',
+    aka: ['contract-type', 'contracts'],
+  },
+  by: {
+    group: 'When',
+    verbs: ['coverage', 'universe'],
+    usual: ['coverage', 'universe'],
+    value: 'WHAT',
+    doc: 'period of one cell: auto, day or month; auto is day for a range of up to 60 days',
+    docOf: {
+      universe:
+        'rank by quote_volume, volume or count; their sums over the window; quote_volume is in the quote asset, volume in the base asset, and count is the number of trades',
+    },
+    parse: parse.choice([...GRAINS, ...MEASURES]),
+    parseOf: { coverage: parse.choice(GRAINS), universe: parse.choice(MEASURES, OTHER_MEASURES) },
+    choices: GRAINS,
+    choicesOf: { universe: MEASURES },
+    default: 'auto',
+    defaultOf: { universe: 'quote_volume' },
+  },
+  window: {
+    group: 'When',
+    verbs: ['universe'],
+    usual: ['universe'],
+    value: 'TIME',
+    doc: 'days before each period whose sums are ranked; later rows are not read for this period',
+    parse: wholeDays,
+    unit: 'Ms',
+    default: '30d',
+    aka: ['lookback', 'lookback-days', 'period'],
+  },
+  'min-age': {
+    group: 'When',
+    verbs: ['universe'],
+    usual: ['universe'],
+    value: 'TIME',
+    doc: 'only symbols with a first row at least this long before the period; the first row is that of the lake',
+    parse: wholeDays,
+    unit: 'Ms',
+    example: '90d',
+    aka: ['age', 'min-days-listed', 'min-listed', 'min-history'],
+  },
+  fetch: {
+    group: 'How',
+    verbs: ['universe'],
+    usual: ['universe'],
+    doc: 'download the 1d klines of the selection first; from the archive, from the first window or --min-age on',
+    parse: parse.flag,
+    aka: ['download', 'update'],
+  },
+  as: {
+    group: 'How',
+    verbs: ['universe'],
+    usual: ['universe'],
+    value: 'FORM',
+    doc: 'csv, list, parquet or freqtrade; csv: a line per period and symbol; list: each symbol once, for --symbols @FILE; parquet: the rows of csv as a file; freqtrade: a file of pairs for each period',
+    ...oneOf(['csv', 'list', 'parquet', 'freqtrade']),
+    default: 'csv',
+    aka: ['format', 'output-format', 'csv', 'parquet', 'freqtrade'],
+  },
+} as const satisfies FlagRows;

@@ -1,0 +1,69 @@
+/** Words of --by, --every and --market that only some verbs take: periods of the calendar, columns to rank by, and markets to rank. */
+import type { CalendarPeriod } from '../../model/calendar.js';
+import type { OtherWords } from './other-words.js';
+import { usage } from '../../model/errors.js';
+import { ALL, MARKETS } from '../../source/names.js';
+import { choice, given, market } from '../parsers.js';
+import type { Every, Parse } from '../parsers.js';
+
+/** Periods of a cell of `coverage`. */
+export const GRAINS = ['auto', 'day', 'month'] as const;
+
+/** Columns that `universe` ranks by. */
+export const MEASURES = ['quote_volume', 'volume', 'count'] as const;
+export type Measure = (typeof MEASURES)[number];
+
+export const OTHER_MEASURES: OtherWords<Measure> = other<Measure>({
+  quote_volume: ['quotevolume', 'quote-volume', 'quote', 'turnover', 'notional', 'usd', 'usdt', 'dollar'],
+  volume: ['volumes', 'vol', 'base', 'basevolume', 'base_volume', 'base-volume'],
+  count: ['trades', 'number_of_trades', 'ticks'],
+});
+
+export const CALENDAR_PERIODS = [
+  'day',
+  'week',
+  'month',
+  'quarter',
+  'year',
+] as const satisfies readonly CalendarPeriod[];
+
+const period = choice(
+  CALENDAR_PERIODS,
+  other<CalendarPeriod>({
+    day: ['1d', 'd', 'daily', '24h', 'days'],
+    week: ['1w', '7d', 'w', 'weekly', 'weeks'],
+    month: ['1m', '1mo', 'm', 'mo', '30d', 'monthly', 'months'],
+    quarter: ['3m', '3mo', '1q', 'q', '90d', 'quarterly', 'quarters'],
+    year: ['1y', '12m', '12mo', 'y', '365d', 'yearly', 'annually', 'years'],
+  }),
+);
+
+/** The length of a period of the calendar. */
+export const calendarPeriod: Parse<Every> = (value, where) => {
+  const text = period(value, where);
+  return { kind: 'calendar', text, period: text };
+};
+
+/** Options of the archive have no klines. */
+const UNRANKED: readonly string[] = ['option', ALL];
+
+/** The markets of Binance with klines. */
+export const RANKED_MARKETS = MARKETS.filter((name) => !UNRANKED.includes(name));
+
+/** A market by its name or by one of other tools, except for `all`: ranks are those of one market. */
+export const rankedMarket: Parse<string> = (value, where, exchange) => {
+  const name = market(MARKETS)(value, where, exchange);
+  if (!UNRANKED.includes(name)) return name;
+  throw usage(`${where}: "${value}" is not one of ${RANKED_MARKETS.join(', ')}`, given(where, 'um'), {
+    value: 'um',
+  });
+};
+
+function other<T extends string>(words: Readonly<Record<T, readonly string[]>>): OtherWords<T> {
+  const entries = Object.entries<readonly string[]>(words) as [T, readonly string[]][];
+  return Object.fromEntries(
+    entries.flatMap(([value, others]) =>
+      others.map((word) => [word, { value, note: `did you mean ${value}?` }]),
+    ),
+  );
+}

@@ -1,0 +1,83 @@
+/** Chooses the files of the lake that a universe reads: of several intervals of a symbol, shorter ones only where longer ones are missing. */
+import { bringIn } from '../lake/backing.js';
+import type { Series } from '../model/task.js';
+import { readSeriesFiles } from '../query/lake-tables.js';
+import type { LakeFile, LeftOut } from '../query/lake-tables.js';
+import type { Source } from '../source/source.js';
+import { intervalMs } from '../source/venue.js';
+
+/** A range of days `[from, to)`. */
+export type Days = LakeFile['days'];
+
+/** A file with its symbol and interval. */
+export interface UniverseFile extends LakeFile {
+  readonly symbol: string;
+}
+
+export interface FoundFiles {
+  readonly files: readonly UniverseFile[];
+  readonly leftOut: LeftOut;
+}
+
+/** Number of symbols whose manifests are read at the same time. */
+const AT_ONCE = 16;
+
+/** All files of the series that a universe may read, without those that longer intervals make superfluous. */
+export async function findFiles(
+  root: string,
+  venue: Source,
+  bySymbol: ReadonlyMap<string, readonly Series[]>,
+): Promise<FoundFiles> {
+  const files: UniverseFile[] = [];
+  const leftOut: LeftOut = { unsound: [], overlapping: [] };
+  const symbols = [...bySymbol];
+  for (let at = 0; at < symbols.length; at += AT_ONCE) {
+    const some = symbols.slice(at, at + AT_ONCE).map(async ([symbol, series]) => {
+      const longestFirst = [...series].sort((a, b) => lengthOf(b) - lengthOf(a));
+      const read = await Promise.all(longestFirst.map((one) => readSeriesFiles(root, venue, one)));
+      for (const { unsound, overlapping } of read) {
+        leftOut.unsound.push(...unsound);
+        leftOut.overlapping.push(...overlapping);
+      }
+      return needed(read.map((one) => one.files)).map((file) => ({ ...file, symbol }));
+    });
+    files.push(...(await Promise.all(some)).flat());
+  }
+  return { files, leftOut };
+}
+
+function lengthOf({ interval = '' }: Series): number {
+  return intervalMs(interval);
+}
+
+/** The files whose days no longer interval has completely. `ofIntervals`: the longest interval first. */
+function needed(ofIntervals: readonly (readonly LakeFile[])[]): LakeFile[] {
+  const chosen: LakeFile[] = [];
+  for (const files of ofIntervals) {
+    const longer = [...chosen];
+    chosen.push(...files.filter(({ days }) => !isCovered(days, longer)));
+  }
+  return chosen;
+}
+
+function isCovered({ from, to }: Days, files: readonly LakeFile[]): boolean {
+  let reached = from;
+  for (const { days } of [...files].sort((a, b) => a.days.from - b.days.from))
+    if (days.from <= reached) reached = Math.max(reached, days.to);
+  return reached >= to;
+}
+
+/** The files with days in the range, and the earliest file of each symbol, which has its first day. */
+export function filesOfDays(files: readonly UniverseFile[], { from, to }: Days): UniverseFile[] {
+  const earliest = new Map<string, number>();
+  for (const { symbol, days } of files)
+    earliest.set(symbol, Math.min(earliest.get(symbol) ?? Infinity, days.from));
+  return files.filter(
+    ({ symbol, days }) => days.from < to && (days.to > from || days.from === earliest.get(symbol)),
+  );
+}
+
+/** Fetches the bytes of files of a lake in a bucket. */
+export async function bringInFiles(files: readonly UniverseFile[]): Promise<void> {
+  await bringIn(...files.map(({ path }) => path));
+}

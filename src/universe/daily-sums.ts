@@ -1,0 +1,106 @@
+/** Sums the rows of klines by symbol and day in DuckDB. All sums are decimals, so they are exact and do not depend on the order of rows. */
+import type { DuckDbSession } from '../convert/duckdb.js';
+import { quoteName, quoteText, timestampLiteral } from '../convert/sql.js';
+import { DAY_MS, startOfDay } from '../model/calendar.js';
+import type { Measure } from '../options/words/periods.js';
+import { rowsQuery } from '../query/views.js';
+import type { DatasetSpec } from '../source/venue.js';
+import type { UniverseFile } from './choose-files.js';
+import { DATASET } from './choose-symbols.js';
+import type { UniverseMarket } from './choose-symbols.js';
+
+/** Volumes of the archive have at most 8 decimals. */
+const DECIMAL = 'DECIMAL(38, 8)';
+
+/**
+ * The value of a column in units of 10^-8, as a whole number. A text has all digits, and that of a DOUBLE is the shortest one, so it has the
+ * published digits. Most volumes are below 2^51 units: there, the rounded product is the same number, and is found much faster.
+ */
+function unitsSql(by: Measure, isAllText: boolean): string {
+  const column = quoteName(by);
+  if (by === 'count') return `CAST(TRY_CAST(${column} AS BIGINT) AS HUGEINT) * 100000000`;
+  const ofText = `CAST(TRY_CAST(CAST(${column} AS VARCHAR) AS ${DECIMAL}) * 100000000 AS HUGEINT)`;
+  if (isAllText) return ofText;
+  return `CASE WHEN abs(${column}) < 2e7 THEN CAST(CAST(round(${column} * 1e8) AS BIGINT) AS HUGEINT) ELSE ${ofText} END`;
+}
+
+function isText({ settings }: UniverseFile): boolean {
+  return settings.format === 'parquet' && settings.numbers === 'string';
+}
+
+export interface DailyRequest extends UniverseMarket {
+  readonly by: Measure;
+  readonly selected: ReadonlySet<string>;
+  /** At least one of a selected symbol. */
+  readonly files: readonly UniverseFile[];
+  /** Rows of this day and later ones are not read. */
+  readonly before: number;
+}
+
+/**
+ * Creates the table `daily` (symbol, day, value) of the selected symbols, and the table `market_day` (day, n) of all days with rows of any
+ * symbol, numbered in order. Days are numbers.
+ */
+export async function loadDailySums(session: DuckDbSession, request: DailyRequest): Promise<void> {
+  const { by, selected, files, spec, intervals, before } = request;
+  const own = files.filter(({ symbol }) => selected.has(symbol));
+  const others = files.filter(({ symbol }) => !selected.has(symbol));
+  const time = quoteName(timeColumn(spec));
+  const day = `CAST((epoch_ms(${time}) - ${spec.dayStartMs}) // ${DAY_MS} AS INTEGER)`;
+  const isBefore = `${time} < ${timestampLiteral(startOfDay(before, spec))}`;
+  const grain = `list_position([${intervals.map(quoteText).join(', ')}], "interval")`;
+  const rowsOf = (some: readonly UniverseFile[]): Promise<string> =>
+    rowsQuery({ market: request.market, dataset: DATASET, hasInterval: true, files: some }, spec);
+  await session.run(`CREATE TEMP TABLE summed (symbol VARCHAR, day INTEGER, units HUGEINT)`);
+  await session.run('CREATE TEMP TABLE open_day (day INTEGER)');
+  for (const some of batches(own))
+    await session.run(`INSERT INTO summed
+SELECT symbol, day, arg_min(units, grain) FROM (
+  SELECT symbol, ${day} AS day, ${grain} AS grain, coalesce(sum(${unitsSql(by, some.every(isText))}), 0) AS units
+  FROM (${await rowsOf(some)}) WHERE ${isBefore} GROUP BY ALL)
+GROUP BY symbol, day`);
+  for (const some of batches(others))
+    await session.run(
+      `INSERT INTO open_day SELECT DISTINCT ${day} FROM (${await rowsOf(some)}) WHERE ${isBefore}`,
+    );
+  // Periods read ranges of days, and DuckDB skips blocks of ordered rows.
+  await session.run(`CREATE TEMP TABLE daily AS
+SELECT symbol, day, CAST(units AS DECIMAL(38, 0)) * CAST(0.00000001 AS DECIMAL(8, 8)) AS value FROM summed ORDER BY day, symbol`);
+  await session.run('DROP TABLE summed');
+  await session.run(`CREATE TEMP TABLE market_day AS
+SELECT day, CAST(row_number() OVER (ORDER BY day) AS INTEGER) AS n
+FROM (SELECT day FROM daily UNION SELECT day FROM open_day) ORDER BY day`);
+  await session.run(`CREATE TEMP TABLE span AS
+SELECT symbol, min(day) AS first_day, max(day) AS last_day, min(n) AS first_n, max(n) AS last_n
+FROM daily JOIN market_day USING (day) GROUP BY symbol`);
+}
+
+/** DuckDB keeps a reader for each file of a statement. */
+const MOST_FILES = 2000;
+
+/** The files in batches that have each symbol as a whole. */
+function batches(files: readonly UniverseFile[]): UniverseFile[][] {
+  const bySymbol = new Map<string, UniverseFile[]>();
+  for (const file of files) {
+    const of = bySymbol.get(file.symbol);
+    if (of === undefined) bySymbol.set(file.symbol, [file]);
+    else of.push(file);
+  }
+  const all: UniverseFile[][] = [];
+  for (const own of bySymbol.values()) {
+    const last = all.at(-1);
+    if (last !== undefined && last.length + own.length <= MOST_FILES) last.push(...own);
+    else all.push([...own]);
+  }
+  return all;
+}
+
+function timeColumn({ columns }: DatasetSpec): string {
+  return columns.find(({ type }) => type === 'time' || type === 'datetime')?.name ?? '';
+}
+
+/** All days with rows of any symbol of the market, in order. */
+export async function marketDays(session: DuckDbSession): Promise<number[]> {
+  const rows = await session.rows('SELECT day FROM market_day ORDER BY day');
+  return rows.map((row) => Number(row['day']));
+}

@@ -1,0 +1,93 @@
+/** `--fetch`: downloads the 1d klines that a universe needs, as an ordinary run of `cryptodl vision`. */
+import type { Typed } from '../cli/print-error.js';
+import { download } from '../download/download.js';
+import { dayText } from '../model/calendar.js';
+import { usage } from '../model/errors.js';
+import type { ExitCode } from '../model/exit-code.js';
+import type { Io } from '../model/io.js';
+import { environmentLayer, resolveOptions } from '../options/resolve.js';
+import type { RawLayer, RawValues, Resolved } from '../options/resolve.js';
+import type { SymbolPatterns } from '../options/symbols.js';
+import type { Source } from '../source/source.js';
+import { DATASET } from './choose-symbols.js';
+import type { UniverseMarket } from './choose-symbols.js';
+
+export interface Fetch {
+  readonly source: Source;
+  readonly resolved: Resolved;
+  /** The sources of the options, the flags first. */
+  readonly layers: readonly RawLayer[];
+  readonly io: Io;
+  readonly typed: Typed;
+}
+
+export interface FetchedDays {
+  /** The first day of the first window. */
+  readonly from: number;
+  readonly patterns: SymbolPatterns | undefined;
+}
+
+/** Resolves with the exit code of the run. All of its output goes to stderr. */
+export function fetchKlines(
+  fetch: Fetch,
+  { market, spec }: UniverseMarket,
+  days: FetchedDays,
+): Promise<ExitCode> {
+  const { source, io, typed } = fetch;
+  const interval = '1d';
+  if (
+    spec.intervals?.monthly.includes(interval) !== true &&
+    spec.intervals?.daily.includes(interval) !== true
+  )
+    throw usage(
+      `--fetch: ${source.name} has no ${market} ${DATASET} ${interval}`,
+      'download them with cryptodl vision',
+    );
+  const toStderr: Io = { ...io, stdout: io.stderr, isRead: () => true };
+  const resolved = visionOptions(fetch, {
+    market: [market],
+    dataset: [DATASET],
+    interval: [interval],
+    ...daysOf(days),
+  });
+  return download({ source, resolved, io: toStderr, typed: { ...typed, io: toStderr }, verb: 'vision' });
+}
+
+function daysOf({ from, patterns }: FetchedDays): RawValues {
+  return {
+    from: [dayText(from)],
+    symbols:
+      patterns === undefined
+        ? ['all']
+        : [...patterns.names, ...patterns.globs, ...patterns.exclusions.map((word) => `!${word}`)],
+  };
+}
+
+/** The options of this command that the run has too. The files are of a form that this verb reads, and nothing is fetched again. */
+function visionOptions({ source, resolved, layers, io }: Fetch, chosen: RawValues): Resolved {
+  const own: RawLayer = {
+    origin: 'flag',
+    values: { ...chosen, force: ['false'], json: ['false'] },
+    nameOf: (name) => `--${name}`,
+  };
+  const [flags, ...others] = layers;
+  const environment = environmentLayer(io.environment, 'vision');
+  const all = [own, ...(flags === undefined ? [] : [flags]), environment, ...others].map(withoutShard);
+  const first = resolveOptions('vision', all, source);
+  const run =
+    first.options.format === 'zip'
+      ? resolveOptions('vision', [{ ...own, values: { ...own.values, format: ['parquet'] } }, ...all], source)
+      : first;
+  // A lake in a bucket is open as a local one.
+  const { out, tempDir } = resolved.options;
+  return { ...run, options: Object.freeze({ ...run.options, out, tempDir }) };
+}
+
+/** A part of the symbols would make a universe of this part. */
+function withoutShard(layer: RawLayer): RawLayer {
+  const { values } = layer;
+  return {
+    ...layer,
+    values: Object.fromEntries(Object.entries(values).filter(([name]) => name !== 'shard')),
+  };
+}

@@ -1,0 +1,124 @@
+/** Prints or writes the members of a universe in the form of `--as`. */
+import { join } from 'node:path';
+import { writeData, writeText as writePlain } from '../cli/write-data.js';
+import type { DuckDbSession } from '../convert/duckdb.js';
+import { dayText } from '../model/calendar.js';
+import type { Io } from '../model/io.js';
+import type { Market } from '../model/task.js';
+import { countText } from '../model/units.js';
+import type { Options } from '../options/flags.js';
+import type { Measure } from '../options/words/periods.js';
+import type { Venue } from '../source/venue.js';
+import { shownPath } from '../text/printable.js';
+import {
+  csvHeader,
+  csvLine,
+  isOwnParquet,
+  memberFields,
+  membersOf,
+  symbolsOf,
+  writeParquet,
+} from './member-rows.js';
+import { pairlistText, pairName } from './pairlist.js';
+import { isOwnPairlist, refuseForeign, writeTarget, writeText } from './target.js';
+
+export interface Printing {
+  readonly io: Io;
+  readonly options: Options;
+  readonly venue: Venue;
+  readonly market: Market;
+  readonly by: Measure;
+  readonly starts: readonly number[];
+  /** Absolute; undefined for the forms that are printed. */
+  readonly target: string | undefined;
+  readonly warn: (text: string) => void;
+}
+
+/** Resolves with further texts for the summary, or with undefined if the reader of stdout has stopped. */
+export async function printUniverse(
+  session: DuckDbSession,
+  printing: Printing,
+): Promise<string[] | undefined> {
+  const { options, target = '' } = printing;
+  if (options.as === 'csv') return printRows(session, printing);
+  if (options.as === 'list') return printSymbols(session, printing);
+  if (options.as === 'parquet') return writeRows(session, { ...printing, target });
+  return writePairlists(session, { ...printing, target });
+}
+
+async function printRows(
+  session: DuckDbSession,
+  { io, options, by }: Printing,
+): Promise<string[] | undefined> {
+  if (!options.json && !(await writePlain(io, csvHeader(by)))) return undefined;
+  for await (const members of membersOf(session)) {
+    const isRead = options.json
+      ? await writeData(
+          io,
+          members.map((member) => memberFields(member, by)),
+        )
+      : await writePlain(io, members.map(csvLine).join(''));
+    if (!isRead) return undefined;
+  }
+  return [];
+}
+
+async function printSymbols(
+  session: DuckDbSession,
+  { io, options }: Printing,
+): Promise<string[] | undefined> {
+  const symbols = await symbolsOf(session);
+  const isRead = await writeData(io, options.json ? symbols.map((symbol) => ({ symbol })) : symbols);
+  return isRead ? [] : undefined;
+}
+
+type WithTarget = Printing & { readonly target: string };
+
+async function writeRows(
+  session: DuckDbSession,
+  { io, options, by, target }: WithTarget,
+): Promise<string[] | undefined> {
+  await refuseForeign(target, {
+    force: options.force,
+    isOwn: (path) => isOwnParquet(session, path),
+    what: 'a Parquet file of cryptodl universe',
+  });
+  await writeTarget(target, (staged) => writeParquet(session, staged, by));
+  if (options.json && !(await writeData(io, [{ file: shownPath(target) }]))) return undefined;
+  return [`wrote ${shownPath(target)}`];
+}
+
+async function writePairlists(session: DuckDbSession, printing: WithTarget): Promise<string[] | undefined> {
+  const { io, options, starts, target } = printing;
+  const fileOf = (start: number): string => join(target, `pairlist-${dayText(start)}.json`);
+  const place = { force: options.force, isOwn: isOwnPairlist, what: 'a list of pairs of cryptodl universe' };
+  for (const start of starts) await refuseForeign(fileOf(start), place);
+  const pairs = await pairsByPeriod(session, printing);
+  for (const start of starts) {
+    const names = pairs.get(start) ?? [];
+    await writeText(fileOf(start), pairlistText(names));
+    const fields = { period: dayText(start), file: shownPath(fileOf(start)), pairs: names.length };
+    if (options.json && !(await writeData(io, [fields]))) return undefined;
+  }
+  return [`wrote ${countText(starts.length, 'file')} in ${shownPath(target)}`];
+}
+
+async function pairsByPeriod(
+  session: DuckDbSession,
+  { venue, market, warn }: Printing,
+): Promise<ReadonlyMap<number, string[]>> {
+  const pairs = new Map<number, string[]>();
+  const unnamed = new Set<string>();
+  for await (const members of membersOf(session))
+    for (const { period, symbol } of members) {
+      const name = pairName(venue, market, symbol);
+      if (name === undefined) unnamed.add(symbol);
+      else if (pairs.get(period)?.push(name) === undefined) pairs.set(period, [name]);
+    }
+  const few = [...unnamed].sort().slice(0, 5).join(', ');
+  if (unnamed.size > 0)
+    warn(
+      `${countText(unnamed.size, 'symbol')} left out of the pairs, because the quote asset is not known: ${few}${unnamed.size > 5 ? ' …' : ''}`,
+    );
+  return pairs;
+}

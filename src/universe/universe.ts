@@ -1,0 +1,247 @@
+/** `cryptodl universe`: the most traded symbols at the beginning of each period, from klines of days before the period only. */
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { tmpdir, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { endLookUp, requestOf } from '../cli/look-up.js';
+import type { LookUp } from '../cli/look-up.js';
+import { isFileError } from '../convert/duckdb-errors.js';
+import { createEngine } from '../convert/duckdb.js';
+import type { DuckDbSession } from '../convert/duckdb.js';
+import { calendarStart, DAY_MS, dayText } from '../model/calendar.js';
+import type { CalendarPeriod } from '../model/calendar.js';
+import { CryptodlError, usage } from '../model/errors.js';
+import type { ExitCode } from '../model/exit-code.js';
+import { watchSignals } from '../model/io.js';
+import type { Series } from '../model/task.js';
+import { countText } from '../model/units.js';
+import { surroundingsOf } from '../options/environment.js';
+import type { Options } from '../options/flags.js';
+import { MEASURES } from '../options/words/periods.js';
+import type { Measure } from '../options/words/periods.js';
+import type { RawLayer } from '../options/resolve.js';
+import { readLists, readPatterns } from '../options/symbols.js';
+import type { SymbolPatterns } from '../options/symbols.js';
+import type { VerbRequest } from '../options/verb-request.js';
+import { heldSeries } from '../select/held-series.js';
+import { absolutePath, lakeFlag, printLines } from '../text/printable.js';
+import { bringInFiles, filesOfDays, findFiles } from './choose-files.js';
+import type { UniverseFile } from './choose-files.js';
+import { DATASET, selectedSymbols, unitWarnings, universeMarket, usableSeries } from './choose-symbols.js';
+import type { UniverseMarket } from './choose-symbols.js';
+import { loadDailySums, marketDays } from './daily-sums.js';
+import { fetchKlines } from './fetch-klines.js';
+import { givenDays, periodStarts } from './periods.js';
+import type { GivenDays } from './periods.js';
+import { printUniverse } from './print-universe.js';
+import { rankPeriods } from './rank.js';
+import type { Ranking } from './rank.js';
+import { refuseTarget, targetOf } from './target.js';
+import { incompleteTexts } from './warn-incomplete.js';
+
+export interface UniverseCommand extends LookUp {
+  /** The sources of the options, the flags first. */
+  readonly layers: readonly RawLayer[];
+}
+
+/** Everything that is known before the lake is read. */
+interface Checked extends UniverseMarket, GivenDays {
+  readonly by: Measure;
+  readonly every: CalendarPeriod;
+  /** In days. */
+  readonly window: number;
+  readonly minAge: number;
+  readonly patterns: SymbolPatterns | undefined;
+  /** Absolute; undefined for the forms that are printed. */
+  readonly target: string | undefined;
+}
+
+/** Throws usage errors. Resolves with the exit code of the download if `--fetch` fails. */
+export async function universe(command: UniverseCommand): Promise<ExitCode> {
+  const checked = await check(command);
+  if (command.resolved.options.fetch) {
+    const code = await fetchKlines(command, checked, { from: firstDay(checked), patterns: checked.patterns });
+    if (code !== 0) {
+      if (!command.resolved.options.quiet)
+        printLines(command.io.stderr, ['nothing is ranked, because the download is not complete']);
+      return code;
+    }
+  }
+  const signals = watchSignals(command.io);
+  try {
+    await rankAndPrint(command, requestOf(command, signals.signal), checked);
+    return 0;
+  } catch (error) {
+    return await endLookUp(error, command, signals);
+  } finally {
+    signals.release();
+  }
+}
+
+async function check({ resolved, source, io }: UniverseCommand): Promise<Checked> {
+  const { options } = resolved;
+  const chosen = universeMarket(resolved, source);
+  const target = targetOf(options, surroundingsOf(io.environment).home);
+  if (target !== undefined) await refuseTarget(target, options.as);
+  const given = givenDays(options, options.nowMs ?? io.clock.now(), chosen.spec);
+  if (options.fetch && given.from === undefined)
+    throw usage('--fetch needs --from, the date of the first period', '--from 2023-01', {
+      flags: { from: '2023-01' },
+    });
+  return {
+    ...chosen,
+    ...given,
+    ...lengthsOf(options),
+    target,
+    patterns: options.symbols === undefined ? undefined : await readPatterns(options.symbols, readLists(io)),
+  };
+}
+
+function lengthsOf({
+  by,
+  every,
+  windowMs,
+  minAgeMs = 0,
+}: Options): Pick<Checked, 'by' | 'every' | 'window' | 'minAge'> {
+  return {
+    by: MEASURES.find((measure) => measure === by) ?? MEASURES[0],
+    every: every?.kind === 'calendar' ? every.period : 'month',
+    window: windowMs / DAY_MS,
+    minAge: minAgeMs / DAY_MS,
+  };
+}
+
+/** The first day that the first given period needs. */
+function firstDay({ from = 0, every, window, minAge }: Checked): number {
+  return calendarStart(from, every) - Math.max(window, minAge);
+}
+
+async function rankAndPrint(command: UniverseCommand, request: VerbRequest, checked: Checked): Promise<void> {
+  const { io, resolved, source } = command;
+  const { options } = resolved;
+  const warn = (text: string): void => {
+    request.observer.warn(text);
+  };
+  const root = absolutePath(options.out, request.surroundings.home);
+  const held: Series[] = [];
+  for await (const series of heldSeries(root, source, warn)) held.push(series);
+  const bySymbol = usableSeries(held, checked, { root, out: options.out });
+  const selected = selectedSymbols([...bySymbol.keys()], checked.patterns, checked, {
+    resolved,
+    venue: source,
+    warn,
+  });
+  const { files, leftOut } = await findFiles(root, source, bySymbol);
+  if (leftOut.unsound.length > 0)
+    warn(
+      `${countText(leftOut.unsound.length, 'file')} of the lake missing or different from the commit, and not read; cryptodl verify gives details`,
+    );
+  const { read, before } = neededFiles(files, checked, new Set(selected));
+  await bringInFiles(read);
+  await withSession(request, async (session) => {
+    await loadDailySums(session, { ...checked, selected: new Set(selected), files: read, before });
+    const goesOn = files.some(({ days }) => days.to > before) ? before - 1 : undefined;
+    const ranking = await rankingOf(session, { ...checked, goesOn }, options);
+    const incomplete = await rankPeriods(session, ranking);
+    for (const text of unitWarnings(selected, checked, { options, venue: source })) warn(text);
+    for (const text of incompleteTexts(incomplete, ranking, { root, market: checked.market })) warn(text);
+    const { starts } = ranking;
+    const printing = {
+      io,
+      options,
+      venue: source,
+      market: checked.market,
+      by: checked.by,
+      starts,
+      target: checked.target,
+      warn,
+    };
+    const more = await printUniverse(session, printing);
+    if (more === undefined || options.quiet) return;
+    printLines(io.stderr, [[await summary(session, starts), ...more].join('; ')]);
+  });
+}
+
+/** Only the files that the periods can need: the days of the lake are not known before its rows are read. */
+function neededFiles(
+  files: readonly UniverseFile[],
+  checked: Checked,
+  selected: ReadonlySet<string>,
+): { readonly read: UniverseFile[]; readonly before: number } {
+  const end = Math.max(...files.map(({ days }) => days.to));
+  const before = checked.to === undefined ? end : Math.min(end, calendarStart(checked.to, checked.every));
+  // The newest files tell the last day of the lake, also if it is before --from.
+  const from = checked.from === undefined ? -Infinity : Math.min(firstDay(checked), end - 1);
+  const read = filesOfDays(files, { from, to: before });
+  if (!read.some(({ symbol }) => selected.has(symbol)))
+    throw usage(
+      `the lake has no ${checked.market} ${DATASET} of the selected symbols before ${dayText(before)}`,
+      'download earlier days, or give a later --to',
+    );
+  return { read, before };
+}
+
+/** `goesOn`: the last day that could be read, if the lake has later days. */
+async function rankingOf(
+  session: DuckDbSession,
+  checked: Checked & { readonly goesOn: number | undefined },
+  { top, out }: Options,
+): Promise<Ranking> {
+  const days = await marketDays(session);
+  const [first] = days;
+  const last = days.at(-1);
+  if (first === undefined || last === undefined)
+    throw usage(`${out} has no rows of ${checked.market} ${DATASET} before the last period`);
+  const { from, to, every, window, minAge } = checked;
+  const what = `${out} ${checked.market} ${DATASET}`;
+  const lookback = Math.max(window, minAge);
+  const starts = periodStarts({
+    every,
+    lookback,
+    held: { first, last: Math.max(last, checked.goesOn ?? last) },
+    from,
+    to,
+    what,
+  });
+  return { starts, window, minAge, top, marketDays: days };
+}
+
+async function summary(session: DuckDbSession, starts: readonly number[]): Promise<string> {
+  const [row] = await session.rows('SELECT count(*) AS rows, count(DISTINCT symbol) AS symbols FROM member');
+  const [first = 0] = starts;
+  const last = starts.at(-1) ?? first;
+  return `${countText(starts.length, 'period')}, ${dayText(first)} … ${dayText(last)}: ${countText(Number(row?.['rows']), 'member')} of ${countText(Number(row?.['symbols']), 'symbol')}`;
+}
+
+const MOST_MEMORY = 2e9;
+
+/** Sums that exceed the memory limit go to the temporary folder. */
+async function withSession(
+  { resolved, surroundings, signal }: VerbRequest,
+  act: (session: DuckDbSession) => Promise<void>,
+): Promise<void> {
+  const { tempDir } = resolved.options;
+  const folder = tempDir === undefined ? tmpdir() : absolutePath(tempDir, surroundings.home);
+  const spill = join(folder, `cryptodl-universe-${randomUUID()}`);
+  const memoryBytes = Math.min(totalmem() / 2, MOST_MEMORY);
+  const engine = createEngine({ memoryBytes, tempFolder: spill, signal });
+  let session: DuckDbSession | undefined;
+  try {
+    session = await engine.session();
+    await session.run("SET TimeZone = 'UTC'");
+    await session.run('SET enable_external_file_cache = false');
+    await act(session);
+  } catch (error) {
+    if (error instanceof CryptodlError || !isFileError(error)) throw error;
+    const [text = ''] = error instanceof Error ? error.message.split('\n') : [];
+    throw new CryptodlError('disk', `a file of the lake cannot be read: ${text}`, {
+      cause: error,
+      hint: `to find it: cryptodl verify --deep${lakeFlag(absolutePath(resolved.options.out, surroundings.home))}`,
+    });
+  } finally {
+    engine.interrupt();
+    session?.close();
+    engine.close();
+    await rm(spill, { recursive: true, force: true });
+  }
+}

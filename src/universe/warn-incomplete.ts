@@ -1,0 +1,71 @@
+/** Texts about missing data in the windows of a universe. */
+import { lineText } from '../cli/corrected-line.js';
+import { dayText } from '../model/calendar.js';
+import { countText } from '../model/units.js';
+import { shownPath } from '../text/printable.js';
+import { DATASET } from './choose-symbols.js';
+import type { Incomplete, Ranking } from './rank.js';
+
+const FEW = 5;
+
+export interface Place {
+  /** Absolute. */
+  readonly root: string;
+  readonly market: string;
+}
+
+/** One text for each kind of missing data. */
+export function incompleteTexts(
+  { holes, emptyDays, shortWindows, earlierDays, withoutMembers }: Incomplete,
+  { window, minAge, starts, marketDays }: Ranking,
+  { root, market }: Place,
+): string[] {
+  const what = `${market} ${DATASET}`;
+  const texts: string[] = [];
+  const [firstHeld = 0] = marketDays;
+  if (holes.length > 0)
+    texts.push(
+      `${countText(holes.length, 'symbol')} ${holes.length === 1 ? 'lacks' : 'lack'} days in a window, and the sums are too small: ${few(holes)}; ${coverageLine(holes, { root, market })} shows the days`,
+    );
+  if (emptyDays.length > 0)
+    texts.push(
+      `the lake has no ${what} of any symbol on ${countText(emptyDays.length, 'day')} of the windows: ${few(emptyDays.map(dayText))}`,
+    );
+  for (const { start, day } of earlierDays.slice(0, FEW))
+    texts.push(
+      `the lake has no ${what} of any symbol on ${dayText(start - 1)}; for the period ${dayText(start)}, a symbol counts as traded if it has rows on ${dayText(day)}`,
+    );
+  if (shortWindows.length > 0)
+    texts.push(
+      `the ${what} of the lake begin ${dayText(firstHeld)}, so ${countText(shortWindows.length, 'period')} ${shortWindows.length === 1 ? 'has' : 'have'} a window of less than ${window} days: ${few(shortWindows.map(dayText))}`,
+    );
+  const [first = 0] = starts;
+  if (minAge > 0 && first - minAge < firstHeld)
+    texts.push(
+      `the ${what} of the lake begin ${dayText(firstHeld)}, so no symbol is ${minAge} days old before ${dayText(firstHeld + minAge)}`,
+    );
+  if (withoutMembers.length > 0)
+    texts.push(
+      `${countText(withoutMembers.length, 'period')} without a member: ${few(withoutMembers.map(dayText))}`,
+    );
+  return texts;
+}
+
+function few(words: readonly string[]): string {
+  const more = words.length - FEW;
+  return `${words.slice(0, FEW).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
+function coverageLine(symbols: readonly string[], { root, market }: Place): string {
+  const shown = shownPath(root);
+  return lineText([
+    'coverage',
+    '--market',
+    market,
+    '--dataset',
+    DATASET,
+    '--symbols',
+    symbols.slice(0, FEW).join(','),
+    ...(shown === 'data' ? [] : ['--out', shown]),
+  ]);
+}
