@@ -113,7 +113,7 @@ const readRegularFile: ReadList = async (list) =>
     : 'BTCUSDT';
 
 /** Verbs that read the lake. */
-const READERS: readonly Verb[] = ['verify', 'repair', 'coverage', 'report', 'plot', 'sql'];
+const READERS: readonly Verb[] = ['verify', 'repair', 'coverage', 'report', 'plot', 'bars', 'sql'];
 /** Verbs that read the lake if no symbols are given. */
 const LAKE_VERBS: readonly Verb[] = [...READERS, 'vision', 'metrics', 'audit'];
 

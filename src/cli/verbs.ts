@@ -1,6 +1,8 @@
 /** The table of verbs: operand, description, examples, exit codes. Help, completion and hints are made from it. */
 import type { Verb } from '../options/flag-spec.js';
 import { LISTS } from '../options/list-name.js';
+import { BASE_EXITS, LIMIT_EXIT, LOCK_EXIT, QUEUE_EXITS, RUN_EXITS } from './exit-texts.js';
+import type { ExitTexts } from './exit-texts.js';
 
 /** A row of the table. */
 export interface VerbText {
@@ -18,32 +20,6 @@ export interface VerbText {
   /** Other names of the verb, only for hints. */
   readonly aka: readonly string[];
 }
-
-export type ExitTexts = Readonly<Partial<Record<0 | 1 | 2 | 3 | 4 | 5 | 6 | 7, string>>>;
-
-const BASE_EXITS = {
-  0: 'done',
-  1: 'fatal; for example a full disk',
-  2: 'usage; a wrong flag, value or file',
-} as const satisfies ExitTexts;
-const LIMIT_EXIT = 'limit; a ban or a rate limit lasts longer than --max-wait';
-const LOCK_EXIT = 'locked; another run holds the lock of the lake';
-export const RUN_EXITS = {
-  ...BASE_EXITS,
-  3: 'try later; cryptodl retry requests the objects of the failure report again',
-  4: 'failed; a retry does not help; with --strict also for holes and partial objects',
-  5: 'nothing new; with --error-on-nothing',
-  6: LOCK_EXIT,
-  7: LIMIT_EXIT,
-} as const satisfies ExitTexts;
-
-/** `--wait` ends like the download. */
-const QUEUE_EXITS = {
-  ...BASE_EXITS,
-  3: 'try later; no connection to the Redis server, or with --wait: a job failed for now',
-  4: 'failed; with --wait: a retry does not help; with --strict also for holes and partial objects',
-  7: LIMIT_EXIT,
-} as const satisfies ExitTexts;
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
@@ -219,7 +195,22 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
       'cryptodl plot BTCUSDT -i 1h -d 30',
       'cryptodl plot BTCUSDT --column last_funding_rate --svg funding.svg',
     ],
-    aka: ['chart', 'candles', 'graph', 'draw', 'candlesticks'],
+    aka: ['chart', 'graph', 'draw', 'candlesticks'],
+  },
+  bars: {
+    operand: '<bar>',
+    doc: 'make bars of any length from klines, aggTrades or trades of the lake, into the lake; 15m, 7m, 2h, 3d or 1w, or bars by trades: tick:500, volume:1000, dollar:1000000',
+    exits: {
+      ...BASE_EXITS,
+      4: 'not made; a symbol has no source, or with --check: bars differ from the klines of the archive',
+      6: LOCK_EXIT,
+    },
+    examples: [
+      "cryptodl bars 15m -s '*USDT'",
+      'cryptodl bars volume:1000 --dataset aggTrades -s BTCUSDT',
+      'cryptodl bars 1h --check -s BTCUSDT',
+    ],
+    aka: ['resample', 'candles', 'aggregate', 'ohlcv'],
   },
   serve: {
     operand: '<directory>',

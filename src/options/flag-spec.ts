@@ -20,6 +20,7 @@ export const VERBS = [
   'runs',
   'report',
   'plot',
+  'bars',
   'serve',
   'doctor',
   'enqueue',
@@ -124,8 +125,8 @@ export const CHOOSING = [
   'audit',
   'enqueue',
 ] as const satisfies readonly Verb[];
-/** `CHOOSING`, and `plot`, which takes one market and one dataset. */
-export const PLOTTED = [...CHOOSING, 'plot'] as const satisfies readonly Verb[];
+/** `CHOOSING`, `plot`, which takes one market and one dataset, and `bars`, which selects its sources. */
+export const PLOTTED = [...CHOOSING, 'plot', 'bars'] as const satisfies readonly Verb[];
 /** Verbs that choose the settings of new files. The other downloads keep the settings of the lake or of the report. */
 export const WRITING = ['vision', 'metrics', 'enqueue'] as const satisfies readonly Verb[];
 /** Verbs whose selection of series can be one of several shards. */
@@ -136,6 +137,7 @@ export const SHARDED = [
   'verify',
   'repair',
   'coverage',
+  'bars',
   'enqueue',
 ] as const satisfies readonly Verb[];
 /** Verbs that select among the series of a lake. */
@@ -150,6 +152,7 @@ export const OF_LAKE = [
   'runs',
   'report',
   'plot',
+  'bars',
   'doctor',
   'enqueue',
   'worker',

@@ -106,12 +106,13 @@ export const LAKE_FLAGS = {
   },
   force: {
     group: 'How',
-    verbs: ['vision', 'metrics', 'report', 'plot'],
-    usual: ['vision', 'metrics', 'report', 'plot'],
+    verbs: ['vision', 'metrics', 'report', 'plot', 'bars'],
+    usual: ['vision', 'metrics', 'report', 'plot', 'bars'],
     doc: 'fetch and write everything again; the settings may differ from those of the series in the lake',
     docOf: {
       report: 'also replace a file that is not a report',
       plot: 'also replace a file that is not a plot',
+      bars: 'make all bars again',
     },
     parse: parse.flag,
     aka: ['overwrite', 'refresh', 'erase'],
@@ -119,12 +120,13 @@ export const LAKE_FLAGS = {
   'dry-run': {
     group: 'How',
     short: 'n',
-    verbs: [...DOWNLOADS_AND_JOBS, 'merge', 'enqueue'],
-    usual: [...DOWNLOADS_AND_JOBS, 'merge', 'enqueue'],
+    verbs: [...DOWNLOADS_AND_JOBS, 'merge', 'bars', 'enqueue'],
+    usual: [...DOWNLOADS_AND_JOBS, 'merge', 'bars', 'enqueue'],
     doc: 'print the plan and download nothing; the plan has a line per object: fetch, skip or absent, bytes and key',
     docOf: {
       merge: 'print the series that would be merged, and change nothing; digests are not checked',
       enqueue: 'print how many jobs there are, and add none',
+      bars: 'print the months that would be made, and change nothing',
     },
     parse: parse.flag,
     aka: ['plan', 'simulate', 'list'],
@@ -142,7 +144,7 @@ export const LAKE_FLAGS = {
   },
   'temp-dir': {
     group: 'Where',
-    verbs: [...DOWNLOADS_AND_JOBS, 'audit', 'sql', 'plot', 'doctor', 'worker'],
+    verbs: [...DOWNLOADS_AND_JOBS, 'audit', 'sql', 'plot', 'bars', 'doctor', 'worker'],
     usual: ['doctor'],
     value: 'DIR',
     doc: 'folder for temporary files',
@@ -274,7 +276,7 @@ export const LAKE_FLAGS = {
   },
   'wait-lock': {
     group: 'Safety',
-    verbs: [...DOWNLOADS_AND_JOBS, 'merge', 'worker'],
+    verbs: [...DOWNLOADS_AND_JOBS, 'merge', 'bars', 'worker'],
     usual: ['run', 'retry', 'repair', 'merge'],
     value: 'TIME',
     doc: 'wait this long for the lock of the lake; without this flag, a locked lake ends the run at once with exit code 6',

@@ -1,4 +1,4 @@
-/** Flags of the verbs that draw: report and plot. */
+/** Flags of single verbs that read the lake: report, plot and bars. */
 import type { FlagRows } from './flag-spec.js';
 import * as parse from './parsers.js';
 
@@ -46,5 +46,21 @@ export const PICTURE_FLAGS = {
     parse: parse.text,
     example: 'chart.svg',
     aka: ['picture', 'image'],
+  },
+  'fill-empty': {
+    group: 'How',
+    verbs: ['bars'],
+    usual: ['bars'],
+    doc: 'also make bars of times without trades; their prices are the close before, their volumes are 0',
+    parse: parse.flag,
+    aka: ['fill', 'ffill'],
+  },
+  check: {
+    group: 'Safety',
+    verbs: ['bars'],
+    usual: ['bars'],
+    doc: 'compare the bars with the klines of the archive that the lake has, and write nothing; ends with exit code 4 if they differ',
+    parse: parse.flag,
+    aka: ['compare'],
   },
 } as const satisfies FlagRows;

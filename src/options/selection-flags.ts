@@ -32,7 +32,8 @@ const STATISTICS = [
   'takerLongShortRatio',
 ];
 
-const ARCHIVED = [...venue.datasets.filter((name) => name !== 'basis' && !STATISTICS.includes(name)), ALL];
+const UNARCHIVED = [...STATISTICS, 'basis', 'bars'];
+const ARCHIVED = [...venue.datasets.filter((name) => !UNARCHIVED.includes(name)), ALL];
 
 export const SELECTION_FLAGS = {
   only: {
@@ -50,7 +51,7 @@ export const SELECTION_FLAGS = {
     group: 'What',
     short: 's',
     verbs: [...PLOTTED, ...HELD],
-    usual: [...CHOOSING, ...HELD],
+    usual: [...CHOOSING, 'bars', ...HELD],
     value: 'LIST',
     list: 'joined',
     doc: `${SYMBOLS}; without this flag, the series of the lake`,
@@ -70,7 +71,7 @@ export const SELECTION_FLAGS = {
     usual: [...PLOTTED, ...HELD],
     value: 'LIST',
     list: 'comma',
-    narrows: ['coverage', 'report', 'plot', ...HELD],
+    narrows: ['coverage', 'report', 'plot', 'bars', ...HELD],
     doc: 'spot, um (USD-margined futures), cm (coin-margined futures), option, or all; several are separated by commas; usdm, futures, perp and linear are um, coinm and inverse are cm',
     docOf: {
       metrics: 'um (USD-margined futures) or cm (coin-margined futures)',
@@ -90,9 +91,12 @@ export const SELECTION_FLAGS = {
     usual: [...PLOTTED, ...HELD],
     value: 'LIST',
     list: 'comma',
-    narrows: ['coverage', 'report', 'plot', ...HELD],
+    narrows: ['coverage', 'report', 'plot', 'bars', ...HELD],
     doc: 'datasets, separated by commas, or all; cryptodl list datasets shows them',
-    docOf: { plot: 'one dataset; without this flag, klines if the lake has them' },
+    docOf: {
+      plot: 'one dataset; without this flag, klines if the lake has them',
+      bars: 'the source: klines, aggTrades or trades; without this flag, the first of them that the symbol has',
+    },
     parse: parse.text,
     default: 'klines',
     defaultOf: { metrics: ['fundingRate', ...STATISTICS].join(',') },
@@ -102,6 +106,7 @@ export const SELECTION_FLAGS = {
       audit: ARCHIVED,
       list: ARCHIVED,
       metrics: ['fundingRate', 'metrics', ...STATISTICS, 'basis', ALL],
+      bars: ['klines', 'aggTrades', 'trades'],
     },
     aka: ['data', 'data-type', 'kind'],
   },
@@ -112,9 +117,12 @@ export const SELECTION_FLAGS = {
     usual: [...PLOTTED, ...HELD],
     value: 'LIST',
     list: 'comma',
-    narrows: ['coverage', 'report', 'plot', ...HELD],
+    narrows: ['coverage', 'report', 'plot', 'bars', ...HELD],
     doc: 'intervals, separated by commas, or all; only for klines and statistics: other datasets ignore them',
-    docOf: { plot: 'one interval; without this flag, the one with the newest rows' },
+    docOf: {
+      plot: 'one interval; without this flag, the one with the newest rows',
+      bars: 'interval of the klines that are the source',
+    },
     parse: parse.interval(venue.intervals),
     default: '1m',
     defaultOf: { metrics: '5m' },
@@ -123,8 +131,8 @@ export const SELECTION_FLAGS = {
   },
   quote: {
     group: 'What',
-    verbs: [...CHOOSING, ...HELD],
-    usual: [...CHOOSING, ...HELD],
+    verbs: [...CHOOSING, 'bars', ...HELD],
+    usual: [...CHOOSING, 'bars', ...HELD],
     value: 'LIST',
     list: 'comma',
     doc: 'only symbols with this quote asset, for example USDT; several are separated by commas',
@@ -133,7 +141,7 @@ export const SELECTION_FLAGS = {
   },
   'skip-unknown': {
     group: 'What',
-    verbs: [...CHOOSING, ...HELD],
+    verbs: [...CHOOSING, 'bars', ...HELD],
     doc: 'leave out unknown names of --symbols, with a warning; without this flag, they are refused',
     parse: parse.flag,
     aka: ['ignore-unknown', 'ignore-missing', 'skip-missing'],
@@ -278,7 +286,7 @@ export const SELECTION_FLAGS = {
   },
   now: {
     group: 'When',
-    verbs: [...ONLINE_AND_JOBS, 'coverage', 'report', 'plot'],
+    verbs: [...ONLINE_AND_JOBS, 'coverage', 'report', 'plot', 'bars'],
     value: 'ISO',
     doc: 'use this instant as the current time; for replays and tests',
     parse: parse.instant,

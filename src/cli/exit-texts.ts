@@ -1,0 +1,27 @@
+/** The exit codes of verbs, as help shows them. */
+
+export type ExitTexts = Readonly<Partial<Record<0 | 1 | 2 | 3 | 4 | 5 | 6 | 7, string>>>;
+
+export const BASE_EXITS = {
+  0: 'done',
+  1: 'fatal; for example a full disk',
+  2: 'usage; a wrong flag, value or file',
+} as const satisfies ExitTexts;
+export const LIMIT_EXIT = 'limit; a ban or a rate limit lasts longer than --max-wait';
+export const LOCK_EXIT = 'locked; another run holds the lock of the lake';
+export const RUN_EXITS = {
+  ...BASE_EXITS,
+  3: 'try later; cryptodl retry requests the objects of the failure report again',
+  4: 'failed; a retry does not help; with --strict also for holes and partial objects',
+  5: 'nothing new; with --error-on-nothing',
+  6: LOCK_EXIT,
+  7: LIMIT_EXIT,
+} as const satisfies ExitTexts;
+
+/** `--wait` ends like the download. */
+export const QUEUE_EXITS = {
+  ...BASE_EXITS,
+  3: 'try later; no connection to the Redis server, or with --wait: a job failed for now',
+  4: 'failed; with --wait: a retry does not help; with --strict also for holes and partial objects',
+  7: LIMIT_EXIT,
+} as const satisfies ExitTexts;
