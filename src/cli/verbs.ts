@@ -199,7 +199,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
   },
   bars: {
     operand: '<bar>',
-    doc: 'make bars of any length from klines, aggTrades or trades of the lake, into the lake; 15m, 7m, 2h, 3d or 1w, or bars by trades: tick:500, volume:1000, dollar:1000000',
+    doc: 'make bars of any length from rows of the lake; of klines, aggTrades or trades, into the lake; 15m, 7m, 2h, 3d or 1w, or bars by trades: tick:500, volume:1000, dollar:1000000',
     exits: {
       ...BASE_EXITS,
       4: 'not made; a symbol has no source, or with --check: bars differ from the klines of the archive',

@@ -210,7 +210,12 @@ export class Mirrors {
   }
 
   #isWritten(options: Options): boolean {
-    return !options.dryRun && !options.check && !READERS.has(this.#verb) && (this.#verb !== 'verify' || options.fix);
+    return (
+      !options.dryRun &&
+      !options.check &&
+      !READERS.has(this.#verb) &&
+      (this.#verb !== 'verify' || options.fix)
+    );
   }
 }
 

@@ -106,7 +106,6 @@ export const SELECTION_FLAGS = {
       audit: ARCHIVED,
       list: ARCHIVED,
       metrics: ['fundingRate', 'metrics', ...STATISTICS, 'basis', ALL],
-      bars: ['klines', 'aggTrades', 'trades'],
     },
     aka: ['data', 'data-type', 'kind'],
   },
