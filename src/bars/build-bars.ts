@@ -7,7 +7,7 @@ import { openLake } from '../download/open-lake.js';
 import type { OpenLake } from '../download/open-lake.js';
 import { releaseBacked } from '../lake/backing.js';
 import { commitWithJournal } from '../lake/commit-journal.js';
-import { lakePaths, runFolder, seriesFolder } from '../lake/layout.js';
+import { lakePaths, removeRunFolder, runFolder, seriesFolder } from '../lake/layout.js';
 import type { LakePaths } from '../lake/layout.js';
 import { Manifests } from '../lake/manifests.js';
 import { writeNotice } from '../lake/notice.js';
@@ -132,7 +132,13 @@ class Build {
   async close(): Promise<void> {
     this.#session?.close();
     this.#closeEngine();
-    await this.#opened?.lock.release();
+    if (this.#opened === undefined) return;
+    const { lock, runFolder: folder } = this.#opened;
+    try {
+      if (!lock.isLost) await removeRunFolder(this.#paths, folder);
+    } finally {
+      await lock.release();
+    }
   }
 
   get #signal(): AbortSignal {

@@ -133,7 +133,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     aka: ['columns', 'describe', 'fields', 'docs'],
   },
   audit: {
-    doc: 'compare monthly objects with the daily objects of the same days; also checks the ids and columns of both',
+    doc: 'compare monthly and daily objects of the same days; also checks the ids and columns of both',
     exits: {
       ...BASE_EXITS,
       0: 'no finding',

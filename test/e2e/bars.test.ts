@@ -2,6 +2,9 @@
 import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { acquireLock } from '../../src/lake/lock.js';
+import { systemClock } from '../../src/model/clock.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
 import {
@@ -16,7 +19,8 @@ import type { Bar, Trade } from '../helpers/bar-archive.js';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
-import { filesBelow, manifestLines, parquetMetadata, readParquet } from '../helpers/lake.js';
+import { filesBelow, leftInternally, manifestLines, parquetMetadata, readParquet } from '../helpers/lake.js';
+import { firstMember, readPublished, SAMPLES, samplesMissing } from '../helpers/samples.js';
 
 const scratch = scratchFolder();
 const ARCHIVE = join(scratch, 'archive');
@@ -579,6 +583,108 @@ describe('other verbs', () => {
   });
 });
 
+describe('spot', () => {
+  it('has the inclusive ends of the archive, before and after its change to microseconds', async () => {
+    const folder = join(scratch, 'spot');
+    const spec = { market: 'spot', symbols: ['BTCUSDT'], cadence: 'daily', dataset: 'klines' } as const;
+    for (const interval of ['1m', '1h'])
+      makeArchive(folder, { ...spec, interval, from: '2024-12-31', to: '2025-01-01' });
+    const served = await startArchive(folder);
+    const lake = newLake();
+    try {
+      await cryptodlOk(
+        'vision -m spot -s BTCUSDT -i 1m,1h --from 2024-12-31 --to 2025-01-01 --now 2025-02-20T08:00:00Z'
+          .split(' ')
+          .concat('--archive-url', served.url, '--out', lake, ...FAST),
+      );
+    } finally {
+      await served.close();
+    }
+    const { events } = await bars(lake, '1h', '--check', '--json');
+    expect(events.at(-1)).toMatchObject({ bars: 48 });
+    // The prices of the two are not of the same trades.
+    const columns = new Set(events.flatMap(({ event, column }) => (event === 'difference' ? [column] : [])));
+    expect(columns.has('volume')).toBe(true);
+    expect(columns.has('close_time')).toBe(false);
+  });
+});
+
+const REAL = [
+  ['spot', 'spot', 'BTCUSDT', '2020-01-01'],
+  ['um', 'futures/um', 'BTCUSDT', '2022-09-05'],
+  ['cm', 'futures/cm', 'BTCUSD_PERP', '2022-10-24'],
+] as const;
+const samples = samplesMissing(
+  ...REAL.map(([, path, symbol, day]) => `data/${path}/daily/klines/${symbol}/1m/${symbol}-1m-${day}.zip`),
+);
+
+describe.skipIf(samples !== undefined)(`bars of real klines${samples ?? ''}`, () => {
+  it.each(REAL)(
+    'of %s have the prices, the sums and the counts of their minutes',
+    async (market, path, symbol, day) => {
+      const key = `data/${path}/daily/klines/${symbol}/1m/${symbol}-1m-${day}.zip`;
+      const served = await startArchive(SAMPLES);
+      const lake = newLake();
+      try {
+        const range = ['--from', day, '--to', day, '--verify', 'none'];
+        await cryptodlOk([
+          'vision',
+          '-m',
+          market,
+          '-s',
+          symbol,
+          '-i',
+          '1m',
+          ...range,
+          '--archive-url',
+          served.url,
+          '--out',
+          lake,
+          ...FAST,
+        ]);
+      } finally {
+        await served.close();
+      }
+      await barsOk(lake, '1h');
+      const { rows } = readPublished(firstMember(readFileSync(join(SAMPLES, key))));
+      const sum = (own: string[][], column: number): number => {
+        const scaled = own.map((row) => {
+          const [whole = '', fraction = ''] = (row[column] ?? '').split('.');
+          return BigInt(whole + fraction.padEnd(8, '0'));
+        });
+        const text = String(scaled.reduce((total, value) => total + value, 0n)).padStart(9, '0');
+        return Number(`${text.slice(0, -8)}.${text.slice(-8)}`);
+      };
+      const hours = Array.from({ length: 24 }, (_, hour) => rows.slice(hour * 60, hour * 60 + 60));
+      const folder = join(lake, `binance/${market}/bars/interval=1h/symbol=${symbol}`);
+      const made = await readParquet(join(folder, `${day.slice(0, 7)}.parquet`));
+      expect(rows).toHaveLength(1440);
+      expect(
+        made.map((row) => ({
+          ...row,
+          open_time: Number(row['open_time']),
+          close_time: Number(row['close_time']),
+          count: Number(row['count']),
+        })),
+      ).toEqual(
+        hours.map((own) => ({
+          open_time: Number(own[0]?.[0]),
+          open: Number(own[0]?.[1]),
+          high: Math.max(...own.map((row) => Number(row[2]))),
+          low: Math.min(...own.map((row) => Number(row[3]))),
+          close: Number(own.at(-1)?.[4]),
+          volume: sum(own, 5),
+          close_time: Number(own.at(-1)?.[6]),
+          quote_volume: sum(own, 7),
+          count: own.reduce((total, row) => total + Number(row[8]), 0),
+          taker_buy_volume: sum(own, 9),
+          taker_buy_quote_volume: sum(own, 10),
+        })),
+      );
+    },
+  );
+});
+
 describe('numbers as text', () => {
   it('keep the digits of the archive', async () => {
     const lake = newLake();
@@ -627,6 +733,22 @@ describe('bars refuses', () => {
       'um bars 15m BTCUSDT: not made: no source: the lake has klines 1h (klines of 1h are not shorter than the bar); bars of 15m need shorter klines that divide 15m, aggTrades or trades',
     );
     expect((await bars(own, 'tick:5')).stderr).toContain('bars of tick-5 need aggTrades or trades');
+  });
+
+  it('a lake to which another run writes', async () => {
+    const lock = await acquireLock(join(lake, '.cryptodl'), {
+      command: 'cryptodl vision',
+      clock: systemClock,
+      onLost: () => undefined,
+    });
+    try {
+      expect((await bars(lake, '2h')).code).toBe(6);
+      expect((await bars(lake, '2h', '-n')).code).toBe(0);
+    } finally {
+      await lock.release();
+    }
+    expect((await bars(lake, '2h')).code).toBe(0);
+    expect(leftInternally(lake)).toEqual([]);
   });
 
   it('a lake without klines and trades, and a symbol that the lake does not have', async () => {

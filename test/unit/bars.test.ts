@@ -1,5 +1,5 @@
 /** Boundaries of bars, and the exact way from doubles to decimals and back. */
-import fc from 'fast-check';
+import { array, assert, asyncProperty, bigInt, constantFrom, integer, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { barStart, nextStart, parseBar } from '../../src/bars/bar-rule.js';
 import type { TimeRule } from '../../src/bars/bar-rule.js';
@@ -49,8 +49,8 @@ describe('a bar', () => {
   });
 
   it('has each time between its start and the next one', () => {
-    fc.assert(
-      fc.property(fc.constantFrom(...BARS), fc.integer({ min: 0, max: 3e12 }), (text, at) => {
+    assert(
+      property(constantFrom(...BARS), integer({ min: 0, max: 3e12 }), (text, at) => {
         const rule = timeRule(text);
         const start = barStart(rule, at);
         expect(start).toBeLessThanOrEqual(at);
@@ -63,11 +63,11 @@ describe('a bar', () => {
 
 describe('the days of bars', () => {
   it('have each whole bar between the first and the last day once', () => {
-    fc.assert(
-      fc.property(
-        fc.constantFrom(...BARS),
-        fc.integer({ min: 0, max: 40 }),
-        fc.integer({ min: 1, max: 70 }),
+    assert(
+      property(
+        constantFrom(...BARS),
+        integer({ min: 0, max: 40 }),
+        integer({ min: 1, max: 70 }),
         (text, skip, number) => {
           const rule = timeRule(text);
           const from = MONDAY + skip;
@@ -120,9 +120,9 @@ describe('sums', () => {
 
   it('of doubles are those of the published decimals', async () => {
     const source = sourceOf([MONDAY]);
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(fc.bigInt({ min: 0n, max: 10n ** 15n - 1n }), { minLength: 1, maxLength: 40 }),
+    await assert(
+      asyncProperty(
+        array(bigInt({ min: 0n, max: 10n ** 15n - 1n }), { minLength: 1, maxLength: 40 }),
         async (values) => {
           const text = (value: bigint): string => {
             const digits = String(value).padStart(9, '0');
