@@ -71,7 +71,8 @@ function availability(all, dataset, market) {
     ...cadences.map((name) => name.charAt(0).toUpperCase()),
     ...(state === undefined ? [] : [state]),
   ];
-  return [archive.join(' '), facts.has('REST') ? 'REST' : ''].filter((part) => part !== '').join(', ');
+  const made = facts.get('made by') === undefined ? '' : 'cryptodl bars';
+  return [archive.join(' '), facts.has('REST') ? 'REST' : '', made].filter((part) => part !== '').join(', ');
 }
 
 /** @param {readonly Description[]} all */

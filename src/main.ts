@@ -82,6 +82,9 @@ const COMMANDS: Readonly<Record<Verb, Start>> = {
   runs: withOptions(async ({ options }, _, io) => (await import('./runs/runs.js')).runs(options, io)),
   report: withSource(async (command) => (await import('./page/report.js')).report(command)),
   plot: withSource(async (command, { operand }) => (await import('./plot/plot.js')).plot(operand, command)),
+  bars: withSource(async (command, { operand = '' }) =>
+    (await import('./bars/bars.js')).bars(operand, command),
+  ),
   export: withSource(async (command, { operand }) =>
     (await import('./export/export.js')).exportFor(operand, command),
   ),

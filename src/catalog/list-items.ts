@@ -15,7 +15,7 @@ import { endedText, reachText } from '../source/describe.js';
 import { asUnreachable } from '../source/listing.js';
 import { publicationHours, publicationText } from '../source/publication-hours.js';
 import type { PublicationHour } from '../source/publication-hours.js';
-import { datasetsOf, intervalsOf, isArchived, marketNames } from '../source/venue.js';
+import { datasetsOf, intervalsOf, isArchived, isMade, marketNames } from '../source/venue.js';
 import type { DatasetSpec, Venue } from '../source/venue.js';
 import { ALWAYS, listPeriods, listSymbols } from './list-archive.js';
 
@@ -112,7 +112,8 @@ async function* datasets(request: VerbRequest): AsyncGenerator<ListItem<DatasetI
   for (const market of origins.market === 'default' ? marketNames(source) : marketsOf(source, options)) {
     for (const spec of datasetsOf(source, market)) {
       const intervals = intervalsOf(spec) ?? ['-'];
-      const sources = [...spec.cadences, ...(spec.rest === undefined ? [] : ['rest'])].join(',');
+      const rest = spec.rest === undefined ? [] : ['rest'];
+      const sources = isMade(spec) ? 'lake' : [...spec.cadences, ...rest].join(',');
       const span = spanText(source, market, spec);
       const cells = [spec.name, market, sources, span, intervals.join(','), spec.title];
       const published = await hoursOf(market, spec);
@@ -125,6 +126,7 @@ async function* datasets(request: VerbRequest): AsyncGenerator<ListItem<DatasetI
 }
 
 function spanText(venue: Venue, market: Market, spec: DatasetSpec): string {
+  if (isMade(spec)) return 'made by cryptodl bars';
   if (!isArchived(spec)) return reachText(venue, market, spec);
   const { first, last } = spec.spans[spec.cadences[0] ?? 'daily'] ?? {};
   const end = spec.removed ? 'removed' : last === undefined ? 'now' : periodText(last);

@@ -119,6 +119,7 @@ const READERS: readonly Verb[] = [
   'coverage',
   'report',
   'plot',
+  'bars',
   'export',
   'universe',
   'sql',

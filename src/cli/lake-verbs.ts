@@ -39,7 +39,7 @@ export const LAKE_VERB_TEXTS = {
     aka: ['fix', 'heal', 'fill', 'backfill'],
   },
   audit: {
-    doc: 'compare monthly objects with the daily objects of the same days; also checks the ids and columns of both',
+    doc: 'compare monthly and daily objects of the same days; also checks the ids and columns of both',
     exits: {
       ...BASE_EXITS,
       0: 'no finding',
@@ -101,7 +101,7 @@ export const LAKE_VERB_TEXTS = {
       'cryptodl plot BTCUSDT -i 1h -d 30',
       'cryptodl plot BTCUSDT --column last_funding_rate --svg funding.svg',
     ],
-    aka: ['chart', 'candles', 'graph', 'draw', 'candlesticks'],
+    aka: ['chart', 'graph', 'draw', 'candlesticks'],
   },
   export: {
     operand: '[program]',
@@ -137,5 +137,20 @@ export const LAKE_VERB_TEXTS = {
       'cryptodl universe --top 9 --from 2023-01 --fetch --as freqtrade --target lists',
     ],
     aka: ['constituents', 'membership', 'members', 'pairlist', 'pairlists', 'top', 'ranking'],
+  },
+  bars: {
+    operand: '<bar>',
+    doc: 'make bars of any length from rows of the lake; of klines, aggTrades or trades, into the lake; 15m, 7m, 2h, 3d or 1w, or bars by trades: tick:500, volume:1000, dollar:1000000',
+    exits: {
+      ...BASE_EXITS,
+      4: 'not made; a symbol has no source, or with --check: bars differ from the klines of the archive',
+      6: LOCK_EXIT,
+    },
+    examples: [
+      "cryptodl bars 15m -s '*USDT'",
+      'cryptodl bars volume:1000 --dataset aggTrades -s BTCUSDT',
+      'cryptodl bars 1h --check -s BTCUSDT',
+    ],
+    aka: ['resample', 'candles', 'aggregate', 'ohlcv'],
   },
 } as const satisfies Partial<Record<Verb, VerbText>>;

@@ -259,7 +259,12 @@ function orderedRows(context: SqlContext, order: RowOrder): string {
   return `(SELECT * FROM (${all.join(' UNION ALL ')}) ORDER BY ${keys.join(', ')})`;
 }
 
-function copyTo({ spec, settings, targetPath }: SqlContext, source: string, metadata: FileMetadata): string {
+/** The COPY statement of a relation with the columns of the dataset, in its order. */
+export function copyTo(
+  { spec, settings, targetPath }: Pick<SqlContext, 'settings' | 'spec' | 'targetPath'>,
+  source: string,
+  metadata: FileMetadata,
+): string {
   const columns = writtenColumns(spec)
     .map((column) => renderedExpression(column, settings))
     .join(', ');

@@ -10,8 +10,8 @@ import type { FlagName } from '../options/flags.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { Resolved } from '../options/resolve.js';
 import type { LastFailures } from '../select/last-failures.js';
-import { cadencesOf } from '../source/keys.js';
-import { findDataset, isArchived } from '../source/venue.js';
+import { barOfInterval, cadencesOf } from '../source/keys.js';
+import { findDataset, isArchived, isMade } from '../source/venue.js';
 import type { Venue } from '../source/venue.js';
 import { shownPath } from '../text/printable.js';
 import type { CoveredSeries } from './cover-lake.js';
@@ -44,13 +44,20 @@ export class NextStep {
   /** Gaps within the own days of their series: those of the last failure report, and the others. */
   #reported = 0;
   #others = 0;
+  /** The lengths of bars with missing days. */
+  readonly #bars = new Set<string>();
 
   constructor(context: Context) {
     this.#context = context;
   }
 
   add(covered: CoveredSeries): void {
-    const { own } = covered.coverage;
+    const { own, series } = covered.coverage;
+    const spec = findDataset(this.#context.venue, series.market, series.dataset);
+    if (spec !== undefined && isMade(spec)) {
+      if (covered.gaps.some(({ isMissing }) => isMissing)) this.#bars.add(series.interval ?? '');
+      return;
+    }
     for (const gap of covered.gaps) {
       if (!gap.isMissing) continue;
       if (gap.from < own.from * DAY_SECONDS || gap.to > own.to * DAY_SECONDS) {
@@ -97,7 +104,15 @@ export class NextStep {
     }
     if (this.#others > 0)
       return lineText(['repair', ...this.#given('repair', [...SELECTION, 'symbols', 'now'])]);
-    if (this.#reported === 0 || failures === undefined) return undefined;
+    const [bars] = this.#bars;
+    if (this.#reported === 0 || failures === undefined)
+      return bars === undefined
+        ? undefined
+        : lineText([
+            'bars',
+            barOfInterval(bars),
+            ...this.#given('bars', ['out', 'market', 'symbols', 'quote']),
+          ]);
     return lineText(['retry', shownPath(failures.path), ...this.#given('retry', ['now'])]);
   }
 

@@ -68,3 +68,11 @@ export function ownDays(heldDays: Spans, absences: Absences, others: readonly Da
     to: days.reduce((last, { to }) => Math.max(last, to), -Infinity),
   };
 }
+
+/** The part of a range within the own days: a range does not ask for rows that the program makes, and has not made. */
+export function cutRange({ from, to }: DayRange, own: Days): DayRange {
+  return {
+    from: Math.min(Math.max(from ?? own.from, own.from), own.to),
+    to: Math.max(Math.min(to ?? own.to, own.to), own.from),
+  };
+}

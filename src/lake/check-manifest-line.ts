@@ -81,7 +81,13 @@ function lineProblem(line: unknown, keys: KeyCheck): string | undefined {
 const KNOWN_FORMATS: ReadonlySet<unknown> = new Set(FORMATS);
 const CADENCES: readonly Cadence[] = ['daily', 'monthly'];
 const KNOWN_CADENCES: ReadonlySet<unknown> = new Set(CADENCES);
-const VERIFIED: ReadonlySet<unknown> = new Set<ObjectLine['verified']>(['sidecar', 'etag', 'crc', 'rest']);
+const VERIFIED: ReadonlySet<unknown> = new Set<ObjectLine['verified']>([
+  'sidecar',
+  'etag',
+  'crc',
+  'rest',
+  'lake',
+]);
 const REASONS: Readonly<Record<AbsenceReason, true>> = {
   'not-listed-yet': true,
   'not-published-yet': true,
@@ -244,7 +250,7 @@ interface KeyCheck extends Pick<ObjectKeys, 'topFolder'> {
   isOfSeries(key: string): boolean;
 }
 
-/** Checks that a key belongs to an object of the series in this folder, or to rows of it from REST. */
+/** Checks that a key belongs to an object of the series in this folder, to rows of it from REST, or to rows that the program made. */
 function createKeyCheck(seriesFolder: string, archive: ObjectKeys): KeyCheck {
   const { topFolder } = archive;
   const series = seriesOfFolder(seriesFolder);
@@ -252,19 +258,21 @@ function createKeyCheck(seriesFolder: string, archive: ObjectKeys): KeyCheck {
   if (series === undefined) return { topFolder, isOfPeriod: () => true, isOfSeries: () => true };
   const { market, dataset, interval, symbol } = series;
   const rest = ['rest', market, dataset, ...(interval === undefined ? [] : [interval]), symbol, ''].join('/');
+  const made = `made${rest.slice('rest'.length)}`;
   const periodOf = {
     daily: archive.periodOf(series, 'daily'),
     monthly: archive.periodOf(series, 'monthly'),
   };
   const isOfPeriod = (key: string, cadence: Cadence, text: string): boolean => {
-    if (key === rest + text) return true;
+    if (key === rest + text || key === made + text) return true;
     const period = periodOf[cadence](key);
     return period !== undefined && periodText(period) === text;
   };
   const isOfSeries = (key: string): boolean =>
     CADENCES.some((cadence) => {
-      const ofRest = key.startsWith(rest) ? parsePeriod(cadence, key.slice(rest.length)) : undefined;
-      return ofRest !== undefined || periodOf[cadence](key) !== undefined;
+      const start = [rest, made].find((prefix) => key.startsWith(prefix));
+      const own = start === undefined ? undefined : parsePeriod(cadence, key.slice(start.length));
+      return own !== undefined || periodOf[cadence](key) !== undefined;
     });
   return { topFolder, isOfPeriod, isOfSeries };
 }

@@ -14,8 +14,11 @@ export interface ObjectLine {
   readonly lastModified?: string;
   readonly bytes: number;
   readonly sha256: string;
-  /** The check of the bytes: sidecar, ETag of the listing, or only the CRC of the zip; rows from REST are checked one by one. */
-  readonly verified: 'sidecar' | 'etag' | 'crc' | 'rest';
+  /**
+   * The check of the bytes: sidecar, ETag of the listing, or only the CRC of the zip; rows from REST are checked one by one. `lake`: rows
+   * that the program made from other rows of the lake; `sha256` is then the digest of the rule and of the digests of their objects.
+   */
+  readonly verified: 'sidecar' | 'etag' | 'crc' | 'rest' | 'lake';
   /** The period was not over when its rows were requested. */
   readonly open?: true;
   /** The revision of the same object that was held before. */
@@ -101,7 +104,7 @@ const FORM: readonly (readonly [before: string, value: string, mark?: '*'])[] = 
   ['","lastModified":"', LABEL],
   ['","bytes":', COUNT],
   [',"sha256":"', DIGEST],
-  ['","verified":"', 'sidecar|etag|crc|rest', '*'],
+  ['","verified":"', 'sidecar|etag|crc|rest|lake', '*'],
   // Whether these are settings is checked later. A JSON object has no longer text that begins with another object.
   ['","settings":', '\\{[^{}]*\\}', '*'],
   [',"at":"', INSTANT],

@@ -20,6 +20,7 @@ export const VERBS = [
   'runs',
   'report',
   'plot',
+  'bars',
   'export',
   'universe',
   'serve',
@@ -129,10 +130,10 @@ const CHOOSING = [
   'audit',
   'enqueue',
 ] as const satisfies readonly Verb[];
-/** `CHOOSING`, `export`, and `plot`, which takes one market and one dataset. */
-export const PLOTTED = [...CHOOSING, 'plot', 'export'] as const satisfies readonly Verb[];
+/** `CHOOSING`, `export`, `bars`, which selects its sources, and `plot`, which takes one market and one dataset. */
+export const PLOTTED = [...CHOOSING, 'plot', 'bars', 'export'] as const satisfies readonly Verb[];
 /** `CHOOSING`, and verbs that select series of the lake for other programs. */
-export const QUOTED = [...CHOOSING, 'export', 'universe'] as const satisfies readonly Verb[];
+export const QUOTED = [...CHOOSING, 'bars', 'export', 'universe'] as const satisfies readonly Verb[];
 /** Verbs that choose the settings of new files. The other downloads keep the settings of the lake or of the report. */
 export const WRITING = ['vision', 'metrics', 'enqueue'] as const satisfies readonly Verb[];
 /** Verbs whose selection of series can be one of several shards. */
@@ -143,6 +144,7 @@ export const SHARDED = [
   'verify',
   'repair',
   'coverage',
+  'bars',
   'enqueue',
 ] as const satisfies readonly Verb[];
 /** Verbs that select among the series of a lake. */
@@ -157,6 +159,7 @@ export const OF_LAKE = [
   'runs',
   'report',
   'plot',
+  'bars',
   'export',
   'universe',
   'doctor',

@@ -110,8 +110,8 @@ export const LAKE_FLAGS = {
   },
   force: {
     group: 'How',
-    verbs: ['vision', 'metrics', 'report', 'plot', 'export', 'universe'],
-    usual: ['vision', 'metrics', 'report', 'plot', 'export', 'universe'],
+    verbs: ['vision', 'metrics', 'report', 'plot', 'bars', 'export', 'universe'],
+    usual: ['vision', 'metrics', 'report', 'plot', 'bars', 'export', 'universe'],
     doc: 'fetch and write everything again; the settings may differ from those of the series in the lake',
     docOf: {
       report: 'also replace a file that is not a report',
@@ -119,6 +119,7 @@ export const LAKE_FLAGS = {
       export:
         'write all files again; also replace files that export did not write or that another program has changed',
       universe: 'also replace a file that cryptodl universe did not write',
+      bars: 'make all bars again',
     },
     parse: parse.flag,
     aka: ['overwrite', 'refresh', 'erase'],
@@ -126,13 +127,14 @@ export const LAKE_FLAGS = {
   'dry-run': {
     group: 'How',
     short: 'n',
-    verbs: [...DOWNLOADS_AND_JOBS, 'merge', 'enqueue', 'export'],
-    usual: [...DOWNLOADS_AND_JOBS, 'merge', 'enqueue', 'export'],
+    verbs: [...DOWNLOADS_AND_JOBS, 'merge', 'bars', 'enqueue', 'export'],
+    usual: [...DOWNLOADS_AND_JOBS, 'merge', 'bars', 'enqueue', 'export'],
     doc: 'print the plan and download nothing; the plan has a line per object: fetch, skip or absent, bytes and key',
     docOf: {
       merge: 'print the series that would be merged, and change nothing; digests are not checked',
       enqueue: 'print how many jobs there are, and add none',
       export: 'print the files that would be written, and write none',
+      bars: 'print the months that would be made, and change nothing',
     },
     parse: parse.flag,
     aka: ['plan', 'simulate', 'list'],
@@ -150,7 +152,7 @@ export const LAKE_FLAGS = {
   },
   'temp-dir': {
     group: 'Where',
-    verbs: [...DOWNLOADS_AND_JOBS, 'audit', 'sql', 'plot', 'export', 'universe', 'doctor', 'worker'],
+    verbs: [...DOWNLOADS_AND_JOBS, 'audit', 'sql', 'plot', 'bars', 'export', 'universe', 'doctor', 'worker'],
     usual: ['doctor'],
     value: 'DIR',
     doc: 'folder for temporary files',
@@ -265,7 +267,7 @@ export const LAKE_FLAGS = {
   },
   'wait-lock': {
     group: 'Safety',
-    verbs: [...DOWNLOADS_AND_JOBS, 'merge', 'universe', 'worker'],
+    verbs: [...DOWNLOADS_AND_JOBS, 'merge', 'bars', 'universe', 'worker'],
     usual: ['run', 'retry', 'repair', 'merge'],
     value: 'TIME',
     doc: 'wait this long for the lock of the lake; without this flag, a locked lake ends the run at once with exit code 6',

@@ -33,7 +33,8 @@ const STATISTICS = [
   'takerLongShortRatio',
 ];
 
-const ARCHIVED = [...venue.datasets.filter((name) => name !== 'basis' && !STATISTICS.includes(name)), ALL];
+const UNARCHIVED = [...STATISTICS, 'basis', 'bars'];
+const ARCHIVED = [...venue.datasets.filter((name) => !UNARCHIVED.includes(name)), ALL];
 
 export const SELECTION_FLAGS = {
   only: {
@@ -72,7 +73,7 @@ export const SELECTION_FLAGS = {
     usual: [...PLOTTED, 'universe', ...HELD],
     value: 'LIST',
     list: 'comma',
-    narrows: ['coverage', 'report', 'plot', 'export', ...HELD],
+    narrows: ['coverage', 'report', 'plot', 'bars', 'export', ...HELD],
     doc: 'spot, um (USD-margined futures), cm (coin-margined futures), option, or all; several are separated by commas; usdm, futures, perp and linear are um, coinm and inverse are cm',
     docOf: {
       metrics: 'um (USD-margined futures) or cm (coin-margined futures)',
@@ -94,9 +95,12 @@ export const SELECTION_FLAGS = {
     usual: [...PLOTTED, ...HELD],
     value: 'LIST',
     list: 'comma',
-    narrows: ['coverage', 'report', 'plot', 'export', ...HELD],
+    narrows: ['coverage', 'report', 'plot', 'bars', 'export', ...HELD],
     doc: 'datasets, separated by commas, or all; cryptodl list datasets shows them',
-    docOf: { plot: 'one dataset; without this flag, klines if the lake has them' },
+    docOf: {
+      plot: 'one dataset; without this flag, klines if the lake has them',
+      bars: 'the source: klines, aggTrades or trades; without this flag, the first of them that the symbol has',
+    },
     parse: parse.text,
     default: 'klines',
     defaultOf: { metrics: ['fundingRate', ...STATISTICS].join(',') },
@@ -116,9 +120,12 @@ export const SELECTION_FLAGS = {
     usual: [...PLOTTED, ...HELD],
     value: 'LIST',
     list: 'comma',
-    narrows: ['coverage', 'report', 'plot', 'export', ...HELD],
+    narrows: ['coverage', 'report', 'plot', 'bars', 'export', ...HELD],
     doc: 'intervals, separated by commas, or all; only for klines and statistics: other datasets ignore them',
-    docOf: { plot: 'one interval; without this flag, the one with the newest rows' },
+    docOf: {
+      plot: 'one interval; without this flag, the one with the newest rows',
+      bars: 'interval of the klines that are the source',
+    },
     parse: parse.interval(venue.intervals),
     default: '1m',
     defaultOf: { metrics: '5m' },
@@ -281,7 +288,7 @@ export const SELECTION_FLAGS = {
   },
   now: {
     group: 'When',
-    verbs: [...ONLINE_AND_JOBS, 'coverage', 'report', 'plot', 'export'],
+    verbs: [...ONLINE_AND_JOBS, 'coverage', 'report', 'plot', 'bars', 'export'],
     value: 'ISO',
     doc: 'use this instant as the current time; for replays and tests',
     parse: parse.instant,

@@ -6,7 +6,7 @@ import type { Resolved } from '../options/resolve.js';
 import { filterHeldSeries, nothingHeld } from '../select/held-series.js';
 import { ALL } from '../source/names.js';
 import type { Source } from '../source/source.js';
-import { findDataset, marketNames } from '../source/venue.js';
+import { findDataset, isMade, marketNames } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { ColumnSpec } from '../source/facts.js';
 import { didYouMean, nearest } from '../text/did-you-mean.js';
@@ -163,9 +163,12 @@ function rankedDatasets(series: readonly Series[], venue: Source): Series[] {
 }
 
 /** The rows of a dataset with intervals are candles; a summary of options has prices of many contracts at one time. */
-function hasCandles({ intervals, columns }: DatasetSpec): boolean {
-  const names = new Set(columns.map(({ name }) => name));
-  return intervals !== undefined && ['open', 'high', 'low', 'close'].every((name) => names.has(name));
+function hasCandles(spec: DatasetSpec): boolean {
+  const names = new Set(spec.columns.map(({ name }) => name));
+  return (
+    (spec.intervals !== undefined || isMade(spec)) &&
+    ['open', 'high', 'low', 'close'].every((name) => names.has(name))
+  );
 }
 
 function chartColumns(spec: DatasetSpec, name: string | undefined): ChartColumns {

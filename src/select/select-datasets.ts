@@ -7,7 +7,15 @@ import type { Options } from '../options/flags.js';
 import { endedText, endOfDataset, marketWith } from '../source/describe.js';
 import { cadencesOf } from '../source/keys.js';
 import { ALL } from '../source/names.js';
-import { datasetsOf, findDataset, intervalsOf, isArchived, isMetric, marketNames } from '../source/venue.js';
+import {
+  datasetsOf,
+  findDataset,
+  intervalsOf,
+  isArchived,
+  isMade,
+  isMetric,
+  marketNames,
+} from '../source/venue.js';
 import type { DatasetSpec, Venue } from '../source/venue.js';
 import { nearest } from '../text/did-you-mean.js';
 import { refuseInterval, replaced } from './refuse-interval.js';
@@ -162,7 +170,14 @@ function refuseUnknownIntervals(venue: Venue, flags: MarketFlags, specs: readonl
 }
 
 /** Throws the error for a dataset of the other verb. `market`: where the other verb has it. */
-function refuseSource(flags: MarketFlags, { name }: DatasetSpec, provider: Provider, market?: Market): never {
+function refuseSource(flags: MarketFlags, spec: DatasetSpec, provider: Provider, market?: Market): never {
+  const { name } = spec;
+  if (isMade(spec))
+    throw usage(
+      `--dataset: no download has ${name}: cryptodl ${name} makes them from klines or trades of the lake`,
+      `for example cryptodl ${name} 1h`,
+      { command: [name, '1h'] },
+    );
   const verb = provider === 'archive' ? 'metrics' : 'vision';
   const why = provider === 'archive' ? 'only REST has it' : 'the archive has it';
   throw usage(

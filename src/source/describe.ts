@@ -3,7 +3,7 @@ import { periodText } from '../model/calendar.js';
 import type { Cadence, Market } from '../model/task.js';
 import type { ColumnSpec } from './facts.js';
 import { reachMs, routesOf } from './routes.js';
-import { findDataset, intervalsOf, isArchived, isMetric, marketNames } from './venue.js';
+import { findDataset, intervalsOf, isArchived, isMade, isMetric, marketNames } from './venue.js';
 import type { DatasetSpec, Venue } from './venue.js';
 
 interface ColumnDescription {
@@ -66,6 +66,9 @@ export function describeDataset(venue: Venue, market: Market, spec: DatasetSpec)
     facts: [
       ...(isArchived(spec) ? ([['objects', objectsText(spec)]] as const) : []),
       ...(spec.rest === undefined ? [] : ([['REST', restText(venue, market, spec)]] as const)),
+      ...(isMade(spec)
+        ? ([['made by', `cryptodl ${spec.name} INTERVAL, from rows of the lake`]] as const)
+        : []),
       ...(ended === undefined ? [] : ([['state', ended]] as const)),
       ...(intervals === undefined ? [] : ([['intervals', intervalText(spec, intervals)]] as const)),
       ['files', `one per ${spec.partition}${exception}`],
@@ -73,7 +76,7 @@ export function describeDataset(venue: Venue, market: Market, spec: DatasetSpec)
       ...(isArchived(spec) ? ([['header', HEADERS[spec.header]]] as const) : []),
       [
         'path',
-        `${intervals === undefined ? 'symbol comes' : 'symbol and interval come'} from the folder names`,
+        `${intervals === undefined && !isMade(spec) ? 'symbol comes' : 'symbol and interval come'} from the folder names`,
       ],
     ],
     notes: spec.notes,

@@ -22,8 +22,22 @@ export function keyPath(key: string): string {
 }
 
 /** The key of a period of rows from REST, in place of an archive key. */
-export function restKey({ market, dataset, interval, symbol }: Series, period: Period): string {
-  return ['rest', market, dataset, interval, symbol, periodText(period)]
+export function restKey(series: Series, period: Period): string {
+  return keyWith('rest', series, period);
+}
+
+/** The key of a period of rows that the program made from other rows of the lake, in place of an archive key. */
+export function madeKey(series: Series, period: Period): string {
+  return keyWith('made', series, period);
+}
+
+/** The operand of `cryptodl bars` for the bars of an interval: `tick-500` → `tick:500`. */
+export function barOfInterval(interval: string): string {
+  return interval.replace(/^([a-z]+)-/, '$1:');
+}
+
+function keyWith(first: string, { market, dataset, interval, symbol }: Series, period: Period): string {
+  return [first, market, dataset, interval, symbol, periodText(period)]
     .filter((part) => part !== undefined)
     .join('/');
 }
@@ -36,8 +50,8 @@ export function periodOf(
   for (const cadence of ['daily', 'monthly'] as const) {
     const period = venue.archive.periodOf(series, cadence)(key);
     if (period !== undefined) return period;
-    const ofRest = parsePeriod(cadence, key.slice(key.lastIndexOf('/') + 1));
-    if (ofRest !== undefined && restKey(series, ofRest) === key) return ofRest;
+    const last = parsePeriod(cadence, key.slice(key.lastIndexOf('/') + 1));
+    if (last !== undefined && [restKey, madeKey].some((keyOf) => keyOf(series, last) === key)) return last;
   }
   return undefined;
 }

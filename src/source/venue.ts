@@ -150,6 +150,11 @@ export function isMetric(spec: DatasetSpec): boolean {
   return !isArchived(spec) || 'joins' in spec.rest || spec.rest.bucket === 'funding';
 }
 
+/** Whether only the program makes the dataset, from other datasets of a lake. No download has it. */
+export function isMade(spec: DatasetSpec): boolean {
+  return !isArchived(spec) && spec.rest === undefined;
+}
+
 /** Columns of published files, in file order. */
 export function archivedColumns({ columns }: DatasetSpec): ColumnSpec[] {
   return columns.filter((column) => !column.restOnly);
@@ -173,8 +178,12 @@ export function intervalMs(interval: string): number {
   return Number(match?.[1]) * (INTERVAL_UNIT_SECONDS[match?.[2] ?? ''] ?? Number.NaN) * 1000;
 }
 
-/** Seconds between rows; undefined if the number of rows per day is not fixed: no interval, or one above a day (`3d`, `1w`, `1mo`). */
+/**
+ * Seconds between rows; undefined if the number of rows per day is not fixed: no interval, one above a day (`3d`, `1w`, `1mo`), and bars
+ * of the program, which exist only where the lake has rows.
+ */
 export function rowSeconds(spec: DatasetSpec, interval: string | undefined): number | undefined {
+  if (isMade(spec)) return undefined;
   if (spec.rowSeconds !== undefined) return spec.rowSeconds;
   const seconds = intervalMs(interval ?? '') / 1000;
   return seconds <= 86_400 ? seconds : undefined;

@@ -17,7 +17,7 @@ const SIDECARS_AT_ONCE = 16;
 /** The parts of a session that reach the archive. */
 type Upstream = Pick<Session, 'fetch' | 'listing' | 'nowMs' | 'options' | 'stop' | 'venue'>;
 
-/** Compares the held objects of a series, except rows from REST. Rejects when the listing or a sidecar is unavailable. */
+/** Compares the held objects of a series, except rows from REST and rows that the program made. Rejects when the listing or a sidecar is unavailable. */
 export async function upstreamFindings(
   session: Upstream,
   series: Series,
@@ -26,7 +26,8 @@ export async function upstreamFindings(
   // The same object in two formats is one object.
   const lines = new Map<string, ObjectLine>();
   for (const format of FORMATS)
-    for (const line of manifest[format].lines()) if (!isFromRest(line)) lines.set(line.key, line);
+    for (const line of manifest[format].lines())
+      if (!isFromRest(line) && line.verified !== 'lake') lines.set(line.key, line);
   const findings: LakeFinding[] = [];
   for (const cadence of ['daily', 'monthly'] as const) {
     const held = [...lines.values()].filter((line) => line.cadence === cadence);

@@ -7,7 +7,7 @@ import type { DroppedLine, ObjectLine } from '../lake/manifest-line.js';
 import { isFromRest } from '../lake/held-objects.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import { dayOf, dayPeriod, monthOf, parsePeriod } from '../model/calendar.js';
-import { FORMATS } from '../model/task.js';
+import { FORMATS, seriesName } from '../model/task.js';
 import type { AbsenceReason, Format, Period, Series, Settings } from '../model/task.js';
 import { countText } from '../model/units.js';
 import type { Resolved } from '../options/resolve.js';
@@ -17,9 +17,10 @@ import { shortMonthsOf } from '../plan/plan.js';
 import { selectHeldSeries, nothingHeld } from '../select/held-series.js';
 import { restOffer } from '../select/rest-offer.js';
 import type { RunSelection } from '../select/selection.js';
-import { cadencesOf, periodOf } from '../source/keys.js';
-import { findDataset, isArchived } from '../source/venue.js';
+import { barOfInterval, cadencesOf, periodOf } from '../source/keys.js';
+import { findDataset, isArchived, isMade } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
+import { shellWord } from '../text/printable.js';
 import { checkLake } from './check-lake.js';
 import type { LakeCheck } from './check-lake.js';
 import type { LakeFindingKind } from './lake-finding.js';
@@ -55,6 +56,12 @@ export async function selectRepairs(
     }
     if (checked.check === undefined) continue;
     series += 1;
+    const { series: of } = checked.check.folder;
+    const spec = findDataset(venue, of.market, of.dataset);
+    if (spec !== undefined && isMade(spec)) {
+      if (isLost(checked)) session.observer.warn(barsAgain(of, options.out));
+      continue;
+    }
     // A line of a later version may hold what seems to be missing, and no run of this version can write the series.
     if (checked.check.inspected.newer.length > 0) continue;
     requests.push(...requestsOf(session, checked, selection.format));
@@ -75,6 +82,18 @@ export async function selectRepairs(
     ended: [],
     dataPath: join(paths.root, venue.name),
   };
+}
+
+/** Whether the series has lost rows, now or earlier, that nothing has replaced. */
+function isLost({ check, dropped }: LakeCheck): boolean {
+  return dropped.length + (check?.broken.length ?? 0) + (check?.inspected.dropped.length ?? 0) > 0;
+}
+
+/** No download has bars: they are made again from other rows of the lake. */
+function barsAgain(series: Series, out: string): string {
+  const { market, dataset, interval = '', symbol } = series;
+  const words = [dataset, barOfInterval(interval), '--market', market, '--symbols', symbol, '--out', out];
+  return `${seriesName(series)} has lost bars, and no download has them; to make them again: cryptodl ${words.map(shellWord).join(' ')}`;
 }
 
 /** Findings that `repair` leaves as they are, although data may be missing behind them, with the step that a person must do. */

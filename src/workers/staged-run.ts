@@ -28,7 +28,8 @@ export function fetching(staged: StagedZips): ZipStore {
         return undefined;
       }
       const { zip, zipBytes, verified, ...facts } = received;
-      if (verified === 'rest') throw new CryptodlError('bug', 'rows of REST have no zip');
+      if (verified === 'rest' || verified === 'lake')
+        throw new CryptodlError('bug', 'rows of REST have no zip');
       try {
         if (zip.kind === 'memory') await writeFile(path, zip.bytes);
         await staged.put(object, { ...facts, verified, bytes: zipBytes }, path, temporary);

@@ -358,6 +358,24 @@ describe('a lake in a bucket', () => {
     expect(server.requests.filter(({ method }) => method === 'PUT')).toEqual([]);
   });
 
+  it('gets bars of its klines, and no request to write when there is nothing new', async () => {
+    await vision(1, 3);
+    const words = ['bars', '2h', '--out', lake.out];
+    const made = await cryptodl([...words, '--json'], { env: lake.environment });
+    expect(made.code).toBe(0);
+    expect(made.events[0]).toMatchObject({ outcome: 'made', days: 3, bars: 36 });
+    expect(filesBelow(lake.content(), '.parquet').filter((path) => path.includes('/bars/'))).toHaveLength(1);
+    expect(await isSound()).toBe(true);
+    server.requests.length = 0;
+    expect((await cryptodl(words, { env: lake.environment })).stderr).toContain('nothing new for 1 series');
+    const written = server.requests.filter(({ method, key }) => method === 'PUT' && key.includes('/bars/'));
+    expect(written).toEqual([]);
+    await vision(4, 5);
+    const more = await cryptodl([...words, '--json'], { env: lake.environment });
+    expect(more.events[0]).toMatchObject({ outcome: 'made', days: 2, bars: 24 });
+    expect(await isSound()).toBe(true);
+  });
+
   it('loses old unfinished uploads with verify --fix, and no others', async () => {
     await vision(1, 3);
     const prefix = lake.out.slice(`s3://${server.bucket}/`.length);

@@ -987,7 +987,7 @@ it('a flag of other commands is answered with all of them', async () => {
   const result = await cryptodl(['schema', 'klines', '--interval', '1h']);
   expect(result.stderr).toBe(
     'cryptodl: schema has no flag --interval\n' +
-      '  --interval is a flag of vision, metrics, verify, repair, list, audit, coverage, report, plot, export and enqueue\n',
+      '  --interval is a flag of vision, metrics, verify, repair, list, audit, coverage, report, plot, bars, export and enqueue\n',
   );
   const short = await cryptodl(['sql', '-v', 'SHOW TABLES']);
   expect(short.stderr).toBe(

@@ -64,6 +64,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
   // a capability each
   audit: [...list('cli convert download files lake options plan queue report select source'), ...BASE],
+  bars: [...list('cli convert download lake options query report select source write'), ...BASE],
   catalog: [...list('cli download options plan queue select source'), ...BASE],
   coverage: [...list('cli lake options select source'), ...BASE],
   doctor: [...list('cli convert download http lake options queue redis source'), ...BASE],
@@ -88,7 +89,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   main: [
     ...list(
-      'audit catalog cli coverage doctor download export merge mirror options page plot query report runs schedule select serve source universe verify workers',
+      'audit bars catalog cli coverage doctor download export merge mirror options page plot query report runs schedule select serve source universe verify workers',
     ),
     ...BASE,
   ],

@@ -81,6 +81,7 @@ const GUIDES = [
   ...[
     'audit',
     'automation',
+    'bars',
     'commands',
     'data-terms',
     'lake',

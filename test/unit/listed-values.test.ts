@@ -37,6 +37,7 @@ const DATASETS = [
 const OPERANDS: Partial<Record<Verb, readonly string[]>> = {
   list: ['symbols'],
   schema: ['klines'],
+  bars: ['15m'],
   enqueue: ['vision', 'metrics'],
   export: ['csv'],
 };

@@ -38,7 +38,13 @@ describe.each(SHORT)('-$short', ({ name, short, value }) => {
   it('is accepted by each verb with the long flag, and by no other verb', () => {
     for (const verb of VERBS) {
       const words = [verb, `-${short}`, ...(value === undefined ? [] : ['7'])];
-      const operands = { run: ['file'], retry: ['file'], merge: ['file'], enqueue: ['vision'] };
+      const operands = {
+        run: ['file'],
+        retry: ['file'],
+        merge: ['file'],
+        enqueue: ['vision'],
+        bars: ['15m'],
+      };
       const line = [...words, ...(operands[verb as keyof typeof operands] ?? [])].join(' ');
       if (flagsOf(verb).includes(name))
         expect({ line, values: valuesOf(line) }).toEqual({

@@ -6,6 +6,7 @@ import {
   datasetsOf,
   findDataset,
   isArchived,
+  isMade,
   isMetric,
   rowSeconds,
 } from '../../src/source/venue.js';
@@ -38,8 +39,9 @@ describe.each(DATASETS)('$market $name', ({ spec }) => {
     expect(sorting.map((column) => column.nullable)).toEqual(sorting.map(() => false));
   });
 
-  it('is in the archive, by day or by month, or else REST alone has it, for cryptodl metrics', () => {
-    expect(isArchived(spec) || isMetric(spec)).toBe(true);
+  it('is in the archive, by day or by month, or else REST alone has it, for cryptodl metrics, or the program makes it', () => {
+    expect(isArchived(spec) || isMetric(spec)).toBe(spec.name !== 'bars');
+    expect(isMade(spec)).toBe(spec.name === 'bars');
     const { daily = [], monthly = [] } = spec.intervals ?? {};
     if (spec.intervals !== undefined) expect([daily.length, monthly.length]).not.toContain(0);
   });

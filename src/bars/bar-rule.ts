@@ -1,0 +1,97 @@
+/** The rule of bars: their length in time, or the trades that fill one. */
+import { DAY_MS } from '../model/calendar.js';
+import { usage } from '../model/errors.js';
+
+/** Bars of equal length, aligned to multiples since 1970-01-01 UTC; weeks begin on a Monday. */
+export interface TimeRule {
+  readonly kind: 'time';
+  readonly lengthMs: number;
+  /** A start of a bar, in epoch milliseconds. */
+  readonly originMs: number;
+  /** As in the path of the series: `15m`. */
+  readonly interval: string;
+}
+
+/** Bars that close with the trade that makes them full. They begin anew each day. */
+export interface TradeRule {
+  readonly kind: 'tick' | 'volume' | 'dollar';
+  /** Trades, quantity or quote quantity of a full bar: a decimal number in canonical form. */
+  readonly size: string;
+  /** As in the path of the series: `volume-1000`. */
+  readonly interval: string;
+}
+
+export type BarRule = TimeRule | TradeRule;
+
+const HOUR_MS = 3_600_000;
+const UNITS = { m: 60_000, h: HOUR_MS, d: DAY_MS, w: 7 * DAY_MS } as const;
+/** Monday 1970-01-05. */
+const FIRST_MONDAY_MS = 4 * DAY_MS;
+/** Each month has the start of a bar of this length, so each month with bars has a file. */
+const LONGEST_MS = 28 * DAY_MS;
+
+const FORMS =
+  'a number with m, h, d or w (15m, 7m, 2h, 3d, 1w), or tick:500, volume:1000 or dollar:1000000 for bars by trades';
+
+/** Throws a usage error for a text that is no rule. */
+export function parseBar(text: string): BarRule {
+  const time = /^(\d{1,7})([mhdw])$/.exec(text);
+  if (time !== null) return timeRule(text, Number(time[1]), time[2] as keyof typeof UNITS);
+  const trades = /^(tick|volume|dollar)[:-](\d{1,18})(?:\.(\d{1,8}))?$/.exec(text);
+  if (trades !== null) return tradeRule(text, trades);
+  const like = correctedText(text);
+  throw usage(
+    `bars: "${text}" is no bar`,
+    like === undefined ? `a bar is ${FORMS}` : `did you mean ${like}? A bar is ${FORMS}`,
+  );
+}
+
+/** `1H`, `15min` and `1 hour` in the form of a bar. `1M` is a month in the words of the exchange, and a minute in others. */
+function correctedText(text: string): string | undefined {
+  if (/^\d+\s*M$/.test(text)) return undefined;
+  const found = /^(\d+)\s*(m|h|d|w)(?:in|inute|our|ay|eek|r)?s?$/i.exec(text);
+  const trades = /^(ticks?|trades?|volume|dollars?)\W*(\d+)$/i.exec(text);
+  if (trades !== null) {
+    const [, word = '', size = ''] = trades;
+    const kind = /^t/i.test(word) ? 'tick' : /^v/i.test(word) ? 'volume' : 'dollar';
+    return Number(size) > 0 ? `${kind}:${Number(size)}` : undefined;
+  }
+  return found === null || Number(found[1]) === 0
+    ? undefined
+    : `${Number(found[1])}${found[2]?.toLowerCase() ?? ''}`;
+}
+
+function timeRule(text: string, number: number, unit: keyof typeof UNITS): TimeRule {
+  const lengthMs = number * UNITS[unit];
+  if (lengthMs === 0) throw usage(`bars: ${text} has no length`, 'for example cryptodl bars 15m');
+  if (lengthMs > LONGEST_MS)
+    throw usage(`bars: ${text} is longer than 28 days`, 'the longest bar is 28d or 4w');
+  const originMs = unit === 'w' ? FIRST_MONDAY_MS : 0;
+  return { kind: 'time', lengthMs, originMs, interval: unit === 'w' ? `${number}w` : intervalOf(lengthMs) };
+}
+
+/** In the largest unit: 60m are 1h, and 24h are 1d. Seven days are no week, because weeks begin on a Monday. */
+function intervalOf(lengthMs: number): string {
+  if (lengthMs % DAY_MS === 0) return `${lengthMs / DAY_MS}d`;
+  return lengthMs % HOUR_MS === 0 ? `${lengthMs / HOUR_MS}h` : `${lengthMs / UNITS.m}m`;
+}
+
+function tradeRule(text: string, [, kind, whole = '', fraction = '']: RegExpExecArray): TradeRule {
+  const digits = fraction.replace(/0+$/, '');
+  const size = `${whole.replace(/^0+(?=\d)/, '')}${digits === '' ? '' : `.${digits}`}`;
+  if (size === '0')
+    throw usage(`bars: ${text} has no size`, `for example cryptodl bars ${kind ?? 'tick'}:1000`);
+  if (kind === 'tick' && digits !== '')
+    throw usage(`bars: ${text} is not a whole number of trades`, `for example cryptodl bars tick:500`);
+  return { kind: kind as TradeRule['kind'], size, interval: `${kind ?? ''}-${size}` };
+}
+
+/** The start of the bar that has this time, in epoch milliseconds. */
+export function barStart({ lengthMs, originMs }: TimeRule, atMs: number): number {
+  return Math.floor((atMs - originMs) / lengthMs) * lengthMs + originMs;
+}
+
+/** The first start of a bar at or after this time. */
+export function nextStart(rule: TimeRule, atMs: number): number {
+  return barStart(rule, atMs + rule.lengthMs - 1);
+}

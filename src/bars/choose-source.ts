@@ -1,0 +1,69 @@
+/** Chooses the source of the bars of a symbol among its series of klines, aggTrades and trades. */
+import type { HeldObjects } from '../lake/held-objects.js';
+import type { Series } from '../model/task.js';
+import { intervalMs } from '../source/venue.js';
+import type { BarRule } from './bar-rule.js';
+import { barDays } from './day-rules.js';
+import type { BarDay, Recipe } from './day-rules.js';
+import type { SourceDays } from './source-days.js';
+
+const DATASETS = ['klines', 'aggTrades', 'trades'];
+
+/** Whether bars can be made from series of this dataset. */
+export function isSource({ dataset }: Pick<Series, 'dataset'>): boolean {
+  return DATASETS.includes(dataset);
+}
+
+/** Why this series cannot be the source of these bars; undefined if it can. */
+export function whyUnusable(rule: BarRule, { market, dataset, interval }: Series): string | undefined {
+  if (dataset === 'klines') {
+    if (rule.kind !== 'time') return 'klines have no single trades';
+    const lengthMs = intervalMs(interval ?? '');
+    if (!(lengthMs < rule.lengthMs)) return `klines of ${interval ?? ''} are not shorter than the bar`;
+    // Klines of a day divide a week, but klines of three days begin at multiples of their own.
+    return rule.lengthMs % lengthMs === 0 && rule.originMs % lengthMs === 0
+      ? undefined
+      : `klines of ${interval ?? ''} do not divide the bar`;
+  }
+  if (market === 'cm' && dataset === 'aggTrades') return 'aggTrades of cm lack the quantity in the base coin';
+  if (market === 'cm' && rule.kind === 'dollar') return 'trades of cm have no quantity in the quote asset';
+  return undefined;
+}
+
+/** A source with the days of its bars. */
+export interface Chosen {
+  readonly recipe: Recipe;
+  readonly days: readonly BarDay[];
+}
+
+/**
+ * The source from which most of the held bars were made, so that a further source does not change them. Else the klines with the most days;
+ * of equal ones, the longest, and those of seconds last. Else aggTrades, then trades.
+ */
+export function chooseSource(
+  rule: BarRule,
+  isFilled: boolean,
+  usable: readonly SourceDays[],
+  held: HeldObjects,
+): Chosen | undefined {
+  const digests = new Set(held.lines().map(({ sha256 }) => sha256));
+  const ranked = usable
+    .map((source) => {
+      const recipe = { rule, source, isFilled };
+      const days = barDays(recipe);
+      return { recipe, days, made: days.filter(({ sha256 }) => digests.has(sha256)).length };
+    })
+    .sort((a, b) => b.made - a.made || byRank(a.recipe.source, b.recipe.source));
+  return ranked[0];
+}
+
+function byRank(a: SourceDays, b: SourceDays): number {
+  const kind = DATASETS.indexOf(a.series.dataset) - DATASETS.indexOf(b.series.dataset);
+  if (kind !== 0) return kind;
+  return b.byDay.size - a.byDay.size || lengthRank(b) - lengthRank(a);
+}
+
+/** Klines of seconds have the most rows for the same bars. */
+function lengthRank({ series: { interval = '' } }: SourceDays): number {
+  return intervalMs(interval) || 0;
+}

@@ -1,0 +1,88 @@
+/** The symbols of the lake whose bars are made, with the series that can be their source. */
+import type { LakePaths } from '../lake/layout.js';
+import { usage } from '../model/errors.js';
+import type { Series } from '../model/task.js';
+import { emptyShardText, isInShard } from '../options/shard.js';
+import { readPatterns } from '../options/symbols.js';
+import type { VerbRequest } from '../options/verb-request.js';
+import { isRangeGiven, resolveRange } from '../select/date-range.js';
+import { filterHeldSeries, heldSeries } from '../select/held-series.js';
+import { findDataset } from '../source/venue.js';
+import type { DatasetSpec } from '../source/venue.js';
+import type { BarRule } from './bar-rule.js';
+import { isSource, whyUnusable } from './choose-source.js';
+
+export interface SymbolSeries {
+  /** The series of the bars. */
+  readonly bars: Series;
+  readonly spec: DatasetSpec;
+  readonly sources: readonly Series[];
+  /** Why no series can be the source. */
+  readonly problem?: string;
+}
+
+/** The dataset of bars. */
+const BARS = 'bars';
+
+/** Rejects with usage errors for a lake without sources, and for values of flags that the lake does not have. */
+export async function selectSymbols(
+  rule: BarRule,
+  { source: venue, resolved, read, observer }: VerbRequest,
+  { root }: Pick<LakePaths, 'root'>,
+): Promise<SymbolSeries[]> {
+  const { options } = resolved;
+  if (options.fillEmpty && rule.kind !== 'time')
+    throw usage(`--fill-empty: bars of ${rule.interval} are never empty`, 'leave --fill-empty out', {
+      flags: { 'fill-empty': null },
+    });
+  const warn = (message: string): void => {
+    observer.warn(message);
+  };
+  const held: Series[] = [];
+  for await (const series of heldSeries(root, venue, warn)) if (isSource(series)) held.push(series);
+  if (held.length === 0)
+    throw usage(`${options.out} holds no klines, aggTrades or trades`, 'name the lake with --out', {
+      command: ['vision', '--symbols', 'BTCUSDT', '--days', '7'],
+    });
+  const patterns = options.symbols === undefined ? undefined : await readPatterns(options.symbols, read);
+  const chosen = filterHeldSeries(held, resolved, patterns, warn);
+  const symbols = new Map<string, Series[]>();
+  for (const series of chosen) {
+    const name = `${series.market} ${series.symbol}`;
+    const own = symbols.get(name);
+    if (own === undefined) symbols.set(name, [series]);
+    else own.push(series);
+  }
+  const all = [...symbols.values()].flatMap((series) => {
+    const [first] = series;
+    if (first === undefined) return [];
+    const bars = { market: first.market, dataset: BARS, interval: rule.interval, symbol: first.symbol };
+    const spec = findDataset(venue, bars.market, BARS);
+    return spec === undefined ? [] : [{ bars, spec, series }];
+  });
+  const own = all.filter(({ bars }) => isInShard(options.shard, venue, bars));
+  if (options.shard !== undefined && own.length === 0) warn(emptyShardText(options.shard));
+  return own.map(({ series, ...of }) => {
+    const sources = series.filter((one) => whyUnusable(rule, one) === undefined);
+    if (sources.length > 0) return { ...of, sources };
+    return { ...of, sources, problem: problemOf(rule, series) };
+  });
+}
+
+function problemOf(rule: BarRule, series: readonly Series[]): string {
+  const why = series.map((one) => whyUnusable(rule, one));
+  const held = series.map(({ dataset, interval }) => [dataset, interval].filter(Boolean).join(' '));
+  const need =
+    rule.kind === 'time'
+      ? `shorter klines that divide ${rule.interval}, aggTrades or trades`
+      : 'aggTrades or trades';
+  return `no source: the lake has ${held.join(', ')} (${[...new Set(why)].join('; ')}); bars of ${rule.interval} need ${need}`;
+}
+
+/** Whether a day is in the range of the command; true for all days without a range. */
+export function chosenRange({ resolved, clock, source }: VerbRequest): (day: number) => boolean {
+  const { options } = resolved;
+  if (!isRangeGiven(options)) return () => true;
+  const { from = -Infinity, to } = resolveRange(options, options.nowMs ?? clock.now(), source);
+  return (day) => day >= from && day < to;
+}

@@ -1,0 +1,87 @@
+/** The days that a series of the lake holds, with their objects and the files with their rows. */
+import { join } from 'node:path';
+import { seriesFolder } from '../lake/layout.js';
+import { isFromRest } from '../lake/held-objects.js';
+import { readManifest } from '../lake/manifest.js';
+import { parsePeriod } from '../model/calendar.js';
+import type { Series, Settings } from '../model/task.js';
+import { readSeriesFiles } from '../query/lake-tables.js';
+import type { LakeFile } from '../query/lake-tables.js';
+import type { Source } from '../source/source.js';
+import { findDataset } from '../source/venue.js';
+import type { DatasetSpec } from '../source/venue.js';
+
+/** An object of the source, with its days `[from, to)`. */
+export interface SourceObject {
+  readonly key: string;
+  readonly sha256: string;
+  readonly bytes: number;
+  readonly from: number;
+  readonly to: number;
+  readonly isFromRest: boolean;
+}
+
+export interface SourceDays {
+  readonly series: Series;
+  readonly spec: DatasetSpec;
+  readonly files: readonly LakeFile[];
+  readonly byDay: ReadonlyMap<number, SourceObject>;
+  /** The first held day, and the day after the last one. */
+  readonly from: number;
+  readonly to: number;
+  /** Whether all numbers are text with every digit. */
+  readonly isText: boolean;
+  readonly isZoned: boolean;
+}
+
+/** Undefined for a series without days. Rejects for a damaged manifest. */
+export async function readSourceDays(
+  root: string,
+  venue: Source,
+  series: Series,
+): Promise<SourceDays | undefined> {
+  const spec = findDataset(venue, series.market, series.dataset);
+  const folder = join(root, seriesFolder(venue.name, series));
+  const { files } = await readSeriesFiles(root, venue, series);
+  if (spec === undefined || files.length === 0) return undefined;
+  const { parquet, csv } = await readManifest(folder, venue.archive);
+  const sound = new Set(files.map(({ path }) => path));
+  const byDay = new Map<number, SourceObject>();
+  for (const line of [...parquet.lines(), ...csv.lines()]) {
+    const period = parsePeriod(line.cadence, line.period);
+    // A day that was not over when it was fetched changes with the next run.
+    if (period === undefined || line.open === true || !sound.has(join(folder, line.file))) continue;
+    const { key, sha256, bytes } = line;
+    const { from, to } = period;
+    const object = { key, sha256, bytes, from, to, isFromRest: isFromRest(line) };
+    for (let day = from; day < to; day += 1) byDay.set(day, object);
+  }
+  if (byDay.size === 0) return undefined;
+  const days = [...byDay.keys()].sort((a, b) => a - b);
+  return {
+    series,
+    spec,
+    files,
+    byDay,
+    from: days[0] ?? 0,
+    to: (days.at(-1) ?? 0) + 1,
+    isText: files.every((file) => isParquet(file) && file.settings.numbers === 'string'),
+    isZoned: files.every((file) => isParquet(file) && file.settings.timestamps === 'utc'),
+  };
+}
+
+function isParquet({ settings }: LakeFile): boolean {
+  return settings.format === 'parquet';
+}
+
+/** The settings of the files of bars from this source. */
+export function settingsOfBars({ isText, isZoned }: SourceDays): Settings {
+  return {
+    format: 'parquet',
+    partition: 'month',
+    cadence: 'daily',
+    numbers: isText ? 'string' : 'double',
+    timestamps: isZoned ? 'utc' : 'us',
+    asPublished: false,
+  };
+}

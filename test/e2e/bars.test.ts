@@ -1,0 +1,761 @@
+/** `cryptodl bars`: bars of several kinds against an independent computation, and what other verbs make of them. */
+import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { acquireLock } from '../../src/lake/lock.js';
+import { systemClock } from '../../src/model/clock.js';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import {
+  fullBars,
+  timeBars,
+  tradesOf,
+  writeAggTrades,
+  writeKlines,
+  writeTrades,
+} from '../helpers/bar-archive.js';
+import type { Bar, Trade } from '../helpers/bar-archive.js';
+import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import type { CliResult } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { filesBelow, leftInternally, manifestLines, parquetMetadata, readParquet } from '../helpers/lake.js';
+import { firstMember, readPublished, SAMPLES, samplesMissing } from '../helpers/samples.js';
+
+const scratch = scratchFolder();
+const ARCHIVE = join(scratch, 'archive');
+const NOW = '2024-02-20T08:00:00Z';
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+let archive: TestArchive;
+let lakes = 0;
+
+const DAYS = ['2024-01-29', '2024-01-30', '2024-01-31', '2024-02-01', '2024-02-02', '2024-02-03'];
+const TRADES = new Map(DAYS.map((day) => [day, tradesOf(day)]));
+const ALL = [...TRADES.values()].flat();
+
+function writeDay(folder: string, day: string, trades: readonly Trade[]): void {
+  writeTrades(folder, 'BTCUSDT', day, trades);
+  writeAggTrades(folder, 'BTCUSDT', day, trades);
+  writeKlines(folder, { symbol: 'BTCUSDT', day, interval: '1m' }, trades);
+  writeKlines(folder, { symbol: 'BTCUSDT', day, interval: '1h', lengthMs: HOUR }, trades);
+}
+
+beforeAll(async () => {
+  for (const [day, trades] of TRADES) writeDay(ARCHIVE, day, trades);
+  archive = await startArchive(ARCHIVE);
+});
+afterAll(() => archive.close());
+
+function newLake(): string {
+  lakes += 1;
+  return join(scratch, `lake-${lakes}`);
+}
+
+async function download(lake: string, ...args: readonly string[]): Promise<CliResult> {
+  const range = args.includes('--from') ? [] : ['--from', DAYS[0] ?? '', '--to', DAYS.at(-1) ?? ''];
+  const own = args.includes('-s') ? args : ['-s', 'BTCUSDT', ...args];
+  const places = ['--archive-url', archive.url, '--out', lake, '--now', NOW];
+  return cryptodlOk(['vision', ...places, ...FAST, ...range, ...own]);
+}
+
+function bars(lake: string, ...args: readonly string[]): Promise<CliResult> {
+  return cryptodl(['bars', ...args, '--out', lake, '--now', NOW]);
+}
+
+async function barsOk(lake: string, ...args: readonly string[]): Promise<CliResult> {
+  const result = await bars(lake, ...args);
+  expect(result).toMatchObject({ code: 0 });
+  return result;
+}
+
+const folderOf = (lake: string, interval: string): string =>
+  join(lake, `binance/um/bars/interval=${interval}/symbol=BTCUSDT`);
+
+async function barsIn(lake: string, interval: string): Promise<Bar[]> {
+  const folder = folderOf(lake, interval);
+  const rows = await Promise.all(
+    filesBelow(folder, '.parquet').map((file) => readParquet(join(folder, file))),
+  );
+  return rows.flat().map((row) => ({
+    ...(row as unknown as Bar),
+    open_time: Number(row['open_time']),
+    close_time: Number(row['close_time']),
+    count: Number(row['count']),
+  }));
+}
+
+/** Names and digests of the files of bars. */
+function digestsOf(lake: string, interval: string): unknown[] {
+  return filesBelow(folderOf(lake, interval)).map((file) => [
+    file,
+    readFileSync(join(folderOf(lake, interval), file)).toString('base64'),
+  ]);
+}
+
+describe('bars of a length', () => {
+  const lake = newLake();
+  beforeAll(async () => {
+    await download(lake, '-i', '1m');
+    await download(lake, '--dataset', 'aggTrades');
+    await download(lake, '--dataset', 'trades');
+  });
+
+  it.each(['7m', '15m', '1h', '90m', '4h', '1d'])('of %s from 1m are those of the trades', async (bar) => {
+    const { stderr } = await barsOk(lake, bar);
+    expect(stderr).toContain(`um bars ${bar} BTCUSDT: `);
+    expect(stderr).toContain('made from klines 1m');
+    const number = Number.parseInt(bar, 10);
+    const lengthMs = number * (bar.endsWith('m') ? MINUTE : bar.endsWith('h') ? HOUR : DAY);
+    const first = Date.parse('2024-01-29T00:00:00Z');
+    const end = Date.parse('2024-02-04T00:00:00Z');
+    const whole = timeBars(ALL, lengthMs).filter(({ open_time: at }) => at >= first && at + lengthMs <= end);
+    const made = (await barsIn(lake, bar)).filter(({ count }) => count > 0);
+    expect(made.length).toBeGreaterThan(5);
+    expect(made).toEqual(whole);
+  });
+
+  it.each(['aggTrades', 'trades'])('from %s are the same', async (dataset) => {
+    const other = newLake();
+    cpSync(lake, other, { recursive: true });
+    rmSync(join(other, 'binance/um/bars'), { recursive: true, force: true });
+    rmSync(join(other, '_manifests/binance/um/bars'), { recursive: true, force: true });
+    expect((await barsOk(other, '15m', '--dataset', dataset)).stderr).toContain(`made from ${dataset}`);
+    expect(await barsIn(other, '15m')).toEqual(timeBars(ALL, 15 * MINUTE));
+  });
+
+  it('of 3 days begin at multiples since 1970, also across months', async () => {
+    await barsOk(lake, '3d');
+    const made = await barsIn(lake, '3d');
+    const trades = ALL.filter(
+      ({ timeMs }) =>
+        timeMs >= Date.parse('2024-01-30T00:00:00Z') && timeMs < Date.parse('2024-02-02T00:00:00Z'),
+    );
+    expect(made).toEqual(timeBars(trades, 3 * DAY));
+    expect(manifestLines(folderOf(lake, '3d')).map(({ period, rows }) => [period, rows])).toEqual([
+      ['2024-01-30', 1],
+      ['2024-01-31', 0],
+    ]);
+  });
+
+  it('of a week begin on a Monday, and wait until the week is over', async () => {
+    const { stderr } = await barsOk(lake, '1w');
+    expect(stderr).toContain('no bar of 1w lies within 2024-01-29 … 2024-02-03, the days of the source');
+    expect(existsSync(folderOf(lake, '1w'))).toBe(false);
+  });
+
+  it('have a footer with the rule and the objects, and lines with their digest', async () => {
+    await barsOk(lake, '15m');
+    const { key_value_metadata: entries } = await parquetMetadata(
+      join(folderOf(lake, '15m'), '2024-01.parquet'),
+    );
+    const entryOf = (name: string): string => entries?.find(({ key }) => key === name)?.value ?? '';
+    const { made, objects } = JSON.parse(entryOf('cryptodl')) as {
+      made: { period: string; rule: string; objects: string[][] }[];
+      objects: { key: string; sha256: string; verified: string }[];
+    };
+    const source = manifestLines(join(lake, 'binance/um/klines/interval=1m/symbol=BTCUSDT'));
+    expect(made.map(({ period, objects: from }) => [period, from])).toEqual(
+      DAYS.slice(0, 3).map((day) => {
+        const line = source.find(({ period }) => period === day);
+        return [day, [[line?.['key'], line?.['sha256']]]];
+      }),
+    );
+    expect(made[0]?.rule).toBe('bars 15m, from klines 1m, numbers double');
+    expect(objects.map(({ key, verified }) => [key, verified])[0]).toEqual([
+      'made/um/bars/15m/BTCUSDT/2024-01-29',
+      'lake',
+    ]);
+    expect(entryOf('license')).toContain('Binance');
+  });
+});
+
+describe('bars by trades', () => {
+  const lake = newLake();
+  beforeAll(() => download(lake, '--dataset', 'aggTrades'));
+
+  it.each([
+    ['tick:100', 'tick-100', 100n, () => 1n],
+    ['volume:70', 'volume-70', 70_000n, ({ quantity }: Trade) => quantity],
+    ['volume:0.5', 'volume-0.5', 500n, ({ quantity }: Trade) => quantity],
+    ['dollar:500000', 'dollar-500000', 50_000_000_000n, ({ price, quantity }: Trade) => price * quantity],
+  ] as const)(
+    'of %s close with the trade that fills them, and begin anew each day',
+    async (bar, interval, full, measure) => {
+      expect((await barsOk(lake, bar)).stderr).toContain('made from aggTrades');
+      const expected = [...TRADES.values()].flatMap((trades) => fullBars(trades, full, measure));
+      expect(await barsIn(lake, interval)).toEqual(expected);
+      expect((await barsOk(lake, bar)).stderr).toContain('nothing new for 1 series');
+    },
+  );
+
+  it('are never empty, and need trades', async () => {
+    expect(await bars(lake, 'tick:100', '--fill-empty')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('bars of tick-100 are never empty') as string,
+    });
+  });
+});
+
+describe('the same command again', () => {
+  it('makes nothing, then only new days, and writes a line for each of these', async () => {
+    const lake = newLake();
+    await download(lake, '-i', '1m', '--from', '2024-01-29', '--to', '2024-02-01');
+    await barsOk(lake, '15m');
+    const before = digestsOf(lake, '15m');
+    const lines = manifestLines(folderOf(lake, '15m')).length;
+    const again = await barsOk(lake, '15m');
+    expect([again.stdout, again.stderr]).toEqual([
+      '',
+      expect.stringMatching(/^nothing new for 1 series in /),
+    ]);
+    expect(digestsOf(lake, '15m')).toEqual(before);
+    await download(lake, '-i', '1m', '--from', '2024-02-02', '--to', '2024-02-03');
+    const { events } = await barsOk(lake, '15m', '--json');
+    expect(events[0]).toMatchObject({ outcome: 'made', months: ['2024-02'], days: 2 });
+    expect(
+      manifestLines(folderOf(lake, '15m'))
+        .slice(lines)
+        .map(({ period }) => period),
+    ).toEqual(['2024-02-02', '2024-02-03']);
+    const whole = newLake();
+    await download(whole, '-i', '1m');
+    await barsOk(whole, '15m');
+    expect(digestsOf(lake, '15m')).toEqual(digestsOf(whole, '15m'));
+  });
+
+  it('completes a bar that spans midnight when its second day is there', async () => {
+    const lake = newLake();
+    await download(lake, '-i', '1m', '--from', '2024-01-29', '--to', '2024-01-29');
+    await barsOk(lake, '7m');
+    await download(lake, '-i', '1m', '--from', '2024-01-30', '--to', '2024-01-30');
+    await barsOk(lake, '7m');
+    const whole = newLake();
+    await download(whole, '-i', '1m', '--from', '2024-01-29', '--to', '2024-01-30');
+    await barsOk(whole, '7m');
+    expect(await barsIn(lake, '7m')).toEqual(await barsIn(whole, '7m'));
+  });
+
+  it('makes the month of a revised day again, and no other', async () => {
+    const lake = newLake();
+    await download(lake, '-i', '1m');
+    await barsOk(lake, '15m');
+    const revised = join(scratch, 'revised');
+    cpSync(ARCHIVE, revised, { recursive: true });
+    const trades = tradesOf('2024-01-30', 900, 2);
+    writeDay(revised, '2024-01-30', trades);
+    const second = await startArchive(revised);
+    try {
+      await cryptodlOk([
+        'vision',
+        '--archive-url',
+        second.url,
+        '--out',
+        lake,
+        '--now',
+        NOW,
+        ...FAST,
+        '-s',
+        'BTCUSDT',
+        '-i',
+        '1m',
+        '--from',
+        '2024-01-30',
+        '--to',
+        '2024-01-30',
+        '--recheck-days',
+        '40',
+      ]);
+    } finally {
+      await second.close();
+    }
+    const { events } = await barsOk(lake, '15m', '--json');
+    expect(events[0]).toMatchObject({ months: ['2024-01'], days: 1 });
+    const day = Date.parse('2024-01-30T00:00:00Z');
+    const made = (await barsIn(lake, '15m')).filter(({ count }) => count > 0);
+    expect(made.filter(({ open_time: at }) => at >= day && at < day + DAY)).toEqual(
+      timeBars(trades, 15 * MINUTE),
+    );
+    expect(made.filter(({ open_time: at }) => at < day)).toEqual(
+      timeBars(TRADES.get('2024-01-29') ?? [], 15 * MINUTE),
+    );
+  });
+
+  it('keeps its source when the lake gets another one', async () => {
+    const lake = newLake();
+    await download(lake, '--dataset', 'aggTrades');
+    await barsOk(lake, '1h');
+    await download(lake, '-i', '1m', '--from', '2024-02-01', '--to', '2024-02-03');
+    expect((await barsOk(lake, '1h')).stderr).toContain('nothing new for 1 series');
+    expect((await barsOk(lake, '1h', '--dataset', 'klines')).stderr).toContain('made from klines 1m');
+    const made = (await barsIn(lake, '1h')).filter(({ count }) => count > 0);
+    expect(made).toEqual(timeBars(ALL, HOUR));
+  });
+
+  it('with --force makes all bars again, and with --dry-run changes nothing', async () => {
+    const lake = newLake();
+    await download(lake, '-i', '1m');
+    const plan = await barsOk(lake, '1h', '-n');
+    expect(plan.stdout).toBe('make\tum bars 1h BTCUSDT\t2024-01\nmake\tum bars 1h BTCUSDT\t2024-02\n');
+    expect(existsSync(folderOf(lake, '1h'))).toBe(false);
+    await barsOk(lake, '1h');
+    const before = digestsOf(lake, '1h');
+    expect((await barsOk(lake, '1h', '--force', '--json')).events[0]).toMatchObject({ days: 6 });
+    expect(digestsOf(lake, '1h')).toEqual(before);
+  });
+});
+
+describe('missing rows', () => {
+  const lake = newLake();
+  const gap = Date.parse('2024-01-30T10:05:00Z');
+  beforeAll(async () => {
+    const folder = join(scratch, 'gaps');
+    for (const [day, trades] of TRADES)
+      writeKlines(
+        folder,
+        { symbol: 'GAPUSDT', day, interval: '1m' },
+        trades,
+        (at) => at >= gap && at < gap + 30 * MINUTE,
+      );
+    const served = await startArchive(folder);
+    try {
+      await cryptodlOk([
+        'vision',
+        '--archive-url',
+        served.url,
+        '--out',
+        lake,
+        '--now',
+        NOW,
+        ...FAST,
+        '-s',
+        'GAPUSDT',
+        '-i',
+        '1m',
+        '--from',
+        '2024-01-29',
+        '--to',
+        '2024-01-31',
+      ]);
+    } finally {
+      await served.close();
+    }
+  });
+  const gapBars = async (): Promise<Record<string, unknown>[]> => {
+    const rows = await readParquet(join(lake, 'binance/um/bars/interval=15m/symbol=GAPUSDT/2024-01.parquet'));
+    return rows.filter((row) => {
+      const at = Number(row['open_time']);
+      return at >= gap - 5 * MINUTE && at < gap + 40 * MINUTE;
+    });
+  };
+
+  it('are told; bars are made from the rows that exist, and empty ones are absent', async () => {
+    const { events } = await barsOk(lake, '15m', '--json');
+    // 10:00 and 10:30 lack rows, and 10:15 has none.
+    expect(events[0]).toMatchObject({ outcome: 'made', short: 2 });
+    expect(
+      (await gapBars()).map((row) => new Date(Number(row['open_time'])).toISOString().slice(11, 16)),
+    ).toEqual(['10:00', '10:30']);
+    expect((await barsOk(lake, '15m', '--force')).stderr).toContain('2 bars lack rows of the source');
+  });
+
+  it('with --fill-empty are bars with the close before and without volume', async () => {
+    await barsOk(lake, '15m', '--fill-empty');
+    const [before, empty] = await gapBars();
+    const close = before?.['close'];
+    expect(empty).toMatchObject({
+      open: close,
+      high: close,
+      low: close,
+      close,
+      volume: 0,
+      quote_volume: 0,
+      taker_buy_volume: 0,
+      taker_buy_quote_volume: 0,
+    });
+    expect(Number(empty?.['count'])).toBe(0);
+    expect((await barsOk(lake, '15m', '--fill-empty')).stderr).toContain('nothing new');
+  });
+
+  it('are not gaps of the bars for coverage, which asks only for their own days', async () => {
+    const found = await cryptodl([
+      'coverage',
+      '-o',
+      lake,
+      '--dataset',
+      'bars',
+      '--from',
+      '2024-01-01',
+      '--to',
+      '2024-02-19',
+      '--now',
+      NOW,
+      '--min',
+      '100',
+      '--json',
+    ]);
+    expect(found).toMatchObject({ code: 0 });
+  });
+});
+
+describe('--check', () => {
+  it('compares bars with the klines of the archive, and lists differences', async () => {
+    const lake = newLake();
+    await download(lake, '-i', '1m,1h');
+    const equal = await barsOk(lake, '1h', '--check');
+    expect([equal.stdout, equal.stderr]).toEqual([
+      '',
+      'um BTCUSDT: 144 bars from klines 1m compared with klines 1h: 0 differences\n1 series, 144 bars compared: 0 differences\n',
+    ]);
+    expect(existsSync(folderOf(lake, '1h'))).toBe(false);
+    const other = join(scratch, 'other');
+    cpSync(ARCHIVE, other, { recursive: true });
+    const day = '2024-01-30';
+    const trades = TRADES.get(day) ?? [];
+    const last = trades.at(-1);
+    const changed = trades.map((trade) =>
+      trade === last ? { ...trade, quantity: trade.quantity + 1n } : trade,
+    );
+    writeKlines(other, { symbol: 'BTCUSDT', day, interval: '1h', lengthMs: HOUR }, changed);
+    const served = await startArchive(other);
+    const second = newLake();
+    try {
+      await cryptodlOk([
+        'vision',
+        '--archive-url',
+        served.url,
+        '--out',
+        second,
+        '--now',
+        NOW,
+        ...FAST,
+        '-s',
+        'BTCUSDT',
+        '-i',
+        '1m,1h',
+        '--from',
+        day,
+        '--to',
+        day,
+      ]);
+    } finally {
+      await served.close();
+    }
+    const different = await bars(second, '1h', '--check');
+    expect(different.code).toBe(4);
+    const columns = different.stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split('\t').slice(1, 3).join(' '));
+    const hour = new Date(Math.floor((last?.timeMs ?? 0) / HOUR) * HOUR).toISOString().replace('.000Z', 'Z');
+    const taker =
+      last?.isBuyerMaker === true ? [] : [`${hour} taker_buy_quote_volume`, `${hour} taker_buy_volume`];
+    expect(columns).toEqual([`${hour} quote_volume`, ...taker, `${hour} volume`]);
+    expect(different.stderr).toContain('24 bars compared');
+  });
+
+  it('needs klines of the same length', async () => {
+    const lake = newLake();
+    await download(lake, '-i', '1m', '--from', '2024-01-29', '--to', '2024-01-29');
+    expect(await bars(lake, '7m', '--check')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('the archive has no klines of 7m') as string,
+    });
+    expect(await bars(lake, '1h', '--check')).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining('the lake has no klines 1h to compare with') as string,
+    });
+  });
+});
+
+describe('other verbs', () => {
+  const lake = newLake();
+  beforeAll(async () => {
+    await download(lake, '-i', '1m');
+    await barsOk(lake, '15m');
+    await download(lake, '--dataset', 'aggTrades', '--from', '2024-01-29', '--to', '2024-01-29');
+    await barsOk(lake, 'tick:100');
+  });
+
+  it('sql, verify, coverage, plot and list know the bars', async () => {
+    const found = await cryptodlOk([
+      'sql',
+      'SELECT interval, count(*) AS bars FROM um_bars GROUP BY ALL ORDER BY ALL',
+      '-o',
+      lake,
+      '--json',
+    ]);
+    expect(found.events).toEqual([
+      { interval: '15m', bars: 576 },
+      { interval: 'tick-100', bars: 9 },
+    ]);
+    expect(await cryptodl(['verify', '--deep', '-o', lake])).toMatchObject({ code: 0, stdout: '' });
+    const covered = await cryptodlOk(['coverage', '-o', lake, '--dataset', 'bars', '--now', NOW, '--json']);
+    expect(covered.events.at(-1)).toMatchObject({ event: 'summary' });
+    expect(covered.stdout).not.toContain('"isMissing":true');
+    expect(
+      (await cryptodlOk(['plot', 'BTCUSDT', '--dataset', 'bars', '-i', '15m', '-o', lake, '--now', NOW]))
+        .stdout,
+    ).toContain('a candle is');
+    const listed = await cryptodlOk(['list', 'datasets', '-m', 'um']);
+    expect(listed.stdout).toMatch(/^bars\tum\tlake\tmade by cryptodl bars\t/m);
+    const schema = await cryptodlOk(['schema', 'bars', '-m', 'um']);
+    expect(schema.stdout).toContain('made by');
+    expect(schema.stdout).not.toContain('ignore');
+  });
+
+  it('merge copies them', async () => {
+    const target = newLake();
+    await cryptodlOk(['merge', lake, '-o', target]);
+    expect(digestsOf(target, '15m')).toEqual(digestsOf(lake, '15m'));
+    expect(await cryptodl(['verify', '--deep', '-o', target])).toMatchObject({ code: 0 });
+    expect((await barsOk(target, '15m')).stderr).toContain('nothing new');
+  });
+
+  it('vision and metrics do not continue them, and refuse the dataset with the command that makes it', async () => {
+    const own = newLake();
+    cpSync(lake, own, { recursive: true });
+    archive.requests.length = 0;
+    const more = await cryptodl([
+      'vision',
+      '--archive-url',
+      archive.url,
+      '-o',
+      own,
+      '--now',
+      NOW,
+      '--to',
+      '2024-02-03',
+      ...FAST,
+    ]);
+    expect(more.code).toBe(0);
+    expect(JSON.stringify(archive.requests)).not.toContain('bars');
+    for (const verb of ['vision', 'metrics', 'audit', 'enqueue']) {
+      const args = verb === 'enqueue' ? ['enqueue', 'vision', '--redis', 'redis://127.0.0.1:1'] : [verb];
+      const refused = await cryptodl([...args, '--dataset', 'bars', '-s', 'BTCUSDT', '-d', '1', '-o', own]);
+      expect([verb, refused.code]).toEqual([verb, 2]);
+      expect(refused.stderr).toContain('no download has bars');
+      expect(refused.stderr).toContain('cryptodl bars 1h');
+    }
+  });
+
+  it('verify --fix and repair leave a damaged file to bars, and send no request', async () => {
+    const own = newLake();
+    cpSync(lake, own, { recursive: true });
+    const path = join(folderOf(own, '15m'), '2024-01.parquet');
+    const sound = readFileSync(path);
+    writeFileSync(path, sound.subarray(0, -100));
+    const found = await cryptodl(['verify', '-o', own]);
+    expect(found.code).toBe(4);
+    const fixed = await cryptodl(['verify', '--fix', '-o', own]);
+    expect(fixed.stderr).toContain('next  cryptodl bars 15m --out');
+    expect(fixed.stderr).not.toContain('cryptodl repair --out');
+    archive.requests.length = 0;
+    const repaired = await cryptodl([
+      'repair',
+      '--archive-url',
+      archive.url,
+      '-o',
+      own,
+      '--now',
+      NOW,
+      ...FAST,
+    ]);
+    expect(repaired.stderr).toContain('cryptodl bars 15m --market um --symbols BTCUSDT');
+    expect(archive.requests).toEqual([]);
+    expect((await barsOk(own, '15m', '--json')).events[0]).toMatchObject({ months: ['2024-01'] });
+    expect(readFileSync(path).equals(sound)).toBe(true);
+    expect(await cryptodl(['verify', '--deep', '-o', own])).toMatchObject({ code: 0 });
+  });
+
+  it('bars keeps a damaged file in the quarantine and makes it again', async () => {
+    const own = newLake();
+    cpSync(lake, own, { recursive: true });
+    const path = join(folderOf(own, '15m'), '2024-02.parquet');
+    const sound = readFileSync(path);
+    const wrong = Buffer.from(sound);
+    wrong[100] = (wrong[100] ?? 0) ^ 1;
+    writeFileSync(path, wrong.subarray(0, -1));
+    await barsOk(own, '15m');
+    expect(readFileSync(path).equals(sound)).toBe(true);
+    expect(filesBelow(join(own, '_quarantine')).length).toBeGreaterThan(0);
+  });
+});
+
+describe('spot', () => {
+  it('has the inclusive ends of the archive, before and after its change to microseconds', async () => {
+    const folder = join(scratch, 'spot');
+    const spec = { market: 'spot', symbols: ['BTCUSDT'], cadence: 'daily', dataset: 'klines' } as const;
+    for (const interval of ['1m', '1h'])
+      makeArchive(folder, { ...spec, interval, from: '2024-12-31', to: '2025-01-01' });
+    const served = await startArchive(folder);
+    const lake = newLake();
+    try {
+      await cryptodlOk(
+        'vision -m spot -s BTCUSDT -i 1m,1h --from 2024-12-31 --to 2025-01-01 --now 2025-02-20T08:00:00Z'
+          .split(' ')
+          .concat('--archive-url', served.url, '--out', lake, ...FAST),
+      );
+    } finally {
+      await served.close();
+    }
+    const { events } = await bars(lake, '1h', '--check', '--json');
+    expect(events.at(-1)).toMatchObject({ bars: 48 });
+    // The prices of the two are not of the same trades.
+    const columns = new Set(events.flatMap(({ event, column }) => (event === 'difference' ? [column] : [])));
+    expect(columns.has('volume')).toBe(true);
+    expect(columns.has('close_time')).toBe(false);
+  });
+});
+
+const REAL = [
+  ['spot', 'spot', 'BTCUSDT', '2020-01-01'],
+  ['um', 'futures/um', 'BTCUSDT', '2022-09-05'],
+  ['cm', 'futures/cm', 'BTCUSD_PERP', '2022-10-24'],
+] as const;
+const samples = samplesMissing(
+  ...REAL.map(([, path, symbol, day]) => `data/${path}/daily/klines/${symbol}/1m/${symbol}-1m-${day}.zip`),
+);
+
+describe.skipIf(samples !== undefined)(`bars of real klines${samples ?? ''}`, () => {
+  it.each(REAL)(
+    'of %s have the prices, the sums and the counts of their minutes',
+    async (market, path, symbol, day) => {
+      const key = `data/${path}/daily/klines/${symbol}/1m/${symbol}-1m-${day}.zip`;
+      const served = await startArchive(SAMPLES);
+      const lake = newLake();
+      try {
+        const range = ['--from', day, '--to', day, '--verify', 'none'];
+        await cryptodlOk([
+          'vision',
+          '-m',
+          market,
+          '-s',
+          symbol,
+          '-i',
+          '1m',
+          ...range,
+          '--archive-url',
+          served.url,
+          '--out',
+          lake,
+          ...FAST,
+        ]);
+      } finally {
+        await served.close();
+      }
+      await barsOk(lake, '1h');
+      const { rows } = readPublished(firstMember(readFileSync(join(SAMPLES, key))));
+      const sum = (own: string[][], column: number): number => {
+        const scaled = own.map((row) => {
+          const [whole = '', fraction = ''] = (row[column] ?? '').split('.');
+          return BigInt(whole + fraction.padEnd(8, '0'));
+        });
+        const text = String(scaled.reduce((total, value) => total + value, 0n)).padStart(9, '0');
+        return Number(`${text.slice(0, -8)}.${text.slice(-8)}`);
+      };
+      const hours = Array.from({ length: 24 }, (_, hour) => rows.slice(hour * 60, hour * 60 + 60));
+      const folder = join(lake, `binance/${market}/bars/interval=1h/symbol=${symbol}`);
+      const made = await readParquet(join(folder, `${day.slice(0, 7)}.parquet`));
+      expect(rows).toHaveLength(1440);
+      expect(
+        made.map((row) => ({
+          ...row,
+          open_time: Number(row['open_time']),
+          close_time: Number(row['close_time']),
+          count: Number(row['count']),
+        })),
+      ).toEqual(
+        hours.map((own) => ({
+          open_time: Number(own[0]?.[0]),
+          open: Number(own[0]?.[1]),
+          high: Math.max(...own.map((row) => Number(row[2]))),
+          low: Math.min(...own.map((row) => Number(row[3]))),
+          close: Number(own.at(-1)?.[4]),
+          volume: sum(own, 5),
+          close_time: Number(own.at(-1)?.[6]),
+          quote_volume: sum(own, 7),
+          count: own.reduce((total, row) => total + Number(row[8]), 0),
+          taker_buy_volume: sum(own, 9),
+          taker_buy_quote_volume: sum(own, 10),
+        })),
+      );
+    },
+  );
+});
+
+describe('numbers as text', () => {
+  it('keep the digits of the archive', async () => {
+    const lake = newLake();
+    await download(lake, '-i', '1m,1h', '--numbers', 'string');
+    await barsOk(lake, '1h');
+    const folder = join(lake, 'binance/um/klines/interval=1h/symbol=BTCUSDT');
+    const published = (
+      await Promise.all(filesBelow(folder).map((file) => readParquet(join(folder, file))))
+    ).flat();
+    const own = folderOf(lake, '1h');
+    const made = (await Promise.all(filesBelow(own).map((file) => readParquet(join(own, file))))).flat();
+    for (const row of published) delete row['ignore'];
+    expect(made.length).toBe(144);
+    expect(made).toEqual(published);
+  });
+});
+
+describe('bars refuses', () => {
+  const lake = newLake();
+  beforeAll(() => download(lake, '-i', '1h', '--from', '2024-01-29', '--to', '2024-01-29'));
+
+  it.each([
+    ['0m', 'bars: 0m has no length'],
+    ['1M', 'bars: "1M" is no bar'],
+    ['15', 'bars: "15" is no bar'],
+    ['15min', 'did you mean 15m?'],
+    ['1H', 'did you mean 1h?'],
+    ['29d', 'bars: 29d is longer than 28 days'],
+    ['tick:0', 'bars: tick:0 has no size'],
+    ['tick:1.5', 'bars: tick:1.5 is not a whole number of trades'],
+    ['volume:-1', 'bars: "volume:-1" is no bar'],
+    ["1h'; DROP TABLE x", 'is no bar'],
+    ['../../x', 'is no bar'],
+  ])('%s', async (bar, message) => {
+    const { code, stderr } = await bars(lake, bar);
+    expect([code, stderr.split('\n').length]).toEqual([2, expect.any(Number)]);
+    expect(stderr).toContain(message);
+  });
+
+  it('a symbol without a source in one line, and makes the others', async () => {
+    const own = newLake();
+    await download(own, '-i', '1h', '--from', '2024-01-29', '--to', '2024-01-29');
+    const { code, stderr } = await bars(own, '15m');
+    expect(code).toBe(4);
+    expect(stderr).toContain(
+      'um bars 15m BTCUSDT: not made: no source: the lake has klines 1h (klines of 1h are not shorter than the bar); bars of 15m need shorter klines that divide 15m, aggTrades or trades',
+    );
+    expect((await bars(own, 'tick:5')).stderr).toContain('bars of tick-5 need aggTrades or trades');
+  });
+
+  it('a lake to which another run writes', async () => {
+    const lock = await acquireLock(join(lake, '.cryptodl'), {
+      command: 'cryptodl vision',
+      clock: systemClock,
+      onLost: () => undefined,
+    });
+    try {
+      expect((await bars(lake, '2h')).code).toBe(6);
+      expect((await bars(lake, '2h', '-n')).code).toBe(0);
+    } finally {
+      await lock.release();
+    }
+    expect((await bars(lake, '2h')).code).toBe(0);
+    expect(leftInternally(lake)).toEqual([]);
+  });
+
+  it('a lake without klines and trades, and a symbol that the lake does not have', async () => {
+    expect(await bars(join(scratch, 'nowhere'), '15m')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('holds no klines, aggTrades or trades') as string,
+    });
+    expect((await bars(lake, '2h', '-s', 'XYZUSDT')).code).toBe(2);
+  });
+});

@@ -1,0 +1,146 @@
+/** Boundaries of bars, and the exact way from doubles to decimals and back. */
+import { array, assert, asyncProperty, bigInt, constantFrom, integer, property } from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { barStart, nextStart, parseBar } from '../../src/bars/bar-rule.js';
+import type { TimeRule } from '../../src/bars/bar-rule.js';
+import { aggregates, barColumns, sourceRows } from '../../src/bars/bar-columns.js';
+import { barDays } from '../../src/bars/day-rules.js';
+import type { SourceDays, SourceObject } from '../../src/bars/source-days.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
+import { findDataset } from '../../src/source/venue.js';
+import { useSql } from '../helpers/sql.js';
+
+const DAY_MS = 86_400_000;
+const MONDAY = 19_723; // 2024-01-01
+const BARS = ['1m', '7m', '15m', '90m', '2h', '5h', '1d', '3d', '1w', '2w', '28d'];
+const timeRule = (text: string): TimeRule => parseBar(text) as TimeRule;
+
+/** A source of one object a day. */
+function sourceOf(days: readonly number[], interval = '1m'): SourceDays {
+  const spec = findDataset(loadBinance(), 'um', 'klines');
+  if (spec === undefined) throw new Error('no klines');
+  const objects = days.map((day): [number, SourceObject] => [
+    day,
+    { key: `key ${day}`, sha256: `digest ${day}`, bytes: 1, from: day, to: day + 1, isFromRest: false },
+  ]);
+  const series = { market: 'um', dataset: 'klines', interval, symbol: 'BTCUSDT' };
+  const [from, to] = [Math.min(...days), Math.max(...days) + 1];
+  return { series, spec, files: [], byDay: new Map(objects), from, to, isText: false, isZoned: false };
+}
+
+describe('a bar', () => {
+  it.each([
+    ['60m', '1h'],
+    ['1440m', '1d'],
+    ['24h', '1d'],
+    ['90m', '90m'],
+    ['7d', '7d'],
+    ['1w', '1w'],
+    ['tick:0500', 'tick-500'],
+    ['volume:1.50', 'volume-1.5'],
+    ['dollar-1000000', 'dollar-1000000'],
+  ])('%s is in the folder of %s', (text, interval) => {
+    expect(parseBar(text).interval).toBe(interval);
+  });
+
+  it('of a week begins on a Monday, and one of seven days on a Thursday', () => {
+    const weekday = (text: string): number => new Date(barStart(timeRule(text), MONDAY * DAY_MS)).getUTCDay();
+    expect([weekday('1w'), weekday('7d')]).toEqual([1, 4]);
+  });
+
+  it('has each time between its start and the next one', () => {
+    assert(
+      property(constantFrom(...BARS), integer({ min: 0, max: 3e12 }), (text, at) => {
+        const rule = timeRule(text);
+        const start = barStart(rule, at);
+        expect(start).toBeLessThanOrEqual(at);
+        expect(start + rule.lengthMs).toBeGreaterThan(at);
+        expect(nextStart(rule, at)).toBe(start === at ? start : start + rule.lengthMs);
+      }),
+    );
+  });
+});
+
+describe('the days of bars', () => {
+  it('have each whole bar between the first and the last day once', () => {
+    assert(
+      property(
+        constantFrom(...BARS),
+        integer({ min: 0, max: 40 }),
+        integer({ min: 1, max: 70 }),
+        (text, skip, number) => {
+          const rule = timeRule(text);
+          const from = MONDAY + skip;
+          const source = sourceOf(Array.from({ length: number }, (_, at) => from + at));
+          const starts = barDays({ rule, source, isFilled: false }).flatMap(({ starts: own }) => {
+            const { from: first = 0, to = 0 } = own ?? {};
+            return Array.from(
+              { length: (to - first) / rule.lengthMs },
+              (_, at) => first + at * rule.lengthMs,
+            );
+          });
+          const whole: number[] = [];
+          const end = (from + number) * DAY_MS;
+          for (let at = nextStart(rule, from * DAY_MS); at + rule.lengthMs <= end; at += rule.lengthMs)
+            whole.push(at);
+          expect(starts).toEqual(whole);
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it('change their digest with an object of their rows, and with no other', () => {
+    const days = [0, 1, 2, 3, 4].map((at) => MONDAY + at);
+    const digests = (rule: string, changed?: number): Map<number, string> => {
+      const source = sourceOf(days);
+      const object = source.byDay.get(changed ?? 0);
+      if (object !== undefined)
+        (source.byDay as Map<number, SourceObject>).set(object.from, { ...object, sha256: 'other' });
+      return new Map(
+        barDays({ rule: parseBar(rule), source, isFilled: false }).map(({ day, sha256 }) => [day, sha256]),
+      );
+    };
+    const changed = (rule: string): number[] => {
+      const [before, after] = [digests(rule), digests(rule, MONDAY + 2)];
+      return [...before.keys()]
+        .filter((day) => before.get(day) !== after.get(day))
+        .map((day) => day - MONDAY);
+    };
+    expect(changed('15m')).toEqual([2]);
+    // The last bar of a day may reach into the next one.
+    expect(changed('7m')).toEqual([1, 2]);
+    expect(changed('3d')).toEqual([2, 3, 4]);
+    expect(changed('tick:5')).toEqual([2]);
+  });
+});
+
+describe('sums', () => {
+  const query = useSql();
+
+  it('of doubles are those of the published decimals', async () => {
+    const source = sourceOf([MONDAY]);
+    await assert(
+      asyncProperty(
+        array(bigInt({ min: 0n, max: 10n ** 15n - 1n }), { minLength: 1, maxLength: 40 }),
+        async (values) => {
+          const text = (value: bigint): string => {
+            const digits = String(value).padStart(9, '0');
+            return `${digits.slice(0, -8)}.${digits.slice(-8)}`;
+          };
+          const rows = values.map((value, at) => {
+            const number = Number(text(value));
+            return `SELECT make_timestamp(${at}) AS open_time, 1.0::DOUBLE AS "open", 1.0::DOUBLE AS high, 1.0::DOUBLE AS low, 1.0::DOUBLE AS "close",
+              ${number}::DOUBLE AS volume, ${number}::DOUBLE AS quote_volume, 1 AS "count", ${number}::DOUBLE AS taker_buy_volume, ${number}::DOUBLE AS taker_buy_quote_volume`;
+          });
+          const bars = `SELECT ${aggregates(false)} FROM (${sourceRows(source, rows.join(' UNION ALL '))})`;
+          const [bar] = await query(`SELECT ${barColumns(false, { open: '0', close: '0' })} FROM (${bars})`);
+          const sum = Number(text(values.reduce((total, value) => total + value, 0n)));
+          const { volume, quote_volume: quote, taker_buy_volume: taker } = bar ?? {};
+          expect([volume, quote, taker]).toEqual([sum, sum, sum]);
+        },
+      ),
+      { numRuns: 100 },
+    );
+  });
+});
