@@ -14,6 +14,7 @@ import { epochUs } from './value-text.js';
 /** The candle type of a file name, by dataset. Spot candles have none. */
 const CANDLES: Readonly<Record<string, string>> = {
   klines: 'futures',
+  bars: 'futures',
   markPriceKlines: 'mark',
   indexPriceKlines: 'index',
   premiumIndexKlines: 'premiumIndex',
@@ -33,6 +34,8 @@ export const FREQTRADE: Engine = {
       const pair = pairOf(input.venue, series.market, series.symbol, input.settings.assets);
       if (pair === undefined)
         refused.push({ series, reason: 'base and quote asset are not known; --exchange-info names them' });
+      else if (series.dataset === 'bars' && !/^\d+[a-z]$/.test(series.interval ?? ''))
+        refused.push({ series, reason: 'freqtrade has no bars by trades' });
       else files.push(...filesOf(held, pair, input));
     }
     return { files: withoutRepeats(files), refused };
@@ -100,10 +103,11 @@ function withoutRepeats(files: readonly ExportFile[]): ExportFile[] {
   return [...chosen.values()];
 }
 
-/** Candles as published before candles that are made here, and longer candles before shorter ones; aggTrades before trades. */
+/** Candles as published before bars, these before candles that are made here, and longer candles before shorter ones; aggTrades before trades. */
 function rank({ order, sources }: ExportFile): number {
   const [source] = sources;
   const { dataset, interval = '' } = source?.series ?? { dataset: '' };
+  if (dataset === 'bars') return Number.MAX_SAFE_INTEGER - 1;
   if (dataset === 'aggTrades' || (order.length > 0 && dataset !== 'trades')) return Number.MAX_SAFE_INTEGER;
   return dataset === 'trades' ? 0 : intervalMs(interval);
 }

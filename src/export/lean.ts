@@ -18,10 +18,11 @@ const RESOLUTIONS: Readonly<Record<string, string>> = {
   '1d': 'daily',
 };
 const TRADES = ['aggTrades', 'trades'];
+const CANDLES = ['klines', 'bars'];
 
 export const LEAN: Engine = {
   name: 'lean',
-  datasets: ['klines', 'bookTicker', 'fundingRate', ...TRADES],
+  datasets: ['klines', 'bars', 'bookTicker', 'fundingRate', ...TRADES],
   onlyNamed: [],
   groupBy: 'symbol',
   files: (input) => {
@@ -30,15 +31,21 @@ export const LEAN: Engine = {
     for (const held of input.held) {
       const { series } = held;
       const { dataset, interval = '' } = series;
-      if (dataset === 'klines' && !Object.hasOwn(RESOLUTIONS, interval))
+      const others = input.held.filter((other) => other !== held).map((other) => other.series);
+      if (CANDLES.includes(dataset) && !Object.hasOwn(RESOLUTIONS, interval))
         refused.push({ series, reason: `Lean has no resolution of ${interval}; it has 1s, 1m, 1h and 1d` });
-      else if (dataset !== 'trades' || !input.held.some((other) => other.series.dataset === 'aggTrades'))
-        files.push(...filesOf(held, input));
+      else if (!others.some((other) => isPreferred(other, series))) files.push(...filesOf(held, input));
     }
     return { files, refused };
   },
   notes: ['copy the folders crypto and cryptofuture into the data folder of Lean'],
 };
+
+/** Whether another series has the same files: aggTrades before trades, klines before bars. */
+function isPreferred(other: Series, { dataset, interval }: Series): boolean {
+  if (dataset === 'trades') return other.dataset === 'aggTrades';
+  return dataset === 'bars' && other.dataset === 'klines' && other.interval === interval;
+}
 
 function filesOf(held: HeldData, { venue, range }: EngineInput): ExportFile[] {
   const source = rowSource(held, range);
@@ -93,6 +100,7 @@ function sinceMidnight(column: string): string {
 function dayQuery({ dataset }: Series, rows: string): string {
   switch (dataset) {
     case 'klines':
+    case 'bars':
       return candles(sinceMidnight('open_time'), rows);
     case 'bookTicker':
       return values(

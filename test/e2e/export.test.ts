@@ -780,3 +780,26 @@ describe('the scripts', () => {
     expect(several.stderr).toContain('a qlib folder has one market and one interval');
   });
 });
+
+describe('bars of the lake', () => {
+  it('are exported like klines, where the lake has no klines of their length', async () => {
+    const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`, `-m um -i 1h,1mo -s BTCUSDT ${RANGE}`);
+    for (const bar of ['4h', '1d'])
+      expect((await cryptodl(['bars', bar, '-i', '1h', '--out', lake, '--now', scene.now])).code).toBe(0);
+    const target = newTarget();
+    expect((await exported('freqtrade', lake, target)).code).toBe(0);
+    expect(filesOf(target)).toEqual(
+      ['1Mo', '1d', '1h', '4h'].map((interval) => `futures/BTC_USDT_USDT-${interval}-futures.parquet`),
+    );
+    expect(await sql(`FROM '${target}/futures/BTC_USDT_USDT-4h-futures.parquet'`)).toEqual(
+      await sql(
+        `SELECT time_bucket(INTERVAL 4 HOUR, open_time)::TIMESTAMP_NS AS date, arg_min(open, open_time) AS open, max(high) AS high, min(low) AS low, arg_max(close, open_time) AS close, sum(volume::DECIMAL(38, 8))::DOUBLE AS volume FROM '${lake}/binance/um/klines/interval=1h/symbol=BTCUSDT/*.parquet' GROUP BY 1 ORDER BY 1`,
+      ),
+    );
+    const lean = newTarget();
+    expect((await exported('lean', lake, lean)).stderr).toContain('Lean has no resolution of 4h');
+    expect(filesOf(lean)).toEqual(
+      ['daily', 'hour'].map((resolution) => `cryptofuture/binance/${resolution}/btcusdt_trade.zip`),
+    );
+  });
+});
