@@ -181,7 +181,7 @@ describe.each([
     expect(await prices()).toEqual(before);
   });
 
-  it('answers coverage, sql, runs, plot, universe and report', async () => {
+  it('answers coverage, sql, runs, plot, export, universe and report', async () => {
     await vision(11);
     const now = ['--now', `${dayOf(11)}T08:00:00Z`];
     const covered = await verb('coverage', ['--json', ...now]);
@@ -190,6 +190,9 @@ describe.each([
     expect(counted.stdout).toContain('240');
     expect((await verb('runs', ['--json'])).events[0]).toMatchObject({ event: 'run' });
     expect((await verb('plot', [], ['BTCUSDT'])).stdout).toContain('BTCUSDT');
+    const target = join(scratch, `export-${Math.random()}`);
+    const exported = await verb('export', ['--target', target, '--json'], ['freqtrade']);
+    expect(exported.events.at(-1)).toMatchObject({ event: 'summary', rows: 240, files: { written: 1 } });
     const daily = await verb('universe', ['--every', 'day', '--window', '9d', ...now]);
     expect(daily.stdout).toMatch(new RegExp(`^${dayOf(11)},BTCUSDT,1,[\\d.]+,9,${dayOf(1)}$`, 'm'));
     const page = join(scratch, `report-${Math.random()}.html`);
