@@ -31,6 +31,10 @@ function parseDate(value: string, where: string): DateOption {
   const days = daysOf(value);
   if (days !== undefined) return { kind: 'days', text: value, ...days };
   const meant = dateLike(value);
+  if (where === '--to' && /[/\\]/.test(value))
+    throw usage(`${where}: "${value}" is not a date`, '--to is the last day; export writes into --target', {
+      flags: { to: null, target: value },
+    });
   throw usage(
     `${where}: "${value}" is not a date`,
     meant === undefined
