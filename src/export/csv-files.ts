@@ -109,6 +109,10 @@ function columnsOf(spec: DatasetSpec, settings: EngineSettings, symbol: string |
   known.set('symbol', symbol === undefined ? quoteName('symbol') : quoteText(symbol));
   const all = [...known.keys()].filter((name) => name !== 'symbol');
   const { columns = symbol === undefined ? ['symbol', ...all] : all } = settings;
+  const names = columns.map((text) => text.replace(/=.*/, ''));
+  const repeated = names.find((name, at) => names.indexOf(name) !== at);
+  if (repeated !== undefined)
+    throw usage(`--columns: ${repeated} is there twice`, `give one of them another name: other=${repeated}`);
   return columns.map((text) => {
     const [, given, value = ''] = /^(?:([^=]+)=)?(.+)$/.exec(text) ?? [];
     const sql =
@@ -116,7 +120,7 @@ function columnsOf(spec: DatasetSpec, settings: EngineSettings, symbol: string |
     if (sql === undefined)
       throw usage(
         `--columns: ${spec.name} has no column ${value}; it has ${[...known.keys()].join(', ')}`,
-        didYouMean(value, [...known.keys()]),
+        didYouMean(value, [...known.keys()]) ?? 'choose the dataset of these columns: --dataset klines',
       );
     return { name: given ?? value, sql };
   });

@@ -27,9 +27,9 @@ export interface RowSource extends HeldData {
   readonly days: Days;
 }
 
-/** The form of a file. `zip`: a CSV without header as the only member of a zip. */
+/** The form of a file. `utc`: a column with nanoseconds whose times are marked as UTC. `zip`: a CSV without header as the only member of a zip. */
 export type FileForm =
-  | { readonly kind: 'parquet' }
+  | { readonly kind: 'parquet'; readonly utc?: string }
   | {
       readonly kind: 'csv';
       readonly hasHeader: boolean;
@@ -57,6 +57,8 @@ export interface ExportFile {
 export interface Refused {
   readonly series: Series;
   readonly reason: string;
+  /** The lake is damaged, or lacks the data: the export fails. */
+  readonly isFault?: true;
 }
 
 /** What an engine makes its files from. */

@@ -4,35 +4,34 @@ import { rm, stat } from 'node:fs/promises';
 import { availableParallelism, tmpdir, totalmem } from 'node:os';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { createEngine } from '../convert/duckdb.js';
+import { isFileError } from '../convert/duckdb-errors.js';
 import type { DuckDbSession, Engine as DuckDbEngine } from '../convert/duckdb.js';
-import { makeFolder } from '../files/disk.js';
 import { releaseBacked } from '../lake/backing.js';
 import { seriesFolder } from '../lake/layout.js';
-import { acquireLock } from '../lake/lock.js';
 import type { Lock } from '../lake/lock.js';
 import { checkedFolder } from '../lake/path-checks.js';
 import { fileFacts, publish } from '../lake/publish.js';
 import { dayText } from '../model/calendar.js';
-import { CryptodlError, errnoOf, usage } from '../model/errors.js';
+import { CryptodlError } from '../model/errors.js';
 import type { Series } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { readSeriesFiles } from '../query/lake-tables.js';
-import { findDataset } from '../source/venue.js';
-import { reasonOf } from '../text/path-faults.js';
-import { absolutePath, shownPath } from '../text/printable.js';
-import type { Days, Engine, EngineSettings, ExportFile, HeldData, Refused } from './export-file.js';
-import { emptyStaging, EXPORT_FOLDER, Provenance, removeStaging } from './provenance.js';
+import { absolutePath } from '../text/printable.js';
+import type { Days, Engine, EngineSettings, ExportFile, Refused } from './export-file.js';
+import { lockTarget } from './lock-target.js';
+import { emptyStaging, Provenance, removeStaging } from './provenance.js';
 import type { FileLine } from './provenance.js';
+import { readSeries } from './read-series.js';
 import { groupsOf } from './select-export.js';
 import { madeFrom, stageFile } from './write-file.js';
 
 /**
  * `unchanged`: made from the same sources, and still there. `empty`: the sources have no rows for it, and there is no file. `planned`: a dry run
  * would write it. The others are failures. `foreign`: the place has a file that export did not write, or that has changed since. `narrower`: the
- * present file covers more days. `failed`: files of the lake changed during the export.
+ * present file covers more days or series. `unreadable`: a file of the lake is damaged, or has a number that does not fit. `failed`: files of the lake changed during the export.
  */
-export type FileOutcome = 'written' | 'unchanged' | 'empty' | 'planned' | 'foreign' | 'narrower' | 'failed';
+export type FileOutcome =
+  'written' | 'unchanged' | 'empty' | 'planned' | 'foreign' | 'narrower' | 'unreadable' | 'failed';
 
 export interface ExportedFile {
   /** Relative to the target. */
@@ -67,8 +66,11 @@ export async function exportLake(given: ExportRequest): Promise<void> {
   const lock = dryRun ? undefined : await lockTarget(target, { clock, stop });
   try {
     const staging = dryRun ? '' : await emptyStaging(target);
-    const record = await Provenance.open(target, (message) => {
-      observer.warn(message);
+    const record = await Provenance.open(target, {
+      isWritten: !dryRun,
+      warn: (message) => {
+        observer.warn(message);
+      },
     });
     const signal = AbortSignal.any([request.signal, stop.signal]);
     const exporter = new Exporter(given, { record, staging, lock, signal });
@@ -78,28 +80,6 @@ export async function exportLake(given: ExportRequest): Promise<void> {
     // The lock proves that the staged files are those of this export.
     if (lock?.isLost === false) await removeStaging(target);
     await lock?.release();
-  }
-}
-
-async function lockTarget(
-  target: string,
-  { clock, stop }: { readonly clock: VerbRequest['clock']; readonly stop: AbortController },
-): Promise<Lock> {
-  try {
-    await makeFolder(target);
-    return await acquireLock(await checkedFolder(target, EXPORT_FOLDER), {
-      command: 'cryptodl export',
-      clock,
-      onLost: (error) => {
-        stop.abort(error);
-      },
-    });
-  } catch (error) {
-    if (error instanceof CryptodlError) throw error;
-    throw usage(
-      `--target ${shownPath(target)} cannot be written (${reasonOf(errnoOf(error))})`,
-      'choose another --target',
-    );
   }
 }
 
@@ -160,10 +140,10 @@ class Exporter {
     const { engine, range, request, selected, settings } = this.#given;
     const venue = request.source;
     for (const group of groupsOf(selected, engine.groupBy)) {
-      const held = await Promise.all(group.map((series) => this.#read(series)));
-      const known = held.filter((one) => one !== undefined);
-      const { files, refused } = engine.files({ venue, held: known, range, settings });
-      for (const one of refused) this.#given.onRefused(one);
+      const read = await Promise.all(group.map((series) => readSeries(this.#root, venue, series)));
+      const held = read.filter((one) => 'files' in one);
+      const { files, refused } = engine.files({ venue, held, range, settings });
+      for (const one of [...read.filter((each) => 'reason' in each), ...refused]) this.#given.onRefused(one);
       for (const file of files) {
         // Two symbols can have one name in a layout.
         if (this.#seen.has(file.path)) {
@@ -178,23 +158,6 @@ class Exporter {
     }
   }
 
-  async #read(series: Series): Promise<HeldData | undefined> {
-    const { source: venue } = this.#given.request;
-    const spec = findDataset(venue, series.market, series.dataset);
-    if (spec === undefined) {
-      this.#given.onRefused({ series, reason: 'this version of cryptodl does not know the dataset' });
-      return undefined;
-    }
-    const { files, unsound, overlapping } = await readSeriesFiles(this.#root, venue, series);
-    const out = [...unsound, ...overlapping];
-    if (out.length > 0)
-      this.#given.onRefused({
-        series,
-        reason: `${out.length === 1 ? 'a file' : `${out.length} files`} (first ${shownPath(out[0] ?? '')}) cannot be read; cryptodl verify gives details`,
-      });
-    return { series, spec, files };
-  }
-
   async #export(file: ExportFile, session: DuckDbSession): Promise<ExportedFile> {
     const { record } = this.#around;
     const { force, dryRun } = this.#given.request.resolved.options;
@@ -206,24 +169,32 @@ class Exporter {
     if (!force && isThere && last.madeFrom === digest)
       return { ...of, outcome: last.rows === 0 ? 'empty' : 'unchanged', rows: last.rows, bytes: last.bytes };
     const [from, to] = [dayText(file.days.from), dayText(file.days.to)];
-    if (!force && isThere && last.rows > 0 && (from > last.from || to < last.to))
-      return {
-        ...of,
-        outcome: 'narrower',
-        text: `the file covers ${last.from} to ${lastDay(last.to)}, and would then cover ${from} to ${lastDay(to)}; leave the range out, or add --force`,
-      };
-    if ((await record.stateOf(file.path)) === 'foreign' && !force)
-      return {
-        ...of,
-        outcome: 'foreign',
-        text: 'export did not write this file, or another program has changed it since; --force replaces it',
-      };
+    const lost = !force && isThere && last.rows > 0 ? lostText(last, { from, to, sources }) : undefined;
+    if (lost !== undefined) return { ...of, outcome: 'narrower', text: lost };
+    const foreign = await this.#foreignText(file.path);
+    if (foreign !== undefined) return { ...of, outcome: 'foreign', text: foreign };
     if (dryRun) return { ...of, outcome: 'planned' };
     try {
       return await this.#write(file, session, { madeFrom: digest, sources, from, to });
     } catch (error) {
-      if (!(error instanceof CryptodlError) || error.code !== 'partition-incomplete') throw error;
-      return { ...of, outcome: 'failed', text: `${error.message}; ${error.hint ?? ''}` };
+      const isTyped = error instanceof CryptodlError;
+      if (isTyped && error.code === 'partition-incomplete')
+        return { ...of, outcome: 'failed', text: `${error.message}; ${error.hint ?? ''}` };
+      if (isTyped || !isFileError(error)) throw error;
+      const [reason = ''] = error instanceof Error ? error.message.split('\n') : [];
+      return { ...of, outcome: 'unreadable', text: `${reason}; cryptodl verify --deep finds damaged files` };
+    }
+  }
+
+  /** Why the place of a file must stay as it is; undefined if the file can be written. */
+  async #foreignText(path: string): Promise<string | undefined> {
+    try {
+      const isForeign = (await this.#around.record.stateOf(path)) === 'foreign';
+      if (!isForeign || this.#given.request.resolved.options.force) return undefined;
+      return 'export did not write this file, or another program has changed it since; --force replaces it';
+    } catch (error) {
+      if (!(error instanceof CryptodlError) || error.code !== 'disk') throw error;
+      return `${error.message}; move it away, or choose another --target`;
     }
   }
 
@@ -286,6 +257,27 @@ async function openSession(engine: DuckDbEngine): Promise<DuckDbSession> {
 async function allOrFirstError(work: readonly Promise<void>[]): Promise<void> {
   const results = await Promise.allSettled(work);
   for (const result of results) if (result.status === 'rejected') throw result.reason;
+}
+
+/** Which days or series a new file would lose; undefined if it has all of the present one. */
+function lostText(
+  last: FileLine,
+  { from, to, sources }: Pick<FileLine, 'from' | 'to' | 'sources'>,
+): string | undefined {
+  if (from > last.from || to < last.to)
+    return `the file covers ${last.from} to ${lastDay(last.to)}, and would then cover ${from} to ${lastDay(to)}; give a wider range, or add --force`;
+  const own = seriesOf(sources);
+  const lost = [...seriesOf(last.sources)].filter((series) => !own.has(series));
+  // The file of one series may come from another series with the same rows.
+  if (own.size <= 1 && lost.length <= 1 && own.size === seriesOf(last.sources).size) return undefined;
+  return lost.length === 0
+    ? undefined
+    : `the file has ${lost.length} series that it would lose, for example ${lost[0] ?? ''}; select them too, or add --force`;
+}
+
+/** The folders of the sources. */
+function seriesOf(sources: FileLine['sources']): Set<string> {
+  return new Set(sources.map(({ file }) => file.slice(0, file.lastIndexOf('/'))));
 }
 
 /** The day before an exclusive end. */

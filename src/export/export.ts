@@ -23,6 +23,7 @@ import { exportLake } from './export-lake.js';
 import type { ExportedFile, FileOutcome } from './export-lake.js';
 import { lackingData, lackingLines } from './lacking.js';
 import { selectExport, targetFolder } from './select-export.js';
+import type { ExportSelection } from './select-export.js';
 
 /** `operand` is the engine. */
 export async function exportFor(operand: string | undefined, run: LookUp): Promise<ExitCode> {
@@ -46,8 +47,11 @@ async function exportNow(operand: string | undefined, run: LookUp, request: Verb
   const engine = ENGINES.find(({ name }) => name === operand);
   refuseOtherFlags(operand, request);
   if (script !== undefined) {
-    const { selected } = await selectExport(request, { ...script, onlyNamed: [] });
-    await writeText(run.io, script.textOf(selected, request));
+    const range = rangeOf(request);
+    const selection = await selectExport(request, { ...script, onlyNamed: [] });
+    const text = script.textOf(selection.selected, request, range);
+    if (!(await tellLacking(run, request, { selection, range }))) return 4;
+    await writeText(run.io, text);
     return 0;
   }
   if (engine === undefined) {
@@ -66,19 +70,9 @@ async function exportFiles(engine: Engine, run: LookUp, request: VerbRequest): P
   const { options } = run.resolved;
   const target = await targetFolder(engine.name, request);
   const settings = await settingsOf(request);
-  const nowMs = options.nowMs ?? io.clock.now();
-  const range: Partial<Days> = isRangeGiven(options) ? resolveRange(options, nowMs, request.source) : {};
+  const range = rangeOf(request);
   const selection = await selectExport(request, engine);
-  const lacking = await lackingData(request, selection, range);
-  const root = absolutePath(options.out, request.surroundings.home);
-  if (!options.quiet || options.requireComplete)
-    printLines(io.stderr, lackingLines(lacking, `cryptodl coverage${lakeFlag(root)}`));
-  if (options.json)
-    for (const { series, gaps } of lacking) await writeData(io, [{ event: 'lacking', ...series, gaps }]);
-  if (options.requireComplete && lacking.length > 0) {
-    printLines(io.stderr, ['nothing is exported, because --require-complete is given']);
-    return 4;
-  }
+  if (!(await tellLacking(run, request, { selection, range }))) return 4;
   const tally = new Tally();
   const progress = progressPrinter(options, io);
   const startedAt = io.clock.monotonic();
@@ -100,9 +94,12 @@ async function exportFiles(engine: Engine, run: LookUp, request: VerbRequest): P
       else if (isFailure(file) || file.outcome === 'planned') print(lineOf(file));
     },
     onRefused: (refused) => {
-      tally.leftOut += 1;
+      tally.refuse(refused);
       if (options.json) print({ event: 'left-out', ...refused.series, reason: refused.reason });
-      printLines(io.stderr, [leftOutText(refused)]);
+      const count = tally.ofReason(refused.reason);
+      if (count <= MOST_OF_REASON) printLines(io.stderr, [leftOutText(refused)]);
+      else if (count === MOST_OF_REASON + 1)
+        printLines(io.stderr, [`left out: more series: ${refused.reason}`]);
     },
   });
   await printed;
@@ -112,10 +109,37 @@ async function exportFiles(engine: Engine, run: LookUp, request: VerbRequest): P
     await writeData(io, [
       { event: 'summary', dryRun: options.dryRun, ...tally.counts(), elapsedMs, exitCode },
     ]);
-  if (!options.quiet || tally.failures > 0)
+  if (!options.quiet || exitCode !== 0)
     printLines(io.stderr, closing(engine, tally, { target, elapsedMs, isPlan: options.dryRun }));
   return exitCode;
 }
+
+/** The given range; without it, all days. */
+function rangeOf({ resolved, clock, source }: VerbRequest): Partial<Days> {
+  const { options } = resolved;
+  return isRangeGiven(options) ? resolveRange(options, options.nowMs ?? clock.now(), source) : {};
+}
+
+/** Prints the data that the lake lacks. Resolves with false if --require-complete forbids the export. */
+async function tellLacking(
+  { io, resolved }: LookUp,
+  request: VerbRequest,
+  { selection, range }: { readonly selection: ExportSelection; readonly range: Partial<Days> },
+): Promise<boolean> {
+  const { options } = resolved;
+  const lacking = await lackingData(request, selection, range);
+  const root = absolutePath(options.out, request.surroundings.home);
+  if (!options.quiet || options.requireComplete)
+    printLines(io.stderr, lackingLines(lacking, `cryptodl coverage${lakeFlag(root)}`));
+  if (options.json)
+    for (const { series, gaps } of lacking) await writeData(io, [{ event: 'lacking', ...series, gaps }]);
+  if (!options.requireComplete || lacking.length === 0) return true;
+  printLines(io.stderr, ['nothing is exported, because --require-complete is given']);
+  return false;
+}
+
+/** Lines for series that are left out for the same reason. */
+const MOST_OF_REASON = 3;
 
 /** Flags that only one engine reads. */
 const FLAGS_OF: Readonly<Partial<Record<FlagName, string>>> = {
@@ -187,6 +211,9 @@ class Tally {
   bytes = 0;
   repeated = 0;
   leftOut = 0;
+  /** Series of `leftOut` because of which the export fails. */
+  faults = 0;
+  readonly #reasons = new Map<string, number>();
 
   add({ outcome, rows, bytes, repeated }: ExportedFile): void {
     this.#files[outcome] = this.of(outcome) + 1;
@@ -196,12 +223,22 @@ class Tally {
     this.repeated += repeated;
   }
 
+  refuse({ reason, isFault }: Refused): void {
+    this.leftOut += 1;
+    this.faults += isFault === true ? 1 : 0;
+    this.#reasons.set(reason, this.ofReason(reason) + 1);
+  }
+
+  ofReason(reason: string): number {
+    return this.#reasons.get(reason) ?? 0;
+  }
+
   of(outcome: FileOutcome): number {
     return this.#files[outcome] ?? 0;
   }
 
   get failures(): number {
-    return this.of('foreign') + this.of('narrower') + this.of('failed');
+    return this.of('foreign') + this.of('narrower') + this.of('unreadable') + this.of('failed');
   }
 
   counts(): object {
@@ -215,7 +252,7 @@ class Tally {
 }
 
 function isFailure({ outcome }: ExportedFile): boolean {
-  return outcome === 'foreign' || outcome === 'narrower' || outcome === 'failed';
+  return ['foreign', 'narrower', 'unreadable', 'failed'].includes(outcome);
 }
 
 function lineOf({ outcome, file, text }: ExportedFile): string {
@@ -227,7 +264,7 @@ function leftOutText({ series, reason }: Refused): string {
 }
 
 function exitCodeOf(tally: Tally, isComplete: boolean): ExitCode {
-  if (tally.of('foreign') + tally.of('narrower') > 0 || (isComplete && tally.leftOut > 0)) return 4;
+  if (tally.failures - tally.of('failed') + tally.faults > 0 || (isComplete && tally.leftOut > 0)) return 4;
   return tally.of('failed') > 0 ? 3 : 0;
 }
 

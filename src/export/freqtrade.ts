@@ -49,14 +49,14 @@ function filesOf(held: HeldData, pair: Pair, { range, settings }: EngineInput): 
   const { series } = held;
   const source = rowSource(held, range);
   if (source === undefined) return [];
-  const of = { sources: [source], days: source.days, form: { kind: 'parquet' } as const };
+  const of = { sources: [source], days: source.days, form: { kind: 'parquet', utc: 'date' } as const };
   const place = placeOf(pair, series);
   if (series.dataset === 'fundingRate')
     return settings.markIntervals.map((interval) => ({
       ...of,
       path: `${place}-${fileInterval(interval)}-funding_rate.parquet`,
       select: ([rows = '']) =>
-        `SELECT ${DATE('calc_time')}, ${double('last_funding_rate')} AS open, ${ZEROS} FROM (${rows})`,
+        `SELECT ${SECOND('calc_time')}, ${double('last_funding_rate')} AS open, ${ZEROS} FROM (${rows})`,
       order: ['date'],
       isUnique: true,
     }));
@@ -65,6 +65,7 @@ function filesOf(held: HeldData, pair: Pair, { range, settings }: EngineInput): 
       {
         ...of,
         path: `${place}-trades.parquet`,
+        form: { kind: 'parquet' },
         select: ([rows = '']) => tradesQuery(series.dataset, rows),
         order: ['timestamp', 'CAST(id AS BIGINT)'],
         isUnique: false,
@@ -131,6 +132,9 @@ function isLonger(interval: string, than: string): boolean {
 
 /** With microseconds, pandas keeps `datetime64[us]`, and two places of freqtrade take its integers for nanoseconds. */
 const DATE = (column: string): string => `make_timestamp_ns(${epochUs(column)} * 1000) AS date`;
+/** Settlements are up to 30 ms late. freqtrade cuts their times to seconds when it downloads, and joins them with mark candles by equal times. */
+const SECOND = (column: string): string =>
+  `make_timestamp_ns(${epochUs(column)} // 1000000 * 1000000000) AS date`;
 const ZEROS = ['high', 'low', 'close', 'volume'].map((name) => `CAST(0 AS DOUBLE) AS ${name}`).join(', ');
 
 function double(column: string): string {

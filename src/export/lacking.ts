@@ -7,6 +7,7 @@ import type { Series } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { absolutePath } from '../text/printable.js';
 import type { Days } from './export-file.js';
+import { readSeries } from './read-series.js';
 import type { ExportSelection } from './select-export.js';
 
 export interface Lacking {
@@ -54,7 +55,14 @@ export async function lackingData(
     const both = known?.isReadable === true ? known.lacking.gaps.filter((gap) => own.includes(gap)) : own;
     found.set(name, { lacking: { series, gaps: both }, isReadable });
   }
-  return [...found.values()].map(({ lacking }) => lacking).filter(({ gaps }) => gaps.length > 0);
+  const lacking = [...found.values()].map((one) => one.lacking).filter(({ gaps }) => gaps.length > 0);
+  if (resolved.options.requireComplete)
+    for (const series of selected) {
+      const read = await readSeries(absolutePath(resolved.options.out, surroundings.home), source, series);
+      if ('reason' in read) lacking.push({ series, gaps: [read.reason] });
+    }
+  // Bars lack what their source lacks.
+  return lacking.sort((a, b) => Number(a.series.dataset === 'bars') - Number(b.series.dataset === 'bars'));
 }
 
 const MOST_SERIES = 5;

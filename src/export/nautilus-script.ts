@@ -3,7 +3,7 @@ import { usage } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
 import { pairOf } from '../source/pairs.js';
 import { intervalMs } from '../source/venue.js';
-import { folderFor, pythonRows } from './script.js';
+import { filledScript, folderFor, pythonRange, pythonRows } from './script.js';
 import type { Script } from './script.js';
 
 /** Steps and units of bar types, by length. Longer bars have no fixed unit there. */
@@ -23,13 +23,14 @@ function barStep(interval: string): string | undefined {
 export const nautilusScript: Script = {
   name: 'nautilus-loader',
   datasets: ['klines', 'trades', 'aggTrades'],
-  textOf: (selected, request) => {
+  textOf: (selected, request, range) => {
     const rows = selected.map((series) => {
       const pair = pairOf(request.source, series.market, series.symbol);
       if (pair === undefined || pair.expiry !== undefined)
         throw usage(
           `nautilus-loader makes instruments of spot pairs and perpetual contracts only, not of ${seriesName(series)}`,
-          "exclude it: --symbols '*,!NAME'",
+          undefined,
+          { flags: { symbols: `${request.resolved.texts.symbols?.join(',') ?? '*'},!${series.symbol}` } },
         );
       const step = series.interval === undefined ? '' : barStep(series.interval);
       if (step === undefined)
@@ -40,7 +41,7 @@ export const nautilusScript: Script = {
       const { base, quote, settle } = pair;
       return [series.symbol, base, quote, settle, series.dataset, step, folderFor(series, request)];
     });
-    return SCRIPT.replace('@SERIES@', () => pythonRows(rows));
+    return filledScript(SCRIPT, { SERIES: pythonRows(rows), RANGE: pythonRange(range) });
   },
 };
 
@@ -68,6 +69,9 @@ from nautilus_trader.persistence.wranglers import BarDataWrangler, TradeTickData
 
 # symbol, base, quote, settle (None for spot), dataset, bar step, folder
 SERIES = @SERIES@
+
+# The first day, and the day after the last one. None: no limit.
+FROM, TO = @RANGE@
 
 # The time of a bar: "close" is the convention of nautilus_trader, "open" that of the archive.
 BAR_TIME = "close"
@@ -98,12 +102,20 @@ def instrument_of(symbol, base, quote, settle, price_precision, size_precision):
     return CryptoPerpetual(**common, settlement_currency=Currency.from_str(settle), is_inverse=settle == base)
 
 
-def frames(folder):
+def frames(folder, dataset):
     """The partitions of a series, one at a time, in order."""
     for path in sorted(Path(folder).glob("*.parquet")):
-        yield pd.read_parquet(path)
+        frame = pd.read_parquet(path)
+        time = frame[TIMES[dataset]]
+        if FROM is not None:
+            frame = frame[time >= pd.Timestamp(FROM, tz=time.dt.tz)]
+        if TO is not None:
+            frame = frame[time < pd.Timestamp(TO, tz=time.dt.tz)]
+        if len(frame) > 0:
+            yield frame
 
 
+TIMES = {"klines": "open_time", "trades": "time", "aggTrades": "transact_time"}
 SIZES = {"klines": "volume", "trades": "qty", "aggTrades": "quantity"}
 
 
@@ -111,7 +123,7 @@ def precision_of(group):
     """Digits of prices and sizes in all series of an instrument."""
     price_precision = size_precision = 0
     for *_, dataset, _, folder in group:
-        for frame in frames(folder):
+        for frame in frames(folder, dataset):
             prices = frame[["open", "high", "low", "close"]].stack() if dataset == "klines" else frame["price"]
             price_precision = max(price_precision, decimals(prices))
             size_precision = max(size_precision, decimals(frame[SIZES[dataset]]))
@@ -124,7 +136,7 @@ def index_of(time):
 
 
 def load(catalog, instrument, dataset, step, folder):
-    for frame in frames(folder):
+    for frame in frames(folder, dataset):
         if dataset == "klines":
             bar_type = BarType.from_str(f"{instrument.id}-{step}-LAST-EXTERNAL")
             # close_time is the last millisecond of the candle; the bar is known one millisecond later.
@@ -132,7 +144,7 @@ def load(catalog, instrument, dataset, step, folder):
             bars = frame[["open", "high", "low", "close", "volume"]].astype(float).set_index(index_of(time))
             catalog.write_data(BarDataWrangler(bar_type, instrument).process(bars))
         else:
-            id_, time = ("id", "time") if dataset == "trades" else ("agg_trade_id", "transact_time")
+            id_ = "id" if dataset == "trades" else "agg_trade_id"
             ticks = pd.DataFrame(
                 {
                     "trade_id": frame[id_].astype(str),
@@ -140,7 +152,7 @@ def load(catalog, instrument, dataset, step, folder):
                     "quantity": frame[SIZES[dataset]].astype(float),
                     "buyer_maker": frame["is_buyer_maker"],
                 }
-            ).set_index(index_of(frame[time]))
+            ).set_index(index_of(frame[TIMES[dataset]]))
             catalog.write_data(TradeTickDataWrangler(instrument).process(ticks))
 
 

@@ -57,7 +57,10 @@ export class Provenance {
   }
 
   /** Reads the record. `warn` is called if lines cannot be read; their files then count as foreign. */
-  static async open(target: string, warn: (message: string) => void): Promise<Provenance> {
+  static async open(
+    target: string,
+    { isWritten, warn }: { readonly isWritten: boolean; readonly warn: (message: string) => void },
+  ): Promise<Provenance> {
     const record = new Provenance(target);
     let wrong = 0;
     for await (const lines of completeLines(record.#path))
@@ -66,6 +69,9 @@ export class Provenance {
         if (line === undefined) wrong += 1;
         else record.#add(line);
       }
+    // Writing to it would change the other file too.
+    if (isWritten && ((await entryAt(record.#path))?.nlink ?? 1) > 1)
+      await record.#rewrite([...record.#lines.values()].flat());
     if (wrong > 0)
       warn(
         `${shownPath(record.#path)} has ${wrong} unreadable line${wrong === 1 ? '' : 's'}; --force replaces the files that they name`,
@@ -131,15 +137,20 @@ export class Provenance {
   /** Removes superseded lines of files that match their last line, if most lines are superseded. */
   async compact(): Promise<void> {
     if (this.#count < 2 * this.#lines.size + LEAST_SUPERSEDED) return;
-    const kept: string[] = [];
+    const kept: FileLine[] = [];
     for (const lines of this.#lines.values()) {
       const last = lines.at(-1);
       const needed = last !== undefined && (await this.isIntact(last)) ? [last] : lines;
-      for (const line of needed) kept.push(`${JSON.stringify(line)}\n`);
+      kept.push(...needed);
     }
+    await this.#rewrite(kept);
+  }
+
+  async #rewrite(lines: readonly FileLine[]): Promise<void> {
     const staged = join(this.#target, EXPORT_FOLDER, `${RECORD}.partial`);
     await rm(staged, { force: true });
-    await writeFile(staged, kept.join(''), { flag: 'wx' });
+    const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+    await writeFile(staged, text, { flag: 'wx' });
     await publish(staged, this.#path);
   }
 }
@@ -163,11 +174,32 @@ function readLine(text: string): FileLine | undefined {
     typeof line === 'object' &&
     line !== null &&
     line.v === 1 &&
-    [line.file, line.madeFrom, line.from, line.to].every((value) => typeof value === 'string') &&
+    isPlainPath(line.file) &&
+    [line.madeFrom, line.from, line.to].every((value) => typeof value === 'string') &&
+    Array.isArray(line.sources) &&
+    line.sources.every((source) => typeof source?.file === 'string') &&
     /^[0-9a-f]{64}$/.test(line.sha256 ?? '') &&
     [line.rows, line.bytes].every((value) => Number.isSafeInteger(value) && Number(value) >= 0) &&
     typeof line.modifiedAt === 'number';
   return isRight ? (line as FileLine) : undefined;
+}
+
+/** A relative path that stays below its root, with names that a file can have. */
+function isPlainPath(path: unknown): path is string {
+  return (
+    typeof path === 'string' &&
+    path.length <= 1024 &&
+    path
+      .split('/')
+      .every(
+        (name) =>
+          name !== '' &&
+          name !== '.' &&
+          name !== '..' &&
+          !name.includes('\0') &&
+          Buffer.byteLength(name) <= 255,
+      )
+  );
 }
 
 /** Makes the folder of staged files, empty. Rejects with `disk` for a symbolic link on its way. */

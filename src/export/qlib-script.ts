@@ -1,6 +1,6 @@
 /** The program that writes candles of the lake as CSV for dump_bin.py, the writer of qlib. */
 import { usage } from '../model/errors.js';
-import { pythonRows, pythonText, folderFor } from './script.js';
+import { filledScript, folderFor, pythonRange, pythonRows, pythonText } from './script.js';
 import type { Script } from './script.js';
 
 /** Names of frequencies in qlib. */
@@ -9,7 +9,7 @@ const FREQUENCIES: Readonly<Record<string, string>> = { '1d': 'day' };
 export const qlibScript: Script = {
   name: 'qlib',
   datasets: ['klines'],
-  textOf: (selected, request) => {
+  textOf: (selected, request, range) => {
     const [first] = selected;
     const kinds = new Set(selected.map(({ market, interval }) => `${market} ${interval ?? ''}`));
     if (first === undefined || kinds.size > 1)
@@ -22,9 +22,11 @@ export const qlibScript: Script = {
     if (frequency === undefined)
       throw usage(`qlib has days and minutes, not ${interval}`, undefined, { flags: { interval: '1d' } });
     const rows = selected.map((series) => [series.symbol, folderFor(series, request)]);
-    return SCRIPT.replace('@SERIES@', () => pythonRows(rows)).replace('@FREQUENCY@', () =>
-      pythonText(frequency),
-    );
+    return filledScript(SCRIPT, {
+      SERIES: pythonRows(rows),
+      FREQUENCY: pythonText(frequency),
+      RANGE: pythonRange(range),
+    });
   },
 };
 
@@ -48,12 +50,20 @@ import pandas as pd
 SERIES = @SERIES@
 FREQUENCY = @FREQUENCY@
 
+# The first day, and the day after the last one. None: no limit.
+FROM, TO = @RANGE@
+
 FIELDS = ["open", "high", "low", "close", "volume", "quote_volume", "count"]
 
 
 def candles(folder):
     parts = [pd.read_parquet(path) for path in sorted(Path(folder).glob("*.parquet"))]
     frame = pd.concat(parts, ignore_index=True)
+    time = frame["open_time"]
+    if FROM is not None:
+        frame = frame[time >= pd.Timestamp(FROM, tz=time.dt.tz)]
+    if TO is not None:
+        frame = frame[time < pd.Timestamp(TO, tz=time.dt.tz)]
     date = frame["open_time"].dt.strftime("%Y-%m-%d" if FREQUENCY == "day" else "%Y-%m-%d %H:%M:%S")
     # Prices of crypto assets have no splits, so the factor is 1.
     return frame[FIELDS].astype(float).assign(date=date, factor=1.0)

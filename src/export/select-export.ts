@@ -74,7 +74,7 @@ export function groupsOf(selected: readonly Series[], groupBy: Engine['groupBy']
 export async function targetFolder(engine: string, { resolved, surroundings }: VerbRequest): Promise<string> {
   const { target, out } = resolved.options;
   if (target === undefined)
-    throw usage(`export ${engine} needs --target: the folder for its files`, undefined, {
+    throw usage(`export ${engine} needs --target, the folder for its files; --out is the lake`, undefined, {
       flags: { target: EXAMPLES[engine] ?? engine },
     });
   if (/^s3:/i.test(target))

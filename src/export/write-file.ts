@@ -14,6 +14,7 @@ import { CryptodlError } from '../model/errors.js';
 import { startOfDay } from '../model/calendar.js';
 import { seriesName } from '../model/task.js';
 import { rowsQuery } from '../query/views.js';
+import { markAsUtc } from './utc-times.js';
 import type { ExportFile, FileForm, RowSource } from './export-file.js';
 
 export interface StagedFile {
@@ -42,6 +43,7 @@ export async function stageFile(
   const written = await copyRows(session, file, { select: file.select(relations), path: staged });
   // A run that replaced a file of the lake in the meantime could have mixed old and new rows.
   if ((await statesOf(paths)) !== before) throw changed(file.sources[0]);
+  if (file.form.kind === 'parquet' && file.form.utc !== undefined) await markAsUtc(staged, file.form.utc);
   if (file.form.kind !== 'zip' || written.rows === 0) return { path: staged, ...written };
   const zip = `${staged}.zip`;
   await writeZip(staged, file.form.member, zip);
@@ -124,7 +126,12 @@ function changed(source: RowSource | undefined): CryptodlError {
 /** The time of the member is that of the format's first day, so that equal rows give equal zips. */
 async function writeZip(csv: string, member: string, path: string): Promise<void> {
   const zip = new yazl.ZipFile();
-  zip.addReadStream(createReadStream(csv), member, { mtime: new Date(1980, 0, 1), mode: 0o100644 });
+  zip.addReadStream(createReadStream(csv), member, {
+    mtime: new Date(1980, 0, 1),
+    // Without it, yazl also writes the time in UTC, which depends on the local time zone.
+    forceDosTimestamp: true,
+    mode: 0o100644,
+  });
   zip.end();
   await pipeline(zip.outputStream, createWriteStream(path, { flags: 'wx' }));
 }

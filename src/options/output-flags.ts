@@ -17,11 +17,13 @@ const delimiter: Parse<string> = (value, where) => {
   );
 };
 
+/** Each `%` stands before a letter of strftime in DuckDB. */
+const PATTERN = /^(?:[^%\0]|%(?:%|-?[dmyHIMSj]|[aAwbBYpfgnzZUWcxXGuV]))+$/;
 const TIME_FORMS = ['iso', 'us', 'ms', 's'];
 
 /** `iso`, `us`, `ms`, `s`, or a pattern with at least one `%`. */
 const timeFormat: Parse<string> = (value, where) => {
-  if (TIME_FORMS.includes(value) || (value.includes('%') && !value.includes('\0'))) return value;
+  if (TIME_FORMS.includes(value) || (value.includes('%') && PATTERN.test(value))) return value;
   const near = nearest(value, TIME_FORMS);
   throw usage(
     `${where}: "${value}" is neither ${TIME_FORMS.join(', ')} nor a pattern like %Y-%m-%d`,

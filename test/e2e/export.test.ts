@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import {
   appendFileSync,
   existsSync,
+  linkSync,
   mkdirSync,
   readFileSync,
   renameSync,
@@ -77,6 +78,11 @@ function exported(
   return cryptodl(['export', engine, '--out', lake, '--target', target, '--now', scene.now, ...flags]);
 }
 
+/** The rows of a file of candles, with their times in microseconds. */
+function candlesOf(file: string): string {
+  return `SELECT epoch_us(date) AS date, * EXCLUDE (date) FROM '${file}'`;
+}
+
 /** The files of an export without its record. */
 function filesOf(target: string): string[] {
   return filesBelow(target).filter((path) => !path.startsWith('.cryptodl-export/'));
@@ -122,17 +128,17 @@ describe('export freqtrade', () => {
     expect(result.stderr).toContain('12 files written');
     expect(result.stderr).toContain('--data-format-ohlcv parquet');
 
-    // Nanoseconds, five doubles, in this order; the rows are those of the lake.
+    // Nanoseconds in UTC, five doubles, in this order; the rows are those of the lake.
     const file = join(target, 'futures/BTC_USDT_USDT-1h-futures.parquet');
-    const columns = await sql(`SELECT column_name AS n, column_type AS t FROM (DESCRIBE FROM '${file}')`);
+    const columns = await sql(
+      `SELECT name AS n, coalesce(logical_type, type) AS t FROM parquet_schema('${file}') WHERE num_children IS NULL`,
+    );
     expect(columns.map(({ n, t }) => `${String(n)} ${String(t)}`)).toEqual([
-      'date TIMESTAMP_NS',
+      'date TimestampType(isAdjustedToUTC=1, unit=TimeUnit(MILLIS=<null>, MICROS=<null>, NANOS=NanoSeconds()))',
       ...['open', 'high', 'low', 'close', 'volume'].map((name) => `${name} DOUBLE`),
     ]);
-    const rows = `SELECT open_time::TIMESTAMP_NS AS date, open, high, low, close, volume FROM '${lake}/binance/um/klines/interval=1h/symbol=BTCUSDT/*.parquet' ORDER BY open_time`;
-    expect(await sql(`FROM '${file}'`)).toEqual(await sql(rows));
-    const others = `(FROM '${file}' EXCEPT ALL (${rows}))`;
-    expect(await sql(`SELECT count(*) AS n FROM ${others}`)).toEqual([{ n: '0' }]);
+    const rows = `SELECT epoch_us(open_time) AS date, open, high, low, close, volume FROM '${lake}/binance/um/klines/interval=1h/symbol=BTCUSDT/*.parquet' ORDER BY open_time`;
+    expect(await sql(candlesOf(file))).toEqual(await sql(rows));
 
     // Contracts of 100 USD are no volume in BTC.
     const [inverse] = await sql(
@@ -140,12 +146,15 @@ describe('export freqtrade', () => {
     );
     expect(inverse).toEqual({ same: true });
 
+    // Settlements are some milliseconds late; freqtrade joins them with candles by equal times.
     const funding = join(target, 'futures/BTC_USDT_USDT-8h-funding_rate.parquet');
-    expect(
-      await sql(`SELECT epoch_ns(date) AS date, open, high, low, close, volume FROM '${funding}' LIMIT 3`),
-    ).toEqual(
+    const settled = `FROM '${lake}/binance/um/fundingRate/symbol=BTCUSDT/*.parquet'`;
+    expect(await sql(`SELECT count_if(epoch_us(calc_time) % 1000000 <> 0) > 0 AS late ${settled}`)).toEqual([
+      { late: true },
+    ]);
+    expect(await sql(candlesOf(funding))).toEqual(
       await sql(
-        `SELECT epoch_us(calc_time) * 1000 AS date, last_funding_rate AS open, 0::DOUBLE AS high, 0::DOUBLE AS low, 0::DOUBLE AS close, 0::DOUBLE AS volume FROM '${lake}/binance/um/fundingRate/symbol=BTCUSDT/*.parquet' ORDER BY calc_time LIMIT 3`,
+        `SELECT epoch_us(calc_time) // 1000000 * 1000000 AS date, last_funding_rate AS open, 0::DOUBLE AS high, 0::DOUBLE AS low, 0::DOUBLE AS close, 0::DOUBLE AS volume ${settled} ORDER BY calc_time`,
       ),
     );
   });
@@ -156,9 +165,9 @@ describe('export freqtrade', () => {
     );
     const target = newTarget();
     await exported('freqtrade', lake, target, '--from', '2024-01-02', '--to', '2024-01-03');
-    const made = await sql(`FROM '${target}/futures/BTC_USDT_USDT-8h-mark.parquet'`);
+    const made = await sql(candlesOf(`${target}/futures/BTC_USDT_USDT-8h-mark.parquet`));
     const hours = await sql(
-      `SELECT open_time::TIMESTAMP_NS::VARCHAR AS date, open, high, low, close, volume FROM '${lake}/binance/um/markPriceKlines/interval=1h/symbol=BTCUSDT/*.parquet' WHERE open_time >= '2024-01-02' AND open_time < '2024-01-04' ORDER BY open_time`,
+      `SELECT epoch_us(open_time) AS date, open, high, low, close, volume FROM '${lake}/binance/um/markPriceKlines/interval=1h/symbol=BTCUSDT/*.parquet' WHERE open_time >= '2024-01-02' AND open_time < '2024-01-04' ORDER BY open_time`,
     );
     const expected = [0, 1, 2, 3, 4, 5].map((at) => {
       const own = hours.slice(at * 8, at * 8 + 8);
@@ -192,7 +201,7 @@ describe('export freqtrade', () => {
     expect(starts.length).toBeGreaterThan(1);
     expect(existsSync(join(other, 'futures/BTC_USDT_USDT-8h-mark.parquet'))).toBe(false);
     const [last] = await sql(
-      `SELECT max(date) + INTERVAL 16 HOUR <= TIMESTAMP '2024-01-04' AS complete FROM '${other}/futures/BTC_USDT_USDT-16h-mark.parquet'`,
+      `SELECT max(epoch_us(date)) + 16 * 3600000000 <= epoch_us(TIMESTAMP '2024-01-04') AS complete FROM '${other}/futures/BTC_USDT_USDT-16h-mark.parquet'`,
     );
     expect(last).toEqual({ complete: true });
   });
@@ -586,12 +595,35 @@ describe('a repeated export', () => {
     const narrower = await exported('csv', lake, target, '-s', 'ETHUSDT', '--days', '45');
     expect([narrower.code, narrower.stdout]).toEqual([
       4,
-      'narrower\tum_klines_1h/ETHUSDT.csv\tthe file covers 2024-01-01 to 2024-02-29, and would then cover 2024-01-25 to 2024-02-29; leave the range out, or add --force\n',
+      'narrower\tum_klines_1h/ETHUSDT.csv\tthe file covers 2024-01-01 to 2024-02-29, and would then cover 2024-01-25 to 2024-02-29; give a wider range, or add --force\n',
     ]);
     expect((await exported('csv', lake, target, '-s', 'ETHUSDT', '--days', '45', '--force')).code).toBe(0);
     expect(readFileSync(join(target, 'um_klines_1h/ETHUSDT.csv'), 'utf8')).toContain(
       '\n2024-01-25T00:00:00Z',
     );
+  });
+
+  it('of one file keeps the symbols that it has', async () => {
+    const lake = await lakeOf(`-m um ${KLINES} ${RANGE}`);
+    const target = newTarget();
+    await exported('csv', lake, target, '--one-file');
+    const fewer = await exported('csv', lake, target, '--one-file', '-s', 'ETHUSDT');
+    expect([fewer.code, fewer.stdout]).toEqual([
+      4,
+      'narrower\tum_klines_1h.csv\tthe file has 1 series that it would lose, for example binance/um/klines/interval=1h/symbol=BTCUSDT; select them too, or add --force\n',
+    ]);
+  });
+
+  it('gives the same zips in each time zone', async () => {
+    const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
+    const zips: Buffer[] = [];
+    for (const TZ of ['UTC', 'Asia/Kolkata']) {
+      const target = newTarget();
+      const result = await cryptodl(['export', 'lean', '--out', lake, '--target', target], { env: { TZ } });
+      expect(result.code).toBe(0);
+      zips.push(readFileSync(join(target, 'cryptofuture/binance/hour/btcusdt_trade.zip')));
+    }
+    expect(zips[1]?.equals(zips[0] ?? Buffer.alloc(0))).toBe(true);
   });
 
   it('has provenance: the files of the lake with their digests', async () => {
@@ -664,6 +696,29 @@ describe('the state of the target', () => {
     expect(result.code).toBe(4);
   });
 
+  it('may have a record with hostile names, or one that is also another file', async () => {
+    const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
+    const target = newTarget();
+    await exported('csv', lake, target);
+    const record = join(target, '.cryptodl-export/files.jsonl');
+    const line = readFileSync(record, 'utf8');
+    const names = ['a\\u0000b', 'x'.repeat(300), '../outside', '/etc/passwd', 'a//b'];
+    writeFileSync(
+      record,
+      line.repeat(120) + names.map((name) => line.replace('um_klines_1h/BTCUSDT.csv', name)).join(''),
+    );
+    const result = await exported('csv', lake, target, '--force');
+    expect(result.code).toBe(0);
+    expect(result.stderr).toContain('files.jsonl has 5 unreadable lines');
+    expect(recordOf(target)).toHaveLength(1);
+    const other = join(scene.newFolder(), 'other');
+    renameSync(record, other);
+    linkSync(other, record);
+    const before = readFileSync(other, 'utf8');
+    await exported('csv', lake, target, '--delimiter', ';');
+    expect(readFileSync(other, 'utf8')).toBe(before);
+  });
+
   it('may have symbolic links: none is followed, and nothing behind them is removed', async () => {
     const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
     const outside = scene.newFolder();
@@ -674,8 +729,9 @@ describe('the state of the target', () => {
       mkdirSync(join(target, link, '..'), { recursive: true });
       symlinkSync(link.endsWith('.csv') ? join(outside, 'tmp/precious') : outside, join(target, link));
       const result = await exported('csv', lake, target, '--force');
-      expect([link, result.code]).toEqual([link, 1]);
-      expect(result.stderr).toContain('symbolic link');
+      const isRecord = link === '.cryptodl-export';
+      expect([link, result.code]).toEqual([link, isRecord ? 1 : 4]);
+      expect(isRecord ? result.stderr : result.stdout).toContain('symbolic link');
     }
     expect(filesBelow(outside)).toEqual(['tmp/precious']);
     expect(readFileSync(join(outside, 'tmp/precious'), 'utf8')).toBe('x');
@@ -719,11 +775,62 @@ describe('data that the lake lacks', () => {
     const target = newTarget();
     const result = await exported('csv', zips, target, '--require-complete');
     expect([result.code, result.stderr]).toEqual([4, expect.stringContaining('only as zip files') as string]);
+    expect((await exported('csv', zips, target)).code).toBe(4);
     const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
     rmSync(join(lake, 'binance/um/klines/interval=1h/symbol=BTCUSDT/2024-01.parquet'));
     const lost = await exported('csv', lake, target, '--require-complete');
     expect(lost.code).toBe(4);
     expect(lost.stderr).toContain('the lake lacks um klines 1h BTCUSDT');
+  });
+});
+
+describe('a damaged file of the lake', () => {
+  const FILE = 'binance/um/klines/interval=1h/symbol=BTCUSDT/2024-01.parquet';
+
+  it('of another size, or missing, leaves the earlier export of its series, and ends with exit code 4', async () => {
+    const lake = await lakeOf(`-m um ${KLINES} ${RANGE}`);
+    const target = newTarget();
+    await exported('csv', lake, target);
+    const before = readFileSync(join(target, 'um_klines_1h/BTCUSDT.csv'), 'utf8');
+    appendFileSync(join(lake, FILE), 'x');
+    for (const flags of [[], ['--force'], ['--quiet']]) {
+      const result = await exported('csv', lake, target, ...flags);
+      expect(result.code).toBe(4);
+      expect(result.stderr).toContain(
+        '2024-01.parquet is missing or damaged; cryptodl repair fetches it again',
+      );
+      expect(readFileSync(join(target, 'um_klines_1h/BTCUSDT.csv'), 'utf8')).toBe(before);
+    }
+    const other = newTarget();
+    const complete = await exported('csv', lake, other, '--require-complete');
+    expect([complete.code, existsSync(other)]).toEqual([4, false]);
+    rmSync(join(lake, FILE));
+    expect((await exported('freqtrade', lake, other)).code).toBe(4);
+    expect(filesOf(other)).toEqual(['futures/ETH_USDT_USDT-1h-futures.parquet']);
+  });
+
+  it('of the same size is named, and the other series are exported', async () => {
+    const lake = await lakeOf(`-m um ${KLINES} ${RANGE}`);
+    writeFileSync(join(lake, FILE), Buffer.alloc(statSync(join(lake, FILE)).size, 'x'));
+    const target = newTarget();
+    const result = await exported('freqtrade', lake, target);
+    expect([result.code, result.stderr]).toEqual([4, expect.not.stringContaining('unexpected') as string]);
+    expect(result.stdout).toContain('unreadable\tfutures/BTC_USDT_USDT-1h-futures.parquet\t');
+    expect(result.stdout).toContain('cryptodl verify --deep');
+    expect(filesOf(target)).toEqual(['futures/ETH_USDT_USDT-1h-futures.parquet']);
+  });
+
+  it('or manifest stops only its series', async () => {
+    const lake = await lakeOf(`-m um ${KLINES} ${RANGE}`);
+    writeFileSync(
+      join(lake, '_manifests/binance/um/klines/interval=1h/symbol=BTCUSDT.jsonl'),
+      '{"v":7}\n[]\n',
+    );
+    const target = newTarget();
+    const result = await exported('freqtrade', lake, target);
+    expect(result.code).toBe(4);
+    expect(result.stderr).toContain('left out: um klines 1h BTCUSDT');
+    expect(filesOf(target)).toEqual(['futures/ETH_USDT_USDT-1h-futures.parquet']);
   });
 });
 
@@ -744,6 +851,8 @@ describe('a wrong command line of export', () => {
     ['export csv --target x --columns open_tim', 'klines has no column open_tim'],
     ['export csv --target x --delimiter ab', 'is not one character'],
     ['export csv --target x --time-format unix', 'is neither iso, us, ms, s nor a pattern'],
+    ['export csv --target x --time-format %Q', 'is neither iso, us, ms, s nor a pattern'],
+    ['export csv --target x --columns open,x=close,x=high', '--columns: x is there twice'],
     ['export freqtrade --target x --mark-interval 8', '"8" is not an interval like 1h or 8h'],
     ['export freqtrade --target x --dataset metrics', 'holds no metrics'],
     ['export freqtrade --target x --exchange-info none.json', 'none.json cannot be read'],
@@ -778,7 +887,20 @@ describe('the scripts', () => {
     );
     expect(nautilus.stdout).toContain('("BTCUSD_PERP", "BTC", "USD", "BTC", "klines", "1-DAY", ');
     const qlib = await cryptodl(['export', 'qlib', '--out', lake, '-m', 'cm']);
-    expect(qlib.stdout).toContain('FREQUENCY = "day"');
+    expect(qlib.stdout).toContain(
+      'FREQUENCY = "day"\n\n# The first day, and the day after the last one. None: no limit.\nFROM, TO = (None, None)\n',
+    );
+    const ranged = await cryptodl([
+      'export',
+      'nautilus-loader',
+      '--out',
+      lake,
+      '--from',
+      '2024-01-02',
+      '--to',
+      '2024-01-03',
+    ]);
+    expect(ranged.stdout).toContain('FROM, TO = ("2024-01-02", "2024-01-04")\n');
     const several = await cryptodl(['export', 'qlib', '--out', lake]);
     expect([several.code, several.stdout]).toEqual([2, '']);
     expect(several.stderr).toContain('a qlib folder has one market and one interval');
@@ -807,9 +929,9 @@ describe('bars of the lake', () => {
     expect(filesOf(target)).toEqual(
       ['1Mo', '1d', '1h', '4h'].map((interval) => `futures/BTC_USDT_USDT-${interval}-futures.parquet`),
     );
-    expect(await sql(`FROM '${target}/futures/BTC_USDT_USDT-4h-futures.parquet'`)).toEqual(
+    expect(await sql(candlesOf(`${target}/futures/BTC_USDT_USDT-4h-futures.parquet`))).toEqual(
       await sql(
-        `SELECT time_bucket(INTERVAL 4 HOUR, open_time)::TIMESTAMP_NS AS date, arg_min(open, open_time) AS open, max(high) AS high, min(low) AS low, arg_max(close, open_time) AS close, sum(volume::DECIMAL(38, 8))::DOUBLE AS volume FROM '${lake}/binance/um/klines/interval=1h/symbol=BTCUSDT/*.parquet' GROUP BY 1 ORDER BY 1`,
+        `SELECT epoch_us(time_bucket(INTERVAL 4 HOUR, open_time)) AS date, arg_min(open, open_time) AS open, max(high) AS high, min(low) AS low, arg_max(close, open_time) AS close, sum(volume::DECIMAL(38, 8))::DOUBLE AS volume FROM '${lake}/binance/um/klines/interval=1h/symbol=BTCUSDT/*.parquet' GROUP BY 1 ORDER BY 1`,
       ),
     );
     const lean = newTarget();
