@@ -148,13 +148,14 @@ function candlesQuery({ market }: Series, rows: string): string {
   return `SELECT ${DATE('open_time')}, ${prices.join(', ')}, ${double(volume)} AS volume FROM (${rows})`;
 }
 
-/** The last candle is left out while the candles that it is made from do not reach its end. */
+/** A candle is left out if the candles that it is made from begin after its start, or end before its end. */
 function longerCandles(candles: string, ownMs: number, longMs: number): string {
   const start = `epoch_ns(date) // ${longMs * 1e6} * ${longMs * 1e6}`;
   return `SELECT make_timestamp_ns(start) AS date, arg_min(open, date) AS open, max(high) AS high, min(low) AS low,
       arg_max(close, date) AS close, sum(volume ORDER BY date) AS volume
-    FROM (SELECT *, ${start} AS start, max(epoch_ns(date)) OVER () + ${ownMs * 1e6} AS reached FROM (${candles}))
-    GROUP BY start, reached HAVING start + ${longMs * 1e6} <= reached ORDER BY start`;
+    FROM (SELECT *, ${start} AS start, min(epoch_ns(date)) OVER () AS begun, max(epoch_ns(date)) OVER () + ${ownMs * 1e6} AS reached
+      FROM (${candles}))
+    GROUP BY start, begun, reached HAVING start >= begun AND start + ${longMs * 1e6} <= reached ORDER BY start`;
 }
 
 /** `timestamp` in milliseconds, `side` of the taker, as the archive reader of freqtrade writes them. */

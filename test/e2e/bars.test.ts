@@ -282,6 +282,29 @@ describe('the same command again', () => {
     );
   });
 
+  it('takes the klines with the most days, and of these the longest', async () => {
+    const lake = newLake();
+    await download(lake, '-i', '1m');
+    await download(lake, '-i', '1h', '--from', '2024-01-29', '--to', '2024-02-01');
+    expect((await barsOk(lake, '4h', '-n', '--json')).events[0]).toMatchObject({ source: 'klines 1m' });
+    await download(lake, '-i', '1h');
+    expect((await barsOk(lake, '4h', '-n', '--json')).events[0]).toMatchObject({ source: 'klines 1h' });
+  });
+
+  it('plans the days of a range only', async () => {
+    const lake = newLake();
+    await download(lake, '-i', '1m');
+    const range = ['--from', '2024-01-31', '--to', '2024-02-01'];
+    expect((await barsOk(lake, '1h', ...range, '-n', '--json')).events[0]).toMatchObject({ days: 2 });
+  });
+
+  it('tells bars that lack a day of trades', async () => {
+    const lake = newLake();
+    for (const day of ['2024-01-30', '2024-02-01'])
+      await download(lake, '--dataset', 'aggTrades', '--from', day, '--to', day, '--recheck-days', '0');
+    expect((await barsOk(lake, '3d', '--json')).events[0]).toMatchObject({ bars: 1, short: 1 });
+  });
+
   it('keeps its source when the lake gets another one', async () => {
     const lake = newLake();
     await download(lake, '--dataset', 'aggTrades');
@@ -291,6 +314,47 @@ describe('the same command again', () => {
     expect((await barsOk(lake, '1h', '--dataset', 'klines')).stderr).toContain('made from klines 1m');
     const made = (await barsIn(lake, '1h')).filter(({ count }) => count > 0);
     expect(made).toEqual(timeBars(ALL, HOUR));
+  });
+
+  it('fills the start of a new day with the close of the day before', async () => {
+    const folder = join(scratch, 'late-starts');
+    for (const day of DAYS.slice(0, 2)) {
+      const start = Date.parse(day);
+      const isLate = (at: number): boolean => at < start + HOUR && day !== DAYS[0];
+      writeKlines(folder, { symbol: 'LATEUSDT', day, interval: '1m' }, TRADES.get(day) ?? [], isLate);
+    }
+    const served = await startArchive(folder);
+    const made: unknown[] = [];
+    try {
+      for (const first of [[DAYS[0]], []]) {
+        const lake = newLake();
+        for (const day of [...first, DAYS[1]]) {
+          const range = ['--from', DAYS[0] ?? '', '--to', day ?? ''];
+          await download(lake, '-s', 'LATEUSDT', '-i', '1m', ...range, '--archive-url', served.url);
+          await barsOk(lake, '15m', '--fill-empty');
+        }
+        made.push(
+          await readParquet(join(lake, 'binance/um/bars/interval=15m/symbol=LATEUSDT/2024-01.parquet')),
+        );
+      }
+    } finally {
+      await served.close();
+    }
+    const [first, second] = made;
+    expect(second).toHaveLength(192);
+    expect(first).toEqual(second);
+  });
+
+  it('makes bars again when empty ones are wanted, and when they are not wanted any more', async () => {
+    const lake = newLake();
+    const day = DAYS[0] ?? '';
+    await download(lake, '-i', '1m', '--from', day, '--to', day);
+    await barsOk(lake, '15m');
+    for (const flags of [['--fill-empty'], []]) {
+      const { events } = await barsOk(lake, '15m', '--json', ...flags);
+      expect(events[0]).toMatchObject({ outcome: 'made', days: 1 });
+      expect((await barsOk(lake, '15m', ...flags)).stderr).toContain('nothing new for 1 series');
+    }
   });
 
   it('with --force makes all bars again, and with --dry-run changes nothing', async () => {
@@ -415,7 +479,7 @@ describe('--check', () => {
     const trades = TRADES.get(day) ?? [];
     const last = trades.at(-1);
     const changed = trades.map((trade) =>
-      trade === last ? { ...trade, quantity: trade.quantity + 1n } : trade,
+      trade === last ? { ...trade, quantity: trade.quantity + 1n, isBuyerMaker: false } : trade,
     );
     writeKlines(other, { symbol: 'BTCUSDT', day, interval: '1h', lengthMs: HOUR }, changed);
     const served = await startArchive(other);
@@ -449,10 +513,29 @@ describe('--check', () => {
       .split('\n')
       .map((line) => line.split('\t').slice(1, 3).join(' '));
     const hour = new Date(Math.floor((last?.timeMs ?? 0) / HOUR) * HOUR).toISOString().replace('.000Z', 'Z');
-    const taker =
-      last?.isBuyerMaker === true ? [] : [`${hour} taker_buy_quote_volume`, `${hour} taker_buy_volume`];
-    expect(columns).toEqual([`${hour} quote_volume`, ...taker, `${hour} volume`]);
+    const names = ['quote_volume', 'taker_buy_quote_volume', 'taker_buy_volume', 'volume'];
+    expect(columns).toEqual(names.map((name) => `${hour} ${name}`));
     expect(different.stderr).toContain('24 bars compared');
+  });
+
+  it('lists bars that only one of the two has', async () => {
+    const folder = join(scratch, 'without-an-hour');
+    const day = DAYS[0] ?? '';
+    const hour = Date.parse(`${day}T05:00:00Z`);
+    const trades = TRADES.get(day) ?? [];
+    writeKlines(folder, { symbol: 'BTCUSDT', day, interval: '1m' }, trades);
+    const isGone = (at: number): boolean => at === hour;
+    writeKlines(folder, { symbol: 'BTCUSDT', day, interval: '1h', lengthMs: HOUR }, trades, isGone);
+    const served = await startArchive(folder);
+    const lake = newLake();
+    try {
+      const range = ['--from', day, '--to', day, '--archive-url', served.url];
+      await download(lake, '-i', '1m,1h', ...range);
+    } finally {
+      await served.close();
+    }
+    const { code, stdout } = await bars(lake, '1h', '--check');
+    expect([code, stdout]).toEqual([4, `um BTCUSDT\t${day}T05:00:00Z\tbar\tmade is there\tpublished -\n`]);
   });
 
   it('needs klines of the same length', async () => {

@@ -49,6 +49,9 @@ const scene = useScene({
     { ...DAYS, market: 'um', dataset: 'bookTicker', symbols: ['BTCUSDT'] },
     { ...DAYS, market: 'spot', dataset: 'trades', symbols: ['BTCUSDT'] },
     { ...DAYS, market: 'spot', dataset: 'aggTrades', symbols: ['BTCUSDT'] },
+    { ...DAYS, market: 'um', dataset: 'klines', interval: '1m', symbols: ['BTCUSDT'] },
+    { ...MONTH, market: 'um', dataset: 'markPriceKlines', interval: '8h', symbols: ['BTCUSDT'] },
+    { ...DAYS, market: 'cm', dataset: 'aggTrades', symbols: ['BTCUSD_PERP'] },
   ],
 });
 const sql = useSql();
@@ -188,22 +191,26 @@ describe('export freqtrade', () => {
       lake,
       other,
       '--mark-interval',
-      '1h,16h',
+      '1h,20h',
       '--from',
       '2024-01-02',
       '--to',
       '2024-01-03',
     );
-    // 2024-01-02 00:00 is no start of 16 hours since 1970, and the last 16 hours are not complete.
+    // 2024-01-02 00:00 is no start of 20 hours since 1970, and the last 20 hours are not complete.
     const starts = await sql(
-      `SELECT date::VARCHAR AS date FROM '${other}/futures/BTC_USDT_USDT-16h-mark.parquet'`,
+      `SELECT date::VARCHAR AS date FROM '${other}/futures/BTC_USDT_USDT-20h-mark.parquet'`,
     );
-    expect(starts.length).toBeGreaterThan(1);
+    expect(starts).toHaveLength(2);
     expect(existsSync(join(other, 'futures/BTC_USDT_USDT-8h-mark.parquet'))).toBe(false);
     const [last] = await sql(
-      `SELECT max(epoch_us(date)) + 16 * 3600000000 <= epoch_us(TIMESTAMP '2024-01-04') AS complete FROM '${other}/futures/BTC_USDT_USDT-16h-mark.parquet'`,
+      `SELECT max(epoch_us(date)) + 20 * 3600000000 <= epoch_us(TIMESTAMP '2024-01-04') AS complete FROM '${other}/futures/BTC_USDT_USDT-20h-mark.parquet'`,
     );
     expect(last).toEqual({ complete: true });
+    const [first] = await sql(
+      `SELECT min(epoch_us(date)) >= epoch_us(TIMESTAMP '2024-01-02') AS complete FROM '${other}/futures/BTC_USDT_USDT-20h-mark.parquet'`,
+    );
+    expect(first).toEqual({ complete: true });
   });
 
   it('writes trades only when they are named, aggTrades before trades, with the side of the taker', async () => {
@@ -244,6 +251,7 @@ describe('export freqtrade', () => {
       'left out: um klines 1h CVCUSDTSETTLED: base and quote asset are not known',
     );
     expect(result.stderr).toContain('1 left out');
+    expect((await exported('freqtrade', lake, newTarget(), '--require-complete')).code).toBe(4);
     expect(filesOf(target)).toEqual(['futures/BTC_USDT_USDT-1h-futures.parquet']);
     const info = join(scene.newFolder(), 'info.json');
     writeFileSync(
@@ -259,6 +267,19 @@ describe('export freqtrade', () => {
       2,
       expect.stringContaining('is not an answer of exchangeInfo') as string,
     ]);
+  });
+
+  it('writes one of two series with the same pair, and tells the other', async () => {
+    const lake = await lakeOf(`-m um ${KLINES} ${RANGE}`);
+    const info = join(scene.newFolder(), 'info.json');
+    const assets = { baseAsset: 'BTC', quoteAsset: 'USDT' };
+    writeFileSync(info, JSON.stringify({ symbols: [{ symbol: 'ETHUSDT', ...assets }] }));
+    const target = newTarget();
+    const { stderr } = await exported('freqtrade', lake, target, '--exchange-info', info);
+    const file = 'futures/BTC_USDT_USDT-1h-futures.parquet';
+    expect(stderr).toContain(`left out: um klines 1h ETHUSDT: another series is written to ${file}`);
+    expect(filesOf(target)).toEqual([file]);
+    expect(stderr).toContain('1 file written');
   });
 
   it('sorts rows and leaves out repeated times of a lake that keeps them as published', async () => {
@@ -344,6 +365,7 @@ describe('export tardis', () => {
     const lake = await lakeOf(
       '-m um --dataset metrics -s BTCUSDT --from 2024-01-01 --to 2024-01-03',
       `-m um --dataset fundingRate -s BTCUSDT --from 2024-01-01 --to 2024-01-31`,
+      `-m um --dataset markPriceKlines -i 8h -s BTCUSDT --from 2024-01-01 --to 2024-01-31`,
       `-m um --dataset markPriceKlines,indexPriceKlines -i 1h -s BTCUSDT --from 2024-01-01 --to 2024-01-31`,
     );
     const target = newTarget();
@@ -386,6 +408,27 @@ describe('export tardis', () => {
     );
     expect([first?.['timestamp'], first?.['mark_price']]).toEqual([String(start), plain(mark?.['close'])]);
     expect([count('predicted_funding_rate'), count('last_price')]).toEqual([0, 0]);
+    // The last candle of January ends with the first moment of February.
+    const whole = newTarget();
+    await exported('tardis', lake, whole);
+    const [, ...next] = csvOf(whole, 'binance-futures/derivative_ticker/2024/02/01/BTCUSDT.csv.gz');
+    expect(next.map((line) => line.split(',')[2])).toEqual([String(Date.UTC(2024, 1, 1) * 1000)]);
+    expect(filesOf(whole)).toHaveLength(32);
+  });
+
+  it('sorts trades of a lake that keeps them as published, also of coin-margined contracts', async () => {
+    const lake = await lakeOf(
+      '-m cm --dataset aggTrades -s BTCUSD_PERP --from 2024-01-01 --to 2024-01-01 --as-published',
+    );
+    const file = join(lake, 'binance/cm/aggTrades/symbol=BTCUSD_PERP/2024-01-01.parquet');
+    await sql(`COPY (SELECT * FROM '${file}' ORDER BY hash(agg_trade_id)) TO '${file}.new' (FORMAT parquet)`);
+    commitInPlace(lake, 'cm/aggTrades/symbol=BTCUSD_PERP', '2024-01-01.parquet', `${file}.new`);
+    const target = newTarget();
+    await exported('tardis', lake, target);
+    const [, ...lines] = csvOf(target, 'binance-delivery/trades/2024/01/01/BTCUSD_PERP.csv.gz');
+    const ids = lines.map((line) => Number(line.split(',')[4]));
+    expect(ids.length).toBeGreaterThan(100);
+    expect(ids).toEqual(ids.toSorted((a, b) => a - b));
   });
 
   it('takes trades before aggTrades, and keeps each digit of a lake with --numbers string', async () => {
@@ -454,7 +497,71 @@ describe('export lean', () => {
   });
 });
 
+describe('export lean', () => {
+  it('writes a zip of minutes and of quotes per day, and aggTrades before trades', async () => {
+    const lake = await lakeOf(
+      '-m um -i 1m -s BTCUSDT --from 2024-01-02 --to 2024-01-02',
+      '-m um --dataset bookTicker -s BTCUSDT --from 2024-01-02 --to 2024-01-02',
+      '-m spot --dataset aggTrades,trades -s BTCUSDT --from 2024-01-02 --to 2024-01-02',
+    );
+    const target = newTarget();
+    const result = await exported('lean', lake, target);
+    expect(result.stderr).not.toContain('left out');
+    expect(filesOf(target)).toEqual([
+      'crypto/binance/tick/btcusdt/20240102_trade.zip',
+      'cryptofuture/binance/minute/btcusdt/20240102_trade.zip',
+      'cryptofuture/binance/tick/btcusdt/20240102_quote.zip',
+    ]);
+    const linesOf = (path: string): string[] =>
+      firstMember(readFileSync(join(target, path)))
+        .toString('utf8')
+        .trimEnd()
+        .split('\n');
+    const series = { trades: 'spot/aggTrades', minutes: 'um/klines/interval=1m', quotes: 'um/bookTicker' };
+    const rowsOf = async (name: keyof typeof series, time: string, columns: string, order: string) => {
+      const rows = await sql(
+        `SELECT epoch_ms(${time}) % 86400000 AS t, ${columns} FROM '${lake}/binance/${series[name]}/symbol=BTCUSDT/*.parquet' ORDER BY ${order}`,
+      );
+      return rows.map(({ t, ...numbers }) => [t, ...Object.values(numbers).map(plain)].join(','));
+    };
+    expect(linesOf('crypto/binance/tick/btcusdt/20240102_trade.zip')).toEqual(
+      await rowsOf('trades', 'transact_time', 'price, quantity', 'agg_trade_id'),
+    );
+    const minutes = linesOf('cryptofuture/binance/minute/btcusdt/20240102_trade.zip');
+    expect(minutes).toHaveLength(1440);
+    expect(minutes).toEqual(
+      await rowsOf('minutes', 'open_time', 'open, high, low, close, volume', 'open_time'),
+    );
+    const quote = 'best_bid_price, best_bid_qty, best_ask_price, best_ask_qty';
+    expect(linesOf('cryptofuture/binance/tick/btcusdt/20240102_quote.zip')).toEqual(
+      await rowsOf('quotes', 'transaction_time', quote, 'transaction_time, update_id'),
+    );
+  });
+});
+
 describe('export csv', () => {
+  it('writes each form of times, with all digits', async () => {
+    const lake = await lakeOf(`-m um --dataset fundingRate -s BTCUSDT ${RANGE}`);
+    const forms = {
+      us: 'epoch_us(calc_time)::VARCHAR',
+      ms: 'epoch_ms(calc_time)::VARCHAR',
+      s: 'epoch_us(calc_time) // 1000000',
+      iso: "regexp_replace(strftime(calc_time, '%Y-%m-%dT%H:%M:%S.%f'), '\\.000000$', '') || 'Z'",
+    };
+    for (const [form, text] of Object.entries(forms)) {
+      const target = newTarget();
+      await exported('csv', lake, target, '--columns', 'calc_time', '--time-format', form);
+      const rows = await sql(
+        `SELECT ${text} AS t FROM '${lake}/binance/um/fundingRate/symbol=BTCUSDT/*.parquet' ORDER BY calc_time`,
+      );
+      const [, ...lines] = readFileSync(join(target, 'um_fundingRate/BTCUSDT.csv'), 'utf8')
+        .trimEnd()
+        .split('\n');
+      expect(lines).toEqual(rows.map(({ t }) => String(t)));
+      expect(form !== 'iso' || lines.some((line) => line.includes('.'))).toBe(true);
+    }
+  });
+
   it('writes chosen columns, names, constants and times, with a delimiter', async () => {
     const lake = await lakeOf(`-m um ${KLINES} ${RANGE}`);
     const target = newTarget();
@@ -498,7 +605,9 @@ describe('export csv', () => {
   });
 
   it('has all rows of a dataset whose last row lies on the next day', async () => {
-    const lake = await lakeOf('-m um --dataset metrics -s BTCUSDT --from 2024-01-01 --to 2024-01-03');
+    const lake = await lakeOf(
+      '-m um --dataset metrics -s BTCUSDT --from 2024-01-01 --to 2024-01-03 --partition day',
+    );
     const target = newTarget();
     await exported('csv', lake, target);
     const [{ n, last } = {}] = await sql(
@@ -508,6 +617,19 @@ describe('export csv', () => {
     expect(lines).toHaveLength(Number(n) + 1);
     expect(lines.at(-1)?.split(',')[0]).toBe(last);
     expect(last).toBe('2024-01-04T00:00:00Z');
+    // The first row of a day is in the object of the day before.
+    const day = newTarget();
+    await exported('csv', lake, day, '--from', '2024-01-03', '--to', '2024-01-03');
+    const times = readFileSync(join(day, 'um_metrics/BTCUSDT.csv'), 'utf8')
+      .trimEnd()
+      .split('\n')
+      .slice(1)
+      .map((line) => line.split(',')[0]);
+    expect([times.length, times[0], times.at(-1)]).toEqual([
+      288,
+      '2024-01-03T00:00:00Z',
+      '2024-01-03T23:55:00Z',
+    ]);
   });
 
   it('reads CSV lakes, and lakes with time zones, also where the local time is not UTC', async () => {
@@ -626,6 +748,65 @@ describe('a repeated export', () => {
     expect(zips[1]?.equals(zips[0] ?? Buffer.alloc(0))).toBe(true);
   });
 
+  it('writes a file again with other columns or times', async () => {
+    const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
+    const target = newTarget();
+    const outcomeOf = async (...flags: readonly string[]): Promise<unknown> =>
+      Object.values(outcomes(await exported('csv', lake, target, '--json', ...flags)));
+    expect(await outcomeOf()).toEqual(['written']);
+    expect(await outcomeOf('--time-format', 'ms')).toEqual(['written']);
+    expect(await outcomeOf('--time-format', 'ms', '--columns', 'open_time,low')).toEqual(['written']);
+    expect(await outcomeOf('--time-format', 'ms', '--columns', 'open_time,low')).toEqual(['unchanged']);
+    // A copy of the folder has other times of change, and is still its own.
+    utimesSync(join(target, 'um_klines_1h/BTCUSDT.csv'), 1, 1);
+    expect(await outcomeOf('--columns', 'open_time,high')).toEqual(['written']);
+  });
+
+  it('replaces no file with other bytes and the same size, or with another size and the same time', async () => {
+    const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
+    const changes: readonly ((text: string) => string)[] = [
+      (text) => text.replace('T01:00:00Z', 'T01:00:01Z'),
+      (text) => `${text}a row of another program\n`,
+    ];
+    for (const [at, change] of changes.entries()) {
+      const target = newTarget();
+      await exported('csv', lake, target);
+      const path = join(target, 'um_klines_1h/BTCUSDT.csv');
+      const { mtime } = statSync(path);
+      const changed = change(readFileSync(path, 'utf8'));
+      writeFileSync(path, changed);
+      utimesSync(path, mtime, at === 0 ? new Date(1000) : mtime);
+      for (const flags of [[], ['--delimiter', ';']]) {
+        const again = await exported('csv', lake, target, '--json', ...flags);
+        expect([again.code, outcomes(again)]).toEqual([4, { 'um_klines_1h/BTCUSDT.csv': 'foreign' }]);
+      }
+      expect(readFileSync(path, 'utf8')).toBe(changed);
+    }
+  });
+
+  it('replaces no file that ends later, and has no file without rows', async () => {
+    const lake = await lakeOf(`-m um --dataset markPriceKlines -i 1h -s BTCUSDT ${RANGE}`);
+    const target = newTarget();
+    const csv = 'um_markPriceKlines_1h/BTCUSDT.csv';
+    await exported('csv', lake, target);
+    const earlier = await exported('csv', lake, target, '--from', '2024-01-01', '--to', '2024-02-28');
+    expect([earlier.code, earlier.stdout]).toEqual([4, expect.stringMatching(`^narrower\t${csv}\t`)]);
+    // No candle of 48 hours is complete within a day.
+    const mark = 'futures/BTC_USDT_USDT-48h-mark.parquet';
+    const day = ['--from', '2024-01-02', '--to', '2024-01-02', '--mark-interval', '48h'];
+    const outcomeOf = async (...flags: readonly string[]): Promise<unknown> =>
+      outcomes(await exported('freqtrade', lake, target, '--json', ...day, ...flags))[mark];
+    expect([await outcomeOf(), existsSync(join(target, mark)), await outcomeOf()]).toEqual([
+      'empty',
+      false,
+      'empty',
+    ]);
+    writeFileSync(join(target, mark), '');
+    expect([await outcomeOf(), existsSync(join(target, mark))]).toEqual(['foreign', true]);
+    expect([await outcomeOf('--force'), existsSync(join(target, mark))]).toEqual(['empty', false]);
+    expect(filesBelow(target).filter((path) => path.startsWith('.cryptodl-export/tmp'))).toEqual([]);
+  });
+
   it('has provenance: the files of the lake with their digests', async () => {
     const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
     const target = newTarget();
@@ -644,6 +825,21 @@ describe('a repeated export', () => {
         file: `${folder}/${month}.parquet`,
         sha256: digestOf(join(lake, folder, `${month}.parquet`)),
       })),
+    });
+  });
+
+  it('keeps the lines of a file that a killed export did not write', async () => {
+    const lake = await lakeOf(`-m um ${KLINES} --from 2024-01 --to 2024-01`);
+    const target = newTarget();
+    await exported('csv', lake, target, '-s', 'BTCUSDT');
+    const record = join(target, '.cryptodl-export/files.jsonl');
+    const [line = {}] = recordOf(target);
+    const lost = { ...line, madeFrom: 'other', bytes: Number(line['bytes']) + 1, sha256: '0'.repeat(64) };
+    writeFileSync(record, `${JSON.stringify(line)}\n`.repeat(200) + `${JSON.stringify(lost)}\n`);
+    await exported('csv', lake, target, '-s', 'ETHUSDT');
+    expect(outcomes(await exported('csv', lake, target, '--json'))).toEqual({
+      'um_klines_1h/BTCUSDT.csv': 'written',
+      'um_klines_1h/ETHUSDT.csv': 'unchanged',
     });
   });
 
@@ -735,6 +931,16 @@ describe('the state of the target', () => {
     }
     expect(filesBelow(outside)).toEqual(['tmp/precious']);
     expect(readFileSync(join(outside, 'tmp/precious'), 'utf8')).toBe('x');
+  });
+
+  it('is not in the lake, also behind a symbolic link, and may be beside it', async () => {
+    const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
+    const link = join(scene.newFolder(), 'link');
+    symlinkSync(lake, link);
+    const refused = await exported('csv', lake, join(link, 'files'));
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('is in the lake') as string]);
+    expect(existsSync(join(lake, 'files'))).toBe(false);
+    expect((await exported('csv', lake, `${lake}-files`)).code).toBe(0);
   });
 
   it('has one export at a time', async () => {

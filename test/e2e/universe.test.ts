@@ -7,10 +7,12 @@ import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl, cryptodlOk, cryptodlProcessOk, FAST } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { readParquet } from '../helpers/lake.js';
+import { useSql } from '../helpers/sql.js';
 import { daysBetween, writeTraded } from '../helpers/universe-archive.js';
 import type { DayVolume, TradedSymbol } from '../helpers/universe-archive.js';
 
 const scratch = scratchFolder();
+const query = useSql();
 const NOW = '2024-05-10T08:00:00Z';
 const LAST = '2024-05-09';
 let archive: TestArchive;
@@ -171,6 +173,7 @@ describe('members', () => {
     ['--by volume --from 2024-03', { every: 'month', from: '2024-03-01', window: 30, by: 'volume' }],
     ['--min-age 60d --from 2024-04', { every: 'month', from: '2024-04-01', window: 30, minAge: 60 }],
     ['--min-age 46d --from 2024-04', { every: 'month', from: '2024-04-01', window: 30, minAge: 46 }],
+    ['--min-age 47d --from 2024-04', { every: 'month', from: '2024-04-01', window: 30, minAge: 47 }],
     ['--contract all --from 2024-03', { every: 'month', from: '2024-03-01', window: 30, has: () => true }],
     [
       '--contract dated --from 2024-03',
@@ -279,10 +282,12 @@ describe('missing data', () => {
         'TIEBUSDT',
       ]);
       expect(stderr).toContain('no um klines of any symbol on 2024-03-31; for the period 2024-04-01');
+      expect(stderr).toContain('no um klines of any symbol on 1 day of the windows: 2024-03-31');
     }
     // The other symbols of the market show that the market was open on the day before May.
-    const { stdout } = await universe('--out', lake, '-s', 'OLDUSDT', '--from', '2024-03');
+    const { stdout, stderr } = await universe('--out', lake, '-s', 'OLDUSDT', '--from', '2024-03');
     expect(rowsOf(stdout).map(({ period }) => period)).toEqual(['2024-03-01']);
+    expect(stderr).toContain('2 periods without a member: 2024-04-01, 2024-05-01');
   });
 
   it('before the first window is told', async () => {
@@ -344,6 +349,31 @@ describe('klines of several intervals', () => {
       '2024-04-01 BUSDT 11160 31',
       '2024-04-01 AUSDT 7440 31',
       '2024-04-01 CUSDT 7440 31',
+    ]);
+  });
+
+  it('count once for each day also within one file of the shorter interval', async () => {
+    const folder = join(scratch, 'half');
+    const days = (from: string, quote: string): TradedSymbol['days'] =>
+      new Map(daysBetween(from, LAST).map((day) => [day, { quote }]));
+    writeTraded(folder, { symbol: 'AUSDT', interval: '1d', days: days('2024-05-05', '240') }, NOW);
+    writeTraded(folder, { symbol: 'AUSDT', interval: '1h', days: days('2024-05-01', '480') }, NOW);
+    const half = await startArchive(folder);
+    const lake = join(scratch, 'half-lake');
+    try {
+      for (const [interval, from] of [
+        ['1d', '2024-05-05'],
+        ['1h', '2024-05-01'],
+      ] as const) {
+        const range = ['--from', from, '--to', LAST, '--archive-url', half.url];
+        await download(lake, '-s', 'AUSDT', '-i', interval, ...range);
+      }
+    } finally {
+      await half.close();
+    }
+    const { stdout } = await universe('--out', lake, '--every', 'day', '--window', '9d');
+    expect(rowsOf(stdout).map(({ period, value, days: used }) => [period, value, used])).toEqual([
+      ['2024-05-10', String(4 * 480 + 5 * 240), 9],
     ]);
   });
 
@@ -450,6 +480,10 @@ describe('forms', () => {
       })),
     );
     expect((await universe(...args)).code).toBe(0);
+    // A Parquet file of another program.
+    await query(`COPY (SELECT 1 AS x) TO '${target}' (FORMAT parquet, KV_METADATA {made_by: 'other'})`);
+    expect((await universe(...args)).code).toBe(2);
+    expect(await readParquet(target)).toEqual([{ x: 1 }]);
     writeFileSync(target, 'mine');
     const refused = await universe(...args);
     expect([refused.code, readFileSync(target, 'utf8')]).toEqual([2, 'mine']);
@@ -485,15 +519,14 @@ describe('forms', () => {
     expect(readFileSync(path, 'utf8')).not.toContain('stake_currency');
   });
 
-  it('a sum has all digits of a lake with numbers as text', async () => {
-    const folder = join(scratch, 'digits');
-    writeTraded(
-      folder,
-      steady('BTCUSDT', '2024-03-01', '2024-03-31', { quote: '1234567890123.12345678' }),
-      NOW,
-    );
+  it.each([
+    ['string', '1234567890123.12345678'],
+    ['double', '98765432.12345679'],
+  ])('a sum has all digits of a lake with numbers as %s', async (numbers, quote) => {
+    const folder = join(scratch, `digits-${numbers}`);
+    writeTraded(folder, steady('BTCUSDT', '2024-03-01', '2024-03-31', { quote }), NOW);
     const digits = await startArchive(folder);
-    const lake = join(scratch, 'digits-lake');
+    const lake = join(scratch, `digits-${numbers}-lake`);
     try {
       await download(
         lake,
@@ -506,7 +539,7 @@ describe('forms', () => {
         '--to',
         '2024-03-31',
         '--numbers',
-        'string',
+        numbers,
         '--archive-url',
         digits.url,
       );
@@ -514,7 +547,7 @@ describe('forms', () => {
       await digits.close();
     }
     const [row] = rowsOf((await universe('--out', lake)).stdout);
-    expect(row?.value).toBe(decimal(scaled('1234567890123.12345678') * 30n));
+    expect(row?.value).toBe(decimal(scaled(quote) * 30n));
   });
 });
 
@@ -565,6 +598,16 @@ describe('--fetch', () => {
         .filter(({ symbol }) => symbol === 'NEWUSDT')
         .map(({ period }) => period),
     ).toEqual(['2024-05-01']);
+  });
+
+  it('downloads all symbols also where downloads are divided into shards', async () => {
+    const words = ['--from', '2024-04', '--fetch', '-s', 'BTCUSDT,ETHUSDT,NEWUSDT', '--as', 'list'];
+    const places = ['--archive-url', archive.url, '--out', join(scratch, 'fetched-shard'), ...FAST];
+    const { code, stdout } = await cryptodl(['universe', '--now', NOW, ...places, ...words], {
+      cwd: scratch,
+      env: { CRYPTODL_SHARD: '0/3' },
+    });
+    expect([code, stdout]).toEqual([0, 'BTCUSDT\nETHUSDT\nNEWUSDT\n']);
   });
 
   it('ends with the exit code of a download that failed, and ranks nothing', async () => {
