@@ -20,6 +20,10 @@ export interface LakeFile {
   readonly sha256: string;
   /** The days `[from, to)` of its first to its last object. */
   readonly days: { readonly from: number; readonly to: number };
+  /** Whether an object is held for each of these days. */
+  readonly isWhole: boolean;
+  /** Rows of its objects. */
+  readonly rows: number;
 }
 
 export interface LakeTable {
@@ -100,12 +104,14 @@ async function soundFiles(folder: string, manifest: Manifest): Promise<SeriesFil
   const isSound = ({ committed }: ChosenFile, at: number): boolean => sizes[at] === committed.fileBytes;
   const files = chosen
     .filter(isSound)
-    .map(({ committed: { file, settings, fileBytes, fileSha256 }, days }) => ({
+    .map(({ committed: { file, settings, fileBytes, fileSha256 }, days, isWhole, rows }) => ({
       path: join(folder, file),
       settings,
       bytes: fileBytes,
       sha256: fileSha256,
       days,
+      isWhole,
+      rows,
     }));
   return {
     files: files.sort((a, b) => a.days.from - b.days.from),
@@ -116,7 +122,7 @@ async function soundFiles(folder: string, manifest: Manifest): Promise<SeriesFil
   };
 }
 
-interface ChosenFile extends Pick<LakeFile, 'days'> {
+interface ChosenFile extends Pick<LakeFile, 'days' | 'isWhole' | 'rows'> {
   /** The line of the last commit. */
   readonly committed: ObjectLine;
 }
@@ -140,7 +146,10 @@ function chosenFile(held: HeldObjects, file: string, lines: readonly ObjectLine[
   const periods = lines.flatMap(({ cadence, period }) => parsePeriod(cadence, period) ?? []);
   const from = Math.min(...periods.map((period) => period.from));
   const to = Math.max(...periods.map((period) => period.to));
-  return committed === undefined ? [] : [{ committed, days: { from, to } }];
+  if (committed === undefined) return [];
+  const isWhole = new Set(lines.flatMap(daysOf)).size === to - from;
+  const rows = lines.reduce((sum, line) => sum + (line.rows ?? 0), 0);
+  return [{ committed, days: { from, to }, isWhole, rows }];
 }
 
 function byFile(held: HeldObjects): Map<string, ObjectLine[]> {

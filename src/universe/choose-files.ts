@@ -1,5 +1,6 @@
 /** Chooses the files of the lake that a universe reads: of several intervals of a symbol, shorter ones only where longer ones are missing. */
 import { bringIn } from '../lake/backing.js';
+import { DAY_MS } from '../model/calendar.js';
 import type { Series } from '../model/task.js';
 import { readSeriesFiles } from '../query/lake-tables.js';
 import type { LakeFile, LeftOut } from '../query/lake-tables.js';
@@ -39,7 +40,9 @@ export async function findFiles(
         leftOut.unsound.push(...unsound);
         leftOut.overlapping.push(...overlapping);
       }
-      return needed(read.map((one) => one.files)).map((file) => ({ ...file, symbol }));
+      return needed(read.map(({ files }, at) => ({ files, interval: longestFirst[at]?.interval ?? '' }))).map(
+        (file) => ({ ...file, symbol }),
+      );
     });
     files.push(...(await Promise.all(some)).flat());
   }
@@ -50,20 +53,33 @@ function lengthOf({ interval = '' }: Series): number {
   return intervalMs(interval);
 }
 
-/** The files whose days no longer interval has completely. `ofIntervals`: the longest interval first. */
-function needed(ofIntervals: readonly (readonly LakeFile[])[]): LakeFile[] {
+interface OfInterval {
+  readonly interval: string;
+  readonly files: readonly LakeFile[];
+}
+
+/**
+ * The files whose days no longer interval has completely. `ofIntervals`: the longest interval first. Only files with all bars of all of
+ * their days count: the statement of the sums then takes no row of the files that are left out, so later days change nothing.
+ */
+function needed(ofIntervals: readonly OfInterval[]): LakeFile[] {
   const chosen: LakeFile[] = [];
-  for (const files of ofIntervals) {
-    const longer = [...chosen];
-    chosen.push(...files.filter(({ days }) => !isCovered(days, longer)));
+  const complete: LakeFile[] = [];
+  for (const { files, interval } of ofIntervals) {
+    chosen.push(...files.filter(({ days }) => !isCovered(days, complete)));
+    const barsOfDay = DAY_MS / intervalMs(interval);
+    complete.push(
+      ...files.filter(({ isWhole, rows, days }) => isWhole && rows === (days.to - days.from) * barsOfDay),
+    );
+    complete.sort((a, b) => a.days.from - b.days.from);
   }
   return chosen;
 }
 
+/** `files`: ordered by their first days. */
 function isCovered({ from, to }: Days, files: readonly LakeFile[]): boolean {
   let reached = from;
-  for (const { days } of [...files].sort((a, b) => a.days.from - b.days.from))
-    if (days.from <= reached) reached = Math.max(reached, days.to);
+  for (const { days } of files) if (days.from <= reached) reached = Math.max(reached, days.to);
   return reached >= to;
 }
 
