@@ -81,8 +81,10 @@ export async function universe(command: UniverseCommand): Promise<ExitCode> {
 async function check({ resolved, source, io }: UniverseCommand): Promise<Checked> {
   const { options } = resolved;
   const chosen = universeMarket(resolved, source);
-  const target = targetOf(options, surroundingsOf(io.environment).home);
-  if (target !== undefined) await refuseTarget(target, options.as);
+  const { home } = surroundingsOf(io.environment);
+  const target = targetOf(options, home);
+  if (target !== undefined)
+    await refuseTarget(target, { as: options.as, lake: absolutePath(options.out, home) });
   const given = givenDays(options, options.nowMs ?? io.clock.now(), chosen.spec);
   if (options.fetch && given.from === undefined)
     throw usage('--fetch needs --from, the date of the first period', '--from 2023-01', {

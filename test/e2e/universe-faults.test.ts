@@ -1,0 +1,139 @@
+/** `cryptodl universe` with damaged, missing and wrong data, and with places where it must not write. */
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { daysBetween, writeTraded } from '../helpers/universe-archive.js';
+
+const scratch = scratchFolder();
+const NOW = '2024-05-10T08:00:00Z';
+const LAST = '2024-05-09';
+const QUOTES: Readonly<Record<string, string>> = {
+  AUSDT: '400.5',
+  BUSDT: '300',
+  HOLEUSDT: '200',
+  // The largest number whose sums are exact in a lake of doubles too.
+  WIDEUSDT: '1e22',
+  WIDERUSDT: '10000000000000000000000000',
+  HUGEUSDT: '1e31',
+};
+let archive: TestArchive;
+
+beforeAll(async () => {
+  const folder = join(scratch, 'archive');
+  for (const [symbol, quote] of Object.entries(QUOTES)) {
+    const days = daysBetween('2024-03-01', LAST).filter(
+      (day) => symbol !== 'HOLEUSDT' || day !== '2024-04-30',
+    );
+    writeTraded(folder, { symbol, days: new Map(days.map((day) => [day, { quote }])) }, NOW);
+  }
+  archive = await startArchive(folder);
+  await download('lake', '-s', 'AUSDT,BUSDT,HOLEUSDT');
+});
+afterAll(() => archive.close());
+
+function download(lake: string, ...args: readonly string[]): Promise<unknown> {
+  const range = ['-i', '1d', '--from', '2024-03-01', '--to', LAST, '--now', NOW];
+  return cryptodlOk(
+    ['vision', '--archive-url', archive.url, '--out', join(scratch, lake), ...FAST, ...range].concat(args),
+  );
+}
+
+/** From April to May. */
+function universe(lake: string, ...args: readonly string[]) {
+  return cryptodl(['universe', '--now', NOW, '--out', lake, '--from', '2024-04', ...args], { cwd: scratch });
+}
+
+describe('--target', () => {
+  it('in the lake is refused, also through a link', async () => {
+    const file = join(scratch, 'lake/binance/um/klines/interval=1d/symbol=AUSDT/2024-03.parquet');
+    const before = readFileSync(file);
+    symlinkSync(join(scratch, 'lake'), join(scratch, 'link-to-lake'));
+    for (const [as, target] of [
+      ['parquet', file],
+      ['parquet', 'link-to-lake/new.parquet'],
+      ['freqtrade', 'lake'],
+      ['freqtrade', 'lake/lists'],
+    ] as const) {
+      const { code, stderr } = await universe('lake', '--as', as, '--target', target, '--force');
+      expect(code).toBe(2);
+      expect(stderr).toContain('is in the lake lake');
+    }
+    expect(readFileSync(file).equals(before)).toBe(true);
+  });
+
+  it('keeps lists of pairs that other programs wrote or that were edited', async () => {
+    const args = ['--to', '2024-04', '--as', 'freqtrade', '--target', 'lists'];
+    const path = join(scratch, 'lists/pairlist-2024-04-01.json');
+    expect((await universe('lake', ...args)).code).toBe(0);
+    const own = readFileSync(path, 'utf8');
+    expect((await universe('lake', ...args)).code).toBe(0);
+    const pairs = {
+      exchange: { pair_whitelist: ['X/USDT:USDT'] },
+      pairlists: [{ method: 'StaticPairList' }],
+    };
+    const foreign = [
+      JSON.stringify(pairs),
+      JSON.stringify({ made_by: 'cryptodl universe', ...pairs }, undefined, 2),
+      own.replace('B/USDT:USDT', 'Y/USDT:USDT'),
+      own.replace('"exchange": {', '"exchange": {\n    "name": "binance",'),
+    ];
+    for (const text of foreign) {
+      expect(text).not.toBe(own);
+      writeFileSync(path, text);
+      const { code, stderr } = await universe('lake', ...args);
+      expect([code, readFileSync(path, 'utf8')]).toEqual([2, text]);
+      expect(stderr).toContain('is not an unchanged list of cryptodl universe, and is not replaced');
+    }
+    expect((await universe('lake', ...args, '--force')).code).toBe(0);
+    expect(readFileSync(path, 'utf8')).toBe(own);
+  });
+
+  it('may be a link to a folder, and a file is refused without a proposal of another folder', async () => {
+    mkdirSync(join(scratch, 'real-lists'));
+    symlinkSync(join(scratch, 'real-lists'), join(scratch, 'link-to-lists'));
+    const linked = await universe('lake', '--as', 'freqtrade', '--target', 'link-to-lists');
+    expect(linked.code).toBe(0);
+    expect(readdirSync(join(scratch, 'real-lists'))).toHaveLength(2);
+    writeFileSync(join(scratch, 'a-file'), '');
+    const file = await universe('lake', '--as', 'freqtrade', '--target', 'a-file');
+    expect(file.code).toBe(2);
+    expect(file.stderr).toContain('a-file is a file, and --as freqtrade writes a folder of files');
+    expect(file.stderr).not.toContain('cryptodl universe');
+  });
+
+  it.runIf(process.platform === 'linux')('that cannot be written is one line with the reason', async () => {
+    const { code, stderr } = await universe('lake', '--as', 'parquet', '--target', '/proc/universe.parquet');
+    expect(code).toBe(1);
+    expect(stderr).toContain(
+      '--target /proc/universe.parquet cannot be written (no such file or folder)\n  choose another place with --target',
+    );
+    expect(stderr).not.toContain('IO Error');
+  });
+
+  it('loses files that a killed run left, and keeps files of other programs and of running ones', async () => {
+    const folder = join(scratch, 'killed');
+    mkdirSync(folder);
+    const name = 'universe.parquet';
+    const stagedName = (pid: number): string => {
+      const random = '0a1b2c3d';
+      const proof = createHash('sha256').update(JSON.stringify([hostname(), name, String(pid), random]));
+      return `.${name}.${pid}-${random}-${proof.digest('hex').slice(0, 12)}.partial`;
+    };
+    const ended = spawnSync(process.execPath, ['--version']).pid;
+    const kept = [
+      stagedName(process.pid),
+      `.${name}.${ended}-0a1b2c3d-000000000000.partial`,
+      `.${name}.0a1b2c3d.partial`,
+    ];
+    for (const each of [stagedName(ended), ...kept]) writeFileSync(join(folder, each), 'x');
+    expect((await universe('lake', '--as', 'parquet', '--target', join(folder, name))).code).toBe(0);
+    expect(readdirSync(folder).sort()).toEqual([...kept, name].sort());
+  });
+});
