@@ -1,7 +1,16 @@
 /** `cryptodl universe` with damaged, missing and wrong data, and with places where it must not write. */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -49,6 +58,109 @@ function download(lake: string, ...args: readonly string[]): Promise<unknown> {
 function universe(lake: string, ...args: readonly string[]) {
   return cryptodl(['universe', '--now', NOW, '--out', lake, '--from', '2024-04', ...args], { cwd: scratch });
 }
+
+function membersOf(csv: string): string[] {
+  return csv
+    .trimEnd()
+    .split('\n')
+    .slice(1)
+    .map((line) => line.split(',').slice(0, 2).join(' '));
+}
+
+function copyOf(lake: string, name: string): string {
+  cpSync(join(scratch, lake), join(scratch, name), { recursive: true });
+  return join(scratch, name);
+}
+
+function manifestOf(lake: string, symbol: string): string {
+  const folder = join(lake, '_manifests');
+  const found = readdirSync(folder, { recursive: true, encoding: 'utf8' }).find((path) =>
+    path.includes(`symbol=${symbol}.`),
+  );
+  return join(folder, found ?? '');
+}
+
+describe('a symbol without the day before a period', () => {
+  it.each([
+    ['the last period that is ranked', ['--to', '2024-05']],
+    ['a period with later rows', ['--every', 'day', '--window', '2d', '--to', '2024-05-03']],
+  ])('is named with %s', async (_, args) => {
+    const { code, stdout, stderr } = await universe('lake', ...args);
+    expect(code).toBe(0);
+    expect(membersOf(stdout)).toContain('2024-05-01 AUSDT');
+    expect(membersOf(stdout)).not.toContain('2024-05-01 HOLEUSDT');
+    expect(stderr).toContain(
+      'HOLEUSDT is not a member of 2024-05-01, because the lake lacks 2024-04-30; cryptodl coverage --market um --dataset klines --symbols HOLEUSDT --out lake shows the days',
+    );
+  });
+
+  it('is not named if it is too young, or not selected', async () => {
+    const young = await universe('lake', '--to', '2024-05', '--from', '2024-05', '--min-age', '62d');
+    const others = await universe('lake', '--to', '2024-05', '--symbols', 'AUSDT,BUSDT');
+    for (const { stderr } of [young, others]) expect(stderr).not.toContain('HOLEUSDT');
+  });
+});
+
+describe('data that cannot be read', () => {
+  it('a damaged manifest is named, the other symbols are ranked, and the exit code is 4', async () => {
+    const lake = copyOf('lake', 'damaged');
+    appendFileSync(manifestOf(lake, 'BUSDT'), '{"v":1,"kind":"object"\n');
+    const { code, stdout, stderr } = await universe('damaged', '--to', '2024-04');
+    expect([code, membersOf(stdout)]).toEqual([4, ['2024-04-01 AUSDT', '2024-04-01 HOLEUSDT']]);
+    expect(stderr).toContain('um klines 1d BUSDT is not read, because its manifest is damaged');
+    const others = await universe('damaged', '--to', '2024-04', '--symbols', 'AUSDT');
+    expect(others.code).toBe(0);
+  });
+
+  it('a missing file is told in plain words, and the exit code is 4', async () => {
+    const lake = copyOf('lake', 'missing');
+    rmSync(join(lake, 'binance/um/klines/interval=1d/symbol=BUSDT/2024-03.parquet'));
+    const { code, stdout, stderr } = await universe('missing', '--to', '2024-04');
+    expect([code, membersOf(stdout)]).toEqual([4, ['2024-04-01 AUSDT', '2024-04-01 HOLEUSDT']]);
+    expect(stderr).toContain(
+      '1 file not read, because it is missing or changed since the download; cryptodl verify',
+    );
+  });
+
+  it('no file at all is a usage error with the next step', async () => {
+    const lake = copyOf('lake', 'emptied');
+    for (const symbol of ['AUSDT', 'BUSDT', 'HOLEUSDT'])
+      rmSync(join(lake, `binance/um/klines/interval=1d/symbol=${symbol}`), { recursive: true });
+    const emptied = await universe('emptied');
+    expect([emptied.code, emptied.stdout]).toEqual([2, '']);
+    expect(emptied.stderr).toContain(
+      'emptied has no file of um klines that universe can read: 9 files not read',
+    );
+    expect(emptied.stderr).toContain('cryptodl repair --out emptied fetches them again');
+    await download('zips', '-s', 'AUSDT', '--format', 'zip');
+    const zips = await universe('zips');
+    expect([zips.code, zips.stdout]).toEqual([2, '']);
+    expect(zips.stderr).toContain('it reads Parquet and CSV files, and no zips');
+    expect(zips.stderr).toContain('--format parquet --out zips');
+  });
+
+  it('sums of large numbers have all digits', async () => {
+    for (const numbers of ['string', 'double']) {
+      await download(`wide-${numbers}`, '-s', 'AUSDT,WIDEUSDT,WIDERUSDT', '--numbers', numbers);
+      const { code, stdout } = await universe(`wide-${numbers}`, '--to', '2024-04');
+      expect(code).toBe(0);
+      expect(stdout.split('\n').slice(1, 4)).toEqual([
+        `2024-04-01,WIDERUSDT,1,3${'0'.repeat(26)},30,2024-03-01`,
+        `2024-04-01,WIDEUSDT,2,3${'0'.repeat(23)},30,2024-03-01`,
+        '2024-04-01,AUSDT,3,12015,30,2024-03-01',
+      ]);
+    }
+  });
+
+  it.each(['string', 'double'])('a number that is too large is named (numbers %s)', async (numbers) => {
+    await download(`huge-${numbers}`, '-s', 'AUSDT,HUGEUSDT', '--numbers', numbers);
+    const { code, stderr } = await universe(`huge-${numbers}`, '--to', '2024-04');
+    expect(code).toBe(4);
+    expect(stderr).toContain(
+      '1 symbol with a quote_volume that is no number below 10^27 and counts as 0, so the rank is wrong: HUGEUSDT on 2024-03-01',
+    );
+  });
+});
 
 describe('--target', () => {
   it('in the lake is refused, also through a link', async () => {
