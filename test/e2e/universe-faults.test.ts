@@ -249,3 +249,20 @@ describe('--target', () => {
     expect(readdirSync(folder).sort()).toEqual([...kept, name].sort());
   });
 });
+
+describe('corrected lines', () => {
+  it.each([
+    ['universe AUSDT --out lake', 'cryptodl universe --out lake --symbols AUSDT'],
+    ['bars 15m AUSDT --out lake', 'cryptodl bars 15m --out lake --symbols AUSDT'],
+    ['bars AUSDT 15m --out lake', 'cryptodl bars 15m --out lake --symbols AUSDT'],
+    ['export freqtrade some/folder --out lake', 'cryptodl export freqtrade --out lake --target some/folder'],
+    ['universe --out u.csv', '> u.csv writes the output to this file'],
+    ['universe --out u.parquet', '--as parquet --target u.parquet writes a file'],
+    ['universe --out lake --min-age 400d', 'give a shorter --min-age, or download earlier days'],
+    ['universe --out lake --window 400d', 'give a shorter --window, or --from'],
+  ])('cryptodl %s', async (line, says) => {
+    const { code, stderr } = await cryptodl([...line.split(' '), '--now', NOW], { cwd: scratch });
+    expect(code).toBe(2);
+    expect(stderr.replace(` --now ${NOW}`, '')).toContain(says);
+  });
+});
