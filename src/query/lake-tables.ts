@@ -24,6 +24,8 @@ export interface LakeFile {
   readonly isWhole: boolean;
   /** Rows of its objects. */
   readonly rows: number;
+  /** ISO instant of the last row; undefined without rows. */
+  readonly last: string | undefined;
 }
 
 export interface LakeTable {
@@ -104,7 +106,7 @@ async function soundFiles(folder: string, manifest: Manifest): Promise<SeriesFil
   const isSound = ({ committed }: ChosenFile, at: number): boolean => sizes[at] === committed.fileBytes;
   const files = chosen
     .filter(isSound)
-    .map(({ committed: { file, settings, fileBytes, fileSha256 }, days, isWhole, rows }) => ({
+    .map(({ committed: { file, settings, fileBytes, fileSha256 }, days, isWhole, rows, last }) => ({
       path: join(folder, file),
       settings,
       bytes: fileBytes,
@@ -112,6 +114,7 @@ async function soundFiles(folder: string, manifest: Manifest): Promise<SeriesFil
       days,
       isWhole,
       rows,
+      last,
     }));
   return {
     files: files.sort((a, b) => a.days.from - b.days.from),
@@ -122,7 +125,7 @@ async function soundFiles(folder: string, manifest: Manifest): Promise<SeriesFil
   };
 }
 
-interface ChosenFile extends Pick<LakeFile, 'days' | 'isWhole' | 'rows'> {
+interface ChosenFile extends Pick<LakeFile, 'days' | 'isWhole' | 'rows' | 'last'> {
   /** The line of the last commit. */
   readonly committed: ObjectLine;
 }
@@ -149,7 +152,11 @@ function chosenFile(held: HeldObjects, file: string, lines: readonly ObjectLine[
   if (committed === undefined) return [];
   const isWhole = new Set(lines.flatMap(daysOf)).size === to - from;
   const rows = lines.reduce((sum, line) => sum + (line.rows ?? 0), 0);
-  return [{ committed, days: { from, to }, isWhole, rows }];
+  const last = lines
+    .flatMap((line) => line.last ?? [])
+    .sort()
+    .at(-1);
+  return [{ committed, days: { from, to }, isWhole, rows, last }];
 }
 
 function byFile(held: HeldObjects): Map<string, ObjectLine[]> {

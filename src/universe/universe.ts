@@ -8,7 +8,7 @@ import type { LookUp } from '../cli/look-up.js';
 import { isFileError } from '../convert/duckdb-errors.js';
 import { createEngine } from '../convert/duckdb.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
-import { calendarStart, DAY_MS, dayText } from '../model/calendar.js';
+import { calendarStart, DAY_MS, dayOf, dayText } from '../model/calendar.js';
 import type { CalendarPeriod } from '../model/calendar.js';
 import { CryptodlError, usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
@@ -151,7 +151,10 @@ async function rankAndPrint(
       files: read,
       before,
     });
-    const goOn = new Set(files.filter(({ days }) => days.to > before).map(({ symbol }) => symbol));
+    // The object of a month may have no rows after a day in the month: the symbol was delisted.
+    const goesOn = ({ last }: UniverseFile): boolean =>
+      last !== undefined && dayOf(Date.parse(last), checked.spec) >= before;
+    const goOn = new Set(files.filter(goesOn).map(({ symbol }) => symbol));
     const ranking = await rankingOf(session, { ...checked, before, goOn }, options);
     const incomplete = await rankPeriods(session, ranking);
     for (const text of unitWarnings(selected, checked, { options, venue: source })) warn(text);

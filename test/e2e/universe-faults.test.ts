@@ -27,7 +27,8 @@ const QUOTES: Readonly<Record<string, string>> = {
   AUSDT: '400.5',
   BUSDT: '300',
   HOLEUSDT: '200',
-  // The largest number whose sums are exact in a lake of doubles too.
+  ENDUSDT: '100',
+  // Numbers with these digits in a lake of doubles too.
   WIDEUSDT: '1e22',
   WIDERUSDT: '10000000000000000000000000',
   HUGEUSDT: '1e31',
@@ -38,7 +39,8 @@ beforeAll(async () => {
   const folder = join(scratch, 'archive');
   for (const [symbol, quote] of Object.entries(QUOTES)) {
     const days = daysBetween('2024-03-01', LAST).filter(
-      (day) => symbol !== 'HOLEUSDT' || day !== '2024-04-30',
+      (day) =>
+        (symbol !== 'HOLEUSDT' || day !== '2024-04-30') && (symbol !== 'ENDUSDT' || day <= '2024-03-10'),
     );
     writeTraded(folder, { symbol, days: new Map(days.map((day) => [day, { quote }])) }, NOW);
   }
@@ -54,9 +56,20 @@ function download(lake: string, ...args: readonly string[]): Promise<unknown> {
   );
 }
 
-/** From April to May. */
+/** From April on, without another --from. */
 function universe(lake: string, ...args: readonly string[]) {
-  return cryptodl(['universe', '--now', NOW, '--out', lake, '--from', '2024-04', ...args], { cwd: scratch });
+  return cryptodl(
+    [
+      'universe',
+      '--now',
+      NOW,
+      '--out',
+      lake,
+      ...(args.includes('--from') ? [] : ['--from', '2024-04']),
+      ...args,
+    ],
+    { cwd: scratch },
+  );
 }
 
 function membersOf(csv: string): string[] {
@@ -92,6 +105,20 @@ describe('a symbol without the day before a period', () => {
     expect(stderr).toContain(
       'HOLEUSDT is not a member of 2024-05-01, because the lake lacks 2024-04-30; cryptodl coverage --market um --dataset klines --symbols HOLEUSDT --out lake shows the days',
     );
+  });
+
+  it('is not named if it was delisted during the month of the last period', async () => {
+    await download('ended', '-s', 'AUSDT,ENDUSDT');
+    for (const to of ['2024-03-18', '2024-04-30']) {
+      const weeks = ['--every', 'week', '--window', '5d', '--from', '2024-03-06', '--to', to];
+      const { code, stdout, stderr } = await universe('ended', ...weeks);
+      expect([code, membersOf(stdout).slice(-1)]).toEqual([
+        0,
+        [`${to === '2024-03-18' ? to : '2024-04-29'} AUSDT`],
+      ]);
+      expect(membersOf(stdout)).toContain('2024-03-11 ENDUSDT');
+      expect(stderr).not.toContain('ENDUSDT');
+    }
   });
 
   it('is not named if it is too young, or not selected', async () => {
