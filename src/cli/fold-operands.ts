@@ -1,5 +1,6 @@
 /** Turns positional arguments of a corrected line into values of flags. */
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { flagsOf, flagSpec } from '../options/flags.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { FlagName } from '../options/flags.js';
@@ -18,9 +19,10 @@ export const FOLDING: readonly Verb[] = [
   'report',
   'runs',
   'doctor',
+  'universe',
 ];
 /** In corrected lines of these verbs, positional arguments other than the operand become values of flags. */
-const FOLDING_OTHERS: readonly Verb[] = ['list', 'schema', 'plot', 'export'];
+const FOLDING_OTHERS: readonly Verb[] = ['list', 'schema', 'plot', 'export', 'bars'];
 /** These verbs write the lake, so a path in their lines is the lake only if the folder exists. */
 const WRITING_VERBS: readonly Verb[] = ['vision', 'metrics'];
 
@@ -49,21 +51,29 @@ function looseWords(words: readonly Word[], verb: Verb): readonly Word[] {
   if (FOLDING.includes(verb)) return operands.filter(isLoose);
   if (!FOLDING_OTHERS.includes(verb) || operands.length < 2) return [];
   const { choices } = VERB_TEXTS[verb];
-  const own = operands.find(({ text }) =>
-    choices === undefined ? flagOf(text, verb) !== 'market' : choices.includes(text),
-  );
+  const own = operands.find(({ text }) => {
+    // A bar is `15m` or `tick:500`.
+    if (verb === 'bars') return /^\d|:/.test(text);
+    return choices === undefined ? flagOf(text, verb) !== 'market' : choices.includes(text);
+  });
   return own === undefined ? [] : operands.filter((word) => word !== own && isLoose(word));
 }
 
 function flagOf(text: string, verb: Verb): FlagName {
   if ((verb === 'report' || verb === 'plot') && /\.html?$/i.test(text)) return 'html';
   if (verb === 'plot' && /\.svg$/i.test(text)) return 'svg';
+  // The lake is there already, and the folder of an export need not be.
+  if (verb === 'export' && (/[./]/.test(text) || isFolder(text)) && !isLake(text)) return 'target';
   const isPath = /[./]/.test(text) && FOLDING.includes(verb) && !WRITING_VERBS.includes(verb);
   if (isPath) return 'out';
   const flags = ['market', 'dataset', 'interval'] as const;
   const named = flags.find((flag) => flagSpec(flag).choices?.includes(text));
   if (named !== undefined) return named;
   return flagsOf(verb).includes('out') && isFolder(text) ? 'out' : 'symbols';
+}
+
+function isLake(word: string): boolean {
+  return existsSync(join(word, '_manifests'));
 }
 
 /** Whether the word names an existing folder. A word like BTCUSDT is a symbol, also if a folder has this name. */

@@ -127,7 +127,7 @@ export const LAKE_VERB_TEXTS = {
       ...BASE_EXITS,
       2: 'usage; for example a lake without klines',
       3: 'try later; with --fetch: some objects failed for now',
-      4: 'failed; with --fetch: some objects failed, and a retry does not help',
+      4: 'data of a selected symbol cannot be read; with --fetch: some objects failed, and a retry does not help',
       6: LOCK_EXIT,
       7: LIMIT_EXIT,
     },

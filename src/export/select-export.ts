@@ -1,6 +1,4 @@
 /** The series of an export, in groups, and the folder of its files. */
-import { realpath } from 'node:fs/promises';
-import { dirname, join, sep } from 'node:path';
 import { refuseFile } from '../lake/layout.js';
 import { usage } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
@@ -8,9 +6,9 @@ import type { Series } from '../model/task.js';
 import { readPatterns } from '../options/symbols.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { filterHeldSeries, heldSeries } from '../select/held-series.js';
+import { refuseInLake } from '../select/refuse-in-lake.js';
 import { isAll } from '../select/select-datasets.js';
-import { isMirror } from '../text/mirror-roots.js';
-import { absolutePath, shownPath } from '../text/printable.js';
+import { absolutePath } from '../text/printable.js';
 import type { Engine } from './export-file.js';
 
 export interface ExportSelection {
@@ -84,25 +82,8 @@ export async function targetFolder(engine: string, { resolved, surroundings }: V
     );
   const path = absolutePath(target, surroundings.home);
   refuseFile(path, '--target');
-  const lake = absolutePath(out, surroundings.home);
-  if (isMirror(lake)) return path;
-  const [inner, outer] = [await realPath(path), await realPath(lake)];
-  if (inner === outer || inner.startsWith(`${outer}${sep}`))
-    throw usage(
-      `--target ${shownPath(path)} is in the lake ${shownPath(lake)}`,
-      'name a folder outside of the lake',
-    );
+  await refuseInLake(path, absolutePath(out, surroundings.home));
   return path;
 }
 
 const EXAMPLES: Readonly<Record<string, string>> = { freqtrade: 'user_data/data/binance' };
-
-/** The real path of the deepest existing folder, with the rest. */
-async function realPath(path: string): Promise<string> {
-  try {
-    return await realpath(path);
-  } catch {
-    const above = dirname(path);
-    return above === path ? path : join(await realPath(above), path.slice(above.length));
-  }
-}

@@ -20,6 +20,12 @@ export interface LakeFile {
   readonly sha256: string;
   /** The days `[from, to)` of its first to its last object. */
   readonly days: { readonly from: number; readonly to: number };
+  /** Whether an object is held for each of these days. */
+  readonly isWhole: boolean;
+  /** Rows of its objects. */
+  readonly rows: number;
+  /** ISO instant of the last row; undefined without rows. */
+  readonly last: string | undefined;
 }
 
 export interface LakeTable {
@@ -100,12 +106,15 @@ async function soundFiles(folder: string, manifest: Manifest): Promise<SeriesFil
   const isSound = ({ committed }: ChosenFile, at: number): boolean => sizes[at] === committed.fileBytes;
   const files = chosen
     .filter(isSound)
-    .map(({ committed: { file, settings, fileBytes, fileSha256 }, days }) => ({
+    .map(({ committed: { file, settings, fileBytes, fileSha256 }, days, isWhole, rows, last }) => ({
       path: join(folder, file),
       settings,
       bytes: fileBytes,
       sha256: fileSha256,
       days,
+      isWhole,
+      rows,
+      last,
     }));
   return {
     files: files.sort((a, b) => a.days.from - b.days.from),
@@ -116,7 +125,7 @@ async function soundFiles(folder: string, manifest: Manifest): Promise<SeriesFil
   };
 }
 
-interface ChosenFile extends Pick<LakeFile, 'days'> {
+interface ChosenFile extends Pick<LakeFile, 'days' | 'isWhole' | 'rows' | 'last'> {
   /** The line of the last commit. */
   readonly committed: ObjectLine;
 }
@@ -140,7 +149,14 @@ function chosenFile(held: HeldObjects, file: string, lines: readonly ObjectLine[
   const periods = lines.flatMap(({ cadence, period }) => parsePeriod(cadence, period) ?? []);
   const from = Math.min(...periods.map((period) => period.from));
   const to = Math.max(...periods.map((period) => period.to));
-  return committed === undefined ? [] : [{ committed, days: { from, to } }];
+  if (committed === undefined) return [];
+  const isWhole = new Set(lines.flatMap(daysOf)).size === to - from;
+  const rows = lines.reduce((sum, line) => sum + (line.rows ?? 0), 0);
+  const last = lines
+    .flatMap((line) => line.last ?? [])
+    .sort()
+    .at(-1);
+  return [{ committed, days: { from, to }, isWhole, rows, last }];
 }
 
 function byFile(held: HeldObjects): Map<string, ObjectLine[]> {

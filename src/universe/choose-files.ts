@@ -1,5 +1,7 @@
 /** Chooses the files of the lake that a universe reads: of several intervals of a symbol, shorter ones only where longer ones are missing. */
 import { bringIn } from '../lake/backing.js';
+import { DAY_MS } from '../model/calendar.js';
+import { CryptodlError } from '../model/errors.js';
 import type { Series } from '../model/task.js';
 import { readSeriesFiles } from '../query/lake-tables.js';
 import type { LakeFile, LeftOut } from '../query/lake-tables.js';
@@ -17,6 +19,10 @@ export interface UniverseFile extends LakeFile {
 export interface FoundFiles {
   readonly files: readonly UniverseFile[];
   readonly leftOut: LeftOut;
+  /** Series with a damaged manifest; none of their files are read. */
+  readonly damaged: readonly { readonly series: Series; readonly error: CryptodlError }[];
+  /** Symbols with files that cannot be read. */
+  readonly unread: ReadonlySet<string>;
 }
 
 /** Number of symbols whose manifests are read at the same time. */
@@ -30,40 +36,66 @@ export async function findFiles(
 ): Promise<FoundFiles> {
   const files: UniverseFile[] = [];
   const leftOut: LeftOut = { unsound: [], overlapping: [] };
+  const damaged: { series: Series; error: CryptodlError }[] = [];
+  const unread = new Set<string>();
+  const readSeries = async (series: Series): Promise<OfInterval> => {
+    const interval = series.interval ?? '';
+    try {
+      const read = await readSeriesFiles(root, venue, series);
+      leftOut.unsound.push(...read.unsound);
+      leftOut.overlapping.push(...read.overlapping);
+      if (read.unsound.length + read.overlapping.length > 0) unread.add(series.symbol);
+      return { interval, files: read.files };
+    } catch (error) {
+      if (!(error instanceof CryptodlError) || error.code !== 'manifest-damaged') throw error;
+      damaged.push({ series, error });
+      unread.add(series.symbol);
+      return { interval, files: [] };
+    }
+  };
   const symbols = [...bySymbol];
   for (let at = 0; at < symbols.length; at += AT_ONCE) {
     const some = symbols.slice(at, at + AT_ONCE).map(async ([symbol, series]) => {
       const longestFirst = [...series].sort((a, b) => lengthOf(b) - lengthOf(a));
-      const read = await Promise.all(longestFirst.map((one) => readSeriesFiles(root, venue, one)));
-      for (const { unsound, overlapping } of read) {
-        leftOut.unsound.push(...unsound);
-        leftOut.overlapping.push(...overlapping);
-      }
-      return needed(read.map((one) => one.files)).map((file) => ({ ...file, symbol }));
+      const ofIntervals = await Promise.all(longestFirst.map(readSeries));
+      return needed(ofIntervals).map((file) => ({ ...file, symbol }));
     });
     files.push(...(await Promise.all(some)).flat());
   }
-  return { files, leftOut };
+  return { files, leftOut, damaged, unread };
 }
 
 function lengthOf({ interval = '' }: Series): number {
   return intervalMs(interval);
 }
 
-/** The files whose days no longer interval has completely. `ofIntervals`: the longest interval first. */
-function needed(ofIntervals: readonly (readonly LakeFile[])[]): LakeFile[] {
+interface OfInterval {
+  readonly interval: string;
+  readonly files: readonly LakeFile[];
+}
+
+/**
+ * The files whose days no longer interval has completely. `ofIntervals`: the longest interval first. Only files with all bars of all of
+ * their days count: the statement of the sums then takes no row of the files that are left out, so later days change nothing.
+ */
+function needed(ofIntervals: readonly OfInterval[]): LakeFile[] {
   const chosen: LakeFile[] = [];
-  for (const files of ofIntervals) {
-    const longer = [...chosen];
-    chosen.push(...files.filter(({ days }) => !isCovered(days, longer)));
+  const complete: LakeFile[] = [];
+  for (const { files, interval } of ofIntervals) {
+    chosen.push(...files.filter(({ days }) => !isCovered(days, complete)));
+    const barsOfDay = DAY_MS / intervalMs(interval);
+    complete.push(
+      ...files.filter(({ isWhole, rows, days }) => isWhole && rows === (days.to - days.from) * barsOfDay),
+    );
+    complete.sort((a, b) => a.days.from - b.days.from);
   }
   return chosen;
 }
 
+/** `files`: ordered by their first days. */
 function isCovered({ from, to }: Days, files: readonly LakeFile[]): boolean {
   let reached = from;
-  for (const { days } of [...files].sort((a, b) => a.days.from - b.days.from))
-    if (days.from <= reached) reached = Math.max(reached, days.to);
+  for (const { days } of files) if (days.from <= reached) reached = Math.max(reached, days.to);
   return reached >= to;
 }
 

@@ -10,16 +10,20 @@ import { DATASET } from './choose-symbols.js';
 import type { UniverseMarket } from './choose-symbols.js';
 
 /** Volumes of the archive have at most 8 decimals. */
-const DECIMAL = 'DECIMAL(38, 8)';
+const DECIMAL = 'DECIMAL(35, 8)';
+/** Rows have numbers below it. A thousand of them can be added. */
+export const LARGEST = '10^27';
 
 /**
- * The value of a column in units of 10^-8, as a whole number. A text has all digits, and that of a DOUBLE is the shortest one, so it has the
- * published digits. Most volumes are below 2^51 units: there, the rounded product is the same number, and is found much faster.
+ * The value of a column in units of 10^-8, as a whole number; NULL for a number of `LARGEST` and more. A text has all digits, and that of a
+ * DOUBLE is the shortest one, so it has the published digits. Most volumes are below 2^51 units: there, the rounded product is the same
+ * number, and is found much faster.
  */
 function unitsSql(by: Measure, isAllText: boolean): string {
   const column = quoteName(by);
   if (by === 'count') return `CAST(TRY_CAST(${column} AS BIGINT) AS HUGEINT) * 100000000`;
-  const ofText = `CAST(TRY_CAST(CAST(${column} AS VARCHAR) AS ${DECIMAL}) * 100000000 AS HUGEINT)`;
+  // The text of a decimal has 8 digits after the point. A product would be too large for its type.
+  const ofText = `CAST(replace(CAST(TRY_CAST(CAST(${column} AS VARCHAR) AS ${DECIMAL}) AS VARCHAR), '.', '') AS HUGEINT)`;
   if (isAllText) return ofText;
   return `CASE WHEN abs(${column}) < 2e7 THEN CAST(CAST(round(${column} * 1e8) AS BIGINT) AS HUGEINT) ELSE ${ofText} END`;
 }
@@ -37,35 +41,46 @@ export interface DailyRequest extends UniverseMarket {
   readonly before: number;
 }
 
+/** A symbol with a number that counts as 0, and the first day of such a number. */
+export interface UnreadNumber {
+  readonly symbol: string;
+  readonly day: number;
+}
+
 /**
  * Creates the table `daily` (symbol, day, value) of the selected symbols, and the table `market_day` (day, n) of all days with rows of any
- * symbol, numbered in order. Days are numbers.
+ * symbol, numbered in order. Days are numbers. Resolves with the symbols that have numbers which cannot be added.
  */
-export async function loadDailySums(session: DuckDbSession, request: DailyRequest): Promise<void> {
+export async function loadDailySums(session: DuckDbSession, request: DailyRequest): Promise<UnreadNumber[]> {
   const { by, selected, files, spec, intervals, before } = request;
   const own = files.filter(({ symbol }) => selected.has(symbol));
   const others = files.filter(({ symbol }) => !selected.has(symbol));
   const time = quoteName(timeColumn(spec));
-  const day = `CAST((epoch_ms(${time}) - ${spec.dayStartMs}) // ${DAY_MS} AS INTEGER)`;
+  const dayExpression = `CAST((epoch_ms(${time}) - ${spec.dayStartMs}) // ${DAY_MS} AS INTEGER)`;
   const isBefore = `${time} < ${timestampLiteral(startOfDay(before, spec))}`;
   const grain = `list_position([${intervals.map(quoteText).join(', ')}], "interval")`;
   const rowsOf = (some: readonly UniverseFile[]): Promise<string> =>
     rowsQuery({ market: request.market, dataset: DATASET, hasInterval: true, files: some }, spec);
-  await session.run(`CREATE TEMP TABLE summed (symbol VARCHAR, day INTEGER, units HUGEINT)`);
+  await session.run(`CREATE TEMP TABLE summed (symbol VARCHAR, day INTEGER, units HUGEINT, unread BIGINT)`);
   await session.run('CREATE TEMP TABLE open_day (day INTEGER)');
   for (const some of batches(own))
     await session.run(`INSERT INTO summed
-SELECT symbol, day, arg_min(units, grain) FROM (
-  SELECT symbol, ${day} AS day, ${grain} AS grain, coalesce(sum(${unitsSql(by, some.every(isText))}), 0) AS units
-  FROM (${await rowsOf(some)}) WHERE ${isBefore} GROUP BY ALL)
+SELECT symbol, day, arg_min(units, grain), arg_min(unread, grain) FROM (
+  SELECT symbol, day, grain, coalesce(sum(units), 0) AS units, count(*) FILTER (units IS NULL AND is_given) AS unread FROM (
+    SELECT symbol, ${dayExpression} AS day, ${grain} AS grain, ${unitsSql(by, some.every(isText))} AS units, ${quoteName(by)} IS NOT NULL AS is_given
+    FROM (${await rowsOf(some)}) WHERE ${isBefore})
+  GROUP BY ALL)
 GROUP BY symbol, day`);
   for (const some of batches(others))
     await session.run(
-      `INSERT INTO open_day SELECT DISTINCT ${day} FROM (${await rowsOf(some)}) WHERE ${isBefore}`,
+      `INSERT INTO open_day SELECT DISTINCT ${dayExpression} FROM (${await rowsOf(some)}) WHERE ${isBefore}`,
     );
   // Periods read ranges of days, and DuckDB skips blocks of ordered rows.
   await session.run(`CREATE TEMP TABLE daily AS
 SELECT symbol, day, CAST(units AS DECIMAL(38, 0)) * CAST(0.00000001 AS DECIMAL(8, 8)) AS value FROM summed ORDER BY day, symbol`);
+  const numbers = await session.rows(
+    'SELECT symbol, min(day) AS day FROM summed WHERE unread > 0 GROUP BY symbol ORDER BY symbol',
+  );
   await session.run('DROP TABLE summed');
   await session.run(`CREATE TEMP TABLE market_day AS
 SELECT day, CAST(row_number() OVER (ORDER BY day) AS INTEGER) AS n
@@ -73,6 +88,7 @@ FROM (SELECT day FROM daily UNION SELECT day FROM open_day) ORDER BY day`);
   await session.run(`CREATE TEMP TABLE span AS
 SELECT symbol, min(day) AS first_day, max(day) AS last_day, min(n) AS first_n, max(n) AS last_n
 FROM daily JOIN market_day USING (day) GROUP BY symbol`);
+  return numbers.map(({ symbol, day }) => ({ symbol: String(symbol), day: Number(day) }));
 }
 
 /** DuckDB keeps a reader for each file of a statement. */

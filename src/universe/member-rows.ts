@@ -85,7 +85,7 @@ SELECT ${epoch} + period AS period, symbol, CAST(rank AS INTEGER) AS rank,
   CAST(value AS ${by === 'count' ? 'BIGINT' : 'DOUBLE'}) AS ${quoteName(by)},
   CAST(days AS INTEGER) AS days, ${epoch} + first_day AS first_day
 FROM member ORDER BY period, rank)
-TO ${quoteText(path)} (FORMAT parquet, COMPRESSION zstd, KV_METADATA {made_by: ${quoteText(MARK)}})`);
+TO ${quoteText(path)} (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false, KV_METADATA {made_by: ${quoteText(MARK)}})`);
 }
 
 /** Whether a file is a Parquet file of this verb. */

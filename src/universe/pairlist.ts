@@ -1,4 +1,5 @@
 /** A period of a universe as a fragment of a configuration of freqtrade: the StaticPairList reads the pairs of `exchange.pair_whitelist`. */
+import { createHash } from 'node:crypto';
 import type { Market } from '../model/task.js';
 import { pairOf } from '../source/pairs.js';
 import type { Venue } from '../source/venue.js';
@@ -11,14 +12,21 @@ export function pairName(venue: Venue, market: Market, symbol: string): string |
   return `${base}/${quote}${settle === undefined ? '' : `:${settle}`}${expiry === undefined ? '' : `-${expiry}`}`;
 }
 
-const METHOD = 'StaticPairList';
+const MARK = 'cryptodl universe';
 
+/** The mark and the digest tell later runs that the file may be replaced. freqtrade ignores both. */
 export function pairlistText(pairs: readonly string[]): string {
-  const content = { exchange: { pair_whitelist: pairs }, pairlists: [{ method: METHOD }] };
+  const digest = createHash('sha256').update(JSON.stringify(pairs)).digest('hex');
+  const content = {
+    made_by: MARK,
+    digest,
+    exchange: { pair_whitelist: pairs },
+    pairlists: [{ method: 'StaticPairList' }],
+  };
   return `${JSON.stringify(content, undefined, 2)}\n`;
 }
 
-/** Whether a text has the fields of `pairlistText` and no others. */
+/** Whether a text is that of `pairlistText` without any change. */
 export function isPairlist(text: string): boolean {
   let content: unknown;
   try {
@@ -26,14 +34,8 @@ export function isPairlist(text: string): boolean {
   } catch {
     return false;
   }
-  const { exchange, pairlists, ...others } = fieldsOf(content);
-  const { pair_whitelist: pairs, ...more } = fieldsOf(exchange);
-  return (
-    Object.keys(others).length === 0 &&
-    Object.keys(more).length === 0 &&
-    Array.isArray(pairs) &&
-    JSON.stringify(pairlists) === JSON.stringify([{ method: METHOD }])
-  );
+  const { pair_whitelist: pairs } = fieldsOf(fieldsOf(content)['exchange']);
+  return Array.isArray(pairs) && text === pairlistText(pairs.map(String));
 }
 
 function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {

@@ -32,8 +32,9 @@ export function givenDays(
 
 export interface PeriodFacts extends GivenDays {
   readonly every: CalendarPeriod;
-  /** Days before a period that it uses. */
+  /** Days before a period that it uses, and the option that asks for them. */
   readonly lookback: number;
+  readonly lookbackFlag: '--window' | '--min-age';
   /** The first and the last day with rows in the lake. */
   readonly held: { readonly first: number; readonly last: number };
   /** `./data um klines`, for messages. */
@@ -44,7 +45,7 @@ export interface PeriodFacts extends GivenDays {
  * The first days of all periods, in order. The last period is at most the one that begins on the day after the last held day. Throws usage
  * errors for a range without periods.
  */
-export function periodStarts({ every, lookback, held, from, to, what }: PeriodFacts): number[] {
+export function periodStarts({ every, lookback, lookbackFlag, held, from, to, what }: PeriodFacts): number[] {
   const latest = calendarStart(held.last + 1, every);
   const lowest = held.first + lookback;
   const full = calendarStart(lowest, every);
@@ -55,8 +56,10 @@ export function periodStarts({ every, lookback, held, from, to, what }: PeriodFa
     throw usage(
       `${what} has the days ${dayText(held.first)} … ${dayText(held.last)}, and no ${every} begins ${lookback} days after the first one and at most a day after the last one`,
       to === undefined
-        ? `give a shorter --window, or --from ${dayText(latest)} to rank with fewer days`
-        : `give a shorter --window, or a later --to`,
+        ? lookbackFlag === '--window'
+          ? `give a shorter --window, or --from ${dayText(latest)} to rank with fewer days`
+          : 'give a shorter --min-age, or download earlier days'
+        : `give a shorter ${lookbackFlag}, or a later --to`,
     );
   if (first > last)
     throw usage(

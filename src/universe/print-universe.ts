@@ -91,7 +91,11 @@ async function writeRows(
 async function writePairlists(session: DuckDbSession, printing: WithTarget): Promise<string[] | undefined> {
   const { io, options, starts, target } = printing;
   const fileOf = (start: number): string => join(target, `pairlist-${dayText(start)}.json`);
-  const place = { force: options.force, isOwn: isOwnPairlist, what: 'a list of pairs of cryptodl universe' };
+  const place = {
+    force: options.force,
+    isOwn: isOwnPairlist,
+    what: 'an unchanged list of cryptodl universe',
+  };
   for (const start of starts) await refuseForeign(fileOf(start), place);
   const pairs = await pairsByPeriod(session, printing);
   for (const start of starts) {

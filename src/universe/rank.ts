@@ -11,12 +11,24 @@ export interface Ranking {
   readonly minAge: number;
   /** All days with rows of any symbol of the market, in order. */
   readonly marketDays: readonly number[];
+  /** Symbols with files of days that were not read, because they are after the last period began. */
+  readonly goOn: ReadonlySet<string>;
+}
+
+interface NotMember {
+  readonly symbol: string;
+  /** The period. */
+  readonly start: number;
+  /** The day without a row. */
+  readonly day: number;
 }
 
 /** Days and symbols that are missing in the windows of the periods. */
 export interface Incomplete {
-  /** Symbols without a row on a day between other days of them, on which other symbols have rows. */
+  /** Members without a row on a day between other days of them, on which other symbols have rows. */
   readonly holes: readonly string[];
+  /** Symbols without a row on the last day before a period that have rows on earlier and later days. */
+  readonly notMembers: readonly NotMember[];
   /** Days without a row of any symbol. */
   readonly emptyDays: readonly number[];
   /** Periods whose window begins before the first day of the lake. */
@@ -35,6 +47,7 @@ export async function rankPeriods(session: DuckDbSession, ranking: Ranking): Pro
   await session.run(`CREATE TEMP TABLE member AS
 SELECT 0 AS period, symbol, 0 AS rank, sum(value) AS value, 0 AS days, 0 AS first_day FROM daily GROUP BY symbol LIMIT 0`);
   const holes = new Set<string>();
+  const notMembers: NotMember[] = [];
   const emptyDays = new Set<number>();
   const shortWindows: number[] = [];
   const earlierDays: { start: number; day: number }[] = [];
@@ -53,9 +66,12 @@ SELECT 0 AS period, symbol, 0 AS rank, sum(value) AS value, 0 AS days, 0 AS firs
     if (last < start - 1) earlierDays.push({ start, day: last });
     if (!(await rankPeriod(session, { start, from, last }, ranking))) withoutMembers.push(start);
     for (const symbol of await symbolsWithHoles(session, { from, last })) holes.add(symbol);
+    for (const symbol of await symbolsWithoutLast(session, { start, last }, ranking))
+      notMembers.push({ symbol, start, day: last });
   }
   return {
     holes: [...holes].sort(),
+    notMembers,
     emptyDays: [...emptyDays].sort((a, b) => a - b),
     shortWindows,
     earlierDays,
@@ -88,7 +104,23 @@ ${top === undefined ? '' : `QUALIFY rank <= ${top}`}`);
   return Number(row?.['members']) > 0;
 }
 
-/** Symbols of the window with fewer days than other symbols between their first and last day. The end of a delisted symbol is no hole. */
+/** Symbols without a row on the last day before the period that have later rows, so they were not delisted. */
+async function symbolsWithoutLast(
+  session: DuckDbSession,
+  { start, last }: Omit<Window, 'from'>,
+  { minAge, goOn }: Pick<Ranking, 'minAge' | 'goOn'>,
+): Promise<string[]> {
+  const rows = await session.rows(`SELECT symbol, span.last_day >= ${start} AS goes_on
+FROM span LEFT JOIN traded USING (symbol)
+WHERE first_day <= ${start - Math.max(1, minAge)} AND (traded.last_day IS NULL OR traded.last_day < ${last})
+ORDER BY symbol`);
+  return rows
+    .map((row) => ({ symbol: String(row['symbol']), goesOn: row['goes_on'] === true }))
+    .filter(({ symbol, goesOn }) => goesOn || goOn.has(symbol))
+    .map(({ symbol }) => symbol);
+}
+
+/** Eligible symbols of the window with fewer days than other symbols since their first day. */
 async function symbolsWithHoles(
   session: DuckDbSession,
   { from, last }: Omit<Window, 'start'>,
@@ -96,6 +128,6 @@ async function symbolsWithHoles(
   const rows = await session.rows(`SELECT symbol
 FROM traded JOIN span USING (symbol), (SELECT min(n) AS n FROM market_day WHERE day >= ${from}) AS f,
   (SELECT n FROM market_day WHERE day = ${last}) AS l
-WHERE days < least(last_n, l.n) - greatest(first_n, f.n) + 1`);
+WHERE traded.last_day = ${last} AND days < l.n - greatest(first_n, f.n) + 1`);
   return rows.map((row) => String(row['symbol']));
 }

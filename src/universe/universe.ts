@@ -8,7 +8,7 @@ import type { LookUp } from '../cli/look-up.js';
 import { isFileError } from '../convert/duckdb-errors.js';
 import { createEngine } from '../convert/duckdb.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
-import { calendarStart, DAY_MS, dayText } from '../model/calendar.js';
+import { calendarStart, DAY_MS, dayOf, dayText } from '../model/calendar.js';
 import type { CalendarPeriod } from '../model/calendar.js';
 import { CryptodlError, usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
@@ -36,7 +36,8 @@ import type { GivenDays } from './periods.js';
 import { printUniverse } from './print-universe.js';
 import { rankPeriods } from './rank.js';
 import type { Ranking } from './rank.js';
-import { refuseTarget, targetOf } from './target.js';
+import { refuseOutputFile, refuseTarget, targetOf } from './target.js';
+import { numbersText, refuseUnreadable, unreadTexts } from './unread.js';
 import { incompleteTexts } from './warn-incomplete.js';
 
 export interface UniverseCommand extends LookUp {
@@ -56,7 +57,7 @@ interface Checked extends UniverseMarket, GivenDays {
   readonly target: string | undefined;
 }
 
-/** Throws usage errors. Resolves with the exit code of the download if `--fetch` fails. */
+/** Throws usage errors. Resolves with the exit code of the download if `--fetch` fails, and with 4 if data of a selected symbol cannot be read. */
 export async function universe(command: UniverseCommand): Promise<ExitCode> {
   const checked = await check(command);
   if (command.resolved.options.fetch) {
@@ -69,8 +70,7 @@ export async function universe(command: UniverseCommand): Promise<ExitCode> {
   }
   const signals = watchSignals(command.io);
   try {
-    await rankAndPrint(command, requestOf(command, signals.signal), checked);
-    return 0;
+    return await rankAndPrint(command, requestOf(command, signals.signal), checked);
   } catch (error) {
     return await endLookUp(error, command, signals);
   } finally {
@@ -81,8 +81,11 @@ export async function universe(command: UniverseCommand): Promise<ExitCode> {
 async function check({ resolved, source, io }: UniverseCommand): Promise<Checked> {
   const { options } = resolved;
   const chosen = universeMarket(resolved, source);
-  const target = targetOf(options, surroundingsOf(io.environment).home);
-  if (target !== undefined) await refuseTarget(target, options.as);
+  const { home } = surroundingsOf(io.environment);
+  const root = absolutePath(options.out, home);
+  refuseOutputFile(options.out, root);
+  const target = targetOf(options, home);
+  if (target !== undefined) await refuseTarget(target, { as: options.as, lake: root });
   const given = givenDays(options, options.nowMs ?? io.clock.now(), chosen.spec);
   if (options.fetch && given.from === undefined)
     throw usage('--fetch needs --from, the date of the first period', '--from 2023-01', {
@@ -116,7 +119,11 @@ function firstDay({ from = 0, every, window, minAge }: Checked): number {
   return calendarStart(from, every) - Math.max(window, minAge);
 }
 
-async function rankAndPrint(command: UniverseCommand, request: VerbRequest, checked: Checked): Promise<void> {
+async function rankAndPrint(
+  command: UniverseCommand,
+  request: VerbRequest,
+  checked: Checked,
+): Promise<ExitCode> {
   const { io, resolved, source } = command;
   const { options } = resolved;
   const warn = (text: string): void => {
@@ -131,19 +138,28 @@ async function rankAndPrint(command: UniverseCommand, request: VerbRequest, chec
     venue: source,
     warn,
   });
-  const { files, leftOut } = await findFiles(root, source, bySymbol);
-  if (leftOut.unsound.length > 0)
-    warn(
-      `${countText(leftOut.unsound.length, 'file')} of the lake missing or different from the commit, and not read; cryptodl verify gives details`,
-    );
+  const found = await findFiles(root, source, bySymbol);
+  refuseUnreadable(found, { root, out: options.out, market: checked.market });
+  for (const text of unreadTexts(found, { root })) warn(text);
+  const { files } = found;
   const { read, before } = neededFiles(files, checked, new Set(selected));
   await bringInFiles(read);
-  await withSession(request, async (session) => {
-    await loadDailySums(session, { ...checked, selected: new Set(selected), files: read, before });
-    const goesOn = files.some(({ days }) => days.to > before) ? before - 1 : undefined;
-    const ranking = await rankingOf(session, { ...checked, goesOn }, options);
+  return withSession(request, async (session) => {
+    const numbers = await loadDailySums(session, {
+      ...checked,
+      selected: new Set(selected),
+      files: read,
+      before,
+    });
+    // The object of a month may have no rows after a day in the month: the symbol was delisted.
+    const goesOn = ({ last }: UniverseFile): boolean =>
+      last !== undefined && dayOf(Date.parse(last), checked.spec) >= before;
+    const goOn = new Set(files.filter(goesOn).map(({ symbol }) => symbol));
+    const ranking = await rankingOf(session, { ...checked, before, goOn }, options);
     const incomplete = await rankPeriods(session, ranking);
     for (const text of unitWarnings(selected, checked, { options, venue: source })) warn(text);
+    const ofNumbers = numbersText(numbers, checked.by);
+    if (ofNumbers !== undefined) warn(ofNumbers);
     for (const text of incompleteTexts(incomplete, ranking, { root, market: checked.market })) warn(text);
     const { starts } = ranking;
     const printing = {
@@ -157,8 +173,9 @@ async function rankAndPrint(command: UniverseCommand, request: VerbRequest, chec
       warn,
     };
     const more = await printUniverse(session, printing);
-    if (more === undefined || options.quiet) return;
-    printLines(io.stderr, [[await summary(session, starts), ...more].join('; ')]);
+    if (more !== undefined && !options.quiet)
+      printLines(io.stderr, [[await summary(session, starts), ...more].join('; ')]);
+    return numbers.length > 0 || selected.some((symbol) => found.unread.has(symbol)) ? 4 : 0;
   });
 }
 
@@ -181,10 +198,10 @@ function neededFiles(
   return { read, before };
 }
 
-/** `goesOn`: the last day that could be read, if the lake has later days. */
+/** `before`: rows of this day and later ones were not read. */
 async function rankingOf(
   session: DuckDbSession,
-  checked: Checked & { readonly goesOn: number | undefined },
+  checked: Checked & Pick<Ranking, 'goOn'> & { readonly before: number },
   { top, out }: Options,
 ): Promise<Ranking> {
   const days = await marketDays(session);
@@ -192,18 +209,19 @@ async function rankingOf(
   const last = days.at(-1);
   if (first === undefined || last === undefined)
     throw usage(`${out} has no rows of ${checked.market} ${DATASET} before the last period`);
-  const { from, to, every, window, minAge } = checked;
+  const { from, to, every, window, minAge, goOn, before } = checked;
   const what = `${out} ${checked.market} ${DATASET}`;
   const lookback = Math.max(window, minAge);
   const starts = periodStarts({
     every,
     lookback,
-    held: { first, last: Math.max(last, checked.goesOn ?? last) },
+    lookbackFlag: minAge > window ? '--min-age' : '--window',
+    held: { first, last: goOn.size > 0 ? Math.max(last, before - 1) : last },
     from,
     to,
     what,
   });
-  return { starts, window, minAge, top, marketDays: days };
+  return { starts, window, minAge, top, marketDays: days, goOn };
 }
 
 async function summary(session: DuckDbSession, starts: readonly number[]): Promise<string> {
@@ -216,10 +234,10 @@ async function summary(session: DuckDbSession, starts: readonly number[]): Promi
 const MOST_MEMORY = 2e9;
 
 /** Sums that exceed the memory limit go to the temporary folder. */
-async function withSession(
+async function withSession<Result>(
   { resolved, surroundings, signal }: VerbRequest,
-  act: (session: DuckDbSession) => Promise<void>,
-): Promise<void> {
+  act: (session: DuckDbSession) => Promise<Result>,
+): Promise<Result> {
   const { tempDir } = resolved.options;
   const folder = tempDir === undefined ? tmpdir() : absolutePath(tempDir, surroundings.home);
   const spill = join(folder, `cryptodl-universe-${randomUUID()}`);
@@ -230,10 +248,15 @@ async function withSession(
     session = await engine.session();
     await session.run("SET TimeZone = 'UTC'");
     await session.run('SET enable_external_file_cache = false');
-    await act(session);
+    return await act(session);
   } catch (error) {
     if (error instanceof CryptodlError || !isFileError(error)) throw error;
     const [text = ''] = error instanceof Error ? error.message.split('\n') : [];
+    if (/overflow|out of range/i.test(text))
+      throw usage(
+        `the sums of ${resolved.options.by} are too large: universe adds numbers up to 10^30`,
+        'leave the symbol with the wrong numbers out, for example --symbols "*,!BTCUSDT"',
+      );
     throw new CryptodlError('disk', `a file of the lake cannot be read: ${text}`, {
       cause: error,
       hint: `to find it: cryptodl verify --deep${lakeFlag(absolutePath(resolved.options.out, surroundings.home))}`,

@@ -16,7 +16,7 @@ export interface Place {
 
 /** One text for each kind of missing data. */
 export function incompleteTexts(
-  { holes, emptyDays, shortWindows, earlierDays, withoutMembers }: Incomplete,
+  { holes, notMembers, emptyDays, shortWindows, earlierDays, withoutMembers }: Incomplete,
   { window, minAge, starts, marketDays }: Ranking,
   { root, market }: Place,
 ): string[] {
@@ -25,8 +25,18 @@ export function incompleteTexts(
   const [firstHeld = 0] = marketDays;
   if (holes.length > 0)
     texts.push(
-      `${countText(holes.length, 'symbol')} ${holes.length === 1 ? 'lacks' : 'lack'} days in a window, and the sums are too small: ${few(holes)}; ${coverageLine(holes, { root, market })} shows the days`,
+      `${countText(holes.length, 'symbol')} ${holes.length === 1 ? 'lacks' : 'lack'} days in a window, so the sums are too small and the ranks may be too low: ${few(holes)}; ${coverageLine(holes, { root, market })} shows the days`,
     );
+  if (notMembers.length > 0) {
+    const symbols = [...new Set(notMembers.map(({ symbol }) => symbol))];
+    const facts = notMembers.map(
+      ({ symbol, start, day }) =>
+        `${symbol} is not a member of ${dayText(start)}, because the lake lacks ${dayText(day)}`,
+    );
+    texts.push(
+      `${countText(symbols.length, 'symbol')} with later days in the lake left out of a period: ${few(facts)}; ${coverageLine(symbols, { root, market })} shows the days`,
+    );
+  }
   if (emptyDays.length > 0)
     texts.push(
       `the lake has no ${what} of any symbol on ${countText(emptyDays.length, 'day')} of the windows: ${few(emptyDays.map(dayText))}`,
@@ -51,7 +61,7 @@ export function incompleteTexts(
   return texts;
 }
 
-function few(words: readonly string[]): string {
+export function few(words: readonly string[]): string {
   const more = words.length - FEW;
   return `${words.slice(0, FEW).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }

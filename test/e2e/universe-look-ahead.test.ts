@@ -1,4 +1,5 @@
 /** `cryptodl universe` uses nothing that was not known before a period began. */
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { startArchive } from '../helpers/archive.js';
@@ -115,3 +116,105 @@ it('the members of a period are the same if the lake has no later day', async ()
   expect(known.at(-1)?.slice(0, 10)).toBe(cut);
   expect(known).toEqual(rows.filter((row) => row.slice(0, 10) <= cut));
 });
+
+interface Held {
+  readonly symbol: string;
+  readonly interval: '1d' | '6h' | '1h';
+  readonly days: readonly string[];
+}
+
+/** Writes the days up to `to`. The sum of a day differs by interval, so that members tell which interval was read. */
+function writeHeld(folder: string, held: readonly Held[], { to, now }: { to: string; now: string }): void {
+  for (const { symbol, interval, days } of held) {
+    const quote = (day: string): string =>
+      String(24 * (Number(day.slice(8)) * 10 + interval.length + interval.charCodeAt(0)));
+    const own = days.filter((day) => day <= to).map((day) => [day, { quote: quote(day) }] as const);
+    if (own.length > 0) writeTraded(folder, { symbol, interval, days: new Map(own) }, now);
+  }
+}
+
+/** The rows of a lake until a day, and the rows of the same lake after a download of later days. */
+async function beforeAndAfter(
+  name: string,
+  held: readonly Held[],
+  {
+    from,
+    until,
+    last,
+    args,
+  }: Record<'from' | 'until' | 'last', string> & { readonly args: readonly string[] },
+): Promise<[before: string[], after: string[]]> {
+  const folder = join(scratch, `${name}-archive`);
+  mkdirSync(folder);
+  const archive = await startArchive(folder);
+  const now = new Date(Date.parse(last) + 32 * 3600_000).toISOString();
+  const lake = ['--out', join(scratch, `${name}-lake`), '--now', now];
+  const results: string[][] = [];
+  try {
+    for (const to of [until, last]) {
+      // Daily objects only: the month of `last` is not over.
+      writeHeld(folder, held, { to, now: last });
+      await cryptodlOk(
+        ['vision', '--archive-url', archive.url, ...lake, ...FAST, '-s', '*', '-i', '1d,6h,1h'].concat([
+          '--from',
+          from,
+          '--to',
+          to,
+        ]),
+      );
+      const { stdout } = await cryptodlOk(['universe', ...lake, ...args]);
+      results.push(stdout.trimEnd().split('\n').slice(1));
+    }
+  } finally {
+    await archive.close();
+  }
+  const [before = [], after = []] = results;
+  return [before, after];
+}
+
+it('a later day of a longer interval does not hide hours of earlier days', async () => {
+  const august = daysBetween('2026-08-01', '2026-08-31');
+  const held: Held[] = [
+    { symbol: 'AAAUSDT', interval: '1h', days: august },
+    {
+      symbol: 'AAAUSDT',
+      interval: '1d',
+      days: august.filter((day) => day <= '2026-08-09' || day === '2026-08-31'),
+    },
+    { symbol: 'BBBUSDT', interval: '1d', days: august },
+  ];
+  const args = ['--every', 'week', '--window', '7d', '--from', '2026-08-10', '--to', '2026-08-30'];
+  const range = { from: '2026-08-01', until: '2026-08-30', last: '2026-08-31', args };
+  const [before, after] = await beforeAndAfter('hours', held, range);
+  expect(before.filter((row) => row.includes('AAAUSDT'))).toHaveLength(3);
+  expect(after).toEqual(before);
+});
+
+it.each([11, 12, 13, 14])(
+  'later days of any interval, with holes, do not change earlier members (seed %i)',
+  async (seed) => {
+    const random = randoms(seed);
+    const [from, last] = ['2024-03-01', '2024-03-27'];
+    const days = daysBetween(from, last);
+    const until = days[8 + Math.floor(random() * 12)] ?? '';
+    const held: Held[] = [{ symbol: 'BTCUSDT', interval: '1d', days }];
+    for (const symbol of NAMES.slice(0, 6))
+      for (const interval of ['1d', '6h', '1h'] as const) {
+        if (random() < 0.2) continue;
+        // Few holes, or few days.
+        const share = [0.95, 0.7, 0.3][Math.floor(random() * 3)] ?? 1;
+        const later = random() < 0.5 ? 1 : share;
+        held.push({
+          symbol,
+          interval,
+          days: days.filter((day) => random() < (day > until ? later : share)),
+        });
+      }
+    const args = ['--every', 'day', '--window', '4d', '--from', '2024-03-03'];
+    const [before, after] = await beforeAndAfter(`any${seed}`, held, { from, until, last, args });
+    expect(before.length).toBeGreaterThan(10);
+    const end = before.at(-1)?.slice(0, 10) ?? '';
+    expect(after.filter((row) => row.slice(0, 10) <= end)).toEqual(before);
+    expect(after.length).toBeGreaterThan(before.length);
+  },
+);

@@ -1,4 +1,5 @@
 /** `cryptodl universe`: members of periods, from days before each period only. */
+import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -506,6 +507,8 @@ describe('forms', () => {
     const path = join(folder, 'pairlist-2024-05-01.json');
     const content: unknown = JSON.parse(readFileSync(path, 'utf8'));
     expect(content).toEqual({
+      made_by: 'cryptodl universe',
+      digest: createHash('sha256').update(JSON.stringify(pairs)).digest('hex'),
       exchange: { pair_whitelist: pairs },
       pairlists: [{ method: 'StaticPairList' }],
     });
@@ -513,7 +516,7 @@ describe('forms', () => {
     writeFileSync(path, JSON.stringify({ ...(content as object), stake_currency: 'USDT' }));
     const refused = await universe(...all);
     expect(refused.code).toBe(2);
-    expect(refused.stderr).toContain('is not a list of pairs of cryptodl universe, and is not replaced');
+    expect(refused.stderr).toContain('is not an unchanged list of cryptodl universe, and is not replaced');
     expect(readFileSync(path, 'utf8')).toContain('stake_currency');
     expect((await universe(...all, '--force')).code).toBe(0);
     expect(readFileSync(path, 'utf8')).not.toContain('stake_currency');

@@ -1,0 +1,27 @@
+/** Refuses places in the lake for files that are not of the lake. */
+import { realpath } from 'node:fs/promises';
+import { dirname, join, sep } from 'node:path';
+import { usage } from '../model/errors.js';
+import { isMirror } from '../text/mirror-roots.js';
+import { shownPath } from '../text/printable.js';
+
+/** Throws a usage error for a --target that is the lake, or a file or folder in it. Both paths are absolute; links are followed. */
+export async function refuseInLake(target: string, lake: string): Promise<void> {
+  if (isMirror(lake)) return;
+  const [inner, outer] = [await realPath(target), await realPath(lake)];
+  if (inner === outer || inner.startsWith(`${outer}${sep}`))
+    throw usage(
+      `--target ${shownPath(target)} is in the lake ${shownPath(lake)}`,
+      'name a place outside of the lake',
+    );
+}
+
+/** The real path of the deepest existing folder, with the rest. */
+async function realPath(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch {
+    const above = dirname(path);
+    return above === path ? path : join(await realPath(above), path.slice(above.length));
+  }
+}

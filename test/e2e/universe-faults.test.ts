@@ -1,0 +1,295 @@
+/** `cryptodl universe` with damaged, missing and wrong data, and with places where it must not write. */
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  appendFileSync,
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { daysBetween, writeTraded } from '../helpers/universe-archive.js';
+
+const scratch = scratchFolder();
+const NOW = '2024-05-10T08:00:00Z';
+const LAST = '2024-05-09';
+const QUOTES: Readonly<Record<string, string>> = {
+  AUSDT: '400.5',
+  BUSDT: '300',
+  HOLEUSDT: '200',
+  ENDUSDT: '100',
+  // Numbers with these digits in a lake of doubles too.
+  WIDEUSDT: '1e22',
+  WIDERUSDT: '10000000000000000000000000',
+  HUGEUSDT: '1e31',
+};
+let archive: TestArchive;
+
+beforeAll(async () => {
+  const folder = join(scratch, 'archive');
+  for (const [symbol, quote] of Object.entries(QUOTES)) {
+    const days = daysBetween('2024-03-01', LAST).filter(
+      (day) =>
+        (symbol !== 'HOLEUSDT' || day !== '2024-04-30') && (symbol !== 'ENDUSDT' || day <= '2024-03-10'),
+    );
+    writeTraded(folder, { symbol, days: new Map(days.map((day) => [day, { quote }])) }, NOW);
+  }
+  archive = await startArchive(folder);
+  await download('lake', '-s', 'AUSDT,BUSDT,HOLEUSDT');
+});
+afterAll(() => archive.close());
+
+function download(lake: string, ...args: readonly string[]): Promise<unknown> {
+  const range = ['-i', '1d', '--from', '2024-03-01', '--to', LAST, '--now', NOW];
+  return cryptodlOk(
+    ['vision', '--archive-url', archive.url, '--out', join(scratch, lake), ...FAST, ...range].concat(args),
+  );
+}
+
+/** From April on, without another --from. */
+function universe(lake: string, ...args: readonly string[]) {
+  return cryptodl(
+    [
+      'universe',
+      '--now',
+      NOW,
+      '--out',
+      lake,
+      ...(args.includes('--from') ? [] : ['--from', '2024-04']),
+      ...args,
+    ],
+    { cwd: scratch },
+  );
+}
+
+function membersOf(csv: string): string[] {
+  return csv
+    .trimEnd()
+    .split('\n')
+    .slice(1)
+    .map((line) => line.split(',').slice(0, 2).join(' '));
+}
+
+function copyOf(lake: string, name: string): string {
+  cpSync(join(scratch, lake), join(scratch, name), { recursive: true });
+  return join(scratch, name);
+}
+
+function manifestOf(lake: string, symbol: string): string {
+  const folder = join(lake, '_manifests');
+  const found = readdirSync(folder, { recursive: true, encoding: 'utf8' }).find((path) =>
+    path.includes(`symbol=${symbol}.`),
+  );
+  return join(folder, found ?? '');
+}
+
+describe('a symbol without the day before a period', () => {
+  it.each([
+    ['the last period that is ranked', ['--to', '2024-05']],
+    ['a period with later rows', ['--every', 'day', '--window', '2d', '--to', '2024-05-03']],
+  ])('is named with %s', async (_, args) => {
+    const { code, stdout, stderr } = await universe('lake', ...args);
+    expect(code).toBe(0);
+    expect(membersOf(stdout)).toContain('2024-05-01 AUSDT');
+    expect(membersOf(stdout)).not.toContain('2024-05-01 HOLEUSDT');
+    expect(stderr).toContain(
+      'HOLEUSDT is not a member of 2024-05-01, because the lake lacks 2024-04-30; cryptodl coverage --market um --dataset klines --symbols HOLEUSDT --out lake shows the days',
+    );
+  });
+
+  it('is not named if it was delisted during the month of the last period', async () => {
+    await download('ended', '-s', 'AUSDT,ENDUSDT');
+    for (const to of ['2024-03-18', '2024-04-30']) {
+      const weeks = ['--every', 'week', '--window', '5d', '--from', '2024-03-06', '--to', to];
+      const { code, stdout, stderr } = await universe('ended', ...weeks);
+      expect([code, membersOf(stdout).slice(-1)]).toEqual([
+        0,
+        [`${to === '2024-03-18' ? to : '2024-04-29'} AUSDT`],
+      ]);
+      expect(membersOf(stdout)).toContain('2024-03-11 ENDUSDT');
+      expect(stderr).not.toContain('ENDUSDT');
+    }
+  });
+
+  it('is not named if it is too young, or not selected', async () => {
+    const young = await universe('lake', '--to', '2024-05', '--from', '2024-05', '--min-age', '62d');
+    const others = await universe('lake', '--to', '2024-05', '--symbols', 'AUSDT,BUSDT');
+    for (const { stderr } of [young, others]) expect(stderr).not.toContain('HOLEUSDT');
+  });
+});
+
+describe('data that cannot be read', () => {
+  it('a damaged manifest is named, the other symbols are ranked, and the exit code is 4', async () => {
+    const lake = copyOf('lake', 'damaged');
+    appendFileSync(manifestOf(lake, 'BUSDT'), '{"v":1,"kind":"object"\n');
+    const { code, stdout, stderr } = await universe('damaged', '--to', '2024-04');
+    expect([code, membersOf(stdout)]).toEqual([4, ['2024-04-01 AUSDT', '2024-04-01 HOLEUSDT']]);
+    expect(stderr).toContain('um klines 1d BUSDT is not read, because its manifest is damaged');
+    const others = await universe('damaged', '--to', '2024-04', '--symbols', 'AUSDT');
+    expect(others.code).toBe(0);
+  });
+
+  it('a missing file is told in plain words, and the exit code is 4', async () => {
+    const lake = copyOf('lake', 'missing');
+    rmSync(join(lake, 'binance/um/klines/interval=1d/symbol=BUSDT/2024-03.parquet'));
+    const { code, stdout, stderr } = await universe('missing', '--to', '2024-04');
+    expect([code, membersOf(stdout)]).toEqual([4, ['2024-04-01 AUSDT', '2024-04-01 HOLEUSDT']]);
+    expect(stderr).toContain(
+      '1 file not read, because it is missing or changed since the download; cryptodl verify',
+    );
+  });
+
+  it('no file at all is a usage error with the next step', async () => {
+    const lake = copyOf('lake', 'emptied');
+    for (const symbol of ['AUSDT', 'BUSDT', 'HOLEUSDT'])
+      rmSync(join(lake, `binance/um/klines/interval=1d/symbol=${symbol}`), { recursive: true });
+    const emptied = await universe('emptied');
+    expect([emptied.code, emptied.stdout]).toEqual([2, '']);
+    expect(emptied.stderr).toContain(
+      'emptied has no file of um klines that universe can read: 9 files not read',
+    );
+    expect(emptied.stderr).toContain('cryptodl repair --out emptied fetches them again');
+    await download('zips', '-s', 'AUSDT', '--format', 'zip');
+    const zips = await universe('zips');
+    expect([zips.code, zips.stdout]).toEqual([2, '']);
+    expect(zips.stderr).toContain('it reads Parquet and CSV files, and no zips');
+    expect(zips.stderr).toContain('--format parquet --out zips');
+  });
+
+  it('sums of large numbers have all digits', async () => {
+    for (const numbers of ['string', 'double']) {
+      await download(`wide-${numbers}`, '-s', 'AUSDT,WIDEUSDT,WIDERUSDT', '--numbers', numbers);
+      const { code, stdout } = await universe(`wide-${numbers}`, '--to', '2024-04');
+      expect(code).toBe(0);
+      expect(stdout.split('\n').slice(1, 4)).toEqual([
+        `2024-04-01,WIDERUSDT,1,3${'0'.repeat(26)},30,2024-03-01`,
+        `2024-04-01,WIDEUSDT,2,3${'0'.repeat(23)},30,2024-03-01`,
+        '2024-04-01,AUSDT,3,12015,30,2024-03-01',
+      ]);
+    }
+  });
+
+  it.each(['string', 'double'])('a number that is too large is named (numbers %s)', async (numbers) => {
+    await download(`huge-${numbers}`, '-s', 'AUSDT,HUGEUSDT', '--numbers', numbers);
+    const { code, stderr } = await universe(`huge-${numbers}`, '--to', '2024-04');
+    expect(code).toBe(4);
+    expect(stderr).toContain(
+      '1 symbol with a quote_volume that is no number below 10^27 and counts as 0, so the rank is wrong: HUGEUSDT on 2024-03-01',
+    );
+  });
+});
+
+describe('--target', () => {
+  it('in the lake is refused, also through a link', async () => {
+    const file = join(scratch, 'lake/binance/um/klines/interval=1d/symbol=AUSDT/2024-03.parquet');
+    const before = readFileSync(file);
+    symlinkSync(join(scratch, 'lake'), join(scratch, 'link-to-lake'));
+    for (const [as, target] of [
+      ['parquet', file],
+      ['parquet', 'link-to-lake/new.parquet'],
+      ['freqtrade', 'lake'],
+      ['freqtrade', 'lake/lists'],
+    ] as const) {
+      const { code, stderr } = await universe('lake', '--as', as, '--target', target, '--force');
+      expect(code).toBe(2);
+      expect(stderr).toContain('is in the lake lake');
+    }
+    expect(readFileSync(file).equals(before)).toBe(true);
+  });
+
+  it('keeps lists of pairs that other programs wrote or that were edited', async () => {
+    const args = ['--to', '2024-04', '--as', 'freqtrade', '--target', 'lists'];
+    const path = join(scratch, 'lists/pairlist-2024-04-01.json');
+    expect((await universe('lake', ...args)).code).toBe(0);
+    const own = readFileSync(path, 'utf8');
+    expect((await universe('lake', ...args)).code).toBe(0);
+    const pairs = {
+      exchange: { pair_whitelist: ['X/USDT:USDT'] },
+      pairlists: [{ method: 'StaticPairList' }],
+    };
+    const foreign = [
+      JSON.stringify(pairs),
+      JSON.stringify({ made_by: 'cryptodl universe', ...pairs }, undefined, 2),
+      own.replace('B/USDT:USDT', 'Y/USDT:USDT'),
+      own.replace('"exchange": {', '"exchange": {\n    "name": "binance",'),
+    ];
+    for (const text of foreign) {
+      expect(text).not.toBe(own);
+      writeFileSync(path, text);
+      const { code, stderr } = await universe('lake', ...args);
+      expect([code, readFileSync(path, 'utf8')]).toEqual([2, text]);
+      expect(stderr).toContain('is not an unchanged list of cryptodl universe, and is not replaced');
+    }
+    expect((await universe('lake', ...args, '--force')).code).toBe(0);
+    expect(readFileSync(path, 'utf8')).toBe(own);
+  });
+
+  it('may be a link to a folder, and a file is refused without a proposal of another folder', async () => {
+    mkdirSync(join(scratch, 'real-lists'));
+    symlinkSync(join(scratch, 'real-lists'), join(scratch, 'link-to-lists'));
+    const linked = await universe('lake', '--as', 'freqtrade', '--target', 'link-to-lists');
+    expect(linked.code).toBe(0);
+    expect(readdirSync(join(scratch, 'real-lists'))).toHaveLength(2);
+    writeFileSync(join(scratch, 'a-file'), '');
+    const file = await universe('lake', '--as', 'freqtrade', '--target', 'a-file');
+    expect(file.code).toBe(2);
+    expect(file.stderr).toContain('a-file is a file, and --as freqtrade writes a folder of files');
+    expect(file.stderr).not.toContain('cryptodl universe');
+  });
+
+  it.runIf(process.platform === 'linux')('that cannot be written is one line with the reason', async () => {
+    const { code, stderr } = await universe('lake', '--as', 'parquet', '--target', '/proc/universe.parquet');
+    expect(code).toBe(1);
+    expect(stderr).toContain(
+      '--target /proc/universe.parquet cannot be written (no such file or folder)\n  choose another place with --target',
+    );
+    expect(stderr).not.toContain('IO Error');
+  });
+
+  it('loses files that a killed run left, and keeps files of other programs and of running ones', async () => {
+    const folder = join(scratch, 'killed');
+    mkdirSync(folder);
+    const name = 'universe.parquet';
+    const stagedName = (pid: number): string => {
+      const random = '0a1b2c3d';
+      const proof = createHash('sha256').update(JSON.stringify([hostname(), name, String(pid), random]));
+      return `.${name}.${pid}-${random}-${proof.digest('hex').slice(0, 12)}.partial`;
+    };
+    const ended = spawnSync(process.execPath, ['--version']).pid;
+    const kept = [
+      stagedName(process.pid),
+      `.${name}.${ended}-0a1b2c3d-000000000000.partial`,
+      `.${name}.0a1b2c3d.partial`,
+    ];
+    for (const each of [stagedName(ended), ...kept]) writeFileSync(join(folder, each), 'x');
+    expect((await universe('lake', '--as', 'parquet', '--target', join(folder, name))).code).toBe(0);
+    expect(readdirSync(folder).sort()).toEqual([...kept, name].sort());
+  });
+});
+
+describe('corrected lines', () => {
+  it.each([
+    ['universe AUSDT --out lake', 'cryptodl universe --out lake --symbols AUSDT'],
+    ['bars 15m AUSDT --out lake', 'cryptodl bars 15m --out lake --symbols AUSDT'],
+    ['bars AUSDT 15m --out lake', 'cryptodl bars 15m --out lake --symbols AUSDT'],
+    ['export freqtrade some/folder --out lake', 'cryptodl export freqtrade --out lake --target some/folder'],
+    ['universe --out u.csv', '> u.csv writes the output to this file'],
+    ['universe --out u.parquet', '--as parquet --target u.parquet writes a file'],
+    ['universe --out lake --min-age 400d', 'give a shorter --min-age, or download earlier days'],
+    ['universe --out lake --window 400d', 'give a shorter --window, or --from'],
+  ])('cryptodl %s', async (line, says) => {
+    const { code, stderr } = await cryptodl([...line.split(' '), '--now', NOW], { cwd: scratch });
+    expect(code).toBe(2);
+    expect(stderr.replace(` --now ${NOW}`, '')).toContain(says);
+  });
+});
