@@ -35,7 +35,7 @@ async function staged(
   const source = {
     series: { market: 'um', dataset: 'klines', interval: '1h', symbol: 'BTCUSDT' },
     spec,
-    files: [{ path, settings, bytes, sha256: '', days }],
+    files: [{ path, settings, bytes, sha256: '', days, isWhole: true, rows: 72, last: undefined }],
     within: undefined,
     days,
   };
