@@ -273,6 +273,41 @@ function writeMinutes(
   ]);
 }
 
+/** An integer with 8 digits after the point. */
+function decimal(value: bigint): string {
+  const text = String(value).padStart(9, '0');
+  return `${text.slice(0, -8)}.${text.slice(-8)}`;
+}
+
+describe('sums', () => {
+  const minute = (at: number): bigint => 98_765_432_112_345_678n + BigInt(at) * 7_919_333_777n;
+  const hour = (at: number): bigint =>
+    Array.from({ length: 60 }, (_, one) => minute(at * 60 + one)).reduce((sum, one) => sum + one, 0n);
+
+  it.each([
+    ['are equal for --check up to the rounding of doubles', 0n, 0],
+    ['with an error of 10^-9 are found', 60n, 4 * 24],
+  ])('%s', async (_, errorParts, differences) => {
+    const archive = newFolder('archive');
+    const lake = newFolder('lake');
+    writeMinutes(archive, '1m', (at) => decimal(minute(at)));
+    writeMinutes(archive, '1h', (at) => decimal(hour(at) + errorParts * 98_765_432n));
+    await download(archive, lake, '-i', '1m,1h', '--to', '2024-01-29');
+    const { code, events } = await bars(lake, '1h', '--check', '--json');
+    expect([code, events.at(-1)]).toMatchObject([differences === 0 ? 0 : 4, { bars: 24, differences }]);
+  });
+
+  it('of texts with exponents have all digits', async () => {
+    const archive = newFolder('archive');
+    const lake = newFolder('lake');
+    writeMinutes(archive, '1m', (at) => (at % 60 === 0 ? '137.50' : at % 60 === 1 ? '5E-7' : '0.0'));
+    await download(archive, lake, '-i', '1m', '--to', '2024-01-29', '--numbers', 'string');
+    expect((await bars(lake, '1h')).code).toBe(0);
+    const [row] = await rowsIn(lake, BARS_1H);
+    expect(row).toMatchObject({ volume: '137.5000005', quote_volume: '137.5000005' });
+  });
+});
+
 describe('--fill-empty', () => {
   it('makes no candle where klines lack rows, and counts it', async () => {
     const archive = newFolder('archive');
