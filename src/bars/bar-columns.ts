@@ -28,8 +28,12 @@ function decimalOf(expression: string, isText: boolean, type = VOLUME): string {
   return `CASE WHEN abs(${expression}) < ${DIRECT_BELOW} THEN CAST(${expression} AS ${type}) ELSE CAST(CAST(${expression} AS VARCHAR) AS ${type}) END`;
 }
 
+/** The digits after the point of a text, which may have an exponent: 1.5E-7 has 8. */
 function digitsOf(expression: string, isText: boolean): string {
-  return isText ? `length(split_part(${expression}, '.', 2))` : '0';
+  if (!isText) return '0';
+  const fraction = `length(split_part(split_part(lower(${expression}), 'e', 1), '.', 2))`;
+  const exponent = `coalesce(TRY_CAST(nullif(split_part(lower(${expression}), 'e', 2), '') AS INTEGER), 0)`;
+  return `greatest(${fraction} - ${exponent}, 0)`;
 }
 
 /** The rows of a source, from its SELECT. */

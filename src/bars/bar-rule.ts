@@ -39,18 +39,23 @@ export function parseBar(text: string): BarRule {
   if (time !== null) return timeRule(text, Number(time[1]), time[2] as keyof typeof UNITS);
   const trades = /^(tick|volume|dollar)[:-](\d{1,18})(?:\.(\d{1,8}))?$/.exec(text);
   if (trades !== null) return tradeRule(text, trades);
-  const like = correctedText(text);
-  throw usage(
-    `bars: "${text}" is no bar`,
-    like === undefined ? `a bar is ${FORMS}` : `did you mean ${like}? A bar is ${FORMS}`,
-  );
+  throw usage(`bars: "${text}" is no bar`, hintFor(text));
 }
 
-/** `1H`, `15min` and `1 hour` in the form of a bar. `1M` is a month in the words of the exchange, and a minute in others. */
+function hintFor(text: string): string {
+  // `1M` is a month in the words of the exchange, and a minute in others.
+  if (/^\d+\s*(?:M|mo|mon|months?|y|yr|years?)$/.test(text))
+    return 'months and years are not possible, because all bars have the same length; the longest bar is 28d';
+  if (/^(?:tick|volume|dollar)[:-]\d{19}/.test(text))
+    return `the number has at most 18 digits before the point; a bar is ${FORMS}`;
+  const like = correctedText(text);
+  return like === undefined ? `a bar is ${FORMS}` : `did you mean ${like}? A bar is ${FORMS}`;
+}
+
+/** `15`, `1H`, `15min` and `1 hour` in the form of a bar. */
 function correctedText(text: string): string | undefined {
-  if (/^\d+\s*M$/.test(text)) return undefined;
-  const found = /^(\d+)\s*(m|h|d|w)(?:in|inute|our|ay|eek|r)?s?$/i.exec(text);
-  const trades = /^(ticks?|trades?|volume|dollars?)\W*(\d+)$/i.exec(text);
+  const found = /^(\d{1,7})(?:\s*(m|h|d|w)(?:in|inute|our|ay|eek|r)?s?)?$/i.exec(text);
+  const trades = /^(ticks?|trades?|volume|dollars?)\W*(\d{1,15})$/i.exec(text);
   if (trades !== null) {
     const [, word = '', size = ''] = trades;
     const kind = /^t/i.test(word) ? 'tick' : /^v/i.test(word) ? 'volume' : 'dollar';
@@ -58,7 +63,7 @@ function correctedText(text: string): string | undefined {
   }
   return found === null || Number(found[1]) === 0
     ? undefined
-    : `${Number(found[1])}${found[2]?.toLowerCase() ?? ''}`;
+    : `${Number(found[1])}${found[2]?.toLowerCase() ?? 'm'}`;
 }
 
 function timeRule(text: string, number: number, unit: keyof typeof UNITS): TimeRule {

@@ -15,7 +15,7 @@ import type { BuildSummary, BuiltSeries } from './build-bars.js';
 import { checkBars } from './check-bars.js';
 import type { CheckedSeries, CheckSummary } from './check-bars.js';
 
-/** Resolves with 0; 4 if a symbol has no source, or with --check if bars differ; 6 while another run writes to the lake. */
+/** Resolves with 0; 4 if a symbol has no source or no readable one, or with --check if bars differ; 6 while another run writes to the lake. */
 export async function bars(operand: string, run: LookUp): Promise<ExitCode> {
   const signals = watchSignals(run.io);
   try {
@@ -46,6 +46,8 @@ async function buildAndPrint(rule: BarRule, run: LookUp, request: VerbRequest): 
   const startedAt = io.clock.monotonic();
   const summary = await forEachItem(buildBars(rule, request, monthPrinter(run)), async (series) => {
     if (options.json) return writeData(io, [{ event: 'series', ...series }]);
+    const notes = series.notes.map((note) => `${seriesName(series)}: ${note}`);
+    if (!options.quiet && notes.length > 0) printLines(io.stderr, notes);
     if (options.dryRun && series.outcome === 'made')
       return writeData(
         io,
@@ -77,8 +79,13 @@ function lineOf({
 }: BuiltSeries): string {
   const name = seriesName(series);
   if (outcome !== 'made') return `${name}: not made: ${text}`;
-  const lacking = short > 0 ? `; ${countText(short, 'bar')} lack rows of the source` : '';
+  const lacking = short > 0 ? `; ${lackText(short)}` : '';
   return `${name}: ${countText(number, 'bar')} of ${countText(days, 'day')} in ${countText(months.length, 'month')} made from ${source}${lacking}`;
+}
+
+/** Bars that were made from some of their rows, and bars that are absent because all of their rows are. */
+function lackText(short: number): string {
+  return `${countText(short, 'bar')} ${short === 1 ? 'lacks' : 'lack'} rows of the source`;
 }
 
 interface Closing {
@@ -89,13 +96,14 @@ interface Closing {
 }
 
 function closing(summary: BuildSummary, { isPlan, elapsedMs, out }: Closing): string[] {
-  const { made, skipped, failed, months, days, bars: number, short, bytes } = summary;
+  const { made, skipped, empty, failed, months, days, bars: number, short, bytes } = summary;
   const amounts = isPlan
     ? `${countText(days, 'day')} in ${countText(months, 'month')}`
     : `${countText(number, 'bar')} of ${countText(days, 'day')} in ${countText(months, 'file')}, ${bytesText(bytes)}`;
   const parts = [
     ...(made > 0 ? [`${numberText(made)} series ${isPlan ? 'to make' : 'made'} (${amounts})`] : []),
     ...(skipped > 0 ? [`nothing new for ${numberText(skipped)} series`] : []),
+    ...(empty > 0 ? [`no rows to make bars from for ${numberText(empty)} series`] : []),
     ...(failed > 0 ? [`${numberText(failed)} series not made`] : []),
   ];
   const [first = 'no series', ...others] = parts;
@@ -104,9 +112,7 @@ function closing(summary: BuildSummary, { isPlan, elapsedMs, out }: Closing): st
   return [
     head,
     ...(short > 0
-      ? [
-          `${countText(short, 'bar')} lack rows of the source, because the lake does not have them; cryptodl coverage shows gaps`,
-        ]
+      ? [`${lackText(short)}, because the lake does not have them; cryptodl coverage shows gaps`]
       : []),
     ...(made > 0 ? [`next  cryptodl coverage --dataset bars --out ${out}`] : []),
   ];

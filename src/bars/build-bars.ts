@@ -12,37 +12,37 @@ import type { LakePaths } from '../lake/layout.js';
 import { Manifests } from '../lake/manifests.js';
 import { writeNotice } from '../lake/notice.js';
 import { removeStaged } from '../lake/publish.js';
-import { differingSettings } from '../lake/settings.js';
-import { dayText } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
-import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { StageTimes } from '../report/stage-times.js';
 import { absolutePath } from '../text/printable.js';
 import type { BarRule } from './bar-rule.js';
-import { chooseSource } from './choose-source.js';
 import type { Chosen } from './choose-source.js';
+import { UnreadableSource } from './make-bars.js';
 import { makeMonth } from './make-month.js';
 import type { MadeMonth, MonthContext } from './make-month.js';
-import { planMonths } from './plan-months.js';
 import type { BarMonth } from './plan-months.js';
-import { chosenRange, selectSymbols } from './select-symbols.js';
+import { planSeries } from './plan-series.js';
+import { selectSymbols } from './select-symbols.js';
 import type { SymbolSeries } from './select-symbols.js';
-import { readSourceDays, settingsOfBars } from './source-days.js';
-import type { SourceDays } from './source-days.js';
 
 /** The result for one symbol. */
 export interface BuiltSeries extends Series {
-  /** `made`, or with --dry-run what would be made; `skipped`: the bars of the lake are up to date. */
-  readonly outcome: 'made' | 'skipped' | 'failed';
+  /**
+   * `made`, or with --dry-run what would be made; `skipped`: the bars of the lake are up to date; `empty`: the source has no rows in the
+   * range, or less than one bar.
+   */
+  readonly outcome: 'made' | 'skipped' | 'empty' | 'failed';
   /** Why it failed, or why there is nothing to make. */
   readonly text?: string;
   /** `klines 1m` */
   readonly source?: string;
+  /** Messages on the choice of the source. */
+  readonly notes: readonly string[];
   readonly months: readonly string[];
-  /** New and changed days, their bars, and those of them that lack rows of the source. The last two are 0 with --dry-run. */
+  /** New and changed days, their bars, and bars that lack rows of the source or are absent for that reason. The last two are 0 with --dry-run. */
   readonly days: number;
   readonly bars: number;
   readonly short: number;
@@ -52,6 +52,7 @@ export interface BuiltSeries extends Series {
 export interface BuildSummary {
   readonly made: number;
   readonly skipped: number;
+  readonly empty: number;
   readonly failed: number;
   readonly months: number;
   readonly days: number;
@@ -92,7 +93,17 @@ class Build {
   readonly #paths: LakePaths;
   readonly #onMonth: () => void;
   readonly #stop = new AbortController();
-  readonly #counts = { made: 0, skipped: 0, failed: 0, months: 0, days: 0, bars: 0, short: 0, bytes: 0 };
+  readonly #counts = {
+    made: 0,
+    skipped: 0,
+    empty: 0,
+    failed: 0,
+    months: 0,
+    days: 0,
+    bars: 0,
+    short: 0,
+    bytes: 0,
+  };
   #manifests: Manifests;
   #opened: OpenLake | undefined;
   #session: DuckDbSession | undefined;
@@ -155,54 +166,26 @@ class Build {
   }
 
   async #build({ bars, spec, sources, problem }: SymbolSeries): Promise<BuiltSeries> {
-    const of = { ...bars, months: [], days: 0, bars: 0, short: 0, bytes: 0 };
+    const of = { ...bars, notes: [], months: [], days: 0, bars: 0, short: 0, bytes: 0 };
     if (problem !== undefined) return { ...of, outcome: 'failed', text: problem };
-    const { source: venue, resolved } = this.#request;
-    const folder = join(this.#paths.root, seriesFolder(venue.name, bars));
+    const { source: venue } = this.#request;
+    const { root } = this.#paths;
+    const folder = join(root, seriesFolder(venue.name, bars));
     try {
-      const usable: SourceDays[] = [];
-      for (const series of sources) {
-        const days = await readSourceDays(this.#paths.root, venue, series);
-        if (days !== undefined) usable.push(days);
-      }
       const held = (await this.#manifests.of(folder)).parquet;
-      const chosen = chooseSource(this.#rule, resolved.options.fillEmpty, usable, held);
-      if (chosen === undefined)
-        return { ...of, outcome: 'failed', text: `${sources.map(seriesName).join(', ')}: no files` };
-      const { source } = chosen.recipe;
-      const named = {
-        ...of,
-        source: [source.series.dataset, source.series.interval].filter(Boolean).join(' '),
-      };
-      const months = await planMonths(chosen.days, held, folder, {
-        isForced: resolved.options.force,
-        isChosen: chosenRange(this.#request),
-      });
-      if (chosen.days.length === 0 && held.size === 0)
-        return { ...named, outcome: 'skipped', text: emptyText(this.#rule, source) };
-      if (months.length === 0) return { ...named, outcome: 'skipped' };
-      const settings = settingsOfBars(source);
-      const [different] = differingSettings(held, settings);
-      if (different !== undefined && held.lines().some(({ period }) => !isMade(months, period)))
-        return {
-          ...named,
-          outcome: 'failed',
-          text: `its bars have ${different.name} ${different.held}, its source has ${different.requested}, and some days of the bars have no source: move ${folder} away`,
-        };
+      const context = { rule: this.#rule, request: this.#request, root, held, folder };
+      const plan = await planSeries(context, { sources });
+      const { outcome, notes, source } = plan;
+      const named = { ...of, ...(source === undefined ? {} : { source }), notes };
+      if (outcome !== 'made')
+        return { ...named, outcome, ...(plan.text === undefined ? {} : { text: plan.text }) };
+      const { chosen, months, settings } = plan;
       const session = this.#session;
       if (session === undefined) return plannedSeries(named, months);
-      const context = {
-        venue,
-        paths: this.#paths,
-        folder,
-        series: bars,
-        spec,
-        settings,
-        held,
-        session,
-        nowMs: this.#request.clock.now(),
-      };
-      return await this.#make(named, context, chosen, months);
+      const nowMs = this.#request.clock.now();
+      const places = { venue, paths: this.#paths, folder, series: bars, spec };
+      const month = { ...places, settings, held, session, nowMs, signal: this.#signal };
+      return await this.#make(named, month, chosen, months);
     } catch (error) {
       if (!(error instanceof CryptodlError) || error.code !== 'manifest-damaged') throw error;
       return { ...of, outcome: 'failed', text: error.message };
@@ -218,7 +201,7 @@ class Build {
     const most = recipe.source.series.dataset === 'klines' ? MONTHS_IN_COMMIT : 1;
     const made: MadeMonth[] = [];
     let open: MadeMonth[] = [];
-    const labels: string[] = [];
+    let failure: UnreadableSource | undefined;
     const commit = async (): Promise<void> => {
       // The journal of a commit that fails needs the staged files that are left.
       const ready = open;
@@ -232,7 +215,6 @@ class Build {
         const one = await makeMonth(context, recipe, month);
         this.#onMonth();
         if (one === undefined) continue;
-        labels.push(month.label);
         open.push(one);
         if (open.length < most) continue;
         await commit();
@@ -240,7 +222,8 @@ class Build {
       if (open.length > 0) await commit();
     } catch (error) {
       await removeStaged(open);
-      throw error;
+      if (!(error instanceof UnreadableSource)) throw error;
+      failure = error;
     }
     await this.#manifests.published(context.folder);
     const { root } = this.#paths;
@@ -249,7 +232,9 @@ class Build {
     const sum = (name: 'days' | 'bars' | 'short' | 'bytes'): number =>
       made.reduce((total, one) => total + one[name], 0);
     const sums = { days: sum('days'), bars: sum('bars'), short: sum('short'), bytes: sum('bytes') };
-    return { ...of, ...sums, outcome: made.length > 0 ? 'made' : 'skipped', months: labels };
+    const all = { ...of, ...sums, months: made.map(({ label }) => label) };
+    if (failure !== undefined) return { ...all, outcome: 'failed', text: failure.message };
+    return { ...all, outcome: made.length > 0 ? 'made' : 'skipped' };
   }
 
   async #commit({ folder, series }: MonthContext, made: readonly MadeMonth[]): Promise<void> {
@@ -274,14 +259,6 @@ class Build {
       await writeNotice(this.#paths, terms.notice);
     return { ...this.#counts, exitCode: failed > 0 ? 4 : 0 };
   }
-}
-
-function emptyText({ interval }: BarRule, { from, to }: SourceDays): string {
-  return `no bar of ${interval} lies within ${dayText(from)} … ${dayText(to - 1)}, the days of the source`;
-}
-
-function isMade(months: readonly BarMonth[], period: string): boolean {
-  return months.some(({ label }) => period.startsWith(label));
 }
 
 function plannedSeries(of: Omit<BuiltSeries, 'outcome'>, months: readonly BarMonth[]): BuiltSeries {

@@ -1,10 +1,14 @@
 /** Chooses the source of the bars of a symbol among its series of klines, aggTrades and trades. */
 import type { HeldObjects } from '../lake/held-objects.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
+import { dayText } from '../model/calendar.js';
 import type { Series } from '../model/task.js';
+import { countText } from '../model/units.js';
 import { intervalMs } from '../source/venue.js';
 import type { BarRule } from './bar-rule.js';
 import { barDays } from './day-rules.js';
 import type { BarDay, Recipe } from './day-rules.js';
+import { sourceName } from './source-days.js';
 import type { SourceDays } from './source-days.js';
 
 const DATASETS = ['klines', 'aggTrades', 'trades'];
@@ -34,11 +38,13 @@ export function whyUnusable(rule: BarRule, { market, dataset, interval }: Series
 export interface Chosen {
   readonly recipe: Recipe;
   readonly days: readonly BarDay[];
+  /** The other source from which the held bars were made. */
+  readonly replaced?: string;
 }
 
 /**
- * The source from which most of the held bars were made, so that a further source does not change them. Else the klines with the most days;
- * of equal ones, the longest, and those of seconds last. Else aggTrades, then trades.
+ * The source of the held bars, so that a further source does not change them. Else the klines with the most days; of equal ones, the longest,
+ * and those of seconds last. Else aggTrades, then trades.
  */
 export function chooseSource(
   rule: BarRule,
@@ -46,15 +52,60 @@ export function chooseSource(
   usable: readonly SourceDays[],
   held: HeldObjects,
 ): Chosen | undefined {
-  const digests = new Set(held.lines().map(({ sha256 }) => sha256));
+  const lines = held.lines();
+  const digests = new Set(lines.map(({ sha256 }) => sha256));
+  const before = sourceOfBars(lines);
   const ranked = usable
     .map((source) => {
-      const recipe = { rule, source, isFilled };
+      // A candle without trades is a row of klines, so klines have nothing to fill.
+      const recipe = { rule, source, isFilled: isFilled && source.series.dataset !== 'klines' };
       const days = barDays(recipe);
-      return { recipe, days, made: days.filter(({ sha256 }) => digests.has(sha256)).length };
+      const isBefore = sourceName(source.series) === before;
+      // Lines of an earlier version do not name their source.
+      const made = isBefore ? Infinity : days.filter(({ sha256 }) => digests.has(sha256)).length;
+      return { recipe, days, made, isBefore };
     })
-    .sort((a, b) => b.made - a.made || byRank(a.recipe.source, b.recipe.source));
-  return ranked[0];
+    .sort((a, b) => (a.made === b.made ? byRank(a.recipe.source, b.recipe.source) : b.made - a.made));
+  const [chosen] = ranked;
+  if (chosen === undefined) return undefined;
+  const { recipe, days, isBefore } = chosen;
+  return { recipe, days, ...(isBefore || before === undefined ? {} : { replaced: before }) };
+}
+
+/** The source that the last command used. It may differ from the source of other days of the series. */
+function sourceOfBars(lines: readonly ObjectLine[]): string | undefined {
+  let last: ObjectLine | undefined;
+  for (const line of lines) if (last === undefined || line.at > last.at) last = line;
+  return last?.source;
+}
+
+/** Messages on the choice: that the source of the bars changes, and that another source has later days. */
+export function choiceNotes(chosen: Chosen, usable: readonly SourceDays[], held: HeldObjects): string[] {
+  return [...changeNotes(chosen, held), ...laterNotes(chosen.recipe.source, usable)];
+}
+
+function changeNotes({ recipe, days, replaced }: Chosen, held: HeldObjects): string[] {
+  if (replaced === undefined) return [];
+  const own = new Set(days.map(({ day }) => dayText(day)));
+  const stay = held.lines().filter(({ period }) => !own.has(period)).length;
+  const text =
+    stay === 0
+      ? 'all days change'
+      : `${countText(stay, 'day')} without it ${stay === 1 ? 'stays' : 'stay'} from ${replaced}`;
+  return [`the source is now ${sourceName(recipe.source.series)}, before it was ${replaced}; ${text}`];
+}
+
+/** `klines 1m have 1 more day; --interval 1m takes them` */
+function laterNotes(source: SourceDays, usable: readonly SourceDays[]): string[] {
+  const [last] = usable.toSorted((a, b) => b.to - a.to || byRank(a, b));
+  if (last === undefined || last.to <= source.to) return [];
+  const { dataset, interval } = last.series;
+  const flags = [
+    ...(dataset === 'klines' && source.series.dataset === 'klines' ? [] : [`--dataset ${dataset}`]),
+    ...(interval === undefined ? [] : [`--interval ${interval}`]),
+  ];
+  const more = [...last.byDay.keys()].filter((day) => day >= source.to).length;
+  return [`${sourceName(last.series)} have ${countText(more, 'more day')}; ${flags.join(' ')} takes them`];
 }
 
 function byRank(a: SourceDays, b: SourceDays): number {

@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { dayOf, startOfDay } from '../model/calendar.js';
 import { barStart, nextStart } from './bar-rule.js';
 import type { BarRule } from './bar-rule.js';
+import { sourceName } from './source-days.js';
 import type { SourceDays, SourceObject } from './source-days.js';
 
 /** What bars are made of, apart from the rows. */
@@ -78,10 +79,9 @@ export function objectBefore({ byDay, from }: SourceDays, day: number): SourceOb
 
 /** The rule as text: bars with the same rule and the same objects are the same bars. */
 export function ruleText({ rule, source, isFilled }: Recipe): string {
-  const { dataset, interval } = source.series;
   return [
     `bars ${rule.interval}`,
-    `from ${dataset}${interval === undefined ? '' : ` ${interval}`}`,
+    `from ${sourceName(source.series)}`,
     `numbers ${source.isText ? 'string' : 'double'}`,
     ...(source.isZoned ? ['timestamps utc'] : []),
     ...(isFilled ? ['filled'] : []),

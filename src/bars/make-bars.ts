@@ -1,7 +1,8 @@
-/** Makes bars in a table of DuckDB: `made`, with the columns of the dataset, `day`, `seq` and `is_short`. */
+/** Makes bars in a table of DuckDB: `made`, with the columns of the dataset, `day`, `seq`, `is_short` and `row_count`. */
 import { bringIn } from '../lake/backing.js';
 import { DAY_MS, dayOf, parseDay, startOfDay } from '../model/calendar.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
+import { isFileError } from '../convert/duckdb-errors.js';
 import { timestampLiteral } from '../convert/sql.js';
 import { rowsQuery } from '../query/views.js';
 import { findDataset } from '../source/venue.js';
@@ -10,21 +11,48 @@ import { aggregates, barColumns, bucketOf, rowsOfBar, sourceRows } from './bar-c
 import type { TimeRule, TradeRule } from './bar-rule.js';
 import { objectBefore } from './day-rules.js';
 import type { BarDay, Recipe } from './day-rules.js';
+import { sourceName } from './source-days.js';
 import type { SourceDays } from './source-days.js';
 
-/** Creates the table `made` with the bars of these days, which are ascending. */
+/**
+ * Creates the table `made` with the bars of these days, which are ascending. Resolves with the number of bars that are absent because the
+ * source lacks all of their rows. Rejects with `UnreadableSource` if the rows cannot be read, or have numbers out of range.
+ */
 export async function makeBars(
   session: DuckDbSession,
   venue: Venue,
   recipe: Recipe,
   days: readonly BarDay[],
-): Promise<void> {
+): Promise<number> {
+  try {
+    return await makeAll(session, venue, recipe, days);
+  } catch (error) {
+    if (!isFileError(error)) throw error;
+    throw new UnreadableSource(recipe.source, error);
+  }
+}
+
+/** The rows of a source cannot be read, or no bars can be made from them. */
+export class UnreadableSource extends Error {
+  constructor({ series }: SourceDays, cause: unknown) {
+    const [why = ''] = (cause instanceof Error ? cause.message : String(cause)).split('\n');
+    super(`the rows of ${sourceName(series)}: ${why}; cryptodl verify --deep finds damaged files`, { cause });
+  }
+}
+
+async function makeAll(
+  session: DuckDbSession,
+  venue: Venue,
+  recipe: Recipe,
+  days: readonly BarDay[],
+): Promise<number> {
   const { rule } = recipe;
   const { isText } = recipe.source;
-  const none = `SELECT 0 AS day, 0::BIGINT AS seq, false AS is_short, ${barColumns(isText, { open: '0', close: '0' })} FROM (${emptyBar(isText)}) LIMIT 0`;
+  const none = `SELECT 0 AS day, 0::BIGINT AS seq, false AS is_short, 0::BIGINT AS row_count, ${barColumns(isText, { open: '0', close: '0' })} FROM (${emptyBar(isText)}) LIMIT 0`;
   await session.run(`CREATE OR REPLACE TEMP TABLE made AS ${none}`);
-  if (rule.kind === 'time') await addTimeBars(session, venue, { ...recipe, rule }, days);
-  else for (const { day } of days) await addTradeBars(session, { ...recipe, rule }, day);
+  if (rule.kind === 'time') return addTimeBars(session, venue, { ...recipe, rule }, days);
+  for (const { day } of days) await addTradeBars(session, { ...recipe, rule }, day);
+  return 0;
 }
 
 function emptyBar(isText: boolean): string {
@@ -61,13 +89,13 @@ async function addTimeBars(
   venue: Venue,
   recipe: TimeRecipe,
   days: readonly BarDay[],
-): Promise<void> {
+): Promise<number> {
   const { rule, source, isFilled } = recipe;
   const starts = joined(
     days.flatMap(({ starts: own }) => (own !== undefined && own.from < own.to ? own : [])),
   );
   const [first, last] = [starts[0], starts.at(-1)];
-  if (first === undefined || last === undefined) return;
+  if (first === undefined || last === undefined) return 0;
   const { spec } = source;
   const lengthUs = rule.lengthMs * 1000;
   const from = dayOf(first.from, spec);
@@ -78,12 +106,16 @@ async function addTimeBars(
   const spans = starts.map((span) => `(${span.from * 1000}, ${span.to * 1000})`).join(', ');
   // Bars outside of these days give only the close before an empty bar.
   const wanted = `EXISTS (FROM (VALUES ${spans}) AS spans(a, z) WHERE b >= a AND b < z)`;
-  const all = isFilled ? filled(own, spans, lengthUs) : own;
+  const all = isFilled ? filled(own, spans, recipe, { from, to }) : own;
   const micros = (parseDay(microsecondsFrom(venue, source) ?? '') ?? Infinity) * DAY_MS * 1000;
   const inclusive = Number.isFinite(micros) ? `CASE WHEN b >= ${micros} THEN 1 ELSE 1000 END` : '1000';
   const columns = barColumns(source.isText, { open: 'b', close: `b + ${lengthUs} - ${inclusive}` });
   await session.run(`INSERT INTO made
-    SELECT ${dayExpression('b', source)}, b, ${shortExpression(recipe, from, to)}, ${columns} FROM (${all}) WHERE ${wanted}`);
+    SELECT ${dayExpression('b', source)}, b, ${shortExpression(recipe, { from, to })}, row_count, ${columns} FROM (${all}) WHERE ${wanted}`);
+  const [absent] = await session.rows(`SELECT count(*) AS bars FROM (${startsIn(spans, rule)})
+    WHERE b NOT IN (SELECT seq FROM made) AND ${source.series.dataset === 'klines' ? 'true' : missingDays(recipe, { from, to })}
+      ${from <= source.from ? 'AND b > (SELECT min(seq) FROM made)' : ''}`);
+  return Number(absent?.['bars']);
 }
 
 interface Span {
@@ -113,27 +145,35 @@ function dayExpression(us: string, { spec }: SourceDays): string {
 }
 
 /** True for a bar that lacks rows of the source: candles of klines, or whole days of trades. */
-function shortExpression({ rule, source }: TimeRecipe, from: number, to: number): string {
-  const rows = rowsOfBar(rule, source);
-  if (rows !== undefined) return `row_count < ${rows}`;
+function shortExpression(recipe: TimeRecipe, days: Span): string {
+  const rows = rowsOfBar(recipe.rule, recipe.source);
+  return rows === undefined ? missingDays(recipe, days) : `row_count < ${rows}`;
+}
+
+/** True for a bar with one of these days that the source does not have. */
+function missingDays({ rule, source }: TimeRecipe, { from, to }: Span): string {
   const missing: string[] = [];
   for (let day = from; day < to; day += 1)
     if (!source.byDay.has(day)) {
       const at = (one: number): number => startOfDay(one, source.spec) * 1000;
       missing.push(`(b < ${at(day + 1)} AND b + ${rule.lengthMs * 1000} > ${at(day)})`);
     }
-  return missing.length === 0 ? 'false' : missing.join(' OR ');
+  return missing.length === 0 ? 'false' : `(${missing.join(' OR ')})`;
 }
 
-/** The bars and a flat bar for each start without rows, except before the first row. */
-function filled(bars: string, spans: string, lengthUs: number): string {
+/** The starts of bars in spans of microseconds, as rows with `b`. */
+function startsIn(spans: string, { lengthMs }: TimeRule): string {
+  return `SELECT unnest(range(a, z, ${lengthMs * 1000})) AS b FROM (VALUES ${spans}) AS spans(a, z)`;
+}
+
+/** The bars and a flat bar for each start without rows, except before the first row and in days that the source does not have. */
+function filled(bars: string, spans: string, recipe: TimeRecipe, days: Span): string {
   return `SELECT b, coalesce(o, before) AS o, coalesce(h, before) AS h, coalesce(l, before) AS l, coalesce(c, before) AS c,
       coalesce(v, 0) AS v, coalesce(q, 0) AS q, coalesce(n, 0) AS n, coalesce(tv, 0) AS tv, coalesce(tq, 0) AS tq,
       coalesce(dv, 0) AS dv, coalesce(dq, 0) AS dq, coalesce(row_count, 0) AS row_count
     FROM (SELECT *, last_value(c IGNORE NULLS) OVER (ORDER BY b ROWS UNBOUNDED PRECEDING) AS before
-      FROM (${bars}) FULL JOIN (
-        SELECT unnest(range(a, z, ${lengthUs})) AS b FROM (VALUES ${spans}) AS spans(a, z)) USING (b))
-    WHERE before IS NOT NULL`;
+      FROM (${bars}) FULL JOIN (${startsIn(spans, recipe.rule)}) USING (b))
+    WHERE before IS NOT NULL AND (row_count IS NOT NULL OR NOT ${missingDays(recipe, days)})`;
 }
 
 /** Full bars are inserted in parts of this number. */
@@ -154,7 +194,7 @@ async function addTradeBars(
     await session.run(`INSERT INTO starts VALUES ${some.join(', ')}`);
   }
   await session.run(`INSERT INTO made
-    SELECT ${day}, seq, false, ${barColumns(source.isText, { open: 'first_t', close: 'last_t' })}
+    SELECT ${day}, seq, false, row_count, ${barColumns(source.isText, { open: 'first_t', close: 'last_t' })}
     FROM (SELECT start AS seq, ${aggregates(source.isText).replaceAll('seq', 'number')}
       FROM day_rows ASOF JOIN starts ON number >= start GROUP BY start)`);
   await session.run('DROP TABLE day_rows');

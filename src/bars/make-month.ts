@@ -26,6 +26,7 @@ import { ruleText } from './day-rules.js';
 import type { BarDay, Recipe } from './day-rules.js';
 import { makeBars } from './make-bars.js';
 import type { BarMonth } from './plan-months.js';
+import { sourceName } from './source-days.js';
 
 /** The series of bars, and where its months are made. */
 export interface MonthContext {
@@ -39,15 +40,17 @@ export interface MonthContext {
   readonly held: HeldObjects;
   readonly session: DuckDbSession;
   readonly nowMs: number;
+  readonly signal: AbortSignal;
 }
 
 export interface MadeMonth {
+  readonly label: string;
   readonly staged: string;
   readonly target: string;
   readonly lines: readonly ManifestLine[];
   /** Days with new lines. */
   readonly days: number;
-  /** New bars, and those of them that lack rows of the source. */
+  /** New bars; and bars that lack rows of the source, together with those that are absent because it has none of their rows. */
   readonly bars: number;
   readonly short: number;
   readonly bytes: number;
@@ -63,7 +66,7 @@ export async function makeMonth(
   const existing = await readExisting(context, month, target);
   const { session, spec, settings } = context;
   const staged = join(await stagingFolder(context.paths), `${randomUUID()}.partial`);
-  await makeBars(session, context.venue, recipe, existing.changed);
+  const absent = await makeBars(session, context.venue, recipe, existing.changed);
   const changed = new Set(existing.changed.map(({ day }) => day));
   const metadata = metadataOf(context, recipe, month, existing);
   try {
@@ -78,11 +81,12 @@ export async function makeMonth(
     const byDay = await rowsByDay(context, staged);
     const [counts] = await session.rows('SELECT count(*) AS bars, count_if(is_short) AS short FROM made');
     const lines = existing.changed.map((day) =>
-      lineOf(context, day, { file: month.file, facts, rows, own: byDay.get(day.day) }),
+      lineOf(context, recipe, day, { file: month.file, facts, rows, own: byDay.get(day.day) }),
     );
     const dropped = existing.lost.map((line) => droppedLine(line, context.nowMs));
-    const [bars, short] = [Number(counts?.['bars']), Number(counts?.['short'])];
+    const [bars, short] = [Number(counts?.['bars']), Number(counts?.['short']) + absent];
     return {
+      label: month.label,
       staged,
       target,
       lines: [...dropped, ...lines],
@@ -113,7 +117,7 @@ interface Existing {
   readonly lost: readonly ObjectLine[];
 }
 
-/** Moves a file that is not the one of its manifest to the quarantine. Then all days of the month are made again. */
+/** Moves a file that is not the one of its manifest to the quarantine. Then all days of the file are made again. */
 async function readExisting(context: MonthContext, month: BarMonth, target: string): Promise<Existing> {
   const { held, paths, nowMs, session } = context;
   const changed = new Set(month.changed.map(({ day }) => dayText(day)));
@@ -121,17 +125,25 @@ async function readExisting(context: MonthContext, month: BarMonth, target: stri
   const kept = inFile.filter(({ period }) => !changed.has(period));
   const committed = held.lastOfFile(month.file);
   const none = { kept: [], origins: new Map<string, Origin>(), lost: [] };
-  const isThere = (await fileSize(target)) !== undefined;
+  const size = await fileSize(target);
+  const isThere = size !== undefined;
   if (isThere) await bringIn(target);
   const isSound =
-    isThere && committed !== undefined && (await fileFacts(target)).sha256 === committed.fileSha256;
+    size !== undefined &&
+    size === committed?.fileBytes &&
+    (await fileFacts(target, 0, context.signal)).sha256 === committed.fileSha256;
   if (isSound) {
     if (kept.length === 0) return { ...none, changed: month.changed };
     return { changed: month.changed, kept, origins: await originsIn(session, target), lost: [] };
   }
   if (isThere) await moveToQuarantine(paths, target, 'damaged: cryptodl bars makes this file again', nowMs);
   const all = new Set(month.all.map(({ day }) => dayText(day)));
-  return { ...none, changed: month.all, lost: kept.filter(({ period }) => !all.has(period)) };
+  const again = new Set([...changed, ...kept.map(({ period }) => period)]);
+  return {
+    ...none,
+    changed: month.all.filter(({ day }) => again.has(dayText(day))),
+    lost: kept.filter(({ period }) => !all.has(period)),
+  };
 }
 
 /** The entries of `made` in the footer of a file of bars. Empty for a file without them. */
@@ -198,9 +210,9 @@ interface DayInFile {
   readonly own: DayRows | undefined;
 }
 
-/** The fields have the order of lines of downloads, so that the fast reader reads them. */
 function lineOf(
   { series, settings, nowMs }: MonthContext,
+  recipe: Recipe,
   { day, objects, sha256 }: BarDay,
   { file, facts, rows, own }: DayInFile,
 ): ObjectLine {
@@ -214,6 +226,7 @@ function lineOf(
     bytes,
     sha256,
     verified: 'lake',
+    source: sourceName(recipe.source.series),
     settings,
     at: new Date(nowMs).toISOString(),
     tool: TOOL_VERSION,

@@ -8,7 +8,9 @@ import type { Series, Settings } from '../model/task.js';
 import { readSeriesFiles } from '../query/lake-tables.js';
 import type { LakeFile } from '../query/lake-tables.js';
 import type { Source } from '../source/source.js';
+import { countText } from '../model/units.js';
 import { findDataset } from '../source/venue.js';
+import { shownPath } from '../text/printable.js';
 import type { DatasetSpec } from '../source/venue.js';
 
 /** An object of the source, with its days `[from, to)`. */
@@ -25,6 +27,8 @@ export interface SourceDays {
   readonly series: Series;
   readonly spec: DatasetSpec;
   readonly files: readonly LakeFile[];
+  /** Committed files that are missing, or that have another size than committed. */
+  readonly unsound: readonly string[];
   readonly byDay: ReadonlyMap<number, SourceObject>;
   /** The first held day, and the day after the last one. */
   readonly from: number;
@@ -34,7 +38,7 @@ export interface SourceDays {
   readonly isZoned: boolean;
 }
 
-/** Undefined for a series without days. Rejects for a damaged manifest. */
+/** Undefined for a series without days. Days of files that are missing or damaged count too. Rejects for a damaged manifest. */
 export async function readSourceDays(
   root: string,
   venue: Source,
@@ -42,15 +46,15 @@ export async function readSourceDays(
 ): Promise<SourceDays | undefined> {
   const spec = findDataset(venue, series.market, series.dataset);
   const folder = join(root, seriesFolder(venue.name, series));
-  const { files } = await readSeriesFiles(root, venue, series);
-  if (spec === undefined || files.length === 0) return undefined;
+  const { files, unsound } = await readSeriesFiles(root, venue, series);
+  if (spec === undefined || files.length + unsound.length === 0) return undefined;
   const { parquet, csv } = await readManifest(folder, venue.archive);
-  const sound = new Set(files.map(({ path }) => path));
+  const known = new Set([...files.map(({ path }) => path), ...unsound]);
   const byDay = new Map<number, SourceObject>();
   for (const line of [...parquet.lines(), ...csv.lines()]) {
     const period = parsePeriod(line.cadence, line.period);
     // A day that was not over when it was fetched changes with the next run.
-    if (period === undefined || line.open === true || !sound.has(join(folder, line.file))) continue;
+    if (period === undefined || line.open === true || !known.has(join(folder, line.file))) continue;
     const { key, sha256, bytes } = line;
     const { from, to } = period;
     const object = { key, sha256, bytes, from, to, isFromRest: isFromRest(line) };
@@ -62,6 +66,7 @@ export async function readSourceDays(
     series,
     spec,
     files,
+    unsound,
     byDay,
     from: days[0] ?? 0,
     to: (days.at(-1) ?? 0) + 1,
@@ -72,6 +77,19 @@ export async function readSourceDays(
 
 function isParquet({ settings }: LakeFile): boolean {
   return settings.format === 'parquet';
+}
+
+/** The source as in messages and manifest lines: `klines 1m`. */
+export function sourceName({ dataset, interval }: Pick<Series, 'dataset' | 'interval'>): string {
+  return interval === undefined ? dataset : `${dataset} ${interval}`;
+}
+
+/** Why no bars can be made from the source; undefined if all of its files are there. */
+export function unsoundText({ series, unsound }: SourceDays): string | undefined {
+  const [first] = unsound;
+  if (first === undefined) return undefined;
+  const more = unsound.length > 1 ? ` (and ${countText(unsound.length - 1, 'more file')})` : '';
+  return `${sourceName(series)}: ${shownPath(first)} is missing or does not have the size that was committed${more}; cryptodl verify --fix, then cryptodl repair, fetches its objects again`;
 }
 
 /** The settings of the files of bars from this source. */

@@ -102,7 +102,7 @@ const INSTANT =
   /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?Z$/;
 const COUNTS = ['rows', 'fileRows', 'duplicates', 'idConflicts'] as const;
 const INSTANTS = ['first', 'last'] as const;
-const LABELS = ['etag', 'lastModified', 'staleSidecar', 'tool'] as const;
+const LABELS = ['etag', 'lastModified', 'staleSidecar', 'tool', 'source'] as const;
 
 function objectProblem(fields: Fields, keys: KeyCheck): string | undefined {
   const { key, cadence, period, settings } = fields;

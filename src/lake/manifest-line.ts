@@ -19,6 +19,8 @@ export interface ObjectLine {
    * that the program made from other rows of the lake; `sha256` is then the digest of the rule and of the digests of their objects.
    */
   readonly verified: 'sidecar' | 'etag' | 'crc' | 'rest' | 'lake';
+  /** The rows from which the program made these rows, for example `klines 1m`. Only with `verified` `lake`. */
+  readonly source?: string;
   /** The period was not over when its rows were requested. */
   readonly open?: true;
   /** The revision of the same object that was held before. */

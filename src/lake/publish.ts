@@ -122,10 +122,14 @@ export interface FileFacts {
 const READ_BYTES = 1024 * 1024;
 
 /**
- * Reads a file once and returns its facts. Rejects with `disk` for anything but a regular file. `tail`: its last bytes, `tailBytes` of them
- * if it is not shorter.
+ * Reads a file once and returns its facts. Rejects with `disk` for anything but a regular file, and with the
+ * reason of the signal when it aborts. `tail`: its last bytes, `tailBytes` of them if it is not shorter.
  */
-export async function fileFacts(path: string, tailBytes = 0): Promise<FileFacts & { readonly tail: Buffer }> {
+export async function fileFacts(
+  path: string,
+  tailBytes = 0,
+  signal?: AbortSignal,
+): Promise<FileFacts & { readonly tail: Buffer }> {
   const file = await openRegularFile(path, constants.O_RDONLY);
   const hash = createHash('sha256');
   // A large buffer for each small file would make V8 collect garbage more often.
@@ -135,6 +139,7 @@ export async function fileFacts(path: string, tailBytes = 0): Promise<FileFacts 
   let tail = Buffer.alloc(0);
   try {
     for (;;) {
+      signal?.throwIfAborted();
       const { bytesRead } = await file.read(buffer, 0, buffer.length);
       if (bytesRead === 0) return { bytes, sha256: hash.digest('hex'), newlines, tail };
       const chunk = buffer.subarray(0, bytesRead);

@@ -174,7 +174,7 @@ export const OUTPUT_FLAGS = {
     group: 'How',
     verbs: ['bars'],
     usual: ['bars'],
-    doc: 'also make bars of times without trades; their prices are the close before, their volumes are 0',
+    doc: 'with trades as source, also make bars of times without trades in whole days of the lake; their prices are the close before, their volumes are 0; klines have candles for such times, so their bars are always made',
     parse: parse.flag,
     aka: ['fill', 'ffill'],
   },

@@ -190,6 +190,17 @@ describe('bars by trades', () => {
     },
   );
 
+  it('of a length have no volume and the close before in times without trades, with --fill-empty', async () => {
+    const own = newLake();
+    await download(own, '--dataset', 'aggTrades');
+    await barsOk(own, '1m');
+    expect((await barsOk(own, '1m', '--fill-empty')).stderr).not.toContain('nothing new');
+    const made = await barsIn(own, '1m');
+    const end = Date.parse('2024-02-04T00:00:00Z');
+    expect(made).toHaveLength((end - (made[0]?.open_time ?? 0)) / MINUTE);
+    expect((await barsOk(own, '1m', '--fill-empty')).stderr).toContain('nothing new');
+  });
+
   it('are never empty, and need trades', async () => {
     expect(await bars(lake, 'tick:100', '--fill-empty')).toMatchObject({
       code: 2,
@@ -416,30 +427,17 @@ describe('missing rows', () => {
 
   it('are told; bars are made from the rows that exist, and empty ones are absent', async () => {
     const { events } = await barsOk(lake, '15m', '--json');
-    // 10:00 and 10:30 lack rows, and 10:15 has none.
-    expect(events[0]).toMatchObject({ outcome: 'made', short: 2 });
+    // 10:00 and 10:30 lack rows; 10:15 has none, so it is absent.
+    expect(events[0]).toMatchObject({ outcome: 'made', short: 3 });
     expect(
       (await gapBars()).map((row) => new Date(Number(row['open_time'])).toISOString().slice(11, 16)),
     ).toEqual(['10:00', '10:30']);
-    expect((await barsOk(lake, '15m', '--force')).stderr).toContain('2 bars lack rows of the source');
+    expect((await barsOk(lake, '15m', '--force')).stderr).toContain('3 bars lack rows of the source');
   });
 
-  it('with --fill-empty are bars with the close before and without volume', async () => {
-    await barsOk(lake, '15m', '--fill-empty');
-    const [before, empty] = await gapBars();
-    const close = before?.['close'];
-    expect(empty).toMatchObject({
-      open: close,
-      high: close,
-      low: close,
-      close,
-      volume: 0,
-      quote_volume: 0,
-      taker_buy_volume: 0,
-      taker_buy_quote_volume: 0,
-    });
-    expect(Number(empty?.['count'])).toBe(0);
-    expect((await barsOk(lake, '15m', '--fill-empty')).stderr).toContain('nothing new');
+  it('stay absent with --fill-empty', async () => {
+    await barsOk(lake, '15m', '--fill-empty', '--force');
+    expect(await gapBars()).toHaveLength(2);
   });
 
   it('are not gaps of the bars for coverage, which asks only for their own days', async () => {
@@ -791,8 +789,12 @@ describe('bars refuses', () => {
 
   it.each([
     ['0m', 'bars: 0m has no length'],
-    ['1M', 'bars: "1M" is no bar'],
-    ['15', 'bars: "15" is no bar'],
+    [
+      '1M',
+      'months and years are not possible, because all bars have the same length; the longest bar is 28d',
+    ],
+    ['15', 'did you mean 15m?'],
+    ['volume:99999999999999999999999999', 'the number has at most 18 digits before the point'],
     ['15min', 'did you mean 15m?'],
     ['1H', 'did you mean 1h?'],
     ['29d', 'bars: 29d is longer than 28 days'],

@@ -165,7 +165,8 @@ export function writeKlines(
   ]);
 }
 
-function writeObject(archive: string, key: string, lines: readonly string[]): void {
+/** Writes an object with these lines as CSV, and its sidecar. */
+export function writeObject(archive: string, key: string, lines: readonly string[]): void {
   const name = key.slice(key.lastIndexOf('/') + 1);
   const zip = makeZip([{ name: `${name}.csv`, data: `${lines.join('\n')}\n` }]);
   const path = join(archive, `${key}.zip`);

@@ -25,7 +25,17 @@ function sourceOf(days: readonly number[], interval = '1m'): SourceDays {
   ]);
   const series = { market: 'um', dataset: 'klines', interval, symbol: 'BTCUSDT' };
   const [from, to] = [Math.min(...days), Math.max(...days) + 1];
-  return { series, spec, files: [], byDay: new Map(objects), from, to, isText: false, isZoned: false };
+  return {
+    series,
+    spec,
+    files: [],
+    unsound: [],
+    byDay: new Map(objects),
+    from,
+    to,
+    isText: false,
+    isZoned: false,
+  };
 }
 
 describe('a bar', () => {

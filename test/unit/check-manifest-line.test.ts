@@ -253,7 +253,7 @@ const WRONG: readonly [base: object, field: string, values: readonly unknown[], 
   [OBJECT, 'period', ['2026-11-19', '2026-11'], '"key" is not an object of this series'],
   [OBJECT, 'sha256', NO_DIGESTS, '"sha256" is not a SHA-256'],
   [OBJECT, 'fileSha256', NO_DIGESTS, '"fileSha256" is not a SHA-256'],
-  ...['etag', 'lastModified', 'staleSidecar', 'tool'].map((name): (typeof WRONG)[number] => [
+  ...['etag', 'lastModified', 'staleSidecar', 'tool', 'source'].map((name): (typeof WRONG)[number] => [
     OBJECT,
     name,
     [5, null, true, {}, ['e'], 'a\nb', '\u001b[2J', '\u0085', 'e'.repeat(257)],

@@ -123,6 +123,11 @@ describe('size, digest and times of a file', () => {
     expect(await fileSize(path)).toBe(whole.length);
   });
 
+  it('are not read to the end after a signal', async () => {
+    const reason = new Error('ended by SIGINT');
+    await expect(fileFacts(staged('x'), 0, AbortSignal.abort(reason))).rejects.toBe(reason);
+  });
+
   it('of an empty file are zero', async () => {
     expect(await fileFacts(staged(''), 6)).toMatchObject({ bytes: 0, newlines: 0, tail: Buffer.alloc(0) });
   });

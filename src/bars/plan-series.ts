@@ -1,0 +1,102 @@
+/** Plans the bars of one symbol: the source, and the months to make. Writes nothing. */
+import type { HeldObjects } from '../lake/held-objects.js';
+import { differingSettings } from '../lake/settings.js';
+import { dayText } from '../model/calendar.js';
+import { seriesName } from '../model/task.js';
+import type { Settings } from '../model/task.js';
+import type { VerbRequest } from '../options/verb-request.js';
+import { shownPath } from '../text/printable.js';
+import type { BarRule } from './bar-rule.js';
+import { choiceNotes, chooseSource } from './choose-source.js';
+import type { Chosen } from './choose-source.js';
+import { planMonths } from './plan-months.js';
+import type { BarMonth } from './plan-months.js';
+import { chosenRange } from './select-symbols.js';
+import type { SymbolSeries } from './select-symbols.js';
+import { readSourceDays, settingsOfBars, sourceName, unsoundText } from './source-days.js';
+import type { SourceDays } from './source-days.js';
+
+/** Months to make. */
+interface PlannedWork {
+  readonly outcome: 'made';
+  readonly chosen: Chosen;
+  readonly months: readonly BarMonth[];
+  readonly settings: Settings;
+}
+
+/** Nothing to make. */
+interface NoWork {
+  /** `empty`: the source has no rows in the range, or less than one bar. */
+  readonly outcome: 'skipped' | 'empty' | 'failed';
+  readonly text?: string;
+}
+
+export type SeriesPlan = (PlannedWork | NoWork) & {
+  /** `klines 1m` */
+  readonly source?: string;
+  /** Messages on the choice of the source. */
+  readonly notes: readonly string[];
+};
+
+export interface PlanContext {
+  readonly rule: BarRule;
+  readonly request: VerbRequest;
+  readonly root: string;
+  /** The bars of the lake, and their folder. */
+  readonly held: HeldObjects;
+  readonly folder: string;
+}
+
+/** Rejects for a damaged manifest. */
+export async function planSeries(
+  { rule, request, root, held, folder }: PlanContext,
+  { sources }: Pick<SymbolSeries, 'sources'>,
+): Promise<SeriesPlan> {
+  const { options } = request.resolved;
+  const usable: SourceDays[] = [];
+  for (const series of sources) {
+    const days = await readSourceDays(root, request.source, series);
+    if (days !== undefined) usable.push(days);
+  }
+  const chosen = chooseSource(rule, options.fillEmpty, usable, held);
+  if (chosen === undefined)
+    return { outcome: 'failed', text: `${sources.map(seriesName).join(', ')}: no files`, notes: [] };
+  const { source } = chosen.recipe;
+  const named = { source: sourceName(source.series), notes: choiceNotes(chosen, usable, held) };
+  const unsound = unsoundText(source);
+  if (unsound !== undefined) return { ...named, outcome: 'failed', text: unsound };
+  const inRange = chosenRange(request);
+  // Bars of one series have one source, so a change of the source changes all days.
+  const isChosen = chosen.replaced === undefined ? inRange : () => true;
+  const months = await planMonths(chosen.days, held, folder, { isForced: options.force, isChosen });
+  if (months.length === 0) return { ...named, ...withoutWork(rule, chosen, held, isChosen) };
+  const settings = settingsOfBars(source);
+  const [different] = differingSettings(held, settings);
+  if (different !== undefined && held.lines().some(({ period }) => !isMade(months, period)))
+    return {
+      ...named,
+      outcome: 'failed',
+      text: `its bars have ${different.name} ${different.held}, its source has ${different.requested}, and some days of the bars have no source: move ${shownPath(folder)} away`,
+    };
+  return { ...named, outcome: 'made', chosen, months, settings };
+}
+
+function withoutWork(
+  { interval }: BarRule,
+  { days, recipe: { source } }: Chosen,
+  held: HeldObjects,
+  isChosen: (day: number) => boolean,
+): NoWork {
+  const span = `${dayText(source.from)} … ${dayText(source.to - 1)}`;
+  if (![...source.byDay.keys()].some(isChosen))
+    return {
+      outcome: 'empty',
+      text: `the lake has no ${sourceName(source.series)} in this range; it has ${span}`,
+    };
+  if (days.length > 0 || held.size > 0) return { outcome: 'skipped' };
+  return { outcome: 'empty', text: `no bar of ${interval} lies within ${span}, the days of the source` };
+}
+
+function isMade(months: readonly BarMonth[], period: string): boolean {
+  return months.some(({ label }) => period.startsWith(label));
+}

@@ -1,0 +1,359 @@
+/** The source of `cryptodl bars`: which one it keeps, what it says of others, and sources with faults. */
+import { existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { startArchive } from '../helpers/archive.js';
+import { timeBars, tradesOf, writeAggTrades, writeKlines, writeObject } from '../helpers/bar-archive.js';
+import type { Trade } from '../helpers/bar-archive.js';
+import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import type { CliResult } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { filesBelow, manifestLines, manifestOf, readParquet } from '../helpers/lake.js';
+
+const scratch = scratchFolder();
+const NOW = '2024-02-20T08:00:00Z';
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAYS = ['2024-01-29', '2024-01-30', '2024-01-31'];
+const LENGTHS = { '1m': MINUTE, '5m': 5 * MINUTE } as const;
+let number = 0;
+
+const newFolder = (name: string): string => {
+  number += 1;
+  return join(scratch, `${name}-${number}`);
+};
+
+/** An archive with these days as klines of 1m and 5m and as aggTrades. */
+function writeArchive(seed: number, symbol = 'BTCUSDT'): string {
+  const folder = newFolder('archive');
+  for (const day of DAYS) {
+    const trades = tradesOf(day, 300, seed);
+    for (const [interval, lengthMs] of Object.entries(LENGTHS))
+      writeKlines(folder, { symbol, day, interval, lengthMs }, trades);
+    writeAggTrades(folder, symbol, day, trades);
+  }
+  return folder;
+}
+
+async function download(folder: string, lake: string, ...args: readonly string[]): Promise<void> {
+  const served = await startArchive(folder);
+  const range = args.includes('--to') ? [] : ['--to', '2024-01-31'];
+  const own = ['--archive-url', served.url, '--out', lake, '--now', NOW, ...FAST, '--from', '2024-01-29'];
+  try {
+    await cryptodlOk([
+      'vision',
+      ...own,
+      ...range,
+      ...(args.includes('-s') ? [] : ['-s', 'BTCUSDT']),
+      ...args,
+    ]);
+  } finally {
+    await served.close();
+  }
+}
+
+const bars = (lake: string, ...args: readonly string[]): Promise<CliResult> =>
+  cryptodl(['bars', ...args, '--out', lake, '--now', NOW]);
+
+const folderOf = (lake: string, series: string): string => join(lake, 'binance/um', series);
+const BARS_1H = 'bars/interval=1h/symbol=BTCUSDT';
+const KLINES_1M = 'klines/interval=1m/symbol=BTCUSDT';
+
+async function rowsIn(lake: string, series: string): Promise<Record<string, unknown>[]> {
+  const folder = folderOf(lake, series);
+  const files = filesBelow(folder, '.parquet').sort();
+  return (await Promise.all(files.map((file) => readParquet(join(folder, file))))).flat();
+}
+
+/** Volumes of hours with trades. */
+async function volumes(lake: string): Promise<number[]> {
+  const rows = await rowsIn(lake, BARS_1H);
+  return rows.map((row) => Number(row['volume'])).filter((volume) => volume > 0);
+}
+
+const expectedVolumes = (seed: number, days = DAYS): number[] =>
+  timeBars(
+    days.flatMap((day): Trade[] => tradesOf(day, 300, seed)),
+    HOUR,
+  ).map(({ volume }) => volume);
+
+const first = writeArchive(1);
+const revised = writeArchive(2);
+
+describe('the source of bars', () => {
+  it('stays when all of its objects were revised, and with --force', async () => {
+    const lake = newFolder('lake');
+    await download(first, lake, '-i', '1m');
+    expect((await bars(lake, '1h')).stderr).toContain('made from klines 1m');
+    expect(manifestLines(folderOf(lake, BARS_1H)).map(({ source }) => source)).toEqual(
+      DAYS.map(() => 'klines 1m'),
+    );
+    await download(first, lake, '-i', '5m');
+    await download(revised, lake, '-i', '1m', '--recheck-days', '40');
+    const { code, stderr } = await bars(lake, '1h');
+    expect([code, stderr]).toEqual([0, expect.stringContaining('made from klines 1m')]);
+    expect(stderr).not.toContain('the source is now');
+    expect(await volumes(lake)).toEqual(expectedVolumes(2));
+    expect((await bars(lake, '1h', '--force')).stderr).toContain('made from klines 1m');
+  });
+
+  it('stays with --fill-empty', async () => {
+    const lake = newFolder('lake');
+    await download(first, lake, '--dataset', 'aggTrades');
+    expect((await bars(lake, '1h')).stderr).toContain('made from aggTrades');
+    await download(first, lake, '-i', '1m');
+    expect((await bars(lake, '1h', '--fill-empty')).stderr).toContain('made from aggTrades');
+  });
+
+  it('changes with flags for all days that the new source has, in one line that tells the others', async () => {
+    const lake = newFolder('lake');
+    await download(first, lake, '-i', '1m');
+    await bars(lake, '1h');
+    await download(revised, lake, '--dataset', 'aggTrades', '--to', '2024-01-30');
+    const range = ['--from', '2024-01-29', '--to', '2024-01-29'];
+    const { code, stderr } = await bars(lake, '1h', '--dataset', 'aggTrades', ...range);
+    expect(code).toBe(0);
+    expect(stderr.split('\n').slice(0, 2)).toEqual([
+      'um bars 1h BTCUSDT: the source is now aggTrades, before it was klines 1m; 1 day without it stays from klines 1m',
+      expect.stringContaining('of 2 days in 1 month made from aggTrades'),
+    ]);
+    expect(await volumes(lake)).toEqual([
+      ...expectedVolumes(2, DAYS.slice(0, 2)),
+      ...expectedVolumes(1, DAYS.slice(2)),
+    ]);
+    // The next command keeps it, and names the source with more days.
+    const again = await bars(lake, '1h');
+    expect(again.stderr.split('\n')).toEqual([
+      'um bars 1h BTCUSDT: klines 1m have 1 more day; --dataset klines --interval 1m takes them',
+      expect.stringContaining('nothing new for 1 series'),
+      '',
+    ]);
+    expect((await bars(lake, '1h', '--dataset', 'klines', '-i', '1m')).stderr).toContain(
+      'the source is now klines 1m, before it was aggTrades; all days change',
+    );
+    expect(await volumes(lake)).toEqual(expectedVolumes(1));
+  });
+
+  it('changes when the lake no longer has it', async () => {
+    const lake = newFolder('lake');
+    await download(first, lake, '-i', '1m');
+    await bars(lake, '1h');
+    await download(first, lake, '-i', '5m');
+    rmSync(manifestOf(folderOf(lake, KLINES_1M)));
+    rmSync(folderOf(lake, KLINES_1M), { recursive: true });
+    const { code, stderr } = await bars(lake, '1h');
+    expect(code).toBe(0);
+    expect(stderr).toContain('the source is now klines 5m, before it was klines 1m; all days change');
+  });
+
+  it('is named with another one that has later days, except with --quiet', async () => {
+    const lake = newFolder('lake');
+    await download(first, lake, '-i', '5m', '--to', '2024-01-30');
+    await bars(lake, '1h');
+    await download(first, lake, '-i', '1m');
+    const line = 'um bars 1h BTCUSDT: klines 1m have 1 more day; --interval 1m takes them';
+    expect((await bars(lake, '1h')).stderr).toContain(line);
+    expect((await bars(lake, '1h', '--json')).events[0]).toMatchObject({
+      notes: ['klines 1m have 1 more day; --interval 1m takes them'],
+    });
+    expect((await bars(lake, '1h', '--quiet')).stderr).toBe('');
+    expect((await bars(lake, '1h', '-i', '5m')).stderr).not.toContain('more day');
+  });
+
+  it('is told for a range of which the lake has none', async () => {
+    const lake = newFolder('lake');
+    await download(first, lake, '-i', '1m');
+    const { code, stderr } = await bars(lake, '1h', '--from', '2024-02-05', '--to', '2024-02-06');
+    expect(code).toBe(0);
+    expect(stderr).toContain(
+      'um bars 1h BTCUSDT: not made: the lake has no klines 1m in this range; it has 2024-01-29 … 2024-01-31',
+    );
+    expect(stderr).not.toContain('nothing new');
+    const one = await bars(lake, '1h', '--from', '2024-01-30', '--to', '2024-01-30', '--json');
+    expect(one.events[0]).toMatchObject({ outcome: 'made', days: 1, bars: 24 });
+  });
+});
+
+describe('a source with a fault', () => {
+  const lake = newFolder('lake');
+  const file = join(folderOf(lake, KLINES_1M), '2024-01.parquet');
+  const barsFile = join(folderOf(lake, BARS_1H), '2024-01.parquet');
+  let sound: Buffer;
+  let made: Buffer;
+  beforeAll(async () => {
+    await download(first, lake, '-i', '1m');
+    await download(writeArchive(3, 'ETHUSDT'), lake, '-i', '1m', '-s', 'ETHUSDT');
+    await bars(lake, '1h', '-s', 'BTCUSDT');
+    sound = readFileSync(file);
+    made = readFileSync(barsFile);
+  });
+
+  it.each([
+    [
+      'is missing',
+      () => {
+        rmSync(file);
+      },
+    ],
+    [
+      'has another size',
+      () => {
+        truncateSync(file, sound.length - 5);
+      },
+    ],
+  ] as const)('that %s: its bars stay, others are made, exit 4', async (_, damage) => {
+    damage();
+    try {
+      const { code, stderr } = await bars(lake, '1h', '--force');
+      expect(code).toBe(4);
+      expect(stderr).toContain(`um bars 1h BTCUSDT: not made: klines 1m: ${file} is missing or`);
+      expect(stderr).toContain('cryptodl verify --fix, then cryptodl repair');
+      expect(stderr).toMatch(/um bars 1h ETHUSDT: 72 bars .* made/);
+      expect(readFileSync(barsFile).equals(made)).toBe(true);
+      expect((await bars(lake, '1h', '-n')).code).toBe(4);
+    } finally {
+      writeFileSync(file, sound);
+    }
+  });
+
+  it('that has the size but is not Parquet', async () => {
+    writeFileSync(file, Buffer.alloc(sound.length));
+    try {
+      const { code, stderr } = await bars(lake, '1h', '--force');
+      expect(code).toBe(4);
+      expect(stderr).toMatch(/^um bars 1h BTCUSDT: not made: the rows of klines 1m: .*2024-01\.parquet.*$/m);
+      expect(stderr).toMatch(/um bars 1h ETHUSDT: 72 bars .* made/);
+      expect(stderr).not.toContain('unexpected');
+      expect(readFileSync(barsFile).equals(made)).toBe(true);
+    } finally {
+      writeFileSync(file, sound);
+    }
+  });
+
+  it('with a number out of range', async () => {
+    const own = newFolder('lake');
+    const archive = newFolder('archive');
+    writeMinutes(archive, '1m', (at) => (at === 7 ? '1e31' : '1'));
+    await download(archive, own, '-i', '1m', '--to', '2024-01-29');
+    const { code, stderr } = await bars(own, '1h');
+    expect([code, stderr]).toEqual([
+      4,
+      expect.stringMatching(/^um bars 1h BTCUSDT: not made: the rows of klines 1m: Conversion Error: .*$/m),
+    ]);
+    expect(stderr).not.toContain('unexpected');
+  });
+
+  it('a file of bars that has another size is made again without reading it', async () => {
+    truncateSync(barsFile, 200 * 1024 ** 3);
+    const { code } = await bars(lake, '1h');
+    expect(code).toBe(0);
+    expect(readFileSync(barsFile).equals(made)).toBe(true);
+    expect(existsSync(file)).toBe(true);
+    expect(statSync(barsFile).size).toBe(made.length);
+  }, 20_000);
+});
+
+/** Writes candles of 2024-01-29 with this volume, which is the quote volume too. */
+function writeMinutes(
+  archive: string,
+  interval: '1m' | '1h',
+  volumeOf: (at: number) => string,
+  isThere: (at: number) => boolean = () => true,
+): void {
+  const lengthMs = interval === '1m' ? MINUTE : HOUR;
+  const start = Date.parse('2024-01-29T00:00:00Z');
+  const rows = Array.from({ length: (24 * HOUR) / lengthMs }, (_, at) => {
+    const volume = volumeOf(at);
+    const open = start + at * lengthMs;
+    return `${open},2.5,2.5,2.5,2.5,${volume},${open + lengthMs - 1},${volume},${lengthMs / MINUTE},${volume},${volume},0`;
+  });
+  writeObject(archive, `data/futures/um/daily/klines/BTCUSDT/${interval}/BTCUSDT-${interval}-2024-01-29`, [
+    'open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore',
+    ...rows.filter((_, at) => isThere(at)),
+  ]);
+}
+
+/** An integer with 8 digits after the point. */
+function decimal(value: bigint): string {
+  const text = String(value).padStart(9, '0');
+  return `${text.slice(0, -8)}.${text.slice(-8)}`;
+}
+
+describe('sums', () => {
+  // Equal minutes of an hour are rounded in the same direction, so the sums of some hours differ.
+  const minute = (at: number): bigint =>
+    98_765_432_112_345_678n + BigInt(Math.floor(at / 60)) * 7_919_333_777n;
+  const hour = (at: number): bigint =>
+    Array.from({ length: 60 }, (_, one) => minute(at * 60 + one)).reduce((sum, one) => sum + one, 0n);
+
+  it.each([
+    ['are equal for --check up to the rounding of doubles', 0n, 0],
+    ['with an error of 10^-9 are found', 60n, 4 * 24],
+  ])('%s', async (_, errorParts, differences) => {
+    const archive = newFolder('archive');
+    const lake = newFolder('lake');
+    writeMinutes(archive, '1m', (at) => decimal(minute(at)));
+    writeMinutes(archive, '1h', (at) => decimal(hour(at) + errorParts * 98_765_432n));
+    await download(archive, lake, '-i', '1m,1h', '--to', '2024-01-29');
+    const { code, events } = await bars(lake, '1h', '--check', '--json');
+    expect([code, events.at(-1)]).toMatchObject([differences === 0 ? 0 : 4, { bars: 24, differences }]);
+  });
+
+  it('of texts with exponents have all digits', async () => {
+    const archive = newFolder('archive');
+    const lake = newFolder('lake');
+    writeMinutes(archive, '1m', (at) => (at % 60 === 0 ? '137.50' : at % 60 === 1 ? '5E-7' : '0.0'));
+    await download(archive, lake, '-i', '1m', '--to', '2024-01-29', '--numbers', 'string');
+    expect((await bars(lake, '1h')).code).toBe(0);
+    const [row] = await rowsIn(lake, BARS_1H);
+    expect(row).toMatchObject({ volume: '137.5000005', quote_volume: '137.5000005' });
+  });
+});
+
+describe('--fill-empty', () => {
+  it('makes no candle where klines lack rows, and counts it', async () => {
+    const archive = newFolder('archive');
+    const lake = newFolder('lake');
+    writeMinutes(
+      archive,
+      '1m',
+      () => '1',
+      (at) => at < 300 || at >= 420,
+    );
+    await download(archive, lake, '-i', '1m', '--to', '2024-01-29');
+    expect((await bars(lake, '1h', '--fill-empty')).stderr).toContain(
+      'um bars 1h BTCUSDT: 22 bars of 1 day in 1 month made from klines 1m; 2 bars lack rows of the source',
+    );
+    expect(await rowsIn(lake, BARS_1H)).toHaveLength(22);
+  });
+
+  it('says "1 bar lacks"', async () => {
+    const archive = newFolder('archive');
+    const lake = newFolder('lake');
+    writeMinutes(
+      archive,
+      '1m',
+      () => '1',
+      (at) => at !== 300,
+    );
+    await download(archive, lake, '-i', '1m', '--to', '2024-01-29');
+    const { stderr } = await bars(lake, '1h');
+    expect(stderr.match(/1 bar lacks rows of the source/g)).toHaveLength(2);
+  });
+
+  it('fills whole days of trades that the lake has, and no others', async () => {
+    const archive = newFolder('archive');
+    const lake = newFolder('lake');
+    for (const [at, day] of DAYS.entries())
+      if (at !== 1) writeAggTrades(archive, 'BTCUSDT', day, tradesOf(day, 3));
+    await download(archive, lake, '--dataset', 'aggTrades');
+    const { stderr } = await bars(lake, '7m', '--fill-empty');
+    expect(stderr).toContain('made from aggTrades');
+    const times = (await rowsIn(lake, 'bars/interval=7m/symbol=BTCUSDT')).map((row) =>
+      Number(row['open_time']),
+    );
+    const [from, to] = [Date.parse('2024-01-30T00:00:00Z'), Date.parse('2024-01-31T00:00:00Z')];
+    expect(times.length).toBeGreaterThan(200);
+    expect(times.filter((at) => at + 7 * MINUTE > from && at < to)).toEqual([]);
+  });
+});
