@@ -327,39 +327,10 @@ describe('the same command again', () => {
     expect(made).toEqual(timeBars(ALL, HOUR));
   });
 
-  it('fills the start of a new day with the close of the day before', async () => {
-    const folder = join(scratch, 'late-starts');
-    for (const day of DAYS.slice(0, 2)) {
-      const start = Date.parse(day);
-      const isLate = (at: number): boolean => at < start + HOUR && day !== DAYS[0];
-      writeKlines(folder, { symbol: 'LATEUSDT', day, interval: '1m' }, TRADES.get(day) ?? [], isLate);
-    }
-    const served = await startArchive(folder);
-    const made: unknown[] = [];
-    try {
-      for (const first of [[DAYS[0]], []]) {
-        const lake = newLake();
-        for (const day of [...first, DAYS[1]]) {
-          const range = ['--from', DAYS[0] ?? '', '--to', day ?? ''];
-          await download(lake, '-s', 'LATEUSDT', '-i', '1m', ...range, '--archive-url', served.url);
-          await barsOk(lake, '15m', '--fill-empty');
-        }
-        made.push(
-          await readParquet(join(lake, 'binance/um/bars/interval=15m/symbol=LATEUSDT/2024-01.parquet')),
-        );
-      }
-    } finally {
-      await served.close();
-    }
-    const [first, second] = made;
-    expect(second).toHaveLength(192);
-    expect(first).toEqual(second);
-  });
-
   it('makes bars again when empty ones are wanted, and when they are not wanted any more', async () => {
     const lake = newLake();
     const day = DAYS[0] ?? '';
-    await download(lake, '-i', '1m', '--from', day, '--to', day);
+    await download(lake, '--dataset', 'aggTrades', '--from', day, '--to', day);
     await barsOk(lake, '15m');
     for (const flags of [['--fill-empty'], []]) {
       const { events } = await barsOk(lake, '15m', '--json', ...flags);
