@@ -11,7 +11,7 @@ import { seriesFolder } from '../lake/layout.js';
 import type { Lock } from '../lake/lock.js';
 import { checkedFolder } from '../lake/path-checks.js';
 import { fileFacts, publish } from '../lake/publish.js';
-import { dayText } from '../model/calendar.js';
+import { dayText, parseDay } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { Series } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
@@ -282,5 +282,5 @@ function seriesOf(sources: FileLine['sources']): Set<string> {
 
 /** The day before an exclusive end. */
 function lastDay(to: string): string {
-  return new Date(Date.parse(to) - 86_400_000).toISOString().slice(0, 10);
+  return dayText((parseDay(to) ?? 0) - 1);
 }

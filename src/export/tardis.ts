@@ -6,6 +6,7 @@ import { quoteName, quoteText } from '../convert/sql.js';
 import { DAY_MS, dayText } from '../model/calendar.js';
 import { safeName } from '../lake/layout.js';
 import type { Series } from '../model/task.js';
+import { intervalsOf } from '../source/venue.js';
 import { daysOf, onDay, rowSource } from './export-file.js';
 import type { Engine, EngineInput, ExportFile, RowSource } from './export-file.js';
 import { epochUs, numberText } from './value-text.js';
@@ -133,29 +134,10 @@ function shortest(sources: readonly RowSource[]): RowSource[] {
   return [...chosen.values()];
 }
 
-function rankOf({ series: { interval = '' } }: RowSource): number {
-  return INTERVALS.indexOf(interval);
+/** The intervals of a dataset are in order of their length. */
+function rankOf({ series: { interval = '' }, spec }: RowSource): number {
+  return (intervalsOf(spec) ?? []).indexOf(interval);
 }
-
-const INTERVALS = [
-  '',
-  '1s',
-  '1m',
-  '3m',
-  '5m',
-  '15m',
-  '30m',
-  '1h',
-  '2h',
-  '4h',
-  '6h',
-  '8h',
-  '12h',
-  '1d',
-  '3d',
-  '1w',
-  '1mo',
-];
 
 function sourcesOf({ held, range }: EngineInput, datasets: readonly string[]): RowSource[] {
   return held

@@ -1,10 +1,10 @@
 /** Sums the rows of klines by symbol and day in DuckDB. All sums are decimals, so they are exact and do not depend on the order of rows. */
+import { instantExpression } from '../convert/columns.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { quoteName, quoteText, timestampLiteral } from '../convert/sql.js';
 import { DAY_MS, startOfDay } from '../model/calendar.js';
 import type { Measure } from '../options/words/periods.js';
 import { rowsQuery } from '../query/views.js';
-import type { DatasetSpec } from '../source/venue.js';
 import type { UniverseFile } from './choose-files.js';
 import { DATASET } from './choose-symbols.js';
 import type { UniverseMarket } from './choose-symbols.js';
@@ -55,7 +55,7 @@ export async function loadDailySums(session: DuckDbSession, request: DailyReques
   const { by, selected, files, spec, intervals, before } = request;
   const own = files.filter(({ symbol }) => selected.has(symbol));
   const others = files.filter(({ symbol }) => !selected.has(symbol));
-  const time = quoteName(timeColumn(spec));
+  const time = instantExpression(spec);
   const dayExpression = `CAST((epoch_ms(${time}) - ${spec.dayStartMs}) // ${DAY_MS} AS INTEGER)`;
   const isBefore = `${time} < ${timestampLiteral(startOfDay(before, spec))}`;
   const grain = `list_position([${intervals.map(quoteText).join(', ')}], "interval")`;
@@ -109,10 +109,6 @@ function batches(files: readonly UniverseFile[]): UniverseFile[][] {
     else all.push([...own]);
   }
   return all;
-}
-
-function timeColumn({ columns }: DatasetSpec): string {
-  return columns.find(({ type }) => type === 'time' || type === 'datetime')?.name ?? '';
 }
 
 /** All days with rows of any symbol of the market, in order. */

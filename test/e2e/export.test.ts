@@ -162,7 +162,7 @@ describe('export freqtrade', () => {
     );
   });
 
-  it('makes mark candles of 8h from those of 1h, and leaves out a last one that is not complete', async () => {
+  it('makes mark candles of 8h from those of 1h, and leaves out a first and a last one that are not complete', async () => {
     const lake = await lakeOf(
       '-m um --dataset markPriceKlines -i 1h -s BTCUSDT --from 2024-01-01 --to 2024-01-31',
     );
