@@ -20,7 +20,6 @@ import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow, leftInternally, manifestLines, parquetMetadata, readParquet } from '../helpers/lake.js';
-import { firstMember, readPublished, SAMPLES, samplesMissing } from '../helpers/samples.js';
 
 const scratch = scratchFolder();
 const ARCHIVE = join(scratch, 'archive');
@@ -659,82 +658,6 @@ describe('spot', () => {
     expect(columns.has('volume')).toBe(true);
     expect(columns.has('close_time')).toBe(false);
   });
-});
-
-const REAL = [
-  ['spot', 'spot', 'BTCUSDT', '2020-01-01'],
-  ['um', 'futures/um', 'BTCUSDT', '2022-09-05'],
-  ['cm', 'futures/cm', 'BTCUSD_PERP', '2022-10-24'],
-] as const;
-const samples = samplesMissing(
-  ...REAL.map(([, path, symbol, day]) => `data/${path}/daily/klines/${symbol}/1m/${symbol}-1m-${day}.zip`),
-);
-
-describe.skipIf(samples !== undefined)(`bars of real klines${samples ?? ''}`, () => {
-  it.each(REAL)(
-    'of %s have the prices, the sums and the counts of their minutes',
-    async (market, path, symbol, day) => {
-      const key = `data/${path}/daily/klines/${symbol}/1m/${symbol}-1m-${day}.zip`;
-      const served = await startArchive(SAMPLES);
-      const lake = newLake();
-      try {
-        const range = ['--from', day, '--to', day, '--verify', 'none'];
-        await cryptodlOk([
-          'vision',
-          '-m',
-          market,
-          '-s',
-          symbol,
-          '-i',
-          '1m',
-          ...range,
-          '--archive-url',
-          served.url,
-          '--out',
-          lake,
-          ...FAST,
-        ]);
-      } finally {
-        await served.close();
-      }
-      await barsOk(lake, '1h');
-      const { rows } = readPublished(firstMember(readFileSync(join(SAMPLES, key))));
-      const sum = (own: string[][], column: number): number => {
-        const scaled = own.map((row) => {
-          const [whole = '', fraction = ''] = (row[column] ?? '').split('.');
-          return BigInt(whole + fraction.padEnd(8, '0'));
-        });
-        const text = String(scaled.reduce((total, value) => total + value, 0n)).padStart(9, '0');
-        return Number(`${text.slice(0, -8)}.${text.slice(-8)}`);
-      };
-      const hours = Array.from({ length: 24 }, (_, hour) => rows.slice(hour * 60, hour * 60 + 60));
-      const folder = join(lake, `binance/${market}/bars/interval=1h/symbol=${symbol}`);
-      const made = await readParquet(join(folder, `${day.slice(0, 7)}.parquet`));
-      expect(rows).toHaveLength(1440);
-      expect(
-        made.map((row) => ({
-          ...row,
-          open_time: Number(row['open_time']),
-          close_time: Number(row['close_time']),
-          count: Number(row['count']),
-        })),
-      ).toEqual(
-        hours.map((own) => ({
-          open_time: Number(own[0]?.[0]),
-          open: Number(own[0]?.[1]),
-          high: Math.max(...own.map((row) => Number(row[2]))),
-          low: Math.min(...own.map((row) => Number(row[3]))),
-          close: Number(own.at(-1)?.[4]),
-          volume: sum(own, 5),
-          close_time: Number(own.at(-1)?.[6]),
-          quote_volume: sum(own, 7),
-          count: own.reduce((total, row) => total + Number(row[8]), 0),
-          taker_buy_volume: sum(own, 9),
-          taker_buy_quote_volume: sum(own, 10),
-        })),
-      );
-    },
-  );
 });
 
 describe('numbers as text', () => {
