@@ -29,14 +29,16 @@ const UNITS = { m: 60_000, h: HOUR_MS, d: DAY_MS, w: 7 * DAY_MS } as const;
 const FIRST_MONDAY_MS = 4 * DAY_MS;
 /** Each month has the start of a bar of this length, so each month with bars has a file. */
 const LONGEST_MS = 28 * DAY_MS;
+const TOO_LONG = 'the longest bar is 28d or 4w';
+const TIME = /^(\d{1,7})([mhdw])$/;
 
 const FORMS =
   'a number with m, h, d or w (15m, 7m, 2h, 3d, 1w), or tick:500, volume:1000 or dollar:1000000 for bars by trades';
 
 /** Throws a usage error for a text that is no rule. */
 export function parseBar(text: string): BarRule {
-  const time = /^(\d{1,7})([mhdw])$/.exec(text);
-  if (time !== null) return timeRule(text, Number(time[1]), time[2] as keyof typeof UNITS);
+  const time = TIME.exec(text);
+  if (time !== null) return timeRule(text, time);
   const trades = /^(tick|volume|dollar)[:-](\d{1,18})(?:\.(\d{1,8}))?$/.exec(text);
   if (trades !== null) return tradeRule(text, trades);
   throw usage(`bars: "${text}" is no bar`, hintFor(text));
@@ -49,6 +51,8 @@ function hintFor(text: string): string {
   if (/^(?:tick|volume|dollar)[:-]\d{19}/.test(text))
     return `the number has at most 18 digits before the point; a bar is ${FORMS}`;
   const like = correctedText(text);
+  const time = like === undefined ? null : TIME.exec(like);
+  if (time !== null && lengthOf(time) > LONGEST_MS) return TOO_LONG;
   return like === undefined ? `a bar is ${FORMS}` : `did you mean ${like}? A bar is ${FORMS}`;
 }
 
@@ -66,13 +70,17 @@ function correctedText(text: string): string | undefined {
     : `${Number(found[1])}${found[2]?.toLowerCase() ?? 'm'}`;
 }
 
-function timeRule(text: string, number: number, unit: keyof typeof UNITS): TimeRule {
-  const lengthMs = number * UNITS[unit];
+function lengthOf([, number, unit]: RegExpExecArray): number {
+  return Number(number) * UNITS[unit as keyof typeof UNITS];
+}
+
+function timeRule(text: string, time: RegExpExecArray): TimeRule {
+  const lengthMs = lengthOf(time);
   if (lengthMs === 0) throw usage(`bars: ${text} has no length`, 'for example cryptodl bars 15m');
-  if (lengthMs > LONGEST_MS)
-    throw usage(`bars: ${text} is longer than 28 days`, 'the longest bar is 28d or 4w');
-  const originMs = unit === 'w' ? FIRST_MONDAY_MS : 0;
-  return { kind: 'time', lengthMs, originMs, interval: unit === 'w' ? `${number}w` : intervalOf(lengthMs) };
+  if (lengthMs > LONGEST_MS) throw usage(`bars: ${text} is longer than 28 days`, TOO_LONG);
+  const isWeeks = time[2] === 'w';
+  const interval = isWeeks ? `${lengthMs / UNITS.w}w` : intervalOf(lengthMs);
+  return { kind: 'time', lengthMs, originMs: isWeeks ? FIRST_MONDAY_MS : 0, interval };
 }
 
 /** In the largest unit: 60m are 1h, and 24h are 1d. Seven days are no week, because weeks begin on a Monday. */

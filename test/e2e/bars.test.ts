@@ -688,6 +688,7 @@ describe('bars refuses', () => {
       'months and years are not possible, because all bars have the same length; the longest bar is 28d',
     ],
     ['15', 'did you mean 15m?'],
+    ['40321', '"40321" is no bar\n  the longest bar is 28d or 4w'],
     ['volume:99999999999999999999999999', 'the number has at most 18 digits before the point'],
     ['15min', 'did you mean 15m?'],
     ['1H', 'did you mean 1h?'],
