@@ -75,11 +75,15 @@ function lineOf({
   days,
   bars: number,
   short,
+  missingDays,
   ...series
 }: BuiltSeries): string {
   const name = seriesName(series);
   if (outcome !== 'made') return `${name}: not made: ${text}`;
-  const lacking = short > 0 ? `; ${lackText(short)}` : '';
+  const lacking = [
+    ...(missingDays > 0 ? [`; ${source} lack ${countText(missingDays, 'day')}`] : []),
+    ...(short > 0 ? [`; ${lackText(short)}`] : []),
+  ].join('');
   return `${name}: ${countText(number, 'bar')} of ${countText(days, 'day')} in ${countText(months.length, 'month')} made from ${source}${lacking}`;
 }
 
@@ -96,7 +100,7 @@ interface Closing {
 }
 
 function closing(summary: BuildSummary, { isPlan, elapsedMs, out }: Closing): string[] {
-  const { made, skipped, empty, failed, months, days, bars: number, short, bytes } = summary;
+  const { made, skipped, empty, failed, months, days, bars: number, short, missingDays, bytes } = summary;
   const amounts = isPlan
     ? `${countText(days, 'day')} in ${countText(months, 'month')}`
     : `${countText(number, 'bar')} of ${countText(days, 'day')} in ${countText(months, 'file')}, ${bytesText(bytes)}`;
@@ -109,11 +113,13 @@ function closing(summary: BuildSummary, { isPlan, elapsedMs, out }: Closing): st
   const [first = 'no series', ...others] = parts;
   const head = `${[first, ...others].join('; ')}${isPlan ? '' : ` in ${durationText(elapsedMs)}`}`;
   if (isPlan) return [head];
+  const lacking = [
+    ...(missingDays > 0 ? [`the sources lack ${countText(missingDays, 'day')}`] : []),
+    ...(short > 0 ? [`${lackText(short)}, because the lake does not have them`] : []),
+  ];
   return [
     head,
-    ...(short > 0
-      ? [`${lackText(short)}, because the lake does not have them; cryptodl coverage shows gaps`]
-      : []),
+    ...(lacking.length > 0 ? [`${lacking.join('; ')}; cryptodl coverage shows gaps`] : []),
     ...(made > 0 ? [`next  cryptodl coverage --dataset bars --out ${out}`] : []),
   ];
 }

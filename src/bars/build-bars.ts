@@ -46,6 +46,8 @@ export interface BuiltSeries extends Series {
   readonly days: number;
   readonly bars: number;
   readonly short: number;
+  /** Days of the range between the first and the last day of the source that the source does not have. They have no bars. */
+  readonly missingDays: number;
   readonly bytes: number;
 }
 
@@ -58,6 +60,7 @@ export interface BuildSummary {
   readonly days: number;
   readonly bars: number;
   readonly short: number;
+  readonly missingDays: number;
   readonly bytes: number;
   readonly exitCode: ExitCode;
 }
@@ -102,6 +105,7 @@ class Build {
     days: 0,
     bars: 0,
     short: 0,
+    missingDays: 0,
     bytes: 0,
   };
   #manifests: Manifests;
@@ -161,12 +165,13 @@ class Build {
     const built = await this.#build(symbol);
     this.#counts[built.outcome] += 1;
     this.#counts.months += built.months.length;
-    for (const name of ['days', 'bars', 'short', 'bytes'] as const) this.#counts[name] += built[name];
+    for (const name of ['days', 'bars', 'short', 'missingDays', 'bytes'] as const)
+      this.#counts[name] += built[name];
     return built;
   }
 
   async #build({ bars, spec, sources, problem }: SymbolSeries): Promise<BuiltSeries> {
-    const of = { ...bars, notes: [], months: [], days: 0, bars: 0, short: 0, bytes: 0 };
+    const of = { ...bars, notes: [], months: [], days: 0, bars: 0, short: 0, missingDays: 0, bytes: 0 };
     if (problem !== undefined) return { ...of, outcome: 'failed', text: problem };
     const { source: venue } = this.#request;
     const { root } = this.#paths;
@@ -175,8 +180,8 @@ class Build {
       const held = (await this.#manifests.of(folder)).parquet;
       const context = { rule: this.#rule, request: this.#request, root, held, folder };
       const plan = await planSeries(context, { sources });
-      const { outcome, notes, source } = plan;
-      const named = { ...of, ...(source === undefined ? {} : { source }), notes };
+      const { outcome, missingDays, notes, source } = plan;
+      const named = { ...of, ...(source === undefined ? {} : { source }), missingDays, notes };
       if (outcome !== 'made')
         return { ...named, outcome, ...(plan.text === undefined ? {} : { text: plan.text }) };
       const { chosen, months, settings } = plan;

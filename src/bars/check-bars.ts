@@ -8,16 +8,15 @@ import type { DuckDbSession, Row } from '../convert/duckdb.js';
 import { isoInstant } from '../convert/gaps.js';
 import { quoteName, quoteText } from '../convert/sql.js';
 import { bringIn } from '../lake/backing.js';
-import { HeldObjects } from '../lake/held-objects.js';
-import { lakePaths } from '../lake/layout.js';
+import { lakePaths, seriesFolder } from '../lake/layout.js';
+import { readManifest } from '../lake/manifest.js';
 import { DAY_MS, monthOf } from '../model/calendar.js';
-import { usage } from '../model/errors.js';
+import { CryptodlError, usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Series } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { rowsQuery } from '../query/views.js';
-import { intervalsOf } from '../source/venue.js';
-import { findDataset } from '../source/venue.js';
+import { findDataset, intervalsOf } from '../source/venue.js';
 import { absolutePath } from '../text/printable.js';
 import type { BarRule } from './bar-rule.js';
 import { chooseSource } from './choose-source.js';
@@ -103,9 +102,12 @@ export async function* checkBars(
   }
 }
 
-/** Throws errors that do not concern the source of the symbol alone. */
+/** Throws errors that do not concern the symbol alone. */
 function failedCheck({ bars }: SymbolSeries, error: unknown): CheckedSeries {
-  if (!(error instanceof UnreadableSource)) throw error;
+  const isOfSeries =
+    error instanceof UnreadableSource ||
+    (error instanceof CryptodlError && error.code === 'manifest-damaged');
+  if (!isOfSeries) throw error;
   return { ...bars, dataset: 'klines', bars: 0, differences: [], outcome: 'failed', text: error.message };
 }
 
@@ -134,7 +136,8 @@ async function checkSymbol(
     if (days !== undefined) usable.push(days);
   }
   // Klines of the archive have flat candles, so bars from trades are filled too.
-  const chosen = chooseSource(rule, true, usable, new HeldObjects());
+  const held = (await readManifest(join(root, seriesFolder(venue.name, bars)), venue.archive)).parquet;
+  const chosen = chooseSource(rule, true, usable, held);
   if (chosen === undefined) return { ...of, outcome: 'failed', text: 'the source has no files' };
   const source = sourceName(chosen.recipe.source.series);
   const unsound = unsoundText(chosen.recipe.source) ?? unsoundText(published);

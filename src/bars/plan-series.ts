@@ -13,7 +13,7 @@ import { planMonths } from './plan-months.js';
 import type { BarMonth } from './plan-months.js';
 import { chosenRange } from './select-symbols.js';
 import type { SymbolSeries } from './select-symbols.js';
-import { readSourceDays, settingsOfBars, sourceName, unsoundText } from './source-days.js';
+import { missingDays, readSourceDays, settingsOfBars, sourceName, unsoundText } from './source-days.js';
 import type { SourceDays } from './source-days.js';
 
 /** Months to make. */
@@ -34,6 +34,8 @@ interface NoWork {
 export type SeriesPlan = (PlannedWork | NoWork) & {
   /** `klines 1m` */
   readonly source?: string;
+  /** Days of the range between the first and the last day of the source that the source does not have. */
+  readonly missingDays: number;
   /** Messages on the choice of the source. */
   readonly notes: readonly string[];
 };
@@ -60,12 +62,21 @@ export async function planSeries(
   }
   const chosen = chooseSource(rule, options.fillEmpty, usable, held);
   if (chosen === undefined)
-    return { outcome: 'failed', text: `${sources.map(seriesName).join(', ')}: no files`, notes: [] };
+    return {
+      outcome: 'failed',
+      text: `${sources.map(seriesName).join(', ')}: no files`,
+      missingDays: 0,
+      notes: [],
+    };
   const { source } = chosen.recipe;
-  const named = { source: sourceName(source.series), notes: choiceNotes(chosen, usable, held) };
+  const inRange = chosenRange(request);
+  const named = {
+    source: sourceName(source.series),
+    missingDays: missingDays(source).filter(inRange).length,
+    notes: choiceNotes(chosen, usable, held),
+  };
   const unsound = unsoundText(source);
   if (unsound !== undefined) return { ...named, outcome: 'failed', text: unsound };
-  const inRange = chosenRange(request);
   // Bars of one series have one source, so a change of the source changes all days.
   const isChosen = chosen.replaced === undefined ? inRange : () => true;
   const months = await planMonths(chosen.days, held, folder, { isForced: options.force, isChosen });

@@ -84,6 +84,11 @@ export function sourceName({ dataset, interval }: Pick<Series, 'dataset' | 'inte
   return interval === undefined ? dataset : `${dataset} ${interval}`;
 }
 
+/** The days between the first and the last one that the source does not have. */
+export function missingDays({ from, to, byDay }: SourceDays): number[] {
+  return Array.from({ length: to - from }, (_, at) => from + at).filter((day) => !byDay.has(day));
+}
+
 /** Why no bars can be made from the source; undefined if all of its files are there. */
 export function unsoundText({ series, unsound }: SourceDays): string | undefined {
   const [first] = unsound;

@@ -160,6 +160,42 @@ describe('the source of bars', () => {
     expect((await bars(lake, '1h', '-i', '5m')).stderr).not.toContain('more day');
   });
 
+  it('is the one of the bars with --check too', async () => {
+    const lake = newFolder('lake');
+    const hours = newFolder('archive');
+    for (const day of DAYS)
+      writeKlines(hours, { symbol: 'BTCUSDT', day, interval: '1h', lengthMs: HOUR }, tradesOf(day, 300, 1));
+    await download(first, lake, '-i', '5m', '--to', '2024-01-30');
+    await bars(lake, '1h');
+    await download(first, lake, '-i', '1m');
+    await download(hours, lake, '-i', '1h');
+    const { code, stderr } = await bars(lake, '1h', '--check');
+    expect([code, stderr]).toEqual([0, expect.stringContaining('48 bars from klines 5m compared')]);
+    expect((await bars(lake, '1h', '--check', '-i', '1m')).stderr).toContain(
+      '72 bars from klines 1m compared',
+    );
+    const manifest = manifestOf(folderOf(lake, BARS_1H));
+    writeFileSync(manifest, `{}\n${readFileSync(manifest, 'utf8')}`);
+    const damaged = await bars(lake, '1h', '--check');
+    expect(damaged.code).toBe(4);
+    expect(damaged.stderr).toMatch(/^um BTCUSDT: not compared: .* is damaged$/m);
+  });
+
+  it('lacks days, which is told with their number', async () => {
+    const folder = newFolder('archive');
+    const lake = newFolder('lake');
+    for (const day of ['2024-01-29', '2024-01-31', '2024-02-02'])
+      writeKlines(folder, { symbol: 'BTCUSDT', day, interval: '1m' }, tradesOf(day, 300, 1));
+    await download(folder, lake, '-i', '1m', '--to', '2024-02-02');
+    const { code, stderr } = await bars(lake, '1h');
+    expect(code).toBe(0);
+    expect(stderr).toContain('72 bars of 3 days in 2 months made from klines 1m; klines 1m lack 2 days\n');
+    expect(stderr).toContain('\nthe sources lack 2 days; cryptodl coverage shows gaps\n');
+    const part = await bars(lake, '1h', '--force', '--to', '2024-01-31', '--json');
+    expect(part.events).toMatchObject([{ days: 2, missingDays: 1 }, { missingDays: 1 }]);
+    expect((await bars(lake, '1h', '--force', '--to', '2024-01-29')).stderr).not.toContain('lack');
+  });
+
   it('is told for a range of which the lake has none', async () => {
     const lake = newFolder('lake');
     await download(first, lake, '-i', '1m');
