@@ -31,15 +31,17 @@ export function firstSymlink(root: string, path: string): string | undefined {
   }
 }
 
-/** The facts of a file, folder or symbolic link itself; undefined if it does not exist. */
+/**
+ * The facts of a file, folder or symbolic link itself; undefined if it does not exist. The call blocks, because it takes microseconds, and a
+ * round trip to the thread pool takes many times as long.
+ */
 export function entryAt(path: string): Promise<Stats | undefined> {
   return new Promise((resolve) => {
     resolve(entryNow(path));
   });
 }
 
-/** The call blocks, because it takes microseconds, and a round trip to the thread pool takes many times as long. */
-/** The same at once, in the main thread. */
+/** The same without a promise. */
 export function entryNow(path: string): Stats | undefined {
   try {
     return lstatSync(path, { throwIfNoEntry: false });
@@ -127,11 +129,11 @@ export async function readRegularFile(path: string): Promise<string | undefined>
 }
 
 export function symlinkMessage(path: string): string {
-  return `${shownPath(path)} is a symbolic link; links inside a lake are not followed`;
+  return `${shownPath(path)} is a symbolic link; links below the lake or the target are not followed`;
 }
 
 function symlinkError(path: string): CryptodlError {
   return new CryptodlError('disk', symlinkMessage(path), {
-    hint: 'replace the link by the folder or file itself, or by a mount; only --out itself may be a link',
+    hint: 'replace the link by the folder or file itself, or by a mount; only --out and --target themselves may be links',
   });
 }

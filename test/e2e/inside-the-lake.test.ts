@@ -481,7 +481,9 @@ describe('a symbolic link', () => {
     scene.archive.fault = undefined;
     expect([run.code, run.stderr]).toEqual([
       1,
-      expect.stringContaining(`${place} is a symbolic link; links inside a lake are not followed`),
+      expect.stringContaining(
+        `${place} is a symbolic link; links below the lake or the target are not followed`,
+      ),
     ]);
     expect(Object.keys(before)).not.toEqual([]);
     expect(left()).toEqual(before);
@@ -510,7 +512,9 @@ describe('a symbolic link', () => {
       scene.archive.fault = undefined;
       expect([run.code, run.stderr]).toEqual([
         1,
-        expect.stringContaining('.cryptodl/tmp is a symbolic link; links inside a lake are not followed'),
+        expect.stringContaining(
+          '.cryptodl/tmp is a symbolic link; links below the lake or the target are not followed',
+        ),
       ]);
       expect(Object.keys(before)).toContainEqual(expect.stringContaining('precious'));
       expect(left()).toEqual(before);

@@ -243,7 +243,7 @@ describe('a series that cannot be merged', () => {
         rmSync(path);
         symlinkSync('/etc/hostname', path);
       },
-      'is a symbolic link; links inside a lake are not followed',
+      'is a symbolic link; links below the lake or the target are not followed',
     ],
   ])('is damaged if its file has %s', async (_what, damage, says) => {
     const { lake } = await scene.vision(
