@@ -1,24 +1,19 @@
 /** `cryptodl export`: files for other programs from the lake. Failures and, with --dry-run, planned files go to stdout, the rest to stderr. */
-import { readFile } from 'node:fs/promises';
 import { endLookUp, progressPrinter, requestOf } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
 import { writeData, writeText } from '../cli/write-data.js';
-import { errnoOf, usage } from '../model/errors.js';
+import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { watchSignals } from '../model/io.js';
 import { seriesName } from '../model/task.js';
 import { bytesText, countText, durationText, numberText } from '../model/units.js';
-import type { FlagName } from '../options/flags.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { isRangeGiven, resolveRange } from '../select/date-range.js';
-import type { Assets } from '../source/pairs.js';
-import { parseAssets } from '../source/binance/exchange-info.js';
-import { intervalMs } from '../source/venue.js';
 import { nearest } from '../text/did-you-mean.js';
-import { reasonOf, unreadableHint } from '../text/path-faults.js';
 import { absolutePath, lakeFlag, printLines, shownPath, tabbed } from '../text/printable.js';
 import { ENGINES, SCRIPTS } from './engines.js';
-import type { Days, Engine, EngineSettings, Refused } from './export-file.js';
+import { refuseOtherFlags, settingsOf } from './engine-settings.js';
+import type { Days, Engine, Refused } from './export-file.js';
 import { exportLake } from './export-lake.js';
 import type { ExportedFile, FileOutcome } from './export-lake.js';
 import { lackingData, lackingLines } from './lacking.js';
@@ -80,6 +75,10 @@ async function exportFiles(engine: Engine, run: LookUp, request: VerbRequest): P
   const print = (line: object | string): void => {
     printed = printed.then(() => writeData(io, [line]));
   };
+  const printFirst = (count: number, line: string, more: string): void => {
+    if (count <= MOST_OF_KIND) printLines(io.stderr, [line]);
+    else if (count === MOST_OF_KIND + 1) printLines(io.stderr, [more]);
+  };
   await exportLake({
     request,
     engine,
@@ -92,14 +91,22 @@ async function exportFiles(engine: Engine, run: LookUp, request: VerbRequest): P
       progress(() => tally.text());
       if (options.json) print({ event: 'file', ...file });
       else if (isFailure(file) || file.outcome === 'planned') print(lineOf(file));
+      else if (file.outcome === 'empty' && !options.quiet)
+        printFirst(
+          tally.of('empty'),
+          `without rows: ${file.file}`,
+          'without rows: more files; --json lists all',
+        );
     },
     onRefused: (refused) => {
       tally.refuse(refused);
       if (options.json) print({ event: 'left-out', ...refused.series, reason: refused.reason });
-      const count = tally.ofReason(refused.reason);
-      if (count <= MOST_OF_REASON) printLines(io.stderr, [leftOutText(refused)]);
-      else if (count === MOST_OF_REASON + 1)
-        printLines(io.stderr, [`left out: more series: ${refused.reason}`]);
+      const { reason, series } = refused;
+      printFirst(
+        tally.ofReason(reason),
+        `left out: ${seriesName(series)}: ${reason}`,
+        `left out: more series: ${reason}`,
+      );
     },
   });
   await printed;
@@ -138,72 +145,8 @@ async function tellLacking(
   return false;
 }
 
-/** Lines for series that are left out for the same reason. */
-const MOST_OF_REASON = 3;
-
-/** Flags that only one engine reads. */
-const FLAGS_OF: Readonly<Partial<Record<FlagName, string>>> = {
-  'mark-interval': 'freqtrade',
-  'exchange-info': 'freqtrade',
-  columns: 'csv',
-  delimiter: 'csv',
-  'time-format': 'csv',
-  'one-file': 'csv',
-};
-
-function refuseOtherFlags(engine: string, { resolved }: VerbRequest): void {
-  const isScript = SCRIPTS.some(({ name }) => name === engine);
-  for (const name of Object.keys(FLAGS_OF) as FlagName[])
-    if (resolved.origins[name] === 'flag' && FLAGS_OF[name] !== engine)
-      throw usage(`--${name} is for export ${FLAGS_OF[name] ?? ''}, not for export ${engine}`, undefined, {
-        flags: { [name]: null },
-      });
-  if (isScript && resolved.origins.target === 'flag')
-    throw usage(
-      `export ${engine} prints a script and writes no files, so --target is not used`,
-      `redirect the output: > load_${engine.replace('-loader', '')}.py`,
-      { flags: { target: null } },
-    );
-}
-
-async function settingsOf({ resolved, surroundings }: VerbRequest): Promise<EngineSettings> {
-  const { options } = resolved;
-  for (const interval of options.markInterval)
-    if (!(intervalMs(interval) > 0))
-      throw usage(`--mark-interval: "${interval}" is not an interval like 1h or 8h`, undefined, {
-        flags: { 'mark-interval': '1h,8h' },
-      });
-  return {
-    markIntervals: options.markInterval,
-    assets:
-      options.exchangeInfo === undefined
-        ? new Map<string, Assets>()
-        : await readAssets(absolutePath(options.exchangeInfo, surroundings.home)),
-    columns: options.columns,
-    delimiter: options.delimiter,
-    timeFormat: options.timeFormat,
-    isOneFile: options.oneFile,
-  };
-}
-
-async function readAssets(path: string): Promise<ReadonlyMap<string, Assets>> {
-  let text: string;
-  try {
-    text = await readFile(path, 'utf8');
-  } catch (error) {
-    throw usage(
-      `--exchange-info ${shownPath(path)} cannot be read (${reasonOf(errnoOf(error))})`,
-      unreadableHint(errnoOf(error), path) ?? 'name a file with an answer of exchangeInfo',
-    );
-  }
-  const assets = parseAssets(text);
-  if (assets === undefined)
-    throw usage(
-      `--exchange-info ${shownPath(path)} is not an answer of exchangeInfo: it has no list of symbols with baseAsset and quoteAsset`,
-      'save one: curl https://fapi.binance.com/fapi/v1/exchangeInfo > exchangeInfo.json',
-    );
-  return assets;
-}
+/** Lines for series that are left out for the same reason, and for files without rows. */
+const MOST_OF_KIND = 3;
 
 class Tally {
   readonly #files: Partial<Record<FileOutcome, number>> = {};
@@ -257,10 +200,6 @@ function isFailure({ outcome }: ExportedFile): boolean {
 
 function lineOf({ outcome, file, text }: ExportedFile): string {
   return tabbed([outcome === 'planned' ? 'write' : outcome, file, ...(text === undefined ? [] : [text])]);
-}
-
-function leftOutText({ series, reason }: Refused): string {
-  return `left out: ${seriesName(series)}: ${reason}`;
 }
 
 function exitCodeOf(tally: Tally, isComplete: boolean): ExitCode {

@@ -801,6 +801,15 @@ describe('a repeated export', () => {
       false,
       'empty',
     ]);
+    const many = ['--mark-interval', '48h,3d,4d,5d,6d', '--from', '2024-01-02', '--to', '2024-01-02'];
+    const { stderr } = await exported('freqtrade', lake, newTarget(), ...many);
+    expect(stderr).toContain(`without rows: ${mark}\n`);
+    expect(stderr.match(/^without rows: /gm)).toHaveLength(4);
+    expect(stderr).toContain('without rows: more files; --json lists all\n');
+    expect(await exported('freqtrade', lake, newTarget(), '--quiet', ...many)).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
     writeFileSync(join(target, mark), '');
     expect([await outcomeOf(), existsSync(join(target, mark))]).toEqual(['foreign', true]);
     expect([await outcomeOf('--force'), existsSync(join(target, mark))]).toEqual(['empty', false]);
@@ -927,7 +936,11 @@ describe('the state of the target', () => {
       const result = await exported('csv', lake, target, '--force');
       const isRecord = link === '.cryptodl-export';
       expect([link, result.code]).toEqual([link, isRecord ? 1 : 4]);
-      expect(isRecord ? result.stderr : result.stdout).toContain('symbolic link');
+      expect(isRecord ? result.stderr : result.stdout).toContain(
+        link.endsWith('.csv')
+          ? 'cannot be replaced: it is a symbolic link; move it away, or choose another --target'
+          : 'is a symbolic link; links below the lake or the target are not followed',
+      );
     }
     expect(filesBelow(outside)).toEqual(['tmp/precious']);
     expect(readFileSync(join(outside, 'tmp/precious'), 'utf8')).toBe('x');
