@@ -16,6 +16,7 @@ import { CryptodlError } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Series } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
+import { FileDigests } from '../query/file-digests.js';
 import { StageTimes } from '../report/stage-times.js';
 import { absolutePath } from '../text/printable.js';
 import type { BarRule } from './bar-rule.js';
@@ -96,6 +97,7 @@ class Build {
   readonly #paths: LakePaths;
   readonly #onMonth: () => void;
   readonly #stop = new AbortController();
+  readonly #digests: FileDigests;
   readonly #counts = {
     made: 0,
     skipped: 0,
@@ -118,6 +120,7 @@ class Build {
     this.#request = request;
     this.#paths = paths;
     this.#onMonth = onMonth;
+    this.#digests = new FileDigests(this.#signal);
     this.#manifests = new Manifests(request.source.archive);
   }
 
@@ -189,7 +192,8 @@ class Build {
       if (session === undefined) return plannedSeries(named, months);
       const nowMs = this.#request.clock.now();
       const places = { venue, paths: this.#paths, folder, series: bars, spec };
-      const month = { ...places, settings, held, session, nowMs, signal: this.#signal };
+      const tools = { session, digests: this.#digests };
+      const month = { ...places, ...tools, settings, held, nowMs, signal: this.#signal };
       return await this.#make(named, month, chosen, months);
     } catch (error) {
       if (!(error instanceof CryptodlError) || error.code !== 'manifest-damaged') throw error;

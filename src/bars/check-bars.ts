@@ -15,6 +15,7 @@ import { CryptodlError, usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Series } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
+import { DamagedFile, FileDigests } from '../query/file-digests.js';
 import { rowsQuery } from '../query/views.js';
 import { findDataset, intervalsOf } from '../source/venue.js';
 import { absolutePath } from '../text/printable.js';
@@ -22,6 +23,7 @@ import type { BarRule } from './bar-rule.js';
 import { chooseSource } from './choose-source.js';
 import type { BarDay, Recipe } from './day-rules.js';
 import { makeBars, UnreadableSource } from './make-bars.js';
+import type { BarTools } from './make-bars.js';
 import { chosenRange, selectSymbols } from './select-symbols.js';
 import type { SymbolSeries } from './select-symbols.js';
 import { readSourceDays, sourceName, unsoundText } from './source-days.js';
@@ -80,12 +82,13 @@ export async function* checkBars(
   const spill = join(folder, `cryptodl-bars-${randomUUID()}`);
   const engine = createEngine({ tempFolder: spill, signal });
   const sums = { series: 0, failed: 0, bars: 0, differences: 0 };
+  const digests = new FileDigests(signal);
   let session: DuckDbSession | undefined;
   try {
     session = await engine.session();
     for (const symbol of symbols) {
       signal.throwIfAborted();
-      const checked = await checkSymbol({ rule, request, root, session, onMonth }, symbol).catch(
+      const checked = await checkSymbol({ rule, request, root, session, digests, onMonth }, symbol).catch(
         (error: unknown): CheckedSeries => failedCheck(symbol, error),
       );
       sums.series += 1;
@@ -106,6 +109,7 @@ export async function* checkBars(
 function failedCheck({ bars }: SymbolSeries, error: unknown): CheckedSeries {
   const isOfSeries =
     error instanceof UnreadableSource ||
+    error instanceof DamagedFile ||
     (error instanceof CryptodlError && error.code === 'manifest-damaged');
   if (!isOfSeries) throw error;
   return { ...bars, dataset: 'klines', bars: 0, differences: [], outcome: 'failed', text: error.message };
@@ -116,6 +120,7 @@ interface CheckContext {
   readonly request: VerbRequest;
   readonly root: string;
   readonly session: DuckDbSession;
+  readonly digests: FileDigests;
   readonly onMonth: () => void;
 }
 
@@ -123,7 +128,7 @@ async function checkSymbol(
   context: CheckContext,
   { bars, sources, problem }: SymbolSeries,
 ): Promise<CheckedSeries> {
-  const { rule, request, root, session } = context;
+  const { rule, request, root } = context;
   const { source: venue } = request;
   const of = { ...bars, dataset: 'klines', bars: 0, differences: [] };
   if (problem !== undefined) return { ...of, outcome: 'failed', text: problem };
@@ -148,7 +153,7 @@ async function checkSymbol(
   let compared = 0;
   for (const month of monthsOf(days)) {
     request.signal.throwIfAborted();
-    const found = await compareMonth(session, { request, recipe: chosen.recipe, published }, month);
+    const found = await compareMonth(context, { request, recipe: chosen.recipe, published }, month);
     compared += found.bars;
     differences.push(...found.differences);
     context.onMonth();
@@ -174,15 +179,16 @@ interface Compared {
 }
 
 async function compareMonth(
-  session: DuckDbSession,
+  { session, digests }: BarTools,
   { request: { source: venue }, recipe, published }: Compared,
   days: readonly BarDay[],
 ): Promise<{ readonly bars: number; readonly differences: BarDifference[] }> {
-  await makeBars(session, venue, recipe, days);
+  await makeBars({ session, digests }, venue, recipe, days);
   const { series, spec, files } = published;
   const [from, to] = [days[0]?.day ?? 0, (days.at(-1)?.day ?? 0) + 1];
   const some = files.filter((file) => file.days.from < to && file.days.to > from);
   await bringIn(...some.map(({ path }) => path));
+  await digests.refuseDamaged(some);
   const rows = await rowsQuery({ ...series, hasInterval: true, files: some }, spec);
   const day = `(epoch_us(open_time) - ${spec.dayStartMs * 1000}) // ${DAY_MS * 1000}`;
   await session.run(`CREATE OR REPLACE TEMP TABLE published AS

@@ -4,9 +4,12 @@ import { DAY_MS, dayOf, parseDay, startOfDay } from '../model/calendar.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { isFileError } from '../convert/duckdb-errors.js';
 import { timestampLiteral } from '../convert/sql.js';
+import { DamagedFile, fetchAgainText } from '../query/file-digests.js';
+import type { FileDigests } from '../query/file-digests.js';
 import { rowsQuery } from '../query/views.js';
 import { findDataset } from '../source/venue.js';
 import type { Venue } from '../source/venue.js';
+import { lakeFlag } from '../text/printable.js';
 import { aggregates, barColumns, bucketOf, rowsOfBar, sourceRows } from './bar-columns.js';
 import type { TimeRule, TradeRule } from './bar-rule.js';
 import { objectBefore } from './day-rules.js';
@@ -14,18 +17,23 @@ import type { BarDay, Recipe } from './day-rules.js';
 import { sourceName } from './source-days.js';
 import type { SourceDays } from './source-days.js';
 
+export interface BarTools {
+  readonly session: DuckDbSession;
+  readonly digests: FileDigests;
+}
+
 /**
  * Creates the table `made` with the bars of these days, which are ascending. Resolves with the number of bars that are absent because the
  * source lacks all of their rows. Rejects with `UnreadableSource` if the rows cannot be read, or have numbers out of range.
  */
 export async function makeBars(
-  session: DuckDbSession,
+  tools: BarTools,
   venue: Venue,
   recipe: Recipe,
   days: readonly BarDay[],
 ): Promise<number> {
   try {
-    return await makeAll(session, venue, recipe, days);
+    return await makeAll(tools, venue, recipe, days);
   } catch (error) {
     if (!isFileError(error)) throw error;
     throw new UnreadableSource(recipe.source, error);
@@ -34,24 +42,29 @@ export async function makeBars(
 
 /** The rows of a source cannot be read, or no bars can be made from them. */
 export class UnreadableSource extends Error {
-  constructor({ series }: SourceDays, cause: unknown) {
+  constructor({ root, series }: SourceDays, cause: unknown) {
     const [why = ''] = (cause instanceof Error ? cause.message : String(cause)).split('\n');
-    super(`the rows of ${sourceName(series)}: ${why}; cryptodl verify --deep finds damaged files`, { cause });
+    const advice =
+      cause instanceof DamagedFile
+        ? fetchAgainText(root)
+        : `cryptodl verify --deep${lakeFlag(root)} finds damaged files`;
+    super(`the rows of ${sourceName(series)}: ${why}; ${advice}`, { cause });
   }
 }
 
 async function makeAll(
-  session: DuckDbSession,
+  tools: BarTools,
   venue: Venue,
   recipe: Recipe,
   days: readonly BarDay[],
 ): Promise<number> {
   const { rule } = recipe;
   const { isText } = recipe.source;
+  const { session } = tools;
   const none = `SELECT 0 AS day, 0::BIGINT AS seq, false AS is_short, 0::BIGINT AS row_count, ${barColumns(isText, { open: '0', close: '0' })} FROM (${emptyBar(isText)}) LIMIT 0`;
   await session.run(`CREATE OR REPLACE TEMP TABLE made AS ${none}`);
-  if (rule.kind === 'time') return addTimeBars(session, venue, { ...recipe, rule }, days);
-  for (const { day } of days) await addTradeBars(session, { ...recipe, rule }, day);
+  if (rule.kind === 'time') return addTimeBars(tools, venue, { ...recipe, rule }, days);
+  for (const { day } of days) await addTradeBars(tools, { ...recipe, rule }, day);
   return 0;
 }
 
@@ -63,11 +76,16 @@ function emptyBar(isText: boolean): string {
 }
 
 /** The rows of the source within days `[from, to)`, as a subquery. */
-async function rowsOf(source: SourceDays, from: number, to: number): Promise<string> {
+async function rowsOf(
+  { digests }: BarTools,
+  source: SourceDays,
+  { from, to }: { readonly from: number; readonly to: number },
+): Promise<string> {
   const { series, spec, files } = source;
   const some = files.filter(({ days }) => days.from < to && days.to > from);
   if (some.length === 0) throw new RangeError('no file has rows of these days');
   await bringIn(...some.map(({ path }) => path));
+  await digests.refuseDamaged(some);
   const table = { ...series, hasInterval: series.interval !== undefined, files: some };
   const time =
     series.dataset === 'klines' ? 'open_time' : series.dataset === 'trades' ? '"time"' : 'transact_time';
@@ -85,12 +103,13 @@ async function rowsOf(source: SourceDays, from: number, to: number): Promise<str
 type TimeRecipe = Recipe & { readonly rule: TimeRule };
 
 async function addTimeBars(
-  session: DuckDbSession,
+  tools: BarTools,
   venue: Venue,
   recipe: TimeRecipe,
   days: readonly BarDay[],
 ): Promise<number> {
   const { rule, source, isFilled } = recipe;
+  const { session } = tools;
   const starts = joined(
     days.flatMap(({ starts: own }) => (own !== undefined && own.from < own.to ? own : [])),
   );
@@ -101,7 +120,7 @@ async function addTimeBars(
   const from = dayOf(first.from, spec);
   const before = isFilled ? objectBefore(source, from) : undefined;
   const to = dayOf(last.to - 1, spec) + 1;
-  const rows = await rowsOf(source, Math.min(from, before?.from ?? from), to);
+  const rows = await rowsOf(tools, source, { from: Math.min(from, before?.from ?? from), to });
   const own = `SELECT ${bucketOf(rule)} AS b, ${aggregates(source.isText)} FROM (${rows}) GROUP BY b`;
   const spans = starts.map((span) => `(${span.from * 1000}, ${span.to * 1000})`).join(', ');
   // Bars outside of these days give only the close before an empty bar.
@@ -180,11 +199,12 @@ function filled(bars: string, spans: string, recipe: TimeRecipe, days: Span): st
 const MOST_STARTS = 10_000;
 
 async function addTradeBars(
-  session: DuckDbSession,
+  tools: BarTools,
   { rule, source }: Recipe & { readonly rule: TradeRule },
   day: number,
 ): Promise<void> {
-  const rows = await rowsOf(source, day, day + 1);
+  const { session } = tools;
+  const rows = await rowsOf(tools, source, { from: day, to: day + 1 });
   await session.run(`CREATE OR REPLACE TEMP TABLE day_rows AS
     SELECT row_number() OVER () - 1 AS number, * FROM (SELECT * FROM (${rows}) ORDER BY seq, t)`);
   await session.run('CREATE OR REPLACE TEMP TABLE starts (start BIGINT)');

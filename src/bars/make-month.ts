@@ -18,6 +18,7 @@ import { moveToQuarantine } from '../lake/quarantine.js';
 import { DAY_MS, dayPeriod, dayText, parseDay } from '../model/calendar.js';
 import type { Series, Settings } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
+import type { FileDigests } from '../query/file-digests.js';
 import { describeColumns } from '../source/describe.js';
 import { madeKey } from '../source/keys.js';
 import type { DatasetSpec, Venue } from '../source/venue.js';
@@ -39,6 +40,7 @@ export interface MonthContext {
   readonly settings: Settings;
   readonly held: HeldObjects;
   readonly session: DuckDbSession;
+  readonly digests: FileDigests;
   readonly nowMs: number;
   readonly signal: AbortSignal;
 }
@@ -66,7 +68,7 @@ export async function makeMonth(
   const existing = await readExisting(context, month, target);
   const { session, spec, settings } = context;
   const staged = join(await stagingFolder(context.paths), `${randomUUID()}.partial`);
-  const absent = await makeBars(session, context.venue, recipe, existing.changed);
+  const absent = await makeBars(context, context.venue, recipe, existing.changed);
   const changed = new Set(existing.changed.map(({ day }) => day));
   const metadata = metadataOf(context, recipe, month, existing);
   try {

@@ -5,6 +5,7 @@ import { isFromRest } from '../lake/held-objects.js';
 import { readManifest } from '../lake/manifest.js';
 import { parsePeriod } from '../model/calendar.js';
 import type { Series, Settings } from '../model/task.js';
+import { fetchAgainText } from '../query/file-digests.js';
 import { readSeriesFiles } from '../query/lake-tables.js';
 import type { LakeFile } from '../query/lake-tables.js';
 import type { Source } from '../source/source.js';
@@ -24,6 +25,8 @@ export interface SourceObject {
 }
 
 export interface SourceDays {
+  /** The lake. */
+  readonly root: string;
   readonly series: Series;
   readonly spec: DatasetSpec;
   readonly files: readonly LakeFile[];
@@ -63,6 +66,7 @@ export async function readSourceDays(
   if (byDay.size === 0) return undefined;
   const days = [...byDay.keys()].sort((a, b) => a - b);
   return {
+    root,
     series,
     spec,
     files,
@@ -90,11 +94,11 @@ export function missingDays({ from, to, byDay }: SourceDays): number[] {
 }
 
 /** Why no bars can be made from the source; undefined if all of its files are there. */
-export function unsoundText({ series, unsound }: SourceDays): string | undefined {
+export function unsoundText({ root, series, unsound }: SourceDays): string | undefined {
   const [first] = unsound;
   if (first === undefined) return undefined;
   const more = unsound.length > 1 ? ` (and ${countText(unsound.length - 1, 'more file')})` : '';
-  return `${sourceName(series)}: ${shownPath(first)} is missing or does not have the size that was committed${more}; cryptodl verify --fix, then cryptodl repair, fetches its objects again`;
+  return `${sourceName(series)}: ${shownPath(first)} is missing or does not have the size that was committed${more}; ${fetchAgainText(root)}`;
 }
 
 /** The settings of the files of bars from this source. */

@@ -16,7 +16,8 @@ import { CryptodlError } from '../model/errors.js';
 import type { Series } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { absolutePath } from '../text/printable.js';
+import { DamagedFile, fetchAgainText, FileDigests } from '../query/file-digests.js';
+import { absolutePath, lakeFlag } from '../text/printable.js';
 import type { Days, Engine, EngineSettings, ExportFile, Refused } from './export-file.js';
 import { lockTarget } from './lock-target.js';
 import { emptyStaging, Provenance, removeStaging } from './provenance.js';
@@ -97,10 +98,12 @@ class Exporter {
   /** Lines of the record are appended one after the other. */
   #appended: Promise<void> = Promise.resolve();
   readonly #seen = new Set<string>();
+  readonly #digests: FileDigests;
 
   constructor(given: ExportRequest, around: Surroundings) {
     this.#given = given;
     this.#around = around;
+    this.#digests = new FileDigests(around.signal);
     const { resolved, surroundings } = given.request;
     this.#root = absolutePath(resolved.options.out, surroundings.home);
   }
@@ -177,12 +180,18 @@ class Exporter {
     try {
       return await this.#write(file, session, { madeFrom: digest, sources, from, to });
     } catch (error) {
+      if (error instanceof DamagedFile)
+        return { ...of, outcome: 'unreadable', text: `${error.message}; ${fetchAgainText(this.#root)}` };
       const isTyped = error instanceof CryptodlError;
       if (isTyped && error.code === 'partition-incomplete')
         return { ...of, outcome: 'failed', text: `${error.message}; ${error.hint ?? ''}` };
       if (isTyped || !isFileError(error)) throw error;
       const [reason = ''] = error instanceof Error ? error.message.split('\n') : [];
-      return { ...of, outcome: 'unreadable', text: `${reason}; cryptodl verify --deep finds damaged files` };
+      return {
+        ...of,
+        outcome: 'unreadable',
+        text: `${reason}; cryptodl verify --deep${lakeFlag(this.#root)} finds damaged files`,
+      };
     }
   }
 
@@ -205,7 +214,7 @@ class Exporter {
   ): Promise<ExportedFile> {
     const { engine, target, request } = this.#given;
     const { record, lock, staging, signal } = this.#around;
-    const staged = await stageFile(session, file, staging);
+    const staged = await stageFile(session, file, { staging, digests: this.#digests });
     const { rows, repeated } = staged;
     const { bytes, sha256 } = await fileFacts(staged.path);
     const { mtimeMs } = await stat(staged.path);

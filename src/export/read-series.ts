@@ -1,6 +1,7 @@
 /** The committed files of a series, or the reason why it cannot be exported. */
 import { CryptodlError } from '../model/errors.js';
 import type { Series } from '../model/task.js';
+import { fetchAgainText } from '../query/file-digests.js';
 import { readSeriesFiles } from '../query/lake-tables.js';
 import { findDataset } from '../source/venue.js';
 import type { Source } from '../source/source.js';
@@ -17,7 +18,7 @@ export async function readSeries(root: string, venue: Source, series: Series): P
     const [first] = unsound;
     if (first !== undefined)
       return refused(
-        `${shownPath(first)}${unsound.length > 1 ? ` and ${unsound.length - 1} more` : ''} is missing or damaged; cryptodl repair fetches it again`,
+        `${shownPath(first)}${unsound.length > 1 ? ` and ${unsound.length - 1} more` : ''} is missing or damaged; ${fetchAgainText(root)}`,
       );
     const [both] = overlapping;
     if (both !== undefined)

@@ -13,6 +13,7 @@ import { fileSize } from '../lake/publish.js';
 import { CryptodlError } from '../model/errors.js';
 import { startOfDay } from '../model/calendar.js';
 import { seriesName } from '../model/task.js';
+import type { FileDigests } from '../query/file-digests.js';
 import { rowsQuery } from '../query/views.js';
 import { markAsUtc } from './utc-times.js';
 import type { ExportFile, FileForm, RowSource } from './export-file.js';
@@ -26,17 +27,18 @@ export interface StagedFile {
 
 /**
  * Writes the rows into a new file in `staging`. Rejects with `partition-incomplete` if a file of the lake has changed since the manifests were
- * read, and with errors of disk, memory or interruption.
+ * read, with `DamagedFile`, and with errors of disk, memory or interruption.
  */
 export async function stageFile(
   session: DuckDbSession,
   file: ExportFile,
-  staging: string,
+  { staging, digests }: { readonly staging: string; readonly digests: FileDigests },
 ): Promise<StagedFile> {
   const paths = file.sources.flatMap(({ files }) => files.map(({ path }) => path));
   await bringIn(...paths);
   await refuseChanged(file.sources);
   const before = await statesOf(paths);
+  for (const { files } of file.sources) await digests.refuseDamaged(files);
   const relations: string[] = [];
   for (const source of file.sources) relations.push(await relationOf(source));
   const staged = join(staging, `${randomUUID()}.partial`);

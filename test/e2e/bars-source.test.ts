@@ -1,4 +1,5 @@
 /** The source of `cryptodl bars`: which one it keeps, what it says of others, and sources with faults. */
+import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -7,7 +8,7 @@ import { timeBars, tradesOf, writeAggTrades, writeKlines, writeObject } from '..
 import type { Trade } from '../helpers/bar-archive.js';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
-import { scratchFolder } from '../helpers/folders.js';
+import { flipByte, scratchFolder } from '../helpers/folders.js';
 import { filesBelow, manifestLines, manifestOf, readParquet } from '../helpers/lake.js';
 
 const scratch = scratchFolder();
@@ -174,6 +175,15 @@ describe('the source of bars', () => {
     expect((await bars(lake, '1h', '--check', '-i', '1m')).stderr).toContain(
       '72 bars from klines 1m compared',
     );
+    const published = join(folderOf(lake, 'klines/interval=1h/symbol=BTCUSDT'), '2024-01.parquet');
+    flipByte(published, 300);
+    const unlike = await bars(lake, '1h', '--check');
+    expect([unlike.code, unlike.stderr]).toEqual([
+      4,
+      expect.stringContaining(
+        `um BTCUSDT: not compared: ${published} does not have the content that was committed\n`,
+      ),
+    ]);
     const manifest = manifestOf(folderOf(lake, BARS_1H));
     writeFileSync(manifest, `{}\n${readFileSync(manifest, 'utf8')}`);
     const damaged = await bars(lake, '1h', '--check');
@@ -243,7 +253,9 @@ describe('a source with a fault', () => {
       const { code, stderr } = await bars(lake, '1h', '--force');
       expect(code).toBe(4);
       expect(stderr).toContain(`um bars 1h BTCUSDT: not made: klines 1m: ${file} is missing or`);
-      expect(stderr).toContain('cryptodl verify --fix, then cryptodl repair');
+      expect(stderr).toContain(
+        `cryptodl verify --fix --out ${lake}, then cryptodl repair --out ${lake}, fetches`,
+      );
       expect(stderr).toMatch(/um bars 1h ETHUSDT: 72 bars .* made/);
       expect(readFileSync(barsFile).equals(made)).toBe(true);
       expect((await bars(lake, '1h', '-n')).code).toBe(4);
@@ -252,8 +264,31 @@ describe('a source with a fault', () => {
     }
   });
 
-  it('that has the size but is not Parquet', async () => {
+  it.each(['1h', 'tick:50'])('that has the size but other bytes: %s', async (bar) => {
+    await download(first, lake, '--dataset', 'aggTrades');
+    const source = bar === '1h' ? 'klines 1m' : 'aggTrades';
+    const path = bar === '1h' ? file : join(folderOf(lake, 'aggTrades/symbol=BTCUSDT'), '2024-01-30.parquet');
+    flipByte(path, 300);
+    try {
+      const { code, stderr } = await bars(lake, bar, '--force', '-s', 'BTCUSDT');
+      expect(code).toBe(4);
+      expect(stderr).toContain(
+        `not made: the rows of ${source}: ${path} does not have the content that was committed; cryptodl verify --fix --out ${lake}, then`,
+      );
+      expect(readFileSync(barsFile).equals(made)).toBe(true);
+    } finally {
+      flipByte(path, 300);
+    }
+  });
+
+  it('that has the committed digest but is not Parquet', async () => {
     writeFileSync(file, Buffer.alloc(sound.length));
+    const manifest = manifestOf(folderOf(lake, KLINES_1M));
+    const lines = readFileSync(manifest, 'utf8');
+    const [old, now] = [sound, readFileSync(file)].map((bytes) =>
+      createHash('sha256').update(bytes).digest('hex'),
+    );
+    writeFileSync(manifest, lines.replaceAll(old ?? '', now ?? ''));
     try {
       const { code, stderr } = await bars(lake, '1h', '--force');
       expect(code).toBe(4);
@@ -263,6 +298,7 @@ describe('a source with a fault', () => {
       expect(readFileSync(barsFile).equals(made)).toBe(true);
     } finally {
       writeFileSync(file, sound);
+      writeFileSync(manifest, lines);
     }
   });
 

@@ -21,6 +21,7 @@ import { acquireLock } from '../../src/lake/lock.js';
 import { systemClock } from '../../src/model/clock.js';
 import { cryptodl, cryptodlProcess } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
+import { flipByte } from '../helpers/folders.js';
 import { filesBelow } from '../helpers/lake.js';
 import { firstMember } from '../helpers/samples.js';
 import { useScene } from '../helpers/scene.js';
@@ -315,7 +316,11 @@ function commitInPlace(lake: string, series: string, name: string, from: string)
   const lines = readFileSync(manifest, 'utf8').trimEnd().split('\n');
   const changed = lines.map((text) => {
     const line = JSON.parse(text) as Record<string, unknown>;
-    return JSON.stringify(line['file'] === name ? { ...line, fileBytes: statSync(path).size } : line);
+    const facts = {
+      fileBytes: statSync(path).size,
+      fileSha256: createHash('sha256').update(readFileSync(path)).digest('hex'),
+    };
+    return JSON.stringify(line['file'] === name ? { ...line, ...facts } : line);
   });
   writeFileSync(manifest, `${changed.join('\n')}\n`);
 }
@@ -1016,7 +1021,7 @@ describe('a damaged file of the lake', () => {
       const result = await exported('csv', lake, target, ...flags);
       expect(result.code).toBe(4);
       expect(result.stderr).toContain(
-        '2024-01.parquet is missing or damaged; cryptodl repair fetches it again',
+        `2024-01.parquet is missing or damaged; cryptodl verify --fix --out ${lake}, then cryptodl repair --out ${lake}, fetches its objects again`,
       );
       expect(readFileSync(join(target, 'um_klines_1h/BTCUSDT.csv'), 'utf8')).toBe(before);
     }
@@ -1030,12 +1035,14 @@ describe('a damaged file of the lake', () => {
 
   it('of the same size is named, and the other series are exported', async () => {
     const lake = await lakeOf(`-m um ${KLINES} ${RANGE}`);
-    writeFileSync(join(lake, FILE), Buffer.alloc(statSync(join(lake, FILE)).size, 'x'));
+    flipByte(join(lake, FILE), 300);
     const target = newTarget();
     const result = await exported('freqtrade', lake, target);
     expect([result.code, result.stderr]).toEqual([4, expect.not.stringContaining('unexpected') as string]);
     expect(result.stdout).toContain('unreadable\tfutures/BTC_USDT_USDT-1h-futures.parquet\t');
-    expect(result.stdout).toContain('cryptodl verify --deep');
+    expect(result.stdout).toContain(
+      `2024-01.parquet does not have the content that was committed; cryptodl verify --fix --out ${lake}, then`,
+    );
     expect(filesOf(target)).toEqual(['futures/ETH_USDT_USDT-1h-futures.parquet']);
   });
 

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
@@ -10,6 +10,13 @@ export function scratchFolder(): string {
     rmSync(folder, { recursive: true, force: true });
   });
   return folder;
+}
+
+/** Changes all bits of the byte at `offset`. */
+export function flipByte(path: string, offset: number): void {
+  const bytes = readFileSync(path);
+  bytes[offset] = 255 - (bytes[offset] ?? 0);
+  writeFileSync(path, bytes);
 }
 
 /** Files below the folder that this process holds open, as Linux tells. */

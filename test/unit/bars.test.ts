@@ -26,6 +26,7 @@ function sourceOf(days: readonly number[], interval = '1m'): SourceDays {
   const series = { market: 'um', dataset: 'klines', interval, symbol: 'BTCUSDT' };
   const [from, to] = [Math.min(...days), Math.max(...days) + 1];
   return {
+    root: '/lake',
     series,
     spec,
     files: [],

@@ -1,10 +1,12 @@
 /** A file of the lake that changes while an export reads it. */
-import { rmSync, statSync, utimesSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { readFileSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createEngine } from '../../src/convert/duckdb.js';
 import type { ExportFile } from '../../src/export/export-file.js';
 import { stageFile } from '../../src/export/write-file.js';
+import { FileDigests } from '../../src/query/file-digests.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { findDataset } from '../../src/source/venue.js';
 import { filesBelow } from '../helpers/lake.js';
@@ -32,10 +34,11 @@ async function staged(
   } as const;
   const days = { from: 0, to: 40_000 };
   const bytes = statSync(path).size + bytesOff;
+  const sha256 = createHash('sha256').update(readFileSync(path)).digest('hex');
   const source = {
     series: { market: 'um', dataset: 'klines', interval: '1h', symbol: 'BTCUSDT' },
     spec,
-    files: [{ path, settings, bytes, sha256: '', days, isWhole: true, rows: 72, last: undefined }],
+    files: [{ path, settings, bytes, sha256, days, isWhole: true, rows: 72, last: undefined }],
     within: undefined,
     days,
   };
@@ -55,7 +58,8 @@ async function staged(
   const engine = createEngine({ tempFolder: folder });
   const session = await engine.session();
   try {
-    return await stageFile(session, file, folder);
+    const digests = new FileDigests(new AbortController().signal);
+    return await stageFile(session, file, { staging: folder, digests });
   } catch (error) {
     return { code: (error as { code?: unknown }).code };
   } finally {
