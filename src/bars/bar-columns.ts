@@ -1,7 +1,7 @@
 /**
  * The SQL of bars. Sums are exact: numbers become decimals before they are added, and become a double or a text only after the last one.
  * Relations have `t` (microseconds), `seq` (the order of rows), open, high, low and close as `o`, `h`, `l`, `c`, volumes as decimals `v`,
- * `q`, `tv`, `tq`, trades as `n`, and the digits after the point of volumes that are text as `dv` and `dq`.
+ * `q`, `tv`, `tq`, trades as `n`, and the digits after the point of volumes that are text as `dv`, `dq`, `dtv` and `dtq`.
  */
 import { quoteName } from '../convert/sql.js';
 import type { TimeRule } from './bar-rule.js';
@@ -53,7 +53,7 @@ export function sourceRows({ series, spec, isText }: SourceDays, rows: string): 
   return `SELECT epoch_us(${time}) AS t, ${id} AS seq, price AS o, price AS h, price AS l, price AS c,
       CAST(${amount} AS ${VOLUME}) AS v, CAST(${q} AS ${QUOTE}) AS q, ${trades} AS n,
       CASE WHEN is_buyer_maker THEN 0 ELSE v END AS tv, CASE WHEN is_buyer_maker THEN 0 ELSE q END AS tq,
-      true AS traded, ${digitsOf(quantity ?? '', isText)} AS dv, ${dq} AS dq
+      true AS traded, ${digitsOf(quantity ?? '', isText)} AS dv, ${dq} AS dq, dv AS dtv, dq AS dtq
     FROM (${rows})`;
 }
 
@@ -62,7 +62,8 @@ function klineRows(rows: string, isText: boolean): string {
   return `SELECT epoch_us(open_time) AS t, t AS seq, "open" AS o, high AS h, low AS l, "close" AS c,
       ${volume('volume')} AS v, CAST(${volume('quote_volume')} AS ${QUOTE}) AS q, "count" AS n,
       ${volume('taker_buy_volume')} AS tv, CAST(${volume('taker_buy_quote_volume')} AS ${QUOTE}) AS tq,
-      "count" > 0 OR v > 0 AS traded, ${digitsOf('volume', isText)} AS dv, ${digitsOf('quote_volume', isText)} AS dq
+      "count" > 0 OR v > 0 AS traded, ${digitsOf('volume', isText)} AS dv, ${digitsOf('quote_volume', isText)} AS dq,
+      ${digitsOf('taker_buy_volume', isText)} AS dtv, ${digitsOf('taker_buy_quote_volume', isText)} AS dtq
     FROM (${rows})`;
 }
 
@@ -76,7 +77,7 @@ export function aggregates(isText: boolean): string {
     traded(isText ? `arg_${which}(${name}, CAST(${name} AS ${VOLUME}))` : `${which}(${name})`);
   return `${traded('arg_min(o, seq)')} AS o, ${most('h', 'max')} AS h, ${most('l', 'min')} AS l, ${traded('arg_max(c, seq)')} AS c,
     sum(v) AS v, sum(q) AS q, CAST(sum(n) AS BIGINT) AS n, sum(tv) AS tv, sum(tq) AS tq,
-    max(dv) AS dv, max(dq) AS dq, min(t) AS first_t, max(t) AS last_t, count(*) AS row_count`;
+    max(dv) AS dv, max(dq) AS dq, max(dtv) AS dtv, max(dtq) AS dtq, min(t) AS first_t, max(t) AS last_t, count(*) AS row_count`;
 }
 
 function traded(aggregate: string): string {
@@ -91,8 +92,8 @@ export function barColumns(
   const sums = [
     numberOf('v', 'dv', VOLUME_SCALE, isText, 'volume'),
     numberOf('q', 'dq', QUOTE_SCALE, isText, 'quote_volume'),
-    numberOf('tv', 'dv', VOLUME_SCALE, isText, 'taker_buy_volume'),
-    numberOf('tq', 'dq', QUOTE_SCALE, isText, 'taker_buy_quote_volume'),
+    numberOf('tv', 'dtv', VOLUME_SCALE, isText, 'taker_buy_volume'),
+    numberOf('tq', 'dtq', QUOTE_SCALE, isText, 'taker_buy_quote_volume'),
   ];
   const [volume, quote, taker, takerQuote] = sums;
   return `make_timestamp(${times.open}) AS open_time, o AS "open", h AS high, l AS low, c AS "close", ${volume ?? ''},

@@ -190,7 +190,8 @@ class Build {
       const { chosen, months, settings } = plan;
       const session = this.#session;
       if (session === undefined) return plannedSeries(named, months);
-      const nowMs = this.#request.clock.now();
+      // The newest line names the source, so a line is not older than the lines before it.
+      const nowMs = Math.max(this.#request.clock.now(), ...held.lines().map(({ at }) => Date.parse(at)));
       const places = { venue, paths: this.#paths, folder, series: bars, spec };
       const tools = { session, digests: this.#digests };
       const month = { ...places, ...tools, settings, held, nowMs, signal: this.#signal };

@@ -54,7 +54,8 @@ function barDay(recipe: Recipe, day: number): BarDay | undefined {
   if (own === undefined && !isInside && first + rule.lengthMs <= end) return undefined;
   const start = isInside ? barStart(rule, begin) : first;
   if (start < startOfDay(source.from, spec) || start + rule.lengthMs > limit) return undefined;
-  const last = isInside ? start : Math.min(barStart(rule, end - 1), barStart(rule, limit - rule.lengthMs));
+  const whole = isInside ? start : barStart(rule, end - 1);
+  const last = Math.min(whole, barStart(rule, limit - rule.lengthMs));
   const rows: SourceObject[] = [];
   const before = recipe.isFilled ? objectBefore(source, dayOf(start, spec)) : undefined;
   for (let at = dayOf(start, spec); at <= dayOf(last + rule.lengthMs - 1, spec); at += 1) {
@@ -64,7 +65,9 @@ function barDay(recipe: Recipe, day: number): BarDay | undefined {
   if (rows.length === 0) return undefined;
   const objects = before === undefined ? rows : [before, ...rows];
   const starts = isInside ? { from: start, to: start } : { from: start, to: last + rule.lengthMs };
-  return { day, objects, sha256: digestOf(recipe, objects), starts };
+  // The last bar of the day can become complete without a further object: if its next day is missing, and later days come.
+  const isCut = last < whole;
+  return { day, objects, sha256: digestOf(recipe, objects, isCut ? last : undefined), starts };
 }
 
 /** The last object that ends before the object of a day begins. It has the close for empty bars at the start of that object. */
@@ -88,7 +91,9 @@ export function ruleText({ rule, source, isFilled }: Recipe): string {
   ].join(', ');
 }
 
-function digestOf(recipe: Recipe, objects: readonly SourceObject[]): string {
-  const text = JSON.stringify([ruleText(recipe), objects.map(({ key, sha256 }) => [key, sha256])]);
+/** `last`: the start of the last bar, if later ones wait for days after the source. */
+function digestOf(recipe: Recipe, objects: readonly SourceObject[], last?: number): string {
+  const of = [ruleText(recipe), objects.map(({ key, sha256 }) => [key, sha256])];
+  const text = JSON.stringify(last === undefined ? of : [...of, last]);
   return createHash('sha256').update(text).digest('hex');
 }

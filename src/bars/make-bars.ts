@@ -11,6 +11,7 @@ import { findDataset } from '../source/venue.js';
 import type { Venue } from '../source/venue.js';
 import { lakeFlag } from '../text/printable.js';
 import { aggregates, barColumns, bucketOf, rowsOfBar, sourceRows } from './bar-columns.js';
+import { nextStart } from './bar-rule.js';
 import type { TimeRule, TradeRule } from './bar-rule.js';
 import { objectBefore } from './day-rules.js';
 import type { BarDay, Recipe } from './day-rules.js';
@@ -72,7 +73,7 @@ function emptyBar(isText: boolean): string {
   const price = isText ? "'0'" : '0.0::DOUBLE';
   const zero = 'CAST(0 AS DECIMAL(38, 8))';
   return `SELECT ${price} AS o, ${price} AS h, ${price} AS l, ${price} AS c, ${zero} AS v, CAST(0 AS DECIMAL(38, 16)) AS q,
-    0::BIGINT AS n, ${zero} AS tv, CAST(0 AS DECIMAL(38, 16)) AS tq, 0 AS dv, 0 AS dq`;
+    0::BIGINT AS n, ${zero} AS tv, CAST(0 AS DECIMAL(38, 16)) AS tq, 0 AS dv, 0 AS dq, 0 AS dtv, 0 AS dtq`;
 }
 
 /** The rows of the source within days `[from, to)`, as a subquery. */
@@ -133,7 +134,7 @@ async function addTimeBars(
     SELECT ${dayExpression('b', source)}, b, ${shortExpression(recipe, { from, to })}, row_count, ${columns} FROM (${all}) WHERE ${wanted}`);
   const [absent] = await session.rows(`SELECT count(*) AS bars FROM (${startsIn(spans, rule)})
     WHERE b NOT IN (SELECT seq FROM made) AND ${source.series.dataset === 'klines' ? 'true' : missingDays(recipe, { from, to })}
-      ${from <= source.from ? 'AND b > (SELECT min(seq) FROM made)' : ''}`);
+      ${first.from <= nextStart(rule, startOfDay(source.from, spec)) ? 'AND b > (SELECT min(seq) FROM made)' : ''}`);
   return Number(absent?.['bars']);
 }
 
@@ -189,7 +190,7 @@ function startsIn(spans: string, { lengthMs }: TimeRule): string {
 function filled(bars: string, spans: string, recipe: TimeRecipe, days: Span): string {
   return `SELECT b, coalesce(o, before) AS o, coalesce(h, before) AS h, coalesce(l, before) AS l, coalesce(c, before) AS c,
       coalesce(v, 0) AS v, coalesce(q, 0) AS q, coalesce(n, 0) AS n, coalesce(tv, 0) AS tv, coalesce(tq, 0) AS tq,
-      coalesce(dv, 0) AS dv, coalesce(dq, 0) AS dq, coalesce(row_count, 0) AS row_count
+      coalesce(dv, 0) AS dv, coalesce(dq, 0) AS dq, coalesce(dtv, 0) AS dtv, coalesce(dtq, 0) AS dtq, coalesce(row_count, 0) AS row_count
     FROM (SELECT *, last_value(c IGNORE NULLS) OVER (ORDER BY b ROWS UNBOUNDED PRECEDING) AS before
       FROM (${bars}) FULL JOIN (${startsIn(spans, recipe.rule)}) USING (b))
     WHERE before IS NOT NULL AND (row_count IS NOT NULL OR NOT ${missingDays(recipe, days)})`;

@@ -77,8 +77,9 @@ export async function planSeries(
   };
   const unsound = unsoundText(source);
   if (unsound !== undefined) return { ...named, outcome: 'failed', text: unsound };
-  // Bars of one series have one source, so a change of the source changes all days.
-  const isChosen = chosen.replaced === undefined ? inRange : () => true;
+  // Bars of one series have one source, so days of another source are made again, also those that an interrupted run has left.
+  const isOfOther = (day: number): boolean => (held.ofDay(day)?.source ?? named.source) !== named.source;
+  const isChosen = (day: number): boolean => inRange(day) || chosen.replaced !== undefined || isOfOther(day);
   const months = await planMonths(chosen.days, held, folder, { isForced: options.force, isChosen });
   if (months.length === 0) return { ...named, ...withoutWork(rule, chosen, held, isChosen) };
   const settings = settingsOfBars(source);

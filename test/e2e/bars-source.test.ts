@@ -4,7 +4,14 @@ import { existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { startArchive } from '../helpers/archive.js';
-import { timeBars, tradesOf, writeAggTrades, writeKlines, writeObject } from '../helpers/bar-archive.js';
+import {
+  timeBars,
+  tradesOf,
+  writeAggTrades,
+  writeKlines,
+  writeObject,
+  writeTrades,
+} from '../helpers/bar-archive.js';
 import type { Trade } from '../helpers/bar-archive.js';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
@@ -12,7 +19,7 @@ import { flipByte, scratchFolder } from '../helpers/folders.js';
 import { filesBelow, manifestLines, manifestOf, readParquet } from '../helpers/lake.js';
 
 const scratch = scratchFolder();
-const NOW = '2024-02-20T08:00:00Z';
+const NOW = '2024-03-20T08:00:00Z';
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAYS = ['2024-01-29', '2024-01-30', '2024-01-31'];
@@ -39,7 +46,8 @@ function writeArchive(seed: number, symbol = 'BTCUSDT'): string {
 async function download(folder: string, lake: string, ...args: readonly string[]): Promise<void> {
   const served = await startArchive(folder);
   const range = args.includes('--to') ? [] : ['--to', '2024-01-31'];
-  const own = ['--archive-url', served.url, '--out', lake, '--now', NOW, ...FAST, '--from', '2024-01-29'];
+  const begin = args.includes('--from') ? [] : ['--from', '2024-01-29'];
+  const own = ['--archive-url', served.url, '--out', lake, '--now', NOW, ...FAST, ...begin];
   try {
     await cryptodlOk([
       'vision',
@@ -80,6 +88,18 @@ const expectedVolumes = (seed: number, days = DAYS): number[] =>
 
 const first = writeArchive(1);
 const revised = writeArchive(2);
+
+/** Writes a monthly object of klines of 1d that begins on this day of the month. */
+function writeDays(archive: string, month: string, first: number): void {
+  const days = Array.from(
+    { length: 29 - first + 1 },
+    (_, at) => Date.parse(`${month}-01T00:00:00Z`) + (first - 1 + at) * 24 * HOUR,
+  );
+  writeObject(archive, `data/futures/um/monthly/klines/BTCUSDT/1d/BTCUSDT-1d-${month}`, [
+    'open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore',
+    ...days.map((open) => `${open},1,1,1,1,1,${open + 24 * HOUR - 1},1,1,1,1,0`),
+  ]);
+}
 
 describe('the source of bars', () => {
   it('stays when all of its objects were revised, and with --force', async () => {
@@ -206,6 +226,87 @@ describe('the source of bars', () => {
     expect((await bars(lake, '1h', '--force', '--to', '2024-01-29')).stderr).not.toContain('lack');
   });
 
+  it('completes the last bar of a day when later days come and the next one does not', async () => {
+    const folder = newFolder('archive');
+    const lake = newFolder('lake');
+    for (const day of ['2024-01-29', '2024-01-31'])
+      writeKlines(folder, { symbol: 'BTCUSDT', day, interval: '1m' }, tradesOf(day, 300, 1));
+    await download(folder, lake, '-i', '1m', '--to', '2024-01-29');
+    await bars(lake, '7m');
+    await download(folder, lake, '-i', '1m');
+    const whole = newFolder('lake');
+    await download(folder, whole, '-i', '1m');
+    await bars(whole, '7m');
+    const series = 'bars/interval=7m/symbol=BTCUSDT';
+    expect((await bars(lake, '7m')).stderr).toContain('of 2 days in 1 month made');
+    expect(await rowsIn(lake, series)).toEqual(await rowsIn(whole, series));
+    expect((await bars(lake, '7m')).stderr).toContain('nothing new');
+  });
+
+  it('has not begun on the first days of a month: these bars do not count as lacking', async () => {
+    const folder = newFolder('archive');
+    const lake = newFolder('lake');
+    writeDays(folder, '2024-02', 17);
+    await download(folder, lake, '-i', '1d', '--from', '2024-02', '--to', '2024-02-29');
+    for (const bar of ['2d', '3d']) expect((await bars(lake, bar)).stderr).not.toContain('lack');
+    // The first row is the third day of a bar.
+    expect((await bars(lake, '4d')).stderr).toContain('; 1 bar lacks rows of the source\n');
+  });
+
+  it('of the months that a killed change has left is changed by the same command', async () => {
+    const lake = newFolder('lake');
+    const folder = newFolder('archive');
+    const days = ['2024-01-31', '2024-02-01', '2024-03-01'];
+    for (const day of days) {
+      writeAggTrades(folder, 'BTCUSDT', day, tradesOf(day, 40, 1));
+      writeTrades(folder, 'BTCUSDT', day, tradesOf(day, 60, 2));
+    }
+    await download(folder, lake, '--dataset', 'aggTrades,trades', '--to', '2024-03-01');
+    await bars(lake, 'tick:10', '--dataset', 'aggTrades');
+    const change = [
+      'bars',
+      'tick:10',
+      '--dataset',
+      'trades',
+      '--to',
+      '2024-01-31',
+      '--out',
+      lake,
+      '--now',
+      NOW,
+    ];
+    const manifest = manifestOf(folderOf(lake, 'bars/interval=tick-10/symbol=BTCUSDT'));
+    const before = readFileSync(manifest, 'utf8');
+    await bars(lake, ...change.slice(1, 6));
+    // A run that was killed after its first month has the file and the line of this month only.
+    const [first = ''] = readFileSync(manifest, 'utf8').slice(before.length).split('\n');
+    expect(first).toContain('2024-01-31');
+    writeFileSync(manifest, `${before}${first}\n`);
+    const again = await bars(lake, ...change.slice(1, 6));
+    expect([again.code, again.stderr]).toEqual([
+      0,
+      expect.stringContaining('12 bars of 2 days in 2 months made'),
+    ]);
+    const sources = new Map(
+      manifestLines(folderOf(lake, 'bars/interval=tick-10/symbol=BTCUSDT')).map((line) => [
+        line['period'],
+        line['source'],
+      ]),
+    );
+    expect([...sources.values()]).toEqual(['trades', 'trades', 'trades']);
+  });
+
+  it('stays when the clock is set back', async () => {
+    const lake = newFolder('lake');
+    await download(first, lake, '-i', '1m');
+    await download(first, lake, '-i', '5m', '--to', '2024-01-30');
+    await bars(lake, '1h', '-i', '1m');
+    const manifest = manifestOf(folderOf(lake, BARS_1H));
+    writeFileSync(manifest, readFileSync(manifest, 'utf8').replaceAll(/"at":"20\d\d/g, '"at":"2099'));
+    await bars(lake, '1h', '-i', '5m');
+    expect((await bars(lake, '1h', '--force')).stderr).toContain('made from klines 5m');
+  });
+
   it('is told for a range of which the lake has none', async () => {
     const lake = newFolder('lake');
     await download(first, lake, '-i', '1m');
@@ -325,19 +426,20 @@ describe('a source with a fault', () => {
   }, 20_000);
 });
 
-/** Writes candles of 2024-01-29 with this volume, which is the quote volume too. */
+/** Writes candles of 2024-01-29 with this volume in all columns of volumes, or one for each of them. */
 function writeMinutes(
   archive: string,
   interval: '1m' | '1h',
-  volumeOf: (at: number) => string,
+  volumeOf: ((at: number) => string) | readonly ((at: number) => string)[],
   isThere: (at: number) => boolean = () => true,
 ): void {
   const lengthMs = interval === '1m' ? MINUTE : HOUR;
   const start = Date.parse('2024-01-29T00:00:00Z');
   const rows = Array.from({ length: (24 * HOUR) / lengthMs }, (_, at) => {
-    const volume = volumeOf(at);
+    const [volume, quote = volume, taker = volume, takerQuote = volume] =
+      typeof volumeOf === 'function' ? [volumeOf(at)] : volumeOf.map((of) => of(at));
     const open = start + at * lengthMs;
-    return `${open},2.5,2.5,2.5,2.5,${volume},${open + lengthMs - 1},${volume},${lengthMs / MINUTE},${volume},${volume},0`;
+    return `${open},2.5,2.5,2.5,2.5,${volume},${open + lengthMs - 1},${quote},${lengthMs / MINUTE},${taker},${takerQuote},0`;
   });
   writeObject(archive, `data/futures/um/daily/klines/BTCUSDT/${interval}/BTCUSDT-${interval}-2024-01-29`, [
     'open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore',
@@ -369,6 +471,24 @@ describe('sums', () => {
     await download(archive, lake, '-i', '1m,1h', '--to', '2024-01-29');
     const { code, events } = await bars(lake, '1h', '--check', '--json');
     expect([code, events.at(-1)]).toMatchObject([differences === 0 ? 0 : 4, { bars: 24, differences }]);
+  });
+
+  it('of texts have the digits of their own column', async () => {
+    const archive = newFolder('archive');
+    const lake = newFolder('lake');
+    const volumes = ['volume', 'quote', 'taker', 'taker quote'].map(
+      (_, column) => (at: number) => (at === 0 ? (['59', '0.50', '29.5', '0.12345678'][column] ?? '') : '0'),
+    );
+    writeMinutes(archive, '1m', volumes);
+    await download(archive, lake, '-i', '1m', '--to', '2024-01-29', '--numbers', 'string');
+    expect((await bars(lake, '1h')).code).toBe(0);
+    const [row] = await rowsIn(lake, BARS_1H);
+    expect(row).toMatchObject({
+      volume: '59',
+      quote_volume: '0.50',
+      taker_buy_volume: '29.5',
+      taker_buy_quote_volume: '0.12345678',
+    });
   });
 
   it('of texts with exponents have all digits', async () => {
