@@ -17,11 +17,14 @@ import {
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { acquireLock } from '../../src/lake/lock.js';
 import { systemClock } from '../../src/model/clock.js';
+import { startArchive } from '../helpers/archive.js';
 import { cryptodl, cryptodlProcess } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { filesBelow } from '../helpers/lake.js';
+import { whileLosingLock } from '../helpers/lost-lock.js';
 import { firstMember } from '../helpers/samples.js';
 import { useScene } from '../helpers/scene.js';
 import { useSql } from '../helpers/sql.js';
@@ -604,6 +607,24 @@ describe('export csv', () => {
     expect(lines).toHaveLength(1 + 2880);
   });
 
+  it('orders the rows of one time by symbol, also of many symbols', async () => {
+    const archive = scene.newFolder();
+    const symbols = Array.from({ length: 40 }, (_, at) => `${String.fromCharCode(65 + (at % 26))}${at}USDT`);
+    makeArchive(archive, { ...MONTH, market: 'um', dataset: 'klines', interval: '1h', symbols });
+    const served = await startArchive(archive);
+    let lake: string;
+    try {
+      lake = await lakeOf(`-m um -i 1h -s all ${RANGE} --archive-url ${served.url}`);
+    } finally {
+      await served.close();
+    }
+    const target = newTarget();
+    await exported('csv', lake, target, '--one-file', '--columns', 'open_time,symbol', '--time-format', 's');
+    const [, ...lines] = readFileSync(join(target, 'um_klines_1h.csv'), 'utf8').trimEnd().split('\n');
+    expect(lines).toHaveLength(40 * 1440);
+    expect(lines).toEqual(lines.toSorted());
+  });
+
   it('has all rows of a dataset whose last row lies on the next day', async () => {
     const lake = await lakeOf(
       '-m um --dataset metrics -s BTCUSDT --from 2024-01-01 --to 2024-01-03 --partition day',
@@ -719,6 +740,9 @@ describe('a repeated export', () => {
       4,
       'narrower\tum_klines_1h/ETHUSDT.csv\tthe file covers 2024-01-01 to 2024-02-29, and would then cover 2024-01-25 to 2024-02-29; give a wider range, or add --force\n',
     ]);
+    // A file that is gone has no days to lose.
+    rmSync(btc);
+    expect((await exported('csv', lake, target, '-s', 'BTCUSDT', '--days', '45')).code).toBe(0);
     expect((await exported('csv', lake, target, '-s', 'ETHUSDT', '--days', '45', '--force')).code).toBe(0);
     expect(readFileSync(join(target, 'um_klines_1h/ETHUSDT.csv'), 'utf8')).toContain(
       '\n2024-01-25T00:00:00Z',
@@ -933,6 +957,22 @@ describe('the state of the target', () => {
     expect(readFileSync(join(outside, 'tmp/precious'), 'utf8')).toBe('x');
   });
 
+  it('may have a folder in the place of a file: it stays, also with --force, and other files are written', async () => {
+    const lake = await lakeOf(`-m um ${KLINES} ${RANGE}`);
+    const target = newTarget();
+    const folder = join(target, 'um_klines_1h/BTCUSDT.csv');
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, 'precious'), 'x');
+    for (const flags of [[], ['--force']]) {
+      const { code, stdout } = await exported('csv', lake, target, ...flags);
+      expect([code, stdout]).toEqual([
+        4,
+        `foreign\tum_klines_1h/BTCUSDT.csv\t${folder} cannot be replaced: it is a folder, not a regular file; move it away, or choose another --target\n`,
+      ]);
+    }
+    expect(filesOf(target)).toEqual(['um_klines_1h/BTCUSDT.csv/precious', 'um_klines_1h/ETHUSDT.csv']);
+  });
+
   it('is not in the lake, also behind a symbolic link, and may be beside it', async () => {
     const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
     const link = join(scene.newFolder(), 'link');
@@ -955,6 +995,20 @@ describe('the state of the target', () => {
     expect([refused.code, filesOf(target)]).toEqual([6, []]);
     await lock.release();
     expect((await exported('csv', lake, target)).code).toBe(0);
+  });
+
+  it('is left as it is by an export that has lost its lock', async () => {
+    const lake = await lakeOf(`-m um ${KLINES} ${RANGE}`);
+    const target = newTarget();
+    const { code, stderr } = await whileLosingLock(join(target, '.cryptodl-export'), () =>
+      exported('csv', lake, target),
+    );
+    expect([code, stderr]).toEqual([6, expect.stringContaining('has lost the lock') as string]);
+    // The staged files may be those of the other export.
+    expect(filesBelow(target).filter((path) => !path.includes('.cryptodl-export/tmp/'))).toEqual([
+      '.cryptodl-export/lock.json',
+    ]);
+    expect(existsSync(join(target, '.cryptodl-export/tmp'))).toBe(true);
   });
 });
 
@@ -1037,6 +1091,55 @@ describe('a damaged file of the lake', () => {
     expect(result.code).toBe(4);
     expect(result.stderr).toContain('left out: um klines 1h BTCUSDT');
     expect(filesOf(target)).toEqual(['futures/ETH_USDT_USDT-1h-futures.parquet']);
+  });
+});
+
+/** Changes the time of a file at each turn of the event loop, so also between two looks at it. */
+async function whileChanging<T>(path: string, act: () => Promise<T>): Promise<T> {
+  let seconds = 1;
+  let isOver = false;
+  const change = (): void => {
+    if (isOver) return;
+    utimesSync(path, seconds, seconds);
+    seconds += 1;
+    setImmediate(change);
+  };
+  change();
+  try {
+    return await act();
+  } finally {
+    isOver = true;
+  }
+}
+
+describe('a file of the lake that changes during the export', () => {
+  it('leaves the earlier export of its series, and ends with exit code 3', async () => {
+    const lake = await lakeOf(`-m um ${KLINES} ${RANGE}`);
+    const target = newTarget();
+    const btc = join(target, 'um_klines_1h/BTCUSDT.csv');
+    await exported('csv', lake, target, '-s', 'BTCUSDT', '--delimiter', ';');
+    const before = readFileSync(btc, 'utf8');
+    const file = join(lake, 'binance/um/klines/interval=1h/symbol=BTCUSDT/2024-01.parquet');
+    const changed = await whileChanging(file, () => exported('csv', lake, target));
+    expect([changed.code, changed.stdout]).toEqual([
+      3,
+      'failed\tum_klines_1h/BTCUSDT.csv\tum klines 1h BTCUSDT: files of the lake changed during the export; run the export again when no run writes to the lake\n',
+    ]);
+    expect(changed.stderr).toContain('1 file written');
+    expect(changed.stderr).toContain('1 not written');
+    expect(readFileSync(btc, 'utf8')).toBe(before);
+    expect(existsSync(join(target, '.cryptodl-export/tmp'))).toBe(false);
+    expect(outcomes(await exported('csv', lake, target, '--json'))).toEqual({
+      'um_klines_1h/BTCUSDT.csv': 'written',
+      'um_klines_1h/ETHUSDT.csv': 'unchanged',
+    });
+    // A fault that stays decides the exit code.
+    appendFileSync(join(target, 'um_klines_1h/ETHUSDT.csv'), 'a row of another program\n');
+    const both = await whileChanging(file, () => exported('csv', lake, target, '--delimiter', ';', '--json'));
+    expect([both.code, outcomes(both)]).toEqual([
+      4,
+      { 'um_klines_1h/BTCUSDT.csv': 'failed', 'um_klines_1h/ETHUSDT.csv': 'foreign' },
+    ]);
   });
 });
 
