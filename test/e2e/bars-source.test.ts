@@ -9,12 +9,15 @@ import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow, manifestLines, manifestOf, readParquet } from '../helpers/lake.js';
+import { whileLosingLock } from '../helpers/lost-lock.js';
 
 const scratch = scratchFolder();
 const NOW = '2024-02-20T08:00:00Z';
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAYS = ['2024-01-29', '2024-01-30', '2024-01-31'];
+const HEADER =
+  'open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore';
 const LENGTHS = { '1m': MINUTE, '5m': 5 * MINUTE } as const;
 let number = 0;
 
@@ -38,7 +41,8 @@ function writeArchive(seed: number, symbol = 'BTCUSDT'): string {
 async function download(folder: string, lake: string, ...args: readonly string[]): Promise<void> {
   const served = await startArchive(folder);
   const range = args.includes('--to') ? [] : ['--to', '2024-01-31'];
-  const own = ['--archive-url', served.url, '--out', lake, '--now', NOW, ...FAST, '--from', '2024-01-29'];
+  const from = args.includes('--from') ? [] : ['--from', '2024-01-29'];
+  const own = ['--archive-url', served.url, '--out', lake, '--now', NOW, ...FAST, ...from];
   try {
     await cryptodlOk([
       'vision',
@@ -259,6 +263,7 @@ function writeMinutes(
   interval: '1m' | '1h',
   volumeOf: (at: number) => string,
   isThere: (at: number) => boolean = () => true,
+  change: (cells: readonly string[], at: number) => readonly string[] = (cells) => cells,
 ): void {
   const lengthMs = interval === '1m' ? MINUTE : HOUR;
   const start = Date.parse('2024-01-29T00:00:00Z');
@@ -268,8 +273,8 @@ function writeMinutes(
     return `${open},2.5,2.5,2.5,2.5,${volume},${open + lengthMs - 1},${volume},${lengthMs / MINUTE},${volume},${volume},0`;
   });
   writeObject(archive, `data/futures/um/daily/klines/BTCUSDT/${interval}/BTCUSDT-${interval}-2024-01-29`, [
-    'open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore',
-    ...rows.filter((_, at) => isThere(at)),
+    HEADER,
+    ...rows.map((row, at) => change(row.split(','), at).join(',')).filter((_, at) => isThere(at)),
   ]);
 }
 
@@ -278,6 +283,110 @@ function decimal(value: bigint): string {
   const text = String(value).padStart(9, '0');
   return `${text.slice(0, -8)}.${text.slice(-8)}`;
 }
+
+describe('--check', () => {
+  it('compares each column', async () => {
+    const archive = newFolder('archive');
+    const lake = newFolder('lake');
+    writeMinutes(archive, '1m', () => '1');
+    const prices = ['open', 'high', 'low', 'close', 'volume', 'close_time'];
+    const columns = [...prices, 'quote_volume', 'count', 'taker_buy_volume', 'taker_buy_quote_volume'];
+    // Each of the first hours has a smaller number in one column; the second one, whose column is `high`, a larger number.
+    const change = (cells: readonly string[], hour: number): readonly string[] =>
+      cells.map((cell, at) => {
+        if (at !== hour + 1 || hour >= columns.length) return cell;
+        return String(Number(cell) + (columns[hour] === 'high' ? 1 : -1));
+      });
+    writeMinutes(archive, '1h', () => '60', undefined, change);
+    await download(archive, lake, '-i', '1m,1h', '--to', '2024-01-29');
+    const { code, events } = await bars(lake, '1h', '--check', '--json');
+    expect(code).toBe(4);
+    const found = events.filter(({ event }) => event === 'difference');
+    expect(found.map(({ time, column }) => [time, column])).toEqual(
+      columns.map((column, hour) => [`2024-01-29T${String(hour).padStart(2, '0')}:00:00Z`, column]),
+    );
+  });
+
+  it('finds no difference in hours without trades, with trades as source', async () => {
+    const archive = newFolder('archive');
+    const lake = newFolder('lake');
+    const trades = DAYS.flatMap((day) => {
+      const own = tradesOf(day, 20);
+      writeAggTrades(archive, 'BTCUSDT', day, own);
+      return own;
+    });
+    let close = '';
+    const hours = new Map(timeBars(trades, HOUR).map((bar) => [bar.open_time, bar]));
+    for (const day of DAYS) {
+      const lines = Array.from({ length: 24 }, (_, hour) => {
+        const open = Date.parse(`${day}T00:00:00Z`) + hour * HOUR;
+        const bar = hours.get(open);
+        if (bar === undefined) return `${open},${`${close},`.repeat(4)}0,${open + HOUR - 1},0,0,0,0,0`;
+        close = String(bar.close);
+        return [...Object.values(bar), 0].join(',');
+      }).filter((line) => !line.includes(',,'));
+      writeObject(archive, `data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-${day}`, [HEADER, ...lines]);
+    }
+    await download(archive, lake, '--dataset', 'aggTrades');
+    await download(archive, lake, '-i', '1h');
+    const { code, events } = await bars(lake, '1h', '--check', '--json');
+    expect([code, events.at(-1)]).toMatchObject([0, { differences: 0 }]);
+    expect(Number(events.at(-1)?.['bars'])).toBeGreaterThan(hours.size);
+  });
+});
+
+describe('bars of trades at the same time', () => {
+  it('are in the order of the trades, also in a file that gets further days', async () => {
+    const archive = newFolder('archive');
+    const lake = newFolder('lake');
+    const trades = DAYS.map((day) =>
+      tradesOf(day, 5000).map((trade) => ({ ...trade, timeMs: Date.parse(`${day}T10:00:00Z`) })),
+    );
+    for (const [at, day] of DAYS.entries()) writeAggTrades(archive, 'BTCUSDT', day, trades[at] ?? []);
+    for (const [at, day] of DAYS.entries()) {
+      await download(archive, lake, '--dataset', 'aggTrades', '--to', day);
+      expect((await bars(lake, 'tick:1')).code).toBe(0);
+      const rows = await rowsIn(lake, 'bars/interval=tick-1/symbol=BTCUSDT');
+      expect(rows.map((row) => row['open'])).toEqual(
+        trades.slice(0, at + 1).flatMap((own) => own.map(({ price }) => Number(price) / 100)),
+      );
+    }
+  });
+});
+
+describe('a damaged file of bars with days that no source has', () => {
+  it('loses these days, also in its manifest', async () => {
+    const lake = newFolder('lake');
+    await download(first, lake, '-i', '1m');
+    await bars(lake, '1h');
+    rmSync(manifestOf(folderOf(lake, KLINES_1M)));
+    rmSync(folderOf(lake, KLINES_1M), { recursive: true });
+    await download(first, lake, '-i', '1m', '--from', '2024-01-30');
+    truncateSync(join(folderOf(lake, BARS_1H), '2024-01.parquet'), 1000);
+    expect((await bars(lake, '1h')).code).toBe(0);
+    const lines = manifestLines(folderOf(lake, BARS_1H)).slice(DAYS.length);
+    expect(lines.map(({ kind, key }) => `${String(kind)} ${String(key).slice(-10)}`)).toEqual([
+      'dropped 2024-01-29',
+      'object 2024-01-30',
+      'object 2024-01-31',
+    ]);
+    expect(await volumes(lake)).toEqual(expectedVolumes(1, DAYS.slice(1)));
+    expect((await cryptodl(['verify', '--out', lake])).code).toBe(0);
+    expect((await bars(lake, '1h')).stderr).toContain('nothing new for 1 series');
+  });
+});
+
+describe('a lost lock', () => {
+  it('ends the command before it writes to the lake, and leaves the temporary files', async () => {
+    const lake = newFolder('lake');
+    await download(first, lake, '-i', '1m');
+    const { code, stderr } = await whileLosingLock(join(lake, '.cryptodl'), () => bars(lake, '1h'));
+    expect([code, stderr]).toEqual([6, expect.stringContaining('has lost the lock') as string]);
+    expect(existsSync(folderOf(lake, BARS_1H))).toBe(false);
+    // They may be those of the other run.
+    expect(existsSync(join(lake, '.cryptodl/tmp'))).toBe(true);
+  });
+});
 
 describe('sums', () => {
   // Equal minutes of an hour are rounded in the same direction, so the sums of some hours differ.
