@@ -338,6 +338,9 @@ describe('a lake in a bucket', () => {
       code: 0,
       prefixes: [`${prefix}/_manifests/binance/um/klines/`, `${prefix}/binance/um/klines/`],
     });
+    const target = ['--target', join(mkdtempSync(join(scratch, 'target-')), 'csv')];
+    const exported = await listed(['export', 'csv', '--market', 'um', '--dataset', 'klines', ...target]);
+    expect(exported).toEqual({ ...one, stderr: exported.stderr });
     const none = await listed(['coverage', '--market', 'spot']);
     expect(none.code).toBe(2);
     expect(none.stderr).toContain('holds no spot; it holds um');
@@ -471,7 +474,17 @@ describe('a lake in a bucket', () => {
     await vision(1, 3);
     server.requests.length = 0;
     expect((await vision(1, 6, ['-n'])).code).toBe(0);
-    for (const words of [['coverage'], ['verify'], ['sql', 'select 1'], ['runs']])
+    const target = join(mkdtempSync(join(scratch, 'target-')), 'csv');
+    const universe = ['universe', '--every', 'day', '--window', '1d', '--from', dayOf(2)];
+    for (const words of [
+      ['coverage'],
+      ['verify'],
+      ['sql', 'select 1'],
+      ['runs'],
+      ['export', 'csv', '--target', target, '--temp-dir', temp],
+      ['bars', '2h', '--dry-run'],
+      universe,
+    ])
       expect((await cryptodl([...words, '--out', lake.out], { env: lake.environment })).code).toBe(0);
     expect(server.requests.filter(({ method }) => !['GET', 'HEAD'].includes(method))).toEqual([]);
   });
