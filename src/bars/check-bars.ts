@@ -4,6 +4,7 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createEngine } from '../convert/duckdb.js';
+import { isFileError } from '../convert/duckdb-errors.js';
 import type { DuckDbSession, Row } from '../convert/duckdb.js';
 import { isoInstant } from '../convert/gaps.js';
 import { quoteName, quoteText } from '../convert/sql.js';
@@ -103,7 +104,7 @@ export async function* checkBars(
   }
 }
 
-/** Throws errors that do not concern the source of the symbol alone. */
+/** Throws errors that do not concern the klines or trades of the symbol alone. */
 function failedCheck({ bars }: SymbolSeries, error: unknown): CheckedSeries {
   if (!(error instanceof UnreadableSource)) throw error;
   return { ...bars, dataset: 'klines', bars: 0, differences: [], outcome: 'failed', text: error.message };
@@ -182,9 +183,12 @@ async function compareMonth(
   await bringIn(...some.map(({ path }) => path));
   const rows = await rowsQuery({ ...series, hasInterval: true, files: some }, spec);
   const day = `(epoch_us(open_time) - ${spec.dayStartMs * 1000}) // ${DAY_MS * 1000}`;
-  await session.run(`CREATE OR REPLACE TEMP TABLE published AS
+  const table = `CREATE OR REPLACE TEMP TABLE published AS
     SELECT * REPLACE (make_timestamp(epoch_us(open_time)) AS open_time, make_timestamp(epoch_us(close_time)) AS close_time)
-    FROM (${rows}) WHERE ${day} IN (${days.map((one) => one.day).join(', ')})`);
+    FROM (${rows}) WHERE ${day} IN (${days.map((one) => one.day).join(', ')})`;
+  await session.run(table).catch((error: unknown) => {
+    throw isFileError(error) ? new UnreadableSource(published, error) : error;
+  });
   const [count] = await session.rows('SELECT count(*) AS bars FROM published');
   const columns = spec.columns
     .map(({ name, type }) => ({ name, type }))

@@ -1,5 +1,13 @@
 /** The source of `cryptodl bars`: which one it keeps, what it says of others, and sources with faults. */
-import { existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { startArchive } from '../helpers/archive.js';
@@ -307,7 +315,62 @@ describe('--check', () => {
     );
   });
 
-  it('finds no difference in hours without trades, with trades as source', async () => {
+  it('compares only days that both have, and that are in the range', async () => {
+    const archive = newFolder('archive');
+    const lake = newFolder('lake');
+    for (const day of DAYS) {
+      const trades = tradesOf(day);
+      writeKlines(archive, { symbol: 'BTCUSDT', day, interval: '1m' }, trades);
+      // The hours of the second day are of other trades.
+      const ofHours = day === DAYS[1] ? tradesOf(day, 300, 2) : trades;
+      writeKlines(archive, { symbol: 'BTCUSDT', day, interval: '1h', lengthMs: HOUR }, ofHours);
+    }
+    await download(archive, lake, '-i', '1m');
+    await download(archive, lake, '-i', '1h', '--to', '2024-01-30');
+    const day = ['--from', '2024-01-29', '--to', '2024-01-29'];
+    const equal = await bars(lake, '1h', '--check', '--json', ...day);
+    expect([equal.code, equal.events.at(-1)]).toMatchObject([0, { bars: 24, differences: 0 }]);
+    const { code, events } = await bars(lake, '1h', '--check', '--json');
+    expect([code, events.at(-1)]).toMatchObject([4, { bars: 48 }]);
+    const days = events.flatMap(({ event, time }) => (event === 'difference' ? [String(time)] : []));
+    expect(new Set(days.map((time) => time.slice(0, 10)))).toEqual(new Set([DAYS[1]]));
+  });
+
+  it.each(['1m', '1h'])('compares nothing with a damaged file of %s', async (interval) => {
+    const archive = newFolder('archive');
+    const lake = newFolder('lake');
+    writeMinutes(archive, '1m', () => '1');
+    writeMinutes(archive, '1h', () => '60');
+    await download(archive, lake, '-i', '1m,1h', '--to', '2024-01-29');
+    const file = join(folderOf(lake, `klines/interval=${interval}/symbol=BTCUSDT`), '2024-01.parquet');
+    truncateSync(file, statSync(file).size - 5);
+    const { code, stdout, stderr } = await bars(lake, '1h', '--check');
+    expect([code, stdout]).toEqual([4, '']);
+    expect(stderr).toContain(
+      `um BTCUSDT: not compared: klines ${interval}: ${file} is missing or does not have`,
+    );
+    writeFileSync(file, Buffer.alloc(statSync(file).size + 5));
+    const rows = await bars(lake, '1h', '--check');
+    expect([rows.code, rows.stdout]).toEqual([4, '']);
+    expect(rows.stderr).toContain('2024-01.parquet');
+    expect(rows.stderr).not.toContain('unexpected');
+  });
+
+  it('takes no rounding for sums of texts', async () => {
+    const archive = newFolder('archive');
+    const lake = newFolder('lake');
+    // The sum of an hour differs in its last digit of 17.
+    writeMinutes(archive, '1m', (at) => (at % 60 === 0 ? '100000000.00000002' : '0.00000000'));
+    writeMinutes(archive, '1h', () => '100000000.00000004');
+    await download(archive, lake, '-i', '1m,1h', '--to', '2024-01-29', '--numbers', 'string');
+    const { code, events } = await bars(lake, '1h', '--check', '--json');
+    expect([code, events.at(-1)]).toMatchObject([4, { bars: 24, differences: 4 * 24 }]);
+  });
+
+  it.each([
+    ['are equal', 0],
+    ['with another price are found', 1],
+  ])('with trades as source: hours without trades that %s', async (_, error) => {
     const archive = newFolder('archive');
     const lake = newFolder('lake');
     const trades = DAYS.flatMap((day) => {
@@ -315,23 +378,28 @@ describe('--check', () => {
       writeAggTrades(archive, 'BTCUSDT', day, own);
       return own;
     });
-    let close = '';
+    // The archive has a price before the first trade; nothing is made of it.
+    let close = 9999;
+    const last = Date.parse('2024-01-31T00:00:00Z');
     const hours = new Map(timeBars(trades, HOUR).map((bar) => [bar.open_time, bar]));
     for (const day of DAYS) {
       const lines = Array.from({ length: 24 }, (_, hour) => {
         const open = Date.parse(`${day}T00:00:00Z`) + hour * HOUR;
         const bar = hours.get(open);
-        if (bar === undefined) return `${open},${`${close},`.repeat(4)}0,${open + HOUR - 1},0,0,0,0,0`;
-        close = String(bar.close);
-        return [...Object.values(bar), 0].join(',');
-      }).filter((line) => !line.includes(',,'));
+        close = bar?.close ?? close;
+        if (bar !== undefined) return [...Object.values(bar), 0].join(',');
+        const price = close + (open >= last ? error : 0);
+        return `${open},${`${price},`.repeat(4)}0,${open + HOUR - 1},0,0,0,0,0`;
+      });
       writeObject(archive, `data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-${day}`, [HEADER, ...lines]);
     }
     await download(archive, lake, '--dataset', 'aggTrades');
     await download(archive, lake, '-i', '1h');
     const { code, events } = await bars(lake, '1h', '--check', '--json');
-    expect([code, events.at(-1)]).toMatchObject([0, { differences: 0 }]);
-    expect(Number(events.at(-1)?.['bars'])).toBeGreaterThan(hours.size);
+    const empty = 24 - [...hours.keys()].filter((at) => at >= last).length;
+    expect(empty).toBeGreaterThan(5);
+    const differences = 4 * empty * error;
+    expect([code, events.at(-1)]).toMatchObject([error === 0 ? 0 : 4, { bars: 72, differences }]);
   });
 });
 
@@ -347,9 +415,9 @@ describe('bars of trades at the same time', () => {
       await download(archive, lake, '--dataset', 'aggTrades', '--to', day);
       expect((await bars(lake, 'tick:1')).code).toBe(0);
       const rows = await rowsIn(lake, 'bars/interval=tick-1/symbol=BTCUSDT');
-      expect(rows.map((row) => row['open'])).toEqual(
-        trades.slice(0, at + 1).flatMap((own) => own.map(({ price }) => Number(price) / 100)),
-      );
+      const expected = trades.slice(0, at + 1).flatMap((own) => own.map(({ price }) => Number(price) / 100));
+      expect(rows).toHaveLength(expected.length);
+      expect(rows.findIndex((row, place) => row['open'] !== expected[place])).toBe(-1);
     }
   });
 });
@@ -384,7 +452,7 @@ describe('a lost lock', () => {
     expect([code, stderr]).toEqual([6, expect.stringContaining('has lost the lock') as string]);
     expect(existsSync(folderOf(lake, BARS_1H))).toBe(false);
     // They may be those of the other run.
-    expect(existsSync(join(lake, '.cryptodl/tmp'))).toBe(true);
+    expect(readdirSync(join(lake, '.cryptodl/tmp'))).toHaveLength(1);
   });
 });
 

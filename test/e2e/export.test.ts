@@ -622,7 +622,7 @@ describe('export csv', () => {
     await exported('csv', lake, target, '--one-file', '--columns', 'open_time,symbol', '--time-format', 's');
     const [, ...lines] = readFileSync(join(target, 'um_klines_1h.csv'), 'utf8').trimEnd().split('\n');
     expect(lines).toHaveLength(40 * 1440);
-    expect(lines).toEqual(lines.toSorted());
+    expect(lines.filter((line, at) => line < (lines[at - 1] ?? '')).slice(0, 3)).toEqual([]);
   });
 
   it('has all rows of a dataset whose last row lies on the next day', async () => {
@@ -1248,5 +1248,31 @@ describe('bars of the lake', () => {
     expect(filesOf(lean)).toEqual(
       ['daily', 'hour'].map((resolution) => `cryptofuture/binance/${resolution}/btcusdt_trade.zip`),
     );
+  });
+
+  it('are replaced by klines that the lake gets later, although these are another series', async () => {
+    const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
+    const file = 'futures/BTC_USDT_USDT-1d-futures.parquet';
+    const target = newTarget();
+    expect((await cryptodl(['bars', '1d', '--out', lake, '--now', scene.now])).code).toBe(0);
+    expect(outcomes(await exported('freqtrade', lake, target, '--json', '-i', '1d'))[file]).toBe('written');
+    const archive = scene.newFolder();
+    makeArchive(archive, { ...MONTH, market: 'um', dataset: 'klines', interval: '1d', symbols: ['BTCUSDT'] });
+    const served = await startArchive(archive);
+    try {
+      const name = lake.slice(scene.scratch.length + 1);
+      await scene.vision(`-m um -i 1d -s BTCUSDT ${RANGE} --archive-url ${served.url}`, { lake: name });
+    } finally {
+      await served.close();
+    }
+    const { code, events } = await exported('freqtrade', lake, target, '--json', '-i', '1d');
+    expect([code, events.flatMap(({ file: path, outcome }) => (path === file ? [outcome] : []))]).toEqual([
+      0,
+      ['written'],
+    ]);
+    expect(recordOf(target).at(-1)?.['sources']).toMatchObject([
+      { file: 'binance/um/klines/interval=1d/symbol=BTCUSDT/2024-01.parquet' },
+      { file: 'binance/um/klines/interval=1d/symbol=BTCUSDT/2024-02.parquet' },
+    ]);
   });
 });
