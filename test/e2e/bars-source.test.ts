@@ -383,7 +383,7 @@ describe('--check', () => {
     const last = Date.parse('2024-01-31T00:00:00Z');
     const hours = new Map(timeBars(trades, HOUR).map((bar) => [bar.open_time, bar]));
     for (const day of DAYS) {
-      const lines = Array.from({ length: 24 }, (_, hour) => {
+      const lines = Array.from({ length: 24 }, (__, hour) => {
         const open = Date.parse(`${day}T00:00:00Z`) + hour * HOUR;
         const bar = hours.get(open);
         close = bar?.close ?? close;
