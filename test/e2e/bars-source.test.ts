@@ -1,10 +1,12 @@
 /** The source of `cryptodl bars`: which one it keeps, what it says of others, and sources with faults. */
 import {
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
@@ -17,7 +19,7 @@ import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow, manifestLines, manifestOf, readParquet } from '../helpers/lake.js';
-import { whileLosingLock } from '../helpers/lost-lock.js';
+import { whileLosingLock, whileStaged } from '../helpers/lost-lock.js';
 
 const scratch = scratchFolder();
 const NOW = '2024-02-20T08:00:00Z';
@@ -408,7 +410,10 @@ describe('bars of trades at the same time', () => {
     const archive = newFolder('archive');
     const lake = newFolder('lake');
     const trades = DAYS.map((day) =>
-      tradesOf(day, 5000).map((trade) => ({ ...trade, timeMs: Date.parse(`${day}T10:00:00Z`) })),
+      tradesOf(day, day === DAYS[0] ? 10_500 : 2000).map((trade) => ({
+        ...trade,
+        timeMs: Date.parse(`${day}T10:00:00Z`),
+      })),
     );
     for (const [at, day] of DAYS.entries()) writeAggTrades(archive, 'BTCUSDT', day, trades[at] ?? []);
     for (const [at, day] of DAYS.entries()) {
@@ -441,6 +446,71 @@ describe('a damaged file of bars with days that no source has', () => {
     expect(await volumes(lake)).toEqual(expectedVolumes(1, DAYS.slice(1)));
     expect((await cryptodl(['verify', '--out', lake])).code).toBe(0);
     expect((await bars(lake, '1h')).stderr).toContain('nothing new for 1 series');
+  });
+});
+
+describe('a symbolic link in place of the folder of bars', () => {
+  it('is not followed, also if it appears while the bars are made', async () => {
+    const lake = newFolder('lake');
+    const outside = newFolder('outside');
+    mkdirSync(outside);
+    await download(first, lake, '-i', '1m');
+    const link = (): void => {
+      symlinkSync(outside, folderOf(lake, 'bars'));
+    };
+    const { code, stderr } = await whileStaged(join(lake, '.cryptodl'), link, () => bars(lake, '1h'));
+    expect([code, stderr]).toEqual([1, expect.stringContaining('symbolic link') as string]);
+    expect(filesBelow(outside)).toEqual([]);
+  });
+});
+
+describe('a source with other settings', () => {
+  it('is refused if days of the bars have no source, and makes all bars again if they have one', async () => {
+    const lake = newFolder('lake');
+    await download(first, lake, '-i', '1m');
+    await bars(lake, '1h');
+    const replaceSource = async (...flags: readonly string[]): Promise<void> => {
+      rmSync(manifestOf(folderOf(lake, KLINES_1M)));
+      rmSync(folderOf(lake, KLINES_1M), { recursive: true });
+      await download(first, lake, '-i', '1m', '--numbers', 'string', ...flags);
+    };
+    await replaceSource('--from', '2024-01-30');
+    const before = await rowsIn(lake, BARS_1H);
+    const { code, stderr } = await bars(lake, '1h');
+    expect(code).toBe(4);
+    const text =
+      'not made: its bars have numbers double, its source has string, and some days of the bars have no source or are outside of the range: move ';
+    expect(stderr).toContain(text);
+    expect(await rowsIn(lake, BARS_1H)).toEqual(before);
+    await replaceSource();
+    const range = ['--from', '2024-01-30', '--to', '2024-01-30'];
+    expect((await bars(lake, '1h', ...range)).stderr).toContain(text);
+    expect(await rowsIn(lake, BARS_1H)).toEqual(before);
+    expect((await bars(lake, '1h')).code).toBe(0);
+    const rows = await rowsIn(lake, BARS_1H);
+    expect(rows.map((row) => typeof row['open'])).toEqual(before.map(() => 'string'));
+    expect((await cryptodl(['verify', '--out', lake])).code).toBe(0);
+  });
+});
+
+describe('times with a zone', () => {
+  it('give the same bars where the local time is not UTC', async () => {
+    const made: unknown[] = [];
+    for (const [timestamps, TZ] of [
+      ['us', 'UTC'],
+      ['utc', 'Asia/Tokyo'],
+      ['utc', 'America/New_York'],
+    ] as const) {
+      const lake = newFolder('lake');
+      await download(first, lake, '-i', '1m', '--timestamps', timestamps);
+      const range = ['--from', '2024-01-30', '--to', '2024-01-30'];
+      const { code } = await cryptodl(['bars', '1h', ...range, '--out', lake, '--now', NOW], { env: { TZ } });
+      expect(code).toBe(0);
+      made.push(await rowsIn(lake, BARS_1H));
+    }
+    expect(made[0]).toHaveLength(24);
+    expect(made[1]).toEqual(made[0]);
+    expect(made[2]).toEqual(made[0]);
   });
 });
 
