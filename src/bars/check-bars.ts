@@ -4,6 +4,7 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createEngine } from '../convert/duckdb.js';
+import { isFileError } from '../convert/duckdb-errors.js';
 import type { DuckDbSession, Row } from '../convert/duckdb.js';
 import { isoInstant } from '../convert/gaps.js';
 import { quoteName, quoteText } from '../convert/sql.js';
@@ -15,7 +16,7 @@ import { CryptodlError, usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Series } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { DamagedFile, FileDigests } from '../query/file-digests.js';
+import { FileDigests } from '../query/file-digests.js';
 import { rowsQuery } from '../query/views.js';
 import { findDataset, intervalsOf } from '../source/venue.js';
 import { absolutePath } from '../text/printable.js';
@@ -109,7 +110,6 @@ export async function* checkBars(
 function failedCheck({ bars }: SymbolSeries, error: unknown): CheckedSeries {
   const isOfSeries =
     error instanceof UnreadableSource ||
-    error instanceof DamagedFile ||
     (error instanceof CryptodlError && error.code === 'manifest-damaged');
   if (!isOfSeries) throw error;
   return { ...bars, dataset: 'klines', bars: 0, differences: [], outcome: 'failed', text: error.message };
@@ -188,12 +188,18 @@ async function compareMonth(
   const [from, to] = [days[0]?.day ?? 0, (days.at(-1)?.day ?? 0) + 1];
   const some = files.filter((file) => file.days.from < to && file.days.to > from);
   await bringIn(...some.map(({ path }) => path));
-  await digests.refuseDamaged(some);
   const rows = await rowsQuery({ ...series, hasInterval: true, files: some }, spec);
   const day = `(epoch_us(open_time) - ${spec.dayStartMs * 1000}) // ${DAY_MS * 1000}`;
-  await session.run(`CREATE OR REPLACE TEMP TABLE published AS
+  const table = `CREATE OR REPLACE TEMP TABLE published AS
     SELECT * REPLACE (make_timestamp(epoch_us(open_time)) AS open_time, make_timestamp(epoch_us(close_time)) AS close_time)
-    FROM (${rows}) WHERE ${day} IN (${days.map((one) => one.day).join(', ')})`);
+    FROM (${rows}) WHERE ${day} IN (${days.map((one) => one.day).join(', ')})`;
+  const read = async (): Promise<void> => {
+    await digests.refuseDamaged(some);
+    await session.run(table);
+  };
+  await read().catch((error: unknown) => {
+    throw isFileError(error) ? new UnreadableSource(published, error) : error;
+  });
   const [count] = await session.rows('SELECT count(*) AS bars FROM published');
   const columns = spec.columns
     .map(({ name, type }) => ({ name, type }))

@@ -88,7 +88,7 @@ export async function planSeries(
     return {
       ...named,
       outcome: 'failed',
-      text: `its bars have ${different.name} ${different.held}, its source has ${different.requested}, and some days of the bars have no source: move ${shownPath(folder)} away`,
+      text: `its bars have ${different.name} ${different.held}, its source has ${different.requested}, and some days of the bars have no source or are outside of the range: move ${shownPath(folder)} away`,
     };
   return { ...named, outcome: 'made', chosen, months, settings };
 }
@@ -109,6 +109,7 @@ function withoutWork(
   return { outcome: 'empty', text: `no bar of ${interval} lies within ${span}, the days of the source` };
 }
 
+/** Whether the bars of a day are made again. Other days of its month keep their rows, which have the settings of before. */
 function isMade(months: readonly BarMonth[], period: string): boolean {
-  return months.some(({ label }) => period.startsWith(label));
+  return months.some(({ changed }) => changed.some(({ day }) => dayText(day) === period));
 }

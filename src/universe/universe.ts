@@ -252,7 +252,7 @@ async function withSession<Result>(
   } catch (error) {
     if (error instanceof CryptodlError || !isFileError(error)) throw error;
     const [text = ''] = error instanceof Error ? error.message.split('\n') : [];
-    if (/overflow|out of range/i.test(text))
+    if (/overflow|out of range|failed to cast decimal/i.test(text))
       throw usage(
         `the sums of ${resolved.options.by} are too large: universe adds numbers up to 10^30`,
         'leave the symbol with the wrong numbers out, for example --symbols "*,!BTCUSDT"',

@@ -1,6 +1,16 @@
 /** The source of `cryptodl bars`: which one it keeps, what it says of others, and sources with faults. */
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { startArchive } from '../helpers/archive.js';
@@ -17,12 +27,15 @@ import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { flipByte, scratchFolder } from '../helpers/folders.js';
 import { filesBelow, manifestLines, manifestOf, readParquet } from '../helpers/lake.js';
+import { whileLosingLock, whileStaged } from '../helpers/lost-lock.js';
 
 const scratch = scratchFolder();
 const NOW = '2024-03-20T08:00:00Z';
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAYS = ['2024-01-29', '2024-01-30', '2024-01-31'];
+const HEADER =
+  'open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore';
 const LENGTHS = { '1m': MINUTE, '5m': 5 * MINUTE } as const;
 let number = 0;
 
@@ -46,8 +59,8 @@ function writeArchive(seed: number, symbol = 'BTCUSDT'): string {
 async function download(folder: string, lake: string, ...args: readonly string[]): Promise<void> {
   const served = await startArchive(folder);
   const range = args.includes('--to') ? [] : ['--to', '2024-01-31'];
-  const begin = args.includes('--from') ? [] : ['--from', '2024-01-29'];
-  const own = ['--archive-url', served.url, '--out', lake, '--now', NOW, ...FAST, ...begin];
+  const from = args.includes('--from') ? [] : ['--from', '2024-01-29'];
+  const own = ['--archive-url', served.url, '--out', lake, '--now', NOW, ...FAST, ...from];
   try {
     await cryptodlOk([
       'vision',
@@ -201,7 +214,7 @@ describe('the source of bars', () => {
     expect([unlike.code, unlike.stderr]).toEqual([
       4,
       expect.stringContaining(
-        `um BTCUSDT: not compared: ${published} does not have the content that was committed\n`,
+        `um BTCUSDT: not compared: the rows of klines 1h: ${published} does not have the content that was committed; cryptodl verify --fix`,
       ),
     ]);
     const manifest = manifestOf(folderOf(lake, BARS_1H));
@@ -426,24 +439,24 @@ describe('a source with a fault', () => {
   }, 20_000);
 });
 
-/** Writes candles of 2024-01-29 with this volume in all columns of volumes, or one for each of them. */
+/** Writes candles of 2024-01-29 with this volume, which is the quote volume too. */
 function writeMinutes(
   archive: string,
   interval: '1m' | '1h',
-  volumeOf: ((at: number) => string) | readonly ((at: number) => string)[],
+  volumeOf: (at: number) => string,
   isThere: (at: number) => boolean = () => true,
+  change: (cells: readonly string[], at: number) => readonly string[] = (cells) => cells,
 ): void {
   const lengthMs = interval === '1m' ? MINUTE : HOUR;
   const start = Date.parse('2024-01-29T00:00:00Z');
   const rows = Array.from({ length: (24 * HOUR) / lengthMs }, (_, at) => {
-    const [volume, quote = volume, taker = volume, takerQuote = volume] =
-      typeof volumeOf === 'function' ? [volumeOf(at)] : volumeOf.map((of) => of(at));
+    const volume = volumeOf(at);
     const open = start + at * lengthMs;
-    return `${open},2.5,2.5,2.5,2.5,${volume},${open + lengthMs - 1},${quote},${lengthMs / MINUTE},${taker},${takerQuote},0`;
+    return `${open},2.5,2.5,2.5,2.5,${volume},${open + lengthMs - 1},${volume},${lengthMs / MINUTE},${volume},${volume},0`;
   });
   writeObject(archive, `data/futures/um/daily/klines/BTCUSDT/${interval}/BTCUSDT-${interval}-2024-01-29`, [
-    'open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore',
-    ...rows.filter((_, at) => isThere(at)),
+    HEADER,
+    ...rows.map((row, at) => change(row.split(','), at).join(',')).filter((_, at) => isThere(at)),
   ]);
 }
 
@@ -452,6 +465,238 @@ function decimal(value: bigint): string {
   const text = String(value).padStart(9, '0');
   return `${text.slice(0, -8)}.${text.slice(-8)}`;
 }
+
+describe('--check', () => {
+  it('compares each column', async () => {
+    const archive = newFolder('archive');
+    const lake = newFolder('lake');
+    writeMinutes(archive, '1m', () => '1');
+    const prices = ['open', 'high', 'low', 'close', 'volume', 'close_time'];
+    const columns = [...prices, 'quote_volume', 'count', 'taker_buy_volume', 'taker_buy_quote_volume'];
+    // Each of the first hours has a smaller number in one column; the second one, whose column is `high`, a larger number.
+    const change = (cells: readonly string[], hour: number): readonly string[] =>
+      cells.map((cell, at) => {
+        if (at !== hour + 1 || hour >= columns.length) return cell;
+        return String(Number(cell) + (columns[hour] === 'high' ? 1 : -1));
+      });
+    writeMinutes(archive, '1h', () => '60', undefined, change);
+    await download(archive, lake, '-i', '1m,1h', '--to', '2024-01-29');
+    const { code, events } = await bars(lake, '1h', '--check', '--json');
+    expect(code).toBe(4);
+    const found = events.filter(({ event }) => event === 'difference');
+    expect(found.map(({ time, column }) => [time, column])).toEqual(
+      columns.map((column, hour) => [`2024-01-29T${String(hour).padStart(2, '0')}:00:00Z`, column]),
+    );
+  });
+
+  it('compares only days that both have, and that are in the range', async () => {
+    const archive = newFolder('archive');
+    const lake = newFolder('lake');
+    for (const day of DAYS) {
+      const trades = tradesOf(day);
+      writeKlines(archive, { symbol: 'BTCUSDT', day, interval: '1m' }, trades);
+      // The hours of the second day are of other trades.
+      const ofHours = day === DAYS[1] ? tradesOf(day, 300, 2) : trades;
+      writeKlines(archive, { symbol: 'BTCUSDT', day, interval: '1h', lengthMs: HOUR }, ofHours);
+    }
+    await download(archive, lake, '-i', '1m');
+    await download(archive, lake, '-i', '1h', '--to', '2024-01-30');
+    const day = ['--from', '2024-01-29', '--to', '2024-01-29'];
+    const equal = await bars(lake, '1h', '--check', '--json', ...day);
+    expect([equal.code, equal.events.at(-1)]).toMatchObject([0, { bars: 24, differences: 0 }]);
+    const { code, events } = await bars(lake, '1h', '--check', '--json');
+    expect([code, events.at(-1)]).toMatchObject([4, { bars: 48 }]);
+    const days = events.flatMap(({ event, time }) => (event === 'difference' ? [String(time)] : []));
+    expect(new Set(days.map((time) => time.slice(0, 10)))).toEqual(new Set([DAYS[1]]));
+  });
+
+  it.each(['1m', '1h'])('compares nothing with a damaged file of %s', async (interval) => {
+    const archive = newFolder('archive');
+    const lake = newFolder('lake');
+    writeMinutes(archive, '1m', () => '1');
+    writeMinutes(archive, '1h', () => '60');
+    await download(archive, lake, '-i', '1m,1h', '--to', '2024-01-29');
+    const file = join(folderOf(lake, `klines/interval=${interval}/symbol=BTCUSDT`), '2024-01.parquet');
+    truncateSync(file, statSync(file).size - 5);
+    const { code, stdout, stderr } = await bars(lake, '1h', '--check');
+    expect([code, stdout]).toEqual([4, '']);
+    expect(stderr).toContain(
+      `um BTCUSDT: not compared: klines ${interval}: ${file} is missing or does not have`,
+    );
+    writeFileSync(file, Buffer.alloc(statSync(file).size + 5));
+    const rows = await bars(lake, '1h', '--check');
+    expect([rows.code, rows.stdout]).toEqual([4, '']);
+    expect(rows.stderr).toContain('2024-01.parquet');
+    expect(rows.stderr).not.toContain('unexpected');
+  });
+
+  it('takes no rounding for sums of texts', async () => {
+    const archive = newFolder('archive');
+    const lake = newFolder('lake');
+    // The sum of an hour differs in its last digit of 17.
+    writeMinutes(archive, '1m', (at) => (at % 60 === 0 ? '100000000.00000002' : '0.00000000'));
+    writeMinutes(archive, '1h', () => '100000000.00000004');
+    await download(archive, lake, '-i', '1m,1h', '--to', '2024-01-29', '--numbers', 'string');
+    const { code, events } = await bars(lake, '1h', '--check', '--json');
+    expect([code, events.at(-1)]).toMatchObject([4, { bars: 24, differences: 4 * 24 }]);
+  });
+
+  it.each([
+    ['are equal', 0],
+    ['with another price are found', 1],
+  ])('with trades as source: hours without trades that %s', async (_, error) => {
+    const archive = newFolder('archive');
+    const lake = newFolder('lake');
+    const trades = DAYS.flatMap((day) => {
+      const own = tradesOf(day, 20);
+      writeAggTrades(archive, 'BTCUSDT', day, own);
+      return own;
+    });
+    // The archive has a price before the first trade; nothing is made of it.
+    let close = 9999;
+    const last = Date.parse('2024-01-31T00:00:00Z');
+    const hours = new Map(timeBars(trades, HOUR).map((bar) => [bar.open_time, bar]));
+    for (const day of DAYS) {
+      const lines = Array.from({ length: 24 }, (__, hour) => {
+        const open = Date.parse(`${day}T00:00:00Z`) + hour * HOUR;
+        const bar = hours.get(open);
+        close = bar?.close ?? close;
+        if (bar !== undefined) return [...Object.values(bar), 0].join(',');
+        const price = close + (open >= last ? error : 0);
+        return `${open},${`${price},`.repeat(4)}0,${open + HOUR - 1},0,0,0,0,0`;
+      });
+      writeObject(archive, `data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-${day}`, [HEADER, ...lines]);
+    }
+    await download(archive, lake, '--dataset', 'aggTrades');
+    await download(archive, lake, '-i', '1h');
+    const { code, events } = await bars(lake, '1h', '--check', '--json');
+    const empty = 24 - [...hours.keys()].filter((at) => at >= last).length;
+    expect(empty).toBeGreaterThan(5);
+    const differences = 4 * empty * error;
+    expect([code, events.at(-1)]).toMatchObject([error === 0 ? 0 : 4, { bars: 72, differences }]);
+  });
+});
+
+describe('bars of trades at the same time', () => {
+  it('are in the order of the trades, also in a file that gets further days', async () => {
+    const archive = newFolder('archive');
+    const lake = newFolder('lake');
+    const trades = DAYS.map((day) =>
+      tradesOf(day, day === DAYS[0] ? 10_500 : 2000).map((trade) => ({
+        ...trade,
+        timeMs: Date.parse(`${day}T10:00:00Z`),
+      })),
+    );
+    for (const [at, day] of DAYS.entries()) writeAggTrades(archive, 'BTCUSDT', day, trades[at] ?? []);
+    for (const [at, day] of DAYS.entries()) {
+      await download(archive, lake, '--dataset', 'aggTrades', '--to', day);
+      expect((await bars(lake, 'tick:1')).code).toBe(0);
+      const rows = await rowsIn(lake, 'bars/interval=tick-1/symbol=BTCUSDT');
+      const expected = trades.slice(0, at + 1).flatMap((own) => own.map(({ price }) => Number(price) / 100));
+      expect(rows).toHaveLength(expected.length);
+      expect(rows.findIndex((row, place) => row['open'] !== expected[place])).toBe(-1);
+    }
+  });
+});
+
+describe('a damaged file of bars with days that no source has', () => {
+  it('loses these days, also in its manifest', async () => {
+    const lake = newFolder('lake');
+    await download(first, lake, '-i', '1m');
+    await bars(lake, '1h');
+    rmSync(manifestOf(folderOf(lake, KLINES_1M)));
+    rmSync(folderOf(lake, KLINES_1M), { recursive: true });
+    await download(first, lake, '-i', '1m', '--from', '2024-01-30');
+    truncateSync(join(folderOf(lake, BARS_1H), '2024-01.parquet'), 1000);
+    expect((await bars(lake, '1h')).code).toBe(0);
+    const lines = manifestLines(folderOf(lake, BARS_1H)).slice(DAYS.length);
+    expect(lines.map(({ kind, key }) => `${String(kind)} ${String(key).slice(-10)}`)).toEqual([
+      'dropped 2024-01-29',
+      'object 2024-01-30',
+      'object 2024-01-31',
+    ]);
+    expect(await volumes(lake)).toEqual(expectedVolumes(1, DAYS.slice(1)));
+    expect((await cryptodl(['verify', '--out', lake])).code).toBe(0);
+    expect((await bars(lake, '1h')).stderr).toContain('nothing new for 1 series');
+  });
+});
+
+describe('a symbolic link in place of the folder of bars', () => {
+  it('is not followed, also if it appears while the bars are made', async () => {
+    const lake = newFolder('lake');
+    const outside = newFolder('outside');
+    mkdirSync(outside);
+    await download(first, lake, '-i', '1m');
+    const link = (): void => {
+      symlinkSync(outside, folderOf(lake, 'bars'));
+    };
+    const { code, stderr } = await whileStaged(join(lake, '.cryptodl'), link, () => bars(lake, '1h'));
+    expect([code, stderr]).toEqual([1, expect.stringContaining('symbolic link') as string]);
+    expect(filesBelow(outside)).toEqual([]);
+  });
+});
+
+describe('a source with other settings', () => {
+  it('is refused if days of the bars have no source, and makes all bars again if they have one', async () => {
+    const lake = newFolder('lake');
+    await download(first, lake, '-i', '1m');
+    await bars(lake, '1h');
+    const replaceSource = async (...flags: readonly string[]): Promise<void> => {
+      rmSync(manifestOf(folderOf(lake, KLINES_1M)));
+      rmSync(folderOf(lake, KLINES_1M), { recursive: true });
+      await download(first, lake, '-i', '1m', '--numbers', 'string', ...flags);
+    };
+    await replaceSource('--from', '2024-01-30');
+    const before = await rowsIn(lake, BARS_1H);
+    const { code, stderr } = await bars(lake, '1h');
+    expect(code).toBe(4);
+    const text =
+      'not made: its bars have numbers double, its source has string, and some days of the bars have no source or are outside of the range: move ';
+    expect(stderr).toContain(text);
+    expect(await rowsIn(lake, BARS_1H)).toEqual(before);
+    await replaceSource();
+    const range = ['--from', '2024-01-30', '--to', '2024-01-30'];
+    expect((await bars(lake, '1h', ...range)).stderr).toContain(text);
+    expect(await rowsIn(lake, BARS_1H)).toEqual(before);
+    expect((await bars(lake, '1h')).code).toBe(0);
+    const rows = await rowsIn(lake, BARS_1H);
+    expect(rows.map((row) => typeof row['open'])).toEqual(before.map(() => 'string'));
+    expect((await cryptodl(['verify', '--out', lake])).code).toBe(0);
+  });
+});
+
+describe('times with a zone', () => {
+  it('give the same bars where the local time is not UTC', async () => {
+    const made: unknown[] = [];
+    for (const [timestamps, TZ] of [
+      ['us', 'UTC'],
+      ['utc', 'Asia/Tokyo'],
+      ['utc', 'America/New_York'],
+    ] as const) {
+      const lake = newFolder('lake');
+      await download(first, lake, '-i', '1m', '--timestamps', timestamps);
+      const range = ['--from', '2024-01-30', '--to', '2024-01-30'];
+      const { code } = await cryptodl(['bars', '1h', ...range, '--out', lake, '--now', NOW], { env: { TZ } });
+      expect(code).toBe(0);
+      made.push(await rowsIn(lake, BARS_1H));
+    }
+    expect(made[0]).toHaveLength(24);
+    expect(made[1]).toEqual(made[0]);
+    expect(made[2]).toEqual(made[0]);
+  });
+});
+
+describe('a lost lock', () => {
+  it('ends the command before it writes to the lake, and leaves the temporary files', async () => {
+    const lake = newFolder('lake');
+    await download(first, lake, '-i', '1m');
+    const { code, stderr } = await whileLosingLock(join(lake, '.cryptodl'), () => bars(lake, '1h'));
+    expect([code, stderr]).toEqual([6, expect.stringContaining('has lost the lock') as string]);
+    expect(existsSync(folderOf(lake, BARS_1H))).toBe(false);
+    // They may be those of the other run.
+    expect(readdirSync(join(lake, '.cryptodl/tmp'))).toHaveLength(1);
+  });
+});
 
 describe('sums', () => {
   // Equal minutes of an hour are rounded in the same direction, so the sums of some hours differ.
@@ -476,10 +721,15 @@ describe('sums', () => {
   it('of texts have the digits of their own column', async () => {
     const archive = newFolder('archive');
     const lake = newFolder('lake');
-    const volumes = ['volume', 'quote', 'taker', 'taker quote'].map(
-      (_, column) => (at: number) => (at === 0 ? (['59', '0.50', '29.5', '0.12345678'][column] ?? '') : '0'),
+    const published = (cells: readonly string[], at: number): readonly string[] =>
+      at === 0 ? cells.with(5, '59').with(7, '0.50').with(9, '29.5').with(10, '0.12345678') : cells;
+    writeMinutes(
+      archive,
+      '1m',
+      () => '0',
+      () => true,
+      published,
     );
-    writeMinutes(archive, '1m', volumes);
     await download(archive, lake, '-i', '1m', '--to', '2024-01-29', '--numbers', 'string');
     expect((await bars(lake, '1h')).code).toBe(0);
     const [row] = await rowsIn(lake, BARS_1H);

@@ -338,9 +338,32 @@ describe('a lake in a bucket', () => {
       code: 0,
       prefixes: [`${prefix}/_manifests/binance/um/klines/`, `${prefix}/binance/um/klines/`],
     });
+    const target = ['--target', join(mkdtempSync(join(scratch, 'target-')), 'csv')];
+    const exported = await listed(['export', 'csv', '--market', 'um', '--dataset', 'klines', ...target]);
+    expect(exported).toEqual({ ...one, stderr: exported.stderr });
+    const ranked = await listed(['universe', '--every', 'day', '--window', '1d', '--from', dayOf(2)]);
+    expect(ranked).toEqual({ ...one, stderr: ranked.stderr });
     const none = await listed(['coverage', '--market', 'spot']);
     expect(none.code).toBe(2);
     expect(none.stderr).toContain('holds no spot; it holds um');
+  });
+
+  it('is exported also when another writer sends a file again after the lists', async () => {
+    await vision(1, 3);
+    const key = `${lake.out.slice(`s3://${server.bucket}/`.length)}/${MONTH}`;
+    const file = server.objects.get(key);
+    if (file === undefined) throw new Error('the lake has no file');
+    server.fault = (record) => {
+      // The same bytes in two parts have another tag.
+      if (record.key.endsWith(MANIFEST)) server.objects.set(key, { ...file, etag: `${'0'.repeat(32)}-2` });
+      return undefined;
+    };
+    const target = join(mkdtempSync(join(scratch, 'target-')), 'csv');
+    const { code, stderr } = await cryptodl(['export', 'csv', '--target', target, '--out', lake.out], {
+      env: lake.environment,
+    });
+    expect([code, stderr]).toEqual([0, expect.stringContaining('1 file written') as string]);
+    expect(server.objects.get(key)?.etag).toContain('-2');
   });
 
   it('takes the series of a local lake by merge', async () => {
@@ -471,7 +494,17 @@ describe('a lake in a bucket', () => {
     await vision(1, 3);
     server.requests.length = 0;
     expect((await vision(1, 6, ['-n'])).code).toBe(0);
-    for (const words of [['coverage'], ['verify'], ['sql', 'select 1'], ['runs']])
+    const target = join(mkdtempSync(join(scratch, 'target-')), 'csv');
+    const universe = ['universe', '--every', 'day', '--window', '1d', '--from', dayOf(2)];
+    for (const words of [
+      ['coverage'],
+      ['verify'],
+      ['sql', 'select 1'],
+      ['runs'],
+      ['export', 'csv', '--target', target, '--temp-dir', temp],
+      ['bars', '2h', '--dry-run'],
+      universe,
+    ])
       expect((await cryptodl([...words, '--out', lake.out], { env: lake.environment })).code).toBe(0);
     expect(server.requests.filter(({ method }) => !['GET', 'HEAD'].includes(method))).toEqual([]);
   });

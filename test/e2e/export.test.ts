@@ -17,12 +17,15 @@ import {
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { acquireLock } from '../../src/lake/lock.js';
 import { systemClock } from '../../src/model/clock.js';
+import { startArchive } from '../helpers/archive.js';
 import { cryptodl, cryptodlProcess } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { flipByte } from '../helpers/folders.js';
 import { filesBelow } from '../helpers/lake.js';
+import { whileLosingLock } from '../helpers/lost-lock.js';
 import { firstMember } from '../helpers/samples.js';
 import { useScene } from '../helpers/scene.js';
 import { useSql } from '../helpers/sql.js';
@@ -609,6 +612,24 @@ describe('export csv', () => {
     expect(lines).toHaveLength(1 + 2880);
   });
 
+  it('orders the rows of one time by symbol, also of many symbols', async () => {
+    const archive = scene.newFolder();
+    const symbols = Array.from({ length: 40 }, (_, at) => `${String.fromCharCode(65 + (at % 26))}${at}USDT`);
+    makeArchive(archive, { ...MONTH, market: 'um', dataset: 'klines', interval: '1h', symbols });
+    const served = await startArchive(archive);
+    let lake: string;
+    try {
+      lake = await lakeOf(`-m um -i 1h -s all ${RANGE} --archive-url ${served.url}`);
+    } finally {
+      await served.close();
+    }
+    const target = newTarget();
+    await exported('csv', lake, target, '--one-file', '--columns', 'open_time,symbol', '--time-format', 's');
+    const [, ...lines] = readFileSync(join(target, 'um_klines_1h.csv'), 'utf8').trimEnd().split('\n');
+    expect(lines).toHaveLength(40 * 1440);
+    expect(lines.filter((line, at) => line < (lines[at - 1] ?? '')).slice(0, 3)).toEqual([]);
+  });
+
   it('has all rows of a dataset whose last row lies on the next day', async () => {
     const lake = await lakeOf(
       '-m um --dataset metrics -s BTCUSDT --from 2024-01-01 --to 2024-01-03 --partition day',
@@ -724,6 +745,9 @@ describe('a repeated export', () => {
       4,
       'narrower\tum_klines_1h/ETHUSDT.csv\tthe file covers 2024-01-01 to 2024-02-29, and would then cover 2024-01-25 to 2024-02-29; give a wider range, or add --force\n',
     ]);
+    // A file that is gone has no days to lose.
+    rmSync(btc);
+    expect((await exported('csv', lake, target, '-s', 'BTCUSDT', '--days', '45')).code).toBe(0);
     expect((await exported('csv', lake, target, '-s', 'ETHUSDT', '--days', '45', '--force')).code).toBe(0);
     expect(readFileSync(join(target, 'um_klines_1h/ETHUSDT.csv'), 'utf8')).toContain(
       '\n2024-01-25T00:00:00Z',
@@ -951,6 +975,22 @@ describe('the state of the target', () => {
     expect(readFileSync(join(outside, 'tmp/precious'), 'utf8')).toBe('x');
   });
 
+  it('may have a folder in the place of a file: it stays, also with --force, and other files are written', async () => {
+    const lake = await lakeOf(`-m um ${KLINES} ${RANGE}`);
+    const target = newTarget();
+    const folder = join(target, 'um_klines_1h/BTCUSDT.csv');
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, 'precious'), 'x');
+    for (const flags of [[], ['--force']]) {
+      const { code, stdout } = await exported('csv', lake, target, ...flags);
+      expect([code, stdout]).toEqual([
+        4,
+        `foreign\tum_klines_1h/BTCUSDT.csv\t${folder} cannot be replaced: it is a folder, not a regular file; move it away, or choose another --target\n`,
+      ]);
+    }
+    expect(filesOf(target)).toEqual(['um_klines_1h/BTCUSDT.csv/precious', 'um_klines_1h/ETHUSDT.csv']);
+  });
+
   it('is not in the lake, also behind a symbolic link, and may be beside it', async () => {
     const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
     const link = join(scene.newFolder(), 'link');
@@ -973,6 +1013,20 @@ describe('the state of the target', () => {
     expect([refused.code, filesOf(target)]).toEqual([6, []]);
     await lock.release();
     expect((await exported('csv', lake, target)).code).toBe(0);
+  });
+
+  it('is left as it is by an export that has lost its lock', async () => {
+    const lake = await lakeOf(`-m um ${KLINES} ${RANGE}`);
+    const target = newTarget();
+    const { code, stderr } = await whileLosingLock(join(target, '.cryptodl-export'), () =>
+      exported('csv', lake, target),
+    );
+    expect([code, stderr]).toEqual([6, expect.stringContaining('has lost the lock') as string]);
+    // The staged files may be those of the other export.
+    expect(filesBelow(target).filter((path) => !path.includes('.cryptodl-export/tmp/'))).toEqual([
+      '.cryptodl-export/lock.json',
+    ]);
+    expect(existsSync(join(target, '.cryptodl-export/tmp'))).toBe(true);
   });
 });
 
@@ -1057,6 +1111,55 @@ describe('a damaged file of the lake', () => {
     expect(result.code).toBe(4);
     expect(result.stderr).toContain('left out: um klines 1h BTCUSDT');
     expect(filesOf(target)).toEqual(['futures/ETH_USDT_USDT-1h-futures.parquet']);
+  });
+});
+
+/** Changes the time of a file at each turn of the event loop, so also between two looks at it. */
+async function whileChanging<T>(path: string, act: () => Promise<T>): Promise<T> {
+  let seconds = 1;
+  let isOver = false;
+  const change = (): void => {
+    if (isOver) return;
+    utimesSync(path, seconds, seconds);
+    seconds += 1;
+    setImmediate(change);
+  };
+  change();
+  try {
+    return await act();
+  } finally {
+    isOver = true;
+  }
+}
+
+describe('a file of the lake that changes during the export', () => {
+  it('leaves the earlier export of its series, and ends with exit code 3', async () => {
+    const lake = await lakeOf(`-m um ${KLINES} ${RANGE}`);
+    const target = newTarget();
+    const btc = join(target, 'um_klines_1h/BTCUSDT.csv');
+    await exported('csv', lake, target, '-s', 'BTCUSDT', '--delimiter', ';');
+    const before = readFileSync(btc, 'utf8');
+    const file = join(lake, 'binance/um/klines/interval=1h/symbol=BTCUSDT/2024-01.parquet');
+    const changed = await whileChanging(file, () => exported('csv', lake, target));
+    expect([changed.code, changed.stdout]).toEqual([
+      3,
+      'failed\tum_klines_1h/BTCUSDT.csv\tum klines 1h BTCUSDT: files of the lake changed during the export; run the export again when no run writes to the lake\n',
+    ]);
+    expect(changed.stderr).toContain('1 file written');
+    expect(changed.stderr).toContain('1 not written');
+    expect(readFileSync(btc, 'utf8')).toBe(before);
+    expect(existsSync(join(target, '.cryptodl-export/tmp'))).toBe(false);
+    expect(outcomes(await exported('csv', lake, target, '--json'))).toEqual({
+      'um_klines_1h/BTCUSDT.csv': 'written',
+      'um_klines_1h/ETHUSDT.csv': 'unchanged',
+    });
+    // A fault that stays decides the exit code.
+    appendFileSync(join(target, 'um_klines_1h/ETHUSDT.csv'), 'a row of another program\n');
+    const both = await whileChanging(file, () => exported('csv', lake, target, '--delimiter', ';', '--json'));
+    expect([both.code, outcomes(both)]).toEqual([
+      4,
+      { 'um_klines_1h/BTCUSDT.csv': 'failed', 'um_klines_1h/ETHUSDT.csv': 'foreign' },
+    ]);
   });
 });
 
@@ -1165,5 +1268,31 @@ describe('bars of the lake', () => {
     expect(filesOf(lean)).toEqual(
       ['daily', 'hour'].map((resolution) => `cryptofuture/binance/${resolution}/btcusdt_trade.zip`),
     );
+  });
+
+  it('are replaced by klines that the lake gets later, although these are another series', async () => {
+    const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
+    const file = 'futures/BTC_USDT_USDT-1d-futures.parquet';
+    const target = newTarget();
+    expect((await cryptodl(['bars', '1d', '--out', lake, '--now', scene.now])).code).toBe(0);
+    expect(outcomes(await exported('freqtrade', lake, target, '--json', '-i', '1d'))[file]).toBe('written');
+    const archive = scene.newFolder();
+    makeArchive(archive, { ...MONTH, market: 'um', dataset: 'klines', interval: '1d', symbols: ['BTCUSDT'] });
+    const served = await startArchive(archive);
+    try {
+      const name = lake.slice(scene.scratch.length + 1);
+      await scene.vision(`-m um -i 1d -s BTCUSDT ${RANGE} --archive-url ${served.url}`, { lake: name });
+    } finally {
+      await served.close();
+    }
+    const { code, events } = await exported('freqtrade', lake, target, '--json', '-i', '1d');
+    expect([code, events.flatMap(({ file: path, outcome }) => (path === file ? [outcome] : []))]).toEqual([
+      0,
+      ['written'],
+    ]);
+    expect(recordOf(target).at(-1)?.['sources']).toMatchObject([
+      { file: 'binance/um/klines/interval=1d/symbol=BTCUSDT/2024-01.parquet' },
+      { file: 'binance/um/klines/interval=1d/symbol=BTCUSDT/2024-02.parquet' },
+    ]);
   });
 });

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import {
   appendFileSync,
   cpSync,
+  linkSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -46,6 +47,18 @@ beforeAll(async () => {
   }
   archive = await startArchive(folder);
   await download('lake', '-s', 'AUSDT,BUSDT,HOLEUSDT');
+  // Each hour has the largest number of trades, and a volume of 9e26. Both are below the limits of one number.
+  const sums = join(scratch, 'sums-archive');
+  const day = { quote: '2.16e28', count: Number.MAX_SAFE_INTEGER };
+  const days = daysBetween('2024-01-01', '2024-03-31').map((each) => [each, day] as const);
+  writeTraded(sums, { symbol: 'AUSDT', interval: '1h', days: new Map(days) }, NOW);
+  const served = await startArchive(sums);
+  try {
+    const range = ['-i', '1h', '--from', '2024-01-01', '--to', '2024-03-31', '--archive-url', served.url];
+    await download('sums', '-s', 'AUSDT', ...range, '--numbers', 'string');
+  } finally {
+    await served.close();
+  }
 });
 afterAll(() => archive.close());
 
@@ -179,6 +192,19 @@ describe('data that cannot be read', () => {
     }
   });
 
+  it('sums above 10^30 are refused in one line', async () => {
+    const { code, stdout, stderr } = await universe('sums', '--to', '2024-04', '--window', '90d');
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toContain(
+      'the sums of quote_volume are too large: universe adds numbers up to 10^30\n  leave the symbol with the wrong numbers out',
+    );
+    const less = await universe('sums', '--to', '2024-04', '--window', '40d');
+    expect([less.code, less.stdout.split('\n')[1]]).toEqual([
+      0,
+      `2024-04-01,AUSDT,1,864${'0'.repeat(27)},40,2024-01-01`,
+    ]);
+  });
+
   it.each(['string', 'double'])('a number that is too large is named (numbers %s)', async (numbers) => {
     await download(`huge-${numbers}`, '-s', 'AUSDT,HUGEUSDT', '--numbers', numbers);
     const { code, stderr } = await universe(`huge-${numbers}`, '--to', '2024-04');
@@ -254,6 +280,47 @@ describe('--target', () => {
       '--target /proc/universe.parquet cannot be written (no such file or folder)\n  choose another place with --target',
     );
     expect(stderr).not.toContain('IO Error');
+  });
+
+  it('is replaced by a new file, so that an open reader keeps the old one', async () => {
+    for (const [as, target, file] of [
+      ['parquet', 'replaced.parquet', 'replaced.parquet'],
+      ['freqtrade', 'replaced', 'replaced/pairlist-2024-04-01.json'],
+    ] as const) {
+      const args = ['--to', '2024-04', '--as', as, '--target', target];
+      expect((await universe('lake', ...args, '--top', '1')).code).toBe(0);
+      const open = join(scratch, `open-${as}`);
+      linkSync(join(scratch, file), open);
+      const before = readFileSync(open);
+      expect((await universe('lake', ...args)).code).toBe(0);
+      expect(readFileSync(open).equals(before)).toBe(true);
+      expect(readFileSync(join(scratch, file)).equals(before)).toBe(false);
+    }
+  });
+
+  it('keeps its file after a failure, without a staged one', async () => {
+    const place = join(scratch, 'kept');
+    const target = join(place, 'kept.parquet');
+    const args = ['--by', 'count', '--as', 'parquet', '--target', target, '--to', '2024-04'];
+    expect((await universe('sums', ...args, '--window', '1d')).code).toBe(0);
+    const before = readFileSync(target);
+    // A column of the file has 64 bits.
+    const { code, stderr } = await universe('sums', ...args, '--window', '50d');
+    expect([code, stderr]).toEqual([2, expect.stringContaining('the sums of count are too large') as string]);
+    expect(readFileSync(target).equals(before)).toBe(true);
+    expect(readdirSync(place)).toEqual(['kept.parquet']);
+  });
+
+  it('has no folder in the place of a file', async () => {
+    mkdirSync(join(scratch, 'places/pairlist-2024-05-01.json'), { recursive: true });
+    for (const [as, target, says] of [
+      ['parquet', 'places', 'places is a folder, and --as parquet writes a file'],
+      ['freqtrade', 'places', 'pairlist-2024-05-01.json is not a file, and is not replaced'],
+    ] as const) {
+      const { code, stderr } = await universe('lake', '--as', as, '--target', target, '--force');
+      expect([code, stderr]).toEqual([2, expect.stringContaining(says) as string]);
+      expect(readdirSync(join(scratch, 'places'))).toEqual(['pairlist-2024-05-01.json']);
+    }
   });
 
   it('loses files that a killed run left, and keeps files of other programs and of running ones', async () => {

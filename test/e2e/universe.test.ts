@@ -695,6 +695,11 @@ describe('mistakes', () => {
       'universe',
     ],
     ['--as list --target x', '--target changes nothing with --as list', 'universe'],
+    [
+      '-s ETHUSDT --contract dated',
+      '--contract dated leaves none of the 1 selected symbols of um klines',
+      '--contract all',
+    ],
     ['--fetch', '--fetch needs --from', '--from 2023-01'],
     ['-s BTC', 'has no BTC in um klines', 'BTCUSDT'],
     [
