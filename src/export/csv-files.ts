@@ -14,6 +14,7 @@ export const CSV: Engine = {
   name: 'csv',
   datasets: [],
   onlyNamed: [],
+  anyInterval: [],
   groupBy: 'dataset',
   files: (input) => ({ files: input.settings.isOneFile ? oneFile(input) : symbolFiles(input), refused: [] }),
   notes: [],
@@ -109,10 +110,21 @@ function columnsOf(spec: DatasetSpec, settings: EngineSettings, symbol: string |
   known.set('symbol', symbol === undefined ? quoteName('symbol') : quoteText(symbol));
   const all = [...known.keys()].filter((name) => name !== 'symbol');
   const { columns = symbol === undefined ? ['symbol', ...all] : all } = settings;
-  const names = columns.map((text) => text.replace(/=.*/, ''));
-  const repeated = names.find((name, at) => names.indexOf(name) !== at);
+  if (symbol === undefined && !columns.some((text) => /^(?:[^=]+=)?symbol$/.test(text)))
+    throw usage(
+      '--columns has no symbol, and with --one-file the rows of all symbols are in one file',
+      'add it, or leave out --one-file',
+      { flags: { columns: ['symbol', ...columns].join(',') } },
+    );
+  // Programs like DuckDB take names that differ only in upper and lower case for one name.
+  const names = columns.map((text) => text.replace(/=.*/, '').toLowerCase());
+  const at = names.findIndex((name, index) => names.indexOf(name) !== index);
+  const repeated = columns[at];
   if (repeated !== undefined)
-    throw usage(`--columns: ${repeated} is there twice`, `give one of them another name: other=${repeated}`);
+    throw usage(
+      `--columns: ${repeated.replace(/=.*/, '')} is there twice`,
+      `give one of them another name: other=${repeated.replace(/^[^=]+=/, '')}`,
+    );
   return columns.map((text) => {
     const [, given, value = ''] = /^(?:([^=]+)=)?(.+)$/.exec(text) ?? [];
     const sql =
@@ -120,7 +132,7 @@ function columnsOf(spec: DatasetSpec, settings: EngineSettings, symbol: string |
     if (sql === undefined)
       throw usage(
         `--columns: ${spec.name} has no column ${value}; it has ${[...known.keys()].join(', ')}`,
-        didYouMean(value, [...known.keys()]) ?? 'choose the dataset of these columns: --dataset klines',
+        didYouMean(value, [...known.keys()]) ?? 'choose the dataset of these columns with --dataset',
       );
     return { name: given ?? value, sql };
   });

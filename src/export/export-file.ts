@@ -1,5 +1,6 @@
 /** The files of an export, before they are written. */
 import type { LakeFile } from '../query/lake-tables.js';
+import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
 import type { Assets } from '../source/pairs.js';
 import type { DatasetSpec } from '../source/venue.js';
@@ -82,6 +83,11 @@ export interface EngineSettings {
   readonly isOneFile: boolean;
 }
 
+export interface EngineFiles {
+  readonly files: readonly ExportFile[];
+  readonly refused: readonly Refused[];
+}
+
 /** The layout of a program that reads the files. */
 export interface Engine {
   readonly name: string;
@@ -89,13 +95,12 @@ export interface Engine {
   readonly datasets: readonly string[];
   /** The datasets of `datasets` that are exported only if --dataset names them. */
   readonly onlyNamed: readonly string[];
-  /** The series that are given to `files` together: all of a symbol, or all of a market, dataset and interval. */
-  readonly groupBy: 'symbol' | 'dataset';
+  /** The datasets of `datasets` that --interval alone does not leave out. */
+  readonly anyInterval: readonly string[];
+  /** The series that are given to `files` together: all of a symbol, these and the index prices of its pair, or all of a market, dataset and interval. */
+  readonly groupBy: 'symbol' | 'contract' | 'dataset';
   /** Throws usage errors for settings. */
-  readonly files: (input: EngineInput) => {
-    readonly files: readonly ExportFile[];
-    readonly refused: readonly Refused[];
-  };
+  readonly files: (input: EngineInput) => EngineFiles;
   /** Lines about the files, for the end of an export. */
   readonly notes: readonly string[];
 }
@@ -117,6 +122,47 @@ export function rowSource({ series, spec, files }: HeldData, range: Partial<Days
 
 function latest(files: readonly LakeFile[]): number {
   return files.reduce((most, { days }) => Math.max(most, days.to), -Infinity);
+}
+
+/** A file that may be written, and its rank among files with the same path. */
+export interface Candidate extends ExportFile {
+  /** Of files with equally many days, the one with the highest rank is written. */
+  readonly rank: number;
+}
+
+/** One file for each path: the one with the most days. A series with days that its file does not have is refused. */
+export function oneForEachPath(candidates: readonly Candidate[]): Pick<EngineFiles, 'files' | 'refused'> {
+  const chosen = new Map<string, Candidate>();
+  for (const file of candidates) {
+    const other = chosen.get(file.path);
+    const more = other === undefined ? 1 : lengthOf(file) - lengthOf(other) || file.rank - other.rank;
+    if (more > 0) chosen.set(file.path, file);
+  }
+  const refused = candidates.flatMap(({ path, days, sources: [source] }): Refused[] => {
+    const file = chosen.get(path);
+    const [written] = file?.sources ?? [];
+    if (
+      file === undefined ||
+      source === undefined ||
+      written === undefined ||
+      written.series === source.series
+    )
+      return [];
+    const isWithin = days.from >= file.days.from && days.to <= file.days.to;
+    return isWithin
+      ? []
+      : [
+          {
+            series: source.series,
+            reason: `${seriesName(written.series)} has more days, and goes to the same file`,
+          },
+        ];
+  });
+  return { files: [...chosen.values()], refused };
+}
+
+function lengthOf({ days }: ExportFile): number {
+  return days.to - days.from;
 }
 
 /** The days on which any of the sources has objects, ascending. `after`: rows may lie on this many days after an object. */

@@ -11,17 +11,19 @@ import { seriesFolder } from '../lake/layout.js';
 import type { Lock } from '../lake/lock.js';
 import { checkedFolder } from '../lake/path-checks.js';
 import { fileFacts, publish } from '../lake/publish.js';
-import { dayText, parseDay } from '../model/calendar.js';
+import { dayText } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { Series } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { DamagedFile, fetchAgainText, FileDigests } from '../query/file-digests.js';
+import { refuseInLake } from '../select/refuse-in-lake.js';
 import { absolutePath, lakeFlag } from '../text/printable.js';
 import type { Days, Engine, EngineSettings, ExportFile, Refused } from './export-file.js';
 import { lockTarget } from './lock-target.js';
 import { emptyStaging, Provenance, removeStaging } from './provenance.js';
 import type { FileLine } from './provenance.js';
+import { lostText } from './lost-text.js';
 import { readSeries } from './read-series.js';
 import { groupsOf } from './select-export.js';
 import { madeFrom, stageFile } from './write-file.js';
@@ -98,6 +100,8 @@ class Exporter {
   /** Lines of the record are appended one after the other. */
   #appended: Promise<void> = Promise.resolve();
   readonly #seen = new Set<string>();
+  /** Folders of files that are not in the lake. */
+  readonly #folders = new Set<string>();
   readonly #digests: FileDigests;
 
   constructor(given: ExportRequest, around: Surroundings) {
@@ -110,7 +114,7 @@ class Exporter {
 
   async run(): Promise<void> {
     const { resolved, surroundings } = this.#given.request;
-    const { tempDir } = resolved.options;
+    const { tempDir, dryRun: isPlan } = resolved.options;
     const folder = tempDir === undefined ? tmpdir() : absolutePath(tempDir, surroundings.home);
     const spill = join(folder, `cryptodl-export-${randomUUID()}`);
     const { signal } = this.#around;
@@ -131,7 +135,7 @@ class Exporter {
       }
     };
     try {
-      await allOrFirstError(Array.from({ length: availableParallelism() }, work));
+      await allOrFirstError(Array.from({ length: isPlan ? 1 : availableParallelism() }, work));
     } finally {
       engine.interrupt();
       engine.close();
@@ -155,10 +159,18 @@ class Exporter {
           continue;
         }
         this.#seen.add(file.path);
+        await this.#refuseInLake(dirname(file.path));
         yield file;
       }
       await releaseBacked(...group.map((series) => join(this.#root, seriesFolder(venue.name, series))));
     }
+  }
+
+  /** Throws a usage error if a folder of the target lies in the lake: the lake may be below the target. */
+  async #refuseInLake(folder: string): Promise<void> {
+    if (this.#folders.has(folder)) return;
+    this.#folders.add(folder);
+    await refuseInLake(join(this.#given.target, folder), this.#root);
   }
 
   async #export(file: ExportFile, session: DuckDbSession): Promise<ExportedFile> {
@@ -167,12 +179,14 @@ class Exporter {
     const of = { file: file.path, rows: 0, bytes: 0, repeated: 0 };
     const sources = this.#sourcesOf(file);
     const digest = madeFrom(file, sources);
-    const last = record.lastOf(file.path);
-    const isThere = last !== undefined && (await record.isIntact(last));
-    if (!force && isThere && last.madeFrom === digest)
-      return { ...of, outcome: last.rows === 0 ? 'empty' : 'unchanged', rows: last.rows, bytes: last.bytes };
+    const present = force ? undefined : await record.presentOf(file.path);
+    if (present?.madeFrom === digest) {
+      const { rows, bytes } = present;
+      return { ...of, outcome: rows === 0 ? 'empty' : 'unchanged', rows, bytes };
+    }
     const [from, to] = [dayText(file.days.from), dayText(file.days.to)];
-    const lost = !force && isThere && last.rows > 0 ? lostText(last, { from, to, sources }) : undefined;
+    const hasRows = present !== undefined && present.rows > 0;
+    const lost = hasRows ? lostText(present, { from, to, sources }) : undefined;
     if (lost !== undefined) return { ...of, outcome: 'narrower', text: lost };
     const foreign = await this.#foreignText(file.path);
     if (foreign !== undefined) return { ...of, outcome: 'foreign', text: foreign };
@@ -222,6 +236,12 @@ class Exporter {
     const path = join(folder, basename(file.path));
     signal.throwIfAborted();
     await lock?.confirm();
+    // A file of another program may have appeared since the rows were read.
+    const foreign = await this.#foreignText(file.path);
+    if (foreign !== undefined) {
+      await rm(staged.path, { force: true });
+      return { file: file.path, rows: 0, bytes: 0, repeated: 0, outcome: 'foreign', text: foreign };
+    }
     const line: FileLine = {
       v: 1,
       engine: engine.name,
@@ -266,30 +286,4 @@ async function openSession(engine: DuckDbEngine): Promise<DuckDbSession> {
 async function allOrFirstError(work: readonly Promise<void>[]): Promise<void> {
   const results = await Promise.allSettled(work);
   for (const result of results) if (result.status === 'rejected') throw result.reason;
-}
-
-/** Which days or series a new file would lose; undefined if it has all of the present one. */
-function lostText(
-  last: FileLine,
-  { from, to, sources }: Pick<FileLine, 'from' | 'to' | 'sources'>,
-): string | undefined {
-  if (from > last.from || to < last.to)
-    return `the file covers ${last.from} to ${lastDay(last.to)}, and would then cover ${from} to ${lastDay(to)}; give a wider range, or add --force`;
-  const own = seriesOf(sources);
-  const lost = [...seriesOf(last.sources)].filter((series) => !own.has(series));
-  // The file of one series may come from another series with the same rows.
-  if (own.size <= 1 && lost.length <= 1 && own.size === seriesOf(last.sources).size) return undefined;
-  return lost.length === 0
-    ? undefined
-    : `the file has ${lost.length} series that it would lose, for example ${lost[0] ?? ''}; select them too, or add --force`;
-}
-
-/** The folders of the sources. */
-function seriesOf(sources: FileLine['sources']): Set<string> {
-  return new Set(sources.map(({ file }) => file.slice(0, file.lastIndexOf('/'))));
-}
-
-/** The day before an exclusive end. */
-function lastDay(to: string): string {
-  return dayText((parseDay(to) ?? 0) - 1);
 }

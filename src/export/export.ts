@@ -43,7 +43,7 @@ async function exportNow(operand: string | undefined, run: LookUp, request: Verb
   refuseOtherFlags(operand, request);
   if (script !== undefined) {
     const range = rangeOf(request);
-    const selection = await selectExport(request, { ...script, onlyNamed: [] });
+    const selection = await selectExport(request, { ...script, onlyNamed: [], anyInterval: [] });
     const text = script.textOf(selection.selected, request, range);
     if (!(await tellLacking(run, request, { selection, range }))) return 4;
     await writeText(run.io, text);
@@ -140,7 +140,7 @@ async function tellLacking(
     printLines(io.stderr, lackingLines(lacking, `cryptodl coverage${lakeFlag(root)}`));
   if (options.json)
     for (const { series, gaps } of lacking) await writeData(io, [{ event: 'lacking', ...series, gaps }]);
-  if (!options.requireComplete || lacking.length === 0) return true;
+  if (!options.requireComplete || lacking.length + selection.unread.length === 0) return true;
   printLines(io.stderr, ['nothing is exported, because --require-complete is given']);
   return false;
 }
@@ -180,6 +180,11 @@ class Tally {
     return this.#files[outcome] ?? 0;
   }
 
+  /** Also files that are not written. */
+  get files(): number {
+    return Object.values(this.#files).reduce((sum, count) => sum + count, 0);
+  }
+
   get failures(): number {
     return this.of('foreign') + this.of('narrower') + this.of('unreadable') + this.of('failed');
   }
@@ -204,7 +209,8 @@ function lineOf({ outcome, file, text }: ExportedFile): string {
 
 function exitCodeOf(tally: Tally, isComplete: boolean): ExitCode {
   if (tally.failures - tally.of('failed') + tally.faults > 0 || (isComplete && tally.leftOut > 0)) return 4;
-  return tally.of('failed') > 0 ? 3 : 0;
+  if (tally.of('failed') > 0) return 3;
+  return tally.files === 0 ? 4 : 0;
 }
 
 function closing(
@@ -226,6 +232,12 @@ function closing(
   const lines = [
     `${parts.join('; ')}${isPlan ? '' : ` in ${durationText(elapsedMs)}`}: ${shownPath(target)}`,
   ];
+  if (tally.files === 0)
+    lines.push(
+      tally.leftOut > 0
+        ? 'nothing is exported, because all series are left out'
+        : 'nothing is exported, because the lake has no days of these series in the range; cryptodl coverage shows its days',
+    );
   if (tally.repeated > 0)
     lines.push(`${countText(tally.repeated, 'row')} left out, because the row before had the same time`);
   if (!isPlan && tally.of('written') > 0) lines.push(...notes);

@@ -7,8 +7,8 @@ import type { Series } from '../model/task.js';
 import { pairOf } from '../source/pairs.js';
 import type { Pair } from '../source/pairs.js';
 import { intervalMs } from '../source/venue.js';
-import { rowSource } from './export-file.js';
-import type { Engine, EngineInput, ExportFile, HeldData, Refused } from './export-file.js';
+import { oneForEachPath, rowSource } from './export-file.js';
+import type { Candidate, Engine, EngineInput, HeldData, Refused } from './export-file.js';
 import { epochUs } from './value-text.js';
 
 /** The candle type of a file name, by dataset. Spot candles have none. */
@@ -25,9 +25,10 @@ export const FREQTRADE: Engine = {
   name: 'freqtrade',
   datasets: [...Object.keys(CANDLES), 'fundingRate', ...TRADES],
   onlyNamed: TRADES,
+  anyInterval: ['markPriceKlines', 'fundingRate'],
   groupBy: 'symbol',
   files: (input) => {
-    const files: ExportFile[] = [];
+    const candidates: Candidate[] = [];
     const refused: Refused[] = [];
     for (const held of input.held) {
       const { series } = held;
@@ -36,16 +37,19 @@ export const FREQTRADE: Engine = {
         refused.push({ series, reason: 'base and quote asset are not known; --exchange-info names them' });
       else if (series.dataset === 'bars' && !/^\d+[a-z]$/.test(series.interval ?? ''))
         refused.push({ series, reason: 'freqtrade has no bars by trades' });
-      else files.push(...filesOf(held, pair, input));
+      else if (series.market === 'cm' && TRADES.includes(series.dataset))
+        refused.push({ series, reason: 'freqtrade has no trades of coin-margined contracts' });
+      else candidates.push(...filesOf(held, pair, input));
     }
-    return { files: withoutRepeats(files), refused };
+    const { files, refused: others } = oneForEachPath(candidates);
+    return { files, refused: [...refused, ...others] };
   },
   notes: [
     'freqtrade reads these files with --data-format-ohlcv parquet, and trades with --data-format-trades parquet; in its configuration: dataformat_ohlcv and dataformat_trades',
   ],
 };
 
-function filesOf(held: HeldData, pair: Pair, { range, settings }: EngineInput): ExportFile[] {
+function filesOf(held: HeldData, pair: Pair, { range, settings }: EngineInput): Candidate[] {
   const { series } = held;
   const source = rowSource(held, range);
   if (source === undefined) return [];
@@ -59,6 +63,7 @@ function filesOf(held: HeldData, pair: Pair, { range, settings }: EngineInput): 
         `SELECT ${SECOND('calc_time')}, ${double('last_funding_rate')} AS open, ${ZEROS} FROM (${rows})`,
       order: ['date'],
       isUnique: true,
+      rank: 0,
     }));
   if (TRADES.includes(series.dataset))
     return [
@@ -69,17 +74,20 @@ function filesOf(held: HeldData, pair: Pair, { range, settings }: EngineInput): 
         select: ([rows = '']) => tradesQuery(series.dataset, rows),
         order: ['timestamp', 'CAST(id AS BIGINT)'],
         isUnique: false,
+        rank: series.dataset === 'aggTrades' ? 1 : 0,
       },
     ];
   const type = CANDLES[series.dataset] ?? '';
   const suffix = series.market === 'spot' ? '' : `-${type}`;
   const own = series.interval ?? '';
-  const candles: ExportFile = {
+  const candles: Candidate = {
     ...of,
     path: `${place}-${fileInterval(own)}${suffix}.parquet`,
     select: ([rows = '']) => candlesQuery(series, rows),
     order: ['date'],
     isUnique: true,
+    // Candles as published before bars, and these before candles that are made here from the longest shorter ones.
+    rank: series.dataset === 'bars' ? Number.MAX_SAFE_INTEGER - 1 : Number.MAX_SAFE_INTEGER,
   };
   const longer = type === 'mark' ? settings.markIntervals.filter((interval) => isLonger(interval, own)) : [];
   return [
@@ -90,27 +98,9 @@ function filesOf(held: HeldData, pair: Pair, { range, settings }: EngineInput): 
       select: ([rows = '']: readonly string[]) =>
         longerCandles(candlesQuery(series, rows), intervalMs(own), intervalMs(interval)),
       order: [],
+      rank: intervalMs(own),
     })),
   ];
-}
-
-/** Mark candles of an interval come from the series of this interval; without it, from the longest shorter one. */
-function withoutRepeats(files: readonly ExportFile[]): ExportFile[] {
-  const chosen = new Map<string, ExportFile>();
-  for (const file of files) {
-    const other = chosen.get(file.path);
-    if (other === undefined || rank(file) > rank(other)) chosen.set(file.path, file);
-  }
-  return [...chosen.values()];
-}
-
-/** Candles as published before bars, these before candles that are made here, and longer candles before shorter ones; aggTrades before trades. */
-function rank({ order, sources }: ExportFile): number {
-  const [source] = sources;
-  const { dataset, interval = '' } = source?.series ?? { dataset: '' };
-  if (dataset === 'bars') return Number.MAX_SAFE_INTEGER - 1;
-  if (dataset === 'aggTrades' || (order.length > 0 && dataset !== 'trades')) return Number.MAX_SAFE_INTEGER;
-  return dataset === 'trades' ? 0 : intervalMs(interval);
 }
 
 /** `futures/BTC_USDT_USDT`. Of the characters that freqtrade replaces in names, only `/` and `:` occur. */

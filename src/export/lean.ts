@@ -6,8 +6,16 @@ import { quoteName } from '../convert/sql.js';
 import { safeName } from '../lake/layout.js';
 import { dayText } from '../model/calendar.js';
 import type { Series } from '../model/task.js';
-import { daysOf, onDay, rowSource } from './export-file.js';
-import type { Engine, ExportFile, HeldData, EngineInput, Refused, RowSource } from './export-file.js';
+import { daysOf, oneForEachPath, onDay, rowSource } from './export-file.js';
+import type {
+  Candidate,
+  Engine,
+  ExportFile,
+  HeldData,
+  EngineInput,
+  Refused,
+  RowSource,
+} from './export-file.js';
 import { epochUs, numberText, timeText } from './value-text.js';
 
 /** The resolutions of Lean, by interval. */
@@ -24,28 +32,26 @@ export const LEAN: Engine = {
   name: 'lean',
   datasets: ['klines', 'bars', 'bookTicker', 'fundingRate', ...TRADES],
   onlyNamed: [],
+  anyInterval: ['fundingRate'],
   groupBy: 'symbol',
   files: (input) => {
-    const files: ExportFile[] = [];
+    const candidates: Candidate[] = [];
     const refused: Refused[] = [];
     for (const held of input.held) {
       const { series } = held;
       const { dataset, interval = '' } = series;
-      const others = input.held.filter((other) => other !== held).map((other) => other.series);
       if (CANDLES.includes(dataset) && !Object.hasOwn(RESOLUTIONS, interval))
         refused.push({ series, reason: `Lean has no resolution of ${interval}; it has 1s, 1m, 1h and 1d` });
-      else if (!others.some((other) => isPreferred(other, series))) files.push(...filesOf(held, input));
+      else {
+        const rank = ['trades', 'bars'].includes(dataset) ? 0 : 1;
+        candidates.push(...filesOf(held, input).map((file) => ({ ...file, rank })));
+      }
     }
-    return { files, refused };
+    const { files, refused: others } = oneForEachPath(candidates);
+    return { files, refused: [...refused, ...others] };
   },
   notes: ['copy the folders crypto and cryptofuture into the data folder of Lean'],
 };
-
-/** Whether another series has the same files: aggTrades before trades, klines before bars. */
-function isPreferred(other: Series, { dataset, interval }: Series): boolean {
-  if (dataset === 'trades') return other.dataset === 'aggTrades';
-  return dataset === 'bars' && other.dataset === 'klines' && other.interval === interval;
-}
 
 function filesOf(held: HeldData, { venue, range }: EngineInput): ExportFile[] {
   const source = rowSource(held, range);

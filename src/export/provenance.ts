@@ -86,11 +86,13 @@ export class Provenance {
     else lines.push(line);
   }
 
-  lastOf(file: string): FileLine | undefined {
-    return this.#lines.get(file)?.at(-1);
+  /** The line of the file that is there. An earlier one if the last file was not published. Undefined if no line matches. */
+  async presentOf(file: string): Promise<FileLine | undefined> {
+    for (const line of (this.#lines.get(file) ?? []).toReversed()) if (await this.isIntact(line)) return line;
+    return undefined;
   }
 
-  /** Whether the last written file is still there. Size and time of change decide; if the time differs, its bytes decide. */
+  /** Whether the file of a line is there. Size and time of change decide; if the time differs, its bytes decide. */
   async isIntact(line: FileLine): Promise<boolean> {
     const path = join(this.#target, line.file);
     const entry = await entryAt(path);

@@ -4,6 +4,7 @@ import { usage } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
 import { readPatterns } from '../options/symbols.js';
+import type { Resolved } from '../options/resolve.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { filterHeldSeries, heldSeries } from '../select/held-series.js';
 import { refuseInLake } from '../select/refuse-in-lake.js';
@@ -15,22 +16,31 @@ export interface ExportSelection {
   /** All series of the lake. */
   readonly held: readonly Series[];
   readonly selected: readonly Series[];
+  /** Why folders of series are left out: links, and files without a manifest. They were warned of. */
+  readonly unread: readonly string[];
 }
 
 /** The series that flags select and that the engine has files for. Throws usage errors, also if there is none. */
 export async function selectExport(
   { source, resolved, surroundings, read, observer }: VerbRequest,
-  { name, datasets, onlyNamed }: Pick<Engine, 'name' | 'datasets' | 'onlyNamed'>,
+  { name, datasets, onlyNamed, anyInterval }: Pick<Engine, 'name' | 'datasets' | 'onlyNamed' | 'anyInterval'>,
 ): Promise<ExportSelection> {
   const { options, origins } = resolved;
   const warn = (message: string): void => {
     observer.warn(message);
   };
   const held: Series[] = [];
-  for await (const series of heldSeries(absolutePath(options.out, surroundings.home), source, warn))
-    held.push(series);
+  const unread: string[] = [];
+  const root = absolutePath(options.out, surroundings.home);
+  const leaveOut = (message: string): void => {
+    unread.push(message);
+    warn(message);
+  };
+  for await (const series of heldSeries(root, source, leaveOut)) held.push(series);
   const patterns = options.symbols === undefined ? undefined : await readPatterns(options.symbols, read);
-  const chosen = filterHeldSeries(held, resolved, patterns, warn);
+  const found = filterHeldSeries(held, resolved, patterns, warn, anyInterval);
+  const hasIndex = datasets.includes(INDEX);
+  const chosen = [...found, ...(hasIndex ? indexesOf(found, held, resolved) : [])];
   const named = origins.dataset === 'default' || isAll(options.dataset) ? undefined : options.dataset;
   const unknown = named?.find((dataset) => datasets.length > 0 && !datasets.includes(dataset));
   if (unknown !== undefined)
@@ -45,7 +55,7 @@ export async function selectExport(
     datasets.length === 0 ||
     (datasets.includes(dataset) && (named !== undefined || !onlyNamed.includes(dataset)));
   const selected = chosen.filter(takes);
-  if (selected.length > 0) return { held, selected };
+  if (selected.length > 0) return { held, selected, unread };
   const others = [...new Set(chosen.map(({ dataset }) => dataset))];
   throw usage(
     `export ${name} takes ${datasets.filter((dataset) => !onlyNamed.includes(dataset)).join(', ')}; ${options.out} holds ${others.join(', ')} of these symbols`,
@@ -55,17 +65,50 @@ export async function selectExport(
   );
 }
 
+/** The index prices of the pairs of these contracts: BTCUSD of BTCUSD_PERP. --symbols names contracts, so it leaves them out. */
+function indexesOf(chosen: readonly Series[], held: readonly Series[], resolved: Resolved): Series[] {
+  const options = { ...resolved.options, quote: undefined };
+  const pairs = new Set(chosen.map((series) => pairName(series)));
+  const others = held.filter(
+    (series) => isIndex(series) && pairs.has(pairName(series)) && !chosen.includes(series),
+  );
+  if (others.length === 0) return [];
+  const all = filterHeldSeries(held, { ...resolved, options }, undefined, () => undefined);
+  return others.filter((series) => all.includes(series));
+}
+
+const INDEX = 'indexPriceKlines';
+
+function isIndex({ dataset }: Series): boolean {
+  return dataset === INDEX;
+}
+
+/** `cm BTCUSD`, the pair of BTCUSD_PERP and BTCUSD_240329. */
+function pairName({ market, symbol }: Series): string {
+  return `${market} ${symbol.replace(/_.*/, '')}`;
+}
+
 /** In the order of the lake. */
 export function groupsOf(selected: readonly Series[], groupBy: Engine['groupBy']): Series[][] {
   const groups = new Map<string, Series[]>();
   for (const series of selected) {
     const { symbol, ...others } = series;
-    const name = groupBy === 'symbol' ? `${series.market} ${symbol}` : seriesName({ ...others, symbol: '' });
+    const name = groupBy === 'dataset' ? seriesName({ ...others, symbol: '' }) : `${series.market} ${symbol}`;
     const group = groups.get(name);
     if (group === undefined) groups.set(name, [series]);
     else group.push(series);
   }
-  return [...groups.values()];
+  if (groupBy !== 'contract') return [...groups.values()];
+  // Contracts without index prices of their own get those of their pair.
+  const used = new Set<string>();
+  const all = [...groups].map(([name, group]) => {
+    const [first] = group;
+    const pair = first === undefined ? name : pairName(first);
+    if (pair === name || group.some(isIndex)) return { name, group };
+    used.add(pair);
+    return { name, group: [...group, ...(groups.get(pair) ?? []).filter(isIndex)] };
+  });
+  return all.filter(({ name, group }) => !(used.has(name) && group.every(isIndex))).map(({ group }) => group);
 }
 
 /** The absolute path of the target. Throws usage errors for a missing --target, for a file, and for a folder in the lake. */

@@ -26,7 +26,8 @@ export const TARDIS: Engine = {
   name: 'tardis',
   datasets: [...TRADES, 'bookTicker', ...OF_TICKER],
   onlyNamed: [],
-  groupBy: 'symbol',
+  anyInterval: [...TRADES, 'bookTicker', 'fundingRate', 'metrics'],
+  groupBy: 'contract',
   files: (input) => ({
     files: [...tradeFiles(input), ...quoteFiles(input), ...tickerFiles(input)],
     refused: [],
@@ -36,12 +37,17 @@ export const TARDIS: Engine = {
   ],
 };
 
-/** trades if the symbol has them, else aggTrades. */
+/** trades, and aggTrades on days without trades. */
 function tradeFiles(input: EngineInput): ExportFile[] {
-  const [dataset] = TRADES.filter((name) => input.held.some(({ series }) => series.dataset === name));
+  const own = filesOfTrades(input, 'trades');
+  const days = new Set(own.map(({ path }) => path));
+  return [...own, ...filesOfTrades(input, 'aggTrades').filter(({ path }) => !days.has(path))];
+}
+
+function filesOfTrades(input: EngineInput, dataset: string): ExportFile[] {
   const [time, id, amount] =
     dataset === 'trades' ? ['time', 'id', 'qty'] : ['transact_time', 'agg_trade_id', 'quantity'];
-  return dayFiles('trades', sourcesOf(input, [dataset ?? '']), {
+  return dayFiles('trades', sourcesOf(input, [dataset]), {
     select: (series, [rows = '']) => `SELECT ${head(series, time)}, ${quoteName(id)} AS id,
         CASE WHEN is_buyer_maker THEN 'sell' ELSE 'buy' END AS side, ${numberText('price')} AS price, ${numberText(amount)} AS amount FROM (${rows})`,
     order: ['timestamp', 'id'],
@@ -63,8 +69,6 @@ function quoteFiles(input: EngineInput): ExportFile[] {
 /** A row for each time at which a value is published: a funding rate, an open interest, or the price at the end of a mark or index candle. */
 function tickerFiles(input: EngineInput): ExportFile[] {
   const sources = shortest(sourcesOf(input, OF_TICKER));
-  if (!sources.some(({ series: { dataset } }) => dataset === 'fundingRate' || dataset === 'metrics'))
-    return [];
   return dayFiles('derivative_ticker', sources, {
     select: (
       series,

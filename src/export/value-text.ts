@@ -22,7 +22,7 @@ export function epochUs(column: string): string {
   return `epoch_us(${quoteName(column)})`;
 }
 
-/** A time in UTC in the form `us`, `ms`, `s` or `iso`, or by a pattern of strftime. */
+/** A time in UTC in the form `us`, `ms`, `s` or `iso`, or by a pattern of strftime. All times of a column have equally many digits. */
 export function timeText(column: string, form: string): string {
   const us = epochUs(column);
   if (form === 'us') return us;
@@ -30,7 +30,6 @@ export function timeText(column: string, form: string): string {
   if (form === 's') return `${us} // 1000000`;
   const time = `make_timestamp(${us})`;
   const whole = `strftime(${time}, '%Y-%m-%dT%H:%M:%S')`;
-  if (form === 'iso')
-    return `${whole} || CASE WHEN ${us} % 1000000 = 0 THEN '' ELSE '.' || lpad(CAST(${us} % 1000000 AS VARCHAR), 6, '0') END || 'Z'`;
+  if (form === 'iso') return `${whole} || '.' || lpad(CAST(${us} % 1000000 AS VARCHAR), 6, '0') || 'Z'`;
   return `strftime(${time}, ${quoteText(form)})`;
 }

@@ -59,14 +59,15 @@ export async function selectHeldSeries(
 }
 
 /**
- * Filters series by the given flags; `patterns` are those of --symbols. Warns of words of --symbols that select nothing. Throws usage
- * errors for values that the lake does not have.
+ * Filters series by the given flags; `patterns` are those of --symbols. --interval without --dataset leaves out no series of `anyInterval`.
+ * Warns of words of --symbols that select nothing. Throws usage errors for values that the lake does not have.
  */
 export function filterHeldSeries(
   held: readonly Series[],
   { options, origins }: Pick<Resolved, 'options' | 'origins'>,
   patterns: SymbolPatterns | undefined,
   warn: (message: string) => void,
+  anyInterval: readonly string[] = [],
 ): Series[] {
   if (held.length === 0) throw nothingHeld(options.out);
   const isGiven = (name: FlagName): boolean => origins[name] !== 'default';
@@ -82,7 +83,11 @@ export function filterHeldSeries(
   };
   narrow('market', options.market, ({ market }) => market);
   narrow('dataset', options.dataset, ({ dataset }) => dataset);
-  narrow('interval', options.interval, ({ interval }) => interval);
+  const isOfAny = ({ dataset }: Series): boolean => !isGiven('dataset') && anyInterval.includes(dataset);
+  const ofAny = chosen.filter(isOfAny);
+  chosen = chosen.filter((series) => !isOfAny(series));
+  if (chosen.length > 0) narrow('interval', options.interval, ({ interval }) => interval);
+  chosen = [...chosen, ...ofAny];
   const quotes = options.quote ?? [];
   const available = [...new Set(chosen.map(({ symbol }) => symbol))];
   const every = { names: [], globs: ['*'], exclusions: [] };

@@ -1,19 +1,30 @@
 /** Refuses places in the lake for files that are not of the lake. */
+import { existsSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
+import { FOLDERS } from '../lake/layout.js';
 import { usage } from '../model/errors.js';
 import { isMirror } from '../text/mirror-roots.js';
 import { shownPath } from '../text/printable.js';
 
-/** Throws a usage error for a --target that is the lake, or a file or folder in it. Both paths are absolute; links are followed. */
+/** Throws a usage error for a --target that is the lake or another one, or a file or folder in it. Both paths are absolute; links are followed. */
 export async function refuseInLake(target: string, lake: string): Promise<void> {
   if (isMirror(lake)) return;
   const [inner, outer] = [await realPath(target), await realPath(lake)];
-  if (inner === outer || inner.startsWith(`${outer}${sep}`))
+  const found = inner === outer || inner.startsWith(`${outer}${sep}`) ? lake : lakeAbove(inner);
+  if (found !== undefined)
     throw usage(
-      `--target ${shownPath(target)} is in the lake ${shownPath(lake)}`,
+      `--target ${shownPath(target)} is in the lake ${shownPath(found)}`,
       'name a place outside of the lake',
     );
+}
+
+/** The lake in which a real path lies; undefined without one. */
+function lakeAbove(path: string): string | undefined {
+  for (let folder = path; ; folder = dirname(folder)) {
+    if (existsSync(join(folder, FOLDERS.manifests))) return folder;
+    if (dirname(folder) === folder) return undefined;
+  }
 }
 
 /** The real path of the deepest existing folder, with the rest. */

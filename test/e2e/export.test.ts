@@ -25,7 +25,7 @@ import { cryptodl, cryptodlProcess } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { flipByte } from '../helpers/folders.js';
 import { filesBelow } from '../helpers/lake.js';
-import { whileLosingLock } from '../helpers/lost-lock.js';
+import { whileLosingLock, whileStaged } from '../helpers/lost-lock.js';
 import { firstMember } from '../helpers/samples.js';
 import { useScene } from '../helpers/scene.js';
 import { useSql } from '../helpers/sql.js';
@@ -554,7 +554,7 @@ describe('export csv', () => {
       us: 'epoch_us(calc_time)::VARCHAR',
       ms: 'epoch_ms(calc_time)::VARCHAR',
       s: 'epoch_us(calc_time) // 1000000',
-      iso: "regexp_replace(strftime(calc_time, '%Y-%m-%dT%H:%M:%S.%f'), '\\.000000$', '') || 'Z'",
+      iso: "strftime(calc_time, '%Y-%m-%dT%H:%M:%S.%fZ')",
     };
     for (const [form, text] of Object.entries(forms)) {
       const target = newTarget();
@@ -566,7 +566,8 @@ describe('export csv', () => {
         .trimEnd()
         .split('\n');
       expect(lines).toEqual(rows.map(({ t }) => String(t)));
-      expect(form !== 'iso' || lines.some((line) => line.includes('.'))).toBe(true);
+      // All are equally long, so that pandas reads them with one format.
+      expect(new Set(lines.map((line) => line.length)).size).toBe(1);
     }
   });
 
@@ -637,12 +638,12 @@ describe('export csv', () => {
     const target = newTarget();
     await exported('csv', lake, target);
     const [{ n, last } = {}] = await sql(
-      `SELECT count(*) AS n, strftime(max(create_time), '%Y-%m-%dT%H:%M:%SZ') AS last FROM '${lake}/binance/um/metrics/symbol=BTCUSDT/*.parquet'`,
+      `SELECT count(*) AS n, strftime(max(create_time), '%Y-%m-%dT%H:%M:%S.%fZ') AS last FROM '${lake}/binance/um/metrics/symbol=BTCUSDT/*.parquet'`,
     );
     const lines = readFileSync(join(target, 'um_metrics/BTCUSDT.csv'), 'utf8').trimEnd().split('\n');
     expect(lines).toHaveLength(Number(n) + 1);
     expect(lines.at(-1)?.split(',')[0]).toBe(last);
-    expect(last).toBe('2024-01-04T00:00:00Z');
+    expect(last).toBe('2024-01-04T00:00:00.000000Z');
     // The first row of a day is in the object of the day before.
     const day = newTarget();
     await exported('csv', lake, day, '--from', '2024-01-03', '--to', '2024-01-03');
@@ -673,10 +674,10 @@ describe('export csv', () => {
       texts.push(readFileSync(join(target, 'um_klines_1h/BTCUSDT.csv'), 'utf8'));
     }
     const lines = texts[0]?.trimEnd().split('\n') ?? [];
-    expect([lines.length, lines[1]?.slice(0, 20), lines.at(-1)?.slice(0, 20)]).toEqual([
+    expect([lines.length, lines[1]?.slice(0, 19), lines.at(-1)?.slice(0, 19)]).toEqual([
       49,
-      '2024-01-31T00:00:00Z',
-      '2024-02-01T23:00:00Z',
+      '2024-01-31T00:00:00',
+      '2024-02-01T23:00:00',
     ]);
     expect(texts[1]).toBe(texts[0]);
     expect(texts[2]).toBe(texts[0]);
@@ -743,14 +744,14 @@ describe('a repeated export', () => {
     const narrower = await exported('csv', lake, target, '-s', 'ETHUSDT', '--days', '45');
     expect([narrower.code, narrower.stdout]).toEqual([
       4,
-      'narrower\tum_klines_1h/ETHUSDT.csv\tthe file covers 2024-01-01 to 2024-02-29, and would then cover 2024-01-25 to 2024-02-29; give a wider range, or add --force\n',
+      'narrower\tum_klines_1h/ETHUSDT.csv\tthe file covers 2024-01-01 to 2024-02-29, and would then cover 2024-01-25 to 2024-02-29; leave out the range to keep all days, or add --force\n',
     ]);
     // A file that is gone has no days to lose.
     rmSync(btc);
     expect((await exported('csv', lake, target, '-s', 'BTCUSDT', '--days', '45')).code).toBe(0);
     expect((await exported('csv', lake, target, '-s', 'ETHUSDT', '--days', '45', '--force')).code).toBe(0);
     expect(readFileSync(join(target, 'um_klines_1h/ETHUSDT.csv'), 'utf8')).toContain(
-      '\n2024-01-25T00:00:00Z',
+      '\n2024-01-25T00:00:00.',
     );
   });
 
@@ -794,7 +795,7 @@ describe('a repeated export', () => {
   it('replaces no file with other bytes and the same size, or with another size and the same time', async () => {
     const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
     const changes: readonly ((text: string) => string)[] = [
-      (text) => text.replace('T01:00:00Z', 'T01:00:01Z'),
+      (text) => text.replace('T01:00:00.', 'T01:00:01.'),
       (text) => `${text}a row of another program\n`,
     ];
     for (const [at, change] of changes.entries()) {
@@ -876,8 +877,13 @@ describe('a repeated export', () => {
     writeFileSync(record, `${JSON.stringify(line)}\n`.repeat(200) + `${JSON.stringify(lost)}\n`);
     await exported('csv', lake, target, '-s', 'ETHUSDT');
     expect(outcomes(await exported('csv', lake, target, '--json'))).toEqual({
-      'um_klines_1h/BTCUSDT.csv': 'written',
+      'um_klines_1h/BTCUSDT.csv': 'unchanged',
       'um_klines_1h/ETHUSDT.csv': 'unchanged',
+    });
+    // The file that is there counts, not the one that was not published.
+    const days = ['--from', '2024-01-20', '--to', '2024-01-25'];
+    expect(outcomes(await exported('csv', lake, target, '--json', '-s', 'BTCUSDT', ...days))).toEqual({
+      'um_klines_1h/BTCUSDT.csv': 'narrower',
     });
   });
 
@@ -1013,6 +1019,22 @@ describe('the state of the target', () => {
     expect([refused.code, filesOf(target)]).toEqual([6, []]);
     await lock.release();
     expect((await exported('csv', lake, target)).code).toBe(0);
+  });
+
+  it('keeps a file that appears while the rows are read', async () => {
+    const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
+    const target = newTarget();
+    const path = join(target, 'um_klines_1h/BTCUSDT.csv');
+    const appear = (): void => {
+      mkdirSync(join(target, 'um_klines_1h'), { recursive: true });
+      writeFileSync(path, 'a file of the user');
+    };
+    const result = await whileStaged(join(target, '.cryptodl-export'), appear, () =>
+      exported('csv', lake, target, '--json'),
+    );
+    expect([result.code, outcomes(result)]).toEqual([4, { 'um_klines_1h/BTCUSDT.csv': 'foreign' }]);
+    expect(readFileSync(path, 'utf8')).toBe('a file of the user');
+    expect(filesBelow(target).filter((name) => name.startsWith('.cryptodl-export/tmp'))).toEqual([]);
   });
 
   it('is left as it is by an export that has lost its lock', async () => {

@@ -1,0 +1,302 @@
+/** `cryptodl export`: which series of the lake go to a file, and exports that have nothing to write. */
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { cryptodl, cryptodlOk } from '../helpers/cli.js';
+import type { CliResult } from '../helpers/cli.js';
+import { filesBelow } from '../helpers/lake.js';
+import { useScene } from '../helpers/scene.js';
+
+const DAYS = { cadence: 'daily', from: '2024-01-01', to: '2024-01-04' } as const;
+const scene = useScene({
+  now: '2024-03-10T12:00:00Z',
+  archive: [
+    { ...DAYS, market: 'um', dataset: 'trades', symbols: ['BTCUSDT'] },
+    { ...DAYS, market: 'um', dataset: 'aggTrades', symbols: ['BTCUSDT'] },
+    { ...DAYS, market: 'um', dataset: 'klines', interval: '1m', symbols: ['BTCUSDT'] },
+    { ...DAYS, market: 'um', dataset: 'klines', interval: '1h', symbols: ['BTCUSDT'] },
+    { ...DAYS, market: 'um', dataset: 'markPriceKlines', interval: '1h', symbols: ['BTCUSDT'] },
+    { ...DAYS, market: 'um', dataset: 'metrics', symbols: ['BTCUSDT'] },
+    {
+      ...DAYS,
+      cadence: 'monthly',
+      to: '2024-01-31',
+      market: 'um',
+      dataset: 'fundingRate',
+      symbols: ['BTCUSDT'],
+    },
+    {
+      ...DAYS,
+      cadence: 'monthly',
+      to: '2024-01-31',
+      market: 'cm',
+      dataset: 'fundingRate',
+      symbols: ['BTCUSD_PERP'],
+    },
+    { ...DAYS, market: 'cm', dataset: 'indexPriceKlines', interval: '1h', symbols: ['BTCUSD', 'ETHUSD'] },
+    { ...DAYS, market: 'cm', dataset: 'aggTrades', symbols: ['BTCUSD_PERP'] },
+    { ...DAYS, market: 'cm', dataset: 'klines', interval: '1h', symbols: ['BTCUSD_PERP'] },
+  ],
+});
+const ALL = '--from 2024-01-01 --to 2024-01-04';
+let lakes = 0;
+
+/** A new lake with these downloads. */
+async function lakeOf(...downloads: readonly string[]): Promise<string> {
+  lakes += 1;
+  const name = `lake-${lakes}`;
+  for (const flags of downloads) {
+    const { code, stderr } = await scene.vision(flags, { lake: name });
+    if (code !== 0) throw new Error(stderr);
+  }
+  return join(scene.scratch, name);
+}
+
+function newTarget(): string {
+  return join(scene.newFolder(), 'target');
+}
+
+function exported(
+  engine: string,
+  lake: string,
+  target: string,
+  ...flags: readonly string[]
+): Promise<CliResult> {
+  return cryptodl(['export', engine, '--out', lake, '--target', target, '--now', scene.now, ...flags]);
+}
+
+/** The files of an export without its record. */
+function filesOf(target: string): string[] {
+  return filesBelow(target)
+    .filter((path) => !path.startsWith('.cryptodl-export/'))
+    .sort();
+}
+
+function rowsOf(path: string): string[] {
+  return gunzipSync(readFileSync(path)).toString('utf8').trimEnd().split('\n').slice(1);
+}
+
+describe('trades and aggTrades of a symbol', () => {
+  it('complete each other in files of a day', async () => {
+    const lake = await lakeOf(
+      '-m um --dataset trades -s BTCUSDT --from 2024-01-02 --to 2024-01-02',
+      `-m um --dataset aggTrades -s BTCUSDT ${ALL}`,
+    );
+    const target = newTarget();
+    const trades = ['01', '02', '03', '04'].map(
+      (day) => `binance-futures/trades/2024/01/${day}/BTCUSDT.csv.gz`,
+    );
+    expect((await exported('tardis', lake, target)).code).toBe(0);
+    expect(filesOf(target)).toEqual(trades);
+    const other = newTarget();
+    await exported('tardis', lake, other, '--dataset', 'aggTrades');
+    const isSame = trades.map((file) => {
+      const [own, aggregated] = [target, other].map((folder) => rowsOf(join(folder, file)).join('\n'));
+      return own === aggregated;
+    });
+    expect(isSame).toEqual([true, false, true, true]);
+    const lean = newTarget();
+    await exported('lean', lake, lean);
+    expect(filesOf(lean)).toHaveLength(4);
+  });
+});
+
+describe('bars and klines of one interval', () => {
+  it('go to the file of the one with more days, and the other is told', async () => {
+    const lake = await lakeOf(
+      `-m um -i 1m -s BTCUSDT ${ALL}`,
+      '-m um -i 1h -s BTCUSDT --from 2024-01-02 --to 2024-01-03',
+    );
+    const bars = ['bars', '1h', '--out', lake, '--now', scene.now];
+    await cryptodlOk(bars);
+    const target = newTarget();
+    for (const engine of ['freqtrade', 'lean']) {
+      const { code, stderr } = await exported(engine, lake, target, '-i', '1h', '--json');
+      expect([code, stderr]).toEqual([0, expect.not.stringContaining('left out') as string]);
+    }
+    const summary = (await exported('freqtrade', lake, newTarget(), '-i', '1h', '--json')).events.at(-1);
+    expect(summary).toMatchObject({ files: { written: 1 }, rows: 96 });
+    const later = await lakeOf(
+      `-m um -i 1m -s BTCUSDT --from 2024-01-03 --to 2024-01-04`,
+      '-m um -i 1h -s BTCUSDT --from 2024-01-01 --to 2024-01-03',
+    );
+    await cryptodlOk(['bars', '1h', '--out', later, '--now', scene.now]);
+    const { stderr } = await exported('freqtrade', later, newTarget(), '-i', '1h');
+    expect(stderr).toContain(
+      'left out: um bars 1h BTCUSDT: um klines 1h BTCUSDT has more days, and goes to the same file',
+    );
+  });
+});
+
+describe('coin-margined contracts', () => {
+  it('have the index price of their pair in the ticker of Tardis', async () => {
+    const lake = await lakeOf(
+      '-m cm --dataset fundingRate -s BTCUSD_PERP --from 2024-01 --to 2024-01',
+      `-m cm --dataset indexPriceKlines -i 1h -s BTCUSD,ETHUSD ${ALL}`,
+    );
+    for (const flags of [['-s', 'BTCUSD_PERP'], []]) {
+      const target = newTarget();
+      const range = ['--from', '2024-01-02', '--to', '2024-01-02'];
+      expect((await exported('tardis', lake, target, ...range, ...flags)).code).toBe(0);
+      const file = 'binance-delivery/derivative_ticker/2024/01/02/BTCUSD_PERP.csv.gz';
+      expect(filesOf(target).filter((path) => !path.includes('ETHUSD'))).toEqual([file]);
+      const rows = rowsOf(join(target, file)).map((line) => line.split(','));
+      expect(rows.filter((row) => row[9] !== '' && row[1] === 'BTCUSD_PERP')).toHaveLength(24);
+    }
+    const freqtrade = newTarget();
+    await exported('freqtrade', lake, freqtrade, '-s', 'BTCUSD_PERP');
+    expect(filesOf(freqtrade)).toContain('futures/BTC_USD_BTC-1h-index.parquet');
+  });
+
+  it('have no trades in freqtrade, because their amounts are contracts', async () => {
+    const lake = await lakeOf(`-m cm --dataset aggTrades -s BTCUSD_PERP ${ALL}`);
+    const result = await exported('freqtrade', lake, newTarget(), '--dataset', 'aggTrades');
+    expect([result.code, result.stderr]).toEqual([
+      4,
+      expect.stringContaining(
+        'left out: cm aggTrades BTCUSD_PERP: freqtrade has no trades of coin-margined contracts',
+      ) as string,
+    ]);
+  });
+});
+
+describe('--interval', () => {
+  it('leaves out no dataset without intervals that the program needs', async () => {
+    const lake = await lakeOf(
+      `-m um -i 1m,1h -s BTCUSDT ${ALL}`,
+      `-m um --dataset markPriceKlines -i 1h -s BTCUSDT ${ALL}`,
+      '-m um --dataset fundingRate -s BTCUSDT --from 2024-01 --to 2024-01',
+      `-m um --dataset metrics,aggTrades -s BTCUSDT ${ALL}`,
+    );
+    const filesFor = async (engine: string, ...flags: readonly string[]): Promise<string[]> => {
+      const target = newTarget();
+      expect((await exported(engine, lake, target, ...flags)).code).toBe(0);
+      return filesOf(target);
+    };
+    const place = 'futures/BTC_USDT_USDT';
+    expect(await filesFor('freqtrade', '-i', '1m')).toEqual([
+      ...[`${place}-1h-funding_rate.parquet`, `${place}-1h-mark.parquet`, `${place}-1m-futures.parquet`],
+      ...[`${place}-8h-funding_rate.parquet`, `${place}-8h-mark.parquet`],
+    ]);
+    const lean = await filesFor('lean', '-i', '1h');
+    expect(lean).toEqual([
+      'cryptofuture/binance/hour/btcusdt_trade.zip',
+      'cryptofuture/binance/margin_interest/btcusdt.csv',
+    ]);
+    const types = (await filesFor('tardis', '-i', '1h')).map((path) => path.split('/')[1]);
+    expect(new Set(types)).toEqual(new Set(['derivative_ticker', 'trades']));
+    const csv = (await filesFor('csv', '-i', '1h')).map((path) => path.split('/')[0]);
+    expect(csv).toEqual(['um_klines_1h', 'um_markPriceKlines_1h']);
+    expect(await filesFor('freqtrade', '--dataset', 'klines', '-i', '1h')).toEqual([
+      `${place}-1h-futures.parquet`,
+    ]);
+  });
+});
+
+describe('a ticker of Tardis', () => {
+  it('is made from mark prices alone, and not replaced by one without them', async () => {
+    const lake = await lakeOf(
+      `-m um --dataset markPriceKlines -i 1h -s BTCUSDT ${ALL}`,
+      `-m um --dataset metrics -s BTCUSDT ${ALL}`,
+    );
+    const target = newTarget();
+    const day = ['--from', '2024-01-02', '--to', '2024-01-02'];
+    const file = 'binance-futures/derivative_ticker/2024/01/02/BTCUSDT.csv.gz';
+    expect((await exported('tardis', lake, target, '--dataset', 'markPriceKlines', ...day)).code).toBe(0);
+    expect(rowsOf(join(target, file))).toHaveLength(24);
+    const other = await exported('tardis', lake, target, '--dataset', 'metrics', ...day);
+    expect([other.code, other.stdout]).toEqual([
+      4,
+      expect.stringMatching(`^narrower\t${file}\t.*markPriceKlines`) as string,
+    ]);
+    expect((await exported('tardis', lake, target, ...day)).code).toBe(0);
+  });
+});
+
+describe('an export with nothing to write', () => {
+  it('ends with exit code 4, and names the reason', async () => {
+    const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${ALL}`);
+    const old = await exported('freqtrade', lake, newTarget(), '--from', '2020-01-01', '--to', '2020-02-01');
+    expect([old.code, old.stderr]).toEqual([
+      4,
+      expect.stringContaining(
+        'nothing is exported, because the lake has no days of these series in the range',
+      ) as string,
+    ]);
+    expect(await exported('freqtrade', lake, newTarget(), '--days', '7', '--quiet')).toMatchObject({
+      code: 4,
+    });
+  });
+
+  it('tells that all series are left out', async () => {
+    const lake = await lakeOf(`-m um -i 1m -s BTCUSDT ${ALL}`);
+    await cryptodlOk(['bars', '15m', '--out', lake, '--now', scene.now]);
+    const lean = await exported('lean', lake, newTarget(), '-i', '15m');
+    expect([lean.code, lean.stderr]).toEqual([
+      4,
+      expect.stringContaining('nothing is exported, because all series are left out') as string,
+    ]);
+  });
+});
+
+describe('the columns of --one-file', () => {
+  it('have the symbol, and no name twice in upper and lower case', async () => {
+    const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${ALL}`);
+    const columns = (...flags: readonly string[]): Promise<CliResult> =>
+      exported('csv', lake, newTarget(), '--columns', ...flags);
+    expect(await columns('time=open_time,close', '--one-file')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--columns has no symbol') as string,
+    });
+    expect((await columns('time=open_time,name=symbol', '--one-file')).code).toBe(0);
+    const repeated = await columns('a=open_time,A=close');
+    expect([repeated.code, repeated.stderr]).toEqual([
+      2,
+      expect.stringContaining(
+        '--columns: A is there twice\n  give one of them another name: other=close',
+      ) as string,
+    ]);
+  });
+});
+
+describe('a target', () => {
+  it('may be above the lake, but no file of the export lies in it', async () => {
+    const made = await lakeOf(`-m um -i 1h -s BTCUSDT ${ALL}`);
+    const target = scene.newFolder();
+    const lake = join(target, 'futures');
+    renameSync(made, lake);
+    const before = filesBelow(lake);
+    const refused = await exported('freqtrade', lake, target);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('is in the lake') as string]);
+    expect(filesBelow(lake)).toEqual(before);
+    expect((await exported('csv', lake, target)).code).toBe(0);
+    expect(existsSync(join(target, 'um_klines_1h/BTCUSDT.csv'))).toBe(true);
+  });
+
+  it('is in no other lake', async () => {
+    const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${ALL}`);
+    const other = join(scene.newFolder(), 'other');
+    cpSync(lake, other, { recursive: true });
+    for (const place of ['', 'binance/x']) {
+      const { code, stderr } = await exported('csv', lake, join(other, place));
+      expect([code, stderr]).toEqual([2, expect.stringContaining(`is in the lake ${other}`) as string]);
+    }
+  });
+});
+
+describe('--require-complete', () => {
+  it('refuses a lake with a series behind a link, or without its manifest', async () => {
+    const lake = await lakeOf(`-m um -i 1m,1h -s BTCUSDT ${ALL}`);
+    const folder = join(lake, 'binance/um/klines/interval=1m');
+    const outside = join(scene.newFolder(), 'moved');
+    renameSync(folder, outside);
+    symlinkSync(outside, folder);
+    const target = newTarget();
+    const linked = await exported('csv', lake, target, '--require-complete');
+    expect([linked.code, existsSync(target)]).toEqual([4, false]);
+    expect(linked.stderr).toContain('nothing is exported, because --require-complete is given');
+    mkdirSync(target);
+    expect((await exported('csv', lake, target)).code).toBe(0);
+  });
+});
