@@ -1,13 +1,15 @@
 /** Sums the rows of klines by symbol and day in DuckDB. All sums are decimals, so they are exact and do not depend on the order of rows. */
 import { instantExpression } from '../convert/columns.js';
+import { isFileError } from '../convert/duckdb-errors.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { quoteName, quoteText, timestampLiteral } from '../convert/sql.js';
 import { DAY_MS, startOfDay } from '../model/calendar.js';
 import type { Measure } from '../options/words/periods.js';
 import { rowsQuery } from '../query/views.js';
-import type { UniverseFile } from './choose-files.js';
+import type { UniverseFile, UnreadableFile } from './choose-files.js';
 import { DATASET } from './choose-symbols.js';
 import type { UniverseMarket } from './choose-symbols.js';
+import { UnreadableFiles } from './sound-files.js';
 
 /** Volumes of the archive have at most 8 decimals. */
 const DECIMAL = 'DECIMAL(35, 8)';
@@ -49,7 +51,8 @@ export interface UnreadNumber {
 
 /**
  * Creates the table `daily` (symbol, day, value) of the selected symbols, and the table `market_day` (day, n) of all days with rows of any
- * symbol, numbered in order. Days are numbers. Resolves with the symbols that have numbers which cannot be added.
+ * symbol, numbered in order. Days are numbers. Resolves with the symbols that have numbers which cannot be added. Rejects with
+ * `UnreadableFiles`; it can then be called again without them.
  */
 export async function loadDailySums(session: DuckDbSession, request: DailyRequest): Promise<UnreadNumber[]> {
   const { by, selected, files, spec, intervals, before } = request;
@@ -61,20 +64,21 @@ export async function loadDailySums(session: DuckDbSession, request: DailyReques
   const grain = `list_position([${intervals.map(quoteText).join(', ')}], "interval")`;
   const rowsOf = (some: readonly UniverseFile[]): Promise<string> =>
     rowsQuery({ market: request.market, dataset: DATASET, hasInterval: true, files: some }, spec);
-  await session.run(`CREATE TEMP TABLE summed (symbol VARCHAR, day INTEGER, units HUGEINT, unread BIGINT)`);
-  await session.run('CREATE TEMP TABLE open_day (day INTEGER)');
-  for (const some of batches(own))
-    await session.run(`INSERT INTO summed
+  await session.run(
+    `CREATE OR REPLACE TEMP TABLE summed (symbol VARCHAR, day INTEGER, units HUGEINT, unread BIGINT)`,
+  );
+  await session.run('CREATE OR REPLACE TEMP TABLE open_day (day INTEGER)');
+  const sumsOf = async (some: readonly UniverseFile[]): Promise<string> => `INSERT INTO summed
 SELECT symbol, day, arg_min(units, grain), arg_min(unread, grain) FROM (
   SELECT symbol, day, grain, coalesce(sum(units), 0) AS units, count(*) FILTER (units IS NULL AND is_given) AS unread FROM (
     SELECT symbol, ${dayExpression} AS day, ${grain} AS grain, ${unitsSql(by, some.every(isText))} AS units, ${quoteName(by)} IS NOT NULL AS is_given
     FROM (${await rowsOf(some)}) WHERE ${isBefore})
   GROUP BY ALL)
-GROUP BY symbol, day`);
-  for (const some of batches(others))
-    await session.run(
-      `INSERT INTO open_day SELECT DISTINCT ${dayExpression} FROM (${await rowsOf(some)}) WHERE ${isBefore}`,
-    );
+GROUP BY symbol, day`;
+  const daysOf = async (some: readonly UniverseFile[]): Promise<string> =>
+    `INSERT INTO open_day SELECT DISTINCT ${dayExpression} FROM (${await rowsOf(some)}) WHERE ${isBefore}`;
+  for (const some of batches(own)) await insert(session, some, sumsOf);
+  for (const some of batches(others)) await insert(session, some, daysOf);
   // Periods read ranges of days, and DuckDB skips blocks of ordered rows.
   await session.run(`CREATE TEMP TABLE daily AS
 SELECT symbol, day, CAST(units AS DECIMAL(38, 0)) * CAST(0.00000001 AS DECIMAL(8, 8)) AS value FROM summed ORDER BY day, symbol`);
@@ -89,6 +93,40 @@ FROM (SELECT day FROM daily UNION SELECT day FROM open_day) ORDER BY day`);
 SELECT symbol, min(day) AS first_day, max(day) AS last_day, min(n) AS first_n, max(n) AS last_n
 FROM daily JOIN market_day USING (day) GROUP BY symbol`);
   return numbers.map(({ symbol, day }) => ({ symbol: String(symbol), day: Number(day) }));
+}
+
+/** Runs the statement of some files. Rejects with `UnreadableFiles` if it fails with some of them alone. */
+async function insert(
+  session: DuckDbSession,
+  files: readonly UniverseFile[],
+  statementOf: (files: readonly UniverseFile[]) => Promise<string>,
+): Promise<void> {
+  try {
+    await session.run(await statementOf(files));
+  } catch (error) {
+    if (!isFileError(error) || isTooLarge(error)) throw error;
+    const unreadable: UnreadableFile[] = [];
+    for (const file of files) {
+      try {
+        await session.run(await statementOf([file]));
+      } catch (ofFile) {
+        if (!isFileError(ofFile) || isTooLarge(ofFile)) throw ofFile;
+        unreadable.push({ path: file.path, reason: firstLine(ofFile) });
+      }
+    }
+    if (unreadable.length === 0) throw error;
+    throw new UnreadableFiles(unreadable, error);
+  }
+}
+
+/** Whether the numbers of the lake, and not its files, are the reason of an error. */
+export function isTooLarge(error: unknown): boolean {
+  return /overflow|out of range/i.test(firstLine(error));
+}
+
+/** The first line of the message of an error of DuckDB. */
+export function firstLine(error: unknown): string {
+  return error instanceof Error ? (error.message.split('\n')[0] ?? '') : '';
 }
 
 /** DuckDB keeps a reader for each file of a statement. */
