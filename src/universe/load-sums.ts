@@ -10,7 +10,7 @@ import type { FoundFiles, UniverseFile } from './choose-files.js';
 import { DATASET } from './choose-symbols.js';
 import type { UniverseMarket } from './choose-symbols.js';
 import { loadDailySums } from './daily-sums.js';
-import type { UnreadNumber } from './daily-sums.js';
+import type { RowFaults } from './daily-sums.js';
 import type { GivenDays } from './periods.js';
 import { UnreadableFiles } from './sound-files.js';
 import type { SoundFiles } from './sound-files.js';
@@ -32,7 +32,7 @@ export interface SumsRequest extends NeededDays {
 }
 
 export interface LoadedSums {
-  readonly numbers: readonly UnreadNumber[];
+  readonly faults: RowFaults;
   /** Rows of this day and later ones were not read. */
   readonly before: number;
   /** Symbols with files of days that were not read, because they are after the last period began. */
@@ -56,11 +56,11 @@ export async function loadSums(
     const all = chosenFiles(found);
     const before = endOf(all, request);
     try {
-      const numbers = await loadDailySums(session, { ...request, files, before });
+      const faults = await loadDailySums(session, { ...request, files, before });
       // The object of a month may have no rows after a day in the month: the symbol was delisted.
       const goesOn = ({ last }: UniverseFile): boolean =>
         last !== undefined && dayOf(Date.parse(last), request.spec) >= before;
-      return { numbers, before, goOn: new Set(all.filter(goesOn).map(({ symbol }) => symbol)) };
+      return { faults, before, goOn: new Set(all.filter(goesOn).map(({ symbol }) => symbol)) };
     } catch (error) {
       if (!(error instanceof UnreadableFiles)) throw error;
       sound.leaveOut(error.files);

@@ -36,7 +36,7 @@ import { rankPeriods } from './rank.js';
 import type { Ranking } from './rank.js';
 import { SoundFiles } from './sound-files.js';
 import { refuseOutputFile, refuseTarget, targetOf } from './target.js';
-import { numbersText, refuseUnreadable, unreadTexts } from './unread.js';
+import { refuseUnreadable, rowTexts, unreadTexts } from './unread.js';
 import { incompleteTexts } from './warn-incomplete.js';
 
 export interface UniverseCommand extends LookUp {
@@ -132,14 +132,13 @@ async function rankAndPrint(
   const sound = new SoundFiles(found, { root, venue: source, digests: new FileDigests(request.signal) });
   return withSession(request, async (session) => {
     const of = { ...checked, selected: new Set(selected), root, out: options.out };
-    const { numbers, before, goOn } = await loadSums(session, sound, of).finally(() => {
+    const { faults, before, goOn } = await loadSums(session, sound, of).finally(() => {
       for (const text of unreadTexts(found, { root })) warn(text);
     });
     const ranking = await rankingOf(session, { ...checked, before, goOn }, options);
     const incomplete = await rankPeriods(session, ranking);
     for (const text of unitWarnings(selected, checked, { options, venue: source })) warn(text);
-    const ofNumbers = numbersText(numbers, checked.by);
-    if (ofNumbers !== undefined) warn(ofNumbers);
+    for (const text of rowTexts(faults, checked.by)) warn(text);
     for (const text of incompleteTexts(incomplete, ranking, { root, market: checked.market })) warn(text);
     const { starts } = ranking;
     const printing = {
@@ -155,7 +154,7 @@ async function rankAndPrint(
     const more = await printUniverse(session, printing);
     if (more !== undefined && !options.quiet)
       printLines(io.stderr, [[await summary(session, starts), ...more].join('; ')]);
-    return numbers.length > 0 || selected.some((symbol) => found.unread.has(symbol)) ? 4 : 0;
+    return faults.numbers.length > 0 || selected.some((symbol) => found.unread.has(symbol)) ? 4 : 0;
   });
 }
 

@@ -6,7 +6,7 @@ import { countText } from '../model/units.js';
 import { fetchAgainText } from '../query/file-digests.js';
 import { lakeFlag, shownPath } from '../text/printable.js';
 import { LARGEST } from './daily-sums.js';
-import type { UnreadNumber } from './daily-sums.js';
+import type { RowFaults } from './daily-sums.js';
 import { DATASET } from './choose-symbols.js';
 import type { FoundFiles, UnreadableFile } from './choose-files.js';
 import { few } from './warn-incomplete.js';
@@ -77,9 +77,17 @@ export function refuseUnreadable(found: FoundFiles, { root, out, market }: Place
   );
 }
 
-/** The text about numbers that count as 0; undefined without one. */
-export function numbersText(numbers: readonly UnreadNumber[], by: string): string | undefined {
-  if (numbers.length === 0) return undefined;
+/** One text for numbers that count as 0, and one for candles with several rows. */
+export function rowTexts({ numbers, repeated }: RowFaults, by: string): string[] {
+  const texts: string[] = [];
   const places = numbers.map(({ symbol, day }) => `${symbol} on ${dayText(day)}`);
-  return `${countText(numbers.length, 'symbol')} with a ${by} that is no number below ${LARGEST} and counts as 0, so the rank is wrong: ${few(places)}; --symbols can leave symbols out`;
+  if (numbers.length > 0)
+    texts.push(
+      `${countText(numbers.length, 'symbol')} with a ${by} that is no number below ${LARGEST} and counts as 0, so the rank is wrong: ${few(places)}; --symbols can leave symbols out`,
+    );
+  if (repeated.length > 0)
+    texts.push(
+      `${countText(repeated.length, 'symbol')} with several rows of one candle, of which the first one counts: ${few(repeated)}`,
+    );
+  return texts;
 }

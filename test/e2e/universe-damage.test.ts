@@ -23,17 +23,26 @@ beforeAll(async () => {
     writeTraded(folder, { symbol, days }, NOW);
     if (symbol === 'BUSDT') writeTraded(folder, { symbol, days, interval: '12h' }, NOW);
   }
+  // Second rows of a candle: other values, and the same ones.
+  const days = new Map(daysBetween('2024-03-01', LAST).map((day) => [day, { quote: '100' }]));
+  const again = new Map([
+    ['2024-03-10', { quote: '9000' }],
+    ['2024-03-11', { quote: '100' }],
+  ]);
+  writeTraded(folder, { symbol: 'DOUBLEUSDT', days, again }, NOW);
+  writeTraded(folder, { symbol: 'DOUBLEUSDT', days, again, interval: '12h' }, NOW);
   archive = await startArchive(folder);
-  await download('-i', '1d', '-s', 'AUSDT,BUSDT,CUSDT');
+  const download = (lake: string, ...args: readonly string[]): Promise<unknown> =>
+    cryptodlOk([...vision(lake), ...args], { cwd: scratch });
+  await download('lake', '-i', '1d', '-s', 'AUSDT,BUSDT,CUSDT');
   cpSync(join(scratch, 'lake'), join(scratch, 'both'), { recursive: true });
-  await download('-i', '12h', '-s', 'BUSDT', '--out', join(scratch, 'both'));
+  await download('both', '-i', '12h', '-s', 'BUSDT');
 });
 afterAll(() => archive.close());
 
-function download(...args: readonly string[]): Promise<unknown> {
+function vision(lake: string): string[] {
   const range = ['--from', '2024-03-01', '--to', LAST, '--now', NOW];
-  const out = args.includes('--out') ? [] : ['--out', join(scratch, 'lake')];
-  return cryptodlOk(['vision', '--archive-url', archive.url, ...FAST, ...range, ...out, ...args]);
+  return ['vision', '--archive-url', archive.url, '--out', lake, ...FAST, ...range];
 }
 
 /** The period April, from the days of March. */
@@ -141,5 +150,24 @@ describe('the files that are compared', () => {
     );
     const others = await universe('committed', '--symbols', '*,!BUSDT');
     expect([others.code, membersOf(others.stdout)]).toEqual([0, OTHERS]);
+  });
+});
+
+describe('several rows of one candle', () => {
+  it.each([
+    ['1d', []],
+    ['12h', []],
+    ['1d', ['--as-published']],
+    ['1d', ['--format', 'csv']],
+  ] as const)('count once, and are told (%s %s)', async (interval, args) => {
+    const lake = ['doubled', interval, ...args].join('-');
+    await cryptodl([...vision(lake), '-i', interval, '-s', 'AUSDT,DOUBLEUSDT', ...args], { cwd: scratch });
+    await cryptodl([...vision(lake), '-i', '1d', '-s', 'AUSDT', ...args], { cwd: scratch });
+    const { code, stdout, stderr } = await universe(lake);
+    expect([code, membersOf(stdout)]).toEqual([0, ['AUSDT 1 12000 30', 'DOUBLEUSDT 2 3000 30']]);
+    expect(stderr).toContain(
+      '1 symbol with several rows of one candle, of which the first one counts: DOUBLEUSDT',
+    );
+    expect((await universe(lake, '--symbols', 'AUSDT')).stderr).not.toContain('candle');
   });
 });
