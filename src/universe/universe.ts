@@ -37,7 +37,7 @@ import type { Ranking } from './rank.js';
 import { SoundFiles } from './sound-files.js';
 import { refuseOutputFile, refuseTarget, targetOf } from './target.js';
 import { refuseUnreadable, rowTexts, unreadTexts } from './unread.js';
-import { incompleteTexts } from './warn-incomplete.js';
+import { incompleteTexts, laterPeriodsText } from './warn-incomplete.js';
 
 export interface UniverseCommand extends LookUp {
   /** The sources of the options, the flags first. */
@@ -137,6 +137,9 @@ async function rankAndPrint(
     });
     const ranking = await rankingOf(session, { ...checked, before, goOn }, options);
     const incomplete = await rankPeriods(session, ranking);
+    const what = `${options.out} ${checked.market} ${DATASET}`;
+    const ofLater = laterPeriodsText(checked.to, ranking, { every: checked.every, what });
+    if (ofLater !== undefined) warn(ofLater);
     for (const text of unitWarnings(selected, checked, { options, venue: source })) warn(text);
     for (const text of rowTexts(faults, checked.by)) warn(text);
     for (const text of incompleteTexts(incomplete, ranking, { root, market: checked.market })) warn(text);
