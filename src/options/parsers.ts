@@ -84,8 +84,8 @@ export const flag: Parse<boolean> = (value, where) => {
   throw usage(`${where}: "${value}" is neither true nor false`, given(where, 'true'));
 };
 
-/** A whole number. With a `unit` like `day`, the error corrects `7days`, `7d` and `-7` to 7. */
-export function integer(least: number, unit?: string): Parse<number> {
+/** A whole number. With a `unit` like `day`, the error corrects `7days`, `7d` and `-7` to 7. `example`: a usual number, for messages. */
+export function integer(least: number, unit?: string, example = 7): Parse<number> {
   const like =
     unit === undefined
       ? /^(\d+)(?:\.0+)?$/
@@ -97,7 +97,7 @@ export function integer(least: number, unit?: string): Parse<number> {
     const isMeant = Number.isSafeInteger(Number(meant)) && meant !== '' && Number(meant) >= least;
     throw usage(
       `${where}: "${value}" is not a whole number of at least ${least}`,
-      given(where, isMeant ? meant : String(Math.max(least, 7))),
+      given(where, isMeant ? meant : String(Math.max(least, example))),
       isMeant ? { value: meant } : undefined,
     );
   };

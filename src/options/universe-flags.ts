@@ -41,7 +41,7 @@ export const UNIVERSE_FLAGS = {
     usual: ['universe'],
     value: 'N',
     doc: 'the N symbols with the largest sums; without this flag, all symbols that were traded',
-    parse: parse.integer(1),
+    parse: parse.integer(1, undefined, 30),
     example: '50',
     aka: ['number', 'limit', 'size', 'n', 'number-assets', 'count'],
   },

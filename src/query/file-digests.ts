@@ -1,12 +1,13 @@
 /** Compares files of the lake with the digests of their last commits, before their rows leave the lake. */
 import { fileFacts } from '../lake/publish.js';
-import { CryptodlError } from '../model/errors.js';
+import { CryptodlError, errnoOf } from '../model/errors.js';
+import { reasonOf } from '../text/path-faults.js';
 import { lakeFlag, shownPath } from '../text/printable.js';
 import type { LakeFile } from './lake-tables.js';
 
 /** The commands that fetch the objects of damaged or missing files again. `root`: the lake. */
-export function fetchAgainText(root: string): string {
-  return `cryptodl verify --fix${lakeFlag(root)}, then cryptodl repair${lakeFlag(root)}, fetches its objects again`;
+export function fetchAgainText(root: string, what = 'its objects'): string {
+  return `cryptodl verify --fix${lakeFlag(root)}, then cryptodl repair${lakeFlag(root)}, fetches ${what} again`;
 }
 
 /** A file of the lake has other content than its manifest says. */
@@ -15,6 +16,19 @@ export class DamagedFile extends CryptodlError {
     super('disk', `${shownPath(path)} does not have the content that was committed`);
   }
 }
+
+/** A file that is not to be read. */
+export interface FileFault<File extends LakeFile> {
+  readonly file: File;
+  /** Why it cannot be read; undefined for a file that is missing or has other content. */
+  readonly reason: string | undefined;
+}
+
+/** Number of files that `faultsOf` reads at the same time. */
+const AT_ONCE = 16;
+
+/** Errors of one file. Others, for example too many open files, concern the run. */
+const FILE_ERRORS: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'EIO']);
 
 /** The checks of one run. Each file is read once. */
 export class FileDigests {
@@ -28,6 +42,28 @@ export class FileDigests {
   /** Rejects with `DamagedFile` for the first file with other content, when interrupted, and with errors of the disk. */
   async refuseDamaged(files: readonly LakeFile[]): Promise<void> {
     for (const file of files) if (!(await this.#isSound(file))) throw new DamagedFile(file);
+  }
+
+  /** All files that are missing, have other content or cannot be read, in the given order. Rejects when interrupted. */
+  async faultsOf<File extends LakeFile>(files: readonly File[]): Promise<FileFault<File>[]> {
+    const faults: FileFault<File>[] = [];
+    for (let at = 0; at < files.length; at += AT_ONCE)
+      faults.push(
+        ...(await Promise.all(files.slice(at, at + AT_ONCE).map((file) => this.#faultOf(file)))).flat(),
+      );
+    return faults;
+  }
+
+  async #faultOf<File extends LakeFile>(file: File): Promise<FileFault<File>[]> {
+    try {
+      return (await this.#isSound(file)) ? [] : [{ file, reason: undefined }];
+    } catch (error) {
+      // A symbolic link, or an entry that is not a file.
+      if (error instanceof CryptodlError && error.code === 'disk') return [{ file, reason: error.message }];
+      const code = errnoOf(error);
+      if (!FILE_ERRORS.has(code)) throw error;
+      return [{ file, reason: code === 'ENOENT' ? undefined : reasonOf(code) }];
+    }
   }
 
   #isSound({ path, sha256 }: LakeFile): Promise<boolean> {

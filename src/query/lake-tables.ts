@@ -24,6 +24,8 @@ export interface LakeFile {
   readonly isWhole: boolean;
   /** Rows of its objects. */
   readonly rows: number;
+  /** Whether several rows may have the same time, in datasets with rows at regular intervals. */
+  readonly mayRepeat: boolean;
   /** ISO instant of the last row; undefined without rows. */
   readonly last: string | undefined;
 }
@@ -106,16 +108,19 @@ async function soundFiles(folder: string, manifest: Manifest): Promise<SeriesFil
   const isSound = ({ committed }: ChosenFile, at: number): boolean => sizes[at] === committed.fileBytes;
   const files = chosen
     .filter(isSound)
-    .map(({ committed: { file, settings, fileBytes, fileSha256 }, days, isWhole, rows, last }) => ({
-      path: join(folder, file),
-      settings,
-      bytes: fileBytes,
-      sha256: fileSha256,
-      days,
-      isWhole,
-      rows,
-      last,
-    }));
+    .map(
+      ({ committed: { file, settings, fileBytes, fileSha256 }, days, isWhole, rows, mayRepeat, last }) => ({
+        path: join(folder, file),
+        settings,
+        bytes: fileBytes,
+        sha256: fileSha256,
+        days,
+        isWhole,
+        rows,
+        mayRepeat,
+        last,
+      }),
+    );
   return {
     files: files.sort((a, b) => a.days.from - b.days.from),
     unsound: chosen
@@ -125,7 +130,7 @@ async function soundFiles(folder: string, manifest: Manifest): Promise<SeriesFil
   };
 }
 
-interface ChosenFile extends Pick<LakeFile, 'days' | 'isWhole' | 'rows' | 'last'> {
+interface ChosenFile extends Pick<LakeFile, 'days' | 'isWhole' | 'rows' | 'mayRepeat' | 'last'> {
   /** The line of the last commit. */
   readonly committed: ObjectLine;
 }
@@ -152,11 +157,12 @@ function chosenFile(held: HeldObjects, file: string, lines: readonly ObjectLine[
   if (committed === undefined) return [];
   const isWhole = new Set(lines.flatMap(daysOf)).size === to - from;
   const rows = lines.reduce((sum, line) => sum + (line.rows ?? 0), 0);
+  const mayRepeat = lines.some(({ idConflicts = 0, settings }) => idConflicts > 0 || settings.asPublished);
   const last = lines
     .flatMap((line) => line.last ?? [])
     .sort()
     .at(-1);
-  return [{ committed, days: { from, to }, isWhole, rows, last }];
+  return [{ committed, days: { from, to }, isWhole, rows, mayRepeat, last }];
 }
 
 function byFile(held: HeldObjects): Map<string, ObjectLine[]> {

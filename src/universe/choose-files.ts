@@ -1,5 +1,4 @@
 /** Chooses the files of the lake that a universe reads: of several intervals of a symbol, shorter ones only where longer ones are missing. */
-import { bringIn } from '../lake/backing.js';
 import { DAY_MS } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { Series } from '../model/task.js';
@@ -16,74 +15,87 @@ export interface UniverseFile extends LakeFile {
   readonly symbol: string;
 }
 
+/** The readable files of a series. */
+export interface SeriesFiles {
+  readonly series: Series;
+  readonly files: readonly LakeFile[];
+}
+
+/** A file that was found to be unreadable when it was read. */
+export interface UnreadableFile {
+  readonly path: string;
+  readonly reason: string;
+}
+
 export interface FoundFiles {
-  readonly files: readonly UniverseFile[];
+  /** The series of each symbol, the longest interval first. */
+  readonly bySymbol: Map<string, readonly SeriesFiles[]>;
   readonly leftOut: LeftOut;
+  /** Other files that cannot be read. */
+  readonly unreadable: UnreadableFile[];
   /** Series with a damaged manifest; none of their files are read. */
   readonly damaged: readonly { readonly series: Series; readonly error: CryptodlError }[];
   /** Symbols with files that cannot be read. */
-  readonly unread: ReadonlySet<string>;
+  readonly unread: Set<string>;
 }
 
 /** Number of symbols whose manifests are read at the same time. */
 const AT_ONCE = 16;
 
-/** All files of the series that a universe may read, without those that longer intervals make superfluous. */
+/** All files of the series that a universe may read. */
 export async function findFiles(
   root: string,
   venue: Source,
   bySymbol: ReadonlyMap<string, readonly Series[]>,
 ): Promise<FoundFiles> {
-  const files: UniverseFile[] = [];
+  const found = new Map<string, readonly SeriesFiles[]>();
   const leftOut: LeftOut = { unsound: [], overlapping: [] };
   const damaged: { series: Series; error: CryptodlError }[] = [];
   const unread = new Set<string>();
-  const readSeries = async (series: Series): Promise<OfInterval> => {
-    const interval = series.interval ?? '';
+  const readSeries = async (series: Series): Promise<SeriesFiles> => {
     try {
       const read = await readSeriesFiles(root, venue, series);
       leftOut.unsound.push(...read.unsound);
       leftOut.overlapping.push(...read.overlapping);
       if (read.unsound.length + read.overlapping.length > 0) unread.add(series.symbol);
-      return { interval, files: read.files };
+      return { series, files: read.files };
     } catch (error) {
       if (!(error instanceof CryptodlError) || error.code !== 'manifest-damaged') throw error;
       damaged.push({ series, error });
       unread.add(series.symbol);
-      return { interval, files: [] };
+      return { series, files: [] };
     }
   };
   const symbols = [...bySymbol];
   for (let at = 0; at < symbols.length; at += AT_ONCE) {
     const some = symbols.slice(at, at + AT_ONCE).map(async ([symbol, series]) => {
       const longestFirst = [...series].sort((a, b) => lengthOf(b) - lengthOf(a));
-      const ofIntervals = await Promise.all(longestFirst.map(readSeries));
-      return needed(ofIntervals).map((file) => ({ ...file, symbol }));
+      return [symbol, await Promise.all(longestFirst.map(readSeries))] as const;
     });
-    files.push(...(await Promise.all(some)).flat());
+    for (const [symbol, read] of await Promise.all(some)) found.set(symbol, read);
   }
-  return { files, leftOut, damaged, unread };
+  return { bySymbol: found, leftOut, unreadable: [], damaged, unread };
+}
+
+/** The files without those that longer intervals make superfluous. */
+export function chosenFiles({ bySymbol }: Pick<FoundFiles, 'bySymbol'>): UniverseFile[] {
+  return [...bySymbol].flatMap(([symbol, series]) => needed(series).map((file) => ({ ...file, symbol })));
 }
 
 function lengthOf({ interval = '' }: Series): number {
   return intervalMs(interval);
 }
 
-interface OfInterval {
-  readonly interval: string;
-  readonly files: readonly LakeFile[];
-}
-
 /**
- * The files whose days no longer interval has completely. `ofIntervals`: the longest interval first. Only files with all bars of all of
+ * The files whose days no longer interval has completely. `longestFirst`: the series of a symbol. Only files with all bars of all of
  * their days count: the statement of the sums then takes no row of the files that are left out, so later days change nothing.
  */
-function needed(ofIntervals: readonly OfInterval[]): LakeFile[] {
+function needed(longestFirst: readonly SeriesFiles[]): LakeFile[] {
   const chosen: LakeFile[] = [];
   const complete: LakeFile[] = [];
-  for (const { files, interval } of ofIntervals) {
+  for (const { files, series } of longestFirst) {
     chosen.push(...files.filter(({ days }) => !isCovered(days, complete)));
-    const barsOfDay = DAY_MS / intervalMs(interval);
+    const barsOfDay = DAY_MS / lengthOf(series);
     complete.push(
       ...files.filter(({ isWhole, rows, days }) => isWhole && rows === (days.to - days.from) * barsOfDay),
     );
@@ -107,9 +119,4 @@ export function filesOfDays(files: readonly UniverseFile[], { from, to }: Days):
   return files.filter(
     ({ symbol, days }) => days.from < to && (days.to > from || days.from === earliest.get(symbol)),
   );
-}
-
-/** Fetches the bytes of files of a lake in a bucket. */
-export async function bringInFiles(files: readonly UniverseFile[]): Promise<void> {
-  await bringIn(...files.map(({ path }) => path));
 }

@@ -1,13 +1,15 @@
 /** Sums the rows of klines by symbol and day in DuckDB. All sums are decimals, so they are exact and do not depend on the order of rows. */
 import { instantExpression } from '../convert/columns.js';
+import { isFileError } from '../convert/duckdb-errors.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { quoteName, quoteText, timestampLiteral } from '../convert/sql.js';
 import { DAY_MS, startOfDay } from '../model/calendar.js';
 import type { Measure } from '../options/words/periods.js';
 import { rowsQuery } from '../query/views.js';
-import type { UniverseFile } from './choose-files.js';
+import type { UniverseFile, UnreadableFile } from './choose-files.js';
 import { DATASET } from './choose-symbols.js';
 import type { UniverseMarket } from './choose-symbols.js';
+import { UnreadableFiles } from './sound-files.js';
 
 /** Volumes of the archive have at most 8 decimals. */
 const DECIMAL = 'DECIMAL(35, 8)';
@@ -47,55 +49,152 @@ export interface UnreadNumber {
   readonly day: number;
 }
 
+/** What is wrong with the rows of selected symbols. */
+export interface RowFaults {
+  /** Numbers that cannot be added. */
+  readonly numbers: readonly UnreadNumber[];
+  /** Symbols with several rows of one candle. */
+  readonly repeated: readonly string[];
+}
+
 /**
  * Creates the table `daily` (symbol, day, value) of the selected symbols, and the table `market_day` (day, n) of all days with rows of any
- * symbol, numbered in order. Days are numbers. Resolves with the symbols that have numbers which cannot be added.
+ * symbol, numbered in order. Days are numbers. Of several rows of one candle, the first one counts. Rejects with `UnreadableFiles`; it can
+ * then be called again without them.
  */
-export async function loadDailySums(session: DuckDbSession, request: DailyRequest): Promise<UnreadNumber[]> {
-  const { by, selected, files, spec, intervals, before } = request;
+export async function loadDailySums(session: DuckDbSession, request: DailyRequest): Promise<RowFaults> {
+  const { selected, files } = request;
+  const { sums, sumsOfCandles, candles, repeats, days } = statementsOf(request);
   const own = files.filter(({ symbol }) => selected.has(symbol));
   const others = files.filter(({ symbol }) => !selected.has(symbol));
+  const repeating = new Set(own.filter(({ mayRepeat }) => mayRepeat).map(({ symbol }) => symbol));
+  await session.run(
+    'CREATE OR REPLACE TEMP TABLE summed (symbol VARCHAR, day INTEGER, units HUGEINT, unread BIGINT)',
+  );
+  await session.run('CREATE OR REPLACE TEMP TABLE open_day (day INTEGER)');
+  await session.run('CREATE OR REPLACE TEMP TABLE repeated (symbol VARCHAR)');
+  for (const some of batches(
+    own.filter(({ symbol }) => !repeating.has(symbol)),
+    MOST_FILES,
+  ))
+    await insert(session, some, sums);
+  // The sums of candles need all rows of a symbol at once.
+  for (const some of batches(
+    own.filter(({ symbol }) => repeating.has(symbol)),
+    FEW_FILES,
+  )) {
+    await insert(session, some, candles);
+    await session.run(sumsOfCandles(some));
+    await session.run(repeats);
+  }
+  for (const some of batches(others, MOST_FILES)) await insert(session, some, days);
+  return createTables(session);
+}
+
+type StatementOf = (files: readonly UniverseFile[]) => Promise<string>;
+
+interface Statements {
+  readonly sums: StatementOf;
+  /** Creates the table `candle`; `nth` is 1 for the first row of a candle. */
+  readonly candles: StatementOf;
+  /** The sums of the table `candle`, which was made of these files. */
+  readonly sumsOfCandles: (files: readonly UniverseFile[]) => string;
+  /** The symbols with several rows of one candle. */
+  readonly repeats: string;
+  /** The days of other symbols. */
+  readonly days: StatementOf;
+}
+
+function statementsOf({ by, spec, intervals, before, market }: DailyRequest): Statements {
   const time = instantExpression(spec);
-  const dayExpression = `CAST((epoch_ms(${time}) - ${spec.dayStartMs}) // ${DAY_MS} AS INTEGER)`;
+  const day = `CAST((epoch_ms(${time}) - ${spec.dayStartMs}) // ${DAY_MS} AS INTEGER)`;
   const isBefore = `${time} < ${timestampLiteral(startOfDay(before, spec))}`;
   const grain = `list_position([${intervals.map(quoteText).join(', ')}], "interval")`;
-  const rowsOf = (some: readonly UniverseFile[]): Promise<string> =>
-    rowsQuery({ market: request.market, dataset: DATASET, hasInterval: true, files: some }, spec);
-  await session.run(`CREATE TEMP TABLE summed (symbol VARCHAR, day INTEGER, units HUGEINT, unread BIGINT)`);
-  await session.run('CREATE TEMP TABLE open_day (day INTEGER)');
-  for (const some of batches(own))
-    await session.run(`INSERT INTO summed
+  const rowsOf: StatementOf = (files) =>
+    rowsQuery({ market, dataset: DATASET, hasInterval: true, files }, spec);
+  const sumsOf = (rows: string, files: readonly UniverseFile[]): string => `INSERT INTO summed
 SELECT symbol, day, arg_min(units, grain), arg_min(unread, grain) FROM (
   SELECT symbol, day, grain, coalesce(sum(units), 0) AS units, count(*) FILTER (units IS NULL AND is_given) AS unread FROM (
-    SELECT symbol, ${dayExpression} AS day, ${grain} AS grain, ${unitsSql(by, some.every(isText))} AS units, ${quoteName(by)} IS NOT NULL AS is_given
-    FROM (${await rowsOf(some)}) WHERE ${isBefore})
+    SELECT symbol, ${day} AS day, ${grain} AS grain, ${unitsSql(by, files.every(isText))} AS units, ${quoteName(by)} IS NOT NULL AS is_given
+    FROM (${rows}) WHERE ${isBefore})
   GROUP BY ALL)
-GROUP BY symbol, day`);
-  for (const some of batches(others))
-    await session.run(
-      `INSERT INTO open_day SELECT DISTINCT ${dayExpression} FROM (${await rowsOf(some)}) WHERE ${isBefore}`,
-    );
+GROUP BY symbol, day`;
+  return {
+    sums: async (files) => sumsOf(await rowsOf(files), files),
+    candles: async (files) => `CREATE OR REPLACE TEMP TABLE candle AS
+SELECT * EXCLUDE (place), row_number() OVER (PARTITION BY symbol, "interval", ${time} ORDER BY place) AS nth
+FROM (SELECT symbol, "interval", ${time}, ${quoteName(by)}, row_number() OVER () AS place FROM (${await rowsOf(files)}))`,
+    sumsOfCandles: (files) => sumsOf('SELECT * FROM candle WHERE nth = 1', files),
+    repeats: `INSERT INTO repeated SELECT DISTINCT symbol FROM candle WHERE nth > 1 AND ${isBefore}`,
+    days: async (files) =>
+      `INSERT INTO open_day SELECT DISTINCT ${day} FROM (${await rowsOf(files)}) WHERE ${isBefore}`,
+  };
+}
+
+/** Creates the tables of `loadDailySums`, and reads the faults. */
+async function createTables(session: DuckDbSession): Promise<RowFaults> {
   // Periods read ranges of days, and DuckDB skips blocks of ordered rows.
   await session.run(`CREATE TEMP TABLE daily AS
 SELECT symbol, day, CAST(units AS DECIMAL(38, 0)) * CAST(0.00000001 AS DECIMAL(8, 8)) AS value FROM summed ORDER BY day, symbol`);
   const numbers = await session.rows(
     'SELECT symbol, min(day) AS day FROM summed WHERE unread > 0 GROUP BY symbol ORDER BY symbol',
   );
+  const repeated = await session.rows('SELECT symbol FROM repeated ORDER BY symbol');
   await session.run('DROP TABLE summed');
+  await session.run('DROP TABLE IF EXISTS candle');
   await session.run(`CREATE TEMP TABLE market_day AS
 SELECT day, CAST(row_number() OVER (ORDER BY day) AS INTEGER) AS n
 FROM (SELECT day FROM daily UNION SELECT day FROM open_day) ORDER BY day`);
   await session.run(`CREATE TEMP TABLE span AS
 SELECT symbol, min(day) AS first_day, max(day) AS last_day, min(n) AS first_n, max(n) AS last_n
 FROM daily JOIN market_day USING (day) GROUP BY symbol`);
-  return numbers.map(({ symbol, day }) => ({ symbol: String(symbol), day: Number(day) }));
+  return {
+    numbers: numbers.map(({ symbol, day }) => ({ symbol: String(symbol), day: Number(day) })),
+    repeated: repeated.map(({ symbol }) => String(symbol)),
+  };
+}
+
+/** Runs the statement of some files. Rejects with `UnreadableFiles` if it fails with some of them alone. */
+async function insert(
+  session: DuckDbSession,
+  files: readonly UniverseFile[],
+  statementOf: StatementOf,
+): Promise<void> {
+  try {
+    await session.run(await statementOf(files));
+  } catch (error) {
+    if (!isFileError(error) || isTooLarge(error)) throw error;
+    const unreadable: UnreadableFile[] = [];
+    for (const file of files) {
+      try {
+        await session.run(await statementOf([file]));
+      } catch (ofFile) {
+        if (!isFileError(ofFile) || isTooLarge(ofFile)) throw ofFile;
+        unreadable.push({ path: file.path, reason: firstLine(ofFile) });
+      }
+    }
+    if (unreadable.length === 0) throw error;
+    throw new UnreadableFiles(unreadable, error);
+  }
+}
+
+/** Whether the numbers of the lake, and not its files, are the reason of an error. */
+export function isTooLarge(error: unknown): boolean {
+  return /overflow|out of range|failed to cast decimal/i.test(firstLine(error));
+}
+
+/** The first line of the message of an error of DuckDB. */
+export function firstLine(error: unknown): string {
+  return error instanceof Error ? (error.message.split('\n')[0] ?? '') : '';
 }
 
 /** DuckDB keeps a reader for each file of a statement. */
 const MOST_FILES = 2000;
+/** The rows of these files are sorted. */
+const FEW_FILES = 100;
 
 /** The files in batches that have each symbol as a whole. */
-function batches(files: readonly UniverseFile[]): UniverseFile[][] {
+function batches(files: readonly UniverseFile[], most: number): UniverseFile[][] {
   const bySymbol = new Map<string, UniverseFile[]>();
   for (const file of files) {
     const of = bySymbol.get(file.symbol);
@@ -105,7 +204,7 @@ function batches(files: readonly UniverseFile[]): UniverseFile[][] {
   const all: UniverseFile[][] = [];
   for (const own of bySymbol.values()) {
     const last = all.at(-1);
-    if (last !== undefined && last.length + own.length <= MOST_FILES) last.push(...own);
+    if (last !== undefined && last.length + own.length <= most) last.push(...own);
     else all.push([...own]);
   }
   return all;

@@ -2,6 +2,7 @@
 import { calendarStart, dayOf, dayText, nextCalendarStart } from '../model/calendar.js';
 import type { CalendarPeriod, DayStart } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
+import { countText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
 
 /** First days of the given and the possible periods. */
@@ -54,7 +55,7 @@ export function periodStarts({ every, lookback, lookbackFlag, held, from, to, wh
   const last = to === undefined ? latest : Math.min(calendarStart(to, every), latest);
   if (from === undefined && first > last)
     throw usage(
-      `${what} has the days ${dayText(held.first)} … ${dayText(held.last)}, and no ${every} begins ${lookback} days after the first one and at most a day after the last one`,
+      `${what} has the days ${dayText(held.first)} … ${dayText(held.last)}, and no ${every} begins ${countText(lookback, 'day')} after the first one and at most a day after the last one`,
       to === undefined
         ? lookbackFlag === '--window'
           ? `give a shorter --window, or --from ${dayText(latest)} to rank with fewer days`

@@ -78,12 +78,13 @@ async function writeRows(
   session: DuckDbSession,
   { io, options, by, target }: WithTarget,
 ): Promise<string[] | undefined> {
-  await refuseForeign(target, {
+  const replacement = {
     force: options.force,
-    isOwn: (path) => isOwnParquet(session, path),
+    isOwn: (path: string) => isOwnParquet(session, path),
     what: 'a Parquet file of cryptodl universe',
-  });
-  await writeTarget(target, (staged) => writeParquet(session, staged, by));
+  };
+  await refuseForeign(target, replacement);
+  await writeTarget(target, replacement, (staged) => writeParquet(session, staged, by));
   if (options.json && !(await writeData(io, [{ file: shownPath(target) }]))) return undefined;
   return [`wrote ${shownPath(target)}`];
 }
@@ -91,16 +92,16 @@ async function writeRows(
 async function writePairlists(session: DuckDbSession, printing: WithTarget): Promise<string[] | undefined> {
   const { io, options, starts, target } = printing;
   const fileOf = (start: number): string => join(target, `pairlist-${dayText(start)}.json`);
-  const place = {
+  const replacement = {
     force: options.force,
     isOwn: isOwnPairlist,
     what: 'an unchanged list of cryptodl universe',
   };
-  for (const start of starts) await refuseForeign(fileOf(start), place);
+  for (const start of starts) await refuseForeign(fileOf(start), replacement);
   const pairs = await pairsByPeriod(session, printing);
   for (const start of starts) {
     const names = pairs.get(start) ?? [];
-    await writeText(fileOf(start), pairlistText(names));
+    await writeText(fileOf(start), replacement, pairlistText(names));
     const fields = { period: dayText(start), file: shownPath(fileOf(start)), pairs: names.length };
     if (options.json && !(await writeData(io, [fields]))) return undefined;
   }

@@ -72,15 +72,17 @@ export async function refuseTarget(
     });
 }
 
-/** Throws a usage error for a file that is not to be replaced. `isOwn`: whether the verb has written the file. */
-export async function refuseForeign(
-  path: string,
-  {
-    force,
-    isOwn,
-    what,
-  }: { readonly force: boolean; readonly isOwn: (path: string) => Promise<boolean>; readonly what: string },
-): Promise<void> {
+/** Which files may be replaced. */
+export interface Replacement {
+  readonly force: boolean;
+  /** Whether the verb has written the file. */
+  readonly isOwn: (path: string) => Promise<boolean>;
+  /** Such a file, for messages. */
+  readonly what: string;
+}
+
+/** Throws a usage error for a file that is not to be replaced. */
+export async function refuseForeign(path: string, { force, isOwn, what }: Replacement): Promise<void> {
   const facts = await factsOf(path);
   if (facts === undefined) return;
   const refuse = (problem: string): Error =>
@@ -117,8 +119,15 @@ async function factsOf(
   }
 }
 
-/** Calls `write` with the path of an empty staged file, and renames the file. After an error, the place is as before. */
-export async function writeTarget(path: string, write: (staged: string) => Promise<void>): Promise<void> {
+/**
+ * Calls `write` with the path of an empty staged file, and renames the file. After an error, the place is as before. Throws a usage error
+ * for a file that is not to be replaced, also if it appeared while `write` worked.
+ */
+export async function writeTarget(
+  path: string,
+  replacement: Replacement,
+  write: (staged: string) => Promise<void>,
+): Promise<void> {
   const staged = join(dirname(path), stagedName(basename(path), process.pid, randomBytes(4).toString('hex')));
   try {
     await makeFolder(dirname(path));
@@ -126,6 +135,7 @@ export async function writeTarget(path: string, write: (staged: string) => Promi
     // The system gives the reason of a failure; DuckDB gives only a text.
     await writeFile(staged, '', { flag: 'wx' });
     await write(staged);
+    await refuseForeign(path, replacement);
     await publish(staged, path);
   } catch (error) {
     await rm(staged, { force: true }).catch(() => undefined);
@@ -139,8 +149,8 @@ export async function writeTarget(path: string, write: (staged: string) => Promi
   }
 }
 
-export function writeText(path: string, text: string): Promise<void> {
-  return writeTarget(path, (staged) => writeFile(staged, text));
+export function writeText(path: string, replacement: Replacement, text: string): Promise<void> {
+  return writeTarget(path, replacement, (staged) => writeFile(staged, text));
 }
 
 /** `.universe.parquet.1234-0a1b2c3d-4e5f60718293.partial`: process, random digits, and the digest of both with the name and the machine. */

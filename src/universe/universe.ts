@@ -8,8 +8,7 @@ import type { LookUp } from '../cli/look-up.js';
 import { isFileError } from '../convert/duckdb-errors.js';
 import { createEngine } from '../convert/duckdb.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
-import { calendarStart, DAY_MS, dayOf, dayText } from '../model/calendar.js';
-import type { CalendarPeriod } from '../model/calendar.js';
+import { DAY_MS, dayText } from '../model/calendar.js';
 import { CryptodlError, usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { watchSignals } from '../model/io.js';
@@ -18,27 +17,27 @@ import { countText } from '../model/units.js';
 import { surroundingsOf } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
 import { MEASURES } from '../options/words/periods.js';
-import type { Measure } from '../options/words/periods.js';
 import type { RawLayer } from '../options/resolve.js';
 import { readLists, readPatterns } from '../options/symbols.js';
 import type { SymbolPatterns } from '../options/symbols.js';
 import type { VerbRequest } from '../options/verb-request.js';
+import { FileDigests } from '../query/file-digests.js';
 import { heldSeries } from '../select/held-series.js';
 import { absolutePath, lakeFlag, printLines } from '../text/printable.js';
-import { bringInFiles, filesOfDays, findFiles } from './choose-files.js';
-import type { UniverseFile } from './choose-files.js';
+import { findFiles } from './choose-files.js';
 import { DATASET, selectedSymbols, unitWarnings, universeMarket, usableSeries } from './choose-symbols.js';
-import type { UniverseMarket } from './choose-symbols.js';
-import { loadDailySums, marketDays } from './daily-sums.js';
+import { firstLine, isTooLarge, marketDays } from './daily-sums.js';
 import { fetchKlines } from './fetch-klines.js';
+import { firstDay, loadSums } from './load-sums.js';
+import type { NeededDays } from './load-sums.js';
 import { givenDays, periodStarts } from './periods.js';
-import type { GivenDays } from './periods.js';
 import { printUniverse } from './print-universe.js';
 import { rankPeriods } from './rank.js';
 import type { Ranking } from './rank.js';
+import { SoundFiles } from './sound-files.js';
 import { refuseOutputFile, refuseTarget, targetOf } from './target.js';
-import { numbersText, refuseUnreadable, unreadTexts } from './unread.js';
-import { incompleteTexts } from './warn-incomplete.js';
+import { refuseUnreadable, rowTexts, unreadTexts } from './unread.js';
+import { incompleteTexts, laterPeriodsText } from './warn-incomplete.js';
 
 export interface UniverseCommand extends LookUp {
   /** The sources of the options, the flags first. */
@@ -46,12 +45,7 @@ export interface UniverseCommand extends LookUp {
 }
 
 /** Everything that is known before the lake is read. */
-interface Checked extends UniverseMarket, GivenDays {
-  readonly by: Measure;
-  readonly every: CalendarPeriod;
-  /** In days. */
-  readonly window: number;
-  readonly minAge: number;
+interface Checked extends NeededDays {
   readonly patterns: SymbolPatterns | undefined;
   /** Absolute; undefined for the forms that are printed. */
   readonly target: string | undefined;
@@ -114,11 +108,6 @@ function lengthsOf({
   };
 }
 
-/** The first day that the first given period needs. */
-function firstDay({ from = 0, every, window, minAge }: Checked): number {
-  return calendarStart(from, every) - Math.max(window, minAge);
-}
-
 async function rankAndPrint(
   command: UniverseCommand,
   request: VerbRequest,
@@ -140,26 +129,19 @@ async function rankAndPrint(
   });
   const found = await findFiles(root, source, bySymbol);
   refuseUnreadable(found, { root, out: options.out, market: checked.market });
-  for (const text of unreadTexts(found, { root })) warn(text);
-  const { files } = found;
-  const { read, before } = neededFiles(files, checked, new Set(selected));
-  await bringInFiles(read);
+  const sound = new SoundFiles(found, { root, venue: source, digests: new FileDigests(request.signal) });
   return withSession(request, async (session) => {
-    const numbers = await loadDailySums(session, {
-      ...checked,
-      selected: new Set(selected),
-      files: read,
-      before,
+    const of = { ...checked, selected: new Set(selected), root, out: options.out };
+    const { faults, before, goOn } = await loadSums(session, sound, of).finally(() => {
+      for (const text of unreadTexts(found, { root })) warn(text);
     });
-    // The object of a month may have no rows after a day in the month: the symbol was delisted.
-    const goesOn = ({ last }: UniverseFile): boolean =>
-      last !== undefined && dayOf(Date.parse(last), checked.spec) >= before;
-    const goOn = new Set(files.filter(goesOn).map(({ symbol }) => symbol));
     const ranking = await rankingOf(session, { ...checked, before, goOn }, options);
     const incomplete = await rankPeriods(session, ranking);
+    const what = `${options.out} ${checked.market} ${DATASET}`;
+    const ofLater = laterPeriodsText(checked.to, ranking, { every: checked.every, what });
+    if (ofLater !== undefined) warn(ofLater);
     for (const text of unitWarnings(selected, checked, { options, venue: source })) warn(text);
-    const ofNumbers = numbersText(numbers, checked.by);
-    if (ofNumbers !== undefined) warn(ofNumbers);
+    for (const text of rowTexts(faults, checked.by)) warn(text);
     for (const text of incompleteTexts(incomplete, ranking, { root, market: checked.market })) warn(text);
     const { starts } = ranking;
     const printing = {
@@ -175,27 +157,8 @@ async function rankAndPrint(
     const more = await printUniverse(session, printing);
     if (more !== undefined && !options.quiet)
       printLines(io.stderr, [[await summary(session, starts), ...more].join('; ')]);
-    return numbers.length > 0 || selected.some((symbol) => found.unread.has(symbol)) ? 4 : 0;
+    return faults.numbers.length > 0 || selected.some((symbol) => found.unread.has(symbol)) ? 4 : 0;
   });
-}
-
-/** Only the files that the periods can need: the days of the lake are not known before its rows are read. */
-function neededFiles(
-  files: readonly UniverseFile[],
-  checked: Checked,
-  selected: ReadonlySet<string>,
-): { readonly read: UniverseFile[]; readonly before: number } {
-  const end = Math.max(...files.map(({ days }) => days.to));
-  const before = checked.to === undefined ? end : Math.min(end, calendarStart(checked.to, checked.every));
-  // The newest files tell the last day of the lake, also if it is before --from.
-  const from = checked.from === undefined ? -Infinity : Math.min(firstDay(checked), end - 1);
-  const read = filesOfDays(files, { from, to: before });
-  if (!read.some(({ symbol }) => selected.has(symbol)))
-    throw usage(
-      `the lake has no ${checked.market} ${DATASET} of the selected symbols before ${dayText(before)}`,
-      'download earlier days, or give a later --to',
-    );
-  return { read, before };
 }
 
 /** `before`: rows of this day and later ones were not read. */
@@ -251,13 +214,12 @@ async function withSession<Result>(
     return await act(session);
   } catch (error) {
     if (error instanceof CryptodlError || !isFileError(error)) throw error;
-    const [text = ''] = error instanceof Error ? error.message.split('\n') : [];
-    if (/overflow|out of range|failed to cast decimal/i.test(text))
+    if (isTooLarge(error))
       throw usage(
         `the sums of ${resolved.options.by} are too large: universe adds numbers up to 10^30`,
         'leave the symbol with the wrong numbers out, for example --symbols "*,!BTCUSDT"',
       );
-    throw new CryptodlError('disk', `a file of the lake cannot be read: ${text}`, {
+    throw new CryptodlError('disk', `a file of the lake cannot be read: ${firstLine(error)}`, {
       cause: error,
       hint: `to find it: cryptodl verify --deep${lakeFlag(absolutePath(resolved.options.out, surroundings.home))}`,
     });

@@ -1,14 +1,14 @@
 /** Texts and errors about klines of the lake that a universe cannot read. */
-import { lineText } from '../cli/corrected-line.js';
 import { dayText } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
 import { countText } from '../model/units.js';
-import { lakeFlag } from '../text/printable.js';
+import { fetchAgainText } from '../query/file-digests.js';
+import { lakeFlag, shownPath } from '../text/printable.js';
 import { LARGEST } from './daily-sums.js';
-import type { UnreadNumber } from './daily-sums.js';
+import type { RowFaults } from './daily-sums.js';
 import { DATASET } from './choose-symbols.js';
-import type { FoundFiles } from './choose-files.js';
+import type { FoundFiles, UnreadableFile } from './choose-files.js';
 import { few } from './warn-incomplete.js';
 
 interface Place {
@@ -19,14 +19,20 @@ interface Place {
 }
 
 /** One text for each damaged manifest and for each kind of files that are not read. */
-export function unreadTexts({ damaged, leftOut }: FoundFiles, { root }: Pick<Place, 'root'>): string[] {
+export function unreadTexts(
+  { damaged, leftOut, unreadable }: FoundFiles,
+  { root }: Pick<Place, 'root'>,
+): string[] {
   const texts = damaged.map(
     ({ series, error }) =>
       `${seriesName(series)} is not read, because its manifest is damaged: ${error.message}${error.hint === undefined ? '' : `; ${error.hint}`}`,
   );
   const { unsound, overlapping } = leftOut;
   if (unsound.length > 0)
-    texts.push(`${unsoundText(unsound.length)}; ${lineText(['verify'])}${lakeFlag(root)} names them`);
+    texts.push(
+      `${unsoundText(unsound.length)}: ${few(unsound.map(shownPath))}; ${fetchAgainText(root, objectsOf(unsound.length))}`,
+    );
+  texts.push(...unreadable.map((file) => `${readingText(file)}; ${fetchAgainText(root)}`));
   if (overlapping.length > 0)
     texts.push(
       `${countText(overlapping.length, 'CSV file')} not read, because Parquet files of the lake have some of the same days`,
@@ -38,18 +44,28 @@ function unsoundText(count: number): string {
   return `${countText(count, 'file')} not read, because ${count === 1 ? 'it is' : 'they are'} missing or changed since the download`;
 }
 
+function readingText({ path, reason }: UnreadableFile): string {
+  return `${shownPath(path)} cannot be read (${reason})`;
+}
+
+function objectsOf(count: number): string {
+  return count === 1 ? 'its objects' : 'their objects';
+}
+
 /** Throws a usage error if no file of the klines can be read. */
-export function refuseUnreadable(
-  { files, damaged, leftOut: { unsound } }: FoundFiles,
-  { root, out, market }: Place,
-): void {
-  if (files.length > 0) return;
+export function refuseUnreadable(found: FoundFiles, { root, out, market }: Place): void {
+  const {
+    bySymbol,
+    damaged,
+    unreadable,
+    leftOut: { unsound },
+  } = found;
+  if ([...bySymbol.values()].flat().some(({ files }) => files.length > 0)) return;
   const what = `${out} has no file of ${market} ${DATASET} that universe can read`;
   if (unsound.length > 0)
-    throw usage(
-      `${what}: ${unsoundText(unsound.length)}`,
-      `cryptodl repair${lakeFlag(root)} fetches them again`,
-    );
+    throw usage(`${what}: ${unsoundText(unsound.length)}`, fetchAgainText(root, objectsOf(unsound.length)));
+  if (unreadable.length > 0)
+    throw usage(`${what}: ${unreadable.map(readingText).slice(0, 1).join('')}`, fetchAgainText(root));
   if (damaged.length > 0)
     throw usage(
       `${what}: ${countText(damaged.length, 'manifest')} damaged`,
@@ -61,9 +77,17 @@ export function refuseUnreadable(
   );
 }
 
-/** The text about numbers that count as 0; undefined without one. */
-export function numbersText(numbers: readonly UnreadNumber[], by: string): string | undefined {
-  if (numbers.length === 0) return undefined;
+/** One text for numbers that count as 0, and one for candles with several rows. */
+export function rowTexts({ numbers, repeated }: RowFaults, by: string): string[] {
+  const texts: string[] = [];
   const places = numbers.map(({ symbol, day }) => `${symbol} on ${dayText(day)}`);
-  return `${countText(numbers.length, 'symbol')} with a ${by} that is no number below ${LARGEST} and counts as 0, so the rank is wrong: ${few(places)}; --symbols can leave symbols out`;
+  if (numbers.length > 0)
+    texts.push(
+      `${countText(numbers.length, 'symbol')} with a ${by} that is no number below ${LARGEST} and counts as 0, so the rank is wrong: ${few(places)}; --symbols can leave symbols out`,
+    );
+  if (repeated.length > 0)
+    texts.push(
+      `${countText(repeated.length, 'symbol')} with several rows of one candle, of which the first one counts: ${few(repeated)}`,
+    );
+  return texts;
 }

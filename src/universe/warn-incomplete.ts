@@ -1,6 +1,7 @@
 /** Texts about missing data in the windows of a universe. */
 import { lineText } from '../cli/corrected-line.js';
-import { dayText } from '../model/calendar.js';
+import { dayText, nextCalendarStart } from '../model/calendar.js';
+import type { CalendarPeriod } from '../model/calendar.js';
 import { countText } from '../model/units.js';
 import { shownPath } from '../text/printable.js';
 import { DATASET } from './choose-symbols.js';
@@ -47,18 +48,31 @@ export function incompleteTexts(
     );
   if (shortWindows.length > 0)
     texts.push(
-      `the ${what} of the lake begin ${dayText(firstHeld)}, so ${countText(shortWindows.length, 'period')} ${shortWindows.length === 1 ? 'has' : 'have'} a window of less than ${window} days: ${few(shortWindows.map(dayText))}`,
+      `the ${what} of the lake begin ${dayText(firstHeld)}, so ${countText(shortWindows.length, 'period')} ${shortWindows.length === 1 ? 'has' : 'have'} a window of less than ${countText(window, 'day')}: ${few(shortWindows.map(dayText))}`,
     );
   const [first = 0] = starts;
   if (minAge > 0 && first - minAge < firstHeld)
     texts.push(
-      `the ${what} of the lake begin ${dayText(firstHeld)}, so no symbol is ${minAge} days old before ${dayText(firstHeld + minAge)}`,
+      `the ${what} of the lake begin ${dayText(firstHeld)}, so no symbol is ${countText(minAge, 'day')} old before ${dayText(firstHeld + minAge)}`,
     );
   if (withoutMembers.length > 0)
     texts.push(
       `${countText(withoutMembers.length, 'period')} without a member: ${few(withoutMembers.map(dayText))}`,
     );
   return texts;
+}
+
+/** The text about periods of --to that are not ranked; undefined if all are. `to`: the day of --to. */
+export function laterPeriodsText(
+  to: number | undefined,
+  { starts, marketDays }: Pick<Ranking, 'starts' | 'marketDays'>,
+  { every, what }: { readonly every: CalendarPeriod; readonly what: string },
+): string | undefined {
+  const [last, held] = [starts.at(-1), marketDays.at(-1)];
+  if (to === undefined || last === undefined || held === undefined) return undefined;
+  const next = nextCalendarStart(last, every);
+  if (next > to) return undefined;
+  return `the last period is ${dayText(last)}, and not that of --to: ${what} ends ${dayText(held)}, and the period ${dayText(next)} needs ${dayText(next - 1)}`;
 }
 
 export function few(words: readonly string[]): string {

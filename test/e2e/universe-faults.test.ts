@@ -158,7 +158,7 @@ describe('data that cannot be read', () => {
     const { code, stdout, stderr } = await universe('missing', '--to', '2024-04');
     expect([code, membersOf(stdout)]).toEqual([4, ['2024-04-01 AUSDT', '2024-04-01 HOLEUSDT']]);
     expect(stderr).toContain(
-      '1 file not read, because it is missing or changed since the download; cryptodl verify',
+      '1 file not read, because it is missing or changed since the download: missing/binance/um/klines/interval=1d/symbol=BUSDT/2024-03.parquet; cryptodl verify --fix',
     );
   });
 
@@ -171,7 +171,9 @@ describe('data that cannot be read', () => {
     expect(emptied.stderr).toContain(
       'emptied has no file of um klines that universe can read: 9 files not read',
     );
-    expect(emptied.stderr).toContain('cryptodl repair --out emptied fetches them again');
+    expect(emptied.stderr).toContain(
+      'cryptodl verify --fix --out emptied, then cryptodl repair --out emptied, fetches their objects again',
+    );
     await download('zips', '-s', 'AUSDT', '--format', 'zip');
     const zips = await universe('zips');
     expect([zips.code, zips.stdout]).toEqual([2, '']);

@@ -225,6 +225,17 @@ describe('members', () => {
     expect(rowsOf(stdout).map(({ period }) => period)).toEqual(['2024-03-01', '2024-04-01']);
   });
 
+  it('of --to that the lake cannot rank are told', async () => {
+    const weeks = ['--every', 'week', '--from', '2024-04-29', '--top', '1'];
+    const { code, stdout, stderr } = await universe(...weeks, '--to', '2024-06-20');
+    expect([code, rowsOf(stdout).map(({ period }) => period)]).toEqual([0, ['2024-04-29', '2024-05-06']]);
+    expect(stderr).toContain(
+      'the last period is 2024-05-06, and not that of --to: lake um klines ends 2024-05-09, and the period 2024-05-13 needs 2024-05-12',
+    );
+    for (const to of ['2024-05-12', '2024-05-05'])
+      expect((await universe(...weeks, '--to', to)).stderr).not.toContain('the last period is');
+  });
+
   it('of the next period are known on its first day', async () => {
     const lake = join(scratch, 'until-april');
     await download(lake, '-s', 'BTCUSDT,ETHUSDT', '-i', '1d', '--from', '2024-03-01', '--to', '2024-03-31');
@@ -295,6 +306,17 @@ describe('missing data', () => {
     const { stdout, stderr } = await universe('--from', '2024-01-15', '--every', 'week', '--top', '1');
     expect(rowsOf(stdout)[0]).toMatchObject({ period: '2024-01-15', days: 14 });
     expect(stderr).toContain('begin 2024-01-01, so 3 periods have a window of less than 30 days: 2024-01-15');
+    const days = await universe(
+      '--from',
+      '2024-01-01',
+      '--to',
+      '2024-01-02',
+      '--every',
+      'day',
+      '--window',
+      '1d',
+    );
+    expect(days.stderr).toContain('1 period has a window of less than 1 day: 2024-01-01');
   });
 });
 
@@ -670,7 +692,7 @@ describe('mistakes', () => {
     ['--window 0d', '"0d" is not a number of whole days', '--window 30d'],
     ['--every 1M', '--every: "1M" is not one of day, week, month, quarter, year', '--every month'],
     ['--every 12h', '"12h" is not one of day, week, month, quarter, year', 'cryptodl'],
-    ['--top 0', '--top: "0" is not a whole number of at least 1', '--top'],
+    ['--top 0', '--top: "0" is not a whole number of at least 1', '--top 30'],
     ['--by volumes', '--by: "volumes" is not one of quote_volume, volume, count', '--by volume'],
     ['--by day', '"day" is not one of quote_volume, volume, count', 'cryptodl'],
     ['-m um,spot', 'universe ranks the symbols of one market', '--market um'],

@@ -23,19 +23,25 @@ export interface TradedSymbol {
   readonly interval?: '1d' | '12h' | '6h' | '1h';
   /** By day: `2024-01-31`. Other days have no row. */
   readonly days: ReadonlyMap<string, DayVolume>;
+  /** Further rows of days, after those of `days`. */
+  readonly again?: ReadonlyMap<string, DayVolume>;
 }
 
 const BARS = { '1d': 1, '12h': 2, '6h': 4, '1h': 24 } as const;
 
 /** Writes monthly objects of the days of complete months before `now`, and daily objects of the other days. */
 export function writeTraded(archive: string, traded: TradedSymbol, now: string): void {
-  const { symbol, market = 'um', interval = '1d', days } = traded;
+  const { symbol, market = 'um', interval = '1d', days, again } = traded;
   const thisMonth = now.slice(0, 7);
   const objects = new Map<string, string[]>();
   for (const [day, volume] of [...days].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const month = day.slice(0, 7);
     const period = month < thisMonth ? month : day;
-    objects.set(period, [...(objects.get(period) ?? []), ...barsOf(day, volume, BARS[interval])]);
+    const second = again?.get(day);
+    const bars = [volume, ...(second === undefined ? [] : [second])].flatMap((one) =>
+      barsOf(day, one, BARS[interval]),
+    );
+    objects.set(period, [...(objects.get(period) ?? []), ...bars]);
   }
   for (const [period, lines] of objects) {
     const cadence = period.length === 7 ? 'monthly' : 'daily';

@@ -38,7 +38,9 @@ async function staged(
   const source = {
     series: { market: 'um', dataset: 'klines', interval: '1h', symbol: 'BTCUSDT' },
     spec,
-    files: [{ path, settings, bytes, sha256, days, isWhole: true, rows: 72, last: undefined }],
+    files: [
+      { path, settings, bytes, sha256, days, isWhole: true, rows: 72, mayRepeat: false, last: undefined },
+    ],
     within: undefined,
     days,
   };

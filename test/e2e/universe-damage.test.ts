@@ -1,0 +1,173 @@
+/** `cryptodl universe` with files of the lake whose bytes were changed: they are left out, and the other symbols are ranked. */
+import { createHash } from 'node:crypto';
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { daysBetween, writeTraded } from '../helpers/universe-archive.js';
+
+const scratch = scratchFolder();
+const NOW = '2024-05-10T08:00:00Z';
+const LAST = '2024-05-09';
+const MARCH_OF_B = 'binance/um/klines/interval=1d/symbol=BUSDT/2024-03.parquet';
+let archive: TestArchive;
+
+beforeAll(async () => {
+  const folder = join(scratch, 'archive');
+  const quotes = { AUSDT: '400', BUSDT: '300', CUSDT: '200' };
+  for (const [symbol, quote] of Object.entries(quotes)) {
+    const days = new Map(daysBetween('2024-03-01', LAST).map((day) => [day, { quote }]));
+    writeTraded(folder, { symbol, days }, NOW);
+    if (symbol === 'BUSDT') writeTraded(folder, { symbol, days, interval: '12h' }, NOW);
+  }
+  // Second rows of a candle: other values, and the same ones.
+  const days = new Map(daysBetween('2024-03-01', LAST).map((day) => [day, { quote: '100' }]));
+  const again = new Map([
+    ['2024-03-10', { quote: '9000' }],
+    ['2024-03-11', { quote: '100' }],
+  ]);
+  writeTraded(folder, { symbol: 'DOUBLEUSDT', days, again }, NOW);
+  writeTraded(folder, { symbol: 'DOUBLEUSDT', days, again, interval: '12h' }, NOW);
+  archive = await startArchive(folder);
+  const download = (lake: string, ...args: readonly string[]): Promise<unknown> =>
+    cryptodlOk([...vision(lake), ...args], { cwd: scratch });
+  await download('lake', '-i', '1d', '-s', 'AUSDT,BUSDT,CUSDT');
+  cpSync(join(scratch, 'lake'), join(scratch, 'both'), { recursive: true });
+  await download('both', '-i', '12h', '-s', 'BUSDT');
+});
+afterAll(() => archive.close());
+
+function vision(lake: string): string[] {
+  const range = ['--from', '2024-03-01', '--to', LAST, '--now', NOW];
+  return ['vision', '--archive-url', archive.url, '--out', lake, ...FAST, ...range];
+}
+
+/** The period April, from the days of March. */
+function universe(lake: string, ...args: readonly string[]) {
+  const april = ['--from', '2024-04', '--to', '2024-04'];
+  return cryptodl(['universe', '--now', NOW, '--out', lake, ...april, ...args], { cwd: scratch });
+}
+
+function membersOf(csv: string): string[] {
+  return csv
+    .trimEnd()
+    .split('\n')
+    .slice(1)
+    .map((line) => line.split(',').slice(1, 5).join(' '));
+}
+
+/** Copies a lake, and changes bytes of a file in the copy: its description or its rows. The size stays. */
+function damaged(lake: string, name: string, part: 'description' | 'rows', file = MARCH_OF_B): string {
+  cpSync(join(scratch, lake), join(scratch, name), { recursive: true });
+  const path = join(scratch, name, file);
+  const bytes = readFileSync(path);
+  const length = bytes.readUInt32LE(bytes.length - 8);
+  bytes.fill(0xff, ...(part === 'rows' ? [20, 24] : [bytes.length - 8 - length, bytes.length - length]));
+  writeFileSync(path, bytes);
+  return path;
+}
+
+/** Makes the manifest agree with the changed bytes. */
+function commitAsIs(lake: string, path: string): void {
+  const folder = join(scratch, lake, '_manifests');
+  const digest = createHash('sha256').update(readFileSync(path)).digest('hex');
+  const found = readdirSync(folder, { recursive: true, encoding: 'utf8' }).find((each) =>
+    each.includes('symbol=BUSDT.'),
+  );
+  const manifest = join(folder, found ?? '');
+  const lines = readFileSync(manifest, 'utf8').split('\n');
+  const changed = lines.map((line) =>
+    line.includes('2024-03.parquet')
+      ? line.replace(/"fileSha256":"[0-9a-f]{64}"/, `"fileSha256":"${digest}"`)
+      : line,
+  );
+  expect(changed).not.toEqual(lines);
+  writeFileSync(manifest, changed.join('\n'));
+}
+
+const OTHERS = ['AUSDT 1 12000 30', 'CUSDT 2 6000 30'];
+
+describe.each(['description', 'rows'] as const)('a file with other bytes in its %s', (part) => {
+  const lake = `changed-${part}`;
+  beforeAll(() => {
+    damaged('lake', lake, part);
+  });
+
+  it('is named, the other symbols are ranked, and the exit code is 4', async () => {
+    const { code, stdout, stderr } = await universe(lake);
+    expect([code, membersOf(stdout)]).toEqual([4, OTHERS]);
+    expect(stderr).toContain(
+      `1 file not read, because it is missing or changed since the download: ${lake}/${MARCH_OF_B}; cryptodl verify --fix --out ${lake}, then cryptodl repair --out ${lake}, fetches its objects again`,
+    );
+  });
+
+  it('of a symbol that is not selected changes nothing but a warning', async () => {
+    const { code, stdout, stderr } = await universe(lake, '--symbols', '*,!BUSDT');
+    expect([code, membersOf(stdout)]).toEqual([0, OTHERS]);
+    expect(stderr).toContain(MARCH_OF_B);
+  });
+
+  it('of the only selected symbol is an error that tells the next step', async () => {
+    const { code, stdout, stderr } = await universe(lake, '--symbols', 'BUSDT');
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toContain(`changed since the download: ${lake}/${MARCH_OF_B}`);
+    expect(stderr).toContain(
+      'the lake has no readable um klines of the selected symbols before 2024-04-01\n  cryptodl verify --fix',
+    );
+  });
+});
+
+describe('the files that are compared', () => {
+  it('a damaged file of a longer interval makes no shorter one superfluous', async () => {
+    damaged('both', 'both-changed', 'rows');
+    const { code, stdout, stderr } = await universe('both-changed');
+    expect([code, membersOf(stdout)]).toEqual([
+      4,
+      ['AUSDT 1 12000 30', 'BUSDT 2 9000 30', 'CUSDT 3 6000 30'],
+    ]);
+    expect(stderr).toContain(MARCH_OF_B);
+  });
+
+  it('are only those that the periods need', async () => {
+    damaged('lake', 'later', 'rows', MARCH_OF_B.replace('03', '04'));
+    damaged('both', 'shorter', 'rows', MARCH_OF_B.replace('1d', '12h'));
+    for (const lake of ['later', 'shorter']) {
+      const { code, stderr } = await universe(lake, '--quiet');
+      expect([code, stderr]).toEqual([0, '']);
+    }
+  });
+
+  it('with the committed digest may be unreadable too: the error names the file', async () => {
+    const path = damaged('lake', 'committed', 'description');
+    commitAsIs('committed', path);
+    const { code, stdout, stderr } = await universe('committed');
+    expect([code, membersOf(stdout)]).toEqual([4, OTHERS]);
+    expect(stderr).toMatch(
+      /committed\/binance\/um\/klines\/interval=1d\/symbol=BUSDT\/2024-03\.parquet cannot be read \(.+\); cryptodl verify --fix/,
+    );
+    const others = await universe('committed', '--symbols', '*,!BUSDT');
+    expect([others.code, membersOf(others.stdout)]).toEqual([0, OTHERS]);
+  });
+});
+
+describe('several rows of one candle', () => {
+  it.each([
+    ['1d', []],
+    ['12h', []],
+    ['1d', ['--as-published']],
+    ['1d', ['--format', 'csv']],
+  ] as const)('count once, and are told (%s %s)', async (interval, args) => {
+    const lake = ['doubled', interval, ...args].join('-');
+    await cryptodl([...vision(lake), '-i', interval, '-s', 'AUSDT,DOUBLEUSDT', ...args], { cwd: scratch });
+    await cryptodl([...vision(lake), '-i', '1d', '-s', 'AUSDT', ...args], { cwd: scratch });
+    const { code, stdout, stderr } = await universe(lake);
+    expect([code, membersOf(stdout)]).toEqual([0, ['AUSDT 1 12000 30', 'DOUBLEUSDT 2 3000 30']]);
+    expect(stderr).toContain(
+      '1 symbol with several rows of one candle, of which the first one counts: DOUBLEUSDT',
+    );
+    expect((await universe(lake, '--symbols', 'AUSDT')).stderr).not.toContain('candle');
+  });
+});
