@@ -249,7 +249,7 @@ describe('export freqtrade', () => {
     const result = await exported('freqtrade', lake, target);
     expect(result.code).toBe(0);
     expect(result.stderr).toContain(
-      'left out: um klines 1h CVCUSDTSETTLED: base and quote asset are not known',
+      'left out: um klines 1h CVCUSDTSETTLED: a settled contract has no pair\n',
     );
     expect(result.stderr).toContain('1 left out');
     expect((await exported('freqtrade', lake, newTarget(), '--require-complete')).code).toBe(4);
