@@ -91,7 +91,8 @@ def precision_of(group):
     found = []
     for *_, dataset, _, folder, files in group:
         for frame in frames(folder, files, TIMES[dataset], [*PRICES[dataset], SIZES[dataset]]):
-            found.append((decimals(frame[PRICES[dataset]].stack()), decimals(frame[SIZES[dataset]])))
+            prices = max(decimals(frame[name]) for name in PRICES[dataset])
+            found.append((prices, decimals(frame[SIZES[dataset]])))
     return tuple(map(max, zip(*found))) if found else None
 
 

@@ -48,7 +48,7 @@ export function filledScript(script: string, values: Readonly<Record<string, str
   return script.replaceAll(/@([A-Z]+)@/g, (found, name: string) => values[name] ?? found);
 }
 
-/** Whether the range of a corrected line has all symbols that the user named; others may be missing there. */
+/** Whether a corrected line may select these series: it is refused if the user named symbols and one of them is missing. */
 export function hasNamed(
   remaining: readonly Series[],
   symbols: ReadonlySet<string>,

