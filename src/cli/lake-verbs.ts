@@ -106,6 +106,7 @@ export const LAKE_VERB_TEXTS = {
   export: {
     operand: '[program]',
     choices: EXPORTS,
+    listsChoices: true,
     doc: 'write files of the lake for freqtrade, Tardis readers or Lean; also CSV files; for nautilus-loader and qlib, print a Python script; files that are up to date stay',
     exits: {
       ...BASE_EXITS,

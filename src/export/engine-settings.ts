@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { errnoOf, usage } from '../model/errors.js';
 import type { FlagName } from '../options/flags.js';
+import type { Resolved } from '../options/resolve.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { parseAssets } from '../source/binance/exchange-info.js';
 import type { Assets } from '../source/pairs.js';
@@ -9,6 +10,7 @@ import { intervalMs } from '../source/venue.js';
 import { reasonOf, unreadableHint } from '../text/path-faults.js';
 import { absolutePath, shownPath } from '../text/printable.js';
 import { SCRIPTS } from './engines.js';
+import { exampleTarget } from './select-export.js';
 import type { EngineSettings } from './export-file.js';
 
 /** Flags that only one engine reads. */
@@ -23,18 +25,36 @@ const FLAGS_OF: Readonly<Partial<Record<FlagName, string>>> = {
 
 /** Throws a usage error for a flag of another engine. */
 export function refuseOtherFlags(engine: string, { resolved }: VerbRequest): void {
-  const isScript = SCRIPTS.some(({ name }) => name === engine);
-  for (const name of Object.keys(FLAGS_OF) as FlagName[])
-    if (resolved.origins[name] === 'flag' && FLAGS_OF[name] !== engine)
-      throw usage(`--${name} is for export ${FLAGS_OF[name] ?? ''}, not for export ${engine}`, undefined, {
-        flags: { [name]: null },
-      });
-  if (isScript && resolved.origins.target === 'flag')
+  const [name] = otherFlags(engine, resolved);
+  if (name !== undefined)
+    throw usage(`--${name} is for export ${FLAGS_OF[name] ?? ''}, not for export ${engine}`, undefined, {
+      flags: flagsFor(engine, resolved),
+    });
+}
+
+function otherFlags(engine: string, { origins }: Resolved): FlagName[] {
+  return (Object.keys(FLAGS_OF) as FlagName[]).filter(
+    (name) => origins[name] === 'flag' && FLAGS_OF[name] !== engine,
+  );
+}
+
+/** Throws a usage error for a target of a script. */
+export function refuseTarget(engine: string, { resolved }: VerbRequest): void {
+  if (resolved.origins.target === 'flag')
     throw usage(
       `export ${engine} prints a script and writes no files, so --target is not used`,
       `redirect the output: > load_${engine.replace('-loader', '')}.py`,
       { flags: { target: null } },
     );
+}
+
+/** The corrections that make the flags of a line fit to an engine: without flags of others, and with a target only for files. */
+export function flagsFor(engine: string, resolved: Resolved): Record<string, string | null> {
+  const flags = Object.fromEntries(otherFlags(engine, resolved).map((name) => [name, null]));
+  const hasTarget = resolved.options.target !== undefined;
+  if (SCRIPTS.some(({ name }) => name === engine))
+    return resolved.origins.target === 'flag' ? { ...flags, target: null } : flags;
+  return hasTarget ? flags : { ...flags, target: exampleTarget(engine) };
 }
 
 /** Throws usage errors. */

@@ -1,24 +1,23 @@
 /** `cryptodl export`: files for other programs from the lake. Failures and, with --dry-run, planned files go to stdout, the rest to stderr. */
 import { endLookUp, progressPrinter, requestOf } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
-import { writeData, writeText } from '../cli/write-data.js';
+import { writeData } from '../cli/write-data.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { watchSignals } from '../model/io.js';
 import { seriesName } from '../model/task.js';
 import { bytesText, countText, durationText, numberText } from '../model/units.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { isRangeGiven, resolveRange } from '../select/date-range.js';
 import { nearest } from '../text/did-you-mean.js';
-import { absolutePath, lakeFlag, printLines, shownPath, tabbed } from '../text/printable.js';
+import { printLines, shownPath, tabbed } from '../text/printable.js';
 import { ENGINES, SCRIPTS } from './engines.js';
-import { refuseOtherFlags, settingsOf } from './engine-settings.js';
-import type { Days, Engine, Refused } from './export-file.js';
+import { flagsFor, refuseOtherFlags, settingsOf } from './engine-settings.js';
+import type { Engine, Refused } from './export-file.js';
 import { exportLake } from './export-lake.js';
 import type { ExportedFile, FileOutcome } from './export-lake.js';
-import { lackingData, lackingLines } from './lacking.js';
+import { exportScript } from './export-script.js';
+import { rangeOf, tellLacking } from './lacking.js';
 import { selectExport, targetFolder } from './select-export.js';
-import type { ExportSelection } from './select-export.js';
 
 /** `operand` is the engine. */
 export async function exportFor(operand: string | undefined, run: LookUp): Promise<ExitCode> {
@@ -33,30 +32,25 @@ export async function exportFor(operand: string | undefined, run: LookUp): Promi
 }
 
 async function exportNow(operand: string | undefined, run: LookUp, request: VerbRequest): Promise<ExitCode> {
+  const { resolved } = request;
   const names = [...ENGINES, ...SCRIPTS].map(({ name }) => name);
   if (operand === undefined)
     throw usage(`export needs a program to write for: ${names.join(', ')}`, undefined, {
       operand: 'freqtrade',
+      flags: flagsFor('freqtrade', resolved),
     });
   const script = SCRIPTS.find(({ name }) => name === operand);
+  if (script !== undefined) return exportScript(script, run, request);
   const engine = ENGINES.find(({ name }) => name === operand);
-  refuseOtherFlags(operand, request);
-  if (script !== undefined) {
-    const range = rangeOf(request);
-    const selection = await selectExport(request, { ...script, onlyNamed: [], anyInterval: [] });
-    const text = script.textOf(selection.selected, request, range);
-    if (!(await tellLacking(run, request, { selection, range }))) return 4;
-    await writeText(run.io, text);
-    return 0;
-  }
   if (engine === undefined) {
     const near = nearest(operand, names) ?? names.find((name) => name.startsWith(operand));
     throw usage(
       `export: "${operand}" is not one of ${names.join(', ')}`,
       near === undefined ? undefined : `did you mean ${near}?`,
-      near === undefined ? undefined : { operand: near },
+      near === undefined ? undefined : { operand: near, flags: flagsFor(near, resolved) },
     );
   }
+  refuseOtherFlags(operand, request);
   return exportFiles(engine, run, request);
 }
 
@@ -67,7 +61,7 @@ async function exportFiles(engine: Engine, run: LookUp, request: VerbRequest): P
   const settings = await settingsOf(request);
   const range = rangeOf(request);
   const selection = await selectExport(request, engine);
-  if (!(await tellLacking(run, request, { selection, range }))) return 4;
+  if (!(await tellLacking(run, request, { selection, range, isJson: options.json }))) return 4;
   const tally = new Tally();
   const progress = progressPrinter(options, io);
   const startedAt = io.clock.monotonic();
@@ -119,30 +113,6 @@ async function exportFiles(engine: Engine, run: LookUp, request: VerbRequest): P
   if (!options.quiet || exitCode !== 0)
     printLines(io.stderr, closing(engine, tally, { target, elapsedMs, isPlan: options.dryRun }));
   return exitCode;
-}
-
-/** The given range; without it, all days. */
-function rangeOf({ resolved, clock, source }: VerbRequest): Partial<Days> {
-  const { options } = resolved;
-  return isRangeGiven(options) ? resolveRange(options, options.nowMs ?? clock.now(), source) : {};
-}
-
-/** Prints the data that the lake lacks. Resolves with false if --require-complete forbids the export. */
-async function tellLacking(
-  { io, resolved }: LookUp,
-  request: VerbRequest,
-  { selection, range }: { readonly selection: ExportSelection; readonly range: Partial<Days> },
-): Promise<boolean> {
-  const { options } = resolved;
-  const lacking = await lackingData(request, selection, range);
-  const root = absolutePath(options.out, request.surroundings.home);
-  if (!options.quiet || options.requireComplete)
-    printLines(io.stderr, lackingLines(lacking, `cryptodl coverage${lakeFlag(root)}`));
-  if (options.json)
-    for (const { series, gaps } of lacking) await writeData(io, [{ event: 'lacking', ...series, gaps }]);
-  if (!options.requireComplete || lacking.length + selection.unread.length === 0) return true;
-  printLines(io.stderr, ['nothing is exported, because --require-complete is given']);
-  return false;
 }
 
 /** Lines for series that are left out for the same reason, and for files without rows. */

@@ -4,7 +4,7 @@
  */
 import { quoteName } from '../convert/sql.js';
 import type { Series } from '../model/task.js';
-import { pairOf } from '../source/pairs.js';
+import { isSettled, pairOf } from '../source/pairs.js';
 import type { Pair } from '../source/pairs.js';
 import { intervalMs } from '../source/venue.js';
 import { oneForEachPath, rowSource } from './export-file.js';
@@ -19,6 +19,8 @@ const CANDLES: Readonly<Record<string, string>> = {
   indexPriceKlines: 'index',
   premiumIndexKlines: 'premiumIndex',
 };
+const SETTLED = 'a settled contract has no pair';
+const UNKNOWN = 'base and quote asset are not known; --exchange-info names them';
 const TRADES = ['aggTrades', 'trades'];
 
 export const FREQTRADE: Engine = {
@@ -33,8 +35,7 @@ export const FREQTRADE: Engine = {
     for (const held of input.held) {
       const { series } = held;
       const pair = pairOf(input.venue, series.market, series.symbol, input.settings.assets);
-      if (pair === undefined)
-        refused.push({ series, reason: 'base and quote asset are not known; --exchange-info names them' });
+      if (pair === undefined) refused.push({ series, reason: isSettled(series.symbol) ? SETTLED : UNKNOWN });
       else if (series.dataset === 'bars' && !/^\d+[a-z]$/.test(series.interval ?? ''))
         refused.push({ series, reason: 'freqtrade has no bars by trades' });
       else if (series.market === 'cm' && TRADES.includes(series.dataset))

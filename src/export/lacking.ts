@@ -1,23 +1,52 @@
 /** The data of the selected series that the lake lacks. */
+import type { LookUp } from '../cli/look-up.js';
+import { writeData } from '../cli/write-data.js';
 import { coverLake } from '../coverage/cover-lake.js';
 import { spanText } from '../coverage/series-table.js';
 import { dayOf } from '../model/calendar.js';
 import { FORMATS, seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { absolutePath } from '../text/printable.js';
+import { isRangeGiven, resolveRange } from '../select/date-range.js';
+import { absolutePath, lakeFlag, printLines } from '../text/printable.js';
 import type { Days } from './export-file.js';
 import { readSeries } from './read-series.js';
 import type { ExportSelection } from './select-export.js';
 
-export interface Lacking {
+interface Lacking {
   readonly series: Series;
   /** `2024-01-12 … 2024-01-14 (hole)` */
   readonly gaps: readonly string[];
 }
 
+/** The given range; without it, all days. */
+export function rangeOf({ resolved, clock, source }: VerbRequest): Partial<Days> {
+  const { options } = resolved;
+  return isRangeGiven(options) ? resolveRange(options, options.nowMs ?? clock.now(), source) : {};
+}
+
+/** Prints the data that the lake lacks, with `isJson` also as events. Resolves with false if --require-complete forbids the export. */
+export async function tellLacking(
+  { io, resolved }: LookUp,
+  request: VerbRequest,
+  given: { readonly selection: ExportSelection; readonly range: Partial<Days>; readonly isJson: boolean },
+): Promise<boolean> {
+  const { options } = resolved;
+  const lacking = await lackingData(request, given.selection, given.range);
+  const root = absolutePath(options.out, request.surroundings.home);
+  if (!options.quiet || options.requireComplete)
+    printLines(io.stderr, lackingLines(lacking, `cryptodl coverage${lakeFlag(root)}`));
+  if (given.isJson)
+    for (const { series, gaps } of lacking) await writeData(io, [{ event: 'lacking', ...series, gaps }]);
+  if (!options.requireComplete || lacking.length + given.selection.unread.length === 0) return true;
+  printLines(io.stderr, [NOTHING_EXPORTED]);
+  return false;
+}
+
+export const NOTHING_EXPORTED = 'nothing is exported, because --require-complete is given';
+
 /** A series that the lake holds only as zips lacks all of its data. */
-export async function lackingData(
+async function lackingData(
   { source, resolved, surroundings, clock, observer }: VerbRequest,
   { held, selected }: ExportSelection,
   range: Partial<Days>,
@@ -69,7 +98,7 @@ const MOST_SERIES = 5;
 const MOST_GAPS = 3;
 
 /** Lines for people: the first gaps of the first series, and the number of the others. */
-export function lackingLines(lacking: readonly Lacking[], coverage: string): string[] {
+function lackingLines(lacking: readonly Lacking[], coverage: string): string[] {
   if (lacking.length === 0) return [];
   const lines = lacking.slice(0, MOST_SERIES).map(({ series, gaps }) => {
     const more = gaps.length > MOST_GAPS ? `, and ${gaps.length - MOST_GAPS} more` : '';

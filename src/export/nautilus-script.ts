@@ -1,47 +1,23 @@
 /** The program that loads candles and trades of the lake into a catalogue of nautilus_trader with its own wranglers. */
-import { usage } from '../model/errors.js';
-import { seriesName } from '../model/task.js';
 import { pairOf } from '../source/pairs.js';
-import { intervalMs } from '../source/venue.js';
-import { filledScript, folderFor, pythonRange, pythonRows } from './script.js';
+import { barStep, refuseOthers } from './nautilus-instruments.js';
+import { filledScript, pythonFiles, pythonRange, pythonRows, pythonText, READER } from './script.js';
 import type { Script } from './script.js';
-
-/** Steps and units of bar types, by length. Longer bars have no fixed unit there. */
-const UNITS: readonly (readonly [ms: number, unit: string])[] = [
-  [86_400_000, 'DAY'],
-  [3_600_000, 'HOUR'],
-  [60_000, 'MINUTE'],
-  [1000, 'SECOND'],
-];
-
-function barStep(interval: string): string | undefined {
-  const ms = intervalMs(interval);
-  const [length, unit] = UNITS.find(([size]) => ms % size === 0) ?? [];
-  return length === undefined || unit === undefined ? undefined : `${ms / length}-${unit}`;
-}
 
 export const nautilusScript: Script = {
   name: 'nautilus-loader',
   datasets: ['klines', 'trades', 'aggTrades'],
-  textOf: (selected, request, range) => {
-    const rows = selected.map((series) => {
-      const pair = pairOf(request.source, series.market, series.symbol);
-      if (pair === undefined || pair.expiry !== undefined)
-        throw usage(
-          `nautilus-loader makes instruments of spot pairs and perpetual contracts only, not of ${seriesName(series)}`,
-          undefined,
-          { flags: { symbols: `${request.resolved.texts.symbols?.join(',') ?? '*'},!${series.symbol}` } },
-        );
+  check: ({ selected }, request) => {
+    refuseOthers(selected, request);
+  },
+  textOf: (held, { source }, range) => {
+    const rows = held.map(({ series, files }) => {
+      const { base, quote, settle } = pairOf(source, series.market, series.symbol) ?? {};
       const step = series.interval === undefined ? '' : barStep(series.interval);
-      if (step === undefined)
-        throw usage(
-          `nautilus-loader has no bar type for ${seriesName(series)}`,
-          'choose others with --interval',
-        );
-      const { base, quote, settle } = pair;
-      return [series.symbol, base, quote, settle, series.dataset, step, folderFor(series, request)];
+      const cells = [series.symbol, base, quote, settle, series.dataset, step];
+      return [...cells.map(pythonText), pythonFiles(files)];
     });
-    return filledScript(SCRIPT, { SERIES: pythonRows(rows), RANGE: pythonRange(range) });
+    return filledScript(SCRIPT, { SERIES: pythonRows(rows), RANGE: pythonRange(range), READER });
   },
 };
 
@@ -67,7 +43,7 @@ from nautilus_trader.model.objects import Currency, Price, Quantity
 from nautilus_trader.persistence.catalog import ParquetDataCatalog
 from nautilus_trader.persistence.wranglers import BarDataWrangler, TradeTickDataWrangler
 
-# symbol, base, quote, settle (None for spot), dataset, bar step, folder
+# symbol, base, quote, settle (None for spot), dataset, bar step, folder, files; a CSV file with the form of its times
 SERIES = @SERIES@
 
 # The first day, and the day after the last one. None: no limit.
@@ -102,57 +78,47 @@ def instrument_of(symbol, base, quote, settle, price_precision, size_precision):
     return CryptoPerpetual(**common, settlement_currency=Currency.from_str(settle), is_inverse=settle == base)
 
 
-def frames(folder, dataset):
-    """The partitions of a series, one at a time, in order."""
-    for path in sorted(Path(folder).glob("*.parquet")):
-        frame = pd.read_parquet(path)
-        time = frame[TIMES[dataset]]
-        if FROM is not None:
-            frame = frame[time >= pd.Timestamp(FROM, tz=time.dt.tz)]
-        if TO is not None:
-            frame = frame[time < pd.Timestamp(TO, tz=time.dt.tz)]
-        if len(frame) > 0:
-            yield frame
+@READER@
 
-
-TIMES = {"klines": "open_time", "trades": "time", "aggTrades": "transact_time"}
+TIMES = {"klines": ["open_time", "close_time"], "trades": ["time"], "aggTrades": ["transact_time"]}
 SIZES = {"klines": "volume", "trades": "qty", "aggTrades": "quantity"}
+PRICES = {"klines": ["open", "high", "low", "close"], "trades": ["price"], "aggTrades": ["price"]}
+IDS = {"trades": "id", "aggTrades": "agg_trade_id"}
 
 
 def precision_of(group):
-    """Digits of prices and sizes in all series of an instrument."""
-    price_precision = size_precision = 0
-    for *_, dataset, _, folder in group:
-        for frame in frames(folder, dataset):
-            prices = frame[["open", "high", "low", "close"]].stack() if dataset == "klines" else frame["price"]
-            price_precision = max(price_precision, decimals(prices))
-            size_precision = max(size_precision, decimals(frame[SIZES[dataset]]))
-    return price_precision, size_precision
+    """Digits of prices and sizes in all series of an instrument; None if the range has no rows."""
+    found = []
+    for *_, dataset, _, folder, files in group:
+        for frame in frames(folder, files, TIMES[dataset], [*PRICES[dataset], SIZES[dataset]]):
+            prices = max(decimals(frame[name]) for name in PRICES[dataset])
+            found.append((prices, decimals(frame[SIZES[dataset]])))
+    return tuple(map(max, zip(*found))) if found else None
 
 
-def index_of(time):
-    """Nanoseconds in UTC, which the wranglers take as integers."""
-    return pd.DatetimeIndex(pd.to_datetime(time, utc=True), name="timestamp").as_unit("ns")
-
-
-def load(catalog, instrument, dataset, step, folder):
-    for frame in frames(folder, dataset):
+def load(catalog, instrument, dataset, step, folder, files):
+    others = [*PRICES[dataset], SIZES[dataset]]
+    if dataset != "klines":
+        others += [IDS[dataset], "is_buyer_maker"]
+    for frame in frames(folder, files, TIMES[dataset], others):
+        # The wranglers take nanoseconds as integers.
         if dataset == "klines":
             bar_type = BarType.from_str(f"{instrument.id}-{step}-LAST-EXTERNAL")
             # close_time is the last millisecond of the candle; the bar is known one millisecond later.
             time = frame["open_time"] if BAR_TIME == "open" else frame["close_time"].dt.floor("ms") + pd.Timedelta("1ms")
-            bars = frame[["open", "high", "low", "close", "volume"]].astype(float).set_index(index_of(time))
+            index = pd.DatetimeIndex(time, name="timestamp").as_unit("ns")
+            bars = frame[["open", "high", "low", "close", "volume"]].astype(float).set_index(index)
             catalog.write_data(BarDataWrangler(bar_type, instrument).process(bars))
         else:
-            id_ = "id" if dataset == "trades" else "agg_trade_id"
+            index = pd.DatetimeIndex(frame[TIMES[dataset][0]], name="timestamp").as_unit("ns")
             ticks = pd.DataFrame(
                 {
-                    "trade_id": frame[id_].astype(str),
+                    "trade_id": frame[IDS[dataset]].astype(str),
                     "price": frame["price"].astype(float),
                     "quantity": frame[SIZES[dataset]].astype(float),
                     "buyer_maker": frame["is_buyer_maker"],
                 }
-            ).set_index(index_of(frame[TIMES[dataset]]))
+            ).set_index(index)
             catalog.write_data(TradeTickDataWrangler(instrument).process(ticks))
 
 
@@ -162,11 +128,15 @@ def main():
     catalog = ParquetDataCatalog(sys.argv[1])
     for assets in dict.fromkeys(series[:4] for series in SERIES):
         group = [series for series in SERIES if series[:4] == assets]
-        instrument = instrument_of(*assets, *precision_of(group))
+        precision = precision_of(group)
+        if precision is None:
+            print("no rows in the range:", assets[0])
+            continue
+        instrument = instrument_of(*assets, *precision)
         catalog.write_data([instrument])
-        for *_, dataset, step, folder in group:
+        for *_, dataset, step, folder, files in group:
             print("loading", instrument.id, dataset, step)
-            load(catalog, instrument, dataset, step, folder)
+            load(catalog, instrument, dataset, step, folder, files)
 
 
 if __name__ == "__main__":

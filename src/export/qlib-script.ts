@@ -1,34 +1,79 @@
 /** The program that writes candles of the lake as CSV for dump_bin.py, the writer of qlib. */
 import { usage } from '../model/errors.js';
-import { filledScript, folderFor, pythonRange, pythonRows, pythonText } from './script.js';
+import type { Series } from '../model/task.js';
+import type { VerbRequest } from '../options/verb-request.js';
+import {
+  filledScript,
+  hasNamed,
+  pythonFiles,
+  pythonRange,
+  pythonRows,
+  pythonText,
+  READER,
+} from './script.js';
 import type { Script } from './script.js';
+import { groupsOf } from './select-export.js';
+import type { ExportSelection } from './select-export.js';
 
-/** Names of frequencies in qlib. */
-const FREQUENCIES: Readonly<Record<string, string>> = { '1d': 'day' };
+/** The name of an interval in qlib. Undefined if qlib does not have it. */
+function frequencyOf(interval = ''): string | undefined {
+  if (interval === '1d') return 'day';
+  return /^\d+m$/.test(interval) ? `${interval}in` : undefined;
+}
 
 export const qlibScript: Script = {
   name: 'qlib',
   datasets: ['klines'],
-  textOf: (selected, request, range) => {
-    const [first] = selected;
-    const kinds = new Set(selected.map(({ market, interval }) => `${market} ${interval ?? ''}`));
-    if (first === undefined || kinds.size > 1)
+  check: ({ held, selected }, request) => {
+    const kinds = groupsOf(selected, 'dataset');
+    const [[first] = []] = kinds;
+    if (first === undefined || kinds.length > 1)
       throw usage(
-        `a qlib folder has one market and one interval, and the selection has ${[...kinds].join(', ')}`,
-        'choose one: --market um --interval 1d',
+        `a qlib folder has one market and one interval, and the selection has ${kinds.map(nameOf).join(', ')}`,
+        ...choiceOf(kinds, selected, request),
       );
-    const interval = first.interval ?? '';
-    const frequency = FREQUENCIES[interval] ?? (/^\d+m$/.test(interval) ? `${interval}in` : undefined);
-    if (frequency === undefined)
-      throw usage(`qlib has days and minutes, not ${interval}`, undefined, { flags: { interval: '1d' } });
-    const rows = selected.map((series) => [series.symbol, folderFor(series, request)]);
-    return filledScript(SCRIPT, {
-      SERIES: pythonRows(rows),
-      FREQUENCY: pythonText(frequency),
-      RANGE: pythonRange(range),
-    });
+    if (frequencyOf(first.interval) !== undefined) return;
+    const symbols = new Set(selected.map(({ symbol }) => symbol));
+    const others = held.filter(
+      ({ market, dataset, symbol }) => market === first.market && dataset === 'klines' && symbols.has(symbol),
+    );
+    throw usage(
+      `qlib has days and minutes, not ${first.interval ?? ''}`,
+      ...choiceOf(groupsOf(others, 'dataset'), selected, request),
+    );
   },
+  textOf: (held, _request, range) =>
+    filledScript(SCRIPT, {
+      SERIES: pythonRows(held.map(({ series, files }) => [pythonText(series.symbol), pythonFiles(files)])),
+      FREQUENCY: pythonText(frequencyOf(held[0]?.series.interval)),
+      RANGE: pythonRange(range),
+      READER,
+    }),
 };
+
+/** Series of one market and one interval. */
+type Kind = readonly Series[];
+
+function nameOf([first]: Kind): string {
+  return `${first?.market ?? ''} ${first?.interval ?? ''}`;
+}
+
+/** The hint and the correction: a kind that qlib can load, days before minutes. */
+function choiceOf(
+  kinds: readonly Kind[],
+  selected: ExportSelection['selected'],
+  request: VerbRequest,
+): [hint: string | undefined, correction?: { flags: Record<string, string> }] {
+  const symbols = new Set(selected.map(({ symbol }) => symbol));
+  const fitting = kinds
+    .filter(([first]) => frequencyOf(first?.interval) !== undefined)
+    .sort((a, b) => Number(b[0]?.interval === '1d') - Number(a[0]?.interval === '1d'));
+  const whole = fitting.find((kind) => hasNamed(kind, symbols, request));
+  const [best] = whole ?? fitting[0] ?? [];
+  if (best?.interval === undefined) return ['the lake has no days or minutes of this selection'];
+  if (whole === undefined) return [`choose one: --market ${best.market} --interval ${best.interval}`];
+  return [undefined, { flags: { market: best.market, interval: best.interval } }];
+}
 
 const SCRIPT = `#!/usr/bin/env python3
 """Loads candles of a cryptodl lake into a data folder of qlib.
@@ -46,7 +91,7 @@ from pathlib import Path
 
 import pandas as pd
 
-# symbol, folder
+# symbol, folder, files; a CSV file with the form of its times
 SERIES = @SERIES@
 FREQUENCY = @FREQUENCY@
 
@@ -56,17 +101,17 @@ FROM, TO = @RANGE@
 FIELDS = ["open", "high", "low", "close", "volume", "quote_volume", "count"]
 
 
-def candles(folder):
-    parts = [pd.read_parquet(path) for path in sorted(Path(folder).glob("*.parquet"))]
-    frame = pd.concat(parts, ignore_index=True)
-    time = frame["open_time"]
-    if FROM is not None:
-        frame = frame[time >= pd.Timestamp(FROM, tz=time.dt.tz)]
-    if TO is not None:
-        frame = frame[time < pd.Timestamp(TO, tz=time.dt.tz)]
-    date = frame["open_time"].dt.strftime("%Y-%m-%d" if FREQUENCY == "day" else "%Y-%m-%d %H:%M:%S")
-    # Prices of crypto assets have no splits, so the factor is 1.
-    return frame[FIELDS].astype(float).assign(date=date, factor=1.0)
+@READER@
+
+def candles(folder, files):
+    """The rows for dump_bin.py; None if the range has none."""
+    form = "%Y-%m-%d" if FREQUENCY == "day" else "%Y-%m-%d %H:%M:%S"
+    parts = [
+        # Prices of crypto assets have no splits, so the factor is 1.
+        frame[FIELDS].astype(float).assign(date=frame["open_time"].dt.strftime(form), factor=1.0)
+        for frame in frames(folder, files, ["open_time"], FIELDS)
+    ]
+    return pd.concat(parts, ignore_index=True) if parts else None
 
 
 def main():
@@ -74,9 +119,15 @@ def main():
         sys.exit(__doc__)
     dump_bin, qlib_dir = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
-        for symbol, source in SERIES:
+        for symbol, source, files in SERIES:
             print("reading", symbol)
-            candles(source).to_csv(Path(folder) / f"{symbol}.csv", index=False)
+            rows = candles(source, files)
+            if rows is None:
+                print("no rows in the range:", symbol)
+            else:
+                rows.to_csv(Path(folder) / f"{symbol}.csv", index=False)
+        if not any(Path(folder).iterdir()):
+            sys.exit("the lake has no rows in the range")
         subprocess.run(
             [sys.executable, dump_bin, "dump_all", "--data_path", folder, "--qlib_dir", qlib_dir,
              "--freq", FREQUENCY, "--date_field_name", "date", "--include_fields", ",".join([*FIELDS, "factor"])],

@@ -116,7 +116,7 @@ export async function targetFolder(engine: string, { resolved, surroundings }: V
   const { target, out } = resolved.options;
   if (target === undefined)
     throw usage(`export ${engine} needs --target, the folder for its files; --out is the lake`, undefined, {
-      flags: { target: EXAMPLES[engine] ?? engine },
+      flags: { target: exampleTarget(engine) },
     });
   if (/^s3:/i.test(target))
     throw usage(
@@ -129,4 +129,7 @@ export async function targetFolder(engine: string, { resolved, surroundings }: V
   return path;
 }
 
-const EXAMPLES: Readonly<Record<string, string>> = { freqtrade: 'user_data/data/binance' };
+/** A folder for the files of an engine, for corrected lines. */
+export function exampleTarget(engine: string): string {
+  return engine === 'freqtrade' ? 'user_data/data/binance' : engine;
+}

@@ -26,7 +26,7 @@ export function pairOf(
 ): Pair | undefined {
   const facts = Object.hasOwn(markets, market) ? markets[market] : undefined;
   const [, name, expiry] = /^(.+?)(?:_PERP|_(\d{6}))?$/.exec(symbol) ?? [];
-  if (facts === undefined || name === undefined || /_|SETTLED\d*$/.test(name)) return undefined;
+  if (facts === undefined || name === undefined || name.includes('_') || isSettled(name)) return undefined;
   const assets = known.get(symbol) ?? assetsOf(facts, name);
   if (assets === undefined) return undefined;
   const { base, quote } = assets;
@@ -36,6 +36,11 @@ export function pairOf(
     ...(facts.settle === undefined ? {} : { settle: facts.settle === 'base' ? base : quote }),
     ...(expiry === undefined ? {} : { expiry }),
   };
+}
+
+/** Whether the name is that of a settled contract: `ICPUSDT_SETTLED`, `CVCUSDTSETTLED1`. It has no pair. */
+export function isSettled(symbol: string): boolean {
+  return /SETTLED\d*$/.test(symbol);
 }
 
 function assetsOf(

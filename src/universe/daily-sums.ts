@@ -44,7 +44,7 @@ export interface DailyRequest extends UniverseMarket {
 }
 
 /** A symbol with a number that counts as 0, and the first day of such a number. */
-export interface UnreadNumber {
+interface UnreadNumber {
   readonly symbol: string;
   readonly day: number;
 }

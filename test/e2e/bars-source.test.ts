@@ -103,10 +103,10 @@ const first = writeArchive(1);
 const revised = writeArchive(2);
 
 /** Writes a monthly object of klines of 1d that begins on this day of the month. */
-function writeDays(archive: string, month: string, first: number): void {
+function writeDays(archive: string, month: string, begin: number): void {
   const days = Array.from(
-    { length: 29 - first + 1 },
-    (_, at) => Date.parse(`${month}-01T00:00:00Z`) + (first - 1 + at) * 24 * HOUR,
+    { length: 29 - begin + 1 },
+    (_, at) => Date.parse(`${month}-01T00:00:00Z`) + (begin - 1 + at) * 24 * HOUR,
   );
   writeObject(archive, `data/futures/um/monthly/klines/BTCUSDT/1d/BTCUSDT-1d-${month}`, [
     'open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore',
@@ -292,9 +292,9 @@ describe('the source of bars', () => {
     const before = readFileSync(manifest, 'utf8');
     await bars(lake, ...change.slice(1, 6));
     // A run that was killed after its first month has the file and the line of this month only.
-    const [first = ''] = readFileSync(manifest, 'utf8').slice(before.length).split('\n');
-    expect(first).toContain('2024-01-31');
-    writeFileSync(manifest, `${before}${first}\n`);
+    const [added = ''] = readFileSync(manifest, 'utf8').slice(before.length).split('\n');
+    expect(added).toContain('2024-01-31');
+    writeFileSync(manifest, `${before}${added}\n`);
     const again = await bars(lake, ...change.slice(1, 6));
     expect([again.code, again.stderr]).toEqual([
       0,

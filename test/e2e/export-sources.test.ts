@@ -176,8 +176,11 @@ describe('--interval', () => {
     };
     const place = 'futures/BTC_USDT_USDT';
     expect(await filesFor('freqtrade', '-i', '1m')).toEqual([
-      ...[`${place}-1h-funding_rate.parquet`, `${place}-1h-mark.parquet`, `${place}-1m-futures.parquet`],
-      ...[`${place}-8h-funding_rate.parquet`, `${place}-8h-mark.parquet`],
+      `${place}-1h-funding_rate.parquet`,
+      `${place}-1h-mark.parquet`,
+      `${place}-1m-futures.parquet`,
+      `${place}-8h-funding_rate.parquet`,
+      `${place}-8h-mark.parquet`,
     ]);
     const lean = await filesFor('lean', '-i', '1h');
     expect(lean).toEqual([

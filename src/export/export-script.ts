@@ -1,0 +1,100 @@
+/** Prints a Python program that loads the committed files of the selected series. */
+import type { LookUp } from '../cli/look-up.js';
+import { writeText } from '../cli/write-data.js';
+import { CryptodlError, usage } from '../model/errors.js';
+import type { ExitCode } from '../model/exit-code.js';
+import { seriesName } from '../model/task.js';
+import type { VerbRequest } from '../options/verb-request.js';
+import { isMirror } from '../text/mirror-roots.js';
+import { absolutePath, printLines } from '../text/printable.js';
+import { flagsFor, refuseOtherFlags, refuseTarget } from './engine-settings.js';
+import { rowSource } from './export-file.js';
+import type { Days, HeldData, Refused } from './export-file.js';
+import { NOTHING_EXPORTED, rangeOf, tellLacking } from './lacking.js';
+import { readSeries } from './read-series.js';
+import type { Script } from './script.js';
+import { selectExport } from './select-export.js';
+import type { ExportSelection } from './select-export.js';
+
+/** Exit code 4 if a series cannot be read, or if there is no script because all series are left out. */
+export async function exportScript(script: Script, run: LookUp, request: VerbRequest): Promise<ExitCode> {
+  const { io, resolved } = run;
+  const root = localRoot(request);
+  const range = rangeOf(request);
+  const selection = await checkedSelection(script, request);
+  refuseTarget(script.name, request);
+  // The script is the only text of stdout.
+  if (!(await tellLacking(run, request, { selection, range, isJson: false }))) return 4;
+  const { held, refused } = await readHeld(root, selection, { source: request.source, range });
+  printLines(io.stderr, leftOutLines(refused));
+  if (resolved.options.requireComplete && refused.length > 0) {
+    printLines(io.stderr, [NOTHING_EXPORTED]);
+    return 4;
+  }
+  if (held.length === 0) return 4;
+  await writeText(io, script.textOf(held, request, range));
+  return refused.some(({ isFault }) => isFault === true) ? 4 : 0;
+}
+
+/** The absolute folder of the lake. Throws a usage error for a lake in a bucket. */
+function localRoot({ resolved, surroundings }: VerbRequest): string {
+  const root = absolutePath(resolved.options.out, surroundings.home);
+  if (isMirror(root))
+    throw usage(
+      'the script reads local files, and this lake is in a bucket',
+      'copy the lake, and name the copy with --out',
+    );
+  return root;
+}
+
+/** Throws usage errors. Their corrected lines have no flags that scripts refuse. */
+async function checkedSelection(script: Script, request: VerbRequest): Promise<ExportSelection> {
+  try {
+    refuseOtherFlags(script.name, request);
+    const selection = await selectExport(request, { ...script, onlyNamed: [], anyInterval: [] });
+    script.check(selection, request);
+    return selection;
+  } catch (error) {
+    if (!(error instanceof CryptodlError) || error.code !== 'usage' || error.correction === undefined)
+      throw error;
+    const flags = { ...flagsFor(script.name, request.resolved), ...error.correction.flags };
+    throw usage(error.message, error.hint, { ...error.correction, flags });
+  }
+}
+
+/** Number of manifests that are read at the same time. */
+const AT_ONCE = 32;
+
+/** The selected series with their files for the range, in order, and those that are left out. */
+async function readHeld(
+  root: string,
+  { selected }: ExportSelection,
+  { source, range }: Pick<VerbRequest, 'source'> & { readonly range: Partial<Days> },
+): Promise<{ held: HeldData[]; refused: Refused[] }> {
+  const held: HeldData[] = [];
+  const refused: Refused[] = [];
+  for (let from = 0; from < selected.length; from += AT_ONCE) {
+    const some = selected.slice(from, from + AT_ONCE);
+    for (const read of await Promise.all(some.map((series) => readSeries(root, source, series)))) {
+      const found = 'reason' in read ? read : rowSource(read, range);
+      if (found === undefined)
+        refused.push({ series: read.series, reason: 'the lake has none of these days' });
+      else if ('reason' in found) refused.push(found);
+      else held.push(found);
+    }
+  }
+  return { held, refused };
+}
+
+/** Lines for series that are left out for the same reason. */
+const MOST_OF_KIND = 3;
+
+function leftOutLines(refused: readonly Refused[]): string[] {
+  const counts = new Map<string, number>();
+  return refused.flatMap(({ series, reason }) => {
+    const count = (counts.get(reason) ?? 0) + 1;
+    counts.set(reason, count);
+    if (count <= MOST_OF_KIND) return [`left out: ${seriesName(series)}: ${reason}`];
+    return count === MOST_OF_KIND + 1 ? [`left out: more series: ${reason}`] : [];
+  });
+}

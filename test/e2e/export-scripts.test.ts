@@ -1,0 +1,237 @@
+/** `cryptodl export nautilus-loader` and `qlib`: the files that the scripts load, the series that they leave out, and proposed lines. */
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, rmSync, truncateSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { cryptodl } from '../helpers/cli.js';
+import type { CliResult } from '../helpers/cli.js';
+import { useScene } from '../helpers/scene.js';
+
+const MONTH = { cadence: 'monthly', from: '2024-01-01', to: '2024-02-29' } as const;
+const SETTLED = ['CVCUSDTSETTLED', 'SRMUSDTSETTLED', 'FTTUSDTSETTLED', 'RAYUSDTSETTLED'];
+const scene = useScene({
+  now: '2024-03-10T12:00:00Z',
+  archive: [
+    {
+      ...MONTH,
+      market: 'um',
+      dataset: 'klines',
+      interval: '1h',
+      symbols: ['BTCUSDT', 'ETHUSDT', 'BTCUSDT_240329', 'FOOBAR', ...SETTLED],
+    },
+    { ...MONTH, market: 'um', dataset: 'klines', interval: '1d', symbols: ['BTCUSDT'] },
+    { ...MONTH, market: 'um', dataset: 'klines', interval: '1mo', symbols: ['BTCUSDT'] },
+    {
+      cadence: 'daily',
+      from: '2024-01-01',
+      to: '2024-01-03',
+      market: 'um',
+      dataset: 'aggTrades',
+      symbols: ['BTCUSDT'],
+    },
+    { ...MONTH, market: 'cm', dataset: 'klines', interval: '1d', symbols: ['BTCUSD_PERP'] },
+  ],
+});
+const RANGE = '--from 2024-01 --to 2024-02';
+const BTC = 'binance/um/klines/interval=1h/symbol=BTCUSDT';
+
+/** A new lake with these downloads. */
+async function lakeOf(...downloads: readonly string[]): Promise<string> {
+  const name = `lake-${lakes++}`;
+  for (const flags of downloads) {
+    const { code, stderr } = await scene.vision(flags, { lake: name });
+    if (code !== 0) throw new Error(stderr);
+  }
+  return join(scene.scratch, name);
+}
+let lakes = 0;
+
+function scriptOf(engine: string, lake: string, ...flags: readonly string[]): Promise<CliResult> {
+  return cryptodl(['export', engine, '--out', lake, '--now', scene.now, ...flags]);
+}
+
+/** The words of the proposed line of a message. */
+function proposalOf({ stderr }: CliResult): string[] | undefined {
+  const line = stderr.split('\n').find((each) => each.startsWith('  cryptodl '));
+  const words = line?.trim().match(/'[^']*'|\S+/g);
+  return words?.slice(1).map((word) => word.replaceAll("'", ''));
+}
+
+const HAS_PYTHON = spawnSync('python3', ['--version']).status === 0;
+const noPython = HAS_PYTHON ? '' : ' (skipped: apt-get install python3)';
+
+describe('the scripts', () => {
+  it('hold the series with their assets, steps, folders and files', async () => {
+    const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`, `-m cm -i 1d -s BTCUSD_PERP ${RANGE}`);
+    const nautilus = await scriptOf('nautilus-loader', lake);
+    expect(nautilus.stdout).toContain(
+      `("BTCUSDT", "BTC", "USDT", "USDT", "klines", "1-HOUR", "${lake}/${BTC}", ["2024-01.parquet", "2024-02.parquet"]),`,
+    );
+    expect(nautilus.stdout).toContain('("BTCUSD_PERP", "BTC", "USD", "BTC", "klines", "1-DAY", ');
+    const qlib = await scriptOf('qlib', lake, '-m', 'cm');
+    expect(qlib.stdout).toContain(
+      'FREQUENCY = "day"\n\n# The first day, and the day after the last one. None: no limit.\nFROM, TO = (None, None)\n',
+    );
+  });
+
+  it('hold the range, and only the files that can have its rows', async () => {
+    const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
+    for (const [from, to, end, files] of [
+      ['2024-01-02', '2024-01-03', '2024-01-04', '["2024-01.parquet"]'],
+      ['2024-01-31', '2024-02-03', '2024-02-04', '["2024-01.parquet", "2024-02.parquet"]'],
+    ] as const) {
+      const { stdout } = await scriptOf('nautilus-loader', lake, '--from', from, '--to', to);
+      expect(stdout).toContain(`FROM, TO = ("${from}", "${end}")\n`);
+      expect(stdout).toContain(`${BTC}", ${files}),`);
+    }
+    const none = await scriptOf('nautilus-loader', lake, '--from', '2023-01', '--to', '2023-02');
+    expect([none.code, none.stdout]).toEqual([4, '']);
+    expect(none.stderr).toContain('left out: um klines 1h BTCUSDT: the lake has none of these days');
+  });
+
+  it('filter the times with their rows', async () => {
+    const lake = await lakeOf(`-m cm -i 1d -s BTCUSD_PERP ${RANGE}`);
+    for (const engine of ['nautilus-loader', 'qlib'])
+      expect((await scriptOf(engine, lake)).stdout).not.toMatch(/frame = frame\[time\b/);
+  });
+
+  it.skipIf(!HAS_PYTHON)(`are programs of Python${noPython}`, async () => {
+    const lake = await lakeOf(`-m cm -i 1d -s BTCUSD_PERP ${RANGE}`);
+    for (const script of ['nautilus-loader', 'qlib']) {
+      const { stdout } = await scriptOf(script, lake);
+      const parsed = spawnSync('python3', ['-c', 'import ast, sys; ast.parse(sys.stdin.read())'], {
+        input: stdout,
+        encoding: 'utf8',
+      });
+      expect([script, parsed.stderr, parsed.status]).toEqual([script, '', 0]);
+    }
+  });
+});
+
+describe('the files of a script', () => {
+  it('are the committed ones: Parquet and CSV, and no stray file', async () => {
+    const lake = await lakeOf(
+      '-m um -i 1d -s BTCUSDT --from 2024-01 --to 2024-01',
+      '-m um -i 1d -s BTCUSDT --from 2024-02 --to 2024-02 --format csv --timestamps iso',
+    );
+    const folder = join(lake, 'binance/um/klines/interval=1d/symbol=BTCUSDT');
+    copyFileSync(join(folder, '2024-01.parquet'), join(folder, 'copy.parquet'));
+    for (const engine of ['nautilus-loader', 'qlib']) {
+      const { code, stdout } = await scriptOf(engine, lake);
+      expect(code).toBe(0);
+      expect(stdout).toContain(`"${folder}", ["2024-01.parquet", ("2024-02.csv", "iso")]),`);
+      expect(stdout).not.toContain('glob(');
+    }
+  });
+
+  it.each(['nautilus-loader', 'qlib'])('of %s are complete, or the series is left out', async (engine) => {
+    const lake = await lakeOf(`-m um -i 1d -s BTCUSDT ${RANGE}`, `-m cm -i 1d -s BTCUSD_PERP ${RANGE}`);
+    const market = engine === 'qlib' ? ['-m', 'um'] : [];
+    const file = join(lake, 'binance/um/klines/interval=1d/symbol=BTCUSDT/2024-01.parquet');
+    for (const damage of [(): void => truncateSync(file, 100), (): void => rmSync(file)]) {
+      damage();
+      const result = await scriptOf(engine, lake, ...market);
+      expect(result.code).toBe(4);
+      expect(result.stderr).toContain('left out: um klines 1d BTCUSDT: ');
+      expect(result.stderr).toContain('2024-01.parquet is missing or damaged');
+      // qlib has one market, so no series is left.
+      if (engine === 'qlib') expect(result.stdout).toBe('');
+      else {
+        expect(result.stdout).toContain('("BTCUSD_PERP", ');
+        expect(result.stdout).not.toContain('("BTCUSDT", ');
+      }
+      const complete = await scriptOf(engine, lake, ...market, '--require-complete');
+      expect([complete.code, complete.stdout]).toEqual([4, '']);
+      expect(complete.stderr).toContain('nothing is exported, because --require-complete is given');
+    }
+  });
+
+  it('are not zips', async () => {
+    const lake = await lakeOf(`-m um -i 1d -s BTCUSDT ${RANGE} --format zip`);
+    for (const engine of ['nautilus-loader', 'qlib']) {
+      const result = await scriptOf(engine, lake);
+      expect([result.code, result.stdout]).toEqual([4, '']);
+      expect(result.stderr).toContain(
+        'left out: um klines 1d BTCUSDT: the lake has no Parquet or CSV files of it',
+      );
+    }
+  });
+
+  it('are the only text of stdout, also with --json', async () => {
+    const lake = await lakeOf(
+      '-m um --dataset aggTrades -s BTCUSDT --from 2024-01-01 --to 2024-01-01',
+      '-m um --dataset aggTrades -s BTCUSDT --from 2024-01-03 --to 2024-01-03 --recheck-days 0',
+    );
+    const { code, stdout, stderr } = await scriptOf('nautilus-loader', lake, '--json');
+    expect([code, stdout.slice(0, 2)]).toEqual([0, '#!']);
+    expect(stderr).toContain('the lake lacks um aggTrades BTCUSDT: 2024-01-02');
+  });
+});
+
+describe('the proposed line', () => {
+  let lake = '';
+  beforeAll(async () => {
+    lake = await lakeOf(
+      `-m um -i 1h -s * ${RANGE}`,
+      `-m um -i 1mo -s BTCUSDT ${RANGE}`,
+      `-m um -i 1d -s BTCUSDT ${RANGE}`,
+    );
+  });
+
+  it.each([
+    ['nautilus -s BTCUSDT -i 1h --target xx', 'did you mean nautilus-loader?'],
+    ['nautilus-loader -s BTCUSDT -i 1h --target xx', 'so --target is not used'],
+    ['nautilus-loader -s BTCUSDT -i 1h --target xx --columns open --one-file', '--columns is for export csv'],
+    ['nautilus -s BTCUSDT -i 1h --target xx --columns open', 'did you mean nautilus-loader?'],
+    ['nautilus-loader -s BTCUSDT -i 1h --dataset metrics,klines --target xx', 'metrics'],
+    ['nautilus-loader -s BTCUSDT --target xx', 'has no bar type for um klines 1mo BTCUSDT'],
+    [
+      'nautilus-loader',
+      'BTCUSDT_240329 (ends), CVCUSDTSETTLED (settled), FOOBAR (assets not known) and 3 more',
+    ],
+    ['nautilus-loader -s *USDT*', 'CVCUSDTSETTLED (settled)'],
+    [
+      'nautilus-loader -s BTCUSDT,CVCUSDTSETTLED,FOOBAR -i 1h',
+      'CVCUSDTSETTLED (settled), FOOBAR (assets not known)',
+    ],
+    ['qlib -m um -i 1h -s BTCUSDT --target x', 'qlib has days and minutes, not 1h'],
+    ['qlib -m um -i 1h --target x', 'qlib has days and minutes, not 1h'],
+    ['qlib', 'the selection has um 1d, um 1h, um 1mo'],
+  ])('of export %s works', async (line, message) => {
+    const words = ['export', ...line.split(' '), '--out', lake];
+    const refused = await cryptodl(words, { cwd: scene.newFolder() });
+    expect([refused.code, refused.stdout]).toEqual([2, '']);
+    expect(refused.stderr).toContain(message);
+    const proposal = proposalOf(refused);
+    if (proposal === undefined) throw new Error(refused.stderr);
+    const { code, stdout, stderr } = await cryptodl(proposal, { cwd: scene.newFolder() });
+    expect([proposal, code, stderr]).toEqual([proposal, 0, expect.any(String)]);
+    expect(stdout).toContain('("BTCUSDT", ');
+  });
+
+  it.each([
+    ['', 'freqtrade'],
+    ['freqtrad', 'freqtrade'],
+    ['csv --mark-interval 1h --exchange-info x', 'csv'],
+  ])('of export %s has a target', async (line, engine) => {
+    const words = ['export', ...line.split(' ').filter(Boolean), '--out', lake, '-s', 'BTCUSDT'];
+    const proposal = proposalOf(await cryptodl(words, { cwd: scene.newFolder() })) ?? [];
+    expect(proposal).toContain(engine);
+    expect((await cryptodl(proposal, { cwd: scene.newFolder() })).code).toBe(0);
+  });
+
+  it('has no interval that the lake does not have', async () => {
+    for (const symbol of ['ETHUSDT', 'ETHUSDT,BTCUSDT']) {
+      const result = await cryptodl(['export', 'qlib', '-m', 'um', '-i', '1h', '-s', symbol, '--out', lake]);
+      expect([result.code, proposalOf(result)]).toEqual([2, undefined]);
+    }
+    const single = await cryptodl(['export', 'qlib', '-i', '1h', '-s', 'ETHUSDT', '--out', lake]);
+    expect(single.stderr).toContain('the lake has no days or minutes of this selection');
+  });
+
+  it('does not exist where all symbols are refused', async () => {
+    const result = await cryptodl(['export', 'nautilus-loader', '-s', '*SETTLED', '--out', lake]);
+    expect([result.code, proposalOf(result)]).toEqual([2, undefined]);
+    expect(result.stderr).toContain('leave them out with --symbols');
+  });
+});

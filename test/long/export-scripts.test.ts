@@ -1,0 +1,185 @@
+/**
+ * The Python programs of `cryptodl export nautilus-loader` and `qlib`, run with pandas on lakes of all forms. Stand-ins for nautilus_trader and
+ * dump_bin.py print what they get. Warnings are errors.
+ */
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { cryptodl } from '../helpers/cli.js';
+import { useScene } from '../helpers/scene.js';
+
+const PYTHON = process.env['CRYPTODL_TEST_PYTHON'] ?? 'python3';
+const HAS_PANDAS = spawnSync(PYTHON, ['-c', 'import pandas, pyarrow']).status === 0;
+const WHY = HAS_PANDAS ? '' : ` (skipped: ${PYTHON} lacks packages: pip install pandas pyarrow)`;
+
+const MONTH = { cadence: 'monthly', from: '2024-01-01', to: '2024-02-29' } as const;
+const DAYS = { cadence: 'daily', from: '2024-01-01', to: '2024-01-03' } as const;
+const scene = useScene({
+  now: '2024-03-10T12:00:00Z',
+  archive: [
+    { ...MONTH, market: 'um', dataset: 'klines', interval: '1d', symbols: ['BTCUSDT'] },
+    { ...DAYS, market: 'um', dataset: 'aggTrades', symbols: ['BTCUSDT'] },
+    { ...DAYS, market: 'spot', dataset: 'trades', symbols: ['BTCUSDT'] },
+  ],
+});
+const ALL = [
+  '-m um -i 1d -s BTCUSDT --from 2024-01 --to 2024-02',
+  '-m um --dataset aggTrades -s BTCUSDT --from 2024-01-01 --to 2024-01-03',
+  '-m spot --dataset trades -s BTCUSDT --from 2024-01-01 --to 2024-01-03',
+];
+const FOLDER = 'binance/um/klines/interval=1d/symbol=BTCUSDT';
+
+async function lakeOf(name: string, ...downloads: readonly string[]): Promise<string> {
+  for (const flags of downloads) {
+    const { code, stderr } = await scene.vision(flags, { lake: name });
+    if (code !== 0) throw new Error(stderr);
+  }
+  return join(scene.scratch, name);
+}
+
+/** Lakes with the same rows of all datasets, by their form. The mixed lake has a Parquet file that its manifest does not name. */
+async function lakes(): Promise<Map<string, string>> {
+  const found = new Map<string, string>();
+  for (const form of [
+    '',
+    '--timestamps utc',
+    '--numbers string',
+    '--format csv',
+    '--format csv --timestamps ms',
+    '--format csv --timestamps iso',
+  ])
+    found.set(form, await lakeOf(`lake${found.size}`, ...ALL.map((flags) => `${flags} ${form}`)));
+  const mixed = await lakeOf(
+    'mixed',
+    '-m um -i 1d -s BTCUSDT --from 2024-01 --to 2024-01',
+    '-m um -i 1d -s BTCUSDT --from 2024-02 --to 2024-02 --format csv --timestamps iso',
+    ...ALL.slice(1),
+  );
+  copyFileSync(join(mixed, FOLDER, '2024-01.parquet'), join(mixed, FOLDER, 'copy.parquet'));
+  return found.set('mixed', mixed);
+}
+
+const RUN = `import json, runpy, sys, types, warnings
+from unittest.mock import MagicMock
+import pandas as pd
+import pyarrow.parquet
+
+class Wrangler:
+    def __init__(self, *args):
+        pass
+    def process(self, frame):
+        assert str(frame.index.dtype) == "datetime64[ns, UTC]", frame.index.dtype
+        assert frame.index.is_monotonic_increasing
+        return [[time, *row] for time, row in zip(frame.index.astype("int64").tolist(), frame.values.tolist())]
+
+class Catalog:
+    def __init__(self, path):
+        pass
+    def write_data(self, data):
+        found.append([json.loads(json.dumps(row, default=str)) for row in data])
+
+def instrument(**facts):
+    own = types.SimpleNamespace(**{name: facts[name] for name in ["price_precision", "size_precision"]})
+    own.id = "BTCUSDT"
+    return own
+
+found = []
+for name in ["", ".model", ".model.data", ".model.identifiers", ".model.instruments", ".model.objects", ".persistence", ".persistence.catalog", ".persistence.wranglers"]:
+    sys.modules["nautilus_trader" + name] = MagicMock()
+sys.modules["nautilus_trader.persistence.catalog"].ParquetDataCatalog = Catalog
+wranglers = sys.modules["nautilus_trader.persistence.wranglers"]
+wranglers.BarDataWrangler = wranglers.TradeTickDataWrangler = Wrangler
+instruments = sys.modules["nautilus_trader.model.instruments"]
+instruments.CurrencyPair = instruments.CryptoPerpetual = instrument
+warnings.simplefilter("error")
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+print(json.dumps(found))
+`;
+
+/** Prints the CSV files that the script wrote. */
+const DUMP_BIN = `import sys
+from pathlib import Path
+for path in sorted(Path(sys.argv[sys.argv.index("--data_path") + 1]).iterdir()):
+    print(path.name, path.read_text(), sep="\\n")
+`;
+
+/** The last line of the output for nautilus-loader, all of it for qlib. Local time is not UTC. */
+function run(engine: string, script: string, failure = ''): string {
+  const folder = scene.newFolder();
+  mkdirSync(folder, { recursive: true });
+  const path = join(folder, 'load.py');
+  writeFileSync(path, script);
+  writeFileSync(join(folder, 'run.py'), RUN);
+  writeFileSync(join(folder, 'dump_bin.py'), DUMP_BIN);
+  const args = engine === 'qlib' ? [join(folder, 'dump_bin.py'), 'target'] : ['target'];
+  const { status, stdout, stderr } = spawnSync(PYTHON, [join(folder, 'run.py'), path, ...args], {
+    encoding: 'utf8',
+    maxBuffer: 1e9,
+    env: { ...process.env, TZ: 'Asia/Tokyo' },
+  });
+  expect([stderr.trimEnd(), status]).toEqual([failure, failure === '' ? 0 : 1]);
+  return stdout;
+}
+
+async function loaded(engine: string, lake: string, ...flags: readonly string[]): Promise<string> {
+  const { code, stdout } = await cryptodl(['export', engine, '--out', lake, '--now', scene.now, ...flags]);
+  expect(code).toBe(0);
+  return run(engine, stdout);
+}
+
+const BOTH_MONTHS = 60;
+/** A run of Python takes a second, and several on a busy machine. */
+const TIMEOUT_MS = 240_000;
+
+describe(`the scripts${WHY}`, { skip: !HAS_PANDAS }, () => {
+  it(
+    'load the same rows of each form of a lake, with and without a range',
+    { timeout: TIMEOUT_MS },
+    async () => {
+      const all = await lakes();
+      for (const [flags, days] of [
+        [[], BOTH_MONTHS],
+        [['--from', '2024-01-31', '--to', '2024-02-01'], 2],
+      ] as const) {
+        const rows = new Map<string, string>();
+        const candles = new Map<string, string>();
+        for (const [form, lake] of all) {
+          rows.set(form, await loaded('nautilus-loader', lake, ...flags, '--dataset', 'klines'));
+          candles.set(form, await loaded('qlib', lake, ...flags));
+        }
+        for (const [form, text] of rows) expect([form, text]).toEqual([form, rows.get('')]);
+        for (const [form, text] of candles) expect([form, text]).toEqual([form, candles.get('')]);
+        expect(candles.get('')?.match(/,2024-\d\d-\d\d,1\.0$/gm)).toHaveLength(days);
+        const [, ...parts] = JSON.parse(rows.get('')?.trimEnd().split('\n').at(-1) ?? '[]') as unknown[][];
+        expect(parts.flat()).toHaveLength(days);
+      }
+    },
+  );
+
+  it('load trades and aggTrades of each form of a lake', { timeout: TIMEOUT_MS }, async () => {
+    const all = await lakes();
+    for (const flags of [[], ['--from', '2024-01-02', '--to', '2024-01-02']]) {
+      const rows = new Map<string, string>();
+      for (const [form, lake] of all)
+        rows.set(form, await loaded('nautilus-loader', lake, ...flags, '--dataset', 'trades,aggTrades'));
+      // Times of 2024 have milliseconds in all markets, so a lake with `--timestamps ms` has the same ones.
+      for (const [form, text] of rows) expect([form, text]).toEqual([form, rows.get('')]);
+      expect(rows.get('')?.match(/(true|false)\]/g)?.length).toBeGreaterThan(10);
+    }
+  });
+
+  it('tell series without rows in the range', async () => {
+    const lake = await lakeOf('january', '-m um -i 1d -s BTCUSDT --from 2024-01 --to 2024-01');
+    const later = async (engine: string): Promise<string> => {
+      const { stdout } = await cryptodl(['export', engine, '--out', lake]);
+      return stdout.replace('FROM, TO = (None, None)', 'FROM, TO = ("2024-02-01", None)');
+    };
+    const failure = 'the lake has no rows in the range';
+    expect(run('qlib', await later('qlib'), failure)).toContain('no rows in the range: BTCUSDT\n');
+    expect(run('nautilus-loader', await later('nautilus-loader'))).toBe(
+      'no rows in the range: BTCUSDT\n[]\n',
+    );
+  });
+});
