@@ -4,6 +4,7 @@ import { usage } from '../model/errors.js';
 import type { Series } from '../model/task.js';
 import { emptyShardText, isInShard } from '../options/shard.js';
 import { readPatterns } from '../options/symbols.js';
+import type { Resolved } from '../options/resolve.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { isRangeGiven, resolveRange } from '../select/date-range.js';
 import { filterHeldSeries, heldSeries } from '../select/held-series.js';
@@ -11,6 +12,7 @@ import { findDataset } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { BarRule } from './bar-rule.js';
 import { isSource, whyUnusable } from './choose-source.js';
+import { sourceName } from './source-days.js';
 
 export interface SymbolSeries {
   /** The series of the bars. */
@@ -45,7 +47,7 @@ export async function selectSymbols(
       command: ['vision', '--symbols', 'BTCUSDT', '--days', '7'],
     });
   const patterns = options.symbols === undefined ? undefined : await readPatterns(options.symbols, read);
-  const chosen = filterHeldSeries(held, resolved, patterns, warn);
+  const chosen = filterHeldSeries(namedSources(rule, held, resolved), resolved, patterns, warn);
   const symbols = new Map<string, Series[]>();
   for (const series of chosen) {
     const name = `${series.market} ${series.symbol}`;
@@ -69,14 +71,31 @@ export async function selectSymbols(
   });
 }
 
-function problemOf(rule: BarRule, series: readonly Series[]): string {
-  const why = series.map((one) => whyUnusable(rule, one));
-  const held = series.map(({ dataset, interval }) => [dataset, interval].filter(Boolean).join(' '));
+/** If flags name the source, only series that can be one count. Throws a usage error if the lake has none. */
+function namedSources(
+  rule: BarRule,
+  held: readonly Series[],
+  { options, origins }: Resolved,
+): readonly Series[] {
+  if (origins.dataset === 'default' && origins.interval === 'default') return held;
+  const usable = held.filter((one) => whyUnusable(rule, one) === undefined);
+  if (usable.length === 0)
+    throw usage(`${options.out} has no source for bars of ${rule.interval}`, needText(rule));
+  return usable;
+}
+
+function needText(rule: BarRule): string {
   const need =
     rule.kind === 'time'
       ? `shorter klines that divide ${rule.interval}, aggTrades or trades`
       : 'aggTrades or trades';
-  return `no source: the lake has ${held.join(', ')} (${[...new Set(why)].join('; ')}); bars of ${rule.interval} need ${need}`;
+  return `bars of ${rule.interval} need ${need}`;
+}
+
+function problemOf(rule: BarRule, series: readonly Series[]): string {
+  const why = series.map((one) => whyUnusable(rule, one));
+  const held = series.map((one) => sourceName(one));
+  return `no source: the lake has ${held.join(', ')} (${[...new Set(why)].join('; ')}); ${needText(rule)}`;
 }
 
 /** Whether a day is in the range of the command; true for all days without a range. */

@@ -320,6 +320,20 @@ describe('the source of bars', () => {
     expect((await bars(lake, '1h', '--force')).stderr).toContain('made from klines 5m');
   });
 
+  it('is proposed only if it can be one', async () => {
+    const lake = newFolder('lake');
+    await download(first, lake, '-i', '1m,5m');
+    expect((await bars(lake, '15m', '-i', '3m')).stderr).toContain('holds no 3m; it holds 1m, 5m');
+    expect((await bars(lake, '5m', '-i', '3m')).stderr).toContain('holds no 3m; it holds 1m\n');
+    const trades = await bars(lake, 'volume:10', '--dataset', 'aggTrades');
+    expect([trades.code, trades.stderr]).toEqual([
+      2,
+      expect.stringContaining(
+        'has no source for bars of volume-10\n  bars of volume-10 need aggTrades or trades\n',
+      ) as string,
+    ]);
+  });
+
   it('is told for a range of which the lake has none', async () => {
     const lake = newFolder('lake');
     await download(first, lake, '-i', '1m');

@@ -653,8 +653,8 @@ describe('export csv', () => {
       .map((line) => line.split(',')[0]);
     expect([times.length, times[0], times.at(-1)]).toEqual([
       288,
-      '2024-01-03T00:00:00Z',
-      '2024-01-03T23:55:00Z',
+      '2024-01-03T00:00:00.000000Z',
+      '2024-01-03T23:55:00.000000Z',
     ]);
   });
 
