@@ -11,7 +11,7 @@ const delimiter: Parse<string> = (value, where) => {
   if (/^[\t\x20-\x21\x23-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e]$/.test(value) && value !== '.' && value !== '-')
     return value;
   throw usage(
-    `${where}: "${value}" is not one character that numbers and quoted texts do not have`,
+    `${where}: "${value}" is no delimiter: a delimiter is one ASCII character, and no letter, digit, double quote, point or minus`,
     `${parse.given(where, ';')} or ${parse.given(where, 'tab')}`,
     { value: ';' },
   );

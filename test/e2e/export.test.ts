@@ -1199,7 +1199,7 @@ describe('a wrong command line of export', () => {
     ['export freqtrade --target x --delimiter ;', '--delimiter is for export csv, not for export freqtrade'],
     ['export csv --target x --mark-interval 1h', '--mark-interval is for export freqtrade'],
     ['export csv --target x --columns open_tim', 'klines has no column open_tim'],
-    ['export csv --target x --delimiter ab', 'is not one character'],
+    ['export csv --target x --delimiter ab', 'is no delimiter: a delimiter is one ASCII character'],
     ['export csv --target x --time-format unix', 'is neither iso, us, ms, s nor a pattern'],
     ['export csv --target x --time-format %Q', 'is neither iso, us, ms, s nor a pattern'],
     ['export csv --target x --columns open,x=close,x=high', '--columns: x is there twice'],
