@@ -190,8 +190,10 @@ class Build {
       const { chosen, months, settings } = plan;
       const session = this.#session;
       if (session === undefined) return plannedSeries(named, months);
-      // The newest line names the source, so a line is not older than the lines before it.
-      const nowMs = Math.max(this.#request.clock.now(), ...held.lines().map(({ at }) => Date.parse(at)));
+      // The newest line names the source, so a line is newer than the lines before it.
+      const nowMs = held
+        .lines()
+        .reduce((most, { at }) => Math.max(most, Date.parse(at) + 1), this.#request.clock.now());
       const places = { venue, paths: this.#paths, folder, series: bars, spec };
       const tools = { session, digests: this.#digests };
       const month = { ...places, ...tools, settings, held, nowMs, signal: this.#signal };

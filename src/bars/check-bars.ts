@@ -187,7 +187,7 @@ async function compareMonth(
   const { series, spec, files } = published;
   const [from, to] = [days[0]?.day ?? 0, (days.at(-1)?.day ?? 0) + 1];
   const some = files.filter((file) => file.days.from < to && file.days.to > from);
-  await bringIn(...some.map(({ path }) => path));
+  await bringIn(some.map(({ path }) => path));
   const rows = await rowsQuery({ ...series, hasInterval: true, files: some }, spec);
   const day = `(epoch_us(open_time) - ${spec.dayStartMs * 1000}) // ${DAY_MS * 1000}`;
   const table = `CREATE OR REPLACE TEMP TABLE published AS

@@ -85,7 +85,7 @@ async function rowsOf(
   const { series, spec, files } = source;
   const some = files.filter(({ days }) => days.from < to && days.to > from);
   if (some.length === 0) throw new RangeError('no file has rows of these days');
-  await bringIn(...some.map(({ path }) => path));
+  await bringIn(some.map(({ path }) => path));
   await digests.refuseDamaged(some);
   const table = { ...series, hasInterval: series.interval !== undefined, files: some };
   const time =

@@ -84,7 +84,9 @@ export async function planSeries(
   if (months.length === 0) return { ...named, ...withoutWork(rule, chosen, held, isChosen) };
   const settings = settingsOfBars(source);
   const [different] = differingSettings(held, settings);
-  if (different !== undefined && held.lines().some(({ period }) => !isMade(months, period)))
+  // Other days of a month keep their rows, which have the settings of before.
+  const isMade = new Set(months.flatMap(({ changed }) => changed.map(({ day }) => dayText(day))));
+  if (different !== undefined && held.lines().some(({ period }) => !isMade.has(period)))
     return {
       ...named,
       outcome: 'failed',
@@ -107,9 +109,4 @@ function withoutWork(
     };
   if (days.length > 0 || held.size > 0) return { outcome: 'skipped' };
   return { outcome: 'empty', text: `no bar of ${interval} lies within ${span}, the days of the source` };
-}
-
-/** Whether the bars of a day are made again. Other days of its month keep their rows, which have the settings of before. */
-function isMade(months: readonly BarMonth[], period: string): boolean {
-  return months.some(({ changed }) => changed.some(({ day }) => dayText(day) === period));
 }

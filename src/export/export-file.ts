@@ -65,6 +65,8 @@ export interface Refused {
 /** What an engine makes its files from. */
 export interface EngineInput {
   readonly venue: Source;
+  /** That of the series; of those of a dataset, the symbol of the first one. */
+  readonly symbol: string;
   /** Some series of the lake: those of a symbol, or those of a dataset. */
   readonly held: readonly HeldData[];
   /** The given range; without it, all days. */
@@ -130,39 +132,30 @@ export interface Candidate extends ExportFile {
   readonly rank: number;
 }
 
-/** One file for each path: the one with the most days. A series with days that its file does not have is refused. */
-export function oneForEachPath(candidates: readonly Candidate[]): Pick<EngineFiles, 'files' | 'refused'> {
-  const chosen = new Map<string, Candidate>();
-  for (const file of candidates) {
-    const other = chosen.get(file.path);
-    const more = other === undefined ? 1 : lengthOf(file) - lengthOf(other) || file.rank - other.rank;
-    if (more > 0) chosen.set(file.path, file);
+/** One file for each path: the one with the most days. A series that no file has is refused if it has days that the file of its path lacks. */
+export function oneForEachPath(candidates: readonly Candidate[]): EngineFiles {
+  const chosen = new Map<string, { file: Candidate; days: Set<number> }>();
+  const all = candidates.map((file) => ({ file, days: new Set(daysOf(file.sources)) }));
+  for (const one of all) {
+    const other = chosen.get(one.file.path);
+    const more = other === undefined ? 1 : one.days.size - other.days.size || one.file.rank - other.file.rank;
+    if (more > 0) chosen.set(one.file.path, one);
   }
-  const refused = candidates.flatMap(({ path, days, sources: [source] }): Refused[] => {
-    const file = chosen.get(path);
-    const [written] = file?.sources ?? [];
-    if (
-      file === undefined ||
-      source === undefined ||
-      written === undefined ||
-      written.series === source.series
-    )
-      return [];
-    const isWithin = days.from >= file.days.from && days.to <= file.days.to;
-    return isWithin
-      ? []
-      : [
-          {
-            series: source.series,
-            reason: `${seriesName(written.series)} has more days, and goes to the same file`,
-          },
-        ];
-  });
-  return { files: [...chosen.values()], refused };
-}
-
-function lengthOf({ days }: ExportFile): number {
-  return days.to - days.from;
+  const files = [...chosen.values()].map(({ file }) => file);
+  const written = new Set(files.flatMap(({ sources }) => sources.map(({ series }) => series)));
+  const refused = new Map<Series, Refused>();
+  for (const { file, days } of all) {
+    const other = chosen.get(file.path);
+    const [source] = file.sources;
+    const [of] = other?.file.sources ?? [];
+    if (source === undefined || of === undefined || written.has(source.series)) continue;
+    if ([...days].some((day) => other?.days.has(day) !== true))
+      refused.set(source.series, {
+        series: source.series,
+        reason: `${seriesName(of.series)} goes to the same file, which lacks days that only this series has`,
+      });
+  }
+  return { files, refused: [...refused.values()] };
 }
 
 /** The days on which any of the sources has objects, ascending. `after`: rows may lie on this many days after an object. */
@@ -171,7 +164,11 @@ export function daysOf(sources: readonly RowSource[], after = 0): number[] {
   for (const { files, days: own, within } of sources)
     for (const file of files) {
       const to = Math.min(within?.to ?? Infinity, file.days.to + after);
-      for (let day = Math.max(own.from, file.days.from); day < to; day += 1) days.add(day);
+      const missing = new Set(file.missing);
+      const isHeld = (day: number): boolean =>
+        day >= file.days.from && day < file.days.to && !missing.has(day);
+      for (let day = Math.max(own.from, file.days.from); day < to; day += 1)
+        if (isHeld(day) || (after > 0 && isHeld(day - after))) days.add(day);
     }
   return [...days].sort((a, b) => a - b);
 }

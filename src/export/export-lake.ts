@@ -4,7 +4,6 @@ import { rm, stat } from 'node:fs/promises';
 import { availableParallelism, tmpdir, totalmem } from 'node:os';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { createEngine } from '../convert/duckdb.js';
-import { isFileError } from '../convert/duckdb-errors.js';
 import type { DuckDbSession, Engine as DuckDbEngine } from '../convert/duckdb.js';
 import { releaseBacked } from '../lake/backing.js';
 import { seriesFolder } from '../lake/layout.js';
@@ -16,9 +15,9 @@ import { CryptodlError } from '../model/errors.js';
 import type { Series } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { DamagedFile, fetchAgainText, FileDigests } from '../query/file-digests.js';
+import { FileDigests } from '../query/file-digests.js';
 import { refuseInLake } from '../select/refuse-in-lake.js';
-import { absolutePath, lakeFlag } from '../text/printable.js';
+import { absolutePath } from '../text/printable.js';
 import type { Days, Engine, EngineSettings, ExportFile, Refused } from './export-file.js';
 import { lockTarget } from './lock-target.js';
 import { emptyStaging, Provenance, removeStaging } from './provenance.js';
@@ -27,6 +26,7 @@ import { lostText } from './lost-text.js';
 import { readSeries } from './read-series.js';
 import { groupsOf } from './select-export.js';
 import { madeFrom, stageFile } from './write-file.js';
+import { writeFault } from './write-fault.js';
 
 /**
  * `unchanged`: made from the same sources, and still there. `empty`: the sources have no rows for it, and there is no file. `planned`: a dry run
@@ -149,13 +149,14 @@ class Exporter {
     for (const group of groupsOf(selected, engine.groupBy)) {
       const read = await Promise.all(group.map((series) => readSeries(this.#root, venue, series)));
       const held = read.filter((one) => 'files' in one);
-      const { files, refused } = engine.files({ venue, held, range, settings });
+      const symbol = group[0]?.symbol ?? '';
+      const { files, refused } = engine.files({ venue, symbol, held, range, settings });
       for (const one of [...read.filter((each) => 'reason' in each), ...refused]) this.#given.onRefused(one);
       for (const file of files) {
         // Two symbols can have one name in a layout.
         if (this.#seen.has(file.path)) {
           for (const { series } of file.sources.slice(0, 1))
-            this.#given.onRefused({ series, reason: `another series is written to ${file.path}` });
+            this.#given.onRefused({ series, reason: 'another symbol has files with the same names' });
           continue;
         }
         this.#seen.add(file.path);
@@ -170,7 +171,7 @@ class Exporter {
   async #refuseInLake(folder: string): Promise<void> {
     if (this.#folders.has(folder)) return;
     this.#folders.add(folder);
-    await refuseInLake(join(this.#given.target, folder), this.#root);
+    await refuseInLake(join(this.#given.target, folder), this.#root, this.#given.request.source.name);
   }
 
   async #export(file: ExportFile, session: DuckDbSession): Promise<ExportedFile> {
@@ -194,18 +195,9 @@ class Exporter {
     try {
       return await this.#write(file, session, { madeFrom: digest, sources, from, to });
     } catch (error) {
-      if (error instanceof DamagedFile)
-        return { ...of, outcome: 'unreadable', text: `${error.message}; ${fetchAgainText(this.#root)}` };
-      const isTyped = error instanceof CryptodlError;
-      if (isTyped && error.code === 'partition-incomplete')
-        return { ...of, outcome: 'failed', text: `${error.message}; ${error.hint ?? ''}` };
-      if (isTyped || !isFileError(error)) throw error;
-      const [reason = ''] = error instanceof Error ? error.message.split('\n') : [];
-      return {
-        ...of,
-        outcome: 'unreadable',
-        text: `${reason}; cryptodl verify --deep${lakeFlag(this.#root)} finds damaged files`,
-      };
+      const fault = await writeFault(error, file, { root: this.#root, venue: this.#given.request.source });
+      if (fault === undefined) throw error;
+      return { ...of, ...fault };
     }
   }
 

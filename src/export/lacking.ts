@@ -88,7 +88,8 @@ async function lackingData(
   if (resolved.options.requireComplete)
     for (const series of selected) {
       const read = await readSeries(absolutePath(resolved.options.out, surroundings.home), source, series);
-      if ('reason' in read) lacking.push({ series, gaps: [read.reason] });
+      const isKnown = lacking.some((one) => one.series === series);
+      if ('reason' in read && !isKnown) lacking.push({ series, gaps: [read.reason] });
     }
   // Bars lack what their source lacks.
   return lacking.sort((a, b) => Number(a.series.dataset === 'bars') - Number(b.series.dataset === 'bars'));

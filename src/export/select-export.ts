@@ -7,6 +7,7 @@ import { readPatterns } from '../options/symbols.js';
 import type { Resolved } from '../options/resolve.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { filterHeldSeries, heldSeries } from '../select/held-series.js';
+import { isSettled } from '../source/pairs.js';
 import { refuseInLake } from '../select/refuse-in-lake.js';
 import { isAll } from '../select/select-datasets.js';
 import { absolutePath } from '../text/printable.js';
@@ -104,7 +105,8 @@ export function groupsOf(selected: readonly Series[], groupBy: Engine['groupBy']
   const all = [...groups].map(([name, group]) => {
     const [first] = group;
     const pair = first === undefined ? name : pairName(first);
-    if (pair === name || group.some(isIndex)) return { name, group };
+    const isAlone = pair === name || first === undefined || isSettled(first.symbol) || group.some(isIndex);
+    if (isAlone) return { name, group };
     used.add(pair);
     return { name, group: [...group, ...(groups.get(pair) ?? []).filter(isIndex)] };
   });
@@ -112,7 +114,10 @@ export function groupsOf(selected: readonly Series[], groupBy: Engine['groupBy']
 }
 
 /** The absolute path of the target. Throws usage errors for a missing --target, for a file, and for a folder in the lake. */
-export async function targetFolder(engine: string, { resolved, surroundings }: VerbRequest): Promise<string> {
+export async function targetFolder(
+  engine: string,
+  { source, resolved, surroundings }: VerbRequest,
+): Promise<string> {
   const { target, out } = resolved.options;
   if (target === undefined)
     throw usage(`export ${engine} needs --target, the folder for its files; --out is the lake`, undefined, {
@@ -125,7 +130,7 @@ export async function targetFolder(engine: string, { resolved, surroundings }: V
     );
   const path = absolutePath(target, surroundings.home);
   refuseFile(path, '--target');
-  await refuseInLake(path, absolutePath(out, surroundings.home));
+  await refuseInLake(path, absolutePath(out, surroundings.home), source.name);
   return path;
 }
 

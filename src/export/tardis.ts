@@ -68,7 +68,10 @@ function quoteFiles(input: EngineInput): ExportFile[] {
 
 /** A row for each time at which a value is published: a funding rate, an open interest, or the price at the end of a mark or index candle. */
 function tickerFiles(input: EngineInput): ExportFile[] {
-  const sources = shortest(sourcesOf(input, OF_TICKER));
+  const all = shortest(sourcesOf(input, OF_TICKER));
+  // The index price of its pair belongs to a contract on the days on which it has other rows.
+  const own = all.filter(({ series }) => series.symbol === input.symbol);
+  const sources = [...own, ...all.filter((source) => !own.includes(source))];
   return dayFiles('derivative_ticker', sources, {
     select: (
       series,
@@ -81,6 +84,7 @@ function tickerFiles(input: EngineInput): ExportFile[] {
       WHERE timestamp >= ${dayUs(day)} AND timestamp < ${dayUs(day + 1)}
       GROUP BY timestamp ORDER BY timestamp`,
     order: [],
+    own,
     // The metrics of a day end at 00:00 of the next day, and so does its last candle.
     after: 1,
     before: 1,
@@ -156,6 +160,8 @@ interface DayQuery {
     of: { readonly parts: readonly RowSource[]; readonly day: number },
   ) => string;
   readonly order: readonly string[];
+  /** The sources whose days have files. Default: all. */
+  readonly own?: readonly RowSource[];
   /** Rows may lie on this many days after the day of their object. */
   readonly after?: number;
   /** Rows of this many days before the day may belong to it. */
@@ -165,12 +171,12 @@ interface DayQuery {
 function dayFiles(
   type: string,
   sources: readonly RowSource[],
-  { select, order, after, before }: DayQuery,
+  { select, order, own = sources, after, before }: DayQuery,
 ): ExportFile[] {
-  const [first] = sources;
+  const [first] = own;
   if (first === undefined) return [];
   const { market, symbol } = first.series;
-  return daysOf(sources, after).map((day) => {
+  return daysOf(own, after).map((day) => {
     const parts = sources.map((source) => onDay(source, day, before)).filter(({ files }) => files.length > 0);
     return {
       path: `${EXCHANGES[market] ?? market}/${type}/${dayText(day).replaceAll('-', '/')}/${safeName(symbol)}.csv.gz`,

@@ -35,7 +35,7 @@ export async function stageFile(
   { staging, digests }: { readonly staging: string; readonly digests: FileDigests },
 ): Promise<StagedFile> {
   const paths = file.sources.flatMap(({ files }) => files.map(({ path }) => path));
-  await bringIn(...paths);
+  await bringIn(paths);
   await refuseChanged(file.sources);
   const before = await statesOf(paths);
   for (const { files } of file.sources) await digests.refuseDamaged(files);
@@ -118,7 +118,8 @@ async function refuseChanged(sources: readonly RowSource[]): Promise<void> {
     for (const { path, bytes } of source.files) if ((await fileSize(path)) !== bytes) throw changed(source);
 }
 
-function changed(source: RowSource | undefined): CryptodlError {
+/** The error of an export during which files of the lake have changed. */
+export function changed(source: RowSource | undefined): CryptodlError {
   const name = source === undefined ? 'the lake' : seriesName(source.series);
   return new CryptodlError('partition-incomplete', `${name}: files of the lake changed during the export`, {
     hint: 'run the export again when no run writes to the lake',

@@ -107,7 +107,8 @@ export async function openBackedFile(path: string): Promise<void> {
 }
 
 /** Call before the bytes of a file are read. Rejects like `published`, if another writer has changed the file since it was made known. */
-export async function bringIn(...paths: readonly string[]): Promise<void> {
+export async function bringIn(given: string | readonly string[]): Promise<void> {
+  const paths = typeof given === 'string' ? [given] : given;
   const backing = backingOf(paths[0] ?? '');
   if (backing === undefined) return;
   for (let at = 0; at < paths.length; at += AT_ONCE)

@@ -199,7 +199,7 @@ export async function readRuns(paths: LakePaths, most = MOST_RECORDS): Promise<F
   const runs: RunRecord[] = [];
   const unreadable: string[] = [];
   const names = (await recordNames(folder)).slice(-most);
-  await bringIn(...names.map((name) => join(folder, name)));
+  await bringIn(names.map((name) => join(folder, name)));
   for (const name of names) {
     const path = join(folder, name);
     const run = await readRun(path);

@@ -10,10 +10,20 @@ export function fetchAgainText(root: string, what = 'its objects'): string {
   return `cryptodl verify --fix${lakeFlag(root)}, then cryptodl repair${lakeFlag(root)}, fetches ${what} again`;
 }
 
-/** A file of the lake has other content than its manifest says. */
-export class DamagedFile extends CryptodlError {
-  constructor({ path }: LakeFile) {
-    super('disk', `${shownPath(path)} does not have the content that was committed`);
+/** The rows of a file of the lake must not be read. */
+export class UnreadableFile extends CryptodlError {
+  constructor(text: string) {
+    super('disk', text);
+  }
+}
+
+/** A file of the lake is missing, or has other content than its manifest says. */
+export class DamagedFile extends UnreadableFile {
+  readonly file: LakeFile;
+
+  constructor(file: LakeFile) {
+    super(`${shownPath(file.path)} does not have the content that was committed`);
+    this.file = file;
   }
 }
 
@@ -39,9 +49,12 @@ export class FileDigests {
     this.#signal = signal;
   }
 
-  /** Rejects with `DamagedFile` for the first file with other content, when interrupted, and with errors of the disk. */
+  /** Rejects with `UnreadableFile` if there is a fault in one of the files, and when interrupted. */
   async refuseDamaged(files: readonly LakeFile[]): Promise<void> {
-    for (const file of files) if (!(await this.#isSound(file))) throw new DamagedFile(file);
+    const [fault] = await this.faultsOf(files);
+    if (fault === undefined) return;
+    if (fault.reason === undefined) throw new DamagedFile(fault.file);
+    throw new UnreadableFile(`${shownPath(fault.file.path)} cannot be read: ${fault.reason}`);
   }
 
   /** All files that are missing, have other content or cannot be read, in the given order. Rejects when interrupted. */

@@ -22,6 +22,8 @@ export interface LakeFile {
   readonly days: { readonly from: number; readonly to: number };
   /** Whether an object is held for each of these days. */
   readonly isWhole: boolean;
+  /** The days among these without an object. */
+  readonly missing: readonly number[];
   /** Rows of its objects. */
   readonly rows: number;
   /** Whether several rows may have the same time, in datasets with rows at regular intervals. */
@@ -109,13 +111,22 @@ async function soundFiles(folder: string, manifest: Manifest): Promise<SeriesFil
   const files = chosen
     .filter(isSound)
     .map(
-      ({ committed: { file, settings, fileBytes, fileSha256 }, days, isWhole, rows, mayRepeat, last }) => ({
+      ({
+        committed: { file, settings, fileBytes, fileSha256 },
+        days,
+        isWhole,
+        missing,
+        rows,
+        mayRepeat,
+        last,
+      }) => ({
         path: join(folder, file),
         settings,
         bytes: fileBytes,
         sha256: fileSha256,
         days,
         isWhole,
+        missing,
         rows,
         mayRepeat,
         last,
@@ -130,7 +141,7 @@ async function soundFiles(folder: string, manifest: Manifest): Promise<SeriesFil
   };
 }
 
-interface ChosenFile extends Pick<LakeFile, 'days' | 'isWhole' | 'rows' | 'mayRepeat' | 'last'> {
+interface ChosenFile extends Pick<LakeFile, 'days' | 'isWhole' | 'missing' | 'rows' | 'mayRepeat' | 'last'> {
   /** The line of the last commit. */
   readonly committed: ObjectLine;
 }
@@ -155,14 +166,15 @@ function chosenFile(held: HeldObjects, file: string, lines: readonly ObjectLine[
   const from = Math.min(...periods.map((period) => period.from));
   const to = Math.max(...periods.map((period) => period.to));
   if (committed === undefined) return [];
-  const isWhole = new Set(lines.flatMap(daysOf)).size === to - from;
+  const own = new Set(lines.flatMap(daysOf));
+  const missing = Array.from({ length: to - from }, (_, at) => from + at).filter((day) => !own.has(day));
   const rows = lines.reduce((sum, line) => sum + (line.rows ?? 0), 0);
   const mayRepeat = lines.some(({ idConflicts = 0, settings }) => idConflicts > 0 || settings.asPublished);
   const last = lines
     .flatMap((line) => line.last ?? [])
     .sort()
     .at(-1);
-  return [{ committed, days: { from, to }, isWhole, rows, mayRepeat, last }];
+  return [{ committed, days: { from, to }, isWhole: missing.length === 0, missing, rows, mayRepeat, last }];
 }
 
 function byFile(held: HeldObjects): Map<string, ObjectLine[]> {

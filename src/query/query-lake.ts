@@ -99,7 +99,7 @@ async function seriesOf({ root, venue, warn }: QueriedLake): Promise<Series[]> {
 async function tablesOf(lake: QueriedLake, series: readonly Series[]): Promise<LakeTable[]> {
   const { tables, leftOut } = await readTables(lake.root, lake.venue, series);
   for (const text of leftOutTexts(leftOut)) lake.warn(text);
-  await bringIn(...tables.flatMap(({ files }) => files.map(({ path }) => path)));
+  await bringIn(tables.flatMap(({ files }) => files.map(({ path }) => path)));
   return tables;
 }
 

@@ -46,7 +46,7 @@ export class SoundFiles {
     for (;;) {
       const files = limit(chosenFiles(this.found));
       // The bytes of a lake in a bucket.
-      await bringIn(...files.map(({ path }) => path));
+      await bringIn(files.map(({ path }) => path));
       const faults = await this.#lake.digests.faultsOf(files);
       if (faults.length === 0) return files;
       for (const symbol of new Set(faults.map(({ file }) => file.symbol)))
@@ -89,7 +89,11 @@ export class SoundFiles {
   ): Promise<{ files: readonly LakeFile[]; isFault: (fault: FileFault<LakeFile>) => boolean }> {
     if (faults.length === 0 || this.#readAgain.has(series)) return { files, isFault: () => true };
     this.#readAgain.add(series);
-    const again = await readSeriesFiles(this.#lake.root, this.#lake.venue, series);
+    const again = await readSeriesFiles(this.#lake.root, this.#lake.venue, series).catch((error: unknown) => {
+      if (!(error instanceof CryptodlError) || error.code !== 'manifest-damaged') throw error;
+      return undefined;
+    });
+    if (again === undefined) return { files, isFault: () => true };
     const committed = new Set(again.files.map(nameOf));
     return {
       files: again.files,

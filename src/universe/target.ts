@@ -55,9 +55,9 @@ export function refuseOutputFile(out: string, root: string): void {
 /** Throws a usage error for a place where the files cannot be written, and for one in the lake, before anything is read. */
 export async function refuseTarget(
   path: string,
-  { as, lake }: { readonly as: Options['as']; readonly lake: string },
+  { as, lake, venue }: { readonly as: Options['as']; readonly lake: string; readonly venue: string },
 ): Promise<void> {
-  await refuseInLake(path, lake);
+  await refuseInLake(path, lake, venue);
   // A link to a folder is a folder.
   const facts = await factsOf(path, stat);
   if (facts === undefined) return;

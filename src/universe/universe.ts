@@ -79,7 +79,7 @@ async function check({ resolved, source, io }: UniverseCommand): Promise<Checked
   const root = absolutePath(options.out, home);
   refuseOutputFile(options.out, root);
   const target = targetOf(options, home);
-  if (target !== undefined) await refuseTarget(target, { as: options.as, lake: root });
+  if (target !== undefined) await refuseTarget(target, { as: options.as, lake: root, venue: source.name });
   const given = givenDays(options, options.nowMs ?? io.clock.now(), chosen.spec);
   if (options.fetch && given.from === undefined)
     throw usage('--fetch needs --from, the date of the first period', '--from 2023-01', {

@@ -99,6 +99,15 @@ describe('trades and aggTrades of a symbol', () => {
     const lean = newTarget();
     await exported('lean', lake, lean);
     expect(filesOf(lean)).toHaveLength(4);
+    // In a file of a month, a day in the middle is missing.
+    const months = await lakeOf(
+      '-m um --dataset trades -s BTCUSDT --from 2024-01-01 --to 2024-01-01 --partition month',
+      '-m um --dataset trades -s BTCUSDT --from 2024-01-03 --to 2024-01-04 --partition month --recheck-days 0',
+      `-m um --dataset aggTrades -s BTCUSDT ${ALL}`,
+    );
+    const third = newTarget();
+    expect((await exported('tardis', months, third)).code).toBe(0);
+    expect(filesOf(third)).toEqual(trades);
   });
 });
 
@@ -117,6 +126,15 @@ describe('bars and klines of one interval', () => {
     }
     const summary = (await exported('freqtrade', lake, newTarget(), '-i', '1h', '--json')).events.at(-1);
     expect(summary).toMatchObject({ files: { written: 1 }, rows: 96 });
+    // 1h klines of the first and the last day span all days, and are fewer.
+    const ends = await lakeOf(
+      `-m um -i 1m -s BTCUSDT ${ALL}`,
+      '-m um -i 1h -s BTCUSDT --from 2024-01-01 --to 2024-01-01',
+      '-m um -i 1h -s BTCUSDT --from 2024-01-04 --to 2024-01-04 --recheck-days 0',
+    );
+    await cryptodlOk(['bars', '1h', '--out', ends, '--now', scene.now]);
+    const whole = await exported('freqtrade', ends, newTarget(), '-i', '1h', '--json');
+    expect(whole.events.at(-1)).toMatchObject({ files: { written: 1 }, rows: 96, leftOut: 0 });
     const later = await lakeOf(
       `-m um -i 1m -s BTCUSDT --from 2024-01-03 --to 2024-01-04`,
       '-m um -i 1h -s BTCUSDT --from 2024-01-01 --to 2024-01-03',
@@ -124,7 +142,7 @@ describe('bars and klines of one interval', () => {
     await cryptodlOk(['bars', '1h', '--out', later, '--now', scene.now]);
     const { stderr } = await exported('freqtrade', later, newTarget(), '-i', '1h');
     expect(stderr).toContain(
-      'left out: um bars 1h BTCUSDT: um klines 1h BTCUSDT has more days, and goes to the same file',
+      'left out: um bars 1h BTCUSDT: um klines 1h BTCUSDT goes to the same file, which lacks days that only this series has',
     );
   });
 });
@@ -144,6 +162,15 @@ describe('coin-margined contracts', () => {
       const rows = rowsOf(join(target, file)).map((line) => line.split(','));
       expect(rows.filter((row) => row[9] !== '' && row[1] === 'BTCUSD_PERP')).toHaveLength(24);
     }
+    // The index price alone gives no files: BTCUSD is no contract, and a contract may have ended.
+    const trades = await lakeOf(
+      `-m cm --dataset aggTrades -s BTCUSD_PERP ${ALL}`,
+      `-m cm --dataset indexPriceKlines -i 1h -s BTCUSD ${ALL}`,
+    );
+    const others = newTarget();
+    const result = await exported('tardis', trades, others, '--require-complete');
+    expect([result.code, result.stderr]).toEqual([0, expect.not.stringContaining('left out') as string]);
+    expect(filesOf(others).every((path) => path.startsWith('binance-delivery/trades/'))).toBe(true);
     const freqtrade = newTarget();
     await exported('freqtrade', lake, freqtrade, '-s', 'BTCUSD_PERP');
     expect(filesOf(freqtrade)).toContain('futures/BTC_USD_BTC-1h-index.parquet');
@@ -281,6 +308,7 @@ describe('a target', () => {
     const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${ALL}`);
     const other = join(scene.newFolder(), 'other');
     cpSync(lake, other, { recursive: true });
+    mkdirSync(join(other, 'a/_manifests'), { recursive: true });
     for (const place of ['', 'binance/x']) {
       const { code, stderr } = await exported('csv', lake, join(other, place));
       expect([code, stderr]).toEqual([2, expect.stringContaining(`is in the lake ${other}`) as string]);
