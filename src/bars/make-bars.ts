@@ -94,7 +94,12 @@ async function rowsOf(
     const instant = timestampLiteral(startOfDay(day, spec));
     return source.isZoned ? `${instant.replace('TIMESTAMP', 'TIMESTAMPTZ').slice(0, -1)}+00'` : instant;
   };
-  const rows = await rowsQuery(table, spec);
+  const all = await rowsQuery(table, spec);
+  // Of several rows of one candle, the first one counts, as in `universe`.
+  const rows =
+    series.dataset === 'klines' && some.some(({ mayRepeat }) => mayRepeat)
+      ? `SELECT * FROM (SELECT *, row_number() OVER () AS place FROM (${all})) QUALIFY row_number() OVER (PARTITION BY open_time ORDER BY place) = 1`
+      : all;
   return sourceRows(
     source,
     `SELECT * FROM (${rows}) WHERE ${time} >= ${literal(from)} AND ${time} < ${literal(to)}`,

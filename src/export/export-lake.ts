@@ -22,7 +22,7 @@ import type { Days, Engine, EngineSettings, ExportFile, Refused } from './export
 import { lockTarget } from './lock-target.js';
 import { emptyStaging, Provenance, removeStaging } from './provenance.js';
 import type { FileLine } from './provenance.js';
-import { lostText } from './lost-text.js';
+import { fewerRowsText, lostText } from './lost-text.js';
 import { readSeries } from './read-series.js';
 import { groupsOf } from './select-export.js';
 import { madeFrom, stageFile } from './write-file.js';
@@ -193,7 +193,7 @@ class Exporter {
     if (foreign !== undefined) return { ...of, outcome: 'foreign', text: foreign };
     if (dryRun) return { ...of, outcome: 'planned' };
     try {
-      return await this.#write(file, session, { madeFrom: digest, sources, from, to });
+      return await this.#write(file, session, { madeFrom: digest, sources, from, to }, present);
     } catch (error) {
       const fault = await writeFault(error, file, { root: this.#root, venue: this.#given.request.source });
       if (fault === undefined) throw error;
@@ -217,6 +217,7 @@ class Exporter {
     file: ExportFile,
     session: DuckDbSession,
     facts: Pick<FileLine, 'madeFrom' | 'sources' | 'from' | 'to'>,
+    present: FileLine | undefined,
   ): Promise<ExportedFile> {
     const { engine, target, request } = this.#given;
     const { record, lock, staging, signal } = this.#around;
@@ -230,9 +231,13 @@ class Exporter {
     await lock?.confirm();
     // A file of another program may have appeared since the rows were read.
     const foreign = await this.#foreignText(file.path);
-    if (foreign !== undefined) {
+    const lost = present === undefined ? undefined : fewerRowsText(present, { ...facts, rows });
+    if (foreign !== undefined || lost !== undefined) {
       await rm(staged.path, { force: true });
-      return { file: file.path, rows: 0, bytes: 0, repeated: 0, outcome: 'foreign', text: foreign };
+      const none = { file: file.path, rows: 0, bytes: 0, repeated: 0 };
+      return foreign === undefined
+        ? { ...none, outcome: 'narrower', text: lost ?? '' }
+        : { ...none, outcome: 'foreign', text: foreign };
     }
     const line: FileLine = {
       v: 1,

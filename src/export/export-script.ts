@@ -5,6 +5,7 @@ import { CryptodlError, usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { seriesName } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
+import { FileDigests } from '../query/file-digests.js';
 import { isMirror } from '../text/mirror-roots.js';
 import { absolutePath, printLines } from '../text/printable.js';
 import { flagsFor, refuseOtherFlags, refuseTarget } from './engine-settings.js';
@@ -25,7 +26,8 @@ export async function exportScript(script: Script, run: LookUp, request: VerbReq
   refuseTarget(script.name, request);
   // The script is the only text of stdout.
   if (!(await tellLacking(run, request, { selection, range, isJson: false }))) return 4;
-  const { held, refused } = await readHeld(root, selection, { source: request.source, range });
+  const digests = new FileDigests(request.signal);
+  const { held, refused } = await readHeld(root, selection, { source: request.source, range, digests });
   printLines(io.stderr, leftOutLines(refused));
   if (resolved.options.requireComplete && refused.length > 0) {
     printLines(io.stderr, [NOTHING_EXPORTED]);
@@ -69,7 +71,11 @@ const AT_ONCE = 32;
 async function readHeld(
   root: string,
   { selected }: ExportSelection,
-  { source, range }: Pick<VerbRequest, 'source'> & { readonly range: Partial<Days> },
+  {
+    source,
+    range,
+    digests,
+  }: Pick<VerbRequest, 'source'> & { readonly range: Partial<Days>; readonly digests: FileDigests },
 ): Promise<{ held: HeldData[]; refused: Refused[] }> {
   const held: HeldData[] = [];
   const refused: Refused[] = [];
@@ -80,7 +86,11 @@ async function readHeld(
       if (found === undefined)
         refused.push({ series: read.series, reason: 'the lake has none of these days' });
       else if ('reason' in found) refused.push(found);
-      else held.push(found);
+      else {
+        const reason = await digests.faultText(root, found.files);
+        if (reason === undefined) held.push(found);
+        else refused.push({ series: found.series, reason, isFault: true });
+      }
     }
   }
   return { held, refused };

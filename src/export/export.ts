@@ -151,8 +151,8 @@ class Tally {
   }
 
   /** Also files that are not written. */
-  get files(): number {
-    return Object.values(this.#files).reduce((sum, count) => sum + count, 0);
+  get filesWithRows(): number {
+    return Object.values(this.#files).reduce((sum, count) => sum + count, 0) - this.of('empty');
   }
 
   get failures(): number {
@@ -180,7 +180,7 @@ function lineOf({ outcome, file, text }: ExportedFile): string {
 function exitCodeOf(tally: Tally, isComplete: boolean): ExitCode {
   if (tally.failures - tally.of('failed') + tally.faults > 0 || (isComplete && tally.leftOut > 0)) return 4;
   if (tally.of('failed') > 0) return 3;
-  return tally.files === 0 ? 4 : 0;
+  return tally.filesWithRows === 0 ? 4 : 0;
 }
 
 function closing(
@@ -202,11 +202,11 @@ function closing(
   const lines = [
     `${parts.join('; ')}${isPlan ? '' : ` in ${durationText(elapsedMs)}`}: ${shownPath(target)}`,
   ];
-  if (tally.files === 0)
+  if (tally.filesWithRows === 0)
     lines.push(
       tally.leftOut > 0
         ? 'nothing is exported, because all series are left out'
-        : 'nothing is exported, because the lake has no days of these series in the range; cryptodl coverage shows its days',
+        : 'nothing is exported, because the lake has no rows of these series in the range; cryptodl coverage shows its days',
     );
   if (tally.repeated > 0)
     lines.push(`${countText(tally.repeated, 'row')} left out, because the row before had the same time`);

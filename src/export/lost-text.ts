@@ -1,5 +1,6 @@
 /** What a new file would lose of the file in its place. */
 import { dayText, parseDay } from '../model/calendar.js';
+import { numberText } from '../model/units.js';
 import type { FileLine } from './provenance.js';
 
 /** Which days or series a new file would lose; undefined if it has all of the present one. */
@@ -16,6 +17,17 @@ export function lostText(
   return lost.length === 0
     ? undefined
     : `the file has ${lost.length} series that it would lose, for example ${lost[0] ?? ''}; select them too, or add --force`;
+}
+
+/** Why a file with fewer rows, which come from other series, does not replace the present one; undefined if it does. */
+export function fewerRowsText(
+  present: FileLine,
+  { sources, rows }: Pick<FileLine, 'sources' | 'rows'>,
+): string | undefined {
+  const own = seriesOf(sources);
+  const others = [...seriesOf(present.sources)].filter((series) => !own.has(series));
+  if (others.length === 0 || rows >= present.rows) return undefined;
+  return `the file has ${numberText(present.rows)} rows, also of ${others[0] ?? ''}, and would then have ${numberText(rows)}; name the series with --dataset or --interval, or add --force`;
 }
 
 /** The folders of the sources. */

@@ -57,6 +57,18 @@ export class FileDigests {
     throw new UnreadableFile(`${shownPath(fault.file.path)} cannot be read: ${fault.reason}`);
   }
 
+  /** The first fault of these files, and the next step. `root`: the lake. Undefined without one. Rejects when interrupted. */
+  async faultText(root: string, files: readonly LakeFile[]): Promise<string | undefined> {
+    try {
+      await this.refuseDamaged(files);
+      return undefined;
+    } catch (error) {
+      if (error instanceof DamagedFile) return `${error.message}; ${fetchAgainText(root)}`;
+      if (error instanceof UnreadableFile) return error.message;
+      throw error;
+    }
+  }
+
   /** All files that are missing, have other content or cannot be read, in the given order. Rejects when interrupted. */
   async faultsOf<File extends LakeFile>(files: readonly File[]): Promise<FileFault<File>[]> {
     const faults: FileFault<File>[] = [];

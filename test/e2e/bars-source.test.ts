@@ -766,6 +766,47 @@ describe('sums', () => {
   });
 });
 
+describe('several rows of one candle', () => {
+  it('count once', async () => {
+    const archive = newFolder('archive');
+    const lake = newFolder('lake');
+    const twice = newFolder('archive');
+    writeMinutes(archive, '1m', () => '1');
+    writeMinutes(
+      twice,
+      '1m',
+      () => '1',
+      () => true,
+      (cells, at) =>
+        at === 5 ? [...cells.slice(0, -1), `0\n${cells.with(5, '7').with(8, '9').join(',')}`] : cells,
+    );
+    await download(archive, lake, '-i', '1m', '--to', '2024-01-29');
+    const other = newFolder('lake');
+    const served = await startArchive(twice);
+    try {
+      const line = [
+        'vision',
+        '--archive-url',
+        served.url,
+        '--out',
+        other,
+        '--now',
+        NOW,
+        ...FAST,
+        '-s',
+        'BTCUSDT',
+      ];
+      await cryptodl([...line, '-i', '1m', '--from', '2024-01-29', '--to', '2024-01-29']);
+    } finally {
+      await served.close();
+    }
+    for (const one of [lake, other]) expect((await bars(one, '1h')).code).toBe(0);
+    const [sound, repeated] = [await rowsIn(lake, BARS_1H), await rowsIn(other, BARS_1H)];
+    expect(await rowsIn(other, KLINES_1M)).toHaveLength(1441);
+    expect(repeated).toEqual(sound);
+  });
+});
+
 describe('--fill-empty', () => {
   it('makes no candle where klines lack rows, and counts it', async () => {
     const archive = newFolder('archive');

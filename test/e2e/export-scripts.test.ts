@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { cryptodl } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
+import { flipByte } from '../helpers/folders.js';
 import { useScene } from '../helpers/scene.js';
 
 const MONTH = { cadence: 'monthly', from: '2024-01-01', to: '2024-02-29' } as const;
@@ -128,12 +129,19 @@ describe('the files of a script', () => {
     const lake = await lakeOf(`-m um -i 1d -s BTCUSDT ${RANGE}`, `-m cm -i 1d -s BTCUSD_PERP ${RANGE}`);
     const market = engine === 'qlib' ? ['-m', 'um'] : [];
     const file = join(lake, 'binance/um/klines/interval=1d/symbol=BTCUSDT/2024-01.parquet');
-    for (const damage of [(): void => truncateSync(file, 100), (): void => rmSync(file)]) {
+    const damages = [
+      (): void => flipByte(file, 300),
+      (): void => truncateSync(file, 100),
+      (): void => rmSync(file),
+    ];
+    for (const [at, damage] of damages.entries()) {
       damage();
       const result = await scriptOf(engine, lake, ...market);
       expect(result.code).toBe(4);
       expect(result.stderr).toContain('left out: um klines 1d BTCUSDT: ');
-      expect(result.stderr).toContain('2024-01.parquet is missing or damaged');
+      expect(result.stderr).toContain(
+        `2024-01.parquet ${at === 0 ? 'does not have the content that was committed' : 'is missing or damaged'}`,
+      );
       // qlib has one market, so no series is left.
       if (engine === 'qlib') expect(result.stdout).toBe('');
       else {

@@ -1,9 +1,11 @@
 /** `cryptodl export`: which series of the lake go to a file, and exports that have nothing to write. */
-import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { cryptodl, cryptodlOk } from '../helpers/cli.js';
+import { startArchive } from '../helpers/archive.js';
+import { writeObject } from '../helpers/bar-archive.js';
+import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { filesBelow } from '../helpers/lake.js';
 import { useScene } from '../helpers/scene.js';
@@ -135,6 +137,24 @@ describe('bars and klines of one interval', () => {
     await cryptodlOk(['bars', '1h', '--out', ends, '--now', scene.now]);
     const whole = await exported('freqtrade', ends, newTarget(), '-i', '1h', '--json');
     expect(whole.events.at(-1)).toMatchObject({ files: { written: 1 }, rows: 96, leftOut: 0 });
+    // Bars of few trades can have more days and fewer rows than the klines in the file.
+    const few = await lakeOf(
+      `-m um -i 1m -s BTCUSDT ${ALL}`,
+      '-m um -i 1h -s BTCUSDT --from 2024-01-01 --to 2024-01-03',
+    );
+    const kept = newTarget();
+    await exported('freqtrade', few, kept, '-i', '1h');
+    const record = join(kept, '.cryptodl-export/files.jsonl');
+    writeFileSync(record, readFileSync(record, 'utf8').replace('"rows":72', '"rows":720'));
+    await cryptodlOk(['bars', '1h', '--out', few, '--now', scene.now]);
+    const fewer = await exported('freqtrade', few, kept, '-i', '1h');
+    expect([fewer.code, fewer.stdout]).toEqual([
+      4,
+      expect.stringMatching(
+        /^narrower\t.*the file has 720 rows, also of .*klines.*, and would then have 96;/,
+      ) as string,
+    ]);
+    expect((await exported('freqtrade', few, kept, '-i', '1h', '--force')).code).toBe(0);
     const later = await lakeOf(
       `-m um -i 1m -s BTCUSDT --from 2024-01-03 --to 2024-01-04`,
       '-m um -i 1h -s BTCUSDT --from 2024-01-01 --to 2024-01-03',
@@ -251,12 +271,59 @@ describe('an export with nothing to write', () => {
     expect([old.code, old.stderr]).toEqual([
       4,
       expect.stringContaining(
-        'nothing is exported, because the lake has no days of these series in the range',
+        'nothing is exported, because the lake has no rows of these series in the range',
       ) as string,
     ]);
     expect(await exported('freqtrade', lake, newTarget(), '--days', '7', '--quiet')).toMatchObject({
       code: 4,
     });
+  });
+
+  it('also if its files would have no rows', async () => {
+    const folder = scene.newFolder();
+    const times = Array.from(
+      { length: 60 },
+      (_, at) => Date.parse('2024-01-01T00:00:00Z') + at * 8 * 3_600_000,
+    );
+    writeObject(folder, 'data/futures/um/monthly/fundingRate/BTCUSDT/BTCUSDT-fundingRate-2024-01', [
+      'calc_time,funding_interval_hours,last_funding_rate',
+      ...times.map((time) => `${time},8,0.0001`),
+    ]);
+    const lake = join(scene.newFolder(), 'lake');
+    const served = await startArchive(folder);
+    const line = [
+      'vision',
+      '--archive-url',
+      served.url,
+      '--out',
+      lake,
+      '--now',
+      scene.now,
+      ...FAST,
+      '-m',
+      'um',
+    ];
+    try {
+      await cryptodl([
+        ...line,
+        '--dataset',
+        'fundingRate',
+        '-s',
+        'BTCUSDT',
+        '--from',
+        '2024-01',
+        '--to',
+        '2024-01',
+      ]);
+    } finally {
+      await served.close();
+    }
+    const day = ['--from', '2024-01-25', '--to', '2024-01-25'];
+    const none = await exported('tardis', lake, newTarget(), ...day);
+    expect([none.code, none.stderr]).toEqual([
+      4,
+      expect.stringContaining('nothing is exported, because the lake has no rows of these series') as string,
+    ]);
   });
 
   it('tells that all series are left out', async () => {
