@@ -6,9 +6,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { refuseOldBuild } from './built.js';
 import type { IdleClock } from './idle-clock.js';
 import type { LoadSource } from '../../src/main.js';
 import { runWithin } from './run-within.js';
+
+refuseOldBuild();
 
 export const BIN = fileURLToPath(new URL('../../bin/cryptodl.js', import.meta.url));
 

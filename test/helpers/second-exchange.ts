@@ -21,6 +21,7 @@ import type {
   Source,
 } from '../../src/source/source.js';
 import type { DatasetSpec } from '../../src/source/venue.js';
+import { built } from './built.js';
 
 const DAY_START_HOURS = -8;
 const HOUR_MS = 3_600_000;
@@ -120,8 +121,7 @@ export function secondExchange(
 type Program = typeof import('../../src/model/errors.js') & typeof import('../../src/model/calendar.js');
 
 async function builtProgram(): Promise<Program> {
-  const load = async (file: string): Promise<unknown> =>
-    import(new URL(`../../dist/model/${file}.js`, import.meta.url).href);
+  const load = async (file: string): Promise<unknown> => import(built(`model/${file}.js`));
   return { ...((await load('errors')) as Program), ...((await load('calendar')) as Program) };
 }
 

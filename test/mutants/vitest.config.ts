@@ -1,4 +1,7 @@
 import { tier } from '../tier.js';
 
 /** The unit tests without the simulation: a surviving mutant waits for all of its tests, and the simulation takes a minute. */
-export default tier('unit', { exclude: ['test/unit/simulation.test.ts'] });
+export default tier('unit', {
+  exclude: ['test/unit/simulation.test.ts'],
+  env: { CRYPTODL_TEST_MUTANTS: 'yes' },
+});

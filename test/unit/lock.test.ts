@@ -24,6 +24,7 @@ import { acquireLock, bindSocket } from '../../src/lake/lock.js';
 import type { LockRequest } from '../../src/lake/lock.js';
 import { systemClock } from '../../src/model/clock.js';
 import { CryptodlError } from '../../src/model/errors.js';
+import { built } from '../helpers/built.js';
 import { sizedRows } from '../helpers/tier-size.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
@@ -45,13 +46,10 @@ function withoutWaits(): LockRequest {
   return { ...ME, clock: { ...ME.clock, monotonic: () => waitedMs, sleep: pass } };
 }
 const onLinux = process.platform === 'linux';
-/** `npm test` builds before it tests; alone, this file needs `npm run build` first. */
-const BUILT = new URL('../../dist/lake/lock.js', import.meta.url).href;
-const BUILT_CLOCK = new URL('../../dist/model/clock.js', import.meta.url).href;
 /** `acquireLock` and `me(command)` for its second argument. */
 const IMPORTS = `
-  const { acquireLock } = await import(${JSON.stringify(BUILT)});
-  const { systemClock } = await import(${JSON.stringify(BUILT_CLOCK)});
+  const { acquireLock } = await import(${JSON.stringify(built('lake/lock.js'))});
+  const { systemClock } = await import(${JSON.stringify(built('model/clock.js'))});
   const me = (command) => ({ command, clock: { ...systemClock, now: () => ${NOW} }, onLost: () => process.exit(1) });`;
 
 let root: string;

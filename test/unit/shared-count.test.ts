@@ -22,10 +22,11 @@ import { describe, expect, it } from 'vitest';
 import { makeFolderSync } from '../../src/files/disk.js';
 import { ProcessCount, WindowMeter } from '../../src/http/throttle/meter.js';
 import { SharedCount } from '../../src/http/throttle/shared-count.js';
+import { built } from '../helpers/built.js';
 import { scratchFolder } from '../helpers/folders.js';
 
 const scratch = scratchFolder();
-const DIST = new URL('../../dist/http/throttle/shared-count.js', import.meta.url).href;
+const DIST = built('http/throttle/shared-count.js');
 const WINDOW = 28_333_351;
 
 /** Runs of one machine. */
