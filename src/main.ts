@@ -5,7 +5,6 @@ import type { Invocation } from './cli/program.js';
 import { toCryptodlError } from './model/errors.js';
 import type { ExitCode } from './model/exit-code.js';
 import type { Io } from './model/io.js';
-import { parseLake } from './model/lake-address.js';
 import type { Verb } from './options/flag-spec.js';
 import type { RawLayer, Resolved } from './options/resolve.js';
 import type { RunVerb } from './select/selection.js';
@@ -69,7 +68,6 @@ const COMMANDS: Readonly<Record<Verb, Start>> = {
     return schedule(behind, command.resolved.options, command.typed, command.source);
   }),
   verify: withSource(async (command) => (await import('./verify/verify.js')).verify(command)),
-  merge: withSource(async (command) => (await import('./merge/merge.js')).merge(command.lakes, command)),
   list: withSource(async (command, { operand }) =>
     (await import('./catalog/list.js')).list(operand, command),
   ),
@@ -114,8 +112,6 @@ interface Command {
   readonly layers: readonly RawLayer[];
   readonly io: Io;
   readonly typed: Typed;
-  /** The folders of the lakes that `merge` reads. */
-  readonly lakes: readonly string[];
 }
 
 /** A verb that needs the facts of an exchange. */
@@ -124,8 +120,8 @@ function withSource(act: (command: Command, invocation: Invocation) => Promise<E
     const { io } = given;
     const layers = await layersOf(invocation, io);
     const source = await loadSource();
-    return withResolved(invocation, { layers, source }, given, (resolved, typed, lakes) =>
-      act({ source, resolved, layers, io, typed, lakes }, invocation),
+    return withResolved(invocation, { layers, source }, given, (resolved, typed) =>
+      act({ source, resolved, layers, io, typed }, invocation),
     );
   };
 }
@@ -141,10 +137,10 @@ function withOptions(act: (resolved: Resolved, invocation: Invocation, io: Io) =
 
 /** Resolves the options. `--print-options` prints them, and the verb does not run. */
 async function withResolved(
-  { verb, operands }: Invocation,
+  { verb }: Invocation,
   { layers, source }: { readonly layers: readonly RawLayer[]; readonly source?: Source },
   given: Typed,
-  act: (resolved: Resolved, typed: Typed, lakes: readonly string[]) => Promise<ExitCode>,
+  act: (resolved: Resolved, typed: Typed) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const { optionSources, resolveOptions } = await import('./options/resolve.js');
   const { refuseLoneEgress, USES_REDIS } = await import('./options/idle-settings.js');
@@ -155,23 +151,20 @@ async function withResolved(
     if (!USES_REDIS.has(verb)) refuseLoneEgress(resolved);
     if (resolved.options.printOptions) return printOptions(verb, resolved, given.io);
     const { options } = resolved;
-    const read = (verb === 'merge' ? operands : []).map((lake) => parseLake(lake, verb));
-    return withMirrors(verb, typed, OF_QUEUE.has(verb) ? [] : [options.out, ...read], async (mirrors) => {
-      const lakes = await Promise.all(read.map((path) => mirrors.folderAt(path, options)));
-      return act(await mirrors.resolve(resolved), typed, lakes);
-    });
+    return withMirrors(verb, typed, OF_QUEUE.has(verb) ? [] : [options.out], async (mirrors) =>
+      act(await mirrors.resolve(resolved), typed),
+    );
   });
 }
 
 /** Verbs whose jobs open the lakes. */
 const OF_QUEUE: ReadonlySet<Verb> = new Set(['enqueue', 'worker', 'status']);
 
-type LocalLakes = Pick<Mirrors, 'fileAt' | 'folderAt' | 'resolve'>;
+type LocalLakes = Pick<Mirrors, 'fileAt' | 'resolve'>;
 
 const NO_MIRRORS: LocalLakes = {
   resolve: (resolved) => Promise.resolve(resolved),
   fileAt: (path) => Promise.resolve(path),
-  folderAt: (path) => Promise.resolve(path),
 };
 
 /** Calls `act` with the mirrors of lakes in buckets, if one of these paths is the address of a bucket. */

@@ -7,21 +7,6 @@ import type { VerbText } from './verb-text.js';
 const EXPORTS = ['freqtrade', 'tardis', 'lean', 'csv', 'nautilus-loader', 'qlib'] as const;
 
 export const LAKE_VERB_TEXTS = {
-  merge: {
-    operand: '<lake...>',
-    doc: 'copy the series of several lakes into one; checks the digest of each file, downloads nothing and changes only --out',
-    exits: {
-      ...BASE_EXITS,
-      4: 'not merged; a series has other objects, other settings or a damaged file',
-      6: LOCK_EXIT,
-    },
-    examples: [
-      'cryptodl merge data-0 data-1 data-2 --out data',
-      'cryptodl merge /mnt/node7/data -o /srv/lake -n',
-      'cryptodl merge data-* -o data --json',
-    ],
-    aka: ['join', 'combine', 'union', 'consolidate'],
-  },
   verify: {
     doc: 'compare the files of the lake with its manifests; also finds foreign files and leftovers of killed runs',
     exits: { ...BASE_EXITS, 0: 'no finding', 4: 'findings', 6: LOCK_EXIT, 7: LIMIT_EXIT },

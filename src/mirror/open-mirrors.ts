@@ -33,8 +33,6 @@ interface Opening {
   readonly isWritten: boolean;
   /** The folders of the selected series; none: all. */
   readonly parts?: readonly string[];
-  /** The place of the address, for messages. */
-  readonly where?: string;
 }
 
 /** Verbs that only read a lake. `verify` writes with --fix, and `universe` with --fetch. */
@@ -97,13 +95,6 @@ export class Mirrors {
     return { ...resolved, options: Object.freeze({ ...options, out: mirror.root, tempDir }) };
   }
 
-  /** The folder of a lake that is only read. Other paths stay as they are. */
-  async folderAt(path: string, options: Options): Promise<string> {
-    if (!isLakeAddress(path)) return path;
-    const { mirror } = await this.#open({ ...options, out: path }, { isWritten: false, where: this.#verb });
-    return mirror.root;
-  }
-
   /** The bucket of a lake, for objects that no mirror has. */
   async bucketOf({ options }: Resolved): Promise<Bucket> {
     return (await this.#open(options, { isWritten: this.#isWritten(options) })).bucket;
@@ -142,7 +133,7 @@ export class Mirrors {
   }
 
   #open(options: Options, opening: Opening): Promise<OpenMirror> {
-    const { text } = parseLakeAddress(options.out, opening.where ?? '--out');
+    const { text } = parseLakeAddress(options.out, '--out');
     const opened = this.#opened.get(text) ?? this.#make(text, options, opening);
     this.#opened.set(text, opened);
     return opened;

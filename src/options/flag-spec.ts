@@ -10,7 +10,6 @@ export const VERBS = [
   'retry',
   'verify',
   'repair',
-  'merge',
   'schedule',
   'list',
   'schema',
@@ -165,5 +164,4 @@ export const OF_LAKE = [
   'doctor',
   'enqueue',
   'worker',
-  'merge',
 ] as const satisfies readonly Verb[];

@@ -20,7 +20,6 @@ export const LAKE_FLAGS = {
     doc: 'folder or s3:// address of the lake',
     docOf: {
       run: 'folder of the lake',
-      merge: 'folder of the lake that gets the series of the others',
       report: 'folder of the lake, which is read; --html names the file of the report',
       export: 'folder of the lake, which is read; --target names the folder of the files',
       worker:
@@ -127,11 +126,10 @@ export const LAKE_FLAGS = {
   'dry-run': {
     group: 'How',
     short: 'n',
-    verbs: [...DOWNLOADS_AND_JOBS, 'merge', 'bars', 'enqueue', 'export'],
-    usual: [...DOWNLOADS_AND_JOBS, 'merge', 'bars', 'enqueue', 'export'],
+    verbs: [...DOWNLOADS_AND_JOBS, 'bars', 'enqueue', 'export'],
+    usual: [...DOWNLOADS_AND_JOBS, 'bars', 'enqueue', 'export'],
     doc: 'print the plan and download nothing; the plan has a line per object: fetch, skip or absent, bytes and key',
     docOf: {
-      merge: 'print the series that would be merged, and change nothing; digests are not checked',
       enqueue: 'print how many jobs there are, and add none',
       export: 'print the files that would be written, and write none',
       bars: 'print the months that would be made, and change nothing',
@@ -267,8 +265,8 @@ export const LAKE_FLAGS = {
   },
   'wait-lock': {
     group: 'Safety',
-    verbs: [...DOWNLOADS_AND_JOBS, 'merge', 'bars', 'universe', 'worker'],
-    usual: ['run', 'retry', 'repair', 'merge'],
+    verbs: [...DOWNLOADS_AND_JOBS, 'bars', 'universe', 'worker'],
+    usual: ['run', 'retry', 'repair'],
     value: 'TIME',
     doc: 'wait this long for the lock of the lake; without this flag, a locked lake ends the run at once with exit code 6',
     parse: parse.duration,

@@ -10,7 +10,6 @@ export const MESSAGE_FLAGS = {
     group: 'Messages',
     verbs: [
       ...ONLINE_AND_JOBS,
-      'merge',
       'status',
       'schema',
       'sql',
@@ -21,10 +20,9 @@ export const MESSAGE_FLAGS = {
       'export',
       'doctor',
     ],
-    usual: [...ONLINE_AND_JOBS, 'merge', 'status', 'coverage', 'runs', 'bars', 'export', 'doctor'],
+    usual: [...ONLINE_AND_JOBS, 'status', 'coverage', 'runs', 'bars', 'export', 'doctor'],
     doc: 'print NDJSON: events, then a summary',
     docOf: {
-      merge: 'print NDJSON: an object per series, then a summary',
       bars: 'print NDJSON: an object per series or difference, then a summary',
       export: 'print NDJSON: an object per file, then a summary',
       verify: 'print NDJSON: an object per finding, then a summary',
@@ -63,7 +61,7 @@ export const MESSAGE_FLAGS = {
   quiet: {
     group: 'Messages',
     short: 'q',
-    verbs: [...EXAMINED, 'merge', 'sql', 'coverage', 'report', 'plot', 'bars', 'export'],
+    verbs: [...EXAMINED, 'sql', 'coverage', 'report', 'plot', 'bars', 'export'],
     usual: EXAMINED,
     doc: 'print only problems',
     docOf: { coverage: 'leave out the next command', plot: 'leave out the lines below the chart' },
@@ -162,7 +160,6 @@ export const MESSAGE_FLAGS = {
     group: 'Options',
     verbs: [
       ...ONLINE,
-      'merge',
       'status',
       'schema',
       'sql',
@@ -184,7 +181,6 @@ export const MESSAGE_FLAGS = {
     group: 'Options',
     verbs: [
       ...ONLINE_AND_JOBS,
-      'merge',
       'status',
       'schema',
       'sql',

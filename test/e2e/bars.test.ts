@@ -556,14 +556,6 @@ describe('other verbs', () => {
     expect(schema.stdout).not.toContain('ignore');
   });
 
-  it('merge copies them', async () => {
-    const target = newLake();
-    await cryptodlOk(['merge', lake, '-o', target]);
-    expect(digestsOf(target, '15m')).toEqual(digestsOf(lake, '15m'));
-    expect(await cryptodl(['verify', '--deep', '-o', target])).toMatchObject({ code: 0 });
-    expect((await barsOk(target, '15m')).stderr).toContain('nothing new');
-  });
-
   it('vision and metrics do not continue them, and refuse the dataset with the command that makes it', async () => {
     const own = newLake();
     cpSync(lake, own, { recursive: true });

@@ -366,21 +366,6 @@ describe('a lake in a bucket', () => {
     expect(server.objects.get(key)?.etag).toContain('-2');
   });
 
-  it('takes the series of a local lake by merge', async () => {
-    const local = mkdtempSync(join(scratch, 'local-'));
-    await vision(1, 3, [], local);
-    await vision(1, 2, ['--format', 'zip'], local);
-    const words = ['merge', local, '--out', lake.out];
-    expect((await cryptodl([...words, '-n'], { env: lake.environment })).code).toBe(0);
-    expect(filesBelow(lake.content())).toEqual([]);
-    expect((await cryptodl(words, { env: lake.environment })).code).toBe(0);
-    expect(await days()).toEqual([1, 2, 3]);
-    expect(await isSound()).toBe(true);
-    server.requests.length = 0;
-    expect((await cryptodl(words, { env: lake.environment })).code).toBe(0);
-    expect(server.requests.filter(({ method }) => method === 'PUT')).toEqual([]);
-  });
-
   it('gets bars of its klines, and no request to write when there is nothing new', async () => {
     await vision(1, 3);
     const words = ['bars', '2h', '--out', lake.out];

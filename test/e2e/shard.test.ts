@@ -1,9 +1,11 @@
 /** `--shard i/n`: several runs that share one selection. */
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cryptodl } from '../helpers/cli.js';
-import { filesBelow } from '../helpers/lake.js';
+import { filesBelow, parquetDigests } from '../helpers/lake.js';
 import { isListing, isZip, useScene } from '../helpers/scene.js';
 
 const days = { from: '2026-11-18', to: '2026-11-20' };
@@ -22,6 +24,16 @@ const place = (): string[] => ['--archive-url', scene.archive.url];
 function seriesIn(lake: string): string[] {
   const ofFile = (path: string): string => path.slice(0, path.lastIndexOf('/'));
   return [...new Set(filesBelow(join(lake, 'binance'), '.parquet').map(ofFile))].sort();
+}
+
+/** The digest of each file of data, by its path in the lake. */
+function digestsOf(lake: string): Record<string, string> {
+  const files = filesBelow(lake, '').filter((path) => /^(binance|data)\//.test(path));
+  const digest = (path: string): string =>
+    createHash('sha256')
+      .update(readFileSync(join(lake, path)))
+      .digest('hex');
+  return Object.fromEntries(files.map((path) => [path, digest(path)]));
 }
 
 describe('shards of one selection', () => {
@@ -50,6 +62,40 @@ describe('shards of one selection', () => {
       found.push(...own);
     }
     expect(found.sort()).toEqual(whole);
+  });
+
+  it.each(['parquet', 'csv', 'zip'])('are joined by a copy, which verify proves (%s)', async (format) => {
+    const flags = `${SELECTION} --format ${format}`;
+    const whole = (await scene.vision(flags)).lake;
+    const joined = (await scene.vision(`${flags} --shard 0/2`)).lake;
+    const other = (await scene.vision(`${flags} --shard 1/2`)).lake;
+    execFileSync('cp', ['-rn', `${other}/.`, joined]);
+    expect(await cryptodl(['verify', '--deep', '--out', joined])).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/^12 series, \d+ files, .*: all sound\n/) as string,
+    });
+    expect(digestsOf(joined)).toEqual(digestsOf(whole));
+    // The joined lake continues like any other.
+    scene.reset();
+    expect((await scene.vision(flags, { lake: relative(scene.scratch, joined) })).code).toBe(0);
+    expect(scene.archive.objectRequests()).toEqual([]);
+  });
+
+  it('are joined again by a copy of the changed files', async () => {
+    const [first, both] = ['--from 2026-11-18 --to 2026-11-19', '--from 2026-11-18 --to 2026-11-20'];
+    const selection = '--interval 1h --symbols all';
+    const whole = (await scene.vision(`${selection} ${both}`)).lake;
+    const joined = (await scene.vision(`${selection} ${first} --shard 0/2`)).lake;
+    const other = (await scene.vision(`${selection} ${first} --shard 1/2`)).lake;
+    execFileSync('cp', ['-rn', `${other}/.`, joined]);
+    for (const [lake, shard] of [
+      [joined, '0/2'],
+      [other, '1/2'],
+    ] as const)
+      await scene.vision(`${selection} ${both} --shard ${shard}`, { lake: relative(scene.scratch, lake) });
+    execFileSync('cp', ['-ru', `${other}/.`, joined]);
+    expect((await cryptodl(['verify', '--deep', '--out', joined])).code).toBe(0);
+    expect(await parquetDigests(joined)).toEqual(await parquetDigests(whole));
   });
 
   it('are named in the summary, in the record of the run and in the failure report', async () => {

@@ -69,7 +69,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   coverage: [...list('cli lake options select source'), ...BASE],
   doctor: [...list('cli convert download http lake options queue redis source'), ...BASE],
   export: [...list('cli convert coverage files lake options query select source'), ...BASE],
-  merge: [...list('cli download lake options report select source'), ...BASE],
   page: [...list('cli coverage files lake monitor report'), ...BASE],
   plot: [...list('cli convert coverage options page query select source'), ...BASE],
   query: [...list('cli convert lake options select source'), ...BASE],
@@ -89,7 +88,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   main: [
     ...list(
-      'audit bars catalog cli coverage doctor download export merge mirror options page plot query report runs schedule select serve source universe verify workers',
+      'audit bars catalog cli coverage doctor download export mirror options page plot query report runs schedule select serve source universe verify workers',
     ),
     ...BASE,
   ],

@@ -41,7 +41,6 @@ describe.each(SHORT)('-$short', ({ name, short, value }) => {
       const operands = {
         run: ['file'],
         retry: ['file'],
-        merge: ['file'],
         enqueue: ['vision'],
         bars: ['15m'],
       };
