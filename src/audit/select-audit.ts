@@ -81,7 +81,6 @@ async function heldMonths(session: Session, given: ReadonlySet<string>): Promise
   throw usage(
     `no --symbols given, and ${options.out} holds no archive series that matches the flags`,
     "name symbols: --symbols BTCUSDT,ETHUSDT or --symbols '*USDT'",
-    { flags: { symbols: 'BTCUSDT' } },
   );
 }
 

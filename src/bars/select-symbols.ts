@@ -34,18 +34,14 @@ export async function selectSymbols(
 ): Promise<SymbolSeries[]> {
   const { options } = resolved;
   if (options.fillEmpty && rule.kind !== 'time')
-    throw usage(`--fill-empty: bars of ${rule.interval} are never empty`, 'leave --fill-empty out', {
-      flags: { 'fill-empty': null },
-    });
+    throw usage(`--fill-empty: bars of ${rule.interval} are never empty`, 'leave --fill-empty out');
   const warn = (message: string): void => {
     observer.warn(message);
   };
   const held: Series[] = [];
   for await (const series of heldSeries(root, venue, warn)) if (isSource(series)) held.push(series);
   if (held.length === 0)
-    throw usage(`${options.out} holds no klines, aggTrades or trades`, 'name the lake with --out', {
-      command: ['vision', '--symbols', 'BTCUSDT', '--days', '7'],
-    });
+    throw usage(`${options.out} holds no klines, aggTrades or trades`, 'name the lake with --out');
   const patterns = options.symbols === undefined ? undefined : await readPatterns(options.symbols, read);
   const chosen = filterHeldSeries(namedSources(rule, held, resolved), resolved, patterns, warn);
   const symbols = new Map<string, Series[]>();

@@ -189,9 +189,7 @@ async function* periods(request: VerbRequest): AsyncGenerator<ListItem<PeriodIte
   const { options } = request.resolved;
   const chosen = chooseDatasets(request.source, options);
   if (options.symbols === undefined)
-    throw usage('list periods needs --symbols', "--symbols BTCUSDT or --symbols '*USDT'", {
-      flags: { symbols: 'BTCUSDT' },
-    });
+    throw usage('list periods needs --symbols', "--symbols BTCUSDT or --symbols '*USDT'");
   const session = openSession(request);
   try {
     await session.refuseBanned('list');

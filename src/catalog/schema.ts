@@ -29,9 +29,7 @@ function choose(
 ): { market: Market; spec: DatasetSpec } {
   const market = oneMarket(venue, options, 'schema');
   if (word === undefined) {
-    throw usage('schema needs a dataset', `${market} has ${namesIn(venue, market)}`, {
-      command: ['schema', datasetsOf(venue, market)[0]?.name ?? 'klines', '--market', market],
-    });
+    throw usage('schema needs a dataset', `${market} has ${namesIn(venue, market)}`);
   }
   const spec = findDataset(venue, market, word);
   if (spec !== undefined) return { market, spec };
@@ -39,17 +37,12 @@ function choose(
   const found = elsewhere === undefined ? undefined : findDataset(venue, elsewhere, word);
   if (elsewhere !== undefined && found !== undefined) {
     if (origins.market === 'default') return { market: elsewhere, spec: found };
-    throw usage(`${market} has no ${word}; it has ${namesIn(venue, market)}`, undefined, {
-      flags: { market: elsewhere },
-    });
+    throw usage(`${market} has no ${word}; it has ${namesIn(venue, market)}`, `--market ${elsewhere}`);
   }
   const near = datasetLike(venue, marketNames(venue), word);
   if (near === undefined)
-    throw usage(`no market has a dataset "${word}"`, undefined, { command: ['list', 'datasets'] });
-  throw usage(`no market has a dataset "${word}"`, `did you mean ${near}?`, {
-    operand: near,
-    ...(findDataset(venue, market, near) === undefined ? { flags: { market: null } } : {}),
-  });
+    throw usage(`no market has a dataset "${word}"`, 'cryptodl list datasets shows the datasets');
+  throw usage(`no market has a dataset "${word}"`, `did you mean ${near}?`);
 }
 
 function namesIn(venue: Venue, market: Market): string {

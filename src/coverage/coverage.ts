@@ -18,10 +18,8 @@ const MOST_NAMED = 5;
 export async function coverage(run: LookUp): Promise<ExitCode> {
   const { source: venue, resolved } = run;
   const { options } = resolved;
-  if (options.json && options.csv)
-    throw usage('--json and --csv cannot be used together', 'keep one', { flags: { csv: null } });
-  if (options.summary && options.csv)
-    throw usage('--summary and --csv cannot be used together', 'keep one', { flags: { summary: null } });
+  if (options.json && options.csv) throw usage('--json and --csv cannot be used together', 'keep one');
+  if (options.summary && options.csv) throw usage('--summary and --csv cannot be used together', 'keep one');
   const lake = await coverSelected(requestOf(run, new AbortController().signal));
   const { range, today, failures } = lake;
   const next = new NextStep({ venue, resolved, range, today, failures });

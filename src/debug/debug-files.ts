@@ -59,11 +59,7 @@ export async function isDevice(path: string): Promise<boolean> {
 export async function refuseBadDump(path: string): Promise<void> {
   const facts = await statsOf(path);
   const refuse = (problem: string): Error =>
-    usage(`--debug-dump: ${shownPath(path)} ${problem}`, 'name a new file', {
-      flags: {
-        'debug-dump': shownPath(facts?.isDirectory() === true ? join(path, 'debug.json') : `${path}.json`),
-      },
-    });
+    usage(`--debug-dump: ${shownPath(path)} ${problem}`, 'name a new file');
   if (facts === undefined) return refuseBadFolder(path);
   if (facts.isCharacterDevice()) return;
   if (facts.isDirectory()) throw refuse('is a folder');

@@ -226,9 +226,6 @@ function refuseGroup({ egressGroup }: Pick<Options, 'egressGroup'>, hasLanes: bo
   throw usage(
     '--egress-group is for one public address, and --proxy names several proxies',
     'leave one of them out',
-    {
-      flags: { 'egress-group': null },
-    },
   );
 }
 

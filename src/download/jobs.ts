@@ -16,7 +16,7 @@ import type { ReadList } from '../options/symbols.js';
 import type { PastFailures } from '../select/select-failures.js';
 import { parseMetricsOptions } from '../select/select-metrics.js';
 import { parseSeriesOptions } from '../select/select-series.js';
-import { didYouMean, nearest } from '../text/did-you-mean.js';
+import { didYouMean } from '../text/did-you-mean.js';
 import type { Source } from '../source/source.js';
 
 export interface Jobs {
@@ -64,13 +64,9 @@ function chosen(
   const names = entries.map(({ name }) => name);
   for (const name of only) {
     if (names.includes(name)) continue;
-    const near = nearest(name, names) ?? names[0] ?? '';
     throw usage(
       `${nameOf('only')}: ${path} has no job "${name}"; it has ${names.join(', ')}`,
       didYouMean(name, names),
-      {
-        flags: { only: [...new Set(only.map((one) => (one === name ? near : one)))].join(',') },
-      },
     );
   }
   return entries.filter(({ name }) => only.includes(name));

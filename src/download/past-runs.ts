@@ -11,14 +11,14 @@ import { carriedOptions } from '../select/select-failures.js';
 import type { PastFailures } from '../select/select-failures.js';
 import type { RunVerb } from '../select/selection.js';
 import { marketNames } from '../source/venue.js';
-import { shownPath } from '../text/printable.js';
+import { shellWord, shownPath } from '../text/printable.js';
 import type { Job } from './jobs.js';
 
 interface PastRun {
   readonly verb: RunVerb;
   readonly resolved: Resolved;
   readonly failures: PastFailures;
-  /** Replaces the hint and the correction of an error if the correction has flags that `retry` lacks. */
+  /** Replaces the hint of an error if it names flags that `retry` lacks. */
   readonly explain: Job['explain'];
 }
 
@@ -64,11 +64,11 @@ export function pastRun(
   ];
   const resolved = resolveOptions('retry', ordered, exchange);
   refuseLoneEgress(resolved);
-  const outFlag = flags?.values.out === undefined ? ['--out', shownPath(resolved.options.out)] : [];
+  const continuing = `cryptodl ${verb === 'metrics' ? 'metrics' : 'vision'} --out ${shellWord(shownPath(resolved.options.out))}`;
   return {
     verb,
     resolved,
-    explain: (error) => ofRetry(error, [verb === 'metrics' ? 'metrics' : 'vision', ...outFlag]),
+    explain: (error) => ofRetry(error, continuing),
     failures: { path, file, entries, cut, options },
   };
 }
@@ -97,20 +97,19 @@ function verbOf({ header, entries }: Pick<Past, 'header' | 'entries'>): RunVerb 
   return entries.some(({ key }) => key.startsWith('rest/')) ? 'metrics' : 'vision';
 }
 
-/** `retry` uses the settings of the report and has no flags for them, so the suggestion is to continue the lake. */
-function ofRetry(error: CryptodlError, continuing: readonly string[]): CryptodlError {
-  const named = Object.keys(error.correction?.flags ?? {});
+/** `retry` uses the settings of the report. If the hint names flags that it lacks, the next step is to continue the lake. */
+function ofRetry(error: CryptodlError, continuing: string): CryptodlError {
   const known = new Set<string>(flagsOf('retry'));
+  const named = [...(error.hint ?? '').matchAll(/--([a-z-]+)/g)].map(([, name = '']) => name);
   if (named.every((name) => known.has(name))) return error;
   return new CryptodlError(error.code, error.message, {
     cause: error,
-    hint: 'the report has other settings than the lake; to fetch the missing data with the settings of the lake:',
-    correction: { command: continuing },
+    hint: `the report has other settings than the lake; to fetch the missing data with the settings of the lake:\n${continuing}`,
   });
 }
 
-function ofJob(name: string, { code, message, hint, cause, correction }: CryptodlError): CryptodlError {
-  return new CryptodlError(code, `job ${name}: ${message}`, { cause, hint, correction });
+function ofJob(name: string, { code, message, hint, cause }: CryptodlError): CryptodlError {
+  return new CryptodlError(code, `job ${name}: ${message}`, { cause, hint });
 }
 
 /** A retry of `metrics` uses the default concurrency and the default retry preset of `metrics`, unless the report has others. */

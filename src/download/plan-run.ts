@@ -74,7 +74,6 @@ export function refuseLargePlan(session: Pick<RunSession, 'options'>, plan: Pick
   throw usage(
     `the plan is ${bytesText(plan.totals.fetchBytes)}, more than --max-bytes ${bytesText(limit)}`,
     'choose fewer symbols or days, or a larger --max-bytes',
-    { flags: { 'max-bytes': String(plan.totals.fetchBytes) } },
   );
 }
 

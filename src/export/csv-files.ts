@@ -114,7 +114,6 @@ function columnsOf(spec: DatasetSpec, settings: EngineSettings, symbol: string |
     throw usage(
       '--columns has no symbol, and with --one-file the rows of all symbols are in one file',
       'add it, or leave out --one-file',
-      { flags: { columns: ['symbol', ...columns].join(',') } },
     );
   // Programs like DuckDB take names that differ only in upper and lower case for one name.
   const names = columns.map((text) => text.replace(/=.*/, '').toLowerCase());

@@ -9,8 +9,6 @@ import type { Assets } from '../source/pairs.js';
 import { intervalMs } from '../source/venue.js';
 import { reasonOf, unreadableHint } from '../text/path-faults.js';
 import { absolutePath, shownPath } from '../text/printable.js';
-import { SCRIPTS } from './engines.js';
-import { exampleTarget } from './select-export.js';
 import type { EngineSettings } from './export-file.js';
 
 /** Flags that only one engine reads. */
@@ -27,9 +25,10 @@ const FLAGS_OF: Readonly<Partial<Record<FlagName, string>>> = {
 export function refuseOtherFlags(engine: string, { resolved }: VerbRequest): void {
   const [name] = otherFlags(engine, resolved);
   if (name !== undefined)
-    throw usage(`--${name} is for export ${FLAGS_OF[name] ?? ''}, not for export ${engine}`, undefined, {
-      flags: flagsFor(engine, resolved),
-    });
+    throw usage(
+      `--${name} is for export ${FLAGS_OF[name] ?? ''}, not for export ${engine}`,
+      `leave --${name} out`,
+    );
 }
 
 function otherFlags(engine: string, { origins }: Resolved): FlagName[] {
@@ -44,17 +43,7 @@ export function refuseTarget(engine: string, { resolved }: VerbRequest): void {
     throw usage(
       `export ${engine} prints a script and writes no files, so --target is not used`,
       `redirect the output: > load_${engine.replace('-loader', '')}.py`,
-      { flags: { target: null } },
     );
-}
-
-/** The corrections that make the flags of a line fit to an engine: without flags of others, and with a target only for files. */
-export function flagsFor(engine: string, resolved: Resolved): Record<string, string | null> {
-  const flags = Object.fromEntries(otherFlags(engine, resolved).map((name) => [name, null]));
-  const hasTarget = resolved.options.target !== undefined;
-  if (SCRIPTS.some(({ name }) => name === engine))
-    return resolved.origins.target === 'flag' ? { ...flags, target: null } : flags;
-  return hasTarget ? flags : { ...flags, target: exampleTarget(engine) };
 }
 
 /** Throws usage errors. */
@@ -62,9 +51,10 @@ export async function settingsOf({ resolved, surroundings }: VerbRequest): Promi
   const { options } = resolved;
   for (const interval of options.markInterval)
     if (!(intervalMs(interval) > 0))
-      throw usage(`--mark-interval: "${interval}" is not an interval like 1h or 8h`, undefined, {
-        flags: { 'mark-interval': '1h,8h' },
-      });
+      throw usage(
+        `--mark-interval: "${interval}" is not an interval like 1h or 8h`,
+        'for example --mark-interval 1h,8h',
+      );
   return {
     markIntervals: options.markInterval,
     assets:

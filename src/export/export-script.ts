@@ -1,14 +1,14 @@
 /** Prints a Python program that loads the committed files of the selected series. */
 import type { LookUp } from '../cli/look-up.js';
 import { writeText } from '../cli/write-data.js';
-import { CryptodlError, usage } from '../model/errors.js';
+import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { seriesName } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { FileDigests } from '../query/file-digests.js';
 import { isMirror } from '../text/mirror-roots.js';
 import { absolutePath, printLines } from '../text/printable.js';
-import { flagsFor, refuseOtherFlags, refuseTarget } from './engine-settings.js';
+import { refuseOtherFlags, refuseTarget } from './engine-settings.js';
 import { rowSource } from './export-file.js';
 import type { Days, HeldData, Refused } from './export-file.js';
 import { NOTHING_EXPORTED, rangeOf, tellLacking } from './lacking.js';
@@ -49,19 +49,12 @@ function localRoot({ resolved, surroundings }: VerbRequest): string {
   return root;
 }
 
-/** Throws usage errors. Their corrected lines have no flags that scripts refuse. */
+/** Throws usage errors. */
 async function checkedSelection(script: Script, request: VerbRequest): Promise<ExportSelection> {
-  try {
-    refuseOtherFlags(script.name, request);
-    const selection = await selectExport(request, { ...script, onlyNamed: [], anyInterval: [] });
-    script.check(selection, request);
-    return selection;
-  } catch (error) {
-    if (!(error instanceof CryptodlError) || error.code !== 'usage' || error.correction === undefined)
-      throw error;
-    const flags = { ...flagsFor(script.name, request.resolved), ...error.correction.flags };
-    throw usage(error.message, error.hint, { ...error.correction, flags });
-  }
+  refuseOtherFlags(script.name, request);
+  const selection = await selectExport(request, { ...script, onlyNamed: [], anyInterval: [] });
+  script.check(selection, request);
+  return selection;
 }
 
 /** Number of manifests that are read at the same time. */

@@ -11,7 +11,7 @@ import type { VerbRequest } from '../options/verb-request.js';
 import { nearest } from '../text/did-you-mean.js';
 import { printLines, shownPath, tabbed } from '../text/printable.js';
 import { ENGINES, SCRIPTS } from './engines.js';
-import { flagsFor, refuseOtherFlags, settingsOf } from './engine-settings.js';
+import { refuseOtherFlags, settingsOf } from './engine-settings.js';
 import type { Engine, Refused } from './export-file.js';
 import { exportLake } from './export-lake.js';
 import type { ExportedFile, FileOutcome } from './export-lake.js';
@@ -32,13 +32,12 @@ export async function exportFor(operand: string | undefined, run: LookUp): Promi
 }
 
 async function exportNow(operand: string | undefined, run: LookUp, request: VerbRequest): Promise<ExitCode> {
-  const { resolved } = request;
   const names = [...ENGINES, ...SCRIPTS].map(({ name }) => name);
   if (operand === undefined)
-    throw usage(`export needs a program to write for: ${names.join(', ')}`, undefined, {
-      operand: 'freqtrade',
-      flags: flagsFor('freqtrade', resolved),
-    });
+    throw usage(
+      `export needs a program to write for: ${names.join(', ')}`,
+      'for example: cryptodl export freqtrade --target user_data/data/binance',
+    );
   const script = SCRIPTS.find(({ name }) => name === operand);
   if (script !== undefined) return exportScript(script, run, request);
   const engine = ENGINES.find(({ name }) => name === operand);
@@ -47,7 +46,6 @@ async function exportNow(operand: string | undefined, run: LookUp, request: Verb
     throw usage(
       `export: "${operand}" is not one of ${names.join(', ')}`,
       near === undefined ? undefined : `did you mean ${near}?`,
-      near === undefined ? undefined : { operand: near, flags: flagsFor(near, resolved) },
     );
   }
   refuseOtherFlags(operand, request);

@@ -30,7 +30,7 @@ export const qlibScript: Script = {
     if (first === undefined || kinds.length > 1)
       throw usage(
         `a qlib folder has one market and one interval, and the selection has ${kinds.map(nameOf).join(', ')}`,
-        ...choiceOf(kinds, selected, request),
+        choiceOf(kinds, selected, request),
       );
     if (frequencyOf(first.interval) !== undefined) return;
     const symbols = new Set(selected.map(({ symbol }) => symbol));
@@ -39,7 +39,7 @@ export const qlibScript: Script = {
     );
     throw usage(
       `qlib has days and minutes, not ${first.interval ?? ''}`,
-      ...choiceOf(groupsOf(others, 'dataset'), selected, request),
+      choiceOf(groupsOf(others, 'dataset'), selected, request),
     );
   },
   textOf: (held, _request, range) =>
@@ -58,21 +58,20 @@ function nameOf([first]: Kind): string {
   return `${first?.market ?? ''} ${first?.interval ?? ''}`;
 }
 
-/** The hint and the correction: a kind that qlib can load, days before minutes. */
+/** The hint: a kind that qlib can load, days before minutes. */
 function choiceOf(
   kinds: readonly Kind[],
   selected: ExportSelection['selected'],
   request: VerbRequest,
-): [hint: string | undefined, correction?: { flags: Record<string, string> }] {
+): string {
   const symbols = new Set(selected.map(({ symbol }) => symbol));
   const fitting = kinds
     .filter(([first]) => frequencyOf(first?.interval) !== undefined)
     .sort((a, b) => Number(b[0]?.interval === '1d') - Number(a[0]?.interval === '1d'));
   const whole = fitting.find((kind) => hasNamed(kind, symbols, request));
   const [best] = whole ?? fitting[0] ?? [];
-  if (best?.interval === undefined) return ['the lake has no days or minutes of this selection'];
-  if (whole === undefined) return [`choose one: --market ${best.market} --interval ${best.interval}`];
-  return [undefined, { flags: { market: best.market, interval: best.interval } }];
+  if (best?.interval === undefined) return 'the lake has no days or minutes of this selection';
+  return `choose one: --market ${best.market} --interval ${best.interval}`;
 }
 
 const SCRIPT = `#!/usr/bin/env python3

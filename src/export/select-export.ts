@@ -47,10 +47,7 @@ export async function selectExport(
   if (unknown !== undefined)
     throw usage(
       `export ${name} has no files for ${unknown}; it has files for ${datasets.join(', ')}`,
-      undefined,
-      {
-        flags: { dataset: null },
-      },
+      'choose one of these with --dataset, or leave it out',
     );
   const takes = ({ dataset }: Series): boolean =>
     datasets.length === 0 ||
@@ -120,9 +117,10 @@ export async function targetFolder(
 ): Promise<string> {
   const { target, out } = resolved.options;
   if (target === undefined)
-    throw usage(`export ${engine} needs --target, the folder for its files; --out is the lake`, undefined, {
-      flags: { target: exampleTarget(engine) },
-    });
+    throw usage(
+      `export ${engine} needs --target, the folder for its files; --out is the lake`,
+      `for example --target ${exampleTarget(engine)}`,
+    );
   if (/^s3:/i.test(target))
     throw usage(
       `--target ${target}: export writes to local folders only`,
@@ -135,6 +133,6 @@ export async function targetFolder(
 }
 
 /** A folder for the files of an engine, for corrected lines. */
-export function exampleTarget(engine: string): string {
+function exampleTarget(engine: string): string {
   return engine === 'freqtrade' ? 'user_data/data/binance' : engine;
 }

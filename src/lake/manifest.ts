@@ -99,7 +99,6 @@ function lineError({ path, number }: Pick<ReadLine, 'path' | 'number'>, cause: u
   return new CryptodlError('manifest-damaged', `${where} is damaged`, {
     cause,
     hint: 'restore the file; or move the line to the quarantine with cryptodl verify --fix, and fetch its object again with cryptodl repair',
-    correction: { command: ['verify', '--fix'] },
   });
 }
 

@@ -86,7 +86,6 @@ export function throwSettingsError(
   throw usage(
     `${seriesName(series)} in ${folder} was written with ${texts.join(' and ')}`,
     `${differences.map(({ name, held }) => (name === 'as-published' ? (held === 'true' ? '--as-published' : 'leave --as-published out') : `--${name} ${held}`)).join(' ')}, another --out, or --force to rewrite the series`,
-    { flags: Object.fromEntries(differences.map(({ name }) => [name, null])) },
   );
 }
 

@@ -32,20 +32,14 @@ export async function refusePlace(
     throw usage(
       parent === undefined ? `${place}: there is no folder ${folder}` : `${place}: ${folder} is no folder`,
       'create the folder, or choose another place',
-      { flags: { [flag]: basename(path) } },
     );
   const facts = await statsOf(path, lstat, place);
   if (facts === undefined) return;
-  if (facts.isDirectory())
-    throw usage(`${place} is a folder`, 'name a file', {
-      flags: { [flag]: join(path, `cryptodl-${what}.${flag}`) },
-    });
+  if (facts.isDirectory()) throw usage(`${place} is a folder`, 'name a file');
   if (!facts.isFile())
     throw usage(`${place} is neither a file nor free: links and devices are not written to`, 'name a file');
   if (force || (await beginsWith(path, start))) return;
-  throw usage(`${place} is not a ${what}, and is not replaced`, 'choose another file, or add --force', {
-    flags: { [flag]: path.replace(/(?:\.(?:html?|svg))?$/i, `-${what}.${flag}`) },
-  });
+  throw usage(`${place} is not a ${what}, and is not replaced`, 'choose another file, or add --force');
 }
 
 async function statsOf(

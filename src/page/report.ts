@@ -92,11 +92,11 @@ function chosenRun({ runs }: FoundRuns, id: string): RunRecord | undefined {
   const run = runs.find((each) => each.id === id);
   if (run !== undefined) return run;
   const newest = runs.at(-1);
-  if (newest === undefined)
-    throw usage(`--run ${id}: the lake has no records of runs`, 'leave out --run', { flags: { run: null } });
-  throw usage(`--run ${id}: the lake has no record of this run; its newest one is ${newest.id}`, undefined, {
-    flags: { run: newest.id },
-  });
+  if (newest === undefined) throw usage(`--run ${id}: the lake has no records of runs`, 'leave out --run');
+  throw usage(
+    `--run ${id}: the lake has no record of this run; its newest one is ${newest.id}`,
+    `--run ${newest.id}`,
+  );
 }
 
 async function* pageParts(

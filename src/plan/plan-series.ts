@@ -117,12 +117,10 @@ function refuseLostRest({ series, rest }: SeriesRequest, held: HeldObjects, fold
     throw usage(
       `${seriesName(series)} in ${folder} holds ${first.period} from REST, and this run does not use REST: the series cannot be rewritten`,
       'add --fill rest, or choose another --out for other settings',
-      { flags: { fill: 'rest' } },
     );
   throw usage(
     `${seriesName(series)} in ${folder} holds ${first.period} from REST, and REST no longer has it: the series cannot be rewritten`,
     'choose another --out for other settings',
-    { flags: { force: null, out: './data-2' } },
   );
 }
 

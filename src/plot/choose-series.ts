@@ -1,6 +1,5 @@
 /** Chooses the series and the column of a plot from the operand, the flags, and the series of the lake. */
 import { usage } from '../model/errors.js';
-import type { Correction } from '../model/errors.js';
 import type { Series } from '../model/task.js';
 import type { Resolved } from '../options/resolve.js';
 import { filterHeldSeries, nothingHeld } from '../select/held-series.js';
@@ -38,13 +37,11 @@ export function chooseDataset(
   const symbols = [...new Set(held.map((series) => series.symbol))].sort();
   const flagged = resolved.texts.symbols;
   if (operand !== undefined && resolved.origins.symbols === 'flag' && flagged?.join(',') !== operand)
-    throw usage(`plot draws one symbol, not "${[operand, ...(flagged ?? [])].join(',')}"`, undefined, {
-      flags: { symbols: null },
-    });
-  const symbol = chooseSymbol(symbols, operand ?? flagged?.join(','), {
-    out: options.out,
-    correct: (name) => (operand === undefined ? { flags: { symbols: name } } : { operand: name }),
-  });
+    throw usage(
+      `plot draws one symbol, not "${[operand, ...(flagged ?? [])].join(',')}"`,
+      'leave --symbols out',
+    );
+  const symbol = chooseSymbol(symbols, operand ?? flagged?.join(','), options.out);
   const own = held.filter((series) => series.symbol === symbol);
   for (const name of ['market', 'dataset', 'interval'] as const) refuseSeveral(name, resolved);
   const where = {
@@ -71,16 +68,12 @@ export function chooseDataset(
 const MOST_NAMED = 12;
 
 /** `given`: the argument, or the value of --symbols. */
-function chooseSymbol(
-  symbols: readonly string[],
-  given: string | undefined,
-  { out, correct }: { readonly out: string; readonly correct: (name: string) => Correction },
-): string {
+function chooseSymbol(symbols: readonly string[], given: string | undefined, out: string): string {
   const [only = ''] = symbols;
   const named = `${symbols.slice(0, MOST_NAMED).join(', ')}${symbols.length > MOST_NAMED ? ' …' : ''}`;
   if (given === undefined) {
     if (symbols.length === 1) return only;
-    throw usage(`plot needs a symbol; ${out} holds ${named}`, undefined, { operand: preferred(symbols) });
+    throw usage(`plot needs a symbol; ${out} holds ${named}`, `cryptodl plot ${preferred(symbols)}`);
   }
   const sameLetters = symbols.filter((symbol) => symbol.toLowerCase() === given.toLowerCase());
   const found =
@@ -90,15 +83,13 @@ function chooseSymbol(
     const first = given.split(',').find((part) => symbols.includes(part));
     throw usage(
       `plot draws one symbol, not "${given}"; ${out} holds ${named}`,
-      undefined,
-      correct(first ?? preferred(symbols)),
+      `cryptodl plot ${first ?? preferred(symbols)}`,
     );
   }
   const near = nearest(given, symbols) ?? symbols.find((symbol) => symbol.startsWith(given.toUpperCase()));
   throw usage(
     `${out} holds no ${given}; it holds ${named}`,
     near === undefined ? undefined : `did you mean ${near}?`,
-    near === undefined ? undefined : correct(near),
   );
 }
 
@@ -109,9 +100,10 @@ function preferred(symbols: readonly string[]): string {
 function refuseSeveral(name: 'market' | 'dataset' | 'interval', { options, origins }: Resolved): void {
   const [first, second] = options[name];
   if (origins[name] === 'default' || second === undefined) return;
-  throw usage(`plot draws one series, and --${name} has ${options[name].join(', ')}`, undefined, {
-    flags: { [name]: first === ALL ? second : (first ?? null) },
-  });
+  throw usage(
+    `plot draws one series, and --${name} has ${options[name].join(', ')}`,
+    `--${name} ${first === ALL ? (second ?? '') : (first ?? '')}`,
+  );
 }
 
 /** The series with this column. Throws a usage error if none has it, or if it has no numbers. */
@@ -127,7 +119,6 @@ function columnFilter(
   if (found.length > 0) return found;
   const ranked = rankedDatasets(series, venue);
   const names = ranked.flatMap(columnsOf).map(({ name }) => name);
-  const near = nearest(column, names);
   const first = ranked.slice(0, 1).map(
     (one) =>
       `; ${datasetName(one)} has ${columnsOf(one)
@@ -137,7 +128,6 @@ function columnFilter(
   throw usage(
     `--column ${column}: ${ranked.map(datasetName).join(', ')} has no such column of numbers${first.join('')}`,
     didYouMean(column, names),
-    { flags: { column: near ?? null } },
   );
 }
 

@@ -72,9 +72,7 @@ async function chosenFiles({ resolved: { options }, io }: LookUp): Promise<Chart
   const home = io.environment['HOME'];
   const files: ChartFile[] = [];
   if (options.svg !== undefined && /\.png$/i.test(options.svg))
-    throw usage(`plot writes SVG and HTML, not PNG: ${options.svg}`, undefined, {
-      flags: { svg: options.svg.replace(/png$/i, 'svg') },
-    });
+    throw usage(`plot writes SVG and HTML, not PNG: ${options.svg}`, 'name a file that ends in .html');
   if (options.html !== undefined)
     files.push({ path: absolutePath(options.html, home), kind: HTML, size: HTML_SIZE, draw: chartHtml });
   if (options.svg !== undefined)
@@ -181,8 +179,7 @@ function chooseInterval(
   const to = dayText(dayOf(Math.max(...all.map((facts) => facts.to)) - 1, spec));
   throw usage(
     `${what} has no rows in ${given?.text ?? 'the range'}; ${options.out} holds ${from} … ${to}`,
-    undefined,
-    { flags: { days: null, months: null, from, to } },
+    `--from ${from} --to ${to}`,
   );
 }
 

@@ -108,11 +108,9 @@ export function throwFault(fault: QueryFault, query: string, known?: Known): nev
   const names = missing.what === 'table' ? known.tables : known.columns;
   const near = nearestOf(missing.name, names);
   const has = `the ${missing.what === 'table' ? 'lake has' : 'columns are'} ${names.join(', ')}`;
-  const fixed = near === undefined ? undefined : withName(query, fault, missing.name, near);
   throw usage(
     `no ${missing.what} "${missing.name}"${place}; ${has}`,
     near === undefined ? undefined : `did you mean ${near}?`,
-    fixed === undefined ? undefined : { operand: fixed },
   );
 }
 
@@ -129,16 +127,9 @@ function refuseSymbol(
   const isColumn = what === 'column';
   const table = tables.find((one) => one.endsWith('_klines')) ?? tables[0] ?? 'um_klines';
   const rows = `${table} WHERE symbol = '${name}'`;
-  const fixed = isColumn
-    ? withName(query, fault, name, `'${name}'`)
-    : // With several tables, the meant one is not known.
-      tables.length === 1
-      ? withName(query, fault, name, `(FROM ${rows})`)
-      : undefined;
   throw usage(
     `no ${what} "${name}"${placeOf(query, fault)}${isColumn ? '' : `; the lake has ${tables.join(', ')}`}`,
     isColumn ? `a symbol needs single quotes: '${name}'` : `a symbol is a value: SELECT * FROM ${rows}`,
-    fixed === undefined ? undefined : { operand: fixed },
   );
 }
 
@@ -170,9 +161,6 @@ function emptyLake(root: string): Error {
       ? `the lake ${shownPath(root)} is empty`
       : `${shownPath(root)} does not exist, so there is no lake`,
     'download data first, or name another lake with --out',
-    {
-      command: ['vision', '--symbols', 'BTCUSDT', '--days', '1'],
-    },
   );
 }
 
@@ -194,16 +182,4 @@ function textBefore(query: string, { type, position }: QueryFault): string | und
   return type.toLowerCase() === 'parser'
     ? Array.from(query).slice(0, position).join('')
     : Buffer.from(query).subarray(0, position).toString('utf8');
-}
-
-function withName(query: string, fault: QueryFault, name: string, near: string): string | undefined {
-  const before = textBefore(query, fault);
-  if (before === undefined) return undefined;
-  const after = query.slice(before.length);
-  const at = after.indexOf(name);
-  // Replaces only the name at the position, which may follow a quote or an alias.
-  if (at < 0 || /[\s,()]/.test(after.slice(0, at))) return undefined;
-  // A text takes the place of a quoted name with its quotes.
-  if (/\W/.test(near) && after.startsWith(`"${name}"`)) return before + near + after.slice(name.length + 2);
-  return before + after.slice(0, at) + near + after.slice(at + name.length);
 }

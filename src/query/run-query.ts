@@ -133,7 +133,7 @@ export async function parseStatement(session: DuckDbSession, text: string): Prom
   if (type === 'parser')
     throwFault({ type, text: message, position: Number(position), missing: undefined }, text);
   if (tree.statements === undefined) throw notOneSelect();
-  if (tree.statements.length === 0) throw usage('the query is empty', undefined, { operand: 'SHOW TABLES' });
+  if (tree.statements.length === 0) throw usage('the query is empty', 'for example: SHOW TABLES');
   if (tree.statements.length > 1) throw usage(`${READS}; the query has ${tree.statements.length} statements`);
   const names = new Set<string>();
   visit(tree, (node) => {

@@ -21,8 +21,7 @@ import { lakeViews, queriedLake, queryLake } from './query-lake.js';
 export async function sql(operand: string | undefined, run: LookUp): Promise<ExitCode> {
   const { io, resolved } = run;
   const { options } = resolved;
-  if (options.csv && options.json)
-    throw usage('--csv and --json cannot be used together', 'keep one', { flags: { csv: null } });
+  if (options.csv && options.json) throw usage('--csv and --json cannot be used together', 'keep one');
   if (options.views) return printViews(run, operand);
   // A signal ends the process while it waits for stdin.
   const text = await readQuery(operand, io);
@@ -42,7 +41,7 @@ export async function sql(operand: string | undefined, run: LookUp): Promise<Exi
 async function printViews(run: LookUp, operand: string | undefined): Promise<ExitCode> {
   const { io } = run;
   if (operand !== undefined)
-    throw usage('--views prints all views and takes no query', undefined, { flags: { views: null } });
+    throw usage('--views prints all views and takes no query', 'leave the query out');
   const lake = queriedLake(requestOf(run, new AbortController().signal));
   for await (const statement of lakeViews(lake)) if (!(await writeExact(io, statement))) break;
   return 0;
@@ -50,12 +49,10 @@ async function printViews(run: LookUp, operand: string | undefined): Promise<Exi
 
 async function readQuery(operand: string | undefined, io: Io): Promise<string> {
   if (operand === undefined)
-    throw usage('sql needs a query', 'give the query as text, @FILE for a file, or - for stdin', {
-      command: ['sql', 'SHOW TABLES'],
-    });
+    throw usage('sql needs a query', 'give the query as text, @FILE for a file, or - for stdin');
   if (operand === '-') return readAll(io.stdin);
   if (/^\S+$/.test(operand) && statSync(operand, { throwIfNoEntry: false })?.isFile() === true)
-    throw usage(`sql: ${operand} is a file`, '@ reads the query from a file', { operand: `@${operand}` });
+    throw usage(`sql: ${operand} is a file`, '@ reads the query from a file');
   if (!operand.startsWith('@')) return operand;
   const path = operand.slice(1);
   try {

@@ -151,7 +151,7 @@ export async function noReport(message: string): Promise<CryptodlError> {
   const newest = await newestReport(USUAL_FOLDER);
   return newest === undefined
     ? usage(message, 'name the failure report of a run; runs without failures write none')
-    : usage(message, `the newest report of ${USUAL_FOLDER}:`, { operand: `${USUAL_FOLDER}/${newest}` });
+    : usage(message, `the newest report of ${USUAL_FOLDER}:`);
 }
 
 /** The name of the newest report in a folder; undefined if the folder has none. */

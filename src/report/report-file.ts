@@ -2,7 +2,7 @@
 import { constants, createReadStream } from 'node:fs';
 import { access, lstat, open, rename, rm, stat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import type { Stats } from 'node:fs';
 import { makeFolder } from '../files/disk.js';
 import { CryptodlError, errnoOf, usage } from '../model/errors.js';
@@ -173,14 +173,13 @@ async function kindOfPath(path: string): Promise<PathKind> {
   if (target?.isFIFO() === true) return 'pipe';
   if (target?.isCharacterDevice() === true) return 'device';
   // /dev/stderr of a service: no file can be created beside it in /dev.
-  if (link.isSymbolicLink() && target?.isSocket() === true)
-    throw await refusal(path, 'is a socket', 'failures.jsonl');
-  if (link.isSymbolicLink()) throw await refusal(path, 'is a symbolic link, which is not followed');
-  if (link.isDirectory()) throw await refusal(path, 'is a folder', join(path, 'failures.jsonl'));
-  if (!link.isFile()) throw await refusal(path, 'is neither a file nor a pipe nor a character device');
+  if (link.isSymbolicLink() && target?.isSocket() === true) throw refusal(path, 'is a socket');
+  if (link.isSymbolicLink()) throw refusal(path, 'is a symbolic link, which is not followed');
+  if (link.isDirectory()) throw refusal(path, 'is a folder');
+  if (!link.isFile()) throw refusal(path, 'is neither a file nor a pipe nor a character device');
   if (link.size === 0) return 'empty';
   if (await isReport(path)) return 'report';
-  throw await refusal(path, 'is not a failure report, and is not replaced');
+  throw refusal(path, 'is not a failure report, and is not replaced');
 }
 
 /** Throws a usage error if the path of the folder for reports is not a folder. */
@@ -221,17 +220,8 @@ async function statsOf(path: string, look: (path: string) => Promise<Stats>): Pr
   }
 }
 
-async function refusal(path: string, problem: string, instead = path): Promise<Error> {
-  return usage(`--failures ${path} ${problem}`, 'choose a new file, or move the existing one', {
-    flags: { failures: await freeName(instead) },
-  });
-}
-
-async function freeName(path: string): Promise<string> {
-  for (let copy = 1; ; copy += 1) {
-    const candidate = copyName(path, copy);
-    if ((await statsOf(candidate, lstat)) === undefined) return candidate;
-  }
+function refusal(path: string, problem: string): Error {
+  return usage(`--failures ${path} ${problem}`, 'choose a new file, or move the existing one');
 }
 
 /** `vision-….jsonl`, `vision-…-2.jsonl` and so on. */

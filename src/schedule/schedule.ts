@@ -25,9 +25,6 @@ import type { ScheduledCommand } from './timers.js';
 
 /** Each run starts after a random delay up to this, so that the runs of many users do not send requests in the same second. */
 const DELAY = { systemd: '10min', flag: '10m' };
-/** Seven days, so that a day that is published late is still in the range. */
-const FIRST_LINE = ['vision', '--symbols', 'BTCUSDT', '--days', '7'];
-
 /** Prints the schedule of a command. A mistake after `--` gives the same error as the command itself. */
 export async function schedule(
   command: readonly string[],
@@ -42,13 +39,13 @@ export async function schedule(
     throw usage(
       `schedule: --every ${shellWord(every.text)} is only for enqueue`,
       `${EVERY.join(', ')}; or print a crontab line, and change its times`,
-      { flags: { every: 'day' } },
     );
   const line = command[0] === 'cryptodl' ? command.slice(1) : command;
   if (line.length === 0)
-    throw usage('schedule needs a command after --', undefined, {
-      argv: [...own, '--', ...FIRST_LINE],
-    });
+    throw usage(
+      'schedule needs a command after --',
+      'for example: cryptodl schedule -- vision --symbols BTCUSDT --days 1',
+    );
   const typed: Typed = { argv: line, io, refusalOf: given.refusalOf, before: [...own, '--'] };
   try {
     const invocation = parseCommandLine(line, io);

@@ -26,17 +26,12 @@ export function universeMarket({ options, origins }: Resolved, venue: Venue): Un
   if (second !== undefined)
     throw usage(
       `universe ranks the symbols of one market, and --market has ${options.market.join(', ')}`,
-      undefined,
-      {
-        flags: { market },
-      },
+      `choose one, for example --market ${market}`,
     );
   const spec = findDataset(venue, market, DATASET);
   if (spec === undefined) {
     const others = marketNames(venue).filter((name) => findDataset(venue, name, DATASET) !== undefined);
-    throw usage(`--market ${market} has no ${DATASET}`, `markets with ${DATASET}: ${others.join(', ')}`, {
-      flags: { market: others[0] ?? null },
-    });
+    throw usage(`--market ${market} has no ${DATASET}`, `markets with ${DATASET}: ${others.join(', ')}`);
   }
   const unit = spec.columns.find(({ name }) => name === 'quote_volume')?.unit;
   // The archive's quote_volume of coin-margined futures is in the base coin, and the size of a contract differs by symbol.
@@ -46,7 +41,6 @@ export function universeMarket({ options, origins }: Resolved, venue: Venue): Un
     throw usage(
       `${what} is in ${of} for ${market}, so it does not compare symbols`,
       '--by count ranks by the number of trades',
-      { flags: { by: 'count' } },
     );
   }
   return { market, spec, intervals: intervalsWithinDay(spec) };
@@ -111,8 +105,7 @@ export function selectedSymbols(
   if (chosen.length === 0)
     throw usage(
       `--contract ${contract} leaves none of the ${symbols.length} selected symbols of ${market} ${DATASET}`,
-      undefined,
-      { flags: { contract: 'all' } },
+      '--contract all',
     );
   return chosen;
 }

@@ -25,7 +25,6 @@ export function givenDays(
     throw usage(
       `--from ${dayText(from.first)} is after --to ${dayText(to.last)}`,
       `--from ${flags.from} --to ${flags.to}`,
-      { flags },
     );
   }
   return { from: first, to: last };
@@ -66,7 +65,6 @@ export function periodStarts({ every, lookback, lookbackFlag, held, from, to, wh
     throw usage(
       `--from ${dayText(from ?? first)}: ${what} ends ${dayText(held.last)}, and the last ${every} that it can rank begins ${dayText(latest)}`,
       'download later days, or add --fetch',
-      { flags: { from: dayText(latest), ...(to === undefined ? {} : { to: null }) } },
     );
   if (last <= held.first)
     throw usage(

@@ -27,16 +27,12 @@ export function targetOf(
     throw usage(
       `--target changes nothing with --as ${as}, which is printed`,
       `${as}: > ${target}; or add --as parquet or --as freqtrade`,
-      {
-        flags: { target: null },
-      },
     );
   }
   if (target !== undefined) return absolutePath(target, home);
   throw usage(
     `--as ${as} writes ${as === 'parquet' ? 'a file' : 'a folder of files'}, and needs --target`,
     `--target ${EXAMPLES[as]}`,
-    { flags: { target: EXAMPLES[as] } },
   );
 }
 
@@ -48,7 +44,6 @@ export function refuseOutputFile(out: string, root: string): void {
   throw usage(
     `--out ${shownPath(out)}: --out names the folder of the lake, and not the file of the output`,
     isParquet ? `--as parquet --target ${out} writes a file` : `> ${out} writes the output to this file`,
-    { flags: { out: null, ...(isParquet ? { as: 'parquet', target: out } : {}) } },
   );
 }
 
@@ -67,9 +62,7 @@ export async function refuseTarget(
       'name another folder',
     );
   if (as === 'parquet' && facts.isDirectory())
-    throw usage(`--target ${shownPath(path)} is a folder, and --as parquet writes a file`, 'name a file', {
-      flags: { target: join(path, EXAMPLES.parquet) },
-    });
+    throw usage(`--target ${shownPath(path)} is a folder, and --as parquet writes a file`, 'name a file');
 }
 
 /** Which files may be replaced. */

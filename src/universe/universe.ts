@@ -82,9 +82,7 @@ async function check({ resolved, source, io }: UniverseCommand): Promise<Checked
   if (target !== undefined) await refuseTarget(target, { as: options.as, lake: root, venue: source.name });
   const given = givenDays(options, options.nowMs ?? io.clock.now(), chosen.spec);
   if (options.fetch && given.from === undefined)
-    throw usage('--fetch needs --from, the date of the first period', '--from 2023-01', {
-      flags: { from: '2023-01' },
-    });
+    throw usage('--fetch needs --from, the date of the first period', '--from 2023-01');
   return {
     ...chosen,
     ...given,

@@ -25,19 +25,16 @@ export function refuseScheduleFlags({ options: { every, wait, dryRun }, origins,
       every === undefined
         ? 'add --every day, or leave --at out'
         : 'leave --at out: a cron pattern has its times',
-      { flags: { at: null } },
     );
   if (every?.kind === 'never' && dryRun)
     throw usage(
       `${nameOf('dry-run')} has nothing to show with --every never`,
       'cryptodl status shows the schedules; leave --dry-run out to end this one',
-      { flags: { 'dry-run': null } },
     );
   if (every !== undefined && wait)
     throw usage(
       '--wait waits for jobs, and a schedule has none yet',
       'leave --wait out: cryptodl status shows the schedule, and its jobs when they are there',
-      { flags: { wait: null } },
     );
 }
 

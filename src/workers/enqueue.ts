@@ -169,9 +169,7 @@ async function download(
 ): Promise<Download> {
   const ofVerb = resolveOptions(verb, layers, source);
   if (ofVerb.options.symbols === undefined)
-    throw usage('enqueue needs the symbols of the jobs', '--symbols all, or a list like BTCUSDT,ETHUSDT', {
-      flags: { symbols: 'all' },
-    });
+    throw usage('enqueue needs the symbols of the jobs', '--symbols all, or a list like BTCUSDT,ETHUSDT');
   if (options.every === undefined) return { ofVerb, plan: undefined };
   const read = await withoutLists(ofVerb.options.symbols, layers, readLists(io));
   const ofQueue = resolveOptions('enqueue', read.layers, source);
@@ -200,6 +198,5 @@ function verbOf(operand: string | undefined): JobVerb {
       ? 'enqueue needs the verb of the jobs'
       : `enqueue: "${operand}" is not a verb of jobs`,
     'cryptodl enqueue vision …, or cryptodl enqueue metrics …',
-    { operand: 'vision' },
   );
 }

@@ -71,7 +71,6 @@ export async function worker(command: WorkerCommand): Promise<ExitCode> {
     throw usage(
       `--role ${role}: the workers share the zips in a bucket, and --out is a folder`,
       'give a bucket, for example --out s3://my-bucket/lake, or leave --role out',
-      { flags: { role: null } },
     );
   const open = await openQueue(options, 'worker', tellOnce);
   const signals = watchSignals(io);
