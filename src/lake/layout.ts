@@ -207,7 +207,10 @@ export function refuseInnerFolder(root: string, venue: VenueFolders): void {
     if (!names.includes(basename(inner)) || !isLake(lake) || isLake(root)) continue;
     // `data` is the folder of the zips, but also the default of --out, which a lake in the current folder may have below it.
     if (basename(inner) === venue.archive.topFolder && isEmpty(inner)) continue;
-    throw usage(`--out: ${shownPath(root)} is a folder of the lake ${shownPath(lake)}`, 'name the lake');
+    throw usage(
+      `--out: ${shownPath(root)} is a folder of the lake ${shownPath(lake)}`,
+      `--out ${shownPath(lake)}`,
+    );
   }
 }
 

@@ -413,7 +413,7 @@ describe('coverage as text', () => {
     const { events } = await coverage(lake, '--summary', '--json');
     expect(events).toMatchObject([{ event: 'summary', series: 2, incomplete: 1 }]);
     const both = await coverage(lake, '--summary', '--csv');
-    expect([both.code, both.stderr]).toEqual([2, expect.stringContaining(`--now ${NOW} --csv\n`) as string]);
+    expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('keep one') as string]);
   });
 
   it('with --summary names manifests that it could not read', async () => {
@@ -672,7 +672,7 @@ describe('the selection', () => {
         2,
         expect.stringContaining(`${folder} is a folder of the lake ${lake}\n`),
       ]);
-      expect(stderr).toContain(`cryptodl ${verb} --out ${lake} `);
+      expect(stderr).toContain(`  --out ${lake}\n`);
     }
     // A folder with another name may have a lake of its own.
     for (const folder of ['other', 'other/binance']) {

@@ -220,7 +220,7 @@ jobs:
     const none = await run(['run', file, '--only', 'et']);
     expect([none.code, none.stderr]).toEqual([
       2,
-      'cryptodl: --only: jobs.yaml has no job "et"; it has btc, eth\n  did you mean eth?\n  cryptodl run jobs.yaml --only eth\n',
+      'cryptodl: --only: jobs.yaml has no job "et"; it has btc, eth\n  did you mean eth?\n',
     ]);
   });
 

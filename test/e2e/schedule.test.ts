@@ -187,7 +187,6 @@ describe('the line for cron', () => {
       2,
       expect.stringMatching(/^cryptodl: schedule: --every .* is only for enqueue\n/),
     ]);
-    expect(stderr).toContain('  cryptodl schedule --every day -- vision -s BTCUSDT\n');
   });
 });
 

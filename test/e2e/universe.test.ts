@@ -701,7 +701,7 @@ describe('mistakes', () => {
     [
       '--from 2024-08',
       'ends 2024-05-09, and the last month that it can rank begins 2024-05-01',
-      '--from 2024-05-01',
+      'download later days, or add --fetch',
     ],
     [
       '--from 2024-04 --to 2024-03',
@@ -716,7 +716,7 @@ describe('mistakes', () => {
       'is a file, and --as freqtrade writes a folder of files',
       'universe',
     ],
-    ['--as list --target x', '--target changes nothing with --as list', 'universe'],
+    ['--as list --target x', '--target changes nothing with --as list', 'list: > x'],
     [
       '-s ETHUSDT --contract dated',
       '--contract dated leaves none of the 1 selected symbols of um klines',

@@ -57,7 +57,7 @@ describe('the column of a line', () => {
   });
 });
 
-it('the correction for several markets names a market, also after all', () => {
+it('the hint for several markets names a market, also after all', () => {
   for (const [given, market] of [
     ['um,cm', 'um'],
     ['all,cm', 'cm'],
@@ -69,6 +69,6 @@ it('the correction for several markets names a market, also after all', () => {
       refusal = error;
     }
     expect(refusal).toBeInstanceOf(CryptodlError);
-    expect((refusal as CryptodlError).correction?.flags).toEqual({ market });
+    expect((refusal as CryptodlError).hint).toBe(`--market ${market}`);
   }
 });
