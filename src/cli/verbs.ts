@@ -117,7 +117,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     examples: [
       'cryptodl enqueue vision -s all --months 60 --redis redis://queue -o s3://lake',
       'cryptodl enqueue vision -s BTCUSDT -d 7 --redis redis://queue --wait',
-      "cryptodl enqueue vision -s all -d 3 --redis redis://queue --every '0 10 * * *'",
+      'cryptodl schedule -- enqueue vision -s all -d 3 --redis redis://queue',
     ],
     aka: ['queue', 'submit', 'push', 'add'],
   },

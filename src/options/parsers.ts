@@ -187,28 +187,13 @@ export const byteRate: Parse<number> = (value, where) => {
 
 export const EVERY = ['day', '12h', '8h', '6h', '4h', '3h', '2h', '1h'] as const;
 
-/** How often something runs. `pattern`: of cron, with an optional field for seconds before the others. */
+/** How often something runs. */
 export type Every = { readonly text: string } & (
   | { readonly kind: 'hours'; readonly hours: number }
-  | { readonly kind: 'pattern' }
-  | { readonly kind: 'never' }
   | { readonly kind: 'calendar'; readonly period: CalendarPeriod }
 );
 
-const CRON_FIELD = /^(?:[\d*?,/#L-]|[A-Za-z]{3})+$/;
-
-/** Only BullMQ knows whether a time fits a pattern: `enqueue` asks it. */
 export const every: Parse<Every> = (value, where) => {
-  if (value === 'never') return { kind: 'never', text: value };
-  if (/[\s*]/.test(value)) {
-    const fields = value.trim().split(/\s+/);
-    if ([5, 6].includes(fields.length) && fields.every((field) => CRON_FIELD.test(field)))
-      return { kind: 'pattern', text: fields.join(' ') };
-    throw usage(
-      `${where}: "${value}" is not a cron pattern of minute, hour, day, month and weekday`,
-      `every day at 10:00 UTC: ${given(where, "'0 10 * * *'")}`,
-    );
-  }
   const hours = (parseDurationMs(durationLike(value) ?? '') ?? 0) / 3_600_000;
   const meant = EVERY.find((each) => each === (hours === 24 ? 'day' : `${hours}h`));
   if (meant !== undefined && meant !== value)

@@ -1,4 +1,4 @@
-/** Flags of the queue: enqueue, worker, status, and retry of the jobs of a queue; and the times of schedules. */
+/** Flags of the queue (enqueue, worker, status, and retry of its jobs) and of the times of a schedule. */
 import { oneOf } from './flag-spec.js';
 import type { FlagRows } from './flag-spec.js';
 import * as parse from './parsers.js';
@@ -29,19 +29,17 @@ export const QUEUE_FLAGS = {
   },
   every: {
     group: 'When',
-    verbs: ['schedule', 'enqueue', 'universe'],
-    usual: ['enqueue', 'universe'],
+    verbs: ['schedule', 'universe'],
+    usual: ['universe'],
     value: 'TIME',
     doc: 'how often: day for once a day, or 12h, 8h, 6h, 4h, 3h, 2h or 1h',
     docOf: {
-      enqueue:
-        "add the jobs at these times, UTC: day, or '0 10 * * *'; workers add them, with the days of that time. A cron pattern, or day, 12h, 8h, 6h, 4h, 3h, 2h or 1h from --at; never ends the schedule",
       universe: 'day, week, month, quarter or year; the length of a period; in UTC, a week begins on Monday',
     },
     parse: parse.every,
     parseOf: { universe: calendarPeriod },
     choices: parse.EVERY,
-    choicesOf: { enqueue: [...parse.EVERY, 'never'], universe: CALENDAR_PERIODS },
+    choicesOf: { universe: CALENDAR_PERIODS },
     unsetOf: { schedule: 'day' },
     defaultOf: { universe: 'month' },
     aka: ['interval', 'frequency', 'cron', 'repeat'],

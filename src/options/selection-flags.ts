@@ -177,7 +177,7 @@ export const SELECTION_FLAGS = {
   },
   at: {
     group: 'When',
-    verbs: ['schedule', 'enqueue'],
+    verbs: ['schedule'],
     value: 'HH:MM',
     doc: 'time of day, UTC; the archive publishes the objects of a day from about 07:30 of the next day',
     parse: parse.timeOfDay,

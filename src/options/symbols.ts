@@ -64,7 +64,7 @@ export function isExactName(text: string): boolean {
 /** Word processors put them in place of straight quotes, and a shell keeps them. */
 const CURLY_QUOTES = /[\u2018\u2019\u201c-\u201e]/g;
 
-export function isList(part: string): boolean {
+function isList(part: string): boolean {
   return part === '-' || part.startsWith('@');
 }
 

@@ -12,13 +12,12 @@ import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
 import { homeOf } from '../options/environment.js';
 import { environmentName, flagsOf } from '../options/flags.js';
-import { EVERY } from '../options/parsers.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { readSymbolFile } from '../options/symbols.js';
 import { whenOf } from '../model/times-of-day.js';
 import type { Source } from '../source/source.js';
-import { absolutePath, printable, printLines, shellWord, withoutPassword } from '../text/printable.js';
+import { absolutePath, printable, printLines, withoutPassword } from '../text/printable.js';
 import { flagsWithSecretAddress, lostVariables, scheduledWords, secretFlags } from './scheduled-command.js';
 import { cronLine, crontab, LONGEST_CRON_LINE, units } from './timers.js';
 import type { ScheduledCommand } from './timers.js';
@@ -34,12 +33,6 @@ export async function schedule(
 ): Promise<ExitCode> {
   const { argv, io } = given;
   const own = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv;
-  const { every } = options;
-  if (every !== undefined && every.kind !== 'hours')
-    throw usage(
-      `schedule: --every ${shellWord(every.text)} is only for enqueue`,
-      `${EVERY.join(', ')}; or print a crontab line, and change its times`,
-    );
   const line = command[0] === 'cryptodl' ? command.slice(1) : command;
   if (line.length === 0)
     throw usage(

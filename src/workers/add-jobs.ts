@@ -15,8 +15,8 @@ export interface Adding {
   readonly mostWaiting: number;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Back-pressure: called again and again while the queue has no room. `last`: the name of the job that was added last. */
-  readonly whenFull: (waiting: number, last: string | undefined) => Promise<void>;
+  /** Back-pressure: called again and again while the queue has no room. */
+  readonly whenFull: (waiting: number) => Promise<void>;
   /** The error for a failed write. */
   readonly problem: (error: unknown) => unknown;
 }
@@ -38,13 +38,11 @@ export async function addJobs(jobs: Iterable<JobData>, adding: Adding): Promise<
   let batch: NewJob[] = [];
   let added = 0;
   let fresh = 0;
-  let last: string | undefined;
   const flush = async (): Promise<void> => {
     if (batch.length === 0) return;
-    await untilRoom(adding, batch.length, last);
+    await untilRoom(adding, batch.length);
     fresh += await addBatch(adding, batch);
     added += batch.length;
-    last = batch.at(-1)?.opts?.jobId;
     batch = [];
   };
   for (const data of jobs) {
@@ -69,7 +67,7 @@ async function addBatch({ queue, client, wait, problem }: Adding, batch: NewJob[
 }
 
 /** Options of all jobs. */
-export const KEPT_UNTIL_DONE = {
+const KEPT_UNTIL_DONE = {
   attempts: ATTEMPTS,
   backoff: { type: 'cryptodl' },
   // A job that is enqueued again runs again, and finds nothing to do in the manifest of its series.
@@ -82,17 +80,13 @@ export function newJob(data: JobData, priority: number): NewJob {
   return { name: data.verb, data, opts: { ...KEPT_UNTIL_DONE, jobId: jobId(data), priority } };
 }
 
-async function untilRoom(
-  { queue, mostWaiting, signal, whenFull }: Adding,
-  batch: number,
-  last: string | undefined,
-): Promise<void> {
+async function untilRoom({ queue, mostWaiting, signal, whenFull }: Adding, batch: number): Promise<void> {
   for (;;) {
     signal.throwIfAborted();
     const counts = await queue.getJobCounts('waiting', 'prioritized');
     const waiting = Object.values(counts).reduce((sum, count) => sum + count, 0);
     if (waiting + batch <= Math.max(mostWaiting, batch)) return;
-    await whenFull(waiting, last);
+    await whenFull(waiting);
   }
 }
 

@@ -16,8 +16,6 @@ export interface QueuePackage {
   readonly DelayedError: typeof BullMq.DelayedError;
   readonly WaitingError: typeof BullMq.WaitingError;
   readonly UnrecoverableError: typeof BullMq.UnrecoverableError;
-  /** The first time of a cron pattern after a time; undefined if it has none. Epoch milliseconds, UTC. Throws for a bad pattern. */
-  nextTime(pattern: string, afterMs: number): number | undefined;
   openQueue(name: string, connection: RedisConnection): JobQueue;
   openWorker(
     name: string,
@@ -29,13 +27,11 @@ export interface QueuePackage {
 
 /** Rejects with `package-missing`. */
 export async function loadBullMq(): Promise<QueuePackage> {
-  const { DelayedError, getNextMillis, Queue, UnrecoverableError, WaitingError, Worker } =
-    await loadPackage();
+  const { DelayedError, Queue, UnrecoverableError, WaitingError, Worker } = await loadPackage();
   return {
     DelayedError,
     UnrecoverableError,
     WaitingError,
-    nextTime: (pattern, afterMs) => getNextMillis(afterMs, { pattern, tz: 'UTC' }),
     openQueue: (name, { client }) => new Queue(name, { connection: client, prefix: PREFIX }),
     openWorker: (name, { client }, processor, options) =>
       new Worker(name, processor, { ...options, connection: client, prefix: PREFIX }),

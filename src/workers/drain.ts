@@ -1,13 +1,10 @@
 /** The end of a worker: after a stop, or when its queues are empty. */
 import type { Clock } from '../model/clock.js';
-import type { RedisClient } from '../redis/connection.js';
 import type { JobQueue } from './bullmq.js';
-import { countUntilTime } from './schedules.js';
 
 const DRAIN_POLL_MS = 500;
 
 interface Ending {
-  readonly client: RedisClient;
   readonly isDrain: boolean;
   /** Jobs that this worker leaves to others. */
   readonly left: ReadonlySet<string>;
@@ -17,7 +14,7 @@ interface Ending {
 
 /** Resolves after a stop; with `isDrain`, also when the queues have no job that this worker may still do. */
 export async function untilEnd(queues: readonly JobQueue[], ending: Ending): Promise<void> {
-  const { client, isDrain, left, signal, clock } = ending;
+  const { isDrain, left, signal, clock } = ending;
   const stopped = new Promise<'stopped'>((resolve) => {
     signal.addEventListener('abort', () => {
       resolve('stopped');
@@ -26,27 +23,19 @@ export async function untilEnd(queues: readonly JobQueue[], ending: Ending): Pro
   while (!signal.aborted) {
     await clock.sleep(DRAIN_POLL_MS, signal).catch(() => undefined);
     // Without a connection, the counts come with the next one.
-    if (isDrain && (await Promise.race([stopped, openJobs(client, queues, left, clock.now())])) === 0) return;
+    if (isDrain && (await Promise.race([stopped, openJobs(queues, left)])) === 0) return;
   }
 }
 
 /** The number of jobs that this worker may still do. A job that goes from one queue to the next is in both for a moment. */
-async function openJobs(
-  client: RedisClient,
-  queues: readonly JobQueue[],
-  left: ReadonlySet<string>,
-  nowMs: number,
-): Promise<number> {
+async function openJobs(queues: readonly JobQueue[], left: ReadonlySet<string>): Promise<number> {
   try {
-    const [first] = queues;
-    // Before the counts: a worker that takes the job of a schedule adds the next one.
-    const scheduled = first === undefined ? 0 : await countUntilTime(client, first, nowMs);
-    let open = -scheduled;
+    let open = 0;
     for (const queue of queues) {
       const counts = await queue.getJobCounts('waiting', 'prioritized', 'delayed', 'active');
       open += Object.values(counts).reduce((sum, count) => sum + count, 0);
       if (left.size === 0) continue;
-      const delayed = await queue.getDelayed(0, left.size + scheduled - 1);
+      const delayed = await queue.getDelayed(0, left.size - 1);
       open -= delayed.filter(({ id = '' }) => left.has(id)).length;
     }
     return open;

@@ -14,13 +14,10 @@ import type { Source } from '../source/source.js';
 import { absolutePath, printLines } from '../text/printable.js';
 import { addJobs } from './add-jobs.js';
 import { loadBullMq } from './bullmq.js';
-import { addSchedule, endSchedule, refuseScheduleFlags, timesOf, withoutLists } from './enqueue-schedule.js';
 import { JOB_VERBS, lakeOf } from './job-data.js';
 import type { JobData, JobVerb } from './job-data.js';
 import { openQueue, redisAddress } from './open-queue.js';
-import { planData } from './plan-data.js';
-import type { PlanData } from './plan-data.js';
-import { selectRequests } from './select-requests.js';
+import { selectJobs } from './select-jobs.js';
 import { waitForJobs } from './wait-for-jobs.js';
 import { Wait } from './waits.js';
 
@@ -33,24 +30,23 @@ export interface EnqueueCommand {
 
 /** Resolves with 0 after the last job was added; with --wait, with the exit code of the download. */
 export async function enqueue(operand: string | undefined, command: EnqueueCommand): Promise<ExitCode> {
-  const { source, resolved, io } = command;
+  const { source, resolved, layers, io } = command;
   const verb = verbOf(operand);
   const { options } = resolved;
   redisAddress(options, 'enqueue');
-  refuseScheduleFlags(resolved);
   const surroundings = surroundingsOf(io.environment);
   const out = lakeOf(options.out, (path) => absolutePath(path, surroundings.home));
   const warn = (message: string): void => {
     printLines(io.stderr, [`warning: ${message}`]);
   };
-  const { ofVerb, plan } = await download(verb, out, command);
-  if (plan !== undefined && options.every?.kind === 'never') return endSchedule(plan, { options, io, warn });
+  const ofVerb = resolveOptions(verb, layers, source);
+  if (ofVerb.options.symbols === undefined)
+    throw usage('enqueue needs the symbols of the jobs', '--symbols all, or a list like BTCUSDT,ETHUSDT');
   // Before the listings, which may take long.
   if (!options.dryRun) await loadBullMq();
-  const times = plan === undefined ? undefined : await timesOf(options, io.clock.now());
   const signals = watchSignals(io);
   try {
-    const { requests, jobs } = await selectRequests(verb, ofVerb, {
+    const { series, jobs } = await selectJobs(verb, ofVerb, out, {
       source,
       surroundings,
       clock: io.clock,
@@ -65,28 +61,16 @@ export async function enqueue(operand: string | undefined, command: EnqueueComma
           );
       },
     });
-    const series = requests.length;
     if (options.dryRun) {
-      const count = countOf(jobs(out));
-      const next = times === undefined ? {} : { next: new Date(times.nextMs).toISOString() };
-      const planned = { event: 'planned', series, jobs: count, ...next };
-      const first = times === undefined ? '' : `, first at ${planned.next}`;
+      const count = countOf(jobs);
       await writeData(io, [
-        options.json ? planned : `${countText(count, 'job')} for ${countText(series, 'series')}${first}`,
+        options.json
+          ? { event: 'planned', series, jobs: count }
+          : `${countText(count, 'job')} for ${countText(series, 'series')}`,
       ]);
       return 0;
     }
-    if (plan !== undefined && times !== undefined) {
-      if (ofVerb.options.to?.kind === 'days')
-        warn(`--to ${ofVerb.options.to.text}: every scheduled run has the same last day; --days does not`);
-      return await addSchedule(
-        plan,
-        times.pattern,
-        { count: countOf(jobs(out)), series },
-        { options, io, warn },
-      );
-    }
-    return await addAll(jobs(out), series, command, { signals, warn });
+    return await addAll(jobs, series, command, { signals, warn });
   } finally {
     signals.release();
   }
@@ -151,31 +135,6 @@ function fullQueue(
       ]);
     hasSaid = true;
     await io.clock.sleep(FULL_POLL_MS, signal);
-  };
-}
-
-interface Download {
-  /** The options of the verb. */
-  readonly ofVerb: Resolved;
-  /** Set with --every. */
-  readonly plan: PlanData | undefined;
-}
-
-/** Throws the usage errors of the verb itself. */
-async function download(
-  verb: JobVerb,
-  out: string,
-  { source, resolved: { options }, layers, io }: EnqueueCommand,
-): Promise<Download> {
-  const ofVerb = resolveOptions(verb, layers, source);
-  if (ofVerb.options.symbols === undefined)
-    throw usage('enqueue needs the symbols of the jobs', '--symbols all, or a list like BTCUSDT,ETHUSDT');
-  if (options.every === undefined) return { ofVerb, plan: undefined };
-  const read = await withoutLists(ofVerb.options.symbols, layers, readLists(io));
-  const ofQueue = resolveOptions('enqueue', read.layers, source);
-  return {
-    ofVerb: resolveOptions(verb, read.layers, source),
-    plan: planData(verb, ofQueue, { symbols: read.symbols, out }),
   };
 }
 

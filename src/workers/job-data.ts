@@ -11,14 +11,12 @@ import { isExactName } from '../options/symbols.js';
 
 /** Raised when workers of the earlier version would do something else with the data. */
 const JOB_VERSION = 1;
-/** The version of a job that adds jobs (`plan-data.ts`). */
-export const PLAN_VERSION = 2;
 
 export type JobVerb = 'vision' | 'metrics';
 export const JOB_VERBS = ['vision', 'metrics'] as const satisfies readonly JobVerb[];
 
 /** Options that decide what a job writes and where. All others are those of its worker. */
-export const JOB_FLAGS: readonly FlagName[] = [
+const JOB_FLAGS: readonly FlagName[] = [
   'market',
   'dataset',
   'interval',
@@ -79,7 +77,7 @@ export function jobId({ verb, options }: JobData): string {
 
 /** Whether a later version of the program made the job. */
 export function isNewer(data: unknown): boolean {
-  return isRecord(data) && typeof data['v'] === 'number' && data['v'] > PLAN_VERSION;
+  return isRecord(data) && typeof data['v'] === 'number' && data['v'] > JOB_VERSION;
 }
 
 /** The checked data of a job. Throws a usage error for data that this program has not made. */
@@ -102,7 +100,7 @@ export function parseJob(data: unknown): JobData {
 }
 
 /** Throws a usage error for options that are not lists of texts with these names. */
-export function parseOptions(given: unknown, names: readonly FlagName[]): RawValues {
+function parseOptions(given: unknown, names: readonly FlagName[]): RawValues {
   if (!isRecord(given)) throw usage('the job has no options');
   const options: RawValues = {};
   for (const [key, texts] of Object.entries(given)) {
@@ -136,7 +134,7 @@ export function resolveJob(
   return resolveOptions(verb, [layer, ...layersWithout(workerLayers, JOB_FLAGS)], exchange);
 }
 
-export function layersWithout(layers: readonly RawLayer[], names: readonly FlagName[]): RawLayer[] {
+function layersWithout(layers: readonly RawLayer[], names: readonly FlagName[]): RawLayer[] {
   return layers.map((layer) => ({
     ...layer,
     values: Object.fromEntries(

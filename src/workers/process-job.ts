@@ -9,9 +9,6 @@ import { countsOfFailure, firstCounts, withoutFailures } from './job-counts.js';
 import { isNewer, jobFailure, lakeProblem, lakeOf, parseFailure, parseJob } from './job-data.js';
 import type { JobData, JobFailure } from './job-data.js';
 import { addConversion, addFetch, failuresIn } from './hand-over.js';
-import { isPlan, parsePlan } from './plan-data.js';
-import type { PlanData } from './plan-data.js';
-import { addPlanned } from './plan-job.js';
 import { losesLines, runJob } from './run-job.js';
 import type { FailedObject, JobContext, JobEnd, JobPart } from './run-job.js';
 import type { SeriesTurns } from './series-turns.js';
@@ -79,9 +76,9 @@ export async function processJob(
     await putBack(
       'a later version of cryptodl made some jobs: this worker leaves them to others; update cryptodl',
     );
-  let data: JobData | PlanData;
+  let data: JobData;
   try {
-    data = isPlan(job.data) && work !== 'convert' ? parsePlan(job.data) : parseJob(job.data);
+    data = parseJob(job.data);
   } catch (error) {
     return fail(context, job, { failed: [{ key: '', error: toCryptodlError(error) }] });
   }
@@ -97,10 +94,7 @@ export async function processJob(
   }
   try {
     const ofJob = { ...context, signal: AbortSignal.any([signal, leaseSignal]) };
-    const end =
-      'plan' in data
-        ? await addPlanned(data, ofJob, job, token)
-        : await doPart(data, ofJob, job, token, work);
+    const end = await doPart(data, ofJob, job, token, work);
     if (end === undefined) return;
     const counts = { ...firstCounts(job, end.counts), ...context.newRequests(), jobs: 1 };
     await settle(context.client, context.queue.name, idOf(job), counts);

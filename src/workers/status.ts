@@ -6,14 +6,12 @@ import type { Io } from '../model/io.js';
 import { countText, durationText, numberText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
 import { shownRedis } from '../redis/redis-errors.js';
-import { printLines, shellWord } from '../text/printable.js';
+import { printLines } from '../text/printable.js';
 import type { JobQueue } from './bullmq.js';
 import { donePerMinute } from './done-per-minute.js';
 import { parseFailure } from './job-data.js';
 import { openQueue } from './open-queue.js';
 import type { OpenQueue } from './open-queue.js';
-import { countUntilTime, readSchedules } from './schedules.js';
-import type { Schedule } from './schedules.js';
 
 const WATCH_MS = 2000;
 /** Failed jobs that are read for the counts by code, the newest first. */
@@ -40,7 +38,6 @@ export interface QueueState extends Backlog {
   /** Failed jobs by error code. `counted`: how many of them were read. */
   readonly failedBy: Readonly<Record<string, number>>;
   readonly counted: number;
-  readonly schedules: readonly Schedule[];
 }
 
 /** Resolves with 0, or after a signal with --watch. */
@@ -71,15 +68,12 @@ export async function status(options: Options, io: Io): Promise<ExitCode> {
 }
 
 export async function queueState(open: OpenQueue, nowMs: number): Promise<QueueState> {
-  const [whole, converting, schedules, untilTime] = await Promise.all([
+  const [whole, converting] = await Promise.all([
     backlogOf(open.queue, nowMs),
     backlogOf(open.converting, nowMs),
-    readSchedules(open.queue),
-    countUntilTime(open.connection.client, open.queue, nowMs),
   ]);
   return {
     ...whole,
-    delayed: Math.max(0, whole.delayed - untilTime),
     // In both queues: a user does not ask in which part a job failed.
     failed: whole.failed + converting.failed,
     converting,
@@ -87,7 +81,6 @@ export async function queueState(open: OpenQueue, nowMs: number): Promise<QueueS
       [open.queue, whole.failed],
       [open.converting, converting.failed],
     ])),
-    schedules,
   };
 }
 
@@ -152,10 +145,6 @@ function stateLines({ name, address }: OpenQueue, state: QueueState): string[] {
       : []),
     `  failed     ${numberText(failed)}${failed > counted ? `, codes of the newest ${numberText(counted)}` : ''}`,
     ...codes.map(([code, count]) => `    ${numberText(count)} ${code}`),
-    ...state.schedules.map(
-      ({ every, next, command, id }) =>
-        `  schedule   ${shellWord(every)} UTC, next at ${next ?? 'an unknown time'}: ${command ?? `${id}, not made by this version of cryptodl`}`,
-    ),
     ...(failed > 0 ? ['  next       cryptodl retry --redis URL puts failed jobs back'] : []),
   ];
 }

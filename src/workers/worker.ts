@@ -188,7 +188,6 @@ async function work(
   // Another worker may still fetch for the queue of the conversions.
   const drained = options.role === 'fetch' ? [open.queue] : [open.queue, open.converting];
   await untilEnd(drained, {
-    client: open.connection.client,
     isDrain: options.drain,
     left,
     signal: stop.signal,

@@ -47,22 +47,3 @@ it('refuses a folder for a worker of one role', async () => {
     expect.stringContaining('--role convert: the workers share the zips in a bucket, and --out is a folder'),
   ]);
 });
-
-it.each([
-  ['--every|0 10 * *', '--every: "0 10 * *" is not a cron pattern of minute, hour, day, month and weekday'],
-  [
-    '--every|61 10 * * *',
-    '--every: "61 10 * * *" has no times (Constraint error, got value 61 expected range 0-59)',
-  ],
-  ['--every|0 0 30 2 *', '--every: "0 0 30 2 *" has no times'],
-  ['--every|daily', '--every: "daily" is not one of day, 12h'],
-  ['--every|day|--wait', '--wait waits for jobs, and a schedule has none yet'],
-  ['--every|never|-n', '--dry-run has nothing to show with --every never'],
-  ['--at|10:00', '--at changes nothing without --every'],
-  ['--every|0 10 * * *|--at|10:00', "--at changes nothing with --every '0 10 * * *'"],
-])('refuses the schedule %s', async (flags, message) => {
-  const words = ['enqueue', 'vision', '--symbols', 'BTCUSDT', '--redis', 'redis://127.0.0.1:1'];
-  const { code, stderr } = await cryptodlProcess([...words, ...flags.split('|')]);
-  expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
-  expect(stderr).toMatch(/--every (?:'0 10 \* \* \* ?\*?'|day|never)/);
-});

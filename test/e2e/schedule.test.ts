@@ -178,16 +178,6 @@ describe('the line for cron', () => {
     expect(lineOf(stdout).startsWith(`${fields} cd `)).toBe(true);
     expect(stdout).toContain(`\nOnCalendar=${calendar}\n`);
   });
-
-  it.each(['0 10 * * *', 'never'])('%s is only for the schedules of a queue', async (every) => {
-    const { code, stderr } = await cryptodl(['schedule', '--every', every, '--', 'vision', '-s', 'BTCUSDT'], {
-      cwd: scratch,
-    });
-    expect([code, stderr]).toEqual([
-      2,
-      expect.stringMatching(/^cryptodl: schedule: --every .* is only for enqueue\n/),
-    ]);
-  });
 });
 
 describe('more than one machine', () => {
@@ -209,6 +199,25 @@ describe('more than one machine', () => {
     expect(stdout + stderr).not.toContain('hunter2');
     expect(stderr).toContain("add the line CRYPTODL_REDIS='redis://user:password@host:port' to ");
     expect(stderr).not.toContain('the printed lines have the address of --redis');
+  });
+
+  it('enqueue: the printed line adds the jobs of the last days, outside of this shell', async () => {
+    const words = [
+      'enqueue',
+      'vision',
+      '-s',
+      'BTCUSDT,ETHUSDT',
+      '-d',
+      '3',
+      ...NOW,
+      '--redis',
+      'redis://queue',
+    ];
+    const asked = ['schedule', '--', ...words, '--out', 's3://lake/data', '--archive-url', archive.url];
+    const { stdout } = await cryptodlOk(asked, { cwd });
+    const script = `${asCronRuns(lineOf(stdout))} --dry-run`;
+    const { stdout: planned } = await shell('env', ['-i', 'sh', '-c', script], { cwd: '/' });
+    expect(planned).toBe('2 jobs for 2 series\n');
   });
 });
 

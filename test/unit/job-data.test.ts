@@ -2,10 +2,6 @@
 import { describe, expect, it } from 'vitest';
 import { failuresIn } from '../../src/workers/hand-over.js';
 import { jobData, jobId, lakeProblem, parseFailure, parseJob } from '../../src/workers/job-data.js';
-import { parsePlan, planCommand, planData, planId, resolvePlan } from '../../src/workers/plan-data.js';
-import { resolveOptions } from '../../src/options/resolve.js';
-import type { RawValues } from '../../src/options/resolve.js';
-import { loadBinance } from '../../src/source/binance/binance.js';
 import { priorityOf } from '../../src/workers/add-jobs.js';
 
 const OPTIONS = {
@@ -48,72 +44,6 @@ describe('a job', () => {
     ['nothing', null],
   ])('with %s is refused', (_, data) => {
     expect(() => parseJob(data)).toThrow(/job/);
-  });
-});
-
-function planOf(values: RawValues): ReturnType<typeof planData> {
-  const layer = { origin: 'flag', values, nameOf: (name: string) => `--${name}` } as const;
-  return planData('vision', resolveOptions('enqueue', [layer]), {
-    symbols: ['BTCUSDT', '!*_*'],
-    out: 's3://lake/data',
-  });
-}
-
-describe('a job of a schedule', () => {
-  const given = { symbols: ['all'], market: ['um,spot'], days: ['3'], priority: ['low'] };
-  const plan = planOf(given);
-
-  it('passes the queue unchanged', () => {
-    expect(parsePlan(JSON.parse(JSON.stringify(plan)))).toEqual(plan);
-  });
-
-  it('has the name of its download, however it is written and added', () => {
-    for (const same of [
-      { ...given, market: ['um', 'spot'] },
-      { ...given, priority: ['high'], 'max-waiting': ['5'] },
-      { ...given, 'include-today': ['no'] },
-      { ...given, concurrency: ['5'] },
-    ])
-      expect(planId(planOf(same))).toBe(planId(plan));
-    for (const other of [
-      { days: ['4'] },
-      { format: ['csv'] },
-      { 'include-today': ['yes'] },
-      { shard: ['0/2'] },
-    ])
-      expect(planId(planOf({ ...given, ...other }))).not.toBe(planId(plan));
-  });
-
-  it('is shown as a command', () => {
-    expect(planCommand(planOf({ ...given, 'include-today': ['true'] }))).toBe(
-      "vision --market um,spot --symbols 'BTCUSDT,!*_*' --include-today --days 3 --priority low --out s3://lake/data",
-    );
-  });
-
-  it('takes neither what it writes nor its days from the options of its worker', () => {
-    const values = { format: ['csv'], from: ['2020-01-01'], retries: ['7'], now: ['2026-11-01'] };
-    const own = { origin: 'flag', values, nameOf: (name: string) => `--${name}` } as const;
-    const { ofVerb, adding } = resolvePlan(plan, Date.UTC(2026, 10, 20), [own], loadBinance());
-    expect(ofVerb.options).toMatchObject({ format: 'parquet', from: undefined, days: 3, retries: 7 });
-    expect([ofVerb.options.nowMs, adding.priority]).toEqual([Date.UTC(2026, 10, 20), 'low']);
-  });
-
-  it.each([
-    ['another verb', { ...plan, plan: 'serve' }],
-    ['a list in a file', { ...plan, options: { ...plan.options, symbols: ['BTCUSDT, @/etc/passwd'] } }],
-    ['standard input', { ...plan, options: { ...plan.options, symbols: ['-'] } }],
-    ['a path', { ...plan, options: { ...plan.options, symbols: ['/etc/host.conf'] } }],
-    ['an address', { ...plan, options: { ...plan.options, 'archive-url': ['http://127.0.0.1'] } }],
-    ['a folder for temporary files', { ...plan, options: { ...plan.options, 'temp-dir': ['/etc'] } }],
-    ['no symbols', { ...plan, options: { ...plan.options, symbols: undefined } }],
-    ['two lakes', { ...plan, options: { ...plan.options, out: ['s3://a', 's3://b'] } }],
-    ['a number', { ...plan, options: { ...plan.options, days: [3] } }],
-    ['no options', { v: 2, plan: 'vision' }],
-    ['another version', { ...plan, v: 1 }],
-    ['text', 'text'],
-    ['nothing', null],
-  ])('with %s is refused', (_, data) => {
-    expect(() => parsePlan(data)).toThrow(/job/);
   });
 });
 

@@ -107,7 +107,7 @@ const TWINS: Partial<Record<FlagName, [string, unknown]>> = {
   to: ['2024-01-31', expect.objectContaining({ last: day('2024-01-31') })],
   at: ['09:30', 570],
   symbols: ['A1', { text: 'A1', names: ['A1'], globs: [], exclusions: [], lists: [] }],
-  every: ['0 10 * * *', { kind: 'pattern', text: '0 10 * * *' }],
+  every: ['6h', { kind: 'hours', text: '6h', hours: 6 }],
   kind: ['cron', 'cron'],
   'wait-for-publication': ['90m', { kind: 'duration', text: '90m', durationMs: 5_400_000 }],
   'alert-webhook': ['https://hooks.example.com/id?x=1', 'https://hooks.example.com/id?x=1'],

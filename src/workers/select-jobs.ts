@@ -1,4 +1,4 @@
-/** The jobs of a download: for `enqueue`, and for a worker that does a job of a schedule. */
+/** The jobs of a download, for `enqueue`. */
 import { openSession } from '../download/session.js';
 import type { SessionRequest } from '../download/session.js';
 import { dayOf } from '../model/calendar.js';
@@ -6,7 +6,6 @@ import { usage } from '../model/errors.js';
 import { SILENT_OBSERVER } from '../model/observer.js';
 import type { Resolved } from '../options/resolve.js';
 import type { ReadList } from '../options/symbols.js';
-import type { SeriesRequest } from '../plan/series-request.js';
 import { selectMetrics } from '../select/select-metrics.js';
 import { selectSeries } from '../select/select-series.js';
 import { ofShard } from '../select/selection.js';
@@ -14,28 +13,30 @@ import { jobOptions } from './job-data.js';
 import type { JobData, JobVerb } from './job-data.js';
 import { splitSeries } from './split-series.js';
 
-type SelectContext = Pick<SessionRequest, 'source' | 'surroundings' | 'clock' | 'signal' | 'pipeline'> & {
+type SelectContext = Pick<SessionRequest, 'source' | 'surroundings' | 'clock' | 'signal'> & {
   readonly read: ReadList;
   readonly warn: (message: string) => void;
   /** Takes notes about the selection. */
   readonly note: (lines: readonly string[]) => void;
 };
 
-export interface Selected {
-  readonly requests: readonly SeriesRequest[];
-  /** The jobs, newest periods first. `out`: their lake, an address or an absolute path. */
-  readonly jobs: (out: string) => Iterable<JobData>;
+interface SelectedJobs {
+  /** The number of selected series. */
+  readonly series: number;
+  /** Newest periods first. */
+  readonly jobs: Iterable<JobData>;
 }
 
 /**
- * Sends the requests of the selection: listings of symbols, but nothing for a single series. `resolved`: the options of the verb. Throws
- * usage errors, and rejects with errors of the requests.
+ * Sends the requests of the selection: listings of symbols, but nothing for a single series. `resolved`: the options of the verb. `out`:
+ * the lake of the jobs, an address or an absolute path. Throws usage errors, and rejects with errors of the requests.
  */
-export async function selectRequests(
+export async function selectJobs(
   verb: JobVerb,
   resolved: Resolved,
-  { source, surroundings, clock, signal, pipeline, read, warn, note }: SelectContext,
-): Promise<Selected> {
+  out: string,
+  { source, surroundings, clock, signal, read, warn, note }: SelectContext,
+): Promise<SelectedJobs> {
   const session = openSession({
     source,
     resolved,
@@ -44,7 +45,6 @@ export async function selectRequests(
     clock,
     verb,
     signal,
-    pipeline,
   });
   try {
     await session.refuseBanned(verb);
@@ -52,17 +52,13 @@ export async function selectRequests(
     const { requests, notes } = ofShard(session, await select(session, resolved, read));
     note(notes);
     if (requests.length === 0) throw usage('no series is selected', 'cryptodl list symbols shows the names');
-    const today = dayOf(session.nowMs, source);
-    return {
-      requests,
-      jobs: (out) =>
-        splitSeries(requests, {
-          verb,
-          venue: source,
-          today,
-          shared: { ...jobOptions(resolved.texts), out: [out] },
-        }),
-    };
+    const jobs = splitSeries(requests, {
+      verb,
+      venue: source,
+      today: dayOf(session.nowMs, source),
+      shared: { ...jobOptions(resolved.texts), out: [out] },
+    });
+    return { series: requests.length, jobs };
   } finally {
     await session.close();
   }
