@@ -98,13 +98,12 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     aka: ['server', 'mirror'],
   },
   doctor: {
-    doc: 'check this machine, the network and the lake; prints one line each for versions, memory, open files, request settings, host names, proxy, TLS, hosts, clock, disks, bans and lock',
+    doc: 'check this machine, the network and the lake; prints one line each for versions, memory, open files, hosts, clock, disks, lock and bans',
     exits: { 0: 'no problem', 1: 'a check failed', 2: BASE_EXITS[2] },
     examples: [
       'cryptodl doctor',
       'cryptodl doctor -o /srv/lake -q',
       'cryptodl doctor --clear-bans fapi.binance.com',
-      'cryptodl doctor --concurrency 200 --pool-limit 50',
       'cryptodl doctor --proxy http://127.0.0.1:3128 --json',
     ],
     aka: ['diagnose', 'diagnostics', 'health', 'healthcheck', 'selftest', 'ping'],

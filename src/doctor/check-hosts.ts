@@ -1,227 +1,254 @@
-/** Checks the configured hosts of runs: proxy, name, certificate, archive, listing and REST. */
-import { lookup } from 'node:dns/promises';
-import { isIP } from 'node:net';
+/** Sends one request to each host, as a run sends it but without retries. The error of a request has the cause and the next step. */
 import type { Bans } from '../http/bans.js';
-import type { EgressGroup } from '../http/throttle/group.js';
-import type { LakePaths } from '../lake/layout.js';
+import type { Fetch, FetchResponse } from '../http/fetch.js';
 import type { Clock } from '../model/clock.js';
-import { CryptodlError, errnoOf } from '../model/errors.js';
-import type { Io } from '../model/io.js';
+import { CryptodlError, toCryptodlError } from '../model/errors.js';
+import type { ErrorCode } from '../model/errors.js';
 import { durationText } from '../model/units.js';
-import type { Proxies, Surroundings } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
-import type { Resolved } from '../options/resolve.js';
 import { keyPath } from '../source/keys.js';
 import type { Source } from '../source/source.js';
-import { checkCertificate } from './check-certificate.js';
-import { checkArchive, checkListing, checkRest } from './check-endpoints.js';
-import type { EndpointResult, TimedFetch } from './check-endpoints.js';
-import { proxyOf } from '../http/proxies/no-proxy.js';
-import { checkProxy } from './check-proxy.js';
-import type { CheckResult } from './check-result.js';
 import { checkResult } from './check-result.js';
+import type { CheckResult } from './check-result.js';
 
-export interface DoctorRequest {
+/** An answer, and the time in its `Date` header. Epoch milliseconds of the local clock, except for `dateMs`. */
+export interface ServerDate {
+  readonly host: string;
+  readonly dateMs: number;
+  readonly sentAt: number;
+  readonly receivedAt: number;
+}
+
+export interface HostChecks {
   readonly source: Source;
   readonly options: Options;
-  readonly origins: Resolved['origins'];
-  readonly surroundings: Surroundings;
+  readonly fetch: Fetch;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Memory, open files and threads that the process may use. */
-  readonly limits: Io['limits'];
-  readonly warn: (message: string) => void;
+  /** Gets the time of each host that answers. */
+  readonly dates: ServerDate[];
 }
 
-export interface CheckContext extends DoctorRequest {
-  readonly paths: LakePaths;
-  readonly proxies: Proxies;
-  readonly authorities: string | undefined;
-  readonly bans: Bans;
-  readonly group: EgressGroup | undefined;
-  readonly hosts: readonly Host[];
-  readonly fetchTimed: TimedFetch;
-}
-
-/** A host that runs use, and the flag that sets its address. */
-export interface Host {
-  readonly role: 'archive' | 'listing' | 'fapi' | 'dapi' | 'spot';
+/** One request to a host. */
+interface Probe {
+  readonly check: string;
+  /** The host by default. */
+  readonly of?: string | undefined;
   readonly address: string;
+  /** The flag that sets the address. */
   readonly flag: string;
+  readonly path: string;
+  readonly bucket: string;
+  /** Throws a CryptodlError for an answer that does not come from the exchange. */
+  readonly read: (body: Buffer) => void;
 }
 
-/** The configured hosts of a run, without fallback hosts. */
-export function hostsOf({ options, source }: DoctorRequest): Host[] {
-  const hosts: Host[] = [
-    { role: 'archive', address: options.archiveUrl, flag: '--archive-url' },
-    { role: 'listing', address: options.listingUrl, flag: '--listing-url' },
-    { role: 'fapi', address: options.fapiUrl, flag: '--fapi-url' },
-    { role: 'dapi', address: options.dapiUrl, flag: '--dapi-url' },
-    { role: 'spot', address: options.spotUrl, flag: '--spot-url' },
-  ];
-  // Not every exchange has all REST hosts.
-  return hosts.filter(({ role }) => source.hosts[role] !== undefined);
-}
-
-export function checkProxies({ proxies, hosts, options, clock }: CheckContext): Promise<CheckResult> {
-  const addresses = hosts.map(({ address }) => address);
-  const timeoutMs = options.connectTimeoutMs;
-  return checkProxy({ rules: proxies, addresses, timeoutMs, clock });
-}
-
-/** One result for each distinct host name. */
-export function checkNames({ hosts, proxies, options, clock, signal }: CheckContext): Promise<CheckResult>[] {
-  const named = oncePer(hosts, ({ address }) => new URL(address).hostname);
-  return named
-    .filter(({ address }) => hasName(new URL(address).hostname))
-    .map(({ address, flag }) =>
-      checkName({
-        hostname: new URL(address).hostname,
-        flag,
-        proxy: proxyOf(address, proxies),
-        timeoutMs: options.connectTimeoutMs,
-        clock,
-        signal,
+/** The archive, the listing and each REST host that the exchange has, in this order. */
+export function checkHosts(context: HostChecks): Promise<CheckResult>[] {
+  const { source, options } = context;
+  const keys: string[] = [];
+  const listing = probe(context, listingProbe(source, options.listingUrl, keys));
+  const archive = listing.then(() => probe(context, archiveProbe(context, keys)));
+  const rest = REST.filter(({ role }) => source.hosts[role] !== undefined).map(
+    ({ role, option, ...request }) =>
+      probe(context, {
+        check: 'rest',
+        address: options[option],
+        flag: `--${role}-url`,
+        ...request,
+        read: refuseOtherPages,
       }),
-    );
+  );
+  return [archive, listing, ...rest];
 }
 
-/** One result for each distinct https origin. */
-export function checkCertificates({
-  hosts,
-  proxies,
-  authorities,
-  options,
-  clock,
-  signal,
-}: CheckContext): Promise<CheckResult>[] {
-  return oncePer(hosts, ({ address }) => new URL(address).origin)
-    .filter(({ address }) => address.startsWith('https:'))
-    .map(({ address }) =>
-      checkCertificate({
-        address,
-        proxy: proxyOf(address, proxies),
-        authorities,
-        timeoutMs: options.connectTimeoutMs,
-        nowMs: clock.now(),
-        signal,
-      }),
-    );
-}
-
-function oncePer(hosts: readonly Host[], by: (host: Host) => string): Host[] {
-  return hosts.filter((host, at) => hosts.findIndex((other) => by(other) === by(host)) === at);
-}
-
-function hostFor({ hosts }: CheckContext, role: Host['role']): Host {
-  const place = hosts.find((host) => host.role === role);
-  if (place === undefined) throw new CryptodlError('bug', `no host is called ${role}`);
-  return place;
-}
-
-/** Requests one page of the listing and parses it. */
-export function checkListingHost(context: CheckContext): ReturnType<typeof checkListing> {
-  const { listing, known } = context.source.archive;
-  return checkListing(context.fetchTimed, hostFor(context, 'listing'), {
-    address: known.listing,
-    keysOf: (page) => listing.parse(page, known.listing).objects.map(({ key }) => key),
+/** One of several proxies, through which `fetch` sends a request for the listing. */
+export function checkProxy(context: HostChecks, label: string): Promise<CheckResult> {
+  const { source, options } = context;
+  return probe(context, {
+    ...listingProbe(source, options.listingUrl, []),
+    check: 'proxy',
+    of: label,
+    flag: '--proxy',
   });
-}
-
-/** Fetches a sidecar that the listing names, or one that should always exist. */
-export async function checkArchiveHost(
-  context: CheckContext,
-  listing: ReturnType<typeof checkListing>,
-): Promise<EndpointResult> {
-  const { keys } = await listing;
-  const { sidecar, known } = context.source.archive;
-  const suffix = sidecar?.suffix ?? '';
-  const key = keys.find((listed) => listed.endsWith(suffix)) ?? known.key + suffix;
-  return checkArchive(context.fetchTimed, hostFor(context, 'archive'), keyPath(key));
 }
 
 /** Requests of weight 1. */
-const TIME_PATHS = { fapi: '/fapi/v1/time', dapi: '/dapi/v1/time', spot: '/api/v3/time' } as const;
+const REST = [
+  { role: 'fapi', option: 'fapiUrl', path: '/fapi/v1/time', bucket: 'futures' },
+  { role: 'dapi', option: 'dapiUrl', path: '/dapi/v1/time', bucket: 'futures' },
+  { role: 'spot', option: 'spotUrl', path: '/api/v3/time', bucket: 'spot' },
+] as const;
 
-/** Checks the public spot host too, when the spot host refuses the location. */
-export async function checkRestHost(
-  context: CheckContext,
-  role: keyof typeof TIME_PATHS,
-): Promise<EndpointResult> {
-  const { address, flag } = hostFor(context, role);
-  const bucket = role === 'spot' ? 'spot' : 'futures';
-  const path = TIME_PATHS[role];
-  const endpoint = await checkRest(context.fetchTimed, { address, flag, path, bucket });
-  const { spot, spotPublic } = context.source.hosts;
-  const isRestricted = endpoint.result.figures['code'] === 'location-restricted';
-  if (role !== 'spot' || !isRestricted || address !== spot || spotPublic === undefined) return endpoint;
-  // Runs use the public host in the same case.
-  const other = await checkRest(context.fetchTimed, { address: spotPublic, flag, path, bucket });
-  if (other.result.status === 'fail') return endpoint;
-  const found = `${endpoint.result.found}; runs use ${spotPublic} instead, which answers`;
-  return { dates: other.dates, result: { ...endpoint.result, status: 'warn', found, next: '' } };
+/** Adds the listed keys to `keys`. */
+function listingProbe({ archive }: Source, address: string, keys: string[]): Probe {
+  return {
+    check: 'listing',
+    address,
+    flag: '--listing-url',
+    path: archive.known.listing,
+    bucket: 'listing',
+    read: (page) => {
+      keys.push(...archive.listing.parse(page, archive.known.listing).objects.map(({ key }) => key));
+      if (keys.length === 0)
+        throw new CryptodlError('listing-malformed', 'the listing has no objects below data/', {
+          hint: 'check --listing-url: it must be the address above data/',
+        });
+    },
+  };
 }
 
-// Checks that DNS resolves the name of a host.
-
-interface NameInput {
-  readonly hostname: string;
-  /** The flag that sets the host. */
-  readonly flag: string;
-  /** With a proxy, the name is not resolved here, because the proxy resolves it. */
-  readonly proxy: string | undefined;
-  readonly timeoutMs: number;
-  readonly clock: Clock;
-  readonly signal: AbortSignal;
+/** A sidecar that the listing names, or one that each archive should have. */
+function archiveProbe({ source, options }: HostChecks, keys: readonly string[]): Probe {
+  const { sidecar, known } = source.archive;
+  const suffix = sidecar?.suffix ?? '';
+  return {
+    check: 'archive',
+    address: options.archiveUrl,
+    flag: '--archive-url',
+    path: `/${keyPath(keys.find((key) => key.endsWith(suffix)) ?? known.key + suffix)}`,
+    bucket: 'archive',
+    read: () => undefined,
+  };
 }
 
-/** False for IP addresses and localhost, which need no DNS. */
-function hasName(hostname: string): boolean {
-  return isIP(hostname.replaceAll(/[[\]]/g, '')) === 0 && hostname !== 'localhost';
+/** Refuses the page of a network with a login. */
+function refuseOtherPages(body: Buffer): void {
+  if (body.includes('"serverTime"')) return;
+  throw new CryptodlError('answer-malformed', 'the answer has no server time', {
+    hint: 'check the address of the host; a network with a login page answers like this too',
+  });
 }
 
+/** Far more than a listing page with a few keys needs. */
+const MAX_BYTES = 1024 * 1024;
 const SLOW_MS = 2000;
 
-/** Fails when the name has no address; warns when DNS takes longer than 2 s. */
-async function checkName(input: NameInput): Promise<CheckResult> {
-  const { hostname, flag, proxy, timeoutMs, clock, signal } = input;
-  if (proxy !== undefined) return checkResult('dns', 'ok', 'resolved by the proxy', { of: hostname });
-  const begun = clock.monotonic();
-  const stop = new AbortController();
+async function probe(context: HostChecks, request: Probe): Promise<CheckResult> {
+  const { check, address, path, flag, bucket, read } = request;
+  const { clock, fetch, signal, dates } = context;
+  const { host } = new URL(address);
+  const of = request.of ?? host;
+  let sentAt = clock.now();
+  let firstByteMs = 0;
   try {
-    const late = clock.sleep(timeoutMs, AbortSignal.any([signal, stop.signal])).then(() => undefined);
-    // The sleep is aborted, and so rejects, when the lookup ends first.
-    late.catch(() => undefined);
-    const addresses = await Promise.race([lookup(hostname, { all: true }), late]);
-    const ms = Math.round(clock.monotonic() - begun);
-    const of = hostname;
-    if (addresses === undefined)
-      return checkResult('dns', 'fail', `no answer within ${durationText(timeoutMs)}`, {
-        of,
-        next: RESOLVER,
+    const response = await fetch(
+      { url: address + path, bucket, maxBytes: MAX_BYTES },
+      {
+        signal,
+        traceId: check,
+        attemptId: check,
+        onActivity: (sign) => {
+          if (sign === 'sent') sentAt = clock.now();
+          if (sign === 'headers') firstByteMs = clock.now() - sentAt;
+        },
+      },
+    );
+    const receivedAt = clock.now();
+    const dateMs = Date.parse(response.headers['date'] ?? '');
+    if (!Number.isNaN(dateMs)) dates.push({ host, dateMs, sentAt, receivedAt });
+    if (response.status === 404)
+      throw new CryptodlError('http-refused', `the host has no ${path} (404)`, {
+        hint: `check ${flag}: it must be the address above data/`,
       });
-    const figures = { ms, addresses: addresses.length };
-    const many = addresses.length === 1 ? '1 address' : `${addresses.length} addresses`;
-    if (ms <= SLOW_MS) return checkResult('dns', 'ok', `${many} in ${ms} ms`, { of, figures });
-    return checkResult('dns', 'warn', `${many}, but only after ${ms} ms`, { of, figures, next: RESOLVER });
+    read(bytesOf(response));
+    const figures = { firstByteMs, wholeMs: receivedAt - sentAt };
+    const found = `first byte ${figures.firstByteMs} ms, whole ${figures.wholeMs} ms`;
+    if (firstByteMs <= SLOW_MS) return checkResult(check, 'ok', found, { of, figures });
+    const next = 'expect long runs; check whether a proxy or VPN is in use';
+    return checkResult(check, 'warn', found, { of, figures, next });
   } catch (error) {
     signal.throwIfAborted();
-    return lookupFailure(hostname, flag, errnoOf(error));
-  } finally {
-    stop.abort();
+    return errorResult(toCryptodlError(error), { ...request, of }, host);
   }
 }
 
-const RESOLVER = 'check the network and its name server (on Linux /etc/resolv.conf)';
+function bytesOf({ body }: FetchResponse): Buffer {
+  if (body.kind === 'memory') return body.bytes;
+  throw new CryptodlError('bug', 'a response was spooled although the request named no file');
+}
 
-function lookupFailure(hostname: string, flag: string, code: string): CheckResult {
-  if (code !== 'ENOTFOUND')
-    return checkResult('dns', 'fail', `the name server does not answer (${code})`, {
-      of: hostname,
-      next: RESOLVER,
-    });
-  return checkResult('dns', 'fail', 'the name does not exist (ENOTFOUND)', {
-    of: hostname,
-    next: `check the network and ${flag}`,
+/** REST refuses some countries and networks for good; the archive has the same data a day or a month later. */
+const REFUSED_HERE: ReadonlySet<ErrorCode> = new Set(['location-restricted', 'address-blocked']);
+
+function errorResult(
+  { code, message, hint }: CryptodlError,
+  { check, of, flag }: { readonly check: string; readonly of: string; readonly flag: string },
+  host: string,
+): CheckResult {
+  // The printed line begins with the host.
+  const cause = message.startsWith(host) ? message.slice(host.length).replace(/^:? /, '') : message;
+  const isElsewhere = check === 'rest' && REFUSED_HERE.has(code);
+  const next = isElsewhere
+    ? 'use cryptodl vision: the archive publishes funding rates and metrics a day or a month later'
+    : (hint ?? `check the network, firewalls, --proxy and ${flag}`);
+  return checkResult(check, isElsewhere ? 'warn' : 'fail', `${cause} (${code})`, {
+    of,
+    next,
+    figures: { code },
   });
+}
+
+// The clock, compared with the `Date` headers of the hosts.
+
+/** A `Date` header has whole seconds (RFC 9110, section 5.6.7). */
+const SECOND_MS = 1000;
+const FAIL_MS = 60_000;
+
+/** Warns when the clock differs by more than a second from every host; fails from a minute on. */
+export function checkClock(dates: readonly ServerDate[]): CheckResult {
+  const [nearest] = dates
+    .map((date) => ({ host: date.host, ms: differenceOf(date) }))
+    .sort((a, b) => Math.abs(a.ms) - Math.abs(b.ms));
+  if (nearest === undefined)
+    return checkResult('clock', 'warn', 'unknown: no host sent a Date header', {
+      next: 'see the lines above',
+    });
+  const { host, ms } = nearest;
+  const figures = { host, differenceMs: Math.round(ms) };
+  if (Math.abs(ms) <= SECOND_MS)
+    return checkResult('clock', 'ok', `within ${durationText(SECOND_MS)} of that of ${host}`, { figures });
+  const found = `${durationText(Math.abs(ms))} ${ms > 0 ? 'behind' : 'ahead of'} that of ${host}`;
+  const next =
+    'set the clock, for example with timedatectl set-ntp true: "today", publication times and the validity of certificates depend on it';
+  return checkResult('clock', Math.abs(ms) > FAIL_MS ? 'fail' : 'warn', found, { figures, next });
+}
+
+/** The least difference (host minus local, in ms) that explains the answer; 0 when the clocks may be equal. */
+function differenceOf({ dateMs, sentAt, receivedAt }: ServerDate): number {
+  const least = dateMs - receivedAt;
+  const most = dateMs + SECOND_MS - sentAt;
+  if (least > 0) return least;
+  return Math.min(most, 0);
+}
+
+// The bans that earlier runs on this machine have recorded.
+
+/** Fails while a ban is in force. */
+export async function checkBans(bans: Pick<Bans, 'current'>): Promise<CheckResult> {
+  const current = [...(await bans.current())].sort(([, a], [, b]) => b.until - a.until);
+  const [longest] = current;
+  if (longest === undefined) return checkResult('bans', 'ok', 'none in force');
+  const texts = current.map(([place, { until }]) => `${place} until ${dayAndTime(until)} UTC`);
+  return checkResult('bans', 'fail', `${texts.join(', ')}: ${longest[1].why}`, {
+    figures: Object.fromEntries(current.map(([place, { until }]) => [place, new Date(until).toISOString()])),
+    next: 'run again after that; until then, runs that need the host send no request and end with exit code 7 (--clear-bans HOST removes a wrong ban)',
+  });
+}
+
+function dayAndTime(ms: number): string {
+  return new Date(ms).toISOString().replace('T', ' ').slice(0, 19);
+}
+
+/** `--clear-bans HOST`: removes the bans of the host and reports the others. */
+export async function clearBans(bans: Pick<Bans, 'clear' | 'current'>, host: string): Promise<CheckResult> {
+  const places = await bans.clear(host);
+  const left = [...(await bans.current()).keys()];
+  if (left.some((place) => place.endsWith(` ${host}`)))
+    return checkResult('bans', 'fail', `the bans of ${host} could not be removed`, {
+      next: 'choose a writable --state-dir',
+    });
+  if (places.length > 0) return checkResult('bans', 'ok', `removed: ${places.join(', ')}`);
+  const others = left.length === 0 ? '' : `; bans in force: ${left.join(', ')}`;
+  return checkResult('bans', 'ok', `no ban of ${host} is in force${others}`);
 }

@@ -9,55 +9,52 @@ import { dirname, join } from 'node:path';
 import type { Dirent } from 'node:fs';
 import type { BackingTrial } from '../lake/backing.js';
 import type { LakePaths } from '../lake/layout.js';
-import { holderText, readLock } from '../lake/lock.js';
+import { refuseIfLocked } from '../lake/lock.js';
 import type { Clock } from '../model/clock.js';
-import { errnoOf } from '../model/errors.js';
-import { bytesText } from '../model/units.js';
+import { errnoOf, toCryptodlError } from '../model/errors.js';
+import { bytesText, countText } from '../model/units.js';
+import { reasonOf } from '../text/path-faults.js';
+import { shownPath } from '../text/printable.js';
 import { checkResult } from './check-result.js';
 import type { CheckResult, Status } from './check-result.js';
 
 export interface FolderInput {
   readonly check: string;
   readonly path: string;
-  /** The path as it is printed. */
-  readonly shown: string;
   readonly flag: string;
   /** The probe file is written into the first of these folders that exists; default: `path`. */
   readonly tryIn?: readonly string[];
-  readonly probeBytes: number;
   /** The result when the folder is not writable. */
   readonly unwritable: { readonly status: Status; readonly next: string };
   readonly clock: Clock;
 }
-
-const PROBE_PREFIX = '.cryptodl-doctor-';
 
 const LITTLE_ROOM_BYTES = 1e9;
 const SLOW_BYTES_PER_SECOND = 2e6;
 
 /** Resolves with `unwritable` when the folder cannot be written; warns when it is slow or has less than 1 GB free. */
 export async function checkFolder(input: FolderInput): Promise<CheckResult> {
-  const { check, path, shown, unwritable, flag } = input;
+  const { check, path, unwritable, flag } = input;
+  const shown = shownPath(path);
   try {
     const there = await nearest(path);
     const room = await freeBytes(there);
-    if (there !== path) {
-      await access(there, constants.W_OK | constants.X_OK);
-      return roomResult(input, room, `${shown} does not exist yet; the first run creates it`, {});
-    }
-    const bytesPerSecond = await writeProbe(input);
-    const speed = bytesText(Math.round(bytesPerSecond));
-    const figures = { bytesPerSecond: Math.round(bytesPerSecond) };
-    if (input.probeBytes < MEASURABLE_BYTES) return roomResult(input, room, `${shown} is writable`, {});
-    if (bytesPerSecond >= SLOW_BYTES_PER_SECOND)
-      return roomResult(input, room, `${shown} is written at ${speed}/s`, figures);
-    const found = `${shown} is written at only ${speed}/s`;
-    const next = `choose a faster disk with ${flag}`;
-    return checkResult(check, 'warn', found, { next, figures });
+    const free = room === undefined ? '' : `; ${bytesText(room)} free`;
+    const figures: Record<string, number> = room === undefined ? {} : { freeBytes: room };
+    let found = `${shown} does not exist yet; the first run creates it`;
+    if (there === path) {
+      figures['bytesPerSecond'] = Math.round(await writeProbe(input));
+      found = `${shown} is written at ${bytesText(figures['bytesPerSecond'])}/s`;
+    } else await access(there, constants.W_OK | constants.X_OK);
+    const isSlow = (figures['bytesPerSecond'] ?? Infinity) < SLOW_BYTES_PER_SECOND;
+    if (!isSlow && (room ?? Infinity) >= LITTLE_ROOM_BYTES)
+      return checkResult(check, 'ok', found + free, { figures });
+    const next = isSlow ? `choose a faster disk with ${flag}` : `free some space, or choose another ${flag}`;
+    return checkResult(check, 'warn', found + free, { figures, next });
   } catch (error) {
     const code = errnoOf(error);
     if (code === 'unknown error') throw error;
-    const found = `${shown} is not writable: ${WORDS[code] ?? 'the system refuses'} (${code})`;
+    const found = `${shown} is not writable: ${reasonOf(code)} (${code})`;
     return checkResult(check, unwritable.status, found, { next: unwritable.next });
   }
 }
@@ -70,34 +67,6 @@ export function bucketResult(shown: string, { putMs, keepsConditions }: BackingT
   return checkResult('out', 'warn', `${found}; the server ignores the conditions of writes`, {
     figures,
     next: 'let only one run at a time write a series (--shard, or the workers of one queue)',
-  });
-}
-
-const MEASURABLE_BYTES = 1_000_000;
-
-const WORDS: Readonly<Record<string, string>> = {
-  EROFS: 'the file system is read-only',
-  EACCES: 'this user has no permission',
-  EPERM: 'this user has no permission',
-  ENOTDIR: 'a file stands in place of a folder',
-  ENOSPC: 'the disk is full',
-  EDQUOT: 'the quota is used up',
-};
-
-function roomResult(
-  { check, flag }: FolderInput,
-  room: number | undefined,
-  found: string,
-  figures: CheckResult['figures'],
-): CheckResult {
-  if (room === undefined)
-    return checkResult(check, 'ok', `${found}; the file system does not report its free space`, { figures });
-  const all = { ...figures, freeBytes: room };
-  const words = `${found}; ${bytesText(room)} free`;
-  if (room >= LITTLE_ROOM_BYTES) return checkResult(check, 'ok', words, { figures: all });
-  return checkResult(check, 'warn', words, {
-    figures: all,
-    next: `free some space, or choose another ${flag}`,
   });
 }
 
@@ -119,12 +88,15 @@ async function freeBytes(folder: string): Promise<number | undefined> {
   return blocks === 0 ? undefined : bavail * bsize;
 }
 
+/** Large enough to measure the disk and not its cache, small enough for any disk. */
+const PROBE_BYTES = 4 * 1024 * 1024;
+
 /** Writes, syncs and removes a probe file. Resolves with bytes per second. */
-async function writeProbe({ path, tryIn = [path], probeBytes, clock }: FolderInput): Promise<number> {
+async function writeProbe({ path, tryIn = [path], clock }: FolderInput): Promise<number> {
   const folder = await firstThere(tryIn, path);
-  const file = join(folder, `${PROBE_PREFIX}${randomUUID()}`);
+  const file = join(folder, `.cryptodl-doctor-${randomUUID()}`);
   // File systems with compression would store zeros faster.
-  const bytes = randomBytes(probeBytes);
+  const bytes = randomBytes(PROBE_BYTES);
   const begun = clock.monotonic();
   try {
     const handle = await open(file, 'wx');
@@ -134,7 +106,7 @@ async function writeProbe({ path, tryIn = [path], probeBytes, clock }: FolderInp
     } finally {
       await handle.close();
     }
-    return (probeBytes / Math.max(1, clock.monotonic() - begun)) * 1000;
+    return (PROBE_BYTES / Math.max(1, clock.monotonic() - begun)) * 1000;
   } finally {
     await rm(file, { force: true });
   }
@@ -151,81 +123,39 @@ async function firstThere(folders: readonly string[], otherwise: string): Promis
 // The lock, and the temporary files of killed runs.
 
 /** Warns while another run holds the lock. */
-export async function checkLock({ internal }: LakePaths): Promise<CheckResult> {
-  const lock = await readLock(internal);
-  if (lock === undefined) return checkResult('lock', 'ok', 'no run writes to this lake');
-  const { path, holder } = lock;
-  if (holder === undefined)
-    return checkResult('lock', 'warn', `the lock file ${path} cannot be read`, {
-      next: `if no run writes to this lake, remove ${path}`,
-    });
-  const owner = holderText(holder);
-  if (lock.state === 'gone')
-    return checkResult(
-      'lock',
-      'ok',
-      `no run writes to this lake; the last holder of the lock, ${owner}, has ended`,
-    );
-  if (lock.state === 'expired') {
-    const found = `no run writes to this lake; the next run takes over the lock of ${owner}, which sends no heartbeat`;
-    return checkResult('lock', 'ok', found);
+export async function checkLock({ internal }: LakePaths, clock: Pick<Clock, 'sleep'>): Promise<CheckResult> {
+  try {
+    await refuseIfLocked(internal, clock);
+    return checkResult('lock', 'ok', 'no run writes to this lake');
+  } catch (error) {
+    const { code, message, hint = '' } = toCryptodlError(error);
+    if (code !== 'locked') throw error;
+    return checkResult('lock', 'warn', message, { next: hint });
   }
-  const figures = {
-    pid: holder.pid,
-    host: holder.host,
-    startedAt: holder.startedAt,
-    command: holder.command,
-  };
-  if (lock.state === 'here')
-    return checkResult('lock', 'warn', `a run is writing to this lake: ${owner}`, {
-      figures,
-      next: 'wait until it ends, or stop it; until then, other runs end with exit code 6',
-    });
-  return checkResult(
-    'lock',
-    'warn',
-    `a run on another host or in another container holds the lock: ${owner}`,
-    {
-      figures,
-      next:
-        holder.heartbeatMs === undefined
-          ? `if that run has ended, remove ${path}`
-          : 'wait until it ends; if it was killed, the next run takes over the lock after one or two minutes',
-    },
-  );
 }
 
-export interface LeftoverInput {
-  readonly paths: LakePaths;
-  /** Spool folder of runs, inside or outside of the lake. */
-  readonly runFolder: string;
-  /** True while a run writes the lake: temporary files then belong to it. */
-  readonly isLocked: boolean;
-}
-
-/** Counts the temporary files of killed runs. */
-export async function checkLeftovers({ paths, runFolder, isLocked }: LeftoverInput): Promise<CheckResult> {
-  if (isLocked)
-    return checkResult('leftovers', 'ok', 'not checked: temporary files belong to the run that writes');
-  const internal = (await entriesOf(paths.internal, false)).filter(({ name }) =>
+/** Counts the temporary files of killed runs in the lake and in `runFolder`. While a run writes, they belong to it. */
+export async function checkLeftovers(
+  { internal, staging }: LakePaths,
+  runFolder: string,
+  isLocked: boolean,
+): Promise<CheckResult> {
+  if (isLocked) return checkResult('leftovers', 'ok', 'not counted while a run writes');
+  const own = (await entriesOf(internal, false)).filter(({ name }) =>
     /^(commit-|lock-.*\.(claim|tmp)$)/.test(name),
   );
-  const probes = (await entriesOf(paths.root, false)).filter(({ name }) => name.startsWith(PROBE_PREFIX));
-  const spools = runFolder.startsWith(paths.staging) ? [paths.staging] : [paths.staging, runFolder];
+  const spools = runFolder.startsWith(staging) ? [staging] : [staging, runFolder];
   const spooled = (await Promise.all(spools.map((folder) => entriesOf(folder, true)))).flat();
-  const files = [...internal, ...probes, ...spooled];
+  const files = [...own, ...spooled];
   if (files.length === 0) return checkResult('leftovers', 'ok', 'none');
   const sizes = await Promise.all(files.map((file) => sizeOf(join(file.parentPath, file.name))));
   const bytes = sizes.reduce((sum, size) => sum + size, 0);
-  const commits = internal.filter(({ name }) => /^commit-.*\.json$/.test(name)).length;
+  const commits = own.filter(({ name }) => /^commit-.*\.json$/.test(name)).length;
   const unfinished = commits === 0 ? '' : `, ${commits} of them an unfinished commit`;
-  const many = files.length === 1 ? '1 file' : `${files.length} files`;
-  return checkResult('leftovers', 'warn', `${many}, ${bytesText(bytes)}, of a killed run${unfinished}`, {
+  const found = `${countText(files.length, 'file')}, ${bytesText(bytes)}, of a killed run${unfinished}`;
+  return checkResult('leftovers', 'warn', found, {
     figures: { files: files.length, bytes, commits },
-    next:
-      probes.length === files.length
-        ? `remove ${probes.map(({ parentPath, name }) => join(parentPath, name)).join(' ')}`
-        : `nothing to do: the next run completes commits and removes the rest${probes.length === 0 ? '' : `, except ${probes.map(({ name }) => name).join(', ')}, which you can remove`}`,
+    next: 'nothing to do: the next run completes commits and removes the rest',
   });
 }
 

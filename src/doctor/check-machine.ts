@@ -1,10 +1,11 @@
-/** Checks versions, memory, open files, threads and the clock of the machine. */
+/** Checks versions, memory, open files, threads and waits. */
 import { arch, platform } from 'node:os';
 import { toCryptodlError } from '../model/errors.js';
 import type { ProcessLimits } from '../model/io.js';
 import { bytesText, durationText, numberText } from '../model/units.js';
 import { TOOL_VERSION } from '../model/version.js';
-import { checkResult, settingsResult } from './check-result.js';
+import type { Options } from '../options/flags.js';
+import { checkResult } from './check-result.js';
 import type { CheckResult } from './check-result.js';
 
 /** Memory of a run: received bodies (512 MiB at most), DuckDB (300 MB) and the process itself. */
@@ -15,12 +16,11 @@ export function checkMemory({ availableBytes, limitBytes }: ProcessLimits): Chec
   const of = limitBytes === undefined ? '' : ` of the ${bytesText(limitBytes)} that this process may use`;
   const found = `${bytesText(availableBytes)} available${of}`;
   const figures = { availableBytes, ...(limitBytes === undefined ? {} : { limitBytes }) };
-  if (availableBytes >= MEMORY_BYTES) return settingsResult('memory', found, [], figures);
-  const issue = {
-    found: `a run may use ${bytesText(MEMORY_BYTES)}`,
+  if (availableBytes >= MEMORY_BYTES) return checkResult('memory', 'ok', found, { figures });
+  return checkResult('memory', 'warn', `${found}; a run may use ${bytesText(MEMORY_BYTES)}`, {
+    figures,
     next: 'end other programs or add memory; --concurrency auto:10 needs less, --format zip needs least',
-  };
-  return settingsResult('memory', found, [issue], figures);
+  });
 }
 
 export interface FilesInput {
@@ -41,16 +41,15 @@ export function checkFiles({ openFiles, most, sockets }: FilesInput): CheckResul
   const needed = BASE_FILES + Math.min(sockets, most * 2) + most * 2;
   const figures = { needed, ...(openFiles === undefined ? {} : { openFiles }) };
   if (openFiles === undefined)
-    return settingsResult('files', `a run opens up to ${numberText(needed)}`, [], figures);
+    return checkResult('files', 'ok', `a run opens up to ${numberText(needed)}`, { figures });
   const found = `${numberText(openFiles)} allowed, a run opens up to ${numberText(needed)}`;
-  if (openFiles >= needed) return settingsResult('files', found, [], figures);
+  if (openFiles >= needed) return checkResult('files', 'ok', found, { figures });
   const fits = Math.floor((openFiles - BASE_FILES) / FILES_PER_OBJECT);
   const fewer = fits < 1 ? '' : `, or --concurrency auto:${fits}`;
-  const issue = {
-    found: 'a run fails when it needs more',
+  return checkResult('files', 'warn', `${found} and fails when it needs more`, {
+    figures,
     next: `allow ${needed} (ulimit -n ${needed}, LimitNOFILE=${needed} in a systemd unit)${fewer}`,
-  };
-  return settingsResult('files', found, [issue], figures);
+  });
 }
 
 /** Inflating, hashing and file access share these threads. */
@@ -60,12 +59,25 @@ const LEAST_THREADS = 4;
 export function checkThreads(given: string | undefined): CheckResult {
   const threads = Number(given ?? LEAST_THREADS);
   const found = `${given ?? LEAST_THREADS} in the pool (UV_THREADPOOL_SIZE)`;
-  if (threads >= LEAST_THREADS) return settingsResult('threads', found, [], { threads });
-  const issue = {
-    found: 'with so few threads, unpacking and writing wait for each other',
+  if (threads >= LEAST_THREADS) return checkResult('threads', 'ok', found, { figures: { threads } });
+  return checkResult('threads', 'warn', `${found}; unpacking and writing wait for each other`, {
     next: 'unset UV_THREADPOOL_SIZE',
-  };
-  return settingsResult('threads', found, [issue], {});
+  });
+}
+
+/** Warns about pauses of a host that are longer than `--max-wait`, because objects then fail without a further request. */
+export function checkWaits(
+  options: Pick<Options, 'breakerOpenMs' | 'blockedWaitMs' | 'maxWaitMs'>,
+): CheckResult {
+  const { breakerOpenMs, blockedWaitMs, maxWaitMs } = options;
+  const longest = durationText(maxWaitMs);
+  const flags = [
+    ...(breakerOpenMs > maxWaitMs ? ['--breaker-open'] : []),
+    ...(blockedWaitMs > maxWaitMs ? ['--blocked-wait'] : []),
+  ];
+  if (flags.length === 0) return checkResult('waits', 'ok', `up to ${longest} for a limit or a failing host`);
+  const found = `longer than --max-wait ${longest}: objects fail before the next request to a failing host`;
+  return checkResult('waits', 'warn', `${flags.join(' and ')} ${found}`, { next: 'use a longer --max-wait' });
 }
 
 /** The same as `engines` in package.json. */
@@ -90,61 +102,4 @@ export async function checkVersions(duckdbVersion: () => Promise<string>): Promi
     const { message, hint } = toCryptodlError(error);
     return checkResult('versions', 'fail', `${base}; ${message}`, { figures, next: hint ?? '' });
   }
-}
-
-// The clock, compared with the `Date` headers of the hosts.
-
-/** The `Date` header of one response, with its sending and receiving time by the local clock. Epoch milliseconds. */
-export interface ServerDate {
-  readonly host: string;
-  readonly dateMs: number;
-  readonly sentAt: number;
-  readonly receivedAt: number;
-}
-
-/** A `Date` header has whole seconds (RFC 9110, section 5.6.7). */
-const SECOND_MS = 1000;
-const WARN_MS = 1000;
-const FAIL_MS = 60_000;
-
-const WHY =
-  'set the clock, for example with timedatectl set-ntp true: "today", publication times and the validity of certificates depend on it';
-
-/** Warns when the clock differs by more than a second from every host; fails from a minute on. */
-export function checkClock(dates: readonly ServerDate[]): CheckResult {
-  const differences = [...new Set(dates.map(({ host }) => host))].map((host) => ({
-    host,
-    ms: differenceOf(dates.filter((answer) => answer.host === host)),
-  }));
-  const [first, ...others] = [...differences].sort((a, b) => Math.abs(a.ms) - Math.abs(b.ms));
-  if (first === undefined)
-    return checkResult('clock', 'warn', 'unknown: no host sent a Date header', {
-      next: 'see the lines above',
-    });
-  const differenceMs = Math.round(first.ms);
-  const figures = { host: first.host, differenceMs };
-  const aheadOr = first.ms > 0 ? 'behind' : 'ahead of';
-  const found = `${durationText(Math.abs(first.ms))} ${aheadOr} that of ${first.host}`;
-  if (Math.abs(first.ms) > FAIL_MS) return checkResult('clock', 'fail', found, { figures, next: WHY });
-  if (Math.abs(first.ms) > WARN_MS) return checkResult('clock', 'warn', found, { figures, next: WHY });
-  // When one host agrees with the local clock, another host that differs is probably wrong.
-  const deviating = others.findLast(({ ms }) => Math.abs(ms) > FAIL_MS);
-  if (deviating === undefined)
-    return checkResult('clock', 'ok', `within ${durationText(WARN_MS)} of that of ${first.host}`, {
-      figures,
-    });
-  return checkResult(
-    'clock',
-    'warn',
-    `equal to that of ${first.host}, but ${deviating.host} differs by ${durationText(Math.abs(deviating.ms))}`,
-    { figures, next: 'check for a cache or proxy in front of that host that serves old responses' },
-  );
-}
-
-/** The least difference (host minus local, in ms) that explains all responses; 0 when the clocks may be equal. */
-function differenceOf(dates: readonly ServerDate[]): number {
-  const least = Math.max(...dates.map(({ dateMs, receivedAt }) => dateMs - receivedAt));
-  const most = Math.min(...dates.map(({ dateMs, sentAt }) => dateMs + SECOND_MS - sentAt));
-  if (least > 0) return least;
-  return most < 0 ? most : 0;
 }

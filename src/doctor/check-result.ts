@@ -1,16 +1,13 @@
 /** The result of one check of `cryptodl doctor`; each is printed as one line. */
-import { CryptodlError } from '../model/errors.js';
+import { toCryptodlError } from '../model/errors.js';
 
-/**
- * `fail`: runs that need the checked part do not work now. `warn`: runs work, but something should be changed. `note`: a problem
- * of a host that no run here uses, or checks that a failure prevented.
- */
-export type Status = 'ok' | 'warn' | 'fail' | 'note';
+/** `fail`: runs that need the checked part do not work now. `warn`: runs work, but something should be changed. */
+export type Status = 'ok' | 'warn' | 'fail';
 
 export interface CheckResult {
-  /** `dns`, `archive`, `out` … */
+  /** `archive`, `clock`, `out` … */
   readonly check: string;
-  /** The host, folder or bucket that was checked; empty where there is only one. */
+  /** The host or proxy that was checked; empty where there is only one. */
   readonly of: string;
   readonly status: Status;
   readonly found: string;
@@ -22,45 +19,26 @@ export interface CheckResult {
 
 type Details = Partial<Pick<CheckResult, 'of' | 'next' | 'figures'>>;
 
-export function checkResult(check: string, status: Status, found: string, words: Details = {}): CheckResult {
-  return { check, of: '', next: '', figures: {}, ...words, status, found };
-}
-
-/** A setting that works but should be changed. */
-export interface Issue {
-  readonly found: string;
-  /** The flags to use instead. */
-  readonly next: string;
-}
-
-/** `ok` without issues, else one `warn` that lists all of them. */
-export function settingsResult(
+export function checkResult(
   check: string,
+  status: Status,
   found: string,
-  issues: readonly Issue[],
-  figures: CheckResult['figures'],
+  details: Details = {},
 ): CheckResult {
-  if (issues.length === 0) return checkResult(check, 'ok', found, { figures });
-  const message = [found, ...issues.map((issue) => issue.found)].join('; ');
-  const next = [...new Set(issues.map((issue) => issue.next))].join(', ');
-  return checkResult(check, 'warn', message, { next, figures });
+  return { check, of: '', next: '', figures: {}, ...details, status, found };
 }
 
-/** A check that throws becomes a result with status `fail`. */
-export function asResult(
+/** A check that throws becomes a result with status `fail`. Rejects with the reason of the signal. */
+export async function asResult(
   name: string,
   check: Promise<CheckResult>,
   signal: AbortSignal,
 ): Promise<CheckResult> {
-  return check.catch((error: unknown) => {
+  try {
+    return await check;
+  } catch (error) {
     signal.throwIfAborted();
-    const message = error instanceof Error ? error.message : String(error);
-    const hint = error instanceof CryptodlError ? error.hint : undefined;
-    return checkResult(
-      name,
-      'fail',
-      `the check failed: ${message}`,
-      hint === undefined ? {} : { next: hint },
-    );
-  });
+    const { message, hint = '', code } = toCryptodlError(error);
+    return checkResult(name, 'fail', message, { next: hint, figures: { code } });
+  }
 }

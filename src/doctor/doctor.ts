@@ -8,7 +8,7 @@ import type { Resolved } from '../options/resolve.js';
 import { surroundingsOf } from '../options/environment.js';
 import { printLines } from '../text/printable.js';
 import { runChecks, runClearBans } from './run-checks.js';
-import type { DoctorRequest } from './check-hosts.js';
+import type { DoctorRequest } from './run-checks.js';
 import { printError } from '../cli/print-error.js';
 import type { Typed } from '../cli/print-error.js';
 import { watchSignals } from '../model/io.js';
@@ -24,15 +24,14 @@ export interface DoctorRun {
 
 /** Resolves with 0, with 1 when a check failed, or with the exit code of the signal or error that ended the checks. */
 export async function doctor({ source, resolved, io, typed }: DoctorRun): Promise<ExitCode> {
-  const { options, origins } = resolved;
+  const { options } = resolved;
   const signals = watchSignals(io);
-  const counts: Record<Status, number> = { ok: 0, warn: 0, fail: 0, note: 0 };
+  const counts: Record<Status, number> = { ok: 0, warn: 0, fail: 0 };
   let isRead = true;
   try {
     const request: DoctorRequest = {
       source,
       options,
-      origins,
       surroundings: surroundingsOf(io.environment),
       clock: io.clock,
       signal: signals.signal,
@@ -45,7 +44,7 @@ export async function doctor({ source, resolved, io, typed }: DoctorRun): Promis
     const findings = host === undefined ? runChecks(request) : runClearBans(request, host);
     for await (const found of findings) {
       counts[found.status] += 1;
-      if (!isRead || (options.quiet && (found.status === 'ok' || found.status === 'note'))) continue;
+      if (!isRead || (options.quiet && found.status === 'ok')) continue;
       const line = options.json ? fieldsOf(found) : lineOf(found);
       // Checks go on when the reader closes stdout, because the exit code depends on all of them.
       isRead = await writeData(io, [line]);
@@ -57,9 +56,8 @@ export async function doctor({ source, resolved, io, typed }: DoctorRun): Promis
   } finally {
     signals.release();
   }
-  const { ok, warn, fail, note } = counts;
-  const notes = note === 0 ? '' : `, ${note} note`;
-  if (!options.quiet) printLines(io.stderr, [`${ok} ok, ${warn} warn, ${fail} fail${notes}`]);
+  const { ok, warn, fail } = counts;
+  if (!options.quiet) printLines(io.stderr, [`${ok} ok, ${warn} warn, ${fail} fail`]);
   return fail > 0 ? 1 : 0;
 }
 

@@ -240,9 +240,9 @@ function perHour(figures: ThrottleFigures, elapsedMs: number): NetworkFigures['l
 }
 
 /** The maximum of `auto` by default. */
-export const ARCHIVE_MOST = 128;
+const ARCHIVE_MOST = 128;
 /** More requests at once do not help: at 0.3 s per answer, 15 in flight use up the largest REST budget, that of spot. */
-export const REST_MOST = 20;
+const REST_MOST = 20;
 
 function warnOfMany(
   verb: Verb | undefined,

@@ -131,16 +131,16 @@ function wireOptions(stack: AttemptOptions): Omit<TransportOptions, 'pools'> {
   return { clock, bandwidth: bandwidthOf(stack), readRefusal: hosts.readRefusal };
 }
 
-type AttemptOptions = Omit<
+export type AttemptOptions = Omit<
   StackOptions,
   'backoff' | 'figures' | 'costs' | 'times' | 'work' | 'concurrency' | 'isLate' | 'waitSignal'
 >;
 
 /** A stack without retries: each request is one attempt with its timeouts. */
-export function createAttempt(stack: AttemptOptions, observer: AttemptObserver): Stack {
+export function createAttempt(stack: AttemptOptions): Stack {
   const pools = createPools(poolOptions(stack));
   const wire = createTransport({ ...wireOptions(stack), pools });
-  return stackOf(pools, attemptOver(wire, stack, observer));
+  return stackOf(pools, attemptOver(wire, stack, { begun: () => undefined, ended: () => undefined }));
 }
 
 function attemptOver(

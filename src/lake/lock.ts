@@ -128,14 +128,14 @@ async function lockState(file: HolderFile, me: LockHolder, nowMs: number | undef
 }
 
 /** A lock file; `holder` is undefined for invalid content. */
-export interface LockFile {
+interface LockFile {
   readonly path: string;
   readonly holder: LockHolder | undefined;
   readonly state: LockState | undefined;
 }
 
 /** The lock file of `directory`; undefined when there is none. Does not acquire the lock. */
-export async function readLock(directory: string): Promise<LockFile | undefined> {
+async function readLock(directory: string): Promise<LockFile | undefined> {
   const path = join(directory, 'lock.json');
   const file = await readHolderFile(path);
   if (file === undefined) return undefined;

@@ -117,7 +117,7 @@ export const ONLINE = [
 /** The downloads and `run`, for flags that `run` accepts for all its jobs. */
 export const DOWNLOADS_AND_JOBS = [...DOWNLOADS, 'run'] as const satisfies readonly Verb[];
 export const ONLINE_AND_JOBS = [...ONLINE, 'run'] as const satisfies readonly Verb[];
-/** `doctor` takes the flags whose settings it checks for the other verbs. */
+/** `doctor` takes the flags of requests, so that its requests are those of a run. */
 export const EXAMINED = [...ONLINE_AND_JOBS, 'doctor'] as const satisfies readonly Verb[];
 /** Verbs with flags for markets, datasets and days. */
 const CHOOSING = [

@@ -276,18 +276,11 @@ describe('several proxies', () => {
       `--${name}-url`,
       scene.archive.url,
     ]);
-    const { stdout, stderr } = await cryptodl([
-      'doctor',
-      ...hosts,
-      ...flagsOf(some),
-      '--out',
-      scene.newFolder(),
-      '--retries',
-      '0',
-    ]);
-    expect(stdout + stderr).toMatch(
-      /proxy .*127\.0\.0\.1:\d+ connects in \d+ ms; 127\.0\.0\.1:\d+ cannot be reached \(ECONNREFUSED\)/,
-    );
+    const out = ['--out', scene.newFolder()];
+    const { stdout, stderr } = await cryptodl(['doctor', ...hosts, ...flagsOf(some), ...out]);
+    const lines = stdout.split('\n').filter((line) => /  proxy 127\.0\.0\.1:\d+  /.test(line));
+    expect(lines.map((line) => line.slice(0, 4))).toEqual(['ok  ', 'warn']);
+    expect(lines[1]).toContain('ECONNREFUSED');
     expectNoSecrets([stdout, stderr]);
   });
 });

@@ -1,4 +1,4 @@
-/** By what hour a dataset's days are published, as `list datasets` and `doctor` tell it from kept listings. */
+/** By what hour a dataset's days are published, as `list datasets` tells it from kept listings. */
 import { utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -6,7 +6,7 @@ import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { DAY_MS, dayText } from '../../src/model/calendar.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
-import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import { cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 
@@ -14,7 +14,6 @@ const scratch = scratchFolder();
 const folder = join(scratch, 'archive');
 const state = join(scratch, 'state');
 const HOUR_MS = 3_600_000;
-/** `doctor` has the clock of the machine. */
 const today = Math.floor(Date.now() / DAY_MS);
 let archive: TestArchive;
 
@@ -59,25 +58,11 @@ async function datasets(): Promise<{ line: string | undefined; fields: CliResult
   return { line, fields: events };
 }
 
-async function published(): Promise<CliResult['events']> {
-  const none = ['--fapi-url', '--dapi-url', '--spot-url'].flatMap((flag) => [flag, archive.url]);
-  const { events } = await cryptodl([
-    'doctor',
-    '--json',
-    '--out',
-    join(scratch, 'lake'),
-    ...none,
-    ...place(),
-  ]);
-  return events.filter(({ check }) => check === 'published');
-}
-
 describe('the hour of publication', () => {
   it('is not told where no run has kept a listing', async () => {
     const { line, fields } = await datasets();
     expect(line?.split('\t')).toHaveLength(6);
     expect(fields.filter((one) => 'published' in one)).toEqual([]);
-    expect(await published()).toEqual([]);
   });
 
   it('is that by which 95 % of the last 30 days of liquid symbols were there, with its sample', async () => {
@@ -94,9 +79,5 @@ describe('the hour of publication', () => {
     expect(told).toMatchObject([
       { dataset: 'klines', market: 'um', published: { ...hour, symbols: ['BTCUSDT', 'ETHUSDT'] } },
     ]);
-    expect(await published()).toMatchObject([
-      { of: 'um klines', status: 'ok', found: said, figures: { ...hour, symbols: 'BTCUSDT,ETHUSDT' } },
-    ]);
-    expect(archive.requests.filter((path) => path.includes('prefix='))).toHaveLength(1);
   });
 });

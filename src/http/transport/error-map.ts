@@ -56,7 +56,7 @@ export function mapWireError(error: Error, url: string, proxy?: URL): Error {
     });
   return new CryptodlError(known ?? 'connection-lost', `${new URL(url).host}: ${detail}`, {
     cause: error,
-    ...(known === 'tls-failed' ? { hint: TRUST_HINT } : {}),
+    ...(known === 'tls-failed' ? { hint: OUT_OF_TIME.has(code) ? CLOCK_HINT : TRUST_HINT } : {}),
   });
 }
 
@@ -80,6 +80,10 @@ function isAt({ protocol, hostname, port }: URL, error: Error): boolean {
   );
 }
 
+/** Names of certificate errors that depend on the clock of this machine. */
+const OUT_OF_TIME: ReadonlySet<string> = new Set(['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID']);
+const CLOCK_HINT =
+  'check the clock of this machine; if it is right, the operator of the host must renew the certificate';
 const TRUST_HINT =
   'certificates are always checked; if your own proxy signs them, name its authority with --ca-file FILE';
 
