@@ -53,19 +53,15 @@ export function chooseSource(
   held: HeldObjects,
 ): Chosen | undefined {
   const lines = held.lines();
-  const digests = new Set(lines.map(({ sha256 }) => sha256));
   const before = sourceOfBars(lines);
   const ranked = usable
     .map((source) => {
       // A candle without trades is a row of klines, so klines have nothing to fill.
       const recipe = { rule, source, isFilled: isFilled && source.series.dataset !== 'klines' };
       const days = barDays(recipe);
-      const isBefore = sourceName(source.series) === before;
-      // Lines of an earlier version do not name their source.
-      const made = isBefore ? Infinity : days.filter(({ sha256 }) => digests.has(sha256)).length;
-      return { recipe, days, made, isBefore };
+      return { recipe, days, isBefore: sourceName(source.series) === before };
     })
-    .sort((a, b) => (a.made === b.made ? byRank(a.recipe.source, b.recipe.source) : b.made - a.made));
+    .sort((a, b) => Number(b.isBefore) - Number(a.isBefore) || byRank(a.recipe.source, b.recipe.source));
   const [chosen] = ranked;
   if (chosen === undefined) return undefined;
   const { recipe, days, isBefore } = chosen;

@@ -1,6 +1,6 @@
 /**
- * Opens the lake of a run for writing: takes its lock, moves the files of an earlier version to their present places, finishes the
- * commits of a killed run, and clears temporary files.
+ * Opens the lake of a run for writing: takes its lock, finishes the commits of a killed run, and clears temporary
+ * files.
  */
 import { rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -11,7 +11,6 @@ import type { Lock } from '../lake/lock.js';
 import { Manifests } from '../lake/manifests.js';
 import { finishCommits } from '../lake/commit-journal.js';
 import type { RefusedCommit } from '../lake/commit-journal.js';
-import { upgradeLake } from '../lake/upgrade.js';
 import type { LakeSession, RunSession } from './session.js';
 import { reasonOf } from '../text/path-faults.js';
 import { shellWord, shownPath } from '../text/printable.js';
@@ -41,9 +40,6 @@ export async function openLake(session: LakeRequest, command: string): Promise<O
   await writable(root, '--out', () => makeFolder(internal));
   const lock = await writable(internal, '--out', () => takeLock(session, command));
   try {
-    // Before the commits, because a commit makes the folder of the manifests, by which the move knows a lake of this version.
-    const moved = await upgradeLake(session.paths, session.venue);
-    if (moved !== undefined) session.observer.warn(moved);
     const refused = await finishCommits(session.paths, session.venue);
     for (const commit of refused) session.observer.warn(refusedText(root, commit));
     await clearLeftover(session, staging, '--out');

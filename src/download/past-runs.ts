@@ -48,7 +48,8 @@ export function pastRun(
 ): PastRun {
   const { file, header, entries, cut } = past;
   const { options } = header;
-  const verb = verbOf(past);
+  // Each job of a shared report has a verb of its own.
+  const verb = header.verb === 'run' ? 'vision' : header.verb;
   const ofReport: RawLayer = {
     origin: 'failure report',
     values: { ...(verb === 'metrics' ? paceOfMetrics() : {}), ...carriedOptions(options) },
@@ -88,13 +89,6 @@ export function pastJobs(
     const run = pastRun(path, past, layers, exchange);
     return [{ ...run, name, verb, explain: (error) => ofJob(name, run.explain(error)) }];
   });
-}
-
-/** Earlier versions wrote the verb `retry` into the report of a repeated run; the keys then tell the original verb. */
-function verbOf({ header, entries }: Pick<Past, 'header' | 'entries'>): RunVerb {
-  const { verb } = header;
-  if (verb === 'vision' || verb === 'metrics' || verb === 'repair') return verb;
-  return entries.some(({ key }) => key.startsWith('rest/')) ? 'metrics' : 'vision';
 }
 
 /** `retry` uses the settings of the report. If the hint names flags that it lacks, the next step is to continue the lake. */

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { lstat, mkdir, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { basename, dirname, join, relative, sep } from 'node:path';
+import { basename, join, relative, sep } from 'node:path';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import { completeLinesOf } from './complete-lines.js';
 import { createLineCheck } from './check-manifest-line.js';
@@ -122,7 +122,7 @@ async function stillStaged(publications: readonly Publication[]): Promise<Public
   return publications.filter((_, index) => sizes[index] !== undefined);
 }
 
-/** The actions of one commit. Journals of earlier versions have these fields, with absolute paths. */
+/** The actions of one commit, with absolute paths. */
 export interface JournaledCommit {
   readonly seriesFolder: string;
   readonly publications: readonly Publication[];
@@ -154,16 +154,13 @@ interface JournalFile extends Journal {
   readonly lake: LakeIdentity;
 }
 
-async function buildJournal(paths: LakePaths, commit: JournaledCommit): Promise<JournalFile> {
-  return { lake: await lakeIdentity(paths), ...relativeJournal(paths.root, commit) };
-}
-
-function relativeJournal(
-  root: string,
+async function buildJournal(
+  paths: LakePaths,
   { seriesFolder, publications, dead, lines }: JournaledCommit,
-): Journal {
+): Promise<JournalFile> {
   return {
-    series: relative(root, seriesFolder).replaceAll(sep, '/'),
+    lake: await lakeIdentity(paths),
+    series: relative(paths.root, seriesFolder).replaceAll(sep, '/'),
     publications: publications.map(({ staged, target }) => ({
       staged: basename(staged),
       target: basename(target),
@@ -183,11 +180,8 @@ class JournalRefused extends Error {}
 async function readJournal(paths: LakePaths, venue: JournalVenue, path: string): Promise<JournaledCommit> {
   if (!(await lstat(path)).isFile()) throw new JournalRefused('it is not a regular file');
   try {
-    const content = JSON.parse((await readRegularFile(path)) ?? '') as JournalFile | JournaledCommit;
-    const journal =
-      'seriesFolder' in content
-        ? await convertAbsolutePaths(paths, content)
-        : await checkIdentity(paths, content);
+    const journal = JSON.parse((await readRegularFile(path)) ?? '') as JournalFile;
+    await checkIdentity(paths, journal);
     return await resolveJournal(paths, venue, journal);
   } catch (error) {
     // Errors of the disk say nothing about the journal.
@@ -198,34 +192,16 @@ async function readJournal(paths: LakePaths, venue: JournalVenue, path: string):
 }
 
 /** A copied lake has another inode; a renamed or remounted one keeps it. Device numbers may change with a reboot. */
-async function checkIdentity(paths: LakePaths, journal: JournalFile): Promise<Journal> {
+async function checkIdentity(paths: LakePaths, journal: JournalFile): Promise<void> {
   const here = await lakeIdentity(paths);
   const { path, device, inode } = journal.lake;
   if (inode !== here.inode || (device !== here.device && path !== here.path))
     throw new JournalRefused(`it was written for another lake, ${path}`);
-  return journal;
 }
 
 async function lakeIdentity({ root, internal }: LakePaths): Promise<LakeIdentity> {
   const { dev, ino } = await stat(internal, { bigint: true });
   return { path: await realpath(root), device: String(dev), inode: String(ino) };
-}
-
-/** Earlier versions wrote absolute paths. */
-async function convertAbsolutePaths(
-  { root, internal }: LakePaths,
-  commit: JournaledCommit,
-): Promise<Journal> {
-  const roots = [root, await realpath(root)];
-  const lake = roots.find((path) => commit.seriesFolder.startsWith(`${path}${sep}`));
-  if (lake === undefined) throw new JournalRefused(`it was written for ${commit.seriesFolder}`);
-  const staging = join(lake, basename(internal), 'tmp');
-  const { publications, dead, seriesFolder } = commit;
-  const isBelow =
-    publications.every(({ staged }) => dirname(staged) === staging) &&
-    [...dead, ...publications.map(({ target }) => target)].every((path) => dirname(path) === seriesFolder);
-  if (!isBelow) throw new JournalRefused('it names files outside of its series');
-  return relativeJournal(lake, commit);
 }
 
 /** The commit with absolute paths, all of them in the folder of one series or in the staging folder. */

@@ -6,9 +6,8 @@ import type { Series } from '../model/task.js';
 import { openBackedLake, openBackedSeries } from './backing.js';
 import type { LakePaths, VenueFolders } from './layout.js';
 import { FOLDERS, refuseFile, refuseInnerFolder, seriesAt } from './layout.js';
-import { EARLIER_MANIFEST, MANIFEST_ENDING, manifestPlace } from './manifest-place.js';
+import { MANIFEST_ENDING } from './manifest-place.js';
 import { checkedFolder, isPartitionFile } from './path-checks.js';
-import { fileSize } from './publish.js';
 
 export interface SeriesFolder {
   readonly kind: 'series';
@@ -16,7 +15,7 @@ export interface SeriesFolder {
   readonly path: string;
   /** Undefined without one. */
   readonly manifest?: FoundManifest;
-  /** Names of the files in the folder, without the manifest. */
+  /** Names of the files in the folder. */
   readonly files: readonly string[];
   /** Files in subfolders, relative to the folder. */
   readonly nestedFiles: readonly string[];
@@ -104,12 +103,10 @@ async function readSeries(
   root: string,
   folder: string,
   series: Series,
-  listed: FoundManifest | undefined,
+  manifest: FoundManifest | undefined,
 ): Promise<SeriesFolder> {
   const path = join(root, folder);
   const { files, folders, links } = await listEntries(path);
-  const manifest = listed ?? (await earlierManifest(root, folder, { files, folders, links }));
-  const isData = (name: string): boolean => `${folder}/${name}` !== manifest?.path;
   const nestedFiles: string[] = [];
   const nestedLinks: string[] = [];
   for (const name of folders)
@@ -121,29 +118,14 @@ async function readSeries(
     path,
     ...(manifest === undefined ? {} : { manifest }),
     // A folder in place of a partition counts as a file; reading it gives the error.
-    files: [...files.filter(isData), ...folders.filter(isPartitionFile)],
+    files: [...files, ...folders.filter(isPartitionFile)],
     nestedFiles,
-    links: [...links.filter(isData), ...nestedLinks],
+    links: [...links, ...nestedLinks],
   };
 }
 
-/** The manifest of an earlier version in the folder of its series. */
-async function earlierManifest(
-  root: string,
-  folder: string,
-  { files, folders, links }: Entries,
-): Promise<FoundManifest | undefined> {
-  const isLink = links.includes(EARLIER_MANIFEST);
-  if (isLink || files.includes(EARLIER_MANIFEST) || folders.includes(EARLIER_MANIFEST))
-    return { path: `${folder}/${EARLIER_MANIFEST}`, isLink };
-  // A run may have moved it since the manifests were listed.
-  const { path } = manifestPlace(join(root, folder));
-  if ((await fileSize(path)) === undefined) return undefined;
-  return { path: `${FOLDERS.manifests}/${folder}${MANIFEST_ENDING}`, isLink: false };
-}
-
 /** All files and links below a folder that contains no series. */
-export async function* looseBelow(root: string, folder: string): AsyncGenerator<LoosePath> {
+async function* looseBelow(root: string, folder: string): AsyncGenerator<LoosePath> {
   const entries = await listEntries(join(root, folder));
   yield* looseIn(folder, entries);
   for (const name of entries.folders) yield* looseBelow(root, `${folder}/${name}`);

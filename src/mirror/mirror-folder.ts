@@ -26,8 +26,6 @@ export async function makeMirrorFolder(tempDir: string | undefined, nowMs: numbe
     const root = await mkdtemp(join(parent, START));
     await mkdir(dirname(join(root, OWNER)), { recursive: true });
     await writeFile(join(root, OWNER), JSON.stringify(me));
-    // A lake with this folder has the present layout, so its series are not searched for files of an earlier one.
-    await mkdir(join(root, FOLDERS.manifests));
     return root;
   } catch (error) {
     if (toCryptodlError(error).code === 'disk-full') throw error;

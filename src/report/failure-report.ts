@@ -19,7 +19,7 @@ export interface FailureReport {
 
 /** The header of a report, without its fixed fields. */
 export type RunHeader = Omit<ReportHeader, 'v' | 'kind' | 'verb'> & {
-  readonly verb: 'vision' | 'metrics' | 'retry' | 'repair';
+  readonly verb: Exclude<ReportHeader['verb'], 'run'>;
 };
 
 /** The first failure creates the file. Holes are written to it, but do not create it. */

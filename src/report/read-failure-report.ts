@@ -1,6 +1,5 @@
 /** Reads a failure report for `cryptodl retry`. */
 import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
 import * as v from 'valibot';
 import { errnoOf, usage } from '../model/errors.js';
 import type { CryptodlError } from '../model/errors.js';
@@ -22,7 +21,7 @@ const OptionsSchema = v.record(v.string(), v.array(v.string()));
 const HeaderSchema = v.object({
   v: v.literal(1),
   kind: v.literal('header'),
-  verb: v.string(),
+  verb: v.picklist(['vision', 'metrics', 'repair', 'run']),
   tool: v.string(),
   at: v.string(),
   options: OptionsSchema,
@@ -80,8 +79,7 @@ export interface CutLine {
 }
 
 /** Reads a report. Throws a usage error if the file cannot be read, and for the first line that is not part of a report. */
-export async function readFailureReport(given: string): Promise<ReadReport> {
-  const path = await presentPath(given);
+export async function readFailureReport(path: string): Promise<ReadReport> {
   const { lines, cut } = await linesOf(path);
   const [first, ...others] = lines;
   const header = v.safeParse(HeaderSchema, first?.content);
@@ -105,23 +103,6 @@ export async function readFailureReport(given: string): Promise<ReadReport> {
   }
   refuseStrays(path, jobs, entries);
   return { file: await fileOf(path), header: header.output, jobs, entries, cut };
-}
-
-/**
- * The present path of a report. A lake of an earlier version had its reports in `failures`; the first run that wrote to it has
- * moved them to `_failures`.
- */
-export async function presentPath(path: string): Promise<string> {
-  const folder = dirname(path);
-  const moved = join(dirname(folder), '_failures', basename(path));
-  return basename(folder) === 'failures' && !(await exists(path)) && (await exists(moved)) ? moved : path;
-}
-
-async function exists(path: string): Promise<boolean> {
-  return lstat(path).then(
-    () => true,
-    () => false,
-  );
 }
 
 /** Whether a text is the first line of a report. */

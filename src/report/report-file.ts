@@ -9,7 +9,7 @@ import { CryptodlError, errnoOf, usage } from '../model/errors.js';
 import { reasonOf } from '../text/path-faults.js';
 import { jsonText } from '../text/printable.js';
 import type { ReportHeader } from './read-failure-report.js';
-import { isCutLine, isHeader, isLineBelow, presentPath } from './read-failure-report.js';
+import { isCutLine, isHeader, isLineBelow } from './read-failure-report.js';
 
 export interface ReportFileOptions {
   readonly path: string;
@@ -36,19 +36,14 @@ export interface ReportFile {
 
 export function createReportFile(options: ReportFileOptions): ReportFile {
   const replaces = options.mode === 'replace';
-  // Opening the lake may move an earlier report, so its path is read at the first write.
-  let target = options.path;
-  let path = options.path;
+  const target = options.path;
+  let path = replaces ? partialPath(target) : target;
   let isStream = false;
   let copy: Opened | undefined;
   let hasReaderLeft = false;
   let file: Promise<FileHandle> | undefined;
   let tail = Promise.resolve();
   const start = async (): Promise<FileHandle> => {
-    if (replaces) {
-      target = await presentPath(options.path);
-      path = partialPath(target);
-    }
     await makeFolder(dirname(path));
     const opened = options.mode === 'new' ? await openNew(path) : await openPath(path);
     ({ path, isStream } = opened);

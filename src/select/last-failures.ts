@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { bringIn, openBackedFolders } from '../lake/backing.js';
 import { FOLDERS, refuseLinkedFolders } from '../lake/layout.js';
 import type { LakePaths } from '../lake/layout.js';
-import { EARLIER } from '../lake/upgrade.js';
 import { parsePeriod } from '../model/calendar.js';
 import type { ErrorCode } from '../model/errors.js';
 import { toCryptodlError } from '../model/errors.js';
@@ -31,8 +30,11 @@ export async function readLastFailures(
 ): Promise<LastFailures | undefined> {
   try {
     await refuseLinkedFolders(paths);
-    const path = await newestPath(paths);
-    if (path === undefined) return undefined;
+    const folder = await paths.folder(FOLDERS.failures);
+    await openBackedFolders(folder);
+    const name = await newestReport(folder);
+    if (name === undefined) return undefined;
+    const path = join(folder, name);
     await bringIn(path);
     const bySeries = new Map<string, LastFailure[]>();
     for (const entry of (await readFailureReport(path)).entries) {
@@ -49,15 +51,4 @@ export async function readLastFailures(
     warn(`${toCryptodlError(error).message}; the gaps are shown without its failures`);
     return undefined;
   }
-}
-
-/** In a lake of an earlier version, no run has moved the reports out of `failures` yet. */
-async function newestPath(paths: LakePaths): Promise<string | undefined> {
-  for (const folder of [FOLDERS.failures, EARLIER.failures]) {
-    const path = await paths.folder(folder);
-    await openBackedFolders(path);
-    const name = await newestReport(path);
-    if (name !== undefined) return join(path, name);
-  }
-  return undefined;
 }

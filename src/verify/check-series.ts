@@ -5,7 +5,6 @@ import { LINE_TOO_LONG } from '../lake/complete-lines.js';
 import type { ObjectKeys } from '../lake/check-manifest-line.js';
 import { isPartitionFile, firstSymlink, readRegularFile } from '../lake/path-checks.js';
 import { keyPath } from '../lake/layout.js';
-import { EARLIER_MANIFEST } from '../lake/manifest-place.js';
 import { inspectManifest, uninspected } from '../lake/inspect-manifest.js';
 import type { InspectedManifest } from '../lake/inspect-manifest.js';
 import type { HeldObjects } from '../lake/held-objects.js';
@@ -42,7 +41,6 @@ export interface CheckContext {
   readonly format: Format | undefined;
 }
 
-const SECOND_MANIFEST = 'a manifest of an earlier version, beside the one in _manifests, which counts';
 const NOT_IN_MANIFEST = 'no manifest line names this file';
 
 /** Reads the manifest and checks each file. An unreadable file is a finding; other disk errors reject. */
@@ -167,10 +165,8 @@ function fileFindings(
       format,
     });
   }
-  for (const name of [...files.filter((each) => !isPartitionFile(each)), ...nestedFiles]) {
-    const text = name === EARLIER_MANIFEST ? SECOND_MANIFEST : NOT_PART_OF_LAKE;
-    findings.push({ kind: 'stranger', path: `${relativePath}/${name}`, text, series });
-  }
+  for (const name of [...files.filter((each) => !isPartitionFile(each)), ...nestedFiles])
+    findings.push({ kind: 'stranger', path: `${relativePath}/${name}`, text: NOT_PART_OF_LAKE, series });
   return findings;
 }
 

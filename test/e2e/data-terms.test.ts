@@ -82,7 +82,7 @@ describe('the notice of the terms', () => {
     expect(readFileSync(join(lake, NOTICE), 'utf8')).toBe('our own contract\n');
   });
 
-  it('is written into a lake without one, for example of an earlier version, also by a run that fetches nothing', async () => {
+  it('is written into a lake without one, also by a run that fetches nothing', async () => {
     const { lake } = await scene.vision('--days 2', { lake: 'earlier' });
     for (const days of ['--days 2', '--days 4']) {
       rmSync(join(lake, NOTICE));

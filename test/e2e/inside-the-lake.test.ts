@@ -382,7 +382,7 @@ describe('a damaged letter in a manifest line', () => {
     expect((await going(lake)).code).toBe(0);
   });
 
-  it('of a dropped line with settings that an earlier version kept is damaged as well', async () => {
+  it('of a dropped line with unknown settings is damaged as well', async () => {
     const { lake } = copy();
     writeLine(lake, ({ key, settings: of }) => ({
       v: 1,

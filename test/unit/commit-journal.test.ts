@@ -67,16 +67,6 @@ it('a commit that was interrupted is finished', async () => {
   expect(await finished(await interrupted())).toBe(true);
 });
 
-it('a commit that an earlier version began is finished, also below a link to the lake', async () => {
-  const paths = await interrupted();
-  writeAsEarlier(paths);
-  expect(await finished(paths)).toBe(true);
-  const { root } = await interrupted();
-  writeAsEarlier(lakePaths(root));
-  symlinkSync(root, `${root}-link`);
-  expect(await finished(lakePaths(`${root}-link`))).toBe(true);
-});
-
 it('a commit that only adds files is finished as well', async () => {
   const paths = await interrupted();
   rmSync(join(paths.root, DEAD), { force: true });
@@ -223,53 +213,6 @@ it.each<[string, (journal: Journal) => unknown]>([
   expect(filesBelow(join(paths.root, 'binance'))).toEqual([DEAD.slice('binance/'.length)]);
 });
 
-it.each<[string, (redo: EarlierJournal, outside: string) => unknown]>([
-  ['its series', (redo, outside) => Object.assign(redo, { seriesFolder: join(outside, SERIES) })],
-  [
-    'a target',
-    ({ publications: [first] }, outside) => Object.assign(first ?? {}, { target: join(outside, MADE) }),
-  ],
-  [
-    'a staged file',
-    ({ publications: [first] }, outside) =>
-      Object.assign(first ?? {}, { staged: join(outside, 'x.partial') }),
-  ],
-  ['a file to be removed', (redo, outside) => Object.assign(redo, { dead: [join(outside, DEAD)] })],
-  [
-    'one of two targets',
-    ({ publications: [first], publications }, outside) =>
-      publications.push({ staged: first?.staged ?? '', target: join(outside, '2024-02.parquet') }),
-  ],
-  [
-    'one of two staged files',
-    ({ publications: [first], publications }, outside) =>
-      publications.push({ staged: join(outside, 'x.partial'), target: first?.target ?? '' }),
-  ],
-  ['one of two files to be removed', ({ dead }, outside) => dead.push(join(outside, DEAD))],
-  [
-    'a file to be removed and a staged file',
-    ({ dead, publications: [first] }, outside) => {
-      Object.assign(first ?? {}, { staged: join(outside, 'x.partial') });
-      dead.push(join(outside, DEAD));
-    },
-  ],
-])('an earlier journal is not applied when %s is in another lake', async (_, edit) => {
-  const paths = await interrupted();
-  writeFileSync(join(paths.root, DEAD), 'day');
-  const outside = `${paths.root}-other`;
-  mkdirSync(join(outside, SERIES), { recursive: true });
-  for (const name of ['x.partial', DEAD]) writeFileSync(join(outside, name), 'other');
-  writeAsEarlier(paths, (redo) => edit(redo, outside));
-  const [refused, ...others] = await finishCommits(paths, venue);
-  expect([others, refused?.why]).toEqual([
-    [],
-    expect.stringMatching(/^it was written for |outside of its series$/),
-  ]);
-  expect(filesBelow(refused?.kept ?? '')).toEqual([refused?.name, 'tmp/x.partial']);
-  expect(filesBelow(join(paths.root, 'binance'))).toEqual([DEAD.slice('binance/'.length)]);
-  expect(filesBelow(outside)).toEqual([DEAD, 'x.partial']);
-});
-
 it.each<[string, string, (journal: string, root: string) => unknown]>([
   ['is cut', 'it is damaged', (journal) => truncateSync(journal, 100)],
   [
@@ -389,26 +332,6 @@ interface Journal {
   readonly publications: object[];
   readonly dead: string[];
   readonly lines: object[];
-}
-
-interface EarlierJournal {
-  readonly publications: { readonly staged: string; readonly target: string }[];
-  readonly dead: string[];
-}
-
-/** With absolute paths, and without the lake that it belongs to. */
-function writeAsEarlier(
-  { root, internal, staging }: LakePaths,
-  edit: (redo: EarlierJournal) => unknown = () => 0,
-): void {
-  const redo = {
-    seriesFolder: join(root, SERIES),
-    publications: [{ staged: join(staging, 'x.partial'), target: join(root, MADE) }],
-    dead: [join(root, DEAD)],
-    lines: [objectLine('2024-01-01', { key: KEY })],
-  };
-  edit(redo);
-  writeFileSync(join(internal, filesBelow(internal, '.json')[0] ?? ''), JSON.stringify(redo));
 }
 
 function changeJournal({ internal }: LakePaths, edit: (journal: Journal) => unknown): void {

@@ -14,7 +14,12 @@ import { scratchFolder } from '../helpers/folders.js';
 
 const scratch = scratchFolder();
 const AT = '2024-02-02T00:00:00.000Z';
-const HEADER = { verb: 'vision', tool: '0.1.0', at: AT, options: { symbols: ['BTCUSDT', '!币*'] } };
+const HEADER = {
+  verb: 'vision' as const,
+  tool: '0.1.0',
+  at: AT,
+  options: { symbols: ['BTCUSDT', '!币*'] },
+};
 
 const SERIES = { market: 'um', dataset: 'klines', interval: '1m', symbol: '币安人生USDT' } as const;
 const PLAN: PartitionPlan = { series: SERIES, settings: SETTINGS, label: '2024-01', tasks: [] };
