@@ -8,7 +8,9 @@ import { withLog } from '../download/download.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { watchSignals } from '../model/io.js';
 import { numberText } from '../model/units.js';
-import { printLines, tabbed } from '../text/printable.js';
+import { printable, printLines, tabbed } from '../text/printable.js';
+import { table } from '../text/table.js';
+import { widthOf } from '../text/wrap.js';
 import { listItems } from './list-items.js';
 import type { ListItem } from './list-items.js';
 
@@ -44,50 +46,15 @@ async function print(
     rows.push(cells);
     return Promise.resolve(true);
   });
-  if (
-    more === undefined ||
-    (isTable && !(await writeData(io, aligned(rows, io.stdout.columns ?? DEFAULT_WIDTH))))
-  )
-    return;
+  if (more === undefined || (isTable && !(await writeData(io, aligned(rows, widthOf(io.stdout)))))) return;
   const what = name === 'periods' ? 'objects' : name;
   const count = `${numberText(number)} ${number === 1 ? what.slice(0, -1) : what}`;
   if (!quiet) printLines(io.stderr, [[count, ...more].join('; ')]);
 }
 
-const DEFAULT_WIDTH = 80;
-const INDENT = '    ';
-
-/** The rows as lines with columns of equal width. Cells that do not fit into the width follow on indented lines. */
+/** The lists of names in the cells are broken between the names. */
 function aligned(rows: readonly ListItem['cells'][], width: number): string[] {
-  const widths = Array.from({ length: rows[0]?.length ?? 0 }, (_, at) =>
-    Math.max(...rows.map((cells) => String(cells[at] ?? '').length)),
-  );
-  const ends = widths.map((_, at) => widths.slice(0, at + 1).reduce((sum, one) => sum + one + 2, -2));
-  const beyond = ends.findIndex((end) => end > width);
-  const fitting = beyond < 0 ? ends.length : Math.max(1, beyond);
-  return rows.flatMap((cells) => {
-    const columns = cells.slice(0, fitting).map((cell, at) => String(cell).padEnd(widths[at] ?? 0));
-    const others = cells.slice(fitting).filter((cell) => cell !== '-');
-    return [columns.join('  ').trimEnd(), ...wrapped(others.map(String), width)];
-  });
-}
-
-/** Indented lines of at most this width, broken between the cells and, within a cell, between its words. */
-function wrapped(cells: readonly string[], width: number): string[] {
-  const lines: string[] = [];
-  let line = '';
-  const add = (text: string, between: string): void => {
-    const longer = line === '' ? INDENT + text : line + between + text;
-    if (line === '' || longer.length <= width) {
-      line = longer;
-      return;
-    }
-    lines.push(line);
-    line = INDENT + text;
-  };
-  for (const cell of cells) {
-    if (INDENT.length + cell.length <= width) add(cell, '  ');
-    else for (const [at, word] of cell.split(' ').entries()) add(word, at === 0 ? '  ' : ' ');
-  }
-  return line === '' ? lines : [...lines, line];
+  const texts = rows.map((cells) => cells.map((cell) => printable(String(cell)).replaceAll(/,(?! )/g, ', ')));
+  const columns = Array.from({ length: Math.max(0, ...texts.map(({ length }) => length)) }, () => ({}));
+  return table(columns, texts, { width }).lines;
 }

@@ -9,6 +9,8 @@ import type { Market } from '../model/task.js';
 import { datasetsOf, findDataset, marketNames } from '../source/venue.js';
 import type { DatasetSpec, Venue } from '../source/venue.js';
 import { writeData } from '../cli/write-data.js';
+import { table } from '../text/table.js';
+import { widthOf } from '../text/wrap.js';
 
 /** `word` is the operand, the name of a dataset. Throws usage errors. */
 export async function schema(
@@ -17,7 +19,7 @@ export async function schema(
 ): Promise<ExitCode> {
   const { market, spec } = choose(venue, word, resolved);
   const description = describeDataset(venue, market, spec);
-  await writeData(io, resolved.options.json ? [description] : textOf(description));
+  await writeData(io, resolved.options.json ? [description] : textOf(description, widthOf(io.stdout)));
   return 0;
 }
 
@@ -51,21 +53,18 @@ function namesIn(venue: Venue, market: Market): string {
     .join(', ');
 }
 
-function textOf(description: ReturnType<typeof describeDataset>): string[] {
-  const { columns } = description;
-  const width = (of: (column: (typeof columns)[number]) => string): number =>
-    Math.max(...columns.map((column) => of(column).length));
-  const names = width(({ name }) => name);
-  const types = width(({ type }) => type);
-  const units = width(({ unit }) => unit);
+function textOf(description: ReturnType<typeof describeDataset>, width = Infinity): string[] {
+  const { market, dataset, title, columns, facts, notes } = description;
+  const cells = columns.map(({ name, type, unit, doc }) => [name, type, unit, doc]);
+  const { lines } = table([{}, {}, {}, {}], cells, { width: width - INDENT.length });
   return [
-    `${description.market} ${description.dataset}: ${description.title}`,
+    `${market} ${dataset}: ${title}`,
     '',
-    ...columns.map(({ name, type, unit, doc }) =>
-      `  ${name.padEnd(names)}  ${type.padEnd(types)}  ${unit.padEnd(units)}  ${doc}`.trimEnd(),
-    ),
+    ...lines.map((line) => `${INDENT}${line}`),
     '',
-    ...description.facts.map(([what, text]) => `  ${what.padEnd(12)}${text}`),
-    ...(description.notes.length === 0 ? [] : ['', ...description.notes.map((note) => `  - ${note}`)]),
+    ...facts.map(([what, text]) => `${INDENT}${what.padEnd(12)}${text}`),
+    ...(notes.length === 0 ? [] : ['', ...notes.map((note) => `${INDENT}- ${note}`)]),
   ];
 }
+
+const INDENT = '  ';

@@ -5,6 +5,7 @@ import type { Verb } from '../options/flag-spec.js';
 import type { FlagName } from '../options/flags.js';
 import { RUN_EXITS } from './verb-text.js';
 import type { ExitTexts, VerbText } from './verb-text.js';
+import { fitted, wrap } from '../text/wrap.js';
 import { VERB_TEXTS } from './verbs.js';
 
 /** `brief`: the text of `--help`; `all`: the text of `--help-all`. */
@@ -40,7 +41,7 @@ function programParts(tier: Tier, width: number): string[] {
     'Usage: cryptodl COMMAND [flags]',
     filled(PURPOSE, width),
     listed('Commands', commands, width),
-    linesOf('Examples', tier === 'all' ? examples : examples.slice(0, 3)),
+    linesOf('Examples', tier === 'all' ? examples : examples.slice(0, 3), width),
     exitPart(RUN_CODES, tier, width),
     filled('cryptodl COMMAND --help shows the flags of a command; --help-all shows more.', width),
   ];
@@ -53,7 +54,7 @@ function verbParts(verb: Verb, tier: Tier, width: number): string[] {
     filled(sentence(textFor(doc, tier)), width),
     filled(choicesText(verb), width),
     ...flagParts(verb, tier, width),
-    linesOf('Examples', tier === 'all' ? examples : examples.slice(0, 3)),
+    linesOf('Examples', tier === 'all' ? examples : examples.slice(0, 3), width),
     exitPart(exits, tier, width),
     tier === 'all' ? filled(sourcesText(verb), width) : `cryptodl ${verb} --help-all shows more.`,
   ];
@@ -149,33 +150,22 @@ function sourcesText(verb: Verb): string {
   return `Every flag has an environment variable (--${shown}: ${environmentName(shown)})${key}.`;
 }
 
-function linesOf(title: string, lines: readonly string[]): string {
-  return [`${title}:`, ...lines.map((line) => `  ${line}`)].join('\n');
+function linesOf(title: string, lines: readonly string[], width: number): string {
+  return [`${title}:`, ...lines.flatMap((line) => fitted(`  ${line}`, width))].join('\n');
 }
 
 /** Terms with their texts in a second column, or below the term if a text does not fit there. `all`: the terms that share the column. */
 function listed(title: string, items: readonly Item[], width: number, all?: readonly string[]): string {
   const column = Math.max(...(all ?? items.map(([term]) => term)).map((term) => term.length)) + 4;
   const lines = items.flatMap(([term, text]) => {
-    const beside = wrapped(text, width - column);
+    const beside = wrap(text, width - column);
     if (width - column < NARROWEST || beside.some((line) => line.length > width - column))
-      return [`  ${term}`, ...wrapped(text, width - 8).map((line) => `        ${line}`)];
+      return [`  ${term}`, ...wrap(text, width - 8).map((line) => `        ${line}`)];
     return beside.map((line, at) => `${(at === 0 ? `  ${term}` : '').padEnd(column)}${line}`);
   });
   return [`${title}:`, ...lines].join('\n');
 }
 
 function filled(text: string, width: number): string {
-  return wrapped(text, width).join('\n');
-}
-
-/** Lines of at most this width. A longer word has a line of its own. */
-function wrapped(text: string, width: number): string[] {
-  const lines: string[] = [];
-  for (const word of text.split(' ')) {
-    const last = lines.at(-1);
-    if (last === undefined || last.length + 1 + word.length > width) lines.push(word);
-    else lines[lines.length - 1] = `${last} ${word}`;
-  }
-  return lines;
+  return wrap(text, width).join('\n');
 }

@@ -14,7 +14,7 @@ import { interrupted, mapErrors } from './duckdb-errors.js';
 export type Cell =
   null | boolean | number | bigint | string | readonly Cell[] | { readonly [name: string]: Cell };
 
-export interface Column {
+interface Column {
   /** Unique: a repeated name gets a number. */
   readonly name: string;
   readonly isNumber: boolean;

@@ -4,6 +4,7 @@ import { hasColour } from '../cli/terminal-style.js';
 import type { Io } from '../model/io.js';
 import type { Format, Series } from '../model/task.js';
 import { printable } from '../text/printable.js';
+import { fitted, widthOf } from '../text/wrap.js';
 import type { CoveredSeries, FoundHalt } from './cover-lake.js';
 import { percentOf, periodsOf } from './gaps.js';
 import type { Amounts, Gap, CoveragePeriod } from './gaps.js';
@@ -28,7 +29,8 @@ export interface CoverageText {
   readonly end: (halts: readonly FoundHalt[]) => string;
 }
 
-const DEFAULT_WIDTH = 100;
+/** Of a heat-map in a pipe. */
+const USUAL_WIDTH = 100;
 
 interface TextStyle {
   readonly by: CoveragePeriod | undefined;
@@ -42,14 +44,14 @@ interface TextStyle {
 export function createCoverageText(io: Io, { by, mostDays, isAll }: TextStyle): CoverageText {
   const { stdout } = io;
   const isColoured = hasColour(io);
-  const width = stdout.columns ?? DEFAULT_WIDTH;
+  const width = widthOf(stdout);
   let group: CoveredSeries['coverage']['series'] | undefined;
   let rows: Row[] = [];
   let gaps = new GapGroups(isAll);
   let wasWritten = false;
   const flush = (): string => {
     if (group === undefined || rows.length === 0) return '';
-    const text = `${wasWritten ? '\n' : ''}${section(group, { rows, gaps }, { by, mostDays, width, columns: stdout.columns, hasColour: isColoured })}`;
+    const text = `${wasWritten ? '\n' : ''}${section(group, { rows, gaps }, { by, mostDays, width, hasColour: isColoured })}`;
     rows = [];
     gaps = new GapGroups(isAll);
     wasWritten = true;
@@ -69,9 +71,10 @@ export function createCoverageText(io: Io, { by, mostDays, isAll }: TextStyle): 
       const last = flush();
       if (!wasWritten) return '';
       const haltLines = halts.map(
-        ({ from, to, ...of }) => `halt  ${groupName({ ...of, symbol: '' })}  ${spanText(from, to, 60)}\n`,
+        ({ from, to, ...of }) => `halt  ${groupName({ ...of, symbol: '' })}  ${spanText(from, to, 60)}`,
       );
-      return `${last}\n${haltLines.join('')}${legend(isColoured)}\n`;
+      const lines = [...haltLines, legend(isColoured)].flatMap((line) => fitted(line, width));
+      return `${last}\n${lines.join('\n')}\n`;
     },
   };
 }
@@ -104,16 +107,15 @@ export function groupName({ market, dataset, interval }: Series): string {
 interface Style {
   readonly by: CoveragePeriod | undefined;
   readonly mostDays: number;
+  /** Columns of the terminal; Infinity for a pipe. */
   readonly width: number;
-  /** Columns of the terminal; undefined for a pipe. */
-  readonly columns: number | undefined;
   readonly hasColour: boolean;
 }
 
 function section(
   group: Series,
   { rows, gaps }: { readonly rows: readonly Row[]; readonly gaps: GapGroups },
-  { by, mostDays, ...style }: Style,
+  { by, mostDays, width, hasColour: isColoured }: Style,
 ): string {
   const tables = rows.map(({ table }) => table);
   const from = Math.min(...tables.map(({ coverage }) => coverage.from));
@@ -126,15 +128,15 @@ function section(
       periods: (period === 'day' ? days : months) ?? [],
       percent: percentText(table),
     })),
-    { by: period, ...style },
+    { by: period, width: Number.isFinite(width) ? width : USUAL_WIDTH, hasColour: isColoured },
   );
   const range = to > from ? `  ${dayText(from)} … ${dayText(to - 1)}` : '';
   return [
     `${groupName(group)}${range}`,
     ...map,
     '',
-    ...seriesTable(tables, style.columns),
-    ...gaps.lines(),
+    ...seriesTable(tables, width),
+    ...gaps.lines().flatMap((line) => fitted(line, width)),
     '',
   ].join('\n');
 }

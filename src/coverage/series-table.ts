@@ -1,6 +1,8 @@
 /** Formats the table of series. */
 import { dayText } from '../model/calendar.js';
 import { numberText } from '../model/units.js';
+import { table } from '../text/table.js';
+import type { TableColumn } from '../text/table.js';
 import type { Amounts } from './gaps.js';
 import { percentOf } from './gaps.js';
 import { DAY_SECONDS } from './series-coverage.js';
@@ -55,43 +57,28 @@ export function percentText(amounts: Amounts): string {
   return percent === 100 ? '100 %' : `${(Math.floor(percent * 100) / 100).toFixed(2)} %`;
 }
 
-const HEAD = [
-  'series',
-  'percent',
-  'held',
-  'expected',
-  '',
-  'first',
-  'last',
-  'objects',
-  'rest',
-  'dropped',
-  'revised',
+const number = (title: string, rank?: number): TableColumn => ({
+  title,
+  isNumber: true,
+  ...(rank === undefined ? {} : { rank }),
+});
+const COLUMNS: readonly TableColumn[] = [
+  { title: 'series' },
+  number('percent'),
+  number('held'),
+  number('expected', 1),
+  { title: '' },
+  { title: 'first', rank: 2 },
+  { title: 'last' },
+  number('objects', 3),
+  number('rest', 4),
+  number('dropped', 5),
+  number('revised', 6),
 ];
-const GAP = '  ';
-/** Columns with text, aligned to the left. */
-const LEFT = new Set([0, 4, 5, 6]);
 
-/** Columns that a narrow terminal leaves out, in this order. */
-const OPTIONAL = ['revised', 'dropped', 'rest', 'objects', 'first', 'expected'];
-
-/** One line per series. `width`: columns of the terminal; undefined for a pipe, which gets the whole table. */
-export function seriesTable(rows: readonly TableRow[], width = Number.POSITIVE_INFINITY): string[] {
-  const cells = rows.map(cellsOf);
-  const widths = HEAD.map((head, at) => Math.max(head.length, ...cells.map((line) => line[at]?.length ?? 0)));
-  const dropped = new Set<number>();
-  const isTooWide = (): boolean => {
-    const shown = widths.filter((_, at) => !dropped.has(at));
-    return shown.reduce((sum, cell) => sum + cell + GAP.length, -GAP.length) > width;
-  };
-  for (const name of OPTIONAL) if (isTooWide()) dropped.add(HEAD.indexOf(name));
-  const lineOf = (line: readonly string[]): string =>
-    line
-      .map((cell, at) => (LEFT.has(at) ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0)))
-      .filter((_, at) => !dropped.has(at))
-      .join(GAP)
-      .trimEnd();
-  return [lineOf(HEAD), ...cells.map(lineOf)];
+/** `width`: columns of the terminal; Infinity for a pipe, which gets all columns. */
+export function seriesTable(rows: readonly TableRow[], width = Infinity): string[] {
+  return table(COLUMNS, rows.map(cellsOf), { width }).lines;
 }
 
 function cellsOf({ label, coverage, ...amounts }: TableRow): string[] {

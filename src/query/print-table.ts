@@ -1,13 +1,14 @@
 /** Prints a query result: as a table that fits the terminal, or as lines of CSV or NDJSON. */
 import { writeData } from '../cli/write-data.js';
-import type { Cell, Column, QueryResult } from '../convert/query-stream.js';
+import type { Cell, QueryResult } from '../convert/query-stream.js';
 import type { Io } from '../model/io.js';
 import { numberText } from '../model/units.js';
 import { tabbed } from '../text/printable.js';
+import { table } from '../text/table.js';
+import { displayWidth, widthOf } from '../text/wrap.js';
 
 const MOST_ROWS = 40;
 const MOST_CELL_COLUMNS = 60;
-const GAP = '  ';
 
 /** Resolves with the number of rows, shown or not; undefined when the reader of stdout has closed it. */
 export async function printTable(io: Io, { columns, batches }: QueryResult): Promise<number | undefined> {
@@ -19,52 +20,22 @@ export async function printTable(io: Io, { columns, batches }: QueryResult): Pro
     if (!io.isRead()) return undefined;
   }
   for (const at of columns.keys()) alignTimes(shown, at);
-  const table = layOut(columns, shown, io.stdout.columns ?? 80);
-  const hidden = [
-    ...moreText(rows - shown.length, 'row'),
-    ...moreText(columns.length - table.columns, 'column'),
-  ];
-  const last = hidden.length === 0 ? [] : [`… ${hidden.join(', ')}: --csv for all`];
-  await writeData(io, [...table.lines, ...last]);
+  const { lines, hidden } = table(
+    columns.map(({ name, isNumber }, at) => ({
+      title: shortened(name),
+      isNumber,
+      ...(at === 0 ? {} : { rank: at }),
+    })),
+    shown,
+    { width: widthOf(io.stdout), hasRule: true },
+  );
+  const more = [...moreText(rows - shown.length, 'row'), ...moreText(hidden, 'column')];
+  await writeData(io, [...lines, ...(more.length === 0 ? [] : [`… ${more.join(', ')}: --csv for all`])]);
   return rows;
 }
 
 function moreText(number: number, what: string): string[] {
   return number === 0 ? [] : [`${numberText(number)} more ${what}${number === 1 ? '' : 's'}`];
-}
-
-/** Shows as many columns as fit, at least the first. */
-function layOut(
-  columns: readonly Column[],
-  rows: readonly (readonly string[])[],
-  room: number,
-): { lines: string[]; columns: number } {
-  const widths = columns.map(({ name }, at) =>
-    Math.max(...[shortened(name), ...rows.map((row) => row[at] ?? '')].map(displayWidth)),
-  );
-  let width = 0;
-  const fitting = widths.findIndex((own, at) => {
-    width += own + (at === 0 ? 0 : GAP.length);
-    return at > 0 && width > room;
-  });
-  const number = fitting < 0 ? columns.length : fitting;
-  const line = (cells: readonly string[]): string =>
-    cells
-      .slice(0, number)
-      .map((cell, at) => {
-        const space = ' '.repeat(Math.max(0, (widths[at] ?? 0) - displayWidth(cell)));
-        return columns[at]?.isNumber === true ? space + cell : cell + space;
-      })
-      .join(GAP)
-      .trimEnd();
-  return {
-    lines: [
-      line(columns.map(({ name }) => shortened(name))),
-      line(widths.map((own) => '─'.repeat(own))),
-      ...rows.map(line),
-    ],
-    columns: number,
-  };
 }
 
 function cellText(cell: Cell): string {
@@ -96,15 +67,6 @@ function shortened(text: string): string {
   }
   return `${cut}…`;
 }
-
-/** Terminals show East Asian characters in two columns, and combining marks in none. */
-function displayWidth(text: string): number {
-  const bare = text.replaceAll(/\p{M}/gu, '');
-  return Array.from(bare).length + Array.from(bare.matchAll(WIDE)).length;
-}
-
-const WIDE =
-  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/gu;
 
 /** A row as a CSV line: an empty cell is NULL, `""` is the empty text; lists and structs are JSON. */
 export function csvLine(row: readonly Cell[]): string {

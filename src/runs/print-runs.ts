@@ -4,30 +4,21 @@ import { percentText } from '../monitor/alerts.js';
 import { SELECTING } from '../monitor/run-history.js';
 import type { RunRecord } from '../monitor/run-record.js';
 import { printable } from '../text/printable.js';
+import { table } from '../text/table.js';
+import type { TableColumn } from '../text/table.js';
 import { FIGURES, isHealthy, JUDGED_DAYS, newestRuns, runName } from './trends.js';
 import type { FigureName, Trend } from './trends.js';
 
-const WIDTH = 80;
-const GAP = '  ';
-const TITLES = ['started (UTC)', 'run', 'took', 'new', 'held', 'failed', 'retries', 'p95', 'exit'];
-const NAME_AT = 1;
-const SHORTEST_NAME = 8;
+const NUMBERS = ['took', 'new', 'held', 'failed', 'retries', 'p95', 'exit'];
+const COLUMNS: readonly TableColumn[] = [
+  { title: 'started (UTC)' },
+  { title: 'run' },
+  ...NUMBERS.map((title) => ({ title, isNumber: true })),
+];
 
-/** The newest run first; at most 80 columns. */
-export function runsTable(runs: readonly RunRecord[]): string[] {
-  const rows = [TITLES, ...runs.toReversed().map(cellsOf)];
-  const widths = TITLES.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
-  const total = widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length);
-  const own = widths[NAME_AT] ?? 0;
-  widths[NAME_AT] = Math.max(Math.min(own, SHORTEST_NAME), own - Math.max(0, total - WIDTH));
-  return rows.map((row) =>
-    row
-      .map((cell, at) => {
-        const width = widths[at] ?? 0;
-        return at > NAME_AT ? cell.padStart(width) : shortened(cell, width).padEnd(width);
-      })
-      .join(GAP),
-  );
+/** The newest run first. `width`: columns of the terminal. */
+export function runsTable(runs: readonly RunRecord[], width = Infinity): string[] {
+  return table(COLUMNS, runs.toReversed().map(cellsOf), { width }).lines;
 }
 
 function cellsOf(run: RunRecord): string[] {

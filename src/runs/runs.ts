@@ -8,6 +8,7 @@ import { readRuns } from '../monitor/run-record.js';
 import { homeOf } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
 import { absolutePath, printLines, shownPath } from '../text/printable.js';
+import { widthOf } from '../text/wrap.js';
 import { healthLines, runFields, runsTable, trendFields, trendLines } from './print-runs.js';
 import { trendOf } from './trends.js';
 
@@ -38,7 +39,7 @@ export async function runs(options: Options, io: Io): Promise<ExitCode> {
   const shown = found.runs.slice(-last);
   const lines = json
     ? [...shown.map(runFields), trendFields(trend, found.runs)]
-    : [...healthLines(found.runs), '', ...runsTable(shown), '', ...trendLines(trend)];
+    : [...healthLines(found.runs), '', ...runsTable(shown, widthOf(io.stdout)), '', ...trendLines(trend)];
   await writeData(io, lines);
   return 0;
 }

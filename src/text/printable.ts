@@ -4,6 +4,7 @@
  */
 import { relative, resolve, sep } from 'node:path';
 import { withAddresses } from './mirror-roots.js';
+import { fitted, widthOf } from './wrap.js';
 
 /** A line of text, or an object that is written as one line of JSON. */
 export type Line = string | object;
@@ -14,13 +15,20 @@ const STEERING = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
 const STEERING_IN_JSON = /[\u007f-\u009f\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
 const SHORT: Readonly<Record<string, string>> = { '\n': String.raw`\n`, '\r': String.raw`\r`, '\t': '\t' };
 
-/** Writes each element as exactly one line. */
-export function printLines(stream: Pick<NodeJS.WritableStream, 'write'>, lines: readonly Line[]): void {
-  stream.write(linesText(lines));
+/** A stream, and the width of its terminal. */
+type Output = Pick<NodeJS.WritableStream, 'write'> & Parameters<typeof widthOf>[0];
+
+/** Writes each element as one line, which a terminal that is narrower gets in several. */
+export function printLines(stream: Output, lines: readonly Line[]): void {
+  stream.write(linesText(lines, widthOf(stream)));
 }
 
-export function linesText(lines: readonly Line[]): string {
-  return lines.map((line) => `${typeof line === 'string' ? printable(line) : jsonText(line)}\n`).join('');
+/** `width`: text that is longer is broken between words; Infinity for a pipe. */
+export function linesText(lines: readonly Line[], width = Infinity): string {
+  return lines
+    .flatMap((line) => (typeof line === 'string' ? fitted(printable(line), width) : jsonText(line)))
+    .map((line) => `${line}\n`)
+    .join('');
 }
 
 /** Text on one line. Tabs stay, because they separate cells. */

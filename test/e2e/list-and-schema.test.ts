@@ -16,7 +16,6 @@ import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl, cryptodlOk } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
-import { HAS_TERMINAL, onTerminal, TERMINAL } from '../helpers/terminal.js';
 
 const BIN = fileURLToPath(new URL('../../bin/cryptodl.js', import.meta.url));
 const SPECS = MARKETS.flatMap((market) =>
@@ -128,21 +127,6 @@ describe('list markets and datasets', () => {
       events.find((event) => event['market'] === 'um' && event['dataset'] === 'bookTicker'),
     ).toMatchObject({ cadences: { daily: { last: '2024-03-30' } } });
   });
-
-  it.skipIf(!HAS_TERMINAL).each([60, 80, 120])(
-    `datasets: fits %i columns of ${TERMINAL}, with each cell`,
-    async (columns) => {
-      const { sent } = await onTerminal(['list', 'datasets'], { folder: scratch, columns, isAllShown: true });
-      const lines = sent
-        .trimEnd()
-        .split('\n')
-        .map((line) => line.trimEnd());
-      expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(columns);
-      const shown = lines.join(' ').replaceAll(/\s+/g, ' ');
-      for (const cells of cellsOf(await cryptodlOk(['list', 'datasets'])))
-        expect(shown).toContain(cells.filter((cell) => cell !== '-').join(' '));
-    },
-  );
 
   it('datasets: each with its sources (archive, REST) and its first day', async () => {
     const cells = cellsOf(await cryptodlOk(['list', 'datasets', '--market', 'um']));

@@ -1,0 +1,92 @@
+/** Tables that fit a terminal: numbers to the right, texts to the left, and the widest texts broken between words. */
+import { displayWidth, fitted, wrap } from './wrap.js';
+
+export interface TableColumn {
+  /** Without titles, a table has no head. */
+  readonly title?: string;
+  readonly isNumber?: boolean;
+  /** A narrow terminal leaves out the column with the highest number first. Columns without a number stay. */
+  readonly rank?: number;
+}
+
+interface Table {
+  readonly lines: string[];
+  /** Columns that do not fit. */
+  readonly hidden: number;
+}
+
+/** A column with the width of its cells. */
+interface Sized extends TableColumn {
+  readonly at: number;
+  /** Width of the longest word of a text. */
+  readonly least: number;
+  width: number;
+}
+
+const GAP = '  ';
+/** A text is broken into lines of at least this width. */
+const NARROWEST = 12;
+
+/** `width`: columns of the terminal; without it, for a pipe, all columns and one line for each row. `hasRule`: a line below the head. */
+export function table(
+  columns: readonly TableColumn[],
+  rows: readonly (readonly string[])[],
+  { width = Infinity, hasRule = false }: { readonly width?: number; readonly hasRule?: boolean } = {},
+): Table {
+  const hasHead = columns.some(({ title }) => title !== undefined);
+  const all = hasHead ? [columns.map(({ title = '' }) => title), ...rows] : rows;
+  const shown = fitting(sized(columns, all), width);
+  const [head = [], ...others] = all.map((cells) => rowLines(cells, shown, width));
+  const rule = hasRule ? [shown.map((column) => '─'.repeat(column.width)).join(GAP)] : [];
+  return { lines: [...head, ...rule, ...others.flat()], hidden: columns.length - shown.length };
+}
+
+function sized(columns: readonly TableColumn[], rows: readonly (readonly string[])[]): Sized[] {
+  return columns.map((column, at) => {
+    const cells = rows.map((row) => row[at] ?? '');
+    const words = cells.flatMap((cell) => cell.split(' '));
+    return { ...column, at, width: widestOf(cells), least: Math.max(NARROWEST, widestOf(words)) };
+  });
+}
+
+/** Leaves out columns, then makes the widest texts narrower, until the line fits. */
+function fitting(columns: readonly Sized[], width: number): readonly Sized[] {
+  let shown = columns;
+  const isTooWide = (): boolean => widthOfAll(shown) > width;
+  const optional = columns.filter(({ rank }) => rank !== undefined);
+  for (const column of optional.toSorted((one, other) => (other.rank ?? 0) - (one.rank ?? 0)))
+    if (isTooWide()) shown = shown.filter((other) => other !== column);
+  while (isTooWide()) {
+    const texts = shown.filter(({ isNumber, ...column }) => isNumber !== true && column.width > column.least);
+    const [widest] = texts.toSorted((one, other) => other.width - one.width);
+    if (widest === undefined) break;
+    widest.width -= 1;
+  }
+  return shown;
+}
+
+function widestOf(texts: readonly string[]): number {
+  return Math.max(0, ...texts.map(displayWidth));
+}
+
+function widthOfAll(columns: readonly Sized[]): number {
+  return columns.reduce((sum, { width }) => sum + width + GAP.length, -GAP.length);
+}
+
+/** In a terminal that is too narrow for the columns, the cells follow each other. */
+function rowLines(cells: readonly string[], columns: readonly Sized[], most: number): string[] {
+  if (widthOfAll(columns) > most) return fitted(columns.map(({ at }) => cells[at] ?? '').join(GAP), most);
+  const parts = columns.map(({ at, width }) => wrap(cells[at] ?? '', width));
+  const height = Math.max(...parts.map(({ length }) => length));
+  return Array.from({ length: height }, (_, line) =>
+    columns
+      .map(({ width, isNumber }, place) => padded(parts[place]?.[line] ?? '', width, isNumber))
+      .join(GAP)
+      .trimEnd(),
+  );
+}
+
+function padded(text: string, width: number, isNumber = false): string {
+  const space = ' '.repeat(Math.max(0, width - displayWidth(text)));
+  return isNumber ? space + text : text + space;
+}
