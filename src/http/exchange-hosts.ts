@@ -1,5 +1,5 @@
 /** The facts of an exchange that requests need: the addresses of its hosts, their limits, and the form of their refusals. */
-import type { Pace } from './throttle/paced-meter.js';
+import type { Pace } from './throttle/paces.js';
 import type { Quota } from './throttle/throttle.js';
 import type { ReadRefusal } from './transport/error-map.js';
 

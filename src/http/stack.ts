@@ -115,15 +115,7 @@ function createLanes(stack: StackOptions): Stack {
 }
 
 function stackOf(pools: Stack['pools'], layers: Pick<Stack, 'fetch' | 'throttle'>): Stack {
-  return {
-    ...layers,
-    pools,
-    proxies: () => [],
-    close: async () => {
-      layers.throttle.close();
-      await pools.close();
-    },
-  };
+  return { ...layers, pools, proxies: () => [], close: () => pools.close() };
 }
 
 function wireOptions(stack: AttemptOptions): Omit<TransportOptions, 'pools'> {

@@ -43,7 +43,7 @@ export const NETWORK_FLAGS = {
     group: 'Network',
     verbs: ONLINE_AND_JOBS,
     value: 'LEVEL',
-    doc: 'order of runs that wait for the same rate limit: high, normal or low',
+    doc: 'order of the jobs of one process that wait for the same rate limit: high, normal or low',
     docOf: { enqueue: 'order of jobs: high, normal or low; a job gains on later ones as it waits' },
     ...oneOf(['high', 'normal', 'low']),
     default: 'normal',

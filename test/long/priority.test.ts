@@ -1,11 +1,10 @@
-/** Which of several runs gets the permits of a scarce budget, as the venue sees it. */
-import { randomUUID } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
+/** Which of several jobs gets the permits of a scarce budget, as the venue sees it. */
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { cryptodl, cryptodlProcess, FAST } from '../helpers/cli.js';
+import { cryptodl, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import type { VenueSymbol } from '../helpers/rest-venue-types.js';
@@ -71,13 +70,6 @@ const whatOf = (url: string, permits: number): string[] => [
   ...FAST,
 ];
 
-/** One of several processes on one machine. */
-function metrics(state: string, symbols: readonly string[], flags: readonly string[]): Promise<CliResult> {
-  const what = ['--dataset', 'openInterestHist', '--days', '29', '--symbols', symbols.join(',')];
-  const where = ['--out', join(scratch, randomUUID()), '--state-dir', state];
-  return cryptodlProcess(['metrics', ...what, ...where, ...flags]);
-}
-
 /** Requests while the first of these runs had work, from when all of them had begun. */
 function whileHighWorks(order: readonly string[], runs: readonly string[]): readonly string[] {
   const from = Math.max(...runs.map((run) => order.indexOf(run)));
@@ -92,37 +84,6 @@ function fifths(order: readonly string[]): (readonly string[])[] {
   const length = Math.ceil(order.length / 5);
   return [0, 1, 2, 3, 4].map((part) => order.slice(part * length, (part + 1) * length));
 }
-
-describe('two processes on one scarce budget', () => {
-  it('the one of high priority takes at least 70 % while it has work, and low goes on all the time', async () => {
-    const { venue, order, url } = await venueOf(['HIGH', 'LOW']);
-    const state = join(scratch, randomUUID());
-    const flags = whatOf(url, 400);
-    const [low, high] = await Promise.all([
-      metrics(state, symbolsOf('LOW'), [...flags, '--priority', 'low']),
-      metrics(state, symbolsOf('HIGH'), [...flags, '--priority', 'high']),
-    ]);
-    expect([low.code, high.code, low.stderr.includes('warning'), venue.refused]).toEqual([0, 0, false, 0]);
-    const meanwhile = whileHighWorks(order, ['HIGH', 'LOW']);
-    expect(order).toHaveLength(2 * SYMBOLS_OF_EACH * PAGES);
-    expect(shareOf('HIGH', meanwhile)).toBeGreaterThanOrEqual(0.7);
-    for (const part of fifths(meanwhile)) expect(part).toContain('LOW');
-    expect(order.at(-1)).toBe('LOW');
-    expect(
-      readdirSync(join(state, 'budgets/futuresData')).filter((name) => name.endsWith('.wanting')),
-    ).toEqual([]);
-  }, 120_000);
-
-  it('a file that a killed run left behind delays no other run for long', async () => {
-    const { order, url } = await venueOf(['LOW']);
-    const state = join(scratch, randomUUID());
-    const files = join(state, 'budgets/futuresData');
-    mkdirSync(files, { recursive: true });
-    writeFileSync(join(files, `high-${randomUUID()}.wanting`), '');
-    const result = await metrics(state, symbolsOf('LOW'), [...whatOf(url, 400), '--priority', 'low']);
-    expect([result.code, order.length]).toEqual([0, SYMBOLS_OF_EACH * PAGES]);
-  }, 120_000);
-});
 
 describe('jobs of one run on one scarce budget', () => {
   const lines = (runs: Readonly<Record<string, string>>): string =>

@@ -56,7 +56,6 @@ async function outcomes(
     ]);
     stop.abort();
     found.push(await outcome);
-    throttle.close();
   }
   return found;
 }

@@ -11,7 +11,7 @@ import { proxyOf } from './no-proxy.js';
 import type { ProxyRules } from './no-proxy.js';
 import { Spread } from './spread.js';
 
-export type Limits = Pick<Throttle, 'close' | 'figures' | 'setBudget' | 'states'>;
+export type Limits = Pick<Throttle, 'figures' | 'setBudget' | 'states'>;
 
 interface MadeLane {
   /** Undefined for the lane without a proxy. */
@@ -67,9 +67,6 @@ export function joinLanes(lanes: readonly MadeLane[], { clock, bans, observer, p
 
 function joinLimits(lanes: readonly MadeLane[]): Limits {
   return {
-    close: () => {
-      for (const { throttle } of lanes) throttle.close();
-    },
     setBudget: (bucket, budget) => {
       for (const { throttle } of lanes) throttle.setBudget(bucket, budget);
     },

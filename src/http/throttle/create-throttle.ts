@@ -9,7 +9,6 @@ import type { ExchangeHosts, LimitOptions } from '../exchange-hosts.js';
 import type { Failover } from '../retry/fallback-host.js';
 import type { EgressGroup } from './group.js';
 import { GroupCount } from './group-count.js';
-import { Demand } from './priority-queue.js';
 import { SharedCount } from './shared-count.js';
 import { SharedBuckets, Throttle } from './throttle.js';
 
@@ -49,9 +48,6 @@ export function createThrottle(stack: ThrottleSetup): Throttle {
     ...(group !== undefined && {
       countOf: (name: string) => new GroupCount(group, name, clock),
       groupState: () => group.state,
-    }),
-    ...(stateFolder !== undefined && {
-      demandOf: (name: string) => new Demand({ folder: stateFolder, name: name + ofProxy, clock, warn }),
     }),
     banLeftMs: ({ bucket, url }) => bans.leftMs(placeIn(bucket, url)),
     onBan: ({ bucket, url }, error, delayMs) => {

@@ -64,7 +64,7 @@ class Slots {
 
   /** Gives the slot of a finished request to the next one. */
   leave(): void {
-    this.#shares.earn(1, this.#waiters.wanting(), 1);
+    this.#shares.earn(1, this.#waiters.waiting, 1);
     const [first] = this.#waiters.heads(this.#shares);
     if (first === undefined) {
       this.#free += 1;

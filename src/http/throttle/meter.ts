@@ -5,20 +5,14 @@ import type { ServerTime } from './server-clock.js';
 export interface Meter {
   /** Weight of the heaviest request that the meter can ever allow. */
   readonly most: number;
-  /** Permits that were taken until now, by this run and, as far as is known, by all others that share the limit. */
-  readonly taken: number;
   /** Whether this request may take its permits without leaving any to other priorities: permits are not scarce, or too few are left for it anyway. */
   isSpare(weight: number, nowMs: number): boolean;
   /** Whether another program is being asked for the permits. The wait for its answer is no wait for the limit. */
   readonly isAsking?: boolean;
-  /** Whether requests waited mostly for a limit that the user set, not for the limit of the server. */
-  readonly isPaced?: boolean;
   /** Takes the permits and returns 0, or returns the milliseconds before the next attempt can succeed. */
   take(weight: number, nowMs: number): number;
   /** Gives back permits that were not used. */
   giveBack(weight: number, nowMs: number): void;
-  /** Takes the server's count for its window at `dateMs` (NaN: unknown). It can only raise the count of this meter. */
-  onUsed(used: number, dateMs: number, nowMs: number): void;
   /** Marks the budget as used up. Returns the milliseconds until the window ends; undefined for a rate. */
   onExhausted(nowMs: number): number | undefined;
 }
@@ -31,7 +25,6 @@ export interface Rate {
 /** Allows at most `permitsPerSecond · t + burst` permits in any t seconds. */
 export class RateMeter implements Meter {
   readonly most: number;
-  taken = 0;
   readonly #rate: Rate;
   #permits: number;
   #filledAt: number;
@@ -55,16 +48,11 @@ export class RateMeter implements Meter {
     this.#filledAt = nowMs;
     if (this.#permits < weight) return ((weight - this.#permits) / permitsPerSecond) * 1000;
     this.#permits -= weight;
-    this.taken += weight;
     return 0;
   }
 
   giveBack(weight: number): void {
     this.#permits = Math.min(this.#rate.burst, this.#permits + weight);
-  }
-
-  onUsed(): void {
-    // A rate has no window.
   }
 
   onExhausted(): undefined {
@@ -85,13 +73,10 @@ const SLOW_FROM = 0.8;
  * address, and the shared count includes other processes of this machine.
  */
 export class WindowMeter implements Meter {
-  taken = 0;
   readonly #serverTime: (nowMs: number) => ServerTime;
   readonly #count: WindowCount;
   #budget: Budget;
   #window = Number.NaN;
-  /** Permits of the current window that `taken` includes, or that were used before this process. */
-  #seen: number | undefined;
   /** Beginning of the slow part of the current window. */
   #slowFrom: number | undefined;
 
@@ -115,7 +100,7 @@ export class WindowMeter implements Meter {
 
   state(nowMs: number): WindowState {
     const { window, leftMs } = this.#enter(nowMs);
-    return { used: this.#used(window), permits: this.#budget.permits, leftMs: Math.round(leftMs) };
+    return { used: this.#count.used(window), permits: this.#budget.permits, leftMs: Math.round(leftMs) };
   }
 
   /** Takes a new limit from the venue. */
@@ -127,7 +112,7 @@ export class WindowMeter implements Meter {
   isSpare(weight: number, nowMs: number): boolean {
     const { permits, windowMs } = this.#budget;
     const { window, at } = this.#enter(nowMs);
-    const used = this.#used(window) + weight;
+    const used = this.#count.used(window) + weight;
     return used > permits || used <= (permits * at) / windowMs;
   }
 
@@ -136,7 +121,7 @@ export class WindowMeter implements Meter {
     const { window, at, leftMs, isSure } = this.#enter(nowMs);
     // Near the boundary of a window, it is unknown in which window the server will count the request.
     if (!isSure) return leftMs;
-    const used = this.#used(window);
+    const used = this.#count.used(window);
     const slow = permits * SLOW_FROM;
     const isSlow = used + weight > slow && used + weight <= permits && !this.#count.holds?.(window, weight);
     // The first request of a window never waits here. Otherwise a heavy request would never be sent.
@@ -147,16 +132,14 @@ export class WindowMeter implements Meter {
       if (dueAt > at && dueAt < windowMs) return dueAt - at;
     }
     const delayMs = this.#count.take(window, weight, this.#budget, at);
-    if (delayMs > 0) return Math.min(delayMs, leftMs);
-    this.taken += weight;
-    this.#seen = used + weight;
-    return 0;
+    return Math.min(delayMs, leftMs);
   }
 
   giveBack(weight: number, nowMs: number): void {
     this.#count.giveBack(this.#enter(nowMs).window, weight);
   }
 
+  /** Takes the server's count for its window at `dateMs` (NaN: unknown). It can only raise the count of this meter. */
   onUsed(used: number, dateMs: number, nowMs: number): void {
     const { window, isSure } = this.#enter(nowMs);
     // A count of the previous window is not valid for this one. A `Date` header has whole seconds; so have the windows.
@@ -171,13 +154,6 @@ export class WindowMeter implements Meter {
     return leftMs;
   }
 
-  #used(window: number): number {
-    const used = this.#count.used(window);
-    this.taken += Math.max(0, used - (this.#seen ?? used));
-    this.#seen = used;
-    return used;
-  }
-
   /**
    * The current window by the earliest possible time of the server: `at` is the milliseconds since its beginning, `leftMs` those
    * until its end. `isSure`: the latest possible time of the server lies in the same window.
@@ -187,7 +163,6 @@ export class WindowMeter implements Meter {
     const { from, to } = this.#serverTime(nowMs);
     const window = Math.floor(from / windowMs);
     if (window !== this.#window) {
-      this.#seen = Number.isNaN(this.#window) ? undefined : 0;
       this.#window = window;
       this.#slowFrom = undefined;
     }

@@ -5,15 +5,17 @@ import { durationText } from '../../model/units.js';
 import type { OnWait, Priority } from '../fetch.js';
 import type { BucketState } from '../host-states.js';
 import type { Meter } from './meter.js';
-import type { Demand, LimiterTally, LongestWait, Permit, Wanting } from './priority-queue.js';
+import { Paces } from './paces.js';
+import type { Pace } from './paces.js';
+import type { LimiterTally, LongestWait, Permit, Wanting } from './priority-queue.js';
 import { PRIORITIES, PriorityQueue, Shares } from './priority-queue.js';
 
 export interface QuotaBucketOptions {
   readonly clock: Clock;
   readonly name: string;
   readonly meter: Meter;
-  /** Demand of other runs for the same permits; undefined if it is not known. */
-  readonly demand?: Pick<Demand, 'show' | 'hide' | 'others'> | undefined;
+  /** Further limits, set by the user. */
+  readonly paces?: readonly Pace[] | undefined;
   /** A longer pause is refused with `wait-too-long`. */
   readonly maxWaitMs: number;
 }
@@ -29,9 +31,7 @@ interface Waiter extends Permit {
 const [PAUSE_MS, LONGEST_PAUSE_MS] = [1000, 60_000];
 /** A priority wants permits for so long after its last request. Milliseconds. */
 const WANTS_MS = 5000;
-/** Most milliseconds between two updates of the demand of this run while a request waits. */
-const SHOW_MS = 1000;
-/** Milliseconds between two attempts to take permits that are left to a higher priority. Nothing tells this run when another run has taken them. */
+/** Milliseconds between two attempts to take permits that are left to a higher priority: an even pace sets some of them free. */
 const POLL_MS = 50;
 /** Maximum of the permits that a lower priority saves up, as a share of the heaviest request that the meter allows. */
 const SAVED = 0.05;
@@ -40,7 +40,7 @@ const ANSWER_MS = 100;
 
 /**
  * A bucket of permits. A timer wakes a request when its permit is available. A waiting request holds nothing. While a higher priority
- * wants permits, in this run or another one, a lower priority takes only earned permits, or permits that an even pace leaves over.
+ * wants permits, a lower priority takes only earned permits, or permits that an even pace leaves over.
  */
 export class QuotaBucket implements LimiterTally {
   /** Waits and refusals of requests for which the caller passes no tally. */
@@ -51,7 +51,9 @@ export class QuotaBucket implements LimiterTally {
   readonly #waiters = new PriorityQueue<Waiter>();
   readonly #shares = new Shares();
   readonly #wantedAt = { high: -Infinity, normal: -Infinity, low: -Infinity };
-  #seen: number;
+  readonly #paces: Paces;
+  /** Milliseconds of waits for the paces and for the meter. */
+  readonly #heldMs = { byPaces: 0, byMeter: 0 };
   #pausedUntil = 0;
   #wasPaused = false;
   #pauses = 0;
@@ -62,7 +64,7 @@ export class QuotaBucket implements LimiterTally {
 
   constructor(options: QuotaBucketOptions) {
     this.#options = options;
-    this.#seen = options.meter.taken;
+    this.#paces = new Paces(options.paces ?? []);
   }
 
   get state(): Omit<BucketState, 'name' | 'window'> {
@@ -71,8 +73,9 @@ export class QuotaBucket implements LimiterTally {
     return { waiting, nextMs: waiting === 0 ? 0 : left(this.#nextAt), pausedMs: left(this.#pausedUntil) };
   }
 
+  /** Whether requests waited mostly for a limit that the user set, not for the limit of the server. */
   get isPaced(): boolean {
-    return this.#options.meter.isPaced === true;
+    return this.#heldMs.byPaces > this.#heldMs.byMeter;
   }
 
   /**
@@ -113,13 +116,7 @@ export class QuotaBucket implements LimiterTally {
   /** Gives back the permit of a request that was not sent. */
   giveBack(weight: number): void {
     this.#options.meter.giveBack(weight, this.#options.clock.monotonic());
-    this.wake();
-  }
-
-  /** Ends the demand of a priority, here and for other runs. A later or waiting request shows it again. */
-  leave(priority: Priority): void {
-    this.#wantedAt[priority] = -Infinity;
-    this.#options.demand?.hide(priority);
+    this.#paces.giveBack();
     this.wake();
   }
 
@@ -229,16 +226,15 @@ export class QuotaBucket implements LimiterTally {
     this.#reportWaitsAgain();
     this.#wakeUp?.cancel();
     this.#wakeUp = undefined;
-    const { clock, demand } = this.#options;
+    const { clock } = this.#options;
     while (this.#waiters.size > 0) {
       const now = clock.monotonic();
       const pausedMs = this.#pausedUntil - now;
       const delayMs = pausedMs > 0 ? pausedMs : this.#giveNext(now);
       if (delayMs === 0) continue;
       this.#nextAt = now + delayMs;
-      const mostMs = pausedMs > 0 || demand === undefined ? delayMs : Math.min(delayMs, SHOW_MS);
       // The computed wait can be shorter than the clock can measure. At least 1 ms, or the timer would fire again and again.
-      this.#wakeUp = clock.timer(Math.max(1, Math.ceil(mostMs)), () => {
+      this.#wakeUp = clock.timer(Math.max(1, Math.ceil(delayMs)), () => {
         this.wake();
       });
       return;
@@ -263,36 +259,35 @@ export class QuotaBucket implements LimiterTally {
   }
 
   #tryTake(permit: Permit, now: number): { isTaken: boolean; isLeftToOthers: boolean; delayMs: number } {
-    const { meter, demand } = this.#options;
+    const { meter } = this.#options;
     const { priority, weight } = permit;
-    demand?.show(priority);
     const wanting = this.#wanting(now);
-    const mayLeave = PRIORITIES.slice(0, PRIORITIES.indexOf(priority)).some((higher) => wanting[higher] > 0);
+    const mayLeave = PRIORITIES.slice(0, PRIORITIES.indexOf(priority)).some((higher) => wanting[higher]);
     const isSpare = !mayLeave || meter.isSpare(weight, now);
-    this.#earn(wanting);
     if (!isSpare && !this.#shares.has(priority))
       return { isTaken: false, isLeftToOthers: true, delayMs: POLL_MS };
-    const delayMs = meter.take(weight, now);
+    const delayMs = this.#takeFromAll(weight, now);
     if (delayMs === 0) {
       this.#shares.spend(permit);
-      this.#earn(wanting);
+      this.#shares.earn(weight, wanting, meter.most * SAVED);
     }
     return { isTaken: delayMs === 0, isLeftToOthers: false, delayMs };
   }
 
-  /** Adds the earnings for the permits that were taken since the last call. */
-  #earn(wanting: Wanting): void {
-    const { meter } = this.#options;
-    this.#shares.earn(meter.taken - this.#seen, wanting, meter.most * SAVED);
-    this.#seen = meter.taken;
+  /** Takes the permits and returns 0, or returns the milliseconds before the next attempt can succeed. */
+  #takeFromAll(weight: number, now: number): number {
+    const paceMs = this.#paces.delayMs(now);
+    const delayMs = paceMs > 0 ? paceMs : this.#options.meter.take(weight, now);
+    this.#heldMs[paceMs > 0 ? 'byPaces' : 'byMeter'] += delayMs;
+    if (delayMs === 0) this.#paces.take(now);
+    return delayMs;
   }
 
-  /** Runs that want permits, by priority: this run counts as one, also with many requests. */
+  /** The priorities that want permits. */
   #wanting(now: number): Wanting {
-    const others = this.#options.demand?.others() ?? { high: 0, normal: 0, low: 0 };
-    const waiting = this.#waiters.wanting();
-    const wants = (priority: Priority): number =>
-      others[priority] + (now - this.#wantedAt[priority] < WANTS_MS ? 1 : waiting[priority]);
+    const { waiting } = this.#waiters;
+    const wants = (priority: Priority): boolean =>
+      now - this.#wantedAt[priority] < WANTS_MS || waiting[priority];
     return { high: wants('high'), normal: wants('normal'), low: wants('low') };
   }
 }

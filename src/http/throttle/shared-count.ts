@@ -117,7 +117,7 @@ export class SharedCount implements WindowCount {
  * The folder of one bucket in the state folder. The state folder may be a symbolic link of the user. A link below it is not
  * followed, because it may lead to foreign files.
  */
-export class BudgetFolder {
+class BudgetFolder {
   readonly path: string;
   readonly #stateFolder: string;
   readonly #budgets: string;

@@ -2,13 +2,12 @@
 import type { Clock } from '../../model/clock.js';
 import { CryptodlError } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
-import type { FetchRequest, Layer, Priority } from '../fetch.js';
+import type { FetchRequest, Layer } from '../fetch.js';
 import type { BucketState, GroupState } from '../host-states.js';
 import { ProcessCount, RateMeter, WindowMeter } from './meter.js';
-import type { Budget, Meter, Rate, WindowCount } from './meter.js';
-import { PacedMeter } from './paced-meter.js';
-import type { Pace } from './paced-meter.js';
-import type { Demand, LimiterTally, LongestWait } from './priority-queue.js';
+import type { Budget, Rate, WindowCount } from './meter.js';
+import type { Pace } from './paces.js';
+import type { LimiterTally, LongestWait } from './priority-queue.js';
 import { QuotaBucket } from './quota-bucket.js';
 import { ServerClock } from './server-clock.js';
 
@@ -38,8 +37,6 @@ export interface ThrottleOptions {
   readonly countOf?: (bucket: string) => WindowCount;
   /** The state of the egress group that counts the windows. */
   readonly groupState?: (() => GroupState) | undefined;
-  /** Demand of other runs for a bucket. */
-  readonly demandOf?: (bucket: string) => Demand;
   /** Permits that the server has counted in its current window of this length; 0 if no header reports them. */
   readonly usedPermits: (headers: Readonly<Record<string, string>>, windowMs: number) => number;
   /** Milliseconds that are left of a ban of this bucket and host, also of one that another run recorded. */
@@ -100,7 +97,6 @@ export class Throttle {
   readonly #buckets: ReadonlyMap<string, ServerBucket>;
   /** Waits and refusals of this run; the buckets may be shared with others. */
   readonly #tallies = new Map<string, LimiterTally>();
-  readonly #priorities = new Set<Priority>();
   #lastDate = { header: '', time: Number.NaN };
 
   constructor(options: ThrottleOptions) {
@@ -109,12 +105,6 @@ export class Throttle {
     this.#buckets = new Map(
       Object.entries(options.buckets).map(([name, quota]) => [name, shared.of(name, quota, options)]),
     );
-  }
-
-  /** Ends the demand of this run, so that other runs no longer leave permits to it. */
-  close(): void {
-    for (const { bucket } of this.#buckets.values())
-      for (const priority of this.#priorities) bucket.leave(priority);
   }
 
   get figures(): ThrottleFigures {
@@ -168,7 +158,6 @@ export class Throttle {
     const { clock } = this.#options;
     const { bucket, window, time } = this.#of(request.bucket);
     const { weight = 1, priority = 'normal' } = request;
-    this.#priorities.add(priority);
     const { banLeftMs } = this.#options;
     const banMs = banLeftMs === undefined ? 0 : await banLeftMs(request);
     const longestWaitMs = this.#options.longestWaitMs?.[request.bucket];
@@ -261,30 +250,20 @@ interface SharedMeters {
 function createBucket(
   name: string,
   quota: Quota,
-  { clock, maxWaitMs, demandOf }: ThrottleOptions,
+  { clock, maxWaitMs }: ThrottleOptions,
   { rateOf, count }: SharedMeters,
 ): ServerBucket {
-  const waits = { clock, name, maxWaitMs };
+  const waits = { clock, name, maxWaitMs, paces: quota.paces };
   const localOffsetMs = clock.now() - clock.monotonic();
   const time = new ServerClock(() => count.offsetMs ?? localOffsetMs);
   if ('permitsPerSecond' in quota) {
-    const meter = paced(rateOf(quota), quota);
-    return { time, window: undefined, bucket: new QuotaBucket({ ...waits, meter }) };
+    return { time, window: undefined, bucket: new QuotaBucket({ ...waits, meter: rateOf(quota) }) };
   }
   const budget = { permits: quota.permits, windowMs: quota.windowSeconds * 1000 };
   const window = new WindowMeter(budget, (nowMs) => time.at(nowMs), count);
-  const demand = demandOf?.(name);
-  const bucket = new QuotaBucket({
-    ...waits,
-    meter: paced(window, quota),
-    demand,
-  });
+  const bucket = new QuotaBucket({ ...waits, meter: window });
   count.onChange?.(() => {
     bucket.wake();
   });
   return { time, window, bucket };
-}
-
-function paced(meter: Meter, { paces = [] }: Quota): Meter {
-  return paces.length === 0 ? meter : new PacedMeter(meter, paces);
 }
