@@ -152,7 +152,7 @@ function w1Two(/** @type {Data} */ metrics) {
 }
 
 /**
- * What the figures cost: Prometheus, debug dump and, apart from these, the trace of every attempt.
+ * What the figures cost: Prometheus and the debug dump.
  * @returns {Workload}
  */
 function w1Figures(/** @type {Data} */ metrics) {
@@ -169,11 +169,6 @@ function w1Figures(/** @type {Data} */ metrics) {
         place,
         { ...PARQUET, id: 's', name: 'cryptodl, all figures on' },
         `${VISION} --concurrency 50 ${figures}`,
-      ),
-      cryptodl(
-        place,
-        { ...PARQUET, id: 't', name: 'cryptodl, all figures and --trace' },
-        `${VISION} --concurrency 50 ${figures} --trace trace.jsonl`,
       ),
     ],
     targets: [cpuRatio('s', 'a', 1.05)],

@@ -31,7 +31,6 @@ export interface DownloadContext {
   readonly priority: Priority;
   readonly tempFolder: string;
   readonly signal: AbortSignal;
-  readonly work: Pick<Session['work'], 'idOf'>;
   readonly timed: WriterContext['timed'];
   readonly zips?: ZipStore | undefined;
 }
@@ -40,7 +39,7 @@ export function downloadContext(
   session: Pick<Session, 'fetch' | 'venue' | 'options' | 'stop' | 'times' | 'work' | 'zips'>,
   tempFolder: string,
 ): DownloadContext {
-  const { fetch, venue, options, stop, work, zips } = session;
+  const { fetch, venue, options, stop, zips } = session;
   return {
     fetch,
     venue,
@@ -50,7 +49,6 @@ export function downloadContext(
     priority: options.priority,
     tempFolder,
     signal: stop.signal,
-    work,
     timed: timedWork(session),
     zips,
   };
@@ -134,7 +132,7 @@ async function requestZip(
     maxBytes: object.bytes === undefined ? ZIP_MAX_BYTES : object.bytes * LISTED_GROWTH + LISTED_MARGIN_BYTES,
     expect,
   };
-  const { response, isStale } = await fetchObject(context, request, object);
+  const { response, isStale } = await fetchObject(context, request);
   if (response.status === 404) return undefined;
   const published = await sidecar?.last();
   const isByEtag =
@@ -154,11 +152,9 @@ async function requestZip(
 async function fetchObject(
   context: DownloadContext,
   request: FetchRequest,
-  object: ArchiveObject,
 ): Promise<{ response: FetchResponse; isStale: boolean }> {
   try {
-    const workId = context.work.idOf(object);
-    const response = await context.fetch(request, { signal: context.signal, traceId: randomUUID(), workId });
+    const response = await context.fetch(request, { signal: context.signal, traceId: randomUUID() });
     return { response, isStale: false };
   } catch (error) {
     const taken =
@@ -249,7 +245,7 @@ interface Published {
 function publishedOf(context: DownloadContext, object: ArchiveObject): Published | undefined {
   const { sidecar } = context.venue.archive;
   if (sidecar === undefined) return undefined;
-  const request = { ...context, sidecar, workId: context.work.idOf(object) };
+  const request = { ...context, sidecar };
   let last: Promise<string | undefined> | undefined;
   return {
     ask: (bypassCache) => {

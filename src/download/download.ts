@@ -119,7 +119,7 @@ export async function runAndPrint(request: RunRequest, output: RunOutput): Promi
   request.signal.addEventListener('abort', onSignal, { once: true });
   const tellEnd = async (ended: EndedRun): Promise<void> => {
     await notices?.end(ended);
-    for (const follower of followers) follower.ended(ended.exitCode, ended.error);
+    for (const follower of followers) follower.ended(ended.exitCode);
     // The command ends with its only run.
     if (job !== undefined) return;
     await monitors?.close((message) => {

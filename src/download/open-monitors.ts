@@ -1,8 +1,7 @@
-/** Followers of the runs of a command: metrics of Prometheus, a trace, and debug dumps. */
+/** Followers of the runs of a command: metrics of Prometheus, and debug dumps. */
 import { openDebugDumps } from '../debug/debug-dumps.js';
 import type { DebuggedRunOptions } from '../debug/debugged-run.js';
 import { refuseForeignFile } from '../files/own-file.js';
-import type { ErrorCode } from '../model/errors.js';
 import { lakePaths } from '../lake/layout.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
@@ -15,8 +14,7 @@ import type { RunMonitor } from '../report/run-monitor.js';
 import { absolutePath } from '../text/printable.js';
 
 export interface Follower extends RunMonitor {
-  /** `error`: the reason of a run that could not begin. */
-  ended(exitCode: ExitCode, error?: ErrorCode): void;
+  ended(exitCode: ExitCode): void;
 }
 
 interface Place {
@@ -36,14 +34,11 @@ export interface Monitors {
 
 interface Command extends Pick<Io, 'clock' | 'environment' | 'onDebugSignal' | 'startedAt' | 'stderr'> {
   readonly home: string | undefined;
-  /** The command has several jobs. */
-  readonly hasJobs?: boolean;
 }
 
 /** Rejects with a usage error if a port or a file cannot be used. */
 export async function openMonitors(options: Options, command: Command): Promise<Monitors> {
   const debug = await openDebugDumps(options, command);
-  let trace = await openTrace(options, command);
   const prometheus = await openPrometheus(options, command);
   return {
     follow: async (run, { out, reporter }) => [
@@ -56,41 +51,10 @@ export async function openMonitors(options: Options, command: Command): Promise<
         },
       }),
       ...(prometheus === undefined ? [] : [await prometheus.follow(run, out)]),
-      ...(trace === undefined ? [] : [trace.follow(run.job ?? run.verb)]),
     ],
     close: async (warn) => {
-      trace?.close(warn);
-      trace = undefined;
       await prometheus?.close(warn);
       await debug.close();
-    },
-  };
-}
-
-interface OpenTrace {
-  follow(name: string): Follower;
-  close(warn: (message: string) => void): void;
-}
-
-async function openTrace(
-  { trace: path, dryRun }: Pick<Options, 'trace' | 'dryRun'>,
-  { clock, startedAt, home, environment, hasJobs = false }: Command,
-): Promise<OpenTrace | undefined> {
-  if (path === undefined || dryRun) return undefined;
-  const { Trace } = await import('../monitor/trace.js');
-  const { TraceFile } = await import('../monitor/trace-file.js');
-  const { LINE_START, traceParentOf } = await import('../monitor/otlp.js');
-  const place = absolutePath(path, home);
-  await refuseForeignFile({ flag: 'trace', path: place, what: 'trace', start: LINE_START });
-  const file = new TraceFile(place, () => clock.monotonic());
-  const parent = traceParentOf(environment['TRACEPARENT']);
-  const trace = new Trace({ file, clock, startedAt, parent, around: hasJobs ? 'cryptodl run' : undefined });
-  return {
-    follow: (name) => trace.follow(name),
-    close: (warn) => {
-      trace.end();
-      const warning = file.close();
-      if (warning !== undefined) warn(warning);
     },
   };
 }

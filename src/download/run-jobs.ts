@@ -71,7 +71,7 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
   const isWhole = (): boolean =>
     ended.every(({ printed }) => printed?.end !== undefined && printed.end.ended === undefined);
   const report = createJobsReport(shared, isWhole);
-  const monitors = await openMonitors(options, { ...io, home, hasJobs: true });
+  const monitors = await openMonitors(options, { ...io, home });
   const log = openLogOf(options, io);
   const signals = watchSignals(io);
   try {

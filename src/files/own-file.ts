@@ -8,7 +8,7 @@ interface OwnFile {
   /** Without dashes. */
   readonly flag: string;
   readonly path: string;
-  /** `trace`: what the file is. */
+  /** `file of these metrics`: what the file is. */
   readonly what: string;
   /** The beginning of each such file. */
   readonly start: string;

@@ -93,8 +93,6 @@ export interface FetchContext {
   readonly waitSignal?: AbortSignal;
   /** One id for all attempts of a request. */
   readonly traceId: string;
-  /** Id of the piece of work that the request is a part of, for the followers of the run. */
-  readonly workId?: string | undefined;
   /** Id of this attempt, set by the retry layer: `<traceId>/1`, `<traceId>/2`. */
   readonly attemptId?: string;
   /**
@@ -113,8 +111,6 @@ export interface FetchContext {
 export interface AttemptEnd {
   readonly request: FetchRequest;
   readonly attemptId: string;
-  /** Id of the request as a piece of work; undefined if the run has no followers of its work. */
-  readonly workId?: string | undefined;
   /** Times of the monotonic clock. Between `begunAt` and `sentAt` the attempt waits for a socket. */
   readonly begunAt: number;
   readonly sentAt: number;

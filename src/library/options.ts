@@ -38,7 +38,6 @@ const COMMAND_LINE = [
   'prometheus-textfile',
   'quiet',
   'summary',
-  'trace',
   'verbose',
   'views',
 ] as const satisfies readonly FlagName[];

@@ -1,21 +1,17 @@
-/** Pieces of the work of a run: what is done, for which series, and as a part of which other piece. */
+/** Pieces of the work of a run: what is done, and for which series. */
 import type { ArchiveObject, PartitionPlan, Series } from './task.js';
 
 /**
  * `partition`: from the queue to the outcomes of its objects · `download`: one object, from its request to its rows · `request`: all
- * attempts of a request, also for listings and sidecars · `wait`: a request waits; its name is the reason · `write`: a partition
+ * attempts of a request, also for listings and sidecars · `wait`: a request waits; its name has the reason · `write`: a partition
  * has a writer · `check`, `convert`, `commit`: as in the times of a run.
  */
-export type WorkStage =
+type WorkStage =
   'partition' | 'download' | 'request' | 'wait' | 'write' | 'check' | 'convert' | 'commit';
 
 export interface Work {
-  /** 16 hex digits, unique within the run. */
-  readonly id: string;
-  /** The piece that this one is a part of. Undefined for a part of the run itself, for example a request for a listing. */
-  readonly parentId?: string | undefined;
   readonly stage: WorkStage;
-  /** Key of the object, period of the file, URL of the request, or reason of the wait. */
+  /** Key of the object, period of the file, URL of the request; of a wait, its reason and URL. */
   readonly name: string;
   readonly series?: Series | undefined;
 }
@@ -28,5 +24,5 @@ export interface WorkSubject {
   readonly label?: string;
 }
 
-/** Called when a piece of work begins. Returns the function to call at its end, with its error if it failed. */
-export type OnWork = (work: Work) => (error?: unknown) => void;
+/** Called when a piece of work begins. Returns the function to call at its end. */
+export type OnWork = (work: Work) => () => void;

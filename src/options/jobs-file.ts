@@ -31,7 +31,6 @@ const SHARED: readonly FlagName[] = [
   'progress',
   'prometheus-port',
   'prometheus-textfile',
-  'trace',
   'quiet',
   'verbose',
   'log-file',

@@ -2,7 +2,7 @@
 import { DOWNLOADS, DOWNLOADS_AND_JOBS, EXAMINED, oneOf, ONLINE, ONLINE_AND_JOBS } from './flag-spec.js';
 import type { FlagRows } from './flag-spec.js';
 import { secretUrl } from './addresses.js';
-import { endpoint, promFile, traceFile } from './monitoring.js';
+import { endpoint, promFile } from './monitoring.js';
 import * as parse from './parsers.js';
 
 export const MESSAGE_FLAGS = {
@@ -128,15 +128,6 @@ export const MESSAGE_FLAGS = {
     doc: 'on SIGUSR2, write a heap snapshot besides the debug dump; it needs about as much memory again as the heap, and may hold secrets',
     parse: parse.flag,
     aka: ['heapsnapshot-signal'],
-  },
-  trace: {
-    group: 'Messages',
-    verbs: DOWNLOADS_AND_JOBS,
-    value: 'FILE',
-    doc: 'write the steps and requests of the run to this file as spans of OpenTelemetry (OTLP in JSON, one object per line)',
-    parse: traceFile,
-    example: 'trace.jsonl',
-    aka: ['trace-file', 'otlp-file', 'spans'],
   },
   'log-file': {
     group: 'Messages',

@@ -1,6 +1,6 @@
 /** Parsers for the flags of monitoring: text in, checked value out, or a usage error that names the expected form. */
 import { usage } from '../model/errors.js';
-import { given, text } from './parsers.js';
+import { given } from './parsers.js';
 import type { Parse } from './parsers.js';
 
 /** The address at which a server listens. */
@@ -49,10 +49,4 @@ export const promFile: Parse<string> = (value, where) => {
     given(where, meant ?? `cryptodl${ENDING}`),
     meant === undefined || meant.endsWith(`/${ENDING}`) ? undefined : { value: meant },
   );
-};
-
-/** The path of a file of spans. */
-export const traceFile: Parse<string> = (value, where) => {
-  if (value === '-') throw usage(`${where}: the trace needs a file, not stdout`, given(where, 'trace.jsonl'));
-  return text(value, where);
 };

@@ -1,11 +1,12 @@
 /** The structured log of a run (pino), for `--log-file` and `--log-level`. */
-import { appendFileSync, closeSync } from 'node:fs';
+import { appendFileSync, closeSync, constants, openSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { destination, pino } from 'pino';
 import type { Logger } from 'pino';
-import { openOutputFile } from '../files/output-file.js';
-import { errnoOf } from '../model/errors.js';
+import { makeFolderSync } from '../files/disk.js';
+import { errnoOf, usage } from '../model/errors.js';
 import { reasonOf } from '../text/path-faults.js';
-import { linesText, printLines } from '../text/printable.js';
+import { linesText, printLines, shownPath } from '../text/printable.js';
 
 export interface Log {
   readonly logger: Logger;
@@ -70,7 +71,7 @@ function standardError(): Output {
 
 /** A log that cannot be written causes a warning. The run goes on. */
 function fileOutput(path: string, warn: LogOptions['warn']): Output {
-  const file = openOutputFile({ flag: 'log-file', path, mode: 'append' });
+  const file = openFile(path);
   let isBroken = false;
   return {
     write: (text) => {
@@ -86,4 +87,23 @@ function fileOutput(path: string, warn: LogOptions['warn']): Output {
       closeSync(file);
     },
   };
+}
+
+/** Throws a usage error if the path cannot be opened. A pipe without a reader is an error too; an ordinary open would wait forever. */
+function openFile(path: string): number {
+  let first: number | undefined;
+  try {
+    makeFolderSync(dirname(path));
+    const isPipe = statSync(path, { throwIfNoEntry: false })?.isFIFO() === true;
+    first = isPipe ? openSync(path, constants.O_WRONLY | constants.O_NONBLOCK) : undefined;
+    return openSync(path, 'a');
+  } catch (error) {
+    const reason = errnoOf(error) === 'ENXIO' ? 'nothing reads it, ENXIO' : reasonOf(errnoOf(error));
+    throw usage(
+      `--log-file ${shownPath(path)} cannot be written (${reason})`,
+      'choose another --log-file, or leave it out',
+    );
+  } finally {
+    if (first !== undefined) closeSync(first);
+  }
 }

@@ -11,25 +11,23 @@ export interface PieceInProgress extends Work {
 /** Holds only what is in progress, so its memory is bounded by the concurrency of the run. */
 export class WorkInProgress implements RunMonitor {
   readonly #clock: Pick<Clock, 'monotonic'>;
-  readonly #pieces = new Map<string, { readonly work: Work; readonly begunAt: number }>();
+  readonly #pieces = new Set<{ readonly work: Work; readonly begunAt: number }>();
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
     this.#clock = clock;
   }
 
   readonly work: OnWork = (work) => {
-    this.#pieces.set(work.id, { work, begunAt: this.#clock.monotonic() });
+    const piece = { work, begunAt: this.#clock.monotonic() };
+    this.#pieces.add(piece);
     return () => {
-      this.#pieces.delete(work.id);
+      this.#pieces.delete(piece);
     };
   };
 
   /** In the order of their beginning. */
   get pieces(): readonly PieceInProgress[] {
     const now = this.#clock.monotonic();
-    return [...this.#pieces.values()].map(({ work, begunAt }) => ({
-      ...work,
-      forMs: Math.round(now - begunAt),
-    }));
+    return [...this.#pieces].map(({ work, begunAt }) => ({ ...work, forMs: Math.round(now - begunAt) }));
   }
 }

@@ -117,8 +117,6 @@ export interface DigestRequest {
   readonly archiveUrl: string;
   readonly priority: Priority;
   readonly signal: AbortSignal;
-  /** The download that needs the digest. */
-  readonly workId?: string | undefined;
 }
 
 /** The published SHA-256 of an object; undefined if it has no sidecar, or if the sidecar is still malformed after a second request past caches. */
@@ -127,10 +125,10 @@ export async function publishedDigest(
   key: string,
   bypassCache = false,
 ): Promise<string | undefined> {
-  const { fetch, sidecar, archiveUrl, priority, signal, workId } = digestRequest;
+  const { fetch, sidecar, archiveUrl, priority, signal } = digestRequest;
   const url = `${archiveUrl}/${keyPath(key)}${sidecar.suffix}`;
   const request = { url, bucket: 'archive', priority, maxBytes: SIDECAR_MAX_BYTES, bypassCache };
-  const { status, body } = await fetch(request, { signal, traceId: randomUUID(), workId });
+  const { status, body } = await fetch(request, { signal, traceId: randomUUID() });
   if (status === 404 || body.kind === 'file') return undefined;
   const digest = sidecar.digestIn(body.bytes.toString('utf8'), key);
   return digest === undefined && !bypassCache ? publishedDigest(digestRequest, key, true) : digest;

@@ -206,7 +206,7 @@ describe('the addresses of --ping and --alert-webhook', () => {
   it('are in no output of a run, and in no file that it writes', async () => {
     timeless.refuse(isZip, 403);
     const folder = timeless.newFolder();
-    const files = ['--log-file', 'log.jsonl', '--prometheus-textfile', 'x.prom', '--trace', 'trace.jsonl']
+    const files = ['--log-file', 'log.jsonl', '--prometheus-textfile', 'x.prom']
       .concat('--debug-dump', 'dump.json')
       .map((word) => (word.startsWith('--') ? word : join(folder, word)));
     const proxy = ['--proxy', 'http://me:secret@127.0.0.1:9'];

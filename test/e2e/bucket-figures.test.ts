@@ -8,7 +8,6 @@ import { valueOf } from '../helpers/prometheus.js';
 import { S3Server } from '../helpers/s3-server.js';
 import type { S3Record } from '../helpers/s3-server.js';
 import { useScene } from '../helpers/scene.js';
-import { spansOf } from '../helpers/trace.js';
 
 const scene = useScene({
   archive: [{ symbols: ['BTCUSDT', 'ETHUSDT'], from: '2026-11-13', to: '2026-11-20' }],
@@ -94,7 +93,7 @@ describe('the requests to the bucket of a lake', () => {
     expect(counted(server.requests.slice(ofRun().length))).toEqual({ PUT: 1, HEAD: 1 });
   });
 
-  it('are in the metrics, the trace and the log', async () => {
+  it('are in the metrics and the log', async () => {
     refusePuts(1);
     const folder = scene.newFolder();
     const file = (name: string): string => join(folder, name);
@@ -103,8 +102,6 @@ describe('the requests to the bucket of a lake', () => {
       '2',
       '--prometheus-textfile',
       file('metrics.prom'),
-      '--trace',
-      file('trace.jsonl'),
       '--log-file',
       file('log.jsonl'),
       '--verbose',
@@ -117,16 +114,12 @@ describe('the requests to the bucket of a lake', () => {
     expect(valueOf(page, 'cryptodl_lake_retries_total', { reason: 'rate-limited' })).toBe(1);
     const sent = ofRun().reduce((sum, { bytes }) => sum + bytes, 0);
     expect(valueOf(page, 'cryptodl_lake_sent_bytes_total')).toBe(sent);
-    const spans = spansOf(file('trace.jsonl')).filter(({ kind }) => kind === 3);
-    const ofLake = spans.filter(({ attributes }) => String(attributes['url.full']).startsWith(server.url));
-    // The records of earlier runs are listed before the run and its trace begin.
-    const traced = ofRun().filter(({ query }) => query['prefix']?.endsWith('/runs/') !== true);
-    expect(ofLake.map(({ name }) => name).sort()).toEqual(traced.map(({ method }) => method).sort());
+    // The records of earlier runs are listed before the run and its log begin.
+    const logged = ofRun().filter(({ query }) => query['prefix']?.endsWith('/runs/') !== true);
     const log = readFileSync(file('log.jsonl'), 'utf8');
     const attempts = log.split('\n').filter((line) => line.includes(server.url));
-    expect(attempts.length).toBeGreaterThanOrEqual(traced.length);
-    for (const text of [page, log, readFileSync(file('trace.jsonl'), 'utf8')])
-      expect(text).not.toContain(server.options.secretAccessKey);
+    expect(attempts.length).toBeGreaterThanOrEqual(logged.length);
+    for (const text of [page, log]) expect(text).not.toContain(server.options.secretAccessKey);
   });
 
   it('are not there for a lake in a folder', async () => {

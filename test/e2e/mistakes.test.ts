@@ -1166,17 +1166,6 @@ const ELSEWHERE: readonly {
       '  choose another --log-file, or leave it out\n',
   },
   {
-    typed: 'vision --symbols BTCUSDT --trace f.txt/trace.jsonl',
-    files: { 'f.txt': '' },
-    says:
-      '--trace f.txt/trace.jsonl cannot be written (a part of the path is a file)\n' +
-      '  choose another --trace, or leave it out\n',
-  },
-  {
-    typed: 'vision --symbols BTCUSDT --trace -',
-    says: '--trace: the trace needs a file, not stdout\n  --trace trace.jsonl\n',
-  },
-  {
     typed: 'serve .',
     says:
       '. has no folder data with the zips of the archive\n' +

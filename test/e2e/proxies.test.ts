@@ -69,7 +69,7 @@ describe('several proxies', () => {
     const state = scene.newFolder();
     const log = join(scene.newFolder(), 'log');
     const run = await scene.vision(
-      wordsOf(`${BARS} --state-dir ${state} --log-file ${log} --log-level debug --trace ${log}.trace`, some),
+      wordsOf(`${BARS} --state-dir ${state} --log-file ${log} --log-level debug`, some),
     );
     expect([run.code, run.summary['outcomes']]).toEqual([0, expect.objectContaining({ ok: OBJECTS })]);
     const figures = figuresOf(run.summary);

@@ -15,8 +15,6 @@ import type { ArchiveObject, PartitionPlan, PlanTotals } from '../../src/model/t
 import { PrometheusFigures } from '../../src/monitor/prometheus.js';
 import { NO_HISTORY } from '../../src/monitor/run-history.js';
 import { Timeline } from '../../src/monitor/timeline.js';
-import { TraceFile } from '../../src/monitor/trace-file.js';
-import { Trace } from '../../src/monitor/trace.js';
 import { Costs } from '../../src/report/costs.js';
 import { Figures } from '../../src/report/figures.js';
 import { openLog } from '../../src/report/log.js';
@@ -90,13 +88,12 @@ function follower(monitor: RunMonitor, more: Partial<Observer> = {}, tally = new
       const bad = new CryptodlError('http-server-error', `${url} answered 500`);
       const end = tracker.begin('partition', { plan });
       await tracker.during('download', { plan, object }, async () => {
-        const fetch = tracker.layer((request, { workId, onWait }) => {
+        const fetch = tracker.layer((request, { onWait }) => {
           for (const attempt of [1, 2]) {
             const at = clock.monotonic();
             const ended: AttemptEnd = {
               request,
               attemptId: `${index}/${attempt}`,
-              workId,
               begunAt: at,
               sentAt: at,
               endedAt: at + (index % 500),
@@ -115,7 +112,7 @@ function follower(monitor: RunMonitor, more: Partial<Observer> = {}, tally = new
           return Promise.resolve({} as FetchResponse);
         });
         const context = { signal: new AbortController().signal, traceId: String(index) };
-        await fetch({ url, bucket: 'archive' }, { ...context, workId: tracker.idOf(object) });
+        await fetch({ url, bucket: 'archive' }, context);
       });
       observer.arrived(100);
       const outcome: Outcome =
@@ -132,11 +129,6 @@ function follower(monitor: RunMonitor, more: Partial<Observer> = {}, tally = new
   };
 }
 
-const trace = new Trace({
-  file: new TraceFile('/dev/null', () => clock.monotonic()),
-  clock,
-  startedAt: clock.monotonic(),
-});
 const silent = openLog({ file: undefined, level: 'silent', toStderr: false, warn: () => undefined });
 const reporterOf = (progress: 'bar' | 'plain' | 'json'): Reporter =>
   new Reporter({
@@ -155,7 +147,6 @@ describe(`grows by less than ${MOST_BYTES_PER_OBJECT} bytes per object:`, () => 
     ['the counts of a run', {}],
     ['the work in progress', new WorkInProgress(clock)],
     ['the timeline', new Timeline(clock)],
-    ['the trace', trace.follow('vision')],
     ['the debug dump', new DebuggedRun(debugged)],
     ['the metrics of Prometheus', new PrometheusFigures(clock, 0).follow('vision', NO_HISTORY)],
     ...(['bar', 'plain', 'json'] as const).map((progress): [string, RunMonitor, Partial<Observer>] => {
@@ -259,8 +250,6 @@ describe('a whole run of 9,000 objects, every tenth of which is first refused,',
         '16',
         '--retries',
         '0',
-        '--trace',
-        file('trace.jsonl'),
         '--prometheus-textfile',
         file('run.prom'),
         '--debug-dump',

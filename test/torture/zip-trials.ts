@@ -61,7 +61,6 @@ async function download(folder: string, published: Published): Promise<ReceivedO
     priority: 'normal' as const,
     tempFolder: folder,
     signal: new AbortController().signal,
-    work: { idOf: () => undefined },
     timed: <T>(_: unknown, __: unknown, act: () => Promise<T>) => act(),
   };
   const arrived = await downloadObject(context, PLAN, object);

@@ -244,7 +244,7 @@ describe('SIGUSR2', () => {
     expect(waiting).toMatchObject({ elapsedMs: 250, runs: [{ waitingFor: 'waiting for the lock' }] });
     await clock.advance(10_001);
     run.phase('working');
-    for (let id = 0; id < 507; id += 1) run.work({ id: String(id), stage: 'download', name: 'a.zip' });
+    for (let id = 0; id < 507; id += 1) run.work({ stage: 'download', name: 'a.zip' });
     const [working] = readDump(await signal(DUMP)).runs;
     expect(working).toMatchObject({ phase: 'working', inPhaseForMs: 0, moreWorkInProgress: 7 });
     expect(working).not.toHaveProperty('waitingFor');

@@ -26,7 +26,6 @@ async function verifiedBy(sidecar: string): Promise<string | undefined> {
       priority: 'normal',
       tempFolder: folder,
       signal: new AbortController().signal,
-      work: { idOf: () => undefined },
       timed: (_, __, act) => act(),
     },
     {

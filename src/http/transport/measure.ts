@@ -20,7 +20,6 @@ export function measure(clock: Clock, observer: AttemptObserver): Layer {
       observer.ended({
         request,
         attemptId: context.attemptId ?? '',
-        workId: context.workId,
         begunAt,
         sentAt,
         endedAt,
