@@ -1,33 +1,23 @@
-/** The debug dumps of a command: on SIGUSR2, and at its end with --debug-dump. A second signal records a CPU profile. */
-import { dirname } from 'node:path';
-import { lakePaths } from '../lake/layout.js';
+/** The debug dumps of a command: on SIGUSR2, with a CPU profile of the next ten seconds, and at its end with --debug-dump. */
+import type { Profiler } from 'node:inspector';
+import { readdir, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { makeFolder } from '../files/disk.js';
+import { refuseForeignFile, replaceFile } from '../files/own-file.js';
 import type { Timer } from '../model/clock.js';
 import { toCryptodlError } from '../model/errors.js';
 import type { Io } from '../model/io.js';
 import { TOOL_VERSION } from '../model/version.js';
-import { durationText } from '../model/units.js';
+import { stateFolder } from '../options/environment.js';
+import type { Surroundings } from '../options/environment.js';
 import { absolutePath, jsonText, printLines, shownPath } from '../text/printable.js';
-import {
-  isDevice,
-  pathBeside,
-  pathInLake,
-  pruneDebugFiles,
-  refuseBadDump,
-  writeWhole,
-} from './debug-files.js';
 import { DebuggedRun } from './debugged-run.js';
 import type { DebuggedRunOptions } from './debugged-run.js';
-import { heapGrowth, heapSpaces, memoryState, openFiles } from './process-state.js';
-import type { HeapSpaces } from './process-state.js';
-import { startCpuProfile, writeHeapSnapshot } from './recordings.js';
-import { RequestNotes } from './request-notes.js';
+import { heapSpaces, memoryState, openFiles } from './process-state.js';
 
 export interface DebugOptions {
-  /** The lake of the command. */
-  readonly out: string;
-  readonly dryRun: boolean;
   readonly debugDump: string | undefined;
-  readonly heapSnapshotOnSignal: boolean;
+  readonly stateDir: string | undefined;
 }
 
 /** Prints lines of a run without damage to its progress line. */
@@ -37,53 +27,50 @@ export interface DebugOutput {
 }
 
 type Command = Pick<Io, 'clock' | 'onDebugSignal' | 'startedAt' | 'stderr'> & {
-  readonly home: string | undefined;
+  readonly surroundings: Surroundings;
 };
 
-/** A second signal within this time begins a CPU profile, which takes as long. */
-const AGAIN_MS = 10_000;
 const PROFILE_MS = 10_000;
+/** Debug files that the state folder keeps, at most. */
+const MOST_FILES = 20;
+const NAME = /^debug-\d{8}T\d{9}Z-\d+\.(?:json|cpuprofile)$/;
+/** The first characters of each dump. */
+const DUMP_START = '{\n  "cryptodlDebugDump": 1,';
 
-/** Rejects with a usage error if --debug-dump cannot be written. */
+/** Rejects with a usage error if --debug-dump would replace a file of another kind. */
 export async function openDebugDumps(options: DebugOptions, command: Command): Promise<DebugDumps> {
   const { debugDump } = options;
-  const file = debugDump === undefined ? undefined : absolutePath(debugDump, command.home);
-  if (file !== undefined) await refuseBadDump(file);
-  return new DebugDumps({ ...options, file }, command);
-}
-
-interface DumpOptions extends Omit<DebugOptions, 'debugDump'> {
-  /** Absolute path of --debug-dump. */
-  readonly file: string | undefined;
+  const path = debugDump === undefined ? undefined : absolutePath(debugDump, command.surroundings.home);
+  if (path !== undefined)
+    await refuseForeignFile({ flag: 'debug-dump', path, what: 'debug dump', start: DUMP_START });
+  return new DebugDumps(path, () => join(stateFolder(options, command.surroundings), 'debug'), command);
 }
 
 export class DebugDumps {
-  readonly #options: DumpOptions;
+  readonly #file: string | undefined;
+  readonly #folder: () => string;
   readonly #command: Command;
-  readonly #notes: RequestNotes;
   readonly #runs: DebuggedRun[] = [];
   #release: (() => void) | undefined;
-  readonly #pending = new Set<Promise<void>>();
   #output: DebugOutput;
-  #dumpedAt = Number.NEGATIVE_INFINITY;
-  /** The path of the last dump without its ending. */
-  #lastPath: string | undefined;
-  #spaces: HeapSpaces | undefined;
-  /** Ends the CPU profile that is being recorded. */
+  #spaces: Readonly<Record<string, number>> | undefined;
+  /** The dump and the profile that are being written. Further signals are ignored until they are. */
+  #pending: Promise<void> | undefined;
   #endProfile: (() => void) | undefined;
-  #hasSaidThatItRecords = false;
   #isClosed = false;
 
-  constructor(options: DumpOptions, command: Command) {
-    this.#options = options;
+  /** `file`: of --debug-dump. `folder`: of the dumps on a signal. */
+  constructor(file: string | undefined, folder: () => string, command: Command) {
+    this.#file = file;
+    this.#folder = folder;
     this.#command = command;
-    this.#notes = new RequestNotes(command.clock);
+    const print = (line: string): void => {
+      printLines(command.stderr, [line]);
+    };
     this.#output = {
-      note: (line) => {
-        printLines(command.stderr, [line]);
-      },
+      note: print,
       warn: (message) => {
-        printLines(command.stderr, [`warning: ${message}`]);
+        print(`warning: ${message}`);
       },
     };
   }
@@ -92,111 +79,68 @@ export class DebugDumps {
   follow(run: Pick<DebuggedRunOptions, 'verb' | 'job' | 'options'>, output: DebugOutput): DebuggedRun {
     this.#output = output;
     this.#release ??= this.#command.onDebugSignal(() => {
-      this.#onSignal();
+      this.#pending ??= this.#onSignal().finally(() => {
+        this.#pending = undefined;
+      });
     });
-    const followed = new DebuggedRun({ ...run, clock: this.#command.clock, notes: this.#notes });
+    const followed = new DebuggedRun({ ...run, clock: this.#command.clock });
     this.#runs.push(followed);
     return followed;
   }
 
-  /** Ends recordings, and writes the dump of --debug-dump. Later calls do nothing. */
+  /** Ends the CPU profile, and writes the dump of --debug-dump. Later calls do nothing. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#release?.();
     this.#endProfile?.();
-    await Promise.all(this.#pending);
-    const { file } = this.#options;
-    if (file !== undefined)
-      await this.#during('the debug dump', () => this.#write(file, 'debug dump', this.#text('end')));
+    await this.#pending;
+    const path = this.#file;
+    if (path !== undefined) await this.#write('debug dump', path, () => Promise.resolve(this.#text('end')));
   }
 
-  #onSignal(): void {
-    const now = this.#command.clock.monotonic();
-    if (this.#endProfile !== undefined) this.#sayThatItRecords();
-    else if (now - this.#dumpedAt <= AGAIN_MS) this.#begin('the CPU profile', () => this.#profile());
-    else {
-      this.#dumpedAt = now;
-      this.#begin('the debug dump', () => this.#dump());
-    }
-  }
-
-  #sayThatItRecords(): void {
-    // Many signals in a row get one line.
-    if (!this.#hasSaidThatItRecords)
-      this.#output.note('a CPU profile is being recorded: SIGUSR2 is ignored until it ends');
-    this.#hasSaidThatItRecords = true;
-  }
-
-  #begin(what: string, act: () => Promise<void>): void {
-    const pending = this.#during(what, act);
-    this.#pending.add(pending);
-    void pending.finally(() => this.#pending.delete(pending));
+  async #onSignal(): Promise<void> {
+    // The state at the signal, before anything waits.
+    const text = this.#text('SIGUSR2');
+    const time = new Date(this.#command.clock.now()).toISOString().replaceAll(/[-:.]/g, '');
+    const path = join(this.#folder(), `debug-${time}-${process.pid}`);
+    await this.#write('debug dump', `${path}.json`, () => Promise.resolve(text));
+    await this.#write('CPU profile', `${path}.cpuprofile`, () => this.#profile());
   }
 
   /** A dump never harms a run: its errors are warnings. */
-  async #during(what: string, act: () => Promise<void>): Promise<void> {
+  async #write(what: string, path: string, textOf: () => Promise<string>): Promise<void> {
     try {
-      await act();
+      const text = await textOf();
+      await makeFolder(dirname(path));
+      await replaceFile(path, text);
+      this.#output.note(`${what}: ${shownPath(path)}`);
+      if (path !== this.#file) await pruneDebugFiles(dirname(path));
     } catch (error) {
-      this.#output.warn(`${what} cannot be written: ${toCryptodlError(error).message}`);
+      this.#output.warn(`the ${what} cannot be written: ${toCryptodlError(error).message}`);
     }
   }
 
-  async #dump(): Promise<void> {
-    // The state at the signal, before anything waits.
-    const text = this.#text('SIGUSR2');
-    const path = await this.#newPath();
-    this.#lastPath = path;
-    await this.#write(`${path}.json`, 'debug dump', text);
-    if (!this.#options.heapSnapshotOnSignal) return;
-    // The memory may hold passwords, so other users may not read it.
-    await writeWhole(`${path}.heapsnapshot`, writeHeapSnapshot, { mode: 0o600 });
-    this.#output.note(`heap snapshot: ${shownPath(`${path}.heapsnapshot`)} (it may hold secrets)`);
-    await this.#prune(path);
-  }
-
-  async #profile(): Promise<void> {
+  /** Resolves with the text of a `.cpuprofile` file. Rejects if this Node was built without its inspector. */
+  async #profile(): Promise<string> {
+    const { Session } = await import('node:inspector/promises');
+    const session = new Session();
+    session.connect();
     let timer: Timer | undefined;
-    const { clock } = this.#command;
-    const isOver = new Promise<void>((resolve) => {
-      this.#endProfile = resolve;
-      timer = clock.timer(PROFILE_MS, resolve);
-      if (this.#isClosed) resolve();
-    });
     try {
-      const profile = await startCpuProfile();
-      this.#output.note(`recording a CPU profile for ${durationText(PROFILE_MS)}`);
-      await isOver;
-      const text = await profile.stop();
-      const path = this.#lastPath ?? (await this.#newPath());
-      await this.#write(`${path}.cpuprofile`, 'CPU profile', text);
+      await session.post('Profiler.enable');
+      await session.post('Profiler.start');
+      await new Promise<void>((resolve) => {
+        this.#endProfile = resolve;
+        timer = this.#command.clock.timer(PROFILE_MS, resolve);
+        if (this.#isClosed) resolve();
+      });
+      const { profile }: Profiler.StopReturnType = await session.post('Profiler.stop');
+      return JSON.stringify(profile);
     } finally {
       timer?.cancel();
-      this.#endProfile = undefined;
-      this.#hasSaidThatItRecords = false;
-      this.#dumpedAt = Number.NEGATIVE_INFINITY;
+      session.disconnect();
     }
-  }
-
-  async #write(path: string, what: string, text: string): Promise<void> {
-    await writeWhole(path, (file) => file.writeFile(text));
-    this.#output.note(`${what}: ${shownPath(path)}`);
-    await this.#prune(path);
-  }
-
-  /** In the lake, or beside the file of --debug-dump. Without ending. */
-  async #newPath(): Promise<string> {
-    const { file, dryRun, out } = this.#options;
-    const nowMs = this.#command.clock.now();
-    if (file !== undefined && !(await isDevice(file))) return pathBeside(file, nowMs);
-    if (dryRun) throw new Error('a dry run writes nothing into the lake; give --debug-dump FILE');
-    return pathInLake(lakePaths(absolutePath(out, this.#command.home)), nowMs);
-  }
-
-  async #prune(path: string): Promise<void> {
-    const { internal } = lakePaths(absolutePath(this.#options.out, this.#command.home));
-    if (dirname(path) === internal) await pruneDebugFiles(internal);
   }
 
   #text(reason: 'SIGUSR2' | 'end'): string {
@@ -214,13 +158,20 @@ export class DebugDumps {
       platform: `${process.platform} ${process.arch}`,
       pid: process.pid,
       runs: this.#runs.map(({ state }) => state),
-      slowestRequests: this.#notes.slowest,
-      lastErrors: this.#notes.errors,
       memory: memoryState(),
-      heapSpaces: spaces,
-      heapGrowthBytes: before === undefined ? undefined : heapGrowth(before, spaces),
+      heapSpacesBytes: spaces,
+      heapGrowthBytes:
+        before &&
+        Object.fromEntries(Object.entries(spaces).map(([name, now]) => [name, now - (before[name] ?? 0)])),
       openFiles: openFiles(),
     };
     return `${jsonText(dump, 2)}\n`;
   }
+}
+
+/** Removes the oldest debug files. Other files, folders and links stay. */
+async function pruneDebugFiles(folder: string): Promise<void> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  const own = entries.filter((entry) => entry.isFile() && NAME.test(entry.name)).map(({ name }) => name);
+  for (const name of own.sort().slice(0, -MOST_FILES)) await rm(join(folder, name), { force: true });
 }

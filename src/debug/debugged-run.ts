@@ -1,14 +1,11 @@
 /** One run, followed for debug dumps: its state at a moment, and after its end. */
-import type { AttemptEnd } from '../http/fetch.js';
 import type { HostStates } from '../http/host-states.js';
 import type { Clock } from '../model/clock.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Observer } from '../model/observer.js';
-import type { TaskOutcome } from '../model/outcome.js';
 import type { NetworkFigures } from '../report/network-figures.js';
 import type { LiveRun, RunMonitor, RunPhase } from '../report/run-monitor.js';
 import { WorkInProgress } from '../report/work-in-progress.js';
-import type { RequestNotes } from './request-notes.js';
 
 export interface DebuggedRunOptions {
   readonly verb: string;
@@ -17,14 +14,13 @@ export interface DebuggedRunOptions {
   /** The given options, without private addresses. */
   readonly options: Readonly<Record<string, readonly string[]>>;
   readonly clock: Clock;
-  readonly notes: RequestNotes;
 }
 
 /** For a run with ten thousand pieces of work, a list of all would be no help. */
 const MOST_PIECES = 500;
 
 export class DebuggedRun implements RunMonitor {
-  readonly observer: Pick<Observer, 'attempt' | 'waiting'>;
+  readonly observer: Pick<Observer, 'waiting'>;
   readonly #options: DebuggedRunOptions;
   readonly #inProgress: WorkInProgress;
   readonly work: WorkInProgress['work'];
@@ -39,14 +35,11 @@ export class DebuggedRun implements RunMonitor {
 
   constructor(options: DebuggedRunOptions) {
     this.#options = options;
-    const { clock, notes } = options;
+    const { clock } = options;
     this.#phaseAt = clock.monotonic();
     this.#inProgress = new WorkInProgress(clock);
     this.work = this.#inProgress.work;
     this.observer = {
-      attempt: (end) => {
-        notes.attempt(end);
-      },
       waiting: (message) => {
         this.#waitingFor = message;
       },
@@ -57,10 +50,6 @@ export class DebuggedRun implements RunMonitor {
     this.#enter(phase);
   }
 
-  lakeAttempt(attempt: AttemptEnd): void {
-    this.#options.notes.attempt(attempt);
-  }
-
   opened(network: () => NetworkFigures, hosts: () => HostStates): void {
     this.#network = network;
     this.#hosts = hosts;
@@ -68,10 +57,6 @@ export class DebuggedRun implements RunMonitor {
 
   begin(live: LiveRun): void {
     this.#live = live;
-  }
-
-  outcome(outcome: TaskOutcome): void {
-    this.#options.notes.outcome(outcome);
   }
 
   /** Keeps the last state and releases the run. */

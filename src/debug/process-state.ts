@@ -2,14 +2,6 @@
 import { fstatSync, readdirSync } from 'node:fs';
 import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8';
 
-interface HeapSpace {
-  readonly usedBytes: number;
-  readonly committedBytes: number;
-}
-
-/** By space, for example `old_space`. */
-export type HeapSpaces = Readonly<Record<string, HeapSpace>>;
-
 export function memoryState(): object {
   const { rss, heapTotal, heapUsed, external, arrayBuffers } = process.memoryUsage();
   const heap = getHeapStatistics();
@@ -20,32 +12,16 @@ export function memoryState(): object {
     heapLimitBytes: heap.heap_size_limit,
     externalBytes: external,
     arrayBuffersBytes: arrayBuffers,
-    mallocedBytes: heap.malloced_memory,
-    mostMallocedBytes: heap.peak_malloced_memory,
-    nativeContexts: heap.number_of_native_contexts,
     // More than 0 is a sign of a leak.
     detachedContexts: heap.number_of_detached_contexts,
   };
 }
 
-export function heapSpaces(): HeapSpaces {
+/** The used bytes by space, for example `old_space`. */
+export function heapSpaces(): Readonly<Record<string, number>> {
   return Object.fromEntries(
-    getHeapSpaceStatistics().map((space) => [
-      space.space_name,
-      { usedBytes: space.space_used_size, committedBytes: space.space_size },
-    ]),
+    getHeapSpaceStatistics().map(({ space_name: name, space_used_size: bytes }) => [name, bytes]),
   );
-}
-
-const MOST_SPACES = 10;
-
-/** The growth of the heap by space, most first. */
-export function heapGrowth(before: HeapSpaces, now: HeapSpaces): object {
-  const growth = Object.entries(now).map(
-    ([name, { usedBytes }]) => [name, usedBytes - (before[name]?.usedBytes ?? 0)] as const,
-  );
-  const sorted = growth.toSorted(([, one], [, other]) => Math.abs(other) - Math.abs(one));
-  return Object.fromEntries(sorted.slice(0, MOST_SPACES));
 }
 
 /** The number of open descriptors by kind. Systems without /proc count the resources of Node. */

@@ -59,7 +59,7 @@ export async function download({
 }: Download): Promise<ExitCode> {
   const { options } = resolved;
   const surroundings = surroundingsOf(io.environment);
-  const monitors = await openMonitors(options, { ...io, home: surroundings.home });
+  const monitors = await openMonitors(options, { ...io, surroundings });
   const log = openLogOf(options, io);
   const reporter = openReporter(resolved, { io, log });
   const signals = watchSignals(io);

@@ -8,6 +8,7 @@ import type { Io } from '../model/io.js';
 import type { FollowedRun } from '../monitor/followed-run.js';
 import type { SelectedRun } from '../monitor/run-history.js';
 import type { Endpoint } from '../options/monitoring.js';
+import type { Surroundings } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
 import type { Reporter } from '../report/reporter.js';
 import type { RunMonitor } from '../report/run-monitor.js';
@@ -32,8 +33,8 @@ export interface Monitors {
   close(warn: (message: string) => void): Promise<void>;
 }
 
-interface Command extends Pick<Io, 'clock' | 'environment' | 'onDebugSignal' | 'startedAt' | 'stderr'> {
-  readonly home: string | undefined;
+interface Command extends Pick<Io, 'clock' | 'onDebugSignal' | 'startedAt' | 'stderr'> {
+  readonly surroundings: Surroundings;
 }
 
 /** Rejects with a usage error if a port or a file cannot be used. */
@@ -83,7 +84,7 @@ async function openPrometheus(
 async function open(
   endpoint: Endpoint | undefined,
   textfile: string | undefined,
-  { clock, startedAt, home }: Command,
+  { clock, startedAt, surroundings: { home } }: Command,
 ): Promise<Prometheus> {
   // Loaded only with a flag: most runs have none.
   const { PrometheusFigures } = await import('../monitor/prometheus.js');

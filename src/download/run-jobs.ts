@@ -8,7 +8,7 @@ import { exitCodeOfJobs } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { SharedResources, watchSignals } from '../model/io.js';
 import type { Io, Signalled } from '../model/io.js';
-import { homeOf, surroundingsOf } from '../options/environment.js';
+import { surroundingsOf } from '../options/environment.js';
 import type { Resolved } from '../options/resolve.js';
 import { jobsBlock, sumOfOutcomes } from '../report/jobs-block.js';
 import type { EndedJob } from '../report/jobs-block.js';
@@ -63,7 +63,8 @@ interface Shared {
 export async function runJobs(request: JobsRun): Promise<ExitCode> {
   const { source, jobs, earlier, io, typed } = request;
   const { options } = request.resolved;
-  const home = homeOf(io.environment);
+  const surroundings = surroundingsOf(io.environment);
+  const { home } = surroundings;
   const where = { options, home, earlier: earlier?.file, cut: earlier?.cut, nowMs: io.clock.now() };
   const shared = sharedReport(where);
   await refuseBadReport(options.failures, earlier?.file, dirname(shared.path));
@@ -71,7 +72,7 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
   const isWhole = (): boolean =>
     ended.every(({ printed }) => printed?.end !== undefined && printed.end.ended === undefined);
   const report = createJobsReport(shared, isWhole);
-  const monitors = await openMonitors(options, { ...io, home });
+  const monitors = await openMonitors(options, { ...io, surroundings });
   const log = openLogOf(options, io);
   const signals = watchSignals(io);
   try {

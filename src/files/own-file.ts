@@ -1,5 +1,6 @@
 /** A file that a flag names is replaced only if the program made it: its beginning tells. */
-import { open, stat } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { open, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { errnoOf, usage } from '../model/errors.js';
 import { reasonOf } from '../text/path-faults.js';
 import { shownPath } from '../text/printable.js';
@@ -37,5 +38,32 @@ export async function beginsWith(path: string, start: string): Promise<boolean> 
     return bytesRead === 0 || head.toString('latin1', 0, bytesRead) === start;
   } finally {
     await file.close();
+  }
+}
+
+/**
+ * Writes a file that appears under its name only when it is complete, whatever reads it at that time. A device or a pipe is written to
+ * directly. `mode`: also against the umask. Rejects with errors of the system, and leaves no partial file behind.
+ */
+export async function replaceFile(path: string, text: string, mode?: number): Promise<void> {
+  const facts = await stat(path).catch(() => undefined);
+  if (facts?.isFile() === false) {
+    await writeFile(path, text);
+    return;
+  }
+  const staged = `${path}.${randomUUID()}`;
+  try {
+    const file = await open(staged, 'wx');
+    try {
+      if (mode !== undefined) await file.chmod(mode);
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(staged, path);
+  } catch (error) {
+    await rm(staged, { force: true }).catch(() => undefined);
+    throw error;
   }
 }

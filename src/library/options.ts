@@ -27,7 +27,6 @@ const COMMAND_LINE = [
   'csv',
   'debug-dump',
   'dry-run',
-  'heap-snapshot-on-signal',
   'json',
   'log-file',
   'log-level',

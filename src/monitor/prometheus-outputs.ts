@@ -1,9 +1,8 @@
 /** Where Prometheus finds the metrics: a server during the run, and a file for node_exporter. */
-import { randomUUID } from 'node:crypto';
-import { open, rename, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import { basename } from 'node:path';
+import { replaceFile } from '../files/own-file.js';
 import { errnoOf, usage } from '../model/errors.js';
 import { reasonOf } from '../text/path-faults.js';
 import { shownPath } from '../text/printable.js';
@@ -75,22 +74,11 @@ export const TEXTFILE_START = '# HELP cryptodl_';
  * `textfile` keeps the files of several commands apart: node_exporter refuses equal metrics of two files.
  */
 export async function writeTextfile(path: string, page: Page): Promise<string | undefined> {
-  // node_exporter ignores a name that does not end in .prom.
-  const staged = `${path}.${randomUUID()}`;
   try {
-    const file = await open(staged, 'wx');
-    try {
-      // The user of node_exporter must be able to read it, whatever the umask of this user is.
-      await file.chmod(0o644);
-      await file.writeFile(await page.text({ textfile: basename(path, '.prom') }));
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(staged, path);
+    // The user of node_exporter must be able to read it, whatever the umask of this user is.
+    await replaceFile(path, await page.text({ textfile: basename(path, '.prom') }), 0o644);
     return undefined;
   } catch (error) {
-    await rm(staged, { force: true }).catch(() => undefined);
     return `the metrics cannot be written to ${shownPath(path)} (${reasonOf(errnoOf(error))})`;
   }
 }

@@ -180,7 +180,7 @@ export const LAKE_FLAGS = {
     verbs: EXAMINED,
     usual: ['doctor'],
     value: 'DIR',
-    doc: 'folder that the runs of this machine share; it holds bans, rate limits and cached responses',
+    doc: 'folder that the runs of this machine share; it holds bans, rate limits, cached responses and debug dumps',
     parse: parse.text,
     unset: '$XDG_STATE_HOME/cryptodl or ~/.local/state/cryptodl',
     example: '/var/lib/cryptodl',

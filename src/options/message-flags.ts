@@ -117,17 +117,10 @@ export const MESSAGE_FLAGS = {
     group: 'Messages',
     verbs: DOWNLOADS_AND_JOBS,
     value: 'FILE',
-    doc: 'write a debug dump (JSON) to this file at the end of the run; dumps on SIGUSR2 are written beside it',
+    doc: 'write a debug dump (JSON) to this file at the end of the run',
     parse: parse.text,
     example: 'debug.json',
     aka: ['debug-file'],
-  },
-  'heap-snapshot-on-signal': {
-    group: 'Messages',
-    verbs: DOWNLOADS_AND_JOBS,
-    doc: 'on SIGUSR2, write a heap snapshot besides the debug dump; it needs about as much memory again as the heap, and may hold secrets',
-    parse: parse.flag,
-    aka: ['heapsnapshot-signal'],
   },
   'log-file': {
     group: 'Messages',

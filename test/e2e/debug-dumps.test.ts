@@ -1,5 +1,5 @@
 /** `--debug-dump` at the end of a run, and a dump on SIGUSR2 while a download stands still. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cryptodl } from '../helpers/cli.js';
@@ -13,12 +13,15 @@ const scene = useScene({
 
 describe('SIGUSR2 while a run downloads', () => {
   it('writes what the run does, and changes nothing of the run', async () => {
-    const standing = await standAt(scene, isZip, '--ping http://127.0.0.1:1/secret-ping --json', { most: 6 });
+    const standing = await standAt(scene, isZip, '--ping http://127.0.0.1:1/secret-ping --json', {
+      most: 6,
+      env: { CRYPTODL_STATE_DIR: scene.newFolder() },
+    });
     const path = await standing.dump();
     const text = readFileSync(path, 'utf8');
     expect(text).not.toContain('secret-ping');
     expect(text).toMatch(/^\{\n {2}"cryptodlDebugDump": 1,\n/);
-    const { runs, pid, reason, slowestRequests, memory, heapSpaces, openFiles } = readDump(path);
+    const { runs, pid, reason, memory, heapSpacesBytes, openFiles } = readDump(path);
     expect([pid, reason, runs.length]).toEqual([standing.child.pid, 'SIGUSR2', 1]);
     expect(runs[0]).toMatchObject({
       verb: 'vision',
@@ -40,23 +43,21 @@ describe('SIGUSR2 while a run downloads', () => {
     expect(workInProgress).toContainEqual(
       expect.objectContaining({ stage: 'request', name: expect.stringMatching(/\.zip$/) as string }),
     );
-    expect(slowestRequests.length).toBeGreaterThan(0);
-    expect(slowestRequests[0]).toMatchObject({ status: 200, host: new URL(scene.archive.url).host });
     expect(memory['heapUsedBytes']).toBeGreaterThan(1e6);
-    expect(Object.keys(heapSpaces)).toContain('old_space');
+    expect(Object.keys(heapSpacesBytes)).toContain('old_space');
     expect(openFiles['sockets']).toBeGreaterThan(0);
     standing.release();
     const { code, lake, summary, stderr } = await standing.ended;
     expect([code, summary['outcomes']]).toMatchObject([0, { ok: 6 }]);
     expect(stderr.match(/^debug dump: /gm)).toHaveLength(1);
-    const files = readdirSync(join(lake, '.cryptodl')).filter((name) => name.startsWith('debug-'));
-    expect(files).toEqual([expect.stringMatching(/^debug-\d{8}T\d{9}Z-\d+\.json$/)]);
+    expect(path).toMatch(/\/debug\/debug-\d{8}T\d{9}Z-\d+\.json$/);
+    expect(existsSync(path.replace('.json', '.cpuprofile'))).toBe(true);
     expect((await cryptodl(['verify', '--out', lake])).code).toBe(0);
   });
 });
 
 describe('--debug-dump', () => {
-  it('writes a dump at the end, with the errors and without passwords, and replaces an earlier dump', async () => {
+  it('writes a dump at the end, without passwords, and replaces an earlier dump', async () => {
     const file = join(scene.newFolder(), 'debug.json');
     scene.refuse(isZip, 403, 'no');
     const proxied = await scene.vision([
@@ -73,27 +74,20 @@ describe('--debug-dump', () => {
       reason: 'end',
       runs: [{ phase: 'ended', exitCode: proxied.code }],
     });
-    expect(readDump(file).lastErrors).toContainEqual(expect.objectContaining({ code: 'proxy-unreachable' }));
     const run = await scene.vision(['--debug-dump', file]);
     expect(run.stderr).toContain('debug dump: ');
-    const { lastErrors, runs } = readDump(file);
-    expect(runs).toMatchObject([{ phase: 'ended', queue: { objectsWithoutOutcome: 0 }, workInProgress: [] }]);
-    expect(lastErrors.map(({ code }) => code)).toContain('http-forbidden');
-    expect(lastErrors.some(({ object }) => String(object).endsWith('.zip'))).toBe(true);
-    expect(lastErrors.length).toBeLessThanOrEqual(20);
+    expect(readDump(file).runs).toMatchObject([
+      { phase: 'ended', queue: { objectsWithoutOutcome: 0 }, workInProgress: [] },
+    ]);
   });
 
-  it('refuses a folder, a file of another kind and a path through a file in one line, before the first request', async () => {
-    const folder = scene.newFolder();
-    const foreign = join(folder, 'notes.txt');
+  it('refuses a file of another kind in one line, before the first request', async () => {
+    const foreign = join(scene.newFolder(), 'notes.txt');
     writeFileSync(foreign, 'my notes');
-    for (const path of [folder, foreign, join(foreign, 'debug.json')]) {
-      const { code, stderr, lake } = await scene.vision(['--debug-dump', path]);
-      expect([code, existsSync(lake)]).toEqual([2, false]);
-      expect(stderr).toMatch(/^cryptodl: --debug-dump: .*\n/);
-    }
-    expect(readFileSync(foreign, 'utf8')).toBe('my notes');
-    expect(scene.archive.requests).toEqual([]);
+    const { code, stderr, lake } = await scene.vision(['--debug-dump', foreign]);
+    expect([code, existsSync(lake)]).toEqual([2, false]);
+    expect(stderr).toMatch(/^cryptodl: --debug-dump .*is not a debug dump/);
+    expect([readFileSync(foreign, 'utf8'), scene.archive.requests]).toEqual(['my notes', []]);
   });
 
   it('makes a missing folder', async () => {

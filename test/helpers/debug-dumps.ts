@@ -9,10 +9,8 @@ export interface Dump {
   readonly reason: string;
   readonly pid: number;
   readonly runs: readonly Readonly<Record<string, unknown>>[];
-  readonly slowestRequests: readonly Readonly<Record<string, unknown>>[];
-  readonly lastErrors: readonly Readonly<Record<string, unknown>>[];
   readonly memory: Readonly<Record<string, number>>;
-  readonly heapSpaces: Readonly<Record<string, object>>;
+  readonly heapSpacesBytes: Readonly<Record<string, number>>;
   readonly heapGrowthBytes?: Readonly<Record<string, number>>;
   readonly openFiles: Readonly<Record<string, number>>;
 }

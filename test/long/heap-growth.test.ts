@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { DebuggedRun } from '../../src/debug/debugged-run.js';
-import { RequestNotes } from '../../src/debug/request-notes.js';
 import type { AttemptEnd, FetchResponse } from '../../src/http/fetch.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import { joinObservers } from '../../src/model/observer.js';
@@ -142,7 +141,7 @@ const reporterOf = (progress: 'bar' | 'plain' | 'json'): Reporter =>
   });
 
 describe(`grows by less than ${MOST_BYTES_PER_OBJECT} bytes per object:`, () => {
-  const debugged = { verb: 'vision', job: undefined, options: {}, clock, notes: new RequestNotes(clock) };
+  const debugged = { verb: 'vision', job: undefined, options: {}, clock };
   it.each<[string, RunMonitor, Partial<Observer>?]>([
     ['the counts of a run', {}],
     ['the work in progress', new WorkInProgress(clock)],

@@ -52,7 +52,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // the figures of runs for other programs
   monitor: [...list('files http lake report'), ...BASE],
   // what a run does, for a person who looks for a fault
-  debug: [...list('files http lake report'), ...BASE],
+  debug: [...list('files http options report'), ...BASE],
   // messages to addresses of the user
   notify: [...list('http options report'), ...BASE],
   download: [
