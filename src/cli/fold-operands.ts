@@ -61,7 +61,6 @@ function looseWords(words: readonly Word[], verb: Verb): readonly Word[] {
 
 function flagOf(text: string, verb: Verb): FlagName {
   if ((verb === 'report' || verb === 'plot') && /\.html?$/i.test(text)) return 'html';
-  if (verb === 'plot' && /\.svg$/i.test(text)) return 'svg';
   // The lake is there already, and the folder of an export need not be.
   if (verb === 'export' && (/[./]/.test(text) || isFolder(text)) && !isLake(text)) return 'target';
   const isPath = /[./]/.test(text) && FOLDING.includes(verb) && !WRITING_VERBS.includes(verb);

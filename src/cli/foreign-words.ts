@@ -66,10 +66,6 @@ export const FOREIGN_FLAGS: Readonly<Record<string, ForeignFlag>> = {
   O: { ...NOT_NEEDED, note: 'file names come from the layout of the lake' },
   L: { ...NOT_NEEDED, note: 'redirects are followed' },
   location: { ...NOT_NEEDED, note: 'redirects are followed' },
-  png: {
-    note: 'charts are written as SVG or HTML',
-    flags: (value) => ({ svg: value.replace(/(?:\.png)?$/i, '.svg') }),
-  },
   continue: { ...NOT_NEEDED, note: CONTINUES },
   resume: { ...NOT_NEEDED, note: CONTINUES },
   k: { isSwitch: true, note: 'certificates are always checked', flags: () => undefined },

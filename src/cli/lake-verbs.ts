@@ -79,12 +79,12 @@ export const LAKE_VERB_TEXTS = {
   },
   plot: {
     operand: '[symbol]',
-    doc: 'draw candles and volume of a symbol, or a column of a dataset, from the lake; on the terminal, or as an SVG or HTML file',
+    doc: 'draw candles and volume of a symbol, or a column of a dataset, from the lake; on the terminal, or as an HTML file',
     exits: { ...BASE_EXITS, 2: 'usage; for example a symbol that the lake does not have' },
     examples: [
       'cryptodl plot BTCUSDT',
       'cryptodl plot BTCUSDT -i 1h -d 30',
-      'cryptodl plot BTCUSDT --column last_funding_rate --svg funding.svg',
+      'cryptodl plot BTCUSDT --column last_funding_rate --html funding.html',
     ],
     aka: ['chart', 'graph', 'draw', 'candlesticks'],
   },

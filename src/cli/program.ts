@@ -5,7 +5,6 @@ import { camelCase, flagSpec, flagsOf } from '../options/flags.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { FlagName } from '../options/flags.js';
 import type { RawValues } from '../options/resolve.js';
-import { usage } from '../model/errors.js';
 import { TOOL_VERSION } from '../model/version.js';
 import { refuseArguments, refuseMissingValues, refuseVerb } from './explain-arguments.js';
 import { refuseMisplacedCommand } from './explain-commands.js';
@@ -127,26 +126,17 @@ function rawValues(command: Command, verb: Verb): RawValues {
     if (name === 'progress' && value === false) values[name] = ['none'];
     else values[name] = Array.isArray(value) ? value.map(String) : [String(value)];
   }
-  return verb === 'plot' ? withChartFiles(values) : values;
+  return verb === 'plot' ? withChartFile(values) : values;
 }
 
-/** `--out` is the lake. For `plot`, a file name like `chart.svg` there means the file of the chart, unless a folder has this name. */
-function withChartFiles(values: RawValues): RawValues {
+/** `--out` is the lake. For `plot`, a file name like `chart.html` there means the file of the chart, unless a folder has this name. */
+function withChartFile(values: RawValues): RawValues {
   const { out = [], ...others } = values;
-  const chosen: RawValues = { ...others };
-  const folders: string[] = [];
-  for (const path of out) {
-    const ending = pictureEnding(path);
-    if (ending === undefined) folders.push(path);
-    else if (ending === 'png')
-      throw usage(`plot writes SVG and HTML, not PNG: ${path}`, undefined, {
-        flags: { out: folders.at(-1) ?? null, svg: path.replace(/png$/i, 'svg') },
-      });
-    else chosen[ending === 'svg' ? 'svg' : 'html'] = [path];
-  }
-  return folders.length === 0 ? chosen : { ...chosen, out: folders };
-}
-
-function pictureEnding(path: string): string | undefined {
-  return isFolder(path) ? undefined : /\.(svg|html?|png)$/i.exec(path)?.[1]?.toLowerCase();
+  const pages = out.filter((path) => /\.html?$/i.test(path) && !isFolder(path));
+  const folders = out.filter((path) => !pages.includes(path));
+  return {
+    ...others,
+    ...(pages.length > 0 && { html: pages }),
+    ...(folders.length > 0 && { out: folders }),
+  };
 }

@@ -67,17 +67,6 @@ export const OUTPUT_FLAGS = {
     example: 'chart.html',
     aka: ['file', 'to-file', 'report', 'output-file', 'page', 'save'],
   },
-  svg: {
-    group: 'Where',
-    verbs: ['plot'],
-    usual: ['plot'],
-    value: 'FILE',
-    doc: 'write a picture instead; an existing file is replaced only if it is a plot',
-    parse: parse.text,
-    example: 'chart.svg',
-    aka: ['picture', 'image'],
-  },
-
   target: {
     group: 'Where',
     verbs: ['export', 'universe'],

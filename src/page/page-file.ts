@@ -12,7 +12,7 @@ import { reasonOf } from '../text/path-faults.js';
 /** A kind of file that a verb writes. */
 export interface PageKind {
   /** The flag that names the file. */
-  readonly flag: 'html' | 'svg';
+  readonly flag: 'html';
   /** `report`: what the file is. */
   readonly what: string;
   /** The beginning of each such file. A file that begins so may be replaced. */

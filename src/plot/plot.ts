@@ -1,4 +1,4 @@
-/** `cryptodl plot`: draws a series of the lake on the terminal or in a file. */
+/** `cryptodl plot`: draws a series of the lake on the terminal or as a page. */
 import { endLookUp, requestOf } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
 import { hasColour, isUnicode } from '../cli/terminal-style.js';
@@ -28,7 +28,6 @@ import { chartHtml, HTML_SIZE } from './html.js';
 import { readBars } from './read-bars.js';
 import { missingLines, readFacts } from './series-facts.js';
 import type { SeriesFacts } from './series-facts.js';
-import { chartSvg, SVG_SIZE, SVG_START } from './svg.js';
 import { candleGrid, lineGrid } from './time-grid.js';
 import type { TimeGrid, TimeRange } from './time-grid.js';
 
@@ -37,14 +36,15 @@ export async function plot(operand: string | undefined, command: LookUp): Promis
   const { io } = command;
   const signals = watchSignals(io);
   try {
-    const files = await chosenFiles(command);
+    const { html, quiet, force } = command.resolved.options;
+    const page = html === undefined ? undefined : absolutePath(html, io.environment['HOME']);
+    if (page !== undefined) await refusePlace(page, HTML, { force });
     const source = await chooseSource(operand, requestOf(command, signals.signal));
-    for (const file of files) {
-      const bytes = await writePage(file.path, file.kind, file.draw(await chartOf(source, file.size)));
-      if (!command.resolved.options.quiet)
-        await writeData(io, [`wrote ${shownPath(file.path)}: ${bytesText(bytes)}`]);
+    if (page !== undefined) {
+      const bytes = await writePage(page, HTML, chartHtml(await chartOf(source, HTML_SIZE)));
+      if (!quiet) await writeData(io, [`wrote ${shownPath(page)}: ${bytesText(bytes)}`]);
+      return 0;
     }
-    if (files.length > 0) return 0;
     const style = styleOf(io);
     const room = plotColumns(style.columns);
     await writeText(io, linesOf(await chartOf(source, { candles: room, points: room * 2 }), style));
@@ -56,35 +56,7 @@ export async function plot(operand: string | undefined, command: LookUp): Promis
   }
 }
 
-/** A file that is written instead of the picture on the terminal. */
-interface ChartFile {
-  readonly path: string;
-  readonly kind: PageKind;
-  readonly size: ChartSize;
-  readonly draw: (chart: Chart) => readonly string[];
-}
-
 const HTML: PageKind = { flag: 'html', what: 'plot', start: pageStart('plot') };
-const SVG: PageKind = { flag: 'svg', what: 'plot', start: SVG_START };
-
-/** Throws a usage error for a place where a file cannot be written. */
-async function chosenFiles({ resolved: { options }, io }: LookUp): Promise<ChartFile[]> {
-  const home = io.environment['HOME'];
-  const files: ChartFile[] = [];
-  if (options.svg !== undefined && /\.png$/i.test(options.svg))
-    throw usage(`plot writes SVG and HTML, not PNG: ${options.svg}`, 'name a file that ends in .html');
-  if (options.html !== undefined)
-    files.push({ path: absolutePath(options.html, home), kind: HTML, size: HTML_SIZE, draw: chartHtml });
-  if (options.svg !== undefined)
-    files.push({
-      path: absolutePath(options.svg, home),
-      kind: SVG,
-      size: SVG_SIZE,
-      draw: (chart) => [chartSvg(chart)],
-    });
-  for (const { path, kind } of files) await refusePlace(path, kind, options);
-  return files;
-}
 
 function linesOf(chart: Chart, style: TextStyle): string {
   return chartText(chart, style)

@@ -1,7 +1,6 @@
 /** `cryptodl plot`: exact pictures of small lakes, and refused names. */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { XMLValidator } from 'fast-xml-parser';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { startArchive } from '../helpers/archive.js';
@@ -282,35 +281,30 @@ describe('a plot', () => {
 describe('a plot as a file', () => {
   const read = (name: string): string => readFileSync(join(scratch, name), 'utf8');
 
-  it('is well-formed SVG: hollow rising and solid falling candles, volumes, and a gap', async () => {
-    const { stdout, code } = await plot(['BTCUSDT', '--svg', 'btc.svg']);
+  it('has the candles of all rows, the repair of a gap, and a broken line', async () => {
+    const dataOf = (name: string) => {
+      const [, json = ''] =
+        /<script type="application\/json" data-kind="plot">(.*?)<\/script>/.exec(read(name)) ?? [];
+      return JSON.parse(json) as { bars: number[][]; breaks: number[]; notes: string[] };
+    };
+    const { stdout, code } = await plot(['BTCUSDT', '--html', 'btc.html']);
     expect({ stdout, code }).toEqual({
-      stdout: expect.stringMatching(/^wrote btc\.svg: [\d.]+ kB\n$/) as string,
+      stdout: expect.stringMatching(/^wrote btc\.html: [\d.]+ kB\n$/) as string,
       code: 0,
     });
-    const svg = read('btc.svg');
-    expect(XMLValidator.validate(svg)).toBe(true);
-    const boxes = (kind: string): number =>
-      new RegExp(`class="${kind}" d="([^"]*)"`).exec(svg)?.[1]?.split('z').slice(0, -1).length ?? 0;
+    const { bars, notes } = dataOf('btc.html');
     const hours = [...DAY_1, ...DAY_2].filter((candle) => candle !== undefined);
     const rising = hours.filter(([open, , , close]) => close >= open).length;
-    expect([boxes('up body'), boxes('down body')]).toEqual([rising, hours.length - rising]);
-    expect(boxes('up volume') + boxes('down volume')).toBe(hours.length);
-    expect(svg).toContain(
+    expect(bars).toHaveLength(hours.length);
+    expect(bars.filter(([, , open = 0, , , close = 0]) => close >= open)).toHaveLength(rising);
+    expect(notes.join('\n')).toContain(
       'to fetch them: cryptodl repair --out lake -m um --dataset klines -i 1h -s BTCUSDT',
     );
-    // The steps of missing hours stay free: the widest distance between wicks is that of seven steps.
-    const xs = [...svg.matchAll(/class="(?:up|down)" d="([^"]*)"/g)]
-      .flatMap(([, path = '']) => [...path.matchAll(/M([\d.]+)/g)].map(([, x]) => Number(x)))
-      .sort((a, b) => a - b);
-    const distances = xs.slice(1).map((x, at) => x - (xs[at] ?? 0));
-    expect(Math.max(...distances) / Math.min(...distances)).toBeCloseTo(7, 1);
-  });
-
-  it('breaks a line at missing hours', async () => {
-    await plot(['BTCUSDT', '--column', 'close', '--svg', 'close.svg']);
-    const path = /class="value" d="([^"]*)"/.exec(read('close.svg'))?.[1] ?? '';
-    expect(path.match(/M/g)).toHaveLength(2);
+    // The steps of missing hours stay free: the widest distance between candles is that of seven steps.
+    const distances = bars.slice(1).map(([start = 0], at) => start - (bars[at]?.[0] ?? 0));
+    expect(Math.max(...distances) / Math.min(...distances)).toBe(7);
+    await plot(['BTCUSDT', '--column', 'close', '--html', 'close.html']);
+    expect(dataOf('close.html').breaks).toHaveLength(1);
   });
 
   it('is a page with its data, which is replaced, unlike another file', async () => {
@@ -331,14 +325,17 @@ describe('a plot as a file', () => {
     expect(refused.code).toBe(2);
     expect(refused.stderr).toContain('mine.html is not a plot, and is not replaced');
     expect(read('mine.html')).toBe('<!doctype html>\nmine');
-    // Both places are checked before the first file is written.
-    writeFileSync(join(scratch, 'mine.svg'), '<svg/>');
-    const second = await plot(['BTCUSDT', '--html', 'new.html', '--svg', 'mine.svg']);
-    expect([second.code, existsSync(join(scratch, 'new.html')), read('mine.svg')]).toEqual([
-      2,
-      false,
-      '<svg/>',
-    ]);
+  });
+
+  it('is named by --out too, if the name ends like a page', async () => {
+    const both = await plot(['BTCUSDT', '--out', 'out.html', '--out', 'lake'], {});
+    expect(both.code).toBe(0);
+    expect(read('out.html')).toContain('<!-- cryptodl plot -->');
+  });
+
+  it('is not written into a folder that is not there', async () => {
+    const { code, stderr, stdout } = await plot(['BTCUSDT', '--html', 'nowhere/btc.html']);
+    expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining('there is no folder nowhere')]);
   });
 });
 

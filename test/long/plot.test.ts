@@ -25,7 +25,7 @@ const BACKGROUNDS = { dark: ['rgb(18, 22, 29)'], light: ['rgb(245, 246, 248)', '
 describe.skipIf(!HAS_BROWSER)(`the files of cryptodl plot${BROWSER_NEEDED}`, () => {
   const scratch = scratchFolder();
   const lake = join(scratch, 'lake');
-  const fileOf = (kind: string, ending: string): string => join(scratch, `${kind}.${ending}`);
+  const fileOf = (kind: string): string => join(scratch, `${kind}.html`);
   let browser: Browser;
 
   beforeAll(async () => {
@@ -41,17 +41,7 @@ describe.skipIf(!HAS_BROWSER)(`the files of cryptodl plot${BROWSER_NEEDED}`, () 
     await cryptodlOk([...vision, '--dataset', 'fundingRate', '--from', '2024-01', '--to', '2024-01']);
     await archive.close();
     for (const [kind, ...flags] of [['candles'], ['line', '--column', 'last_funding_rate']])
-      await cryptodlOk([
-        'plot',
-        'BTCUSDT',
-        '-o',
-        lake,
-        ...flags,
-        '--svg',
-        fileOf(String(kind), 'svg'),
-        '--html',
-        fileOf(String(kind), 'html'),
-      ]);
+      await cryptodlOk(['plot', 'BTCUSDT', '-o', lake, ...flags, '--html', fileOf(String(kind))]);
   }, 60_000);
   afterAll(() => browser.close());
 
@@ -59,7 +49,7 @@ describe.skipIf(!HAS_BROWSER)(`the files of cryptodl plot${BROWSER_NEEDED}`, () 
     'pages, $width × $height, $theme: drawn, readable, quiet, without a request',
     async (look) => {
       for (const kind of ['candles', 'line']) {
-        const file = fileOf(kind, 'html');
+        const file = fileOf(kind);
         const { page, said, requests } = await openFile(browser, file, look);
         const [wide, room] = await page.evaluate<number[]>(
           '[document.documentElement.scrollWidth, innerWidth]',
@@ -78,26 +68,8 @@ describe.skipIf(!HAS_BROWSER)(`the files of cryptodl plot${BROWSER_NEEDED}`, () 
     60_000,
   );
 
-  it.each(LOOKS)(
-    'pictures, $width × $height, $theme: drawn within the window',
-    async (look) => {
-      for (const kind of ['candles', 'line']) {
-        const page = await browser.newPage({ viewport: look, colorScheme: look.theme });
-        await page.goto(`file://${fileOf(kind, 'svg')}`);
-        const { width } = (await page.locator('svg').boundingBox()) ?? { width: 0 };
-        expect(width).toBeGreaterThan(300);
-        expect(width).toBeLessThanOrEqual(look.width);
-        expect(await drawnShare(browser, await page.locator('svg').screenshot())).toBeGreaterThan(0.02);
-        const fill = await page.evaluate<string>("getComputedStyle(document.querySelector('.page')).fill");
-        expect(BACKGROUNDS[look.theme]).toContain(fill);
-        await page.close();
-      }
-    },
-    60_000,
-  );
-
   it('zoom by buttons, shift, zoom by the pointer, and show the values under it', async () => {
-    const { page } = await openFile(browser, fileOf('candles', 'html'), WIDE);
+    const { page } = await openFile(browser, fileOf('candles'), WIDE);
     const whole = await page.locator('canvas').screenshot();
     await page.getByRole('button', { name: 'Zoom in' }).focus();
     await page.keyboard.press('Enter');
@@ -123,7 +95,7 @@ describe.skipIf(!HAS_BROWSER)(`the files of cryptodl plot${BROWSER_NEEDED}`, () 
   }, 60_000);
 
   it('name the missing days with the command that fetches them', async () => {
-    const { page } = await openFile(browser, fileOf('candles', 'html'), WIDE);
+    const { page } = await openFile(browser, fileOf('candles'), WIDE);
     expect(await page.locator('.notes').innerText()).toMatch(
       /missing: 2024-01-11 … 2024-01-13 .*\n.*cryptodl repair --out .* -m um --dataset klines -i 15m -s BTCUSDT/,
     );

@@ -313,8 +313,6 @@ const FOREIGN: readonly (readonly [given: string, flags: string | null])[] = [
   ['--exchange bybit', null],
   ['--exchange constructor', null],
   ['--exchange BinanceUSDM', '--market um'],
-  // Only plot has --svg, and the line is one of vision.
-  ['--png a.png', null],
 ];
 
 describe('a flag of another tool', () => {
