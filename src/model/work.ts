@@ -6,8 +6,7 @@ import type { ArchiveObject, PartitionPlan, Series } from './task.js';
  * attempts of a request, also for listings and sidecars · `wait`: a request waits; its name has the reason · `write`: a partition
  * has a writer · `check`, `convert`, `commit`: as in the times of a run.
  */
-type WorkStage =
-  'partition' | 'download' | 'request' | 'wait' | 'write' | 'check' | 'convert' | 'commit';
+type WorkStage = 'partition' | 'download' | 'request' | 'wait' | 'write' | 'check' | 'convert' | 'commit';
 
 export interface Work {
   readonly stage: WorkStage;

@@ -114,7 +114,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   // Three schemas of three formats, each beside its reader: the venue facts, the failure report, and the record of a run.
   valibot: ['monitor/run-record.ts', 'report/read-failure-report.ts', 'source/facts.ts'],
   yaml: ['options/config-file.ts'],
-  yauzl: ['convert/unzip/zip-fallback.ts'],
+  yauzl: ['convert/unzip/find-entry.ts'],
   yazl: ['export/write-file.ts'],
 };
 

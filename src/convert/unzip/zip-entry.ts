@@ -18,7 +18,7 @@ export interface ZipEntry {
 
 export const METHOD_STORED = 0;
 const METHOD_DEFLATE = 8;
-export const MAX_UINT32 = 0xffffffff;
+const MAX_UINT32 = 0xffffffff;
 
 const FLAG_ENCRYPTED = 0x0001;
 const FLAG_DESCRIPTOR = 0x0008;

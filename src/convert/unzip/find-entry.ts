@@ -1,4 +1,4 @@
-/** Reads zips of any layout with yauzl. Used when a zip does not have the usual layout of the archive. */
+/** Finds a member of a zip with yauzl. */
 import { callbackify } from 'node:util';
 import yauzl, { type Entry, type ZipFile } from 'yauzl';
 import { CryptodlError } from '../../model/errors.js';
