@@ -5,11 +5,18 @@ import type { ExitCode } from '../model/exit-code.js';
 import { TOOL_VERSION } from '../model/version.js';
 import type { RunSummary } from '../report/run-summary.js';
 import { absolutePath, lakeFlag } from '../text/printable.js';
-import { Pings } from './pings.js';
-import type { NotifyOptions } from './send.js';
-import { postAlerts } from './webhook.js';
+import type { Clock } from '../model/clock.js';
+import { toCryptodlError } from '../model/errors.js';
+import type { Pools } from '../http/transport/pool.js';
+import type { Options } from '../options/flags.js';
+import type { Surroundings } from '../options/environment.js';
+import { openPools, send } from './send.js';
 
-export interface NoticesOptions extends Omit<NotifyOptions, 'url'> {
+export interface NoticesOptions {
+  readonly options: Options;
+  readonly surroundings: Surroundings;
+  readonly clock: Clock;
+  readonly warn: (message: string) => void;
   readonly verb: string;
   readonly job: string | undefined;
 }
@@ -22,28 +29,69 @@ export interface EndedRun {
   readonly error?: ErrorCode;
 }
 
-/** Reports the start of a run at once, and its end when `end` is called. */
+/** The end of a run waits for its messages, so each has a limit. A ping is sent once through each proxy. */
+const PING_MS = 5000;
+export const WEBHOOK = { limitMs: 10_000, attemptMs: 5000, delaysMs: [250, 500, 1000] };
+
+/** Reports the start of a run at once, and its end when `end` is called. Messages that do not arrive are warnings, one of each kind. */
 export class RunNotices {
   readonly #options: NoticesOptions;
-  readonly #pings: Pings | undefined;
+  readonly #pools: readonly Pools[];
+  readonly #started: Promise<void>;
+  readonly #warned = new Set<string>();
 
   /** Throws a usage error for a --ca-file that cannot be read. */
   constructor(options: NoticesOptions) {
     this.#options = options;
-    const { ping } = options.options;
-    this.#pings = ping === undefined ? undefined : new Pings({ ...options, url: ping });
+    const { ping, alertWebhook } = options.options;
+    const isUsed = ping !== undefined || alertWebhook !== undefined;
+    this.#pools = isUsed ? openPools(options.options, options.surroundings, options.clock) : [];
+    this.#started = this.#ping('/start');
   }
 
-  /** Resolves when the messages have arrived or failed; failures are warnings. */
+  /** Resolves when the messages have arrived or failed. */
   async end(run: EndedRun): Promise<void> {
-    const { alertWebhook } = this.#options.options;
     const isTold = run.exitCode !== 0 || (run.summary?.alerts.length ?? 0) > 0;
     await Promise.all([
-      this.#pings?.end(run.exitCode),
-      alertWebhook === undefined || !isTold
-        ? undefined
-        : postAlerts({ ...this.#options, url: alertWebhook }, messageOf(this.#options, run)),
+      this.#started.then(() => this.#ping(run.exitCode === 0 ? '' : '/fail')),
+      isTold ? this.#post(run) : undefined,
     ]);
+    await Promise.all(this.#pools.map((pool) => pool.close()));
+  }
+
+  async #ping(what: string): Promise<void> {
+    const { ping } = this.#options.options;
+    if (ping === undefined) return;
+    // Appended to the path: `…/uuid/fail?rid=1`.
+    const url = new URL(ping);
+    if (what !== '') url.pathname = url.pathname.replace(/\/*$/, what);
+    const { clock } = this.#options;
+    const { length } = this.#pools;
+    const once = {
+      limitMs: PING_MS,
+      attemptMs: PING_MS / length,
+      delaysMs: Array<number>(length - 1).fill(0),
+    };
+    await this.#orWarn('ping', send({ pools: this.#pools, clock, ...once }, url.href));
+  }
+
+  async #post(run: EndedRun): Promise<void> {
+    const { clock, options } = this.#options;
+    if (options.alertWebhook === undefined) return;
+    const message = messageOf(this.#options, run);
+    await this.#orWarn(
+      'alert-webhook',
+      send({ pools: this.#pools, clock, ...WEBHOOK }, options.alertWebhook, message),
+    );
+  }
+
+  async #orWarn(flag: string, sent: Promise<void>): Promise<void> {
+    try {
+      await sent;
+    } catch (error) {
+      if (!this.#warned.has(flag)) this.#options.warn(`--${flag}: ${toCryptodlError(error).message}`);
+      this.#warned.add(flag);
+    }
   }
 }
 

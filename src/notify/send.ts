@@ -5,26 +5,17 @@ import type { Pools } from '../http/transport/pool.js';
 import { authoritiesOf } from '../http/transport/sockets.js';
 import { USER_AGENT } from '../http/transport/sent-request.js';
 import type { Clock } from '../model/clock.js';
-import { CryptodlError } from '../model/errors.js';
-import type { ErrorCode } from '../model/errors.js';
+import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import { durationText } from '../model/units.js';
 import { proxiesOf } from '../options/environment.js';
 import type { Surroundings } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
 
-export interface NotifyOptions {
-  readonly url: string;
-  readonly options: Options;
-  readonly surroundings: Surroundings;
-  readonly clock: Clock;
-  readonly warn: (message: string) => void;
-}
-
 /** The end of a run waits for a message, so it is not tried through all of many proxies. */
 const MOST_PROXIES = 3;
 
 /** One for each of several proxies. Throws a usage error for a --ca-file that cannot be read. */
-export function openPools({ options, surroundings, clock }: NotifyOptions): readonly Pools[] {
+export function openPools(options: Options, surroundings: Surroundings, clock: Clock): readonly Pools[] {
   const proxies = proxiesOf(options.proxy, surroundings);
   const { several, http } = proxies;
   return (several.length > 0 ? several : [http]).slice(0, MOST_PROXIES).map((proxy) =>
@@ -40,78 +31,70 @@ export function openPools({ options, surroundings, clock }: NotifyOptions): read
   );
 }
 
-export async function closePools(pools: readonly Pools[]): Promise<void> {
-  await Promise.all(pools.map((pool) => pool.close()));
-}
-
 export interface SendOptions {
-  /** Tried in this order while the proxies do not work. */
+  /** Each attempt takes the next one, because a proxy may not work. */
   readonly pools: readonly Pools[];
-  readonly clock: Pick<Clock, 'monotonic' | 'timer'>;
-  /** All tries together. */
-  readonly timeoutMs: number;
+  readonly clock: Clock;
+  /** For all attempts together. */
+  readonly limitMs: number;
+  readonly attemptMs: number;
+  /** The delay before each further attempt. */
+  readonly delaysMs: readonly number[];
 }
-
-/** The request did not reach its host, or the proxy did not answer in time. */
-const NEXT_PROXY: ReadonlySet<ErrorCode> = new Set([
-  'proxy-unreachable',
-  'proxy-refused',
-  'connect-failed',
-  'connect-timeout',
-  'total-timeout',
-]);
 
 /**
- * Resolves with the status of the answer: to a POST with the JSON, otherwise to a GET. Rejects with a typed error that names the
- * host but not the path, because the path may be a secret.
+ * Sends a POST with the JSON, otherwise a GET, until the receiver answers with 2xx. Rejects with the typed error of the last attempt, which
+ * names the host but not the path, because the path may be a secret.
  */
-export async function send(
-  { pools, clock, timeoutMs }: SendOptions,
-  url: string,
-  json?: object,
-): Promise<number> {
-  const endsAt = clock.monotonic() + timeoutMs;
-  for (let at = 0; ; at += 1) {
-    const pool = pools[at];
+export async function send(options: SendOptions, url: string, json?: object): Promise<void> {
+  const { pools, clock, limitMs, attemptMs, delaysMs } = options;
+  const endsAt = clock.monotonic() + limitMs;
+  for (let attempt = 0; ; attempt += 1) {
+    const pool = pools[attempt % pools.length];
     if (pool === undefined) throw new CryptodlError('bug', 'there is no connection for a message');
-    const left = pools.length - at;
     try {
-      return await sendOnce({ pool, clock, timeoutMs: (endsAt - clock.monotonic()) / left }, url, json);
-    } catch (error) {
-      const isOfProxy = error instanceof CryptodlError && NEXT_PROXY.has(error.code);
-      if (left === 1 || !isOfProxy) throw error;
+      const timeoutMs = Math.min(attemptMs, endsAt - clock.monotonic());
+      await sendOnce({ pool, clock, timeoutMs }, url, json);
+      return;
+    } catch (thrown) {
+      const error = toCryptodlError(thrown);
+      const delayMs = delaysMs[attempt];
+      const mayPass = error.retryable || error.code === 'proxy-refused';
+      if (!mayPass || delayMs === undefined || clock.monotonic() + delayMs >= endsAt) throw error;
+      await clock.sleep(delayMs);
     }
   }
 }
 
-interface OneTry extends Pick<SendOptions, 'timeoutMs'> {
+interface OneTry {
   readonly pool: Pools;
   readonly clock: Pick<Clock, 'timer'>;
+  readonly timeoutMs: number;
 }
 
-async function sendOnce({ pool, clock, timeoutMs }: OneTry, url: string, json?: object): Promise<number> {
+async function sendOnce({ pool, clock, timeoutMs }: OneTry, url: string, json?: object): Promise<void> {
   const { origin, pathname, search, host } = new URL(url);
   const stop = new AbortController();
   const timer = clock.timer(timeoutMs, () => {
     stop.abort(new CryptodlError('total-timeout', `${host}: no answer within ${durationText(timeoutMs)}`));
   });
   try {
-    const { statusCode, body } = await pool.of(origin).request({
+    const { statusCode: status, body } = await pool.of(origin).request({
       origin,
       path: pathname + search,
-      headers: { 'user-agent': USER_AGENT },
-      method: 'GET',
+      method: json === undefined ? 'GET' : 'POST',
+      headers: {
+        'user-agent': USER_AGENT,
+        ...(json === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      body: json === undefined ? null : JSON.stringify(json),
       signal: stop.signal,
-      ...(json === undefined
-        ? {}
-        : {
-            method: 'POST',
-            headers: { 'user-agent': USER_AGENT, 'content-type': 'application/json' },
-            body: JSON.stringify(json),
-          }),
     });
     await body.dump();
-    return statusCode;
+    // undici gives no final status below 200.
+    if (status < 300) return;
+    const code = status >= 500 || status === 429 ? 'http-server-error' : 'http-refused';
+    throw new CryptodlError(code, `${host} answered ${status}`);
   } catch (error) {
     throw mapWireError(
       error instanceof Error ? error : new Error(String(error)),
@@ -121,9 +104,4 @@ async function sendOnce({ pool, clock, timeoutMs }: OneTry, url: string, json?: 
   } finally {
     timer.cancel();
   }
-}
-
-/** undici gives no final status below 200. */
-export function isAccepted(status: number): boolean {
-  return status < 300;
 }

@@ -281,30 +281,3 @@ describe('the addresses of --ping and --alert-webhook', () => {
     );
   });
 });
-
-describe('a receiver that does not accept the message', () => {
-  it.each([
-    ['answers 500', 'answered 500'],
-    ['never answers', 'no answer within'],
-  ])('%s: the message is sent again for ten seconds at most, and the exit code stays', async (kind, text) => {
-    const posts: string[] = [];
-    const server = createServer((request, response) => {
-      posts.push(request.method ?? '');
-      if (kind === 'answers 500') response.writeHead(500).end();
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => {
-      server.close();
-      server.closeAllConnections();
-    });
-    const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-    timeless.refuse(isZip, 403);
-    const began = timeless.clock.monotonic();
-    const { code, stderr } = await timeless.vision(['--alert-webhook', `http://${host}/secret`]);
-    expect(code).toBe(4);
-    expect(warnings(stderr)).toEqual([expect.stringContaining(`warning: --alert-webhook: ${host}`)]);
-    expect(stderr).toContain(text);
-    expect(posts.length).toBe(kind === 'answers 500' ? 4 : 2);
-    expect(timeless.clock.monotonic() - began).toBeLessThan(20_000);
-  });
-});

@@ -1,6 +1,8 @@
 /** `--alert-webhook`: a POST with retries and a time limit, over real sockets. */
 import { describe, expect, it } from 'vitest';
-import { postWithRetries, WEBHOOK_LIMIT_MS } from '../../src/notify/webhook.js';
+import { NO_PROXIES } from '../../src/options/environment.js';
+import { WEBHOOK } from '../../src/notify/run-notices.js';
+import { send } from '../../src/notify/send.js';
 import { refusal } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 import { wirePools } from '../helpers/wire.js';
@@ -10,7 +12,7 @@ const MESSAGE = { alerts: [{ id: 'retry-rate', text: 'über 10 %' }] };
 
 function posting(url: string) {
   const clock = new VirtualClock();
-  const posted = postWithRetries({ pools: [wirePools()], clock, url }, MESSAGE);
+  const posted = send({ pools: [wirePools()], clock, ...WEBHOOK }, url, MESSAGE);
   posted.catch(() => undefined);
   return { clock, posted };
 }
@@ -82,7 +84,7 @@ describe('the webhook', () => {
     const error = await refusal(post.posted);
     expect(error.message).toContain(`${new URL(url).host}: no answer within`);
     expect(ms).toBeGreaterThan(5000);
-    expect(ms).toBeLessThanOrEqual(WEBHOOK_LIMIT_MS + 50);
+    expect(ms).toBeLessThanOrEqual(WEBHOOK.limitMs + 50);
     expect(heads).toHaveLength(2);
     expect(post.clock.waiting).toBe(0);
   });
@@ -95,5 +97,17 @@ describe('the webhook', () => {
     expect(error.code).toBe('connect-failed');
     expect(error.message).not.toContain('secret');
     expect(ms).toBeGreaterThanOrEqual(1750);
+  });
+
+  it('is sent through the next proxy after a proxy that does not work', async () => {
+    const { url, heads } = await answering(200);
+    const proxies = { ...NO_PROXIES, http: `http://127.0.0.1:${await closedPort()}` };
+    const clock = new VirtualClock();
+    const dead = [wirePools({ proxies }), wirePools({ proxies })];
+    const once = { limitMs: 5000, attemptMs: 5000, delaysMs: [0, 0] };
+    const sent = send({ pools: [...dead, wirePools()], clock, ...once }, url);
+    await drive({ clock, posted: sent });
+    await sent;
+    expect(heads[0]).toMatch(/^GET \/ HTTP/);
   });
 });
