@@ -1,6 +1,5 @@
-/** Turns errors of DuckDB into usage errors with line, column and the nearest known name. */
+/** Turns errors of DuckDB into typed errors, with line, column and the names that DuckDB suggests. */
 import { existsSync } from 'node:fs';
-import { didYouMean, nearest } from '../text/did-you-mean.js';
 import { CryptodlError, usage } from '../model/errors.js';
 import { shellWord, shownPath } from '../text/printable.js';
 
@@ -11,8 +10,9 @@ export interface QueryFault {
   readonly text: string;
   /** Offset of the fault in the query: in characters for faults of the parser, in bytes for all others. */
   readonly position: number | undefined;
-  /** The table or column that does not exist. */
-  readonly missing: { readonly what: 'table' | 'column'; readonly name: string } | undefined;
+  /** The table or column that does not exist, and the similar names of the database. */
+  readonly missing?:
+    { readonly isTable: boolean; readonly name: string; readonly similar: string } | undefined;
   /** The CSV file with a line that cannot be read. */
   readonly file?: string | undefined;
 }
@@ -28,7 +28,7 @@ export function queryFault(error: unknown): QueryFault | undefined {
     type,
     text: text.replace(/!$/, ''),
     position: typeof position === 'string' ? Number(position) : undefined,
-    missing: missingOf(fields, text),
+    missing: missingOf(fields),
     file: CSV_FILE.exec(message)?.[1],
   };
 }
@@ -47,27 +47,21 @@ function fieldsOf(message: string): Readonly<Record<string, unknown>> {
   }
 }
 
-function missingOf(
-  { error_subtype: subtype, type, name }: Readonly<Record<string, unknown>>,
-  text: string,
-): QueryFault['missing'] {
-  if (typeof name === 'string' && subtype === 'COLUMN_NOT_FOUND') return { what: 'column', name };
-  if (typeof name === 'string' && subtype === 'MISSING_ENTRY' && type === 'Table')
-    return { what: 'table', name };
-  // A missing column after an alias (`k.nope`) has no subtype.
-  const [, column] = / does not have a column named "(.+)"$/.exec(text) ?? [];
-  return column === undefined ? undefined : { what: 'column', name: column };
+function missingOf(fields: Readonly<Record<string, unknown>>): QueryFault['missing'] {
+  const { error_subtype: subtype, type, name, candidates } = fields;
+  const isTable = subtype === 'MISSING_ENTRY' && type === 'Table';
+  if (typeof name !== 'string' || !(isTable || subtype === 'COLUMN_NOT_FOUND')) return undefined;
+  return { isTable, name, similar: typeof candidates === 'string' ? candidates : '' };
 }
 
 /** DuckDB's type for an error in the structure of a Parquet file. Its text does not name the file. */
 const BROKEN = 'Invalid';
 
-/** Names for suggestions. */
+/** The lake of a query. */
 interface Known {
   readonly root: string;
+  /** The names of all tables, also of those without a readable file. */
   readonly tables: readonly string[];
-  /** Columns of the tables that the query names. */
-  readonly columns: readonly string[];
   /** The path of the damaged file that the query reads. */
   readonly damaged?: string | undefined;
 }
@@ -102,35 +96,17 @@ export function throwFault(fault: QueryFault, query: string, known?: Known): nev
     );
   const place = placeOf(query, fault);
   if (type === 'Permission') throw usage(`${text}${place}`, 'sql reads only files of the lake');
-  if (missing === undefined || known === undefined) throw usage(`${text}${place}`);
-  if (missing.what === 'table') refuseTableWithoutFiles(missing.name, known);
-  if (SYMBOL.test(missing.name)) refuseSymbol(fault, missing, query, known);
-  const names = missing.what === 'table' ? known.tables : known.columns;
-  const near = nearestOf(missing.name, names);
-  const has = `the ${missing.what === 'table' ? 'lake has' : 'columns are'} ${names.join(', ')}`;
-  throw usage(
-    `no ${missing.what} "${missing.name}"${place}; ${has}`,
-    near === undefined ? undefined : `did you mean ${near}?`,
-  );
+  if (missing?.isTable === true && known !== undefined) refuseTableWithoutFiles(missing.name, known);
+  throw usage(`${text}${place}`, hintOf(missing));
 }
 
-/** Symbols are in capitals; tables and columns are not. */
-const SYMBOL = /^[A-Z0-9]{5,}(?:_[A-Z0-9]+)?$/;
-
-/** Throws the error for a symbol in place of a table, and for a symbol without quotes, which SQL reads as a column. */
-function refuseSymbol(
-  fault: QueryFault,
-  { what, name }: NonNullable<QueryFault['missing']>,
-  query: string,
-  { tables }: Known,
-): never {
-  const isColumn = what === 'column';
-  const table = tables.find((one) => one.endsWith('_klines')) ?? tables[0] ?? 'um_klines';
-  const rows = `${table} WHERE symbol = '${name}'`;
-  throw usage(
-    `no ${what} "${name}"${placeOf(query, fault)}${isColumn ? '' : `; the lake has ${tables.join(', ')}`}`,
-    isColumn ? `a symbol needs single quotes: '${name}'` : `a symbol is a value: SELECT * FROM ${rows}`,
-  );
+function hintOf(missing: QueryFault['missing']): string | undefined {
+  if (missing === undefined) return undefined;
+  const { isTable, name, similar } = missing;
+  // Without quotes, SQL reads a symbol as a name.
+  if (/^[A-Z0-9_]{5,}$/.test(name)) return `a symbol is a value: WHERE symbol = '${name}'`;
+  if (similar !== '') return `did you mean ${similar.split(',').join(', ')}?`;
+  return isTable ? 'SHOW TABLES lists the tables' : undefined;
 }
 
 function fileOf({ damaged, root }: Known): string {
@@ -162,12 +138,6 @@ function emptyLake(root: string): Error {
       : `${shownPath(root)} does not exist, so there is no lake`,
     'download data first, or name another lake with --out',
   );
-}
-
-/** A similar name, or a name that ends in it: `um_klines` for `klines`. */
-function nearestOf(name: string, names: readonly string[]): string | undefined {
-  if (didYouMean(name, names) !== undefined) return nearest(name, names);
-  return names.find((candidate) => candidate.toLowerCase().endsWith(`_${name.toLowerCase()}`));
 }
 
 /** ` (line 1, column 15)` */

@@ -1,12 +1,11 @@
 /** Parses a query, creates the views, locks the database, and runs the query. */
 import type { DuckDbSession } from '../convert/duckdb.js';
 import type { QueryResult } from '../convert/query-stream.js';
-import { quoteName, quotePath, quoteText } from '../convert/sql.js';
+import { quotePath, quoteText } from '../convert/sql.js';
 import { CryptodlError, usage } from '../model/errors.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { isOfUnnamedFile, queryFault, throwFault } from './explain-errors.js';
 import type { LakeTable } from './lake-tables.js';
-import { tableName } from './lake-tables.js';
 import { viewOf } from './views.js';
 
 export interface PreparedQuery {
@@ -66,10 +65,9 @@ async function withExplainedErrors<T>(
   } catch (error) {
     const fault = error instanceof CryptodlError ? undefined : queryFault(error);
     if (fault === undefined) throw error;
-    const columns = fault.missing?.what === 'column' ? await columnsOf(session, query.tables) : [];
     const isUnnamed = isOfUnnamedFile(fault, query.root);
     const damaged = isUnnamed ? await damagedFile(session, query.tables) : undefined;
-    return throwFault(fault, query.text, { root: query.root, tables: query.names, columns, damaged });
+    return throwFault(fault, query.text, { root: query.root, tables: query.names, damaged });
   }
 }
 
@@ -88,16 +86,6 @@ async function damagedFile(
     }
   }
   return undefined;
-}
-
-/** Distinct column names, in the order of the tables. */
-async function columnsOf(session: DuckDbSession, tables: readonly LakeTable[]): Promise<string[]> {
-  const columns: string[] = [];
-  for (const table of tables) {
-    const rows = await session.rows(`DESCRIBE ${quoteName(tableName(table))}`);
-    columns.push(...rows.map((row) => String(row['column_name'])));
-  }
-  return [...new Set(columns)];
 }
 
 /** A parsed query, before the lake is read. */
@@ -130,8 +118,7 @@ export async function parseStatement(session: DuckDbSession, text: string): Prom
   const [row] = await session.rows(`SELECT json_serialize_sql(CAST(${quoteText(text)} AS VARCHAR)) AS tree`);
   const tree = JSON.parse(String(row?.['tree'])) as Tree;
   const { error_type: type, error_message: message = '', position } = tree;
-  if (type === 'parser')
-    throwFault({ type, text: message, position: Number(position), missing: undefined }, text);
+  if (type === 'parser') throwFault({ type, text: message, position: Number(position) }, text);
   if (tree.statements === undefined) throw notOneSelect();
   if (tree.statements.length === 0) throw usage('the query is empty', 'for example: SHOW TABLES');
   if (tree.statements.length > 1) throw usage(`${READS}; the query has ${tree.statements.length} statements`);
