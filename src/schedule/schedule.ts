@@ -15,10 +15,11 @@ import { environmentName, flagsOf } from '../options/flags.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { readSymbolFile } from '../options/symbols.js';
+import { SECRET_ADDRESSES } from '../options/value-text.js';
 import { whenOf } from '../model/times-of-day.js';
 import type { Source } from '../source/source.js';
 import { absolutePath, printable, printLines, withoutPassword } from '../text/printable.js';
-import { flagsWithSecretAddress, lostVariables, scheduledWords, secretFlags } from './scheduled-command.js';
+import { givenFlags, scheduledWords, secretFlags } from './scheduled-command.js';
 import { cronLine, crontab, LONGEST_CRON_LINE, units } from './timers.js';
 import type { ScheduledCommand } from './timers.js';
 
@@ -58,24 +59,25 @@ function refuseUnschedulable({ verb }: Invocation): void {
     throw usage(`schedule cannot repeat ${verb}: choose a command that downloads or checks`);
 }
 
-function warn({ verb, values }: Invocation, resolved: Resolved, { io }: Typed): void {
-  const { dryRun, to } = resolved.options;
+/** Warns of values that the printed lines do not have, or should not show to others. */
+function warn({ verb }: Invocation, resolved: Resolved, { io }: Typed): void {
+  const { environment } = io;
+  const secret = secretFlags(verb, resolved);
+  const lost =
+    flagsOf(verb).includes('proxy') && resolved.options.proxy === undefined
+      ? ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'].filter(
+          (name) => (environment[name] ?? '') !== '',
+        )
+      : [];
   const warnings = [
-    ...(dryRun ? ['--dry-run: every scheduled run prints its plan and downloads nothing'] : []),
-    ...(flagsOf(verb).includes('to') && to?.kind === 'days'
-      ? [`--to ${to.text}: every scheduled run has the same last day; leave out --to, or use --days`]
-      : []),
-    ...(values.now === undefined ? [] : ['--now: every scheduled run will use this as the current time']),
-    ...lostVariables(verb, { resolved, io }).map(
-      (name) => `${name} is set in this environment but not in that of cron: use the flag instead`,
-    ),
-    ...secretFlags(verb, resolved).map(
+    ...lost.map((name) => `${name} is set in this environment but not in that of cron: use the flag instead`),
+    ...secret.map(
       (name) =>
         `--${name} has a password, which is not printed: add the line ${environmentName(name)}='${name === 'redis' ? 'redis' : 'http'}://user:password@host:port' to ${environmentFile(io)} (chmod 600)`,
     ),
-    ...flagsWithSecretAddress(verb, resolved).map(
-      (name) => `the printed lines have the address of --${name}: do not pass them on`,
-    ),
+    ...givenFlags(verb, resolved)
+      .filter((name) => SECRET_ADDRESSES.has(name) && !secret.includes(name))
+      .map((name) => `the printed lines have the address of --${name}: do not pass them on`),
   ];
   printLines(
     io.stderr,
@@ -88,9 +90,9 @@ function environmentFile({ environment }: Io): string {
   return absolutePath('~/.config/cryptodl/environment', homeOf(environment));
 }
 
-function texts(invocation: Invocation, resolved: Resolved, options: Options, { argv, io }: Typed): string {
+function texts(invocation: Invocation, resolved: Resolved, options: Options, { io }: Typed): string {
   const { verb, operand } = invocation;
-  const words = [...io.program, ...scheduledWords(argv, verb, { resolved, io })];
+  const words = [...io.program, ...scheduledWords(invocation, { resolved, io })];
   const { atMinutes, every } = options;
   const when = whenOf(atMinutes, every?.kind === 'hours' ? every.hours : 24);
   const command: ScheduledCommand = {

@@ -101,23 +101,6 @@ describe('the line for cron', () => {
     expect(stdout.trimEnd().split('\n').at(-1)).toBe(lineOf(stdout));
   });
 
-  it.each([
-    ['vision -s BTCUSDT -n', '--dry-run: every scheduled run prints its plan and downloads nothing'],
-    [
-      'vision -s BTCUSDT --from 2024-01-01 --to 2024-01',
-      '--to 2024-01-31: every scheduled run has the same last day; leave out --to, or use --days',
-    ],
-    [
-      'coverage --to 2024',
-      '--to 2024-12-31: every scheduled run has the same last day; leave out --to, or use --days',
-    ],
-    ['vision -s BTCUSDT --from 2024-01-01', undefined],
-    ['coverage --to yesterday', undefined],
-  ])('warns of a command that never fetches anything new: %s', async (line, warning) => {
-    const { stderr } = await cryptodlOk(['schedule', '--', ...line.split(' ')], { cwd: scratch });
-    expect(stderr).toBe(warning === undefined ? '' : `warning: ${warning}\n`);
-  });
-
   it('environment variables become flags, or a warning where no flag exists', async () => {
     const { stdout, stderr } = await cryptodlOk(
       ['schedule', '--kind', 'cron', '--', 'vision', '--days', '7'],
@@ -188,7 +171,7 @@ describe('more than one machine', () => {
     const { stdout: retried } = await cryptodlOk(['schedule', '--', 'verify', '--out=s3://lake/data'], {
       cwd,
     });
-    expect(lineOf(retried)).toContain(' --out=s3://lake/data ');
+    expect(lineOf(retried)).toContain(' --out s3://lake/data ');
   });
 
   it('leaves a worker all lakes of its jobs, and names the form of the address of Redis', async () => {
@@ -302,69 +285,20 @@ describe('another command', () => {
       cwd: scratch,
       env: { CRYPTODL_STATE_DIR: '/state' },
     });
-    expect(asSystemdRuns(stdout).slice(2)).toEqual([
-      'run',
-      join(scratch, 'daily.yaml'),
-      '--state-dir',
-      '/state',
-      '--quiet',
-    ]);
+    const words = ['run', join(scratch, 'daily.yaml'), '--state-dir', '/state', '--quiet'];
+    expect(asSystemdRuns(stdout).slice(2)).toEqual(words);
     expect(stdout).toContain('# ~/.config/systemd/user/cryptodl-daily.timer\n');
   });
 });
 
-/** The same answer as that of the command itself, and a line that schedules the right one. */
-const MISTAKES: readonly (readonly [string[], string, string | undefined])[] = [
-  [
-    ['schedule'],
-    'schedule needs a command after --',
-    'cryptodl schedule -- vision --symbols BTCUSDT --days 7',
-  ],
-  [
-    ['schedule', '--at', '09:00', 'vision', '--symbols', 'BTCUSDT'],
-    'schedule: write -- before the command',
-    'cryptodl schedule --at 09:00 -- vision --symbols BTCUSDT',
-  ],
-  [
-    ['schedule', '--at', '8:30', '--', 'vision', '--symbols', 'BTCUSDT'],
-    '--at: "8:30" is not a time of day (HH:MM, UTC)',
-    'cryptodl schedule --at 08:30 -- vision --symbols BTCUSDT',
-  ],
-  [
-    ['schedule', '--cron', '--', 'vision', '--symbols', 'BTCUSDT'],
-    'schedule has no flag --cron',
-    'cryptodl schedule --kind cron -- vision --symbols BTCUSDT',
-  ],
-  [
-    ['schedule', '--kind', 'cron', '--', 'vision', '--symbol', 'BTCUSDT'],
-    'vision has no flag --symbol',
-    'cryptodl schedule --kind cron -- vision --symbols BTCUSDT',
-  ],
-  [
-    ['schedule', '--', 'vision', '--dataset', 'kline', '--symbols', 'BTCUSDT'],
-    '--dataset: um has no "kline"',
-    'cryptodl schedule -- vision --dataset klines --symbols BTCUSDT',
-  ],
-  [
-    ['schedule', '--', 'metrics', '--symbols', 'BTCUSDT', '--days', 'all'],
-    '--days: "all" is not a whole number',
-    undefined,
-  ],
-  [
-    ['schedule', '--', 'serve', 'raw'],
-    'schedule cannot repeat serve: choose a command that downloads or checks',
-    undefined,
-  ],
-];
-
 describe('a mistake', () => {
-  it.each(MISTAKES)('cryptodl %j', async (argv, says, line) => {
-    const result = await cryptodl(argv, { cwd: scratch });
-    expect(result.stderr).toContain(`cryptodl: ${says}`);
-    expect([result.code, result.stdout]).toEqual([2, '']);
-    const offered = /^ {2}(cryptodl .*)$/m.exec(result.stderr)?.[1];
-    expect(offered).toBe(line);
-    if (line !== undefined) await cryptodlOk(line.split(' ').slice(1), { cwd: scratch });
+  it.each<[string[], string]>([
+    [['schedule'], 'schedule needs a command after --'],
+    [['schedule', '--', 'vision', '--dataset', 'kline', '-s', 'BTCUSDT'], '--dataset: um has no "kline"'],
+    [['schedule', '--', 'serve', 'raw'], 'schedule cannot repeat serve'],
+  ])('cryptodl %j', async (argv, says) => {
+    const { code, stdout, stderr } = await cryptodl(argv, { cwd: scratch });
+    expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(`cryptodl: ${says}`)]);
   });
 
   it('standard input and line breaks are refused', async () => {
