@@ -1,5 +1,5 @@
 /** Alerts of runs: in the closing block, as events, in the summary and in the record. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { lakePaths } from '../../src/lake/layout.js';
@@ -53,16 +53,6 @@ describe('a run with failures', () => {
     const second = await scene.vision('--symbols BTCUSDT', { lake });
     expect(alertLines(second.stderr)).toEqual([expect.stringContaining('in two runs in a row')]);
   });
-
-  it('raises no alert if the earlier records cannot be read', async () => {
-    const lake = 'unreadable';
-    scene.refuse(isZip, 403);
-    const { lake: root } = await scene.vision([], { lake });
-    const folder = join(root, '.cryptodl/runs');
-    const { runs } = await readRuns(lakePaths(root));
-    writeFileSync(join(folder, `${runs[0]?.id}.json`), '{');
-    expect(alertLines((await scene.vision([], { lake })).stderr)).toEqual([]);
-  });
 });
 
 describe('a run with exit code 0', () => {
@@ -77,35 +67,5 @@ describe('a run with exit code 0', () => {
     expect([quiet.code, quiet.stderr]).toEqual([0, '']);
     const early = await scene.vision(['--now', '2026-11-23T23:59:00Z', '--days', '4']);
     expect(alertLines(early.stderr)).toEqual([]);
-  });
-
-  it('has one for many retries', async () => {
-    scene.answerFirst(isZip, (_request, response) => response.writeHead(503).end());
-    const { code, stderr } = await scene.vision('--days 10');
-    expect(code).toBe(0);
-    expect(alertLines(stderr)).toEqual([expect.stringMatching(/^retry rate \d+.*% \(20 of \d+ requests\)/)]);
-  });
-
-  it('has one for refusals, also of the runs of the last hour', async () => {
-    const lake = 'refused';
-    const refusing = (): void => {
-      const refuse: Parameters<typeof scene.answerFirst>[1] = (_request, response) =>
-        response.writeHead(429, { 'retry-after': '0' }).end();
-      scene.answerFirst(isZip, refuse, 1);
-    };
-    refusing();
-    const first = await scene.vision([], { lake });
-    const [run] = (await readRuns(lakePaths(first.lake))).runs;
-    const record = join(first.lake, `.cryptodl/runs/${run?.id}.json`);
-    const text = readFileSync(record, 'utf8');
-    expect(text).toContain('"refusals":1,"buckets"');
-    writeFileSync(record, text.replace('"refusals":1,"buckets"', '"refusals":3,"buckets"'));
-    refusing();
-    const second = await scene.vision('--days 6', { lake });
-    expect([first.code, alertLines(first.stderr)]).toEqual([0, []]);
-    expect([second.code, alertLines(second.stderr)]).toEqual([
-      0,
-      [expect.stringContaining('4 refusals by a limit')],
-    ]);
   });
 });

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
-import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import { cryptodlOk, FAST } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow } from '../helpers/lake.js';
 
@@ -81,21 +81,4 @@ describe('vision over all datasets and all intervals', () => {
       expect(again.events.at(-1)).toMatchObject({ outcomes: { ok: 0, skipped: keys.length } });
     },
   );
-
-  it('is bounded by --max-bytes', async () => {
-    const wanted = ['vision', ...EVERYTHING, '--symbols', 'all', '--format', 'zip', '--max-bytes', '1kB'];
-    const { code, stderr } = await cryptodl([...wanted, '--out', join(scratch, 'bounded'), ...place]);
-    expect(code).toBe(2);
-    expect(stderr).toContain('more than --max-bytes');
-  });
-
-  it.each([
-    [['--dataset', 'all,klinse'], 'no "klinse"'],
-    [['--dataset', 'klines', '--interval', '1s'], 'um klines has no "1s"'],
-    [['--dataset', 'all', '--interval', '7m'], 'has no "7m"'],
-  ])('refuses a name that does not exist: %j', async (chosen, said) => {
-    const { code, stderr } = await cryptodl(['vision', ...chosen, '--symbols', 'all', ...place]);
-    expect(code).toBe(2);
-    expect(stderr).toContain(said);
-  });
 });

@@ -91,13 +91,6 @@ describe('vision over several markets', () => {
     expect(await goOn('--market', 'spot,cm')).toMatchObject({ skipped: keysWith(/spot/).length });
   });
 
-  it('is bounded by --max-bytes', async () => {
-    const wanted = ['vision', ...ALL_MARKETS, '--max-bytes', '1kB', '--out', join(scratch, 'bounded')];
-    const { code, stderr } = await cryptodl([...wanted, ...place]);
-    expect(code).toBe(2);
-    expect(stderr).toContain('more than --max-bytes');
-  });
-
   it('retries the failures of a run over all markets, and nothing else', async () => {
     const out = join(scratch, 'retried');
     const broken = keysWith(/BTCUSDT/, /-1h-/, /11-20/);
@@ -128,21 +121,6 @@ describe('vision over several markets', () => {
     expect(broken.every((key) => fetched.includes(`/${key}`))).toBe(true);
     const held = await cryptodlOk(['vision', ...ALL_MARKETS, '--out', out, '--json', ...place]);
     expect(held.events.at(-1)).toMatchObject({ outcomes: { ok: 0, skipped: keys.length } });
-  });
-
-  it.each([
-    [['vision', '--market', 'um,spot', '--dataset', 'metrics'], 'spot has no "metrics"'],
-    [['vision', '--market', 'um,spot', '--interval', '1s'], 'um klines has no "1s"'],
-    [['vision', '--market', 'all', '--dataset', 'klines,klinse'], 'no market has "klinse"'],
-    [['vision', '--market', 'all', '--dataset', 'basis'], 'only REST has it'],
-    [['vision', '--market', 'all', '--interval', '1h,7m'], 'has no "7m"'],
-    [['vision', '--market', 'all', '--dataset', 'metrics', '--cadence', 'monthly'], 'exists only daily'],
-    [['metrics', '--market', 'um,cm'], 'metrics takes one market'],
-    [['metrics', '--market', 'all'], 'metrics takes one market'],
-  ])('refuses unknown markets, and several markets where one is needed: %j', async (wanted, said) => {
-    const { code, stderr } = await cryptodl([...wanted, '--symbols', 'BTCUSDT', ...place]);
-    expect(code).toBe(2);
-    expect(stderr).toContain(said);
   });
 
   it('lists symbols of several markets, and describes a dataset of one', async () => {

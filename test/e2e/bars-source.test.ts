@@ -102,18 +102,6 @@ const expectedVolumes = (seed: number, days = DAYS): number[] =>
 const first = writeArchive(1);
 const revised = writeArchive(2);
 
-/** Writes a monthly object of klines of 1d that begins on this day of the month. */
-function writeDays(archive: string, month: string, begin: number): void {
-  const days = Array.from(
-    { length: 29 - begin + 1 },
-    (_, at) => Date.parse(`${month}-01T00:00:00Z`) + (begin - 1 + at) * 24 * HOUR,
-  );
-  writeObject(archive, `data/futures/um/monthly/klines/BTCUSDT/1d/BTCUSDT-1d-${month}`, [
-    'open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore',
-    ...days.map((open) => `${open},1,1,1,1,1,${open + 24 * HOUR - 1},1,1,1,1,0`),
-  ]);
-}
-
 describe('the source of bars', () => {
   it('stays when all of its objects were revised, and with --force', async () => {
     const lake = newFolder('lake');
@@ -180,20 +168,6 @@ describe('the source of bars', () => {
     expect(stderr).toContain('the source is now klines 5m, before it was klines 1m; all days change');
   });
 
-  it('is named with another one that has later days, except with --quiet', async () => {
-    const lake = newFolder('lake');
-    await download(first, lake, '-i', '5m', '--to', '2024-01-30');
-    await bars(lake, '1h');
-    await download(first, lake, '-i', '1m');
-    const line = 'um bars 1h BTCUSDT: klines 1m have 1 more day; --interval 1m takes them';
-    expect((await bars(lake, '1h')).stderr).toContain(line);
-    expect((await bars(lake, '1h', '--json')).events[0]).toMatchObject({
-      notes: ['klines 1m have 1 more day; --interval 1m takes them'],
-    });
-    expect((await bars(lake, '1h', '--quiet')).stderr).toBe('');
-    expect((await bars(lake, '1h', '-i', '5m')).stderr).not.toContain('more day');
-  });
-
   it('is the one of the bars with --check too', async () => {
     const lake = newFolder('lake');
     const hours = newFolder('archive');
@@ -256,16 +230,6 @@ describe('the source of bars', () => {
     expect((await bars(lake, '7m')).stderr).toContain('nothing new');
   });
 
-  it('has not begun on the first days of a month: these bars do not count as lacking', async () => {
-    const folder = newFolder('archive');
-    const lake = newFolder('lake');
-    writeDays(folder, '2024-02', 17);
-    await download(folder, lake, '-i', '1d', '--from', '2024-02', '--to', '2024-02-29');
-    for (const bar of ['2d', '3d']) expect((await bars(lake, bar)).stderr).not.toContain('lack');
-    // The first row is the third day of a bar.
-    expect((await bars(lake, '4d')).stderr).toContain('; 1 bar lacks rows of the source\n');
-  });
-
   it('of the months that a killed change has left is changed by the same command', async () => {
     const lake = newFolder('lake');
     const folder = newFolder('archive');
@@ -307,44 +271,6 @@ describe('the source of bars', () => {
       ]),
     );
     expect([...sources.values()]).toEqual(['trades', 'trades', 'trades']);
-  });
-
-  it('stays when the clock is set back', async () => {
-    const lake = newFolder('lake');
-    await download(first, lake, '-i', '1m');
-    await download(first, lake, '-i', '5m', '--to', '2024-01-30');
-    await bars(lake, '1h', '-i', '1m');
-    const manifest = manifestOf(folderOf(lake, BARS_1H));
-    writeFileSync(manifest, readFileSync(manifest, 'utf8').replaceAll(/"at":"20\d\d/g, '"at":"2099'));
-    await bars(lake, '1h', '-i', '5m');
-    expect((await bars(lake, '1h', '--force')).stderr).toContain('made from klines 5m');
-  });
-
-  it('is proposed only if it can be one', async () => {
-    const lake = newFolder('lake');
-    await download(first, lake, '-i', '1m,5m');
-    expect((await bars(lake, '15m', '-i', '3m')).stderr).toContain('holds no 3m; it holds 1m, 5m');
-    expect((await bars(lake, '5m', '-i', '3m')).stderr).toContain('holds no 3m; it holds 1m\n');
-    const trades = await bars(lake, 'volume:10', '--dataset', 'aggTrades');
-    expect([trades.code, trades.stderr]).toEqual([
-      2,
-      expect.stringContaining(
-        'has no source for bars of volume-10\n  bars of volume-10 need aggTrades or trades\n',
-      ) as string,
-    ]);
-  });
-
-  it('is told for a range of which the lake has none', async () => {
-    const lake = newFolder('lake');
-    await download(first, lake, '-i', '1m');
-    const { code, stderr } = await bars(lake, '1h', '--from', '2024-02-05', '--to', '2024-02-06');
-    expect(code).toBe(0);
-    expect(stderr).toContain(
-      'um bars 1h BTCUSDT: not made: the lake has no klines 1m in this range; it has 2024-01-29 … 2024-01-31',
-    );
-    expect(stderr).not.toContain('nothing new');
-    const one = await bars(lake, '1h', '--from', '2024-01-30', '--to', '2024-01-30', '--json');
-    expect(one.events[0]).toMatchObject({ outcome: 'made', days: 1, bars: 24 });
   });
 });
 
@@ -822,20 +748,6 @@ describe('--fill-empty', () => {
       'um bars 1h BTCUSDT: 22 bars of 1 day in 1 month made from klines 1m; 2 bars lack rows of the source',
     );
     expect(await rowsIn(lake, BARS_1H)).toHaveLength(22);
-  });
-
-  it('says "1 bar lacks"', async () => {
-    const archive = newFolder('archive');
-    const lake = newFolder('lake');
-    writeMinutes(
-      archive,
-      '1m',
-      () => '1',
-      (at) => at !== 300,
-    );
-    await download(archive, lake, '-i', '1m', '--to', '2024-01-29');
-    const { stderr } = await bars(lake, '1h');
-    expect(stderr.match(/1 bar lacks rows of the source/g)).toHaveLength(2);
   });
 
   it('fills whole days of trades that the lake has, and no others', async () => {

@@ -3,8 +3,6 @@ import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
-import { acquireLock } from '../../src/lake/lock.js';
-import { systemClock } from '../../src/model/clock.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
 import {
@@ -19,7 +17,7 @@ import type { Bar, Trade } from '../helpers/bar-archive.js';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
-import { filesBelow, leftInternally, manifestLines, parquetMetadata, readParquet } from '../helpers/lake.js';
+import { filesBelow, manifestLines, parquetMetadata, readParquet } from '../helpers/lake.js';
 
 const scratch = scratchFolder();
 const ARCHIVE = join(scratch, 'archive');
@@ -315,17 +313,6 @@ describe('the same command again', () => {
     expect((await barsOk(lake, '3d', '--json')).events[0]).toMatchObject({ bars: 1, short: 1 });
   });
 
-  it('keeps its source when the lake gets another one', async () => {
-    const lake = newLake();
-    await download(lake, '--dataset', 'aggTrades');
-    await barsOk(lake, '1h');
-    await download(lake, '-i', '1m', '--from', '2024-02-01', '--to', '2024-02-03');
-    expect((await barsOk(lake, '1h')).stderr).toContain('nothing new for 1 series');
-    expect((await barsOk(lake, '1h', '--dataset', 'klines')).stderr).toContain('made from klines 1m');
-    const made = (await barsIn(lake, '1h')).filter(({ count }) => count > 0);
-    expect(made).toEqual(timeBars(ALL, HOUR));
-  });
-
   it('makes bars again when empty ones are wanted, and when they are not wanted any more', async () => {
     const lake = newLake();
     const day = DAYS[0] ?? '';
@@ -504,19 +491,6 @@ describe('--check', () => {
     }
     const { code, stdout } = await bars(lake, '1h', '--check');
     expect([code, stdout]).toEqual([4, `um BTCUSDT\t${day}T05:00:00Z\tbar\tmade is there\tpublished -\n`]);
-  });
-
-  it('needs klines of the same length', async () => {
-    const lake = newLake();
-    await download(lake, '-i', '1m', '--from', '2024-01-29', '--to', '2024-01-29');
-    expect(await bars(lake, '7m', '--check')).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('the archive has no klines of 7m') as string,
-    });
-    expect(await bars(lake, '1h', '--check')).toMatchObject({
-      code: 4,
-      stderr: expect.stringContaining('the lake has no klines 1h to compare with') as string,
-    });
   });
 });
 
@@ -705,29 +679,5 @@ describe('bars refuses', () => {
       'um bars 15m BTCUSDT: not made: no source: the lake has klines 1h (klines of 1h are not shorter than the bar); bars of 15m need shorter klines that divide 15m, aggTrades or trades',
     );
     expect((await bars(own, 'tick:5')).stderr).toContain('bars of tick-5 need aggTrades or trades');
-  });
-
-  it('a lake to which another run writes', async () => {
-    const lock = await acquireLock(join(lake, '.cryptodl'), {
-      command: 'cryptodl vision',
-      clock: systemClock,
-      onLost: () => undefined,
-    });
-    try {
-      expect((await bars(lake, '2h')).code).toBe(6);
-      expect((await bars(lake, '2h', '-n')).code).toBe(0);
-    } finally {
-      await lock.release();
-    }
-    expect((await bars(lake, '2h')).code).toBe(0);
-    expect(leftInternally(lake)).toEqual([]);
-  });
-
-  it('a lake without klines and trades, and a symbol that the lake does not have', async () => {
-    expect(await bars(join(scratch, 'nowhere'), '15m')).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('holds no klines, aggTrades or trades') as string,
-    });
-    expect((await bars(lake, '2h', '-s', 'XYZUSDT')).code).toBe(2);
   });
 });

@@ -178,20 +178,6 @@ describe('the listing', () => {
     expect(copiesIn(state).length).toBeLessThan(files.length);
   });
 
-  it('a dry run keeps none', async () => {
-    const { run, state } = place();
-    expect((await run(THEN, '--dry-run')).code).toBe(0);
-    expect(copiesIn(state)).toEqual([]);
-  });
-
-  it('a state folder that cannot be written costs a warning, not the run', async () => {
-    const { run } = place();
-    const file = join(scratch, 'state-file');
-    writeFileSync(file, '');
-    const result = await run(THEN, '--state-dir', file);
-    expect([result.code, result.stderr.match(/copies cannot be kept/g)?.length]).toEqual([0, 1]);
-  });
-
   it('pages with an ETag are asked for only if they have changed', async () => {
     const { run } = place();
     const given: string[] = [];
@@ -238,16 +224,6 @@ describe('the listing', () => {
       for (const name of readdirSync(join(folder, DAYS)))
         if (name.includes('2026-11-21')) rmSync(join(folder, DAYS, name));
     }
-  });
-
-  it('cryptodl list tells of it too', async () => {
-    const { run, state } = place();
-    await run(THEN);
-    answerAll((_, response) => response.writeHead(503).end());
-    const where = ['--archive-url', archive.url, '--listing-url', listing.url, '--state-dir', state];
-    const result = await cryptodl(['list', 'symbols', ...where, ...FAST.slice(0, 6), '--now', THEN]);
-    expect([result.code, result.stdout]).toEqual([0, 'BTCUSDT\nGONEUSDT\n']);
-    expect(result.stderr).toMatch(USED);
   });
 });
 

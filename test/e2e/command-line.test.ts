@@ -1,11 +1,8 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, mkdirSync, readFileSync, statfsSync, statSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
@@ -232,14 +229,6 @@ describe('the command line', () => {
     expect(lines.find((line) => line['msg'] === 'ok')).toMatchObject({ rows: 24 });
   });
 
-  it('a reader that goes away does not stop the work', async () => {
-    const out = join(scratch, 'closed-pipe');
-    const command = `${process.execPath} ${BIN} ${base.join(' ')} --symbols all --days 7 --json --quiet --out ${out}`;
-    const shell = spawn('bash', ['-c', `set -o pipefail; ${command} | head -1`], { stdio: 'ignore' });
-    expect(await new Promise((resolve) => shell.on('close', resolve))).toBe(0);
-    expect(filesBelow(out, '.parquet')).toHaveLength(3);
-  });
-
   it('a config file and the environment know ~, and a typed range beats one of theirs', async () => {
     const { stderr } = await cryptodlOk(
       [...base, '--symbols', 'BTCUSDT', '--from', '2026-11-20', '--temp-dir', join(scratch, 'spool')],
@@ -283,24 +272,6 @@ describe('the command line', () => {
     expect(stderr).toContain('more than --max-bytes');
   });
 
-  it('a reader that has seen enough ends it quietly', () => {
-    const script = `${process.execPath} ${BIN} vision --interval 1h --archive-url ${archive.url} --now 2026-11-21 --symbols all --days 7 --dry-run --quiet | head -1`;
-    return new Promise<void>((resolve, reject) => {
-      const shell = spawn('bash', ['-c', `set -o pipefail; ${script}`]);
-      const errors: Buffer[] = [];
-      shell.stderr.on('data', (chunk: Buffer) => errors.push(chunk));
-      shell.on('close', (code) => {
-        try {
-          expect(Buffer.concat(errors).toString()).toBe('');
-          expect(code).toBe(0);
-          resolve();
-        } catch (error) {
-          reject(error instanceof Error ? error : new Error(String(error)));
-        }
-      });
-    });
-  });
-
   it('serve prints its address, answers vision, and ends with a signal', async () => {
     const served = spawn(process.execPath, [BIN, 'serve', join(scratch, 'archive'), '--port', '0']);
     const url = await new Promise<string>((resolve) => {
@@ -327,57 +298,4 @@ describe('the command line', () => {
     expect(await ended).toBe(130);
     expect(filesBelow(join(scratch, 'served'), '.parquet')).toHaveLength(1);
   });
-
-  it('serve names the reason when its port is in use', async () => {
-    const other = createServer().listen(0, '127.0.0.1');
-    onTestFinished(() => void other.close());
-    await once(other, 'listening');
-    const { port } = other.address() as AddressInfo;
-    const { code, stderr } = await cryptodl(['serve', join(scratch, 'archive'), '--port', String(port)]);
-    expect(stderr).toContain(`cannot listen on 127.0.0.1 port ${port} (EADDRINUSE)`);
-    expect(code).toBe(2);
-  });
-
-  it.each(['65536', '-1', 'abc', '1e3'])('serve refuses port %s in one line', async (port) => {
-    const { code, stderr } = await cryptodl(['serve', join(scratch, 'archive'), `--port=${port}`]);
-    expect([code, stderr]).toEqual([
-      2,
-      expect.stringContaining(`--port: "${port}" is not a port from 0 to 65535`),
-    ]);
-    expect(stderr).not.toMatch(/^ +at /m);
-  });
-
-  it('a full disk ends with 1, loses nothing that was committed, and the next run finishes', async (context) => {
-    const disk = join(scratch, 'small-disk');
-    mkdirSync(disk);
-    try {
-      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=400k', 'tmpfs', disk], { stdio: 'ignore' });
-    } catch {
-      context.skip('needs the right to mount a tmpfs (run as root)');
-    }
-    try {
-      const args = [...base, '--symbols', 'BTCUSDT', '--out', join(disk, 'lake'), '--json'];
-      await cryptodlOk([...args, '--days', '1']);
-      // Too little for the plan, then enough for the plan but not for the work.
-      for (const left of [0, 16_384]) {
-        fillDisk(disk, left);
-        const full = await cryptodl([...args, '--days', '7']);
-        expect(full.stderr).toMatch(/disk is full|free, the plan needs/);
-        expect(full.code).toBe(1);
-      }
-      execFileSync('rm', [join(disk, 'ballast')]);
-      const rest = await cryptodlOk([...args, '--days', '7']);
-      expect(rest.events.at(-1)).toMatchObject({ outcomes: { ok: 6, skipped: 1 } });
-    } finally {
-      execFileSync('umount', [disk]);
-    }
-  });
 });
-
-/** Leaves about `left` bytes free. */
-function fillDisk(disk: string, left: number): void {
-  const ballast = join(disk, 'ballast');
-  const { bavail, bsize } = statfsSync(disk);
-  const held = existsSync(ballast) ? statSync(ballast).size : 0;
-  writeFileSync(ballast, Buffer.alloc(Math.max(0, held + bavail * bsize - left)));
-}

@@ -324,12 +324,6 @@ describe('a halt', () => {
     expect(code).toBe(0);
   });
 
-  it('is found with two symbols when their gaps begin and end in the same minute', async () => {
-    const two = newLake({ AUSDT: { '2024-01-05': halted }, BUSDT: { '2024-01-05': halted } });
-    const series = await seriesOf(two);
-    expect(series.map(({ missing }) => missing)).toEqual([0, 0]);
-  });
-
   it('is not found from one symbol, from two with different gaps, or when one symbol has the rows', async () => {
     const longer = lacking('2024-01-05T03:00', '2024-01-05T04:05', 65);
     const one = newLake({ AUSDT: { '2024-01-05': halted } });
@@ -412,16 +406,6 @@ describe('coverage as text', () => {
     expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('keep one') as string]);
   });
 
-  it('with --summary names manifests that it could not read', async () => {
-    const lake = newLake({ BTCUSDT: {} });
-    writeManifest(klinesFolder(lake, 'ETHUSDT'), ['{"v":1,']);
-    const { code, stdout } = await coverage(lake, '--summary');
-    expect([code, stdout]).toEqual([
-      1,
-      'complete: nothing is missing in 1 series; 1 manifests or lines could not be read\n',
-    ]);
-  });
-
   it('suggests a next command that runs, for each selection', async () => {
     const lake = newLake({ BTCUSDT: { '2024-01-08': 'missing' } });
     const { stderr } = await coverage(lake, '--days', '5', '--symbols', 'BTCUSDT', '--interval', '1m');
@@ -429,56 +413,10 @@ describe('coverage as text', () => {
     await isValid(stderr);
   });
 
-  it.each([
-    [['--to', '2024-01-13'], '--from 2024-01-11 --to 2024-01-13'],
-    [['--from', '2023-12-30', '--to', '2024-01-12'], '--from 2023-12-30 --to 2024-01-12'],
-    [['--days', '3'], '--days 3'],
-    [['--to', '2024-01-14'], ''],
-  ])('suggests a download of the days of %j only, when those are missing', async (range, flags) => {
-    const lake = newLake({ BTCUSDT: {}, ETHUSDT: {} });
-    const now = ['--now', '2024-01-15T12:00:00Z'];
-    const { stderr } = await coverage(lake, ...now, ...range);
-    expect(stderr).toBe(
-      `next  cryptodl vision --out ${lake} ${flags}${flags === '' ? '' : ' '}--now 2024-01-15T12:00:00Z\n`,
-    );
-    await isValid(stderr);
-  });
-
-  it('suggests a download of the chosen symbols alone, with the settings of the lake', async () => {
-    const lake = newLake({ ETHUSDT: {} });
-    const settings = { ...SETTINGS, partition: 'day', timestamps: 'ms', format: 'csv' };
-    writeManifest(klinesFolder(lake, 'BTCUSDT'), [
-      klinesLine('BTCUSDT', '2024-01-10', { file: '2024-01-10.csv', settings }),
-    ]);
-    const { stderr } = await coverage(lake, '--now', '2024-01-15', '--symbols', 'BTC*', '--to', '2024-01-14');
-    expect(stderr).toBe(
-      `next  cryptodl vision --out ${lake} --market um --dataset klines --interval 1m --symbols BTCUSDT --from 2024-01-11 --to 2024-01-14 --format csv --partition day --timestamps ms --now 2024-01-15\n`,
-    );
-    await isValid(stderr);
-  });
-
-  it('suggests no symbol that --symbols would read as a pattern or a list', async () => {
-    const lake = newLake({ BTCUSDT: {}, '!BTCUSDT': {}, '@secret': {}, all: {}, '-': {} });
-    const { stderr } = await coverage(lake, '--now', '2024-01-15', '--symbols', '*', '--to', '2024-01-14');
-    expect(stderr).toContain(' --symbols BTCUSDT --from ');
-  });
-
   it('with --quiet prints only the table', async () => {
     const lake = newLake({ BTCUSDT: { '2024-01-03': 'missing' } });
     const [usual, quiet] = [await coverage(lake), await coverage(lake, '-q')];
     expect([quiet.stdout, quiet.stderr]).toEqual([usual.stdout, '']);
-  });
-
-  it('leaves values of the environment out of the next command', async () => {
-    const lake = newLake({ BTCUSDT: { '2024-01-03': 'missing' } });
-    const env = { CRYPTODL_OUT: lake, CRYPTODL_NOW: NOW };
-    expect((await cryptodl(['coverage', '--market', 'um'], { env })).stderr).toBe(
-      'next  cryptodl repair --market um\n',
-    );
-  });
-
-  it('suggests nothing when nothing is missing', async () => {
-    expect((await coverage(newLake({ BTCUSDT: {} }))).stderr).toBe('');
   });
 
   it.skipIf(!HAS_TERMINAL)(

@@ -1,14 +1,5 @@
 /** The terms of the exchange about its data: the notice in a lake, the line of the first run, and the footers of Parquet files. */
-import {
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cryptodl } from '../helpers/cli.js';
@@ -104,11 +95,6 @@ describe('the notice of the terms', () => {
     expect([folder.code, readdirSync(join(folder.lake, NOTICE))]).toEqual([0, []]);
   });
 
-  it('is not written by --dry-run', async () => {
-    const { code, lake, stderr } = await scene.vision('--days 2 --dry-run');
-    expect([code, existsSync(lake), stderr]).toEqual([0, false, expect.not.stringMatching(TERMS)]);
-  });
-
   it('is only a warning if it cannot be written', async () => {
     const env = preload(
       scene.scratch,
@@ -129,11 +115,6 @@ syncBuiltinESMExports();`,
       false,
       [`${SERIES}/2026-11.parquet`],
     ]);
-  });
-
-  it('is in a zip lake too', async () => {
-    const { lake } = await scene.vision('--days 2 --format zip');
-    expect(existsSync(join(lake, NOTICE))).toBe(true);
   });
 });
 

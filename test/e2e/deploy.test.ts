@@ -87,24 +87,6 @@ describe('compose.yaml', () => {
       expect([code, stderr]).toEqual([0, '']);
     }
   });
-
-  it('has a Redis that drops no job', () => {
-    const [, ...flags] = services['redis']?.command ?? [];
-    expect(flags).toEqual(
-      expect.arrayContaining(['--appendonly', 'yes', '--maxmemory-policy', 'noeviction']),
-    );
-  });
-});
-
-describe('Dockerfile', () => {
-  it('has the optional packages of the queue in the versions of the tests', () => {
-    const dockerfile = readFileSync(join(DEPLOY, '..', 'Dockerfile'), 'utf8');
-    const { devDependencies } = JSON.parse(readFileSync(join(DEPLOY, '..', 'package.json'), 'utf8')) as {
-      devDependencies: Readonly<Record<string, string>>;
-    };
-    for (const name of ['bullmq', 'ioredis'])
-      expect(dockerfile).toContain(`${name}@${devDependencies[name] ?? ''}`);
-  });
 });
 
 describe('aws-batch-job.json', () => {

@@ -80,11 +80,6 @@ function holdZips(ms: number): readonly unknown[] {
 const told = ({ stderr }: CliResult): string[] =>
   stderr.match(/^( {2}(waited|refused|retries|names|bottleneck) |warning: ).*$/gm) ?? [];
 
-/** The first so many zips are refused once. */
-function refuseFirst(most: number): void {
-  scene.answerFirst(isZip, (_, response) => response.writeHead(503).end(), most);
-}
-
 /** The connection of the first so many zips is closed once. */
 function cutFirst(most: number): void {
   scene.answerFirst(isZip, (_, response) => response.destroy(), most);
@@ -188,19 +183,6 @@ describe('the closing block', () => {
     expect([slower.code, networkOf(slower).limiter.refusals]).toEqual([0, 0]);
   });
 
-  it.each(['--pool-limit', '--pool-limit-per-host'])(
-    'names %s, and does not when it is higher',
-    async (flag) => {
-      scene.delay(isZip, 100);
-      const result = await scene.vision(`${flag} 1`);
-      expect([result.code, told(result)]).toEqual([
-        0,
-        [expect.stringMatching(new RegExp(`^ {2}bottleneck ${flag} 1, \\d+ % of the run: a higher limit `))],
-      ]);
-      expect(told(await scene.vision(`${flag} 30`))).toEqual([]);
-    },
-  );
-
   it('names a timeout that waits too long for requests that hang', async () => {
     hangSome();
     const result = await scene.vision('--headers-timeout 4s');
@@ -213,38 +195,6 @@ describe('the closing block', () => {
     expect([result.code, told(result)]).toEqual([0, lines]);
     hangSome();
     expect(told(await scene.vision('--headers-timeout 400ms'))).toEqual([]);
-  });
-
-  it('names a timeout that is too short for its host', async () => {
-    scene.delay(isZip, 1500);
-    const result = await scene.vision('--days 4 --headers-timeout 500ms --breaker-failures 99');
-    expect([result.code, told(result).at(-1)]).toEqual([
-      3,
-      expect.stringMatching(/^ {2}bottleneck --headers-timeout 500ms, \d+ % of the run: a longer timeout /),
-    ]);
-    const longer = await scene.vision('--days 4 --headers-timeout 5s');
-    expect([longer.code, told(longer)]).toEqual([0, []]);
-  });
-
-  it.each([
-    ['--retry-delay', '--retry-strategy fixed --retry-delay 2s', '--retry-delay 1ms'],
-    [
-      '--breaker-open 3s',
-      '--concurrency 1 --breaker-failures 1 --breaker-open 3s',
-      '--concurrency 1 --breaker-failures 1 --breaker-open 1ms',
-    ],
-  ])('names %s, and does not when it is shorter', async (name, flags, shorter) => {
-    refuseFirst(1);
-    const result = await scene.vision(flags);
-    const lines = [
-      expect.stringMatching(/^ {2}retries {4}1 of 1 retried requests with success; /),
-      expect.stringMatching(
-        new RegExp(`^ {2}bottleneck .*${name}.* (?:retries|tries a failed host again) sooner$`),
-      ),
-    ];
-    expect([result.code, told(result)]).toEqual([0, lines]);
-    refuseFirst(1);
-    expect(told(await scene.vision(shorter))).toEqual([]);
   });
 
   it('names a concurrency that is more than the host serves, and not a lower one', async () => {
@@ -270,15 +220,6 @@ describe('the closing block', () => {
     const line = /^ {2}settled {4}at \d+ objects in flight, of 128 at most: the host refused more$/m;
     expect(stderr).toMatch(line);
   });
-
-  it('names the look-ups of a slow resolver', async () => {
-    delayLookups(3000);
-    const result = await scene.vision([], { url: named() });
-    expect([result.code, told(result)]).toEqual([
-      0,
-      [expect.stringMatching(/^ {2}names {6}\d+ look-ups? took 3(\.\d)?s of \S+$/)],
-    ]);
-  });
 });
 
 describe('a first attempt that fails', () => {
@@ -297,21 +238,5 @@ describe('a first attempt that fails', () => {
     cutFirst(10);
     const result = await scene.vision('--concurrency 1 --breaker-failures 99 --retries 0');
     expect(networkOf(result).firstAttempts.failed).toBe(10);
-  });
-});
-
-describe('metrics --concurrency', () => {
-  const WARNING =
-    'warning: --concurrency 21: more than 20 series in flight are not faster, because REST limits requests per minute; the host may refuse this address';
-
-  it.each([
-    ['--concurrency 20', []],
-    ['--concurrency 21', [WARNING]],
-    ['--concurrency 21 --join archive', []],
-    ['--concurrency auto', []],
-  ])('warns above 20, but not with --join archive: %s', async (flags, warnings) => {
-    const what = '--symbols BTCUSDT --dataset fundingRate --days 1 --dry-run';
-    const { stderr } = await scene.metrics(`${what} ${flags}`, { sceneFlags: [] });
-    expect(stderr.match(/^warning: --concurrency .*$/gm) ?? []).toEqual(warnings);
   });
 });

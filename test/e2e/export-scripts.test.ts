@@ -204,15 +204,4 @@ describe('the proposed line', () => {
     expect([refused.code, refused.stdout]).toEqual([2, '']);
     expect(refused.stderr).toContain(message);
   });
-
-  it('has no interval that the lake does not have', async () => {
-    const single = await cryptodl(['export', 'qlib', '-i', '1h', '-s', 'ETHUSDT', '--out', lake]);
-    expect(single.stderr).toContain('the lake has no days or minutes of this selection');
-  });
-
-  it('does not exist where all symbols are refused', async () => {
-    const result = await cryptodl(['export', 'nautilus-loader', '-s', '*SETTLED', '--out', lake]);
-    expect(result.code).toBe(2);
-    expect(result.stderr).toContain('leave them out with --symbols');
-  });
 });

@@ -325,16 +325,6 @@ describe('an export with nothing to write', () => {
       expect.stringContaining('nothing is exported, because the lake has no rows of these series') as string,
     ]);
   });
-
-  it('tells that all series are left out', async () => {
-    const lake = await lakeOf(`-m um -i 1m -s BTCUSDT ${ALL}`);
-    await cryptodlOk(['bars', '15m', '--out', lake, '--now', scene.now]);
-    const lean = await exported('lean', lake, newTarget(), '-i', '15m');
-    expect([lean.code, lean.stderr]).toEqual([
-      4,
-      expect.stringContaining('nothing is exported, because all series are left out') as string,
-    ]);
-  });
 });
 
 describe('the columns of --one-file', () => {

@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto';
 import {
   appendFileSync,
   existsSync,
-  linkSync,
   mkdirSync,
   readFileSync,
   renameSync,
@@ -423,21 +422,6 @@ describe('export tardis', () => {
     expect(filesOf(whole)).toHaveLength(32);
   });
 
-  it('sorts trades of a lake that keeps them as published, also of coin-margined contracts', async () => {
-    const lake = await lakeOf(
-      '-m cm --dataset aggTrades -s BTCUSD_PERP --from 2024-01-01 --to 2024-01-01 --as-published',
-    );
-    const file = join(lake, 'binance/cm/aggTrades/symbol=BTCUSD_PERP/2024-01-01.parquet');
-    await sql(`COPY (SELECT * FROM '${file}' ORDER BY hash(agg_trade_id)) TO '${file}.new' (FORMAT parquet)`);
-    commitInPlace(lake, 'cm/aggTrades/symbol=BTCUSD_PERP', '2024-01-01.parquet', `${file}.new`);
-    const target = newTarget();
-    await exported('tardis', lake, target);
-    const [, ...lines] = csvOf(target, 'binance-delivery/trades/2024/01/01/BTCUSD_PERP.csv.gz');
-    const ids = lines.map((line) => Number(line.split(',')[4]));
-    expect(ids.length).toBeGreaterThan(100);
-    expect(ids).toEqual(ids.toSorted((a, b) => a - b));
-  });
-
   it('takes trades before aggTrades, and keeps each digit of a lake with --numbers string', async () => {
     const lake = await lakeOf(
       '-m spot --dataset aggTrades,trades -s BTCUSDT --from 2024-01-01 --to 2024-01-03 --numbers string',
@@ -612,24 +596,6 @@ describe('export csv', () => {
     expect(lines).toHaveLength(1 + 2880);
   });
 
-  it('orders the rows of one time by symbol, also of many symbols', async () => {
-    const archive = scene.newFolder();
-    const symbols = Array.from({ length: 40 }, (_, at) => `${String.fromCharCode(65 + (at % 26))}${at}USDT`);
-    makeArchive(archive, { ...MONTH, market: 'um', dataset: 'klines', interval: '1h', symbols });
-    const served = await startArchive(archive);
-    let lake: string;
-    try {
-      lake = await lakeOf(`-m um -i 1h -s all ${RANGE} --archive-url ${served.url}`);
-    } finally {
-      await served.close();
-    }
-    const target = newTarget();
-    await exported('csv', lake, target, '--one-file', '--columns', 'open_time,symbol', '--time-format', 's');
-    const [, ...lines] = readFileSync(join(target, 'um_klines_1h.csv'), 'utf8').trimEnd().split('\n');
-    expect(lines).toHaveLength(40 * 1440);
-    expect(lines.filter((line, at) => line < (lines[at - 1] ?? '')).slice(0, 3)).toEqual([]);
-  });
-
   it('has all rows of a dataset whose last row lies on the next day', async () => {
     const lake = await lakeOf(
       '-m um --dataset metrics -s BTCUSDT --from 2024-01-01 --to 2024-01-03 --partition day',
@@ -777,42 +743,6 @@ describe('a repeated export', () => {
     expect(zips[1]?.equals(zips[0] ?? Buffer.alloc(0))).toBe(true);
   });
 
-  it('writes a file again with other columns or times', async () => {
-    const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
-    const target = newTarget();
-    const outcomeOf = async (...flags: readonly string[]): Promise<unknown> =>
-      Object.values(outcomes(await exported('csv', lake, target, '--json', ...flags)));
-    expect(await outcomeOf()).toEqual(['written']);
-    expect(await outcomeOf('--time-format', 'ms')).toEqual(['written']);
-    expect(await outcomeOf('--time-format', 'ms', '--columns', 'open_time,low')).toEqual(['written']);
-    expect(await outcomeOf('--time-format', 'ms', '--columns', 'open_time,low')).toEqual(['unchanged']);
-    // A copy of the folder has other times of change, and is still its own.
-    utimesSync(join(target, 'um_klines_1h/BTCUSDT.csv'), 1, 1);
-    expect(await outcomeOf('--columns', 'open_time,high')).toEqual(['written']);
-  });
-
-  it('replaces no file with other bytes and the same size, or with another size and the same time', async () => {
-    const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
-    const changes: readonly ((text: string) => string)[] = [
-      (text) => text.replace('T01:00:00.', 'T01:00:01.'),
-      (text) => `${text}a row of another program\n`,
-    ];
-    for (const [at, change] of changes.entries()) {
-      const target = newTarget();
-      await exported('csv', lake, target);
-      const path = join(target, 'um_klines_1h/BTCUSDT.csv');
-      const { mtime } = statSync(path);
-      const changed = change(readFileSync(path, 'utf8'));
-      writeFileSync(path, changed);
-      utimesSync(path, mtime, at === 0 ? new Date(1000) : mtime);
-      for (const flags of [[], ['--delimiter', ';']]) {
-        const again = await exported('csv', lake, target, '--json', ...flags);
-        expect([again.code, outcomes(again)]).toEqual([4, { 'um_klines_1h/BTCUSDT.csv': 'foreign' }]);
-      }
-      expect(readFileSync(path, 'utf8')).toBe(changed);
-    }
-  });
-
   it('replaces no file that ends later, and has no file without rows', async () => {
     const lake = await lakeOf(`-m um --dataset markPriceKlines -i 1h -s BTCUSDT ${RANGE}`);
     const target = newTarget();
@@ -865,40 +795,6 @@ describe('a repeated export', () => {
       })),
     });
   });
-
-  it('keeps the lines of a file that a killed export did not write', async () => {
-    const lake = await lakeOf(`-m um ${KLINES} --from 2024-01 --to 2024-01`);
-    const target = newTarget();
-    await exported('csv', lake, target, '-s', 'BTCUSDT');
-    const record = join(target, '.cryptodl-export/files.jsonl');
-    const [line = {}] = recordOf(target);
-    const lost = { ...line, madeFrom: 'other', bytes: Number(line['bytes']) + 1, sha256: '0'.repeat(64) };
-    writeFileSync(record, `${JSON.stringify(line)}\n`.repeat(200) + `${JSON.stringify(lost)}\n`);
-    await exported('csv', lake, target, '-s', 'ETHUSDT');
-    expect(outcomes(await exported('csv', lake, target, '--json'))).toEqual({
-      'um_klines_1h/BTCUSDT.csv': 'unchanged',
-      'um_klines_1h/ETHUSDT.csv': 'unchanged',
-    });
-    // The file that is there counts, not the one that was not published.
-    const days = ['--from', '2024-01-20', '--to', '2024-01-25'];
-    expect(outcomes(await exported('csv', lake, target, '--json', '-s', 'BTCUSDT', ...days))).toEqual({
-      'um_klines_1h/BTCUSDT.csv': 'narrower',
-    });
-  });
-
-  it('keeps its record small', async () => {
-    const lake = await lakeOf(`-m um -i 1h -s BTCUSDT --from 2024-01 --to 2024-01`);
-    const target = newTarget();
-    await exported('csv', lake, target);
-    const record = join(target, '.cryptodl-export/files.jsonl');
-    const line = readFileSync(record, 'utf8');
-    writeFileSync(record, line.repeat(200));
-    await exported('csv', lake, target, '--force');
-    expect(recordOf(target)).toHaveLength(1);
-    expect(outcomes(await exported('csv', lake, target, '--json'))).toEqual({
-      'um_klines_1h/BTCUSDT.csv': 'unchanged',
-    });
-  });
 });
 
 function recordOf(target: string): Record<string, unknown>[] {
@@ -935,29 +831,6 @@ describe('the state of the target', () => {
     expect(result.code).toBe(4);
   });
 
-  it('may have a record with hostile names, or one that is also another file', async () => {
-    const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
-    const target = newTarget();
-    await exported('csv', lake, target);
-    const record = join(target, '.cryptodl-export/files.jsonl');
-    const line = readFileSync(record, 'utf8');
-    const names = ['a\\u0000b', 'x'.repeat(300), '../outside', '/etc/passwd', 'a//b'];
-    writeFileSync(
-      record,
-      line.repeat(120) + names.map((name) => line.replace('um_klines_1h/BTCUSDT.csv', name)).join(''),
-    );
-    const result = await exported('csv', lake, target, '--force');
-    expect(result.code).toBe(0);
-    expect(result.stderr).toContain('files.jsonl has 5 unreadable lines');
-    expect(recordOf(target)).toHaveLength(1);
-    const other = join(scene.newFolder(), 'other');
-    renameSync(record, other);
-    linkSync(other, record);
-    const before = readFileSync(other, 'utf8');
-    await exported('csv', lake, target, '--delimiter', ';');
-    expect(readFileSync(other, 'utf8')).toBe(before);
-  });
-
   it('may have symbolic links: none is followed, and nothing behind them is removed', async () => {
     const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
     const outside = scene.newFolder();
@@ -978,22 +851,6 @@ describe('the state of the target', () => {
     }
     expect(filesBelow(outside)).toEqual(['tmp/precious']);
     expect(readFileSync(join(outside, 'tmp/precious'), 'utf8')).toBe('x');
-  });
-
-  it('may have a folder in the place of a file: it stays, also with --force, and other files are written', async () => {
-    const lake = await lakeOf(`-m um ${KLINES} ${RANGE}`);
-    const target = newTarget();
-    const folder = join(target, 'um_klines_1h/BTCUSDT.csv');
-    mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, 'precious'), 'x');
-    for (const flags of [[], ['--force']]) {
-      const { code, stdout } = await exported('csv', lake, target, ...flags);
-      expect([code, stdout]).toEqual([
-        4,
-        `foreign\tum_klines_1h/BTCUSDT.csv\t${folder} cannot be replaced: it is a folder, not a regular file; move it away, or choose another --target\n`,
-      ]);
-    }
-    expect(filesOf(target)).toEqual(['um_klines_1h/BTCUSDT.csv/precious', 'um_klines_1h/ETHUSDT.csv']);
   });
 
   it('is not in the lake, also behind a symbolic link, and may be beside it', async () => {

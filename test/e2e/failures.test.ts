@@ -139,20 +139,6 @@ describe('a month with five bad objects', () => {
       expect(result.stderr).toContain(key);
   });
 
-  it('asks for a mismatch again past caches, at most twice, and keeps the bytes with a one-line cause', async () => {
-    breakRetryably();
-    const out = join(scratch, '_quarantine');
-    archive.requests.length = 0;
-    await run(out);
-    expect(archive.requests.filter((path) => path === `/${WRONG_SUM}`)).toHaveLength(3);
-    expect(archive.requests.filter((path) => path === `/${WRONG_SUM}.CHECKSUM`)).toHaveLength(3);
-    expect(readFileSync(join(out, '_quarantine', WRONG_SUM))).toEqual(readFileSync(join(folder, WRONG_SUM)));
-    const cause = readFileSync(join(out, '_quarantine', `${WRONG_SUM}.cause`), 'utf8');
-    expect(cause).toMatch(
-      /^sidecar-stale: SHA-256 is [0-9a-f]{64}, the sidecar says [0-9a-f]{64}, but size and ETag are right \(--stale-checksum warn accepts it\)\n$/,
-    );
-  });
-
   it('leaves failed days to repair, also behind the last held day', async () => {
     breakForGood();
     const out = join(scratch, 'to-repair');
@@ -264,36 +250,5 @@ describe('a month with five bad objects', () => {
     expect(result.code).toBe(3);
     // One per round: the first and three further ones.
     expect(archive.requests.filter((path) => path === `/${WRONG_SUM}`)).toHaveLength(4);
-  });
-
-  it('--verify etag asks for no sidecar and still refuses changed bytes', async () => {
-    archive.requests.length = 0;
-    archive.fault = (path, _request, response) => {
-      if (path !== `/${WRONG_SUM}`) return false;
-      response.writeHead(200, { 'content-type': 'application/zip' }).end(zipOf(TRUNCATED));
-      return true;
-    };
-    const result = await run(join(scratch, 'etag'), ['--verify', 'etag']);
-    archive.fault = undefined;
-    expect(archive.requests.filter((path) => path.endsWith('.CHECKSUM'))).toEqual([]);
-    expect(result.events.at(-1)).toMatchObject({
-      outcomes: { ok: 30, failed: 1 },
-      failed: { 'body-damaged': 1 },
-    });
-  });
-
-  it('a host that fails now and then loses nothing', async () => {
-    let requests = 0;
-    archive.fault = (path, _request, response) => {
-      requests += 1;
-      if (path.includes('prefix=') || requests % 4 !== 0) return false;
-      if (requests % 8 === 0) response.destroy();
-      else response.writeHead(503).end('busy');
-      return true;
-    };
-    const result = await run(join(scratch, 'flaky'));
-    archive.fault = undefined;
-    expect(result.code).toBe(0);
-    expect(result.events.at(-1)).toMatchObject({ outcomes: { ok: 31, failed: 0 } });
   });
 });

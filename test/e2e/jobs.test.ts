@@ -358,26 +358,6 @@ jobs:
     expect((await run(['run', jobs(APART), ...FAST], { env })).code).toBe(0);
   });
 
-  it('jobs of one lake run one after the other in their order, also through a link', async () => {
-    mkdirSync(join(cwd, 'lake'));
-    symlinkSync('lake', join(cwd, 'link'));
-    const text = APART.replace('out: a', 'out: lake').replace('out: b', 'out: link');
-    const result = await run(['run', jobs(text), '--jobs', '2', '--json', ...FAST]);
-    expect(result.code).toBe(0);
-    const order = result.events.filter(({ event }) => event === 'object' || event === 'summary');
-    expect(order.map(({ event, job }) => `${String(event)} ${String(job)}`)).toEqual([
-      'object btc',
-      'object btc',
-      'object btc',
-      'summary btc',
-      'object eth',
-      'object eth',
-      'object eth',
-      'summary eth',
-      'summary undefined',
-    ]);
-  });
-
   it('jobs of one lake that does not exist yet run one after the other, with any links on its path', async () => {
     mkdirSync(join(cwd, 'real'));
     symlinkSync('real', join(cwd, 'link'));
@@ -446,35 +426,6 @@ jobs:
     expect(result.stderr).toMatch(
       /\n {2}btc {8}3 not done \(exit code 143\)\n {2}eth {8}3 not done \(exit code 143\)\n {2}next {7}run the same command again to continue\n$/,
     );
-  });
-
-  it('failures of all jobs are in one report, which retry runs again', async () => {
-    failing(BTC, ETH);
-    const argv = ['run', jobs(APART), '--jobs', '2', '--failures', 'failed.jsonl', '--json', ...FAST];
-    const first = await run(argv);
-    expect([first.code, summary(first)]).toMatchObject([3, { outcomes: { ok: 4, failed: 2 } }]);
-    archive.fault = undefined;
-    const second = await run(['retry', 'failed.jsonl', '--json', ...FAST]);
-    expect([second.code, summary(second)]).toMatchObject([0, { outcomes: { ok: 2, failed: 0 } }]);
-  });
-
-  it('a job that ends early does not keep the others from their turn', async () => {
-    writeFileSync(join(cwd, 'no-folder'), '');
-    const text = `${APART}  lost: { verb: vision, symbols: BTCUSDT, out: no-folder/lake }\n`;
-    const result = await run(['run', jobs(text), '--jobs', '3', '--json', ...FAST]);
-    expect([result.code, summary(result)]).toMatchObject([
-      2,
-      { jobs: [{ exitCode: 0 }, { exitCode: 0 }, { job: 'lost', exitCode: 2 }] },
-    ]);
-  });
-
-  it('is for all jobs: a job has no number of its own', async () => {
-    const text = APART.replace('out: a', 'out: a, jobs: 2');
-    const result = await run(['run', jobs(text)]);
-    expect([result.code, result.stderr]).toEqual([
-      2,
-      expect.stringContaining('jobs.btc: jobs is the same for all jobs\n  write it under defaults'),
-    ]);
   });
 });
 
@@ -588,14 +539,6 @@ jobs:
     ]);
     expect(files('a')).toHaveLength(1);
     expect(lines('failed.jsonl')).toEqual(before);
-  });
-
-  it('a run without failures removes the report of the one before', async () => {
-    failing(ETH);
-    const argv = ['run', jobs(TWO), '--failures', 'failed.jsonl', ...FAST];
-    expect((await run(argv)).code).toBe(3);
-    archive.fault = undefined;
-    expect([(await run(argv)).code, existsSync(join(cwd, 'failed.jsonl'))]).toEqual([0, false]);
   });
 
   it('a failure of a job that is not told is refused with its line', async () => {

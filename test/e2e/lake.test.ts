@@ -1,13 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import {
-  appendFileSync,
-  copyFileSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
@@ -17,7 +9,6 @@ import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import {
-  manifestOf,
   filesBelow,
   manifestLines,
   parquetDigests,
@@ -162,48 +153,6 @@ describe('the lake', () => {
     });
   });
 
-  it.each([
-    {
-      name: 'deleted',
-      harm: (file: string) => {
-        rmSync(file);
-      },
-    },
-    {
-      name: 'truncated',
-      harm: (file: string) => {
-        truncateSync(file, 1000);
-      },
-    },
-    {
-      name: 'replaced by another file of the same size',
-      harm: (file: string) => {
-        writeFileSync(file, Buffer.alloc(statSync(file).size, 1));
-      },
-    },
-  ])('a partition that was $name is rebuilt from all its objects', async ({ name, harm }) => {
-    const out = `harmed ${name}`;
-    await run(out, '01', '05');
-    harm(join(scratch, out, SERIES, '2026-06.parquet'));
-    const result = await run(out, '06', '06');
-    expect(result.events.at(-1)).toMatchObject({ outcomes: { ok: 6 } });
-    await run('unharmed', '01', '06');
-    expect(await parquetDigests(join(scratch, out))).toEqual(await parquetDigests(join(scratch, 'unharmed')));
-  });
-
-  it('a torn last line of a manifest is cut back, and its object fetched again', async () => {
-    await run('torn', '01', '02');
-    const manifest = manifestOf(join(scratch, 'torn', SERIES));
-    const lines = readFileSync(manifest, 'utf8').trimEnd().split('\n');
-    writeFileSync(manifest, `${lines[0] ?? ''}\n${(lines[1] ?? '').slice(0, 100)}`);
-    await run('torn', '01', '03');
-    await run('not-torn', '01', '03');
-    expect(await parquetDigests(join(scratch, 'torn'))).toEqual(
-      await parquetDigests(join(scratch, 'not-torn')),
-    );
-    expect(manifestLines(join(scratch, 'torn', SERIES)).length).toBeGreaterThanOrEqual(4);
-  });
-
   it('a snapshot of hard links stays as it was when the lake goes on, as Parquet, CSV and zips', async () => {
     for (const format of ['parquet', 'csv', 'zip']) {
       const lake = `linked-${format}`;
@@ -219,20 +168,6 @@ describe('the lake', () => {
         before,
       );
     }
-  });
-
-  it('damage within a manifest is named with file and line, and nothing is touched', async () => {
-    await run('damaged', '01', '02');
-    const manifest = manifestOf(join(scratch, 'damaged', SERIES));
-    copyFileSync(manifest, `${manifest}.copy`);
-    writeFileSync(manifest, 'garbage\n');
-    appendFileSync(manifest, readFileSync(`${manifest}.copy`));
-    const result = await cryptodl(args('damaged', '01', '03'));
-    expect(result.code).toBe(1);
-    expect(result.stderr).toContain(`${manifest} line 1 is damaged`);
-    expect(readFileSync(manifest, 'utf8').split('\n').slice(1).join('\n')).toBe(
-      readFileSync(`${manifest}.copy`, 'utf8'),
-    );
   });
 
   it('other settings than the series holds are refused with the folder; --force rewrites the series; another format stands beside', async () => {

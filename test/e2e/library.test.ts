@@ -60,18 +60,6 @@ async function refusal(act: () => Promise<unknown>): Promise<unknown> {
   );
 }
 
-/** `vision` as a program without types calls it. */
-const untyped = vision as (...args: readonly unknown[]) => ReturnType<typeof vision>;
-
-function thrown(act: () => unknown): unknown {
-  try {
-    act();
-  } catch (error) {
-    return error;
-  }
-  return undefined;
-}
-
 describe("import { vision } from 'cryptodl'", () => {
   it('runs the example of the README as it stands there', async () => {
     const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
@@ -219,65 +207,6 @@ describe("import { vision } from 'cryptodl'", () => {
     [{ from: '2024-1-5' }, 'from: "2024-1-5" is not a date'],
   ])('options %j are refused at once', (wrong, says) => {
     expect(() => vision({ symbols: 'BTCUSDT', ...wrong })).toThrow(says);
-  });
-
-  it.each([[undefined], [null], [[]], ['BTCUSDT'], [7]])('options %j are no object of options', (wrong) => {
-    const error = thrown(() => untyped(wrong));
-    expect(error).toMatchObject({
-      name: 'CryptodlError',
-      code: 'usage',
-      message: 'vision takes an object of options',
-      hint: "vision({ symbols: 'BTCUSDT', days: 7 })",
-    });
-  });
-
-  it.each([
-    [{ onplan: () => undefined }, 'vision has no hook "onplan"', 'did you mean onPlan?'],
-    [{ abort: 1 }, 'vision has no hook "abort"', 'hooks are signal, onPlan, onWarning, s3Credentials'],
-    [
-      new AbortController().signal,
-      'the second argument of vision is an AbortSignal instead of an object of hooks',
-      'vision(options, { signal })',
-    ],
-    [
-      new AbortController(),
-      'the second argument of vision is an AbortController instead of an object of hooks',
-      'vision(options, { signal })',
-    ],
-    [
-      { signal: 'x' },
-      'signal is not an AbortSignal',
-      'vision(options, { signal: AbortSignal.timeout(60_000) })',
-    ],
-    [{ signal: new AbortController() }, 'signal is not an AbortSignal', 'vision(options, { signal: '],
-    [{ onPlan: 5 }, 'onPlan is not a function', 'vision(options, { onPlan: (plan) => console.log(plan) })'],
-    [{ onWarning: 'warn' }, 'onWarning is not a function', 'vision(options, { onWarning: (message) => '],
-    [null, 'the second argument of vision must be an object of hooks', 'vision(options, { signal })'],
-    [[], 'the second argument of vision must be an object of hooks', 'vision(options, { signal })'],
-    ['x', 'the second argument of vision must be an object of hooks', 'vision(options, { signal })'],
-  ])('hooks %o are refused at once', (wrong, message, hint) => {
-    const error = thrown(() => untyped({ symbols: 'BTCUSDT' }, wrong));
-    expect(error).toMatchObject({ name: 'CryptodlError', code: 'usage', message });
-    expect(error).toHaveProperty('hint', expect.stringContaining(hint));
-  });
-
-  it('hooks that are undefined count as left out', async () => {
-    const hooks = { signal: undefined, onPlan: undefined, onWarning: undefined };
-    expect((await untyped(options('no-hooks'), hooks).summary()).exitCode).toBe(0);
-  });
-
-  it('a symbol that the archive lacks is an error at the start of the run', async () => {
-    const error = await refusal(() => vision(options('unknown', { symbols: 'BTCUSTD' })).summary());
-    expect(error).toMatchObject({ code: 'usage', hint: 'did you mean BTCUSDT?' });
-  });
-
-  it('a lake that another run writes is refused with the code locked', async () => {
-    const holder = vision(options('locked', { partition: 'day' }));
-    const iterator = holder[Symbol.asyncIterator]();
-    await iterator.next();
-    const error = await refusal(() => vision(options('locked', { partition: 'day' })).summary());
-    await iterator.return?.();
-    expect(error).toMatchObject({ code: 'locked' });
   });
 
   it('takes a Date for a day and numbers for durations and sizes', async () => {

@@ -25,7 +25,7 @@ import { IdleClock } from '../helpers/idle-clock.js';
 import { filesBelow } from '../helpers/lake.js';
 import { publish, publishedRows } from '../helpers/published.js';
 import { useScene } from '../helpers/scene.js';
-import { sized, sizedRows } from '../helpers/tier-size.js';
+import { sizedRows } from '../helpers/tier-size.js';
 
 describe('a signal while symbols are read', () => {
   const scratch = scratchFolder();
@@ -168,18 +168,6 @@ describe('one lake, several runs', () => {
     expect(second.stderr).toContain('cryptodl vision');
     first.release();
     expect((await first.ended).code).toBe(0);
-    await cryptodlOk(command(out, 'ETHUSDT'));
-  });
-
-  it('a holder that was killed with SIGKILL does not block the next run', async () => {
-    const out = join(scratch, 'killed');
-    for (let round = 0; round < sized(3, 1); round += 1) {
-      const first = await stalledRun(out);
-      first.child.kill('SIGKILL');
-      expect((await first.ended).signal).toBe('SIGKILL');
-      first.release();
-    }
-    await cryptodlOk(command(out));
   });
 
   /** The lock of a run in another container, renewed so long ago. */
@@ -221,23 +209,6 @@ describe('one lake, several runs', () => {
     );
     return { NODE_OPTIONS: `--require=${preload}` };
   }
-
-  it.each(sizedRows([-600_000, 600_000], 1))(
-    'the lock of a container is judged without the wall clock of this host (%d ms off)',
-    async (offMs) => {
-      const out = join(scratch, `clock ${offMs}`);
-      await cryptodlOk(command(out));
-      const env = withClockOff(offMs);
-      const codes = async (secondsAgo: number): Promise<(number | null)[]> => {
-        foreignLock(out, secondsAgo);
-        const verified = await cryptodl(['verify', '--out', out], { env });
-        const run = await cryptodl(command(out), { env });
-        return [verified.code, run.code];
-      };
-      expect(await codes(45)).toEqual([6, 6]);
-      expect(await codes(61)).toEqual([0, 0]);
-    },
-  );
 
   /** Another run takes the lake over while this one is suspended. */
   function loseLock(out: string, run: Stalled): void {
@@ -346,37 +317,6 @@ describe('one lake, several runs', () => {
     },
   );
 
-  it.each([
-    { signal: 'SIGINT', code: 130 },
-    { signal: 'SIGTERM', code: 143 },
-  ] as const)(
-    '$signal ends a run with $code, counts the open objects, and the next run fetches them',
-    async ({ signal, code }) => {
-      const out = join(scratch, signal);
-      const run = await stalledRun(out);
-      run.child.kill(signal);
-      const result = await run.ended;
-      run.release();
-      expect(result.code).toBe(code);
-      expect(result.stderr).toContain(`ended by ${signal}`);
-      expect(result.stderr).toMatch(/\n {2}next {7}run the same command again to continue\n$/);
-      const summary = result.events.at(-1);
-      expect(summary).toMatchObject({ event: 'summary', exitCode: code, outcomes: { failed: 0 } });
-      expect(Number(summary?.['undone'])).toBeGreaterThan(0);
-      expect(filesBelow(out).filter((path) => path.startsWith('_failures'))).toEqual([]);
-      await cryptodlOk(command(out));
-      const manifest = readFileSync(join(out, '_manifests/binance/um/metrics/symbol=BTCUSDT.jsonl'), 'utf8');
-      expect(
-        new Set(
-          manifest
-            .trimEnd()
-            .split('\n')
-            .map((line) => (JSON.parse(line) as { key: string }).key),
-        ).size,
-      ).toBe(10);
-    },
-  );
-
   it('a signal during a long back-off ends the run at once', async () => {
     scene.archive.fault = (path, _request, response) => {
       if (!path.endsWith('.zip')) return false;
@@ -432,13 +372,5 @@ describe('one lake, several runs', () => {
       onSpawn: (child) => child.stderr?.once('data', () => child.kill(signal)),
     });
     expect(ended).toBe(code);
-  });
-
-  it('a second signal ends at once', async () => {
-    const run = await stalledRun(join(scratch, 'twice'));
-    run.child.kill('SIGINT');
-    run.child.kill('SIGINT');
-    expect((await run.ended).code).toBe(130);
-    run.release();
   });
 });

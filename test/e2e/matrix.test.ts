@@ -435,16 +435,6 @@ describe('every market and dataset', () => {
     expect(files).toBe(3 * MATRIX.reduce((sum, { grain }) => sum + (grain === 'day' ? 2 : 1), 0));
   });
 
-  it('the layers of a path are seen, and a file that had one of them as a column would be found out', async () => {
-    const file = join(scratch, 'symbol=BTCUSDT.parquet');
-    await sql(`COPY (SELECT 'x' AS symbol, 1.5 AS price) TO '${file}' (FORMAT parquet)`);
-    expect(layersOf('binance/um/klines/interval=1h/symbol=BTCUSDT/2023-10.parquet')).toEqual([
-      'interval',
-      'symbol',
-    ]);
-    expect(await describeParquet(file)).toContain('symbol VARCHAR');
-  });
-
   it('Parquet metadata has contracts and base coin as units of cm bars, with any published header', async () => {
     const columnsIn = async (market: 'um' | 'cm'): Promise<Record<string, string>> => {
       const entry = MATRIX.find((one) => one.market === market && one.dataset === 'klines');
@@ -540,16 +530,6 @@ describe('daily and monthly objects', () => {
     },
   );
 
-  it('a part of a month that lists no day is its month file', async () => {
-    const wanted = ['--dataset', 'trades,klines', '--symbols', 'BTCUSDT', '--interval', '1h', '--json'];
-    const result = await runOk('part', [...wanted, ...range(`${ALONE}-10`, `${ALONE}-12`)]);
-    expect(outcomesOf(result)).toEqual([`ok ${ALONE}`, `ok ${ALONE}`]);
-    expect(filesBelow(lake('part', 'binance'), '.parquet')).toEqual([
-      `um/klines/interval=1h/symbol=BTCUSDT/${ALONE}.parquet`,
-      `um/trades/symbol=BTCUSDT/${ALONE}.parquet`,
-    ]);
-  });
-
   const twice = async (out: string, dataset: string, from: string, to: string): Promise<string[]> => {
     scene.archive.requests.length = 0;
     const wanted = ['--dataset', dataset, '--interval', '1h', '--symbols', 'BTCUSDT', ...range(from, to)];
@@ -559,13 +539,6 @@ describe('daily and monthly objects', () => {
     expect(asked).toHaveLength(outcomes.length);
     return outcomes;
   };
-
-  it('a month of ticks that lists days takes the days', async () => {
-    const outcomes = await twice('ticks', 'trades', `${BOTH}-01`, `${BOTH}-31`);
-    expect(outcomes).toHaveLength(31);
-    expect(outcomes[0]).toBe(`ok ${BOTH}-01`);
-    expect(filesBelow(lake('ticks'), '.parquet')).toHaveLength(31);
-  });
 
   it('bars take the monthly object of every whole month and days for the rest: never two objects for one day', async () => {
     expect(await twice('bars', 'klines', '2023-11-29', '2024-01-02')).toEqual([
@@ -673,12 +646,6 @@ describe('intervals', () => {
     expect(refused.code).toBe(2);
     expect(refused.stderr).toContain('spot klines 1mo exists only monthly');
   });
-
-  it('1M is answered with a month and a minute, and no line is suggested', async () => {
-    const result = await run('months', ['--interval', '1M', '--symbols', 'BTCUSDT', '--days', '3']);
-    expect(result.code).toBe(2);
-    expect(result.stderr).toMatch(/\n {2}did you mean 1mo \(1 month\) or 1m \(1 minute\)\?\n$/);
-  });
 });
 
 describe('datasets that Binance has ended or removed', () => {
@@ -709,13 +676,6 @@ describe('datasets that Binance has ended or removed', () => {
       expect(existsSync(lake('ended', 'binance'))).toBe(false);
     },
   );
-
-  it('the answer shows a line that downloads the last days', async () => {
-    const refused = await run('last-days', [...ticker, '--days', '5']);
-    const line = /^ {2}cryptodl (vision .*)$/m.exec(refused.stderr)?.[1] ?? '';
-    const result = await cryptodl([...line.split(' '), '--json']);
-    expect(result.events.at(-1)).toMatchObject({ outcomes: { ok: 3, failed: 0 }, exitCode: 0 });
-  });
 
   it('a range beyond the end downloads the published part, and gives the reason for the absent one', async () => {
     const result = await runOk('over', [...ticker, ...range('2024-03-29', '2024-04-02'), '--json']);
@@ -754,20 +714,6 @@ describe('datasets that Binance has ended or removed', () => {
     },
   );
 
-  it('the line that the answer shows can be typed', async () => {
-    const refused = await cryptodl(
-      args('typed', [...liquidations, '--days', '5']).map((word) =>
-        word === scene.archive.url ? without.archive.url : word,
-      ),
-    );
-    const line = /^ {2}cryptodl (.*)$/m.exec(refused.stderr)?.[1] ?? '';
-    expect(line).toContain('list symbols --market cm --dataset liquidationSnapshot');
-    const typed = await cryptodl(line.split(' '));
-    expect(typed.stderr).not.toContain('has no flag');
-    expect(typed.code).toBe(0);
-    expect(typed.stdout).toContain('BTCUSD_PERP');
-  });
-
   it('a mirror that still has the removed one is downloaded from', async () => {
     const result = await runOk('mirror', [...liquidations, ...range(...DAYS), '--json']);
     expect(result.events.at(-1)).toMatchObject({ outcomes: { ok: 2 }, rows: 48, duplicatesDropped: 48 });
@@ -791,16 +737,6 @@ describe('datasets that Binance has ended or removed', () => {
     const result = await runOk('half', ['--json']);
     expect(outcomesOf(result)).toEqual(['ok 2024-03-29', 'ok 2024-03-30']);
     expect((await runOk('half', ['--quiet'])).stderr).toBe('');
-  });
-
-  it('beside an ended series the living ones go on', async () => {
-    await runOk('beside', [...ticker, ...range('2024-03-28', '2024-03-30')]);
-    const living = ['--dataset', 'metrics', '--symbols', 'BTCUSDT', ...range('2026-11-18', '2026-11-18')];
-    const turn = (words: string[]): string[] =>
-      words.map((word) => (word === scene.archive.url ? without.archive.url : word));
-    await cryptodlOk(turn(args('beside', living)));
-    const result = await cryptodlOk(turn(args('beside', ['--json'])));
-    expect(outcomesOf(result).sort()).toEqual(['ok 2026-11-19', 'ok 2026-11-20', 'skipped 2026-11-18']);
   });
 
   it('a lake of a removed dataset is continued quietly, also where the archive lists nothing of it', async () => {

@@ -1,10 +1,7 @@
 /** What a run says of its wire: in its summary and its log, by the server's own count; and of its proxy nothing. */
 import { readFileSync } from 'node:fs';
-import { createServer, request as ask } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { cryptodl } from '../helpers/cli.js';
+import { describe, expect, it } from 'vitest';
 import { isZip, useScene } from '../helpers/scene.js';
 
 const scene = useScene({
@@ -128,100 +125,5 @@ describe('the network of a run', () => {
     }
     expect(lines.filter(({ msg }) => msg === 'attempt')).toHaveLength(scene.archive.requests.length);
     expect(result.events.filter(({ event }) => event === 'retry')).toHaveLength(refused.length);
-  });
-});
-
-describe('a run behind a proxy', () => {
-  const SECRET = 's3cr3t';
-  let proxied: { path: string; authorization: string | undefined }[] = [];
-  const proxy = createServer((incoming, response) => {
-    const { pathname, search, host } = new URL(incoming.url ?? '');
-    proxied.push({ path: host + pathname, authorization: incoming.headers['proxy-authorization'] });
-    // Without connections that stay open beyond their answer.
-    ask(`${scene.archive.url}${pathname}${search}`, { agent: false }, (answer) => {
-      response.writeHead(answer.statusCode ?? 500, answer.headers);
-      answer.pipe(response);
-    }).end();
-  });
-  let url = '';
-  beforeAll(async () => {
-    await new Promise<void>((resolve) => void proxy.listen(0, '127.0.0.1', resolve));
-    url = `http://user:${SECRET}@127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-  });
-  afterAll(() => {
-    proxy.closeAllConnections();
-    proxy.close();
-  });
-  afterEach(() => {
-    proxied = [];
-  });
-
-  const FAR = ['--archive-url', 'http://archive.invalid'];
-
-  it.each<[string, readonly string[], Record<string, string>]>([
-    ['--proxy', ['--proxy', 'URL'], {}],
-    ['HTTP_PROXY', [], { HTTP_PROXY: 'URL' }],
-    ['http_proxy', [], { http_proxy: 'URL', NO_PROXY: '127.0.0.1,other.test' }],
-    [
-      'CRYPTODL_PROXY, which beats HTTP_PROXY',
-      [],
-      { CRYPTODL_PROXY: 'URL', HTTP_PROXY: 'http://127.0.0.1:1' },
-    ],
-  ])('gets everything through %s, and sends the password only to the proxy', async (name, flags, env) => {
-    const given = (text: string): string => (text === 'URL' ? url : text);
-    const denied = '<Error><Code>AccessDenied</Code></Error>';
-    scene.refuse((path) => path.endsWith('BTCUSDT-1h-2026-11-15.zip'), 403, denied);
-    const log = join(scene.scratch, `${name}.log`);
-    const failures = join(scene.scratch, `${name}.jsonl`);
-    const told = ['--log-file', log, '--log-level', 'trace', '--failures', failures];
-    const result = await scene.vision([...FAR, ...flags.map(given), ...told], {
-      env: Object.fromEntries(Object.entries(env).map(([variable, value]) => [variable, given(value)])),
-    });
-    expect(result.code).toBe(4);
-    expect(result.summary['outcomes']).toMatchObject({ ok: 15, failed: 1 });
-    expect(proxied).toHaveLength(scene.archive.requests.length);
-    expect(proxied.every(({ path }) => path.startsWith('archive.invalid/'))).toBe(true);
-    const basic = `Basic ${Buffer.from(`user:${SECRET}`).toString('base64')}`;
-    expect(new Set(proxied.map(({ authorization }) => authorization))).toEqual(new Set([basic]));
-    const report = readFileSync(failures, 'utf8');
-    const all = [result.stdout, result.stderr, readFileSync(log, 'utf8'), report].join('\n');
-    expect(all).not.toContain(SECRET);
-    expect(all).not.toContain(basic);
-    expect(JSON.parse(report.split('\n')[0] ?? '')).not.toHaveProperty('options.proxy');
-  });
-
-  it.each<[string, readonly string[], Record<string, string>]>([
-    ['--proxy none', ['--proxy', 'none'], {}],
-    ['NO_PROXY', [], { NO_PROXY: '127.0.0.1' }],
-  ])('asks directly with %s', async (_, flags, env) => {
-    const result = await scene.vision(flags, { env: { HTTP_PROXY: url, ...env } });
-    expect(result.code).toBe(0);
-    expect(proxied).toEqual([]);
-  });
-
-  it('is refused in one line with the right form, with exit code 2, when the variable holds no address', async () => {
-    const env = { https_proxy: `user:${SECRET}@proxy.test` };
-    const result = await scene.vision([], { env });
-    expect(result.code).toBe(2);
-    expect(result.stderr).toBe(
-      'cryptodl: https_proxy is not the address of a proxy\n  https_proxy=http://127.0.0.1:3128\n',
-    );
-    expect(result.stdout).not.toContain(SECRET);
-    expect(scene.archive.requests).toEqual([]);
-    for (const verb of ['verify', 'list'])
-      expect((await cryptodl([verb, '--out', result.lake], { env })).code).toBe(2);
-  });
-
-  it('ends at once when the proxy wants another password: it would want it for every object', async () => {
-    const wanting = createServer((_, response) => response.writeHead(407).end());
-    await new Promise<void>((resolve) => void wanting.listen(0, '127.0.0.1', resolve));
-    const { port } = wanting.address() as AddressInfo;
-    const result = await scene.vision([...FAR, '--proxy', `http://user:${SECRET}@127.0.0.1:${port}`]);
-    wanting.closeAllConnections();
-    wanting.close();
-    expect(result.code).toBe(1);
-    expect(result.stderr).toContain('the proxy answered 407 to a request for archive.invalid');
-    expect(result.stderr).toContain('http://user:password@host:port');
-    expect(result.stdout + result.stderr).not.toContain(SECRET);
   });
 });

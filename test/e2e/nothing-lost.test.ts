@@ -1,14 +1,5 @@
 /** What a careful reviewer tried: rows must not be lost, doubled or mixed in any order of force, stop and retry. */
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -22,7 +13,6 @@ import { scratchFolder } from '../helpers/folders.js';
 import {
   manifestOf,
   filesBelow,
-  leftInternally,
   manifestLines,
   parquetDigests,
   readCsv,
@@ -187,21 +177,6 @@ describe('nothing is lost or doubled', () => {
     },
   );
 
-  it('a forced rewrite that cannot have every object keeps the old file and says why', async () => {
-    const out = 'withdrawn';
-    await cryptodlOk(args(out, 10));
-    const before = await parquetDigests(join(scratch, out));
-    for (const ending of ['', '.CHECKSUM'])
-      renameSync(join(folder, keyOf(4) + ending), join(scratch, `kept${ending}`));
-    const result = await run(out, 10, ['--force', '--numbers', 'string']);
-    for (const ending of ['', '.CHECKSUM'])
-      renameSync(join(scratch, `kept${ending}`), join(folder, keyOf(4) + ending));
-    expect(result.code).toBe(4);
-    expect(result.stderr).toContain('object-withdrawn');
-    expect(result.events.at(-1)).toMatchObject({ outcomes: { ok: 0, skipped: 1, absent: 0, failed: 9 } });
-    expect(await parquetDigests(join(scratch, out))).toEqual(before);
-  });
-
   it('from month to day files with one day refused, no row is seen twice; a second --force finishes it', async () => {
     const out = 'split';
     await cryptodlOk(args(out, 6));
@@ -326,21 +301,6 @@ describe('nothing is lost or doubled', () => {
     expect(again.events.at(-1)).toMatchObject({ outcomes: { ok: 0, skipped: 3 } });
   });
 
-  it('one bad page of the listing is asked for again; the plan does not change', async () => {
-    let bad = 0;
-    archive.fault = (path, _request, response) => {
-      if (!path.includes('prefix=') || bad >= 2) return false;
-      bad += 1;
-      if (bad === 1) response.writeHead(503).end();
-      else response.end('<ListBucketResult><Contents>');
-      return true;
-    };
-    const result = await run('bad-page', 3);
-    expect(result.stderr).not.toContain('probed');
-    expect(result.events[0]).toMatchObject({ event: 'retry' });
-    expect(result.events.at(-1)).toMatchObject({ outcomes: { ok: 3 }, exitCode: 0 });
-  });
-
   it('two kinds of object on one day are never mixed: a day file where a month file holds the day is refused', async () => {
     const out = 'mixed';
     await cryptodlOk(args(out, 5));
@@ -427,47 +387,6 @@ describe('nothing is lost or doubled', () => {
     const retried = await cryptodl(['retry', report, '--json', ...FAST]);
     expect(retried.code).toBe(0);
     expect(archive.objectRequests()).toContain(`/${keyOf(3)}`);
-    expect(await heldRows(out)).toEqual({ rows: 5 * 288, distinct: 5 * 288, said: 5 * 288 });
-  });
-
-  it('a run that was killed while it replaced files is finished by the next one', async () => {
-    await cryptodlOk(args('replaced', 4, ['--partition', 'day']));
-    await cryptodlOk(args('replacement', 4));
-    // What the run would have left: staged file and journal, the first of the old files gone.
-    const lake = join(scratch, 'replaced');
-    const series = join(lake, SERIES);
-    const staged = join(lake, '.cryptodl', 'tmp', 'x.partial');
-    mkdirSync(join(lake, '.cryptodl', 'tmp'), { recursive: true });
-    copyFileSync(join(scratch, 'replacement', SERIES, '2026-10.parquet'), staged);
-    const dead = [1, 2, 3, 4].map((day) => join(series, `2026-10-0${day}.parquet`));
-    const redo = {
-      seriesFolder: series,
-      publications: [{ staged, target: join(series, '2026-10.parquet') }],
-      dead,
-      lines: manifestLines(join(scratch, 'replacement', SERIES)),
-    };
-    writeFileSync(join(lake, '.cryptodl', 'commit-x.json'), JSON.stringify(redo));
-    rmSync(dead[0] ?? '');
-    await cryptodlOk(args('replaced', 5));
-    expect(filesBelow(series, '.parquet')).toEqual(['2026-10.parquet']);
-    expect(await heldRows('replaced')).toEqual({ rows: 5 * 288, distinct: 5 * 288, said: 5 * 288 });
-    expect(leftInternally(lake)).toEqual([]);
-  });
-
-  it('the next run rebuilds a lost partition', async () => {
-    const out = 'lost-file';
-    await cryptodlOk(args(out, 4));
-    rmSync(join(scratch, out, SERIES, '2026-10.parquet'));
-    await cryptodlOk([
-      'vision',
-      '--archive-url',
-      archive.url,
-      '--now',
-      '2026-10-06',
-      '--out',
-      join(scratch, out),
-      ...FAST,
-    ]);
     expect(await heldRows(out)).toEqual({ rows: 5 * 288, distinct: 5 * 288, said: 5 * 288 });
   });
 });

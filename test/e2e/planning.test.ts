@@ -103,35 +103,6 @@ describe('the plan', () => {
     },
   );
 
-  it('takes the days of a month with --cadence daily', async () => {
-    expect(periods(await dryRun('--symbols BTCUSDT --months 1 --cadence daily'))).toHaveLength(31);
-  });
-
-  it('begins where the series begins when the range has no start', async () => {
-    const expected = ['10', '11', '12'].map((day) => `fetch 2026-11-${day}`);
-    expect(periods(await dryRun('--symbols NEWUSDT --to 2026-11-12'))).toEqual(expected);
-  });
-
-  it('keeps the days of a month that the lake holds', async () => {
-    await scene.vision('--symbols BTCUSDT --from 2026-10-01 --to 2026-10-02', { lake: 'keeps' });
-    const result = await scene.vision('--symbols BTCUSDT --months 1 --json', { lake: 'keeps' });
-    expect(result.summary).toMatchObject({ outcomes: { ok: 29, skipped: 2 } });
-    expect(filesBelow(result.lake, '.parquet')).toEqual([`binance/${SERIES}/2026-10.parquet`]);
-    expect(await scene.rows(result)).toHaveLength(31 * 24);
-  });
-
-  it('probes sidecars by date when the listing is refused, and warns', async () => {
-    scene.refuse(isListing, 403, '<Error><Code>AccessDenied</Code></Error>');
-    const result = await scene.vision('--symbols BTCUSDT --days 3 --json', { lake: 'no-listing' });
-    expect([result.code, result.stderr]).toEqual([
-      0,
-      expect.stringContaining('the listing is not available'),
-    ]);
-    expect(result.summary).toMatchObject({ outcomes: { ok: 3 } });
-    const globs = await scene.vision('--symbols *USDT --days 3', { lake: 'no-listing' });
-    expect([globs.code, globs.stderr]).toEqual([1, expect.stringContaining('name the symbols exactly')]);
-  });
-
   it('probes only the newest three days when the listing lags', async () => {
     scene.answer(isListing, (_request, response, path) => response.end(laggingListing(path)));
     const result = await dryRun('--symbols BTCUSDT --cadence daily --from 2026-11-12 --to 2026-11-20');

@@ -4,12 +4,6 @@ import { connect, createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { TOOL_VERSION } from '../../src/model/version.js';
-import { lakePaths } from '../../src/lake/layout.js';
-import { readRuns } from '../../src/monitor/run-record.js';
-import { METRICS } from '../../src/monitor/prometheus-metrics.js';
-import type { DatasetFigures } from '../../src/report/dataset-tally.js';
-import type { NetworkFigures } from '../../src/report/network-figures.js';
 import { cryptodl, FAST } from '../helpers/cli.js';
 import { freePort, samplesOf, valueOf } from '../helpers/prometheus.js';
 import { isZip, useScene } from '../helpers/scene.js';
@@ -131,38 +125,6 @@ describe('--prometheus-textfile', () => {
     expect(new Set(samplesOf(page).map(({ labels }) => labels['textfile']))).toEqual(new Set(['cryptodl']));
   });
 
-  it('has the waits for a limit, the delay of publication, and the state of the process', async () => {
-    const file = newFile();
-    const refuse: Parameters<typeof scene.answerFirst>[1] = (_request, response) =>
-      response.writeHead(429, { 'retry-after': '0' }).end();
-    scene.answerFirst(isZip, refuse, 1);
-    const { code, summary } = await scene.vision(
-      `--prometheus-textfile ${file} --limits archive=20/s --pool-limit 7 --concurrency 3 --json`,
-    );
-    const page = readFileSync(file, 'utf8');
-    const read = (name: string, labels = {}): number =>
-      valueOf(page, `cryptodl_${name}`, labels) ?? Number.NaN;
-    const { limiter } = summary['network'] as NetworkFigures;
-    const [dataset] = summary['datasets'] as DatasetFigures[];
-    expect([code, read('limiter_refusals_total', { bucket: 'archive' })]).toEqual([0, 1]);
-    expect(read('limiter_waits_total')).toBe(limiter.waits);
-    expect(read('limiter_waits_total', { bucket: 'archive' })).toBeGreaterThanOrEqual(1);
-    expect(read('limiter_wait_seconds_total')).toBeCloseTo(limiter.waitedMs / 1000, 2);
-    expect(read('publication_delay_seconds', KLINES)).toBe(
-      (dataset?.publicationDelayMs ?? Number.NaN) / 1000,
-    );
-    expect([read('pool_sockets_limit'), read('concurrency_limit')]).toEqual([7, 3]);
-    expect(read('missing_objects', KLINES)).toBe(0);
-    expect(read('fresh_until_timestamp_seconds', KLINES)).toBe(Date.parse('2026-11-24T00:00:00Z') / 1000);
-    expect(read('elapsed_seconds')).toBeGreaterThan(0.01);
-    expect(read('heap_used_bytes')).toBeLessThan(read('resident_memory_bytes'));
-    const [p50, p99, most] = ['p50', 'p99', 'max'].map((name) => read(`event_loop_delay_${name}_seconds`));
-    expect(p50).toBeGreaterThanOrEqual(0);
-    expect(p99).toBeGreaterThanOrEqual(p50 ?? Number.NaN);
-    expect(most).toBeGreaterThanOrEqual(p99 ?? Number.NaN);
-    expect(valueOf(page, 'cryptodl_build_info', { version: TOOL_VERSION })).toBe(1);
-  });
-
   it('keeps the last success and the newest period through failed runs, and counts these', async () => {
     const file = newFile();
     const flags = ['--prometheus-textfile', file];
@@ -197,51 +159,6 @@ describe('--prometheus-textfile', () => {
     expect(read('cryptodl_requests_total', { status: '200' })).toBeGreaterThanOrEqual(1);
     await scene.vision(flags, { lake });
     expect([read('cryptodl_failed_runs_in_a_row'), read('cryptodl_coverage_ratio')]).toEqual([0, 1]);
-  });
-
-  it('finds the last success behind many runs of other jobs', async () => {
-    const lake = 'many-jobs';
-    const { lake: root } = await scene.vision([], { lake });
-    const folder = join(root, '.cryptodl/runs');
-    const [run] = (await readRuns(lakePaths(root))).runs;
-    for (let at = 0; at < 150; at += 1) {
-      const id = `${run?.id.slice(0, -8)}${String(at).padStart(8, 'f')}`;
-      writeFileSync(join(folder, `${id}.json`), JSON.stringify({ ...run, id, job: `job ${at}` }));
-    }
-    const file = newFile();
-    scene.refuse(isZip, 403);
-    const { code } = await scene.vision(['--prometheus-textfile', file, '--days', '5'], { lake });
-    const success = valueOf(readFileSync(file, 'utf8'), 'cryptodl_last_success_timestamp_seconds');
-    expect([code, success]).toEqual([4, Date.parse(run?.endedAt ?? '') / 1000]);
-  });
-
-  it('tells the commands of one lake apart by their selection', async () => {
-    const file = newFile();
-    const flags = ['--prometheus-textfile', file];
-    const options = { lake: 'two-commands', sceneFlags: '--interval 1h --days 3' };
-    const read = (name: string): number | undefined => valueOf(readFileSync(file, 'utf8'), name);
-    const { lake } = await scene.vision([...flags, '--symbols', 'ETHUSDT'], options);
-    expect(read('cryptodl_last_success_timestamp_seconds')).toBeGreaterThan(0);
-    for (const inARow of [1, 2, 3]) {
-      scene.refuse((path) => path.includes('BTCUSDT') && isZip(path), 403);
-      const bad = await scene.vision([...flags, '--symbols', 'BTCUSDT'], options);
-      expect([bad.code, read('cryptodl_failed_runs_in_a_row')]).toEqual([4, inARow]);
-      // The selection has no success of its own.
-      expect(read('cryptodl_last_success_timestamp_seconds')).toBeUndefined();
-      const good = await scene.vision([...flags, '--symbols', 'ETHUSDT'], options);
-      expect([good.code, read('cryptodl_failed_runs_in_a_row')]).toEqual([0, 0]);
-    }
-    // The alert of the product has the same rule.
-    const { runs } = await readRuns(lakePaths(lake));
-    expect(runs.map(({ summary }) => summary.alerts.map(({ id }) => id).join())).toEqual([
-      '',
-      '',
-      '',
-      'failed-again',
-      '',
-      'failed-again',
-      '',
-    ]);
   });
 
   it('is written after a signal, with the objects that are left', async () => {
@@ -298,12 +215,6 @@ describe('--prometheus-textfile', () => {
     ]);
     expect(readFileSync(file, 'utf8')).toBe('# HELP node_load1 load\n');
   });
-
-  it('is not written for a plan', async () => {
-    const file = newFile();
-    await scene.vision(['--prometheus-textfile', file, '--dry-run']);
-    expect(readdirSync(join(file, '..'))).toEqual([]);
-  });
 });
 
 describe('several jobs', () => {
@@ -344,21 +255,5 @@ describe('several jobs', () => {
     // The figures of a job count more than the records of a later job.
     await cryptodl(['run', jobs, ...flags, ...FAST]);
     expect(valueOf(readFileSync(file, 'utf8'), 'cryptodl_coverage_ratio', KLINES)).toBeCloseTo(17 / 18);
-  });
-});
-
-describe('the labels of the metrics', () => {
-  it('have no symbols, keys, paths or addresses', async () => {
-    const file = newFile();
-    scene.refuse((path) => path.includes('2026-11-20'), 403);
-    await scene.vision(['--prometheus-textfile', file]);
-    const samples = samplesOf(readFileSync(file, 'utf8'));
-    const known = new Set([...Object.values(METRICS).flatMap(({ labels }) => labels), 'le', 'textfile']);
-    expect(samples.flatMap(({ labels }) => Object.keys(labels)).filter((name) => !known.has(name))).toEqual(
-      [],
-    );
-    const values = samples.flatMap(({ labels }) => Object.values(labels));
-    expect(values.filter((value) => /USDT|\/|2026|zip/.test(value))).toEqual([]);
-    expect(samples.every(({ name }) => name.replace(/_(bucket|sum|count)$/, '') in METRICS)).toBe(true);
   });
 });

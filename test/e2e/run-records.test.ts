@@ -12,11 +12,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { lakePaths } from '../../src/lake/layout.js';
 import { isSame } from '../../src/monitor/run-history.js';
-import { readRuns, runId, writeRun } from '../../src/monitor/run-record.js';
-import type { WrittenRun } from '../../src/monitor/run-record.js';
+import { readRuns, runId } from '../../src/monitor/run-record.js';
 import { TOOL_VERSION } from '../../src/model/version.js';
-import { cryptodl } from '../helpers/cli.js';
-import { runRecord, writeRecord } from '../helpers/report-lake.js';
 import { isZip, useScene } from '../helpers/scene.js';
 
 const scene = useScene({
@@ -103,20 +100,6 @@ describe('each run leaves a record', () => {
     expect([code, (await newest(lake))?.summary.exitCode]).toEqual([143, 143]);
   });
 
-  it('with the name of its job', async () => {
-    const lake = join(scene.newFolder(), 'lake');
-    const jobs = join(scene.newFolder(), 'jobs.yaml');
-    const job = `{ verb: vision, symbols: BTCUSDT, interval: 1h, days: 1, out: '${lake}' }`;
-    writeFileSync(jobs, `jobs: { btc: ${job} }`);
-    const env = { CRYPTODL_ARCHIVE_URL: scene.archive.url, CRYPTODL_NOW: scene.now };
-    expect((await cryptodl(['run', jobs], { env })).code).toBe(0);
-    expect((await newest(lake))?.job).toBe('btc');
-  });
-
-  it('with a name that has the milliseconds of its start, so that records sort by time', () => {
-    expect(runId(Date.UTC(2026, 10, 21, 7, 0, 0, 123))).toMatch(/^20261121T070000123Z-[0-9a-f]{8}$/);
-  });
-
   it('but none for a plan', async () => {
     const { lake } = await scene.vision('--dry-run');
     expect(existsSync(recordsOf(lake))).toBe(false);
@@ -156,15 +139,6 @@ describe('each run leaves a record', () => {
     await scene.vision([], { lake });
     expect(readdirSync(folder)).toHaveLength(2);
     expect(readdirSync(folder)).toContain(kept);
-  });
-
-  it('and one that cannot appear leaves nothing staged', async () => {
-    const { lake } = await scene.vision();
-    const run = await newest(lake);
-    const paths = lakePaths(scene.newFolder());
-    mkdirSync(join(recordsOf(paths.root), `${run?.id ?? ''}.json`, 'in the way'), { recursive: true });
-    await expect(writeRun(paths, run as unknown as WrittenRun)).rejects.toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
-    expect(readdirSync(paths.staging)).toEqual([]);
   });
 
   it('not through a link: the run warns, and its data is there', async () => {
@@ -215,18 +189,6 @@ describe('records are read with care', () => {
     expect((await readRuns(lakePaths(lake))).runs).toEqual([]);
   });
 
-  it('a record with all points of a timeline is read, one of a later form is not', async () => {
-    const lake = scene.newFolder();
-    const record = runRecord(Date.parse('2026-11-20T08:00:00Z'));
-    const { points } = record.timeline;
-    writeRecord(lake, { ...record, timeline: { ...record.timeline, points: [...points, ...points] } });
-    const later = runRecord(Date.parse('2026-11-21T08:00:00Z'));
-    writeRecord(lake, { ...later, v: 2 } as unknown as typeof later);
-    const { runs, unreadable } = await readRuns(lakePaths(lake));
-    expect(runs.map(({ id, timeline }) => [id, timeline.points.length])).toEqual([[record.id, 240]]);
-    expect(unreadable).toEqual([expect.stringContaining(later.id)]);
-  });
-
   it('runs are of one selection if verb, job, market, dataset, symbols and interval are equal', () => {
     const options = {
       market: ['um'],
@@ -244,12 +206,5 @@ describe('records are read with care', () => {
       ]);
     expect(isSame(run, { ...run, verb: 'metrics' })).toBe(false);
     expect(isSame(run, { ...run, job: undefined })).toBe(false);
-  });
-
-  it('the newest are read if there are more than wanted', async () => {
-    const { lake } = await scene.vision('--days 1');
-    await scene.vision('--days 2', { lake: lake.slice(scene.scratch.length + 1) });
-    const { runs } = await readRuns(lakePaths(lake), 1);
-    expect(runs.map(({ options }) => options['days']?.at(-1))).toEqual(['2']);
   });
 });

@@ -1,19 +1,11 @@
 /** An exchange that is not Binance (test/helpers/second-exchange.ts) through the pipeline of the built program. */
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { cryptodl, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
-import {
-  manifestOf,
-  filesBelow,
-  manifestLines,
-  parquetMetadata,
-  readCsv,
-  readParquet,
-} from '../helpers/lake.js';
-import type { Source } from '../../src/source/source.js';
+import { filesBelow, manifestLines, parquetMetadata, readCsv, readParquet } from '../helpers/lake.js';
 import { candles, candlesKey, secondExchange, SecondArchive } from '../helpers/second-exchange.js';
 
 const scratch = scratchFolder();
@@ -152,14 +144,6 @@ describe('an hour after day 9 of the exchange ended, on the same UTC day', () =>
     expect(await run('verify --deep --upstream', NOW)).toMatchObject({ code: 0 });
   });
 
-  it('repair fetches days 1 to 9 again where a file has no manifest', async () => {
-    await vision(`${days(1, 9)} --format csv`, NOW);
-    archive.takeRequests();
-    rmSync(manifestOf(join(out, SERIES)));
-    expect(await run('repair', NOW)).toMatchObject({ code: 0 });
-    expect(archive.takeRequests()).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9].map(nameOf));
-  });
-
   it('audit compares the days up to day 9', async () => {
     await vision(days(1, 9), NOW);
     archive.takeRequests();
@@ -273,66 +257,9 @@ describe('other verbs with another exchange', () => {
     expect(await run('verify --deep --upstream')).toMatchObject({ code: 0 });
   });
 
-  it('verify finds a link in place of the folder of the published objects', async () => {
-    await vision(days(1, 2));
-    symlinkSync(scratch, join(out, 'history'));
-    const { code, stdout } = await run('verify --json');
-    expect([code, stdout]).toEqual([4, expect.stringContaining('"path":"history"')]);
-  });
-
-  it('verify finds a link in place of the folder of the exchange', async () => {
-    symlinkSync(scratch, join(out, 'tidal'));
-    const { code, stdout } = await run('verify --json');
-    expect([code, stdout]).toEqual([4, expect.stringContaining('"path":"tidal"')]);
-  });
-
-  it('verify takes a published object that no manifest names for an object', async () => {
-    await vision(`${days(1, 2)} --format zip --recheck-days 0`);
-    const path = candlesKey(BTC, dayOf(3));
-    writeFileSync(join(out, path), 'x');
-    const { events } = await run('verify --json');
-    expect(events.filter(({ event }) => event === 'finding')).toMatchObject([{ path, kind: 'unlisted' }]);
-  });
-
-  it('doctor checks no host that the exchange does not have', async () => {
-    const { stdout } = await cryptodl(['doctor', '--out', out, '--json'], {
-      loadSource: secondExchange(archive),
-    });
-    expect(stdout).toContain('"check":"archive"');
-    expect(stdout).not.toContain('binance.com');
-  });
-
   it('coverage ends with the last day that is over for the exchange', async () => {
     await vision(days(1, 2));
     const { events } = await run('coverage --from 2024-03-01 --json', '2024-03-09T16:00:00Z');
     expect(events.find(({ event }) => event === 'series')).toMatchObject({ to: '2024-03-09T16:00:00.000Z' });
-  });
-
-  it('list datasets names the market', async () => {
-    expect((await run('list datasets')).stdout).toMatch(/swap.*candles/s);
-  });
-
-  it('schema refuses a market of Binance', async () => {
-    const words = ['schema', 'candles', '--market', 'um'];
-    const { code, stderr } = await cryptodl(words, { loadSource: secondExchange(archive) });
-    expect([code, stderr]).toEqual([2, 'cryptodl: --market: "um" is not one of swap, all\n']);
-  });
-
-  it('schema corrects several markets to the default one', async () => {
-    const loadSource = async (): Promise<Source> => {
-      const source = await secondExchange(archive)();
-      return { ...source, markets: { dated: { path: 'dated', title: '', datasets: {} }, ...source.markets } };
-    };
-    const words = ['schema', 'candles', '--market', 'dated,swap'];
-    const { code, stderr } = await cryptodl(words, { loadSource });
-    expect([code, stderr]).toEqual([
-      2,
-      expect.stringMatching(/^ {2}cryptodl schema candles --market swap$/m),
-    ]);
-  });
-
-  it('refuse a market of Binance', async () => {
-    const { code, stderr } = await vision('--market um');
-    expect([code, stderr]).toEqual([2, expect.stringContaining('"um" is not one of swap, all')]);
   });
 });

@@ -111,32 +111,6 @@ describe('shards of one selection', () => {
     const [header = ''] = readFileSync(join(run.lake, '_failures', report), 'utf8').split('\n');
     expect(JSON.parse(header)).toMatchObject({ options: { shard: ['1/3'] } });
   });
-
-  it('end with exit code 0 and one line if they have no series', async () => {
-    const run = await scene.vision('--interval 1h --symbols BTCUSDT --days 2 --shard 0/12');
-    expect([run.code, run.stderr]).toEqual([
-      0,
-      expect.stringContaining('um klines 1h, shard 0/12: no selected series is in shard 0/12\n'),
-    ]);
-    expect(scene.archive.requests.filter(isZip)).toEqual([]);
-  });
-
-  it('are refused if they do not exist', async () => {
-    const run = await scene.vision('--interval 1h --symbols BTCUSDT --days 2 --shard 3/3');
-    expect([run.code, run.stderr]).toEqual([
-      2,
-      expect.stringContaining(
-        'cryptodl: --shard: there is no shard 3/3: shards are counted from 0\n  the last of 3: --shard 2/3\n',
-      ),
-    ]);
-    const variable = await scene.vision('--interval 1h --symbols BTCUSDT --days 2', {
-      env: { CRYPTODL_SHARD: '/12' },
-    });
-    expect([variable.code, variable.stderr]).toEqual([
-      2,
-      expect.stringContaining('CRYPTODL_SHARD: "/12" is not a shard in the form i/n'),
-    ]);
-  });
 });
 
 describe('--shard with a lake', () => {
@@ -194,30 +168,6 @@ describe('--shard with a lake', () => {
       codes.push(code ?? -1);
     }
     expect(codes).toEqual([0, 1]);
-  });
-
-  it('ends with exit code 0 and one line if the shard has none of the series', async () => {
-    const { lake: out } = await scene.vision('--interval 1h --symbols BTCUSDT --days 2');
-    const none = ['--shard', '0/12'];
-    for (const verb of ['verify', 'coverage', 'repair']) {
-      const { code, stderr } = await cryptodl([
-        verb,
-        '--out',
-        out,
-        ...none,
-        ...(verb === 'repair' ? ['--now', scene.now] : []),
-      ]);
-      expect([verb, code, stderr]).toEqual([
-        verb,
-        0,
-        expect.stringContaining('no selected series is in shard 0/12\n'),
-      ]);
-    }
-    const run = await cryptodl(['vision', '--out', out, ...none, '--now', scene.now]);
-    expect([run.code, run.stderr]).toEqual([
-      0,
-      expect.stringContaining('shard 0/12: no selected series is in shard 0/12\n'),
-    ]);
   });
 });
 

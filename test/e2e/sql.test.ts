@@ -394,13 +394,6 @@ describe('the query', () => {
     expect(stderr.split('\n')[0]).toContain(says);
   });
 
-  it.each(['--csv', '--json'])('%s: an error after many rows is the error of the query', async (format) => {
-    const query =
-      "SELECT CASE WHEN range = 100000 THEN error('boom') ELSE range::VARCHAR END FROM range(120000)";
-    const { code, stderr } = await cryptodl(['sql', query, format, '--out', LAKE]);
-    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('boom') as string });
-  });
-
   it.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
@@ -409,11 +402,6 @@ describe('the query', () => {
       onSpawn: (child) => child.stdout?.once('data', () => child.kill(signal)),
     });
     expect({ code, stderr }).toEqual({ code: exit, stderr: '' });
-  });
-
-  it('accepts a semicolon and comments after the query', async () => {
-    const { stdout } = await ask("SELECT ';' AS one, 2 AS one -- a; b\n; -- c; d");
-    expect(stdout).toBe('one,one:1\n;,2\n');
   });
 
   it('gives columns with equal names different names, and loses no value', async () => {

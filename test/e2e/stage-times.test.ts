@@ -1,10 +1,9 @@
 /** The time that a run tells: from the start of the command, by phase and by stage. Servers make the lower bounds. */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/model/clock.js';
 import { acquireLock } from '../../src/lake/lock.js';
-import { cryptodl } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { isListing, isZip, useScene } from '../helpers/scene.js';
 
@@ -58,42 +57,12 @@ describe('the time of a run', () => {
     expect(timesOf(result).planMs).toBeGreaterThanOrEqual(1200);
   });
 
-  it('of several jobs begins with the process, that of a job with the job', async () => {
-    const file = join(scene.scratch, 'jobs.yaml');
-    const where = `archive-url: '${scene.archive.url}', now: '${scene.now}'`;
-    const jobs = ['one', 'two'].map((job) => `${job}: { verb: vision, out: '${join(scene.scratch, job)}' }`);
-    const defaults = `{ dataset: klines, interval: 1h, days: 1, symbols: BTCUSDT, ${where} }`;
-    writeFileSync(file, `defaults: ${defaults}\njobs: { ${jobs.join(', ')} }`);
-    const { code, events } = await cryptodl(['run', file, '--json'], { env: SLOW_START });
-    const ended = events.filter(({ event }) => event === 'summary').map(({ elapsedMs }) => Number(elapsedMs));
-    expect([code, ended.length]).toEqual([0, 3]);
-    const [one = 0, two = 0, whole = 0] = ended;
-    expect(whole).toBeGreaterThanOrEqual(1200 + one + two);
-  });
-
   it('has the pause before another round apart', async () => {
     scene.answerFirst(isZip, (_, response) => response.writeHead(503).end());
     const result = await scene.vision('--retries 0 --retry-delay 100ms --breaker-failures 99');
     expect(result.code).toBe(0);
     const times = timesOf(result);
     expect(times.pausedMs).toBeGreaterThanOrEqual(1000);
-    expectSum(times);
-  });
-
-  it('has the wait for the publication apart', async () => {
-    const result = await scene.vision('--wait-for-publication 1500ms --now 2026-11-22T12:00:00Z');
-    const times = timesOf(result);
-    const { delayMs } = result.events.find(({ event }) => event === 'not-published') ?? {};
-    expect(Number(delayMs)).toBeGreaterThan(0);
-    expect(times.pausedMs).toBeGreaterThanOrEqual(Number(delayMs) - 1);
-    expectSum(times);
-  });
-
-  it('has the time of --jitter apart', async () => {
-    const result = await scene.vision('--jitter 900ms');
-    const times = timesOf(result);
-    const [, delayMs] = /^beginning in (\d+)ms/m.exec(result.stderr) ?? [];
-    expect(times.pausedMs).toBeGreaterThanOrEqual(Number(delayMs) - 1);
     expectSum(times);
   });
 
@@ -137,27 +106,11 @@ describe('the stages of objects in the summary', () => {
     expect(stagesMs.wait).toBeGreaterThanOrEqual(OBJECTS * 1000);
   });
 
-  it('have the check of a zip without a digest', async () => {
-    // Four zips of 24 rows are unpacked in less than half a millisecond.
-    const result = await scene.vision('--interval 1m --format zip --verify none');
-    expect(result.code).toBe(0);
-    const { stagesMs } = timesOf(result);
-    expect(stagesMs.check).toBeGreaterThan(0);
-  });
-
   it('count the pages of REST, and have the check of files that are read back', async () => {
     const result = await scene.metrics('--symbols BTCUSDT --days 2 --json', { sceneFlags: [] });
     expect(result.code).toBe(0);
     const { stagesMs } = timesOf(result);
     for (const stage of ['transfer', 'check', 'convert', 'commit'] as const)
       expect(stagesMs[stage]).toBeGreaterThan(0);
-  });
-
-  it('have no conversion where zips are kept', async () => {
-    const result = await scene.vision('--format zip');
-    expect(result.code).toBe(0);
-    const { stagesMs } = timesOf(result);
-    expect(stagesMs).toMatchObject({ check: 0, convert: 0 });
-    expect(stagesMs.commit).toBeGreaterThan(0);
   });
 });

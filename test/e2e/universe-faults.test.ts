@@ -133,12 +133,6 @@ describe('a symbol without the day before a period', () => {
       expect(stderr).not.toContain('ENDUSDT');
     }
   });
-
-  it('is not named if it is too young, or not selected', async () => {
-    const young = await universe('lake', '--to', '2024-05', '--from', '2024-05', '--min-age', '62d');
-    const others = await universe('lake', '--to', '2024-05', '--symbols', 'AUSDT,BUSDT');
-    for (const { stderr } of [young, others]) expect(stderr).not.toContain('HOLEUSDT');
-  });
 });
 
 describe('data that cannot be read', () => {
@@ -181,19 +175,6 @@ describe('data that cannot be read', () => {
     expect(zips.stderr).toContain('--format parquet --out zips');
   });
 
-  it('sums of large numbers have all digits', async () => {
-    for (const numbers of ['string', 'double']) {
-      await download(`wide-${numbers}`, '-s', 'AUSDT,WIDEUSDT,WIDERUSDT', '--numbers', numbers);
-      const { code, stdout } = await universe(`wide-${numbers}`, '--to', '2024-04');
-      expect(code).toBe(0);
-      expect(stdout.split('\n').slice(1, 4)).toEqual([
-        `2024-04-01,WIDERUSDT,1,3${'0'.repeat(26)},30,2024-03-01`,
-        `2024-04-01,WIDEUSDT,2,3${'0'.repeat(23)},30,2024-03-01`,
-        '2024-04-01,AUSDT,3,12015,30,2024-03-01',
-      ]);
-    }
-  });
-
   it('sums above 10^30 are refused in one line', async () => {
     const { code, stdout, stderr } = await universe('sums', '--to', '2024-04', '--window', '90d');
     expect([code, stdout]).toEqual([2, '']);
@@ -205,15 +186,6 @@ describe('data that cannot be read', () => {
       0,
       `2024-04-01,AUSDT,1,864${'0'.repeat(27)},40,2024-01-01`,
     ]);
-  });
-
-  it.each(['string', 'double'])('a number that is too large is named (numbers %s)', async (numbers) => {
-    await download(`huge-${numbers}`, '-s', 'AUSDT,HUGEUSDT', '--numbers', numbers);
-    const { code, stderr } = await universe(`huge-${numbers}`, '--to', '2024-04');
-    expect(code).toBe(4);
-    expect(stderr).toContain(
-      '1 symbol with a quote_volume that is no number below 10^27 and counts as 0, so the rank is wrong: HUGEUSDT on 2024-03-01',
-    );
   });
 });
 

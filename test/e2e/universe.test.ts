@@ -625,16 +625,6 @@ describe('--fetch', () => {
     ).toEqual(['2024-05-01']);
   });
 
-  it('downloads all symbols also where downloads are divided into shards', async () => {
-    const words = ['--from', '2024-04', '--fetch', '-s', 'BTCUSDT,ETHUSDT,NEWUSDT', '--as', 'list'];
-    const places = ['--archive-url', archive.url, '--out', join(scratch, 'fetched-shard'), ...FAST];
-    const { code, stdout } = await cryptodl(['universe', '--now', NOW, ...places, ...words], {
-      cwd: scratch,
-      env: { CRYPTODL_SHARD: '0/3' },
-    });
-    expect([code, stdout]).toEqual([0, 'BTCUSDT\nETHUSDT\nNEWUSDT\n']);
-  });
-
   it('ends with the exit code of a download that failed, and ranks nothing', async () => {
     const lake = join(scratch, 'fetched-badly');
     archive.fault = (path, _, response) => {
@@ -675,13 +665,6 @@ describe('units', () => {
       expect(stderr).toContain('--by count');
     }
     expect((await universe('-m', 'cm', '--by', 'count')).code).toBe(0);
-  });
-
-  it('several quote assets and the base asset are warned of', async () => {
-    const spot = await universe('-m', 'spot');
-    expect(spot.stderr).toContain('the symbols have BTC, USDT; --quote USDT selects symbols with one unit');
-    expect((await universe('-m', 'spot', '--quote', 'USDT')).stderr).not.toContain('warning');
-    expect((await universe('--by', 'volume')).stderr).toContain('in the base asset of each symbol');
   });
 });
 

@@ -147,7 +147,7 @@ export interface AggTrade {
 }
 
 /** By its number, which counts from 1. */
-export function aggTrade(symbol: VenueSymbol, id: number): AggTrade {
+function aggTrade(symbol: VenueSymbol, id: number): AggTrade {
   return JSON.parse(tradeWriter(symbol)(id)) as AggTrade;
 }
 

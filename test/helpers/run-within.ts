@@ -130,7 +130,7 @@ class Collected extends Writable {
 }
 
 /** Rejects when `act` leaves a timer, a socket, a thread, a listener for signals or (on Linux) an open file behind. */
-export async function refuseLeaks<T>(act: () => Promise<T>, closedMs = CLOSED_MS): Promise<T> {
+async function refuseLeaks<T>(act: () => Promise<T>, closedMs = CLOSED_MS): Promise<T> {
   const threads = new Set<Worker>();
   const onWorker = (thread: Worker): void => {
     threads.add(thread);

@@ -119,16 +119,6 @@ describe(`the container${CAN_REPLAY ? '' : ` (${why})`}`, { skip: !CAN_REPLAY },
     expect(filesBelow(lake(data), '.parquet')).toHaveLength(2);
   });
 
-  it.each(['25:99', '@0', 'yesterday', '2020-01-01', '12:00 CET', '1:00'])(
-    'refuses %s as a time of the day',
-    async (AT) => {
-      const service = { ...image, entrypoint: composeService().entrypoint };
-      const run = start(service, volume(scratch, AT), WEEK, { ...environment(), AT });
-      const { code, stderr } = await run.ended;
-      expect([code, stderr]).toEqual([2, expect.stringContaining(`AT=${AT} is not a time of the day`)]);
-    },
-  );
-
   it('commits before the service ends after a Ctrl-C of the terminal, which signals the whole group', async () => {
     const data = volume(scratch, 'terminal');
     const { command, entrypoint, environment: variables } = composeService();

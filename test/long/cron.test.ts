@@ -515,34 +515,3 @@ describe('--ping', () => {
     expect(proxy.asked).toHaveLength(2);
   });
 });
-
-describe('a wrong command is answered with one line that names the mistake, and a line that works', () => {
-  it.each([
-    [
-      ['--wait-for-publication', '8:30'],
-      '"8:30" is not a time of day in UTC, an instant or a duration',
-      '08:30',
-    ],
-    [['--wait-for-publication', '0830'], '"0830" is not a time of day in UTC', '08:30'],
-    [['--wait-for-publication', '08:30Z'], '"08:30Z" is not a time of day in UTC', '08:30'],
-    [['--wait-for-publication', '25:00'], '"25:00" is not a time of day in UTC', '08:30'],
-    [['--wait-for-publication', '90'], '"90" is not a time of day in UTC', '90m'],
-    [['--wait-for-publication', '2026-11-21 08:30'], 'is not an instant in UTC', '2026-11-21T08:00:00Z'],
-    [['--max-duration', '2 hours'], '--max-duration: "2 hours" is not a duration', '30s'],
-    [['--jitter', '10'], '--jitter: "10" is not a duration', '10s'],
-    [['--wait-lock', 'yes'], '--wait-lock: "yes" is not a duration', '30s'],
-  ])('%j', async (typed, says, value) => {
-    const { code, stderr } = await vision(typed);
-    expect(code).toBe(2);
-    expect(stderr).toContain(says);
-    expect(stderr).toContain(` ${typed[0]} ${value}`);
-    expect(archive.requests).toEqual([]);
-  });
-
-  it('--ping without its scheme', async () => {
-    const { code, stderr } = await vision(['--ping', 'hc-ping.com/uuid']);
-    expect(code).toBe(2);
-    expect(stderr).toContain('--ping (not shown) is not an http(s) address');
-    expect(stderr).toContain(' --ping https://hc-ping.com/your-uuid');
-  });
-});

@@ -245,14 +245,6 @@ describe('held rows', () => {
       expect((await run(14, form)).code).toBe(0);
       expect(zips()).toEqual([`/${keyOf(13)}`]);
     });
-
-    it('--force takes a revision with fewer rows', async () => {
-      await holdTenDays(form);
-      put(8, 999, 5);
-      const result = await run(11, [...form, '--force'], 10);
-      expect(summaryOf(result)).toMatchObject({ outcomes: { failed: 0 }, changed: 1, shorter: 0 });
-      if (form[1] !== 'zip') expect(await held()).toEqual({ ...usual(1, 10), 8: '5 of 999' });
-    });
   });
 
   it('a forced rewrite with one malformed object keeps the old file', async () => {
@@ -373,16 +365,6 @@ describe('held rows', () => {
       expect([(await run(13)).code, asked(8)]).toEqual([4, 0]);
       await run(13, ['--force']);
       expect(asked(8)).toBe(1);
-    });
-
-    it('is fetched again by another version of the program', async () => {
-      await holdTenDays();
-      malformed(8);
-      expect((await run(12)).code).toBe(4);
-      const manifest = manifestOf(join(out, SERIES));
-      writeFileSync(manifest, readFileSync(manifest, 'utf8').replaceAll(/"tool":"[^"]+"/g, '"tool":"0.0.0"'));
-      expect([(await run(13)).code, asked(8)]).toEqual([4, 1]);
-      expect([(await run(14)).code, asked(8)]).toEqual([4, 0]);
     });
 
     it('is told and not fetched by later runs also where nothing is held of its day, until repair asks for it', async () => {

@@ -1,6 +1,6 @@
 /** A large object while it arrives, and when a signal ends the run within its conversion. */
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -25,7 +25,6 @@ describe('a large object', () => {
   const HALF_MS = 43_200_000;
   const HALF_ROWS = 600_000;
   const KEY = 'data/spot/daily/aggTrades/BTCUSDT/BTCUSDT-aggTrades-2023-03-01.zip';
-  let zipBytes = 0;
 
   /** Its halves are swapped, so that its rows must be sorted. */
   function* swapped(): Generator<Buffer> {
@@ -40,7 +39,6 @@ describe('a large object', () => {
     // Stored, so that the zip is as large as its text.
     const facts = await makeLargeZip(path, { name: `${name}.csv`, chunks: swapped(), level: 0 });
     writeFileSync(`${path}.CHECKSUM`, `${facts.sha256}  ${name}.zip\n`);
-    ({ zipBytes } = facts);
     archive = await startArchive(join(scratch, 'archive'));
   });
 
@@ -57,45 +55,6 @@ describe('a large object', () => {
 
   const filesBelow = (folder: string): string[] =>
     existsSync(folder) ? (readdirSync(folder, { recursive: true }) as string[]) : [];
-
-  it('is in a file, not in memory, while it arrives', async () => {
-    const out = join(scratch, randomUUID());
-    let residentBytes = 0;
-    let pid = 0;
-    archive.fault = (path, request, response) => {
-      if (!path.endsWith('.zip')) return false;
-      const body = readFileSync(join(scratch, 'archive', KEY));
-      response.writeHead(200, { 'content-length': body.length });
-      // All but the last byte, and that when the rest has arrived.
-      response.write(body.subarray(0, -1), () => {
-        const wait = setInterval(() => {
-          const spool = filesBelow(join(out, '.cryptodl')).find((name) => name.endsWith('.zip'));
-          if (spool === undefined) return;
-          const { length } = readFileSync(join(out, '.cryptodl', spool));
-          if (length < zipBytes * 0.9) return;
-          clearInterval(wait);
-          const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-          residentBytes = Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
-          response.end(body.subarray(-1));
-        }, 50);
-        request.socket.once('close', () => {
-          clearInterval(wait);
-        });
-      });
-      return true;
-    };
-    const { code } = await download(out, ['--format', 'zip', '--idle-timeout', '20s'], {
-      onSpawn: (child) => {
-        pid = child.pid ?? 0;
-      },
-    });
-    expect(code).toBe(0);
-    expect(zipBytes).toBeGreaterThan(90_000_000);
-
-    expect(residentBytes).toBeGreaterThan(0);
-    // The process itself is below 120 MB.
-    expect(residentBytes).toBeLessThan(zipBytes + 60_000_000);
-  });
 
   /** Ctrl-C as soon as rows are converted. */
   async function interruptConversion(out: string, env: Record<string, string> = {}): Promise<CliResult> {

@@ -2,13 +2,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { makeZip } from '../../scripts/make-zip.js';
-import { makeCsv } from '../../scripts/synthetic-archive.js';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { filesBelow, manifestLines, readCsv, readParquet } from '../helpers/lake.js';
 import type { LakeRow } from '../helpers/lake.js';
-import { memberOf, publish, publishZip } from '../helpers/published.js';
+import { memberOf, publish } from '../helpers/published.js';
 import type { SidecarOf } from '../helpers/published.js';
 import { useScene } from '../helpers/scene.js';
 import { sql } from '../helpers/sql.js';
@@ -114,186 +112,6 @@ function metrics(symbol: string, day: string, firstMinute: number, rows = 288): 
     (_, index) => `${label(start + index * 300_000)},${symbol},${index}.5,2.5,1.1,1.2,1.3,1.4\n`,
   );
 }
-
-describe('zips', () => {
-  const SERIES: Series = { market: 'spot', dataset: 'aggTrades', symbol: 'BTCUSDT' };
-
-  it.each(['last', 'first'])(
-    'two members in one zip, the stray one %s: the root member alone is read, and there is no stray file',
-    async (place) => {
-      const series = { ...SERIES, symbol: `TWO${place.toUpperCase()}USDT` };
-      const key = keyOf(series, '2021-12');
-      const { csv, rows } = makeCsv({
-        ...series,
-        market: 'spot',
-        dataset: 'aggTrades',
-        period: '2021-12',
-        rowsPerDay: 9,
-      });
-      const root = { name: memberOf(key), data: csv };
-      const stray = { name: `fsx-data/collector_data/${key.replace(/\.zip$/, '.csv')}`, data: csv };
-      publishZip(folder, key, makeZip(place === 'last' ? [root, stray] : [stray, root]));
-      const result = await runOk(series, {
-        out: `two-${place}`,
-        days: '2021-12',
-        flags: ['--as-published'],
-      });
-      await runOk(series, { out: `two-${place}-zip`, days: '2021-12', flags: ['--format', 'zip'] });
-      expect(eventOf(result, key)).toMatchObject({ outcome: 'ok', rows });
-      expect(await read(`two-${place}`, series, '2021-12')).toHaveLength(rows);
-      const files = filesBelow(lake(`two-${place}`)).filter((path) => !path.startsWith('.cryptodl/'));
-      expect(files).toEqual([
-        '_NOTICE.md',
-        `_manifests/${folderOf(series)}.jsonl`,
-        `${folderOf(series)}/2021-12.parquet`,
-      ]);
-      expect(filesBelow(lake(`two-${place}`)).filter((path) => /fsx-data|\.csv$/.test(path))).toEqual([]);
-      expect(readFileSync(lake(`two-${place}-zip`, key))).toEqual(readFileSync(join(folder, key)));
-    },
-  );
-
-  it('a zip that is broken though its checksum is right fails for good, is kept as evidence, and its neighbours are written', async () => {
-    const series: Series = { market: 'spot', dataset: 'klines', interval: '1h', symbol: 'BROKENUSDT' };
-    const days = ['2022-10-01', '2022-10-02', '2022-10-03', '2022-10-04'] as const;
-    const keys = days.map((day) => put(series, day, bars(`${day}T00:00:00Z`, HOUR_MS, 24).join('')));
-    const flipped = readFileSync(join(folder, keys[1] ?? ''));
-    const middle = 30 + memberOf(keys[1] ?? '').length + 40;
-    flipped[middle] = (flipped[middle] ?? 0) ^ 0xff;
-    publishZip(folder, keys[1] ?? '', flipped);
-    const whole = readFileSync(join(folder, keys[2] ?? ''));
-    publishZip(folder, keys[2] ?? '', whole.subarray(0, whole.length >> 1));
-    const result = await run(series, { out: 'broken', days: [days[0], days[3]] });
-    expect(result.code).toBe(4);
-    for (const key of [keys[1] ?? '', keys[2] ?? '']) {
-      expect(eventOf(result, key)).toMatchObject({ outcome: 'failed', code: 'zip-broken', retryable: false });
-      expect(readFileSync(lake('broken', '_quarantine', key))).toEqual(readFileSync(join(folder, key)));
-      expect(readFileSync(lake('broken', '_quarantine', `${key}.cause`), 'utf8')).toMatch(
-        /^zip-broken: .*\n$/,
-      );
-    }
-    expect(summary(result)).toMatchObject({ outcomes: { ok: 2, failed: 2 }, failed: { 'zip-broken': 2 } });
-    expect(await read('broken', series, '2022-10')).toHaveLength(48);
-  });
-});
-
-describe('sidecars', () => {
-  const SERIES: Series = { market: 'um', dataset: 'fundingRate', symbol: 'SUMUSDT' };
-  const csvOf = (month: string): string => `${FUNDING}${Date.parse(`${month}-01T00:00:00Z`)},8,0.0001\n`;
-
-  it('are read with and without a newline, in upper case, and with the star of a binary sum; where one is missing, or of another file, the ETag decides', async () => {
-    const right: Record<string, SidecarOf> = {
-      '2024-01': (digest, name) => `${digest}  ${name}\n`,
-      '2024-02': (digest, name) => `${digest}  ${name}`,
-      '2024-03': (digest, name) => `${digest.toUpperCase()}  ${name}\n`,
-      '2024-04': (digest, name) => `${digest} *${name}\n`,
-      '2024-05': (digest, name) => `${digest}  ${name}\r\n`,
-    };
-    const none: Record<string, SidecarOf> = {
-      '2024-06': () => null,
-      '2024-07': (digest) => `${digest}  OTHERUSDT-fundingRate-2024-07.zip\n`,
-    };
-    for (const [month, sidecar] of Object.entries({ ...right, ...none }))
-      put(SERIES, month, csvOf(month), sidecar);
-    // The server makes the sidecars that are not there, the archive does not.
-    scene.archive.fault = (path, _request, response) => {
-      if (path !== `/${keyOf(SERIES, '2024-06')}.CHECKSUM`) return false;
-      response.writeHead(404).end();
-      return true;
-    };
-    const result = await runOk(SERIES, { out: 'sidecars', days: ['2024-01-01', '2024-07-31'] });
-    expect(summary(result)).toMatchObject({ outcomes: { ok: 7 }, unverified: 0, exitCode: 0 });
-    const verified = manifestLines(lake('sidecars', folderOf(SERIES))).map(
-      (line) => `${String(line['period'])} ${String(line['verified'])}`,
-    );
-    expect(verified.sort()).toEqual([
-      ...Object.keys(right).map((month) => `${month} sidecar`),
-      ...Object.keys(none).map((month) => `${month} etag`),
-    ]);
-  });
-
-  it('a digest that stays wrong sends the zip to quarantine with both digests, and the run goes on', async () => {
-    const series = { ...SERIES, symbol: 'WRONGUSDT' };
-    const wrong = put(series, '2024-01', csvOf('2024-01'), (_, name) => `${'0'.repeat(64)}  ${name}\n`);
-    put(series, '2024-02', csvOf('2024-02'));
-    const result = await run(series, { out: 'wrong', days: ['2024-01-01', '2024-02-29'] });
-    expect(result.code).toBe(3);
-    expect(eventOf(result, wrong)).toMatchObject({ outcome: 'failed', code: 'sidecar-stale' });
-    expect(summary(result)).toMatchObject({ outcomes: { ok: 1, failed: 1 } });
-    expect(readFileSync(lake('wrong', '_quarantine', wrong))).toEqual(readFileSync(join(folder, wrong)));
-    expect(readFileSync(lake('wrong', '_quarantine', `${wrong}.cause`), 'utf8')).toMatch(
-      /^sidecar-stale: SHA-256 is [0-9a-f]{64}, the sidecar says 0{64}, but size and ETag are right \(--stale-checksum warn accepts it\)\n$/,
-    );
-    expect(filesBelow(lake('wrong', 'binance'), '.parquet')).toEqual([
-      'um/fundingRate/symbol=WRONGUSDT/2024-02.parquet',
-    ]);
-  });
-
-  it('a replacement is two writes: a sidecar that is ahead of its zip is asked for again with it', async () => {
-    const series = { ...SERIES, symbol: 'AHEADUSDT' };
-    const key = put(series, '2024-01', csvOf('2024-01'));
-    const zip = readFileSync(join(folder, key));
-    const old = makeZip([{ name: memberOf(key), data: `${FUNDING}1704067200000,8,0.0009\n` }]);
-    let zips = 0;
-    scene.archive.fault = (path, _request, response) => {
-      if (path !== `/${key}`) return false;
-      zips += 1;
-      response.writeHead(200, { 'content-type': 'application/zip' }).end(zips === 1 ? old : zip);
-      return true;
-    };
-    const result = await runOk(series, { out: 'ahead', days: '2024-01' });
-    expect(eventOf(result, key)).toMatchObject({ outcome: 'ok', unverified: false });
-    expect(zips).toBe(2);
-    expect((await read('ahead', series, '2024-01'))[0]?.['last_funding_rate']).toBe(0.0001);
-  });
-});
-
-describe('keys', () => {
-  it('un-padded months are passed over, and the month is a hole', async () => {
-    const series: Series = { market: 'spot', dataset: 'klines', interval: '1h', symbol: 'ADABKRW' };
-    for (const [period, hours] of [
-      ['2020-07', 744],
-      ['2020-8', 744],
-      ['2020-09', 720],
-    ] as const) {
-      const from = `${period.replace(/-(\d)$/, '-0$1')}-01T00:00:00Z`;
-      put(
-        { ...series },
-        period,
-        bars(from, HOUR_MS, hours).join(''),
-        period === '2020-8' ? () => null : undefined,
-      );
-    }
-    scene.archive.requests.length = 0;
-    const result = await runOk(series, {
-      out: 'stray-month',
-      days: ['2020-07-01', '2020-09-30'],
-      flags: ['--cadence', 'monthly'],
-    });
-    expect(summary(result)).toMatchObject({ outcomes: { ok: 2, absent: 1, failed: 0 }, absent: { hole: 1 } });
-    expect(scene.archive.objectRequests().filter((path) => path.includes('2020-8.zip'))).toEqual([]);
-  });
-
-  it('part-00000-… among the keys of a series is passed over, at its end and at its start', async () => {
-    const series: Series = { market: 'um', dataset: 'aggTrades', symbol: 'PARTUSDT' };
-    const key = put(series, '2024-01', `${AGG_TRADES}1,1.5,2,1,1,1704067200000,true\n`);
-    const place = key.slice(0, key.lastIndexOf('/'));
-    for (const name of [
-      'part-00000-0fae7358-a956-4804-a6d4-1682c07a5127-c000.zip',
-      'PARTUSDT-aggTrades-.zip',
-      '0.zip',
-    ])
-      publish(folder, `${place}/${name}`, 'stray', () => null);
-    const result = await runOk(series, { out: 'part', days: ['2024-01-01', '2024-01-31'] });
-    expect(summary(result)).toMatchObject({ outcomes: { ok: 1, absent: 0, failed: 0 } });
-    expect(filesBelow(lake('part', 'binance'), '.parquet')).toEqual([
-      'um/aggTrades/symbol=PARTUSDT/2024-01.parquet',
-    ]);
-    const what = ['--dataset', 'aggTrades', '--symbols', 'PARTUSDT', '--archive-url', scene.archive.url];
-    const listed = await cryptodlOk(['list', 'periods', ...what]);
-    expect(listed.stdout).toContain('2024-01');
-    expect(listed.stdout).not.toMatch(/part-0|0\.zip/);
-  });
-});
 
 describe('rows that come twice, or in no order', () => {
   it('duplicates far apart are dropped and counted, and kept when asked for as published', async () => {
@@ -774,26 +592,6 @@ describe('times', () => {
     expect(times).toEqual({ times: ['1735689599999000', '1735689600000001'] });
   });
 
-  it('a month of days with both units is one partition, sorted', async () => {
-    const series: Series = { market: 'spot', dataset: 'aggTrades', symbol: 'UNITSUSDT' };
-    put(
-      series,
-      '2025-01-01',
-      '2,1.5,2,2,2,1735689600000001,True,True\n3,1.5,2,3,3,1735689600000002,True,True\n',
-    );
-    put(series, '2025-01-02', '4,1.5,2,4,4,1735776000001,False,True\n');
-    await runOk(series, {
-      out: 'units-month',
-      days: ['2025-01-01', '2025-01-02'],
-      flags: ['--partition', 'month', '--format', 'csv'],
-    });
-    expect(readText('units-month', series, '2025-01').map((row) => row['transact_time'])).toEqual([
-      '1735689600000001',
-      '1735689600000002',
-      '1735776000001000',
-    ]);
-  });
-
   it('settlements that jitter after the hour are kept as they are', async () => {
     const series: Series = { market: 'um', dataset: 'fundingRate', symbol: 'JITTERUSDT' };
     put(
@@ -1036,22 +834,6 @@ describe('numbers', () => {
       [0, 0, -1.2e-7, 0],
     ]);
     expect(rows[0]).toMatchObject({ count: 12n, ignore: 17.5 });
-  });
-});
-
-describe('headers', () => {
-  it('come and go within a series: with and without one the columns are the same', async () => {
-    const series: Series = { market: 'um', dataset: 'klines', interval: '1h', symbol: 'HEADERUSDT' };
-    put(series, '2022-08-10', bars('2022-08-10T00:00:00Z', HOUR_MS, 24, '1.5').join(''));
-    put(series, '2022-08-11', BARS + bars('2022-08-11T00:00:00Z', HOUR_MS, 24, '2.5').join(''));
-    const result = await runOk(series, { out: 'headers', days: ['2022-08-10', '2022-08-11'] });
-    expect(summary(result)).toMatchObject({ outcomes: { ok: 2, partial: 0 }, rows: 48 });
-    const rows = await read('headers', series, '2022-08');
-    expect(Object.keys(rows[0] ?? {}).join(',')).toBe(BARS.trimEnd());
-    expect(rows.map((row) => row['close'])).toEqual([
-      ...Array<number>(24).fill(1.5),
-      ...Array<number>(24).fill(2.5),
-    ]);
   });
 });
 

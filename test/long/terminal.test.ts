@@ -140,9 +140,6 @@ function answerFirst(
 describe.skipIf(!HAS_TERMINAL)(`on ${TERMINAL}`, () => {
   it.each([
     [120, 24],
-    [60, 24],
-    [20, 24],
-    [60, 6],
     [20, 6],
   ])(
     'of %i columns and %i rows: the live view stays in its rows and leaves them clean',
@@ -167,7 +164,6 @@ describe.skipIf(!HAS_TERMINAL)(`on ${TERMINAL}`, () => {
 
   it.each<[Size, Size]>([
     [WIDE, { columns: 20, rows: 24 }],
-    [WIDE, { columns: 60, rows: 8 }],
     [{ columns: 20, rows: 6 }, WIDE],
   ])('resized from %o to %o in the middle: nothing of the view is left', async (before, after) => {
     delayObjects();
@@ -194,37 +190,6 @@ describe.skipIf(!HAS_TERMINAL)(`on ${TERMINAL}`, () => {
     const { lines } = await screenOf(result.sent, WIDE);
     expect(lines.filter((line) => /^waiting (?:6s|5\.\ds): .*429/.test(line))).toHaveLength(1);
     await expectClosing(result, WIDE);
-  });
-
-  it('a host that fails: its breaker and its errors are lines of the view', async () => {
-    // An answered sidecar would end the failures in a row that open the breaker.
-    answerFirst(12, 503, { kind: /\.zip(?:\.CHECKSUM)?$/ });
-    const { args } = vision('--breaker-open', '2s', '--breaker-failures', '4');
-    const result = await onTerminal(args, options(WIDE));
-    expect(result.code).toBe(0);
-    const text = (await framesOf(result.sent, WIDE)).map((frame) => viewOf(frame).join('\n')).join('\n');
-    expect(text).toMatch(/^ {2}host {7}127\.0\.0\.1:\d+: breaker open, tries again (?:in [12]s|now)$/m);
-    expect(text).toMatch(/^ {2}errors {5}all retried: \d+ http-server-error$/m);
-    await expectClosing(result, WIDE);
-  });
-
-  it('failures have lines of their own', async () => {
-    delayObjects();
-    const { fault } = archive;
-    archive.fault = (path, request, response) => {
-      if (!path.endsWith('BTCUSDT-1h-2026-11-15.zip')) return fault?.(path, request, response) === true;
-      response.writeHead(401).end();
-      return true;
-    };
-    const { args } = vision();
-    const { code, sent } = await onTerminal(args, options());
-    expect(code).toBe(4);
-    const text = (await framesOf(sent, WIDE)).map((frame) => viewOf(frame).join('\n')).join('\n');
-    expect(text).toMatch(/^ {2}errors {5}1 object failed: 1 http-refused$/m);
-    const screen = await screenOf(sent, WIDE);
-    expect(bars(screen)).toEqual([]);
-    expect(screen.lines).toContainEqual(expect.stringMatching(/^29 ok, 1 failed in /));
-    expect(screen).toMatchObject({ isCursorShown: true, isWrapping: true });
   });
 
   it('a log on the terminal takes the place of the view, and each of its lines is whole', async () => {
@@ -256,23 +221,6 @@ describe.skipIf(!HAS_TERMINAL)(`on ${TERMINAL}`, () => {
     expect(events.filter((event) => 'event' in event && event.event === 'object')).toHaveLength(OBJECTS);
   });
 
-  it('several jobs: each has a view of its own after its name', async () => {
-    delayObjects();
-    const file = join(scratch, 'jobs.yaml');
-    const out = join(scratch, 'lake-of-jobs');
-    const jobs = ['btc', 'eth'].map((name) => {
-      const job = `symbols: ${name.toUpperCase()}USDT, interval: 1h, days: ${DAYS}, concurrency: 2, out: ${out}`;
-      return `  ${name}: { verb: vision, ${job} }\n`;
-    });
-    writeFileSync(file, `jobs:\n${jobs.join('')}`);
-    const { code, sent } = await onTerminal(['run', file, ...place()], options());
-    expect([code, sent]).toEqual([0, expect.stringContaining('in flight of 2')]);
-    for (const frame of await framesOf(sent, WIDE)) expectView(frame, WIDE);
-    const { lines } = await screenOf(sent, WIDE);
-    expect(bars({ lines })).toEqual([]);
-    expect(lines.filter((line) => /^\[\w+\]$/.test(line))).toEqual(['[btc]', '[eth]']);
-  });
-
   it.each([
     ['Ctrl-C', '\u0003', 130],
     ['SIGTERM', 'SIGTERM', 143],
@@ -291,26 +239,11 @@ describe.skipIf(!HAS_TERMINAL)(`on ${TERMINAL}`, () => {
     expect(screen.lines).toContainEqual(expect.stringMatching(/ not done in /));
   });
 
-  it('NO_COLOR: nothing is coloured; neither is it without', async () => {
-    delayObjects();
-    for (const env of [{ NO_COLOR: '1' }, { FORCE_COLOR: '1' }]) {
-      const { args } = vision();
-      const { code, sent } = await onTerminal(args, options({ env, isAllShown: true }));
-      expect(code).toBe(0);
-      // eslint-disable-next-line no-control-regex -- this is how colours begin.
-      expect(sent).not.toMatch(/\u001b\[[\d;]*m/);
-    }
-  });
-
   it.each<[string, string[], Record<string, string>]>([
     ['TERM=dumb', [], { TERM: 'dumb' }],
-    ['TERM=dumb --progress bar', ['--progress', 'bar'], { TERM: 'dumb' }],
     ['CI=1', [], { CI: '1' }],
     ['--quiet', ['--quiet'], {}],
     ['--json', ['--json'], {}],
-    ['--no-progress', ['--no-progress'], {}],
-    ['--progress plain', ['--progress', 'plain'], {}],
-    ['CRYPTODL_PROGRESS=none', [], { CRYPTODL_PROGRESS: 'none' }],
   ])('%s: no bar and no escape sequence', async (_name, more, env) => {
     delayObjects();
     const { args, out } = vision(...more);
@@ -370,28 +303,6 @@ function lineOf(args: readonly string[]): string {
 }
 
 describe('without a terminal', () => {
-  it.each([
-    ['in a pipe', { TERM: 'xterm-256color' }],
-    ['in the environment of cron', {}],
-    ['in CI', { CI: 'true' }],
-    ['with colours forced', { TERM: 'xterm-256color', FORCE_COLOR: '1', COLORTERM: 'truecolor' }],
-  ])(
-    '%s: no bar, no escape sequence, and the same last words',
-    async (_name, env: Record<string, string>) => {
-      delayObjects();
-      const { args, out } = vision();
-      const { code, stdout, stderr } = await typed(lineOf(args), env);
-      expect(code).toBe(0);
-      expect(stdout).toBe('');
-      expect(stderr).not.toMatch(/[█░]/);
-      expect(stderr).not.toContain(ESCAPE);
-      expect(stderr).toMatch(/\n30 ok in /);
-      expect(filesBelow(out, '.parquet')).toHaveLength(SYMBOLS.length);
-      for (const line of ['cryptodl --help', 'cryptodl list datasets', 'cryptodl schema klines'])
-        expect(JSON.stringify(await typed(line, env))).not.toContain('\\u001b');
-    },
-  );
-
   it('--progress json: events on stderr among the words, or with --json among those of stdout', async () => {
     delayObjects();
     const eventsOf = (text: string): Record<string, unknown>[] =>
@@ -416,28 +327,6 @@ describe('without a terminal', () => {
     expect(eventsOf(joined.stdout).at(-1)).toMatchObject({ objects: OBJECTS });
     const quiet = await typed(lineOf(vision('--progress', 'json', '--quiet').args));
     expect(quiet).toEqual({ code: 0, stdout: '', stderr: '' });
-  });
-
-  it('--progress bar writes no escape sequence either', async () => {
-    archive.fault = (path, _request, response) => {
-      if (!path.includes('?')) return false;
-      response.writeHead(403).end();
-      return true;
-    };
-    const { args } = vision('--progress', 'bar');
-    const { stderr } = await typed(lineOf(args));
-    expect(stderr).toContain('warning: ');
-    expect(stderr).not.toContain(ESCAPE);
-  });
-
-  it('a closed stdin, stdout or stderr is no reason to stop', async () => {
-    for (const closing of ['<&-', '>&-', '2>&-', '<&- >&- 2>&-']) {
-      const { args, out } = vision();
-      const { code, stdout, stderr } = await typed(`${lineOf(args)} ${closing}`);
-      expect({ closing, code, stdout }).toEqual({ closing, code: 0, stdout: '' });
-      if (!closing.includes('2>&-')) expect(stderr).toMatch(/\n30 ok in /);
-      expect(filesBelow(out, '.parquet')).toHaveLength(SYMBOLS.length);
-    }
   });
 
   it('symbols from a closed or empty stdin are refused in a line, not with a trace', async () => {
@@ -486,30 +375,5 @@ describe('a reader that has seen enough', () => {
     expect(said).toBe('');
     expect(code).toBe(0);
     expect(archive.requests.length - before).toBeLessThan(COINS * 0.9);
-  });
-
-  it('of a long plan', async () => {
-    const { args } = visionOf('COINOFALONGNAME1*', '--interval', '1d', '--days', '1', '--dry-run', '--quiet');
-    const { first, said, code } = await head(lineOf(args));
-    expect(first).toMatch(/^\w+\t\d+\tdata\//);
-    expect(said).toBe('');
-    expect(code).toBe(0);
-  });
-
-  it.each([
-    ['its events', '--json', ''],
-    ['its words', '--progress none', '2>&1'],
-    ['both', '--json', '2>&1'],
-  ])('of %s does not end a download', async (_name, more, also) => {
-    delayObjects();
-    const { args, out } = vision(...more.split(' '));
-    const { first, said, code } = await head(`${lineOf(args)} ${also}`);
-    expect(first).not.toBe('');
-    expect(said).not.toMatch(/EPIPE|\n\s+at /);
-    if (also === '') expect(said).toMatch(/\n30 ok in /);
-    expect(code).toBe(0);
-    expect(filesBelow(out, '.parquet')).toHaveLength(SYMBOLS.length);
-    const rest = await typed(lineOf([...args, '--dry-run']));
-    expect(rest.stdout.match(/^skip\t|"action":"skip"/gm)).toHaveLength(OBJECTS);
   });
 });

@@ -15,7 +15,6 @@ import { Reporter } from '../../src/report/reporter.js';
 import type { LiveRun } from '../../src/report/run-monitor.js';
 import { progressMode, RunProgress } from '../../src/report/run-progress.js';
 import type { ProgressOptions } from '../../src/report/run-progress.js';
-import { screenOf } from '../helpers/terminal.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const NO_HOSTS: HostStates = { buckets: [], breakers: [], retryBudgets: {} };
@@ -43,18 +42,6 @@ const STATE: ProgressState = {
 describe('the line of a log', () => {
   it('has counts, bytes, speed, time left and objects in flight', () => {
     expect(progressText(STATE)).toBe('120/480 objects, 10 MB of 40 MB, 167 kB/s, ETA 3m, 30 in flight');
-  });
-
-  it('counts what was retried and failed once there is something to count', () => {
-    expect(progressText({ ...STATE, retried: 2, failed: 1 })).toMatch(/, 2 retried, 1 failed$/);
-  });
-
-  it('names no time left before the first object and after the last one', () => {
-    expect(progressText({ ...STATE, objects: 0, bytes: 0 })).toContain(', ETA -');
-    expect(progressText({ ...STATE, objects: 479, failed: 1, inFlight: 0 })).toMatch(
-      /kB\/s, converting, 1 failed$/,
-    );
-    expect(progressText({ ...STATE, objects: 0, totalObjects: 0, elapsedMs: 0 })).not.toMatch(/NaN|Infinity/);
   });
 });
 
@@ -175,10 +162,6 @@ describe('the live view', () => {
   it('has the limit beside the objects in flight after it has fallen below them', () => {
     expect(view({ inFlight: 60, places: 30 })[1]).toBe('  download   60 in flight, limit 30, 167 kB/s');
   });
-
-  it('counts the requests of a plan', () => {
-    expect(view({ phase: 'plan', elapsedMs: 3400 })).toEqual(['  plan       260 requests in 3s']);
-  });
 });
 
 /** A stream that is a terminal of this size. */
@@ -197,23 +180,6 @@ describe('the screen of the live view', () => {
     expect(text).not.toContain('too low');
     // The cursor is in the empty line above them.
     expect(text.endsWith('\u001b[2A\r\u001b[?7h')).toBe(true);
-  });
-
-  it('writes nothing when nothing has changed', () => {
-    const { stream, sent } = terminal(80, 24);
-    const screen = new LiveScreen(stream);
-    screen.clear();
-    expect(sent()).toBe('');
-    screen.draw(['one']);
-    expect(sent()).toContain('one');
-    screen.draw(['one']);
-    expect(sent()).toBe('');
-    screen.clear();
-    expect(sent()).toBe('\r\u001b[J');
-    screen.clear();
-    expect(sent()).toBe('');
-    screen.draw(['one']);
-    expect(sent()).toContain('one');
   });
 
   it('takes the usual size where the terminal tells none', () => {
@@ -321,21 +287,6 @@ describe('the progress of a run', () => {
     expect(clock.waiting).toBe(0);
   });
 
-  it('json: counts the requests of the plan, and begins again with the objects of the run', async () => {
-    const { clock, events, progress, live, arrive, retry, attempts } = followed('json');
-    progress.opened(live.network, live.hosts);
-    attempts(7);
-    arrive(2);
-    retry('connection-lost');
-    await clock.advance(1000);
-    expect(events.at(-1)).toMatchObject({ phase: 'plan', requests: 7, objects: 2, retried: 1 });
-    progress.begin(live);
-    attempts(1);
-    await clock.advance(1000);
-    expect(events.at(-1)).toMatchObject({ phase: 'work', requests: 8, objects: 0, bytes: 0, retried: 0 });
-    progress.stop();
-  });
-
   it('json: has the failed objects with their errors, and the hosts that hold the run back', async () => {
     const { clock, events, progress, live, state, arrive, fail } = followed('json');
     progress.begin(live);
@@ -388,29 +339,6 @@ describe('the progress of a run', () => {
     expect(sent()).toBe('');
     expect(progress.stop()).toBe(false);
     expect(clock.waiting).toBe(0);
-  });
-
-  it('bar: draws at once for the new size of the terminal, and not after the end', async () => {
-    const { clock, stream, sent, progress, live } = followed('bar');
-    progress.begin(live);
-    await clock.advance(200);
-    expect(sent()).toContain('ETA -');
-    stream.columns = 20;
-    stream.emit('resize');
-    expect(sent()).toContain('  ░░░░ 0%  0/480 o…\u001b[K\r\n');
-    progress.end();
-    sent();
-    stream.emit('resize');
-    expect(sent()).toBe('');
-  });
-
-  it('none: nothing', async () => {
-    const { clock, sent, events, progress, live } = followed('none');
-    progress.opened(live.network, live.hosts);
-    progress.begin(live);
-    await clock.advance(60_000);
-    progress.end();
-    expect([sent(), events, clock.waiting]).toEqual(['', [], 0]);
   });
 });
 
@@ -467,23 +395,6 @@ it('events of the progress are on stderr with the job, or on stdout with --json,
   }
 });
 
-it('each line of a job that runs beside others begins with its name, also the line of its progress', async () => {
-  const { clock, stream, sent, live } = followed('none');
-  const silent = { file: undefined, level: 'info', toStderr: false, warn: () => undefined };
-  const outputs = { stdout: stream, stderr: stream, clock, log: openLog(silent) };
-  const options = { json: false, quiet: false, progress: 'plain', job: 'bars' } as const;
-  for (const isBeside of [true, false]) {
-    const reporter = new Reporter({ ...outputs, ...options, isBeside });
-    reporter.monitor.begin?.(live);
-    await clock.advance(10_000);
-    reporter.say(['one', 'two']);
-    reporter.close();
-    expect(sent().replaceAll(/480.*/g, '…').trimEnd().split('\n')).toEqual(
-      isBeside ? ['[bars] 0/…', '[bars] one', '[bars] two'] : ['0/…', '[bars]', 'one', 'two'],
-    );
-  }
-});
-
 it('warnings of a quiet run are printed only with its error, at most twenty of them', () => {
   const { clock, stream, sent } = followed('none');
   const silent = { file: undefined, level: 'info', toStderr: false, warn: () => undefined };
@@ -499,36 +410,4 @@ it('warnings of a quiet run are printed only with its error, at most twenty of t
   ]);
   reporter.end(['well'], { error: undefined, isWell: true });
   expect(sent()).toBe('');
-});
-
-it('warnings and events among the frames have lines of their own, and the view is back after them', async () => {
-  const { clock, stream, sent, live } = followed('none');
-  const silent = { file: undefined, level: 'info', toStderr: false, warn: () => undefined };
-  const outputs = { stdout: stream, stderr: stream, clock, log: openLog(silent) };
-  const reporter = new Reporter({ ...outputs, json: true, quiet: false, progress: 'bar' });
-  reporter.monitor.begin?.(live);
-  let text = '';
-  for (const word of ['one', 'two', 'three']) {
-    await clock.advance(200);
-    reporter.event(word, {});
-    reporter.event(word, {});
-    await clock.advance(200);
-    for (const part of ['a', 'b']) reporter.say([`${word} ${part}`]);
-    text += sent();
-  }
-  await clock.advance(200);
-  text += sent();
-  const size = { columns: 80, rows: 24 };
-  const words = ['one', 'two', 'three'].flatMap((word) => [
-    `{"event":"${word}"}`,
-    `{"event":"${word}"}`,
-    `${word} a`,
-    `${word} b`,
-  ]);
-  const shown = await screenOf(text.replaceAll(/(?<!\r)\n/g, '\r\n'), size);
-  expect(shown.rows.slice(0, 14)).toEqual([...words, '', expect.stringMatching(/^ {2}░+ 0%/)]);
-  reporter.end(['the end'], { error: undefined, isWell: true });
-  text += sent();
-  const ended = await screenOf(text.replaceAll(/(?<!\r)\n/g, '\r\n'), size);
-  expect(ended.lines).toEqual([...words, 'the end', '']);
 });
