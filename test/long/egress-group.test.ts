@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { cryptodlProcess } from '../helpers/cli.js';
-import { groupScene, missingDaysOf, symbolsOf } from '../helpers/egress-group.js';
+import { groupScene, symbolsOf } from '../helpers/egress-group.js';
 import type { GroupScene } from '../helpers/egress-group.js';
 import { scratchFolder } from '../helpers/folders.js';
-import { inBuckets } from '../helpers/lake-kinds.js';
 import { MISSING } from '../helpers/local-faults.js';
 import { HAS_REDIS, NEEDS_REDIS, startRedis } from '../helpers/redis-server.js';
 import type { RedisProcess } from '../helpers/redis-server.js';
@@ -58,31 +57,6 @@ describe.skipIf(!HAS_REDIS)(`an egress group${NEEDS_REDIS}`, () => {
       expect(events.at(-1)).toMatchObject({
         network: { limiter: { group: { name: GROUP, isShared: true } } },
       });
-  }, 300_000);
-
-  it('of two workers of a queue stays inside one budget and uses at least 90 % of it', async () => {
-    const { venue, scene: group, server } = await opened('2026-11-21T08:00:50Z');
-    const buckets = await inBuckets(scratch);
-    const lake = buckets.make();
-    const run = (...words: string[]) =>
-      cryptodlProcess([...words, '--redis', server.address, '--out', lake.out, ...group.flags], {
-        env: { ...lake.environment, CRYPTODL_STATE_DIR: join(scratch, randomUUID()) },
-      });
-    try {
-      const symbols = symbolsOf(6).map(({ symbol }) => symbol);
-      const enqueued = await run('enqueue', 'vision', ...missingDaysOf(symbols), '--egress-group', GROUP);
-      expect([enqueued.code, enqueued.stderr]).toEqual([0, expect.stringContaining('6 jobs')]);
-      const work = ['worker', '--drain', '--jobs', '3', '--egress-group', GROUP, '--verbose'];
-      const results = await Promise.all([run(...work), run(...work)]);
-      expect(results.map(({ code }) => code)).toEqual([0, 0]);
-      for (const { stderr } of results) expect(stderr.match(/^done /gm)?.length).toBeGreaterThan(0);
-      expect({ refused: venue.refused, banned: venue.banned }).toEqual({ refused: 0, banned: 0 });
-      const fullest = Math.max(...group.counted(MINUTE_MS).values());
-      expect(fullest).toBeLessThanOrEqual(BUDGET);
-      expect(fullest).toBeGreaterThanOrEqual(0.9 * BUDGET);
-    } finally {
-      await buckets.close();
-    }
   }, 300_000);
 
   it('stops when one program is banned, also for programs that start later, until doctor removes the ban', async () => {

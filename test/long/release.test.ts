@@ -1,15 +1,7 @@
 /** npm run release in scratch repositories: a package without dependencies for each refusal, and a copy of this one. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import type { SpawnSyncReturns } from 'node:child_process';
-import {
-  chmodSync,
-  copyFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
@@ -172,29 +164,4 @@ describe('npm run release', () => {
     writeFileSync(join(folder, 'notes.txt'), 'notes');
     expect(release(folder).stderr).toContain('the working tree has changes: ?? notes.txt');
   });
-
-  it('releases a copy of this repository', () => {
-    const folder = join(scratch, 'copy');
-    const tracked = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
-      cwd: REPOSITORY,
-      encoding: 'utf8',
-    });
-    for (const path of tracked.split('\0').filter((one) => one !== '' && one !== 'node_modules')) {
-      mkdirSync(dirname(join(folder, path)), { recursive: true });
-      copyFileSync(join(REPOSITORY, path), join(folder, path));
-    }
-    const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as typeof MANIFEST;
-    // The tests themselves take minutes; the program and the tarball are real.
-    manifest.scripts.test = 'npm run --silent build && node bin/cryptodl.js --version';
-    writeFileSync(join(folder, 'package.json'), text(manifest));
-    writeFileSync(
-      join(folder, 'CHANGELOG.md'),
-      `# Changelog\n\n## ${manifest.version} - 2026-11-23\n\n- First.\n`,
-    );
-    commit(folder);
-    const { status, stdout, stderr } = release(folder);
-    expect([status, stderr.split('\n').filter((line) => line.startsWith('release:'))]).toEqual([0, []]);
-    expect(stdout).toContain(`npm publish cryptodl-${manifest.version}.tgz`);
-    rmSync(folder, { recursive: true });
-  }, 300_000);
 });

@@ -1,11 +1,11 @@
 import { tier } from '../tier.js';
 
-/** Suites of half a minute and more, and all seeds, runs and table rows of those that `npm test` takes a part of. */
+/** Suites of half a minute and more, and all seeds and runs of those that `npm test` takes a part of. */
 export default tier('long', {
   include: [
     'test/long/**/*.test.ts',
-    'test/unit/{simulation,concurrency,resume,lock,priority.property,check-rows.property,unzip.property}.test.ts',
-    'test/e2e/{inside-the-lake,lock-and-signals,completion,mistakes}.test.ts',
+    'test/unit/{simulation,concurrency,resume,priority.property,check-rows.property,direct-copy.property,split-url.property,unzip.property}.test.ts',
+    'test/e2e/{completion,mistakes}.test.ts',
   ],
   env: { CRYPTODL_TEST_SIZE: 'long' },
 });

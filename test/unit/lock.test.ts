@@ -24,7 +24,6 @@ import type { LockRequest } from '../../src/lake/lock.js';
 import { systemClock } from '../../src/model/clock.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import { built } from '../helpers/built.js';
-import { sizedRows } from '../helpers/tier-size.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const NOW = Date.UTC(2024, 0, 15, 12);
@@ -528,7 +527,7 @@ const WAYS: readonly (readonly [string, boolean])[] = [
   ['with files only', true],
 ];
 
-describe.each(sizedRows(WAYS, 1))('between processes, %s', (_way, withoutSockets) => {
+describe.each(WAYS)('between processes, %s', (_way, withoutSockets) => {
   it.skipIf(withoutSockets && !onLinux)('refuses the second and names the first', async () => {
     const holder = await startHolder(withoutSockets);
     expect(await refusal()).toMatch(new RegExp(`pid ${holder.pid} on ${hostname()} .*\\(cryptodl held\\)`));
