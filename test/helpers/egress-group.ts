@@ -82,7 +82,7 @@ export async function groupScene(
 }
 
 /** The flags of the days that only REST has. */
-export const missingDaysOf = (symbols: readonly string[]): string[] =>
+const missingDaysOf = (symbols: readonly string[]): string[] =>
   `--interval 1m --fill rest --symbols ${symbols.join(',')} --from ${FIRST_DAY}`.split(' ');
 const together = (redis: string, group: string): string[] => ['--redis', redis, '--egress-group', group];
 
