@@ -26,7 +26,6 @@ import type { ExitCode } from './model/exit-code.js';
 import type { Announcement } from './model/observer.js';
 import type { TaskOutcome } from './model/outcome.js';
 import type { Series } from './model/task.js';
-import { refuseLoneEgress } from './options/idle-settings.js';
 import { folderOf, NO_PROXIES } from './options/environment.js';
 import { camelCase } from './options/flags.js';
 import type { ListName } from './options/words/list-name.js';
@@ -235,7 +234,6 @@ function requestOf(verb: LibraryVerb, options: object, hooks: RunHooks): Omit<Ve
   checkHooks(verb, hooks);
   const source = loadBinance();
   const resolved = resolveOptions(verb, [{ origin: 'flag', values, nameOf: camelCase }], source);
-  refuseLoneEgress(resolved);
   return {
     source,
     resolved,

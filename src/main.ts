@@ -143,12 +143,10 @@ async function withResolved(
   act: (resolved: Resolved, typed: Typed) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const { optionSources, resolveOptions } = await import('./options/resolve.js');
-  const { refuseLoneEgress, USES_REDIS } = await import('./options/idle-settings.js');
   // Errors name an option as it was given: as a flag, an environment variable or a key of a file.
   const typed = { ...given, sources: optionSources(verb, layers) };
   return printingErrors(typed, async () => {
     const resolved = resolveOptions(verb, layers, source);
-    if (!USES_REDIS.has(verb)) refuseLoneEgress(resolved);
     if (resolved.options.printOptions) return printOptions(verb, resolved, given.io);
     const { options } = resolved;
     return withMirrors(verb, typed, OF_QUEUE.has(verb) ? [] : [options.out], async (mirrors) =>

@@ -8,9 +8,7 @@ import { bytesText } from '../model/units.js';
 import { readPatterns } from '../options/symbols.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { isRangeGiven, resolveRange } from '../select/date-range.js';
-import { refuseLackingIntervals } from '../select/lacking-intervals.js';
-import { chooseDatasets, isAll, marketsOf } from '../select/select-datasets.js';
-import type { ChosenDataset } from '../select/select-datasets.js';
+import { chooseDatasets, marketsOf } from '../select/select-datasets.js';
 import { endedText, reachText } from '../source/describe.js';
 import { asUnreachable } from '../source/listing.js';
 import { publicationHours, publicationText } from '../source/publication-hours.js';
@@ -209,8 +207,6 @@ async function* periods(request: VerbRequest): AsyncGenerator<ListItem<PeriodIte
         fields: { ...series, cadence: period.cadence, ...object, period: text },
       };
     }
-    if (last === 0 && !isAll(options.interval))
-      await refuseLackingIntervals(session, seriesOf(chosen, patterns.names));
     const ends = chosen.flatMap(({ market, spec }) => endedText(session.venue, market, spec.name) ?? []);
     return [
       ...(last > 0 ? [`${dayText(first)} … ${dayText(last - 1)}, ${bytesText(bytes)}`] : []),
@@ -221,15 +217,4 @@ async function* periods(request: VerbRequest): AsyncGenerator<ListItem<PeriodIte
   } finally {
     await session.close();
   }
-}
-
-function seriesOf(chosen: readonly ChosenDataset[], names: readonly string[]): Series[] {
-  return chosen.flatMap(({ market, spec, interval }) =>
-    names.map((symbol) => ({
-      market,
-      dataset: spec.name,
-      ...(interval === undefined ? {} : { interval }),
-      symbol,
-    })),
-  );
 }

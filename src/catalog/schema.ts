@@ -2,12 +2,15 @@
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { LookUp } from '../cli/look-up.js';
+import { dataset } from '../options/parsers.js';
+import { namesOf } from '../options/resolve.js';
 import type { Resolved } from '../options/resolve.js';
 import { describeDataset, marketWith } from '../source/describe.js';
-import { datasetLike, oneMarket } from '../select/select-datasets.js';
+import { oneMarket } from '../select/select-datasets.js';
 import type { Market } from '../model/task.js';
 import { datasetsOf, findDataset, marketNames } from '../source/venue.js';
 import type { DatasetSpec, Venue } from '../source/venue.js';
+import { didYouMean } from '../text/did-you-mean.js';
 import { writeData } from '../cli/write-data.js';
 import { table } from '../text/table.js';
 import { widthOf } from '../text/wrap.js';
@@ -30,21 +33,23 @@ function choose(
   { options, origins }: Resolved,
 ): { market: Market; spec: DatasetSpec } {
   const market = oneMarket(venue, options, 'schema');
-  if (word === undefined) {
-    throw usage('schema needs a dataset', `${market} has ${namesIn(venue, market)}`);
-  }
-  const spec = findDataset(venue, market, word);
-  if (spec !== undefined) return { market, spec };
-  const elsewhere = marketWith(venue, word);
-  const found = elsewhere === undefined ? undefined : findDataset(venue, elsewhere, word);
-  if (elsewhere !== undefined && found !== undefined) {
-    if (origins.market === 'default') return { market: elsewhere, spec: found };
-    throw usage(`${market} has no ${word}; it has ${namesIn(venue, market)}`, `--market ${elsewhere}`);
-  }
-  const near = datasetLike(venue, marketNames(venue), word);
-  if (near === undefined)
-    throw usage(`no market has a dataset "${word}"`, 'cryptodl list datasets shows the datasets');
-  throw usage(`no market has a dataset "${word}"`, `did you mean ${near}?`);
+  if (word === undefined) throw usage('schema needs a dataset', `${market} has ${namesIn(venue, market)}`);
+  const name = dataset('any')(word, 'schema', namesOf(venue));
+  const owner = findDataset(venue, market, name) === undefined ? marketWith(venue, name) : market;
+  const spec = owner === undefined ? undefined : findDataset(venue, owner, name);
+  if (owner === undefined || spec === undefined)
+    throw usage(
+      `no market has a dataset "${word}"`,
+      didYouMean(
+        word,
+        marketNames(venue).flatMap((one) => datasetsOf(venue, one).map((of) => of.name)),
+      ) ?? 'cryptodl list datasets shows all',
+    );
+  if (owner === market || origins.market === 'default') return { market: owner, spec };
+  throw usage(
+    `${market} has no ${name}; it has ${namesIn(venue, market)}`,
+    `${owner} has it: --market ${owner}`,
+  );
 }
 
 function namesIn(venue: Venue, market: Market): string {

@@ -6,7 +6,6 @@ import { pastRun, readReport } from '../download/past-runs.js';
 import { toCryptodlError, usage } from '../model/errors.js';
 import type { CryptodlError } from '../model/errors.js';
 import type { Io } from '../model/io.js';
-import { refuseLoneEgress, USES_REDIS } from '../options/idle-settings.js';
 import { homeOf } from '../options/environment.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { FlagName, Options } from '../options/flags.js';
@@ -40,7 +39,6 @@ export async function checkCommand(invocation: Invocation, context: CheckContext
   const layers = (await layersOf(invocation, io)).map((layer) => layerWithout(layer, without));
   if (verb === 'retry') return pastRun(operand, await readReport(operand, source), layers, source).resolved;
   const resolved = resolveOptions(verb, layers, source);
-  if (!USES_REDIS.has(verb)) refuseLoneEgress(resolved);
   const selecting = selectionOf(invocation, resolved);
   if (selecting !== undefined) await checkRequest(selecting, resolved, { source, clock: io.clock, read });
   return resolved;

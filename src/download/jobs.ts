@@ -6,7 +6,6 @@ import { toCryptodlError, usage } from '../model/errors.js';
 import type { CryptodlError } from '../model/errors.js';
 import type { Io } from '../model/io.js';
 import { readConfigFile } from '../options/config-file.js';
-import { refuseLoneEgress } from '../options/idle-settings.js';
 import { JOBS_HINT, jobsFile } from '../options/jobs-file.js';
 import type { JobEntry } from '../options/jobs-file.js';
 import { environmentLayer, resolveOptions } from '../options/resolve.js';
@@ -47,7 +46,6 @@ async function checked(
 ): Promise<Resolved> {
   try {
     const resolved = resolveOptions(verb, layers, source);
-    refuseLoneEgress(resolved);
     await checkRequest(verb, resolved, { source, clock, read: readSymbolFile });
     return resolved;
   } catch (error) {

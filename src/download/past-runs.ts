@@ -1,6 +1,5 @@
 /** `cryptodl retry FILE`: the tasks of a failure report and the options of its run. */
 import { CryptodlError, usage } from '../model/errors.js';
-import { refuseLoneEgress } from '../options/idle-settings.js';
 import { defaultOf, flagsOf } from '../options/flags.js';
 import type { FlagName } from '../options/flags.js';
 import { resolveOptions } from '../options/resolve.js';
@@ -64,7 +63,6 @@ export function pastRun(
     ofReport,
   ];
   const resolved = resolveOptions('retry', ordered, exchange);
-  refuseLoneEgress(resolved);
   const continuing = `cryptodl ${verb === 'metrics' ? 'metrics' : 'vision'} --out ${shellWord(shownPath(resolved.options.out))}`;
   return {
     verb,

@@ -23,7 +23,6 @@ import { openLake } from './open-lake.js';
 import { openReport, refuseBadReport } from './open-report.js';
 import { OutcomeChannel } from './outcome-channel.js';
 import { planRun, refuseLargePlan } from './plan-run.js';
-import { lackingIntervals } from '../select/lacking-intervals.js';
 import { refuseAllEnded } from '../select/select-datasets.js';
 import type { openSession, Session, SessionRequest, SharedParts } from './session.js';
 import { selectFailures } from '../select/select-failures.js';
@@ -165,10 +164,9 @@ async function execute(session: Session, request: RunRequest, selection: RunSele
   const plan = await planRun(session, selection);
   try {
     refuseAllEnded(session.venue, selection.ended, plan.totals);
-    const lacking = await lackingIntervals(session, selection, plan);
     refuseLargePlan(session, plan);
     const terms = plan.totals.fetch + plan.totals.skip === 0 ? undefined : await noteTerms(session);
-    session.observer.announce({ ...announcement(session, selection, plan, lacking), terms });
+    session.observer.announce({ ...announcement(session, selection, plan), terms });
     const report = openReport(session, request);
     const { totals, spool } = plan;
     session.deadline.beginWork();
@@ -201,12 +199,11 @@ function announcement(
   session: Pick<Session, 'options' | 'paths' | 'venue'>,
   { what, range, idle, notes }: RunSelection,
   { totals }: Plan,
-  lacking: readonly string[],
 ): Announcement {
   const formats = totals.formats.length === 0 ? session.options.format : totals.formats.join(' and ');
   const destination = `${formats} in ${shownPath(session.paths.root)}`;
   const ofRest = requestNotes(limitedBuckets(session.venue, session.options), totals.restWeights);
-  return { what, range, idle, notes: [...notes, ...lacking, ...ofRest], destination, totals };
+  return { what, range, idle, notes: [...notes, ...ofRest], destination, totals };
 }
 
 /** Writes the notice of the terms into a lake without one, and then resolves with the terms. A failed write is only a warning. */
@@ -283,8 +280,7 @@ export async function* planOnly(request: RunRequest): AsyncGenerator<PartitionPl
     const plan = await planRun(session, selection);
     try {
       refuseAllEnded(session.venue, selection.ended, plan.totals);
-      const lacking = await lackingIntervals(session, selection, plan);
-      session.observer.announce(announcement(session, selection, plan, lacking));
+      session.observer.announce(announcement(session, selection, plan));
       yield* plan.spool.plans();
       refuseLargePlan(session, plan);
     } finally {

@@ -9,20 +9,12 @@ const DURATION_MS: Readonly<Record<string, number>> = {
   d: 86_400_000,
 };
 
-/** `500ms`, `30s`, `1.5h`, `0` → milliseconds; undefined for any other form. */
-export function parseDurationMs(text: string): number | undefined {
-  if (text === '0') return 0;
-  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text);
-  const unit = DURATION_MS[match?.[2] ?? ''];
-  return match === null || unit === undefined ? undefined : Number(match[1]) * unit;
-}
-
-/** Units of time in the spelling of other tools. A month is not a number of milliseconds. */
+/** Units of time in the spellings of other tools. A month is not a number of milliseconds. */
 const TIME_WORDS: readonly (readonly [unit: string, words: RegExp])[] = [
-  ['ms', /^(?:ms|msecs?|milliseconds?)$/i],
+  ['ms', /^(?:ms|msecs?|millis|milliseconds?)$/i],
   ['s', /^(?:s|secs?|seconds?)$/i],
-  ['mo', /^(?:M|MN|mn|mo|mons?|months?)$/],
-  ['m', /^(?:m|mins?|minutes?|T)$/i],
+  ['mo', /^(?:M|mo|mons?|months?)$/],
+  ['m', /^(?:m|mins?|minutes?)$/i],
   ['h', /^(?:h|hrs?|hours?)$/i],
   ['d', /^(?:d|days?)$/i],
   ['w', /^(?:w|wks?|weeks?)$/i],
@@ -36,61 +28,26 @@ function timeWords(text: string): { readonly count: number; readonly unit: strin
   return unit === undefined ? undefined : { count: Number(number), unit };
 }
 
-/** The duration that a text means: `5min` → `5m`, `2 weeks` → `14d`; a bare number means seconds. */
-export function durationLike(text: string): string | undefined {
-  if (/^\d+(\.\d+)?$/.test(text)) return `${text}s`;
-  const { count = 0, unit } = timeWords(text) ?? {};
-  if (unit === undefined || unit === 'mo') return undefined;
-  return unit === 'w' ? `${count * 7}d` : `${count}${unit}`;
+/** `500ms`, `1.5h`, `90 sec` or `2 weeks` → milliseconds. A bare number means seconds. Undefined for any other form. */
+export function parseDurationMs(text: string): number | undefined {
+  if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1000;
+  const { count = 0, unit = '' } = timeWords(text) ?? {};
+  const unitMs = unit === 'w' ? 7 * DAY_MS : DURATION_MS[unit];
+  return unitMs === undefined ? undefined : count * unitMs;
 }
 
-/** The known interval with the length of a text in the spelling of other tools: `5min`, `m5`, `60m` or `1day`. */
+/** The known interval of the same length: `5min` → `5m`, `60m` → `1h`, `1M` → `1mo`. Undefined without one. */
 export function sameInterval(text: string, known: readonly string[]): string | undefined {
   const meant = lengthOf(/^[a-z]+$/i.test(text) ? `1${text}` : text);
   return meant === undefined ? undefined : known.find((one) => lengthOf(one) === meant);
 }
 
-const UNIT_WORDS: Readonly<Record<string, string>> = {
-  s: 'second',
-  m: 'minute',
-  h: 'hour',
-  d: 'day',
-  w: 'week',
-  mo: 'month',
-};
-
-/** `15m` → `15 minutes`; a text of another form stays. */
-export function intervalText(interval: string): string {
-  const { count = 0, unit = '' } = timeWords(interval) ?? {};
-  const word = UNIT_WORDS[unit];
-  return word === undefined ? interval : countText(count, word);
-}
-
-/** The next shorter and the next longer known interval. Empty for a text that is not an interval. */
-export function nearestIntervals(text: string, known: readonly string[]): string[] {
-  const meant = approximateMs(text);
-  if (meant === undefined) return [];
-  const sorted = known
-    .map((name) => ({ name, ms: approximateMs(name) ?? 0 }))
-    .toSorted((one, other) => one.ms - other.ms);
-  const shorter = sorted.findLast(({ ms }) => ms < meant);
-  const longer = sorted.find(({ ms }) => ms > meant);
-  return [shorter, longer].flatMap((one) => one?.name ?? []);
-}
-
-/** A month counts as 30 days. */
-function approximateMs(text: string): number | undefined {
-  const { count = 0, unit } = timeWords(text) ?? {};
-  if (unit === undefined) return undefined;
-  return unit === 'mo' ? count * 30 * DAY_MS : parseDurationMs(durationLike(`${count}${unit}`) ?? '');
-}
-
-/** The length of an interval as a key for comparison: `3600000` or `1mo`. */
+/** The length of an interval as a key for comparison: `3600000`, `1w` or `1mo`. A week begins on a Monday, seven days on any day. */
 function lengthOf(text: string): string | undefined {
-  const { count = 0, unit } = timeWords(text) ?? {};
-  if (unit === undefined) return undefined;
-  if (unit === 'mo') return `${count}mo`;
-  return String(parseDurationMs(durationLike(`${count}${unit}`) ?? ''));
+  const { count, unit } = timeWords(text) ?? {};
+  // MetaTrader's M1 is a minute, Binance's 1M a month.
+  if (unit === undefined || /^M\d/.test(text)) return undefined;
+  return unit === 'mo' || unit === 'w' ? `${count}${unit}` : String(parseDurationMs(text));
 }
 
 const SIZE_BYTES: Readonly<Record<string, number>> = {
@@ -100,25 +57,21 @@ const SIZE_BYTES: Readonly<Record<string, number>> = {
   MB: 1e6,
   GB: 1e9,
   TB: 1e12,
+  K: 2 ** 10,
+  M: 2 ** 20,
+  G: 2 ** 30,
+  T: 2 ** 40,
   KIB: 2 ** 10,
   MIB: 2 ** 20,
   GIB: 2 ** 30,
   TIB: 2 ** 40,
 };
 
-/** `1024`, `500MB`, `2GiB` → bytes; undefined for any other form. */
+/** `1024`, `500MB`, `2 GiB`, `10MB/s` → bytes; a letter alone is binary, as for rclone and curl: `5G` is `5GiB`. Undefined for any other form. */
 export function parseBytes(text: string): number | undefined {
-  const match = /^(\d+(?:\.\d+)?)\s*([a-z]*)$/i.exec(text);
-  const unit = SIZE_BYTES[(match?.[2] ?? '').toUpperCase()];
-  return match === null || unit === undefined ? undefined : Math.floor(Number(match[1]) * unit);
-}
-
-/** The size that a text means: `5G` → `5GiB`, as rclone and curl count, and `10MB/s` → `10MB`. */
-export function bytesLike(text: string): string | undefined {
-  const [, number = '', letter = '', rest = ''] =
-    /^(\d+(?:\.\d+)?)\s*([kmgt])(i?b)?(?:\/s|ps)?$/i.exec(text) ?? [];
-  if (number === '') return undefined;
-  return `${number}${letter.toUpperCase()}${rest === '' ? 'iB' : rest.toLowerCase() === 'ib' ? 'iB' : 'B'}`;
+  const [, number = '', letters = ''] = /^(\d+(?:\.\d+)?)\s*([a-z]*)(?:\/s)?$/i.exec(text) ?? [];
+  const unit = SIZE_BYTES[letters.toUpperCase()];
+  return number === '' || unit === undefined ? undefined : Math.floor(Number(number) * unit);
 }
 
 /** The duration in its largest whole unit, as `parseDurationMs` takes it: `90s`, `1m`. */

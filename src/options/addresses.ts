@@ -28,27 +28,26 @@ export function hiddenAddress(value: string): string {
   return host === '' ? '(not shown)' : `(not shown; host ${host})`;
 }
 
-/** An http(s) address without query → the address without a slash at its end. */
+/** An http(s) address without query → the address without a slash at its end. `host:port` is http: for this machine, else https:. */
 export const url: Parse<string> = (value, where) => {
   refuseControls(value, where, 'http://127.0.0.1:8090');
-  refuseUserInfo(value, where);
-  if (URL.canParse(value)) {
-    const parsed = new URL(value);
-    const isHttp = ['http:', 'https:'].includes(parsed.protocol);
-    const hasMore = parsed.search + parsed.hash !== '';
-    if (isHttp && !hasMore) return value.replace(/\/+$/, '');
-    // A query may contain a signature.
-    if (isHttp)
-      throw usage(
-        `${where}: the address of ${parsed.host} must not have a query or a fragment`,
-        given(where, parsed.origin + parsed.pathname.replace(/\/+$/, '')),
-      );
-  }
-  const meant = addressLike(value);
+  const scheme = /^(?:localhost|127\.|\[::1\])/.test(value) ? 'http' : 'https';
+  const isBare =
+    /^(?:localhost|[\w-]+\.[\w.-]+|[\w-]+(?=:)|\[[\da-f:]+\])(?::\d{1,5})?(?:\/[\w./-]*)?$/i.test(value);
+  const address = isBare ? `${scheme}://${value}` : value;
+  const parsed = URL.canParse(address) ? new URL(address) : undefined;
+  const isHttp = parsed !== undefined && ['http:', 'https:'].includes(parsed.protocol);
+  if (value.includes('@') && (!isHttp || parsed.username + parsed.password !== ''))
+    throw usage(
+      `${where} holds a user name or a password; only --proxy may have them`,
+      given(where, 'http://127.0.0.1:8090'),
+    );
+  if (isHttp && parsed.search + parsed.hash === '') return address.replace(/\/+$/, '');
+  // A query may contain a signature.
+  if (isHttp) throw usage(`${where}: the address of ${parsed.host} must not have a query or a fragment`);
   throw usage(
     `${where}: "${value.replace(/[?#].*/s, '…')}" is not an http(s) address`,
     given(where, 'http://127.0.0.1:8090'),
-    meant === undefined ? undefined : { value: meant },
   );
 };
 
@@ -58,51 +57,26 @@ function refuseControls(value: string, where: string, example: string): void {
     throw usage(`${where} has a line break or another control character`, given(where, example));
 }
 
-/** The address that `host`, `host:port` or `host/path` means: http: for this machine, else https:. */
-function addressLike(value: string): string | undefined {
-  const isLocal = /^(?:localhost|127\.|\[::1\])/.test(value);
-  const meant = `${isLocal ? 'http' : 'https'}://${value}`;
-  return /^[\w.[\]:-]+(?:\/[\w./-]*)?$/.test(value) && /[.:]|localhost/.test(value) && URL.canParse(meant)
-    ? meant
-    : undefined;
-}
-
-/** Throws a usage error for an address with user name or password, which only --proxy can have. The message does not contain them. */
-function refuseUserInfo(value: string, where: string): void {
-  const address = URL.canParse(value) ? new URL(value) : undefined;
-  const isHttp = address !== undefined && ['http:', 'https:'].includes(address.protocol);
-  if (!value.includes('@') || (isHttp && address.username + address.password === '')) return;
-  const host = isHttp ? address.host + address.pathname.replace(/\/+$/, '') : value.replace(/^.*@/s, '');
-  const meant = `${isHttp ? address.protocol : 'https:'}//${host}`;
-  throw usage(`${where} holds a user name or a password; only --proxy may have them`, given(where, meant), {
-    value: meant,
-  });
-}
-
-/** An address, possibly with user and password, `none`, or `@FILE` with addresses. The error does not contain the value, because of the password. */
+/**
+ * An address, possibly with user and password, `host:port`, `none`, or `@FILE` with addresses. The error does not contain the value,
+ * because of the password.
+ */
 export const proxy: Parse<string> = (value, where) => {
   if (value === 'none' || /^@./.test(value) || isProxy(value)) return value;
-  const meant = `http://${value}`;
-  throw usage(
-    `${where} is not the address of a proxy`,
-    given(where, 'http://127.0.0.1:3128'),
-    /^[\w.-]+:\d+$/.test(value) && isProxy(meant) ? { value: meant } : undefined,
-  );
+  if (HOST_AND_PORT.test(value)) return `http://${value}`;
+  throw usage(`${where} is not the address of a proxy`, given(where, 'http://127.0.0.1:3128'));
 };
+
+const HOST_AND_PORT = /^[\w.-]+:\d{1,5}$/;
 
 const REDIS_EXAMPLE = 'redis://127.0.0.1:6379';
 
 /** The address of a Redis server, possibly with user, password and number of the database. The errors do not contain the value. */
-export const redis: Parse<string> = (value, where) => {
+export const redis: Parse<string> = (written, where) => {
+  const value = HOST_AND_PORT.test(written) ? `redis://${written}` : written;
   const address = URL.canParse(value) ? new URL(value) : undefined;
-  if (address === undefined || !['redis:', 'rediss:'].includes(address.protocol) || address.hostname === '') {
-    const meant = `redis://${value}`;
-    throw usage(
-      `${where} is not the address of a Redis server`,
-      given(where, REDIS_EXAMPLE),
-      /^[\w.-]+:\d+$/.test(value) && URL.canParse(meant) ? { value: meant } : undefined,
-    );
-  }
+  if (address === undefined || !['redis:', 'rediss:'].includes(address.protocol) || address.hostname === '')
+    throw usage(`${where} is not the address of a Redis server`, given(where, REDIS_EXAMPLE));
   if (address.username !== '' && address.password === '')
     throw usage(`${where} has a user without a password`, given(where, 'redis://:PASSWORD@127.0.0.1:6379'));
   if (!/^\/?\d{0,4}$/.test(address.pathname) || address.search + address.hash !== '')

@@ -4,7 +4,6 @@ import { parseDocument } from 'yaml';
 import type { YAMLError } from 'yaml';
 import { errnoOf, usage } from '../model/errors.js';
 import { reasonOf, unreadableHint } from '../text/path-faults.js';
-import { yamlWord } from '../text/printable.js';
 
 const CONFIG_HINT = 'name a YAML or JSON file with lines like "market: spot"';
 
@@ -32,27 +31,14 @@ export async function readConfigFile(
   return document.toJS() as unknown;
 }
 
-/** The usage error for a text that is not YAML, with its line and what to write instead. */
-function faultOf({ code, message, linePos, pos }: YAMLError, text: string, place: string): Error {
+/** The usage error for a text that is not YAML, with its line. */
+function faultOf({ code, message, linePos }: YAMLError, text: string, place: string): Error {
   const number = linePos?.[0].line ?? 1;
   const line = (text.split('\n')[number - 1] ?? '').trim();
-  const where = `${place} line ${number}`;
-  const [, key = '', value = ''] = /^([\w-]+): *(.*)$/.exec(line) ?? [];
-  if (code === 'DUPLICATE_KEY')
-    return usage(`${where}: the key "${key}" appears twice`, 'delete one of them');
-  const needsQuotes = 'the value needs quotes';
-  if (code === 'BLOCK_AS_IMPLICIT_KEY')
-    return usage(`${where}: ${needsQuotes}: ${line}`, key === '' ? undefined : `${key}: ${yamlWord(value)}`);
+  if (code === 'DUPLICATE_KEY') return usage(`${place} line ${number}: the key appears twice: ${line}`);
   // `!ETHUSDT` and `*USDT` mean a tag and an alias in YAML, also within a list.
-  const word = wordAt(text, pos[0]);
-  if (code === 'TAG_RESOLVE_FAILED' || code === 'BAD_ALIAS')
-    return usage(
-      `${where}: ${needsQuotes}: ${word === value ? line : word}`,
-      word === value ? `${key}: ${yamlWord(value)}` : yamlWord(word),
-    );
-  return usage(`${place} is not YAML or JSON: ${message.split('\n')[0] ?? ''}`);
-}
-
-function wordAt(text: string, at: number): string {
-  return /^[^\s,\]}]*/.exec(text.slice(at))?.[0] ?? '';
+  const needsQuotes = ['BLOCK_AS_IMPLICIT_KEY', 'TAG_RESOLVE_FAILED', 'BAD_ALIAS'].includes(code);
+  return needsQuotes
+    ? usage(`${place} line ${number}: the value needs quotes: ${line}`, "for example symbols: '*USDT,!BUSD*'")
+    : usage(`${place} is not YAML or JSON: ${message.split('\n')[0] ?? ''}`);
 }

@@ -1,7 +1,10 @@
-/** The values of `--from` and `--to`: a day, a month, a year, `yesterday`, `today` or `now`. All days are those of the exchange. */
-import { dayText, monthOf, monthStart, parseDay } from '../model/calendar.js';
+/**
+ * The values of `--from` and `--to`: a day, a month, a year, an instant, `yesterday`, `today` or `now`. All days are those of the exchange,
+ * except for the day of an instant, which is that of UTC.
+ */
+import { dayOf, dayText, monthOf, monthStart, parseDay, UTC } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
-import { given } from './parsers.js';
+import { EPOCH_MS, given } from './parsers.js';
 import type { Parse } from './parsers.js';
 
 /** A date as given. The clock of the run decides which day a word means. */
@@ -28,55 +31,35 @@ function parseDate(value: string, where: string): DateOption {
   const word = value.toLowerCase();
   const daysAgo = Object.hasOwn(WORDS, word) ? WORDS[word] : undefined;
   if (daysAgo !== undefined) return { kind: 'word', text: word, daysAgo };
-  const days = daysOf(value);
+  const days = EPOCH_MS.test(value) ? wholeDay(dayOf(Number(value), UTC)) : daysOf(value);
   if (days !== undefined) return { kind: 'days', text: value, ...days };
-  const meant = dateLike(value);
-  if (where === '--to' && /[/\\]/.test(value))
-    throw usage(`${where}: "${value}" is not a date`, '--to is the last day; export writes into --target', {
-      flags: { to: null, target: value },
-    });
   throw usage(
     `${where}: "${value}" is not a date`,
-    meant === undefined
-      ? `${given(where, '2024-01-31')}, 2024-01 (a month), 2024 (a year), yesterday or today`
-      : given(where, meant),
-    meant === undefined ? undefined : { value: meant },
+    `${given(where, '2024-01-31')}, 2024-01 (a month), 2024 (a year), yesterday or today`,
   );
 }
 
-/** `2024-01-31`, `20240131`, `2024-01` and `2024` → first and last day; undefined for any other text. */
+/** Year, month and day; a time of day in UTC may follow. */
+const YEAR_FIRST = /^(\d{4})(?:[-/.](\d{1,2})(?:[-/.](\d{1,2})(?:[T ][\d:.]+(?:Z|[+-]00:?00)?)?)?)?$/i;
+const DIGITS = /^(\d{4})(\d{2})(\d{2})?$/;
+const YEAR_LAST = /^(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})$/;
+
+/** First and last day of a day, month or year. Undefined for other texts, and for a date that can be a day of two months: `05/01/2024`. */
 function daysOf(value: string): { first: number; last: number } | undefined {
-  if (/^\d{4}(-\d{2})?$/.test(value)) {
-    const first = parseDay(`${value}${value.length === 4 ? '-01' : ''}-01`);
-    if (first === undefined) return undefined;
-    return { first, last: monthStart(monthOf(first) + (value.length === 4 ? 12 : 1)) - 1 };
-  }
-  const day = parseDay(value.replace(/^(\d{4})(\d{2})(\d{2})$/, '$1-$2-$3'));
-  return day === undefined ? undefined : { first: day, last: day };
+  const [, year = '', month = '', date = ''] = YEAR_FIRST.exec(value) ?? DIGITS.exec(value) ?? [];
+  if (year !== '') return partsOf(year, month, date);
+  const [, one = '', two = '', last = ''] = YEAR_LAST.exec(value) ?? [];
+  if (last === '' || Number(one) > 12 === Number(two) > 12) return undefined;
+  return Number(one) > 12 ? partsOf(last, two, one) : partsOf(last, one, two);
 }
 
-/**
- * The date that a text like `2024-1-5`, `2024/01/05`, `31.01.2024`, `2024-01-05T00:00:00Z`, `202401` or `2024-02-30` means. An
- * ambiguous order of day and month is not corrected.
- */
-function dateLike(value: string): string | undefined {
-  const [, year = '', month = '', date] =
-    /^(\d{4})[-/.]?(\d{1,2})(?:[-/.]?(\d{1,2}))?(?:[T ].*)?$/.exec(value) ?? [];
-  if (year !== '') return date === undefined ? monthLike(year, month) : dayLike(year, month, date);
-  const [, one = '', two = '', yearAfter = ''] = /^(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})$/.exec(value) ?? [];
-  if (yearAfter === '' || Number(one) > 12 === Number(two) > 12) return undefined;
-  return Number(one) > 12 ? dayLike(yearAfter, two, one) : dayLike(yearAfter, one, two);
+/** Without a day or month, the text is empty. */
+function partsOf(year: string, month: string, date: string): { first: number; last: number } | undefined {
+  const first = parseDay([year, month || '1', date || '1'].map((part) => part.padStart(2, '0')).join('-'));
+  if (first === undefined || date !== '') return first === undefined ? undefined : wholeDay(first);
+  return { first, last: monthStart(monthOf(first) + (month === '' ? 12 : 1)) - 1 };
 }
 
-function monthLike(year: string, month: string): string | undefined {
-  const text = `${year}-${month.padStart(2, '0')}`;
-  return daysOf(text) === undefined ? undefined : text;
-}
-
-/** A day after the end of its month, like 2024-02-30, means the last day. */
-function dayLike(year: string, month: string, date: string): string | undefined {
-  const days = daysOf(`${year}-${month.padStart(2, '0')}`);
-  const dateNumber = Number(date);
-  if (days === undefined || dateNumber < 1 || dateNumber > 31) return undefined;
-  return dayText(Math.min(days.first + dateNumber - 1, days.last));
+function wholeDay(day: number): { first: number; last: number } {
+  return { first: day, last: day };
 }

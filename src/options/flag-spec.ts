@@ -89,6 +89,8 @@ export interface FlagSpec {
   readonly unsetOf?: Readonly<Partial<Record<Verb, string>>>;
   /** The default, if other options and the exchange decide it. An option with a value, but with neither `default` nor `derive`, may be undefined. */
   readonly derive?: (from: DefaultSources) => unknown;
+  /** `retry` takes the value of the run that it repeats. */
+  readonly isCarried?: boolean;
   /** Verbs that select everything without the flag. Their help shows no default. */
   readonly narrows?: readonly Verb[];
   /** Defaults of single verbs, instead of `default`. */

@@ -2,9 +2,10 @@
 import { fileURLToPath } from 'node:url';
 import { CryptodlError, usage } from '../model/errors.js';
 import { didYouMean } from '../text/did-you-mean.js';
-import { shownPath, yamlWord } from '../text/printable.js';
+import { shownPath } from '../text/printable.js';
 import { flagsOf, nameOptions } from './flags.js';
 import type { FlagName } from './flags.js';
+import { choice } from './parsers.js';
 import { mapValues } from './resolve.js';
 import type { RawLayer } from './resolve.js';
 
@@ -54,10 +55,8 @@ const SHAPE = `for example: jobs: { bars: { verb: vision, symbols: BTCUSDT, days
 /** Checks the keys of the file; values are parsed later. */
 export function jobsFile(file: string, content: unknown): JobsFile {
   if (!isMap(content)) throw usage(`${file} does not contain a map of jobs`, SHAPE);
-  for (const key of Object.keys(content)) {
-    if (key === 'jobs' || key === 'defaults') continue;
-    throw usage(`${file}: unknown key "${key}"`, didYouMean(key, ['jobs', 'defaults']) ?? SHAPE);
-  }
+  const unknown = Object.keys(content).find((key) => key !== 'jobs' && key !== 'defaults');
+  if (unknown !== undefined) throw usage(`${file}: unknown key "${unknown}"`, SHAPE);
   const { defaults = {}, jobs } = content;
   if (!isMap(defaults)) throw usage(`${file}: defaults is not a map of option names to values`, SHAPE);
   if (jobs !== undefined && jobs !== null && !isMap(jobs))
@@ -70,17 +69,9 @@ export function jobsFile(file: string, content: unknown): JobsFile {
 }
 
 function defaultsLayer(file: string, map: object): RawLayer {
-  const where = `${file}: defaults`;
-  const known = new Set([...flagsOf('vision'), ...flagsOf('metrics'), ...flagsOf('run')]);
-  const values = mapValues(map, {
-    nameOf: (key) => `${where}: ${key}`,
-    isKnown: (name) => known.has(name) && !COMMAND_LINE_ONLY.includes(name),
-    refuse: (key) =>
-      key === 'config'
-        ? noConfigFile(`${where}: config: `, file)
-        : unknownKey(where, key, [...known], 'see cryptodl vision --help for the names'),
-  });
-  return { origin: 'defaults of the jobs', values, nameOf: (name) => `${where}: ${name}` };
+  const known = [...flagsOf('vision'), ...flagsOf('metrics'), ...flagsOf('run')];
+  const layer = layerOf(`${file}: defaults`, map, new Set(known), '');
+  return { origin: 'defaults of the jobs', ...layer };
 }
 
 function jobEntry(file: string, name: string, job: unknown): JobEntry {
@@ -92,58 +83,49 @@ function jobEntry(file: string, name: string, job: unknown): JobEntry {
       'write a letter, then letters, digits, dots, dashes and underscores',
     );
   if (!isMap(job)) throw usage(`${where} is not a map of option names to values`, SHAPE);
-  const { verb: given, ...map } = job;
-  const verb = VERBS_OF_JOBS.find((known) => known === given);
-  if (verb === undefined) throw refuseVerb(where, given);
-  const values = mapValues(map, {
-    nameOf: (key) => `${where}: ${key}`,
-    isKnown: (flag) =>
-      flagsOf(verb).includes(flag) && !COMMAND_LINE_ONLY.includes(flag) && !SHARED.includes(flag),
-    refuse: (key) =>
-      key === 'config' ? noConfigFile(`${where}: config: `, file) : refuseKey(where, verb, key),
-  });
-  const layer: RawLayer = { origin: 'job', values, nameOf: (flag) => `${where}: ${flag}` };
+  const { verb: given = '', ...map } = job;
+  const verb = choice(VERBS_OF_JOBS)(String(given), `${where}: verb`);
+  const known = flagsOf(verb).filter((flag) => !SHARED.includes(flag));
+  const shared = `; write ${SHARED.join(', ')} under defaults, because they are the same for all jobs`;
+  const layer: RawLayer = { origin: 'job', ...layerOf(where, map, new Set(known), shared) };
   return { name, verb, layer, explain: (error) => withPlace(file, where, error) };
 }
 
-function refuseVerb(where: string, given: unknown): Error {
-  if (given === undefined) return usage(`${where} has no verb`, 'verb: vision or verb: metrics');
-  const text = typeof given === 'string' ? given : JSON.stringify(given);
-  const hint = didYouMean(text, VERBS_OF_JOBS) ?? 'verb: vision or verb: metrics';
-  return usage(`${where}: verb: "${text}" is not one of ${VERBS_OF_JOBS.join(', ')}`, hint);
+/** `note`: a text after the hint for an unknown key. */
+function layerOf(
+  where: string,
+  map: object,
+  known: ReadonlySet<FlagName>,
+  note: string,
+): Pick<RawLayer, 'values' | 'nameOf'> {
+  const names = [...known].filter((name) => !COMMAND_LINE_ONLY.includes(name));
+  const nameOf = (key: string): string => `${where}: ${key}`;
+  const values = mapValues(map, {
+    nameOf,
+    isKnown: (name) => names.includes(name),
+    refuse: (key) =>
+      usage(
+        `${where}: unknown key "${key}"`,
+        didYouMean(key, names) ?? `keys are names of flags: cryptodl vision --help${note}`,
+      ),
+  });
+  return { values, nameOf };
 }
 
-function refuseKey(where: string, verb: JobEntry['verb'], key: string): Error {
-  if (SHARED.some((name) => name === key))
-    return usage(`${where}: ${key} is the same for all jobs`, 'write it under defaults');
-  if (COMMAND_LINE_ONLY.some((name) => name === key))
-    return usage(`${where}: ${key} is for the command line`, `cryptodl run FILE --${key}`);
-  const names = flagsOf(verb).filter((name) => !COMMAND_LINE_ONLY.includes(name) && !SHARED.includes(name));
-  const other = VERBS_OF_JOBS.find((candidate) => flagsOf(candidate).some((name) => name === key));
-  const hint =
-    other === undefined ? `see cryptodl ${verb} --help for the names` : `${key} is a flag of ${other}`;
-  return unknownKey(where, key, ['verb', ...names], hint);
+/** Options as keys of the file. */
+function asKeys(text: string): string {
+  return nameOptions(text, (name) => name);
 }
 
-function unknownKey(where: string, key: string, names: readonly string[], hint: string): Error {
-  return usage(`${where}: unknown key "${key}"`, didYouMean(key, names) ?? hint);
-}
-
-/** The error with file and job. Corrections become lines of the file instead of a command line. */
-function withPlace(file: string, where: string, error: CryptodlError): CryptodlError {
-  const { message, hint, correction, cause, code } = error;
-  const hasPlace = message.startsWith(`${file}: `);
-  const lines = Object.entries(correction?.flags ?? {}).map(([name, value]) =>
-    value === null ? `delete "${name}"` : `${name}: ${yamlWord(value)}`,
-  );
-  const help = [
-    hint === undefined ? undefined : nameOptions(hint, (name) => name),
-    ...lines.filter((line) => hint?.includes(line) !== true),
-  ];
-  const text = help.filter((line) => line !== undefined).join('\n  ');
-  return new CryptodlError(code, hasPlace ? message : `${where}: ${nameOptions(message, (name) => name)}`, {
+/** The error with file and job. */
+function withPlace(
+  file: string,
+  where: string,
+  { message, hint, cause, code }: CryptodlError,
+): CryptodlError {
+  return new CryptodlError(code, message.startsWith(`${file}: `) ? message : `${where}: ${asKeys(message)}`, {
     cause,
-    ...(text === '' ? {} : { hint: text }),
+    hint: hint === undefined ? undefined : asKeys(hint),
   });
 }
 

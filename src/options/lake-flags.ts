@@ -3,7 +3,6 @@ import { FORMATS } from '../model/task.js';
 import { lake } from './addresses.js';
 import { DOWNLOADS, DOWNLOADS_AND_JOBS, EXAMINED, HELD, OF_LAKE, oneOf, WRITING } from './flag-spec.js';
 import type { FlagRows } from './flag-spec.js';
-import { OTHER_FORMATS, OTHER_TIMESTAMPS } from './words/other-words.js';
 import * as parse from './parsers.js';
 
 const TIMESTAMPS = ['us', 'ms', 'iso', 'utc'] as const;
@@ -13,6 +12,7 @@ const OF_READERS = { audit: SYSTEM, sql: SYSTEM, plot: SYSTEM, export: SYSTEM, u
 export const LAKE_FLAGS = {
   out: {
     group: 'Where',
+    isCarried: true,
     short: 'o',
     verbs: OF_LAKE,
     usual: OF_LAKE.filter((verb) => verb !== 'sql'),
@@ -45,6 +45,7 @@ export const LAKE_FLAGS = {
   },
   format: {
     group: 'Where',
+    isCarried: true,
     short: 'f',
     verbs: [...WRITING, ...HELD, 'coverage', 'report'],
     usual: [...WRITING, ...HELD, 'coverage'],
@@ -52,7 +53,7 @@ export const LAKE_FLAGS = {
     narrows: ['coverage', 'report', ...HELD],
     doc: 'parquet, csv or zip; zip keeps the files of the archive',
     docOf: { metrics: 'parquet or csv' },
-    parse: parse.choice(FORMATS, OTHER_FORMATS),
+    parse: parse.choice(FORMATS, { parquet: ['pq'] }),
     choices: FORMATS,
     choicesOf: { metrics: ['parquet', 'csv'] },
     default: 'parquet',
@@ -89,7 +90,7 @@ export const LAKE_FLAGS = {
     verbs: WRITING,
     value: 'FORM',
     doc: 'form of times: us, ms or iso in CSV; utc for Parquet columns with the time zone UTC (in CSV the same as iso)',
-    parse: parse.choice(TIMESTAMPS, OTHER_TIMESTAMPS),
+    parse: parse.choice(TIMESTAMPS, { us: ['micros', 'microseconds'], ms: ['millis', 'milliseconds'] }),
     choices: TIMESTAMPS,
     default: 'us',
   },
@@ -109,6 +110,7 @@ export const LAKE_FLAGS = {
   },
   force: {
     group: 'How',
+    isCarried: true,
     verbs: ['vision', 'metrics', 'report', 'plot', 'bars', 'export', 'universe'],
     usual: ['vision', 'metrics', 'report', 'plot', 'bars', 'export', 'universe'],
     doc: 'fetch and write everything again; the settings may differ from those of the series in the lake',
@@ -150,6 +152,7 @@ export const LAKE_FLAGS = {
   },
   'temp-dir': {
     group: 'Where',
+    isCarried: true,
     verbs: [...DOWNLOADS_AND_JOBS, 'audit', 'sql', 'plot', 'bars', 'export', 'universe', 'doctor', 'worker'],
     usual: ['doctor'],
     value: 'DIR',
@@ -208,6 +211,7 @@ export const LAKE_FLAGS = {
   },
   verify: {
     group: 'Safety',
+    isCarried: true,
     verbs: ['vision', 'retry', 'repair', 'audit', 'enqueue'],
     usual: ['audit'],
     value: 'HOW',
@@ -217,6 +221,7 @@ export const LAKE_FLAGS = {
   },
   revisions: {
     group: 'Safety',
+    isCarried: true,
     verbs: ['vision', 'enqueue'],
     value: 'HOW',
     doc: 'objects that changed upstream: check, take, ignore or only; check: fetch them again and replace the rows, unless rows of the lake would be lost; take: always replace the rows; ignore: keep the rows of the lake; only: like check, but fetch no other objects',
@@ -225,6 +230,7 @@ export const LAKE_FLAGS = {
   },
   'recheck-days': {
     group: 'Safety',
+    isCarried: true,
     verbs: ['vision', 'enqueue'],
     value: 'N',
     doc: 'check the last N days for revisions; if the range ends within these days, the run also checks held days of these N days that are outside of the range, and fetches missing days after a held day',
@@ -233,6 +239,7 @@ export const LAKE_FLAGS = {
   },
   'stale-checksum': {
     group: 'Safety',
+    isCarried: true,
     verbs: ['vision', 'retry', 'repair', 'audit', 'enqueue'],
     value: 'WHAT',
     doc: 'for an object that does not match its sidecar, but has the size and ETag of the listing: fail, or warn and use it',
@@ -252,6 +259,7 @@ export const LAKE_FLAGS = {
   },
   strict: {
     group: 'Safety',
+    isCarried: true,
     verbs: [...DOWNLOADS_AND_JOBS, 'enqueue'],
     usual: ['run', 'retry'],
     doc: 'end with exit code 4 for holes and partial objects',

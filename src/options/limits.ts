@@ -1,9 +1,8 @@
 /** Parsers for rate limits of the user, which cannot exceed those of the exchange. */
-import { didYouMean, nearest } from '../text/did-you-mean.js';
 import { usage } from '../model/errors.js';
-import { numberText, parseDurationMs } from '../model/units.js';
+import { durationValue, numberText, parseDurationMs } from '../model/units.js';
 import type { BucketLimit } from '../source/names.js';
-import { given } from './parsers.js';
+import { choice, given } from './parsers.js';
 import type { Parse } from './parsers.js';
 
 /** The maximum number of permits of a bucket in a window. */
@@ -16,51 +15,29 @@ export interface Limit {
 
 const MINUTE_MS = 60_000;
 
-/** `archive=100/s` or `futuresData=800/5m`, at most the limit of the exchange. */
+/**
+ * `archive=100/s` or `futuresData=800/5m`, at most the limit of the exchange. If the exchange counts in windows of its own, the rate is
+ * that of such a window: `futuresData=100/m` is `futuresData=500/5m`.
+ */
 export function limit(known: Readonly<Record<string, BucketLimit>>): Parse<Limit> {
   return (text, where) => {
-    const [, bucket = '', amount = '', count = '', unit = ''] =
-      /^(\w+)=(\d+)\/(\d*)(s|m|h|d)$/.exec(text) ?? [];
-    const permits = Number(amount);
-    const windowMs = parseDurationMs(`${count === '' ? '1' : count}${unit}`) ?? 0;
-    if (!(permits >= 1 && windowMs >= 1)) {
+    const [, name = '', amount = '', count = '', unit = ''] =
+      /^\s*(\w+)\s*[=:]\s*(\d+)\s*\/\s*(\d*)\s*([a-z]+)$/i.exec(text) ?? [];
+    const givenMs = parseDurationMs(`${count === '' ? '1' : count}${unit}`) ?? 0;
+    if (!(Number(amount) >= 1 && givenMs >= 1))
       throw usage(`${where}: "${text}" is not a limit of a bucket`, given(where, 'archive=100/s'));
-    }
-    const most = Object.hasOwn(known, bucket) ? known[bucket] : undefined;
-    if (most === undefined) {
-      const names = Object.keys(known);
-      throw usage(
-        `${where}: "${bucket}" is not one of ${names.join(', ')}`,
-        didYouMean(bucket, names),
-        correctionOf(nearest(bucket, names), text),
-      );
-    }
-    const highest = `${bucket}=${limitText(most)}`;
-    if (most.isWindow && windowMs !== most.windowMs) {
-      const rate = Math.floor((permits / windowMs) * most.windowMs);
-      const value = `${bucket}=${Math.max(1, Math.min(rate, most.permits))}/${windowText(most.windowMs)}`;
-      throw usage(
-        `${where}: ${text}: the exchange counts ${bucket} in windows of ${windowText(most.windowMs, '1')}`,
-        given(where, value),
-        { value },
-      );
-    }
-    if (permits / windowMs > most.permits / most.windowMs) {
+    const bucket = choice(Object.keys(known))(name, where);
+    const most = known[bucket];
+    if (most === undefined) throw new RangeError(bucket);
+    const windowMs = most.isWindow ? most.windowMs : givenMs;
+    const permits = Math.max(1, Math.floor((Number(amount) / givenMs) * windowMs));
+    if (permits / windowMs > most.permits / most.windowMs)
       throw usage(
         `${where}: ${text} is above the limit of ${bucket}, ${limitText(most)}`,
-        given(where, highest),
-        {
-          value: highest,
-        },
+        given(where, `${bucket}=${limitText(most)}`),
       );
-    }
-    return { text, bucket, permits, windowMs };
+    return { text: `${bucket}=${permits}/${windowText(windowMs)}`, bucket, permits, windowMs };
   };
-}
-
-/** The text with the nearest name of a bucket. */
-function correctionOf(bucket: string | undefined, text: string): { value: string } | undefined {
-  return bucket === undefined ? undefined : { value: text.replace(/^\w+/, bucket) };
 }
 
 /** The maximum requests per minute of each bucket: at most the highest limit of all buckets. */
@@ -72,13 +49,11 @@ export function requestsPerMinute(known: Readonly<Record<string, BucketLimit>>):
     const number = Number(text);
     if (/^\d+$/.test(text) && number >= 1 && number <= most) return number;
     const isTooMuch = /^\d+$/.test(text) && number > most;
-    const value = isTooMuch ? String(most) : '600';
     throw usage(
       isTooMuch
         ? `${where}: ${text} is above the highest limit, ${numberText(most)} in a minute (${name}: ${limitText(largest)})`
         : `${where}: "${text}" is not a whole number of at least 1`,
-      given(where, value),
-      isTooMuch ? { value } : undefined,
+      given(where, isTooMuch ? String(most) : '600'),
     );
   };
 }
@@ -91,11 +66,9 @@ function limitText({ permits, windowMs }: BucketLimit): string {
   return `${permits}/${windowText(windowMs)}`;
 }
 
-/** `s`, `m` or `5m`. `one`: the number that is written for a single unit. */
-function windowText(windowMs: number, one = ''): string {
-  const [ms, unit] = windowMs % MINUTE_MS === 0 ? [MINUTE_MS, 'm'] : [1000, 's'];
-  const count = windowMs / ms;
-  return `${count === 1 ? one : count}${unit}`;
+/** `s`, `m` or `5m`. */
+function windowText(windowMs: number): string {
+  return durationValue(windowMs).replace(/^1(?=[a-z])/, '');
 }
 
 /** The name of an egress group, which becomes a part of the keys in Redis. */

@@ -11,18 +11,18 @@ export interface Endpoint {
 
 const LOOPBACK = '127.0.0.1';
 
-/** `9464`, `0.0.0.0:9464` or `[::]:9464`. */
+/** `9464`, `0.0.0.0:9464`, `[::]:9464`, or the address with these: `http://0.0.0.0:9464/metrics`. */
 export const endpoint: Parse<Endpoint> = (value, where) => {
-  const known = endpointOf(value);
+  const known = endpointOf(
+    value
+      .replace(/^https?:\/\//, '')
+      .replace(/\/.*$/, '')
+      .replace(/^:/, '0.0.0.0:'),
+  );
   if (known !== undefined) return known;
-  const meant = value
-    .replace(/^https?:\/\//, '')
-    .replace(/\/.*$/, '')
-    .replace(/^:/, '0.0.0.0:');
   throw usage(
     `${where}: "${value}" is not a port from 1 to 65535, with or without an address in front`,
     `${given(where, '9464')}, or ${given(where, '0.0.0.0:9464')} for other machines`,
-    endpointOf(meant) === undefined ? undefined : { value: meant },
   );
 };
 
@@ -43,10 +43,8 @@ const ENDING = '.prom';
 /** The path of a file for the textfile collector. */
 export const promFile: Parse<string> = (value, where) => {
   if (value.endsWith(ENDING) && !/(^|[\\/])\.prom$/.test(value)) return value;
-  const meant = /[\\/]$/.test(value) || value === '' ? undefined : value.replace(/(\.[\da-z]+)?$/i, ENDING);
   throw usage(
     `${where}: "${value}" does not end in ${ENDING}; node_exporter reads no other files`,
-    given(where, meant ?? `cryptodl${ENDING}`),
-    meant === undefined || meant.endsWith(`/${ENDING}`) ? undefined : { value: meant },
+    given(where, `cryptodl${ENDING}`),
   );
 };

@@ -11,6 +11,7 @@ const venue = readVenueWords();
 export const NETWORK_FLAGS = {
   'request-interval': {
     group: 'Network',
+    isCarried: true,
     verbs: ONLINE_AND_JOBS,
     value: 'TIME',
     doc: 'minimum time between two requests of a bucket; the limits of the exchange still apply',
@@ -21,6 +22,7 @@ export const NETWORK_FLAGS = {
   },
   'requests-per-minute': {
     group: 'Network',
+    isCarried: true,
     verbs: ONLINE_AND_JOBS,
     value: 'N',
     doc: 'maximum requests of a bucket per minute; the limits of the exchange still apply',
@@ -30,6 +32,7 @@ export const NETWORK_FLAGS = {
   },
   limits: {
     group: 'Network',
+    isCarried: true,
     verbs: ONLINE_AND_JOBS,
     value: 'LIST',
     list: 'comma',
@@ -41,6 +44,7 @@ export const NETWORK_FLAGS = {
   },
   priority: {
     group: 'Network',
+    isCarried: true,
     verbs: ONLINE_AND_JOBS,
     value: 'LEVEL',
     doc: 'order of the jobs of one process that wait for the same rate limit: high, normal or low',
@@ -51,6 +55,7 @@ export const NETWORK_FLAGS = {
   },
   bwlimit: {
     group: 'Network',
+    isCarried: true,
     verbs: ONLINE_AND_JOBS,
     usual: ['vision', 'run', 'retry', 'repair', 'audit'],
     value: 'SIZE',
@@ -62,6 +67,7 @@ export const NETWORK_FLAGS = {
   },
   'pool-limit': {
     group: 'Network',
+    isCarried: true,
     verbs: EXAMINED,
     usual: ['doctor'],
     value: 'N',
@@ -72,6 +78,7 @@ export const NETWORK_FLAGS = {
   },
   'pool-limit-per-host': {
     group: 'Network',
+    isCarried: true,
     verbs: EXAMINED,
     value: 'N',
     doc: 'maximum sockets per host; further requests wait',
@@ -82,6 +89,7 @@ export const NETWORK_FLAGS = {
   },
   'keep-alive': {
     group: 'Network',
+    isCarried: true,
     verbs: EXAMINED,
     value: 'TIME',
     doc: 'time that an idle socket stays open; with 0 each request opens a new socket',
@@ -92,6 +100,7 @@ export const NETWORK_FLAGS = {
   },
   http2: {
     group: 'Network',
+    isCarried: true,
     verbs: EXAMINED,
     usual: ['doctor'],
     doc: 'use HTTP/2 where the host supports it',
@@ -130,6 +139,7 @@ export const NETWORK_FLAGS = {
   },
   'ca-file': {
     group: 'Network',
+    isCarried: true,
     verbs: EXAMINED,
     usual: ['doctor'],
     value: 'FILE',
@@ -140,6 +150,7 @@ export const NETWORK_FLAGS = {
   },
   'archive-url': {
     group: 'Network',
+    isCarried: true,
     verbs: EXAMINED,
     usual: ['doctor'],
     value: 'URL',
@@ -150,6 +161,7 @@ export const NETWORK_FLAGS = {
   },
   'listing-url': {
     group: 'Network',
+    isCarried: true,
     verbs: EXAMINED,
     value: 'URL',
     doc: 'address of the listing',
@@ -160,6 +172,7 @@ export const NETWORK_FLAGS = {
   },
   'fallback-url': {
     group: 'Network',
+    isCarried: true,
     verbs: ONLINE_AND_JOBS,
     value: 'URL',
     doc: 'second address of the archive; used after too many failures of the first',
@@ -170,6 +183,7 @@ export const NETWORK_FLAGS = {
   },
   'fapi-url': {
     group: 'Network',
+    isCarried: true,
     verbs: [...DOWNLOADS_AND_JOBS, 'doctor', 'enqueue', 'worker'],
     value: 'URL',
     doc: 'address of REST for USD-margined futures',
@@ -178,6 +192,7 @@ export const NETWORK_FLAGS = {
   },
   'dapi-url': {
     group: 'Network',
+    isCarried: true,
     verbs: [...DOWNLOADS_AND_JOBS, 'doctor', 'enqueue', 'worker'],
     value: 'URL',
     doc: 'address of REST for coin-margined futures',
@@ -186,6 +201,7 @@ export const NETWORK_FLAGS = {
   },
   'spot-url': {
     group: 'Network',
+    isCarried: true,
     verbs: [...DOWNLOADS_AND_JOBS, 'doctor', 'enqueue', 'worker'],
     value: 'URL',
     doc: `address of REST for spot; if the default refuses your location, ${venue.hosts.spotPublic} is used`,

@@ -1,6 +1,6 @@
 /** Flags of the verbs that draw, print rows, or write files for other programs. */
 import { usage } from '../model/errors.js';
-import { didYouMean, nearest } from '../text/did-you-mean.js';
+import { didYouMean } from '../text/did-you-mean.js';
 import type { FlagRows } from './flag-spec.js';
 import * as parse from './parsers.js';
 import type { Parse } from './parsers.js';
@@ -13,7 +13,6 @@ const delimiter: Parse<string> = (value, where) => {
   throw usage(
     `${where}: "${value}" is no delimiter: a delimiter is one ASCII character, and no letter, digit, double quote, point or minus`,
     `${parse.given(where, ';')} or ${parse.given(where, 'tab')}`,
-    { value: ';' },
   );
 };
 
@@ -24,11 +23,9 @@ const TIME_FORMS = ['iso', 'us', 'ms', 's'];
 /** `iso`, `us`, `ms`, `s`, or a pattern with at least one `%`. */
 const timeFormat: Parse<string> = (value, where) => {
   if (TIME_FORMS.includes(value) || (value.includes('%') && PATTERN.test(value))) return value;
-  const near = nearest(value, TIME_FORMS);
   throw usage(
     `${where}: "${value}" is neither ${TIME_FORMS.join(', ')} nor a pattern like %Y-%m-%d`,
     didYouMean(value, TIME_FORMS),
-    { value: near ?? 'iso' },
   );
 };
 

@@ -1,17 +1,21 @@
-/** One parser per kind of value: text in, typed value out, or a usage error that names the expected form. */
+/**
+ * One parser per kind of value: text in, typed value out. A parser takes every form with a single meaning, and throws a usage error with
+ * a valid value for others.
+ */
 import { usage } from '../model/errors.js';
 import { DAY_MS, parseDay } from '../model/calendar.js';
-import { bytesLike, durationLike, parseBytes, parseDurationMs, sameInterval } from '../model/units.js';
+import { parseBytes, parseDurationMs, sameInterval } from '../model/units.js';
 import { ALL, MARKET_ALIASES } from '../source/names.js';
-import { didYouMean, nearest } from '../text/did-you-mean.js';
-import { OTHER_MARKETS } from './words/other-words.js';
-import type { OtherWords } from './words/other-words.js';
+import { isArchived, isMetric } from '../source/venue.js';
+import type { DatasetSpec } from '../source/venue.js';
+import { didYouMean } from '../text/did-you-mean.js';
 import type { CalendarPeriod } from '../model/calendar.js';
 
-/** Names of the exchange of the run, where it is not the default one. */
+/** Names of the exchange of the run. */
 export interface ExchangeNames {
   readonly markets: readonly string[];
   readonly intervals: readonly string[];
+  readonly datasets: readonly DatasetSpec[];
 }
 
 /** `where` is the name under which the user gave the value: `--days`, `CRYPTODL_DAYS` or a config key. */
@@ -28,45 +32,66 @@ export function given(where: string, value: string): string {
 export type Concurrency =
   { readonly kind: 'fixed'; readonly limit: number } | { readonly kind: 'auto'; readonly max: number };
 
+/** A name without what differs between tools: case, blanks, hyphens and underscores. */
+function folded(name: string): string {
+  return name.toLowerCase().replaceAll(/[\s_-]/g, '');
+}
+
+/** One of the values, in any spelling, or by one of its other names. */
 export function choice<const T extends string>(
   values: readonly T[],
-  others: OtherWords<NoInfer<T>> = {},
+  others: Readonly<Partial<Record<string, readonly string[]>>> = {},
 ): Parse<T> {
   return (text, where) => {
-    const found = values.find((value) => value === text);
+    const word = folded(text);
+    const found =
+      values.find((value) => value === text) ??
+      values.find((value) => folded(value) === word) ??
+      values.find((value) => others[value]?.some((other) => folded(other) === word));
     if (found !== undefined) return found;
-    const word = text.toLowerCase();
-    const other = Object.hasOwn(others, word) ? others[word] : undefined;
-    const near = other === undefined ? nearest(text, values) : other.value;
-    throw usage(
-      `${where}: "${text}" is not one of ${values.join(', ')}`,
-      other?.note ?? didYouMean(text, values),
-      near === undefined ? undefined : { value: near },
-    );
+    throw usage(`${where}: "${text}" is not one of ${values.join(', ')}`, didYouMean(text, values));
   };
 }
 
-/** A market of the exchange of the run by its name or by one of other tools (`usdm` is `um`), or `all`, in any case. */
+/** A market of the exchange of the run by its name or by one of other tools (`usdm` is `um`), or `all`. */
 export function market(known: readonly string[]): Parse<string> {
-  return (value, where, { markets } = { markets: known, intervals: [] }) => {
-    const word = value.toLowerCase();
-    const values = [...markets, ALL];
-    const meant = [word, MARKET_ALIASES[word] ?? ''].find((name) => values.includes(name));
-    return meant ?? choice(values, markets.includes('spot') ? OTHER_MARKETS : {})(value, where);
+  return (value, where, exchange) =>
+    choice([...(exchange?.markets ?? known), ALL], MARKET_ALIASES)(value, where);
+}
+
+/** The datasets that a verb can take. */
+const TAKEN = { archive: isArchived, rest: isMetric, any: () => true } as const;
+
+/**
+ * A dataset by its name, in any spelling, or by one of its other names: `agg_trades`, `ohlcv`. `from`: where the verb takes its datasets
+ * from; a name that fits two datasets means the one of there. Other texts stay, because markets have different datasets.
+ */
+export function dataset(from: keyof typeof TAKEN): Parse<string> {
+  return (value, where, exchange) => {
+    const word = folded(text(value, where));
+    // Statistics that only REST has stand after the datasets of the archive.
+    const specs = from === 'rest' ? (exchange?.datasets ?? []).toReversed() : (exchange?.datasets ?? []);
+    const taken = specs.filter(TAKEN[from]);
+    const isMeant = ({ name, aliases }: DatasetSpec): boolean =>
+      [name, ...aliases].some((other) => folded(other) === word);
+    const found =
+      taken.find(({ name }) => name === value) ??
+      taken.find(isMeant) ??
+      specs.find(({ name }) => name === value) ??
+      specs.find(isMeant);
+    return found?.name ?? value;
   };
 }
 
 /**
- * An interval in the spelling of the exchange: `60min`, `1hour` and `1H` are `1h`. Other texts stay, because datasets have different
- * intervals. `1M` stays too: it means a month or, mistyped, a minute.
+ * An interval in the spelling of the exchange: `60min`, `1hour` and `1H` are `1h`, and `1M` is a month as for the exchange. Other texts
+ * stay, because datasets have different intervals.
  */
 export function interval(known: readonly string[]): Parse<string> {
-  return (value, where, { intervals } = { markets: [], intervals: known }) => {
+  return (value, where, exchange) => {
     const word = text(value, where);
-    if (intervals.includes(word) || !/^\d+(?!M[Nn]?$|mn$|T$)[A-Za-z]+$/.test(word)) return word;
-    const same = sameInterval(word, intervals) ?? word;
-    // The bars of a week begin on a Monday, those of seven days on any day.
-    return same.endsWith('w') && !/w/i.test(word) ? word : same;
+    const intervals = exchange?.intervals ?? known;
+    return intervals.includes(word) ? word : (sameInterval(word, intervals) ?? word);
   };
 }
 
@@ -77,49 +102,39 @@ export const text: Parse<string> = (value, where) => {
   return value;
 };
 
+/** The name of an asset, in capitals. */
+export const asset: Parse<string> = (value, where) => text(value, where).toUpperCase();
+
 /** The value of a switch in the environment or in a file. */
 export const flag: Parse<boolean> = (value, where) => {
-  if (['1', 'true', 'yes', 'on'].includes(value)) return true;
-  if (['0', 'false', 'no', 'off'].includes(value)) return false;
+  const word = value.toLowerCase();
+  if (['1', 'true', 'yes', 'on'].includes(word)) return true;
+  if (['0', 'false', 'no', 'off'].includes(word)) return false;
   throw usage(`${where}: "${value}" is neither true nor false`, given(where, 'true'));
 };
 
-/** A whole number. With a `unit` like `day`, the error corrects `7days`, `7d` and `-7` to 7. `example`: a usual number, for messages. */
+/** A whole number, with or without its `unit`: `7`, `7d`, `7 days`. `example`: a usual number, for messages. */
 export function integer(least: number, unit?: string, example = 7): Parse<number> {
-  const like =
-    unit === undefined
-      ? /^(\d+)(?:\.0+)?$/
-      : new RegExp(`^-?(\\d+)(?:\\.0+)?\\s*(?:${unit}s?|${unit.slice(0, 1)})?$`, 'i');
   return (value, where) => {
-    const number = Number(value);
-    if (/^\d+$/.test(value) && Number.isSafeInteger(number) && number >= least) return number;
-    const meant = like.exec(value.replaceAll(/(?<=\d)[_' ](?=\d{3})/g, ''))?.[1] ?? '';
-    const isMeant = Number.isSafeInteger(Number(meant)) && meant !== '' && Number(meant) >= least;
+    const [, digits = '', word = ''] = /^(\d+)(?:\.0+)?\s*([a-z]*)$/i.exec(value) ?? [];
+    const number = digits === '' ? Number.NaN : Number(digits);
+    const isUnit = word === '' || (unit !== undefined && `${unit}s`.startsWith(word.toLowerCase()));
+    if (isUnit && Number.isSafeInteger(number) && number >= least) return number;
     throw usage(
       `${where}: "${value}" is not a whole number of at least ${least}`,
-      given(where, isMeant ? meant : String(Math.max(least, example))),
-      isMeant ? { value: meant } : undefined,
+      given(where, String(Math.max(least, example))),
     );
   };
 }
 
-const SPAN = /^(\d*)\s*(?:(w|wks?|weeks?)|(mo|mons?|months?)|(y|yrs?|years?))$/i;
-
-/** A whole number of days. The error corrects weeks. A month means 30 days or a complete month, so it is not corrected. */
+/** A whole number of days, or of weeks. A month and a year are not a number of days. */
 export const days: Parse<number> = (value, where) => {
-  const [, number = '', week, month, year] = SPAN.exec(value) ?? [];
-  const count = number === '' ? 1 : Number(number);
-  if (count < 1 || (week ?? month ?? year) === undefined) return integer(1, 'day')(value, where);
-  const [inDays, inMonths] =
-    week !== undefined ? [count * 7] : year !== undefined ? [count * 365, count * 12] : [count * 30, count];
-  const whereMonths = where.replace(/days$/, 'months').replace(/DAYS$/, 'MONTHS');
+  const weeks = Number(/^(\d+)\s*(?:w|wks?|weeks?)$/i.exec(value)?.[1] ?? 0);
+  if (weeks > 0) return weeks * 7;
+  if (!/^\d+\s*(?:m|mo|mons?|months?|y|yrs?|years?)$/i.test(value)) return integer(1, 'day')(value, where);
   throw usage(
-    `${where}: "${value}" is not a whole number of at least 1`,
-    given(where, String(inDays)) +
-      (inMonths === undefined
-        ? ''
-        : `, or ${given(whereMonths, String(inMonths))} for ${inMonths === 1 ? 'the last complete month' : 'complete months'}`),
-    inMonths === undefined ? { value: String(inDays) } : undefined,
+    `${where}: "${value}" is not a number of days`,
+    `${given(where, '30')}, or ${given(where.replace(/days$/, 'months').replace(/DAYS$/, 'MONTHS'), '1')} for complete months`,
   );
 };
 
@@ -144,15 +159,13 @@ export const percent: Parse<number> = (value, where) => {
   throw usage(`${where}: "${value}" is not a percentage from 0 to 100`, given(where, '99.9'));
 };
 
-/** `500ms`, `30s` or `5m` → milliseconds. */
+/** `500ms`, `30s` or `5 min` → milliseconds. A bare number means seconds. */
 export const duration: Parse<number> = (value, where) => {
   const ms = parseDurationMs(value);
   if (ms !== undefined) return ms;
-  const meant = durationLike(value);
   throw usage(
     `${where}: "${value}" is not a duration`,
     `${given(where, '500ms')}, ${given(where, '30s')} or ${given(where, '5m')}`,
-    meant === undefined ? undefined : { value: meant },
   );
 };
 
@@ -167,11 +180,9 @@ export const timeout: Parse<number> = (value, where) => {
 export const bytes: Parse<number> = (value, where) => {
   const size = parseBytes(value);
   if (size !== undefined) return size;
-  const meant = bytesLike(value);
   throw usage(
-    `${where}: "${value}" is not a size`,
-    meant === undefined ? `${given(where, '500MB')} or ${given(where, '2GiB')}` : `did you mean ${meant}?`,
-    meant === undefined ? undefined : { value: meant },
+    `${where}: "${value}" is not a size in bytes`,
+    `${given(where, '500MB')} or ${given(where, '2GiB')}`,
   );
 };
 
@@ -194,48 +205,45 @@ export type Every = { readonly text: string } & (
 );
 
 export const every: Parse<Every> = (value, where) => {
-  const hours = (parseDurationMs(durationLike(value) ?? '') ?? 0) / 3_600_000;
-  const meant = EVERY.find((each) => each === (hours === 24 ? 'day' : `${hours}h`));
-  if (meant !== undefined && meant !== value)
-    throw usage(`${where}: "${value}" is not one of ${EVERY.join(', ')}`, `did you mean ${meant}?`, {
-      value: meant,
-    });
-  const word = choice(EVERY, {
-    daily: { value: 'day', note: 'did you mean day?' },
-    hourly: { value: '1h', note: 'did you mean 1h?' },
-  })(value, where);
+  const hours = (parseDurationMs(value) ?? 0) / 3_600_000;
+  const ofLength = EVERY.find((each) => each === `${hours}h`);
+  const others = { day: ['daily', '24h', '1d', '1day'], '1h': ['hourly', 'hour'] };
+  const word = choice(EVERY, others)(ofLength ?? value, where);
   return { kind: 'hours', text: word, hours: word === 'day' ? 24 : Number.parseInt(word, 10) };
 };
 
-/** `08:05`, UTC → minutes after midnight. */
+/** `08:05`, `8:30` or `08:30Z` → minutes after midnight; undefined for any other text. */
+function clockMinutes(value: string): number | undefined {
+  const [, hours = '', minutes = ''] = /^(\d{1,2}):(\d{2})(?::00)?\s*(?:Z|UTC)?$/i.exec(value) ?? [];
+  return hours !== '' && Number(hours) < 24 && Number(minutes) < 60
+    ? Number(hours) * 60 + Number(minutes)
+    : undefined;
+}
+
+/** A time of day, UTC → minutes after midnight. An hour may stand alone: `8` or `0830`. */
 export const timeOfDay: Parse<number> = (value, where) => {
-  const [, hours = '', minutes = ''] = /^(\d{1,2}):?(\d{2})?$/.exec(value) ?? [];
-  const [hour, minute] = [Number(hours), Number(minutes)];
-  const isTime = hours !== '' && hour < 24 && minute < 60;
-  if (isTime && /^\d{2}:\d{2}$/.test(value)) return hour * 60 + minute;
-  const meant = isTime ? `${hours.padStart(2, '0')}:${minutes.padStart(2, '0')}` : undefined;
-  throw usage(
-    `${where}: "${value}" is not a time of day (HH:MM, UTC)`,
-    given(where, meant ?? '08:05'),
-    meant === undefined ? undefined : { value: meant },
-  );
+  const minutes = clockMinutes(value.replace(/^(\d{1,2})$/, '$1:00').replace(/^(\d{1,2})(\d{2})$/, '$1:$2'));
+  if (minutes !== undefined) return minutes;
+  throw usage(`${where}: "${value}" is not a time of day (HH:MM, UTC)`, given(where, '08:05'));
 };
 
-const INSTANT = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?Z)?$/;
+const INSTANT = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-]\d{2}:\d{2})?)?$/i;
 
-/** ISO 8601 instant or date → epoch milliseconds. */
+/** An ISO 8601 instant or date, in UTC without another zone, or epoch milliseconds → epoch milliseconds. */
 export const instant: Parse<number> = (value, where) => {
-  const withZone = INSTANT.test(value);
-  const isDate = parseDay(value.slice(0, 10)) !== undefined;
-  const epochMs = withZone && isDate ? Date.parse(value) : Number.NaN;
-  if (!Number.isNaN(epochMs) && epochMs >= DAY_MS) return epochMs;
-  const meant = `${value.replace(' ', 'T')}Z`;
-  throw usage(
-    `${where}: "${value}" is not an instant in UTC`,
-    given(where, '2026-11-21T08:00:00Z'),
-    isDate && INSTANT.test(meant) && !Number.isNaN(Date.parse(meant)) ? { value: meant } : undefined,
-  );
+  const [, date = '', time = '00:00', zone = 'Z'] = INSTANT.exec(value) ?? [];
+  const isDate = parseDay(date) !== undefined;
+  const epochMs = isDate
+    ? Date.parse(`${date}T${time}${zone}`)
+    : EPOCH_MS.test(value)
+      ? Number(value)
+      : Number.NaN;
+  if (epochMs >= DAY_MS) return epochMs;
+  throw usage(`${where}: "${value}" is not an instant in UTC`, given(where, '2026-11-21T08:00:00Z'));
 };
+
+/** Epoch milliseconds from 2001 on. */
+export const EPOCH_MS = /^\d{13}$/;
 
 /** The end of a wait. A time of day is in UTC. */
 export type Until = { readonly text: string } & (
@@ -244,29 +252,18 @@ export type Until = { readonly text: string } & (
   | { readonly kind: 'duration'; readonly durationMs: number }
 );
 
+/** A time of day, an instant or a duration. A bare number could be minutes or seconds, so it is refused. */
 export const until: Parse<Until> = (value, where) => {
-  const ms = parseDurationMs(value);
+  const minutes = clockMinutes(value);
+  if (minutes !== undefined) return { kind: 'time', text: value, sinceMidnightMs: minutes * 60_000 };
+  const ms = /^[1-9]\d*$/.test(value) ? undefined : parseDurationMs(value);
   if (ms !== undefined) return { kind: 'duration', text: value, durationMs: ms };
-  const [, hours = '', minutes = ''] = /^(\d{2}):(\d{2})$/.exec(value) ?? [];
-  if (hours !== '' && Number(hours) < 24 && Number(minutes) < 60)
-    return { kind: 'time', text: value, sinceMidnightMs: (Number(hours) * 60 + Number(minutes)) * 60_000 };
   if (value.includes('-')) return { kind: 'instant', text: value, epochMs: instant(value, where) };
-  const meant = timeLike(value);
   throw usage(
     `${where}: "${value}" is not a time of day in UTC, an instant or a duration`,
     `${given(where, '08:30')}, ${given(where, '2026-11-21T08:30:00Z')} or ${given(where, '90m')}`,
-    meant === undefined ? undefined : { value: meant },
   );
 };
-
-/** The time that a text like `8:30`, `0830`, `08.30`, `08:30Z`, `08:30:00` or `5min` means. Another bare number means minutes. */
-function timeLike(value: string): string | undefined {
-  const [, hours = '', minutes = ''] =
-    /^(\d{1,2})[:.h]?(\d{2})(?::\d{2})?(?: ?(?:Z|UTC))?$/i.exec(value) ?? [];
-  if (hours !== '' && Number(hours) < 24 && Number(minutes) < 60)
-    return `${hours.padStart(2, '0')}:${minutes}`;
-  return /^\d+$/.test(value) ? `${value}m` : durationLike(value);
-}
 
 /** `50`, `auto` or `auto:64`. */
 export const concurrency: Parse<Concurrency> = (value, where) => {
@@ -278,6 +275,5 @@ export const concurrency: Parse<Concurrency> = (value, where) => {
   throw usage(
     `${where}: "${value}" is not a number from 1 to 1024, auto or auto:MAX`,
     `${given(where, '50')} or ${given(where, 'auto:64')}`,
-    Number(value) > 1024 ? { value: '1024' } : undefined,
   );
 };

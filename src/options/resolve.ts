@@ -1,5 +1,5 @@
 /** Resolves the texts of all sources to one frozen Options. */
-import { CryptodlError, usage } from '../model/errors.js';
+import { usage } from '../model/errors.js';
 import { didYouMean } from '../text/did-you-mean.js';
 import {
   defaultOf,
@@ -13,8 +13,7 @@ import {
 } from './flags.js';
 import type { DefaultSources, Verb } from './flag-spec.js';
 import type { FlagName, Options } from './flags.js';
-import { refuseIdleSettings } from './idle-settings.js';
-import { given, text as parseText } from './parsers.js';
+import { text as parseText } from './parsers.js';
 import type { ExchangeNames } from './parsers.js';
 import { loadRetryPresets } from '../source/facts.js';
 import { readVenueWords } from '../source/names.js';
@@ -130,8 +129,25 @@ export function resolveOptions(verb: Verb, layers: readonly RawLayer[], exchange
     ...sources,
   };
 
-  refuseIdleSettings(resolved);
+  refuseLoneGroup(resolved);
   return resolved;
+}
+
+/**
+ * Throws a usage error for an egress group without a Redis server, where its programs share their limits. Files and variables are shared
+ * with commands that have a server, so a group from there is left unused.
+ */
+function refuseLoneGroup({
+  options,
+  origins,
+  nameOf,
+}: Pick<Resolved, 'options' | 'origins' | 'nameOf'>): void {
+  if (options.egressGroup === undefined || options.redis !== undefined) return;
+  if (['flag', 'job'].includes(origins['egress-group']))
+    throw usage(
+      `${nameOf('egress-group')} needs --redis, where its programs share their limits`,
+      'add --redis redis://HOST:6379',
+    );
 }
 
 /** The values from which the other defaults are derived. Without an exchange, the hosts are those of the default exchange. */
@@ -142,10 +158,11 @@ function defaultSources(
   return { preset: loadRetryPresets()[retryPreset], verbose, archiveUrl, hosts };
 }
 
-function namesOf(exchange: ExchangeWords): ExchangeNames {
+/** The names of an exchange, for parsers. */
+export function namesOf(exchange: Pick<ExchangeWords, 'markets'>): ExchangeNames {
   const markets = marketNames(exchange);
   const specs = markets.flatMap((market) => datasetsOf(exchange, market));
-  return { markets, intervals: specs.flatMap((spec) => intervalsOf(spec) ?? []) };
+  return { markets, intervals: specs.flatMap((spec) => intervalsOf(spec) ?? []), datasets: specs };
 }
 
 function parseValue(
@@ -160,44 +177,24 @@ function parseValue(
   if (spec.list !== 'comma') {
     const value =
       spec.list === 'joined' ? raw.map((item) => parseText(item, where)).join(',') : (raw.at(-1) ?? '');
-    return corrected(name, value, [value], () => parseOne(value, where, names));
+    return parseOne(value, where, names);
   }
-  const items = raw.flatMap((value) => value.split(',').map((part) => part.trim()));
-  if (items.includes('')) {
-    // Addresses of proxies may have passwords.
-    const shown = name === 'proxy' ? where : `${where}: "${raw.join(',')}"`;
-    throw usage(`${shown} has an empty entry`, `write ${where} with values between the commas`, {
-      flags: { [name]: items.filter((item) => item !== '').join(',') || (spec.default ?? null) },
-    });
-  }
-  if (spec.isMap === true) refuseRepeatedKey(name, where, new Set(items));
-  return [...new Set(items.map((item) => corrected(name, item, items, () => parseOne(item, where, names))))];
+  const parts = raw.flatMap((value) => value.split(',').map((part) => part.trim()));
+  const items = new Set(parts.filter((part) => part !== ''));
+  if (items.size === 0) throw usage(`${where} is empty`, `give ${where} a value or leave it out`);
+  if (spec.isMap === true) refuseRepeatedKey(where, items);
+  return [...new Set([...items].map((item) => parseOne(item, where, names)))];
 }
 
 /** Throws a usage error for two entries with the same key, like `archive=100/s` and `archive=50/s`. */
-function refuseRepeatedKey(name: FlagName, where: string, items: ReadonlySet<string>): void {
+function refuseRepeatedKey(where: string, items: ReadonlySet<string>): void {
   const firsts = new Map<string, string>();
   for (const item of items) {
     const [key = ''] = item.split('=');
     const first = firsts.get(key);
-    firsts.set(key, first ?? item);
-    if (first === undefined) continue;
-    const value = [...items].filter((other) => other !== item).join(',');
-    throw usage(`${where}: ${first} and ${item} both set ${key}`, given(where, value), {
-      flags: { [name]: value },
-    });
-  }
-}
-
-/** Parses one item. An error that corrects the item becomes an error that corrects the value of the whole flag. */
-function corrected(name: FlagName, item: string, items: readonly string[], parse: () => unknown): unknown {
-  try {
-    return parse();
-  } catch (error) {
-    if (!(error instanceof CryptodlError) || error.correction?.value === undefined) throw error;
-    const { value } = error.correction;
-    const all = [...new Set(items.map((other) => (other === item ? value : other)))];
-    throw usage(error.message, error.hint, { flags: { [name]: all.join(',') } });
+    if (first !== undefined)
+      throw usage(`${where}: ${first} and ${item} both set ${key}`, 'keep one of them');
+    firsts.set(key, item);
   }
 }
 

@@ -19,6 +19,7 @@ const FROM_PRESET = { unset: 'from --retry-preset', unsetOf: { run: 'from the pr
 export const RETRY_FLAGS = {
   concurrency: {
     group: 'Network',
+    isCarried: true,
     verbs: [...ONLINE, 'doctor'],
     usual: [...ONLINE.filter((verb) => verb !== 'universe'), 'doctor'],
     value: 'N',
@@ -30,6 +31,7 @@ export const RETRY_FLAGS = {
   },
   'retry-preset': {
     group: 'Network',
+    isCarried: true,
     verbs: [...ONLINE, 'doctor'],
     value: 'NAME',
     doc: `preset for retries and back-off (retries × base delay): ${PRESETS.map(presetText).join('; ')}`,
@@ -39,6 +41,7 @@ export const RETRY_FLAGS = {
   },
   retries: {
     group: 'Network',
+    isCarried: true,
     verbs: EXAMINED,
     usual: ['vision', 'run', 'retry', 'repair', 'list', 'audit'],
     value: 'N',
@@ -51,6 +54,7 @@ export const RETRY_FLAGS = {
   },
   'retry-delay': {
     group: 'Network',
+    isCarried: true,
     verbs: EXAMINED,
     value: 'TIME',
     doc: 'base delay of the back-off',
@@ -62,6 +66,7 @@ export const RETRY_FLAGS = {
   },
   'retry-factor': {
     group: 'Network',
+    isCarried: true,
     verbs: EXAMINED,
     value: 'X',
     doc: 'factor between two steps of the back-off; not used by fixed, linear and decorrelated',
@@ -73,6 +78,7 @@ export const RETRY_FLAGS = {
   },
   'retry-max-delay': {
     group: 'Network',
+    isCarried: true,
     verbs: EXAMINED,
     value: 'TIME',
     doc: 'maximum delay of the back-off',
@@ -85,6 +91,7 @@ export const RETRY_FLAGS = {
   },
   'retry-strategy': {
     group: 'Network',
+    isCarried: true,
     verbs: EXAMINED,
     value: 'NAME',
     doc: 'back-off: fixed, linear, exponential, or exponential with full, equal or decorrelated jitter',
@@ -110,6 +117,7 @@ export const RETRY_FLAGS = {
   },
   'breaker-open': {
     group: 'Network',
+    isCarried: true,
     verbs: EXAMINED,
     value: 'TIME',
     doc: 'time without requests to a host after too many failures',
@@ -119,6 +127,7 @@ export const RETRY_FLAGS = {
   },
   'breaker-failures': {
     group: 'Network',
+    isCarried: true,
     verbs: EXAMINED,
     value: 'N',
     doc: 'number of consecutive failures after which requests to a host stop',
@@ -127,6 +136,7 @@ export const RETRY_FLAGS = {
   },
   'breaker-successes': {
     group: 'Network',
+    isCarried: true,
     verbs: EXAMINED,
     value: 'N',
     doc: 'number of consecutive successes after which a host gets all requests again',
@@ -135,6 +145,7 @@ export const RETRY_FLAGS = {
   },
   'connect-timeout': {
     group: 'Network',
+    isCarried: true,
     verbs: EXAMINED,
     usual: ['doctor'],
     value: 'TIME',
@@ -145,6 +156,7 @@ export const RETRY_FLAGS = {
   },
   'headers-timeout': {
     group: 'Network',
+    isCarried: true,
     verbs: EXAMINED,
     value: 'TIME',
     doc: 'timeout from the request to the response headers',
@@ -155,6 +167,7 @@ export const RETRY_FLAGS = {
   },
   'idle-timeout': {
     group: 'Network',
+    isCarried: true,
     verbs: EXAMINED,
     value: 'TIME',
     doc: 'timeout without data within a body',
@@ -165,6 +178,7 @@ export const RETRY_FLAGS = {
   },
   'total-timeout': {
     group: 'Network',
+    isCarried: true,
     verbs: EXAMINED,
     value: 'TIME',
     doc: 'timeout of one attempt; one second is added per 16 KiB of body',
@@ -176,6 +190,7 @@ export const RETRY_FLAGS = {
   },
   'max-wait': {
     group: 'Network',
+    isCarried: true,
     verbs: EXAMINED,
     usual: ['retry'],
     value: 'TIME',
@@ -186,6 +201,7 @@ export const RETRY_FLAGS = {
   },
   'blocked-wait': {
     group: 'Network',
+    isCarried: true,
     verbs: EXAMINED,
     value: 'TIME',
     doc: 'time without requests to a host whose firewall refuses this address (403), before one more attempt',

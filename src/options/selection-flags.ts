@@ -101,7 +101,13 @@ export const SELECTION_FLAGS = {
       plot: 'one dataset; without this flag, klines if the lake has them',
       bars: 'the source: klines, aggTrades or trades; without this flag, the first of them that the symbol has',
     },
-    parse: parse.text,
+    parse: parse.dataset('any'),
+    parseOf: {
+      vision: parse.dataset('archive'),
+      audit: parse.dataset('archive'),
+      list: parse.dataset('archive'),
+      metrics: parse.dataset('rest'),
+    },
     default: 'klines',
     defaultOf: { metrics: ['fundingRate', ...STATISTICS].join(',') },
     choices: [...venue.datasets, ALL],
@@ -139,7 +145,7 @@ export const SELECTION_FLAGS = {
     value: 'LIST',
     list: 'comma',
     doc: 'only symbols with this quote asset, for example USDT; several are separated by commas',
-    parse: parse.text,
+    parse: parse.asset,
     example: 'USDT',
   },
   'skip-unknown': {

@@ -18,22 +18,11 @@ const MOST_SHARDS = 10_000;
 export const shard: Parse<Shard> = (value, where) => {
   const [, first = '', second = ''] = /^(\d{1,9})\/(\d{1,9})$/.exec(value) ?? [];
   const [index, count] = [Number(first), Number(second)];
-  if (first === '')
-    throw usage(
-      `${where}: "${value}" is not a shard in the form i/n`,
-      `the first of 3: ${given(where, '0/3')}`,
-    );
-  if (count < 1 || count > MOST_SHARDS)
-    throw usage(
-      `${where}: "${value}" has ${count} shards, not 1 to ${MOST_SHARDS}`,
-      `the first of 3: ${given(where, '0/3')}`,
-    );
-  if (index >= count)
-    throw usage(
-      `${where}: there is no shard ${value}: shards are counted from 0`,
-      `the last of ${count}: ${given(where, `${count - 1}/${count}`)}`,
-    );
-  return { index, count, text: `${index}/${count}` };
+  if (index < count && count <= MOST_SHARDS) return { index, count, text: `${index}/${count}` };
+  throw usage(
+    `${where}: "${value}" is not a shard i/n of 1 to ${MOST_SHARDS} shards, counted from 0`,
+    `the first of 3: ${given(where, '0/3')}; the last: ${given(where, '2/3')}`,
+  );
 };
 
 /**

@@ -1,5 +1,4 @@
 /** The value of `--symbols`: names, globs, exclusions, and lists of them. Parses the value, and reads the lists. */
-import { statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { text as readAll } from 'node:stream/consumers';
 import { errnoOf, usage } from '../model/errors.js';
@@ -10,9 +9,6 @@ import type { Parse } from './parsers.js';
 
 /** A file name has at most 255 bytes: up to three for each character of the symbol, the others for interval, date and ending. */
 export const MOST_SYMBOL_CHARACTERS = 60;
-
-/** Longer lists of symbols are not repeated in corrected commands. */
-export const MOST_SHOWN = 20;
 
 /** The words of `--symbols` by kind. */
 export interface SymbolPatterns {
@@ -34,19 +30,21 @@ export interface SymbolsOption extends SymbolPatterns {
 }
 
 /**
- * Commas separate words. Throws a usage error if there is neither a list nor a word that selects symbols, and for words that an
- * archive key cannot contain.
+ * Commas and white space separate words. Throws a usage error if there is neither a list nor a word that selects symbols, and for words
+ * that an archive key cannot contain.
  */
 export const symbols: Parse<SymbolsOption> = (text, where) => {
   const parts = text
     .split(',')
     .map((part) => part.trim())
+    // The name of a file may have blanks.
+    .flatMap((part) => (isList(part) ? part : part.split(/\s+/)))
     .filter((part) => part !== '');
   const lists = parts.filter(isList).map((part) => (part === '-' ? 'stdin' : { file: part.slice(1) }));
-  const words = parts.filter((part) => !isList(part));
+  const words = parts.filter((part) => !isList(part)).map(symbolOfPair);
   if (parts.includes('@'))
     throw usage(`${where}: "@" needs the name of a file`, given(where, '@universe.txt'));
-  for (const word of words) refuseUnsafe(word, parts, where);
+  for (const word of words) refuseUnsafe(word, where);
   if (lists.length === 0) refuseNothing(words, where);
   return { text, lists, ...patternsOf(words) };
 };
@@ -60,9 +58,6 @@ export function isExactName(text: string): boolean {
     return false;
   }
 }
-
-/** Word processors put them in place of straight quotes, and a shell keeps them. */
-const CURLY_QUOTES = /[\u2018\u2019\u201c-\u201e]/g;
 
 function isList(part: string): boolean {
   return part === '-' || part.startsWith('@');
@@ -93,76 +88,45 @@ function refuseNothing(words: readonly string[], where: string): void {
   throw usage(
     `${where} ${words.length === 0 ? 'names no symbol' : 'has only exclusions'}`,
     `${given(where, 'BTCUSDT,ETHUSDT')} or ${given(where, "'*USDT'")}`,
-    // The meant symbols are not known, and all symbols are more than the user asked for.
-    words.length === 0 || words.includes('!all') || words.includes('!*')
-      ? undefined
-      : { flags: { symbols: ['*', ...words].join(',') } },
   );
 }
 
-/** Throws a usage error for a word that cannot be part of an archive key. `words`: all words, for the corrected value. */
-function refuseUnsafe(word: string, words: readonly string[], where: string): void {
-  const curly = word.replaceAll(CURLY_QUOTES, '');
-  if (curly !== word)
-    throw usage(
-      `${where}: ${JSON.stringify(word)} has curly quotes`,
-      undefined,
-      curly === '' || words.length > MOST_SHOWN
-        ? undefined
-        : { flags: { symbols: words.map((other) => other.replaceAll(CURLY_QUOTES, '')).join(',') } },
-    );
-  if (word.includes('.') && statSync(word, { throwIfNoEntry: false })?.isFile() === true)
-    throw usage(
-      `${where}: ${word} is a file`,
-      `@ reads a list of symbols: ${given(where, `@${word}`)}`,
-      words.length > MOST_SHOWN
-        ? undefined
-        : { flags: { symbols: words.map((other) => (other === word ? `@${word}` : other)).join(',') } },
-    );
+/** Throws a usage error for a word that cannot be part of an archive key, and for the name of a file. */
+function refuseUnsafe(word: string, where: string): void {
+  const isListFile = /\.(?:txt|csv|lst|list)$/i.test(word);
   if (
+    !isListFile &&
     // eslint-disable-next-line no-control-regex -- the expression must match control characters
-    /[\u0000-\u0020\u007f/\\%]/.test(word) ||
-    /^!?\.+$/.test(word) ||
-    word === '!' ||
-    word.length > MOST_SYMBOL_CHARACTERS
-  ) {
-    const meant = meantBy(word);
-    throw usage(
-      `${where}: ${JSON.stringify(word)} is not a symbol`,
-      'symbols look like BTCUSDT, BTCUSD_PERP or 币安人生USDT',
-      words.length > MOST_SHOWN || meant === undefined
-        ? undefined
-        : { flags: { symbols: words.map((other) => (other === word ? meant : other)).join(',') } },
-    );
-  }
+    !/[\u0000-\u0020\u007f/\\%]/.test(word) &&
+    !/^!?\.*$/.test(word) &&
+    word.length <= MOST_SYMBOL_CHARACTERS
+  )
+    return;
+  throw usage(
+    `${where}: ${JSON.stringify(word)} is not a symbol`,
+    isListFile
+      ? `@ reads a list of symbols: ${given(where, `@${word}`)}`
+      : 'symbols look like BTCUSDT, BTCUSD_PERP or 币安人生USDT',
+  );
 }
 
 /**
- * The symbols that a word means: `BTC/USDT`, `BTC/USDT:USDT`, `BTC USDT`, or several with white space between them. Undefined for
- * another path or text.
+ * A base and a quote with a slash between them. As in ccxt, the asset of settlement and the date of delivery may follow:
+ * `BTC/USDT:USDT`, `BTC/USD:BTC` (coin-margined), `BTC/USDT:USDT-240329`.
  */
-function meantBy(word: string): string | undefined {
-  const names = word.trim().split(/\s+/).map(symbolOfPair);
-  if (names.length === 2 && names.join('').length < 2 * SHORTEST_SYMBOL && !word.includes('/'))
-    return names.includes(undefined) ? undefined : names.join('');
-  return names.includes(undefined) ? undefined : names.join(',');
-}
+const PAIR = /^(!?[\p{L}\p{N}_*?]+)\/([\p{L}\p{N}_*?]+)(?::(\w+)(?:-(\d{6}))?)?$/u;
 
-/**
- * A symbol, or a base and a quote with a slash between them. As in ccxt, the asset of settlement and the date of delivery may
- * follow: `BTC/USDT:USDT`, `BTC/USD:BTC` (coin-margined), `BTC/USDT:USDT-240329`.
- */
-const PAIR = /^([\p{L}\p{N}_*?]+)(?:\/([\p{L}\p{N}_*?]+)(?::(\w+)(?:-(\d{6}))?)?)?$/u;
+/** As in TradingView, the exchange may stand before the symbol, and `.P` for a perpetual contract after it. */
+const TRADING_VIEW = /^(!?)(?:BINANCE:)(.+?)(?:\.P)?$/i;
 
-function symbolOfPair(word: string): string | undefined {
+/** The symbol of a pair in the spelling of other tools; other words stay. */
+function symbolOfPair(part: string): string {
+  const word = part.replace(TRADING_VIEW, '$1$2');
   const [pair, base = '', quote = '', settle, date] = PAIR.exec(word) ?? [];
-  if (pair === undefined) return undefined;
+  if (pair === undefined) return word;
   const contract = date ?? (settle === base ? 'PERP' : undefined);
   return `${base}${quote}${contract === undefined ? '' : `_${contract}`}`.toUpperCase();
 }
-
-/** Two shorter words, like `BTC USDT`, are base and quote of one symbol. */
-const SHORTEST_SYMBOL = 5;
 
 // The lists.
 
@@ -175,10 +139,9 @@ export async function readPatterns(option: SymbolsOption, read: ReadList): Promi
   const exclusions = option.exclusions.map((pattern) => `!${pattern}`);
   let words = [...option.names, ...option.globs, ...exclusions];
   for (const list of option.lists) words = words.concat(listWords(await read(list)));
-  // No corrected command is printed: the mistake is in the command before the pipe.
-  if (words.length === 0 && option.lists.includes('stdin')) throw usage('--symbols: stdin has no symbol');
+  words = words.map(symbolOfPair);
   refuseNothing(words, '--symbols');
-  for (const word of words) refuseUnsafe(word, words, '--symbols');
+  for (const word of words) refuseUnsafe(word, '--symbols');
   return patternsOf(words);
 }
 

@@ -1,38 +1,20 @@
 /** Flags of universe: which symbols are members of a period, and the form of the list. `coverage` takes --by too. */
 import { DAY_MS } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
-import { durationLike, parseDurationMs } from '../model/units.js';
+import { parseDurationMs } from '../model/units.js';
 import { oneOf } from './flag-spec.js';
 import type { FlagRows } from './flag-spec.js';
 import * as parse from './parsers.js';
 import { given } from './parsers.js';
 import type { Parse } from './parsers.js';
-import { GRAINS, MEASURES, OTHER_MEASURES } from './words/periods.js';
-
-const MONTHS = /^(\d+)\s*(?:M|mo|mons?|months?)$/;
-const YEARS = /^(\d+)\s*(?:y|yrs?|years?)$/i;
+import { GRAINS, measure, MEASURES } from './words/periods.js';
 
 /** `30d` → milliseconds of whole days, at least one. A bare number means days. */
 const wholeDays: Parse<number> = (value, where) => {
-  const ms = value === '0' ? undefined : parseDurationMs(value);
-  if (ms !== undefined && ms >= DAY_MS && ms % DAY_MS === 0) return ms;
-  const days = daysLike(value);
-  const meant = days === undefined || days < 1 ? undefined : `${days}d`;
-  throw usage(
-    `${where}: "${value}" is not a number of whole days`,
-    given(where, meant ?? '30d'),
-    meant === undefined ? undefined : { value: meant },
-  );
+  const ms = parseDurationMs(/^\d+$/.test(value) ? `${value}d` : value) ?? 0;
+  if (ms >= DAY_MS && ms % DAY_MS === 0) return ms;
+  throw usage(`${where}: "${value}" is not a number of whole days`, given(where, '30d'));
 };
-
-function daysLike(value: string): number | undefined {
-  if (/^\d+$/.test(value)) return Number(value);
-  const months = Number(MONTHS.exec(value)?.[1]) * 30;
-  const years = Number(YEARS.exec(value)?.[1]) * 365;
-  const other = (parseDurationMs(durationLike(value) ?? '') ?? Number.NaN) / DAY_MS;
-  const days = [months, years, other].find((each) => !Number.isNaN(each));
-  return days === undefined ? undefined : Math.ceil(days);
-}
 
 export const UNIVERSE_FLAGS = {
   top: {
@@ -66,7 +48,7 @@ export const UNIVERSE_FLAGS = {
         'rank by quote_volume, volume or count; their sums over the window; quote_volume is in the quote asset, volume in the base asset, and count is the number of trades',
     },
     parse: parse.choice([...GRAINS, ...MEASURES]),
-    parseOf: { coverage: parse.choice(GRAINS), universe: parse.choice(MEASURES, OTHER_MEASURES) },
+    parseOf: { coverage: parse.choice(GRAINS), universe: measure },
     choices: GRAINS,
     choicesOf: { universe: MEASURES },
     default: 'auto',

@@ -22,12 +22,7 @@ import type { Probe, SeriesListing, ListingRange } from './series-listing.js';
 export interface Plan {
   readonly spool: PlanSpool;
   readonly totals: PlanTotals;
-  /** Series without any object in the walked listings. */
-  readonly unpublished: readonly Series[];
 }
-
-/** A plan without the facts of its listings. */
-type PlannedTasks = Omit<Plan, 'unpublished'>;
 
 export interface PlanOptions extends Pick<
   PlanContext,
@@ -55,15 +50,11 @@ const SERIES_AT_ONCE = 16;
 /** Plans the series in order, several at a time. The caller must close the spool. */
 export async function makePlan(options: PlanOptions, requests: Iterable<SeriesRequest>): Promise<Plan> {
   const newest = new Map<string, number>();
-  const walked = new Map<string, { readonly series: Series; readonly isPublished: boolean }>();
   const context: PlanContext = {
     ...options,
     listSeries: listOrProbe(options),
     datasetSettings: new DatasetSettings(options),
     onListed: (series, cadence, listing, to) => {
-      const name = seriesName(series);
-      const isPublished = listing.first !== undefined || listing.isProbed === true;
-      if (isPublished || !walked.has(name)) walked.set(name, { series, isPublished });
       if (cadence !== 'daily') return;
       const dataset = datasetOf(series);
       // A listing with more entries has an object after the range.
@@ -71,7 +62,7 @@ export async function makePlan(options: PlanOptions, requests: Iterable<SeriesRe
       newest.set(dataset, Math.max(newest.get(dataset) ?? 0, lastDay));
     },
   };
-  let plan: PlannedTasks = { spool: new PlanSpool(options.spoolPath), totals: emptyTotals() };
+  let plan: Plan = { spool: new PlanSpool(options.spoolPath), totals: emptyTotals() };
   for await (const partitions of mapOrdered(requests, SERIES_AT_ONCE, (request) =>
     planWithDays(context, request),
   )) {
@@ -82,11 +73,7 @@ export async function makePlan(options: PlanOptions, requests: Iterable<SeriesRe
     [...newest].filter(([, day]) => day < options.today - 2).map(([dataset]) => dataset),
   );
   if (lagging.size > 0 && plan.totals.absent > 0) plan = await withNewestProbed(options, plan, lagging);
-  // The walks end in any order.
-  const unpublished = [...walked]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .flatMap(([, { series, isPublished }]) => (isPublished ? [] : [series]));
-  return { ...plan, unpublished };
+  return plan;
 }
 
 function datasetOf(series: Series): string {
@@ -118,10 +105,10 @@ export function listOrProbe(
 
 async function withNewestProbed(
   options: PlanOptions,
-  plan: PlannedTasks,
+  plan: Plan,
   lagging: ReadonlySet<string>,
-): Promise<PlannedTasks> {
-  const probed: PlannedTasks = { spool: new PlanSpool(`${options.spoolPath}.probed`), totals: emptyTotals() };
+): Promise<Plan> {
+  const probed: Plan = { spool: new PlanSpool(`${options.spoolPath}.probed`), totals: emptyTotals() };
   probed.totals.series = plan.totals.series;
   const probe = (partition: PartitionPlan): Promise<PartitionPlan> =>
     lagging.has(datasetOf(partition.series))
@@ -139,7 +126,7 @@ async function withNewestProbed(
   return probed;
 }
 
-async function addTo(plan: PlannedTasks, partition: PartitionPlan, venue: Source): Promise<void> {
+async function addTo(plan: Plan, partition: PartitionPlan, venue: Source): Promise<void> {
   await plan.spool.add(partition);
   const { totals } = plan;
   const { format, partition: grain } = partition.settings;

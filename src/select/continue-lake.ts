@@ -68,7 +68,6 @@ export async function continueLake(
     throw usage(
       `no --symbols, and ${options.out} holds no series to continue${verb === 'metrics' ? ' over REST' : ''}`,
       "name some: --symbols BTCUSDT,ETHUSDT or --symbols '*USDT'; cryptodl list symbols prints all symbols of the archive",
-      { flags: { symbols: 'BTCUSDT,ETHUSDT', ...(isRangeGiven(options) ? {} : { days: '7' }) } },
     );
   }
   const repair = `cryptodl repair --out ${shellWord(options.out)}`;
@@ -84,7 +83,6 @@ export async function continueLake(
     throw usage(
       `${options.out} holds ${held} series, but none matches the given flags`,
       'leave --market, --dataset, --interval, --quote or --format out',
-      { flags: { market: null, dataset: null, interval: null, quote: null, format: null } },
     );
   return {
     requests,

@@ -41,7 +41,6 @@ export function resolveRange(
     throw usage(
       `${kinds.join(' and ')} are different kinds of range`,
       `keep one, for example ${kinds[0] ?? '--days'}`,
-      { flags: withoutOthers(options) },
     );
   if (options.months !== undefined) {
     const thisMonth = monthOf(today);
@@ -54,24 +53,16 @@ export function resolveRange(
   const to = options.to === undefined ? today - 1 : lastDayOf(options.to, today);
   if (from !== undefined) refuseFuture('--from', from, today, venue);
   refuseFuture('--to', to, today, venue);
-  if (options.from !== undefined && options.to !== undefined && from !== undefined && from > to) {
-    const flags = {
-      from: dayText(firstDayOf(options.to, today)),
-      to: dayText(lastDayOf(options.from, today)),
-    };
+  if (from !== undefined && from > to)
     throw usage(
       `--from ${dayText(from)} is after --to ${dayText(to)}`,
-      `--from ${flags.from} --to ${flags.to}`,
-      { flags },
+      'exchange the two dates',
     );
-  }
-  if (to < firstDay) {
+  if (to < firstDay)
     throw usage(
       `--to ${dayText(to)} is before the first day of the archive, ${dayText(firstDay)}`,
-      undefined,
-      { flags: { from: null, to: null, days: '7' } },
+      'choose a later day',
     );
-  }
   return rangeOf(from === undefined ? undefined : Math.max(from, firstDay), to + 1);
 }
 
@@ -86,22 +77,12 @@ function lastDayOf(date: DateOption, today: number): number {
   return date.first < today && date.first < date.last ? Math.min(date.last, yesterday) : date.last;
 }
 
-/** A correction that keeps the first kind of range. */
-function withoutOthers({ days, months, from, to }: RangeOptions): Record<string, null> {
-  return {
-    ...(days === undefined || months === undefined ? {} : { months: null }),
-    ...(from === undefined ? {} : { from: null }),
-    ...(to === undefined ? {} : { to: null }),
-  };
-}
-
 function refuseFuture(name: string, day: number, today: number, venue: Pick<Venue, 'dayStartMs'>): void {
   if (day < today) return;
   const last = dayText(today - 1);
   throw usage(
     `${name} ${dayText(day)} is not over yet: the last complete ${venue.dayStartMs === 0 ? 'UTC day' : 'day'} is ${last}`,
     `${name} ${last}`,
-    name === '--to' ? { flags: { to: last } } : undefined,
   );
 }
 

@@ -14,7 +14,7 @@ import { readPatterns } from '../options/symbols.js';
 import type { ReadList, SymbolPatterns } from '../options/symbols.js';
 import { emptyShardText, isInShard } from '../options/shard.js';
 import type { Source } from '../source/source.js';
-import { didYouMean, nearest } from '../text/did-you-mean.js';
+import { didYouMean } from '../text/did-you-mean.js';
 import { shownPath } from '../text/printable.js';
 import { givenFlags } from './selection.js';
 import { isAll } from './select-datasets.js';
@@ -118,8 +118,7 @@ export async function refuseFormat(
   if (first === undefined) return;
   throw usage(
     `--format ${format}: ${lake.out} holds no ${format} series; it holds ${[...others].join(', ')}`,
-    undefined,
-    { flags: { format: first } },
+    `--format ${first}`,
   );
 }
 
@@ -141,9 +140,10 @@ async function formatsOf(root: string, venue: Source, series: Series): Promise<F
 
 /** The usage error for a lake without series. */
 export function nothingHeld(out: string): Error {
-  return usage(`${out} holds no series`, 'name the lake with --out, or download something into it', {
-    command: ['vision', '--symbols', 'BTCUSDT', '--days', '7'],
-  });
+  return usage(
+    `${out} holds no series`,
+    'name the lake with --out, or download something into it: cryptodl vision --symbols BTCUSDT --days 7',
+  );
 }
 
 function refuseUnknown(
@@ -156,11 +156,9 @@ function refuseUnknown(
   const known = [...new Set(held.flatMap((series) => of(series) ?? []))].sort();
   const unknown = values.find((value) => !known.includes(value));
   if (unknown === undefined || (known.length === 0 && held.length > 0)) return;
-  const near = nearest(unknown, known) ?? known[0];
   throw usage(
     `--${name}: ${out} holds no ${unknown}; it holds ${known.join(', ')}`,
     didYouMean(unknown, known),
-    { flags: { [name]: near ?? null } },
   );
 }
 

@@ -2,7 +2,7 @@
 import { isSupportedPeriod } from '../lake/check-manifest-line.js';
 import { parsePeriod } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
-import type { FlagName } from '../options/flags.js';
+import { FLAG_NAMES, flagSpec } from '../options/flags.js';
 import type { RawValues } from '../options/resolve.js';
 import { MOST_SYMBOL_CHARACTERS } from '../options/symbols.js';
 import type { SeriesRequest } from '../plan/series-request.js';
@@ -94,54 +94,10 @@ function restAgain({ venue, nowMs }: LakeContext, series: Series): Pick<SeriesRe
   return rest === undefined ? {} : { rest };
 }
 
-/** The options that a retry takes from the report: neither the selection nor the output of messages. */
-const CARRIED: readonly FlagName[] = [
-  'out',
-  'format',
-  'temp-dir',
-  'force',
-  'revisions',
-  'recheck-days',
-  'verify',
-  'stale-checksum',
-  'strict',
-  'concurrency',
-  'retry-preset',
-  'retries',
-  'retry-delay',
-  'retry-factor',
-  'retry-max-delay',
-  'retry-strategy',
-  'breaker-open',
-  'breaker-failures',
-  'breaker-successes',
-  'connect-timeout',
-  'headers-timeout',
-  'idle-timeout',
-  'total-timeout',
-  'max-wait',
-  'blocked-wait',
-  'request-interval',
-  'requests-per-minute',
-  'limits',
-  'priority',
-  'bwlimit',
-  'pool-limit',
-  'pool-limit-per-host',
-  'keep-alive',
-  'http2',
-  'ca-file',
-  'archive-url',
-  'listing-url',
-  'fallback-url',
-  'fapi-url',
-  'dapi-url',
-  'spot-url',
-];
-
-/** The part of the report's options that a retry uses. */
+/** The part of the report's options that a retry uses: neither the selection nor the output of messages. */
 export function carriedOptions(options: Readonly<Record<string, readonly string[]>>): RawValues {
+  const carried = FLAG_NAMES.filter((name) => flagSpec(name).isCarried === true);
   return Object.fromEntries(
-    CARRIED.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]]])),
+    carried.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]]])),
   );
 }

@@ -84,17 +84,12 @@ function refuseMarket({ options, venue }: SelectionContext): void {
   throw usage(
     `--market: metrics has ${offered.join(' and ') || 'no market'}, not ${market}`,
     `--market ${first}`,
-    {
-      flags: { market: first },
-    },
   );
 }
 
 function refuseZip({ options }: SelectionContext): void {
   if (options.format !== 'zip') return;
-  throw usage('--format: zip is for files of the archive, REST has none', '--format parquet', {
-    flags: { format: 'parquet' },
-  });
+  throw usage('--format: zip is for files of the archive, REST has none', '--format parquet');
 }
 
 /** With --include-today, a range that ends yesterday is extended to today. */
@@ -127,7 +122,6 @@ function refuseDated(
   throw usage(
     `--symbols ${symbol}: REST has the selected datasets only for perpetual contracts`,
     `--symbols ${perpetual}`,
-    { flags: { symbols: perpetual } },
   );
 }
 

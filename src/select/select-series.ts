@@ -17,7 +17,6 @@ import { chooseSymbols } from './select-symbols.js';
 import type { ChosenSymbols } from './select-symbols.js';
 import { describeSelection, excludedNotes, givenFlags, givenSettings, seriesRequest } from './selection.js';
 import type { ParsedOptions, SelectionContext, SymbolContext, RunSelection } from './selection.js';
-import { symbolLike } from './symbol-patterns.js';
 import type { MatchedSymbols } from './symbol-patterns.js';
 
 /** Without --symbols, the series of the lake are continued. Throws usage errors. */
@@ -35,12 +34,12 @@ export async function selectSeries(
       ...(await continueLake(context, range, givenFlags(resolved), 'vision')),
     };
   const patterns = await readPatterns(options.symbols, read);
-  const { selection, available, elsewhere } = await chooseSymbols(context, patterns, datasets);
+  const { selection, names, available, elsewhere } = await chooseSymbols(context, patterns, datasets);
   const given = givenSettings(givenFlags(resolved));
   const requests = datasets.flatMap((dataset) => {
     const has = available?.get(dataset.spec);
     const symbols = selection.symbols.filter(
-      (symbol) => has === undefined || has.has(symbol) || (patterns.names.includes(symbol) && !allowsMissing),
+      (symbol) => has === undefined || has.has(symbol) || (names.includes(symbol) && !allowsMissing),
     );
     return symbols.map((symbol) => ({ ...requestOf(context, dataset, symbol, range), given }));
   });
@@ -53,7 +52,7 @@ export async function selectSeries(
     range: range.text,
     notes: [
       ...notesOf(selection, datasets, range),
-      ...lackingNotes(allowsMissing ? [...elsewhere.keys()] : patterns.names, datasets, {
+      ...lackingNotes(allowsMissing ? [...elsewhere.keys()] : names, datasets, {
         available,
         elsewhere,
       }),
@@ -89,7 +88,7 @@ function refuseFill(options: Options, datasets: readonly ChosenDataset[]): void 
         ? options.dataset.join(',')
         : undefined;
   if (what === undefined) return;
-  throw usage(`--fill rest: REST has no ${what}`, 'leave --fill out', { flags: { fill: null } });
+  throw usage(`--fill rest: REST has no ${what}`, 'leave --fill out');
 }
 
 export function requestOf(
@@ -121,9 +120,7 @@ function lackingNotes(
     return names.flatMap((name) => {
       const owners = ownersOf(name);
       if (has === undefined || has.has(name) || owners.size === 0) return [];
-      const near = symbolLike(name, [...has]);
-      const meant = near === undefined ? '' : `; did you mean ${near}?`;
-      return `lacking    ${market} ${spec.name} has no ${name}; ${[...owners].join(', ')} has it${meant}`;
+      return `lacking    ${market} ${spec.name} has no ${name}; ${[...owners].join(', ')} has it`;
     });
   });
   const all = [...new Set(lacking)];

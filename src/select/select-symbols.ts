@@ -9,7 +9,7 @@ import type { DatasetSpec } from '../source/venue.js';
 import { datasetsOf, isArchived, isMetric } from '../source/venue.js';
 import { datasetName, oneMarket, refuseEnded } from './select-datasets.js';
 import type { ChosenDataset } from './select-datasets.js';
-import { namesOnly, selectSymbols } from './symbol-patterns.js';
+import { meantNames, namesOnly, selectSymbols } from './symbol-patterns.js';
 import type { MatchedSymbols } from './symbol-patterns.js';
 import type { SymbolContext } from './selection.js';
 
@@ -19,6 +19,8 @@ const SHOWN_CHARACTERS = 40;
 /** The selected symbols of the archive. */
 export interface ChosenSymbols {
   readonly selection: MatchedSymbols;
+  /** The symbols that the exact names of --symbols mean. */
+  readonly names: readonly string[];
   /** Symbols of each selected dataset; undefined if the listing is not available. */
   readonly available: ReadonlyMap<DatasetSpec, ReadonlySet<string>> | undefined;
   /** Given symbols that no selected dataset has, each with another dataset that has it (`um klines`). */
@@ -43,27 +45,28 @@ export async function chooseSymbols(
     if (!isListingFault(error)) throw error;
     refuseRemoved(context, datasets);
     const selection = withoutListing(context, patterns, quotes, error);
-    return { selection, available: undefined, elsewhere: new Map() };
+    return { selection, names: patterns.names, available: undefined, elsewhere: new Map() };
   }
   for (const dataset of datasets) {
     if (available.get(dataset.spec)?.size === 0) refuseRemoved(context, [dataset]);
   }
   const listed = inKeyOrderOf(available);
   const known = new Set(listed);
-  const unknown = patterns.names.filter((name) => !known.has(name));
+  const unknown = meantNames(patterns.names, listed).filter((name) => !known.has(name));
   const elsewhere = await otherOwners(context, datasets, unknown);
+  const all = [...listed, ...elsewhere.keys()].sort(byKey);
+  const names = meantNames(patterns.names, all);
   const what = [
     ...new Set(datasets.map((dataset) => datasetName({ market: dataset.market, spec: dataset.spec }))),
   ].join(', ');
-  const isNothingLeft = patterns.globs.length === 0 && patterns.names.every((name) => elsewhere.has(name));
-  const selection = isNothingLeft
-    ? selectSymbols(patterns, quotes, listed, { what, elsewhere })
-    : selectSymbols(patterns, quotes, [...listed, ...elsewhere.keys()].sort(byKey), {
-        what,
-        skipUnknown: context.options.skipUnknown,
-      });
+  const isNothingLeft = patterns.globs.length === 0 && names.every((name) => elsewhere.has(name));
+  const selection = selectSymbols({ ...patterns, names }, quotes, isNothingLeft ? listed : all, {
+    what,
+    elsewhere,
+    skipUnknown: !isNothingLeft && context.options.skipUnknown,
+  });
   for (const warning of selection.warnings) context.observer.warn(warning);
-  return { selection, available, elsewhere };
+  return { selection, names, available, elsewhere };
 }
 
 /**
@@ -82,8 +85,9 @@ async function otherOwners(
     if (spec === undefined || datasets.some((dataset) => dataset.spec === spec)) continue;
     try {
       const listed = await listedSymbols(context, [{ market, spec, cadences: spec.cadences.slice(0, 1) }]);
-      const found = names.filter((name) => listed.get(spec)?.has(name) === true && !owners.has(name));
-      for (const name of found) owners.set(name, datasetName({ market, spec }));
+      const symbols = listed.get(spec) ?? new Set();
+      for (const name of meantNames(names, [...symbols]))
+        if (symbols.has(name) && !owners.has(name)) owners.set(name, datasetName({ market, spec }));
     } catch (error) {
       if (!isListingFault(error)) throw error;
     }
@@ -181,10 +185,12 @@ export async function chooseRestSymbols(
 ): Promise<RestSymbols> {
   const market = oneMarket(context.venue, context.options, 'metrics');
   const traded = await tradedSymbols(context, market, patterns.names);
-  const unknown = patterns.names.filter((name) => !traded.has(name));
-  const archived = unknown.length === 0 ? new Set<string>() : await archivedSymbols(context, market);
-  const delisted = unknown.filter((name) => archived.has(name));
-  const names = patterns.names.filter((name) => !delisted.includes(name));
+  const live = meantNames(patterns.names, [...traded.keys()]);
+  const isListed = live.every((name) => traded.has(name));
+  const archived = isListed ? new Set<string>() : await archivedSymbols(context, market);
+  const named = isListed ? live : meantNames(live, [...traded.keys(), ...archived]);
+  const delisted = named.filter((name) => !traded.has(name) && archived.has(name));
+  const names = named.filter((name) => !delisted.includes(name));
   if (names.length === 0 && patterns.globs.length === 0) throw allDelisted(delisted, market);
   const { symbols, excluded, warnings } = selectSymbols(
     { ...patterns, names },
@@ -201,23 +207,10 @@ export async function chooseRestSymbols(
 }
 
 function allDelisted(delisted: readonly string[], market: Market): Error {
-  const few = delisted.slice(0, 5);
+  const few = delisted.slice(0, 5).join(',');
   return usage(
-    `${few.join(', ')}: not traded any more, so REST has no data of ${few.length === 1 ? 'it' : 'them'}`,
-    'the archive has the history:',
-    {
-      command: [
-        'vision',
-        '--market',
-        market,
-        '--dataset',
-        'metrics,fundingRate',
-        '--symbols',
-        few.join(','),
-        '--months',
-        '1',
-      ],
-    },
+    `${few}: not traded any more, so REST has no data`,
+    `the archive has the history: cryptodl vision --market ${market} --dataset metrics,fundingRate --symbols ${few} --months 1`,
   );
 }
 

@@ -1,7 +1,6 @@
 /** Matches symbols with the patterns of `--symbols` and with quote assets. */
 import picomatch from 'picomatch';
 import { usage } from '../model/errors.js';
-import { MOST_SHOWN } from '../options/symbols.js';
 import type { SymbolPatterns } from '../options/symbols.js';
 import { nearest } from '../text/did-you-mean.js';
 
@@ -26,21 +25,49 @@ export interface SymbolOwner {
   readonly elsewhere?: ReadonlyMap<string, string> | undefined;
 }
 
+/** The endings that an asset lacks as a symbol: the usual quote of spot and USD-margined futures, and that of coin-margined ones. */
+const USUAL_ENDINGS = ['USDT', 'USD_PERP', '_PERP'] as const;
+
+/**
+ * The available symbols that the names mean: `btcusdt`, `BTC-USDT` and `BTC` are BTCUSDT. An asset means one symbol per market. A
+ * name that is available, or means nothing available, stays.
+ */
+export function meantNames(names: readonly string[], available: readonly string[]): readonly string[] {
+  const known = new Set(available);
+  if (names.every((name) => known.has(name))) return names;
+  const byLetters = new Map<string, string[]>();
+  for (const symbol of available)
+    byLetters.set(letters(symbol), [...(byLetters.get(letters(symbol)) ?? []), symbol]);
+  const meant = names.flatMap((name) => {
+    if (known.has(name)) return name;
+    const same = byLetters.get(letters(name)) ?? [];
+    const usual = USUAL_ENDINGS.flatMap((ending) => byLetters.get(letters(name + ending)) ?? []);
+    return same.length === 1 ? same : same.length === 0 && usual.length > 0 ? usual : name;
+  });
+  return [...new Set(meant)];
+}
+
+/** The letters and digits of a symbol, in capitals. */
+function letters(symbol: string): string {
+  return symbol.replaceAll(/[/\-_:. ]/g, '').toUpperCase();
+}
+
 /**
  * The available symbols that patterns and quotes select. A glob or an exclusion that matches nothing is a warning. Throws usage
  * errors for unknown names, with the nearest name, and for an empty result.
  */
 export function selectSymbols(
-  patterns: SymbolPatterns,
+  given: SymbolPatterns,
   quotes: readonly string[],
   available: readonly string[],
   place: SymbolOwner,
 ): MatchedSymbols {
   const { what, owner = 'the archive', skipUnknown = false, elsewhere } = place;
+  const patterns = { ...given, names: meantNames(given.names, available) };
   const known = new Set(available);
   const unknown = patterns.names.filter((name) => !known.has(name));
   if (unknown.length > 0 && !skipUnknown)
-    throw unknownSymbols(patterns, unknown, available, { owner, what, elsewhere });
+    throw unknownSymbols(unknown, available, { owner, what, elsewhere });
   const matchesGlob = matcher(patterns.globs);
   const names = new Set(patterns.names);
   const chosen = available.filter((symbol) => names.has(symbol) || matchesGlob(symbol));
@@ -54,7 +81,11 @@ export function selectSymbols(
   }
   const quoted =
     quotes.length === 0 ? chosen : chosen.filter((symbol) => quotes.some((quote) => hasQuote(symbol, quote)));
-  if (quoted.length === 0) throw unmatchedQuotes(quotes, chosen);
+  if (quoted.length === 0)
+    throw usage(
+      `--quote ${quotes.join(',')} matches none of the ${chosen.length} selected symbols`,
+      exampleOf(chosen),
+    );
   const isExcluded = matcher(patterns.exclusions);
   const symbols = quoted.filter((symbol) => !isExcluded(symbol));
   if (symbols.length === 0)
@@ -104,19 +135,10 @@ export function namesOnly(patterns: SymbolPatterns, quotes: readonly string[]): 
   return { ...selectSymbols(patterns, quotes, patterns.names, { what: 'the named symbols' }), warnings: [] };
 }
 
-/** Quotes in lower case are corrected, if a symbol then matches. */
-function unmatchedQuotes(quotes: readonly string[], symbols: readonly string[]): Error {
-  const upper = quotes.map((quote) => quote.toUpperCase());
-  const isMeant = upper.some((quote) => symbols.some((symbol) => hasQuote(symbol, quote)));
-  return usage(
-    `--quote ${quotes.join(',')} matches none of the ${symbols.length} selected symbols`,
-    exampleOf(symbols),
-    isMeant ? { flags: { quote: upper.join(',') } } : undefined,
-  );
-}
-
 function matcher(globs: readonly string[]): (symbol: string) => boolean {
-  return globs.length === 0 ? () => false : picomatch([...globs], { nonegate: true, dot: true });
+  return globs.length === 0
+    ? () => false
+    : picomatch([...globs], { nonegate: true, dot: true, nocase: true });
 }
 
 /** The quote stands before the underscore or `SETTLED`: `BTCUSDT_240329`, `BTCUSD_PERP`, `ICPUSDT_SETTLED1`, `CVCUSDTSETTLED`. */
@@ -126,25 +148,17 @@ export function hasQuote(symbol: string, quote: string): boolean {
 }
 
 function unknownSymbols(
-  patterns: SymbolPatterns,
   unknown: readonly string[],
   available: readonly string[],
   { owner, what, elsewhere }: { owner: string } & Pick<SymbolOwner, 'what' | 'elsewhere'>,
 ): Error {
   // A list may have a million names, and each search reads all available symbols.
-  const searched = unknown.slice(0, MOST_SHOWN);
-  const instead = new Map(searched.map((name) => [name, symbolLike(name, available)]));
-  const near = [...new Set([...instead.values()].filter((name) => name !== undefined))].slice(0, 5);
-  const names = patterns.names.map((name) => (instead.has(name) ? instead.get(name) : name));
-  const words = [...names.filter((name) => name !== undefined), ...patterns.globs];
-  const all = [...new Set(words), ...patterns.exclusions.map((glob) => `!${glob}`)];
+  const near = new Set(unknown.slice(0, MOST_WORDS).flatMap((name) => nearest(name, available) ?? []));
   return usage(
     `${owner} has no ${firstWords(unknown)} in ${what}${ownersText(unknown, elsewhere)}`,
-    near.length > 0 ? `did you mean ${near.join(', ')}?` : exampleOf(available),
-    // Without a near name for each, the line would leave out symbols that the user asked for.
-    all.length > MOST_SHOWN || unknown.length > searched.length || [...instead.values()].includes(undefined)
-      ? undefined
-      : { flags: { symbols: all.join(',') } },
+    near.size > 0
+      ? `did you mean ${[...near].join(', ')}?`
+      : `${exampleOf(available)}; cryptodl list symbols shows all`,
   );
 }
 
@@ -153,27 +167,6 @@ function ownersText(names: readonly string[], elsewhere: SymbolOwner['elsewhere'
   const found = names.filter((name) => elsewhere?.has(name));
   const owners = [...new Set(found.map((name) => elsewhere?.get(name)))];
   return found.length === 0 ? '' : `; ${owners.join(', ')} has ${firstWords(found)}`;
-}
-
-const SEPARATORS = /[/\-_:. ]/g;
-
-/** The symbol that a wrong name means: `btc-usdt`, `BTC`, a name with a typo, `SHIBUSDT` where 1000SHIBUSDT is traded, or `BTCUSDT` in a market with `BTCUSD_PERP`. */
-export function symbolLike(name: string, available: readonly string[]): string | undefined {
-  const plain = name.replaceAll(SEPARATORS, '').toUpperCase();
-  const pair = name.split('_')[0] ?? '';
-  const begin = (start: string): string | undefined =>
-    available
-      .filter((symbol) => symbol.startsWith(start))
-      .sort((a, b) => a.length - b.length)
-      .at(0);
-  return (
-    available.find((symbol) => symbol.replaceAll(SEPARATORS, '').toUpperCase() === plain) ??
-    available.find((symbol) => symbol === pair) ??
-    begin(`${name.replace(/USDT$/, 'USD')}_`) ??
-    nearest(name, available) ??
-    available.find((symbol) => [`${plain}USDT`, `1000${plain}`].includes(symbol)) ??
-    (plain === '' ? undefined : begin(plain))
-  );
 }
 
 function exampleOf(available: readonly string[]): string {

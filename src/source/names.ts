@@ -11,35 +11,30 @@ export const ALL = 'all' as const;
 /** The markets of Binance. */
 export const MARKETS = ['spot', 'um', 'cm', 'option'] as const;
 
-/** Names of the markets in other tools and in the documentation of Binance, in lower case. */
-const ALIASES = {
-  futures: 'um',
-  future: 'um',
-  'um-futures': 'um',
-  'futures/um': 'um',
-  usdm: 'um',
-  'usd-m': 'um',
-  'usds-m': 'um',
-  'usdt-m': 'um',
-  'usdⓢ-m': 'um',
-  perp: 'um',
-  perps: 'um',
-  perpetual: 'um',
-  swap: 'um',
-  linear: 'um',
-  fapi: 'um',
-  'cm-futures': 'cm',
-  'futures/cm': 'cm',
-  coinm: 'cm',
-  'coin-m': 'cm',
-  inverse: 'cm',
-  dapi: 'cm',
-  options: 'option',
-} as const satisfies Readonly<Record<string, (typeof MARKETS)[number]>>;
+/** Names of the markets in other tools and in the documentation of Binance. */
+export const MARKET_ALIASES = {
+  um: [
+    'futures',
+    'future',
+    'um-futures',
+    'futures/um',
+    'usdm',
+    'usds-m',
+    'usdt-m',
+    'usdⓢ-m',
+    'perp',
+    'perps',
+    'perpetual',
+    'swap',
+    'linear',
+    'fapi',
+  ],
+  cm: ['cm-futures', 'futures/cm', 'coinm', 'inverse', 'dapi'],
+  option: ['options'],
+} as const satisfies Readonly<Partial<Record<(typeof MARKETS)[number], readonly string[]>>>;
 
 /** A market by its name in other tools. */
-export type MarketAlias = keyof typeof ALIASES;
-export const MARKET_ALIASES: Readonly<Record<string, string>> = ALIASES;
+export type MarketAlias = (typeof MARKET_ALIASES)[keyof typeof MARKET_ALIASES][number];
 
 /** The strategies of http/retry/. */
 export const STRATEGIES = ['fixed', 'linear', 'exponential', 'full', 'equal', 'decorrelated'] as const;

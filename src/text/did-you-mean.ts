@@ -9,7 +9,8 @@ export function didYouMean(text: string, candidates: readonly string[]): string 
 
 /**
  * The candidate with the smallest edit distance, ignoring case. Of equal distances, a candidate with the same letters wins, then
- * the first. Undefined when the distance is above 1 and above a third of the length, and for a text of more than 64 characters.
+ * the first. When the distance is above 1 and above a third of the length, the shortest candidate that contains the text wins. Undefined
+ * without one, and for a text of more than 64 characters.
  * A number with a unit of time, like `60m`, has no near name: another number or unit would mean something else.
  */
 export function nearest(text: string, candidates: readonly string[]): string | undefined {
@@ -27,8 +28,15 @@ export function nearest(text: string, candidates: readonly string[]): string | u
     if (best === undefined || far < best.far) best = { candidate, far };
   }
   const allowed = Math.max(1, Math.floor(text.length / 3));
-  return best !== undefined && best.far <= allowed ? best.candidate : undefined;
+  if (best !== undefined && best.far <= allowed) return best.candidate;
+  return typed.length < SHORTEST_PART
+    ? undefined
+    : candidates
+        .filter((candidate) => candidate.toLowerCase().includes(typed))
+        .sort((one, other) => one.length - other.length)[0];
 }
+
+const SHORTEST_PART = 3;
 
 const QUANTITY = /^\d+ ?(?:ms|s|sec|second|m|min|minute|h|hr|hour|d|day|w|week|mo|mon|month)?s?$/i;
 

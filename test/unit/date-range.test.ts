@@ -73,11 +73,10 @@ describe('--from and --to', () => {
     expect(hint).toBe(`--${name} 2024-03-14`);
   });
 
-  it('refuse to go backwards, and say how it was meant', () => {
+  it('refuse to go backwards', () => {
     const [message, hint] = refusal({ ...from('2024-02-02'), ...to('2024-02-01') });
     expect(message).toBe('--from 2024-02-02 is after --to 2024-02-01');
-    expect(hint).toBe('--from 2024-02-01 --to 2024-02-02');
-    expect(refusal({ ...from('2024-02'), ...to('2024-01') })[1]).toBe('--from 2024-01-01 --to 2024-02-29');
+    expect(hint).toBe('exchange the two dates');
   });
 
   it.each([

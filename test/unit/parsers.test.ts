@@ -1,27 +1,57 @@
 import { inspect } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
-import { url } from '../../src/options/addresses.js';
+import { proxy, redis, url } from '../../src/options/addresses.js';
+import { firstDay } from '../../src/options/dates.js';
+import { limit, requestsPerMinute } from '../../src/options/limits.js';
+import { endpoint } from '../../src/options/monitoring.js';
 import * as parse from '../../src/options/parsers.js';
+import { namesOf } from '../../src/options/resolve.js';
+import { shard } from '../../src/options/shard.js';
+import { calendarPeriod, measure } from '../../src/options/words/periods.js';
+import { listName } from '../../src/options/words/list-name.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
 
-const choice = parse.choice(['parquet', 'csv', 'zip']);
+const EXCHANGE = namesOf(loadBinance());
+const BUCKETS = {
+  archive: { permits: 100, windowMs: 1000, isWindow: false },
+  futuresData: { permits: 1000, windowMs: 300_000, isWindow: true },
+};
 
 const PARSERS: Readonly<Record<string, parse.Parse<unknown>>> = {
-  choice,
+  choice: parse.choice(['parquet', 'csv', 'zip'], { parquet: ['pq'] }),
   text: parse.text,
   flag: parse.flag,
   'integer from 0': parse.integer(0),
   'integer from 1': parse.integer(1),
   days: parse.days,
+  months: parse.integer(1, 'month'),
   duration: parse.duration,
   bytes: parse.bytes,
   byteRate: parse.byteRate,
   timeout: parse.timeout,
   instant: parse.instant,
-  url,
+  timeOfDay: parse.timeOfDay,
+  until: parse.until,
+  every: parse.every,
   concurrency: parse.concurrency,
+  asset: parse.asset,
   market: parse.market(['spot', 'um', 'cm', 'option']),
-  interval: parse.interval(['1s', '1m', '5m', '15m', '1h', '2h', '4h', '12h', '1d', '3d', '1w', '1mo']),
+  'dataset of the archive': parse.dataset('archive'),
+  'dataset of REST': parse.dataset('rest'),
+  'dataset of a lake': parse.dataset('any'),
+  interval: parse.interval([]),
+  date: firstDay,
+  url,
+  proxy,
+  redis,
+  endpoint,
+  limit: limit(BUCKETS),
+  requestsPerMinute: requestsPerMinute(BUCKETS),
+  shard,
+  period: calendarPeriod,
+  measure,
+  list: (text) => listName(text),
 };
 
 function parserOf(name: string): parse.Parse<unknown> {
@@ -30,69 +60,122 @@ function parserOf(name: string): parse.Parse<unknown> {
   return parser;
 }
 
-describe('accepted', () => {
-  it.each<[string, string, unknown]>([
-    ['choice', 'csv', 'csv'],
-    ['text', ' as it is ', ' as it is '],
-    ['flag', 'true', true],
-    ['flag', '1', true],
-    ['flag', 'no', false],
-    ['flag', 'off', false],
-    ['integer from 0', '0', 0],
-    ['integer from 1', '007', 7],
-    ['duration', '1.5s', 1500],
-    ['bytes', '2KiB', 2048],
-    ['byteRate', '1kB', 1000],
-    ['timeout', '1ms', 1],
-    ['instant', '2026-11-21', Date.UTC(2026, 10, 21)],
-    ['instant', '2026-11-21T08:00Z', Date.UTC(2026, 10, 21, 8)],
-    ['instant', '2026-11-21T08:00:01.500Z', Date.UTC(2026, 10, 21, 8, 0, 1, 500)],
-    ['url', 'http://127.0.0.1:8090/', 'http://127.0.0.1:8090'],
-    ['url', 'https://s3.example/data.binance.vision//', 'https://s3.example/data.binance.vision'],
-    ['concurrency', '50', { kind: 'fixed', limit: 50 }],
-    ['concurrency', '1024', { kind: 'fixed', limit: 1024 }],
-    ['concurrency', 'auto', { kind: 'auto', max: 128 }],
-    ['concurrency', 'auto:64', { kind: 'auto', max: 64 }],
-    ...['um', 'UM', 'usdm', 'USD-M', 'USDⓢ-M', 'futures', 'um-futures', 'perp', 'linear'].map(
-      (text): [string, string, string] => ['market', text, 'um'],
-    ),
-    ...['cm', 'coinm', 'COIN-M', 'inverse', 'cm-futures'].map((text): [string, string, string] => [
-      'market',
-      text,
-      'cm',
-    ]),
-    ['market', 'SPOT', 'spot'],
-    ['market', 'options', 'option'],
-    ['market', 'All', 'all'],
-    ...['1h', '1H', '60m', '60min', '1hour', '1Hr', '3600s'].map((text): [string, string, string] => [
-      'interval',
-      text,
-      '1h',
-    ]),
-    ['interval', '1min', '1m'],
-    ['interval', '5MIN', '5m'],
-    ['interval', '60s', '1m'],
-    ['interval', '120m', '2h'],
-    ['interval', '240min', '4h'],
-    ['interval', '24h', '1d'],
-    ['interval', '1day', '1d'],
-    ['interval', '1week', '1w'],
-    ['interval', '1month', '1mo'],
-    ['interval', 'all', 'all'],
-    // The datasets refuse these.
-    ...['1M', '5M', '7d', '7m', 'h1', '60', '1 h', 'constructor'].map((text): [string, string, string] => [
-      'interval',
-      text,
-      text,
-    ]),
-  ])('%s takes %j', (name, text, value) => {
-    expect(parserOf(name)(text, '--x')).toEqual(value);
-  });
-});
+/** Each value with the texts that mean it. */
+const ACCEPTED: readonly (readonly [name: string, value: unknown, ...texts: string[]])[] = [
+  ['choice', 'csv', 'csv', 'CSV', 'Csv'],
+  ['choice', 'parquet', 'pq', 'PARQUET'],
+  ['text', ' as it is ', ' as it is '],
+  ['flag', true, 'true', '1', 'TRUE', 'Yes', 'on'],
+  ['flag', false, 'no', 'off', 'False', '0'],
+  ['integer from 0', 0, '0'],
+  ['integer from 1', 7, '7', '007', '7.0'],
+  ['days', 7, '7', '7d', '7 days', '1w', '1 week', '7day'],
+  ['months', 6, '6', '6m', '6mo', '6 months'],
+  ['duration', 1500, '1.5s', '1500ms', '1.5 sec'],
+  ['duration', 90_000, '90', '90s', '1.5min', '1.5 minutes'],
+  ['duration', 604_800_000, '7d', '1w', '1 week', '168h'],
+  ['timeout', 1, '1ms'],
+  ['bytes', 2e6, '2MB', '2 MB', '2mb', '2MB/s', '2000000'],
+  ['bytes', 2 ** 21, '2MiB', '2M', '2m'],
+  ['byteRate', 1000, '1kB', '1kB/s'],
+  ['instant', Date.UTC(2026, 10, 21), '2026-11-21', '2026-11-21T00:00Z', String(Date.UTC(2026, 10, 21))],
+  [
+    'instant',
+    Date.UTC(2026, 10, 21, 8),
+    '2026-11-21T08:00Z',
+    '2026-11-21T08:00',
+    '2026-11-21 08:00:00',
+    '2026-11-21T09:00:00+01:00',
+  ],
+  ['timeOfDay', 510, '08:30', '8:30', '0830', '830', '08:30Z', '8:30 UTC'],
+  ['timeOfDay', 480, '8', '08'],
+  [
+    'until',
+    expect.objectContaining({ kind: 'time', sinceMidnightMs: 510 * 60_000 }),
+    '08:30',
+    '8:30',
+    '08:30Z',
+  ],
+  ['until', expect.objectContaining({ kind: 'duration', durationMs: 5_400_000 }), '90m', '90 min', '1.5h'],
+  ['until', expect.objectContaining({ kind: 'instant' }), '2026-11-21T08:30:00Z', '2026-11-21 08:30'],
+  ['every', { kind: 'hours', text: 'day', hours: 24 }, 'day', 'daily', '24h', '1d'],
+  ['every', { kind: 'hours', text: '1h', hours: 1 }, '1h', 'hourly', '60m', '60min'],
+  ['concurrency', { kind: 'fixed', limit: 50 }, '50'],
+  ['concurrency', { kind: 'auto', max: 128 }, 'auto'],
+  ['concurrency', { kind: 'auto', max: 64 }, 'auto:64'],
+  ['asset', 'USDT', 'USDT', 'usdt'],
+  [
+    'market',
+    'um',
+    'um',
+    'UM',
+    'usdm',
+    'USD-M',
+    'USDⓢ-M',
+    'futures',
+    'um-futures',
+    'UM_FUTURES',
+    'perp',
+    'linear',
+  ],
+  ['market', 'cm', 'cm', 'coinm', 'COIN-M', 'inverse', 'cm-futures', 'dapi'],
+  ['market', 'spot', 'SPOT'],
+  ['market', 'option', 'options'],
+  ['market', 'all', 'All'],
+  ['dataset of the archive', 'klines', 'klines', 'Klines', 'kline', 'candles', 'ohlcv', 'OHLCV', 'bars'],
+  ['dataset of the archive', 'aggTrades', 'agg_trades', 'AGGTRADES', 'agg-trades', 'aggTrade'],
+  ['dataset of the archive', 'metrics', 'open_interest', 'oi', 'openInterest'],
+  ['dataset of the archive', 'fundingRate', 'funding', 'funding_rate', 'fundingRates'],
+  ['dataset of the archive', 'markPriceKlines', 'mark-price', 'markPriceKlines', 'mark_price_klines'],
+  ['dataset of the archive', 'openInterestHist', 'openInterestHist', 'open_interest_hist'],
+  ['dataset of REST', 'openInterestHist', 'open_interest', 'oi', 'OpenInterestHist'],
+  ['dataset of REST', 'metrics', 'metrics'],
+  ['dataset of a lake', 'bars', 'bars'],
+  ['dataset of a lake', 'nosuch', 'nosuch'],
+  ['interval', '1h', '1h', '1H', '60m', '60min', '1hour', '1Hr', '3600s', 'h1', '1 h', 'hour'],
+  ['interval', '1m', '1min', '60s', 'm1'],
+  ['interval', '5m', '5MIN', '5 minutes'],
+  ['interval', '1d', '24h', '1day', '1D'],
+  ['interval', '1w', '1week', '1W'],
+  ['interval', '1mo', '1month', '1M', '1mo'],
+  ['interval', 'all', 'all'],
+  // The datasets refuse these.
+  ...['5M', '7d', '7m', 'M5', 'M1', '60', 'constructor'].map((text) => ['interval', text, text] as const),
+  ['url', 'http://127.0.0.1:8090', 'http://127.0.0.1:8090/', '127.0.0.1:8090'],
+  ['url', 'https://s3.example/data', 'https://s3.example/data//', 's3.example/data'],
+  ['proxy', 'http://10.0.0.1:3128', 'http://10.0.0.1:3128', '10.0.0.1:3128'],
+  ['redis', 'redis://queue:6379', 'redis://queue:6379', 'queue:6379'],
+  ['endpoint', { host: '127.0.0.1', port: 9464 }, '9464', 'http://127.0.0.1:9464/metrics'],
+  ['endpoint', { host: '0.0.0.0', port: 9464 }, '0.0.0.0:9464', ':9464'],
+  [
+    'limit',
+    { text: 'archive=50/s', bucket: 'archive', permits: 50, windowMs: 1000 },
+    'archive=50/s',
+    'archive: 50/sec',
+  ],
+  [
+    'limit',
+    { text: 'futuresData=500/5m', bucket: 'futuresData', permits: 500, windowMs: 300_000 },
+    'futuresData=500/5m',
+    'futuresdata=100/m',
+  ],
+  ['requestsPerMinute', 600, '600'],
+  ['shard', { index: 3, count: 12, text: '3/12' }, '3/12'],
+  ['period', { kind: 'calendar', text: 'month', period: 'month' }, 'month', '1mo', 'monthly', '1m'],
+  ['measure', 'quote_volume', 'quote_volume', 'quoteVolume', 'turnover'],
+  ['list', 'symbols', 'symbols', 'pairs', 'Symbol'],
+];
+
+it.each(ACCEPTED.flatMap(([name, value, ...texts]) => texts.map((text) => ({ name, text, value }))))(
+  '$name takes $text',
+  ({ name, text, value }) => {
+    expect(parserOf(name)(text, '--x', EXCHANGE)).toEqual(value);
+  },
+);
 
 function refusal(name: string, text: string): CryptodlError {
   try {
-    parserOf(name)(text, 'CRYPTODL_X');
+    parserOf(name)(text, 'CRYPTODL_X', EXCHANGE);
   } catch (error) {
     if (error instanceof CryptodlError && error.code === 'usage') return error;
     throw error;
@@ -100,68 +183,96 @@ function refusal(name: string, text: string): CryptodlError {
   throw new Error(`${name} took ${text}`);
 }
 
-it.each(['http://x/?X-Amz-Signature=secret', 'http://x/#secret', 'x/?secret'])(
-  'the query of an address is refused, and not shown: %s',
-  (text) => {
-    const error = refusal('url', text);
-    expect(error.message).toContain('CRYPTODL_X');
-    expect(inspect(error)).not.toContain('secret');
-  },
-);
+/** The hint for each of the texts. */
+const REFUSED: readonly (readonly [name: string, hint: string | undefined, ...texts: string[]])[] = [
+  ['choice', undefined, '', 'parquet,csv', 'feather'],
+  ['choice', 'did you mean parquet?', 'parqet'],
+  ['flag', 'CRYPTODL_X=true', 'maybe', '', '2'],
+  ['integer from 0', 'CRYPTODL_X=7', '-1', '1.5', '1e3', '', ' 1', '0x10', '9007199254740993', '7d'],
+  ['integer from 1', 'CRYPTODL_X=7', '0', '-0', 'x'],
+  ['days', 'CRYPTODL_X=7', '0', '-7', '7h', 'x'],
+  ['days', 'CRYPTODL_X=30, or CRYPTODL_X=1 for complete months', '1month', '2y', '2 months'],
+  [
+    'duration',
+    'CRYPTODL_X=500ms, CRYPTODL_X=30s or CRYPTODL_X=5m',
+    '-1s',
+    '',
+    'x',
+    '5M',
+    '1s2',
+    'Infinitys',
+    '1e3s',
+  ],
+  ['timeout', 'CRYPTODL_X=30s', '0', '0s', '0.9ms'],
+  ['bytes', 'CRYPTODL_X=500MB or CRYPTODL_X=2GiB', '1XB', '', '-1', '100Mbps', '1,5MB', '1e3'],
+  ['byteRate', 'CRYPTODL_X=10MB, or leave it out for no limit', '0', '999', '0.9kB'],
+  ['instant', 'CRYPTODL_X=2026-11-21T08:00:00Z', '2026-02-30', '1970-01-01', 'now', '', '21.11.2026'],
+  ['timeOfDay', 'CRYPTODL_X=08:05', '24:00', '8:60', '', 'noon'],
+  ['until', 'CRYPTODL_X=08:30, CRYPTODL_X=2026-11-21T08:30:00Z or CRYPTODL_X=90m', '90', '24:00', ''],
+  ['every', undefined, '5h', '7m', ''],
+  [
+    'concurrency',
+    'CRYPTODL_X=50 or CRYPTODL_X=auto:64',
+    '0',
+    '1025',
+    'auto:0',
+    'auto:1025',
+    'auto:',
+    '-1',
+    'all',
+    '',
+  ],
+  ['market', undefined, 'nasdaq', 'delivery', 'constructor', ''],
+  ['url', 'CRYPTODL_X=http://127.0.0.1:8090', 'ftp://x', 'x', '', 'file:///etc/passwd'],
+  ['endpoint', 'CRYPTODL_X=9464, or CRYPTODL_X=0.0.0.0:9464 for other machines', '0', 'x', '65536'],
+  ['limit', 'CRYPTODL_X=archive=100/s', 'archive', 'archive=0/s', 'archive=5'],
+  [
+    'shard',
+    'the first of 3: CRYPTODL_X=0/3; the last: CRYPTODL_X=2/3',
+    '3',
+    '12/12',
+    '0/0',
+    '1/10001',
+    '-1/3',
+  ],
+];
 
-describe('refused, with place and reason', () => {
-  it.each([
-    ...['', 'PARQUET', 'cvs', 'parquet,csv'].map((text) => ['choice', text]),
-    ...['maybe', 'TRUE', '', '2'].map((text) => ['flag', text]),
-    ...['-1', '1.5', '1e3', '', ' 1', '0x10', '9007199254740993'].map((text) => ['integer from 0', text]),
-    ...['0', '-0'].map((text) => ['integer from 1', text]),
-    ...['nasdaq', 'margin', 'delivery', 'constructor', ''].map((text) => ['market', text]),
-    ...['30', '1 s', '-1s', ''].map((text) => ['duration', text]),
-    ...['30', '0', '0s', '0.9ms'].map((text) => ['timeout', text]),
-    ...['1XB', '', '-1'].map((text) => ['bytes', text]),
-    ...['1XB', '0', '999', '0.9kB'].map((text) => ['byteRate', text]),
-    ...['2026-11-21T08:00', '2026-11-21T08:00:00+01:00', '2026-02-30', '1970-01-01', 'now', ''].map(
-      (text) => ['instant', text],
-    ),
-    ...['ftp://x', 'x', '', 'file:///etc/passwd'].map((text) => ['url', text]),
-    ...['0', '1025', 'auto:0', 'auto:1025', 'auto:', '-1', '1.5', 'all', ''].map((text) => [
-      'concurrency',
-      text,
-    ]),
-  ] as [string, string][])('%s: %j', (name, text) => {
+it.each(REFUSED.flatMap(([name, hint, ...texts]) => texts.map((text) => ({ name, text, hint }))))(
+  '$name refuses $text',
+  ({ name, text, hint }) => {
     const error = refusal(name, text);
     expect(error.message).toContain('CRYPTODL_X');
     expect(error.message).toContain(`"${text}"`);
-  });
+    expect(error.hint).toBe(hint);
+  },
+);
 
-  it.each([
-    ['choice', 'parqet', 'did you mean parquet?'],
-    ['integer from 1', 'x', 'CRYPTODL_X=7'],
-    ['days', '2w', 'CRYPTODL_X=14'],
-    ['market', 'margin', 'margin orders trade on the spot market'],
-    ['duration', 'x', 'CRYPTODL_X=30s'],
-    ['bytes', 'x', 'CRYPTODL_X=500MB'],
-    ['instant', 'x', 'CRYPTODL_X=2026-11-21T08:00:00Z'],
-    ['url', 'x', 'CRYPTODL_X=http://127.0.0.1:8090'],
-    ['concurrency', 'x', 'CRYPTODL_X=auto:64'],
-    ['text', '', 'give CRYPTODL_X a value'],
-  ])('%s suggests a value in place of %j', (name, text, hint) => {
-    expect(refusal(name, text).hint).toContain(hint);
-  });
+it.each([
+  ['choice', 'x', 'CRYPTODL_X: "x" is not one of parquet, csv, zip'],
+  ['text', '', 'CRYPTODL_X is empty'],
+  ['text', 'a\0b', 'CRYPTODL_X holds a NUL character'],
+  ['limit', 'nosuch=1/s', 'CRYPTODL_X: "nosuch" is not one of archive, futuresData'],
+  ['limit', 'archive=101/s', 'CRYPTODL_X: archive=101/s is above the limit of archive, 100/s'],
+  ['limit', 'futuresData=4/s', 'CRYPTODL_X: futuresData=4/s is above the limit of futuresData, 1000/5m'],
+  [
+    'requestsPerMinute',
+    '6001',
+    'CRYPTODL_X: 6001 is above the highest limit, 6,000 in a minute (archive: 100/s)',
+  ],
+])('%s refuses %j: %s', (name, text, message) => {
+  expect(refusal(name, text).message).toBe(message);
+});
 
-  it('a choice names all there is', () => {
-    expect(refusal('choice', 'x').message).toContain('parquet, csv, zip');
-  });
-
-  it.each([
-    ['--days', '1month', '--days 30, or --months 1 for the last complete month'],
-    ['CRYPTODL_DAYS', '2y', 'CRYPTODL_DAYS=730, or CRYPTODL_MONTHS=24 for complete months'],
-    ['c.yaml: days', '2 months', 'days: 60, or months: 2 for complete months'],
-  ])('%s %s means days or complete months', (where, text, hint) => {
-    expect(() => parse.days(text, where)).toThrow(expect.objectContaining({ hint, correction: undefined }));
-  });
-
-  it('a text with a NUL character', () => {
-    expect(refusal('text', 'a\0b').message).toBe('CRYPTODL_X holds a NUL character');
-  });
+it.each([
+  ['url', 'http://x/?X-Amz-Signature=secret'],
+  ['url', 'http://x/#secret'],
+  ['url', 'x/?secret'],
+  ['url', 'http://user:secret@x'],
+  ['url', 'user:secret@x'],
+  ['proxy', 'user:secret@x'],
+  ['redis', 'http://user:secret@x'],
+])('%s refuses an address, and does not show its secret: %s', (name, text) => {
+  const error = refusal(name, text);
+  expect(error.message).toContain('CRYPTODL_X');
+  expect(inspect(error)).not.toContain('secret');
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import { readPatterns, symbols as parseSymbols } from '../../src/options/symbols.js';
 import type { ReadList, SymbolPatterns } from '../../src/options/symbols.js';
-import { namesOnly, selectSymbols } from '../../src/select/symbol-patterns.js';
+import { meantNames, namesOnly, selectSymbols } from '../../src/select/symbol-patterns.js';
 import type { MatchedSymbols } from '../../src/select/symbol-patterns.js';
 
 const AVAILABLE = [
@@ -100,16 +100,12 @@ describe('--symbols', () => {
   });
 
   it.each([
-    ['BTCUSDT,@list', 'ETH/USDT', '--symbols: "ETH/USDT" is not a symbol', 'BTCUSDT,ETHUSDT'],
-    ['!BTCUSDT,@list', '!ETHUSDT', '--symbols has only exclusions', '*,!BTCUSDT,!ETHUSDT'],
-    ['@list', '# none', '--symbols names no symbol', undefined],
-  ])('%s is refused if the list is %j', async (value, content, message, corrected) => {
+    ['BTCUSDT,@list', '../ETH', '--symbols: "../ETH" is not a symbol'],
+    ['!BTCUSDT,@list', '!ETHUSDT', '--symbols has only exclusions'],
+    ['@list', '# none', '--symbols names no symbol'],
+  ])('%s is refused if the list is %j', async (value, content, message) => {
     const read: ReadList = () => Promise.resolve(content);
-    await expect(patternsOf([value], read)).rejects.toMatchObject({
-      code: 'usage',
-      message,
-      correction: corrected === undefined ? undefined : { flags: { symbols: corrected } },
-    });
+    await expect(patternsOf([value], read)).rejects.toMatchObject({ code: 'usage', message });
   });
 
   it.each([
@@ -122,40 +118,68 @@ describe('--symbols', () => {
     expect(hint).toContain('BTCUSDT');
   });
 
-  it.each(['../x', '/etc/passwd', '..', '.', 'a\\b', 'a\0b', 'a b', '%2e%2e', '!../x', '!', 'X'.repeat(101)])(
-    '%j is not a symbol',
-    async (word) => {
-      const [message] = await refusal(['BTCUSDT', word]);
-      expect(message).toBe(`--symbols: ${JSON.stringify(word)} is not a symbol`);
-    },
-  );
+  it.each([
+    '../x',
+    '/etc/passwd',
+    '..',
+    '.',
+    'a\\b',
+    'a\0b',
+    '%2e%2e',
+    'list.txt',
+    '!../x',
+    '!',
+    'X'.repeat(101),
+  ])('%j is not a symbol', async (word) => {
+    const [message] = await refusal(['BTCUSDT', word]);
+    expect(message).toBe(`--symbols: ${JSON.stringify(word)} is not a symbol`);
+  });
 
   it.each([
     ['BTC/USDT', 'BTCUSDT'],
     ['btc/usdt:usdt', 'BTCUSDT'],
-    ['BTC/USDT:USDT', 'BTCUSDT'],
     ['BTC/USD:BTC', 'BTCUSD_PERP'],
     ['BTC/USDT:USDT-240329', 'BTCUSDT_240329'],
     ['BTC/USD:BTC-240329', 'BTCUSD_240329'],
-  ])('%s of ccxt is refused with %s', (word, meant) => {
-    expect(() => parseSymbols(word, '--symbols')).toThrow(
-      expect.objectContaining({ code: 'usage', correction: { flags: { symbols: meant } } }),
-    );
+    ['BINANCE:BTCUSDT', 'BTCUSDT'],
+    ['binance:BTCUSDT.P', 'BTCUSDT'],
+    ['!BTC/USDT,all', ''],
+    ['BTCUSDT ETHUSDT', 'BTCUSDT,ETHUSDT'],
+    ['BTCUSDT  ETHUSDT,BNBUSDT', 'BTCUSDT,ETHUSDT,BNBUSDT'],
+  ])('%s of other tools means %s', (word, meant) => {
+    expect(parseSymbols(word, '--symbols').names.join(',')).toBe(meant);
+  });
+
+  it.each([
+    ['btcusdt', 'BTCUSDT'],
+    ['BTC-USDT', 'BTCUSDT'],
+    ['btc_usdt', 'BTCUSDT'],
+    ['BTC', 'BTCUSDT'],
+    ['eth', 'ETHUSDT'],
+    ['btcusdt-240329', 'BTCUSDT_240329'],
+    ['币安人生', '币安人生USDT'],
+    ['b?cusd?', 'BTCUSDC,BTCUSDT'],
+  ])('%s means %s, which the archive has', async (word, meant) => {
+    expect((await symbols([word])).join(',')).toBe(meant);
+  });
+
+  it('an asset means the perpetual contract of a coin-margined market, and one symbol per market', () => {
+    expect(meantNames(['BTC', 'eth'], ['BTCUSD_240329', 'BTCUSD_PERP', 'ETHUSD_PERP', 'ETHUSDT'])).toEqual([
+      'BTCUSD_PERP',
+      'ETHUSDT',
+      'ETHUSD_PERP',
+    ]);
+    // Two symbols with the same letters: none is meant.
+    expect(meantNames(['abusdt'], ['AB_USDT', 'ABUSDT'])).toEqual(['abusdt']);
+    expect(meantNames(['ABUSDT'], ['AB_USDT', 'ABUSDT'])).toEqual(['ABUSDT']);
   });
 
   it('a name that the archive does not have is refused with the nearest one', async () => {
-    const [message, hint] = await refusal(['BTCUSTD', 'btcusdc', 'ETHUSDT']);
-    expect(message).toBe('the archive has no BTCUSTD, btcusdc in um klines');
+    const [message, hint] = await refusal(['BTCUSTD', 'btcusdd', 'ETHUSDT']);
+    expect(message).toBe('the archive has no BTCUSTD, btcusdd in um klines');
     expect(hint).toBe('did you mean BTCUSDT, BTCUSDC?');
     const [, examples] = await refusal(['WHATEVER']);
-    expect(examples).toBe('for example BNBUSDT, BTCUSDC, BTCUSDT');
-  });
-
-  it('a line is suggested only if each unknown name has a near one', async () => {
-    await expect(select(['BTCUSTD', 'ETHUSDT'])).rejects.toMatchObject({
-      correction: { flags: { symbols: 'BTCUSDT,ETHUSDT' } },
-    });
-    await expect(select(['BTCUSTD', 'WHATEVER'])).rejects.toMatchObject({ correction: undefined });
+    expect(examples).toBe('for example BNBUSDT, BTCUSDC, BTCUSDT; cryptodl list symbols shows all');
   });
 
   it('many unknown names are counted, not all shown', async () => {

@@ -1,6 +1,5 @@
 /** Words of --by, --every and --market that only some verbs take: periods of the calendar, columns to rank by, and markets to rank. */
 import type { CalendarPeriod } from '../../model/calendar.js';
-import type { OtherWords } from './other-words.js';
 import { usage } from '../../model/errors.js';
 import { ALL, MARKETS } from '../../source/names.js';
 import { choice, given, market } from '../parsers.js';
@@ -13,9 +12,9 @@ export const GRAINS = ['auto', 'day', 'month'] as const;
 export const MEASURES = ['quote_volume', 'volume', 'count'] as const;
 export type Measure = (typeof MEASURES)[number];
 
-export const OTHER_MEASURES: OtherWords<Measure> = other<Measure>({
-  quote_volume: ['quotevolume', 'quote-volume', 'quote', 'turnover', 'notional', 'usd', 'usdt', 'dollar'],
-  volume: ['volumes', 'vol', 'base', 'basevolume', 'base_volume', 'base-volume'],
+export const measure = choice(MEASURES, {
+  quote_volume: ['quote', 'turnover', 'notional', 'usd', 'usdt', 'dollar'],
+  volume: ['volumes', 'vol', 'base', 'basevolume'],
   count: ['trades', 'number_of_trades', 'ticks'],
 });
 
@@ -27,16 +26,13 @@ export const CALENDAR_PERIODS = [
   'year',
 ] as const satisfies readonly CalendarPeriod[];
 
-const period = choice(
-  CALENDAR_PERIODS,
-  other<CalendarPeriod>({
-    day: ['1d', 'd', 'daily', '24h', 'days'],
-    week: ['1w', '7d', 'w', 'weekly', 'weeks'],
-    month: ['1m', '1mo', 'm', 'mo', '30d', 'monthly', 'months'],
-    quarter: ['3m', '3mo', '1q', 'q', '90d', 'quarterly', 'quarters'],
-    year: ['1y', '12m', '12mo', 'y', '365d', 'yearly', 'annually', 'years'],
-  }),
-);
+const period = choice(CALENDAR_PERIODS, {
+  day: ['1d', 'd', 'daily', '24h', 'days'],
+  week: ['1w', 'w', 'weekly', 'weeks'],
+  month: ['1m', '1mo', 'm', 'mo', 'monthly', 'months'],
+  quarter: ['3m', '3mo', '1q', 'q', 'quarterly', 'quarters'],
+  year: ['1y', '12m', '12mo', 'y', 'yearly', 'annually', 'years'],
+});
 
 /** The length of a period of the calendar. */
 export const calendarPeriod: Parse<Every> = (value, where) => {
@@ -54,16 +50,5 @@ export const RANKED_MARKETS = MARKETS.filter((name) => !UNRANKED.includes(name))
 export const rankedMarket: Parse<string> = (value, where, exchange) => {
   const name = market(MARKETS)(value, where, exchange);
   if (!UNRANKED.includes(name)) return name;
-  throw usage(`${where}: "${value}" is not one of ${RANKED_MARKETS.join(', ')}`, given(where, 'um'), {
-    value: 'um',
-  });
+  throw usage(`${where}: "${value}" is not one of ${RANKED_MARKETS.join(', ')}`, given(where, 'um'));
 };
-
-function other<T extends string>(words: Readonly<Record<T, readonly string[]>>): OtherWords<T> {
-  const entries = Object.entries<readonly string[]>(words) as [T, readonly string[]][];
-  return Object.fromEntries(
-    entries.flatMap(([value, others]) =>
-      others.map((word) => [word, { value, note: `did you mean ${value}?` }]),
-    ),
-  );
-}
