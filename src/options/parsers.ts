@@ -64,7 +64,7 @@ const TAKEN = { archive: isArchived, rest: isMetric, any: () => true } as const;
 
 /**
  * A dataset by its name, in any spelling, or by one of its other names: `agg_trades`, `ohlcv`. `from`: where the verb takes its datasets
- * from; a name that fits two datasets means the one of there. Other texts stay, because markets have different datasets.
+ * from; another name of two datasets means the one of there. Other texts stay, because markets have different datasets.
  */
 export function dataset(from: keyof typeof TAKEN): Parse<string> {
   return (value, where, exchange) => {
@@ -74,11 +74,7 @@ export function dataset(from: keyof typeof TAKEN): Parse<string> {
     const taken = specs.filter(TAKEN[from]);
     const isMeant = ({ name, aliases }: DatasetSpec): boolean =>
       [name, ...aliases].some((other) => folded(other) === word);
-    const found =
-      taken.find(({ name }) => name === value) ??
-      taken.find(isMeant) ??
-      specs.find(({ name }) => name === value) ??
-      specs.find(isMeant);
+    const found = specs.find(({ name }) => name === value) ?? taken.find(isMeant) ?? specs.find(isMeant);
     return found?.name ?? value;
   };
 }

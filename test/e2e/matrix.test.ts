@@ -566,7 +566,6 @@ describe('daily and monthly objects', () => {
     const result = await run('refused', [...flags, '--days', '3']);
     expect(result.code).toBe(2);
     expect(result.stderr).toContain(`${market} fundingRate exists only monthly`);
-    expect(result.stderr).toContain('--cadence monthly');
   });
 
   it.each(MATRIX.filter(({ has }) => has === 'D'))(

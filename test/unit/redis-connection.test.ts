@@ -20,7 +20,6 @@ describe('--redis', () => {
   });
 
   it.each([
-    ['queue:6379', 'is not the address of a Redis server'],
     ['http://:open-sesame@queue', 'is not the address of a Redis server'],
     ['redis://', 'is not the address of a Redis server'],
     ['redis://open-sesame@queue', 'has a user without a password'],

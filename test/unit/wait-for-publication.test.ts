@@ -186,17 +186,3 @@ describe('--wait-for-publication', () => {
     expect(october.said[0]).toContain('um fundingRate BTCUSDT 2026-10 yet');
   });
 });
-
-describe('UNTIL', () => {
-  const of = (text: string): unknown => until(text, '--wait-for-publication');
-
-  it('is a time of day, an instant or a duration', () => {
-    expect(of('08:30')).toEqual({ kind: 'time', text: '08:30', sinceMidnightMs: 8.5 * 3_600_000 });
-    expect(of('1.5h')).toEqual({ kind: 'duration', text: '1.5h', durationMs: 5_400_000 });
-    expect(of('2026-11-21T08:30:00Z')).toMatchObject({ epochMs: Date.parse('2026-11-21T08:30:00Z') });
-  });
-
-  it.each(['', '24:00', '08:60', '8:30', 'soon', '2026-11-21T08:30:00+01:00', '-1h'])('is not %j', (text) => {
-    expect(() => of(text)).toThrow(CryptodlError);
-  });
-});
