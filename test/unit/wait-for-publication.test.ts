@@ -1,9 +1,7 @@
 /** --wait-for-publication, with the time of the test. */
 import { describe, expect, it } from 'vitest';
 import { DAY_MS, dayPeriod, parseDay, parsePeriod } from '../../src/model/calendar.js';
-import { CryptodlError } from '../../src/model/errors.js';
 import { SILENT_OBSERVER } from '../../src/model/observer.js';
-import { until } from '../../src/options/parsers.js';
 import { resolveOptions } from '../../src/options/resolve.js';
 import type { SeriesRequest } from '../../src/plan/series-request.js';
 import { waitForPublication } from '../../src/download/wait-for-publication.js';
