@@ -2,7 +2,7 @@
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { LookUp } from '../cli/look-up.js';
-import { dataset } from '../options/parsers.js';
+import { dataset as parseDataset } from '../options/parsers.js';
 import { namesOf } from '../options/resolve.js';
 import type { Resolved } from '../options/resolve.js';
 import { describeDataset, marketWith } from '../source/describe.js';
@@ -34,7 +34,7 @@ function choose(
 ): { market: Market; spec: DatasetSpec } {
   const market = oneMarket(venue, options, 'schema');
   if (word === undefined) throw usage('schema needs a dataset', `${market} has ${namesIn(venue, market)}`);
-  const name = dataset('any')(word, 'schema', namesOf(venue));
+  const name = parseDataset('any')(word, 'schema', namesOf(venue));
   const owner = findDataset(venue, market, name) === undefined ? marketWith(venue, name) : market;
   const spec = owner === undefined ? undefined : findDataset(venue, owner, name);
   if (owner === undefined || spec === undefined)
