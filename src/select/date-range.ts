@@ -54,10 +54,7 @@ export function resolveRange(
   if (from !== undefined) refuseFuture('--from', from, today, venue);
   refuseFuture('--to', to, today, venue);
   if (from !== undefined && from > to)
-    throw usage(
-      `--from ${dayText(from)} is after --to ${dayText(to)}`,
-      'exchange the two dates',
-    );
+    throw usage(`--from ${dayText(from)} is after --to ${dayText(to)}`, 'exchange the two dates');
   if (to < firstDay)
     throw usage(
       `--to ${dayText(to)} is before the first day of the archive, ${dayText(firstDay)}`,
