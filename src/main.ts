@@ -37,6 +37,7 @@ export async function run(
     },
   };
   return printingErrors(typed, async () => {
+    if (argv[0] === '__complete') return (await import('./cli/completion.js')).complete(argv.slice(1), io);
     const invocation = parseCommandLine(argv, io);
     if (invocation === undefined) return 0;
     const { warnOfVariables } = await import('./cli/option-layers.js');

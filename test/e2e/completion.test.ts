@@ -1,5 +1,5 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -7,12 +7,10 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { SHELLS } from '../../src/cli/verbs.js';
 import { LISTS } from '../../src/options/words/list-name.js';
 import { VERBS } from '../../src/options/flag-spec.js';
-import { choicesOf, FLAG_NAMES, flagSpec, flagsOf } from '../../src/options/flags.js';
-import type { Verb } from '../../src/options/flag-spec.js';
+import { choicesOf, flagSpec, flagsOf } from '../../src/options/flags.js';
 import { MARKETS } from '../../src/source/names.js';
 import { cryptodl, cryptodlOk } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
-import { sizedRows } from '../helpers/tier-size.js';
 
 const run = promisify(execFile);
 
@@ -23,7 +21,7 @@ const BASH = `
 source "$SCRIPT"
 COMP_WORDS=("$@")
 COMP_CWORD=$(($# - 1))
-_cryptodl
+_cryptodl cryptodl "\${COMP_WORDS[COMP_CWORD]}" "\${COMP_WORDS[COMP_CWORD-1]}"
 for word in "\${COMPREPLY[@]}"; do printf '%s\\n' "$word"; done
 `;
 
@@ -59,7 +57,7 @@ const work = join(scratch, 'work');
 /** What pressing TAB at the end of the line offers, without what shells add to show what it is. */
 async function offered(shell: Shell, line: string): Promise<string[]> {
   const env = {
-    PATH: process.env['PATH'] ?? '',
+    PATH: `${join(scratch, 'bin')}:${process.env['PATH'] ?? ''}`,
     HOME: scratch,
     ZDOTDIR: join(scratch, 'zsh'),
     TERM: 'xterm',
@@ -91,10 +89,11 @@ function scriptOf(shell: Shell): string {
 }
 
 beforeAll(async () => {
-  for (const folder of ['work/folder', 'work/my lake', 'zsh'])
+  for (const folder of ['work/folder', 'work/my lake', 'zsh', 'bin'])
     mkdirSync(join(scratch, folder), { recursive: true });
   for (const file of ['first.yaml', 'my report.jsonl']) writeFileSync(join(work, file), '');
   writeFileSync(join(scratch, 'zsh/.zshrc'), ZSHRC);
+  symlinkSync(join(import.meta.dirname, '../../bin/cryptodl.js'), join(scratch, 'bin/cryptodl'));
   for (const shell of SHELLS) {
     const { stdout } = await cryptodlOk(['completion', shell]);
     writeFileSync(scriptOf(shell), stdout);
@@ -108,133 +107,76 @@ const CANDIDATES = SHELLS.map((shell) => {
 });
 
 describe.each(CANDIDATES)('$name', ({ shell, isThere }) => {
-  const folders = ['folder', 'my lake'];
-  const files = ['first.yaml', 'folder', 'my lake', 'my report.jsonl'];
-
-  it('every flag of the table is in the script, under its verbs and no other', async () => {
-    const script = await readFile(scriptOf(shell), 'utf8');
-    for (const verb of VERBS) {
-      const part = partOf(shell, script, verb);
-      const named = FLAG_NAMES.filter((name) => part.has(name));
-      expect({ verb, named }).toEqual({ verb, named: flagsOf(verb) });
-    }
-  });
-
   it.skipIf(!isThere)('takes the script without a word', async () => {
     const { stdout, stderr } = await run(shell, ['-n', scriptOf(shell)]);
     expect(stdout + stderr).toBe('');
   });
 
-  it.skipIf(!isThere)('offers the verbs first, and no flag of theirs', async () => {
-    const words = await offered(shell, 'cryptodl ');
-    expect(words.filter((word) => !word.startsWith('-')).sort()).toEqual([...VERBS].sort());
-    expect(await offered(shell, 'cryptodl vi')).toEqual(['vision']);
-    expect((await offered(shell, 'cryptodl --')).sort()).toEqual(['--help', '--help-all', '--version']);
+  it.skipIf(!isThere).each([
+    ['', [...VERBS, '--help', '--help-all', '--version']],
+    ['vi', ['vision']],
+    ['vision --mar', ['--market']],
+    ['vision --symbols list --forc', ['--force']],
+    ['vision --days 7 --format p', ['parquet']],
+    ['vision --market ', [...MARKETS, 'all']],
+    ['vision --days ', []],
+    ['vision --dataset klines,agg', ['klines,aggTrades']],
+    ['vision --config ', ['first.yaml', 'folder', 'my lake', 'my report.jsonl']],
+    ['vision --config fi', ['first.yaml']],
+    ['retry ', ['first.yaml', 'folder', 'my lake', 'my report.jsonl']],
+    ['vision --out ', ['folder', 'my lake']],
+    ['completion ', SHELLS],
+  ])('offers after "cryptodl %s" the words %j', async (line, words) => {
+    expect((await offered(shell, `cryptodl ${line}`)).sort()).toEqual([...words].sort());
   });
 
-  it.skipIf(!isThere)('offers all flags of a verb and only those', async () => {
-    for (const verb of sizedRows(VERBS, 4)) {
+  it.skipIf(!isThere)('offers a value behind an equals sign', async () => {
+    const [value = ''] = await offered(shell, 'cryptodl list --market=s');
+    expect(value.replace('--market=', '')).toBe('spot');
+  });
+});
+
+describe('__complete', () => {
+  const asked = async (line: string): Promise<string[]> => {
+    const { stdout } = await cryptodlOk(['__complete', ...line.split(' ')]);
+    return stdout
+      .split('\n')
+      .filter((each) => each !== '')
+      .map((each) => each.replace(/\t.*/, ''));
+  };
+
+  it('has all flags of each verb and only those', async () => {
+    for (const verb of VERBS) {
       const flags = ['--help', '--help-all', ...flagsOf(verb).map((name) => `--${name}`)];
-      const words = await offered(shell, `cryptodl ${verb} --`);
-      expect({ verb, words: words.sort() }).toEqual({ verb, words: flags.sort() });
+      expect({ verb, words: await asked(`${verb} --`) }).toEqual({ verb, words: flags });
     }
-    expect(await offered(shell, 'cryptodl vision --mar')).toEqual(['--market']);
-    expect(await offered(shell, 'cryptodl serve --mar')).toEqual([]);
-    // A word that is also a verb's name is no verb elsewhere.
-    expect(await offered(shell, 'cryptodl vision --symbols list --lo')).not.toContain('--long');
   });
 
-  it.skipIf(!isThere)('offers the values of a flag', async () => {
-    expect((await offered(shell, 'cryptodl vision --market ')).sort()).toEqual([...MARKETS, 'all'].sort());
-    expect((await offered(shell, 'cryptodl vision --force --format ')).sort()).toEqual([
-      'csv',
-      'parquet',
-      'zip',
-    ]);
-    expect(await offered(shell, 'cryptodl vision --days 7 --format p')).toEqual(['parquet']);
-    expect(await offered(shell, 'cryptodl list --dataset agg')).toEqual(['aggTrades']);
-    const ofMetrics = choicesOf('dataset', 'metrics') ?? [];
-    expect(ofMetrics).not.toContain('aggTrades');
-    expect((await offered(shell, 'cryptodl metrics --dataset ')).sort()).toEqual([...ofMetrics].sort());
+  it.each([
+    ['metrics --dataset ', choicesOf('dataset', 'metrics') ?? []],
+    ['list --interval 1m,1h,1mo', ['1m,1h,1mo']],
+    ['vision --interval 1m,', (flagSpec('interval').choices ?? []).map((interval) => `1m,${interval}`)],
+    ['vision -m ', flagSpec('market').choices ?? []],
+    ['vision --market=s', ['--market=spot']],
+    ['vision --market = s', ['spot']],
+    ['vision --market =', flagSpec('market').choices ?? []],
+    ['list ', LISTS],
+    ['schema ', flagSpec('dataset').choices ?? []],
+    ['schema --market um boo', ['bookTicker', 'bookDepth']],
+    ['serve ', [':folder']],
+    ['none ', []],
+  ])('%s', async (line, words) => {
+    expect((await asked(line)).sort()).toEqual([...words].sort());
   });
 
-  it.skipIf(!isThere)('offers nothing where only the user knows', async () => {
-    for (const flag of ['days', 'symbols', 'from', 'archive-url'])
-      expect(await offered(shell, `cryptodl vision --${flag} `)).toEqual([]);
-  });
-
-  it.skipIf(!isThere)('goes on behind the commas of a list', async () => {
-    expect(await offered(shell, 'cryptodl vision --dataset klines,agg')).toEqual(['klines,aggTrades']);
-    const intervals = await offered(shell, 'cryptodl vision --interval 1m,');
-    const known = (flagSpec('interval').choices ?? []).map((interval) => `1m,${interval}`);
-    expect(intervals).toEqual(expect.arrayContaining(known.filter((interval) => interval !== '1m,1m')));
-    expect(intervals.filter((interval) => !known.includes(interval))).toEqual([]);
-    expect(await offered(shell, 'cryptodl list --interval 1m,1h,1mo')).toEqual(['1m,1h,1mo']);
-  });
-
-  it.skipIf(!isThere)('offers files where a file is wanted, and folders where a folder is', async () => {
-    expect((await offered(shell, 'cryptodl vision --config ')).sort()).toEqual(files);
-    expect(await offered(shell, 'cryptodl vision --config fi')).toEqual(['first.yaml']);
-    expect((await offered(shell, 'cryptodl vision --out ')).sort()).toEqual(folders);
-    expect(await offered(shell, 'cryptodl retry --temp-dir fo')).toEqual(['folder']);
-  });
-
-  it.skipIf(!isThere)('offers the operands of a verb', async () => {
-    const operands = async (line: string): Promise<string[]> =>
-      (await offered(shell, line)).filter((word) => !word.startsWith('-')).sort();
-    expect(await operands('cryptodl list ')).toEqual([...LISTS].sort());
-    expect(await operands('cryptodl schema ')).toEqual([...(flagSpec('dataset').choices ?? [])].sort());
-    expect(await operands('cryptodl schema --market um boo')).toEqual(['bookDepth', 'bookTicker']);
-    expect(await operands('cryptodl completion ')).toEqual([...SHELLS].sort());
-    expect(await operands('cryptodl retry ')).toEqual(files);
-    expect(await operands('cryptodl serve ')).toEqual(folders);
-    expect(await operands('cryptodl vision ')).toEqual([]);
-  });
-
-  it.skipIf(!isThere)('offers nothing wrong behind an equals sign', async () => {
-    const values = (await offered(shell, 'cryptodl list --market=s')).map((word) =>
-      word.replace('--market=', ''),
-    );
-    expect([[], ['spot']]).toContainEqual(values);
+  it('describes verbs and flags as their help does', async () => {
+    const { stdout } = await cryptodlOk(['__complete', 'plot', '--quiet']);
+    expect(stdout).toBe('--quiet\tleave out the lines below the chart\n');
+    expect((await cryptodlOk(['__complete', 'mer'])).stdout).toBe('');
   });
 });
 
-it('the script for bash offers the values of a short flag too', async () => {
-  expect((await offered('bash', 'cryptodl vision -m ')).sort()).toEqual([...MARKETS, 'all'].sort());
-});
-
-it('the script for fish has the short flags beside the long ones', async () => {
-  const { stdout } = await cryptodlOk(['completion', 'fish']);
-  expect(stdout).toMatch(/__cryptodl_verb vision' -s m -l market /);
-  expect(stdout).toMatch(/__cryptodl_verb vision' -l force /);
-});
-
-it.each(['zsh', 'fish'])('the script for %s describes a flag as the help of its verb does', async (shell) => {
-  const { stdout } = await cryptodlOk(['completion', shell]);
-  const own = [...new Set(Object.values(flagSpec('json').docOf ?? {}))];
-  expect(own.length).toBeGreaterThan(1);
-  for (const text of own) expect(stdout.replaceAll('\\', '')).toContain(text);
-});
-
-it('an unknown shell is answered with a line that works', async () => {
+it('an unknown shell is answered with a near one', async () => {
   const { code, stderr } = await cryptodl(['completion', 'fisch']);
-  expect(code).toBe(2);
-  const [, , line = ''] = stderr.trimEnd().split('\n');
-  expect(line.trim()).toBe('cryptodl completion fish');
+  expect([code, stderr]).toEqual([2, expect.stringContaining('did you mean fish?')]);
 });
-
-/** Names of the flags that a script has for a verb. */
-function partOf(shell: Shell, script: string, verb: Verb): Set<string> {
-  const pattern = {
-    bash: new RegExp(`^ {4}${verb}\\) .*$`, 'gm'),
-    zsh: new RegExp(`^ {4}${verb}\\)$[\\s\\S]*?^ +;;$`, 'gm'),
-    fish: new RegExp(`^complete .*__cryptodl_verb ${verb}'(?: -s .)? -l .*$`, 'gm'),
-  }[shell];
-  const flag = {
-    bash: /--([a-z0-9-]+)/g,
-    zsh: /[',]\*?--([a-z0-9-]+)(?:\[|\}')/g,
-    fish: / -l ([a-z0-9-]+)/g,
-  }[shell];
-  const part = (script.match(pattern) ?? []).join('\n');
-  return new Set([...part.matchAll(flag)].map(([, name]) => name ?? ''));
-}
