@@ -11,15 +11,11 @@ import type { EgressGroup } from '../http/throttle/group.js';
 import { socketsPerHost } from '../http/transport/sockets.js';
 import { tryBackingOut } from '../lake/backing.js';
 import { lakePaths, refuseLinkedFolders, runFolder } from '../lake/layout.js';
-import type { Clock } from '../model/clock.js';
 import type { Io } from '../model/io.js';
-import { SILENT_OBSERVER } from '../model/observer.js';
 import { proxiesOf, stateFolder } from '../options/environment.js';
-import type { Surroundings } from '../options/environment.js';
-import type { Options } from '../options/flags.js';
+import type { VerbRequest } from '../options/verb-request.js';
 import { mostInFlight } from '../queue/concurrency.js';
 import { exchangeHosts } from '../source/routes.js';
-import type { Source } from '../source/source.js';
 import { absolutePath, shownPath } from '../text/printable.js';
 import { checkBans, checkClock, checkHosts, checkProxy, clearBans } from './check-hosts.js';
 import type { HostChecks } from './check-hosts.js';
@@ -29,27 +25,21 @@ import { checkRedis } from './check-redis.js';
 import { asResult } from './check-result.js';
 import type { CheckResult } from './check-result.js';
 
-export interface DoctorRequest {
-  readonly source: Source;
-  readonly options: Options;
-  readonly surroundings: Surroundings;
-  readonly clock: Clock;
-  readonly signal: AbortSignal;
+export interface DoctorRequest extends VerbRequest {
   /** Memory, open files and threads that the process may use. */
   readonly limits: Io['limits'];
-  readonly warn: (message: string) => void;
 }
 
 /** Yields each result as soon as it and all earlier ones are known. Throws usage errors before the first result. */
 export async function* runChecks(request: DoctorRequest): AsyncGenerator<CheckResult> {
-  const { options, clock, signal } = request;
+  const { resolved, clock, signal } = request;
   // All checks listen for the abort; Node warns of more than 10 listeners.
   setMaxListeners(0, signal);
   const { bans, group } = bansOf(request);
   const requests = openRequests(request, bans, group);
   group?.enter();
   try {
-    const { redis } = options;
+    const { redis } = resolved.options;
     const checks = [
       checkMachine(request),
       checkNetwork(request, requests),
@@ -78,10 +68,14 @@ export async function* runClearBans(request: DoctorRequest, host: string): Async
   }
 }
 
-function bansOf({ options, surroundings, clock, warn }: DoctorRequest): {
+function bansOf({ resolved, surroundings, clock, observer }: DoctorRequest): {
   bans: Bans;
   group: EgressGroup | undefined;
 } {
+  const { options } = resolved;
+  const warn = (message: string): void => {
+    observer.warn(message);
+  };
   const group = egressGroupOf(options, { clock, warn });
   return { bans: new Bans({ folder: stateFolder(options, surroundings), clock, warn, group }), group };
 }
@@ -105,7 +99,8 @@ async function one(
   return [await asResult(name, check, signal)];
 }
 
-async function checkMachine({ options, limits }: DoctorRequest): Promise<readonly CheckResult[]> {
+async function checkMachine({ resolved, limits }: DoctorRequest): Promise<readonly CheckResult[]> {
+  const { options } = resolved;
   const process = limits();
   const most = mostInFlight(options.concurrency);
   const sockets = socketsPerHost({ ...options, mostInFlight: most });
@@ -129,7 +124,8 @@ interface Requests {
 
 /** The requests of the checks: once for each of several proxies, else once. */
 function openRequests(request: DoctorRequest, bans: Bans, group: EgressGroup | undefined): Requests[] {
-  const { options, surroundings, clock, signal, warn, source } = request;
+  const { resolved, surroundings, clock, signal, observer, source } = request;
+  const { options } = resolved;
   const folder = stateFolder(options, surroundings);
   const proxies = proxiesOf(options.proxy, surroundings);
   const attempt: AttemptOptions = {
@@ -149,7 +145,7 @@ function openRequests(request: DoctorRequest, bans: Bans, group: EgressGroup | u
     signal,
     // The checks create no folder. Without one, no other run counts there either.
     stateFolder: existsSync(folder) ? folder : undefined,
-    observer: { ...SILENT_OBSERVER, warn },
+    observer,
   };
   if (proxies.several.length === 0) return [{ stack: createAttempt(attempt), via: undefined }];
   const labels = proxyLabels(proxies.several);
@@ -164,7 +160,12 @@ async function checkNetwork(
   request: DoctorRequest,
   requests: readonly Requests[],
 ): Promise<readonly CheckResult[]> {
-  const contextOf = ({ stack }: Requests): HostChecks => ({ ...request, fetch: stack.fetch, dates: [] });
+  const contextOf = ({ stack }: Requests): HostChecks => ({
+    ...request,
+    options: request.resolved.options,
+    fetch: stack.fetch,
+    dates: [],
+  });
   const several = requests.filter(({ via }) => via !== undefined);
   const proxies = await Promise.all(several.map((each) => checkProxy(contextOf(each), each.via ?? '')));
   const working = proxies.findIndex(({ status }) => status !== 'fail');
@@ -183,11 +184,12 @@ async function checkNetwork(
 
 /** The folders of a run, then the lock and the leftovers, because the checks of the folders write files. */
 async function checkDisks({
-  options,
+  resolved,
   surroundings,
   clock,
   signal,
 }: DoctorRequest): Promise<readonly CheckResult[]> {
+  const { options } = resolved;
   const { home } = surroundings;
   const paths = lakePaths(absolutePath(options.out, home));
   const { root, internal, staging } = paths;

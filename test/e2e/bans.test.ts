@@ -134,11 +134,11 @@ describe('a ban', () => {
     recover();
     const { host } = new URL(scene.archive.url);
     const cleared = await cryptodl(['doctor', '--clear-bans', host, ...state('cleared')]);
-    expect([cleared.code, cleared.stdout]).toEqual([0, `ok    bans  removed: archive ${host}\n`]);
+    expect([cleared.code, cleared.stdout]).toEqual([0, `ok  bans  removed: archive ${host}\n`]);
     expect(scene.archive.requests).toEqual([]);
     expect((await run('cleared')).code).toBe(0);
     const again = await cryptodl(['doctor', '--clear-bans', host, ...state('cleared')]);
-    expect([again.code, again.stdout]).toEqual([0, `ok    bans  no ban of ${host} is in force\n`]);
+    expect([again.code, again.stdout]).toEqual([0, `ok  bans  no ban of ${host} is in force\n`]);
   });
 
   it('that is remembered until the year 10000 is shortened to 7 days with a warning, once', async () => {

@@ -124,7 +124,7 @@ describe('without any problem', () => {
   it('prints one line per check; with --quiet none', async () => {
     const said = await cryptodl(['doctor', ...places()]);
     expect(said.stdout.trimEnd().split('\n')).toHaveLength(ORDER.length);
-    expect(said.stdout).toMatch(/^ok {4}versions {2}cryptodl /);
+    expect(said.stdout).toMatch(/^ok +versions +cryptodl /);
     const quiet = await cryptodl(['doctor', ...places(), '--quiet']);
     expect([quiet.code, quiet.stdout, quiet.stderr]).toEqual([0, '', '']);
   });
