@@ -62,13 +62,6 @@ interface Known {
   readonly root: string;
   /** The names of all tables, also of those without a readable file. */
   readonly tables: readonly string[];
-  /** The path of the damaged file that the query reads. */
-  readonly damaged?: string | undefined;
-}
-
-/** Whether the error is about the structure of a Parquet file, which its text does not name. */
-export function isOfUnnamedFile({ type, text }: QueryFault, root: string): boolean {
-  return type === BROKEN && !text.includes(`${root}/`);
 }
 
 /** Throws the error of a fault for the user: mostly a usage error with line, column and a suggestion. */
@@ -82,18 +75,13 @@ export function throwFault(fault: QueryFault, query: string, known?: Known): nev
   if (type === 'Interrupt' || type === 'INTERRUPT')
     throw new CryptodlError('interrupted', 'the query was interrupted');
   // The query is right, but a file of the lake that it reads is not.
-  if (
-    known !== undefined &&
-    type !== 'Permission' &&
-    (type === BROKEN || fault.file !== undefined || text.includes(`${known.root}/`))
-  )
-    throw new CryptodlError(
-      'disk',
-      `${fileOf({ ...known, damaged: fault.file ?? known.damaged })} cannot be read: ${text}`,
-      {
-        hint: `to check the files, and to fetch damaged ones again:\n${checkLines(known.root)}`,
-      },
-    );
+  const isOfFile = type === BROKEN || fault.file !== undefined || text.includes(`${known?.root ?? ''}/`);
+  if (known !== undefined && type !== 'Permission' && isOfFile) {
+    const file =
+      fault.file === undefined ? `a file of the lake ${shownPath(known.root)}` : shownPath(fault.file);
+    const hint = `to name damaged files, and to fetch them again:\n${checkLines(known.root)}`;
+    throw new CryptodlError('disk', `${file} cannot be read: ${text}`, { hint });
+  }
   const place = placeOf(query, fault);
   if (type === 'Permission') throw usage(`${text}${place}`, 'sql reads only files of the lake');
   if (missing?.isTable === true && known !== undefined) refuseTableWithoutFiles(missing.name, known);
@@ -107,10 +95,6 @@ function hintOf(missing: QueryFault['missing']): string | undefined {
   if (/^[A-Z0-9_]{5,}$/.test(name)) return `a symbol is a value: WHERE symbol = '${name}'`;
   if (similar !== '') return `did you mean ${similar.split(',').join(', ')}?`;
   return isTable ? 'SHOW TABLES lists the tables' : undefined;
-}
-
-function fileOf({ damaged, root }: Known): string {
-  return damaged === undefined ? `a file of the lake ${shownPath(root)}` : shownPath(damaged);
 }
 
 function checkLines(root: string): string {

@@ -4,7 +4,7 @@ import type { QueryResult } from '../convert/query-stream.js';
 import { quotePath, quoteText } from '../convert/sql.js';
 import { CryptodlError, usage } from '../model/errors.js';
 import type { DatasetSpec } from '../source/venue.js';
-import { isOfUnnamedFile, queryFault, throwFault } from './explain-errors.js';
+import { queryFault, throwFault } from './explain-errors.js';
 import type { LakeTable } from './lake-tables.js';
 import { viewOf } from './views.js';
 
@@ -22,9 +22,9 @@ export interface PreparedQuery {
 export async function runQuery(session: DuckDbSession, query: PreparedQuery): Promise<QueryResult> {
   for (const table of query.tables) await session.run(await viewOf(table, query.specOf(table)));
   await restrictAccess(session, query.root);
-  const answer = await withExplainedErrors(session, query, () => session.select(query.text));
+  const answer = await withExplainedErrors(query, () => session.select(query.text));
   if (answer === undefined) throw notOneSelect();
-  return { columns: answer.columns, batches: batchesWithExplainedErrors(session, query, answer) };
+  return { columns: answer.columns, batches: batchesWithExplainedErrors(query, answer) };
 }
 
 /** Forbids the network and files outside the lake, and locks these settings. */
@@ -43,49 +43,25 @@ async function restrictAccess(session: DuckDbSession, root: string): Promise<voi
 type Batch = QueryResult['batches'] extends AsyncIterable<infer T> ? T : never;
 
 async function* batchesWithExplainedErrors(
-  session: DuckDbSession,
   query: PreparedQuery,
   { batches }: QueryResult,
 ): AsyncGenerator<Batch> {
   const rows = batches[Symbol.asyncIterator]();
   for (;;) {
-    const { done, value } = await withExplainedErrors(session, query, () => rows.next());
+    const { done, value } = await withExplainedErrors(query, () => rows.next());
     if (done === true) return;
     yield value;
   }
 }
 
-async function withExplainedErrors<T>(
-  session: DuckDbSession,
-  query: PreparedQuery,
-  act: () => Promise<T>,
-): Promise<T> {
+async function withExplainedErrors<T>(query: PreparedQuery, act: () => Promise<T>): Promise<T> {
   try {
     return await act();
   } catch (error) {
     const fault = error instanceof CryptodlError ? undefined : queryFault(error);
     if (fault === undefined) throw error;
-    const isUnnamed = isOfUnnamedFile(fault, query.root);
-    const damaged = isUnnamed ? await damagedFile(session, query.tables) : undefined;
-    return throwFault(fault, query.text, { root: query.root, tables: query.names, damaged });
+    return throwFault(fault, query.text, { root: query.root, tables: query.names });
   }
-}
-
-/** The first Parquet file of the tables that cannot be read; undefined if none is found. */
-async function damagedFile(
-  session: DuckDbSession,
-  tables: readonly LakeTable[],
-): Promise<string | undefined> {
-  for (const { path, settings } of tables.flatMap(({ files }) => files)) {
-    if (settings.format !== 'parquet') continue;
-    try {
-      await session.run(`SELECT max(hash(COLUMNS(*))) FROM read_parquet(${quotePath(path)})`);
-    } catch (error) {
-      // An interruption is no fault of the file.
-      return error instanceof CryptodlError || queryFault(error)?.type === 'Interrupt' ? undefined : path;
-    }
-  }
-  return undefined;
 }
 
 /** A parsed query, before the lake is read. */
