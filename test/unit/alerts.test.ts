@@ -192,7 +192,7 @@ describe('freshness', () => {
     ['2026-10', NOW - 240 * HOUR, []],
     ['2026-10', NOW - 240 * HOUR - 1, ['not-fresh']],
     ['2026-11-21', NOW + HOUR, []],
-  ])('%s', (unpublished, endMs, expected) => {
+  ])('of %s with the end %d: %j', (unpublished, endMs, expected) => {
     expect(ids(runOf(late(unpublished, endMs)))).toEqual(expected);
   });
 

@@ -223,7 +223,12 @@ const NO_INSTANTS = [
 const NO_GAPS = [{}, [AT], [[AT]], [[AT, AT, AT]], [[AT, 'later']], [[AT, AT], 5]];
 
 /** Of the object line, then of the others: the name of the field, and what it must not be. */
-const WRONG: readonly [base: object, field: string, values: readonly unknown[], says: string][] = [
+const WRONG: readonly [
+  base: { readonly kind: string },
+  field: string,
+  values: readonly unknown[],
+  says: string,
+][] = [
   [OBJECT, 'v', [undefined, 0, '1', '2', null, 1.5, Number.POSITIVE_INFINITY], 'unknown version'],
   [OBJECT, 'kind', [undefined, 'objects', 1], '"kind" is unknown'],
   [OBJECT, 'key', [undefined, 5, null], '"key" is not a text'],
@@ -382,9 +387,13 @@ const WRONG: readonly [base: object, field: string, values: readonly unknown[], 
 
 describe('a line is damaged', () => {
   it.each(
-    WRONG.flatMap(([base, field, values, says]) => values.map((value) => ({ base, field, value, says }))),
-  )('where $field is $value: $says', ({ base, field, value, says }) => {
-    expect(() => check({ ...base, [field]: value })).toThrow(new TypeError(says));
+    WRONG.flatMap(([base, field, values, says]) =>
+      values.map(
+        (value) => [base.kind, field, JSON.stringify(value), says, { ...base, [field]: value }] as const,
+      ),
+    ),
+  )('of kind %s with %s %s: %s', (_kind, _field, _value, says, line) => {
+    expect(() => check(line)).toThrow(new TypeError(says));
   });
 
   it('with the file of another format', () => {

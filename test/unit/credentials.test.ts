@@ -196,7 +196,7 @@ describe('credentials', () => {
     ['AWS_SECRET_ACCESS_KEY', 'HIDDEN\tHIDDEN'],
     ['AWS_SESSION_TOKEN', 'HIDDEN€HIDDEN'],
     ['AWS_SESSION_TOKEN', '\n'],
-  ])('are refused with characters that a header cannot carry, and not shown: %s', async (name, value) => {
+  ])('are refused with characters that a header cannot carry, and not shown: %s %j', async (name, value) => {
     const error = await refusal(found({ AWS_ACCESS_KEY_ID: 'E', AWS_SECRET_ACCESS_KEY: 'e', [name]: value }));
     expect(error.code).toBe('lake-refused');
     expect(error.hint).toContain(`set ${name} again`);

@@ -153,7 +153,7 @@ describe('the bottleneck', () => {
     ['--request-interval 2s', true, ['--requests-per-minute', '60', '--request-interval', '2s']],
     ['--limits archive=1/s', true, ['--requests-per-minute', '600', '--limits', 'listing=2/s,archive=1/s']],
     ['--request-interval 2s', true, ['--request-interval', '2s', '--limits', 'listing=2/s']],
-  ])('is %s, when the limit of the user holds requests up: %s', (what, isChosen, flags) => {
+  ])('is %s, when the limit of the user holds requests up: %s %j', (what, isChosen, flags) => {
     const buckets = { listing: bucket(!isChosen, 5), archive: bucket(isChosen, 10) };
     const limiter = { waits: 2, refusals: 0, refusalsPerHour: 0, buckets };
     expect(bottleneck({ ...waits({ permit: 50_000 }), limiter }, flags)).toBe(

@@ -113,7 +113,7 @@ describe.each(GUIDES)('%s', (path) => {
     expect(unknown).toEqual([]);
   });
 
-  it.each(commandLines(guide))('%s is understood', (line) => {
+  it.each([...new Set(commandLines(guide))])('%s is understood', (line) => {
     const words = line.match(/'[^']*'|"[^"]*"|\S+/g) ?? [];
     const argv = words.slice(1).map((word) => word.replace(/^['"]|['"]$/g, ''));
     const { invocation, said } = parse(argv.map((word) => word.split('|')[0] ?? word));

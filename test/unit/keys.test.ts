@@ -16,7 +16,7 @@ it.each<[Series, string, string]>([
   [METRICS, '2024-01-15', 'data/futures/um/daily/metrics/BTCUSDT/BTCUSDT-metrics-2024-01-15.zip'],
   [FUNDING, '2024-01', 'data/futures/cm/monthly/fundingRate/BTCUSD_PERP/BTCUSD_PERP-fundingRate-2024-01.zip'],
   [CHINESE, '2026-09', 'data/futures/um/monthly/klines/币安人生USDT/1mo/币安人生USDT-1mo-2026-09.zip'],
-])('the key of a period is that of the archive, and says the period again', (series, label, key) => {
+])('the key of a period is that of the archive, and says the period again: %j %s', (series, label, key) => {
   const of = period(label);
   expect(venue.archive.objectKey(series, of)).toBe(key);
   expect(venue.archive.periodOf(series, of.cadence)(key)).toEqual(of);
