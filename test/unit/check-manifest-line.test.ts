@@ -224,7 +224,7 @@ const NO_GAPS = [{}, [AT], [[AT]], [[AT, AT, AT]], [[AT, 'later']], [[AT, AT], 5
 
 /** Of the object line, then of the others: the name of the field, and what it must not be. */
 const WRONG: readonly [
-  base: { readonly kind: string },
+  base: Readonly<Record<string, unknown>>,
   field: string,
   values: readonly unknown[],
   says: string,
@@ -389,7 +389,7 @@ describe('a line is damaged', () => {
   it.each(
     WRONG.flatMap(([base, field, values, says]) =>
       values.map(
-        (value) => [base.kind, field, JSON.stringify(value), says, { ...base, [field]: value }] as const,
+        (value) => [base['kind'], field, JSON.stringify(value), says, { ...base, [field]: value }] as const,
       ),
     ),
   )('of kind %s with %s %s: %s', (_kind, _field, _value, says, line) => {
