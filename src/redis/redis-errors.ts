@@ -7,11 +7,8 @@ export function shownRedis(address: string): string {
   return `${protocol}//${host}${pathname.replace(/^\/$/, '')}`;
 }
 
-interface Problem {
-  readonly code: 'redis-unreachable' | 'redis-refused';
-  readonly what: string;
-  readonly hint?: string;
-}
+/** A pattern of the beginning of a message or of its code, what is wrong, and the next step. */
+type Problem = readonly [pattern: RegExp, what: string, hint?: string];
 
 const PASSWORD_HINT =
   'write --redis redis://:PASSWORD@HOST:PORT, or redis://USER:PASSWORD@HOST:PORT for a user of an ACL; CRYPTODL_REDIS keeps it out of the list of processes';
@@ -22,108 +19,59 @@ const FOREIGN = /^WRONGTYPE|^ERR .*(?:user_script|not an integer)|^the answer is
 /** Redis 6 puts the error of a command into one of its script. */
 const IN_SCRIPT = /^ERR Error running script .*@user_script: ?\d+: -?(?=[A-Z]{2,} )/;
 
-/** By the beginning of the message or by its code, in this order. */
-const PROBLEMS: readonly (readonly [RegExp, Problem])[] = [
-  [
-    /^WRONGPASS|invalid (?:username-)?password/,
-    { code: 'redis-refused', what: 'the user or the password is wrong', hint: PASSWORD_HINT },
-  ],
-  [/^NOAUTH/, { code: 'redis-refused', what: 'the server requires a password', hint: PASSWORD_HINT }],
+/** Problems that do not pass by themselves, in this order. */
+const REFUSED: readonly Problem[] = [
+  [/^WRONGPASS|invalid (?:username-)?password/, 'the user or the password is wrong', PASSWORD_HINT],
+  [/^NOAUTH/, 'the server requires a password', PASSWORD_HINT],
   [
     /DB index/,
-    {
-      code: 'redis-refused',
-      what: 'the server does not have the database of the address',
-      hint: 'write redis://HOST:PORT/0, which each server has',
-    },
+    'the server does not have the database of the address',
+    'write redis://HOST:PORT/0, which each server has',
   ],
-  [
-    /^NOPERM/,
-    {
-      code: 'redis-refused',
-      what: 'the user may not run the commands that cryptodl needs',
-      hint: 'give the user +@all on ~cryptodl:*',
-    },
-  ],
+  [/^NOPERM/, 'the user may not run the commands that cryptodl needs', 'give the user +@all on ~cryptodl:*'],
   [
     /^ERR unknown command/,
-    {
-      code: 'redis-refused',
-      what: 'the server lacks a command that cryptodl needs',
-      hint: 'use a server of Redis or Valkey without renamed commands, and not a Sentinel',
-    },
+    'the server lacks a command that cryptodl needs',
+    'use a server of Redis or Valkey without renamed commands, and not a Sentinel',
   ],
   [
     /^(?:MOVED|ASK|CROSSSLOT|CLUSTERDOWN) /,
-    {
-      code: 'redis-refused',
-      what: 'the server is part of a Redis Cluster',
-      hint: 'use a server without cluster mode',
-    },
+    'the server is part of a Redis Cluster',
+    'use a server without cluster mode',
   ],
   [
     /Unknown RESP type|Protocol error/,
-    {
-      code: 'redis-refused',
-      what: 'the server is not a Redis server',
-      hint: 'check host and port of --redis, and whether the server uses TLS (rediss://)',
-    },
+    'the server is not a Redis server',
+    'check host and port of --redis, and whether the server uses TLS (rediss://)',
   ],
   [
     /certificate|self.signed|ERR_TLS/i,
-    {
-      code: 'redis-refused',
-      what: 'the certificate of the server is refused',
-      hint: 'name the host as the certificate does; NODE_EXTRA_CA_CERTS=FILE trusts a certificate of your own',
-    },
+    'the certificate of the server is refused',
+    'name the host as the certificate does; NODE_EXTRA_CA_CERTS=FILE trusts a certificate of your own',
   ],
   [
     /EPROTO|ERR_SSL|wrong version number/,
-    {
-      code: 'redis-refused',
-      what: 'the server does not use TLS',
-      hint: 'write redis:// instead of rediss://',
-    },
-  ],
-  [/ECONNREFUSED/, { code: 'redis-unreachable', what: 'the connection is refused', hint: START_HINT }],
-  [
-    /ENOTFOUND|EAI_AGAIN/,
-    { code: 'redis-unreachable', what: 'the host is unknown', hint: 'check the host of --redis' },
-  ],
-  [
-    /ETIMEDOUT|timed out/,
-    {
-      code: 'redis-unreachable',
-      what: 'the server does not answer in time',
-      hint: 'check host and port of --redis, and whether the server uses TLS (rediss://)',
-    },
-  ],
-  [/^LOADING/, { code: 'redis-unreachable', what: 'the server still loads its data' }],
-  [/^OOM/, { code: 'redis-unreachable', what: 'the server has no free memory (maxmemory)' }],
-  [/^BUSY /, { code: 'redis-unreachable', what: 'the server is busy with a script' }],
-  [/max number of clients/, { code: 'redis-unreachable', what: 'the server has too many clients' }],
-  [
-    /^MASTERDOWN|^NOREPLICAS/,
-    { code: 'redis-unreachable', what: 'the server has lost its primary or its replicas' },
-  ],
-  [
-    FOREIGN,
-    {
-      code: 'redis-unreachable',
-      what: 'a key of cryptodl has data of another program',
-      hint: 'use another database of the server (redis://HOST/1), or another --egress-group or --queue',
-    },
-  ],
-  [/^READONLY/, { code: 'redis-unreachable', what: 'the server is a read-only replica' }],
-  [
-    /^MISCONF/,
-    { code: 'redis-unreachable', what: 'the server cannot save its data and refuses writes (MISCONF)' },
+    'the server does not use TLS',
+    'write redis:// instead of rediss://',
   ],
 ];
 
-const LOST: Problem = { code: 'redis-unreachable', what: 'the connection was lost' };
-/** Its text may repeat a password. */
-const ANSWERED: Problem = { code: 'redis-unreachable', what: 'the server answers with an error' };
+/** Problems that may pass. */
+const UNREACHABLE: readonly Problem[] = [
+  [/ECONNREFUSED/, 'the connection is refused', START_HINT],
+  [/ENOTFOUND|EAI_AGAIN/, 'the host is unknown', 'check the host of --redis'],
+  [
+    /ETIMEDOUT|timed out/,
+    'the server does not answer in time',
+    'check host and port of --redis, and whether the server uses TLS (rediss://)',
+  ],
+  [/^OOM/, 'the server has no free memory (maxmemory)'],
+  [
+    FOREIGN,
+    'a key of cryptodl has data of another program',
+    'use another database of the server (redis://HOST/1), or another --egress-group or --queue',
+  ],
+];
 
 /** Whether a command found data that no program of ours wrote. It finds them again until they are removed. */
 export function isForeignData(error: unknown): boolean {
@@ -138,16 +86,24 @@ export function redisProblem(address: string, error: unknown): CryptodlError {
     name = '',
   } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
   const message = told.replace(IN_SCRIPT, '');
-  const [, problem] = PROBLEMS.find(([pattern]) => pattern.test(message) || pattern.test(code)) ?? [
-    undefined,
-    name === 'ReplyError' ? ANSWERED : LOST,
-  ];
-  const { hint } = problem;
+  const isOf = ([pattern]: Problem): boolean => pattern.test(message) || pattern.test(code);
+  const refused = REFUSED.find(isOf);
+  const [, what, hint] = refused ??
+    UNREACHABLE.find(isOf) ?? [
+      undefined,
+      name === 'ReplyError' ? answered(message) : 'the connection was lost',
+    ];
   return new CryptodlError(
-    problem.code,
-    `Redis at ${shownRedis(address)}: ${problem.what}`,
+    refused === undefined ? 'redis-unreachable' : 'redis-refused',
+    `Redis at ${shownRedis(address)}: ${what}`,
     hint === undefined ? {} : { hint },
   );
+}
+
+/** Shows the name of the error, for example READONLY. The text may repeat a password. */
+function answered(message: string): string {
+  const [name = 'ERR'] = /^[A-Z]{2,20}(?= )/.exec(message) ?? [];
+  return `the server answers with an error${name === 'ERR' ? '' : ` (${name})`}`;
 }
 
 /** BullMQ needs this version too. */

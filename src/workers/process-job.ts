@@ -5,7 +5,6 @@ import { isLakeAddress } from '../model/lake-address.js';
 import type { Serialize } from '../queue/in-order.js';
 import type { RedisClient } from '../redis/connection.js';
 import type { JobQueue, QueuedJob, QueuePackage } from './bullmq.js';
-import { countsOfFailure, firstCounts, withoutFailures } from './job-counts.js';
 import { isNewer, jobFailure, lakeProblem, lakeOf, parseFailure, parseJob } from './job-data.js';
 import type { JobData, JobFailure } from './job-data.js';
 import { addConversion, addFetch, failuresIn } from './hand-over.js';
@@ -14,6 +13,7 @@ import type { FailedObject, JobContext, JobEnd, JobPart } from './run-job.js';
 import type { SeriesTurns } from './series-turns.js';
 import { converting, fetching, isConverted } from './staged-run.js';
 import { countPart, settle } from './waits.js';
+import { countsOfFailure } from './tally-fields.js';
 import type { Counts } from './tally-fields.js';
 
 /** A job that this worker may not do waits this long for another worker. */
@@ -96,7 +96,7 @@ export async function processJob(
     const ofJob = { ...context, signal: AbortSignal.any([signal, leaseSignal]) };
     const end = await doPart(data, ofJob, job, token, work);
     if (end === undefined) return;
-    const counts = { ...firstCounts(job, end.counts), ...context.newRequests(), jobs: 1 };
+    const counts = { ...end.counts, ...context.newRequests(), jobs: 1 };
     await settle(context.client, context.queue.name, idOf(job), counts);
     context.onEnd({ id: idOf(job), written: end.written });
   } catch (thrown) {
@@ -234,12 +234,11 @@ async function fail(
   const keys = failed.map(({ key }) => key).filter((key) => key !== '');
   const failure = jobFailure(error, keys, attempts);
   const isLast = furtherAttempt(job, own) === undefined;
-  const all = firstCounts(job, counts);
-  await job.updateProgress({ ...failure, done: withoutFailures(all) });
+  await job.updateProgress({ ...failure });
   context.onEnd({ id: idOf(job), written, failure, isPutOff: !isLast });
   if (isLast)
     await settle(client, queue.name, idOf(job), {
-      ...(keys.length > 0 ? all : countsOfFailure(failure)),
+      ...(keys.length > 0 ? counts : countsOfFailure(failure)),
       ...context.newRequests(),
       jobs: 1,
       failedJobs: 1,

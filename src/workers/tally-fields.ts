@@ -3,6 +3,7 @@ import { OUTCOME_KINDS } from '../model/outcome.js';
 import type { ErrorCode } from '../model/errors.js';
 import { ERROR_TRAITS } from '../model/error-codes.js';
 import { Tally } from '../report/tally.js';
+import type { JobFailure } from './job-data.js';
 
 /** By name, for example `ok` or `failedBy.connection-lost`. */
 export type Counts = Record<string, number>;
@@ -39,6 +40,15 @@ export function countsOf(tally: Tally): Counts {
   for (const [reason, count] of Object.entries(tally.absentBy)) put(`absentBy.${reason}`, count);
   for (const [code, count] of Object.entries(tally.failedBy)) put(`failedBy.${code}`, count);
   return counts;
+}
+
+/** The counts of a job that failed before its objects were known: it counts as one object. */
+export function countsOfFailure({ code, retryable }: Pick<JobFailure, 'code' | 'retryable'>): Counts {
+  return {
+    'outcome.failed': 1,
+    [`failedBy.${code}`]: 1,
+    [retryable ? 'failedRetryable' : 'failedPermanent']: 1,
+  };
 }
 
 /** A tally with these counts. Names that this program does not know are left out. */

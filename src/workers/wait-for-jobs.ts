@@ -10,8 +10,7 @@ import type { Tally } from '../report/tally.js';
 import { printLines } from '../text/printable.js';
 import { parseFailure } from './job-data.js';
 import type { OpenQueue } from './open-queue.js';
-import { countsOfFailure } from './job-counts.js';
-import { tallyOf } from './tally-fields.js';
+import { countsOfFailure, tallyOf } from './tally-fields.js';
 import { settle } from './waits.js';
 import type { Wait } from './waits.js';
 

@@ -10,24 +10,14 @@ import type { Counts } from './tally-fields.js';
 /** The keys of a command that was killed vanish after this time. */
 const KEPT_SECONDS = 3600;
 
-/** KEYS: the waits · ARGV: beginning of the keys of a wait, job, then names and numbers. */
-const SETTLE = `
+/** KEYS: the waits · ARGV: beginning of the keys of a wait, job, SREM at the end of the job or else SISMEMBER, then names and numbers. */
+const COUNT = `
 for _, wait in ipairs(redis.call('SMEMBERS', KEYS[1])) do
   local base = ARGV[1] .. wait
   if redis.call('EXISTS', base .. ':counts') == 0 then
     redis.call('SREM', KEYS[1], wait)
-  elseif redis.call('SREM', base .. ':pending', ARGV[2]) == 1 then
-    for i = 3, #ARGV, 2 do redis.call('HINCRBY', base .. ':counts', ARGV[i], ARGV[i + 1]) end
-  end
-end
-return 0`;
-
-/** KEYS and ARGV as above. */
-const COUNT = `
-for _, wait in ipairs(redis.call('SMEMBERS', KEYS[1])) do
-  local base = ARGV[1] .. wait
-  if redis.call('SISMEMBER', base .. ':pending', ARGV[2]) == 1 then
-    for i = 3, #ARGV, 2 do redis.call('HINCRBY', base .. ':counts', ARGV[i], ARGV[i + 1]) end
+  elseif redis.call(ARGV[3], base .. ':pending', ARGV[2]) == 1 then
+    for i = 4, #ARGV, 2 do redis.call('HINCRBY', base .. ':counts', ARGV[i], ARGV[i + 1]) end
   end
 end
 return 0`;
@@ -39,23 +29,24 @@ export async function countPart(
   job: string,
   counts: Counts,
 ): Promise<void> {
-  await evalCounts(client, COUNT, queue, job, counts);
+  await evalCounts(client, 'SISMEMBER', queue, job, counts);
 }
 
 /** Counts the end of a job in all commands that wait for it. */
 export async function settle(client: RedisClient, queue: string, job: string, counts: Counts): Promise<void> {
-  await evalCounts(client, SETTLE, queue, job, counts);
+  await evalCounts(client, 'SREM', queue, job, counts);
 }
 
 async function evalCounts(
   client: RedisClient,
-  script: string,
+  find: 'SISMEMBER' | 'SREM',
   queue: string,
   job: string,
   counts: Counts,
 ): Promise<void> {
   const fields = Object.entries(counts).flatMap(([name, count]) => [name, String(Math.round(count))]);
-  await client.eval(script, 1, queueKey(queue, 'waits'), queueKey(queue, 'wait', ''), job, ...fields);
+  const [waits, wait] = [queueKey(queue, 'waits'), queueKey(queue, 'wait', '')];
+  await client.eval(COUNT, 1, waits, wait, job, find, ...fields);
 }
 
 export class Wait {

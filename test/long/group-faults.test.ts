@@ -80,7 +80,7 @@ describe.skipIf(!HAS_REDIS)(`a program of an egress group${NEEDS_REDIS}`, () => 
       'is read-only',
       () => server.client.replicaof('127.0.0.1', 1),
       () => server.client.replicaof('NO', 'ONE'),
-      'is a read-only replica',
+      'answers with an error (READONLY)',
     ],
     ['is killed and restarted without data', () => server.kill(), () => server.start(), ''],
   ])('says once that Redis %s, and once that it answers again', async (_, begin, end, reason) => {
