@@ -3,7 +3,6 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { startArchive } from '../helpers/archive.js';
 import { cryptodl } from '../helpers/cli.js';
 import { MISSING } from '../helpers/local-faults.js';
 import { isZip, useScene } from '../helpers/scene.js';
@@ -83,27 +82,6 @@ describe('a ban', () => {
     expect([listed.code, scene.archive.requests]).toEqual([7, []]);
   });
 
-  it('holds for one host: another one gets requests', async () => {
-    refuse((response) => response.writeHead(418, RETRY_AFTER).end());
-    await run('elsewhere');
-    recover();
-    const other = await startArchive(scene.folder);
-    const result = await run('elsewhere', '--archive-url', other.url);
-    await other.close();
-    expect(result.code).toBe(0);
-  });
-
-  it('is forgotten when it is over', async () => {
-    refuse((response) => response.writeHead(418, RETRY_AFTER).end());
-    await run('over');
-    recover();
-    const file = join(scene.scratch, 'over/state/bans.json');
-    const bans = JSON.parse(readFileSync(file, 'utf8')) as Record<string, { until: number }>;
-    for (const ban of Object.values(bans)) ban.until = Date.now() - 1;
-    writeFileSync(file, JSON.stringify(bans));
-    expect((await run('over')).code).toBe(0);
-  });
-
   const WEEK_MS = 7 * 86_400_000;
   const untilOf = (name: string): number[] =>
     Object.values(
@@ -173,12 +151,6 @@ describe('a ban', () => {
       1,
       expect.stringMatching(/^fail +bans +the bans of a\.test could not be removed/),
     ]);
-  });
-
-  it('that is shorter than --max-wait is waited for, and uses up no attempt', async () => {
-    refuseShortly(2);
-    const { code, summary } = await run('short', '--retries', '0', '--json');
-    expect([code, summary]).toMatchObject([0, { outcomes: { ok: 3 }, retries: 0 }]);
   });
 });
 

@@ -117,23 +117,6 @@ describe('an object that its host refuses each time', () => {
   });
 });
 
-describe('requests that each need one retry', () => {
-  it('count as one retried request each, also in the percentiles', async () => {
-    const refused = new Set<string>();
-    scene.archive.fault = (path, _, response) => {
-      if (path.includes('prefix=') || refused.has(path)) return false;
-      refused.add(path);
-      response.writeHead(503).end();
-      return true;
-    };
-    const result = await scene.vision(['--days', '20', '--concurrency', '4', '--json']);
-    expect([result.code, refused.size]).toEqual([0, 80]);
-    expect(result.events.at(-1)).toMatchObject({
-      network: { retries: { total: 80, requests: 80, succeeded: 80, p50: 1, p95: 1 } },
-    });
-  });
-});
-
 describe('the figures of a run', () => {
   interface Network {
     readonly loopDelayMs: { readonly p99: number; readonly most: number };
