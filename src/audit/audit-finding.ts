@@ -1,6 +1,6 @@
 /** The findings of an audit as data, and their texts. */
 import type { Series } from '../model/task.js';
-import { durationText, numberText } from '../model/units.js';
+import { durationText, listText, numberText } from '../model/units.js';
 
 /**
  * - `short-month`: the monthly object has no rows of days whose daily objects have rows, or of days between its first and last row.
@@ -52,8 +52,6 @@ export interface MonthAudit {
   readonly rowsWithoutDay: number;
 }
 
-const MOST_DAYS = 5;
-
 /** The text without the series and the month. */
 export function findingText(finding: AuditFinding): string {
   const { kind, rows, example } = finding;
@@ -61,12 +59,12 @@ export function findingText(finding: AuditFinding): string {
   switch (kind) {
     case 'short-month':
       return rows === 0
-        ? `no rows of ${daysText(finding)}, and no readable daily object; there are rows before and after`
-        : `no rows of ${daysText(finding)}; the daily objects have ${rowsText}`;
+        ? `no rows of ${listText(finding.days ?? [])}, and no readable daily object; there are rows before and after`
+        : `no rows of ${listText(finding.days ?? [])}; the daily objects have ${rowsText}`;
     case 'rows-missing':
-      return `${rowsText} of ${daysText(finding)} only in the daily objects${firstText(example)}`;
+      return `${rowsText} of ${listText(finding.days ?? [])} only in the daily objects${firstText(example)}`;
     case 'rows-extra':
-      return `${rowsText} of ${daysText(finding)} only in the monthly object${firstText(example)}`;
+      return `${rowsText} of ${listText(finding.days ?? [])} only in the monthly object${firstText(example)}`;
     case 'rows-differ':
       return `${rowsText} differ in ${columnsText(finding)}${firstText(example)}`;
     case 'labels-shift':
@@ -78,13 +76,8 @@ export function findingText(finding: AuditFinding): string {
     case 'ids-conflicting':
       return `${rowsText} with the id of another row, but different values${firstText(example)}`;
     case 'columns-constant':
-      return `${Object.keys(finding.columns ?? {}).join(', ')} never ${Object.keys(finding.columns ?? {}).length === 1 ? 'changes' : 'change'} in ${rowsText}${finding.days === undefined ? '' : ` of ${daysText(finding)}`}`;
+      return `${Object.keys(finding.columns ?? {}).join(', ')} never ${Object.keys(finding.columns ?? {}).length === 1 ? 'changes' : 'change'} in ${rowsText}${finding.days === undefined ? '' : ` of ${listText(finding.days ?? [])}`}`;
   }
-}
-
-function daysText({ days = [] }: AuditFinding): string {
-  const more = days.length - MOST_DAYS;
-  return days.slice(0, MOST_DAYS).join(', ') + (more > 0 ? ` and ${more} more days` : '');
 }
 
 function columnsText({ columns = {} }: AuditFinding): string {

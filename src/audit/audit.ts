@@ -1,8 +1,7 @@
 /** `cryptodl audit`: prints findings about the archive; with --prefer daily, rebuilds faulty months of the lake from daily objects. */
-import { endLookUp, forEachItem, progressPrinter, requestOf } from '../cli/look-up.js';
+import { forEachItem, progressPrinter, runVerb } from '../cli/look-up.js';
 import type { LookUp, Signals } from '../cli/look-up.js';
 import { correctedLine } from '../cli/corrected-line.js';
-import { watchSignals } from '../model/io.js';
 import { writeData } from '../cli/write-data.js';
 import { openReporter, runAndPrint, withLog } from '../download/download.js';
 import { openLogOf } from '../report/log.js';
@@ -24,9 +23,7 @@ import { selectRebuilds } from './rebuild-months.js';
  * The rebuild counts as a further job (`exitCodeOfJobs`). An error or a signal that ends the audit has its own code.
  */
 export async function audit(run: LookUp): Promise<ExitCode> {
-  const signals = watchSignals(run.io);
-  try {
-    const request = requestOf(run, signals.signal);
+  return runVerb(run, async (request, signals) => {
     const tally = await withLog(request, run.io, (logged) => printMonths(run, logged));
     const isPreferred = run.resolved.options.prefer === 'daily';
     const rebuilt = !isPreferred
@@ -34,12 +31,8 @@ export async function audit(run: LookUp): Promise<ExitCode> {
       : tally.rebuilds.length === 0
         ? 0
         : await rebuild(run, { request, signals }, tally.rebuilds);
-    return await conclude(run, tally, rebuilt);
-  } catch (error) {
-    return await endLookUp(error, run, signals);
-  } finally {
-    signals.release();
-  }
+    return conclude(run, tally, rebuilt);
+  });
 }
 
 async function printMonths(run: LookUp, request: VerbRequest): Promise<AuditTally> {

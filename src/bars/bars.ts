@@ -1,9 +1,8 @@
 /** `cryptodl bars`: makes bars from rows of the lake, or compares them with those of the archive. */
-import { endLookUp, forEachItem, progressPrinter, requestOf } from '../cli/look-up.js';
+import { forEachItem, progressPrinter, runVerb } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
 import type { ExitCode } from '../model/exit-code.js';
-import { watchSignals } from '../model/io.js';
 import { seriesName } from '../model/task.js';
 import { bytesText, countText, durationText, numberText } from '../model/units.js';
 import type { VerbRequest } from '../options/verb-request.js';
@@ -17,17 +16,11 @@ import type { CheckedSeries, CheckSummary } from './check-bars.js';
 
 /** Resolves with 0; 4 if a symbol has no source or no readable one, or with --check if bars differ; 6 while another run writes to the lake. */
 export async function bars(operand: string, run: LookUp): Promise<ExitCode> {
-  const signals = watchSignals(run.io);
-  try {
+  return runVerb(run, async (request) => {
     const rule = parseBar(operand);
-    const request = requestOf(run, signals.signal);
     const { check } = run.resolved.options;
-    return await (check ? checkAndPrint(rule, run, request) : buildAndPrint(rule, run, request));
-  } catch (error) {
-    return await endLookUp(error, run, signals);
-  } finally {
-    signals.release();
-  }
+    return check ? checkAndPrint(rule, run, request) : buildAndPrint(rule, run, request);
+  });
 }
 
 /** Prints the months that are done, at most every ten seconds. */

@@ -9,7 +9,7 @@ import { fetchAgainText } from '../query/file-digests.js';
 import { readSeriesFiles } from '../query/lake-tables.js';
 import type { LakeFile } from '../query/lake-tables.js';
 import type { Source } from '../source/source.js';
-import { countText } from '../model/units.js';
+import { listText } from '../model/units.js';
 import { findDataset } from '../source/venue.js';
 import { shownPath } from '../text/printable.js';
 import type { DatasetSpec } from '../source/venue.js';
@@ -95,10 +95,8 @@ export function missingDays({ from, to, byDay }: SourceDays): number[] {
 
 /** Why no bars can be made from the source; undefined if all of its files are there. */
 export function unsoundText({ root, series, unsound }: SourceDays): string | undefined {
-  const [first] = unsound;
-  if (first === undefined) return undefined;
-  const more = unsound.length > 1 ? ` (and ${countText(unsound.length - 1, 'more file')})` : '';
-  return `${sourceName(series)}: ${shownPath(first)} is missing or does not have the size that was committed${more}; ${fetchAgainText(root)}`;
+  if (unsound.length === 0) return undefined;
+  return `${sourceName(series)}: ${listText(unsound.map(shownPath), 1)} is missing or does not have the size that was committed; ${fetchAgainText(root)}`;
 }
 
 /** The settings of the files of bars from this source. */

@@ -1,12 +1,11 @@
 /** `cryptodl list markets|datasets|symbols|periods`: prints one item per line. */
 import { listName } from '../options/words/list-name.js';
 import type { ListName } from '../options/words/list-name.js';
-import { endLookUp, forEachItem, requestOf } from '../cli/look-up.js';
+import { forEachItem, runVerb } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
 import { withLog } from '../download/download.js';
 import type { ExitCode } from '../model/exit-code.js';
-import { watchSignals } from '../model/io.js';
 import { numberText } from '../model/units.js';
 import { printable, printLines, tabbed } from '../text/printable.js';
 import { table } from '../text/table.js';
@@ -17,17 +16,10 @@ import type { ListItem } from './list-items.js';
 /** `operand`: `markets`, `datasets`, `symbols` or `periods`. Throws usage errors. */
 export async function list(operand: string | undefined, run: LookUp): Promise<ExitCode> {
   const name = listName(operand);
-  const signals = watchSignals(run.io);
-  try {
-    await withLog(requestOf(run, signals.signal), run.io, (request) =>
-      print(run, name, listItems(name, request)),
-    );
+  return runVerb(run, async (request) => {
+    await withLog(request, run.io, (logged) => print(run, name, listItems(name, logged)));
     return 0;
-  } catch (error) {
-    return await endLookUp(error, run, signals);
-  } finally {
-    signals.release();
-  }
+  });
 }
 
 /** Prints the items to stdout (markets and datasets on a terminal in aligned columns). Prints their number and further texts to stderr. */

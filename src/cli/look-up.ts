@@ -2,7 +2,8 @@
 import { toCryptodlError } from '../model/errors.js';
 import { exitCodeOfSignal } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
-import type { Io, watchSignals } from '../model/io.js';
+import { watchSignals } from '../model/io.js';
+import type { Io } from '../model/io.js';
 import { SILENT_OBSERVER } from '../model/observer.js';
 import { surroundingsOf } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
@@ -42,11 +43,21 @@ export function requestOf({ source, resolved, io }: Omit<LookUp, 'typed'>, signa
   };
 }
 
-/** The exit code of a verb that failed. Prints the error, unless a signal ended the verb. */
-export async function endLookUp(error: unknown, { typed }: LookUp, signals: Signals): Promise<ExitCode> {
-  const signal = signals.signalled();
-  if (signal !== undefined) return exitCodeOfSignal(signal);
-  return printError(toCryptodlError(error), typed);
+/** Calls `act`, which SIGINT and SIGTERM abort. An error is printed; a signal is not. Resolves with the exit code. */
+export async function runVerb(
+  command: LookUp,
+  act: (request: VerbRequest, signals: Signals) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const signals = watchSignals(command.io);
+  try {
+    return await act(requestOf(command, signals.signal), signals);
+  } catch (error) {
+    const signal = signals.signalled();
+    if (signal !== undefined) return exitCodeOfSignal(signal);
+    return await printError(toCryptodlError(error), command.typed);
+  } finally {
+    signals.release();
+  }
 }
 
 const PROGRESS_MS = 10_000;

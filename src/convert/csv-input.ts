@@ -1,4 +1,5 @@
 /** Reads published CSVs: removes headers, counts rows, and detects content that needs the exact checker. */
+import { listText } from '../model/units.js';
 import { open } from 'node:fs/promises';
 import { CryptodlError } from '../model/errors.js';
 import type { Body } from '../http/fetch.js';
@@ -162,8 +163,8 @@ function checkHeader(line: Buffer, columns: readonly ColumnSpec[], name: string)
   const unknown = names.filter((column) => !expected.includes(column.trim()));
   const missing = expected.filter((column) => !names.includes(column));
   const difference = [
-    unknown.length === 0 ? '' : `unknown ${unknown.slice(0, 5).join(', ')}`,
-    missing.length === 0 ? '' : `missing ${missing.slice(0, 5).join(', ')}`,
+    unknown.length === 0 ? '' : `unknown ${listText(unknown)}`,
+    missing.length === 0 ? '' : `missing ${listText(missing)}`,
   ].filter((part) => part !== '');
   const text = difference.length === 0 ? 'the order of columns differs' : difference.join('; ');
   throw new CryptodlError('header-unknown', `${name} line 1: unexpected header (${text.slice(0, 200)})`);

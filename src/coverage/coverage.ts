@@ -1,5 +1,6 @@
 /** `cryptodl coverage`: prints the held rows of a lake compared with the expected rows. */
-import { requestOf } from '../cli/look-up.js';
+import { listText } from '../model/units.js';
+import { runVerb } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
 import { writeData, writeText } from '../cli/write-data.js';
 import { usage } from '../model/errors.js';
@@ -20,11 +21,13 @@ export async function coverage(run: LookUp): Promise<ExitCode> {
   const { options } = resolved;
   if (options.json && options.csv) throw usage('--json and --csv cannot be used together', 'keep one');
   if (options.summary && options.csv) throw usage('--summary and --csv cannot be used together', 'keep one');
-  const lake = await coverSelected(requestOf(run, new AbortController().signal));
-  const { range, today, failures } = lake;
-  const next = new NextStep({ venue, resolved, range, today, failures });
-  await write(run, lake, next);
-  return conclude(run, lake.found, next);
+  return runVerb(run, async (request) => {
+    const lake = await coverSelected(request);
+    const { range, today, failures } = lake;
+    const next = new NextStep({ venue, resolved, range, today, failures });
+    await write(run, lake, next);
+    return conclude(run, lake.found, next);
+  });
 }
 
 async function write(
@@ -77,8 +80,7 @@ function conclude(
   if (refused.length > MOST_NAMED * 2)
     say(`cryptodl: ${refused.length - MOST_NAMED * 2} more manifests or lines cannot be read`);
   if (below.length > 0) {
-    const more = below.length > MOST_NAMED ? ` and ${below.length - MOST_NAMED} more` : '';
-    say(`below --min ${options.minPercent ?? 0} %: ${below.slice(0, MOST_NAMED).join(', ')}${more}`);
+    say(`below --min ${options.minPercent ?? 0} %: ${listText(below)}`);
   }
   const line = next.line();
   if (line !== undefined && !options.json && !options.csv && !options.summary && !options.quiet)

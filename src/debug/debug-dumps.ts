@@ -1,9 +1,9 @@
 /** The debug dumps of a command: on SIGUSR2, with a CPU profile of the next ten seconds, and at its end with --debug-dump. */
 import type { Profiler } from 'node:inspector';
-import { readdir, rm } from 'node:fs/promises';
+import { readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { makeFolder } from '../files/disk.js';
-import { refuseForeignFile, replaceFile } from '../files/own-file.js';
+import { beginsWith, refuseForeignFile, writeOwnFile } from '../files/own-file.js';
+import type { OwnFile } from '../files/own-file.js';
 import type { Timer } from '../model/clock.js';
 import { toCryptodlError } from '../model/errors.js';
 import type { Io } from '../model/io.js';
@@ -41,9 +41,13 @@ const DUMP_START = '{\n  "cryptodlDebugDump": 1,';
 export async function openDebugDumps(options: DebugOptions, command: Command): Promise<DebugDumps> {
   const { debugDump } = options;
   const path = debugDump === undefined ? undefined : absolutePath(debugDump, command.surroundings.home);
-  if (path !== undefined)
-    await refuseForeignFile({ flag: 'debug-dump', path, what: 'debug dump', start: DUMP_START });
+  if (path !== undefined) await refuseForeignFile(dumpAt(path, 'debug-dump'));
   return new DebugDumps(path, () => join(stateFolder(options, command.surroundings), 'debug'), command);
+}
+
+/** `flag`: the one that names the file or its folder. */
+function dumpAt(path: string, flag: 'debug-dump' | 'state-dir'): OwnFile {
+  return { flag, path, what: 'a debug dump', isOwn: beginsWith(DUMP_START), takesStreams: true };
 }
 
 export class DebugDumps {
@@ -112,10 +116,12 @@ export class DebugDumps {
   async #write(what: string, path: string, textOf: () => Promise<string>): Promise<void> {
     try {
       const text = await textOf();
-      await makeFolder(dirname(path));
-      await replaceFile(path, text);
+      const isGiven = path === this.#file;
+      await writeOwnFile(dumpAt(path, isGiven ? 'debug-dump' : 'state-dir'), (staged) =>
+        writeFile(staged, text),
+      );
       this.#output.note(`${what}: ${shownPath(path)}`);
-      if (path !== this.#file) await pruneDebugFiles(dirname(path));
+      if (!isGiven) await pruneDebugFiles(dirname(path));
     } catch (error) {
       this.#output.warn(`the ${what} cannot be written: ${toCryptodlError(error).message}`);
     }

@@ -1,9 +1,8 @@
 /** `cryptodl doctor`: prints a table with a row for each result of a check. */
-import { endLookUp, requestOf } from '../cli/look-up.js';
+import { runVerb } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
 import type { ExitCode } from '../model/exit-code.js';
-import { watchSignals } from '../model/io.js';
 import { printable, printLines } from '../text/printable.js';
 import { table } from '../text/table.js';
 import { widthOf } from '../text/wrap.js';
@@ -14,11 +13,10 @@ import { runChecks, runClearBans } from './run-checks.js';
 export async function doctor(run: LookUp): Promise<ExitCode> {
   const { resolved, io } = run;
   const { options } = resolved;
-  const signals = watchSignals(io);
-  const counts: Record<Status, number> = { ok: 0, warn: 0, fail: 0 };
-  const shown: CheckResult[] = [];
-  try {
-    const request = { ...requestOf(run, signals.signal), limits: io.limits };
+  return runVerb(run, async (asked) => {
+    const counts: Record<Status, number> = { ok: 0, warn: 0, fail: 0 };
+    const shown: CheckResult[] = [];
+    const request = { ...asked, limits: io.limits };
     const host = options.clearBans;
     const results = host === undefined ? runChecks(request) : runClearBans(request, host);
     for await (const result of results) {
@@ -26,14 +24,10 @@ export async function doctor(run: LookUp): Promise<ExitCode> {
       if (!options.quiet || result.status !== 'ok') shown.push(result);
     }
     await writeData(io, options.json ? shown.map(fieldsOf) : tableOf(shown, widthOf(io.stdout)));
-  } catch (error) {
-    return await endLookUp(error, run, signals);
-  } finally {
-    signals.release();
-  }
-  const { ok, warn, fail } = counts;
-  if (!options.quiet) printLines(io.stderr, [`${ok} ok, ${warn} warn, ${fail} fail`]);
-  return fail > 0 ? 1 : 0;
+    const { ok, warn, fail } = counts;
+    if (!options.quiet) printLines(io.stderr, [`${ok} ok, ${warn} warn, ${fail} fail`]);
+    return fail > 0 ? 1 : 0;
+  });
 }
 
 function tableOf(results: readonly CheckResult[], width: number): string[] {

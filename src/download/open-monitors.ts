@@ -88,15 +88,9 @@ async function open(
 ): Promise<Prometheus> {
   // Loaded only with a flag: most runs have none.
   const { PrometheusFigures } = await import('../monitor/prometheus.js');
-  const { servePage, TEXTFILE_START, writeTextfile } = await import('../monitor/prometheus-outputs.js');
-  const place = textfile === undefined ? undefined : absolutePath(textfile, home);
-  if (place !== undefined)
-    await refuseForeignFile({
-      flag: 'prometheus-textfile',
-      path: place,
-      what: 'file of these metrics',
-      start: TEXTFILE_START,
-    });
+  const { servePage, textfileAt, writeTextfile } = await import('../monitor/prometheus-outputs.js');
+  const place = textfile === undefined ? undefined : textfileAt(absolutePath(textfile, home));
+  if (place !== undefined) await refuseForeignFile(place);
   const { NO_HISTORY, readHistory } = await import('../monitor/run-history.js');
   const figures = new PrometheusFigures(clock, startedAt);
   const endServer = endpoint === undefined ? undefined : await servePage(figures, endpoint);

@@ -1,10 +1,9 @@
 /** `cryptodl export`: files for other programs from the lake. Failures and, with --dry-run, planned files go to stdout, the rest to stderr. */
-import { endLookUp, progressPrinter, requestOf } from '../cli/look-up.js';
+import { progressPrinter, runVerb } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
-import { watchSignals } from '../model/io.js';
 import { seriesName } from '../model/task.js';
 import { bytesText, countText, durationText, numberText } from '../model/units.js';
 import type { VerbRequest } from '../options/verb-request.js';
@@ -21,14 +20,7 @@ import { selectExport, targetFolder } from './select-export.js';
 
 /** `operand` is the engine. */
 export async function exportFor(operand: string | undefined, run: LookUp): Promise<ExitCode> {
-  const signals = watchSignals(run.io);
-  try {
-    return await exportNow(operand, run, requestOf(run, signals.signal));
-  } catch (error) {
-    return await endLookUp(error, run, signals);
-  } finally {
-    signals.release();
-  }
+  return runVerb(run, (request) => exportNow(operand, run, request));
 }
 
 async function exportNow(operand: string | undefined, run: LookUp, request: VerbRequest): Promise<ExitCode> {

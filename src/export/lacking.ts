@@ -1,4 +1,5 @@
 /** The data of the selected series that the lake lacks. */
+import { listText } from '../model/units.js';
 import type { LookUp } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
 import { coverLake } from '../coverage/cover-lake.js';
@@ -96,14 +97,12 @@ async function lackingData(
 }
 
 const MOST_SERIES = 5;
-const MOST_GAPS = 3;
 
 /** Lines for people: the first gaps of the first series, and the number of the others. */
 function lackingLines(lacking: readonly Lacking[], coverage: string): string[] {
   if (lacking.length === 0) return [];
   const lines = lacking.slice(0, MOST_SERIES).map(({ series, gaps }) => {
-    const more = gaps.length > MOST_GAPS ? `, and ${gaps.length - MOST_GAPS} more` : '';
-    return `the lake lacks ${seriesName(series)}: ${gaps.slice(0, MOST_GAPS).join(', ')}${more}`;
+    return `the lake lacks ${seriesName(series)}: ${listText(gaps, 3)}`;
   });
   const others = lacking.length - lines.length;
   return [

@@ -1,4 +1,5 @@
 /** The series that the script for nautilus_trader can load: instruments with a known pair, and bars of its units. */
+import { listText } from '../model/units.js';
 import { usage } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
@@ -33,7 +34,10 @@ export function refuseOthers(selected: readonly Series[], request: VerbRequest):
   if (reasons.size === 0 && long === undefined) return;
   if (reasons.size > 0)
     throw usage(
-      `nautilus-loader makes instruments of spot pairs and perpetual contracts only, not of ${firstOf(reasons)}`,
+      `nautilus-loader makes instruments of spot pairs and perpetual contracts only, not of ${listText(
+        [...reasons].map(([symbol, reason]) => `${symbol} (${reason})`),
+        3,
+      )}`,
       'leave them out with --symbols',
     );
   throw usage(
@@ -50,12 +54,4 @@ function noInstrument({ market, symbol }: Series, source: Source): string | unde
 
 function hasNoStep({ interval }: Series): boolean {
   return interval !== undefined && barStep(interval) === undefined;
-}
-
-const MOST_NAMED = 3;
-
-/** `CVCUSDTSETTLED (settled), BTCUSDT_240329 (ends)` */
-function firstOf(reasons: ReadonlyMap<string, string>): string {
-  const named = [...reasons].slice(0, MOST_NAMED).map(([symbol, reason]) => `${symbol} (${reason})`);
-  return named.join(', ') + (reasons.size > MOST_NAMED ? ` and ${reasons.size - MOST_NAMED} more` : '');
 }

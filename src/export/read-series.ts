@@ -1,4 +1,5 @@
 /** The committed files of a series, or the reason why it cannot be exported. */
+import { listText } from '../model/units.js';
 import { CryptodlError } from '../model/errors.js';
 import type { Series } from '../model/task.js';
 import { fetchAgainText } from '../query/file-digests.js';
@@ -15,11 +16,8 @@ export async function readSeries(root: string, venue: Source, series: Series): P
   if (spec === undefined) return refused('this version of cryptodl does not know the dataset');
   try {
     const { files, unsound, overlapping } = await readSeriesFiles(root, venue, series);
-    const [first] = unsound;
-    if (first !== undefined)
-      return refused(
-        `${shownPath(first)}${unsound.length > 1 ? ` and ${unsound.length - 1} more` : ''} is missing or damaged; ${fetchAgainText(root)}`,
-      );
+    if (unsound.length > 0)
+      return refused(`${listText(unsound.map(shownPath), 1)} is missing or damaged; ${fetchAgainText(root)}`);
     const [both] = overlapping;
     if (both !== undefined)
       return refused(

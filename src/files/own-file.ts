@@ -1,69 +1,121 @@
-/** A file that a flag names is replaced only if the program made it: its beginning tells. */
-import { randomUUID } from 'node:crypto';
-import { open, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { errnoOf, usage } from '../model/errors.js';
+/**
+ * A file that a flag names: it replaces only a file that the program made. It is staged beside its place, and renamed when it is
+ * complete.
+ */
+import { randomBytes } from 'node:crypto';
+import type { Stats } from 'node:fs';
+import { chmod, lstat, open, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { CryptodlError, errnoOf, usage } from '../model/errors.js';
 import { reasonOf } from '../text/path-faults.js';
 import { shownPath } from '../text/printable.js';
+import { makeFolder } from './disk.js';
 
-interface OwnFile {
+export interface OwnFile {
   /** Without dashes. */
   readonly flag: string;
+  /** Absolute. */
   readonly path: string;
-  /** `file of these metrics`: what the file is. */
+  /** `a report`: what the file is. */
   readonly what: string;
-  /** The beginning of each such file. */
-  readonly start: string;
+  /** Whether the program made the file at this path. */
+  readonly isOwn: (path: string) => Promise<boolean>;
+  /** The value of --force; undefined for a verb without the flag. */
+  readonly force?: boolean;
+  /** Mode of the file, whatever the umask is. */
+  readonly mode?: number;
+  /** Whether a pipe or a device, also behind a link such as /dev/stdout, is written to directly. */
+  readonly takesStreams?: boolean;
 }
 
-/** Rejects with a usage error if the path has a file of another kind. Free places, folders, devices and pipes pass. */
-export async function refuseForeignFile({ flag, path, what, start }: OwnFile): Promise<void> {
-  // A place that cannot be used is refused when the file is opened.
-  const facts = await stat(path).catch(() => undefined);
-  if (facts?.isFile() !== true) return;
-  let problem = `is not a ${what}, and is not replaced`;
-  try {
-    if (await beginsWith(path, start)) return;
-  } catch (error) {
-    problem = `cannot be read (${reasonOf(errnoOf(error))})`;
-  }
-  throw usage(`--${flag} ${shownPath(path)} ${problem}`, `choose another --${flag}, or remove the file`);
-}
-
-/** An empty file counts, as `mktemp` makes one. */
-export async function beginsWith(path: string, start: string): Promise<boolean> {
-  const head = Buffer.alloc(start.length);
-  const file = await open(path, 'r');
-  try {
-    const { bytesRead } = await file.read(head, 0, head.length, 0);
-    return bytesRead === 0 || head.toString('latin1', 0, bytesRead) === start;
-  } finally {
-    await file.close();
-  }
-}
-
-/**
- * Writes a file that appears under its name only when it is complete, whatever reads it at that time. A device or a pipe is written to
- * directly. `mode`: also against the umask. Rejects with errors of the system, and leaves no partial file behind.
- */
-export async function replaceFile(path: string, text: string, mode?: number): Promise<void> {
-  const facts = await stat(path).catch(() => undefined);
-  if (facts?.isFile() === false) {
-    await writeFile(path, text);
-    return;
-  }
-  const staged = `${path}.${randomUUID()}`;
-  try {
-    const file = await open(staged, 'wx');
+/** Whether a file begins so, for `isOwn`. An empty file counts, as `mktemp` makes one. */
+export function beginsWith(start: string): OwnFile['isOwn'] {
+  return async (path) => {
+    const head = Buffer.alloc(Buffer.byteLength(start));
+    const file = await open(path, 'r');
     try {
-      if (mode !== undefined) await file.chmod(mode);
-      await file.writeFile(text);
-      await file.sync();
+      const { bytesRead } = await file.read(head, 0, head.length, 0);
+      return bytesRead === 0 || head.toString('utf8', 0, bytesRead) === start;
     } finally {
       await file.close();
     }
+  };
+}
+
+async function isStream({ path, takesStreams }: OwnFile): Promise<boolean> {
+  if (takesStreams !== true) return false;
+  const facts = await stat(path).catch(() => undefined);
+  return facts?.isFIFO() === true || facts?.isCharacterDevice() === true;
+}
+
+/** Rejects with a usage error for a folder, a link or a device, and without `force` for a file that the program did not make. */
+export async function refuseForeignFile(own: OwnFile): Promise<void> {
+  const { flag, path, what, isOwn, force } = own;
+  const refuse = (problem: string, hint = ''): Error =>
+    usage(`--${flag} ${shownPath(path)} ${problem}`, `choose another --${flag}${hint}`);
+  if (await isStream(own)) return;
+  let facts: Stats;
+  try {
+    facts = await lstat(path);
+    if (facts.isFile() && (force === true || (await isOwn(path)))) return;
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return;
+    throw refuse(`cannot be used (${reasonOf(errnoOf(error))})`);
+  }
+  if (facts.isFile())
+    throw refuse(
+      `is not ${what}, and is not replaced`,
+      force === undefined ? ', or remove the file' : ', or add --force',
+    );
+  const kind = facts.isDirectory() ? 'is a folder' : facts.isSymbolicLink() ? 'is a link' : 'is not a file';
+  throw refuse(`${kind}, and is not replaced`);
+}
+
+/**
+ * Calls `write` with the path of an empty staged file, and renames the file. Resolves with its size in bytes, 0 for a stream. After an error, the
+ * place is as before. Rejects with a usage error for a foreign file, also if it appeared while `write` worked, and with `disk` if the
+ * file cannot be written.
+ */
+export async function writeOwnFile(
+  own: OwnFile,
+  write: (staged: string) => Promise<unknown>,
+): Promise<number> {
+  const { flag, path, mode } = own;
+  const staged = join(dirname(path), `.${basename(path)}.${randomBytes(4).toString('hex')}.partial`);
+  try {
+    if (await isStream(own)) {
+      await write(path);
+      return 0;
+    }
+    await makeFolder(dirname(path));
+    // The system gives the reason of a failure; DuckDB gives only a text.
+    await (await open(staged, 'wx')).close();
+    await write(staged);
+    if (mode !== undefined) await chmod(staged, mode);
+    const size = await syncedSize(staged);
+    await refuseForeignFile(own);
     await rename(staged, path);
+    return size;
   } catch (error) {
     await rm(staged, { force: true }).catch(() => undefined);
-    throw error;
+    if (error instanceof CryptodlError || errnoOf(error) === 'unknown error') throw error;
+    throw new CryptodlError(
+      'disk',
+      `--${flag} ${shownPath(path)} cannot be written (${reasonOf(errnoOf(error))})`,
+      {
+        cause: error,
+        hint: `choose another place with --${flag}`,
+      },
+    );
+  }
+}
+
+async function syncedSize(path: string): Promise<number> {
+  const file = await open(path, 'r+');
+  try {
+    await file.sync();
+    return (await file.stat()).size;
+  } finally {
+    await file.close();
   }
 }

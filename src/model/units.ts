@@ -129,6 +129,13 @@ export function countText(number: number, what: string): string {
   return `${numberText(number)} ${plural}`;
 }
 
+/** `a, b, c and 12 more`: the first texts of a list, and the number of the others. */
+export function listText(texts: Iterable<string>, most = 5): string {
+  const all = [...texts];
+  const more = all.length > most ? ` and ${numberText(all.length - most)} more` : '';
+  return all.slice(0, most).join(', ') + more;
+}
+
 /** A whole number as `1,234,567`. Without Intl, because its first use loads tables and delays the start of every run. */
 export function numberText(number: number): string {
   return String(number).replaceAll(/\B(?=(?:\d{3})+$)/g, ',');

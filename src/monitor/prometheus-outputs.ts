@@ -1,11 +1,12 @@
 /** Where Prometheus finds the metrics: a server during the run, and a file for node_exporter. */
+import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import { basename } from 'node:path';
-import { replaceFile } from '../files/own-file.js';
-import { errnoOf, usage } from '../model/errors.js';
+import { beginsWith, writeOwnFile } from '../files/own-file.js';
+import type { OwnFile } from '../files/own-file.js';
+import { errnoOf, toCryptodlError, usage } from '../model/errors.js';
 import { reasonOf } from '../text/path-faults.js';
-import { shownPath } from '../text/printable.js';
 import type { Labels } from './prometheus-metrics.js';
 
 /** A page of metrics. */
@@ -66,19 +67,28 @@ function listen(server: Server, host: string, port: number): Promise<void> {
   });
 }
 
-/** The beginning of each page of metrics. */
-export const TEXTFILE_START = '# HELP cryptodl_';
+/** The file of --prometheus-textfile. The user of node_exporter must be able to read it, whatever the umask is. */
+export function textfileAt(path: string): OwnFile {
+  return {
+    flag: 'prometheus-textfile',
+    path,
+    what: 'a file of these metrics',
+    isOwn: beginsWith('# HELP cryptodl_'),
+    mode: 0o644,
+    takesStreams: true,
+  };
+}
 
 /**
  * Replaces the file in one step, because node_exporter may read it at any time. Resolves with a warning if that fails. The label
  * `textfile` keeps the files of several commands apart: node_exporter refuses equal metrics of two files.
  */
-export async function writeTextfile(path: string, page: Page): Promise<string | undefined> {
+export async function writeTextfile(file: OwnFile, page: Page): Promise<string | undefined> {
+  const text = await page.text({ textfile: basename(file.path, '.prom') });
   try {
-    // The user of node_exporter must be able to read it, whatever the umask of this user is.
-    await replaceFile(path, await page.text({ textfile: basename(path, '.prom') }), 0o644);
+    await writeOwnFile(file, (staged) => writeFile(staged, text));
     return undefined;
   } catch (error) {
-    return `the metrics cannot be written to ${shownPath(path)} (${reasonOf(errnoOf(error))})`;
+    return toCryptodlError(error).message;
   }
 }

@@ -1,14 +1,16 @@
 /** `cryptodl report`: writes one HTML file about a lake and one of its runs. */
-import { endLookUp, progressPrinter, requestOf } from '../cli/look-up.js';
+import { writeFile } from 'node:fs/promises';
+import { progressPrinter, runVerb } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
 import { coverSelected } from '../coverage/cover-selected.js';
 import type { LakeCoverage } from '../coverage/cover-selected.js';
 import type { CoveredSeries } from '../coverage/cover-lake.js';
+import { beginsWith, refuseForeignFile, writeOwnFile } from '../files/own-file.js';
+import type { OwnFile } from '../files/own-file.js';
 import { lakePaths, refuseFile } from '../lake/layout.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
-import { watchSignals } from '../model/io.js';
 import { bytesText, countText } from '../model/units.js';
 import { TOOL_VERSION } from '../model/version.js';
 import { readRuns } from '../monitor/run-record.js';
@@ -17,14 +19,11 @@ import { absolutePath, printLines, shownPath } from '../text/printable.js';
 import { coverageElements } from './coverage-data.js';
 import { embedded } from './embed.js';
 import { failureData } from './failure-data.js';
-import { refusePlace, writePage } from './page-file.js';
-import type { PageKind } from './page-file.js';
 import { runData } from './run-data.js';
 import { dataElement, pageShell, pageStart } from './shell.js';
 
 /** The file without --html. */
 const USUAL_FILE = 'cryptodl-report.html';
-const KIND: PageKind = { flag: 'html', what: 'report', start: pageStart('report') };
 
 /** Manifests that cannot be read and that the page names. */
 const MOST_NOTES = 50;
@@ -33,12 +32,17 @@ const MOST_NOTES = 50;
 export async function report(command: LookUp): Promise<ExitCode> {
   const { io, resolved } = command;
   const { options } = resolved;
-  const signals = watchSignals(io);
-  try {
+  return runVerb(command, async (request) => {
     const home = io.environment['HOME'];
     const path = absolutePath(options.html ?? USUAL_FILE, home);
-    await refusePlace(path, KIND, options);
-    const request = requestOf(command, signals.signal);
+    const page: OwnFile = {
+      flag: 'html',
+      path,
+      what: 'a report',
+      isOwn: beginsWith(pageStart('report')),
+      force: options.force,
+    };
+    await refuseForeignFile(page);
     const notes: string[] = [];
     const warn = (message: string): void => {
       notes.push(message);
@@ -58,7 +62,7 @@ export async function report(command: LookUp): Promise<ExitCode> {
     let series = 0;
     const counted = async function* (): AsyncGenerator<CoveredSeries> {
       for await (const one of lake.covered) {
-        signals.signal.throwIfAborted();
+        request.signal.throwIfAborted();
         series += 1;
         say(() => countText(series, 'series'));
         yield one;
@@ -71,7 +75,8 @@ export async function report(command: LookUp): Promise<ExitCode> {
       ...runData(run, found.runs),
       failures: await failureData(run, paths, warn),
     };
-    const bytes = await writePage(path, KIND, pageParts(head, counted(), { lake, notes }));
+    const parts = pageParts(head, counted(), { lake, notes });
+    const bytes = await writeOwnFile(page, (staged) => writeFile(staged, parts));
     for (const { message } of lake.found.refused.slice(0, MOST_NOTES))
       printLines(io.stderr, [`cryptodl: ${message}`]);
     if (options.json) await writeData(io, [{ event: 'report', path, bytes, run: run?.id ?? null, series }]);
@@ -80,11 +85,7 @@ export async function report(command: LookUp): Promise<ExitCode> {
         `wrote ${shownPath(path)}: ${countText(series, 'series')}, ${run === undefined ? 'no run' : `run ${run.id}`}, ${bytesText(bytes)}`,
       ]);
     return lake.found.exitCode;
-  } catch (error) {
-    return await endLookUp(error, command, signals);
-  } finally {
-    signals.release();
-  }
+  });
 }
 
 function chosenRun({ runs }: FoundRuns, id: string): RunRecord | undefined {

@@ -1,4 +1,5 @@
 /** Chooses the series and the column of a plot from the operand, the flags, and the series of the lake. */
+import { listText } from '../model/units.js';
 import { usage } from '../model/errors.js';
 import type { Series } from '../model/task.js';
 import type { Resolved } from '../options/resolve.js';
@@ -65,12 +66,10 @@ export function chooseDataset(
   };
 }
 
-const MOST_NAMED = 12;
-
 /** `given`: the argument, or the value of --symbols. */
 function chooseSymbol(symbols: readonly string[], given: string | undefined, out: string): string {
   const [only = ''] = symbols;
-  const named = `${symbols.slice(0, MOST_NAMED).join(', ')}${symbols.length > MOST_NAMED ? ' …' : ''}`;
+  const named = listText(symbols, 12);
   if (given === undefined) {
     if (symbols.length === 1) return only;
     throw usage(`plot needs a symbol; ${out} holds ${named}`, `cryptodl plot ${preferred(symbols)}`);

@@ -1,20 +1,19 @@
 /** `cryptodl plot`: draws a series of the lake on the terminal or as a page. */
-import { endLookUp, requestOf } from '../cli/look-up.js';
+import { writeFile } from 'node:fs/promises';
+import { runVerb } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
 import { hasColour, isUnicode } from '../cli/terminal-style.js';
 import { writeData, writeText } from '../cli/write-data.js';
 import { dayOf, dayText, startOfDay } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
-import { watchSignals } from '../model/io.js';
 import type { Io } from '../model/io.js';
 import type { Series } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { isRangeGiven, resolveRange } from '../select/date-range.js';
 import { heldSeries } from '../select/held-series.js';
-import { bytesText } from '../model/units.js';
-import { refusePlace, writePage } from '../page/page-file.js';
-import type { PageKind } from '../page/page-file.js';
+import { bytesText, listText } from '../model/units.js';
+import { beginsWith, refuseForeignFile, writeOwnFile } from '../files/own-file.js';
 import { pageStart } from '../page/shell.js';
 import { intervalMs } from '../source/venue.js';
 import { absolutePath, shownPath } from '../text/printable.js';
@@ -34,29 +33,26 @@ import type { TimeGrid, TimeRange } from './time-grid.js';
 /** `operand` is the symbol; it can be left out for a lake with one symbol. */
 export async function plot(operand: string | undefined, command: LookUp): Promise<ExitCode> {
   const { io } = command;
-  const signals = watchSignals(io);
-  try {
+  return runVerb(command, async (request) => {
     const { html, quiet, force } = command.resolved.options;
-    const page = html === undefined ? undefined : absolutePath(html, io.environment['HOME']);
-    if (page !== undefined) await refusePlace(page, HTML, { force });
-    const source = await chooseSource(operand, requestOf(command, signals.signal));
+    const path = html === undefined ? undefined : absolutePath(html, io.environment['HOME']);
+    const page = path === undefined ? undefined : { ...PAGE, path, force };
+    if (page !== undefined) await refuseForeignFile(page);
+    const source = await chooseSource(operand, request);
     if (page !== undefined) {
-      const bytes = await writePage(page, HTML, chartHtml(await chartOf(source, HTML_SIZE)));
-      if (!quiet) await writeData(io, [`wrote ${shownPath(page)}: ${bytesText(bytes)}`]);
+      const text = chartHtml(await chartOf(source, HTML_SIZE)).join('');
+      const bytes = await writeOwnFile(page, (staged) => writeFile(staged, text));
+      if (!quiet) await writeData(io, [`wrote ${shownPath(page.path)}: ${bytesText(bytes)}`]);
       return 0;
     }
     const style = styleOf(io);
     const room = plotColumns(style.columns);
     await writeText(io, linesOf(await chartOf(source, { candles: room, points: room * 2 }), style));
     return 0;
-  } catch (error) {
-    return await endLookUp(error, command, signals);
-  } finally {
-    signals.release();
-  }
+  });
 }
 
-const HTML: PageKind = { flag: 'html', what: 'plot', start: pageStart('plot') };
+const PAGE = { flag: 'html', what: 'a plot', isOwn: beginsWith(pageStart('plot')) };
 
 function linesOf(chart: Chart, style: TextStyle): string {
   return chartText(chart, style)
@@ -185,15 +181,10 @@ async function chartOf(
   return makeChart({ series: facts.series, columns, bars, grid, breaks: facts.breaks, notes, dayStartMs });
 }
 
-const MOST_OTHERS = 4;
-
 function othersLine(others: readonly Series[]): string[] {
   const names = others.map(({ market, dataset, interval }) =>
     [market, dataset, interval].filter(Boolean).join(' '),
   );
   if (names.length === 0) return [];
-  const more = names.length - MOST_OTHERS;
-  return [
-    `also held: ${names.slice(0, MOST_OTHERS).join(', ')}${more > 0 ? `, and ${more} more` : ''} (--market, --dataset, --interval)`,
-  ];
+  return [`also held: ${listText(names, 4)} (--market, --dataset, --interval)`];
 }

@@ -1,4 +1,5 @@
 /** A query on the lake. Takes no lock, sends no request and writes nothing into the lake. */
+import { listText } from '../model/units.js';
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { tmpdir, totalmem } from 'node:os';
@@ -118,8 +119,5 @@ function leftOutTexts({ unsound, overlapping }: LeftOut): string[] {
 }
 
 function leftOutText(files: readonly string[], why: string): string[] {
-  const [first] = files;
-  if (first === undefined) return [];
-  const others = files.length === 1 ? '' : ` and ${files.length - 1} more`;
-  return [`${shownPath(first)}${others}: ${why}`];
+  return files.length === 0 ? [] : [`${listText(files.map(shownPath), 1)}: ${why}`];
 }

@@ -2,13 +2,12 @@
 import { statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { text as readAll } from 'node:stream/consumers';
-import { endLookUp, requestOf } from '../cli/look-up.js';
+import { requestOf, runVerb } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
 import { writeText } from '../cli/write-data.js';
 import type { QueryResult } from '../convert/query-stream.js';
 import { errnoOf, usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
-import { watchSignals } from '../model/io.js';
 import type { Io } from '../model/io.js';
 import { numberText } from '../model/units.js';
 import type { VerbRequest } from '../options/verb-request.js';
@@ -25,17 +24,12 @@ export async function sql(operand: string | undefined, run: LookUp): Promise<Exi
   if (options.views) return printViews(run, operand);
   // A signal ends the process while it waits for stdin.
   const text = await readQuery(operand, io);
-  const signals = watchSignals(io);
-  try {
-    const rows = await queryAndPrint(run, text, requestOf(run, signals.signal));
+  return runVerb(run, async (request) => {
+    const rows = await queryAndPrint(run, text, request);
     if (rows !== undefined && !options.quiet)
       printLines(io.stderr, [`${numberText(rows)} ${rows === 1 ? 'row' : 'rows'}`]);
     return 0;
-  } catch (error) {
-    return await endLookUp(error, run, signals);
-  } finally {
-    signals.release();
-  }
+  });
 }
 
 async function printViews(run: LookUp, operand: string | undefined): Promise<ExitCode> {

@@ -1,4 +1,5 @@
 /** The selection of `cryptodl metrics`: options → series requests for REST. */
+import { listText } from '../model/units.js';
 import { dayOf } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { Market } from '../model/task.js';
@@ -16,14 +17,7 @@ import { chooseRestSymbols } from './select-symbols.js';
 import type { RestSymbols } from './select-symbols.js';
 import { continueLake } from './continue-lake.js';
 import { offerOf, retentionNotes } from './rest-offer.js';
-import {
-  describeSelection,
-  excludedNotes,
-  firstThree,
-  givenFlags,
-  givenSettings,
-  seriesRequest,
-} from './selection.js';
+import { describeSelection, excludedNotes, givenFlags, givenSettings, seriesRequest } from './selection.js';
 import type { ParsedOptions, SelectionContext, SymbolContext, RunSelection } from './selection.js';
 
 /** Without --symbols, the REST series of the lake are continued. Throws usage errors. */
@@ -128,17 +122,13 @@ function refuseDated(
 function delistedNotes({ delisted }: RestSymbols, market: Market): string[] {
   if (delisted.length === 0) return [];
   return [
-    `delisted   ${firstThree(delisted)}${countBeyondFew(delisted)}: not traded any more; the archive has the history: cryptodl vision --market ${market} --dataset metrics,fundingRate`,
+    `delisted   ${listText(delisted, 3)}: not traded any more; the archive has the history: cryptodl vision --market ${market} --dataset metrics,fundingRate`,
   ];
 }
 
 function restingNotes({ resting }: RestSymbols): string[] {
   if (resting.length === 0) return [];
-  return [`resting    ${firstThree(resting)}${countBeyondFew(resting)}: not traded at the moment`];
-}
-
-function countBeyondFew(names: readonly string[]): string {
-  return firstThree(names).endsWith('…') ? ` (${names.length})` : '';
+  return [`resting    ${listText(resting, 3)}: not traded at the moment`];
 }
 
 function datedNotes(
@@ -149,6 +139,6 @@ function datedNotes(
   return datasets.flatMap(({ market, spec }) => {
     const dated = symbols.filter((symbol) => !takesSymbol(venue, spec, market, symbol));
     if (dated.length === 0) return [];
-    return [`lacking    ${market} ${spec.name} has no ${firstThree(dated)}: only perpetual contracts`];
+    return [`lacking    ${market} ${spec.name} has no ${listText(dated, 3)}: only perpetual contracts`];
   });
 }

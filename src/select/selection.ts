@@ -4,7 +4,7 @@ import type { Quota } from '../http/throttle/throttle.js';
 import type { LakePaths } from '../lake/layout.js';
 import type { Observer } from '../model/observer.js';
 import type { Market, Settings } from '../model/task.js';
-import { durationText, numberText } from '../model/units.js';
+import { durationText, listText, numberText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { emptyShardText, isInShard } from '../options/shard.js';
@@ -138,7 +138,7 @@ export function describeSelection(
   const names = [...new Set(datasets.map(({ spec }) => spec.name))];
   const intervals = [...new Set(datasets.flatMap((dataset) => dataset.interval ?? []))];
   const markets = [...new Set(datasets.map(({ market }) => market))];
-  const what = [markets.join(','), firstNames(names), firstNames(intervals)]
+  const what = [markets.join(','), listText(names, 6), listText(intervals, 6)]
     .filter((part) => part !== '')
     .join(' ');
   const market = join(paths.root, venue.name, markets[0] ?? '');
@@ -151,23 +151,12 @@ export function describeSelection(
   return { what, dataPath };
 }
 
-/** The first `MOST_NAMES` names; if there are more, also the number of all names. */
-function firstNames(names: readonly string[]): string {
-  const first = names.slice(0, MOST_NAMES).join(',');
-  return names.length > MOST_NAMES ? `${first},… (${names.length})` : first;
-}
-
-const MOST_NAMES = 6;
-
 /** The line for excluded symbols; none without them. */
 export function excludedNotes(excluded: readonly string[]): string[] {
   if (excluded.length === 0) return [];
-  return [`excluded   ${excluded.length} symbol${excluded.length === 1 ? '' : 's'}: ${firstThree(excluded)}`];
-}
-
-/** The first three names; `…` when there are more. */
-export function firstThree(names: readonly string[]): string {
-  return names.slice(0, 3).join(', ') + (names.length > 3 ? ', …' : '');
+  return [
+    `excluded   ${excluded.length} symbol${excluded.length === 1 ? '' : 's'}: ${listText(excluded, 3)}`,
+  ];
 }
 
 /** What the buckets count, in the line of requests. */

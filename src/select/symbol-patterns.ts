@@ -1,6 +1,7 @@
 /** Matches symbols with the patterns of `--symbols` and with quote assets. */
 import picomatch from 'picomatch';
 import { usage } from '../model/errors.js';
+import { listText } from '../model/units.js';
 import type { SymbolPatterns } from '../options/symbols.js';
 import { nearest } from '../text/did-you-mean.js';
 
@@ -74,8 +75,8 @@ export function selectSymbols(
   if (chosen.length === 0) {
     throw usage(
       patterns.globs.length === 0
-        ? `${owner} has no ${firstWords(unknown)} in ${what}, so --skip-unknown leaves out all symbols`
-        : `--symbols ${firstWords([...patterns.globs, ...unknown])} matches none of the ${available.length} symbols of ${what}`,
+        ? `${owner} has no ${listText(unknown)} in ${what}, so --skip-unknown leaves out all symbols`
+        : `--symbols ${listText([...patterns.globs, ...unknown])} matches none of the ${available.length} symbols of ${what}`,
       exampleOf(available),
     );
   }
@@ -90,7 +91,7 @@ export function selectSymbols(
   const symbols = quoted.filter((symbol) => !isExcluded(symbol));
   if (symbols.length === 0)
     throw usage(`the exclusions of --symbols exclude all ${quoted.length} selected symbols`);
-  const leftOut = unknown.length === 0 ? [] : [`${owner} has no ${firstWords(unknown)} in ${what}: left out`];
+  const leftOut = unknown.length === 0 ? [] : [`${owner} has no ${listText(unknown)} in ${what}: left out`];
   return {
     symbols,
     excluded: quoted.filter((symbol) => isExcluded(symbol)),
@@ -110,7 +111,7 @@ function unmatchedTexts(
   const text = (words: readonly string[], does: string): string[] =>
     words.length === 0
       ? []
-      : [`--symbols ${firstWords(words)} ${does} none of the ${available.length} symbols of ${what}`];
+      : [`--symbols ${listText(words)} ${does} none of the ${available.length} symbols of ${what}`];
   return [
     ...text(globs.filter(isUnmatched), 'matches'),
     ...text(
@@ -118,14 +119,6 @@ function unmatchedTexts(
       'excludes',
     ),
   ];
-}
-
-const MOST_WORDS = 5;
-
-/** The first words, and the number of the others. */
-function firstWords(words: readonly string[]): string {
-  const more = words.length > MOST_WORDS ? ` and ${words.length - MOST_WORDS} more` : '';
-  return words.slice(0, MOST_WORDS).join(', ') + more;
 }
 
 /** The selected symbols without a list of the available ones; undefined if there are globs. */
@@ -153,9 +146,9 @@ function unknownSymbols(
   { owner, what, elsewhere }: { owner: string } & Pick<SymbolOwner, 'what' | 'elsewhere'>,
 ): Error {
   // A list may have a million names, and each search reads all available symbols.
-  const near = new Set(unknown.slice(0, MOST_WORDS).flatMap((name) => nearest(name, available) ?? []));
+  const near = new Set(unknown.slice(0, 5).flatMap((name) => nearest(name, available) ?? []));
   return usage(
-    `${owner} has no ${firstWords(unknown)} in ${what}${ownersText(unknown, elsewhere)}`,
+    `${owner} has no ${listText(unknown)} in ${what}${ownersText(unknown, elsewhere)}`,
     near.size > 0
       ? `did you mean ${[...near].join(', ')}?`
       : `${exampleOf(available)}; cryptodl list symbols shows all`,
@@ -166,7 +159,7 @@ function unknownSymbols(
 function ownersText(names: readonly string[], elsewhere: SymbolOwner['elsewhere']): string {
   const found = names.filter((name) => elsewhere?.has(name));
   const owners = [...new Set(found.map((name) => elsewhere?.get(name)))];
-  return found.length === 0 ? '' : `; ${owners.join(', ')} has ${firstWords(found)}`;
+  return found.length === 0 ? '' : `; ${owners.join(', ')} has ${listText(found)}`;
 }
 
 function exampleOf(available: readonly string[]): string {

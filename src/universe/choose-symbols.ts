@@ -1,4 +1,5 @@
 /** Chooses the market of a universe, and its series and symbols from the klines of the lake. */
+import { listText } from '../model/units.js';
 import { usage } from '../model/errors.js';
 import type { Market, Series } from '../model/task.js';
 import type { Resolved } from '../options/resolve.js';
@@ -125,6 +126,6 @@ export function unitWarnings(
   if (quotes.length < 2) return [];
   const [first = ''] = quotes.includes('USDT') ? ['USDT'] : quotes;
   return [
-    `quote_volume is in the quote asset of each symbol, and the symbols have ${quotes.slice(0, 5).join(', ')}${quotes.length > 5 ? ' …' : ''}; --quote ${first} selects symbols with one unit`,
+    `quote_volume is in the quote asset of each symbol, and the symbols have ${listText(quotes)}; --quote ${first} selects symbols with one unit`,
   ];
 }

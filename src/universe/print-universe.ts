@@ -1,11 +1,14 @@
 /** Prints or writes the members of a universe in the form of `--as`. */
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { writeData, writeText as writePlain } from '../cli/write-data.js';
+import { writeData, writeText } from '../cli/write-data.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
+import { refuseForeignFile, writeOwnFile } from '../files/own-file.js';
+import type { OwnFile } from '../files/own-file.js';
 import { dayText } from '../model/calendar.js';
 import type { Io } from '../model/io.js';
 import type { Market } from '../model/task.js';
-import { countText } from '../model/units.js';
+import { countText, listText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
 import type { Measure } from '../options/words/periods.js';
 import type { Venue } from '../source/venue.js';
@@ -20,7 +23,7 @@ import {
   writeParquet,
 } from './member-rows.js';
 import { pairlistText, pairName } from './pairlist.js';
-import { isOwnPairlist, refuseForeign, writeTarget, writeText } from './target.js';
+import { isOwnPairlist } from './target.js';
 
 export interface Printing {
   readonly io: Io;
@@ -50,14 +53,14 @@ async function printRows(
   session: DuckDbSession,
   { io, options, by }: Printing,
 ): Promise<string[] | undefined> {
-  if (!options.json && !(await writePlain(io, csvHeader(by)))) return undefined;
+  if (!options.json && !(await writeText(io, csvHeader(by)))) return undefined;
   for await (const members of membersOf(session)) {
     const isRead = options.json
       ? await writeData(
           io,
           members.map((member) => memberFields(member, by)),
         )
-      : await writePlain(io, members.map(csvLine).join(''));
+      : await writeText(io, members.map(csvLine).join(''));
     if (!isRead) return undefined;
   }
   return [];
@@ -78,31 +81,35 @@ async function writeRows(
   session: DuckDbSession,
   { io, options, by, target }: WithTarget,
 ): Promise<string[] | undefined> {
-  const replacement = {
-    force: options.force,
-    isOwn: (path: string) => isOwnParquet(session, path),
+  const own: OwnFile = {
+    flag: 'target',
+    path: target,
     what: 'a Parquet file of cryptodl universe',
+    isOwn: (path) => isOwnParquet(session, path),
+    force: options.force,
   };
-  await refuseForeign(target, replacement);
-  await writeTarget(target, replacement, (staged) => writeParquet(session, staged, by));
+  await refuseForeignFile(own);
+  await writeOwnFile(own, (staged) => writeParquet(session, staged, by));
   if (options.json && !(await writeData(io, [{ file: shownPath(target) }]))) return undefined;
   return [`wrote ${shownPath(target)}`];
 }
 
 async function writePairlists(session: DuckDbSession, printing: WithTarget): Promise<string[] | undefined> {
   const { io, options, starts, target } = printing;
-  const fileOf = (start: number): string => join(target, `pairlist-${dayText(start)}.json`);
-  const replacement = {
-    force: options.force,
-    isOwn: isOwnPairlist,
+  const fileOf = (start: number): OwnFile => ({
+    flag: 'target',
+    path: join(target, `pairlist-${dayText(start)}.json`),
     what: 'an unchanged list of cryptodl universe',
-  };
-  for (const start of starts) await refuseForeign(fileOf(start), replacement);
+    isOwn: isOwnPairlist,
+    force: options.force,
+  });
+  for (const start of starts) await refuseForeignFile(fileOf(start));
   const pairs = await pairsByPeriod(session, printing);
   for (const start of starts) {
     const names = pairs.get(start) ?? [];
-    await writeText(fileOf(start), replacement, pairlistText(names));
-    const fields = { period: dayText(start), file: shownPath(fileOf(start)), pairs: names.length };
+    const own = fileOf(start);
+    await writeOwnFile(own, (staged) => writeFile(staged, pairlistText(names)));
+    const fields = { period: dayText(start), file: shownPath(own.path), pairs: names.length };
     if (options.json && !(await writeData(io, [fields]))) return undefined;
   }
   return [`wrote ${countText(starts.length, 'file')} in ${shownPath(target)}`];
@@ -120,10 +127,9 @@ async function pairsByPeriod(
       if (name === undefined) unnamed.add(symbol);
       else if (pairs.get(period)?.push(name) === undefined) pairs.set(period, [name]);
     }
-  const few = [...unnamed].sort().slice(0, 5).join(', ');
   if (unnamed.size > 0)
     warn(
-      `${countText(unnamed.size, 'symbol')} left out of the pairs, because the quote asset is not known: ${few}${unnamed.size > 5 ? ' …' : ''}`,
+      `${countText(unnamed.size, 'symbol')} left out of the pairs, because the quote asset is not known: ${listText([...unnamed].sort())}`,
     );
   return pairs;
 }

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { endLookUp, requestOf } from '../cli/look-up.js';
+import { runVerb } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
 import { isFileError } from '../convert/duckdb-errors.js';
 import { createEngine } from '../convert/duckdb.js';
@@ -11,7 +11,6 @@ import type { DuckDbSession } from '../convert/duckdb.js';
 import { DAY_MS, dayText } from '../model/calendar.js';
 import { CryptodlError, usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
-import { watchSignals } from '../model/io.js';
 import type { Series } from '../model/task.js';
 import { countText } from '../model/units.js';
 import { surroundingsOf } from '../options/environment.js';
@@ -35,7 +34,7 @@ import { printUniverse } from './print-universe.js';
 import { rankPeriods } from './rank.js';
 import type { Ranking } from './rank.js';
 import { SoundFiles } from './sound-files.js';
-import { refuseOutputFile, refuseTarget, targetOf } from './target.js';
+import { refuseTarget, targetOf } from './target.js';
 import { refuseUnreadable, rowTexts, unreadTexts } from './unread.js';
 import { incompleteTexts, laterPeriodsText } from './warn-incomplete.js';
 
@@ -62,14 +61,7 @@ export async function universe(command: UniverseCommand): Promise<ExitCode> {
       return code;
     }
   }
-  const signals = watchSignals(command.io);
-  try {
-    return await rankAndPrint(command, requestOf(command, signals.signal), checked);
-  } catch (error) {
-    return await endLookUp(error, command, signals);
-  } finally {
-    signals.release();
-  }
+  return runVerb(command, (request) => rankAndPrint(command, request, checked));
 }
 
 async function check({ resolved, source, io }: UniverseCommand): Promise<Checked> {
@@ -77,7 +69,6 @@ async function check({ resolved, source, io }: UniverseCommand): Promise<Checked
   const chosen = universeMarket(resolved, source);
   const { home } = surroundingsOf(io.environment);
   const root = absolutePath(options.out, home);
-  refuseOutputFile(options.out, root);
   const target = targetOf(options, home);
   if (target !== undefined) await refuseTarget(target, { as: options.as, lake: root, venue: source.name });
   const given = givenDays(options, options.nowMs ?? io.clock.now(), chosen.spec);

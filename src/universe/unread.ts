@@ -2,14 +2,13 @@
 import { dayText } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
-import { countText } from '../model/units.js';
+import { countText, listText } from '../model/units.js';
 import { fetchAgainText } from '../query/file-digests.js';
 import { lakeFlag, shownPath } from '../text/printable.js';
 import { LARGEST } from './daily-sums.js';
 import type { RowFaults } from './daily-sums.js';
 import { DATASET } from './choose-symbols.js';
 import type { FoundFiles, UnreadableFile } from './choose-files.js';
-import { few } from './warn-incomplete.js';
 
 interface Place {
   /** Absolute. */
@@ -30,7 +29,7 @@ export function unreadTexts(
   const { unsound, overlapping } = leftOut;
   if (unsound.length > 0)
     texts.push(
-      `${unsoundText(unsound.length)}: ${few(unsound.map(shownPath))}; ${fetchAgainText(root, objectsOf(unsound.length))}`,
+      `${unsoundText(unsound.length)}: ${listText(unsound.map(shownPath))}; ${fetchAgainText(root, objectsOf(unsound.length))}`,
     );
   texts.push(...unreadable.map((file) => `${readingText(file)}; ${fetchAgainText(root)}`));
   if (overlapping.length > 0)
@@ -83,11 +82,11 @@ export function rowTexts({ numbers, repeated }: RowFaults, by: string): string[]
   const places = numbers.map(({ symbol, day }) => `${symbol} on ${dayText(day)}`);
   if (numbers.length > 0)
     texts.push(
-      `${countText(numbers.length, 'symbol')} with a ${by} that is no number below ${LARGEST} and counts as 0, so the rank is wrong: ${few(places)}; --symbols can leave symbols out`,
+      `${countText(numbers.length, 'symbol')} with a ${by} that is no number below ${LARGEST} and counts as 0, so the rank is wrong: ${listText(places)}; --symbols can leave symbols out`,
     );
   if (repeated.length > 0)
     texts.push(
-      `${countText(repeated.length, 'symbol')} with several rows of one candle, of which the first one counts: ${few(repeated)}`,
+      `${countText(repeated.length, 'symbol')} with several rows of one candle, of which the first one counts: ${listText(repeated)}`,
     );
   return texts;
 }

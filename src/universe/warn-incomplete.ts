@@ -2,7 +2,7 @@
 import { lineText } from '../cli/corrected-line.js';
 import { dayText, nextCalendarStart } from '../model/calendar.js';
 import type { CalendarPeriod } from '../model/calendar.js';
-import { countText } from '../model/units.js';
+import { countText, listText } from '../model/units.js';
 import { shownPath } from '../text/printable.js';
 import { DATASET } from './choose-symbols.js';
 import type { Incomplete, Ranking } from './rank.js';
@@ -26,7 +26,7 @@ export function incompleteTexts(
   const [firstHeld = 0] = marketDays;
   if (holes.length > 0)
     texts.push(
-      `${countText(holes.length, 'symbol')} ${holes.length === 1 ? 'lacks' : 'lack'} days in a window, so the sums are too small and the ranks may be too low: ${few(holes)}; ${coverageLine(holes, { root, market })} shows the days`,
+      `${countText(holes.length, 'symbol')} ${holes.length === 1 ? 'lacks' : 'lack'} days in a window, so the sums are too small and the ranks may be too low: ${listText(holes)}; ${coverageLine(holes, { root, market })} shows the days`,
     );
   if (notMembers.length > 0) {
     const symbols = [...new Set(notMembers.map(({ symbol }) => symbol))];
@@ -35,12 +35,12 @@ export function incompleteTexts(
         `${symbol} is not a member of ${dayText(start)}, because the lake lacks ${dayText(day)}`,
     );
     texts.push(
-      `${countText(symbols.length, 'symbol')} with later days in the lake left out of a period: ${few(facts)}; ${coverageLine(symbols, { root, market })} shows the days`,
+      `${countText(symbols.length, 'symbol')} with later days in the lake left out of a period: ${listText(facts)}; ${coverageLine(symbols, { root, market })} shows the days`,
     );
   }
   if (emptyDays.length > 0)
     texts.push(
-      `the lake has no ${what} of any symbol on ${countText(emptyDays.length, 'day')} of the windows: ${few(emptyDays.map(dayText))}`,
+      `the lake has no ${what} of any symbol on ${countText(emptyDays.length, 'day')} of the windows: ${listText(emptyDays.map(dayText))}`,
     );
   for (const { start, day } of earlierDays.slice(0, FEW))
     texts.push(
@@ -48,7 +48,7 @@ export function incompleteTexts(
     );
   if (shortWindows.length > 0)
     texts.push(
-      `the ${what} of the lake begin ${dayText(firstHeld)}, so ${countText(shortWindows.length, 'period')} ${shortWindows.length === 1 ? 'has' : 'have'} a window of less than ${countText(window, 'day')}: ${few(shortWindows.map(dayText))}`,
+      `the ${what} of the lake begin ${dayText(firstHeld)}, so ${countText(shortWindows.length, 'period')} ${shortWindows.length === 1 ? 'has' : 'have'} a window of less than ${countText(window, 'day')}: ${listText(shortWindows.map(dayText))}`,
     );
   const [first = 0] = starts;
   if (minAge > 0 && first - minAge < firstHeld)
@@ -57,7 +57,7 @@ export function incompleteTexts(
     );
   if (withoutMembers.length > 0)
     texts.push(
-      `${countText(withoutMembers.length, 'period')} without a member: ${few(withoutMembers.map(dayText))}`,
+      `${countText(withoutMembers.length, 'period')} without a member: ${listText(withoutMembers.map(dayText))}`,
     );
   return texts;
 }
@@ -73,11 +73,6 @@ export function laterPeriodsText(
   const next = nextCalendarStart(last, every);
   if (next > to) return undefined;
   return `the last period is ${dayText(last)}, and not that of --to: ${what} ends ${dayText(held)}, and the period ${dayText(next)} needs ${dayText(next - 1)}`;
-}
-
-export function few(words: readonly string[]): string {
-  const more = words.length - FEW;
-  return `${words.slice(0, FEW).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
 function coverageLine(symbols: readonly string[], { root, market }: Place): string {

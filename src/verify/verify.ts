@@ -1,10 +1,9 @@
 /** `cryptodl verify`: prints one finding per line on stdout and the summary on stderr. */
-import { endLookUp, forEachItem, progressPrinter, requestOf } from '../cli/look-up.js';
+import { forEachItem, progressPrinter, runVerb } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
 import { withLog } from '../download/download.js';
 import type { ExitCode } from '../model/exit-code.js';
-import { watchSignals } from '../model/io.js';
 import { bytesText, numberText } from '../model/units.js';
 import type { Series } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
@@ -18,14 +17,7 @@ import type { Progress, VerifySummary } from './verify-lake.js';
 
 /** Resolves with 0 for a sound or fixed lake, 4 if findings remain, 1 for unreadable files, 6 while a run writes. */
 export async function verify(run: LookUp): Promise<ExitCode> {
-  const signals = watchSignals(run.io);
-  try {
-    return await withLog(requestOf(run, signals.signal), run.io, (request) => verifyAndPrint(run, request));
-  } catch (error) {
-    return await endLookUp(error, run, signals);
-  } finally {
-    signals.release();
-  }
+  return runVerb(run, (request) => withLog(request, run.io, (logged) => verifyAndPrint(run, logged)));
 }
 
 async function verifyAndPrint({ io, resolved, source }: LookUp, request: VerbRequest): Promise<ExitCode> {

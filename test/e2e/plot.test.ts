@@ -332,11 +332,6 @@ describe('a plot as a file', () => {
     expect(both.code).toBe(0);
     expect(read('out.html')).toContain('<!-- cryptodl plot -->');
   });
-
-  it('is not written into a folder that is not there', async () => {
-    const { code, stderr, stdout } = await plot(['BTCUSDT', '--html', 'nowhere/btc.html']);
-    expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining('there is no folder nowhere')]);
-  });
 });
 
 describe('a plot refuses', () => {

@@ -1,6 +1,4 @@
 /** `cryptodl universe` with damaged, missing and wrong data, and with places where it must not write. */
-import { spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import {
   appendFileSync,
   cpSync,
@@ -12,7 +10,6 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startArchive } from '../helpers/archive.js';
@@ -289,32 +286,12 @@ describe('--target', () => {
     mkdirSync(join(scratch, 'places/pairlist-2024-05-01.json'), { recursive: true });
     for (const [as, target, says] of [
       ['parquet', 'places', 'places is a folder, and --as parquet writes a file'],
-      ['freqtrade', 'places', 'pairlist-2024-05-01.json is not a file, and is not replaced'],
+      ['freqtrade', 'places', 'pairlist-2024-05-01.json is a folder, and is not replaced'],
     ] as const) {
       const { code, stderr } = await universe('lake', '--as', as, '--target', target, '--force');
       expect([code, stderr]).toEqual([2, expect.stringContaining(says) as string]);
       expect(readdirSync(join(scratch, 'places'))).toEqual(['pairlist-2024-05-01.json']);
     }
-  });
-
-  it('loses files that a killed run left, and keeps files of other programs and of running ones', async () => {
-    const folder = join(scratch, 'killed');
-    mkdirSync(folder);
-    const name = 'universe.parquet';
-    const stagedName = (pid: number): string => {
-      const random = '0a1b2c3d';
-      const proof = createHash('sha256').update(JSON.stringify([hostname(), name, String(pid), random]));
-      return `.${name}.${pid}-${random}-${proof.digest('hex').slice(0, 12)}.partial`;
-    };
-    const ended = spawnSync(process.execPath, ['--version']).pid;
-    const kept = [
-      stagedName(process.pid),
-      `.${name}.${ended}-0a1b2c3d-000000000000.partial`,
-      `.${name}.0a1b2c3d.partial`,
-    ];
-    for (const each of [stagedName(ended), ...kept]) writeFileSync(join(folder, each), 'x');
-    expect((await universe('lake', '--as', 'parquet', '--target', join(folder, name))).code).toBe(0);
-    expect(readdirSync(folder).sort()).toEqual([...kept, name].sort());
   });
 });
 
@@ -324,8 +301,6 @@ describe('corrected lines', () => {
     ['bars 15m AUSDT --out lake', 'cryptodl bars 15m --out lake --symbols AUSDT'],
     ['bars AUSDT 15m --out lake', 'cryptodl bars 15m --out lake --symbols AUSDT'],
     ['export freqtrade some/folder --out lake', 'cryptodl export freqtrade --out lake --target some/folder'],
-    ['universe --out u.csv', '> u.csv writes the output to this file'],
-    ['universe --out u.parquet', '--as parquet --target u.parquet writes a file'],
     ['universe --out lake --min-age 400d', 'give a shorter --min-age, or download earlier days'],
     ['universe --out lake --window 400d', 'give a shorter --window, or --from'],
   ])('cryptodl %s', async (line, says) => {

@@ -70,7 +70,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   doctor: [...list('cli convert download http lake options queue redis source'), ...BASE],
   export: [...list('cli convert coverage files lake options query select source'), ...BASE],
   page: [...list('cli coverage files lake monitor report'), ...BASE],
-  plot: [...list('cli convert coverage options page query select source'), ...BASE],
+  plot: [...list('cli convert coverage files options page query select source'), ...BASE],
   query: [...list('cli convert lake options select source'), ...BASE],
   universe: [...list('cli convert download files lake options query select source'), ...BASE],
   runs: [...list('cli lake monitor options'), ...BASE],

@@ -7,22 +7,12 @@ import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { openDebugDumps } from '../../src/debug/debug-dumps.js';
 import { openFiles } from '../../src/debug/process-state.js';
-import { replaceFile } from '../../src/files/own-file.js';
 import { surroundingsOf } from '../../src/options/environment.js';
 import { lineOf, readDump } from '../helpers/debug-dumps.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const scratch = scratchFolder();
-
-it('a dump appears whole or not at all', async () => {
-  const folder = join(scratch, 'whole');
-  mkdirSync(join(folder, 'a.json'), { recursive: true });
-  await replaceFile(join(folder, 'b.json'), 'text');
-  await expect(replaceFile(join(folder, 'a.json'), 'text')).rejects.toThrow('EISDIR');
-  await expect(replaceFile(join(folder, 'none/c.json'), 'text')).rejects.toThrow('ENOENT');
-  expect(readdirSync(folder).sort()).toEqual(['a.json', 'b.json']);
-});
 
 it('open files are counted by kind', async () => {
   const before = openFiles();

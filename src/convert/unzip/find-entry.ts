@@ -2,6 +2,7 @@
 import { callbackify } from 'node:util';
 import yauzl, { type Entry, type ZipFile } from 'yauzl';
 import { CryptodlError } from '../../model/errors.js';
+import { listText } from '../../model/units.js';
 import type { ByteSource } from './zip-entry.js';
 import { brokenZip, isStronglyEncrypted, type ZipEntry } from './zip-entry.js';
 
@@ -100,9 +101,8 @@ function entryOf(entry: Entry): ZipEntry {
 
 function describeMembers(names: readonly string[]): string {
   if (names.length === 0) return 'it is empty';
-  const shown = names.toSorted((a, b) => likelihood(b) - likelihood(a)).slice(0, SHOWN_NAMES);
-  const more = names.length - shown.length;
-  return `it holds ${shown.map(quoteMember).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  const shown = names.toSorted((a, b) => likelihood(b) - likelihood(a)).map(quoteMember);
+  return `it holds ${listText(shown, SHOWN_NAMES)}`;
 }
 
 /** A CSV at the root is listed first: its name (case, month without leading zero) often explains the error. */
