@@ -5,12 +5,12 @@
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { ObjectLine } from '../lake/manifest-line.js';
-import { parsePeriod, startOfDay } from '../model/calendar.js';
+import { parsePeriod } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
-import type { Period, Settings } from '../model/task.js';
+import type { Settings } from '../model/task.js';
 import type { ColumnSpec } from '../source/facts.js';
 import type { DatasetSpec } from '../source/venue.js';
-import { archivedColumns, rowSeconds } from '../source/venue.js';
+import { archivedColumns } from '../source/venue.js';
 import { findLineError, LONGEST_LINE } from './check-rows.js';
 import {
   instantExpression,
@@ -22,8 +22,7 @@ import {
 } from './columns.js';
 import { headerOf } from './csv-input.js';
 import type { DuckDbSession, Row } from './duckdb.js';
-import { isoInstant } from './gaps.js';
-import { quoteName, quoteText, timestampLiteral } from './sql.js';
+import { quoteName, quoteText } from './sql.js';
 import { readStoredRows } from './statements.js';
 
 export interface InspectedFile {
@@ -190,58 +189,6 @@ function areDisjoint(objects: readonly Timed[]): boolean {
 function inMicroseconds(instant: string): string {
   const plain = instant.replace('Z', '');
   return (plain.includes('.') ? plain : `${plain}.`).padEnd('2024-01-01T00:00:00.000000'.length, '0');
-}
-
-/** The rows of a period in a Parquet file. Instants are ISO 8601. */
-export interface PeriodRows {
-  readonly rows: number;
-  readonly first: string;
-  readonly last: string;
-  /** Rows with the key (time or id) of the row before them. */
-  readonly repeated: number;
-  /** Bars that do not open at a multiple of their length after the start of the period; 0 for other rows. */
-  readonly offGrid: number;
-}
-
-/**
- * The rows in each period, by its index in `periods`. The time of a row decides its period. Periods without rows are left out. The
- * order of the rows is that of the file, like in `query`.
- */
-export async function rowsByPeriod(
-  session: DuckDbSession,
-  {
-    path,
-    spec,
-    settings,
-    interval,
-    periods,
-  }: Pick<InspectedFile, 'path' | 'spec' | 'settings' | 'interval'> & { readonly periods: readonly Period[] },
-): Promise<ReadonlyMap<number, PeriodRows>> {
-  const instantOf = (day: number): string => timestampLiteral(startOfDay(day, spec));
-  const values = periods.map(({ from, to }, index) => `(${index}, ${instantOf(from)}, ${instantOf(to)})`);
-  const keys = spec.sort.flatMap((name) => spec.columns.find((column) => column.name === name) ?? []);
-  const seconds = interval === undefined ? undefined : rowSeconds(spec, interval);
-  const isOff =
-    seconds === undefined ? 'false' : `(epoch_us(instant) - epoch_us(from_at)) % ${seconds * 1e6} <> 0`;
-  const found = await session.rows(`WITH periods (ord, from_at, to_at) AS (VALUES ${values.join(', ')})
-    SELECT ord, count(*) AS rows, count_if(key = previous) AS repeated, count_if(${isOff}) AS off_grid,
-      CAST(min(instant) AS VARCHAR) AS first, CAST(max(instant) AS VARCHAR) AS last
-    FROM (SELECT *, lag(key) OVER () AS previous
-          FROM (SELECT ${instantExpression(spec)} AS instant, row(${keys.map(sortExpression).join(', ')}) AS key
-                FROM ${readStoredRows({ spec, settings }, path)}))
-    JOIN periods ON instant >= from_at AND instant < to_at GROUP BY ord`);
-  return new Map(
-    found.map((row) => [
-      Number(row['ord']),
-      {
-        rows: Number(row['rows']),
-        first: isoInstant(row, 'first'),
-        last: isoInstant(row, 'last'),
-        repeated: Number(row['repeated']),
-        offGrid: Number(row['off_grid']),
-      },
-    ]),
-  );
 }
 
 // Samples of a large CSV, checked while it is unpacked, so that invalid content does not fill the disk.

@@ -2,69 +2,46 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { writeData } from '../cli/write-data.js';
-import type { Manifest } from '../lake/manifest.js';
 import { dayOf, periodText } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { Io } from '../model/io.js';
 import { bytesToFetch } from '../model/task.js';
-import type { PartitionPlan, Series, Task } from '../model/task.js';
+import type { PartitionPlan, Task } from '../model/task.js';
 import { bytesText } from '../model/units.js';
 import { makePlan } from '../plan/plan.js';
 import type { Plan } from '../plan/plan.js';
 import type { RunSelection } from '../select/selection.js';
-import { isMirror } from '../text/mirror-roots.js';
 import { tabbed } from '../text/printable.js';
-import { Adoption } from './adopt-series.js';
 import type { HttpSession } from './http-session.js';
 import type { LakeSession, RunSession } from './session.js';
-import { UnlistedFiles } from './unlisted-files.js';
 
 export async function planRun(
   session: RunSession & LakeSession & Pick<HttpSession, 'listing' | 'probe'>,
   selection: Pick<RunSelection, 'hasListing' | 'requests'>,
 ): Promise<Plan> {
   const { venue, paths, observer, options } = session;
-  const adoption = new Adoption(session);
-  const unlisted = new UnlistedFiles(paths.root);
-  // Another worker puts its files into the bucket before the manifest that names them.
-  const mayBeUnlisted = session.pipeline !== undefined && isMirror(paths.root);
-  try {
-    const plan = await makePlan(
-      {
-        venue,
-        root: paths.root,
-        manifests: session.manifests,
-        today: dayOf(session.nowMs, venue),
-        nowMs: session.nowMs,
-        force: options.force,
-        revisions: options.revisions,
-        recheckDays: options.recheckDays,
-        ignoredRefusals: new Set(
-          options.verify === 'sha256' && options.staleChecksum === 'fail' ? [] : ['sidecar-stale'],
-        ),
-        listing: selection.hasListing ? session.listing : undefined,
-        probe: session.probe,
-        spoolPath: join(session.runFolder, `plan-${randomUUID()}.jsonl`),
-        warn: (message) => {
-          observer.warn(message);
-        },
-        ...(mayBeUnlisted
-          ? {}
-          : {
-              adopt: (series: Series, folder: string) => adoption.adopt(series, folder),
-              onFolder: (folder: string, manifest: Manifest) => unlisted.look(folder, manifest),
-            }),
+  return makePlan(
+    {
+      venue,
+      root: paths.root,
+      manifests: session.manifests,
+      today: dayOf(session.nowMs, venue),
+      nowMs: session.nowMs,
+      force: options.force,
+      revisions: options.revisions,
+      recheckDays: options.recheckDays,
+      ignoredRefusals: new Set(
+        options.verify === 'sha256' && options.staleChecksum === 'fail' ? [] : ['sidecar-stale'],
+      ),
+      listing: selection.hasListing ? session.listing : undefined,
+      probe: session.probe,
+      spoolPath: join(session.runFolder, `plan-${randomUUID()}.jsonl`),
+      warn: (message) => {
+        observer.warn(message);
       },
-      selection.requests,
-    );
-    const adopted = adoption.text();
-    if (adopted !== undefined) observer.warn(adopted);
-    const others = unlisted.text();
-    if (others !== undefined) observer.warn(others);
-    return plan;
-  } finally {
-    adoption.close();
-  }
+    },
+    selection.requests,
+  );
 }
 
 /** Throws a usage error if the plan downloads more than --max-bytes. */

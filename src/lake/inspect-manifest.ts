@@ -12,8 +12,6 @@ interface DamagedLine {
   readonly number: number;
   readonly text: string;
   readonly why: string;
-  /** A valid last line without line feed; readers ignore it. */
-  readonly isWhole?: true;
 }
 
 export interface InspectedManifest {
@@ -47,7 +45,7 @@ export async function inspectManifest(seriesFolder: string, archive: ObjectKeys)
     if (typeof read !== 'string' || read === 'newer') sound.push(line);
   };
   const addTail = (text: string): void => {
-    damaged.push(tornLine(readLine, number + 1, text));
+    damaged.push({ number: number + 1, text, why: 'it is incomplete' });
   };
   if (opened !== undefined)
     for await (const lines of completeLinesOf(opened.file, opened.path, addTail))
@@ -69,11 +67,4 @@ function readInto(manifest: Manifest, readLine: LineReader, text: string): Manif
   } catch (error) {
     return error instanceof NewerVersion ? 'newer' : (error as Error).message;
   }
-}
-
-function tornLine(readLine: LineReader, number: number, text: string): DamagedLine {
-  const read = readInto(emptyManifest(), readLine, text);
-  return typeof read === 'string'
-    ? { number, text, why: 'it is incomplete' }
-    : { number, text, why: 'it has no line end, so readers ignore it', isWhole: true };
 }

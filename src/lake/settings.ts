@@ -102,13 +102,6 @@ const ALLOWED: { readonly [Name in keyof Settings]: ReadonlySet<unknown> } = {
   asPublished: new Set([true, false]),
 };
 
-/** A copy of valid settings without further fields; undefined for anything else. */
-export function knownSettings(value: unknown): Settings | undefined {
-  if (settingsProblem(value) !== undefined) return undefined;
-  const { format, partition, cadence, numbers, timestamps, asPublished } = value as Settings;
-  return { format, partition, cadence, numbers, timestamps, asPublished };
-}
-
 /** The problem of settings that were read; undefined for valid ones. */
 export function settingsProblem(settings: unknown): string | undefined {
   if (typeof settings !== 'object' || settings === null) return '"settings" is not an object';

@@ -206,7 +206,7 @@ export const LAKE_FLAGS = {
     group: 'Safety',
     verbs: ['verify'],
     usual: ['verify'],
-    doc: 'move damaged and foreign files into OUT/_quarantine; also adopts Parquet files whose footers prove their objects, and removes leftovers of killed runs; cryptodl repair then fetches the missing objects',
+    doc: 'move damaged files and files that no manifest line names into OUT/_quarantine, and remove leftovers of killed runs; cryptodl repair then fetches the missing objects',
     parse: parse.flag,
   },
   verify: {

@@ -3,7 +3,6 @@ import { isRestDue } from '../lake/absences.js';
 import type { Absences } from '../lake/absences.js';
 import { seriesFolder } from '../lake/layout.js';
 import { HeldObjects, isFromRest } from '../lake/held-objects.js';
-import type { Manifest } from '../lake/manifest.js';
 import type { Manifests } from '../lake/manifests.js';
 import { checkedFolder } from '../lake/path-checks.js';
 import { differingSettings, throwSettingsError } from '../lake/settings.js';
@@ -36,11 +35,7 @@ export interface PlanContext {
   readonly listSeries: (series: Series, cadence: Cadence, selected: ListingRange) => Promise<SeriesListing>;
   /** Earlier refusals with these codes are ignored: their revisions are fetched again. */
   readonly ignoredRefusals: ReadonlySet<ErrorCode>;
-  /** Adopts the Parquet files of a series that has none in its manifest. Resolves with true if the manifest now has lines of them. */
-  readonly adopt?: (series: Series, folder: string) => Promise<boolean>;
   readonly datasetSettings: Pick<DatasetSettings, 'of'>;
-  /** Called with the folder of each series whose files the run may write, and its manifest after the adoption. */
-  readonly onFolder?: (folder: string, manifest: Manifest) => Promise<void>;
   /** Called after each walk. */
   readonly onListed: (series: Series, cadence: Cadence, listing: SeriesListing, to: number) => void;
 }
@@ -49,10 +44,7 @@ export interface PlanContext {
 export async function planSeries(context: PlanContext, requested: SeriesRequest): Promise<PartitionPlan[]> {
   const { series } = requested;
   const folder = await checkedFolder(context.root, seriesFolder(context.venue.name, series));
-  let manifest = await context.manifests.of(folder);
-  if (requested.settings.format === 'parquet' && manifest.parquet.size === 0)
-    if ((await context.adopt?.(series, folder)) === true) manifest = await context.manifests.of(folder);
-  if (requested.settings.format !== 'zip') await context.onFolder?.(folder, manifest);
+  const manifest = await context.manifests.of(folder);
   const request = await withHeldSettings(context.venue, requested, manifest, (format) =>
     context.datasetSettings.of(series, format),
   );

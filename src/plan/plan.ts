@@ -35,8 +35,6 @@ export interface PlanOptions extends Pick<
   | 'revisions'
   | 'recheckDays'
   | 'ignoredRefusals'
-  | 'adopt'
-  | 'onFolder'
 > {
   /** Undefined if it is already known that the listing is not available. */
   readonly listing: Listing | undefined;

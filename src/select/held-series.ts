@@ -1,10 +1,9 @@
 /** The series in a lake, and the selection of `verify`, `repair` and `coverage` among them. */
 import { join } from 'node:path';
-import { firstSymlink, symlinkMessage } from '../lake/path-checks.js';
-import { FOLDERS, keyPath, seriesFolder } from '../lake/layout.js';
+import { symlinkMessage } from '../lake/path-checks.js';
+import { FOLDERS, seriesFolder } from '../lake/layout.js';
 import { readManifest } from '../lake/manifest.js';
-import { listEntries, walkLake } from '../lake/walk-lake.js';
-import type { SeriesFolder } from '../lake/walk-lake.js';
+import { walkLake } from '../lake/walk-lake.js';
 import { usage } from '../model/errors.js';
 import { FORMATS, seriesName } from '../model/task.js';
 import type { Format, Series } from '../model/task.js';
@@ -15,7 +14,6 @@ import type { ReadList, SymbolPatterns } from '../options/symbols.js';
 import { emptyShardText, isInShard } from '../options/shard.js';
 import type { Source } from '../source/source.js';
 import { didYouMean } from '../text/did-you-mean.js';
-import { shownPath } from '../text/printable.js';
 import { givenFlags } from './selection.js';
 import { isAll } from './select-datasets.js';
 import { selectSymbols } from './symbol-patterns.js';
@@ -122,17 +120,11 @@ export async function refuseFormat(
   );
 }
 
-/** The formats of the manifest and of the files. */
+/** The formats in the manifest. */
 async function formatsOf(root: string, venue: Source, series: Series): Promise<Format[]> {
-  const folder = seriesFolder(venue.name, series);
   try {
-    const manifest = await readManifest(join(root, folder), venue.archive);
-    const { files } = await listEntries(join(root, folder));
-    const hasZips = await hasFiles(root, venue, { series, files: [] });
-    return FORMATS.filter((format) => {
-      const isInFiles = format === 'zip' ? hasZips : files.some((name) => name.endsWith(`.${format}`));
-      return isInFiles || manifest[format].size > 0;
-    });
+    const manifest = await readManifest(join(root, seriesFolder(venue.name, series)), venue.archive);
+    return FORMATS.filter((format) => manifest[format].size > 0);
   } catch {
     return [];
   }
@@ -170,7 +162,7 @@ function whatOf(series: readonly Series[]): string {
   return [...names].slice(0, 3).join(', ') + (names.size > 3 ? ' …' : '');
 }
 
-/** The series with a manifest, in path order. `warn` is called for files without a manifest, and for symbolic links. */
+/** The series with a manifest, in path order. `warn` is called for symbolic links. */
 export async function* heldSeries(
   root: string,
   venue: Source,
@@ -181,29 +173,10 @@ export async function* heldSeries(
     if (found.kind !== 'series') continue;
     if (found.manifest?.isLink === true) warn(symlinkMessage(join(root, found.manifest.path)));
     else if (found.manifest !== undefined) yield found.series;
-    else if (await hasFiles(root, venue, found))
-      warn(
-        `${shownPath(found.path)} has files but no manifest, so it is left out; cryptodl verify --fix adopts Parquet files whose footers and rows prove their origin, and moves other files into the quarantine; cryptodl repair then fetches the missing objects`,
-      );
   }
 }
 
 /** Whether a link stands in place of a folder of series or of their manifests. */
 function isOfSeries(venue: Source, path: string): boolean {
   return [venue.name, FOLDERS.manifests].some((folder) => `${path}/`.startsWith(`${folder}/`));
-}
-
-/** Whether the series has files in its folder, or zips under their keys. */
-async function hasFiles(
-  root: string,
-  venue: Source,
-  { series, files }: Pick<SeriesFolder, 'series' | 'files'>,
-): Promise<boolean> {
-  if (files.length > 0) return true;
-  for (const cadence of ['daily', 'monthly'] as const) {
-    const folder = keyPath(venue.archive.seriesPrefix(series, cadence).slice(0, -1));
-    if (firstSymlink(root, folder) !== undefined) continue;
-    if ((await listEntries(join(root, folder))).files.length > 0) return true;
-  }
-  return false;
 }

@@ -72,24 +72,6 @@ export function isObjectKey({ archive, markets }: Pick<Source, 'archive' | 'mark
   );
 }
 
-/** The day or month of a partition file, by its name. */
-export function periodOfFile(file: string): Period | undefined {
-  const label = file.slice(0, file.lastIndexOf('.'));
-  return parsePeriod('daily', label) ?? parsePeriod('monthly', label);
-}
-
-/** The period of an object of the series, by its key, if the period lies within that of the partition file; else undefined. */
-export function periodInFile(
-  context: { readonly venue: Pick<Source, 'archive'>; readonly series: Series },
-  file: string,
-  key: string,
-): Period | undefined {
-  const whole = periodOfFile(file);
-  const period = periodOf(context, key);
-  if (whole === undefined || period === undefined) return undefined;
-  return period.from >= whole.from && period.to <= whole.to ? period : undefined;
-}
-
 /** True for a monthly object of the archive that daily objects may replace: the dataset has them, and `--cadence` is `auto`. */
 export function hasDays(
   spec: DatasetSpec | undefined,

@@ -6,38 +6,15 @@ import type { HeldObjects } from '../lake/held-objects.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { fileFacts, fileSize } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
-import type { Format, Series, Settings } from '../model/task.js';
+import type { Format, Series } from '../model/task.js';
+import type { Footer } from '../write/footer.js';
 
 /** Reads Parquet footers and, with `--deep`, all rows of a file. */
 export interface FileReader {
   /** Rejects when the footer cannot be read. */
   readonly footer: (path: string) => Promise<Footer>;
-  /** Resolves with the manifest lines of a file that none names; undefined if its footer and its rows do not prove them. */
-  readonly provenLines: (file: AdoptedFile) => Promise<readonly ObjectLine[] | undefined>;
   /** Resolves with one text for each fault of the rows. */
   readonly rows?: (file: RowsOf) => Promise<readonly string[]>;
-}
-
-/** Row count, column types and origin, as the footer of a Parquet file states them. */
-export interface Footer {
-  readonly rows: number;
-  readonly columns: ReadonlyMap<string, string>;
-  readonly provenance?: {
-    readonly keys: readonly string[];
-    readonly objects: readonly Readonly<Record<string, unknown>>[];
-    readonly settings?: Settings;
-    readonly content: Readonly<Record<string, unknown>>;
-  };
-}
-
-export interface AdoptedFile {
-  readonly series: Series;
-  /** The folder of the series. */
-  readonly folder: string;
-  readonly file: string;
-  /** The names of all files in the folder. */
-  readonly siblings: readonly string[];
-  readonly held: HeldObjects;
 }
 
 export interface RowsOf {

@@ -2,23 +2,18 @@
 import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { dayOf } from '../model/calendar.js';
 import { moveToQuarantine } from '../lake/quarantine.js';
-import { publishBackedSeries, releaseBacked, reopenBackedSeries } from '../lake/backing.js';
+import { backedAgeMs, publishBackedSeries, releaseBacked, reopenBackedSeries } from '../lake/backing.js';
 import { refuseLinkedFolders } from '../lake/layout.js';
 import { refuseIfLocked } from '../lake/lock.js';
-import type { DroppedLine } from '../lake/manifest-line.js';
 import { mapOrdered } from '../queue/in-order.js';
 import { shownPath } from '../text/printable.js';
-import { provenLines } from './adopt-file.js';
 import type { FileReader, RowsOf } from './check-file.js';
-import { checkSeries } from './check-series.js';
-import { asRecent, separateRecent } from './recent-files.js';
+import { checkSeries, pathInLake } from './check-series.js';
 import type { CheckContext, SeriesCheck } from './check-series.js';
-import type { LakeFinding } from './lake-finding.js';
+import type { LakeFinding, LakeFindingKind } from './lake-finding.js';
 import { asRegular, linkFinding, NOT_PART_OF_LAKE, REMEDIES } from './lake-finding.js';
-import { fixSeries, objectsLost } from './fix-series.js';
-import type { SeriesContext } from './lost-objects.js';
+import { fixSeries } from './fix-series.js';
 import { CryptodlError } from '../model/errors.js';
 import { readSeriesAgain, walkLake } from '../lake/walk-lake.js';
 import type { LoosePath, SeriesFolder } from '../lake/walk-lake.js';
@@ -35,14 +30,12 @@ export interface CheckRequest {
   readonly selection: HeldSelection;
   readonly deep: boolean;
   readonly upstream: boolean;
-  /** `look`: report only. `plan`: also list the objects that would be lost. `fix`: change the lake; needs the lock. */
-  readonly mode: 'look' | 'plan' | 'fix';
+  /** Whether to change the lake, which needs the lock. */
+  readonly fix: boolean;
 }
 
 export interface LakeCheck {
   readonly findings: readonly LakeFinding[];
-  /** Objects that the manifest no longer holds, or in mode `plan` would no longer hold; empty in mode `look`. */
-  readonly dropped: readonly DroppedLine[];
   /** Undefined for a file or link that belongs to no series. */
   readonly check?: SeriesCheck;
 }
@@ -53,7 +46,7 @@ const MOST_ATTEMPTS = 3;
 
 /**
  * Yields in path order; checks a few series at a time. Rejects with `locked` if a series has findings and another run writes to the
- * lake, and in mode `fix` if another run has taken over the lake.
+ * lake, and with `fix` if another run has taken over the lake.
  */
 export async function* checkLake(session: Session, request: CheckRequest): AsyncGenerator<LakeCheck> {
   const { paths, venue, stop } = session;
@@ -83,11 +76,7 @@ async function* chosen(
     if (one.kind === 'series' ? selection.has(one.series) : selection.isWhole) yield one;
 }
 
-function readerOf(
-  { venue, nowMs }: Pick<Session, 'nowMs' | 'venue'>,
-  engine: Engine,
-  deep: boolean,
-): FileReader {
+function readerOf({ venue }: Pick<Session, 'venue'>, engine: Engine, deep: boolean): FileReader {
   const footer: FileReader['footer'] = async (path) => {
     const connection = await engine.session('small');
     try {
@@ -114,8 +103,7 @@ function readerOf(
       connection.close();
     }
   };
-  const proven: FileReader['provenLines'] = (file) => provenLines(engine, { venue, nowMs }, file);
-  return { footer, provenLines: proven, ...(deep ? { rows } : {}) };
+  return { footer, ...(deep ? { rows } : {}) };
 }
 
 async function checkOneSeries(
@@ -152,7 +140,7 @@ async function checkAndFix(
 ): Promise<LakeCheck> {
   const { paths, venue } = session;
   const context: CheckContext = { root: paths.root, venue, reader, format: request.selection.format };
-  const isFixed = request.mode === 'fix';
+  const isFixed = request.fix;
   let check = await checkSeries(context, folder);
   if (check.findings.length > 0) {
     if (!isFixed) await refuseIfLocked(paths.internal, session.clock);
@@ -163,45 +151,56 @@ async function checkAndFix(
   const upstream = request.upstream
     ? await upstreamFindings(session, folder.series, check.inspected.manifest)
     : [];
-  const how = { venue: session.venue, paths, reader, nowMs: session.clock.now() };
-  const lost = lostContext(session, folder);
   const { settled, recent } = separateRecent(paths.root, check);
-  if (isFixed) {
-    await session.lock?.confirm();
-    const { findings, dropped } = await fixSeries(how, lost, settled);
-    if (settled.findings.length > 0) await publishBackedSeries(folder.path);
-    return { check: settled, dropped, findings: [...findings, ...recent, ...upstream.map(withRemedy)] };
-  }
-  const dropped = request.mode === 'plan' ? await objectsLost(how, lost, settled) : [];
-  return {
-    check: settled,
-    dropped,
-    findings: [...[...settled.findings, ...upstream].map(withRemedy), ...recent],
-  };
+  const others = [...recent, ...upstream.map(withRemedy)];
+  if (!isFixed) return { check: settled, findings: [...settled.findings.map(withRemedy), ...others] };
+  await session.lock?.confirm();
+  const fixed = await fixSeries({ venue, paths, nowMs: session.clock.now() }, settled);
+  if (settled.findings.length > 0) await publishBackedSeries(folder.path);
+  return { check: settled, findings: [...fixed, ...others] };
+}
+
+// Files of a lake in a bucket that were changed a short time ago. A bucket has no lock: the run that has put such a file may not have
+// put its manifest yet.
+
+/** Longer than a run waits between the put of a file and that of its manifest, with all attempts. */
+const SETTLED_MS = 15 * 60_000;
+/** Findings about a file that a manifest may name soon. */
+const OF_FILES: ReadonlySet<LakeFindingKind> = new Set(['damaged', 'unlisted', 'stranger', 'sidecar']);
+
+/** The finding with a remark, or undefined if its file was not changed in the last minutes. */
+function asRecent(root: string, finding: LakeFinding): LakeFinding | undefined {
+  if (!OF_FILES.has(finding.kind) || backedAgeMs(join(root, finding.path)) > SETTLED_MS) return undefined;
+  const text = `${finding.text}; changed in the last 15 minutes, so another run may be writing it: try again later`;
+  return { ...finding, text, left: 'fix' };
+}
+
+/** Divides the findings of a series. The objects in recent files do not count as lost. */
+function separateRecent(
+  root: string,
+  check: SeriesCheck,
+): { readonly settled: SeriesCheck; readonly recent: readonly LakeFinding[] } {
+  const recent = check.findings.flatMap((finding) => asRecent(root, finding) ?? []);
+  const paths = new Set(recent.map(({ path }) => path));
+  const findings = check.findings.filter(({ kind, path }) => !OF_FILES.has(kind) || !paths.has(path));
+  const broken = check.broken.filter((line) => !paths.has(pathInLake(check, line)));
+  return { settled: { ...check, findings, broken }, recent };
 }
 
 function withRemedy(finding: LakeFinding): LakeFinding {
   return { ...finding, left: REMEDIES[finding.kind] };
 }
 
-function lostContext(
-  { venue, nowMs }: Pick<Session, 'nowMs' | 'venue'>,
-  { series }: Pick<SeriesFolder, 'series'>,
-): SeriesContext {
-  const spec = findDataset(venue, series.market, series.dataset);
-  return { venue, series, spec, today: dayOf(nowMs, venue) };
-}
-
 async function checkLoosePath(
   { paths, clock, lock }: Pick<Session, 'clock' | 'lock' | 'paths'>,
-  { mode }: CheckRequest,
+  { fix }: CheckRequest,
   { kind, path }: LoosePath,
 ): Promise<LakeCheck> {
-  if (kind === 'link') return { findings: [withRemedy(linkFinding(path))], dropped: [] };
+  if (kind === 'link') return { findings: [withRemedy(linkFinding(path))] };
   const finding = await asRegular(paths.root, { kind: 'stranger', path, text: NOT_PART_OF_LAKE });
   const recent = asRecent(paths.root, finding);
-  if (recent !== undefined) return { findings: [recent], dropped: [] };
-  if (mode !== 'fix' || finding.kind !== 'stranger') return { findings: [withRemedy(finding)], dropped: [] };
+  if (recent !== undefined) return { findings: [recent] };
+  if (!fix || finding.kind !== 'stranger') return { findings: [withRemedy(finding)] };
   await lock?.confirm();
   const kept = await moveToQuarantine(
     paths,
@@ -209,6 +208,6 @@ async function checkLoosePath(
     `stranger: ${finding.text}`,
     clock.now(),
   );
-  if (kept === undefined) return { findings: [{ ...finding, left: 'nothing-known' }], dropped: [] };
-  return { findings: [{ ...finding, done: `kept in ${shownPath(kept)}` }], dropped: [] };
+  if (kept === undefined) return { findings: [{ ...finding, left: 'nothing-known' }] };
+  return { findings: [{ ...finding, done: `kept in ${shownPath(kept)}` }] };
 }

@@ -89,14 +89,12 @@ export async function checkSeries(context: CheckContext, folder: SeriesFolder): 
   const zips = linked.length > 0 ? [] : await zipFindings(context, folder.series, inspected);
   const others = [...fileFindings(context, folder, relativePath, inspected), ...zips];
   findings.push(...(await Promise.all(others.map((finding) => asRegular(context.root, finding)))));
-  if (!inspected.exists && findings.some(({ kind }) => kind === 'unlisted'))
-    findings.push({
-      kind: 'no-manifest',
-      path: relativePath,
-      text: 'the series has files but no manifest',
-      series: folder.series,
-    });
   return { folder, relativePath, inspected, findings, files, bytes, broken };
+}
+
+/** The path of the file of a manifest line, relative to the root of the lake. */
+export function pathInLake({ relativePath }: Pick<SeriesCheck, 'relativePath'>, line: ObjectLine): string {
+  return line.settings.format === 'zip' ? line.file : `${relativePath}/${line.file}`;
 }
 
 /** The manifest, or the reason why it cannot be read. */

@@ -13,8 +13,6 @@ export type LakeFindingKind =
   | 'line-damaged'
   /** A manifest line that a later version of cryptodl wrote. */
   | 'line-newer'
-  /** The folder of a series with files and without a manifest. */
-  | 'no-manifest'
   /** The sidecar of a zip is missing or names another digest. */
   | 'sidecar'
   /** A file that does not belong to the lake. */
@@ -59,7 +57,6 @@ export const REMEDIES: Readonly<Record<LakeFindingKind, NonNullable<LakeFinding[
   unlisted: 'fix',
   'line-damaged': 'fix',
   'line-newer': 'nothing-known',
-  'no-manifest': 'fix',
   sidecar: 'fix',
   stranger: 'fix',
   link: 'nothing-known',

@@ -24,7 +24,6 @@ import { shellWord } from '../text/printable.js';
 import { checkLake } from './check-lake.js';
 import type { LakeCheck } from './check-lake.js';
 import type { LakeFindingKind } from './lake-finding.js';
-import { isHeld } from './lost-objects.js';
 
 /** A dry run changes nothing; any other run must hold the lake's lock. Throws usage errors. */
 export async function selectRepairs(
@@ -39,14 +38,14 @@ export async function selectRepairs(
   let series = 0;
   let hasEvidence = false;
   const how = { deep: options.deep, upstream: options.upstream };
-  const mode = options.dryRun ? 'plan' : 'fix';
-  for await (const checked of checkLake(session, { selection, ...how, mode })) {
+  const fix = !options.dryRun;
+  for await (const checked of checkLake(session, { selection, ...how, fix })) {
     for (const finding of checked.findings) {
       found[finding.kind] = (found[finding.kind] ?? 0) + 1;
       hasEvidence ||= finding.done?.includes('kept in ') === true;
       session.observer.event('finding', finding);
       // `left` of a finding that the fix has left: another run may be writing the file.
-      const isLeft = mode === 'fix' && finding.left === 'fix';
+      const isLeft = fix && finding.left === 'fix';
       const remedy = isLeft ? 'wait for it' : SKIPPED[finding.kind];
       if (remedy === undefined) continue;
       session.tally.skippedPaths += 1;
@@ -85,8 +84,8 @@ export async function selectRepairs(
 }
 
 /** Whether the series has lost rows, now or earlier, that nothing has replaced. */
-function isLost({ check, dropped }: LakeCheck): boolean {
-  return dropped.length + (check?.broken.length ?? 0) + (check?.inspected.dropped.length ?? 0) > 0;
+function isLost({ check }: LakeCheck): boolean {
+  return (check?.broken.length ?? 0) + (check?.inspected.dropped.length ?? 0) > 0;
 }
 
 /** No download has bars: they are made again from other rows of the lake. */
@@ -126,15 +125,15 @@ function requestsOf(
 /** Undefined when there is nothing to repair, or when the settings of the files are not known. */
 function requestOf(
   session: Pick<Session, 'nowMs' | 'venue'>,
-  { check, findings, dropped: now }: LakeCheck,
+  { check, findings }: LakeCheck,
   spec: DatasetSpec,
   format: Format,
 ): SeriesRequest | undefined {
   if (check === undefined) return undefined;
   const { series } = check.folder;
-  const { manifest, dropped: before } = check.inspected;
+  const { manifest } = check.inspected;
   const held = manifest[format];
-  const dropped = [...before, ...now].filter((line) => line.format === format);
+  const dropped = check.inspected.dropped.filter((line) => line.format === format);
   const settings = held.last()?.settings ?? settingsIn(dropped);
   if (settings === undefined) return undefined;
   const revised = findings.filter((finding) => finding.kind === 'revised').map(({ path }) => path);
@@ -193,6 +192,13 @@ function restOf(
   return rest === undefined ? {} : { rest };
 }
 
+/** Whether the held objects cover each day of the period. */
+function isHeld(held: HeldObjects, period: Period): boolean {
+  if (held.ofMonth(monthOf(period.from)) !== undefined) return true;
+  for (let day = period.from; day < period.to; day += 1) if (!held.hasDay(day)) return false;
+  return true;
+}
+
 interface DaysToRepair {
   readonly held: HeldObjects;
   readonly absences: Absences;
@@ -208,7 +214,7 @@ interface DaysToRepair {
 const MAY_COME: ReadonlySet<AbsenceReason> = new Set(['hole', 'not-published-yet']);
 
 /**
- * The days of a series that `repair` fetches: days missing between the first and the last held day, days whose last fetch failed,
+ * The days of a series that `repair` fetches: days missing between the first and the last day that it holds or has lost, days whose last fetch failed,
  * days of broken files and of incomplete objects, and `others`. The spans are half-open, ascending and disjoint.
  */
 function daysToRepair(missing: DaysToRepair): { from: number; to: number }[] {
@@ -223,7 +229,7 @@ function daysToRepair(missing: DaysToRepair): { from: number; to: number }[] {
   for (const period of periodsOfLines(lines.filter(isIncomplete))) add(period);
   for (const period of others) add(period);
   for (const period of absences.failed()) if (!isHeld(held, period)) add(period);
-  const periods = periodsOfLines(lines);
+  const periods = [...periodsOfLines(lines), ...others];
   const first = Math.min(...periods.map(({ from }) => from));
   const last = Math.max(...periods.map(({ to }) => to));
   for (let day = first; day < last; day += 1) if (isMissing(missing, day)) add({ from: day, to: day + 1 });

@@ -1,5 +1,5 @@
 /** Checks the selected series of a lake, under the lock when it fixes, and counts the findings. */
-import { join, posix, relative } from 'node:path';
+import { join, posix } from 'node:path';
 import { openLake } from '../download/open-lake.js';
 import type { OpenLake } from '../download/open-lake.js';
 import { openSession } from '../download/session.js';
@@ -124,7 +124,7 @@ async function* verifyIn(
     selection,
     deep: options.deep,
     upstream: options.upstream,
-    mode: options.fix ? 'fix' : 'look',
+    fix: options.fix,
   };
   for await (const { check, findings } of checkLake(session, request)) {
     for (const finding of findings) yield count.add(finding);
@@ -143,7 +143,7 @@ async function* verifyIn(
  * staged files to one folder.
  */
 async function leftoverAt(
-  { root, internal }: LakePaths,
+  { root }: LakePaths,
   path: string,
   opened: Pick<OpenLake, 'refused'> | undefined,
 ): Promise<LakeFinding> {
@@ -151,14 +151,13 @@ async function leftoverAt(
   const text = isCommit ? 'a run was killed during a commit' : 'a run was killed and left this file';
   const finding: LakeFinding = { kind: 'leftover', path, text };
   if (opened === undefined) return { ...finding, left: 'fix' };
-  const at = join(root, path);
-  if ((await entryAt(at)) !== undefined) return { ...finding, left: 'nothing-known' };
+  if ((await entryAt(join(root, path))) !== undefined) return { ...finding, left: 'nothing-known' };
   const [refused] = opened.refused;
-  const kept = refused === undefined ? undefined : join(refused.kept, relative(internal, at));
-  if (refused === undefined || kept === undefined || (await entryAt(kept)) === undefined)
-    return { ...finding, done: isCommit ? 'the commit was completed' : 'removed' };
-  const done = isCommit ? `not applied; kept in ${shownPath(refused.kept)}` : `kept in ${shownPath(kept)}`;
-  return { ...finding, done };
+  const isKept = isCommit
+    ? opened.refused.some(({ name }) => path.endsWith(`/${name}`))
+    : path.startsWith('.cryptodl/tmp/');
+  if (refused !== undefined && isKept) return { ...finding, done: `kept in ${shownPath(refused.kept)}` };
+  return { ...finding, done: isCommit ? 'the commit was completed' : 'removed' };
 }
 
 class Count {

@@ -6,7 +6,7 @@ import { seriesFolder } from '../lake/layout.js';
 import { heldRevision, isFromRest } from '../lake/held-objects.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import type { DroppedLine, ManifestLine, ObjectLine } from '../lake/manifest-line.js';
-import { publishAll, removeStaged } from '../lake/publish.js';
+import { fileFacts, fileSize, publishAll, removeStaged } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
 import { commitWithJournal } from '../lake/commit-journal.js';
 import type { Format, PartitionPlan, Revision } from '../model/task.js';
@@ -15,7 +15,7 @@ import { findDataset } from '../source/venue.js';
 import type { ConversionResult } from '../convert/conversion.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import type { ExistingFile } from './existing-file.js';
-import { adoptUnlistedRows } from './footer.js';
+import { readFooter } from './footer.js';
 import type { WriterContext } from './writer.js';
 
 /** A staged file, ready to be published. */
@@ -52,10 +52,10 @@ export async function commit(
   await context.lock?.confirm();
   // Checked again: a symbolic link may have replaced a folder since the rows were read.
   await context.paths.folder(seriesFolder(context.venue.name, plan.series));
-  const adopted = await adoptUnlistedRows(context, plan, existing, commitment);
-  const quarantinePath = adopted.quarantinePath ?? (await quarantineDamaged(context, commitment));
+  const quarantinePath =
+    (await quarantineUnlisted(context, plan, commitment)) ?? (await quarantineDamaged(context, commitment));
   const publications = made.map(({ staged, file }) => ({ staged, target: join(existing.folder, file) }));
-  const lines = [...adopted.lines, ...manifestLines(context, plan, commitment)];
+  const lines = manifestLines(context, plan, commitment);
   // After a crash between the file and its manifest lines, the file is rebuilt from its objects. REST may no longer have its rows
   // then, so a commit with rows from REST uses the journal too.
   const hasRest =
@@ -83,6 +83,57 @@ async function quarantineDamaged(
   const periods = lost.map(({ period }) => period).join(', ');
   const cause = `${periods} could not be fetched again, and this file does not match its manifest`;
   return moveToQuarantine(paths, existing.path, cause, clock.now());
+}
+
+/**
+ * Moves a file that the new one replaces to the quarantine, if it may have rows of objects that neither the manifest nor the new file
+ * has. A run that was killed before its manifest lines leaves a file whose objects the new file has.
+ */
+async function quarantineUnlisted(
+  context: WriterContext,
+  plan: PartitionPlan,
+  { existing, made, received }: Commit,
+): Promise<string | undefined> {
+  const isDoubtful = existing.inFile.length === 0 || plan.rebuild === 'damaged';
+  const replacing = made.find(({ file }) => file === existing.file);
+  if (!isDoubtful || replacing === undefined || (await fileSize(existing.path)) === undefined)
+    return undefined;
+  const keys = await keysInFooter(context, plan, existing);
+  const listed = [...existing.objects.lines(), ...received.map(({ object }) => object)];
+  const known = new Set(listed.map(({ key }) => key));
+  const isCovered =
+    keys === undefined ? await isReplaced(existing, replacing) : keys.every((key) => known.has(key));
+  if (isCovered) return undefined;
+  const cause = 'no manifest line lists all rows of this file';
+  return moveToQuarantine(context.paths, existing.path, cause, context.clock.now());
+}
+
+/** Whether a file without provenance has no rows beyond those of the new file, as far as its size or its digest tells. */
+async function isReplaced(
+  { inFile, objects, file, path }: ExistingFile,
+  { facts }: MadeFile,
+): Promise<boolean> {
+  const size = await fileSize(path);
+  if (size === facts.bytes && (await fileFacts(path)).sha256 === facts.sha256) return true;
+  return inFile.length > 0 && (size ?? 0) <= (objects.bytesOf(file) ?? 0);
+}
+
+/** Keys of the objects in the file, from its metadata; undefined without any. */
+async function keysInFooter(
+  { engine }: WriterContext,
+  { settings }: PartitionPlan,
+  { path }: ExistingFile,
+): Promise<readonly string[] | undefined> {
+  if (settings.format !== 'parquet') return undefined;
+  const session = await engine.session('small');
+  try {
+    const { keys = [] } = (await readFooter(session, path)).provenance ?? {};
+    return keys.length === 0 ? undefined : keys;
+  } catch {
+    return undefined;
+  } finally {
+    session.close();
+  }
 }
 
 function manifestLines(context: WriterContext, plan: PartitionPlan, commitment: Commit): ManifestLine[] {

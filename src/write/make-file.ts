@@ -185,7 +185,7 @@ function provenance(
   });
 }
 
-/** The facts of an object that its manifest line has too. A file can be adopted by them without its manifest. */
+/** The facts of an object that its manifest line has too. */
 function factsOf({ key, sha256, bytes, verified, etag, lastModified }: ObjectFacts): ObjectFacts {
   return {
     key,

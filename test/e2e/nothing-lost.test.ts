@@ -120,15 +120,13 @@ describe('nothing is lost or doubled', () => {
     { signal: 'SIGTERM', code: 143 },
   ] as const)('a $signal leaves a file that the manifest does not list', async ({ signal, code }) => {
     const out = `unlisted-${signal}`;
-    // Such a file is not adopted.
-    const flags = ['--as-published'];
-    await cryptodlOk(args(out, 10, flags));
+    await cryptodlOk(args(out, 10));
     rmSync(manifestOf(join(scratch, out, SERIES)));
     const before = await parquetDigests(join(scratch, out));
-    const stopped = await stopAtZip(out, 8, signal, flags);
+    const stopped = await stopAtZip(out, 8, signal);
     expect(stopped.code).toBe(code);
     expect(await parquetDigests(join(scratch, out))).toEqual(before);
-    await cryptodlOk(args(out, 10, flags));
+    await cryptodlOk(args(out, 10));
     expect(await heldRows(out)).toEqual({ rows: 2880, distinct: 2880, said: 2880 });
     expect(existsSync(join(scratch, out, '_quarantine'))).toBe(false);
   });

@@ -1,5 +1,5 @@
 /** What is in a lake, read by readers that are not ours. */
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
 import { compressors } from 'hyparquet-compressors';
@@ -42,6 +42,20 @@ export function leftInternally(lake: string): string[] {
 /** The manifest of a series, by the folder of the series in a lake. */
 export function manifestOf(seriesFolder: string): string {
   return manifestPlace(seriesFolder).path;
+}
+
+/** A commit journal of this lake. All names are relative, as in the journals that the program writes. */
+export interface TestJournal {
+  readonly series: string;
+  readonly publications: readonly { readonly staged: string; readonly target: string }[];
+  readonly dead: readonly string[];
+  readonly lines: readonly object[];
+}
+
+/** The content of a commit journal that a killed run has left in the lake. */
+export function journalOf(lake: string, journal: TestJournal): object {
+  const { dev, ino } = statSync(join(lake, '.cryptodl'), { bigint: true });
+  return { lake: { path: realpathSync(lake), device: String(dev), inode: String(ino) }, ...journal };
 }
 
 export function manifestLines(seriesFolder: string): Record<string, unknown>[] {

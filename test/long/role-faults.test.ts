@@ -61,7 +61,7 @@ describe.skipIf(!HAS_REDIS)(`faults of worker roles${NEEDS_REDIS}`, { timeout: 1
     expect(runs.staged()).toEqual([]);
   });
 
-  it('adopt no file that no manifest names, because another worker may be writing it', async () => {
+  it('write a file again that no manifest names', async () => {
     await runs.enqueue(WHAT);
     expect((await runs.work(['--drain']).ended).code).toBe(0);
     const first = zips();

@@ -3,14 +3,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cryptodl } from '../helpers/cli.js';
-import {
-  filesBelow,
-  manifestLines,
-  manifestOf,
-  parquetMetadata,
-  readCsv,
-  readParquet,
-} from '../helpers/lake.js';
+import { filesBelow, parquetMetadata, readCsv, readParquet } from '../helpers/lake.js';
 import type { LakeRow } from '../helpers/lake.js';
 import { useScene } from '../helpers/scene.js';
 
@@ -111,17 +104,6 @@ describe('--timestamps utc', () => {
     // The units of CSV change nothing in Parquet.
     await scene.vision('--days 3', { lake: 'units', env: { CRYPTODL_TIMESTAMPS: 'ms' } });
     expect((await scene.vision('--days 4', { lake: 'units' })).code).toBe(0);
-  });
-
-  it('stays when a file without its manifest is adopted', async () => {
-    const { lake } = await scene.vision(`--from 2026-11-03 --to 2026-11-05 ${UTC}`, { lake: 'adopted' });
-    rmSync(manifestOf(join(lake, SERIES)));
-    expect((await cryptodl(['verify', '--fix', '--out', lake, '--now', scene.now])).code).toBe(0);
-    const [first] = manifestLines(join(lake, SERIES));
-    expect(first).toMatchObject({ settings: { timestamps: 'utc' } });
-    expect((await scene.vision('--from 2026-11-06 --to 2026-11-07', { lake: 'adopted' })).code).toBe(0);
-    expect([await zonesIn(join(lake, FILE)), (await rowsOf(lake)).length]).toEqual([ZONED, 5 * 24]);
-    expect((await cryptodl(['verify', '--deep', '--out', lake])).code).toBe(0);
   });
 
   it.each(['month', 'day'])(
