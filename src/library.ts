@@ -28,7 +28,7 @@ import type { TaskOutcome } from './model/outcome.js';
 import type { Series } from './model/task.js';
 import { folderOf, NO_PROXIES } from './options/environment.js';
 import { camelCase } from './options/flags.js';
-import type { ListName } from './options/words/list-name.js';
+import type { ListName } from './options/list-name.js';
 import { resolveOptions } from './options/resolve.js';
 import { readSymbolFile } from './options/symbols.js';
 import type { VerbRequest } from './options/verb-request.js';
@@ -97,9 +97,9 @@ export function list<Name extends ListName>(
     const request = requestOf('list', options, hooks);
     return itemsOf(async function* (begun) {
       const { listItems } = await import('./catalog/list-items.js');
-      const { listName } = await import('./options/words/list-name.js');
-      listName(what);
-      for await (const { fields } of listItems(what, { ...request, ...begun })) yield fields;
+      const { listName } = await import('./options/list-name.js');
+      const name = listName(what) as Name;
+      for await (const { fields } of listItems(name, { ...request, ...begun })) yield fields;
     }, hooks.signal);
   });
 }

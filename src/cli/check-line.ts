@@ -9,7 +9,7 @@ import type { Io } from '../model/io.js';
 import { homeOf } from '../options/environment.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { FlagName, Options } from '../options/flags.js';
-import { listName } from '../options/words/list-name.js';
+import { listName } from '../options/list-name.js';
 import { resolveOptions } from '../options/resolve.js';
 import type { RawLayer, Resolved } from '../options/resolve.js';
 import { readSymbolFile } from '../options/symbols.js';

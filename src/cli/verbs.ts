@@ -1,6 +1,6 @@
 /** The table of verbs: operand, description, examples, exit codes. Help, completion and hints are made from it. */
 import type { Verb } from '../options/flag-spec.js';
-import { LISTS } from '../options/words/list-name.js';
+import { LISTS } from '../options/list-name.js';
 import { LAKE_VERB_TEXTS } from './lake-verbs.js';
 import { BASE_EXITS, LIMIT_EXIT, LOCK_EXIT, QUEUE_EXITS, RUN_EXITS } from './verb-text.js';
 import type { VerbText } from './verb-text.js';

@@ -3,7 +3,7 @@ import { oneOf } from './flag-spec.js';
 import type { FlagRows } from './flag-spec.js';
 import * as parse from './parsers.js';
 import { given } from './parsers.js';
-import { CALENDAR_PERIODS, calendarPeriod } from './words/periods.js';
+import { CALENDAR_PERIODS, calendarPeriod } from './periods.js';
 import type { Parse } from './parsers.js';
 import { usage } from '../model/errors.js';
 

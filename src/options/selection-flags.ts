@@ -13,7 +13,7 @@ import {
 import type { FlagRows } from './flag-spec.js';
 import { firstDay, lastDay } from './dates.js';
 import * as parse from './parsers.js';
-import { RANKED_MARKETS, rankedMarket } from './words/periods.js';
+import { RANKED_MARKETS, rankedMarket } from './periods.js';
 import { shard } from './shard.js';
 import { symbols } from './symbols.js';
 

@@ -7,7 +7,7 @@ import type { FlagRows } from './flag-spec.js';
 import * as parse from './parsers.js';
 import { given } from './parsers.js';
 import type { Parse } from './parsers.js';
-import { GRAINS, measure, MEASURES } from './words/periods.js';
+import { GRAINS, measure, MEASURES } from './periods.js';
 
 /** `30d` → milliseconds of whole days, at least one. A bare number means days. */
 const wholeDays: Parse<number> = (value, where) => {

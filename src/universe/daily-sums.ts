@@ -4,7 +4,7 @@ import { isFileError } from '../convert/duckdb-errors.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { quoteName, quoteText, timestampLiteral } from '../convert/sql.js';
 import { DAY_MS, startOfDay } from '../model/calendar.js';
-import type { Measure } from '../options/words/periods.js';
+import type { Measure } from '../options/periods.js';
 import { rowsQuery } from '../query/views.js';
 import type { UniverseFile, UnreadableFile } from './choose-files.js';
 import { DATASET } from './choose-symbols.js';

@@ -3,7 +3,7 @@ import type { DuckDbSession } from '../convert/duckdb.js';
 import { calendarStart, dayOf, dayText } from '../model/calendar.js';
 import type { CalendarPeriod } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
-import type { Measure } from '../options/words/periods.js';
+import type { Measure } from '../options/periods.js';
 import { fetchAgainText } from '../query/file-digests.js';
 import { chosenFiles, filesOfDays } from './choose-files.js';
 import type { FoundFiles, UniverseFile } from './choose-files.js';

@@ -3,7 +3,7 @@ import type { DuckDbSession } from '../convert/duckdb.js';
 import type { Cell } from '../convert/query-stream.js';
 import { quoteName, quotePath, quoteText } from '../convert/sql.js';
 import { dayText } from '../model/calendar.js';
-import type { Measure } from '../options/words/periods.js';
+import type { Measure } from '../options/periods.js';
 
 export interface Member {
   /** The first day of the period. */

@@ -10,7 +10,7 @@ import type { Io } from '../model/io.js';
 import type { Market } from '../model/task.js';
 import { countText, listText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
-import type { Measure } from '../options/words/periods.js';
+import type { Measure } from '../options/periods.js';
 import type { Venue } from '../source/venue.js';
 import { shownPath } from '../text/printable.js';
 import {

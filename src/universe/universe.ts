@@ -15,7 +15,7 @@ import type { Series } from '../model/task.js';
 import { countText } from '../model/units.js';
 import { surroundingsOf } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
-import { MEASURES } from '../options/words/periods.js';
+import { MEASURES } from '../options/periods.js';
 import type { RawLayer } from '../options/resolve.js';
 import { readLists, readPatterns } from '../options/symbols.js';
 import type { SymbolPatterns } from '../options/symbols.js';

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
-import { LISTS } from '../../src/options/words/list-name.js';
+import { LISTS } from '../../src/options/list-name.js';
 import { flagsOf } from '../../src/options/flags.js';
 import { describeColumns } from '../../src/source/describe.js';
 import { loadBinance } from '../../src/source/binance/binance.js';

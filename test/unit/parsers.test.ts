@@ -8,8 +8,8 @@ import { endpoint } from '../../src/options/monitoring.js';
 import * as parse from '../../src/options/parsers.js';
 import { namesOf } from '../../src/options/resolve.js';
 import { shard } from '../../src/options/shard.js';
-import { calendarPeriod, measure } from '../../src/options/words/periods.js';
-import { listName } from '../../src/options/words/list-name.js';
+import { calendarPeriod, measure } from '../../src/options/periods.js';
+import { listName } from '../../src/options/list-name.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 
 const EXCHANGE = namesOf(loadBinance());

@@ -1,9 +1,9 @@
 /** Words of --by, --every and --market that only some verbs take: periods of the calendar, columns to rank by, and markets to rank. */
-import type { CalendarPeriod } from '../../model/calendar.js';
-import { usage } from '../../model/errors.js';
-import { ALL, MARKETS } from '../../source/names.js';
-import { choice, given, market } from '../parsers.js';
-import type { Every, Parse } from '../parsers.js';
+import type { CalendarPeriod } from '../model/calendar.js';
+import { usage } from '../model/errors.js';
+import { ALL, MARKETS } from '../source/names.js';
+import { choice, given, market } from './parsers.js';
+import type { Every, Parse } from './parsers.js';
 
 /** Periods of a cell of `coverage`. */
 export const GRAINS = ['auto', 'day', 'month'] as const;

@@ -1,6 +1,6 @@
 /** The operand of `cryptodl list`. */
-import { usage } from '../../model/errors.js';
-import { choice } from '../parsers.js';
+import { usage } from '../model/errors.js';
+import { choice } from './parsers.js';
 
 export const LISTS = ['markets', 'datasets', 'symbols', 'periods'] as const;
 export type ListName = (typeof LISTS)[number];
