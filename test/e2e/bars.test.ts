@@ -552,7 +552,7 @@ describe('other verbs', () => {
       const args = verb === 'enqueue' ? ['enqueue', 'vision', '--redis', 'redis://127.0.0.1:1'] : [verb];
       const refused = await cryptodl([...args, '--dataset', 'bars', '-s', 'BTCUSDT', '-d', '1', '-o', own]);
       expect([verb, refused.code]).toEqual([verb, 2]);
-      expect(refused.stderr).toContain('no download has bars');
+      expect(refused.stderr).toContain('has no dataset "bars"');
       expect(refused.stderr).toContain('cryptodl bars 1h');
     }
   });

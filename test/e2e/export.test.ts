@@ -1051,8 +1051,6 @@ describe('a wrong command line of export', () => {
     ['export freqtrade --target LAKE', 'is in the lake'],
     ['export freqtrade --target FILE', 'is a file'],
     ['export freqtrade --from-lake LAKE --target x', 'did you mean --out?'],
-    ['export freqtrade --to a/folder', '--target a/folder'],
-    ['export freqtrade --from-lake LAKE --to a/folder', '--target a/folder'],
     ['export freqtrade --target x --delimiter ;', '--delimiter is for export csv, not for export freqtrade'],
     ['export csv --target x --mark-interval 1h', '--mark-interval is for export freqtrade'],
     ['export csv --target x --columns open_tim', 'klines has no column open_tim'],

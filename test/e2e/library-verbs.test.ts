@@ -94,10 +94,10 @@ describe('list', () => {
   });
 
   it('an unknown list, and a symbol that the archive lacks, are usage errors', async () => {
-    expect(await refusal(() => list('symbol' as 'symbols').toArray())).toMatchObject({
+    expect(await refusal(() => list('simbols' as 'symbols').toArray())).toMatchObject({
       code: 'usage',
       exitCode: 2,
-      message: 'list: "symbol" is not one of markets, datasets, symbols, periods',
+      message: 'list: "simbols" is not one of markets, datasets, symbols, periods',
       hint: 'did you mean symbols?',
     });
     expect(await refusal(() => list('periods', hosts()).toArray())).toMatchObject({

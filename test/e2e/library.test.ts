@@ -204,7 +204,7 @@ describe("import { vision } from 'cryptodl'", () => {
     [{ dryRun: true }, 'dryRun": it is a flag of the command line only'],
     [{ symbols: [] }, 'symbols is empty'],
     [{ from: new Date('never') }, 'from is not a valid Date'],
-    [{ from: '2024-1-5' }, 'from: "2024-1-5" is not a date'],
+    [{ from: '05/01/2024' }, 'from: "05/01/2024" is not a date'],
   ])('options %j are refused at once', (wrong, says) => {
     expect(() => vision({ symbols: 'BTCUSDT', ...wrong })).toThrow(says);
   });

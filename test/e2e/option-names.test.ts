@@ -32,11 +32,10 @@ describe('the same mistake is told under the name with which the option was give
     expect(await refusalOf(AS_FLAGS)).toContain('cryptodl: --from 2024-02-02 is after --to 2024-02-01\n');
   });
 
-  it('as an environment variable, and the command that helps still has flags', async () => {
+  it('as an environment variable', async () => {
     const env = { CRYPTODL_FROM: REVERSED.from, CRYPTODL_TO: REVERSED.to };
     const stderr = await refusalOf([], env);
     expect(stderr).toContain('cryptodl: CRYPTODL_FROM 2024-02-02 is after CRYPTODL_TO 2024-02-01\n');
-    expect(stderr).toContain('  --from 2024-02-01 --to 2024-02-02\n');
   });
 
   it('as a key of a config file', async () => {
@@ -51,7 +50,6 @@ describe('the same mistake is told under the name with which the option was give
     await expect(refused).rejects.toMatchObject({
       code: 'usage',
       message: 'from 2024-02-02 is after to 2024-02-01',
-      hint: "from: '2024-02-01', to: '2024-02-02'",
     });
     await expect(refused).rejects.toBeInstanceOf(CryptodlError);
   });

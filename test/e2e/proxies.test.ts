@@ -258,10 +258,6 @@ describe('several proxies', () => {
       ],
       '--egress-group is for one public address, and --proxy names several proxies',
     ],
-    [
-      ['--redis', 'redis://:pa55-w0rd@127.0.0.1:1'],
-      '--redis changes nothing without --egress-group: Redis has only the limits of a group, and the queue of enqueue and worker',
-    ],
     [['--egress-group', 'office'], '--egress-group needs --redis, where its programs share their limits'],
   ])('are refused with %j', async (flags, says) => {
     const run = await scene.vision([...BARS.split(' '), ...flags]);

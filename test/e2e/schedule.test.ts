@@ -294,7 +294,10 @@ describe('another command', () => {
 describe('a mistake', () => {
   it.each<[string[], string]>([
     [['schedule'], 'schedule needs a command after --'],
-    [['schedule', '--', 'vision', '--dataset', 'kline', '-s', 'BTCUSDT'], '--dataset: um has no "kline"'],
+    [
+      ['schedule', '--', 'vision', '--dataset', 'klinse', '-s', 'BTCUSDT'],
+      '--dataset: um has no dataset "klinse"',
+    ],
     [['schedule', '--', 'serve', 'raw'], 'schedule cannot repeat serve'],
   ])('cryptodl %j', async (argv, says) => {
     const { code, stdout, stderr } = await cryptodl(argv, { cwd: scratch });

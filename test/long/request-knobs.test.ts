@@ -142,7 +142,6 @@ describe('the pace of a bucket', () => {
       'limits: { futuresData: 1200/5m }',
       'limits: futuresData=1200/5m is above the limit of futuresData, 1000/5m',
     ],
-    ['limits: { spot: 1200/5m }', 'limits: spot=1200/5m: the exchange counts spot in windows of 1m'],
     ['requests-per-minute: 0', 'requests-per-minute: "0" is not a whole number of at least 1'],
     [
       'requests-per-minute: 300001',
