@@ -15,7 +15,6 @@ import type { ArchiveObject, Cadence, PartitionPlan, Series } from '../model/tas
 import { cadencesOf } from '../source/keys.js';
 import { findDataset } from '../source/venue.js';
 import { AUDITED, auditMonth } from './audit-month.js';
-import type { DayLabels } from './inspect-objects.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import { makeFolder } from '../files/disk.js';
 import { downloadContext, downloadObject, releaseBodies } from '../download/download-object.js';
@@ -83,12 +82,9 @@ async function* auditSeries(
   const months = mapOrdered(await monthsOf(session, one), MONTHS_AT_ONCE, (month) =>
     download(session, one.series, month, workspace.folder),
   );
-  let labels: DayLabels | undefined;
   for await (const month of months) {
     try {
-      const done = await auditDownloaded(session, one.series, month, { ...workspace, labels });
-      ({ labels } = done);
-      yield done.month;
+      yield await auditDownloaded(session, one.series, month, workspace);
     } finally {
       await Promise.all(month.received.map(releaseBodies));
     }
@@ -185,8 +181,8 @@ async function auditDownloaded(
   session: Pick<Session, 'venue'>,
   series: Series,
   { month, monthly, daily, holes, received, failed }: DownloadedMonth,
-  { engine, folder, labels }: Workspace & { readonly labels: DayLabels | undefined },
-): Promise<{ month: AuditedMonth; labels: DayLabels | undefined }> {
+  { engine, folder }: Workspace,
+): Promise<AuditedMonth> {
   const spec = findDataset(session.venue, series.market, series.dataset);
   if (spec === undefined) throw new CryptodlError('bug', `${series.dataset} is not declared`);
   const result = await auditMonth(engine, {
@@ -195,7 +191,6 @@ async function auditDownloaded(
     month: monthText(month),
     received,
     holes,
-    labels,
     scratchPath: join(folder, randomUUID()),
   });
   const failures = [...failed, ...result.failed].map(([key, error]) => ({
@@ -205,12 +200,9 @@ async function auditDownloaded(
     error,
   }));
   return {
-    labels: result.labels,
-    month: {
-      audit: result.audit,
-      failures,
-      monthlyKey: monthly?.key,
-      days: new Set(daily.map(({ period }) => period.from)),
-    },
+    audit: result.audit,
+    failures,
+    monthlyKey: monthly?.key,
+    days: new Set(daily.map(({ period }) => period.from)),
   };
 }

@@ -6,9 +6,8 @@ import { durationText, listText, numberText } from '../model/units.js';
  * - `short-month`: the monthly object has no rows of days whose daily objects have rows, or of days between its first and last row.
  * - `rows-missing`: rows that only the daily objects have. `rows-extra`: rows that only the monthly object has.
  * - `rows-differ`: rows with the same key and different values.
- * - `labels-shift`: the same rows with times one interval later or earlier, or a day from which times mark the other end of the interval.
+ * - `labels-shift`: the same rows with times one interval later or earlier.
  * - `ids-disordered`, `ids-missing`, `ids-conflicting` (one id with different values): ids of trades.
- * - `columns-constant`: a column has one value on this day, but varies on most days; or no column of the object varies.
  */
 type AuditFindingKind =
   | 'short-month'
@@ -18,8 +17,7 @@ type AuditFindingKind =
   | 'labels-shift'
   | 'ids-disordered'
   | 'ids-missing'
-  | 'ids-conflicting'
-  | 'columns-constant';
+  | 'ids-conflicting';
 
 export interface AuditFinding {
   readonly kind: AuditFindingKind;
@@ -29,11 +27,11 @@ export interface AuditFinding {
   readonly rows: number;
   /** `2024-01-15`, ascending. */
   readonly days?: readonly string[];
-  /** Columns that differ or are constant, with the number of rows. */
+  /** Columns that differ, with the number of rows. */
   readonly columns?: Readonly<Record<string, number>>;
   /** The shift of the labels in milliseconds; positive: later. */
   readonly shiftMs?: number;
-  /** The first case: sort key, ids, values of both cadences, or meanings of the labels. */
+  /** The first case: sort key, ids, values of both cadences. */
   readonly example?: Readonly<Record<string, unknown>>;
 }
 
@@ -52,50 +50,16 @@ export interface MonthAudit {
   readonly rowsWithoutDay: number;
 }
 
-/** The text without the series and the month. */
-export function findingText(finding: AuditFinding): string {
-  const { kind, rows, example } = finding;
-  const rowsText = `${numberText(rows)} ${rows === 1 ? 'row' : 'rows'}`;
-  switch (kind) {
-    case 'short-month':
-      return rows === 0
-        ? `no rows of ${listText(finding.days ?? [])}, and no readable daily object; there are rows before and after`
-        : `no rows of ${listText(finding.days ?? [])}; the daily objects have ${rowsText}`;
-    case 'rows-missing':
-      return `${rowsText} of ${listText(finding.days ?? [])} only in the daily objects${firstText(example)}`;
-    case 'rows-extra':
-      return `${rowsText} of ${listText(finding.days ?? [])} only in the monthly object${firstText(example)}`;
-    case 'rows-differ':
-      return `${rowsText} differ in ${columnsText(finding)}${firstText(example)}`;
-    case 'labels-shift':
-      return shiftText(finding);
-    case 'ids-disordered':
-      return `${rowsText} with a smaller id than the previous row${firstText(example)}`;
-    case 'ids-missing':
-      return `${numberText(rows)} ids missing${firstText(example)}`;
-    case 'ids-conflicting':
-      return `${rowsText} with the id of another row, but different values${firstText(example)}`;
-    case 'columns-constant':
-      return `${Object.keys(finding.columns ?? {}).join(', ')} never ${Object.keys(finding.columns ?? {}).length === 1 ? 'changes' : 'change'} in ${rowsText}${finding.days === undefined ? '' : ` of ${listText(finding.days ?? [])}`}`;
-  }
-}
-
-function columnsText({ columns = {} }: AuditFinding): string {
-  return Object.entries(columns)
-    .map(([name, rows]) => `${name} (${numberText(rows)})`)
-    .join(', ');
-}
-
-function shiftText({ rows, days = [], shiftMs = 0 }: AuditFinding): string {
-  const interval = durationText(Math.abs(shiftMs));
-  const [day] = days;
-  return day === undefined
-    ? `${numberText(rows)} rows equal those of the daily objects, but their times are ${interval} ${shiftMs > 0 ? 'later' : 'earlier'}`
-    : `from ${day} on, times are the ${shiftMs > 0 ? 'ends' : 'starts'} of intervals of ${interval}; before, they are the ${shiftMs > 0 ? 'starts' : 'ends'}`;
-}
-
-function firstText(example: AuditFinding['example']): string {
-  if (example === undefined) return '';
-  const cells = Object.entries(example).map(([name, value]) => `${name} ${String(value)}`);
-  return `; first ${cells.join(', ')}`;
+/** The text without series, month and kind: `2 rows, close (2); first open_time 2024-01-05 04:00:00, …`. */
+export function findingText({ kind, rows, days = [], columns = {}, shiftMs, example }: AuditFinding): string {
+  const unit = kind === 'ids-missing' ? 'id' : 'row';
+  const parts = [
+    `${numberText(rows)} ${unit}${rows === 1 ? '' : 's'}`,
+    listText(days),
+    ...Object.entries(columns).map(([name, count]) => `${name} (${numberText(count)})`),
+    shiftMs === undefined ? '' : `${durationText(Math.abs(shiftMs))} ${shiftMs > 0 ? 'later' : 'earlier'}`,
+  ];
+  const cells = Object.entries(example ?? {}).map(([name, value]) => `${name} ${String(value)}`);
+  const first = cells.length === 0 ? '' : `; first ${cells.join(', ')}`;
+  return `${parts.filter(Boolean).join(', ')}${first}`;
 }

@@ -9,8 +9,7 @@ import { compareCadences, MONTHLY, rowsOfHoles, rowsWithoutDay } from './compare
 import type { Comparison } from './compare-cadences.js';
 import type { Conversion } from '../convert/conversion.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
-import { inspectColumns, inspectDays, inspectIds, inspectLabels } from './inspect-objects.js';
-import type { DayLabels } from './inspect-objects.js';
+import { inspectDays, inspectIds } from './inspect-objects.js';
 import type { Input } from '../convert/load-rows.js';
 import { readObjects, removeScratch } from '../convert/read-objects.js';
 
@@ -23,8 +22,6 @@ export interface MonthObjects {
   readonly received: readonly ReceivedObject[];
   /** Days without a daily object between days that have one. */
   readonly holes: readonly number[];
-  /** The last day before this month whose labels are known, if there is one. */
-  readonly labels: DayLabels | undefined;
   /** Prefix of the paths of temporary files. */
   readonly scratchPath: string;
 }
@@ -33,7 +30,6 @@ export interface AuditResult {
   readonly audit: MonthAudit;
   /** Objects that cannot be read, by key. */
   readonly failed: ReadonlyMap<string, CryptodlError>;
-  readonly labels: DayLabels | undefined;
 }
 
 /** Rows are loaded in their published order, with numbers as doubles. */
@@ -54,8 +50,8 @@ export async function auditMonth(engine: Engine, objects: MonthObjects): Promise
   try {
     const ordinalsOf = (inputs: readonly Input[]): number[] => inputs.map(ordinalOf);
     const read = await readObjects(session, conversion, { failed, ordinalsOf });
-    if (read === undefined) return { audit: auditOf(objects), failed, labels: objects.labels };
-    return { ...(await inspectMonth(session, objects, read.inputs)), failed };
+    if (read === undefined) return { audit: auditOf(objects), failed };
+    return { audit: await inspectMonth(session, objects, read.inputs), failed };
   } finally {
     session.close();
     await removeScratch(conversion);
@@ -86,7 +82,7 @@ async function inspectMonth(
   session: DuckDbSession,
   objects: MonthObjects,
   inputs: readonly Input[],
-): Promise<Omit<AuditResult, 'failed'>> {
+): Promise<MonthAudit> {
   const keys = new Map(inputs.map((input) => [ordinalOf(input), input.received.object.key]));
   const keyOf = (ordinal: number): string => keys.get(ordinal) ?? '';
   const days = [...keys.keys()].filter((ordinal) => ordinal !== MONTHLY).sort((a, b) => a - b);
@@ -97,25 +93,18 @@ async function inspectMonth(
       : await compareCadences(session, objects, { days, key: monthly });
   const holes = monthly === undefined ? [] : await inspectDays(session, objects, { days, key: monthly });
   const extra = monthly === undefined ? [] : await rowsOfHoles(session, objects, monthly);
-  const labels = await inspectLabels(session, objects, { keyOf, before: objects.labels });
-  const own = [
-    ...(await inspectIds(session, objects, keyOf)),
-    ...(await inspectColumns(session, objects, keyOf)),
-  ];
+  const ids = await inspectIds(session, objects, keyOf);
   const period = parsePeriod('monthly', objects.month) ?? { from: 0, to: 0 };
   const month = Array.from({ length: period.to - period.from }, (_, index) => period.from + index);
   const daysCompared = monthly === undefined ? 0 : days.length;
-  const findings = [...compared.findings, ...extra, ...holes, ...labels.findings, ...own];
+  const findings = [...compared.findings, ...extra, ...holes, ...ids];
   return {
-    audit: {
-      ...auditOf(objects),
-      findings,
-      daysCompared,
-      rows: compared.rows,
-      isMonthlyWorse: isWorse(compared.findings),
-      rowsWithoutDay: monthly === undefined ? 0 : await rowsWithoutDay(session, objects, { days, month }),
-    },
-    labels: labels.last,
+    ...auditOf(objects),
+    findings,
+    daysCompared,
+    rows: compared.rows,
+    isMonthlyWorse: isWorse(compared.findings),
+    rowsWithoutDay: monthly === undefined ? 0 : await rowsWithoutDay(session, objects, { days, month }),
   };
 }
 

@@ -11,7 +11,7 @@ import { auditArchive } from './audit-archive.js';
 import type { AuditedMonth, AuditFailure } from './audit-archive.js';
 import type { AuditFinding } from './audit-finding.js';
 import { rebuildsOf } from './rebuild-months.js';
-import { comparableMonths, selectAudit } from './select-audit.js';
+import { selectAudit } from './select-audit.js';
 
 /** Findings that disappear when daily objects replace the monthly one. A day that is in neither cadence stays missing. */
 const MENDED_BY_DAYS: ReadonlySet<AuditFinding['kind']> = new Set([
@@ -31,21 +31,15 @@ export class AuditTally {
   readonly rebuilds: SeriesRequest[] = [];
   /** The number of months in `rebuilds`, which has a request for each format that the lake holds. */
   rebuiltMonths = 0;
-  /** The number of months with a monthly object, and with daily objects. */
-  readonly listed = { monthly: 0, daily: 0 };
-  /** The months `[from, to)` of the series whose dataset has both cadences. */
-  comparable: { readonly from: number | undefined; readonly to: number } | undefined;
   /**
    * Findings and failures of monthly objects whose months the lake holds as daily objects. `rebuilt`: the number of those in months
    * that this run rebuilds.
    */
   readonly mendable = { findings: 0, failures: new Set<AuditFailure>(), rebuilt: 0 };
 
-  add({ audit: { series, findings, daysCompared, rows }, failures, monthlyKey, days }: AuditedMonth): void {
+  add({ audit: { series, findings, daysCompared, rows }, failures }: AuditedMonth): void {
     this.series.add(seriesName(series));
     this.months += 1;
-    if (monthlyKey !== undefined) this.listed.monthly += 1;
-    if (days.size > 0) this.listed.daily += 1;
     if (daysCompared > 0) this.compared += 1;
     this.rows += rows;
     this.failures.push(...failures);
@@ -143,7 +137,6 @@ export async function* auditSelected(request: VerbRequest): AsyncGenerator<Audit
     refuseFile(session.paths.root);
     await session.refuseBanned('audit');
     const audited = await selectAudit(session, request.resolved, request.read);
-    tally.comparable = comparableMonths(audited, session.venue);
     for await (const month of auditArchive(session, audited)) {
       tally.add(month);
       const { requests, notes, isFromDays } = await rebuildsOf(session, month);

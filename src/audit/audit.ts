@@ -5,7 +5,6 @@ import { correctedLine } from '../cli/corrected-line.js';
 import { writeData } from '../cli/write-data.js';
 import { openReporter, runAndPrint, withLog } from '../download/download.js';
 import { openLogOf } from '../report/log.js';
-import { monthText } from '../model/calendar.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { seriesName } from '../model/task.js';
 import { countText } from '../model/units.js';
@@ -97,7 +96,6 @@ async function conclude(
   const { mended = 0 } = summary;
   const fixed = rebuilt === 0 ? tally.mendable.findings + tally.mendable.failures.size : 0;
   printLines(io.stderr, [`${textOf(tally)}${fixedText(mended, fixed - mended)}`]);
-  if (tally.compared === 0 && tally.failures.length === 0) printLines(io.stderr, nothingComparedLines(tally));
   if (code === 0 && mended > 0)
     printLines(io.stderr, ['all findings are fixed in the lake: it has the rows of the daily objects']);
   if (tally.rebuilds.length > 0 && rebuilt === undefined) {
@@ -106,17 +104,6 @@ async function conclude(
     printLines(io.stderr, [`${months} should be rebuilt from daily objects`, `next  ${line}`]);
   }
   return code;
-}
-
-/** Explains that no rows were compared, if the archive lacks one of the cadences. */
-function nothingComparedLines({ comparable, listed }: AuditTally): string[] {
-  const lacking = listed.monthly === 0 ? 'monthly' : listed.daily === 0 ? 'daily' : undefined;
-  if (comparable === undefined || lacking === undefined) return [];
-  const { from, to } = comparable;
-  const last = monthText(to - 1);
-  const months =
-    from === undefined ? `up to ${last}` : `for ${from === to - 1 ? '' : `${monthText(from)} … `}${last}`;
-  return [`nothing was compared: the archive has no ${lacking} object ${months}`];
 }
 
 /** `now`: findings that this rebuild fixed; `earlier`: findings in months that an earlier run had rebuilt. */

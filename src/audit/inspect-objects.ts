@@ -1,10 +1,9 @@
-/** Checks that compare no rows of the two cadences: ids, constant columns, missing days, and the meaning of labels. */
-import { DAY_MS, dayText, startOfDay } from '../model/calendar.js';
-import type { Row, DuckDbSession } from '../convert/duckdb.js';
+/** Checks that compare no rows of the two cadences: ids and missing days. */
+import { DAY_MS, dayText } from '../model/calendar.js';
+import type { DuckDbSession } from '../convert/duckdb.js';
 import type { AuditFinding } from './audit-finding.js';
 import { quoteName } from '../convert/sql.js';
-import type { ColumnSpec } from '../source/facts.js';
-import { archivedColumns, rowSeconds } from '../source/venue.js';
+import { rowSeconds } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { MONTHLY } from './compare-cadences.js';
 import { instantExpression } from '../convert/columns.js';
@@ -74,78 +73,6 @@ async function missingIds(session: DuckDbSession, id: string, keyOf: KeyOf): Pro
   });
 }
 
-/** With fewer instants, a constant column is no evidence of a fault. */
-const LEAST_INSTANTS = 24;
-
-/**
- * Reports columns that vary on most days but are constant on one day, and objects in which no column varies. If the rows have
- * levels, a column counts as constant if it is constant within each level.
- */
-export async function inspectColumns(
-  session: DuckDbSession,
-  declared: Declared,
-  keyOf: KeyOf,
-): Promise<AuditFinding[]> {
-  const { spec } = declared;
-  const values = archivedColumns(spec).filter(
-    ({ name, type }) => (type === 'number' || type === 'integer') && !spec.sort.includes(name),
-  );
-  if (values.length === 0) return [];
-  const objects = (await session.rows(variationQuery(declared, values))).map((row) => objectOf(row, values));
-  const days = objects.filter(({ ordinal }) => ordinal !== MONTHLY);
-  const usual = values.filter(
-    ({ name }) => days.filter(({ varying }) => varying.has(name)).length * 2 > days.length,
-  );
-  return objects.flatMap(({ ordinal, rows, varying, constant }): AuditFinding[] => {
-    const isFrozen = varying.size === 0 && values.filter(isConstantNumber(constant)).length > 1;
-    const unusual = (isFrozen ? values : ordinal === MONTHLY ? [] : usual).filter(({ name }) =>
-      constant.has(name),
-    );
-    if (unusual.length === 0) return [];
-    const columns = Object.fromEntries(unusual.map(({ name }) => [name, rows]));
-    const day = ordinal === MONTHLY ? {} : { days: [dayText(ordinal)] };
-    return [{ kind: 'columns-constant', key: keyOf(ordinal), rows, columns, ...day }];
-  });
-}
-
-function isConstantNumber(constant: ReadonlySet<string>): (column: ColumnSpec) => boolean {
-  return ({ name, type }) => type === 'number' && constant.has(name);
-}
-
-interface ColumnVariation {
-  readonly ordinal: number;
-  readonly rows: number;
-  readonly varying: ReadonlySet<string>;
-  readonly constant: ReadonlySet<string>;
-}
-
-function variationQuery({ spec }: Declared, values: readonly ColumnSpec[]): string {
-  const times = new Set(['time', 'datetime', 'date', 'hour']);
-  const levels = spec.sort.filter((name) => {
-    const type = spec.columns.find((column) => column.name === name)?.type ?? 'time';
-    return !times.has(type) && type !== 'integer';
-  });
-  const of = (act: (name: string) => string): string =>
-    values.map(({ name }) => act(quoteName(name))).join(', ');
-  const groups = [ORDINAL, ...levels.map(quoteName)].join(', ');
-  return `SELECT ${ORDINAL} AS ".ord", sum(".n") AS ".n", ${of((name) => `bool_or(${name}) AS ${name}`)}
-    FROM (SELECT ${groups}, count(*) AS ".n", count(DISTINCT ${instantExpression(spec)}) AS ".instants",
-            ${of((name) => `CASE WHEN count(${name}) > 0 THEN min(${name}) <> max(${name}) END AS ${name}`)}
-          FROM rows GROUP BY ${groups})
-    GROUP BY ${ORDINAL} HAVING max(".instants") >= ${LEAST_INSTANTS} ORDER BY ${ORDINAL}`;
-}
-
-function objectOf(row: Row, values: readonly ColumnSpec[]): ColumnVariation {
-  const namesWith = (varying: boolean): Set<string> =>
-    new Set(values.flatMap(({ name }) => (row[name] === varying ? [name] : [])));
-  return {
-    ordinal: Number(row['.ord']),
-    rows: Number(row['.n']),
-    varying: namesWith(true),
-    constant: namesWith(false),
-  };
-}
-
 /** Days without rows between the first and the last row of the monthly object, except days with a daily object. */
 export async function inspectDays(
   session: DuckDbSession,
@@ -162,54 +89,4 @@ export async function inspectDays(
   for (let day = there[0] ?? 0; day < (there.at(-1) ?? 0); day += 1)
     if (!known.has(day)) missing.push(dayText(day));
   return missing.length === 0 ? [] : [{ kind: 'short-month', key, rows: 0, days: missing }];
-}
-
-/** Whether the times of a day's rows are the starts or the ends of their intervals. */
-type Labels = 'starts' | 'ends';
-
-export interface DayLabels {
-  readonly day: number;
-  readonly labels: Labels;
-}
-
-/** Reports days whose times mean another end of the interval than on the previous day. Days with an unknown meaning are left out.
- * `before`: the last day with a known meaning in an earlier month. */
-export async function inspectLabels(
-  session: DuckDbSession,
-  { spec, series }: Declared,
-  { keyOf, before }: { readonly keyOf: KeyOf; readonly before: DayLabels | undefined },
-): Promise<{ findings: AuditFinding[]; last: DayLabels | undefined }> {
-  const seconds = rowSeconds(spec, series.interval);
-  if (seconds === undefined || seconds >= 86_400) return { findings: [], last: before };
-  const rows = await session.rows(
-    `SELECT ${ORDINAL} AS ord, count(*) AS n, epoch_ms(min(${instantExpression(spec)})) AS first, epoch_ms(max(${instantExpression(spec)})) AS last
-     FROM rows WHERE ${ORDINAL} <> ${MONTHLY} GROUP BY ord ORDER BY ord`,
-  );
-  const findings: AuditFinding[] = [];
-  let last = before;
-  for (const row of rows) {
-    const day = Number(row['ord']);
-    const labels = labelsOf(row, startOfDay(day, spec), seconds * 1000);
-    if (labels === undefined) continue;
-    if (last !== undefined && last.labels !== labels) {
-      findings.push({
-        kind: 'labels-shift',
-        key: keyOf(day),
-        rows: Number(row['n']),
-        days: [dayText(day)],
-        shiftMs: labels === 'starts' ? -seconds * 1000 : seconds * 1000,
-        example: { before: last.labels, after: labels },
-      });
-    }
-    last = { day, labels };
-  }
-  return { findings, last };
-}
-
-/** Undefined if the first and the last row of the day do not show the meaning of the labels. */
-function labelsOf(row: Row, startMs: number, stepMs: number): Labels | undefined {
-  const startsAt = Number(row['first']) - startMs;
-  const endsAt = Number(row['last']) - startMs;
-  if (startsAt < stepMs / 2 && endsAt < DAY_MS - stepMs / 2) return 'starts';
-  return startsAt >= stepMs / 2 && endsAt >= DAY_MS - stepMs / 2 ? 'ends' : undefined;
 }

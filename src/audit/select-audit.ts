@@ -10,8 +10,6 @@ import type { ReadList } from '../options/symbols.js';
 import { heldSeries } from '../select/held-series.js';
 import { isRangeGiven, resolveRange } from '../select/date-range.js';
 import type { Series } from '../model/task.js';
-import { cadencesOf } from '../source/keys.js';
-import type { Source } from '../source/source.js';
 import { findDataset, isArchived } from '../source/venue.js';
 import { isChosen } from '../select/continue-lake.js';
 import { givenFlags } from '../select/selection.js';
@@ -44,23 +42,6 @@ export async function selectAudit(
       to: monthOf((ranges.at(-1)?.to ?? 0) - 1) + 1,
     };
   });
-}
-
-/** The months of all series whose dataset has both cadences; undefined without such a series. */
-export function comparableMonths(
-  audited: readonly AuditedSeries[],
-  venue: Source,
-): Pick<AuditedSeries, 'from' | 'to'> | undefined {
-  const both = audited.filter(({ series }) => {
-    const spec = findDataset(venue, series.market, series.dataset);
-    return spec !== undefined && cadencesOf(spec, series.interval).length > 1;
-  });
-  if (both.length === 0) return undefined;
-  const starts = both.flatMap(({ from }) => from ?? []);
-  return {
-    from: starts.length < both.length ? undefined : Math.min(...starts),
-    to: Math.max(...both.map(({ to }) => to)),
-  };
 }
 
 async function heldMonths(session: Session, given: ReadonlySet<string>): Promise<AuditedSeries[]> {

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeArchive, makeCsv } from '../../scripts/synthetic-archive.js';
+import { makeCsv } from '../../scripts/synthetic-archive.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
@@ -82,23 +82,6 @@ beforeAll(async () => {
   bars('EXTRAUSDT');
   bars('MIXEDUSDT', withCell([100], 4, '12345.6'));
   for (const symbol of ['EXTRAUSDT', 'MIXEDUSDT']) cutDay(symbol, '2024-01-03');
-  makeArchive(folder, {
-    market: 'um',
-    dataset: 'klines',
-    interval: '1h',
-    symbols: ['NEWUSDT'],
-    from: '2024-02-01',
-    to: '2024-02-03',
-    cadence: 'daily',
-  });
-  makeArchive(folder, {
-    market: 'um',
-    dataset: 'metrics',
-    symbols: ['BTCUSDT'],
-    from: '2026-06-20',
-    to: '2026-06-28',
-    cadence: 'daily',
-  });
   archive = await startArchive(folder);
 });
 afterAll(() => archive.close());
@@ -163,7 +146,7 @@ describe('a month and its days', () => {
     });
     const { stdout } = await audit('none', 'DIFFUSDT');
     expect(stdout).toMatch(
-      /^um klines 1h DIFFUSDT 2024-01 {2}rows-differ {2}2 rows differ in close \(2\); first open_time 2024-01-05 04:00:00, monthly\.close 12345\.6, daily\.close [\d.]+\n$/,
+      /^um klines 1h DIFFUSDT 2024-01 {2}rows-differ {2}2 rows, close \(2\); first open_time 2024-01-05 04:00:00, monthly\.close 12345\.6, daily\.close [\d.]+\n$/,
     );
   });
 
@@ -189,33 +172,6 @@ describe('a month and its days', () => {
     });
     expect(stderr).toContain('480 rows compared; 1 finding');
   });
-
-  it.each([
-    ['NEWUSDT', ['2024-02-01', '2024-02-29'], 'no monthly object for 2024-02'],
-    ['NEWUSDT', ['2024-01-01', '2024-03-31'], 'no monthly object for 2024-01 … 2024-03'],
-    ['RIGHTUSDT', ['2024-02-01', '2024-02-29'], 'no monthly object for 2024-02'],
-  ])('%s %j: says why nothing was compared', async (symbol, [from = '', to = ''], says) => {
-    const flags = ['--interval', '1h', '--symbols', symbol, '--from', from, '--to', to];
-    const told = await run('audit', 'none', ...flags);
-    const line = `\nnothing was compared: the archive has ${says}\n`;
-    expect([told.code, told.stderr]).toEqual([0, expect.stringContaining(line)]);
-    expect((await run('audit', 'none', ...flags, '--quiet')).stderr).toBe('');
-  });
-
-  it('does not say so after a comparison, or for a dataset without monthly objects', async () => {
-    const metrics = [
-      '--dataset',
-      'metrics',
-      '--symbols',
-      'BTCUSDT',
-      '--from',
-      '2026-06-20',
-      '--to',
-      '2026-06-28',
-    ];
-    for (const told of [await audit('none', 'RIGHTUSDT'), await run('audit', 'none', ...metrics)])
-      expect(told.stderr).toMatch(/^1 series, 1 month: [^\n]*\n$/);
-  });
 });
 
 describe('single objects', () => {
@@ -225,7 +181,7 @@ describe('single objects', () => {
   /** One daily object per day, edited line by line. */
   function daily(
     market: 'spot' | 'um',
-    dataset: 'aggTrades' | 'bookDepth',
+    dataset: 'aggTrades',
     edit: (rows: string[], day: string) => string[],
   ): void {
     const symbol = 'BTCUSDT';
@@ -284,38 +240,6 @@ describe('single objects', () => {
       );
     }
   });
-
-  it('reports columns that are constant on one day but vary on others', async () => {
-    daily('um', 'bookDepth', (rows, day) => {
-      if (day !== days[1]) return rows;
-      // The first snapshot, again and again.
-      const levels = new Map<string, string>();
-      return rows.map((row) => {
-        const [time = '', level = '', ...values] = row.split(',');
-        const first = levels.get(level) ?? values.join(',');
-        levels.set(level, first);
-        return [time, level, first].join(',');
-      });
-    });
-    const args = ['--dataset', 'bookDepth', '--symbols', 'BTCUSDT', ...march, '--json'];
-    const { code, events } = await run('audit', 'none', ...args);
-    expect(code).toBe(4);
-    const findings = events.slice(0, -1);
-    expect(findings).toMatchObject([
-      { kind: 'columns-constant', key: expect.stringContaining(`-${days[1] ?? ''}.zip`), days: [days[1]] },
-    ]);
-    expect(Object.keys(findings[0]?.['columns'] as object)).toEqual(['depth', 'notional']);
-  });
-
-  it('reports the day on which the labels of metrics change their meaning', async () => {
-    const june = ['--from', '2026-06-01', '--to', '2026-06-30'];
-    const args = ['--dataset', 'metrics', '--symbols', 'BTCUSDT', ...june, '--now', '2026-11-21T12:00:00Z'];
-    const { code, stdout } = await run('audit', 'none', ...args);
-    expect(code).toBe(4);
-    expect(stdout).toBe(
-      'um metrics BTCUSDT 2026-06  labels-shift  from 2026-06-25 on, times are the starts of intervals of 5m; before, they are the ends\n',
-    );
-  });
 });
 
 describe('an object that fails', () => {
@@ -354,7 +278,7 @@ describe('an object that fails', () => {
     const { code, stdout, stderr } = await audit('none', 'BROKENUSDT');
     expect(code).toBe(4);
     // The archive has a daily object of the day.
-    expect(stdout).toContain('no rows of 2024-01-09, and no readable daily object; there are rows before');
+    expect(stdout).toContain('short-month  0 rows, 2024-01-09\n');
     expect(stderr).toContain(`failed  ${keyOf('BROKENUSDT', '2024-01-09')}: `);
   });
 
