@@ -4,12 +4,11 @@ import { usage } from '../model/errors.js';
 import type { Series } from '../model/task.js';
 import type { Resolved } from '../options/resolve.js';
 import { filterHeldSeries, nothingHeld } from '../select/held-series.js';
-import { ALL } from '../source/names.js';
 import type { Source } from '../source/source.js';
 import { findDataset, isMade, marketNames } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { ColumnSpec } from '../source/facts.js';
-import { didYouMean, nearest } from '../text/did-you-mean.js';
+import { didYouMean } from '../text/did-you-mean.js';
 
 /** The columns that a chart reads. */
 export type ChartColumns =
@@ -36,15 +35,11 @@ export function chooseDataset(
   const { options } = resolved;
   if (held.length === 0) throw nothingHeld(options.out);
   const symbols = [...new Set(held.map((series) => series.symbol))].sort();
-  const flagged = resolved.texts.symbols;
-  if (operand !== undefined && resolved.origins.symbols === 'flag' && flagged?.join(',') !== operand)
-    throw usage(
-      `plot draws one symbol, not "${[operand, ...(flagged ?? [])].join(',')}"`,
-      'leave --symbols out',
-    );
-  const symbol = chooseSymbol(symbols, operand ?? flagged?.join(','), options.out);
+  const isFlagged = operand === undefined || resolved.origins.symbols === 'flag';
+  const flagged = isFlagged ? (resolved.texts.symbols ?? []) : [];
+  const given = [...new Set(operand === undefined ? flagged : [operand, ...flagged])].join(',');
+  const symbol = chooseSymbol(symbols, given === '' ? undefined : given, options.out);
   const own = held.filter((series) => series.symbol === symbol);
-  for (const name of ['market', 'dataset', 'interval'] as const) refuseSeveral(name, resolved);
   const where = {
     ...resolved,
     options: { ...options, symbols: undefined, quote: undefined, out: `${symbol} in ${options.out}` },
@@ -66,42 +61,20 @@ export function chooseDataset(
   };
 }
 
-/** `given`: the argument, or the value of --symbols. */
+/** `given`: the argument, or the value of --symbols. The case of letters may differ if only one symbol has them. */
 function chooseSymbol(symbols: readonly string[], given: string | undefined, out: string): string {
   const [only = ''] = symbols;
   const named = listText(symbols, 12);
   if (given === undefined) {
     if (symbols.length === 1) return only;
-    throw usage(`plot needs a symbol; ${out} holds ${named}`, `cryptodl plot ${preferred(symbols)}`);
+    throw usage(`plot needs a symbol; ${out} holds ${named}`, 'cryptodl plot SYMBOL');
   }
   const sameLetters = symbols.filter((symbol) => symbol.toLowerCase() === given.toLowerCase());
-  const found =
-    symbols.find((symbol) => symbol === given) ?? (sameLetters.length === 1 ? sameLetters[0] : undefined);
-  if (found !== undefined) return found;
-  if (/[,*?]/.test(given)) {
-    const first = given.split(',').find((part) => symbols.includes(part));
-    throw usage(
-      `plot draws one symbol, not "${given}"; ${out} holds ${named}`,
-      `cryptodl plot ${first ?? preferred(symbols)}`,
-    );
-  }
-  const near = nearest(given, symbols) ?? symbols.find((symbol) => symbol.startsWith(given.toUpperCase()));
+  const [found, other] = symbols.includes(given) ? [given] : sameLetters;
+  if (found !== undefined && other === undefined) return found;
   throw usage(
     `${out} holds no ${given}; it holds ${named}`,
-    near === undefined ? undefined : `did you mean ${near}?`,
-  );
-}
-
-function preferred(symbols: readonly string[]): string {
-  return symbols.find((symbol) => symbol.startsWith('BTC')) ?? symbols[0] ?? '';
-}
-
-function refuseSeveral(name: 'market' | 'dataset' | 'interval', { options, origins }: Resolved): void {
-  const [first, second] = options[name];
-  if (origins[name] === 'default' || second === undefined) return;
-  throw usage(
-    `plot draws one series, and --${name} has ${options[name].join(', ')}`,
-    `--${name} ${first === ALL ? (second ?? '') : (first ?? '')}`,
+    didYouMean(given, symbols) ?? 'plot draws one of these symbols',
   );
 }
 
@@ -116,18 +89,10 @@ function columnFilter(
     findDataset(venue, market, dataset)?.columns.filter(isNumeric) ?? [];
   const found = series.filter((one) => columnsOf(one).some(({ name }) => name === column));
   if (found.length > 0) return found;
-  const ranked = rankedDatasets(series, venue);
-  const names = ranked.flatMap(columnsOf).map(({ name }) => name);
-  const first = ranked.slice(0, 1).map(
-    (one) =>
-      `; ${datasetName(one)} has ${columnsOf(one)
-        .map(({ name }) => name)
-        .join(', ')}`,
-  );
-  throw usage(
-    `--column ${column}: ${ranked.map(datasetName).join(', ')} has no such column of numbers${first.join('')}`,
-    didYouMean(column, names),
-  );
+  const [first] = rankedDatasets(series, venue);
+  const names = first === undefined ? [] : columnsOf(first).map(({ name }) => name);
+  const has = first === undefined ? '' : `; ${datasetName(first)} has ${names.join(', ')}`;
+  throw usage(`--column ${column}: no such column of numbers${has}`, didYouMean(column, names));
 }
 
 /** `um klines` */

@@ -1,6 +1,5 @@
 /** The series and the column that `cryptodl plot` chooses. */
 import { describe, expect, it } from 'vitest';
-import { CryptodlError } from '../../src/model/errors.js';
 import type { Series } from '../../src/model/task.js';
 import type { FlagName } from '../../src/options/flags.js';
 import { resolveOptions } from '../../src/options/resolve.js';
@@ -57,18 +56,7 @@ describe('the column of a line', () => {
   });
 });
 
-it('the hint for several markets names a market, also after all', () => {
-  for (const [given, market] of [
-    ['um,cm', 'um'],
-    ['all,cm', 'cm'],
-  ] as const) {
-    let refusal: unknown;
-    try {
-      choose(['um klines 1h'], { market: given });
-    } catch (error) {
-      refusal = error;
-    }
-    expect(refusal).toBeInstanceOf(CryptodlError);
-    expect((refusal as CryptodlError).hint).toBe(`--market ${market}`);
-  }
+it('of several markets, the default one is drawn', () => {
+  const { series, others } = choose(['cm klines 1h', 'um klines 1h'], { market: 'um,cm' });
+  expect([series, others].map((each) => each.map(nameOf))).toEqual([['um klines 1h'], ['cm klines 1h']]);
 });
