@@ -123,6 +123,8 @@ function refuseOtherPages(body: Buffer): void {
 /** Far more than a listing page with a few keys needs. */
 const MAX_BYTES = 1024 * 1024;
 const SLOW_MS = 2000;
+/** The limit of a wait for a permit, or for the end of a ban. */
+export const LONGEST_WAIT_MS = 3000;
 
 async function probe(context: HostChecks, request: Probe): Promise<CheckResult> {
   const { check, address, path, flag, bucket, read } = request;
@@ -131,11 +133,17 @@ async function probe(context: HostChecks, request: Probe): Promise<CheckResult> 
   const of = request.of ?? host;
   let sentAt = clock.now();
   let firstByteMs = 0;
+  const wait = new AbortController();
+  const timer = clock.timer(LONGEST_WAIT_MS, () => {
+    const text = 'no request sent: other runs on this machine use up the request limit of the host';
+    wait.abort(new CryptodlError('wait-too-long', text, { hint: 'run cryptodl doctor again in a minute' }));
+  });
   try {
     const response = await fetch(
       { url: address + path, bucket, maxBytes: MAX_BYTES },
       {
         signal,
+        waitSignal: AbortSignal.any([signal, wait.signal]),
         traceId: check,
         attemptId: check,
         onActivity: (sign) => {
@@ -159,7 +167,11 @@ async function probe(context: HostChecks, request: Probe): Promise<CheckResult> 
     return checkResult(check, 'warn', found, { of, figures, next });
   } catch (error) {
     signal.throwIfAborted();
-    return errorResult(toCryptodlError(error), { ...request, of }, host);
+    const result = errorResult(toCryptodlError(error), { ...request, of }, host);
+    // Without a request, the host may work.
+    return error === wait.signal.reason ? { ...result, status: 'warn' } : result;
+  } finally {
+    timer.cancel();
   }
 }
 

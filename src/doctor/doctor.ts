@@ -31,11 +31,10 @@ export async function doctor(run: LookUp): Promise<ExitCode> {
 }
 
 function tableOf(results: readonly CheckResult[], width: number): string[] {
-  const rows = results.map(({ status, check, of, found, next }) => [
-    status,
-    `${check} ${of}`.trimEnd(),
-    printable(next === '' ? found : `${found}; next: ${next}`),
-  ]);
+  const rows = results.map(({ status, check, of, found, next }) => {
+    const text = [...(of === '' ? [] : [`${of}:`]), next === '' ? found : `${found}; next: ${next}`];
+    return [status, check, printable(text.join(' '))];
+  });
   return table([{}, {}, {}], rows, { width }).lines;
 }
 

@@ -17,7 +17,7 @@ import type { VerbRequest } from '../options/verb-request.js';
 import { mostInFlight } from '../queue/concurrency.js';
 import { exchangeHosts } from '../source/routes.js';
 import { absolutePath, shownPath } from '../text/printable.js';
-import { checkBans, checkClock, checkHosts, checkProxy, clearBans } from './check-hosts.js';
+import { checkBans, checkClock, checkHosts, checkProxy, clearBans, LONGEST_WAIT_MS } from './check-hosts.js';
 import type { HostChecks } from './check-hosts.js';
 import { bucketResult, checkFolder, checkLeftovers, checkLock } from './check-lake.js';
 import { checkFiles, checkMemory, checkThreads, checkVersions, checkWaits } from './check-machine.js';
@@ -112,9 +112,6 @@ async function checkMachine({ resolved, limits }: DoctorRequest): Promise<readon
     checkWaits(options),
   ];
 }
-
-/** Other runs of the machine may use up the request limit for so long. A longer wait, or a ban, fails the check. */
-const LONGEST_WAIT_MS = 3000;
 
 interface Requests {
   readonly stack: Stack;

@@ -274,7 +274,7 @@ describe('several proxies', () => {
     ]);
     const out = ['--out', scene.newFolder()];
     const { stdout, stderr } = await cryptodl(['doctor', ...hosts, ...flagsOf(some), ...out]);
-    const lines = stdout.split('\n').filter((line) => /  proxy 127\.0\.0\.1:\d+ /.test(line));
+    const lines = stdout.split('\n').filter((line) => / proxy +127\.0\.0\.1:\d+: /.test(line));
     expect(lines.map((line) => line.slice(0, 4))).toEqual(['ok  ', 'warn']);
     expect(lines[1]).toContain('ECONNREFUSED');
     expectNoSecrets([stdout, stderr]);
