@@ -13,7 +13,7 @@ import type { FailedObject, JobContext, JobEnd, JobPart } from './run-job.js';
 import type { SeriesTurns } from './series-turns.js';
 import { converting, fetching, isConverted } from './staged-run.js';
 import { countPart, settle } from './waits.js';
-import { countsOfFailure } from './tally-fields.js';
+import { countsOfAttempt, countsOfFailure } from './tally-fields.js';
 import type { Counts } from './tally-fields.js';
 
 /** A job that this worker may not do waits this long for another worker. */
@@ -243,6 +243,8 @@ async function fail(
       jobs: 1,
       failedJobs: 1,
     });
+  else
+    await countPart(client, queue.name, idOf(job), { ...countsOfAttempt(counts), ...context.newRequests() });
   if (mayCome === undefined) throw new bullmq.UnrecoverableError(failure.message);
   throw new RetryLater(failure.message, error.retryAfterMs);
 }

@@ -51,12 +51,22 @@ export function countsOfFailure({ code, retryable }: Pick<JobFailure, 'code' | '
   };
 }
 
+/** Counts that only the last attempt of a job decides. */
+const OF_LAST = /^(?:failed|absentBy\.|outcome\.(?:failed|absent|skipped)$|waitedTooLong$)/;
+
+/** The counts of an attempt that another one follows. The next one skips the written objects, which count as written. */
+export function countsOfAttempt(counts: Counts): Counts {
+  const written = (counts['outcome.ok'] ?? 0) + (counts['outcome.partial'] ?? 0);
+  const kept = Object.entries(counts).filter(([name]) => !OF_LAST.test(name));
+  return { ...Object.fromEntries(kept), 'outcome.skipped': -written };
+}
+
 /** A tally with these counts. Names that this program does not know are left out. */
 export function tallyOf(counts: Readonly<Record<string, string>>): Tally {
   const tally = new Tally();
   const numberOf = (name: string): number => {
     const count = Number(counts[name] ?? 0);
-    return Number.isSafeInteger(count) ? count : 0;
+    return Number.isSafeInteger(count) ? Math.max(0, count) : 0;
   };
   for (const name of NUMBERS) tally[name] = numberOf(name);
   for (const kind of OUTCOME_KINDS) tally.outcomes[kind] = numberOf(`outcome.${kind}`);
