@@ -1,9 +1,6 @@
 /** Compares the bars that would be made with the klines of the same interval that the lake has from the archive. Writes nothing. */
-import { randomUUID } from 'node:crypto';
-import { rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createEngine } from '../convert/duckdb.js';
+import { verbEngine } from '../convert/duckdb.js';
 import { isFileError } from '../convert/duckdb-errors.js';
 import type { DuckDbSession, Row } from '../convert/duckdb.js';
 import { isoInstant } from '../convert/gaps.js';
@@ -79,9 +76,7 @@ export async function* checkBars(
     );
   const { root } = lakePaths(absolutePath(options.out, surroundings.home));
   const symbols = await selectSymbols(rule, request, { root });
-  const folder = options.tempDir === undefined ? tmpdir() : absolutePath(options.tempDir, surroundings.home);
-  const spill = join(folder, `cryptodl-bars-${randomUUID()}`);
-  const engine = createEngine({ tempFolder: spill, signal });
+  const engine = verbEngine('bars', request);
   const sums = { series: 0, failed: 0, bars: 0, differences: 0 };
   const digests = new FileDigests(signal);
   let session: DuckDbSession | undefined;
@@ -101,8 +96,7 @@ export async function* checkBars(
     return { ...sums, exitCode: sums.differences + sums.failed > 0 ? 4 : 0 };
   } finally {
     session?.close();
-    engine.close();
-    await rm(spill, { recursive: true, force: true });
+    await engine.end();
   }
 }
 

@@ -1,7 +1,11 @@
 /** The owner of DuckDB: loaded on first use, with a memory limit, and without downloads of extensions. */
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { availableParallelism } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { CryptodlError, errnoOf } from '../model/errors.js';
+import { absolutePath } from '../text/printable.js';
 import type * as Values from '@duckdb/node-api';
 import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import { interrupted, mapErrors } from './duckdb-errors.js';
@@ -40,6 +44,36 @@ export interface Engine {
   /** Running and later statements reject with `interrupted`. */
   interrupt(): void;
   close(): void;
+}
+
+/**
+ * The engine of a verb that writes no lake. What exceeds the memory goes to an own folder in --temp-dir. `end` interrupts what runs,
+ * and removes the folder.
+ */
+export function verbEngine(
+  verb: string,
+  { resolved, surroundings, signal }: EngineUser,
+  memoryBytes?: number,
+): Engine & { end(): Promise<void> } {
+  const { tempDir } = resolved.options;
+  const folder = tempDir === undefined ? tmpdir() : absolutePath(tempDir, surroundings.home);
+  const tempFolder = join(folder, `cryptodl-${verb}-${randomUUID()}`);
+  const engine = createEngine({ tempFolder, signal, ...(memoryBytes === undefined ? {} : { memoryBytes }) });
+  return {
+    ...engine,
+    end: async () => {
+      engine.interrupt();
+      engine.close();
+      await rm(tempFolder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The part of a request that an engine needs. */
+interface EngineUser {
+  readonly resolved: { readonly options: { readonly tempDir: string | undefined } };
+  readonly surroundings: { readonly home: string | undefined };
+  readonly signal: AbortSignal;
 }
 
 /** DuckDB starts with the first session. The caller must close the engine. */

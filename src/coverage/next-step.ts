@@ -1,16 +1,15 @@
 /** The command that fetches what coverage found missing, and nothing else. */
 import { lineText } from '../cli/corrected-line.js';
-import { effectiveSettings } from '../lake/settings.js';
 import { dayText } from '../model/calendar.js';
 import { seriesName } from '../model/task.js';
-import type { Series, Settings } from '../model/task.js';
+import type { Series } from '../model/task.js';
 import { isExactName } from '../options/symbols.js';
-import { defaultOf, flagsOf, flagSpec } from '../options/flags.js';
+import { flagsOf, flagSpec } from '../options/flags.js';
 import type { FlagName } from '../options/flags.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { Resolved } from '../options/resolve.js';
 import type { LastFailures } from '../select/last-failures.js';
-import { barOfInterval, cadencesOf } from '../source/keys.js';
+import { barOfInterval } from '../source/keys.js';
 import { findDataset, isArchived, isMade } from '../source/venue.js';
 import type { Venue } from '../source/venue.js';
 import { shownPath } from '../text/printable.js';
@@ -28,11 +27,10 @@ interface Context {
   readonly failures: LastFailures | undefined;
 }
 
-/** Series of one dataset with equal settings that lack days before or after their own. */
+/** Series of one dataset that lack days before or after their own. */
 interface Download {
   readonly verb: Verb;
   readonly of: Omit<Series, 'symbol'>;
-  readonly settings: Settings | undefined;
   readonly symbols: Set<string>;
   from: number;
   to: number;
@@ -80,13 +78,12 @@ export class NextStep {
 
   #addDownload({ coverage }: CoveredSeries, gap: Gap): void {
     const { symbol, ...of } = coverage.series;
-    const { settings } = coverage;
     const spec = findDataset(this.#context.venue, of.market, of.dataset);
     const verb = spec !== undefined && !isArchived(spec) ? 'metrics' : 'vision';
-    const name = JSON.stringify([verb, of, settings]);
+    const name = JSON.stringify([verb, of]);
     const from = Math.floor(gap.from / DAY_SECONDS);
     const to = Math.ceil(gap.to / DAY_SECONDS);
-    const download = this.#downloads.get(name) ?? { verb, of, settings, symbols: new Set(), from, to };
+    const download = this.#downloads.get(name) ?? { verb, of, symbols: new Set(), from, to };
     download.symbols.add(symbol);
     download.from = Math.min(download.from, from);
     download.to = Math.max(download.to, to);
@@ -144,9 +141,9 @@ export class NextStep {
     });
   }
 
-  /** Patterns would also select symbols that the lake does not have, so the symbols are named. */
+  /** Patterns would also select symbols that the lake does not have, so the symbols are named. Each series keeps its settings. */
   #named(downloads: readonly Download[]): string[][] {
-    return downloads.map(({ verb, of, settings, symbols, from, to }) => [
+    return downloads.map(({ verb, of, symbols, from, to }) => [
       verb,
       ...this.#given(verb, ['out']),
       '--market',
@@ -157,23 +154,8 @@ export class NextStep {
       '--symbols',
       [...symbols].join(','),
       ...rangeFlags(from, to),
-      ...(settings === undefined ? [] : this.#settingFlags(of, settings)),
-      ...this.#given(verb, ['now']),
+      ...this.#given(verb, ['format', 'now']),
     ]);
-  }
-
-  /** The flags for settings that are not the default. A setting without effect on the format would be refused. */
-  #settingFlags({ market, dataset, interval }: Omit<Series, 'symbol'>, settings: Settings): string[] {
-    const spec = findDataset(this.#context.venue, market, dataset);
-    const cadences = spec === undefined ? [] : cadencesOf(spec, interval);
-    const { asPublished, cadence, ...others } = effectiveSettings(settings);
-    const values = { format: settings.format, ...others, ...(cadences.length > 1 ? { cadence } : {}) };
-    return [
-      ...Object.entries(values).flatMap(([name, value]) =>
-        value === undefined || value === defaultOf(name as FlagName, 'vision') ? [] : [`--${name}`, value],
-      ),
-      ...(asPublished === true ? ['--as-published'] : []),
-    ];
   }
 
   /** The given flags of these names that the verb takes too, without those of the environment: the next command has them from there. */

@@ -1,9 +1,8 @@
 /** Writes the files of an engine from the lake: reads the series group by group, and writes several files at once. */
-import { randomUUID } from 'node:crypto';
 import { rm, stat } from 'node:fs/promises';
-import { availableParallelism, tmpdir, totalmem } from 'node:os';
+import { availableParallelism, totalmem } from 'node:os';
 import { basename, dirname, join, relative, sep } from 'node:path';
-import { createEngine } from '../convert/duckdb.js';
+import { verbEngine } from '../convert/duckdb.js';
 import type { DuckDbSession, Engine as DuckDbEngine } from '../convert/duckdb.js';
 import { releaseBacked } from '../lake/backing.js';
 import { seriesFolder } from '../lake/layout.js';
@@ -113,12 +112,10 @@ class Exporter {
   }
 
   async run(): Promise<void> {
-    const { resolved, surroundings } = this.#given.request;
-    const { tempDir, dryRun: isPlan } = resolved.options;
-    const folder = tempDir === undefined ? tmpdir() : absolutePath(tempDir, surroundings.home);
-    const spill = join(folder, `cryptodl-export-${randomUUID()}`);
+    const { request } = this.#given;
+    const { dryRun: isPlan } = request.resolved.options;
     const { signal } = this.#around;
-    const engine = createEngine({ memoryBytes: totalmem() / 4, tempFolder: spill, signal });
+    const engine = verbEngine('export', { ...request, signal }, totalmem() / 4);
     const files = this.#files();
     const work = async (): Promise<void> => {
       let session: DuckDbSession | undefined;
@@ -137,9 +134,7 @@ class Exporter {
     try {
       await allOrFirstError(Array.from({ length: isPlan ? 1 : availableParallelism() }, work));
     } finally {
-      engine.interrupt();
-      engine.close();
-      await rm(spill, { recursive: true, force: true });
+      await engine.end();
     }
   }
 

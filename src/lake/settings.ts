@@ -45,11 +45,6 @@ function valueOf(settings: Settings, name: keyof Settings): Settings[keyof Setti
   return timestamps === 'utc' ? 'iso' : timestamps;
 }
 
-/** The settings that change the files of the format. */
-export function effectiveSettings(settings: Settings): Partial<Settings> {
-  return Object.fromEntries(RELEVANT[settings.format].map((name) => [name, valueOf(settings, name)]));
-}
-
 /** The differences between the requested settings and those of the first held object that differs; empty if none differs. */
 export function differingSettings(objects: HeldObjects, requested: Settings): Difference[] {
   const names = RELEVANT[requested.format];

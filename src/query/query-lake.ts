@@ -1,12 +1,9 @@
 /** A query on the lake. Takes no lock, sends no request and writes nothing into the lake. */
 import { listText } from '../model/units.js';
-import { randomUUID } from 'node:crypto';
-import { rm } from 'node:fs/promises';
-import { tmpdir, totalmem } from 'node:os';
-import { join } from 'node:path';
+import { totalmem } from 'node:os';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import type { QueryResult } from '../convert/query-stream.js';
-import { createEngine } from '../convert/duckdb.js';
+import { verbEngine } from '../convert/duckdb.js';
 import { bringIn } from '../lake/backing.js';
 import type { Series } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
@@ -52,18 +49,14 @@ export async function queryLake(
   request: VerbRequest,
   only?: readonly Series[],
 ): Promise<LakeResult> {
-  const { tempDir } = request.resolved.options;
   const lake = queriedLake(request);
-  const folder = tempDir === undefined ? tmpdir() : absolutePath(tempDir, request.surroundings.home);
-  const spill = join(folder, `cryptodl-sql-${randomUUID()}`);
-  const engine = createEngine({ memoryBytes: totalmem() / 2, tempFolder: spill, signal: request.signal });
+  const engine = verbEngine('sql', request, totalmem() / 2);
   let session: DuckDbSession | undefined;
   const close = async (): Promise<void> => {
     // The caller may have ended before the last row, so the query may still run.
     engine.interrupt();
     session?.close();
-    engine.close();
-    await rm(spill, { recursive: true, force: true });
+    await engine.end();
   };
   try {
     session = await engine.session();

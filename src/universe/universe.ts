@@ -1,12 +1,9 @@
 /** `cryptodl universe`: the most traded symbols at the beginning of each period, from klines of days before the period only. */
-import { randomUUID } from 'node:crypto';
-import { rm } from 'node:fs/promises';
-import { tmpdir, totalmem } from 'node:os';
-import { join } from 'node:path';
+import { totalmem } from 'node:os';
 import { runVerb } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
 import { isFileError } from '../convert/duckdb-errors.js';
-import { createEngine } from '../convert/duckdb.js';
+import { verbEngine } from '../convert/duckdb.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { DAY_MS, dayText } from '../model/calendar.js';
 import { CryptodlError, usage } from '../model/errors.js';
@@ -187,14 +184,11 @@ const MOST_MEMORY = 2e9;
 
 /** Sums that exceed the memory limit go to the temporary folder. */
 async function withSession<Result>(
-  { resolved, surroundings, signal }: VerbRequest,
+  request: VerbRequest,
   act: (session: DuckDbSession) => Promise<Result>,
 ): Promise<Result> {
-  const { tempDir } = resolved.options;
-  const folder = tempDir === undefined ? tmpdir() : absolutePath(tempDir, surroundings.home);
-  const spill = join(folder, `cryptodl-universe-${randomUUID()}`);
-  const memoryBytes = Math.min(totalmem() / 2, MOST_MEMORY);
-  const engine = createEngine({ memoryBytes, tempFolder: spill, signal });
+  const { resolved, surroundings } = request;
+  const engine = verbEngine('universe', request, Math.min(totalmem() / 2, MOST_MEMORY));
   let session: DuckDbSession | undefined;
   try {
     session = await engine.session();
@@ -215,7 +209,6 @@ async function withSession<Result>(
   } finally {
     engine.interrupt();
     session?.close();
-    engine.close();
-    await rm(spill, { recursive: true, force: true });
+    await engine.end();
   }
 }

@@ -185,7 +185,7 @@ describe('the next step for days outside the own days', () => {
     expect(await nextOf([rest])).toBe('metrics');
     expect(await nextOf([rest, { days: LATER }, { ...rest, symbol: 'ETHUSDT' }])).toBe('metrics && vision');
     expect(await nextOf([rest], { flags: { symbols: ['BTC*'] } })).toBe(
-      'metrics --market um --dataset openInterestHist --interval 5m --symbols BTCUSDT --from 2024-01-11 --to 2024-01-12 --partition month',
+      'metrics --market um --dataset openInterestHist --interval 5m --symbols BTCUSDT --from 2024-01-11 --to 2024-01-12',
     );
   });
 
@@ -216,11 +216,11 @@ describe('the next step for days outside the own days of given symbols', () => {
       { symbol: 'BTCUSDT', days: [12, 14] },
     ] as const;
     expect(await nextOf(lacks, { flags })).toBe(
-      `vision ${NAMED} --symbols BTCUSDT,ETHUSDT --from 2024-01-03 --to 2024-01-13 --partition month`,
+      `vision ${NAMED} --symbols BTCUSDT,ETHUSDT --from 2024-01-03 --to 2024-01-13`,
     );
   });
 
-  it('is one command for each dataset and for each of several settings', async () => {
+  it('is one command for each dataset, and repeats no settings, which each series keeps', async () => {
     const lacks = [
       { days: LATER },
       { symbol: 'ETHUSDT', days: LATER, settings: { partition: 'day', asPublished: true } },
@@ -229,31 +229,10 @@ describe('the next step for days outside the own days of given symbols', () => {
     const days = '--from 2024-01-11 --to 2024-01-12';
     expect(await nextOf(lacks, { flags })).toBe(
       [
-        `vision ${NAMED} --symbols BTCUSDT ${days} --partition month`,
-        `vision ${NAMED} --symbols ETHUSDT ${days} --partition day --as-published`,
-        `vision --market um --dataset metrics --symbols BTCUSDT ${days} --partition month`,
+        `vision ${NAMED} --symbols BTCUSDT,ETHUSDT ${days}`,
+        `vision --market um --dataset metrics --symbols BTCUSDT ${days}`,
       ].join(' && '),
     );
-  });
-
-  it('has each setting that is not the default and changes the files of the format', async () => {
-    const settings = { cadence: 'daily', numbers: 'string', asPublished: true } as const;
-    const of = async (format: Format, timestamps: Settings['timestamps']): Promise<string | undefined> => {
-      const line = await nextOf([{ days: LATER, format, settings: { ...settings, timestamps } }], { flags });
-      return line?.split(' --to 2024-01-12 ')[1];
-    };
-    const parquet = '--partition month --numbers string';
-    expect(await of('parquet', 'utc')).toBe(`${parquet} --timestamps utc --cadence daily --as-published`);
-    expect(await of('parquet', 'ms')).toBe(`${parquet} --cadence daily --as-published`);
-    expect(await of('csv', 'iso')).toBe(
-      '--format csv --partition month --timestamps iso --cadence daily --as-published',
-    );
-    expect(await of('zip', 'iso')).toBe('--format zip --cadence daily');
-  });
-
-  it('has no cadence for a dataset of one cadence', async () => {
-    const lacks = { dataset: 'metrics', interval: '', days: LATER, settings: { cadence: 'daily' } } as const;
-    expect(await nextOf([lacks], { flags })).not.toContain('--cadence');
   });
 
   it('fetches whole days for missing hours', () => {
