@@ -14,8 +14,7 @@ import { checkHooks, observerOf } from './library/hooks.js';
 import type { Hooks, RunHooks, S3Credentials } from './library/hooks.js';
 import { itemsOf } from './library/items.js';
 import type { Begun, Items, ItemsWithSummary } from './library/items.js';
-import { messageInOptionNames } from './library/option-names.js';
-import { EXAMPLES, rawValues } from './library/options.js';
+import { EXAMPLES, rawValues, inOptionNames } from './library/options.js';
 import type { LibraryVerb, OptionsOf } from './library/options.js';
 import { onLake } from './library/lake-in-bucket.js';
 import { runItems, summaryOfRun } from './library/run-items.js';
@@ -197,7 +196,7 @@ function* itemsOfMonth({ month: { audit: audited, failures } }: AuditStep): Gene
       key,
       code,
       retryable,
-      message: messageInOptionNames(message),
+      message: inOptionNames(message),
     };
   }
 }

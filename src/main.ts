@@ -5,13 +5,14 @@ import type { Invocation } from './cli/program.js';
 import { toCryptodlError } from './model/errors.js';
 import type { ExitCode } from './model/exit-code.js';
 import type { Io } from './model/io.js';
+import { isLakeAddress } from './model/lake-address.js';
 import type { Verb } from './options/flag-spec.js';
 import type { RawLayer, Resolved } from './options/resolve.js';
 import type { RunVerb } from './select/selection.js';
 import type { Source } from './source/source.js';
 import { printLines } from './text/printable.js';
 import type { Job } from './download/jobs.js';
-import type { ReadReport } from './report/read-failure-report.js';
+import type { JobsRun } from './download/run-jobs.js';
 import type { Mirrors } from './mirror/open-mirrors.js';
 
 /** Reads the facts of an exchange. Only the verbs that need them call it, because it takes longer than the whole of `--help`. */
@@ -28,21 +29,13 @@ export async function run(
   io: Io,
   loadSource: LoadSource = loadDefault,
 ): Promise<ExitCode> {
-  const typed: Typed = {
-    argv,
-    io,
-    refusalOf: async (words, without) => {
-      const { refusalOf } = await import('./cli/check-line.js');
-      return refusalOf(words, { io, loadSource, without });
-    },
-  };
-  return printingErrors(typed, async () => {
+  return printingErrors({ io }, async () => {
     if (argv[0] === '__complete') return (await import('./cli/completion.js')).complete(argv.slice(1), io);
     const invocation = parseCommandLine(argv, io);
     if (invocation === undefined) return 0;
     const { warnOfVariables } = await import('./cli/option-layers.js');
     warnOfVariables(io);
-    return COMMANDS[invocation.verb](invocation, typed, loadSource);
+    return COMMANDS[invocation.verb](invocation, io, loadSource);
   });
 }
 
@@ -55,7 +48,7 @@ async function printingErrors(typed: Typed, work: () => Promise<ExitCode>): Prom
   }
 }
 
-type Start = (invocation: Invocation, given: Typed, loadSource: LoadSource) => Promise<ExitCode>;
+type Start = (invocation: Invocation, io: Io, loadSource: LoadSource) => Promise<ExitCode>;
 
 /** Each verb loads only its own modules. */
 const COMMANDS: Readonly<Record<Verb, Start>> = {
@@ -66,7 +59,7 @@ const COMMANDS: Readonly<Record<Verb, Start>> = {
   retry,
   schedule: withSource(async (command, { behind }) => {
     const { schedule } = await import('./schedule/schedule.js');
-    return schedule(behind, command.resolved.options, command.typed, command.source);
+    return schedule(behind, command);
   }),
   verify: withSource(async (command) => (await import('./verify/verify.js')).verify(command)),
   list: withSource(async (command, { operand }) =>
@@ -117,11 +110,10 @@ interface Command {
 
 /** A verb that needs the facts of an exchange. */
 function withSource(act: (command: Command, invocation: Invocation) => Promise<ExitCode>): Start {
-  return async (invocation, given, loadSource) => {
-    const { io } = given;
+  return async (invocation, io, loadSource) => {
     const layers = await layersOf(invocation, io);
     const source = await loadSource();
-    return withResolved(invocation, { layers, source }, given, (resolved, typed) =>
+    return withResolved(invocation.verb, { layers, source, io }, (resolved, typed) =>
       act({ source, resolved, layers, io, typed }, invocation),
     );
   };
@@ -129,58 +121,58 @@ function withSource(act: (command: Command, invocation: Invocation) => Promise<E
 
 /** A verb that needs no facts of an exchange. */
 function withOptions(act: (resolved: Resolved, invocation: Invocation, io: Io) => Promise<ExitCode>): Start {
-  return async (invocation, given) => {
-    const { io } = given;
+  return async (invocation, io) => {
     const layers = await layersOf(invocation, io);
-    return withResolved(invocation, { layers }, given, (resolved) => act(resolved, invocation, io));
+    return withResolved(invocation.verb, { layers, io }, (resolved) => act(resolved, invocation, io));
   };
-}
-
-/** Resolves the options. `--print-options` prints them, and the verb does not run. */
-async function withResolved(
-  { verb }: Invocation,
-  { layers, source }: { readonly layers: readonly RawLayer[]; readonly source?: Source },
-  given: Typed,
-  act: (resolved: Resolved, typed: Typed) => Promise<ExitCode>,
-): Promise<ExitCode> {
-  const { optionSources, resolveOptions } = await import('./options/resolve.js');
-  // Errors name an option as it was given: as a flag, an environment variable or a key of a file.
-  const typed = { ...given, sources: optionSources(verb, layers) };
-  return printingErrors(typed, async () => {
-    const resolved = resolveOptions(verb, layers, source);
-    if (resolved.options.printOptions) return printOptions(verb, resolved, given.io);
-    const { options } = resolved;
-    return withMirrors(verb, typed, OF_QUEUE.has(verb) ? [] : [options.out], async (mirrors) =>
-      act(await mirrors.resolve(resolved), typed),
-    );
-  });
 }
 
 /** Verbs whose jobs open the lakes. */
 const OF_QUEUE: ReadonlySet<Verb> = new Set(['enqueue', 'worker', 'status']);
 
+/** Resolves the options. `--print-options` prints them, and the verb does not run. */
+async function withResolved(
+  verb: Verb,
+  { layers, source, io }: { readonly layers: readonly RawLayer[]; readonly source?: Source; readonly io: Io },
+  act: (resolved: Resolved, typed: Typed) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const { optionSources, resolveOptions } = await import('./options/resolve.js');
+  // Errors name an option as it was given: as a flag, an environment variable or a key of a file.
+  const typed = { io, sources: optionSources(verb, layers) };
+  return withLakes(verb, typed, async (lakes) => {
+    const resolved = resolveOptions(verb, layers, source);
+    if (resolved.options.printOptions) return printOptions(verb, resolved, io);
+    return act(OF_QUEUE.has(verb) ? resolved : await lakes.resolve(resolved), typed);
+  });
+}
+
+/** The lakes of a command on the local disk; those in buckets as mirrors. */
 type LocalLakes = Pick<Mirrors, 'fileAt' | 'resolve'>;
 
-const NO_MIRRORS: LocalLakes = {
-  resolve: (resolved) => Promise.resolve(resolved),
-  fileAt: (path) => Promise.resolve(path),
-};
-
-/** Calls `act` with the mirrors of lakes in buckets, if one of these paths is the address of a bucket. */
-async function withMirrors(
+/** Calls `act`, and prints its errors while the mirrors are open, because they may name files in them. */
+async function withLakes(
   verb: Verb,
   typed: Typed,
-  paths: readonly string[],
-  act: (mirrors: LocalLakes) => Promise<ExitCode>,
+  act: (lakes: LocalLakes) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  if (!paths.some((path) => /^s3:/i.test(path))) return act(NO_MIRRORS);
-  const { callerOf, Mirrors } = await import('./mirror/open-mirrors.js');
-  const mirrors = new Mirrors(verb, callerOf(typed.io));
+  let opened: Promise<Mirrors> | undefined;
+  const open = async (): Promise<Mirrors> => {
+    const { callerOf, Mirrors: Opened } = await import('./mirror/open-mirrors.js');
+    return new Opened(verb, callerOf(typed.io));
+  };
+  const mirrors = (): Promise<Mirrors> => (opened ??= open());
   try {
-    // The errors are printed while the mirrors are open, because they may name files in them.
-    return await printingErrors(typed, () => act(mirrors));
+    return await printingErrors(typed, () =>
+      act({
+        resolve: async (resolved) =>
+          isLakeAddress(resolved.options.out) ? (await mirrors()).resolve(resolved) : resolved,
+        fileAt: async (path, options) =>
+          isLakeAddress(path) ? (await mirrors()).fileAt(path, options) : path,
+      }),
+    );
   } finally {
-    await mirrors.close();
+    const mirrorsOpened = await opened?.catch(() => undefined);
+    await mirrorsOpened?.close();
   }
 }
 
@@ -205,8 +197,7 @@ async function optionLines(verb: Verb, resolved: Resolved): Promise<string[]> {
   return layers.optionLines(verb, resolved);
 }
 
-async function runFile(invocation: Invocation, given: Typed, loadSource: LoadSource): Promise<ExitCode> {
-  const { io } = given;
+async function runFile(invocation: Invocation, io: Io, loadSource: LoadSource): Promise<ExitCode> {
   const source = await loadSource();
   const { readJobs } = await import('./download/jobs.js');
   const { resolved, jobs } = await readJobs(invocation, io, source);
@@ -215,72 +206,44 @@ async function runFile(invocation: Invocation, given: Typed, loadSource: LoadSou
       printLines(io.stdout, [`[${job.name}]`, ...(await optionLines(job.verb, job.resolved))]);
     return 0;
   }
+  const typed = { io, sources: resolved };
+  return withLakes('run', typed, (lakes) => runLocally({ source, resolved, jobs, io, typed }, lakes));
+}
+
+/** Runs jobs with their lakes on the local disk. */
+async function runLocally(request: JobsRun, lakes: LocalLakes): Promise<ExitCode> {
   const { runJobs } = await import('./download/run-jobs.js');
-  const typed = { ...given, sources: resolved };
-  return printingErrors(typed, () =>
-    withMirrors('run', typed, lakesOf(resolved, jobs), async (mirrors) =>
-      runJobs({ source, ...(await localJobs(mirrors, resolved, jobs)), io, typed }),
-    ),
-  );
+  const jobs: Job[] = [];
+  for (const job of request.jobs) jobs.push({ ...job, resolved: await lakes.resolve(job.resolved) });
+  return runJobs({ ...request, jobs, resolved: await lakes.resolve(request.resolved) });
 }
 
-function lakesOf(resolved: Resolved, jobs: readonly Job[]): string[] {
-  return [resolved, ...jobs.map((job) => job.resolved)].map(({ options }) => options.out);
-}
-
-async function localJobs(
-  mirrors: LocalLakes,
-  resolved: Resolved,
-  jobs: readonly Job[],
-): Promise<{ resolved: Resolved; jobs: Job[] }> {
-  const local = jobs.map(async (job) => ({ ...job, resolved: await mirrors.resolve(job.resolved) }));
-  return { jobs: await Promise.all(local), resolved: await mirrors.resolve(resolved) };
-}
-
-async function retry(invocation: Invocation, given: Typed, loadSource: LoadSource): Promise<ExitCode> {
-  const { io } = given;
+/** Downloads the failures of a report again; of a report of jobs, each job with its own options. */
+async function retry(invocation: Invocation, io: Io, loadSource: LoadSource): Promise<ExitCode> {
+  const { operand: path = '' } = invocation;
   const layers = await layersOf(invocation, io);
   const source = await loadSource();
-  if (invocation.operand === undefined && layers.some(({ values }) => values.redis !== undefined))
-    return withResolved(invocation, { layers, source }, given, async ({ options }) =>
+  if (path === '' && layers.some(({ values }) => values.redis !== undefined))
+    return withResolved('retry', { layers, source, io }, async ({ options }) =>
       (await import('./workers/retry-jobs.js')).retryJobs(options, io),
     );
-  const path = invocation.operand ?? '';
-  const { readReport } = await import('./download/past-runs.js');
-  if (!/^s3:/i.test(path))
-    return retryReport(path, await readReport(path, source), { layers, source }, given);
   const { resolveOptions } = await import('./options/resolve.js');
-  const { options } = resolveOptions('retry', layers, source);
-  return withMirrors('retry', given, [path], async (mirrors) => {
-    const local = await mirrors.fileAt(path, options);
-    return retryReport(local, await readReport(local, source), { layers, source }, given, mirrors);
-  });
-}
-
-async function retryReport(
-  path: string,
-  report: ReadReport,
-  { layers, source }: { readonly layers: readonly RawLayer[]; readonly source: Source },
-  given: Typed,
-  opened?: LocalLakes,
-): Promise<ExitCode> {
-  const { io } = given;
-  const { pastJobs, pastRun } = await import('./download/past-runs.js');
-  const { resolved, verb, failures, explain } = pastRun(path, report, layers, source);
-  if (resolved.options.printOptions) return printOptions('retry', resolved, io);
-  const typed = { ...given, sources: resolved };
-  const jobs = report.jobs.length === 0 ? [] : pastJobs(path, report, layers, source);
-  const act = async (mirrors: LocalLakes): Promise<ExitCode> => {
-    if (report.jobs.length === 0) {
+  const { pastJobs, pastRun, readReport } = await import('./download/past-runs.js');
+  return withLakes('retry', { io }, async (lakes) => {
+    const local = isLakeAddress(path)
+      ? await lakes.fileAt(path, resolveOptions('retry', layers, source).options)
+      : path;
+    const report = await readReport(local, source);
+    const { resolved, verb, failures, explain } = pastRun(local, report, layers, source);
+    if (resolved.options.printOptions) return printOptions('retry', resolved, io);
+    const typed = { io, sources: resolved };
+    const jobs = pastJobs(local, report, layers, source);
+    return printingErrors(typed, async () => {
+      if (report.jobs.length > 0)
+        return runLocally({ source, resolved, jobs, earlier: { path: local, ...report }, io, typed }, lakes);
       const { download } = await import('./download/download.js');
-      const local = await mirrors.resolve(resolved);
-      return download({ source, resolved: local, io, typed, verb, failures, explain });
-    }
-    const { runJobs } = await import('./download/run-jobs.js');
-    const earlier = { path, ...report };
-    return printingErrors(typed, async () =>
-      runJobs({ source, ...(await localJobs(mirrors, resolved, jobs)), earlier, io, typed }),
-    );
-  };
-  return opened === undefined ? withMirrors('retry', typed, lakesOf(resolved, jobs), act) : act(opened);
+      const onDisk = await lakes.resolve(resolved);
+      return download({ source, resolved: onDisk, io, typed, verb, failures, explain });
+    });
+  });
 }

@@ -1,7 +1,6 @@
 /** `cryptodl audit`: prints findings about the archive; with --prefer daily, rebuilds faulty months of the lake from daily objects. */
 import { forEachItem, progressPrinter, runVerb } from '../cli/look-up.js';
 import type { LookUp, Signals } from '../cli/look-up.js';
-import { correctedLine } from '../cli/corrected-line.js';
 import { writeData } from '../cli/write-data.js';
 import { openReporter, runAndPrint, withLog } from '../download/download.js';
 import { openLogOf } from '../report/log.js';
@@ -84,7 +83,7 @@ async function rebuild(
 
 /** `rebuilt`: the exit code of the rebuild; undefined without --prefer daily. */
 async function conclude(
-  { io, resolved, typed }: LookUp,
+  { io, resolved }: LookUp,
   tally: AuditTally,
   rebuilt: ExitCode | undefined,
 ): Promise<ExitCode> {
@@ -100,8 +99,10 @@ async function conclude(
     printLines(io.stderr, ['all findings are fixed in the lake: it has the rows of the daily objects']);
   if (tally.rebuilds.length > 0 && rebuilt === undefined) {
     const months = `${countText(tally.rebuiltMonths, 'month')} of the lake`;
-    const line = correctedLine(typed.argv, { flags: { prefer: 'daily' } }, typed.before);
-    printLines(io.stderr, [`${months} should be rebuilt from daily objects`, `next  ${line}`]);
+    printLines(io.stderr, [
+      `${months} should be rebuilt from daily objects`,
+      'next  the same command with --prefer daily',
+    ]);
   }
   return code;
 }

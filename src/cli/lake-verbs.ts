@@ -15,13 +15,13 @@ export const LAKE_VERB_TEXTS = {
       'cryptodl verify --deep -m um --dataset klines --json',
       'cryptodl verify --fix',
     ],
-    aka: ['check', 'fsck', 'validate', 'test', 'integrity'],
+    aka: ['check', 'fsck', 'validate'],
   },
   repair: {
     doc: 'fetch damaged and missing data again; covers the first to the last day of each series in the lake',
     exits: RUN_EXITS,
     examples: ['cryptodl repair', 'cryptodl repair -n', 'cryptodl repair --dataset klines -s BTCUSDT --deep'],
-    aka: ['fix', 'heal', 'fill', 'backfill'],
+    aka: ['fix', 'heal'],
   },
   audit: {
     doc: 'compare monthly and daily objects of the same days; also checks the ids and columns of both',
@@ -38,7 +38,7 @@ export const LAKE_VERB_TEXTS = {
       "cryptodl audit -m spot --dataset aggTrades -s '*BTC' --months 1 --json",
       'cryptodl audit --prefer daily',
     ],
-    aka: ['compare', 'check-archive', 'diff'],
+    aka: ['check-archive'],
   },
   sql: {
     operand: '[query]',
@@ -49,7 +49,7 @@ export const LAKE_VERB_TEXTS = {
       "cryptodl sql 'SELECT symbol, max(high) FROM um_klines GROUP BY symbol'",
       'cryptodl sql --views > views.sql',
     ],
-    aka: ['query', 'select', 'duckdb', 'ask'],
+    aka: ['query'],
   },
   coverage: {
     doc: 'compare the rows of the lake with the expected rows; prints a heat-map, a table, and each gap with its reason',
@@ -59,13 +59,13 @@ export const LAKE_VERB_TEXTS = {
       "cryptodl coverage -m um --dataset klines -s '*USDT' --months 6",
       'cryptodl coverage -d 30 --min 99.9 --json',
     ],
-    aka: ['gaps', 'missing', 'holes', 'heatmap', 'stats', 'completeness'],
+    aka: ['gaps', 'missing', 'holes', 'completeness'],
   },
   runs: {
     doc: 'list the newest runs of the lake; with outcomes, retry rate, latency and exit code, and trends of the newest run',
     exits: { ...BASE_EXITS, 2: 'usage; for example a lake without a record of a run' },
     examples: ['cryptodl runs', 'cryptodl runs --out /srv/lake --last 5', 'cryptodl runs --json'],
-    aka: ['history', 'trends', 'log', 'logs', 'runlog', 'alerts'],
+    aka: ['history', 'log', 'logs'],
   },
   report: {
     doc: 'write one HTML file about the lake and its last run; it has charts, failures, gaps and a heat-map, and needs no network',
@@ -75,7 +75,7 @@ export const LAKE_VERB_TEXTS = {
       'cryptodl report -o /srv/lake --html /srv/www/lake.html',
       "cryptodl report -m um --dataset klines -s '*USDT' --months 6",
     ],
-    aka: ['html', 'page', 'dashboard', 'web'],
+    aka: ['page', 'dashboard'],
   },
   plot: {
     operand: '[symbol]',
@@ -86,7 +86,7 @@ export const LAKE_VERB_TEXTS = {
       'cryptodl plot BTCUSDT -i 1h -d 30',
       'cryptodl plot BTCUSDT --column last_funding_rate --html funding.html',
     ],
-    aka: ['chart', 'graph', 'draw', 'candlesticks'],
+    aka: ['chart', 'graph', 'draw'],
   },
   export: {
     operand: '[program]',
@@ -105,7 +105,7 @@ export const LAKE_VERB_TEXTS = {
       'cryptodl export csv --target csv -i 1h --columns date=open_time,close',
       'cryptodl export nautilus-loader -m um -i 1m -s BTCUSDT > load_nautilus.py',
     ],
-    aka: ['convert', 'freqtrade', 'tardis', 'lean', 'nautilus', 'qlib', 'backtrader', 'dump'],
+    aka: ['convert'],
   },
   universe: {
     doc: 'print the most traded symbols of each period; it ranks them by the klines of the lake, and a period has only what was known before it began',
@@ -122,7 +122,7 @@ export const LAKE_VERB_TEXTS = {
       'cryptodl universe -m spot --quote USDT --every week --window 7d --as list',
       'cryptodl universe --top 9 --from 2023-01 --fetch --as freqtrade --target lists',
     ],
-    aka: ['constituents', 'membership', 'members', 'pairlist', 'pairlists', 'top', 'ranking'],
+    aka: ['constituents', 'members', 'pairlist', 'pairlists'],
   },
   bars: {
     operand: '<bar>',
@@ -137,6 +137,6 @@ export const LAKE_VERB_TEXTS = {
       'cryptodl bars volume:1000 --dataset aggTrades -s BTCUSDT',
       'cryptodl bars 1h --check -s BTCUSDT',
     ],
-    aka: ['resample', 'candles', 'aggregate', 'ohlcv'],
+    aka: ['resample', 'aggregate'],
   },
 } as const satisfies Partial<Record<Verb, VerbText>>;

@@ -54,7 +54,7 @@ export async function runVerb(
   } catch (error) {
     const signal = signals.signalled();
     if (signal !== undefined) return exitCodeOfSignal(signal);
-    return await printError(toCryptodlError(error), command.typed);
+    return printError(toCryptodlError(error), command.typed);
   } finally {
     signals.release();
   }

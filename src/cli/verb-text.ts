@@ -15,7 +15,7 @@ export interface VerbText {
   /** The exit codes except for those of signals. `--help` shows the part before the first semicolon. */
   readonly exits: ExitTexts;
   readonly examples: readonly string[];
-  /** Other names of the verb, only for hints. */
+  /** Other names that work. Help does not show them. */
   readonly aka: readonly string[];
 }
 

@@ -17,7 +17,21 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
       "cryptodl vision -m spot -i 1m,1h -s '*USDT' --from 2024-01-01 --to 2024-03-31",
       'cryptodl vision --dataset metrics -s @universe.txt --months 6 -f csv',
     ],
-    aka: ['download', 'fetch', 'get', 'pull', 'sync', 'klines', 'binance', 'update'],
+    aka: [
+      'download',
+      'fetch',
+      'get',
+      'pull',
+      'sync',
+      'update',
+      'klines',
+      'ohlcv',
+      'candles',
+      'copy',
+      'cp',
+      'download-data',
+      'fetch-ohlcv',
+    ],
   },
   metrics: {
     doc: 'download funding rates, open interest, ratios and basis over REST into the lake; REST has them for USD-margined and coin-margined futures',
@@ -27,7 +41,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
       'cryptodl metrics -m cm -s BTCUSD_PERP --dataset openInterestHist -i 1h -d 7',
       "cryptodl metrics -s '*USDT' --dataset fundingRate -d 365 --priority high",
     ],
-    aka: ['funding', 'rest', 'api', 'openinterest', 'oi', 'ratios', 'fapi'],
+    aka: ['rest'],
   },
   run: {
     operand: '<file>',
@@ -38,7 +52,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
       'cryptodl run jobs.yaml --only bars,funding -n',
       'cryptodl run jobs.yaml --jobs 3',
     ],
-    aka: ['jobs', 'job', 'batch', 'all'],
+    aka: ['jobs', 'job', 'batch'],
   },
   retry: {
     operand: '[report]',
@@ -50,7 +64,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
       'cryptodl retry report.jsonl --concurrency 4 --retries 10',
       'cryptodl retry --redis redis://queue --codes http-server-error',
     ],
-    aka: ['resume', 'repeat'],
+    aka: ['repeat'],
   },
   schedule: {
     behind: 'COMMAND [flags]',
@@ -61,7 +75,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
       'cryptodl schedule --at 09:30 --kind cron -- run jobs.yaml',
       'cryptodl schedule --every 6h -- metrics -s @universe.txt -d 7 -o /srv/lake',
     ],
-    aka: ['cron', 'crontab', 'timer', 'systemd', 'daemon'],
+    aka: ['cron', 'crontab', 'timer'],
   },
   list: {
     operand: '[what]',
@@ -73,7 +87,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
       'cryptodl list symbols -m um --dataset klines --quote USDT',
       'cryptodl list periods -m um --dataset bookTicker -s BTCUSDT',
     ],
-    aka: ['ls', 'show', 'symbols', 'datasets', 'search'],
+    aka: ['ls', 'show'],
   },
   schema: {
     operand: '[dataset]',
@@ -84,7 +98,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
       'cryptodl schema metrics -m um',
       'cryptodl schema klines -m cm --json',
     ],
-    aka: ['columns', 'describe', 'fields', 'docs'],
+    aka: ['columns', 'describe', 'fields'],
   },
   serve: {
     operand: '<directory>',
@@ -95,7 +109,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
       'cryptodl vision -s BTCUSDT -d 7 -f zip -o ./raw',
       'cryptodl vision -s BTCUSDT -d 7 --archive-url http://127.0.0.1:8090',
     ],
-    aka: ['server', 'mirror'],
+    aka: ['server'],
   },
   doctor: {
     doc: 'check this machine, the network and the lake; prints one line each for versions, memory, open files, hosts, clock, disks, lock and bans',
@@ -106,7 +120,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
       'cryptodl doctor --clear-bans fapi.binance.com',
       'cryptodl doctor --proxy http://127.0.0.1:3128 --json',
     ],
-    aka: ['diagnose', 'diagnostics', 'health', 'healthcheck', 'selftest', 'ping'],
+    aka: ['diagnose', 'diagnostics', 'health', 'healthcheck', 'selftest'],
   },
   enqueue: {
     operand: '<verb>',
@@ -118,7 +132,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
       'cryptodl enqueue vision -s BTCUSDT -d 7 --redis redis://queue --wait',
       'cryptodl schedule -- enqueue vision -s all -d 3 --redis redis://queue',
     ],
-    aka: ['queue', 'submit', 'push', 'add'],
+    aka: ['submit'],
   },
   worker: {
     doc: 'do the jobs of a queue, on as many machines as you like; a job of a worker that was killed goes to another worker',
@@ -128,13 +142,13 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
       'cryptodl worker --redis redis://queue --drain --jobs 16',
       'cryptodl worker --redis redis://queue -o /srv/lake',
     ],
-    aka: ['work', 'consumer', 'agent', 'workers'],
+    aka: ['workers'],
   },
   status: {
     doc: 'print the state of a queue; with waiting, active and failed jobs, jobs per minute, workers, failures by code',
     exits: { ...BASE_EXITS, 3: 'try later; no connection to the Redis server' },
     examples: ['cryptodl status --redis redis://queue', 'cryptodl status --watch', 'cryptodl status --json'],
-    aka: ['backlog', 'progress'],
+    aka: ['backlog'],
   },
   completion: {
     operand: '[shell]',
@@ -146,7 +160,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
       'cryptodl completion zsh > "${fpath[1]}/_cryptodl"',
       'cryptodl completion fish > ~/.config/fish/completions/cryptodl.fish',
     ],
-    aka: ['completions', 'complete', 'autocomplete'],
+    aka: ['completions'],
   },
   man: {
     doc: 'print the man page cryptodl(1); it has all commands and flags',

@@ -1,5 +1,4 @@
 /** The command that fetches what coverage found missing, and nothing else. */
-import { lineText } from '../cli/corrected-line.js';
 import { dayText } from '../model/calendar.js';
 import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
@@ -12,7 +11,7 @@ import type { LastFailures } from '../select/last-failures.js';
 import { barOfInterval } from '../source/keys.js';
 import { findDataset, isArchived, isMade } from '../source/venue.js';
 import type { Venue } from '../source/venue.js';
-import { shownPath } from '../text/printable.js';
+import { commandLine, shownPath } from '../text/printable.js';
 import type { CoveredSeries } from './cover-lake.js';
 import type { Gap } from './gaps.js';
 import type { DayRange } from './own-days.js';
@@ -97,20 +96,20 @@ export class NextStep {
     if (downloads.length > 0) {
       const lines =
         resolved.texts.symbols === undefined ? this.#continued(downloads) : this.#named(downloads);
-      return lines.map((words) => lineText(words)).join(' && ');
+      return lines.map((words) => commandLine(words)).join(' && ');
     }
     if (this.#others > 0)
-      return lineText(['repair', ...this.#given('repair', [...SELECTION, 'symbols', 'now'])]);
+      return commandLine(['repair', ...this.#given('repair', [...SELECTION, 'symbols', 'now'])]);
     const [bars] = this.#bars;
     if (this.#reported === 0 || failures === undefined)
       return bars === undefined
         ? undefined
-        : lineText([
+        : commandLine([
             'bars',
             barOfInterval(bars),
             ...this.#given('bars', ['out', 'market', 'symbols', 'quote']),
           ]);
-    return lineText(['retry', shownPath(failures.path), ...this.#given('retry', ['now'])]);
+    return commandLine(['retry', shownPath(failures.path), ...this.#given('retry', ['now'])]);
   }
 
   /** A download without `--symbols` continues the series of the lake. */

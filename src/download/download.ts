@@ -156,7 +156,7 @@ export async function runAndPrint(request: RunRequest, output: RunOutput): Promi
     const signal = signalled();
     reporter.ending();
     await tellEnd({ exitCode: codeOf(error, signal), error: error.code });
-    return { exitCode: await refuse(reporter, error, output.typed, signal), error };
+    return { exitCode: refuse(reporter, error, output.typed, signal), error };
   } finally {
     request.signal.removeEventListener('abort', onSignal);
   }
@@ -208,15 +208,10 @@ const LATER =
   'the same command later; --wait-for-publication waits until the archive has the selected periods';
 
 /** Prints why the run could not begin. */
-async function refuse(
-  reporter: Reporter,
-  known: CryptodlError,
-  typed: Typed,
-  signal: Signalled,
-): Promise<ExitCode> {
+function refuse(reporter: Reporter, known: CryptodlError, typed: Typed, signal: Signalled): ExitCode {
   reporter.alarm(signal === undefined ? [] : [`cryptodl: ended by ${signal} before the work began`]);
   const code = codeOf(known, signal);
-  if (signal === undefined) await printError(known, typed);
+  if (signal === undefined) printError(known, typed);
   reporter.event('summary', {
     outcomes: { ok: 0, partial: 0, skipped: 0, absent: 0, failed: 0 },
     error: { code: known.code, message: known.message },

@@ -94,7 +94,7 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
     await monitors.close((message) => warnings.push(message));
     return conclude(request, { ended, reportPath, elapsedMs, log, signal: signals.signalled(), warnings });
   } catch (error) {
-    return await printError(toCryptodlError(error), typed);
+    return printError(toCryptodlError(error), typed);
   } finally {
     signals.release();
     await monitors.close(() => undefined);

@@ -4,7 +4,7 @@ import type { CryptodlError as ProgramError, ErrorCode } from '../model/errors.j
 import { exitCodeOfError } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { withAddresses } from '../text/mirror-roots.js';
-import { correctionInOptionNames, hintInOptionNames, messageInOptionNames } from './option-names.js';
+import { inOptionNames } from './options.js';
 
 /** Errors that end a call, but not the same call at a later time. */
 const PASSING: ReadonlySet<ErrorCode> = new Set(['locked', 'unreachable', 'interrupted']);
@@ -21,13 +21,10 @@ export class CryptodlError extends Error {
   readonly retryable: boolean;
 
   constructor(error: ProgramError) {
-    const { code, message, hint, correction, cause } = error;
-    super(messageInOptionNames(withAddresses(message)), cause === undefined ? undefined : { cause });
+    const { code, message, hint, cause } = error;
+    super(inOptionNames(withAddresses(message)), cause === undefined ? undefined : { cause });
     this.code = code;
-    this.hint =
-      hint === undefined
-        ? correction && correctionInOptionNames(correction)
-        : hintInOptionNames(withAddresses(hint));
+    this.hint = hint === undefined ? undefined : inOptionNames(withAddresses(hint));
     this.exitCode = exitCodeOfError(code);
     this.retryable = error.retryable || PASSING.has(code);
   }

@@ -4,8 +4,7 @@ import { SILENT_OBSERVER } from '../model/observer.js';
 import type { Announcement, Observer } from '../model/observer.js';
 import { didYouMean } from '../text/did-you-mean.js';
 import { withAddresses } from '../text/mirror-roots.js';
-import { messageInOptionNames } from './option-names.js';
-import { isObject } from './options.js';
+import { isObject, inOptionNames } from './options.js';
 import type { LibraryVerb } from './options.js';
 
 export interface Hooks {
@@ -96,6 +95,6 @@ export function observerOf({ onPlan, onWarning }: RunHooks): Observer {
   return {
     ...SILENT_OBSERVER,
     announce: (plan) => onPlan?.(plan),
-    warn: (message) => onWarning?.(messageInOptionNames(withAddresses(message))),
+    warn: (message) => onWarning?.(inOptionNames(withAddresses(message))),
   };
 }

@@ -1,13 +1,13 @@
 /** The options of the library: the flags of each verb in camelCase, with types, and their conversion to the texts of flags. */
 import { usage } from '../model/errors.js';
 import type { Verb } from '../options/flag-spec.js';
-import { camelCase, flagsOf, flagSpec } from '../options/flags.js';
+import { camelCase, flagsOf, flagSpec, nameOptions } from '../options/flags.js';
 import type { CamelCase, FlagName, FlagNameOf, FlagValue } from '../options/flags.js';
 import type { RawValues } from '../options/resolve.js';
 import type { ALL, MarketAlias, MARKETS } from '../source/names.js';
 import { didYouMean } from '../text/did-you-mean.js';
 
-export const LIBRARY_VERBS = [
+const LIBRARY_VERBS = [
   'vision',
   'metrics',
   'repair',
@@ -82,6 +82,11 @@ export function rawValues(verb: LibraryVerb, options: unknown): RawValues {
   return values;
 }
 
+/** Messages and hints name options as flags: `--max-wait` becomes `maxWait`. Commands keep their flags. */
+export function inOptionNames(text: string): string {
+  return nameOptions(text, camelCase);
+}
+
 /** A call of each verb, for messages about its arguments. */
 export const EXAMPLES: Readonly<Record<LibraryVerb, string>> = {
   vision: "vision({ symbols: 'BTCUSDT', days: 7 })",
@@ -99,7 +104,7 @@ export function isObject(value: unknown): value is object {
 }
 
 /** The flags of a verb that are options of the library. */
-export function optionsOf(verb: LibraryVerb): FlagName[] {
+function optionsOf(verb: LibraryVerb): FlagName[] {
   return flagsOf(verb).filter((name) => !COMMAND_LINE.some((other) => other === name));
 }
 

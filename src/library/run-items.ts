@@ -1,5 +1,6 @@
 /** The outcomes and the summary of a run, as a call of the library gives them. */
 import { startRun } from '../download/run.js';
+import { inOptionNames } from './options.js';
 import type { Run as StartedRun, RunRequest } from '../download/run.js';
 import type { TaskOutcome } from '../model/outcome.js';
 import { summaryOf } from '../report/run-summary.js';
@@ -9,7 +10,6 @@ import type { RunHooks } from './hooks.js';
 import { arrayOf, enter } from './items.js';
 import type { Begun, ItemsWithSummary } from './items.js';
 import { openLake } from './lake-in-bucket.js';
-import { messageInOptionNames } from './option-names.js';
 
 interface BegunRun {
   readonly started: StartedRun;
@@ -27,7 +27,7 @@ export function runItems(
   const outcomes = async function* (): AsyncGenerator<TaskOutcome> {
     const { started, shown, leave } = await begin();
     try {
-      for await (const outcome of started) yield inOptionNames(shown(outcome));
+      for await (const outcome of started) yield withOptionNames(shown(outcome));
       await summaryOfRun(started);
     } catch (error) {
       throw await left(error, leave);
@@ -85,7 +85,7 @@ export async function summaryOfRun(started: StartedRun): Promise<RunSummary> {
   return summaryOf(end);
 }
 
-function inOptionNames(outcome: TaskOutcome): TaskOutcome {
+function withOptionNames(outcome: TaskOutcome): TaskOutcome {
   if (outcome.outcome !== 'failed') return outcome;
-  return { ...outcome, message: messageInOptionNames(outcome.message) };
+  return { ...outcome, message: inOptionNames(outcome.message) };
 }

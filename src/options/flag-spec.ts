@@ -79,7 +79,7 @@ export interface FlagSpec {
   readonly choicesOf?: Readonly<Partial<Record<Verb, readonly string[]>>>;
   /** A valid value for messages and documents, for flags without a default. */
   readonly example?: string;
-  /** Names of this flag in other tools, only for hints. */
+  /** Other names that work, mostly those of other tools. Help does not show them. */
   readonly aka?: readonly string[];
   /** The default as text for `parse`, so that help and value cannot differ. */
   readonly default?: string;

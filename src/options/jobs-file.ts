@@ -40,11 +40,6 @@ const SHARED: readonly FlagName[] = [
 /** Flags for the command line only. */
 const COMMAND_LINE_ONLY: readonly FlagName[] = ['config', 'dry-run', 'only', 'print-options'];
 
-/** The error for a config file of `run`: the file of jobs holds the options itself. `where` begins the message. */
-export function noConfigFile(where: string, file: string): CryptodlError {
-  return usage(`${where}run takes no config file`, `write its keys under defaults of ${file}`);
-}
-
 const EXAMPLE = fileURLToPath(new URL('../../config/jobs.example.yaml', import.meta.url));
 
 /** Names the example in the package, which is not in the working directory of a user. */

@@ -137,7 +137,7 @@ export const LAKE_FLAGS = {
       bars: 'print the months that would be made, and change nothing',
     },
     parse: parse.flag,
-    aka: ['plan', 'simulate', 'list'],
+    aka: ['plan', 'simulate'],
   },
   failures: {
     group: 'Where',
@@ -169,7 +169,7 @@ export const LAKE_FLAGS = {
     doc: 'what to print: cron, systemd or both',
     ...oneOf(['cron', 'systemd', 'both']),
     default: 'both',
-    aka: ['cron', 'systemd', 'type', 'format', 'for'],
+    aka: ['cron', 'systemd'],
   },
   long: {
     group: 'How',

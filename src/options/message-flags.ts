@@ -75,7 +75,7 @@ export const MESSAGE_FLAGS = {
     usual: DOWNLOADS_AND_JOBS,
     doc: 'print a log of each request, retry and decision; the same as --log-level debug; another --log-level wins',
     parse: parse.flag,
-    aka: ['debug', 'vv'],
+    aka: ['debug'],
   },
   ping: {
     group: 'Messages',

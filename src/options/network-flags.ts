@@ -40,7 +40,7 @@ export const NETWORK_FLAGS = {
     doc: `limits of buckets below those of the exchange (${Object.keys(venue.limits).join(', ')}), separated by commas; in a file: limits: { archive: 100/s, futuresData: 800/5m }`,
     parse: limit(venue.limits),
     example: 'archive=100/s',
-    aka: ['limit', 'rate', 'rates'],
+    aka: ['rate', 'rates'],
   },
   priority: {
     group: 'Network',
@@ -51,7 +51,6 @@ export const NETWORK_FLAGS = {
     docOf: { enqueue: 'order of jobs: high, normal or low; a job gains on later ones as it waits' },
     ...oneOf(['high', 'normal', 'low']),
     default: 'normal',
-    aka: ['nice'],
   },
   bwlimit: {
     group: 'Network',
@@ -63,7 +62,7 @@ export const NETWORK_FLAGS = {
     parse: parse.byteRate,
     unit: 'BytesPerSecond',
     example: '10MB',
-    aka: ['limit-rate', 'rate-limit', 'max-speed', 'bandwidth'],
+    aka: ['limit-rate', 'max-speed', 'bandwidth'],
   },
   'pool-limit': {
     group: 'Network',

@@ -93,7 +93,7 @@ export const OUTPUT_FLAGS = {
     doc: 'freqtrade: a saved answer of exchangeInfo, which tells base and quote asset of its symbols; for other symbols, the known quote assets tell them',
     parse: parse.text,
     example: 'exchangeInfo.json',
-    aka: ['exchangeinfo', 'markets'],
+    aka: ['exchangeinfo'],
   },
   columns: {
     group: 'What',

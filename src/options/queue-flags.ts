@@ -78,7 +78,6 @@ export const QUEUE_FLAGS = {
     doc: 'fetch: put the zips of jobs into the bucket of the lake; convert: write the lake from these zips; both: do each job as a whole, and convert',
     ...oneOf(['fetch', 'convert', 'both']),
     default: 'both',
-    aka: ['mode', 'only'],
   },
   lease: {
     group: 'How',

@@ -99,7 +99,7 @@ export function environmentLayer(
 }
 
 /** Flags of a range. A range comes from one source as a whole: a source with any of these flags hides these flags in later sources. */
-export const RANGE: ReadonlySet<FlagName> = new Set(['days', 'months', 'from', 'to']);
+const RANGE: ReadonlySet<FlagName> = new Set(['days', 'months', 'from', 'to']);
 
 /**
  * Parses the value of each option from its source (`optionSources`). Throws a usage error for an invalid value. Without an exchange, markets and addresses are

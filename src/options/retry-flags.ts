@@ -27,7 +27,7 @@ export const RETRY_FLAGS = {
     parse: parse.concurrency,
     default: 'auto',
     defaultOf: { metrics: 'auto:10' },
-    aka: ['c', 'j', 'w', 'workers', 'threads', 'jobs', 'parallel', 'max-workers', 'transfers'],
+    aka: ['c', 'j', 'w', 'workers', 'threads', 'parallel', 'max-workers', 'transfers'],
   },
   'retry-preset': {
     group: 'Network',
@@ -50,7 +50,7 @@ export const RETRY_FLAGS = {
     ...FROM_PRESET,
     derive: ({ preset }) => preset.retries,
     example: '2',
-    aka: ['retry', 'max-retries', 'attempts'],
+    aka: ['retry', 'max-retries'],
   },
   'retry-delay': {
     group: 'Network',

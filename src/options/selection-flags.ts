@@ -87,7 +87,7 @@ export const SELECTION_FLAGS = {
     choices: [...MARKETS, ALL],
     choicesOf: { metrics: ['um', 'cm'], schema: MARKETS, universe: RANKED_MARKETS },
     default: venue.defaultMarket,
-    aka: ['type', 'asset-class'],
+    aka: ['markets', 'type', 'asset-class'],
   },
   dataset: {
     group: 'What',
@@ -117,7 +117,7 @@ export const SELECTION_FLAGS = {
       list: ARCHIVED,
       metrics: ['fundingRate', 'metrics', ...STATISTICS, 'basis', ALL],
     },
-    aka: ['data', 'data-type', 'kind'],
+    aka: ['datasets', 'data', 'data-type', 'kind'],
   },
   interval: {
     group: 'What',
@@ -136,7 +136,7 @@ export const SELECTION_FLAGS = {
     default: '1m',
     defaultOf: { metrics: '5m' },
     choices: [...venue.intervals, ALL],
-    aka: ['granularity', 'freq', 'resolution'],
+    aka: ['intervals', 'granularity', 'freq', 'resolution'],
   },
   quote: {
     group: 'What',

@@ -25,7 +25,7 @@ export const UNIVERSE_FLAGS = {
     doc: 'the N symbols with the largest sums; without this flag, all symbols that were traded',
     parse: parse.integer(1, undefined, 30),
     example: '50',
-    aka: ['number', 'limit', 'size', 'n', 'number-assets', 'count'],
+    aka: ['number', 'limit', 'size', 'number-assets', 'count'],
   },
   contract: {
     group: 'What',

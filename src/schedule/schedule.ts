@@ -1,18 +1,21 @@
 /** `cryptodl schedule -- COMMAND`: prints the command as a crontab line and as systemd units. */
 import { basename, resolve } from 'node:path';
-import { checkCommand } from '../cli/check-line.js';
-import { isSchedulable } from '../cli/command-words.js';
+import type { LookUp } from '../cli/look-up.js';
+import { layersOf } from '../cli/option-layers.js';
 import { printError } from '../cli/print-error.js';
-import type { Typed } from '../cli/print-error.js';
 import { parseCommandLine } from '../cli/program.js';
 import type { Invocation } from '../cli/program.js';
 import { writeText } from '../cli/write-data.js';
+import { checkRequest, readJobs } from '../download/jobs.js';
+import { pastRun, readReport } from '../download/past-runs.js';
 import { toCryptodlError, usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
 import { homeOf } from '../options/environment.js';
+import type { Verb } from '../options/flag-spec.js';
 import { environmentName, flagsOf } from '../options/flags.js';
 import type { Options } from '../options/flags.js';
+import { resolveOptions } from '../options/resolve.js';
 import type { Resolved } from '../options/resolve.js';
 import { readSymbolFile } from '../options/symbols.js';
 import { SECRET_ADDRESSES } from '../options/value-text.js';
@@ -25,42 +28,50 @@ import type { ScheduledCommand } from './timers.js';
 
 /** Each run starts after a random delay up to this, so that the runs of many users do not send requests in the same second. */
 const DELAY = { systemd: '10min', flag: '10m' };
-/** Prints the schedule of a command. A mistake after `--` gives the same error as the command itself. */
+
+/** Prints the schedule of a command. A mistake of the command gives the same error as the command itself. */
 export async function schedule(
   command: readonly string[],
-  options: Options,
-  given: Typed,
-  source: Source,
+  { resolved: { options }, io, source }: Pick<LookUp, 'resolved' | 'io' | 'source'>,
 ): Promise<ExitCode> {
-  const { argv, io } = given;
-  const own = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv;
   const line = command[0] === 'cryptodl' ? command.slice(1) : command;
   if (line.length === 0)
-    throw usage(
-      'schedule needs a command after --',
-      'for example: cryptodl schedule -- vision --symbols BTCUSDT --days 1',
-    );
-  const typed: Typed = { argv: line, io, refusalOf: given.refusalOf, before: [...own, '--'] };
+    throw usage('schedule needs a command', 'for example: cryptodl schedule -- vision -s BTCUSDT -d 7');
+  const invocation = parseCommandLine(line, io);
+  if (invocation === undefined) return 0;
   try {
-    const invocation = parseCommandLine(line, io);
-    if (invocation === undefined) return 0;
     refuseUnschedulable(invocation);
-    const resolved = await checkCommand(invocation, { io, source, read: readSymbolFile });
-    warn(invocation, resolved, typed);
-    await writeText(io, texts(invocation, resolved, options, typed));
+    const resolved = await checkCommand(invocation, io, source);
+    warn(invocation, resolved, io);
+    await writeText(io, texts(invocation, resolved, options, io));
     return 0;
   } catch (error) {
-    return printError(toCryptodlError(error), typed);
+    // The options of the command have other sources than those of `schedule`.
+    return printError(toCryptodlError(error), { io });
   }
 }
 
+/** Resolves the options of the command. Throws the usage errors that the command gives before its first request. */
+async function checkCommand(invocation: Invocation, io: Io, source: Source): Promise<Resolved> {
+  const { verb, operand = '' } = invocation;
+  if (verb === 'run') return (await readJobs(invocation, io, source)).resolved;
+  const layers = await layersOf(invocation, io);
+  if (verb === 'retry') return pastRun(operand, await readReport(operand, source), layers, source).resolved;
+  const resolved = resolveOptions(verb, layers, source);
+  if (verb === 'vision' || verb === 'metrics')
+    await checkRequest(verb, resolved, { source, clock: io.clock, read: readSymbolFile });
+  return resolved;
+}
+
+const NOT_SCHEDULABLE: readonly Verb[] = ['schedule', 'list', 'schema', 'serve', 'completion', 'man'];
+
 function refuseUnschedulable({ verb }: Invocation): void {
-  if (!isSchedulable(verb))
+  if (NOT_SCHEDULABLE.includes(verb))
     throw usage(`schedule cannot repeat ${verb}: choose a command that downloads or checks`);
 }
 
 /** Warns of values that the printed lines do not have, or should not show to others. */
-function warn({ verb }: Invocation, resolved: Resolved, { io }: Typed): void {
+function warn({ verb }: Invocation, resolved: Resolved, io: Io): void {
   const { environment } = io;
   const secret = secretFlags(verb, resolved);
   const lost =
@@ -90,7 +101,7 @@ function environmentFile({ environment }: Io): string {
   return absolutePath('~/.config/cryptodl/environment', homeOf(environment));
 }
 
-function texts(invocation: Invocation, resolved: Resolved, options: Options, { io }: Typed): string {
+function texts(invocation: Invocation, resolved: Resolved, options: Options, io: Io): string {
   const { verb, operand } = invocation;
   const words = [...io.program, ...scheduledWords(invocation, { resolved, io })];
   const { atMinutes, every } = options;

@@ -15,7 +15,7 @@ import { absolutePath, withoutPassword } from '../text/printable.js';
  * --quiet are added, because cron has another environment and no terminal. Flags of `secretFlags` are left out.
  */
 export function scheduledWords(
-  { verb, operands }: Invocation,
+  { verb, operand }: Invocation,
   { resolved, io }: { readonly resolved: Resolved; readonly io: Io },
 ): string[] {
   const home = homeOf(io.environment);
@@ -35,7 +35,8 @@ export function scheduledWords(
   if (known.includes('state-dir') && options.stateDir === undefined && stateHome !== undefined)
     more.push('--state-dir', resolve(stateHome, 'cryptodl'));
   if (known.includes('quiet') && !options.quiet && !options.json) more.push('--quiet');
-  return [verb, ...operands.map((operand) => absoluteOperand(verb, operand)), ...flags, ...more];
+  const operands = operand === undefined ? [] : [absoluteOperand(verb, operand)];
+  return [verb, ...operands, ...flags, ...more];
 }
 
 /** The flags with a value from the command line or the environment. A config file is named by its path. */
@@ -57,7 +58,7 @@ function asFlag(name: FlagName, value: string): string[] {
 
 /** The address of a lake or a report in a bucket. */
 const IN_BUCKET = /^s3:/i;
-const PATH_OPERANDS: readonly (string | undefined)[] = ['<file>', '<report>', '<directory>'];
+const PATH_OPERANDS: readonly (string | undefined)[] = ['<file>', '[report]', '<directory>'];
 
 function absoluteOperand(verb: Verb, text: string): string {
   return PATH_OPERANDS.includes(VERB_TEXTS[verb].operand) && !IN_BUCKET.test(text) ? resolve(text) : text;

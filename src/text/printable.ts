@@ -96,6 +96,11 @@ export function shellWord(word: string): string {
   return `$'${plain.replaceAll(STEERING, (character) => SHORT[character] ?? String.raw`\u${hex(character, 4)}`)}'`;
 }
 
+/** A command of this program as text for a shell, without passwords. `words`: the words after `cryptodl`. */
+export function commandLine(words: readonly string[]): string {
+  return ['cryptodl', ...words].map((word) => shellWord(withoutPassword(word))).join(' ');
+}
+
 /** A value for a file of options, quoted where YAML needs it, also between braces. */
 export function yamlWord(word: string): string {
   return /^[\w./][\w./=+-]*$/.test(word) ? word : `'${word.replaceAll("'", "''")}'`;

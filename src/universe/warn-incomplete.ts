@@ -1,9 +1,8 @@
 /** Texts about missing data in the windows of a universe. */
-import { lineText } from '../cli/corrected-line.js';
 import { dayText, nextCalendarStart } from '../model/calendar.js';
 import type { CalendarPeriod } from '../model/calendar.js';
 import { countText, listText } from '../model/units.js';
-import { shownPath } from '../text/printable.js';
+import { commandLine, shownPath } from '../text/printable.js';
 import { DATASET } from './choose-symbols.js';
 import type { Incomplete, Ranking } from './rank.js';
 
@@ -77,7 +76,7 @@ export function laterPeriodsText(
 
 function coverageLine(symbols: readonly string[], { root, market }: Place): string {
   const shown = shownPath(root);
-  return lineText([
+  return commandLine([
     'coverage',
     '--market',
     market,

@@ -309,7 +309,7 @@ describe('a lake', () => {
     expect(code).toBe(4);
     expect(events.at(-1)).toMatchObject({ series: 5, months: 5, rebuildable: 1 });
     expect(stderr).toMatch(
-      /\n1 month of the lake should be rebuilt from daily objects\nnext {2}cryptodl audit .*--prefer daily\n$/,
+      /\n1 month of the lake should be rebuilt from daily objects\nnext {2}the same command with --prefer daily\n$/,
     );
     expect([filesBelow(lake), await parquetDigests(lake)]).toEqual(before);
     const none = await run('audit', 'lake', '--market', 'spot');

@@ -293,7 +293,7 @@ describe('another command', () => {
 
 describe('a mistake', () => {
   it.each<[string[], string]>([
-    [['schedule'], 'schedule needs a command after --'],
+    [['schedule'], 'schedule needs a command'],
     [
       ['schedule', '--', 'vision', '--dataset', 'klinse', '-s', 'BTCUSDT'],
       '--dataset: um has no dataset "klinse"',

@@ -101,7 +101,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   bullmq: ['workers/bullmq.ts'],
   'cli-progress': ['report/live-lines.ts'],
   // explain-arguments.ts names the type of the error it explains, nothing else.
-  commander: ['cli/explain-arguments.ts', 'cli/program.ts'],
+  commander: ['cli/program.ts'],
   'fastest-levenshtein': ['text/did-you-mean.ts'],
   hyparquet: ['convert/parquet-rows.ts'],
   ioredis: ['redis/connection.ts'],

@@ -3,14 +3,14 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { SETTINGS } from '../../scripts/synthetic-lake.js';
-import { refusalOf } from '../../src/cli/check-line.js';
+import { flagLayer } from '../../src/cli/option-layers.js';
+import { parseCommandLine } from '../../src/cli/program.js';
 import type { CoveredSeries } from '../../src/coverage/cover-lake.js';
 import type { Gap } from '../../src/coverage/gaps.js';
 import { NextStep } from '../../src/coverage/next-step.js';
 import type { DayRange } from '../../src/coverage/own-days.js';
 import { DAY_SECONDS } from '../../src/coverage/series-coverage.js';
 import { dayPeriod } from '../../src/model/calendar.js';
-import type { Io } from '../../src/model/io.js';
 import type { Format, Settings } from '../../src/model/task.js';
 import { resolveOptions } from '../../src/options/resolve.js';
 import type { RawValues } from '../../src/options/resolve.js';
@@ -58,7 +58,7 @@ interface Given {
 }
 
 /** The line after `cryptodl`, without the lake and the time; undefined if there is none. */
-async function nextOf(lacks: readonly Lacks[], given: Given = {}): Promise<string | undefined> {
+function nextOf(lacks: readonly Lacks[], given: Given = {}): string | undefined {
   const { flags = {}, range = {}, failures } = given;
   const values = { out: [OUT], now: [NOW], ...flags };
   const layer = { origin: 'flag', values, nameOf: (name: string) => `--${name}` } as const;
@@ -70,17 +70,15 @@ async function nextOf(lacks: readonly Lacks[], given: Given = {}): Promise<strin
     expect(command).toContain(` --now ${NOW}`);
     if (command.startsWith('cryptodl retry')) continue;
     expect(command).toContain(` --out ${OUT} `);
-    await accepted(command.split(' ').slice(1));
+    accepted(command.split(' ').slice(1));
   }
   return line?.replaceAll(` --out ${OUT}`, '').replaceAll(` --now ${NOW}`, '').replaceAll('cryptodl ', '');
 }
 
 /** Throws the error that the program would give. */
-async function accepted(words: readonly string[]): Promise<void> {
-  const environment = {};
-  const io = { environment, clock: { now: () => Date.parse(NOW) } } as unknown as Io;
-  const refusal = await refusalOf(words, { io, loadSource: () => Promise.resolve(VENUE) });
-  if (refusal !== undefined) throw refusal;
+function accepted(words: readonly string[]): void {
+  const invocation = parseCommandLine(words, { stdout: { write: () => true } });
+  if (invocation !== undefined) resolveOptions(invocation.verb, [flagLayer(invocation)], VENUE);
 }
 
 const INSIDE = [7, 8] as const;
@@ -89,7 +87,7 @@ const TO_12 = { to: day('2024-01-13') };
 const NAMED = '--market um --dataset klines --interval 1m';
 
 describe('the next step for days between the own days of a series', () => {
-  it('is repair with the given selection, without the range', async () => {
+  it('is repair with the given selection, without the range', () => {
     const flags = {
       market: ['um'],
       dataset: ['klines,metrics', 'fundingRate'],
@@ -99,25 +97,25 @@ describe('the next step for days between the own days of a series', () => {
       symbols: ['BTCUSDT'],
       days: ['20'],
     };
-    expect(await nextOf([{ days: INSIDE }], { flags })).toBe(
+    expect(nextOf([{ days: INSIDE }], { flags })).toBe(
       'repair --market um --dataset klines,metrics,fundingRate --interval 1m --quote USDT --format parquet --symbols BTCUSDT',
     );
   });
 
-  it('ends with the own days', async () => {
-    expect(await nextOf([{ days: [5, 11] }])).toBe('repair');
-    expect(await nextOf([{ days: [4, 11] }])).toMatch(/^vision/);
-    expect(await nextOf([{ days: [5, 12] }])).toMatch(/^vision/);
+  it('ends with the own days', () => {
+    expect(nextOf([{ days: [5, 11] }])).toBe('repair');
+    expect(nextOf([{ days: [4, 11] }])).toMatch(/^vision/);
+    expect(nextOf([{ days: [5, 12] }])).toMatch(/^vision/);
   });
 
-  it('is nothing for other days of a series that --symbols cannot name', async () => {
+  it('is nothing for other days of a series that --symbols cannot name', () => {
     const flags = { symbols: ['*'] };
-    expect(await nextOf([{ symbol: '!BTCUSDT', days: LATER }], { flags })).toBeUndefined();
+    expect(nextOf([{ symbol: '!BTCUSDT', days: LATER }], { flags })).toBeUndefined();
   });
 
-  it('is nothing if no data is expected on these days', async () => {
+  it('is nothing if no data is expected on these days', () => {
     const halt = { days: INSIDE, reason: 'halt', isMissing: false } as const;
-    expect(await nextOf([halt, { ...halt, days: LATER }])).toBeUndefined();
+    expect(nextOf([halt, { ...halt, days: LATER }])).toBeUndefined();
   });
 });
 
@@ -132,14 +130,14 @@ describe('the next step for failures of the last report', () => {
   });
   const RETRY = "retry '/lake/_failures/a b.jsonl'";
 
-  it('is a retry of that report', async () => {
-    expect(await nextOf([failed], reported('parquet'))).toBe(RETRY);
+  it('is a retry of that report', () => {
+    expect(nextOf([failed], reported('parquet'))).toBe(RETRY);
     const twoFormats = [failed, { ...failed, format: 'csv' as const }];
-    expect(await nextOf(twoFormats, reported('parquet'))).toBe('repair');
+    expect(nextOf(twoFormats, reported('parquet'))).toBe('repair');
   });
 
-  it('is nothing if no day is missing', async () => {
-    expect(await nextOf([], reported('parquet'))).toBeUndefined();
+  it('is nothing if no day is missing', () => {
+    expect(nextOf([], reported('parquet'))).toBeUndefined();
   });
 
   it.each([
@@ -148,86 +146,86 @@ describe('the next step for failures of the last report', () => {
     ['the day before', reported('parquet', undefined, dayPeriod(period.from - 1))],
     ['the day after', reported('parquet', undefined, dayPeriod(period.to))],
     ['no report', {}],
-  ])('is repair for a failure that the report has of %s', async (_, given) => {
-    expect(await nextOf([failed], given)).toBe('repair');
+  ])('is repair for a failure that the report has of %s', (_, given) => {
+    expect(nextOf([failed], given)).toBe('repair');
   });
 
-  it('is repair if further days are missing, and for a reported day with another reason', async () => {
-    expect(await nextOf([failed, { days: [8, 9] }], reported('parquet'))).toBe('repair');
-    expect(await nextOf([{ days: INSIDE, reason: 'hole' }], reported('parquet'))).toBe('repair');
+  it('is repair if further days are missing, and for a reported day with another reason', () => {
+    expect(nextOf([failed, { days: [8, 9] }], reported('parquet'))).toBe('repair');
+    expect(nextOf([{ days: INSIDE, reason: 'hole' }], reported('parquet'))).toBe('repair');
   });
 });
 
 describe('the next step for days outside the own days', () => {
-  it('is a download that continues the series, with the given selection and range', async () => {
+  it('is a download that continues the series, with the given selection and range', () => {
     const flags = { quote: ['USDT'], format: ['csv'], days: ['10'] };
-    expect(await nextOf([{ days: LATER, format: 'csv' }], { flags, range: { from: 1, to: TODAY } })).toBe(
+    expect(nextOf([{ days: LATER, format: 'csv' }], { flags, range: { from: 1, to: TODAY } })).toBe(
       'vision --quote USDT --format csv --days 10',
     );
     const months = { flags: { months: ['1'] }, range: { from: 1, to: TODAY } };
-    expect(await nextOf([{ days: LATER }], months)).toBe('vision --months 1');
+    expect(nextOf([{ days: LATER }], months)).toBe('vision --months 1');
     const dates = { flags: { from: ['2024-01'], to: ['yesterday'] }, range: { from: 1, to: TODAY } };
-    expect(await nextOf([{ days: LATER }], dates)).toBe('vision --from 2024-01 --to yesterday');
+    expect(nextOf([{ days: LATER }], dates)).toBe('vision --from 2024-01 --to yesterday');
   });
 
-  it('has no range if the range ends today, and else begins with the first missing day', async () => {
-    expect(await nextOf([{ days: LATER }, { symbol: 'A', days: [3, 5] }], { range: TO_12 })).toBe(
+  it('has no range if the range ends today, and else begins with the first missing day', () => {
+    expect(nextOf([{ days: LATER }, { symbol: 'A', days: [3, 5] }], { range: TO_12 })).toBe(
       'vision --from 2024-01-03 --to 2024-01-12',
     );
     const two = [{ days: LATER }, { days: [3, 5], dataset: 'metrics', interval: '' }] as const;
-    expect(await nextOf(two, { range: TO_12 })).toBe('vision --from 2024-01-03 --to 2024-01-12');
-    expect(await nextOf([{ days: LATER }], { range: { to: TODAY } })).toBe('vision');
-    expect(await nextOf([{ days: LATER }])).toBe('vision');
+    expect(nextOf(two, { range: TO_12 })).toBe('vision --from 2024-01-03 --to 2024-01-12');
+    expect(nextOf([{ days: LATER }], { range: { to: TODAY } })).toBe('vision');
+    expect(nextOf([{ days: LATER }])).toBe('vision');
   });
 
-  it('is metrics for a dataset of REST alone, once for each verb', async () => {
+  it('is metrics for a dataset of REST alone, once for each verb', () => {
     const rest = { dataset: 'openInterestHist', interval: '5m', days: LATER } as const;
-    expect(await nextOf([rest])).toBe('metrics');
-    expect(await nextOf([rest, { days: LATER }, { ...rest, symbol: 'ETHUSDT' }])).toBe('metrics && vision');
-    expect(await nextOf([rest], { flags: { symbols: ['BTC*'] } })).toBe(
+    expect(nextOf([rest])).toBe('metrics');
+    expect(nextOf([rest, { days: LATER }, { ...rest, symbol: 'ETHUSDT' }])).toBe('metrics && vision');
+    expect(nextOf([rest], { flags: { symbols: ['BTC*'] } })).toBe(
       'metrics --market um --dataset openInterestHist --interval 5m --symbols BTCUSDT --from 2024-01-11 --to 2024-01-12',
     );
   });
 
-  it('gives each verb the datasets that it takes', async () => {
+  it('gives each verb the datasets that it takes', () => {
     const flags = { dataset: ['klines,openInterestHist'], interval: ['1m,5m'] };
     const rest = { dataset: 'openInterestHist', interval: '5m', days: LATER } as const;
-    expect(await nextOf([{ days: LATER }, rest], { flags })).toBe(
+    expect(nextOf([{ days: LATER }, rest], { flags })).toBe(
       'vision --dataset klines --interval 1m && metrics --dataset openInterestHist --interval 5m',
     );
-    expect(await nextOf([{ days: LATER }], { flags: { ...flags, market: ['um,spot'] } })).toBe(
+    expect(nextOf([{ days: LATER }], { flags: { ...flags, market: ['um,spot'] } })).toBe(
       'vision --market um --dataset klines --interval 1m',
     );
     const metrics = { dataset: 'metrics', interval: '', days: LATER } as const;
-    expect(await nextOf([metrics, { days: LATER }], { flags })).toBe(
+    expect(nextOf([metrics, { days: LATER }], { flags })).toBe(
       'vision --dataset metrics,klines --interval 1m',
     );
-    expect(await nextOf([metrics], { flags: { interval: ['1m'] } })).toBe('vision');
+    expect(nextOf([metrics], { flags: { interval: ['1m'] } })).toBe('vision');
   });
 });
 
 describe('the next step for days outside the own days of given symbols', () => {
   const flags = { symbols: ['*USDT'] };
 
-  it('names the symbols that lack days, and all of their days', async () => {
+  it('names the symbols that lack days, and all of their days', () => {
     const lacks = [
       { days: LATER },
       { symbol: 'ETHUSDT', days: [3, 5] },
       { symbol: 'BTCUSDT', days: [12, 14] },
     ] as const;
-    expect(await nextOf(lacks, { flags })).toBe(
+    expect(nextOf(lacks, { flags })).toBe(
       `vision ${NAMED} --symbols BTCUSDT,ETHUSDT --from 2024-01-03 --to 2024-01-13`,
     );
   });
 
-  it('is one command for each dataset, and repeats no settings, which each series keeps', async () => {
+  it('is one command for each dataset, and repeats no settings, which each series keeps', () => {
     const lacks = [
       { days: LATER },
       { symbol: 'ETHUSDT', days: LATER, settings: { partition: 'day', asPublished: true } },
       { dataset: 'metrics', interval: '', days: LATER },
     ] as const;
     const days = '--from 2024-01-11 --to 2024-01-12';
-    expect(await nextOf(lacks, { flags })).toBe(
+    expect(nextOf(lacks, { flags })).toBe(
       [
         `vision ${NAMED} --symbols BTCUSDT,ETHUSDT ${days}`,
         `vision --market um --dataset metrics --symbols BTCUSDT ${days}`,

@@ -2,12 +2,17 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { refusalOf } from '../../src/cli/check-line.js';
-import type { Io } from '../../src/model/io.js';
+import { flagLayer } from '../../src/cli/option-layers.js';
+import { parseCommandLine } from '../../src/cli/program.js';
+import { checkRequest } from '../../src/download/jobs.js';
+import { systemClock } from '../../src/model/clock.js';
+import { CryptodlError } from '../../src/model/errors.js';
 import { FORMATS } from '../../src/model/task.js';
 import { VERBS } from '../../src/options/flag-spec.js';
 import type { Verb } from '../../src/options/flag-spec.js';
 import { choicesOf, flagsOf } from '../../src/options/flags.js';
+import { resolveOptions } from '../../src/options/resolve.js';
+import { readSymbolFile } from '../../src/options/symbols.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { ALL } from '../../src/source/names.js';
 import { datasetsOf, marketNames } from '../../src/source/venue.js';
@@ -17,15 +22,25 @@ import { scratchFolder } from '../helpers/folders.js';
 const SOURCE = loadBinance();
 const LAKE = join(scratchFolder(), 'lake');
 mkdirSync(join(LAKE, SOURCE.name), { recursive: true });
-const io = {
-  environment: {},
-  clock: { now: () => Date.parse('2026-11-21T12:00:00Z') },
-} as unknown as Io;
+/** Verbs whose selection is checked before the first request. */
+const SELECTING: readonly Verb[] = ['vision', 'metrics', 'list', 'audit'];
 
 async function isTaken(...words: readonly string[]): Promise<boolean> {
   // Only the verb itself refuses several markets, and it sends no request.
   if (words[0] === 'schema') return (await cryptodl(words)).code === 0;
-  return (await refusalOf(words, { io, loadSource: () => Promise.resolve(SOURCE) })) === undefined;
+  try {
+    const invocation = parseCommandLine(words, { stdout: { write: () => true } });
+    if (invocation === undefined) return false;
+    const { verb } = invocation;
+    const resolved = resolveOptions(verb, [flagLayer(invocation)], SOURCE);
+    const context = { source: SOURCE, clock: systemClock, read: readSymbolFile };
+    if (SELECTING.includes(verb))
+      await checkRequest(verb === 'metrics' ? 'metrics' : 'vision', resolved, context);
+    return true;
+  } catch (error) {
+    if (error instanceof CryptodlError) return false;
+    throw error;
+  }
 }
 
 const MARKETS = [...marketNames(SOURCE), ALL];

@@ -1,12 +1,11 @@
 /** Proxies: where they are named, and that nobody gets to see a password. */
 import { describe, expect, it } from 'vitest';
-import { correctedLine } from '../../src/cli/corrected-line.js';
 import { optionLines } from '../../src/cli/option-layers.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import { resolveOptions } from '../../src/options/resolve.js';
 import type { RawLayer } from '../../src/options/resolve.js';
 import { NO_PROXIES, proxiesOf, surroundingsOf } from '../../src/options/environment.js';
-import { linesText, withoutPassword } from '../../src/text/printable.js';
+import { commandLine, linesText, withoutPassword } from '../../src/text/printable.js';
 
 const LOWER = 'http://lower.test:3128';
 const UPPER = 'http://upper.test:3128';
@@ -129,9 +128,9 @@ describe('printed values', () => {
     },
   );
 
-  it('in a corrected line has no password', () => {
+  it('in a command has no password', () => {
     for (const typed of [['--proxy', SECRET], [`--proxy=${SECRET}`]]) {
-      const line = correctedLine(['vision', ...typed, '--days', 'x'], { flags: { days: '7' } });
+      const line = commandLine(['vision', ...typed, '--days', '7']);
       expect(line).toContain('user:***@proxy.test');
       expect(line).not.toContain('s3cr3t');
     }

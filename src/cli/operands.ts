@@ -1,0 +1,82 @@
+/** Reads the words of a line that belong to no flag: the operand of the verb, and values of flags. */
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { usage } from '../model/errors.js';
+import type { Verb } from '../options/flag-spec.js';
+import { choicesOf, flagsOf } from '../options/flags.js';
+import type { FlagName } from '../options/flags.js';
+import { VERB_TEXTS } from './verbs.js';
+
+export interface Operands {
+  readonly operand: string | undefined;
+  /** Words that are values of flags: symbols, markets, datasets, intervals, the folder of the lake. */
+  readonly values: readonly (readonly [flag: FlagName, value: string])[];
+}
+
+/** Throws a usage error for a word without a meaning. */
+export function readOperands(verb: Verb, words: readonly string[]): Operands {
+  const operand = operandOf(verb, words);
+  const at = operand === undefined ? -1 : words.indexOf(operand);
+  const values = words
+    .filter((_, index) => index !== at)
+    .map((word) => {
+      const flag = flagOf(verb, word);
+      if (flag === undefined) throw oneTooMany(verb, word);
+      return [flag, word] as const;
+    });
+  return { operand, values };
+}
+
+/** The operand of the verb among these words, which may stand in any order: `schema um klines`, `list BTCUSDT periods`. */
+function operandOf(verb: Verb, words: readonly string[]): string | undefined {
+  const { operand, choices } = VERB_TEXTS[verb];
+  if (operand === undefined) return undefined;
+  const isOperand = (word: string): boolean => {
+    // A bar is `15m` or `tick:500`.
+    if (verb === 'bars') return /^\d|:/.test(word);
+    if (choices !== undefined) return choices.includes(word);
+    if (verb === 'schema') return flagOf(verb, word) !== 'market';
+    if (verb === 'sql') return flagOf(verb, word) !== 'out';
+    return verb !== 'plot' || flagOf(verb, word) === 'symbols';
+  };
+  return words.find(isOperand) ?? words[0];
+}
+
+function flagOf(verb: Verb, word: string): FlagName | undefined {
+  const flags = flagsOf(verb);
+  if (flags.includes('html') && /\.html?$/i.test(word)) return 'html';
+  const named = (['market', 'dataset', 'interval'] as const).find(
+    (name) => flags.includes(name) && choicesOf(name, verb)?.includes(word),
+  );
+  if (named !== undefined) return named;
+  if (isPlace(word)) {
+    // The lake exists, and the folder of an export may be new.
+    if (flags.includes('target') && !existsSync(join(word, '_manifests'))) return 'target';
+    return flags.includes('out') ? 'out' : undefined;
+  }
+  return flags.includes('symbols') && isSymbolList(verb, word) ? 'symbols' : undefined;
+}
+
+/** Whether the word is a path, the address of a bucket or an existing folder. A word like BTCUSDT is a symbol, also if a folder has this name. */
+function isPlace(word: string): boolean {
+  if (/^(?:\.{0,2}\/|~|s3:|\.{1,2}$)/i.test(word)) return true;
+  return (
+    !/^[\p{Lu}\d]{5,}(?:_\w+)?$/u.test(word) &&
+    statSync(word, { throwIfNoEntry: false })?.isDirectory() === true
+  );
+}
+
+const DOWNLOADS: readonly Verb[] = ['vision', 'metrics', 'audit', 'enqueue'];
+
+/** Other verbs take only words in capitals as symbols: `verify lake2` without such a folder is a mistake. */
+function isSymbolList(verb: Verb, word: string): boolean {
+  return DOWNLOADS.includes(verb) || !/\p{Ll}/u.test(word) || word.startsWith('@');
+}
+
+function oneTooMany(verb: Verb, word: string): Error {
+  const { operand, examples } = VERB_TEXTS[verb];
+  return usage(
+    `${verb} takes ${operand === undefined ? 'no' : 'one'} argument: "${word}" is one too many`,
+    verb === 'sql' ? 'put the query in quotes' : `for example: ${examples[0] ?? ''}`,
+  );
+}
