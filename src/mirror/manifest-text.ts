@@ -54,7 +54,7 @@ export function joinManifests(
   const lines = linesOf(local.subarray(length));
   const others = linesOf(remote.subarray(length));
   if (concernSameData(lines, others, changed)) return undefined;
-  // Two workers may have done one job, one of them after its lease, and one may have adopted the file of the other: their lines differ.
+  // Two workers may have done one job, one of them after its lease: their lines differ.
   const theirs = new Set(others.map(subjectOf));
   const own = lines.filter((line) => !theirs.has(subjectOf(line)));
   return Buffer.concat([remote, ...own.map((line) => Buffer.from(`${line}\n`))]);

@@ -23,7 +23,7 @@ it('has an object that both writers have committed only once', () => {
 it('has an object only once whose lines differ, and ends with the last line of a file', () => {
   const object = (key: string, fileSha256: string, more: string): string =>
     `{"kind":"object","key":"${key}","sha256":"${key}1","file":"2026-10.parquet","fileSha256":"${fileSha256}",${more}}\n`;
-  const theirs = object('b', 'x', '"adopted":true') + object('c', 'x', '"adopted":true');
+  const theirs = object('b', 'x', '"tool":"other"') + object('c', 'x', '"tool":"other"');
   // Of two commits, the first one has an earlier digest of the file.
   const ours = object('b', 'w', '"tool":"1"') + object('c', 'x', '"tool":"1"');
   expect(joined(BASE + ours, BASE + theirs, BASE)).toBe(BASE + theirs);
