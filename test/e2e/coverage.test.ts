@@ -323,22 +323,6 @@ describe('a halt', () => {
     });
     expect(code).toBe(0);
   });
-
-  it('is not found from one symbol, from two with different gaps, or when one symbol has the rows', async () => {
-    const longer = lacking('2024-01-05T03:00', '2024-01-05T04:05', 65);
-    const one = newLake({ AUSDT: { '2024-01-05': halted } });
-    expect((await seriesOf(one)).map(({ missing }) => missing)).toEqual([60]);
-    const two = newLake({ AUSDT: { '2024-01-05': halted }, BUSDT: { '2024-01-05': longer } });
-    expect((await seriesOf(two)).map(({ missing }) => missing)).toEqual([60, 65]);
-    const most = newLake({
-      AUSDT: { '2024-01-05': halted },
-      BUSDT: { '2024-01-05': halted },
-      CUSDT: { '2024-01-05': halted },
-      DUSDT: {},
-    });
-    const series = await seriesOf(most, '--symbols', 'AUSDT,BUSDT');
-    expect(series.map(({ missing }) => missing)).toEqual([60, 60]);
-  });
 });
 
 describe('coverage as text', () => {
@@ -550,23 +534,6 @@ describe('the selection', () => {
   ])('%s %s: a value that the lake lacks is a usage error', async (flag, value, says) => {
     const { code, stderr } = await coverage(newLake({ BTCUSDT: {} }), flag, value);
     expect([code, stderr]).toEqual([2, expect.stringContaining(says) as string]);
-  });
-
-  it('--min 101 is refused with an example, but no corrected line is suggested', async () => {
-    const { code, stderr } = await coverage(newLake({ BTCUSDT: {} }), '--min', '101');
-    expect([code, stderr]).toEqual([
-      2,
-      'cryptodl: --min: "101" is not a percentage from 0 to 100\n  --min 99.9\n',
-    ]);
-  });
-
-  it.each(['zip', 'csv'])('verify --format %s: a lake of Parquet alone is a usage error', async (format) => {
-    const lake = newLake({ BTCUSDT: {} });
-    const { code, stderr } = await cryptodl(['verify', '--out', lake, '--format', format]);
-    expect([code, stderr]).toEqual([
-      2,
-      `cryptodl: --format ${format}: ${lake} holds no ${format} series; it holds parquet\n  --format parquet\n`,
-    ]);
   });
 
   it('may be given as words without flags', async () => {

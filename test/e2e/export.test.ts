@@ -1047,22 +1047,14 @@ describe('a wrong command line of export', () => {
     ['export freqtrad --target x', 'did you mean freqtrade?'],
     ['export freqtrade', 'export freqtrade needs --target'],
     ['export freqtrade --target s3://bucket/x', 'export writes to local folders only'],
-    ['export freqtrade --target LAKE/x', 'is in the lake'],
     ['export freqtrade --target LAKE', 'is in the lake'],
     ['export freqtrade --target FILE', 'is a file'],
-    ['export freqtrade --from-lake LAKE --target x', 'did you mean --out?'],
     ['export freqtrade --target x --delimiter ;', '--delimiter is for export csv, not for export freqtrade'],
-    ['export csv --target x --mark-interval 1h', '--mark-interval is for export freqtrade'],
     ['export csv --target x --columns open_tim', 'klines has no column open_tim'],
-    ['export csv --target x --delimiter ab', 'is no delimiter: a delimiter is one ASCII character'],
-    ['export csv --target x --time-format unix', 'is neither iso, us, ms, s nor a pattern'],
     ['export csv --target x --time-format %Q', 'is neither iso, us, ms, s nor a pattern'],
     ['export csv --target x --columns open,x=close,x=high', '--columns: x is there twice'],
-    ['export freqtrade --target x --mark-interval 8', '"8" is not an interval like 1h or 8h'],
     ['export freqtrade --target x --dataset metrics', 'holds no metrics'],
-    ['export freqtrade --target x --exchange-info none.json', 'none.json cannot be read'],
     ['export nautilus-loader --target x', 'prints a script and writes no files'],
-    ['export freqtrade --target x --symbols DOGEUSDT', 'DOGEUSDT'],
   ])('%s', async (line, message) => {
     const lake = held;
     const file = join(scene.scratch, 'a-file');

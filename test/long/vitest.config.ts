@@ -5,7 +5,6 @@ export default tier('long', {
   include: [
     'test/long/**/*.test.ts',
     'test/unit/{simulation,concurrency,resume,priority.property,check-rows.property,direct-copy.property,split-url.property,unzip.property}.test.ts',
-    'test/e2e/{completion,mistakes}.test.ts',
   ],
   env: { CRYPTODL_TEST_SIZE: 'long' },
 });

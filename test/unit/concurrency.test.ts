@@ -4,7 +4,7 @@ import { Concurrency } from '../../src/queue/concurrency.js';
 import type { LoadSign } from '../../src/http/transport/measure.js';
 import type { ConcurrencyChoice, LevelChange } from '../../src/queue/concurrency.js';
 import { randoms } from '../helpers/randoms.js';
-import { sizedRows } from '../helpers/tier-size.js';
+import { sized } from '../helpers/tier-size.js';
 
 const AUTO = { kind: 'auto', max: 128 } as const;
 const START = 30;
@@ -280,7 +280,7 @@ function lognormal(_: number, random: () => number): number {
   return 600 * Math.exp((Math.log(2000 / 600) / 2.326) * normal);
 }
 
-describe.each(sizedRows([1, 2, 3, 4, 5, 6], 2))(
+describe.each(sized([1, 2, 3, 4, 5, 6], [1, 2]))(
   'the level that it finds, by the dice of seed %d,',
   (seed) => {
     it.each([10, 20, 40, 60, 100])(
