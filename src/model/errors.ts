@@ -12,29 +12,12 @@ export type ErrorCode = keyof typeof ERROR_TRAITS;
 export const LONGEST_WAIT_DAYS = 7;
 export const LONGEST_WAIT_MS = LONGEST_WAIT_DAYS * 24 * 3600_000;
 
-/** A change that turns the given command line into a valid one. */
-export interface Correction {
-  /** Flags with their corrected values; null removes the flag. */
-  readonly flags?: Readonly<Record<string, string | null>>;
-  /** The corrected operand. */
-  readonly operand?: string;
-  /** The verb that accepts the given line. */
-  readonly verb?: string;
-  /** The complete corrected arguments; `flags` are applied to them. */
-  readonly argv?: readonly string[];
-  /** Another command. It keeps the given flags for the lake, the addresses, the time and the config file. */
-  readonly command?: readonly string[];
-  /** The corrected value of the option that is being parsed; `options/resolve.ts` adds the flag. */
-  readonly value?: string;
-}
-
 interface Details {
   readonly cause?: unknown;
   /** The wait that the server asked for, at most LONGEST_WAIT_MS; or the wait for an open breaker. */
   readonly retryAfterMs?: number | undefined;
   /** The next step for the user, printed on its own line. */
   readonly hint?: string | undefined;
-  readonly correction?: Correction | undefined;
   /** The rejected body, for the quarantine. */
   readonly evidence?: FetchResponse;
   /** The received part of an incomplete body. */
@@ -51,7 +34,6 @@ export class CryptodlError extends Error {
   readonly code: ErrorCode;
   readonly retryAfterMs: number | undefined;
   readonly hint: string | undefined;
-  readonly correction: Correction | undefined;
   readonly evidence: FetchResponse | undefined;
   readonly location: string | undefined;
   readonly over: AbortSignal | undefined;
@@ -67,7 +49,6 @@ export class CryptodlError extends Error {
     this.code = code;
     this.retryAfterMs = details.retryAfterMs;
     this.hint = details.hint;
-    this.correction = details.correction;
     this.evidence = details.evidence;
     this.partial = details.partial;
     this.location = details.location;
@@ -132,12 +113,9 @@ export const FALLBACK_CODES: ReadonlySet<unknown> = new Set<ErrorCode>([
   'address-blocked',
 ]);
 
-/** The error for wrong input of the user, with the next step and the corrected command line. Exit code 2. */
-export function usage(message: string, hint?: string, correction?: Correction): CryptodlError {
-  return new CryptodlError('usage', message, {
-    hint,
-    correction,
-  });
+/** The error for wrong input of the user, with the next step. Exit code 2. */
+export function usage(message: string, hint?: string): CryptodlError {
+  return new CryptodlError('usage', message, { hint });
 }
 
 /** The error for work that would have to wait longer than the user allows. Exit code 7. */

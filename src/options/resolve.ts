@@ -19,7 +19,7 @@ import { loadRetryPresets } from '../source/facts.js';
 import { readVenueWords } from '../source/names.js';
 import { datasetsOf, intervalsOf, marketNames } from '../source/venue.js';
 import type { Venue } from '../source/venue.js';
-import { shellWord, yamlWord } from '../text/printable.js';
+import { yamlWord } from '../text/printable.js';
 
 type Origin =
   'flag' | 'environment' | 'config file' | 'job' | 'defaults of the jobs' | 'failure report' | 'default';
@@ -32,8 +32,6 @@ export interface RawLayer {
   readonly values: RawValues;
   /** The name of an option in messages about this source. */
   readonly nameOf: (name: FlagName) => string;
-  /** The instruction to change an option in this source; absent for flags. `value` null removes the option. `text`: its given value. */
-  readonly edit?: (name: FlagName, value: string | null, text: string) => string;
 }
 
 /** Where each option was given. */
@@ -93,8 +91,6 @@ export function environmentLayer(
     origin: 'environment',
     values,
     nameOf: environmentName,
-    edit: (name, value) =>
-      value === null ? `unset ${environmentName(name)}` : `${environmentName(name)}=${shellWord(value)}`,
   };
 }
 
@@ -221,10 +217,6 @@ export function configLayer(file: string, content: unknown, verb: Verb): RawLaye
     origin: 'config file',
     values,
     nameOf: (name) => `${file}: ${name}`,
-    edit: (name, value, text) =>
-      value === null
-        ? `delete the line "${name}: ${text}" in ${file}`
-        : `write the line "${name}: ${yamlWord(value)}" in ${file}`,
   };
 }
 

@@ -97,7 +97,7 @@ const GUIDES = [
 const commandLines = (guide: string): string[] =>
   guide
     .split('\n')
-    .flatMap((line) => line.replace(/^[ $]+/, '').split(/ [#|>] ?|\s{2,}/))
+    .flatMap((line) => line.replace(/^[ $]+/, '').split(/(?: [#|>] ?|\s{2,})(?=(?:[^"]*"[^"]*")*[^"]*$)/))
     .map((line) => line.replace(/^.*npx cryptodl/, 'cryptodl').trim())
     .filter((line) => /^cryptodl [a-z]/.test(line));
 
