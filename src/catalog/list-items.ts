@@ -11,8 +11,6 @@ import { isRangeGiven, resolveRange } from '../select/date-range.js';
 import { chooseDatasets, marketsOf } from '../select/select-datasets.js';
 import { endedText, reachText } from '../source/describe.js';
 import { asUnreachable } from '../source/listing.js';
-import { publicationHours, publicationText } from '../source/publication-hours.js';
-import type { PublicationHour } from '../source/publication-hours.js';
 import { datasetsOf, intervalsOf, isArchived, isMade, marketNames } from '../source/venue.js';
 import type { DatasetSpec, Venue } from '../source/venue.js';
 import { ALWAYS, listPeriods, listSymbols } from './list-archive.js';
@@ -52,8 +50,6 @@ interface DatasetItem {
   readonly partition: DatasetSpec['partition'];
   /** The exchange has stopped publishing it. */
   readonly removed: boolean;
-  /** The usual time of publication, if earlier listings show it. */
-  readonly published?: PublicationHour;
 }
 
 /** The fields after `symbol` are present with `--long`. */
@@ -100,13 +96,8 @@ function* markets({ source }: VerbRequest): Generator<ListItem<MarketItem>, read
 }
 
 /** Datasets of the markets of `--market`, else of all markets. */
-async function* datasets(request: VerbRequest): AsyncGenerator<ListItem<DatasetItem>, readonly string[]> {
-  const { source, surroundings, clock, observer } = request;
-  const { options, origins } = request.resolved;
-  const warn = (message: string): void => {
-    observer.warn(message);
-  };
-  const hoursOf = publicationHours({ options, surroundings, source, clock, warn });
+function* datasets({ source, resolved }: VerbRequest): Generator<ListItem<DatasetItem>, readonly string[]> {
+  const { options, origins } = resolved;
   for (const market of origins.market === 'default' ? marketNames(source) : marketsOf(source, options)) {
     for (const spec of datasetsOf(source, market)) {
       const intervals = intervalsOf(spec) ?? ['-'];
@@ -114,10 +105,7 @@ async function* datasets(request: VerbRequest): AsyncGenerator<ListItem<DatasetI
       const sources = isMade(spec) ? 'lake' : [...spec.cadences, ...rest].join(',');
       const span = spanText(source, market, spec);
       const cells = [spec.name, market, sources, span, intervals.join(','), spec.title];
-      const published = await hoursOf(market, spec);
-      if (published !== undefined) cells.push(publicationText(published));
-      const fields = { ...datasetFields(market, spec), ...(published === undefined ? {} : { published }) };
-      yield { cells, fields };
+      yield { cells, fields: datasetFields(market, spec) };
     }
   }
   return [];

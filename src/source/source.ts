@@ -29,8 +29,6 @@ export interface Archive {
   periodOf(series: Series, cadence: Cadence): (key: string) => Period | undefined;
   /** A name between the object of the previous period and that of this period, in the order of the listing. */
   markerBefore(series: Series, period: Period): string;
-  /** Symbols that have an object for every day. */
-  steadySymbols(market: Market): readonly string[];
   /** The first folder of all keys, for example `data`. With `--format zip` it is also a folder of the lake. */
   readonly topFolder: string;
   /** The file ending of objects, for example `.zip`. */

@@ -193,7 +193,6 @@ function archiveOf(program: Program): Archive {
           ? program.parsePeriod('daily', key.slice(start.length, -ENDING.length))
           : undefined;
     },
-    steadySymbols: () => ['BTC-USDT-SWAP'],
     topFolder: 'history',
     ending: ENDING,
     listing: htmlIndex(program),

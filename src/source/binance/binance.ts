@@ -28,13 +28,6 @@ export function loadBinance(): Source {
 
 const ENDING = '.zip';
 
-const STEADY: Readonly<Record<string, readonly string[]>> = {
-  spot: ['BTCUSDT', 'ETHUSDT', 'SOLUSDT'],
-  um: ['BTCUSDT', 'ETHUSDT', 'SOLUSDT'],
-  cm: ['BTCUSD_PERP', 'ETHUSD_PERP', 'BTCUSD', 'ETHUSD'],
-  option: ['BTCBVOLUSDT', 'ETHBVOLUSDT', 'BTCUSDT', 'ETHUSDT'],
-};
-
 function binanceArchive(markets: Venue['markets']): Archive {
   const datasetPrefix: Archive['datasetPrefix'] = (market, cadence, dataset) =>
     `data/${markets[market]?.path ?? market}/${cadence}/${dataset}/`;
@@ -57,7 +50,6 @@ function binanceArchive(markets: Venue['markets']): Archive {
           : undefined;
     },
     markerBefore: withoutEnding,
-    steadySymbols: (market) => STEADY[market] ?? [],
     topFolder: 'data',
     ending: ENDING,
     listing: S3_LISTING,
