@@ -6,7 +6,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { lstat, lutimes, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { gunzip, gunzipSync, gzip, gzipSync } from 'node:zlib';
+import { gunzip, gzip } from 'node:zlib';
 import type { Clock } from '../model/clock.js';
 import { errnoOf } from '../model/errors.js';
 import { makeFolder } from '../files/disk.js';
@@ -46,22 +46,16 @@ const COPY_NAME = /^[0-9a-f]{40}\.json\.gz(?<staged>\.[0-9a-f-]{36})?$/;
 const PRUNED = 'pruned';
 const PRUNE_EVERY_MS = 86_400_000;
 
-/**
- * A small copy is packed and unpacked at once, because a stream costs more than its work. So many packed bytes become at most about 1,000 times
- * as many, which takes milliseconds.
- */
-const SMALL_BYTES = 16 * 1024;
-const packedLarge = promisify(gzip);
-const unpackedLarge = promisify(gunzip);
+const packed = promisify(gzip);
+const unpacked = promisify(gunzip);
 
 /** The copies of one run. */
 export class Copies {
   readonly #options: CopiesOptions;
   /** Copies that are not on disk yet. */
   readonly #waiting = new Map<string, Copy<unknown>>();
-  readonly #inWriting = new Set<string>();
-  #writers = 0;
-  #written = Promise.resolve();
+  /** The writes one after the other in each lane. All copies of one name are in one lane. */
+  readonly #lanes: Promise<void>[] = Array.from({ length: WRITES_AT_ONCE }, () => Promise.resolve());
   /** Created with the first copy. */
   #folder: Promise<unknown> | undefined;
   #hasWritten = false;
@@ -96,19 +90,15 @@ export class Copies {
   async keep(name: string, value: unknown, at = this.#options.nowMs): Promise<void> {
     if (this.#options.isReadOnly || this.#isBroken) return;
     this.#waiting.set(name, { at, value });
-    if (this.#writers < WRITES_AT_ONCE) {
-      this.#writers += 1;
-      const writing = this.#writeAll().finally(() => {
-        this.#writers -= 1;
-      });
-      this.#written = Promise.all([this.#written, writing]).then(() => undefined);
-    }
-    if (this.#waiting.size > MOST_WAITING) await this.#written;
+    const lane = digestOf(name).charCodeAt(0) % WRITES_AT_ONCE;
+    const written = (this.#lanes[lane] ?? Promise.resolve()).then(() => this.#write(name));
+    this.#lanes[lane] = written;
+    if (this.#waiting.size > MOST_WAITING) await written;
   }
 
   /** Resolves when all copies are written and, once a day, old and surplus copies are removed. */
   async close(): Promise<void> {
-    await this.#written;
+    await Promise.all(this.#lanes);
     if (this.#hasWritten && (await this.#isPruneDue())) await this.#prune().catch(() => undefined);
   }
 
@@ -118,20 +108,10 @@ export class Copies {
     return pruned === undefined || Math.abs(this.#options.clock.now() - pruned.mtimeMs) > PRUNE_EVERY_MS;
   }
 
-  async #writeAll(): Promise<void> {
-    for (;;) {
-      const [next] = [...this.#waiting].filter(([name]) => !this.#inWriting.has(name));
-      if (next === undefined) return;
-      const [name, copy] = next;
-      this.#inWriting.add(name);
-      await this.#write(name, copy);
-      this.#inWriting.delete(name);
-      // If a newer copy has replaced it, that one is still to be written.
-      if (this.#waiting.get(name) === copy) this.#waiting.delete(name);
-    }
-  }
-
-  async #write(name: string, copy: Copy<unknown>): Promise<void> {
+  /** Writes the newest copy of a name, unless an earlier write has done so. */
+  async #write(name: string): Promise<void> {
+    const copy = this.#waiting.get(name);
+    if (copy === undefined) return;
     const path = this.#pathOf(name);
     const staged = `${path}.${randomUUID()}`;
     try {
@@ -144,6 +124,7 @@ export class Copies {
       this.#warn(`copies cannot be kept in ${this.#options.folder} (${errnoOf(error)})`);
       await rm(staged, { force: true }).catch(() => undefined);
     }
+    if (this.#waiting.get(name) === copy) this.#waiting.delete(name);
   }
 
   async #prune(): Promise<void> {
@@ -179,8 +160,7 @@ export class Copies {
   }
 
   #pathOf(name: string): string {
-    const digest = createHash('sha256').update(name).digest('hex').slice(0, 40);
-    return join(this.#options.folder, `${digest}${ENDING}`);
+    return join(this.#options.folder, `${digestOf(name)}${ENDING}`);
   }
 
   #warn(message: string): void {
@@ -196,7 +176,7 @@ async function contentOf<T>(
   parse: (value: unknown) => T | undefined,
 ): Promise<Copy<T> | undefined> {
   try {
-    const text = (await unpacked(bytes)).toString('utf8');
+    const text = (await unpacked(bytes, { maxOutputLength: COPY_MAX_BYTES })).toString('utf8');
     const content = JSON.parse(text) as Partial<Record<string, unknown>>;
     const { v, at } = content;
     const value = parse(content['value']);
@@ -207,11 +187,6 @@ async function contentOf<T>(
   }
 }
 
-function packed(text: string): Buffer | Promise<Buffer> {
-  return text.length > SMALL_BYTES ? packedLarge(text) : gzipSync(text);
-}
-
-function unpacked(bytes: Buffer): Buffer | Promise<Buffer> {
-  const limit = { maxOutputLength: COPY_MAX_BYTES };
-  return bytes.length > SMALL_BYTES ? unpackedLarge(bytes, limit) : gunzipSync(bytes, limit);
+function digestOf(name: string): string {
+  return createHash('sha256').update(name).digest('hex').slice(0, 40);
 }

@@ -136,42 +136,10 @@ function reachesFurther(one: string | null, other: string | null): boolean {
   return one === null || byKey(one, other) > 0;
 }
 
-/** Reads a stored copy; undefined for any other content. */
+/** Reads a stored copy; undefined for content without stretches and pages. The file itself has a checksum, so its entries are not checked. */
 export function parseListingCopy(content: unknown): ListingCopy | undefined {
-  const { stretches, pages } = fieldsOf(content);
-  if (!Array.isArray(stretches) || typeof pages !== 'object' || pages === null) return undefined;
-  const isRight = stretches.every(isStretch) && Object.values(pages).every(isKnownPage);
+  if (typeof content !== 'object' || content === null) return undefined;
+  const { stretches, pages } = content as Partial<Record<string, unknown>>;
+  const isRight = Array.isArray(stretches) && typeof pages === 'object' && pages !== null;
   return isRight ? (content as ListingCopy) : undefined;
-}
-
-function isStretch(value: unknown): boolean {
-  const { after, upTo, at, objects, prefixes } = fieldsOf(value);
-  return (
-    isNameOrNull(after) &&
-    isNameOrNull(upTo) &&
-    typeof at === 'number' &&
-    Array.isArray(objects) &&
-    objects.every(isObject) &&
-    Array.isArray(prefixes) &&
-    prefixes.every((prefix) => typeof prefix === 'string')
-  );
-}
-
-function isObject(value: unknown): boolean {
-  const { key, bytes, etag, lastModified, sidecarEtag = '' } = fieldsOf(value);
-  const texts = [key, etag, lastModified, sidecarEtag];
-  return texts.every((text) => typeof text === 'string') && typeof bytes === 'number';
-}
-
-function isKnownPage(value: unknown): boolean {
-  const { etag, after, upTo } = fieldsOf(value);
-  return typeof etag === 'string' && isNameOrNull(after) && isNameOrNull(upTo);
-}
-
-function isNameOrNull(value: unknown): boolean {
-  return value === null || typeof value === 'string';
-}
-
-function fieldsOf(value: unknown): Readonly<Partial<Record<string, unknown>>> {
-  return typeof value === 'object' && value !== null ? (value as Partial<Record<string, unknown>>) : {};
 }

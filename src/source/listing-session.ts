@@ -37,17 +37,13 @@ const OLDER = 2;
 /** Copies above this age are not used. */
 const MAX_AGE_MS = 30 * DAY_MS;
 
-/** The cache name of the listing below a prefix. */
-export function listingCopyName(url: string, prefix: string): string {
-  return `listing ${url} ${prefix}`;
-}
-
 function copiesOf({ url, copies, nowMs, observer }: ListingSession): ListingCopies {
   let warnedAgeMs = 0;
+  const nameOf = (prefix: string): string => `listing ${url} ${prefix}`;
   return {
     nowMs,
-    read: async (prefix) => (await copies.read(listingCopyName(url, prefix), parseListingCopy))?.value,
-    keep: (prefix, copy) => copies.keep(listingCopyName(url, prefix), copy),
+    read: async (prefix) => (await copies.read(nameOf(prefix), parseListingCopy))?.value,
+    keep: (prefix, copy) => copies.keep(nameOf(prefix), copy),
     mayReplace: (error, at) => {
       if (!isNoAnswer(error) || nowMs - at > MAX_AGE_MS) return false;
       const ageMs = Math.max(1, nowMs - at);
