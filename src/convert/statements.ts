@@ -157,32 +157,10 @@ export function conflictsQuery({ spec }: Pick<SqlContext, 'spec'>): string {
       GROUP BY ord, id HAVING count(*) > 1) GROUP BY ord ORDER BY ord`;
 }
 
-/** Rows of each new object without exact duplicates. */
-export function distinctQuery({ spec }: SqlContext): string {
-  return `SELECT ord, count(*) AS rows FROM (SELECT DISTINCT ${names(spec)}, ${ORDINAL} AS ord FROM rows) GROUP BY ord`;
-}
-
-/** Rows of the file and exact duplicates across objects. */
-export function totalsQuery(context: SqlContext): string {
-  const all = allRows(context);
-  const distinct = context.settings.asPublished
-    ? '0'
-    : `count(*) - (SELECT count(*) FROM (SELECT DISTINCT ${names(context.spec)} FROM (${all})))`;
-  return `SELECT count(*) AS rows, ${distinct} AS across FROM (${all})`;
-}
-
 function names(spec: DatasetSpec): string {
   return writtenColumns(spec)
     .map((column) => quoteName(column.name))
     .join(', ');
-}
-
-function allRows({ spec, settings, kept }: SqlContext): string {
-  const columns = names(spec);
-  const own = settings.asPublished
-    ? `SELECT ${columns}, ${ORDINAL}, ${NUMBER} FROM rows`
-    : `SELECT DISTINCT ${columns}, ${ORDINAL}, 0 AS ${NUMBER} FROM rows`;
-  return kept === undefined ? own : `${own} UNION ALL SELECT ${columns}, ${ORDINAL}, ${NUMBER} FROM kept`;
 }
 
 /** A total order: with `asPublished` the published order, else the sort columns by value, then all columns. */
@@ -195,20 +173,32 @@ function totalOrder({ spec, settings }: SqlContext): string {
   return [...leading, ...others].map((expression) => `${expression} NULLS FIRST`).join(', ');
 }
 
-/**
- * Sorts any number of rows in bounded memory into a file, with the ordinal of each row and a mark for exact duplicates within
- * its object.
- */
-export function sortIntoFile(context: SqlContext, path: string): string {
+/** Writes the target from rows whose sort keys are unique. */
+export function copyByKey(context: SqlContext, metadata: FileMetadata): string {
+  const { spec, kept } = context;
+  const from = (relation: string): string => `SELECT ${names(spec)} FROM ${relation}`;
+  const all = kept === undefined ? from('rows') : `${from('rows')} UNION ALL ${from('kept')}`;
+  const keys = sortColumns(spec).map((column) => `${sortExpression(column)} NULLS FIRST`);
+  return copyTo(context, `(SELECT * FROM (${all}) ORDER BY ${keys.join(', ')})`, metadata);
+}
+
+/** The rows of the file in a table, or in a Parquet file at `path` if they are too many for memory. */
+export interface SortedRows {
+  readonly path: string | undefined;
+}
+
+/** Sorts the rows of the file, with the ordinal of each row and a mark for exact duplicates within its object. */
+export function sortRows(context: SqlContext, { path }: SortedRows): string {
   const { spec, settings, kept } = context;
   const columns = names(spec);
   const from = (relation: string): string => `SELECT ${columns}, ${ORDINAL}, ${NUMBER} FROM ${relation}`;
   const all = kept === undefined ? from('rows') : `${from('rows')} UNION ALL ${from('kept')}`;
   const order = settings.asPublished ? totalOrder(context) : `${totalOrder(context)}, ${ORDINAL}, ${NUMBER}`;
   const isDuplicate = settings.asPublished ? 'false' : `same AND ${ORDINAL} = lag(${ORDINAL}) OVER ()`;
-  return `COPY (SELECT ${columns}, ${ORDINAL}, coalesce(${isDuplicate}, false) AS ${DUPLICATE}
-      FROM (SELECT *, ${sameAsBefore(columns)} AS same FROM (SELECT * FROM (${all}) ORDER BY ${order})))
-    TO ${quoteText(path)} (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1)`;
+  const sorted = `SELECT ${columns}, ${ORDINAL}, coalesce(${isDuplicate}, false) AS ${DUPLICATE}
+      FROM (SELECT *, ${sameAsBefore(columns)} AS same FROM (SELECT * FROM (${all}) ORDER BY ${order}))`;
+  if (path === undefined) return `CREATE OR REPLACE TEMP TABLE sorted AS ${sorted}`;
+  return `COPY (${sorted}) TO ${quoteText(path)} (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1)`;
 }
 
 /** Whether a row equals the previous row; NULL equals NULL. */
@@ -217,46 +207,25 @@ function sameAsBefore(columns: string): string {
 }
 
 /**
- * Counts in the file that `sortIntoFile` wrote, without marked duplicates, for each object: rows, rows equal to the previous row,
+ * Counts in the sorted rows, without marked duplicates, for each object: rows, rows equal to the previous row,
  * and rows with the same sort key as the previous row but other values.
  */
-export function sortedCounts({ spec }: SqlContext, path: string): string {
+export function sortedCounts({ spec }: SqlContext, sorted: SortedRows): string {
   const key = `row(${sortKey(spec)}, ${ORDINAL})`;
   return `SELECT ord, count(*) AS rows, count_if(same) AS across, count_if(NOT same AND same_id) AS ids
     FROM (SELECT ${ORDINAL} AS ord, ${sameAsBefore(names(spec))} AS same,
             ${key} IS NOT DISTINCT FROM lag(${key}) OVER () AS same_id
-          FROM ${sortedFile(path)} WHERE NOT ${DUPLICATE})
+          FROM ${relationOf(sorted)} WHERE NOT ${DUPLICATE})
     GROUP BY ord`;
 }
 
-/** Writes the target from the file that `sortIntoFile` wrote. */
-export function copySorted(context: SqlContext, path: string, metadata: FileMetadata): string {
-  return copyTo(context, `${sortedFile(path)} WHERE NOT ${DUPLICATE}`, metadata);
+/** Writes the target from the sorted rows. */
+export function copySorted(context: SqlContext, sorted: SortedRows, metadata: FileMetadata): string {
+  return copyTo(context, `${relationOf(sorted)} WHERE NOT ${DUPLICATE}`, metadata);
 }
 
-function sortedFile(path: string): string {
-  return `read_parquet(${quotePath(path)}, hive_partitioning = false)`;
-}
-
-/**
- * `as-is`: `rows` is in order, and `kept` is empty. `by-key`: sort keys are unique. `total`: sort keys may repeat, and exact
- * duplicates within an object are removed; with `asPublished`, the published order with all rows.
- */
-export type RowOrder = 'as-is' | 'by-key' | 'total';
-
-export function copyStatement(context: SqlContext, how: { order: RowOrder; metadata: FileMetadata }): string {
-  return copyTo(context, orderedRows(context, how.order), how.metadata);
-}
-
-function orderedRows(context: SqlContext, order: RowOrder): string {
-  if (order === 'as-is') return 'rows';
-  if (order === 'total') return `(SELECT * FROM (${allRows(context)}) ORDER BY ${totalOrder(context)})`;
-  const { spec, kept } = context;
-  const all = ['rows', ...(kept === undefined ? [] : ['kept'])].map(
-    (relation) => `SELECT ${names(spec)} FROM ${relation}`,
-  );
-  const keys = sortColumns(spec).map((column) => `${sortExpression(column)} NULLS FIRST`);
-  return `(SELECT * FROM (${all.join(' UNION ALL ')}) ORDER BY ${keys.join(', ')})`;
+function relationOf({ path }: SortedRows): string {
+  return path === undefined ? 'sorted' : `read_parquet(${quotePath(path)}, hive_partitioning = false)`;
 }
 
 /** The COPY statement of a relation with the columns of the dataset, in its order. */
