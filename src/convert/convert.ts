@@ -12,7 +12,7 @@ import { countText } from '../model/units.js';
 import { countExtraBars, expectedRows, findGaps, isoInstant, findIrregularObjects } from './gaps.js';
 import type { ObjectPeriod } from './gaps.js';
 import type { Input } from './load-rows.js';
-import { compareOverlap, countLackedRows, countChangedRows } from './overlap.js';
+import { compareOverlap, countChangedRows } from './overlap.js';
 import { readObjects, removeScratch } from './read-objects.js';
 import type { ReadObjects } from './read-objects.js';
 import { createKept } from './statements.js';
@@ -79,8 +79,10 @@ async function writeRows(
       : { overlap: await compareOverlap(session, conversion, conversion.overlap) };
   const lacked = new Map<string, number>();
   if (revised !== undefined)
-    for (const line of revised.lines)
-      lacked.set(line.key, await countLackedRows(session, conversion, { file: revised.file, line }));
+    for (const line of revised.lines) {
+      const change = { file: revised.file, replaced: [line] };
+      lacked.set(line.key, (await countChangedRows(session, conversion, change)).lost);
+    }
   if (kept !== undefined) await loadKeptRows(session, conversion, kept, keptOrdinals);
   const { gaps, extraBars } = await findIrregularities(session, conversion, inputs, stats);
   const counts = await writeTarget(session, conversion, {

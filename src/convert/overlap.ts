@@ -35,39 +35,14 @@ export async function compareOverlap(
     };
   };
   const plain = await counts(0);
-  const stepMs = stepOf(conversion.spec, conversion.series.interval);
-  if (stepMs === undefined || plain.differing * 2 <= plain.compared) return plain;
-  for (const labelsShiftMs of [-stepMs, stepMs]) {
+  const seconds = rowSeconds(conversion.spec, conversion.series.interval);
+  if (seconds === undefined || plain.differing * 2 <= plain.compared) return plain;
+  for (const labelsShiftMs of [-seconds * 1000, seconds * 1000]) {
     const shifted = await counts(labelsShiftMs);
     if (shifted.differing * 2 < shifted.compared)
       return { ...shifted, labelsShiftMs: isRestHeld ? labelsShiftMs : -labelsShiftMs };
   }
   return plain;
-}
-
-/** The number of held rows of one object that the relation `rows` lacks. */
-export async function countLackedRows(
-  session: DuckDbSession,
-  conversion: Conversion,
-  { file, line }: { readonly file: string; readonly line: ObjectLine },
-): Promise<number> {
-  const { spec } = conversion;
-  const id = keyOf(spec);
-  const key = id === undefined ? instantExpression(spec) : quoteName(id);
-  const select = (relation: string): string =>
-    `SELECT ${key} AS key, ${instantExpression(spec)} AS instant FROM ${relation}`;
-  const { first = '', last = '' } = line;
-  const [row] = await session.rows(
-    `SELECT count(*) AS lacked FROM (
-       SELECT key FROM (${select(readStoredRows(conversion, file))}) WHERE ${within([[first, last]])}
-       EXCEPT SELECT key FROM (${select('rows')}))`,
-  );
-  return Number(row?.['lacked']);
-}
-
-function stepOf(spec: DatasetSpec, interval: string | undefined): number | undefined {
-  const seconds = rowSeconds(spec, interval);
-  return seconds === undefined ? undefined : seconds * 1000;
 }
 
 /** The id column, which trades have; undefined for datasets whose rows are identified by time. */
@@ -77,7 +52,7 @@ function keyOf(spec: DatasetSpec): string | undefined {
   return column?.type === 'integer' ? column.name : undefined;
 }
 
-/** Compares the rows of `replaced` with the relation `rows`, by id or time. `lost`: rows only of `replaced`; `gained`: only of `rows`. */
+/** Compares the rows of these objects in `file` with the relation `rows`, by id or time. `lost`: only in `file`; `gained`: only in `rows`. */
 export async function countChangedRows(
   session: DuckDbSession,
   { spec, ...conversion }: Conversion,
