@@ -154,7 +154,7 @@ const LINES: Readonly<Record<string, number>> = {
   schedule: 350,
   select: 2000,
   serve: 900,
-  source: 2950,
+  source: 2800,
   text: 550,
   universe: 1750,
   verify: 1450,
