@@ -60,10 +60,8 @@ function flagOf(verb: Verb, word: string): FlagName | undefined {
 /** Whether the word is a path, the address of a bucket or an existing folder. A word like BTCUSDT is a symbol, also if a folder has this name. */
 function isPlace(word: string): boolean {
   if (/^(?:\.{0,2}\/|~|s3:|\.{1,2}$)/i.test(word)) return true;
-  return (
-    !/^[\p{Lu}\d]{5,}(?:_\w+)?$/u.test(word) &&
-    statSync(word, { throwIfNoEntry: false })?.isDirectory() === true
-  );
+  // A query is longer than the name of a file can be, so only existsSync can be asked about it.
+  return !/^[\p{Lu}\d]{5,}(?:_\w+)?$/u.test(word) && existsSync(word) && statSync(word).isDirectory();
 }
 
 const DOWNLOADS: readonly Verb[] = ['vision', 'metrics', 'audit', 'enqueue'];
