@@ -83,6 +83,10 @@ export async function* buildBars(
   try {
     for (const symbol of symbols) yield await build.symbol(symbol);
     return await build.summary();
+  } catch (error) {
+    // An interrupted statement does not tell why: a lost lock, or Ctrl-C.
+    build.throwIfStopped();
+    throw error;
   } finally {
     await build.close();
   }
@@ -163,8 +167,13 @@ class Build {
     return AbortSignal.any([this.#request.signal, this.#stop.signal]);
   }
 
-  async symbol(symbol: SymbolSeries): Promise<BuiltSeries> {
+  /** Throws the error that stopped the command. */
+  throwIfStopped(): void {
     this.#signal.throwIfAborted();
+  }
+
+  async symbol(symbol: SymbolSeries): Promise<BuiltSeries> {
+    this.throwIfStopped();
     const built = await this.#build(symbol);
     this.#counts[built.outcome] += 1;
     this.#counts.months += built.months.length;

@@ -133,6 +133,10 @@ class Exporter {
     };
     try {
       await allOrFirstError(Array.from({ length: isPlan ? 1 : availableParallelism() }, work));
+    } catch (error) {
+      // An interrupted statement does not tell why: a lost lock, or Ctrl-C.
+      signal.throwIfAborted();
+      throw error;
     } finally {
       await engine.end();
     }
