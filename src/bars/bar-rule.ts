@@ -29,7 +29,6 @@ const UNITS = { m: 60_000, h: HOUR_MS, d: DAY_MS, w: 7 * DAY_MS } as const;
 const FIRST_MONDAY_MS = 4 * DAY_MS;
 /** Each month has the start of a bar of this length, so each month with bars has a file. */
 const LONGEST_MS = 28 * DAY_MS;
-const TOO_LONG = 'the longest bar is 28d or 4w';
 const TIME = /^(\d{1,7})([mhdw])$/;
 
 const FORMS =
@@ -41,33 +40,7 @@ export function parseBar(text: string): BarRule {
   if (time !== null) return timeRule(text, time);
   const trades = /^(tick|volume|dollar)[:-](\d{1,18})(?:\.(\d{1,8}))?$/.exec(text);
   if (trades !== null) return tradeRule(text, trades);
-  throw usage(`bars: "${text}" is no bar`, hintFor(text));
-}
-
-function hintFor(text: string): string {
-  // `1M` is a month in the words of the exchange, and a minute in others.
-  if (/^\d+\s*(?:M|mo|mon|months?|y|yr|years?)$/.test(text))
-    return 'months and years are not possible, because all bars have the same length; the longest bar is 28d';
-  if (/^(?:tick|volume|dollar)[:-]\d{19}/.test(text))
-    return `the number has at most 18 digits before the point; a bar is ${FORMS}`;
-  const like = correctedText(text);
-  const time = like === undefined ? null : TIME.exec(like);
-  if (time !== null && lengthOf(time) > LONGEST_MS) return TOO_LONG;
-  return like === undefined ? `a bar is ${FORMS}` : `did you mean ${like}? A bar is ${FORMS}`;
-}
-
-/** `15`, `1H`, `15min` and `1 hour` in the form of a bar. */
-function correctedText(text: string): string | undefined {
-  const found = /^(\d{1,7})(?:\s*(m|h|d|w)(?:in|inute|our|ay|eek|r)?s?)?$/i.exec(text);
-  const trades = /^(ticks?|trades?|volume|dollars?)\W*(\d{1,15})$/i.exec(text);
-  if (trades !== null) {
-    const [, word = '', size = ''] = trades;
-    const kind = /^t/i.test(word) ? 'tick' : /^v/i.test(word) ? 'volume' : 'dollar';
-    return Number(size) > 0 ? `${kind}:${Number(size)}` : undefined;
-  }
-  return found === null || Number(found[1]) === 0
-    ? undefined
-    : `${Number(found[1])}${found[2]?.toLowerCase() ?? 'm'}`;
+  throw usage(`bars: "${text}" is no bar`, `a bar is ${FORMS}`);
 }
 
 function lengthOf([, number, unit]: RegExpExecArray): number {
@@ -77,7 +50,8 @@ function lengthOf([, number, unit]: RegExpExecArray): number {
 function timeRule(text: string, time: RegExpExecArray): TimeRule {
   const lengthMs = lengthOf(time);
   if (lengthMs === 0) throw usage(`bars: ${text} has no length`, 'for example cryptodl bars 15m');
-  if (lengthMs > LONGEST_MS) throw usage(`bars: ${text} is longer than 28 days`, TOO_LONG);
+  if (lengthMs > LONGEST_MS)
+    throw usage(`bars: ${text} is longer than 28 days`, 'the longest bar is 28d or 4w');
   const isWeeks = time[2] === 'w';
   const interval = isWeeks ? `${lengthMs / UNITS.w}w` : intervalOf(lengthMs);
   return { kind: 'time', lengthMs, originMs: isWeeks ? FIRST_MONDAY_MS : 0, interval };

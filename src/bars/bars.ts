@@ -1,4 +1,4 @@
-/** `cryptodl bars`: makes bars from rows of the lake, or compares them with those of the archive. */
+/** `cryptodl bars`: makes bars from rows of the lake. */
 import { forEachItem, progressPrinter, runVerb } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
@@ -11,16 +11,10 @@ import { parseBar } from './bar-rule.js';
 import type { BarRule } from './bar-rule.js';
 import { buildBars } from './build-bars.js';
 import type { BuildSummary, BuiltSeries } from './build-bars.js';
-import { checkBars } from './check-bars.js';
-import type { CheckedSeries, CheckSummary } from './check-bars.js';
 
-/** Resolves with 0; 4 if a symbol has no source or no readable one, or with --check if bars differ; 6 while another run writes to the lake. */
+/** Resolves with 0; 4 if a symbol has no source or no readable one; 6 while another run writes to the lake. */
 export async function bars(operand: string, run: LookUp): Promise<ExitCode> {
-  return runVerb(run, async (request) => {
-    const rule = parseBar(operand);
-    const { check } = run.resolved.options;
-    return check ? checkAndPrint(rule, run, request) : buildAndPrint(rule, run, request);
-  });
+  return runVerb(run, (request) => buildAndPrint(parseBar(operand), run, request));
 }
 
 /** Prints the months that are done, at most every ten seconds. */
@@ -115,51 +109,4 @@ function closing(summary: BuildSummary, { isPlan, elapsedMs, out }: Closing): st
     ...(lacking.length > 0 ? [`${lacking.join('; ')}; cryptodl coverage shows gaps`] : []),
     ...(made > 0 ? [`next  cryptodl coverage --dataset bars --out ${out}`] : []),
   ];
-}
-
-/** Differences of a series that a person sees. */
-const MOST_SHOWN = 20;
-
-async function checkAndPrint(rule: BarRule, run: LookUp, request: VerbRequest): Promise<ExitCode> {
-  const { io, resolved } = run;
-  const { options } = resolved;
-  const summary = await forEachItem(checkBars(rule, request, monthPrinter(run)), (series) =>
-    options.json ? writeData(io, jsonOf(series)) : writeCheck(run, series),
-  );
-  if (summary === undefined) return 0;
-  if (options.json) await writeData(io, [{ event: 'summary', ...summary }]);
-  if (!options.quiet || summary.exitCode !== 0) printLines(io.stderr, [checkText(summary)]);
-  return summary.exitCode;
-}
-
-function jsonOf({ differences, ...series }: CheckedSeries): object[] {
-  const { market, symbol, interval } = series;
-  return [
-    ...differences.map((difference) => ({ event: 'difference', market, symbol, interval, ...difference })),
-    { event: 'series', ...series, differences: differences.length },
-  ];
-}
-
-function writeCheck({ io, resolved }: LookUp, series: CheckedSeries): Promise<boolean> {
-  const { differences, outcome, text = '', source = '', bars: number } = series;
-  const name = `${series.market} ${series.symbol}`;
-  if (outcome === 'failed') printLines(io.stderr, [`${name}: not compared: ${text}`]);
-  else if (!resolved.options.quiet)
-    printLines(io.stderr, [
-      `${name}: ${countText(number, 'bar')} from ${source} compared with klines ${series.interval ?? ''}: ${countText(differences.length, 'difference')}`,
-    ]);
-  const more = differences.length - MOST_SHOWN;
-  return writeData(io, [
-    ...differences
-      .slice(0, MOST_SHOWN)
-      .map(({ time, column, made, published }) =>
-        tabbed([name, time, column, `made ${made ?? '-'}`, `published ${published ?? '-'}`]),
-      ),
-    ...(more > 0 ? [`${name}: ${numberText(more)} more; --json prints all`] : []),
-  ]);
-}
-
-function checkText({ series, failed, bars: number, differences }: CheckSummary): string {
-  const notCompared = failed > 0 ? `; ${numberText(failed)} not compared` : '';
-  return `${numberText(series)} series, ${countText(number, 'bar')} compared: ${countText(differences, 'difference')}${notCompared}`;
 }

@@ -1,4 +1,4 @@
-/** Makes bars in a table of DuckDB: `made`, with the columns of the dataset, `day`, `seq`, `is_short` and `row_count`. */
+/** Makes bars in a table of DuckDB: `made`, with the columns of the dataset, `day`, `seq` and `is_short`. */
 import { bringIn } from '../lake/backing.js';
 import { DAY_MS, dayOf, parseDay, startOfDay } from '../model/calendar.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
@@ -62,7 +62,7 @@ async function makeAll(
   const { rule } = recipe;
   const { isText } = recipe.source;
   const { session } = tools;
-  const none = `SELECT 0 AS day, 0::BIGINT AS seq, false AS is_short, 0::BIGINT AS row_count, ${barColumns(isText, { open: '0', close: '0' })} FROM (${emptyBar(isText)}) LIMIT 0`;
+  const none = `SELECT 0 AS day, 0::BIGINT AS seq, false AS is_short, ${barColumns(isText, { open: '0', close: '0' })} FROM (${emptyBar(isText)}) LIMIT 0`;
   await session.run(`CREATE OR REPLACE TEMP TABLE made AS ${none}`);
   if (rule.kind === 'time') return addTimeBars(tools, venue, { ...recipe, rule }, days);
   for (const { day } of days) await addTradeBars(tools, { ...recipe, rule }, day);
@@ -136,7 +136,7 @@ async function addTimeBars(
   const inclusive = Number.isFinite(micros) ? `CASE WHEN b >= ${micros} THEN 1 ELSE 1000 END` : '1000';
   const columns = barColumns(source.isText, { open: 'b', close: `b + ${lengthUs} - ${inclusive}` });
   await session.run(`INSERT INTO made
-    SELECT ${dayExpression('b', source)}, b, ${shortExpression(recipe, { from, to })}, row_count, ${columns} FROM (${all}) WHERE ${wanted}`);
+    SELECT ${dayExpression('b', source)}, b, ${shortExpression(recipe, { from, to })}, ${columns} FROM (${all}) WHERE ${wanted}`);
   const [absent] = await session.rows(`SELECT count(*) AS bars FROM (${startsIn(spans, rule)})
     WHERE b NOT IN (SELECT seq FROM made) AND ${source.series.dataset === 'klines' ? 'true' : missingDays(recipe, { from, to })}
       ${first.from <= nextStart(rule, startOfDay(source.from, spec)) ? 'AND b > (SELECT min(seq) FROM made)' : ''}`);
@@ -220,7 +220,7 @@ async function addTradeBars(
     await session.run(`INSERT INTO starts VALUES ${some.join(', ')}`);
   }
   await session.run(`INSERT INTO made
-    SELECT ${day}, seq, false, row_count, ${barColumns(source.isText, { open: 'first_t', close: 'last_t' })}
+    SELECT ${day}, seq, false, ${barColumns(source.isText, { open: 'first_t', close: 'last_t' })}
     FROM (SELECT start AS seq, ${aggregates(source.isText).replaceAll('seq', 'number')}
       FROM day_rows ASOF JOIN starts ON number >= start GROUP BY start)`);
   await session.run('DROP TABLE day_rows');

@@ -129,14 +129,10 @@ export const LAKE_VERB_TEXTS = {
     doc: 'make bars of any length from rows of the lake; of klines, aggTrades or trades, into the lake; 15m, 7m, 2h, 3d or 1w, or bars by trades: tick:500, volume:1000, dollar:1000000',
     exits: {
       ...BASE_EXITS,
-      4: 'not made; a symbol has no source, a file of its source is missing or damaged, or with --check: bars differ from the klines of the archive',
+      4: 'not made; a symbol has no source, a file of its source is missing or damaged',
       6: LOCK_EXIT,
     },
-    examples: [
-      "cryptodl bars 15m -s '*USDT'",
-      'cryptodl bars volume:1000 --dataset aggTrades -s BTCUSDT',
-      'cryptodl bars 1h --check -s BTCUSDT',
-    ],
+    examples: ["cryptodl bars 15m -s '*USDT'", 'cryptodl bars volume:1000 --dataset aggTrades -s BTCUSDT'],
     aka: ['resample', 'aggregate'],
   },
 } as const satisfies Partial<Record<Verb, VerbText>>;

@@ -202,7 +202,7 @@ export class Mirrors {
   }
 
   #isWritten(options: Options): boolean {
-    if (options.dryRun || options.check || READERS.has(this.#verb)) return false;
+    if (options.dryRun || READERS.has(this.#verb)) return false;
     return this.#verb === 'verify' ? options.fix : this.#verb !== 'universe' || options.fetch;
   }
 }

@@ -164,12 +164,4 @@ export const OUTPUT_FLAGS = {
     parse: parse.flag,
     aka: ['fill', 'ffill'],
   },
-  check: {
-    group: 'Safety',
-    verbs: ['bars'],
-    usual: ['bars'],
-    doc: 'compare the bars with the klines of the archive that the lake has, and write nothing; ends with exit code 4 if they differ',
-    parse: parse.flag,
-    aka: ['compare'],
-  },
 } as const satisfies FlagRows;

@@ -168,36 +168,6 @@ describe('the source of bars', () => {
     expect(stderr).toContain('the source is now klines 5m, before it was klines 1m; all days change');
   });
 
-  it('is the one of the bars with --check too', async () => {
-    const lake = newFolder('lake');
-    const hours = newFolder('archive');
-    for (const day of DAYS)
-      writeKlines(hours, { symbol: 'BTCUSDT', day, interval: '1h', lengthMs: HOUR }, tradesOf(day, 300, 1));
-    await download(first, lake, '-i', '5m', '--to', '2024-01-30');
-    await bars(lake, '1h');
-    await download(first, lake, '-i', '1m');
-    await download(hours, lake, '-i', '1h');
-    const { code, stderr } = await bars(lake, '1h', '--check');
-    expect([code, stderr]).toEqual([0, expect.stringContaining('48 bars from klines 5m compared')]);
-    expect((await bars(lake, '1h', '--check', '-i', '1m')).stderr).toContain(
-      '72 bars from klines 1m compared',
-    );
-    const published = join(folderOf(lake, 'klines/interval=1h/symbol=BTCUSDT'), '2024-01.parquet');
-    flipByte(published, 300);
-    const unlike = await bars(lake, '1h', '--check');
-    expect([unlike.code, unlike.stderr]).toEqual([
-      4,
-      expect.stringContaining(
-        `um BTCUSDT: not compared: the rows of klines 1h: ${published} does not have the content that was committed; cryptodl verify --fix`,
-      ),
-    ]);
-    const manifest = manifestOf(folderOf(lake, BARS_1H));
-    writeFileSync(manifest, `{}\n${readFileSync(manifest, 'utf8')}`);
-    const damaged = await bars(lake, '1h', '--check');
-    expect(damaged.code).toBe(4);
-    expect(damaged.stderr).toMatch(/^um BTCUSDT: not compared: .* is damaged$/m);
-  });
-
   it('lacks days, which is told with their number', async () => {
     const folder = newFolder('archive');
     const lake = newFolder('lake');
@@ -400,123 +370,6 @@ function writeMinutes(
   ]);
 }
 
-/** An integer with 8 digits after the point. */
-function decimal(value: bigint): string {
-  const text = String(value).padStart(9, '0');
-  return `${text.slice(0, -8)}.${text.slice(-8)}`;
-}
-
-describe('--check', () => {
-  it('compares each column', async () => {
-    const archive = newFolder('archive');
-    const lake = newFolder('lake');
-    writeMinutes(archive, '1m', () => '1');
-    const prices = ['open', 'high', 'low', 'close', 'volume', 'close_time'];
-    const columns = [...prices, 'quote_volume', 'count', 'taker_buy_volume', 'taker_buy_quote_volume'];
-    // Each of the first hours has a smaller number in one column; the second one, whose column is `high`, a larger number.
-    const change = (cells: readonly string[], hour: number): readonly string[] =>
-      cells.map((cell, at) => {
-        if (at !== hour + 1 || hour >= columns.length) return cell;
-        return String(Number(cell) + (columns[hour] === 'high' ? 1 : -1));
-      });
-    writeMinutes(archive, '1h', () => '60', undefined, change);
-    await download(archive, lake, '-i', '1m,1h', '--to', '2024-01-29');
-    const { code, events } = await bars(lake, '1h', '--check', '--json');
-    expect(code).toBe(4);
-    const found = events.filter(({ event }) => event === 'difference');
-    expect(found.map(({ time, column }) => [time, column])).toEqual(
-      columns.map((column, hour) => [`2024-01-29T${String(hour).padStart(2, '0')}:00:00Z`, column]),
-    );
-  });
-
-  it('compares only days that both have, and that are in the range', async () => {
-    const archive = newFolder('archive');
-    const lake = newFolder('lake');
-    for (const day of DAYS) {
-      const trades = tradesOf(day);
-      writeKlines(archive, { symbol: 'BTCUSDT', day, interval: '1m' }, trades);
-      // The hours of the second day are of other trades.
-      const ofHours = day === DAYS[1] ? tradesOf(day, 300, 2) : trades;
-      writeKlines(archive, { symbol: 'BTCUSDT', day, interval: '1h', lengthMs: HOUR }, ofHours);
-    }
-    await download(archive, lake, '-i', '1m');
-    await download(archive, lake, '-i', '1h', '--to', '2024-01-30');
-    const day = ['--from', '2024-01-29', '--to', '2024-01-29'];
-    const equal = await bars(lake, '1h', '--check', '--json', ...day);
-    expect([equal.code, equal.events.at(-1)]).toMatchObject([0, { bars: 24, differences: 0 }]);
-    const { code, events } = await bars(lake, '1h', '--check', '--json');
-    expect([code, events.at(-1)]).toMatchObject([4, { bars: 48 }]);
-    const days = events.flatMap(({ event, time }) => (event === 'difference' ? [String(time)] : []));
-    expect(new Set(days.map((time) => time.slice(0, 10)))).toEqual(new Set([DAYS[1]]));
-  });
-
-  it.each(['1m', '1h'])('compares nothing with a damaged file of %s', async (interval) => {
-    const archive = newFolder('archive');
-    const lake = newFolder('lake');
-    writeMinutes(archive, '1m', () => '1');
-    writeMinutes(archive, '1h', () => '60');
-    await download(archive, lake, '-i', '1m,1h', '--to', '2024-01-29');
-    const file = join(folderOf(lake, `klines/interval=${interval}/symbol=BTCUSDT`), '2024-01.parquet');
-    truncateSync(file, statSync(file).size - 5);
-    const { code, stdout, stderr } = await bars(lake, '1h', '--check');
-    expect([code, stdout]).toEqual([4, '']);
-    expect(stderr).toContain(
-      `um BTCUSDT: not compared: klines ${interval}: ${file} is missing or does not have`,
-    );
-    writeFileSync(file, Buffer.alloc(statSync(file).size + 5));
-    const rows = await bars(lake, '1h', '--check');
-    expect([rows.code, rows.stdout]).toEqual([4, '']);
-    expect(rows.stderr).toContain('2024-01.parquet');
-    expect(rows.stderr).not.toContain('unexpected');
-  });
-
-  it('takes no rounding for sums of texts', async () => {
-    const archive = newFolder('archive');
-    const lake = newFolder('lake');
-    // The sum of an hour differs in its last digit of 17.
-    writeMinutes(archive, '1m', (at) => (at % 60 === 0 ? '100000000.00000002' : '0.00000000'));
-    writeMinutes(archive, '1h', () => '100000000.00000004');
-    await download(archive, lake, '-i', '1m,1h', '--to', '2024-01-29', '--numbers', 'string');
-    const { code, events } = await bars(lake, '1h', '--check', '--json');
-    expect([code, events.at(-1)]).toMatchObject([4, { bars: 24, differences: 4 * 24 }]);
-  });
-
-  it.each([
-    ['are equal', 0],
-    ['with another price are found', 1],
-  ])('with trades as source: hours without trades that %s', async (_, error) => {
-    const archive = newFolder('archive');
-    const lake = newFolder('lake');
-    const trades = DAYS.flatMap((day) => {
-      const own = tradesOf(day, 20);
-      writeAggTrades(archive, 'BTCUSDT', day, own);
-      return own;
-    });
-    // The archive has a price before the first trade; nothing is made of it.
-    let close = 9999;
-    const last = Date.parse('2024-01-31T00:00:00Z');
-    const hours = new Map(timeBars(trades, HOUR).map((bar) => [bar.open_time, bar]));
-    for (const day of DAYS) {
-      const lines = Array.from({ length: 24 }, (__, hour) => {
-        const open = Date.parse(`${day}T00:00:00Z`) + hour * HOUR;
-        const bar = hours.get(open);
-        close = bar?.close ?? close;
-        if (bar !== undefined) return [...Object.values(bar), 0].join(',');
-        const price = close + (open >= last ? error : 0);
-        return `${open},${`${price},`.repeat(4)}0,${open + HOUR - 1},0,0,0,0,0`;
-      });
-      writeObject(archive, `data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-${day}`, [HEADER, ...lines]);
-    }
-    await download(archive, lake, '--dataset', 'aggTrades');
-    await download(archive, lake, '-i', '1h');
-    const { code, events } = await bars(lake, '1h', '--check', '--json');
-    const empty = 24 - [...hours.keys()].filter((at) => at >= last).length;
-    expect(empty).toBeGreaterThan(5);
-    const differences = 4 * empty * error;
-    expect([code, events.at(-1)]).toMatchObject([error === 0 ? 0 : 4, { bars: 72, differences }]);
-  });
-});
-
 describe('bars of trades at the same time', () => {
   it('are in the order of the trades, also in a file that gets further days', async () => {
     const archive = newFolder('archive');
@@ -639,25 +492,6 @@ describe('a lost lock', () => {
 });
 
 describe('sums', () => {
-  // Equal minutes of an hour are rounded in the same direction, so the sums of some hours differ.
-  const minute = (at: number): bigint =>
-    98_765_432_112_345_678n + BigInt(Math.floor(at / 60)) * 7_919_333_777n;
-  const hour = (at: number): bigint =>
-    Array.from({ length: 60 }, (_, one) => minute(at * 60 + one)).reduce((sum, one) => sum + one, 0n);
-
-  it.each([
-    ['are equal for --check up to the rounding of doubles', 0n, 0],
-    ['with an error of 10^-9 are found', 60n, 4 * 24],
-  ])('%s', async (_, errorParts, differences) => {
-    const archive = newFolder('archive');
-    const lake = newFolder('lake');
-    writeMinutes(archive, '1m', (at) => decimal(minute(at)));
-    writeMinutes(archive, '1h', (at) => decimal(hour(at) + errorParts * 98_765_432n));
-    await download(archive, lake, '-i', '1m,1h', '--to', '2024-01-29');
-    const { code, events } = await bars(lake, '1h', '--check', '--json');
-    expect([code, events.at(-1)]).toMatchObject([differences === 0 ? 0 : 4, { bars: 24, differences }]);
-  });
-
   it('of texts have the digits of their own column', async () => {
     const archive = newFolder('archive');
     const lake = newFolder('lake');
