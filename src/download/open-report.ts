@@ -8,8 +8,7 @@ import type { RawValues, Resolved } from '../options/resolve.js';
 import { SECRET_ADDRESSES } from '../options/value-text.js';
 import { createFailureReport } from '../report/failure-report.js';
 import type { FailureReport, RunHeader, ShareReport } from '../report/failure-report.js';
-import type { CutLine } from '../report/read-failure-report.js';
-import { partialPath, refuseBadFolder, refuseBadPath } from '../report/report-file.js';
+import { refuseBadFolder, refuseBadPath } from '../report/report-file.js';
 import type { ReportFileOptions } from '../report/report-file.js';
 import type { PastFailures } from '../select/select-failures.js';
 import { isMirror } from '../text/mirror-roots.js';
@@ -29,7 +28,6 @@ export function openReport(
   return createFailureReport({
     header,
     ...destination({ failures, earlier: past?.file, own }),
-    ...(past?.cut === undefined ? {} : { cutLine: past.cut.text }),
   });
 }
 
@@ -42,16 +40,10 @@ interface Destination {
   readonly own: string;
 }
 
-function destination({
-  failures,
-  earlier,
-  own,
-}: Destination): Pick<ReportFileOptions, 'path' | 'mode' | 'copyPath'> {
+function destination({ failures, earlier, own }: Destination): Pick<ReportFileOptions, 'path' | 'mode'> {
   if (earlier !== undefined && (failures === undefined || resolve(failures) === resolve(earlier)))
     return { path: earlier, mode: 'replace' };
-  return failures === undefined
-    ? { path: own, mode: 'new' }
-    : { path: failures, mode: 'overwrite', copyPath: own };
+  return failures === undefined ? { path: own, mode: 'new' } : { path: failures, mode: 'overwrite' };
 }
 
 /** Rejects with a usage error if the report cannot be written to its path. `folder` holds the reports of runs without --failures. */
@@ -60,10 +52,8 @@ export async function refuseBadReport(
   earlier: string | undefined,
   folder: string,
 ): Promise<void> {
-  const { path, mode } = destination({ failures, earlier, own: '' });
-  if (mode === 'new') return refuseBadFolder(folder);
-  await refuseBadPath(path);
-  if (mode === 'replace') await refuseBadPath(partialPath(path));
+  const chosen = destination({ failures, earlier, own: '' });
+  await (chosen.mode === 'new' ? refuseBadFolder(folder) : refuseBadPath(chosen));
 }
 
 export interface Reporting {
@@ -74,14 +64,13 @@ export interface Reporting {
 }
 
 /** The options of the report that all jobs of one command share. */
-export function sharedReport({ options, home, earlier, cut, nowMs }: Sharing): ReportFileOptions {
+export function sharedReport({ options, home, earlier, nowMs }: Sharing): ReportFileOptions {
   const { root, failures } = lakePaths(absolutePath(options.out, home));
   const at = new Date(nowMs).toISOString();
   const own = join(failures, reportName('run', nowMs, root));
   return {
     header: { verb: 'run', tool: TOOL_VERSION, at, options: { out: [root] } },
     ...destination({ failures: options.failures, earlier, own }),
-    ...(cut === undefined ? {} : { cutLine: cut.text }),
   };
 }
 
@@ -90,8 +79,6 @@ interface Sharing {
   readonly home: string | undefined;
   /** The report that a retry repeats. */
   readonly earlier: string | undefined;
-  /** The last line of `earlier`, if the line is incomplete. */
-  readonly cut: CutLine | undefined;
   readonly nowMs: number;
 }
 

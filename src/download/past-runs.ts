@@ -4,7 +4,7 @@ import { defaultOf, flagsOf } from '../options/flags.js';
 import type { FlagName } from '../options/flags.js';
 import { resolveOptions } from '../options/resolve.js';
 import type { ExchangeWords, RawLayer, RawValues, Resolved } from '../options/resolve.js';
-import { readFailureReport, noReport } from '../report/read-failure-report.js';
+import { GIVE_REPORT, readFailureReport } from '../report/read-failure-report.js';
 import type { ReadReport } from '../report/read-failure-report.js';
 import { carriedOptions } from '../select/select-failures.js';
 import type { PastFailures } from '../select/select-failures.js';
@@ -23,7 +23,7 @@ interface PastRun {
 
 /** Rejects with a usage error for a file that is not a report, and for a failure in a market that the exchange does not have. */
 export async function readReport(operand: string, exchange: ExchangeWords): Promise<ReadReport> {
-  if (operand === '') throw await noReport('retry needs the failure report of a run');
+  if (operand === '') throw usage('retry needs the failure report of a run', GIVE_REPORT);
   const report = await readFailureReport(operand);
   const markets = marketNames(exchange);
   const stray = report.entries.find(({ market }) => !markets.includes(market));

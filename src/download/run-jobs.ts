@@ -65,7 +65,7 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
   const { options } = request.resolved;
   const surroundings = surroundingsOf(io.environment);
   const { home } = surroundings;
-  const where = { options, home, earlier: earlier?.file, cut: earlier?.cut, nowMs: io.clock.now() };
+  const where = { options, home, earlier: earlier?.file, nowMs: io.clock.now() };
   const shared = sharedReport(where);
   await refuseBadReport(options.failures, earlier?.file, dirname(shared.path));
   const ended: Ended[] = [];

@@ -2,7 +2,6 @@
 import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises';
 import * as v from 'valibot';
 import { errnoOf, usage } from '../model/errors.js';
-import type { CryptodlError } from '../model/errors.js';
 import { reasonOf } from '../text/path-faults.js';
 import { FORMATS } from '../model/task.js';
 
@@ -68,15 +67,12 @@ export interface ReadReport {
   /** Empty for the report of a single run. */
   readonly jobs: readonly JobHeader[];
   readonly entries: readonly ReportEntry[];
-  /** The last line, if it is cut: its failure is not known. */
-  readonly cut: CutLine | undefined;
+  /** The number of the last line, if that line is cut: its failure is not known. */
+  readonly cut: number | undefined;
 }
 
-export interface CutLine {
-  /** Counts from 1. */
-  readonly line: number;
-  readonly text: string;
-}
+/** The hint for a file that is no report. */
+export const GIVE_REPORT = 'give the failure report of a run; runs without failures write none';
 
 /** Reads a report. Throws a usage error if the file cannot be read, and for the first line that is not part of a report. */
 export async function readFailureReport(path: string): Promise<ReadReport> {
@@ -84,10 +80,7 @@ export async function readFailureReport(path: string): Promise<ReadReport> {
   const [first, ...others] = lines;
   const header = v.safeParse(HeaderSchema, first?.content);
   if (!header.success)
-    throw usage(
-      `${path} is not a failure report: its first line is not a header`,
-      'give the failure report of a run',
-    );
+    throw usage(`${path} is not a failure report: its first line is not a header`, GIVE_REPORT);
   const jobs: JobHeader[] = [];
   const entries: ReportEntry[] = [];
   for (const { line, content } of others) {
@@ -103,36 +96,6 @@ export async function readFailureReport(path: string): Promise<ReadReport> {
   }
   refuseStrays(path, jobs, entries);
   return { file: await fileOf(path), header: header.output, jobs, entries, cut };
-}
-
-/** Whether a text is the first line of a report. */
-export function isHeader(line: string): boolean {
-  return v.is(HeaderSchema, contentOf(line));
-}
-
-/** Whether a text is a later line of a report: a failure, a hole, a job, or blank. */
-export function isLineBelow(line: string): boolean {
-  const content = contentOf(line);
-  return v.is(EntrySchema, content) || v.is(JobSchema, content) || line.trim() === '';
-}
-
-/** The first bytes of each line of a report. */
-const LINE_START = '{"v":1,';
-
-/** Whether a text may be the beginning of a line of a report. */
-export function isCutLine(line: string): boolean {
-  return line.startsWith(LINE_START) || LINE_START.startsWith(line);
-}
-
-/** The folder of the reports of runs without --out. */
-const USUAL_FOLDER = 'data/_failures';
-
-/** A usage error with the newest report of the usual folder, if there is one. */
-export async function noReport(message: string): Promise<CryptodlError> {
-  const newest = await newestReport(USUAL_FOLDER);
-  return newest === undefined
-    ? usage(message, 'name the failure report of a run; runs without failures write none')
-    : usage(message, `the newest report of ${USUAL_FOLDER}:`);
 }
 
 /** The name of the newest report in a folder; undefined if the folder has none. */
@@ -156,7 +119,7 @@ async function fileOf(path: string): Promise<string | undefined> {
 
 interface Lines {
   readonly lines: readonly { readonly line: number; readonly content: unknown }[];
-  readonly cut: CutLine | undefined;
+  readonly cut: number | undefined;
 }
 
 async function linesOf(path: string): Promise<Lines> {
@@ -164,20 +127,17 @@ async function linesOf(path: string): Promise<Lines> {
   try {
     text = await readFile(path, 'utf8');
   } catch (error) {
-    throw await noReport(`cannot read ${path} (${reasonOf(errnoOf(error))})`);
+    throw usage(`cannot read ${path} (${reasonOf(errnoOf(error))})`, GIVE_REPORT);
   }
-  const texts = text.split('\n').map((each, index) => ({ line: index + 1, text: each }));
-  const last = texts.at(-1);
-  const cut = last !== undefined && contentOf(last.text) === undefined ? texts.pop() : undefined;
-  const lines = texts
-    .filter((each) => each.text.trim() !== '')
-    .map((each) => {
-      const content = contentOf(each.text);
-      if (content === undefined)
-        throw usage(`${path} line ${each.line} is not JSON`, 'give the failure report of a run');
-      return { line: each.line, content };
-    });
-  return { lines, cut: cut?.text.trim() === '' ? undefined : cut };
+  const all = text.split('\n').map((each, index) => ({ line: index + 1, text: each.trim() }));
+  const lines = all
+    .filter((each) => each.text !== '')
+    .map((each) => ({ line: each.line, content: contentOf(each.text) }));
+  const damaged = lines.find(({ content }) => content === undefined);
+  if (damaged === undefined) return { lines, cut: undefined };
+  // The last line of a run that was killed has no line end.
+  if (damaged.line === all.length) return { lines: lines.slice(0, -1), cut: damaged.line };
+  throw usage(`${path} line ${damaged.line} is not JSON`, GIVE_REPORT);
 }
 
 /** Undefined for a text that is not JSON. */

@@ -7,7 +7,7 @@ import type { RawValues } from '../options/resolve.js';
 import { MOST_SYMBOL_CHARACTERS } from '../options/symbols.js';
 import type { SeriesRequest } from '../plan/series-request.js';
 import type { Series } from '../model/task.js';
-import type { CutLine, ReportEntry } from '../report/read-failure-report.js';
+import type { ReportEntry } from '../report/read-failure-report.js';
 import { cadencesOf, restKey } from '../source/keys.js';
 import { findDataset } from '../source/venue.js';
 import { restOffer } from './rest-offer.js';
@@ -20,14 +20,15 @@ export interface PastFailures {
   /** The file that the next report replaces; undefined for a pipe. */
   readonly file: string | undefined;
   readonly entries: readonly ReportEntry[];
-  readonly cut: CutLine | undefined;
+  /** The number of the last line, if that line is cut. */
+  readonly cut: number | undefined;
   /** The options of the failed run. */
   readonly options: Readonly<Record<string, readonly string[]>>;
 }
 
 /** The warning for a report whose last line is cut. */
-export function cutWarning(path: string, { line }: CutLine): string {
-  return `${path} line ${line} is cut, so its failure is not known; run the original command again, then remove the line`;
+export function cutWarning(path: string, line: number): string {
+  return `${path} line ${line} is cut, so its failure is not known; run the original command again`;
 }
 
 /**

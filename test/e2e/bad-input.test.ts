@@ -142,7 +142,7 @@ describe('bad input', () => {
       ...FAST,
     ]);
     expect(result.code).toBe(2);
-    expect(result.stderr).toContain(`--failures ${failures} cannot be written`);
+    expect(result.stderr).toContain(`--failures ${failures} cannot be used`);
     expect(archive.requests).toEqual([]);
   });
 

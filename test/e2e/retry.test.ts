@@ -47,29 +47,22 @@ function failing(...days: readonly string[]): void {
 const text = (): string => readFileSync(join(cwd, REPORT), 'utf8');
 const header = (): unknown => JSON.parse(text().split('\n')[0] ?? '');
 
-/** The last line of a report is cut, as by a full disk. Returns what is left of it. */
-function cut(): string {
-  const whole = text();
-  const kept = whole.slice(0, -40);
-  writeFileSync(join(cwd, REPORT), kept);
-  return kept.slice(kept.lastIndexOf('\n') + 1);
+/** The last line of a report is cut, as by a full disk. */
+function cut(): void {
+  writeFileSync(join(cwd, REPORT), text().slice(0, -40));
 }
 
 describe('a report whose last line is cut', () => {
-  it('is reported and ends with 3 until the line is removed, and successes are removed from it', async () => {
+  it('is named and ends with 3, and the other objects are fetched', async () => {
     failing('2026-11-19', '2026-11-20');
     await cli(['vision', ...WANTED, '--failures', REPORT, ...FAST]);
-    const rest = cut();
+    cut();
     archive.fault = undefined;
-    for (const line of [3, 2]) {
-      const result = await cli(['retry', REPORT, '--quiet', ...FAST]);
-      expect([result.code, result.stderr]).toEqual([
-        3,
-        expect.stringContaining(`warning: report.jsonl line ${line} is cut, so its failure is not known`),
-      ]);
-      expect(text().split('\n').slice(1)).toEqual([rest]);
-    }
-    writeFileSync(join(cwd, REPORT), text().slice(0, -rest.length));
+    const result = await cli(['retry', REPORT, '--quiet', ...FAST]);
+    expect([result.code, result.stderr]).toEqual([
+      3,
+      expect.stringContaining('warning: report.jsonl line 3 is cut, so its failure is not known'),
+    ]);
     expect((await cli(['retry', REPORT, ...FAST])).code).toBe(0);
   });
 
@@ -78,10 +71,9 @@ describe('a report whose last line is cut', () => {
     const job = '{ verb: vision, symbols: BTCUSDT, interval: 1h, days: 3, out: lake }';
     writeFileSync(join(cwd, 'jobs.yaml'), `jobs: { a: ${job} }`);
     await cli(['run', 'jobs.yaml', '--failures', REPORT, ...FAST]);
-    const rest = cut();
+    cut();
     const result = await cli(['retry', REPORT, '--quiet', ...FAST]);
     expect([result.code, result.stderr]).toEqual([3, expect.stringContaining('report.jsonl line 3 is cut')]);
-    expect(text().endsWith(`\n${rest}`)).toBe(true);
   });
 });
 
