@@ -4,8 +4,7 @@ import { GapGroups, gapTexts } from '../coverage/gap-groups.js';
 import { groupName, labelOf } from '../coverage/print-coverage.js';
 import { percentText, unitOf } from '../coverage/series-table.js';
 import { DayStates, dayRuns } from './day-states.js';
-import { embedded } from './embed.js';
-import { dataElement } from './shell.js';
+import { dataElement, embedded } from './shell.js';
 
 /** Groups of gaps in the page, at most, per group of series. */
 const MOST_GAPS = 200;

@@ -13,15 +13,10 @@ import { shownPath } from '../text/printable.js';
 /** Failures in the page, at most. The page counts the others by code. */
 const MOST_ENTRIES = 2000;
 
-type Shown = Pick<
-  ReportEntry,
-  'kind' | 'market' | 'dataset' | 'symbol' | 'period' | 'code' | 'attempts' | 'retryable' | 'message' | 'at'
-> & { readonly interval: string | null };
-
 export interface FailureData {
   /** Null if there is no report. */
   readonly path: string | null;
-  readonly entries: readonly Shown[];
+  readonly entries: readonly ReportEntry[];
   /** Failures and holes that are only in the report, by code. */
   readonly more: Readonly<Record<string, number>>;
 }
@@ -43,7 +38,7 @@ export async function failureData(
     const own = entries.filter(({ job }) => job === run.job);
     const more: Record<string, number> = {};
     for (const { code } of own.slice(MOST_ENTRIES)) more[code] = (more[code] ?? 0) + 1;
-    return { path: shownPath(path), entries: own.slice(0, MOST_ENTRIES).map(shown), more };
+    return { path: shownPath(path), entries: own.slice(0, MOST_ENTRIES), more };
   } catch (error) {
     warn(`${toCryptodlError(error).message}; the page has no failures`);
     return NONE;
@@ -56,30 +51,7 @@ async function reportOf({ summary, job }: RunRecord, paths: LakePaths): Promise<
   await openBackedFolders(folder);
   const named = summary.failures ?? (job === undefined ? undefined : await newestReport(folder));
   if (named === undefined) return undefined;
-  for (const path of [join(folder, basename(named)), named]) if (await isFile(path)) return path;
+  for (const path of [join(folder, basename(named)), named])
+    if ((await lstat(path).catch(() => undefined))?.isFile() === true) return path;
   return undefined;
-}
-
-async function isFile(path: string): Promise<boolean> {
-  return lstat(path).then(
-    (facts) => facts.isFile(),
-    () => false,
-  );
-}
-
-function shown(entry: ReportEntry): Shown {
-  const { kind, market, dataset, interval, symbol, period, code, attempts, retryable, message, at } = entry;
-  return {
-    kind,
-    market,
-    dataset,
-    interval: interval ?? null,
-    symbol,
-    period,
-    code,
-    attempts,
-    retryable,
-    message,
-    at,
-  };
 }

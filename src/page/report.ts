@@ -17,10 +17,9 @@ import { readRuns } from '../monitor/run-record.js';
 import type { FoundRuns, RunRecord } from '../monitor/run-record.js';
 import { absolutePath, printLines, shownPath } from '../text/printable.js';
 import { coverageElements } from './coverage-data.js';
-import { embedded } from './embed.js';
+import { dataElement, embedded, pageShell, pageStart } from './shell.js';
 import { failureData } from './failure-data.js';
 import { runData } from './run-data.js';
-import { dataElement, pageShell, pageStart } from './shell.js';
 
 /** The file without --html. */
 const USUAL_FILE = 'cryptodl-report.html';

@@ -4,53 +4,13 @@ import type { RunRecord } from '../monitor/run-record.js';
 /** Runs in the history, at most. */
 const MOST_HISTORY = 100;
 
-type Summary = RunRecord['summary'];
-
-interface PastRun {
-  readonly id: string;
-  readonly verb: string;
-  readonly job: string | null;
-  readonly startedAt: string;
-  readonly elapsedMs: number;
-  readonly outcomes: Summary['outcomes'];
-  readonly requests: number;
-  readonly retries: number;
-  readonly bytes: number;
-  readonly rows: number;
-  readonly changed: number;
-  readonly withdrawn: number;
-  readonly shorter: number;
-  readonly exitCode: number;
-}
-
-/** The delays of a dataset over the runs, in milliseconds. */
-interface Publication {
-  readonly market: string;
-  readonly dataset: string;
-  /** The newest period that the lake holds according to the runs. */
-  readonly newest: string | null;
-  readonly newestEndMs: number | null;
-  readonly lastMs: number | null;
-  readonly medianMs: number | null;
-  readonly mostMs: number | null;
-  readonly runs: number;
-}
-
-export interface RunData {
-  /** Null if the lake has no record of a run. */
-  readonly run: RunRecord | null;
-  /** Oldest first. */
-  readonly history: readonly PastRun[];
-  readonly publication: readonly Publication[];
-}
-
-/** `runs`: oldest first. */
-export function runData(run: RunRecord | undefined, runs: readonly RunRecord[]): RunData {
+/** `runs`: oldest first, as the history in the result. Without a record of a run, `run` is null. */
+export function runData(run: RunRecord | undefined, runs: readonly RunRecord[]) {
   const latest = runs.slice(-MOST_HISTORY);
   return { run: run ?? null, history: latest.map(pastRun), publication: publications(latest) };
 }
 
-function pastRun({ id, verb, job, startedAt, summary }: RunRecord): PastRun {
+function pastRun({ id, verb, job, startedAt, summary }: RunRecord) {
   const { elapsedMs, outcomes, requests, network, bytes, rows, changed, withdrawn, shorter, exitCode } =
     summary;
   return {
@@ -71,9 +31,10 @@ function pastRun({ id, verb, job, startedAt, summary }: RunRecord): PastRun {
   };
 }
 
-type Figures = Summary['datasets'][number];
+type Figures = RunRecord['summary']['datasets'][number];
 
-function publications(runs: readonly RunRecord[]): Publication[] {
+/** The newest period of each dataset that the lake holds according to the runs, and the delays of its publication in milliseconds. */
+function publications(runs: readonly RunRecord[]) {
   const found = new Map<string, Figures[]>();
   for (const { summary } of runs)
     for (const figures of summary.datasets) {

@@ -1,6 +1,7 @@
-/** The page around the data: markup, style and script, without any text from a lake. */
+/** The page around the data: markup, style and script, without any text from a lake; and data that cannot become markup. */
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { hashSource } from './embed.js';
+import { jsonText } from '../text/printable.js';
 
 /** The verb that writes the page. */
 export type PageVerb = 'report' | 'plot';
@@ -55,4 +56,17 @@ export function pageShell(verb: PageVerb): Shell {
 /** One element with data. `content` is JSON that `embedded` made. */
 export function dataElement(kind: 'report' | 'group' | 'plot'): Shell {
   return { before: `<script type="application/json" data-kind="${kind}">`, after: '</script>\n' };
+}
+
+/** JSON for the inside of a `<script>` element. A parser reads the same value, except for masked passwords. */
+export function embedded(value: object): string {
+  return jsonText(value).replaceAll(
+    /[<>&]/g,
+    (character) => String.raw`\u00${character.charCodeAt(0).toString(16)}`,
+  );
+}
+
+/** The source of an inline script or style in a Content-Security-Policy. */
+export function hashSource(content: string): string {
+  return `'sha256-${createHash('sha256').update(content).digest('base64')}'`;
 }

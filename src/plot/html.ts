@@ -1,6 +1,5 @@
 /** A chart as a page with its own script, which zooms and shows the values under the pointer. */
-import { embedded } from '../page/embed.js';
-import { dataElement, pageShell } from '../page/shell.js';
+import { dataElement, embedded, pageShell } from '../page/shell.js';
 import type { Chart } from './chart.js';
 import type { Bar } from './read-bars.js';
 

@@ -8,10 +8,9 @@ import type { Gap } from '../../src/coverage/gaps.js';
 import { DAY_SECONDS } from '../../src/coverage/series-coverage.js';
 import type { SeriesCoverage } from '../../src/coverage/series-coverage.js';
 import { dayRuns, DayStates } from '../../src/page/day-states.js';
-import { embedded, hashSource } from '../../src/page/embed.js';
+import { embedded, hashSource, pageShell } from '../../src/page/shell.js';
 import { runData } from '../../src/page/run-data.js';
 import type { RunRecord } from '../../src/monitor/run-record.js';
-import { pageShell } from '../../src/page/shell.js';
 import { runRecord } from '../helpers/report-lake.js';
 
 describe('data in a page', () => {
