@@ -60,15 +60,14 @@ export async function queryLake(
   };
   try {
     session = await engine.session();
-    const statement = await parseStatement(session, text);
+    const names = await parseStatement(session, text);
     const held = only ?? (await seriesOf(lake));
-    const names = [...new Set(held.map(tableName))].sort();
-    const named = held.filter((series) => statement.names.has(tableName(series).toLowerCase()));
+    const named = held.filter((series) => names.has(tableName(series).toLowerCase()));
     // A query that names no table of the lake may list the views (SHOW TABLES), so it gets all of them.
     const tables = await tablesOf(lake, named.length > 0 ? named : held);
-    if (statement.listsViews && tables.length === 0) throw noViews(lake.root, names);
+    if (tables.length === 0 && names.size > 0) throw noViews(lake.root, held.map(tableName));
     const specOf = (table: LakeTable): DatasetSpec | undefined => specIn(lake.venue, table);
-    const answer = await runQuery(session, { root: lake.root, text, statement, tables, names, specOf });
+    const answer = await runQuery(session, { root: lake.root, text, tables, specOf });
     return { ...answer, close };
   } catch (error) {
     await close();

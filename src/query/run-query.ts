@@ -2,19 +2,16 @@
 import type { DuckDbSession } from '../convert/duckdb.js';
 import type { QueryResult } from '../convert/query-stream.js';
 import { quotePath, quoteText } from '../convert/sql.js';
-import { CryptodlError, usage } from '../model/errors.js';
+import { usage } from '../model/errors.js';
 import type { DatasetSpec } from '../source/venue.js';
-import { queryFault, throwFault } from './explain-errors.js';
+import { placeOf, queryError } from './explain-errors.js';
 import type { LakeTable } from './lake-tables.js';
 import { viewOf } from './views.js';
 
 export interface PreparedQuery {
   readonly root: string;
   readonly text: string;
-  readonly statement: Statement;
   readonly tables: readonly LakeTable[];
-  /** All tables of the lake, also those that the query does not name. */
-  readonly names: readonly string[];
   readonly specOf: (table: LakeTable) => DatasetSpec | undefined;
 }
 
@@ -58,22 +55,9 @@ async function withExplainedErrors<T>(query: PreparedQuery, act: () => Promise<T
   try {
     return await act();
   } catch (error) {
-    const fault = error instanceof CryptodlError ? undefined : queryFault(error);
-    if (fault === undefined) throw error;
-    return throwFault(fault, query.text, { root: query.root, tables: query.names });
+    throw queryError(error, query.text, query.root);
   }
 }
-
-/** A parsed query, before the lake is read. */
-export interface Statement {
-  /** Names of tables, views and CTEs, in lower case. */
-  readonly names: ReadonlySet<string>;
-  /** True for SHOW TABLES and similar statements. */
-  readonly listsViews: boolean;
-}
-
-/** Table names in DuckDB's tree for `SHOW TABLES`, and for `SHOW ALL TABLES` or `DESCRIBE`. */
-const LISTS_OF_VIEWS = ['"tables"', '__show_tables_expanded'];
 
 const READS =
   'sql takes one read-only statement: SELECT, WITH, FROM, VALUES, DESCRIBE, SUMMARIZE or SHOW TABLES';
@@ -88,13 +72,16 @@ const REFUSED_FUNCTIONS: ReadonlySet<string> = new Set([
   'query',
 ]);
 
-/** Throws usage errors for statements that are not read-only, and for syntax errors with line and column. */
-export async function parseStatement(session: DuckDbSession, text: string): Promise<Statement> {
+/**
+ * The names of tables, views and CTEs in a query, in lower case; a name of DuckDB for SHOW TABLES and similar statements. Rejects with usage
+ * errors for statements that are not read-only, and for syntax errors with line and column.
+ */
+export async function parseStatement(session: DuckDbSession, text: string): Promise<ReadonlySet<string>> {
   if (text.includes('\0')) throw usage('the query holds a NUL character');
   const [row] = await session.rows(`SELECT json_serialize_sql(CAST(${quoteText(text)} AS VARCHAR)) AS tree`);
   const tree = JSON.parse(String(row?.['tree'])) as Tree;
   const { error_type: type, error_message: message = '', position } = tree;
-  if (type === 'parser') throwFault({ type, text: message, position: Number(position) }, text);
+  if (type === 'parser') throw usage(`${message}${placeOf(text, type, Number(position))}`);
   if (tree.statements === undefined) throw notOneSelect();
   if (tree.statements.length === 0) throw usage('the query is empty', 'for example: SHOW TABLES');
   if (tree.statements.length > 1) throw usage(`${READS}; the query has ${tree.statements.length} statements`);
@@ -105,7 +92,7 @@ export async function parseStatement(session: DuckDbSession, text: string): Prom
     if (typeof called === 'string' && REFUSED_FUNCTIONS.has(called.toLowerCase()))
       throw usage(`${READS}; ${called}() is not allowed`);
   });
-  return { names, listsViews: LISTS_OF_VIEWS.some((name) => names.has(name)) };
+  return names;
 }
 
 function notOneSelect(): Error {
