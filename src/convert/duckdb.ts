@@ -196,27 +196,14 @@ function platformPackage(): string {
 
 /** The error for a binary that does not exist, is not installed, or cannot be loaded. */
 function engineMissing(cause: unknown): CryptodlError {
-  const platform = `${process.platform} ${process.arch}`;
-  const { optionalDependencies = {} } = createRequire(import.meta.url)(bindingsPath()) as {
-    readonly optionalDependencies?: Readonly<Record<string, string>>;
-  };
-  if (!Object.hasOwn(optionalDependencies, platformPackage()))
-    return new CryptodlError('engine-missing', `DuckDB has no binary for ${platform}`, {
-      cause,
-      hint: 'use Linux, macOS or Windows on x64 or arm64; only --format zip works without DuckDB',
-    });
-  if (errnoOf(cause) === 'MODULE_NOT_FOUND')
-    return new CryptodlError('engine-missing', `the DuckDB binary for ${platform} is not installed`, {
-      cause,
-      hint: 'install cryptodl again with optional packages: npm install --include=optional',
-    });
-  const [why] = cause instanceof Error ? cause.message.split('\n') : [String(cause)];
+  const [why = ''] = cause instanceof Error ? cause.message.split('\n') : [String(cause)];
+  const reason = errnoOf(cause) === 'MODULE_NOT_FOUND' ? 'is not installed' : `cannot be loaded: ${why}`;
   return new CryptodlError(
     'engine-missing',
-    `the DuckDB binary for ${platform} cannot be loaded: ${why ?? ''}`,
+    `the DuckDB binary for ${process.platform} ${process.arch} ${reason}`,
     {
       cause,
-      hint: 'install cryptodl again on this machine; if that does not help, use a newer release of the system',
+      hint: 'install cryptodl again on this machine with npm install --include=optional; DuckDB has binaries for Linux, macOS and Windows on x64 and arm64, and --format zip works without it',
     },
   );
 }

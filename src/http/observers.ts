@@ -6,12 +6,12 @@ import type { LoadSign } from './transport/measure.js';
 
 /** Counts attempts and requests, for the figures of the run. */
 export interface RequestFigures {
-  begun(): void;
-  ended(attempt: AttemptEnd): void;
-  onRetry(event: RetryEvent): void;
+  begun?(): void;
+  ended?(attempt: AttemptEnd): void;
+  onRetry?(event: RetryEvent): void;
   /** `error`: the error of a failed request. */
-  onRequestEnd(retries: number, error?: unknown): void;
-  onBreaker(host: string, state: BreakerState, leftMs: () => number): void;
+  onRequestEnd?(retries: number, error?: unknown): void;
+  onBreaker?(host: string, state: BreakerState, leftMs: () => number): void;
 }
 
 /** Measures the time of waits and failed attempts. */

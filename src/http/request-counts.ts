@@ -62,10 +62,6 @@ export class RequestCounts implements RequestFigures {
   /** The figures when the last run ended; zeros before. */
   base: RequestCount = this.figures;
 
-  begun(): void {
-    // Only ended attempts count.
-  }
-
   ended(attempt: AttemptEnd): void {
     const { request, status, error } = attempt;
     this.#host = hostOf(request.url);
@@ -79,14 +75,6 @@ export class RequestCounts implements RequestFigures {
   onRetry(event: RetryEvent): void {
     add(this.#retries, event.error.code);
     for (const watcher of this.#watchers) watcher.retry(event);
-  }
-
-  onRequestEnd(): void {
-    // The retries of a request are counted one by one.
-  }
-
-  onBreaker(): void {
-    // The errors that open a breaker are counted.
   }
 
   /** Counts the received bytes. The time of these requests is no cost of the exchange. */

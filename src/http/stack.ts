@@ -172,7 +172,7 @@ function laneOver(wire: Fetch, stack: StackOptions, sockets?: Layer): Layers {
     successesToClose: options.breakerSuccesses,
     onChange: (of, state, leftMs) => {
       const host = via === undefined ? of : `${of} via ${via}`;
-      figures.onBreaker(host, state, leftMs);
+      figures.onBreaker?.(host, state, leftMs);
       observer.event('breaker', { host, state });
     },
     failover: stack.failover,
@@ -180,11 +180,11 @@ function laneOver(wire: Fetch, stack: StackOptions, sockets?: Layer): Layers {
   });
   const counting: AttemptObserver = {
     begun: (request) => {
-      figures.begun();
+      figures.begun?.();
       if (isOfArchive(request)) concurrency.onBegun();
     },
     ended: (attempt) => {
-      figures.ended(attempt);
+      figures.ended?.(attempt);
       times.onAttempt(attempt);
       if (isOfArchive(attempt.request)) concurrency.onEnded(loadSignOf(attempt, stack.isLate()));
       observer.attempt(attempt);
@@ -228,12 +228,12 @@ function retryLayer({
     ...backoff,
     maxWaitMs: options.maxWaitMs,
     onRetry: (event) => {
-      figures.onRetry(event);
+      figures.onRetry?.(event);
       if (isBadContent(event.error)) concurrency.onBadContent(clock.monotonic());
       observer.retry(event);
     },
     onEnd: (retries, error) => {
-      figures.onRequestEnd(retries, error);
+      figures.onRequestEnd?.(retries, error);
     },
   });
 }

@@ -214,7 +214,7 @@ export class S3Requests {
       proxies: proxiesOf(options.proxy, surroundings),
       bans: { leftMs: () => Promise.resolve(0), record: () => undefined },
       concurrency: NO_LOAD,
-      figures: this.#options.figures ?? NO_FIGURES,
+      figures: this.#options.figures ?? {},
       costs: this.#options.costs ?? NO_COSTS,
       times: this.#options.times ?? NO_TIMES,
       stateFolder: undefined,
@@ -282,14 +282,6 @@ const NO_LOAD: LoadObserver = {
   onEnded: () => undefined,
   onBadContent: () => undefined,
   onWaiting: () => undefined,
-};
-
-const NO_FIGURES: RequestFigures = {
-  begun: () => undefined,
-  ended: () => undefined,
-  onRetry: () => undefined,
-  onRequestEnd: () => undefined,
-  onBreaker: () => undefined,
 };
 
 const NO_COSTS: RequestCosts = { layer: (next) => next, wire: (next) => next };

@@ -1,7 +1,6 @@
 /** Walks of the archive's listing, page by page. */
 import { CryptodlError } from '../model/errors.js';
 import { byKey } from './keys.js';
-import { assertOrder, endlessGuard } from './page-checks.js';
 import { knownAfter, knownPage, NO_COPY, withStretch } from './listing-copy.js';
 import type { ListingCopy, Stretch } from './listing-copy.js';
 import type { ListedObject, ListingFormat, ListingPage, PageRequest } from './source.js';
@@ -273,4 +272,38 @@ function lastName(page: ListingPage): string | undefined {
 
 function isAfter(next: string, position: string | undefined): boolean {
   return position === undefined || byKey(next, position) > 0;
+}
+
+// Checks of the pages of a walk.
+
+/** About 30 times the longest real listings: a series of 3,100 days with sidecars, and the symbols of a market. */
+const MOST_NAMES = 200_000;
+/** Ends a walk over pages without names. */
+const MOST_PAGES = 5000;
+
+/** Throws `listing-malformed` for a walk that is too long. */
+function endlessGuard(prefix: string): (page: ListingPage) => void {
+  let [names, count] = [0, 0];
+  return ({ objects, prefixes }) => {
+    names += objects.length + prefixes.length;
+    count += 1;
+    if (names <= MOST_NAMES && count <= MOST_PAGES) return;
+    const text = `the listing of ${prefix} does not end: ${names} names on ${count} pages`;
+    throw new CryptodlError('listing-malformed', text);
+  };
+}
+
+/** Throws `listing-malformed` unless the names are in byte order, each once, and below the prefix. */
+function assertOrder(page: ListingPage, prefix: string): void {
+  for (const names of [page.objects.map(({ key }) => key), page.prefixes]) {
+    for (const [index, name] of names.entries()) {
+      const previous = names[index - 1];
+      const isRight = name.startsWith(prefix) && (previous === undefined || byKey(name, previous) > 0);
+      if (isRight) continue;
+      throw new CryptodlError(
+        'listing-malformed',
+        `the listing of ${prefix} has ${name.slice(0, 200)} in a wrong place`,
+      );
+    }
+  }
 }

@@ -4,13 +4,12 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Clock, Timer } from '../../model/clock.js';
-import { usage } from '../../model/errors.js';
-import type { CryptodlError } from '../../model/errors.js';
-import { isForeignData } from '../../redis/redis-errors.js';
+import { CryptodlError, LONGEST_WAIT_MS, usage } from '../../model/errors.js';
+import { openRedis } from '../../redis/connection.js';
+import type { RedisConnection } from '../../redis/connection.js';
+import { isForeignData, redisProblem } from '../../redis/redis-errors.js';
 import type { GroupState } from '../host-states.js';
 import { SharedResources } from '../../model/io.js';
-import { BEAT_MS, GroupBans } from './group-bans.js';
-import { GroupRedis } from './group-redis.js';
 import { BAN, GIVE_BACK, JOIN, LEAVE, MISSING_MS, RAISE, TAKE } from './group-scripts.js';
 
 export interface GroupOptions {
@@ -45,13 +44,16 @@ export interface GroupAnswer {
 /** Scripts that find data of another program find them again, so the group is joined again only after this time. Milliseconds. */
 const FOREIGN_MS = 60_000;
 
+/** Milliseconds between two signs of life of a member. A ban reaches all members within this time. */
+const BEAT_MS = 500;
+
 /** The share of a program that has never seen its group is the limit divided by this number. */
 const UNKNOWN_MEMBERS = 10;
 
 export class EgressGroup {
   readonly #options: GroupOptions;
   readonly #id = randomUUID().slice(0, 13);
-  readonly #redis: GroupRedis;
+  #connection: RedisConnection | undefined;
   readonly #listeners = new Set<() => void>();
   readonly bans: GroupBans;
   readonly #known = new Map<string, () => KnownWindow | undefined>();
@@ -73,7 +75,6 @@ export class EgressGroup {
   constructor(options: GroupOptions) {
     this.#options = options;
     this.bans = new GroupBans(options.clock);
-    this.#redis = new GroupRedis(options.address, options.name);
   }
 
   /** Begins to connect, unless another run of this process has the group open. The caller must leave it. */
@@ -91,7 +92,8 @@ export class EgressGroup {
     this.#beat?.cancel();
     if (this.#isJoined) await this.#run(LEAVE, [this.#id]).catch(() => undefined);
     this.#isJoined = false;
-    this.#redis.close();
+    this.#connection?.close();
+    this.#connection = undefined;
   }
 
   /** Resolves when the group is joined, or Redis cannot be reached. Rejects if Redis will never accept this program. */
@@ -170,15 +172,21 @@ export class EgressGroup {
   /** Removes the bans of these places. Rejects if Redis cannot be used. */
   async clearBans(isCleared: (place: string) => boolean): Promise<string[]> {
     await this.#opened;
-    if (this.#lostAt !== undefined) throw this.#redis.problem();
+    if (this.#lostAt !== undefined) throw this.#problem();
     const places = this.bans.remove(isCleared);
-    if (places.length > 0) await this.#redis.removeBans(places);
+    if (places.length > 0) await this.#client().hdel(`${this.#redisKey}:bans`, ...places);
     return places;
   }
 
   async #open(): Promise<void> {
     this.#lostAt = undefined;
-    await this.#redis.open();
+    const connection = await openRedis(this.#options.address, 'limit');
+    this.#connection = connection;
+    try {
+      await connection.opened;
+    } catch (error) {
+      if (error instanceof CryptodlError && error.code === 'redis-refused') throw error;
+    }
     if (this.#users > 0) await this.#join();
     if (this.#refusal !== undefined) throw this.#refusal;
   }
@@ -240,11 +248,31 @@ export class EgressGroup {
   /** Runs a script. Rejects if Redis cannot be used; the group is then lost. */
   async #run(script: string, words: readonly (string | number)[]): Promise<readonly unknown[]> {
     try {
-      return await this.#redis.run(script, words);
+      const answer: unknown = await this.#client().eval(script, 1, this.#redisKey, ...words);
+      if (!Array.isArray(answer)) throw new Error('the answer is not a list');
+      return answer;
     } catch (error) {
       this.#onLost(error);
       throw error;
     }
+  }
+
+  #client(): RedisConnection['client'] {
+    if (this.#connection === undefined) throw new Error('there is no connection');
+    return this.#connection.client;
+  }
+
+  /** The keys of the group begin with it. */
+  get #redisKey(): string {
+    return `cryptodl:{${this.#options.name}}`;
+  }
+
+  /** The reason that Redis cannot be used. ioredis names the reason of a lost connection only in its events. */
+  #problem(error?: unknown): CryptodlError {
+    const isVague =
+      error === undefined || /writeable|closed/.test(error instanceof Error ? error.message : '');
+    if (isVague && this.#connection !== undefined) return this.#connection.problem();
+    return redisProblem(this.#options.address, error);
   }
 
   #inBackground(running: Promise<unknown>): void {
@@ -257,7 +285,7 @@ export class EgressGroup {
     this.#lostAt = clock.monotonic();
     this.#isJoined = false;
     if (isForeignData(error)) this.#noJoinBefore = this.#lostAt + FOREIGN_MS;
-    const problem = this.#redis.problem(error);
+    const problem = this.#problem(error);
     if (this.#epoch === '' && problem.code === 'redis-refused') {
       this.#refusal = problem;
       return;
@@ -293,4 +321,57 @@ export function egressGroupOf(
       'add --redis redis://HOST:6379',
     );
   return common.once(`egress group ${address} ${name}`, () => new EgressGroup({ ...options, address, name }));
+}
+
+interface GroupBan {
+  /** Bucket and host. */
+  readonly place: string;
+  /** On the monotonic clock of this machine. */
+  readonly until: number;
+  readonly why: string;
+}
+
+/** The bans of the group, as this member knows them. */
+class GroupBans {
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #listeners = new Set<(ban: GroupBan) => void>();
+  #bans: readonly GroupBan[] = [];
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock;
+  }
+
+  /** Calls back for each ban that is new or longer. */
+  onBan(listener: (ban: GroupBan) => void): void {
+    this.#listeners.add(listener);
+  }
+
+  /** The bans at this moment. */
+  get current(): readonly GroupBan[] {
+    const now = this.#clock.monotonic();
+    return this.#bans.filter(({ until }) => until > now);
+  }
+
+  /** Takes the list of Redis: place, milliseconds that are left, reason, and so on. No ban by a host lasts longer than `LONGEST_WAIT_MS`. */
+  learn(flat: readonly unknown[]): void {
+    const now = this.#clock.monotonic();
+    const known = new Map(this.#bans.map((ban) => [ban.place, ban.until]));
+    const bans: GroupBan[] = [];
+    for (let at = 0; at + 2 < flat.length; at += 3) {
+      const leftMs = Math.min(Number(flat[at + 1]), LONGEST_WAIT_MS);
+      if (Number.isFinite(leftMs))
+        bans.push({ place: String(flat[at]), until: now + leftMs, why: String(flat[at + 2]) });
+    }
+    this.#bans = bans;
+    // The computed end of a known ban is a little different each time.
+    const longer = bans.filter(({ place, until }) => until > (known.get(place) ?? 0) + BEAT_MS);
+    for (const ban of longer) for (const listener of this.#listeners) listener(ban);
+  }
+
+  /** Removes bans. Returns their places. */
+  remove(isRemoved: (place: string) => boolean): string[] {
+    const places = this.#bans.map(({ place }) => place).filter(isRemoved);
+    this.#bans = this.#bans.filter(({ place }) => !isRemoved(place));
+    return places;
+  }
 }

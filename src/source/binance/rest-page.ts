@@ -26,16 +26,9 @@ export function readPage(
   if (!Array.isArray(content))
     throw new CryptodlError('answer-malformed', `${route.path} did not answer with a list`);
   const rows = content.map((cells: unknown) => rowOf(cells, route));
-  let before: Row | undefined;
-  for (const row of rows) {
-    refuseOtherContract(row, symbol, route);
-    refuseOutside(row, query, route);
-    if (before !== undefined && !isAfter(row, before, route))
-      throw new CryptodlError(
-        'page-wrong',
-        `${route.path}: row ${nameOf(row)} comes after ${nameOf(before)}`,
-      );
-    before = row;
+  for (const [index, row] of rows.entries()) {
+    const wrong = contractFault(row, symbol) ?? orderFault(row, rows[index - 1], query, route);
+    if (wrong !== undefined) throw new CryptodlError('page-wrong', `${route.path}: ${wrong}`);
   }
   return rows;
 }
@@ -66,34 +59,30 @@ function wholeNumber(value: unknown): number | undefined {
   return isOne ? number : undefined;
 }
 
-function refuseOutside(row: Row, query: PageQuery, { path }: RouteSpec): void {
-  if ('fromId' in query) {
-    if (row.id >= query.fromId) return;
-    throw new CryptodlError(
-      'page-wrong',
-      `${path}: row ${row.id} is before the requested row ${query.fromId}`,
-    );
-  }
-  if (row.at >= query.startTime && row.at <= query.endTime) return;
-  const span = `${instantText(query.startTime)} to ${instantText(query.endTime)}`;
-  throw new CryptodlError('page-wrong', `${path}: row ${nameOf(row)} is outside of the requested ${span}`);
+/** A row outside of the query, or one that is not after the row before. */
+function orderFault(
+  row: Row,
+  before: Row | undefined,
+  query: PageQuery,
+  { id }: RouteSpec,
+): string | undefined {
+  if ('fromId' in query && row.id < query.fromId)
+    return `row ${row.id} is before the requested row ${query.fromId}`;
+  if ('startTime' in query && (row.at < query.startTime || row.at > query.endTime))
+    return `row ${nameOf(row)} is outside of the requested ${instantText(query.startTime)} to ${instantText(query.endTime)}`;
+  if (before === undefined) return undefined;
+  const isAfter = id === '' ? row.at > before.at : row.id > before.id && row.at >= before.at;
+  return isAfter ? undefined : `row ${nameOf(row)} comes after ${nameOf(before)}`;
 }
 
-/** Throws if a field of the row names another symbol or pair. */
-function refuseOtherContract({ cells }: Row, symbol: string, { path }: RouteSpec): void {
-  const requested = { symbol, pair: pairOf(symbol) };
-  for (const [field, expected] of Object.entries(requested)) {
+/** A field of the row that names another symbol or pair. */
+function contractFault({ cells }: Row, symbol: string): string | undefined {
+  for (const [field, expected] of Object.entries({ symbol, pair: pairOf(symbol) })) {
     const value = cells[field];
-    if (value === undefined || value === expected) continue;
-    throw new CryptodlError(
-      'page-wrong',
-      `${path}: a row has the ${field} ${shownValue(value)} instead of ${expected}`,
-    );
+    if (value !== undefined && value !== expected)
+      return `a row has the ${field} ${shownValue(value)} instead of ${expected}`;
   }
-}
-
-function isAfter(row: Row, before: Row, { id }: RouteSpec): boolean {
-  return id === '' ? row.at > before.at : row.id > before.id && row.at >= before.at;
+  return undefined;
 }
 
 function nameOf({ at, id }: Row): string {
