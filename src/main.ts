@@ -234,7 +234,7 @@ async function retry(invocation: Invocation, io: Io, loadSource: LoadSource): Pr
       ? await lakes.fileAt(path, resolveOptions('retry', layers, source).options)
       : path;
     const report = await readReport(local, source);
-    const { resolved, verb, failures, explain } = pastRun(local, report, layers, source);
+    const { resolved, verb, failures } = pastRun(local, report, layers, source);
     if (resolved.options.printOptions) return printOptions('retry', resolved, io);
     const typed = { io, sources: resolved };
     const jobs = pastJobs(local, report, layers, source);
@@ -243,7 +243,7 @@ async function retry(invocation: Invocation, io: Io, loadSource: LoadSource): Pr
         return runLocally({ source, resolved, jobs, earlier: { path: local, ...report }, io, typed }, lakes);
       const { download } = await import('./download/download.js');
       const onDisk = await lakes.resolve(resolved);
-      return download({ source, resolved: onDisk, io, typed, verb, failures, explain });
+      return download({ source, resolved: onDisk, io, typed, verb, failures });
     });
   });
 }

@@ -43,20 +43,10 @@ export interface Download {
   readonly typed: Typed;
   readonly verb: RunRequest['verb'];
   readonly failures?: PastFailures | undefined;
-  /** Changes an error before it is printed: `retry` gives another hint, and a job adds its name. */
-  readonly explain?: Job['explain'] | undefined;
 }
 
 /** Makes one run with its signals, log and output. Resolves with the exit code. */
-export async function download({
-  source,
-  resolved,
-  io,
-  typed,
-  verb,
-  failures,
-  explain,
-}: Download): Promise<ExitCode> {
+export async function download({ source, resolved, io, typed, verb, failures }: Download): Promise<ExitCode> {
   const { options } = resolved;
   const surroundings = surroundingsOf(io.environment);
   const monitors = await openMonitors(options, { ...io, surroundings });
@@ -77,8 +67,7 @@ export async function download({
   };
   try {
     const output = { reporter, io, typed, signalled: signals.signalled, monitors };
-    const printed = await runAndPrint(request, { ...output, explain });
-    return printed.exitCode;
+    return (await runAndPrint(request, output)).exitCode;
   } finally {
     signals.release();
     await monitors.close(() => undefined);
@@ -92,8 +81,7 @@ export interface RunOutput {
   readonly typed: Typed;
   readonly signalled: () => Signalled;
   /** Set for one of several jobs: the next step is printed once, for the command as a whole. */
-  readonly job?: Pick<Job, 'name'>;
-  readonly explain?: Job['explain'] | undefined;
+  readonly job?: Pick<Job, 'name' | 'explain'>;
   /** The outputs of the command for other programs. */
   readonly monitors?: Monitors | undefined;
 }
@@ -109,7 +97,7 @@ export interface PrintedRun {
 
 /** Makes one run and prints its lines. Errors are printed, not thrown. */
 export async function runAndPrint(request: RunRequest, output: RunOutput): Promise<PrintedRun> {
-  const { reporter, io, signalled, job, explain, monitors } = output;
+  const { reporter, io, signalled, job, monitors } = output;
   const { options } = request.resolved;
   let notices: RunNotices | undefined;
   let followers: readonly Follower[] = [];
@@ -152,7 +140,7 @@ export async function runAndPrint(request: RunRequest, output: RunOutput): Promi
     return { exitCode: summary.exitCode, end };
   } catch (thrown) {
     const known = toCryptodlError(thrown);
-    const error = explain === undefined ? known : explain(known);
+    const error = job === undefined ? known : job.explain(known);
     const signal = signalled();
     reporter.ending();
     await tellEnd({ exitCode: codeOf(error, signal), error: error.code });

@@ -1,6 +1,6 @@
 /** `cryptodl retry FILE`: the tasks of a failure report and the options of its run. */
 import { CryptodlError, usage } from '../model/errors.js';
-import { defaultOf, flagsOf } from '../options/flags.js';
+import { defaultOf } from '../options/flags.js';
 import type { FlagName } from '../options/flags.js';
 import { resolveOptions } from '../options/resolve.js';
 import type { ExchangeWords, RawLayer, RawValues, Resolved } from '../options/resolve.js';
@@ -10,15 +10,12 @@ import { carriedOptions } from '../select/select-failures.js';
 import type { PastFailures } from '../select/select-failures.js';
 import type { RunVerb } from '../select/selection.js';
 import { marketNames } from '../source/venue.js';
-import { shellWord, shownPath } from '../text/printable.js';
 import type { Job } from './jobs.js';
 
 interface PastRun {
   readonly verb: RunVerb;
   readonly resolved: Resolved;
   readonly failures: PastFailures;
-  /** Replaces the hint of an error if it names flags that `retry` lacks. */
-  readonly explain: Job['explain'];
 }
 
 /** Rejects with a usage error for a file that is not a report, and for a failure in a market that the exchange does not have. */
@@ -62,12 +59,9 @@ export function pastRun(
     ...others,
     ofReport,
   ];
-  const resolved = resolveOptions('retry', ordered, exchange);
-  const continuing = `cryptodl ${verb === 'metrics' ? 'metrics' : 'vision'} --out ${shellWord(shownPath(resolved.options.out))}`;
   return {
     verb,
-    resolved,
-    explain: (error) => ofRetry(error, continuing),
+    resolved: resolveOptions('retry', ordered, exchange),
     failures: { path, file, entries, cut, options },
   };
 }
@@ -85,18 +79,7 @@ export function pastJobs(
     if (entries.length === 0) return [];
     const past = { file, header: { verb, options }, entries, cut: undefined };
     const run = pastRun(path, past, layers, exchange);
-    return [{ ...run, name, verb, explain: (error) => ofJob(name, run.explain(error)) }];
-  });
-}
-
-/** `retry` uses the settings of the report. If the hint names flags that it lacks, the next step is to continue the lake. */
-function ofRetry(error: CryptodlError, continuing: string): CryptodlError {
-  const known = new Set<string>(flagsOf('retry'));
-  const named = [...(error.hint ?? '').matchAll(/--([a-z-]+)/g)].map(([, name = '']) => name);
-  if (named.every((name) => known.has(name))) return error;
-  return new CryptodlError(error.code, error.message, {
-    cause: error,
-    hint: `the report has other settings than the lake; to fetch the missing data with the settings of the lake:\n${continuing}`,
+    return [{ ...run, name, verb, explain: (error) => ofJob(name, error) }];
   });
 }
 

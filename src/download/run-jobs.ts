@@ -163,7 +163,7 @@ async function runJob(
   job: Job,
   { source, io, typed, log, report, signals, common, monitors }: Shared,
 ): Promise<PrintedRun> {
-  const { name, verb, resolved, failures, explain } = job;
+  const { name, verb, resolved, failures } = job;
   const ofJob: Log = { logger: log.logger.child({ job: name }), close: () => undefined };
   const isBeside = common !== undefined;
   const reporter = openReporter(resolved, { io, log: ofJob, job: name, isBeside });
@@ -188,7 +188,7 @@ async function runJob(
       signalled: signals.signalled,
       monitors,
     };
-    return await runAndPrint(request, { ...output, job, explain });
+    return await runAndPrint(request, { ...output, job });
   } finally {
     reporter.close();
   }

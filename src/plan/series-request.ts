@@ -46,7 +46,7 @@ export interface ShortMonth {
 
 /**
  * The request with the settings of the held series, where none was given. `sharedOf` resolves with the settings of other series of
- * the dataset; they count for a series without an object of this format.
+ * the dataset; they count for a series without an object of this format, except in a retry.
  */
 export async function withHeldSettings(
   venue: Source,
@@ -58,7 +58,8 @@ export async function withHeldSettings(
   if (given === undefined) return request;
   const own = continuedSettings(request.settings, given, held);
   const isNew = held[own.format].size === 0;
-  const settings = isNew ? withDatasetSettings(own, given, await sharedOf(own.format)) : own;
+  const settings =
+    isNew && request.retried !== true ? withDatasetSettings(own, given, await sharedOf(own.format)) : own;
   const spec = findDataset(venue, series.market, series.dataset);
   const cadences =
     spec === undefined ? request.cadences : cadencesOf(spec, series.interval, settings.cadence);

@@ -43,12 +43,10 @@ export async function continueLake(
   const warn = observer.warn.bind(observer);
   const requests: SeriesRequest[] = [];
   const ended = new Set<string>();
-  let held = 0;
   let outside = 0;
   const lost = { objects: 0, series: 0 };
   for await (const series of heldSeries(paths.root, venue, warn)) {
     if (!isOf(verb, context, series)) continue;
-    held += 1;
     if (!isChosen(series, context, given)) continue;
     if (!isInShard(options.shard, venue, series)) {
       outside += 1;
@@ -63,26 +61,14 @@ export async function continueLake(
       else ended.add(endedText(venue, series.market, series.dataset) ?? '');
     }
   }
-  const hasNothing = requests.length === 0 && ended.size === 0 && lost.objects === 0 && outside === 0;
-  if (held === 0 || (hasNothing && !FILTERS.some((name) => given.has(name)))) {
+  if (lost.objects > 0)
+    warn(
+      `${countText(lost.objects, 'object')} of ${numberText(lost.series)} series were lost, and this run does not fetch them; to fetch them again: cryptodl repair --out ${shellWord(options.out)}`,
+    );
+  if (requests.length === 0 && ended.size === 0 && outside === 0)
     throw usage(
       `no --symbols, and ${options.out} holds no series to continue${verb === 'metrics' ? ' over REST' : ''}`,
       "name some: --symbols BTCUSDT,ETHUSDT or --symbols '*USDT'; cryptodl list symbols prints all symbols of the archive",
-    );
-  }
-  const repair = `cryptodl repair --out ${shellWord(options.out)}`;
-  const lostText = `${countText(lost.objects, 'object')} of ${numberText(lost.series)} series`;
-  if (requests.length === 0 && ended.size === 0 && lost.objects > 0)
-    throw usage(
-      `${lostText} in ${options.out} were lost, and the lake holds nothing to continue`,
-      `to fetch them again:\n${repair}`,
-    );
-  if (lost.objects > 0)
-    warn(`${lostText} were lost, and this run does not fetch them; to fetch them again: ${repair}`);
-  if (hasNothing)
-    throw usage(
-      `${options.out} holds ${held} series, but none matches the given flags`,
-      'leave --market, --dataset, --interval, --quote or --format out',
     );
   return {
     requests,
@@ -99,9 +85,6 @@ export async function continueLake(
     dataPath: join(paths.root, venue.name),
   };
 }
-
-/** Flags that select among the held series. */
-const FILTERS = ['market', 'dataset', 'interval', 'quote', 'format'] as const;
 
 /** `metrics` continues datasets of REST, `vision` those of the archive. */
 function isOf(verb: 'vision' | 'metrics', { venue }: LakeContext, { market, dataset }: Series): boolean {

@@ -20,8 +20,8 @@ export function isRangeGiven(options: RangeOptions): boolean {
 }
 
 /**
- * The range of the options; yesterday without any. It does not begin before the first day of the exchange. Throws usage errors
- * for several kinds of range, for days that are not over, and for an empty range.
+ * The range of the options; yesterday without any. It does not begin before the first day of the exchange, and ends with the last
+ * complete day at the latest. Throws usage errors for several kinds of range, and for a range without a day.
  */
 export function resolveRange(
   options: RangeOptions,
@@ -30,18 +30,9 @@ export function resolveRange(
 ): Range {
   const today = dayOf(nowMs, venue);
   const firstDay = parseDay(venue.firstDay) ?? 0;
-  const kinds = [
-    options.days === undefined ? undefined : '--days',
-    options.months === undefined ? undefined : '--months',
-    [...(options.from === undefined ? [] : ['--from']), ...(options.to === undefined ? [] : ['--to'])].join(
-      '/',
-    ),
-  ].filter((kind) => kind !== undefined && kind !== '');
-  if (kinds.length > 1)
-    throw usage(
-      `${kinds.join(' and ')} are different kinds of range`,
-      `keep one, for example ${kinds[0] ?? '--days'}`,
-    );
+  const kinds = [options.days, options.months, options.from ?? options.to];
+  if (kinds.filter((kind) => kind !== undefined).length > 1)
+    throw usage('--days, --months and --from with --to are different kinds of range', 'keep one of them');
   if (options.months !== undefined) {
     const thisMonth = monthOf(today);
     const months = Math.min(options.months, thisMonth - monthOf(firstDay));
@@ -49,38 +40,19 @@ export function resolveRange(
   }
   if (options.from === undefined && options.to === undefined)
     return rangeOf(Math.max(firstDay, today - (options.days ?? 1)), today);
-  const from = options.from === undefined ? undefined : firstDayOf(options.from, today);
-  const to = options.to === undefined ? today - 1 : lastDayOf(options.to, today);
-  if (from !== undefined) refuseFuture('--from', from, today, venue);
-  refuseFuture('--to', to, today, venue);
-  if (from !== undefined && from > to)
-    throw usage(`--from ${dayText(from)} is after --to ${dayText(to)}`, 'exchange the two dates');
-  if (to < firstDay)
+  const from =
+    options.from === undefined ? undefined : Math.max(dayOfOption(options.from, 'first', today), firstDay);
+  const to = options.to === undefined ? today : Math.min(dayOfOption(options.to, 'last', today) + 1, today);
+  if ((from ?? firstDay) >= to)
     throw usage(
-      `--to ${dayText(to)} is before the first day of the archive, ${dayText(firstDay)}`,
-      'choose a later day',
+      `--from ${dayText(from ?? firstDay)} is after --to ${dayText(to - 1)}`,
+      `choose days from ${dayText(firstDay)} to ${dayText(today - 1)}, the last complete day`,
     );
-  return rangeOf(from === undefined ? undefined : Math.max(from, firstDay), to + 1);
+  return rangeOf(from, to);
 }
 
-function firstDayOf(date: DateOption, today: number): number {
-  return date.kind === 'days' ? date.first : today - date.daysAgo;
-}
-
-/** The last day. `today`, and a month or year that is not over, end with the last complete day. */
-function lastDayOf(date: DateOption, today: number): number {
-  const yesterday = today - 1;
-  if (date.kind === 'word') return yesterday;
-  return date.first < today && date.first < date.last ? Math.min(date.last, yesterday) : date.last;
-}
-
-function refuseFuture(name: string, day: number, today: number, venue: Pick<Venue, 'dayStartMs'>): void {
-  if (day < today) return;
-  const last = dayText(today - 1);
-  throw usage(
-    `${name} ${dayText(day)} is not over yet: the last complete ${venue.dayStartMs === 0 ? 'UTC day' : 'day'} is ${last}`,
-    `${name} ${last}`,
-  );
+function dayOfOption(date: DateOption, end: 'first' | 'last', today: number): number {
+  return date.kind === 'days' ? date[end] : today - date.daysAgo;
 }
 
 function rangeOf(from: number | undefined, to: number): Range {

@@ -99,35 +99,20 @@ export function filterHeldSeries(
   return chosen.filter(({ symbol }) => selected.has(symbol));
 }
 
-/** Throws a usage error if all series hold only other formats. */
+/** Throws a usage error if all series hold only other formats. The verb reports a damaged or missing manifest. */
 export async function refuseFormat(
   format: Format,
   series: readonly Series[],
   lake: { readonly root: string; readonly venue: Source; readonly out: string },
 ): Promise<void> {
-  const others = new Set<Format>();
   for (const one of series) {
-    const formats = await formatsOf(lake.root, lake.venue, one);
-    // A series without any format has a damaged or missing manifest, which the verb reports.
-    if (formats.length === 0 || formats.includes(format)) return;
-    for (const other of formats) others.add(other);
+    const folder = join(lake.root, seriesFolder(lake.venue.name, one));
+    const manifest = await readManifest(folder, lake.venue.archive).catch(() => undefined);
+    if (manifest === undefined || FORMATS.every((each) => manifest[each].size === 0)) return;
+    if (manifest[format].size > 0) return;
   }
-  const [first] = others;
-  if (first === undefined) return;
-  throw usage(
-    `--format ${format}: ${lake.out} holds no ${format} series; it holds ${[...others].join(', ')}`,
-    `--format ${first}`,
-  );
-}
-
-/** The formats in the manifest. */
-async function formatsOf(root: string, venue: Source, series: Series): Promise<Format[]> {
-  try {
-    const manifest = await readManifest(join(root, seriesFolder(venue.name, series)), venue.archive);
-    return FORMATS.filter((format) => manifest[format].size > 0);
-  } catch {
-    return [];
-  }
+  if (series.length > 0)
+    throw usage(`--format ${format}: ${lake.out} holds no ${format} series`, 'leave --format out');
 }
 
 /** The usage error for a lake without series. */

@@ -154,7 +154,7 @@ function unknownDataset(
   const spec = owner === undefined ? undefined : findDataset(venue, owner, name);
   const [what, verb] = provider === 'archive' ? ['of the archive', 'metrics'] : ['of REST', 'vision'];
   return usage(
-    `--dataset: ${markets.join(', ')} has no dataset "${name}" ${what}; it has ${known.join(', ')}`,
+    `--dataset: ${markets.join(', ')} has no dataset "${name}" ${what}; it has ${known.join(', ') || 'none'}`,
     spec === undefined
       ? (didYouMean(name, known) ?? 'cryptodl list datasets shows all')
       : isMade(spec)

@@ -6,7 +6,7 @@ import { FLAG_NAMES, flagSpec } from '../options/flags.js';
 import type { RawValues } from '../options/resolve.js';
 import { MOST_SYMBOL_CHARACTERS } from '../options/symbols.js';
 import type { SeriesRequest } from '../plan/series-request.js';
-import type { Series } from '../model/task.js';
+import type { Series, Settings } from '../model/task.js';
 import type { ReportEntry } from '../report/read-failure-report.js';
 import { cadencesOf, restKey } from '../source/keys.js';
 import { findDataset } from '../source/venue.js';
@@ -51,6 +51,9 @@ export function selectFailures(context: LakeContext, failures: PastFailures): Ru
   };
 }
 
+/** The lake may have been written again with other settings since then; its own ones count, except for the format. */
+const FORMAT: ReadonlySet<keyof Settings> = new Set(['format']);
+
 /** One request per series, settings and source (archive or REST). */
 function requestsOf(context: LakeContext, { path, entries }: PastFailures): SeriesRequest[] {
   const requests = new Map<string, SeriesRequest & { ranges: { from: number; to: number }[] }>();
@@ -81,7 +84,15 @@ function requestsOf(context: LakeContext, { path, entries }: PastFailures): Seri
     const cadences = cadencesOf(spec, entry.interval, settings.cadence);
     const id = JSON.stringify([series, settings, rest]);
     const offer = rest ? restAgain(context, series) : {};
-    const request = requests.get(id) ?? { series, settings, cadences, ranges: [], retried: true, ...offer };
+    const request = requests.get(id) ?? {
+      series,
+      settings,
+      given: FORMAT,
+      cadences,
+      ranges: [],
+      retried: true,
+      ...offer,
+    };
     request.ranges.push({ from: period.from, to: period.to });
     requests.set(id, request);
   }

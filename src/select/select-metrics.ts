@@ -10,7 +10,6 @@ import type { SeriesRequest } from '../plan/series-request.js';
 import { resolveRange } from './date-range.js';
 import type { Range } from './date-range.js';
 import { takesSymbol } from '../source/routes.js';
-import { datasetsOf, isMetric, marketNames } from '../source/venue.js';
 import { chooseDatasets, oneMarket } from './select-datasets.js';
 import type { ChosenDataset } from './select-datasets.js';
 import { chooseRestSymbols } from './select-symbols.js';
@@ -36,7 +35,6 @@ export async function selectMetrics(
   }
   const patterns = await readPatterns(options.symbols, read);
   const chosen = await chooseRestSymbols(context, patterns);
-  refuseDated(context, chosen.symbols, datasets);
   // In the order of symbols, so that datasets with different rate limits are requested at the same time.
   const given = givenSettings(givenFlags(resolved));
   const requests = chosen.symbols.flatMap((symbol) =>
@@ -44,6 +42,11 @@ export async function selectMetrics(
       requestOf(context, dataset, symbol, range).map((request) => ({ ...request, given })),
     ),
   );
+  if (requests.length === 0)
+    throw usage(
+      `--symbols: REST has no selected dataset of ${listText(chosen.symbols)}`,
+      'it may have them of perpetual contracts',
+    );
   return {
     verb: 'metrics',
     requests,
@@ -53,7 +56,6 @@ export async function selectMetrics(
     notes: [
       ...excludedNotes(chosen.excluded),
       ...delistedNotes(chosen, oneMarket(context.venue, options, 'metrics')),
-      ...restingNotes(chosen),
       ...datedNotes(context, chosen.symbols, datasets),
       ...retentionNotes(context, requests),
     ],
@@ -64,26 +66,11 @@ export async function selectMetrics(
 /** Resolves range and datasets without requests and without the lake. Throws usage errors. */
 export function parseMetricsOptions(context: SelectionContext): ParsedOptions {
   const { options, venue, nowMs } = context;
-  refuseMarket(context);
-  refuseZip(context);
+  oneMarket(venue, options, 'metrics');
+  if (options.format === 'zip')
+    throw usage('--format: zip is for files of the archive, REST has none', '--format parquet');
   const range = withToday(context, resolveRange(options, nowMs, venue));
   return { range, datasets: chooseDatasets(venue, options, 'rest') };
-}
-
-function refuseMarket({ options, venue }: SelectionContext): void {
-  const market = oneMarket(venue, options, 'metrics');
-  const offered = marketNames(venue).filter((name) => datasetsOf(venue, name).some(isMetric));
-  if (offered.includes(market)) return;
-  const [first = venue.defaultMarket] = offered;
-  throw usage(
-    `--market: metrics has ${offered.join(' and ') || 'no market'}, not ${market}`,
-    `--market ${first}`,
-  );
-}
-
-function refuseZip({ options }: SelectionContext): void {
-  if (options.format !== 'zip') return;
-  throw usage('--format: zip is for files of the archive, REST has none', '--format parquet');
 }
 
 /** With --include-today, a range that ends yesterday is extended to today. */
@@ -104,31 +91,11 @@ export function requestOf(
   return rest === undefined ? [] : [{ ...request, rest }];
 }
 
-function refuseDated(
-  { venue }: SelectionContext,
-  symbols: readonly string[],
-  datasets: readonly ChosenDataset[],
-): void {
-  if (datasets.some(({ market, spec }) => symbols.some((symbol) => takesSymbol(venue, spec, market, symbol))))
-    return;
-  const [symbol = ''] = symbols;
-  const perpetual = venue.rest.perpetualOf(venue.rest.pairOf(symbol));
-  throw usage(
-    `--symbols ${symbol}: REST has the selected datasets only for perpetual contracts`,
-    `--symbols ${perpetual}`,
-  );
-}
-
 function delistedNotes({ delisted }: RestSymbols, market: Market): string[] {
   if (delisted.length === 0) return [];
   return [
     `delisted   ${listText(delisted, 3)}: not traded any more; the archive has the history: cryptodl vision --market ${market} --dataset metrics,fundingRate`,
   ];
-}
-
-function restingNotes({ resting }: RestSymbols): string[] {
-  if (resting.length === 0) return [];
-  return [`resting    ${listText(resting, 3)}: not traded at the moment`];
 }
 
 function datedNotes(

@@ -1,6 +1,6 @@
 /** The selection of `cryptodl vision`: options → series requests for the archive. */
-import { dayText } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
+import { listText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { readPatterns } from '../options/symbols.js';
@@ -11,13 +11,12 @@ import { continueLake } from './continue-lake.js';
 import { resolveRange } from './date-range.js';
 import type { Range } from './date-range.js';
 import { fillOf } from './rest-offer.js';
-import { chooseDatasets, datasetName, endedNotes, isAll } from './select-datasets.js';
+import { chooseDatasets, endedNotes, isAll } from './select-datasets.js';
 import type { ChosenDataset } from './select-datasets.js';
 import { chooseSymbols } from './select-symbols.js';
 import type { ChosenSymbols } from './select-symbols.js';
 import { describeSelection, excludedNotes, givenFlags, givenSettings, seriesRequest } from './selection.js';
 import type { ParsedOptions, SelectionContext, SymbolContext, RunSelection } from './selection.js';
-import type { MatchedSymbols } from './symbol-patterns.js';
 
 /** Without --symbols, the series of the lake are continued. Throws usage errors. */
 export async function selectSeries(
@@ -51,11 +50,13 @@ export async function selectSeries(
     ...describeSelection(context, datasets),
     range: range.text,
     notes: [
-      ...notesOf(selection, datasets, range),
-      ...lackingNotes(allowsMissing ? [...elsewhere.keys()] : names, datasets, {
+      ...excludedNotes(selection.excluded),
+      ...monthlyNotes(datasets),
+      ...lackingNotes(
+        (allowsMissing ? [...elsewhere.keys()] : names).filter((name) => selection.symbols.includes(name)),
+        datasets,
         available,
-        elsewhere,
-      }),
+      ),
       ...endedNotes(venue, ended, range.to),
     ],
     ended,
@@ -101,51 +102,25 @@ export function requestOf(
   return { ...request, ...fillOf(context, request.series) };
 }
 
-/** Notes for given symbols that some of the datasets lack, with the datasets that have them. */
+/** A line for each dataset that lacks some of the names; none without a listing. */
 function lackingNotes(
   names: readonly string[],
   datasets: readonly ChosenDataset[],
-  { available, elsewhere }: Pick<ChosenSymbols, 'available' | 'elsewhere'>,
+  available: ChosenSymbols['available'],
 ): string[] {
-  const ownersOf = (name: string): Set<string> => {
-    const owners = datasets.filter(({ spec }) => available?.get(spec)?.has(name) === true);
-    const other = elsewhere.get(name);
-    return new Set([
-      ...owners.map(({ market, spec }) => datasetName({ market, spec })),
-      ...(other === undefined ? [] : [other]),
-    ]);
-  };
-  const lacking = datasets.flatMap(({ market, spec }) => {
+  const notes = datasets.flatMap(({ market, spec }) => {
     const has = available?.get(spec);
-    return names.flatMap((name) => {
-      const owners = ownersOf(name);
-      if (has === undefined || has.has(name) || owners.size === 0) return [];
-      return `lacking    ${market} ${spec.name} has no ${name}; ${[...owners].join(', ')} has it`;
-    });
+    const lacked = names.filter((name) => has?.has(name) === false);
+    return lacked.length === 0 ? [] : [`lacking    ${market} ${spec.name} has no ${listText(lacked, 3)}`];
   });
-  const all = [...new Set(lacking)];
-  return all.length > MOST_NOTES
-    ? [...all.slice(0, MOST_NOTES), `           … and ${all.length - MOST_NOTES} more`]
-    : all;
+  return [...new Set(notes)];
 }
 
-const MOST_NOTES = 5;
-
-function notesOf(selection: MatchedSymbols, datasets: readonly ChosenDataset[], range: Range): string[] {
-  const notes = excludedNotes(selection.excluded);
-  const monthly = datasets.filter((dataset) => !dataset.cadences.includes('daily'));
-  const names = [
-    ...new Set(
-      monthly.map(({ spec, interval }) =>
-        [spec.name, interval].filter((part) => part !== undefined).join(' '),
-      ),
-    ),
-  ];
-  if (names.length > 0) {
-    const first = range.from === undefined ? 'the start' : dayText(range.from).slice(0, 7);
-    notes.push(
-      `monthly    ${names.join(', ')}: every month that the range touches (${first} … ${dayText(range.to - 1).slice(0, 7)})`,
-    );
-  }
-  return notes;
+/** The line for datasets without daily objects. */
+function monthlyNotes(datasets: readonly ChosenDataset[]): string[] {
+  const monthly = datasets.filter(({ cadences }) => !cadences.includes('daily'));
+  const names = new Set(monthly.map(({ spec, interval = '' }) => `${spec.name} ${interval}`.trimEnd()));
+  return names.size === 0
+    ? []
+    : [`monthly    ${[...names].join(', ')}: every month that the range touches, as a whole`];
 }

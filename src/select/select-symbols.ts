@@ -1,5 +1,5 @@
 /** Matches `--symbols` and `--quote` with the symbols of the archive, or of the exchange. */
-import { CryptodlError, usage } from '../model/errors.js';
+import { CryptodlError } from '../model/errors.js';
 import type { Market } from '../model/task.js';
 import { MOST_SYMBOL_CHARACTERS } from '../options/symbols.js';
 import type { SymbolPatterns } from '../options/symbols.js';
@@ -169,15 +169,13 @@ export function inKeyOrderOf(listed: ReadonlyMap<DatasetSpec, ReadonlySet<string
 export interface RestSymbols {
   readonly symbols: readonly string[];
   readonly excluded: readonly string[];
-  /** Selected symbols that are not traded at the moment, for example `FOOUSDT (SETTLING)`. */
-  readonly resting: readonly string[];
   /** Given symbols that only the archive has. */
   readonly delisted: readonly string[];
 }
 
 /**
  * The selected symbols among those of REST. Throws usage errors, for example with the nearest name for a name that neither REST
- * nor the archive has.
+ * nor the archive has. A name that only the archive has is an error if no other symbol is selected.
  */
 export async function chooseRestSymbols(
   context: SymbolContext,
@@ -185,80 +183,60 @@ export async function chooseRestSymbols(
 ): Promise<RestSymbols> {
   const market = oneMarket(context.venue, context.options, 'metrics');
   const traded = await tradedSymbols(context, market, patterns.names);
-  const live = meantNames(patterns.names, [...traded.keys()]);
+  const live = meantNames(patterns.names, [...traded]);
   const isListed = live.every((name) => traded.has(name));
   const archived = isListed ? new Set<string>() : await archivedSymbols(context, market);
-  const named = isListed ? live : meantNames(live, [...traded.keys(), ...archived]);
+  const named = isListed ? live : meantNames(live, [...traded, ...archived]);
   const delisted = named.filter((name) => !traded.has(name) && archived.has(name));
-  const names = named.filter((name) => !delisted.includes(name));
-  if (names.length === 0 && patterns.globs.length === 0) throw allDelisted(delisted, market);
+  const isNothingLeft = patterns.globs.length === 0 && delisted.length === named.length;
+  const names = isNothingLeft ? named : named.filter((name) => !delisted.includes(name));
   const { symbols, excluded, warnings } = selectSymbols(
     { ...patterns, names },
     context.options.quote ?? [],
-    [...traded.keys()].sort(byKey),
-    { what: market, owner: 'REST', skipUnknown: context.options.skipUnknown },
+    [...traded].sort(byKey),
+    {
+      what: market,
+      owner: 'REST',
+      skipUnknown: !isNothingLeft && context.options.skipUnknown,
+      elsewhere: new Map(delisted.map((name) => [name, 'the archive (cryptodl vision --dataset metrics)'])),
+    },
   );
   for (const warning of warnings) context.observer.warn(warning);
-  const resting = symbols.flatMap((symbol) => {
-    const status = traded.get(symbol) ?? TRADING;
-    return status === TRADING ? [] : [`${symbol} (${status})`];
-  });
-  return { symbols, excluded, resting, delisted };
+  return { symbols, excluded, delisted };
 }
-
-function allDelisted(delisted: readonly string[], market: Market): Error {
-  const few = delisted.slice(0, 5).join(',');
-  return usage(
-    `${few}: not traded any more, so REST has no data`,
-    `the archive has the history: cryptodl vision --market ${market} --dataset metrics,fundingRate --symbols ${few} --months 1`,
-  );
-}
-
-const TRADING = 'TRADING';
 
 /**
- * The status of each symbol, by name. If the archive may replace a failed request, the archive's symbols count as traded, and so
- * do the given names: the archive lacks symbols that REST may have.
+ * The symbols of REST. If the archive may replace a failed request, its symbols count as traded, and so do the given names: the
+ * archive lacks symbols that REST may have.
  */
 async function tradedSymbols(
   context: SymbolContext,
   market: Market,
   names: readonly string[],
-): Promise<ReadonlyMap<string, string>> {
+): Promise<ReadonlySet<string>> {
   try {
     const symbols = await context.rest.symbols(market);
-    return new Map(symbols.map(({ symbol, status }) => [symbol, status]));
+    return new Set(symbols.map(({ symbol }) => symbol));
   } catch (error) {
-    if (!canUseArchive(error) && !isBannedBesideArchive(context, error)) throw error;
+    // With --join, a ban by REST, or another wait that is too long, does not end the run.
+    if (!canUseArchive(error, context.options.join !== undefined)) throw error;
     const archived = await archivedSymbols(context, market);
     // Without any list of symbols, the names cannot be checked.
     if (archived.size === 0)
       throw new CryptodlError('unreachable', `REST cannot be reached: ${error.message}`, {
         cause: error,
-        hint: error.hint ?? addressHint(context, error),
+        hint: error.hint ?? 'check the network and the flags for the addresses of REST',
       });
     const hint = error.hint === undefined ? '' : `; ${error.hint}`;
     context.observer.warn(`${error.message}: the archive's symbols are taken instead${hint}`);
-    return new Map([...archived, ...names].map((symbol) => [symbol, TRADING]));
+    return new Set([...archived, ...names]);
   }
 }
 
-/** Names the address of the host that the message begins with. */
-function addressHint({ venue, options }: SymbolContext, { message }: CryptodlError): string {
-  const names = Object.entries(venue.rest.urls(options)).filter(([, url]) =>
-    message.startsWith(new URL(url).host),
-  );
-  return ['check the network', ...names.map(([name]) => `--${name}`)].join(' and ');
-}
-
 /** Whether the symbols of the archive may be used after this error. */
-function canUseArchive(error: unknown): error is CryptodlError {
-  return error instanceof CryptodlError && !error.fatal && error.code !== 'wait-too-long';
-}
-
-/** With --join, a ban by REST, or another wait that is too long, does not end the run: the symbols come from the archive. */
-function isBannedBesideArchive({ options }: SymbolContext, error: unknown): error is CryptodlError {
-  return options.join !== undefined && error instanceof CryptodlError && error.code === 'wait-too-long';
+function canUseArchive(error: unknown, afterLongWait = false): error is CryptodlError {
+  if (!(error instanceof CryptodlError)) return false;
+  return error.code === 'wait-too-long' ? afterLongWait : !error.fatal;
 }
 
 /** Symbols of the datasets that both the archive and REST have; none without a listing. */

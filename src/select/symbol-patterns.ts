@@ -69,56 +69,39 @@ export function selectSymbols(
   const unknown = patterns.names.filter((name) => !known.has(name));
   if (unknown.length > 0 && !skipUnknown)
     throw unknownSymbols(unknown, available, { owner, what, elsewhere });
-  const matchesGlob = matcher(patterns.globs);
+  const { globs, exclusions } = patterns;
+  const matchesGlob = matcher(globs);
   const names = new Set(patterns.names);
-  const chosen = available.filter((symbol) => names.has(symbol) || matchesGlob(symbol));
-  if (chosen.length === 0) {
+  const chosen = available
+    .filter((symbol) => names.has(symbol) || matchesGlob(symbol))
+    .filter((symbol) => quotes.length === 0 || quotes.some((quote) => hasQuote(symbol, quote)));
+  const isExcluded = matcher(exclusions);
+  const symbols = chosen.filter((symbol) => !isExcluded(symbol));
+  const excluding = exclusions.map((pattern) => `!${pattern}`);
+  const matchesNone = (words: readonly string[], more = ''): string =>
+    `--symbols ${listText(words)}${more} matches none of the ${available.length} symbols of ${what}`;
+  if (symbols.length === 0)
     throw usage(
-      patterns.globs.length === 0
-        ? `${owner} has no ${listText(unknown)} in ${what}, so --skip-unknown leaves out all symbols`
-        : `--symbols ${listText([...patterns.globs, ...unknown])} matches none of the ${available.length} symbols of ${what}`,
+      matchesNone(
+        [...patterns.names, ...globs, ...excluding],
+        quotes.length === 0 ? '' : ` with --quote ${quotes.join(',')}`,
+      ),
       exampleOf(available),
     );
-  }
-  const quoted =
-    quotes.length === 0 ? chosen : chosen.filter((symbol) => quotes.some((quote) => hasQuote(symbol, quote)));
-  if (quoted.length === 0)
-    throw usage(
-      `--quote ${quotes.join(',')} matches none of the ${chosen.length} selected symbols`,
-      exampleOf(chosen),
-    );
-  const isExcluded = matcher(patterns.exclusions);
-  const symbols = quoted.filter((symbol) => !isExcluded(symbol));
-  if (symbols.length === 0)
-    throw usage(`the exclusions of --symbols exclude all ${quoted.length} selected symbols`);
-  const leftOut = unknown.length === 0 ? [] : [`${owner} has no ${listText(unknown)} in ${what}: left out`];
-  return {
-    symbols,
-    excluded: quoted.filter((symbol) => isExcluded(symbol)),
-    warnings: [...leftOut, ...unmatchedTexts(patterns, available, known, what)],
-  };
-}
-
-/** A text for the globs that match nothing, and one for the exclusions. */
-function unmatchedTexts(
-  { globs, exclusions }: SymbolPatterns,
-  available: readonly string[],
-  known: ReadonlySet<string>,
-  what: string,
-): string[] {
   const isUnmatched = (pattern: string): boolean =>
     !known.has(pattern) && !available.some(matcher([pattern]));
-  const text = (words: readonly string[], does: string): string[] =>
-    words.length === 0
-      ? []
-      : [`--symbols ${listText(words)} ${does} none of the ${available.length} symbols of ${what}`];
-  return [
-    ...text(globs.filter(isUnmatched), 'matches'),
-    ...text(
-      exclusions.filter(isUnmatched).map((pattern) => `!${pattern}`),
-      'excludes',
-    ),
+  const unmatched = [
+    ...globs.filter(isUnmatched),
+    ...excluding.filter((pattern) => isUnmatched(pattern.slice(1))),
   ];
+  return {
+    symbols,
+    excluded: chosen.filter((symbol) => isExcluded(symbol)),
+    warnings: [
+      ...(unknown.length === 0 ? [] : [`${owner} has no ${listText(unknown)} in ${what}: left out`]),
+      ...(unmatched.length === 0 ? [] : [matchesNone(unmatched)]),
+    ],
+  };
 }
 
 /** The selected symbols without a list of the available ones; undefined if there are globs. */

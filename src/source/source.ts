@@ -117,10 +117,6 @@ export interface RestApi {
   /** The addresses that are banned together with this one, itself included. */
   bannedWith(options: Options, url: string): readonly string[];
   open(session: RestSessionOptions): Rest;
-  /** The pair of a symbol: `BTCUSD` for `BTCUSD_PERP`. */
-  pairOf(symbol: string): string;
-  /** The perpetual contract of a pair. */
-  perpetualOf(pair: string): string;
   /** Whether a symbol is the perpetual contract of its pair. */
   isPerpetual(market: Market, symbol: string): boolean;
 }

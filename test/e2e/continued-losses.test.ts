@@ -38,9 +38,9 @@ it('names lost objects with the line that fetches them, until they are fetched',
   const none = await scene.vision('', shared);
   expect([none.code, none.stderr]).toEqual([
     2,
-    expect.stringContaining('5 objects of 1 series in') as string,
+    expect.stringContaining('5 objects of 1 series were lost') as string,
   ]);
-  expect(none.stderr).toContain(`\n  cryptodl ${repair.join(' ')}\n`);
+  expect(none.stderr).toContain(`: cryptodl ${repair.join(' ')}\n`);
 
   const hosts = ['--archive-url', scene.archive.url, '--now', scene.now];
   expect((await cryptodl([...repair, ...hosts])).code).toBe(0);

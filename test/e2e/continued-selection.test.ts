@@ -34,7 +34,7 @@ describe('--interval in a lake that also has series without an interval', () => 
 
   it('metrics without symbols names --symbols if the lake has no series of REST', async () => {
     const { code, stderr } = await scene.metrics([], { lake });
-    expect([code, stderr]).toEqual([2, expect.stringContaining('holds no series to continue over REST\n')]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('holds no series to continue over REST')]);
     expect(stderr).toContain('name some: --symbols BTCUSDT,ETHUSDT');
   });
 });

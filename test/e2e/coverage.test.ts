@@ -529,7 +529,7 @@ describe('the selection', () => {
     ['--symbols', 'BTCUSD', 'has no BTCUSD in um klines 1m'],
     ['--dataset', 'trades', 'holds no trades; it holds klines'],
     ['--market', 'spot', 'holds no spot; it holds um'],
-    ['--format', 'zip', 'holds no zip series; it holds parquet'],
+    ['--format', 'zip', 'holds no zip series'],
     ['--interval', '1h', 'holds no 1h; it holds 1m'],
   ])('%s %s: a value that the lake lacks is a usage error', async (flag, value, says) => {
     const { code, stderr } = await coverage(newLake({ BTCUSDT: {} }), flag, value);

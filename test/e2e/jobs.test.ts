@@ -628,12 +628,12 @@ const MISTAKES: readonly (readonly [string, string, string])[] = [
   [
     'two kinds of range',
     'jobs: { a: { verb: vision, days: 1, months: 2 } }',
-    'jobs.yaml: jobs.a: days and months are different kinds of range\n',
+    'jobs.yaml: jobs.a: days, months and from with to are different kinds of range\n',
   ],
   [
     'no such market',
     'jobs: { a: { verb: metrics, market: spot } }',
-    'jobs.yaml: jobs.a: market: metrics has um and cm, not spot\n',
+    'jobs.yaml: jobs.a: dataset: spot has no dataset "openInterestHist" of REST; it has none\n',
   ],
   [
     'a list of jobs',

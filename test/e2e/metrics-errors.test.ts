@@ -48,11 +48,11 @@ describe('a mistake', () => {
     [['--dataset', 'klines', '--symbols', 'BTCUSDT'], 'no dataset "klines" of REST', 'cryptodl vision'],
     [['--interval', '1m', '--symbols', 'BTCUSDT'], 'has no "1m"', 'it has 5m, 15m'],
     [['--symbols', 'BTCUSTD'], 'REST has no BTCUSTD in um', 'BTCUSDT?'],
-    [['--market', 'spot', '--symbols', 'BTCUSDT'], 'metrics has um and cm, not spot', '--market um'],
+    [['--market', 'spot', '--symbols', 'BTCUSDT'], 'spot has no dataset', '--market um'],
     [
       ['--market', 'cm', '--dataset', 'basis', '--symbols', 'BTCUSD_261225'],
-      'only for perpetual contracts',
-      '--symbols BTCUSD_PERP',
+      'REST has no selected dataset of BTCUSD_261225',
+      'perpetual contracts',
     ],
     [['--symbols', 'BTCUSDT', '--format', 'zip'], 'REST has none', '--format parquet'],
     [[], 'holds no series', '--symbols BTCUSDT,ETHUSDT'],
@@ -95,10 +95,10 @@ describe('a symbol that is not traded any more', () => {
   it('alone is a usage error that names the archive', async () => {
     const { run } = await sceneWithArchive();
     const result = await run(['metrics', '--symbols', 'OLDUSDT', '--days', '1']);
-    expect([result.code, result.stderr]).toEqual([2, expect.stringContaining('not traded any more')]);
-    expect(result.stderr).toContain(
-      'cryptodl vision --market um --dataset metrics,fundingRate --symbols OLDUSDT',
-    );
+    expect([result.code, result.stderr]).toEqual([
+      2,
+      expect.stringContaining('the archive (cryptodl vision --dataset metrics) has OLDUSDT'),
+    ]);
   });
 });
 
@@ -111,13 +111,6 @@ it('a symbol that REST never had is left out by --skip-unknown, and a pattern th
   expect(code).toBe(0);
   expect(stderr).toContain('warning: REST has no NOPE in um: left out\n');
   expect(stderr).toMatch(/^warning: --symbols XX\* matches none of the \d symbols of um$/m);
-});
-
-it('a symbol that is not traded at the moment is said to be so', async () => {
-  const { run } = await scene();
-  const result = await run(['metrics', '--dataset', 'openInterestHist', '--symbols', '*USDT', '--days', '1']);
-  expect(result.code).toBe(0);
-  expect(result.stderr).toContain('resting    币安人生USDT (PENDING_TRADING): not traded at the moment');
 });
 
 describe('a place that the exchange does not serve', () => {

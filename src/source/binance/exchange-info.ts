@@ -104,11 +104,6 @@ export function isPerpetual(market: Market, symbol: string): boolean {
   return market === 'cm' ? symbol.endsWith('_PERP') : !symbol.includes('_');
 }
 
-/** The perpetual contract of a coin-margined pair. */
-export function perpetualOf(pair: string): string {
-  return `${pair}_PERP`;
-}
-
 /** Base and quote asset by symbol, from the text of a saved answer; undefined for any other text. */
 export function parseAssets(text: string): ReadonlyMap<string, Assets> | undefined {
   let content: unknown;

@@ -12,14 +12,7 @@ import type { Page, Row, Span } from '../rest-rows.js';
 import type { RestApi, RestSessionOptions } from '../source.js';
 import type { Venue } from '../venue.js';
 import { intervalMs } from '../venue.js';
-import {
-  exchangeInfo,
-  isPerpetual,
-  pairOf,
-  parseHeldInfo,
-  perpetualOf,
-  weightBucket,
-} from './exchange-info.js';
+import { exchangeInfo, isPerpetual, pairOf, parseHeldInfo, weightBucket } from './exchange-info.js';
 import type { ExchangeInfo } from './exchange-info.js';
 import { RestClient } from './rest-client.js';
 import { endAnchored, idAnchored, readPage, startAnchored } from './rest-page.js';
@@ -30,8 +23,6 @@ export function binanceRest({ spot, spotPublic }: Venue['hosts']): RestApi {
     urls: restUrls,
     places: restPlaces,
     bannedWith,
-    pairOf,
-    perpetualOf,
     isPerpetual,
     open: (session) => {
       const { options, fetch, throttle, observer, signal } = session;
