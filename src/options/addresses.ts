@@ -28,9 +28,13 @@ export function hiddenAddress(value: string): string {
   return host === '' ? '(not shown)' : `(not shown; host ${host})`;
 }
 
+const EXAMPLE = 'http://127.0.0.1:8090';
+
 /** An http(s) address without query → the address without a slash at its end. `host:port` is http: for this machine, else https:. */
 export const url: Parse<string> = (value, where) => {
-  refuseControls(value, where, 'http://127.0.0.1:8090');
+  // The parser of addresses leaves line breaks and tabs out.
+  if (/\p{Cc}/u.test(value))
+    throw usage(`${where} has a line break or another control character`, given(where, EXAMPLE));
   const scheme = /^(?:localhost|127\.|\[::1\])/.test(value) ? 'http' : 'https';
   const isBare =
     /^(?:localhost|[\w-]+\.[\w.-]+|[\w-]+(?=:)|\[[\da-f:]+\])(?::\d{1,5})?(?:\/[\w./-]*)?$/i.test(value);
@@ -40,22 +44,15 @@ export const url: Parse<string> = (value, where) => {
   if (value.includes('@') && (!isHttp || parsed.username + parsed.password !== ''))
     throw usage(
       `${where} holds a user name or a password; only --proxy may have them`,
-      given(where, 'http://127.0.0.1:8090'),
+      given(where, EXAMPLE),
     );
   if (isHttp && parsed.search + parsed.hash === '') return address.replace(/\/+$/, '');
   // A query may contain a signature.
-  if (isHttp) throw usage(`${where}: the address of ${parsed.host} must not have a query or a fragment`);
   throw usage(
-    `${where}: "${value.replace(/[?#].*/s, '…')}" is not an http(s) address`,
-    given(where, 'http://127.0.0.1:8090'),
+    `${where}: "${value.replace(/[?#].*/s, '…')}" is not an http(s) address without a query`,
+    given(where, EXAMPLE),
   );
 };
-
-/** Throws a usage error, which does not contain the value. The parser of addresses leaves line breaks and tabs out. */
-function refuseControls(value: string, where: string, example: string): void {
-  if (/\p{Cc}/u.test(value))
-    throw usage(`${where} has a line break or another control character`, given(where, example));
-}
 
 /**
  * An address, possibly with user and password, `host:port`, `none`, or `@FILE` with addresses. The error does not contain the value,
@@ -69,27 +66,27 @@ export const proxy: Parse<string> = (value, where) => {
 
 const HOST_AND_PORT = /^[\w.-]+:\d{1,5}$/;
 
-const REDIS_EXAMPLE = 'redis://127.0.0.1:6379';
-
 /** The address of a Redis server, possibly with user, password and number of the database. The errors do not contain the value. */
 export const redis: Parse<string> = (written, where) => {
   const value = HOST_AND_PORT.test(written) ? `redis://${written}` : written;
   const address = URL.canParse(value) ? new URL(value) : undefined;
-  if (address === undefined || !['redis:', 'rediss:'].includes(address.protocol) || address.hostname === '')
-    throw usage(`${where} is not the address of a Redis server`, given(where, REDIS_EXAMPLE));
-  if (address.username !== '' && address.password === '')
-    throw usage(`${where} has a user without a password`, given(where, 'redis://:PASSWORD@127.0.0.1:6379'));
-  if (!/^\/?\d{0,4}$/.test(address.pathname) || address.search + address.hash !== '')
-    throw usage(
-      `${where} has more than host, port and number of the database`,
-      given(where, `${REDIS_EXAMPLE}/0`),
-    );
-  return value;
+  const isRedis = address !== undefined && ['redis:', 'rediss:'].includes(address.protocol);
+  if (
+    isRedis &&
+    address.hostname !== '' &&
+    (address.username === '' || address.password !== '') &&
+    /^\/?\d{0,4}$/.test(address.pathname) &&
+    address.search + address.hash === ''
+  )
+    return value;
+  throw usage(
+    `${where} is not the address of a Redis server`,
+    `${given(where, 'redis://127.0.0.1:6379')}, or with user, password and number of the database: redis://USER:PASSWORD@HOST:6379/0`,
+  );
 };
 
 /** The name of a region of S3; `auto` and other names of other providers are valid too. */
 export const region: Parse<string> = (value, where) => {
-  refuseControls(value, where, 'eu-central-1');
   if (/^[a-zA-Z0-9-]{1,40}$/.test(value)) return value;
   throw usage(`${where}: "${value}" is not the name of a region`, given(where, 'eu-central-1'));
 };

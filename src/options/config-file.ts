@@ -31,14 +31,12 @@ export async function readConfigFile(
   return document.toJS() as unknown;
 }
 
-/** The usage error for a text that is not YAML, with its line. */
-function faultOf({ code, message, linePos }: YAMLError, text: string, place: string): Error {
+/** The usage error for a text that is not YAML, with its line. `!ETHUSDT` and `*USDT` mean a tag and an alias in YAML. */
+function faultOf({ message, linePos }: YAMLError, text: string, place: string): Error {
   const number = linePos?.[0].line ?? 1;
   const line = (text.split('\n')[number - 1] ?? '').trim();
-  if (code === 'DUPLICATE_KEY') return usage(`${place} line ${number}: the key appears twice: ${line}`);
-  // `!ETHUSDT` and `*USDT` mean a tag and an alias in YAML, also within a list.
-  const needsQuotes = ['BLOCK_AS_IMPLICIT_KEY', 'TAG_RESOLVE_FAILED', 'BAD_ALIAS'].includes(code);
-  return needsQuotes
-    ? usage(`${place} line ${number}: the value needs quotes: ${line}`, "for example symbols: '*USDT,!BUSD*'")
-    : usage(`${place} is not YAML or JSON: ${message.split('\n')[0] ?? ''}`);
+  return usage(
+    `${place} line ${number} is not YAML or JSON: ${line} (${message.split(/ at line |\n/)[0] ?? ''})`,
+    "names with * and ! need quotes: symbols: '*USDT,!BUSD*'",
+  );
 }

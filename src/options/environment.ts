@@ -90,17 +90,15 @@ function proxiesIn(file: string, home: string | undefined): string[] {
       unreadableHint(errnoOf(error), file) ?? 'name a file with one proxy per line',
     );
   }
-  const found = text.split(/\r?\n/).flatMap((line, at) => {
-    const address = line.replace(/(^|\s)#.*$/, '').trim();
-    if (address === '') return [];
-    if (isProxy(address)) return [address];
-    throw usage(
-      `--proxy: line ${at + 1} of ${file} is not the address of a proxy`,
-      'write one address per line: http://127.0.0.1:3128',
-    );
-  });
-  if (found.length > 0) return found;
-  throw usage(`--proxy: ${file} has no proxy`, 'write one address per line: http://127.0.0.1:3128');
+  const found = text
+    .split(/\r?\n/)
+    .map((line) => line.replace(/(^|\s)#.*$/, '').trim())
+    .filter((line) => line !== '');
+  if (found.length > 0 && found.every(isProxy)) return found;
+  throw usage(
+    `--proxy: ${file} is not a list of proxies`,
+    'write one address per line: http://127.0.0.1:3128',
+  );
 }
 
 /** Whether the text is an http(s) address. */

@@ -49,14 +49,10 @@ const SHAPE = `for example: jobs: { bars: { verb: vision, symbols: BTCUSDT, days
 
 /** Checks the keys of the file; values are parsed later. */
 export function jobsFile(file: string, content: unknown): JobsFile {
-  if (!isMap(content)) throw usage(`${file} does not contain a map of jobs`, SHAPE);
-  const unknown = Object.keys(content).find((key) => key !== 'jobs' && key !== 'defaults');
-  if (unknown !== undefined) throw usage(`${file}: unknown key "${unknown}"`, SHAPE);
-  const { defaults = {}, jobs } = content;
-  if (!isMap(defaults)) throw usage(`${file}: defaults is not a map of option names to values`, SHAPE);
-  if (jobs !== undefined && jobs !== null && !isMap(jobs))
-    throw usage(`${file}: jobs is not a map of names to jobs`, SHAPE);
-  if (!isMap(jobs) || Object.keys(jobs).length === 0) throw usage(`${file}: no jobs`, SHAPE);
+  const { jobs, defaults = {}, ...others } = isMap(content) ? content : {};
+  const isComplete = isMap(jobs) && Object.keys(jobs).length > 0;
+  if (!isComplete || !isMap(defaults) || Object.keys(others).length > 0)
+    throw usage(`${file} is not a map with jobs, and with nothing else but defaults`, SHAPE);
   return {
     defaults: defaultsLayer(file, defaults),
     jobs: Object.entries(jobs).map(([name, job]) => jobEntry(file, name, job)),

@@ -1,6 +1,6 @@
 /** Parsers for rate limits of the user, which cannot exceed those of the exchange. */
 import { usage } from '../model/errors.js';
-import { durationValue, numberText, parseDurationMs } from '../model/units.js';
+import { durationValue, parseDurationMs } from '../model/units.js';
 import type { BucketLimit } from '../source/names.js';
 import { choice, given } from './parsers.js';
 import type { Parse } from './parsers.js';
@@ -48,12 +48,9 @@ export function requestsPerMinute(known: Readonly<Record<string, BucketLimit>>):
   return (text, where) => {
     const number = Number(text);
     if (/^\d+$/.test(text) && number >= 1 && number <= most) return number;
-    const isTooMuch = /^\d+$/.test(text) && number > most;
     throw usage(
-      isTooMuch
-        ? `${where}: ${text} is above the highest limit, ${numberText(most)} in a minute (${name}: ${limitText(largest)})`
-        : `${where}: "${text}" is not a whole number of at least 1`,
-      given(where, isTooMuch ? String(most) : '600'),
+      `${where}: "${text}" is not a whole number from 1 to ${most}, the highest limit (${name}: ${limitText(largest)})`,
+      given(where, '600'),
     );
   };
 }

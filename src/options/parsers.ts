@@ -123,15 +123,10 @@ export function integer(least: number, unit?: string, example = 7): Parse<number
   };
 }
 
-/** A whole number of days, or of weeks. A month and a year are not a number of days. */
+/** A whole number of days, or of weeks. */
 export const days: Parse<number> = (value, where) => {
   const weeks = Number(/^(\d+)\s*(?:w|wks?|weeks?)$/i.exec(value)?.[1] ?? 0);
-  if (weeks > 0) return weeks * 7;
-  if (!/^\d+\s*(?:m|mo|mons?|months?|y|yrs?|years?)$/i.test(value)) return integer(1, 'day')(value, where);
-  throw usage(
-    `${where}: "${value}" is not a number of days`,
-    `${given(where, '30')}, or ${given(where.replace(/days$/, 'months').replace(/DAYS$/, 'MONTHS'), '1')} for complete months`,
-  );
+  return weeks > 0 ? weeks * 7 : integer(1, 'day')(value, where);
 };
 
 /** A port from 0 to 65535. */

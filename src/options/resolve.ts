@@ -178,20 +178,7 @@ function parseValue(
   const parts = raw.flatMap((value) => value.split(',').map((part) => part.trim()));
   const items = new Set(parts.filter((part) => part !== ''));
   if (items.size === 0) throw usage(`${where} is empty`, `give ${where} a value or leave it out`);
-  if (spec.isMap === true) refuseRepeatedKey(where, items);
   return [...new Set([...items].map((item) => parseOne(item, where, names)))];
-}
-
-/** Throws a usage error for two entries with the same key, like `archive=100/s` and `archive=50/s`. */
-function refuseRepeatedKey(where: string, items: ReadonlySet<string>): void {
-  const firsts = new Map<string, string>();
-  for (const item of items) {
-    const [key = ''] = item.split('=');
-    const first = firsts.get(key);
-    if (first !== undefined)
-      throw usage(`${where}: ${first} and ${item} both set ${key}`, 'keep one of them');
-    firsts.set(key, item);
-  }
 }
 
 /** The keys of a config file are flag names. Throws a usage error for other keys. */
@@ -238,20 +225,13 @@ export function mapValues(
     if (name === undefined) throw how.refuse(key);
     const where = how.nameOf(key);
     const items: unknown[] = Array.isArray(value) ? value : [value];
-    if (flagSpec(name).list === undefined && items.length !== 1) throw refuseList(key, where, items);
+    if (flagSpec(name).list === undefined && items.length !== 1)
+      throw usage(`${where} takes one value, not a list`, `write ${key}: VALUE`);
     values[name] = isMapOf(name, value)
       ? Object.entries(value).map(([part, item]) => `${part}=${scalarText(item, `${where}: ${part}`)}`)
       : items.map((item) => scalarText(item, where));
   }
   return values;
-}
-
-function refuseList(key: string, where: string, items: readonly unknown[]): Error {
-  const [first = 'VALUE'] = items;
-  return usage(
-    `${where} takes one value, not a list of ${items.length}`,
-    `write ${key}: ${yamlWord(String(first))}`,
-  );
 }
 
 function isMapOf(name: FlagName, value: unknown): value is object {

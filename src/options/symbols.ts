@@ -193,19 +193,11 @@ export const readSymbolFile: ReadList = async (list) => {
       'give an array, or @FILE for a list in a file',
     );
   try {
-    const bytes = await readFile(list.file);
-    if (!isUtf16(bytes)) return bytes.toString('utf8');
+    return await readFile(list.file, 'utf8');
   } catch (error) {
     throw usage(
       `--symbols: cannot read ${list.file} (${reasonOf(errnoOf(error))})`,
       unreadableHint(errnoOf(error), list.file) ?? 'name a file with a list of symbols: --symbols @FILE',
     );
   }
-  throw usage(`--symbols: ${list.file} is UTF-16`, 'save it as UTF-8');
 };
-
-/** Whether the text begins with the byte order mark of UTF-16, as editors on Windows write it. */
-function isUtf16(bytes: Buffer): boolean {
-  const mark = bytes.subarray(0, 2).toString('hex');
-  return mark === 'fffe' || mark === 'feff';
-}

@@ -225,11 +225,8 @@ describe('several proxies', () => {
   });
 
   it.each([
-    [
-      'http://anna:pa55-w0rd@a.test:1\nanna:pa55-w0rd@b.test\n',
-      'line 2 of FILE is not the address of a proxy',
-    ],
-    ['# none\n', 'FILE has no proxy'],
+    ['http://anna:pa55-w0rd@a.test:1\nanna:pa55-w0rd@b.test\n', 'FILE is not a list of proxies'],
+    ['# none\n', 'FILE is not a list of proxies'],
     [undefined, 'cannot read FILE (no such file or folder)'],
   ])('are refused if the file has %j', async (content, says) => {
     const file = join(scene.newFolder(), 'proxies.txt');

@@ -190,8 +190,7 @@ const REFUSED: readonly (readonly [name: string, hint: string | undefined, ...te
   ['flag', 'CRYPTODL_X=true', 'maybe', '', '2'],
   ['integer from 0', 'CRYPTODL_X=7', '-1', '1.5', '1e3', '', ' 1', '0x10', '9007199254740993', '7d'],
   ['integer from 1', 'CRYPTODL_X=7', '0', '-0', 'x'],
-  ['days', 'CRYPTODL_X=7', '0', '-7', '7h', 'x'],
-  ['days', 'CRYPTODL_X=30, or CRYPTODL_X=1 for complete months', '1month', '2y', '2 months'],
+  ['days', 'CRYPTODL_X=7', '0', '-7', '7h', 'x', '1month', '2y', '2 months'],
   [
     'duration',
     'CRYPTODL_X=500ms, CRYPTODL_X=30s or CRYPTODL_X=5m',
@@ -257,7 +256,7 @@ it.each([
   [
     'requestsPerMinute',
     '6001',
-    'CRYPTODL_X: 6001 is above the highest limit, 6,000 in a minute (archive: 100/s)',
+    'CRYPTODL_X: "6001" is not a whole number from 1 to 6000, the highest limit (archive: 100/s)',
   ],
 ])('%s refuses %j: %s', (name, text, message) => {
   expect(refusal(name, text).message).toBe(message);

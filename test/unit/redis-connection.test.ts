@@ -20,13 +20,14 @@ describe('--redis', () => {
   });
 
   it.each([
-    ['http://:open-sesame@queue', 'is not the address of a Redis server'],
-    ['redis://', 'is not the address of a Redis server'],
-    ['redis://open-sesame@queue', 'has a user without a password'],
-    ['redis://:open-sesame@queue/zero', 'has more than host, port and number of the database'],
-    ['redis://:open-sesame@queue?db=1', 'has more than host, port and number of the database'],
-  ])('refuses %s without showing it', (value, problem) => {
-    expect(() => redis(value, '--redis')).toThrow(expect.objectContaining({ message: `--redis ${problem}` }));
+    'http://:open-sesame@queue',
+    'redis://',
+    'redis://open-sesame@queue',
+    'redis://:open-sesame@queue/zero',
+    'redis://:open-sesame@queue?db=1',
+  ])('refuses %s without showing it', (value) => {
+    const message = '--redis is not the address of a Redis server';
+    expect(() => redis(value, '--redis')).toThrow(expect.objectContaining({ message }));
   });
 
   it('is shown without user and password', () => {
