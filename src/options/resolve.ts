@@ -19,7 +19,6 @@ import { loadRetryPresets } from '../source/facts.js';
 import { readVenueWords } from '../source/names.js';
 import { datasetsOf, intervalsOf, marketNames } from '../source/venue.js';
 import type { Venue } from '../source/venue.js';
-import { yamlWord } from '../text/printable.js';
 
 type Origin =
   'flag' | 'environment' | 'config file' | 'job' | 'defaults of the jobs' | 'failure report' | 'default';

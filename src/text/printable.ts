@@ -101,11 +101,6 @@ export function commandLine(words: readonly string[]): string {
   return ['cryptodl', ...words].map((word) => shellWord(withoutPassword(word))).join(' ');
 }
 
-/** A value for a file of options, quoted where YAML needs it, also between braces. */
-export function yamlWord(word: string): string {
-  return /^[\w./][\w./=+-]*$/.test(word) ? word : `'${word.replaceAll("'", "''")}'`;
-}
-
 // Paths from user input, and paths in messages.
 
 /** The absolute path, with `~/` replaced by the home folder: no shell expands it in config files and the environment. */

@@ -203,27 +203,7 @@ describe('bad input', () => {
     expect([result.code, result.stderr]).toEqual([
       1,
       'cryptodl: REST cannot be reached: 127.0.0.1:9: connect ECONNREFUSED 127.0.0.1:9\n' +
-        '  check the network and --fapi-url\n',
+        '  check the network and the flags for the addresses of REST\n',
     ]);
-  });
-
-  it.each([
-    ['um', '--fapi-url'],
-    ['cm', '--dapi-url'],
-  ])('an unreachable REST host of %s names %s', async (market, flag) => {
-    const what = ['--market', market, '--dataset', 'fundingRate', '--symbols', 'BTCUSDT', '--days', '1'];
-    const out = ['--out', join(scratch, `nobody-${market}`)];
-    const result = await cryptodl([
-      'metrics',
-      ...what,
-      flag,
-      'http://127.0.0.1:9',
-      ...out,
-      ...FAST,
-      '--retries',
-      '8',
-    ]);
-    expect(result.code).toBe(1);
-    expect(result.stderr).toContain(`check the network and ${flag}\n`);
   });
 });

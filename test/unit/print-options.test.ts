@@ -8,7 +8,6 @@ import { choicesOf, flagSpec, flagsOf, isSwitch } from '../../src/options/flags.
 import { configLayer, resolveOptions } from '../../src/options/resolve.js';
 import type { RawLayer, RawValues, Resolved } from '../../src/options/resolve.js';
 import { SECRET_ADDRESSES } from '../../src/options/value-text.js';
-import { yamlWord } from '../../src/text/printable.js';
 
 function flags(values: RawValues): RawLayer {
   return { origin: 'flag', values, nameOf: (name) => `--${name}` };
@@ -32,7 +31,7 @@ function valuesOf(verb: Verb): RawValues {
 function printedFile(verb: Verb, resolved: Resolved): string {
   return optionLines(verb, resolved)
     .map((line) => /^(\S+) +(.*) {2}\(flag\)$/.exec(line))
-    .flatMap((found) => (found === null ? [] : [`${found[1] ?? ''}: ${yamlWord(found[2] ?? '')}\n`]))
+    .flatMap((found) => (found === null ? [] : [`${found[1] ?? ''}: ${JSON.stringify(found[2])}\n`]))
     .join('');
 }
 
