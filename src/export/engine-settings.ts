@@ -7,7 +7,7 @@ import type { VerbRequest } from '../options/verb-request.js';
 import { parseAssets } from '../source/binance/exchange-info.js';
 import type { Assets } from '../source/pairs.js';
 import { intervalMs } from '../source/venue.js';
-import { reasonOf, unreadableHint } from '../text/path-faults.js';
+import { reasonOf } from '../text/path-faults.js';
 import { absolutePath, shownPath } from '../text/printable.js';
 import type { EngineSettings } from './export-file.js';
 
@@ -75,7 +75,7 @@ async function readAssets(path: string): Promise<ReadonlyMap<string, Assets>> {
   } catch (error) {
     throw usage(
       `--exchange-info ${shownPath(path)} cannot be read (${reasonOf(errnoOf(error))})`,
-      unreadableHint(errnoOf(error), path) ?? 'name a file with an answer of exchangeInfo',
+      'name a file with an answer of exchangeInfo',
     );
   }
   const assets = parseAssets(text);

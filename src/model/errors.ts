@@ -157,48 +157,35 @@ export function withPath(error: unknown, path: string): unknown {
   return error;
 }
 
-const DISK_FULL = new Set(['ENOSPC', 'EDQUOT']);
-const DISK = /^(?:EIO|EROFS|EACCES|EPERM|ENAMETOOLONG|ENOTDIR|EEXIST|ENOENT|EXDEV|EMFILE|ENFILE|ELOOP)$/;
-
+const FULL_HINT = 'free some space and try again; committed files are kept';
 const FILE_IN_PATH = 'a part of this path is a file in place of a folder: move the file away and try again';
+const FOLDER_IN_PLACE = 'a folder exists in place of a file: move the folder away and try again';
 const NO_PERMISSION = 'this user may not do that: change the owner or the permissions, and try again';
-const NEXT_STEPS: Readonly<Record<string, string>> = {
-  ENOTDIR: FILE_IN_PATH,
-  EEXIST: FILE_IN_PATH,
-  EACCES: NO_PERMISSION,
-  EPERM: NO_PERMISSION,
-  EROFS: 'the file system is read-only: choose another folder',
-};
+
+/** The codes of errors of the disk, with the next step where there is one. */
+const DISK_HINTS: ReadonlyMap<string, string | undefined> = new Map([
+  ['ENOSPC', FULL_HINT],
+  ['EDQUOT', FULL_HINT],
+  ['EFBIG', 'raise the file size limit (ulimit -f), or use a file system that allows larger files'],
+  ['EISDIR', FOLDER_IN_PLACE],
+  ['ERR_FS_EISDIR', FOLDER_IN_PLACE],
+  ['ENOTDIR', FILE_IN_PATH],
+  ['EEXIST', FILE_IN_PATH],
+  ['EACCES', NO_PERMISSION],
+  ['EPERM', NO_PERMISSION],
+  ['EROFS', 'the file system is read-only: choose another folder'],
+  ...['EIO', 'ENAMETOOLONG', 'ENOENT', 'EXDEV', 'EMFILE', 'ENFILE', 'ELOOP'].map(
+    (code) => [code, undefined] as const,
+  ),
+]);
 
 function diskError(error: unknown): CryptodlError | undefined {
-  if (!(error instanceof Error)) return undefined;
   const code = errnoOf(error);
-  if (DISK_FULL.has(code)) {
-    return new CryptodlError('disk-full', `the disk is full: ${error.message}`, {
-      cause: error,
-      hint: 'free some space and try again; committed files are kept',
-    });
-  }
-  if (code === 'EFBIG') {
-    return new CryptodlError('disk', `a file exceeds the size limit: ${error.message}`, {
-      cause: error,
-      hint: 'raise the file size limit (ulimit -f), or use a file system that allows larger files',
-    });
-  }
-  if (code === 'EISDIR' || code === 'ERR_FS_EISDIR') {
-    return new CryptodlError('disk', `a folder exists in place of a file: ${error.message}`, {
-      cause: error,
-      hint: 'move the folder away and try again',
-    });
-  }
-  if (DISK.test(code)) {
-    // Only for a folder that could not be made does EEXIST mean a file in its place.
-    const isOther = code === 'EEXIST' && (error as NodeJS.ErrnoException).syscall !== 'mkdir';
-    const hint = isOther ? undefined : NEXT_STEPS[code];
-    return new CryptodlError('disk', error.message, {
-      cause: error,
-      ...(hint === undefined ? {} : { hint }),
-    });
-  }
-  return undefined;
+  if (!(error instanceof Error) || !DISK_HINTS.has(code)) return undefined;
+  const hint = DISK_HINTS.get(code);
+  if (hint === FULL_HINT)
+    return new CryptodlError('disk-full', `the disk is full: ${error.message}`, { cause: error, hint });
+  // Only for a folder that could not be made does EEXIST mean a file in its place.
+  const isOther = code === 'EEXIST' && (error as NodeJS.ErrnoException).syscall !== 'mkdir';
+  return new CryptodlError('disk', error.message, { cause: error, hint: isOther ? undefined : hint });
 }

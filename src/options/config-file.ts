@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { parseDocument } from 'yaml';
 import type { YAMLError } from 'yaml';
 import { errnoOf, usage } from '../model/errors.js';
-import { reasonOf, unreadableHint } from '../text/path-faults.js';
+import { reasonOf } from '../text/path-faults.js';
 
 const CONFIG_HINT = 'name a YAML or JSON file with lines like "market: spot"';
 
@@ -20,10 +20,7 @@ export async function readConfigFile(
   try {
     text = await readFile(path, 'utf8');
   } catch (error) {
-    throw usage(
-      `${givenBy}: cannot read ${path} (${reasonOf(errnoOf(error))})`,
-      unreadableHint(errnoOf(error), path) ?? hint,
-    );
+    throw usage(`${givenBy}: cannot read ${path} (${reasonOf(errnoOf(error))})`, hint);
   }
   const document = parseDocument(text, { schema: 'core', prettyErrors: true });
   const [fault] = [...document.errors, ...document.warnings];

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { errnoOf, usage } from '../model/errors.js';
-import { reasonOf, unreadableHint } from '../text/path-faults.js';
+import { reasonOf } from '../text/path-faults.js';
 import { absolutePath } from '../text/printable.js';
 
 export interface Proxies {
@@ -87,7 +87,7 @@ function proxiesIn(file: string, home: string | undefined): string[] {
   } catch (error) {
     throw usage(
       `--proxy: cannot read ${file} (${reasonOf(errnoOf(error))})`,
-      unreadableHint(errnoOf(error), file) ?? 'name a file with one proxy per line',
+      'name a file with one proxy per line',
     );
   }
   const found = text

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { text as readAll } from 'node:stream/consumers';
 import { errnoOf, usage } from '../model/errors.js';
 import type { Io } from '../model/io.js';
-import { reasonOf, unreadableHint } from '../text/path-faults.js';
+import { reasonOf } from '../text/path-faults.js';
 import { given } from './parsers.js';
 import type { Parse } from './parsers.js';
 
@@ -197,7 +197,7 @@ export const readSymbolFile: ReadList = async (list) => {
   } catch (error) {
     throw usage(
       `--symbols: cannot read ${list.file} (${reasonOf(errnoOf(error))})`,
-      unreadableHint(errnoOf(error), list.file) ?? 'name a file with a list of symbols: --symbols @FILE',
+      'name a file with a list of symbols: --symbols @FILE',
     );
   }
 };

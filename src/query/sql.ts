@@ -11,7 +11,7 @@ import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
 import { numberText } from '../model/units.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { reasonOf, unreadableHint } from '../text/path-faults.js';
+import { reasonOf } from '../text/path-faults.js';
 import { linesText, printLines } from '../text/printable.js';
 import { csvLine, jsonLine, printTable } from './print-table.js';
 import { lakeViews, queriedLake, queryLake } from './query-lake.js';
@@ -52,10 +52,7 @@ async function readQuery(operand: string | undefined, io: Io): Promise<string> {
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
-    throw usage(
-      `sql: cannot read ${path} (${reasonOf(errnoOf(error))})`,
-      unreadableHint(errnoOf(error), path) ?? 'name a file with a query: @FILE',
-    );
+    throw usage(`sql: cannot read ${path} (${reasonOf(errnoOf(error))})`, 'name a file with a query: @FILE');
   }
 }
 

@@ -19,11 +19,10 @@ import { resolveOptions } from '../options/resolve.js';
 import type { Resolved } from '../options/resolve.js';
 import { readSymbolFile } from '../options/symbols.js';
 import { SECRET_ADDRESSES } from '../options/value-text.js';
-import { whenOf } from '../model/times-of-day.js';
 import type { Source } from '../source/source.js';
 import { absolutePath, printable, printLines, withoutPassword } from '../text/printable.js';
 import { givenFlags, scheduledWords, secretFlags } from './scheduled-command.js';
-import { cronLine, crontab, LONGEST_CRON_LINE, units } from './timers.js';
+import { cronLine, crontab, LONGEST_CRON_LINE, units, whenOf } from './timers.js';
 import type { ScheduledCommand } from './timers.js';
 
 /** Each run starts after a random delay up to this, so that the runs of many users do not send requests in the same second. */

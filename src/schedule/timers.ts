@@ -1,7 +1,33 @@
 /** Writes a command as lines of a crontab, and as a service unit and a timer unit of systemd. */
-import { cronFields, hoursOf } from '../model/times-of-day.js';
-import type { When } from '../model/times-of-day.js';
 import { shellWord } from '../text/printable.js';
+
+/** A time of day at which something runs again and again, in UTC. */
+interface When {
+  readonly hour: number;
+  readonly minute: number;
+  /** A divisor of 24; 24 is once a day. */
+  readonly everyHours: number;
+}
+
+/** `atMinutes`: minutes after midnight. */
+export function whenOf(atMinutes: number, everyHours: number): When {
+  return { hour: Math.floor(atMinutes / 60), minute: atMinutes % 60, everyHours };
+}
+
+/** `5 8 * * *` */
+function cronFields(when: When): string {
+  return `${when.minute} ${hoursOf(when) ?? '*'} * * *`;
+}
+
+/** Undefined for every hour. */
+function hoursOf({ hour, everyHours }: When, digits = 1): string | undefined {
+  if (everyHours === 1) return undefined;
+  const hours = Array.from({ length: 24 / everyHours }, (_, index) => (hour + index * everyHours) % 24);
+  return hours
+    .sort((a, b) => a - b)
+    .map((each) => String(each).padStart(digits, '0'))
+    .join(',');
+}
 
 export interface ScheduledCommand {
   /** Program and arguments, without line breaks. */

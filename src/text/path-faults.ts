@@ -1,7 +1,4 @@
-/** What is wrong with a path that the user named, in words, and the next step. */
-import { readdirSync } from 'node:fs';
-import { join, parse } from 'node:path';
-import { nearest } from './did-you-mean.js';
+/** What is wrong with a path that the user named, in words. */
 
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'no such file or folder',
@@ -19,29 +16,4 @@ const REASONS: Readonly<Record<string, string>> = {
 /** The reason of a system error about a path, for example `no such file or folder` for `ENOENT`. */
 export function reasonOf(code: string): string {
   return REASONS[code] ?? code;
-}
-
-/** The next step for a file that cannot be read; undefined where neither the code nor the folder of the file gives one. */
-export function unreadableHint(code: string, path: string): string | undefined {
-  if (code === 'EISDIR') return 'name a file';
-  if (code === 'EACCES' || code === 'EPERM') return 'this user may not read it: see its permissions';
-  const near = code === 'ENOENT' ? nearestFile(path) : undefined;
-  return near === undefined ? undefined : `did you mean ${near}?`;
-}
-
-/** The file with the nearest name and the same extension in the folder of the path. */
-function nearestFile(path: string): string | undefined {
-  const { dir, name, ext } = parse(path);
-  try {
-    const files = readdirSync(dir === '' ? '.' : dir, { withFileTypes: true })
-      .filter((entry) => entry.isFile())
-      .map((entry) => parse(entry.name));
-    const near = nearest(
-      name,
-      files.filter((file) => file.ext === ext).map((file) => file.name),
-    );
-    return near === undefined ? undefined : join(dir, `${near}${ext}`);
-  } catch {
-    return undefined;
-  }
 }

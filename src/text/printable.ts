@@ -58,20 +58,6 @@ export function jsonText(value: object, indent?: number): string {
   return masked.replaceAll(STEERING_IN_JSON, (character) => String.raw`\u${hex(character, 4)}`);
 }
 
-/** Printable ASCII that JSON writes as it is. */
-const PLAIN_IN_JSON = /^[ !#-[\]-~]*$/;
-
-/** A string as JSON, as `jsonText` writes it. */
-export function jsonString(text: string): string {
-  const shown = withAddresses(text);
-  const masked = shown.includes('@') ? withoutPassword(shown) : shown;
-  if (PLAIN_IN_JSON.test(masked)) return `"${masked}"`;
-  return JSON.stringify(masked).replaceAll(
-    STEERING_IN_JSON,
-    (character) => String.raw`\u${hex(character, 4)}`,
-  );
-}
-
 /** Masks the password in URLs and keeps the user. The literal `password` stays, because hints use it as a placeholder. */
 export function withoutPassword(text: string): string {
   return text.replaceAll(/(\w:\/\/[^\s/:@]*):(?!password@)\S*@/g, '$1:***@');

@@ -333,11 +333,6 @@ const ELSEWHERE: readonly {
       '  name a YAML or JSON file with lines like "market: spot"\n',
   },
   {
-    typed: 'vision --symbols @univers.txt',
-    files: { 'universe.txt': '' },
-    says: '--symbols: cannot read univers.txt (no such file or folder)\n  did you mean universe.txt?\n',
-  },
-  {
     typed: 'sql q.sql',
     files: { 'q.sql': 'SELECT 1' },
     says: 'sql: q.sql is a file\n  @ reads the query from a file\n',

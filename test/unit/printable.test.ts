@@ -1,20 +1,7 @@
 /** What is written for people and programs: nothing that steers a terminal, and no password. */
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import { jsonString, jsonText, linesText, printable, shellWord, tabbed } from '../../src/text/printable.js';
-
-describe('a string in JSON', () => {
-  it.each([
-    'data/futures/um/BTCUSDT-1m-2024-01-01.zip',
-    '',
-    'quote " and \\ backslash',
-    'http://u:pw@h:1/x and http://u:p"w@h:1/y',
-    'a\u001b[31m\n\u009b\u2028\u202e\u007f',
-    '币安人生USDT, ĞÜ, 🚀 \ud800',
-  ])('%j is written as in an object', (text) => {
-    expect(`{"a":${jsonString(text)}}`).toBe(jsonText({ a: text }));
-  });
-});
+import { jsonText, linesText, printable, shellWord, tabbed } from '../../src/text/printable.js';
 
 describe('a line of text', () => {
   it.each([

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import type { Clock } from '../../model/clock.js';
 import { errnoOf, usage } from '../../model/errors.js';
-import { reasonOf, unreadableHint } from '../../text/path-faults.js';
+import { reasonOf } from '../../text/path-faults.js';
 import type { SharedResources } from '../../model/io.js';
 import { hostOf } from '../fetch.js';
 import type { Layer } from '../fetch.js';
@@ -86,10 +86,7 @@ export function authoritiesOf(file: string | undefined): string | undefined {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    throw usage(
-      `--ca-file: cannot read ${file} (${reasonOf(errnoOf(error))})`,
-      unreadableHint(errnoOf(error), file) ?? PEM,
-    );
+    throw usage(`--ca-file: cannot read ${file} (${reasonOf(errnoOf(error))})`, PEM);
   }
   if (text.includes('-----BEGIN CERTIFICATE-----')) return text;
   throw usage(`--ca-file: ${file} holds no certificate`, PEM);
