@@ -1,6 +1,6 @@
 /** Counts over all series, for the summary, the exit code and the next step. */
 import type { CryptodlError } from '../model/errors.js';
-import { exitCodeOfCoverage } from '../model/exit-code.js';
+import { exitCodeOfError } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { seriesName } from '../model/task.js';
 import { numberText } from '../model/units.js';
@@ -57,7 +57,8 @@ export class CoverageCounts {
   }
 
   get exitCode(): ExitCode {
-    return exitCodeOfCoverage({ below: this.below.length, refused: this.refused.length });
+    if (this.refused.length > 0) return exitCodeOfError('manifest-damaged');
+    return this.below.length > 0 ? 4 : 0;
   }
 
   /** The last object of `--json`. */

@@ -1,8 +1,8 @@
 /** Validation of manifest lines, field by field, for all readers of manifests. */
 import { FALLBACK_CODES } from '../model/errors.js';
 import { dayText, parsePeriod, periodText } from '../model/calendar.js';
-import { FORMATS } from '../model/task.js';
-import type { AbsenceReason, Cadence, Period, Series, Settings } from '../model/task.js';
+import { ABSENCE_REASONS, FORMATS } from '../model/task.js';
+import type { Cadence, Period, Series, Settings } from '../model/task.js';
 import { isPartitionFile, isPlainName } from './path-checks.js';
 import { keyPath, seriesOfFolder } from './layout.js';
 import { lastSettings, settingsProblem } from './settings.js';
@@ -88,15 +88,7 @@ const VERIFIED: ReadonlySet<unknown> = new Set<ObjectLine['verified']>([
   'rest',
   'lake',
 ]);
-const REASONS: Readonly<Record<AbsenceReason, true>> = {
-  'not-listed-yet': true,
-  'not-published-yet': true,
-  hole: true,
-  halt: true,
-  delisted: true,
-  'dataset-ended': true,
-  'before-history': true,
-};
+const REASONS: ReadonlySet<string> = new Set(ABSENCE_REASONS);
 const DIGEST = /^[0-9a-f]{64}$/;
 const INSTANT =
   /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?Z$/;
@@ -218,7 +210,7 @@ function absentProblem({ cadence, first, last, reason, failed, refused, rest }: 
   if (!KNOWN_CADENCES.has(cadence)) return '"cadence" is unknown';
   if (!isSupportedPeriod(first) || !isSupportedPeriod(last))
     return '"first" or "last" is not a period from 2000 to 2199';
-  if (typeof reason !== 'string' || !Object.hasOwn(REASONS, reason)) return '"reason" is unknown';
+  if (typeof reason !== 'string' || !REASONS.has(reason)) return '"reason" is unknown';
   if (failed !== undefined && typeof failed !== 'string') return '"failed" is not a code';
   if (refused !== undefined && !(isObject(refused) && KNOWN_FORMATS.has(refused['format'])))
     return '"refused" is not a revision';

@@ -26,41 +26,20 @@ export function exitCodeOfSignal(signal: 'SIGINT' | 'SIGTERM'): 130 | 143 {
   return signal === 'SIGINT' ? 130 : 143;
 }
 
+/** The exit codes of errors that end a run. Code 3: the run may succeed later. All other errors: 1. */
+const OF_ERROR: Partial<Record<ErrorCode, ExitCode>> = {
+  usage: 2,
+  locked: 6,
+  'wait-too-long': 7,
+  'time-over': 3,
+  'redis-unreachable': 3,
+  'lake-unreachable': 3,
+};
+
 /** The exit code of a command that ended with this error. */
 export function exitCodeOfError(code: ErrorCode): ExitCode {
-  return exitCode({
-    ended: code,
-    signal: undefined,
-    waitedTooLong: 0,
-    failedRetryable: 0,
-    failedPermanent: 0,
-    holes: 0,
-    partial: 0,
-    strict: false,
-    written: 0,
-    nothingIsError: false,
-  });
+  return OF_ERROR[code] ?? 1;
 }
-
-/** The exit code of `worker --drain`. `retryable`: failed jobs that a further attempt may complete. */
-export function exitCodeOfWorker(retryable: number, failed: number): ExitCode {
-  return retryable > 0 ? 3 : failed > 0 ? 4 : 0;
-}
-
-/** The exit code of `coverage`. `below`: number of series below --min; `refused`: number of unreadable manifest lines. */
-export function exitCodeOfCoverage({
-  below,
-  refused,
-}: {
-  readonly below: number;
-  readonly refused: number;
-}): ExitCode {
-  if (refused > 0) return exitCodeOfError('manifest-damaged');
-  return below > 0 ? 4 : 0;
-}
-
-/** Errors that end a run which may succeed later. */
-const TRY_AGAIN: ReadonlySet<ErrorCode> = new Set(['time-over', 'redis-unreachable', 'lake-unreachable']);
 
 /**
  * The first code that applies: 130 and 143 signals, 2 usage, 6 locked, 7 wait too long, 3 time over, no Redis or no bucket, 1 any other
@@ -69,11 +48,7 @@ const TRY_AGAIN: ReadonlySet<ErrorCode> = new Set(['time-over', 'redis-unreachab
  */
 export function exitCode(end: RunStatus): ExitCode {
   if (end.signal !== undefined) return exitCodeOfSignal(end.signal);
-  if (end.ended === 'usage') return 2;
-  if (end.ended === 'locked') return 6;
-  if (end.ended === 'wait-too-long') return 7;
-  if (end.ended !== undefined && TRY_AGAIN.has(end.ended)) return 3;
-  if (end.ended !== undefined) return 1;
+  if (end.ended !== undefined) return exitCodeOfError(end.ended);
   if (end.waitedTooLong > 0) return 7;
   if (end.failedRetryable > 0) return 3;
   if (end.failedPermanent > 0) return 4;

@@ -78,8 +78,16 @@ export interface ShortObject extends Revision {
   readonly gaps: readonly (readonly [string, string])[];
 }
 
-export type AbsenceReason =
-  'not-listed-yet' | 'not-published-yet' | 'hole' | 'halt' | 'delisted' | 'dataset-ended' | 'before-history';
+export const ABSENCE_REASONS = [
+  'not-listed-yet',
+  'not-published-yet',
+  'hole',
+  'halt',
+  'delisted',
+  'dataset-ended',
+  'before-history',
+] as const;
+export type AbsenceReason = (typeof ABSENCE_REASONS)[number];
 
 type Action =
   | { readonly kind: 'fetch' }

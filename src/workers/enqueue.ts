@@ -1,23 +1,32 @@
 /** `cryptodl enqueue vision|metrics`: the selected series of a download as jobs of a queue. */
 import { writeData } from '../cli/write-data.js';
+import { openSession } from '../download/session.js';
+import type { SessionRequest } from '../download/session.js';
+import { dayOf } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { watchSignals } from '../model/io.js';
 import type { Io } from '../model/io.js';
+import { SILENT_OBSERVER } from '../model/observer.js';
 import { countText, numberText } from '../model/units.js';
 import { surroundingsOf } from '../options/environment.js';
 import { resolveOptions } from '../options/resolve.js';
 import type { RawLayer, Resolved } from '../options/resolve.js';
 import { readLists } from '../options/symbols.js';
+import type { ReadList } from '../options/symbols.js';
 import { redisProblem, shownRedis } from '../redis/redis-errors.js';
+import { selectMetrics } from '../select/select-metrics.js';
+import { selectSeries } from '../select/select-series.js';
+import { ofShard } from '../select/selection.js';
+import type { RunSelection } from '../select/selection.js';
 import type { Source } from '../source/source.js';
 import { absolutePath, printLines } from '../text/printable.js';
 import { addJobs } from './add-jobs.js';
 import { loadBullMq } from './bullmq.js';
-import { JOB_VERBS, lakeOf } from './job-data.js';
+import { JOB_VERBS, jobOptions, lakeOf } from './job-data.js';
 import type { JobData, JobVerb } from './job-data.js';
 import { openQueue, redisAddress } from './open-queue.js';
-import { selectJobs } from './select-jobs.js';
+import { splitSeries } from './split-series.js';
 import { waitForJobs } from './wait-for-jobs.js';
 import { Wait } from './waits.js';
 
@@ -34,45 +43,59 @@ export async function enqueue(operand: string | undefined, command: EnqueueComma
   const verb = verbOf(operand);
   const { options } = resolved;
   redisAddress(options, 'enqueue');
-  const surroundings = surroundingsOf(io.environment);
-  const out = lakeOf(options.out, (path) => absolutePath(path, surroundings.home));
-  const warn = (message: string): void => {
-    printLines(io.stderr, [`warning: ${message}`]);
-  };
   const ofVerb = resolveOptions(verb, layers, source);
   if (ofVerb.options.symbols === undefined)
     throw usage('enqueue needs the symbols of the jobs', '--symbols all, or a list like BTCUSDT,ETHUSDT');
   // Before the listings, which may take long.
   if (!options.dryRun) await loadBullMq();
+  const warn = (message: string): void => {
+    printLines(io.stderr, [`warning: ${message}`]);
+  };
   const signals = watchSignals(io);
+  const surroundings = surroundingsOf(io.environment);
+  const observer = { ...SILENT_OBSERVER, warn };
+  const { signal } = signals;
+  const request = { source, resolved: ofVerb, surroundings, observer, clock: io.clock, verb, signal };
   try {
-    const { series, jobs } = await selectJobs(verb, ofVerb, out, {
-      source,
-      surroundings,
-      clock: io.clock,
-      signal: signals.signal,
-      read: readLists(io),
-      warn,
-      note: (lines) => {
-        if (!options.quiet && !options.json)
-          printLines(
-            io.stderr,
-            lines.map((line) => `  ${line}`),
-          );
-      },
-    });
-    if (options.dryRun) {
-      const count = countOf(jobs);
-      await writeData(io, [
-        options.json
-          ? { event: 'planned', series, jobs: count }
-          : `${countText(count, 'job')} for ${countText(series, 'series')}`,
-      ]);
-      return 0;
-    }
-    return await addAll(jobs, series, command, { signals, warn });
+    const { requests, notes, today } = await selectRequests(verb, request, readLists(io));
+    if (!options.quiet && !options.json)
+      printLines(
+        io.stderr,
+        notes.map((line) => `  ${line}`),
+      );
+    if (requests.length === 0) throw usage('no series is selected', 'cryptodl list symbols shows the names');
+    const out = lakeOf(options.out, (path) => absolutePath(path, surroundings.home));
+    const shared = { ...jobOptions(ofVerb.texts), out: [out] };
+    const jobs = splitSeries(requests, { verb, venue: source, today, shared });
+    const series = requests.length;
+    if (!options.dryRun) return await addAll(jobs, series, command, { signals, warn });
+    let count = 0;
+    for (const _ of jobs) count += 1;
+    await writeData(io, [
+      options.json
+        ? { event: 'planned', series, jobs: count }
+        : `${countText(count, 'job')} for ${countText(series, 'series')}`,
+    ]);
+    return 0;
   } finally {
     signals.release();
+  }
+}
+
+/** Sends the requests of the selection: listings of symbols, but nothing for a single series. Rejects with their errors, and with usage errors. */
+async function selectRequests(
+  verb: JobVerb,
+  request: SessionRequest & Pick<EnqueueCommand, 'resolved'>,
+  read: ReadList,
+): Promise<Pick<RunSelection, 'requests' | 'notes'> & { readonly today: number }> {
+  const session = openSession(request);
+  try {
+    await session.refuseBanned(verb);
+    const select = verb === 'metrics' ? selectMetrics : selectSeries;
+    const selection = ofShard(session, await select(session, request.resolved, read));
+    return { ...selection, today: dayOf(session.nowMs, request.source) };
+  } finally {
+    await session.close();
   }
 }
 
@@ -136,12 +159,6 @@ function fullQueue(
     hasSaid = true;
     await io.clock.sleep(FULL_POLL_MS, signal);
   };
-}
-
-function countOf(jobs: Iterable<JobData>): number {
-  let count = 0;
-  for (const _ of jobs) count += 1;
-  return count;
 }
 
 function print({ resolved, io }: EnqueueCommand, event: object, line: string): void {

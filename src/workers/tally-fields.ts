@@ -2,6 +2,7 @@
 import { OUTCOME_KINDS } from '../model/outcome.js';
 import type { ErrorCode } from '../model/errors.js';
 import { ERROR_TRAITS } from '../model/error-codes.js';
+import { ABSENCE_REASONS } from '../model/task.js';
 import { Tally } from '../report/tally.js';
 import type { JobFailure } from './job-data.js';
 
@@ -70,24 +71,11 @@ export function tallyOf(counts: Readonly<Record<string, string>>): Tally {
   };
   for (const name of NUMBERS) tally[name] = numberOf(name);
   for (const kind of OUTCOME_KINDS) tally.outcomes[kind] = numberOf(`outcome.${kind}`);
+  for (const reason of ABSENCE_REASONS)
+    if (`absentBy.${reason}` in counts) tally.absentBy[reason] = numberOf(`absentBy.${reason}`);
   for (const name of Object.keys(counts)) {
     const [group, part = ''] = name.split('.');
-    if (group === 'absentBy' && isReason(part)) tally.absentBy[part] = numberOf(name);
     if (group === 'failedBy' && part in ERROR_TRAITS) tally.failedBy[part as ErrorCode] = numberOf(name);
   }
   return tally;
-}
-
-const REASONS = [
-  'not-listed-yet',
-  'not-published-yet',
-  'hole',
-  'halt',
-  'delisted',
-  'dataset-ended',
-  'before-history',
-] as const;
-
-function isReason(text: string): text is (typeof REASONS)[number] {
-  return REASONS.some((reason) => reason === text);
 }

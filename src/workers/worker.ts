@@ -4,7 +4,7 @@ import { Pipeline } from '../download/pipeline/pipeline.js';
 import type { Clock } from '../model/clock.js';
 import { toCryptodlError, usage } from '../model/errors.js';
 import type { CryptodlError } from '../model/errors.js';
-import { exitCodeOfError, exitCodeOfSignal, exitCodeOfWorker } from '../model/exit-code.js';
+import { exitCodeOfError, exitCodeOfSignal } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { SharedResources, watchSignals } from '../model/io.js';
 import type { Io } from '../model/io.js';
@@ -18,8 +18,7 @@ import { peakMemoryBytes } from '../report/run-summary.js';
 import { redisProblem, shownRedis } from '../redis/redis-errors.js';
 import type { Source } from '../source/source.js';
 import { absolutePath, printLines } from '../text/printable.js';
-import type { JobWorker } from './bullmq.js';
-import { untilEnd } from './drain.js';
+import type { JobQueue, JobWorker } from './bullmq.js';
 import { lakeOf } from './job-data.js';
 import { openQueue } from './open-queue.js';
 import type { OpenQueue } from './open-queue.js';
@@ -202,7 +201,11 @@ async function work(
     signal !== undefined
       ? exitCodeOfSignal(signal)
       : error === undefined
-        ? exitCodeOfWorker(retryable, ended.failed)
+        ? retryable > 0
+          ? 3
+          : ended.failed > 0
+            ? 4
+            : 0
         : exitCodeOfError(error.code);
   say(
     `${countText(ended.jobs, 'job')} done, ${numberText(ended.failed)} failed, ${countText(ended.written, 'object')} written`,
@@ -274,5 +277,49 @@ async function closeWorker(jobs: JobWorker, clock: Clock): Promise<void> {
     await Promise.race([closing, clock.sleep(CLOSE_MS, waited.signal)]);
   } finally {
     waited.abort();
+  }
+}
+
+// The end of a worker: after a stop, or when its queues are empty.
+
+const DRAIN_POLL_MS = 500;
+
+interface Ending {
+  readonly isDrain: boolean;
+  /** Jobs that this worker leaves to others. */
+  readonly left: ReadonlySet<string>;
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+}
+
+/** Resolves after a stop; with `isDrain`, also when the queues have no job that this worker may still do. */
+async function untilEnd(queues: readonly JobQueue[], ending: Ending): Promise<void> {
+  const { isDrain, left, signal, clock } = ending;
+  const stopped = new Promise<'stopped'>((resolve) => {
+    signal.addEventListener('abort', () => {
+      resolve('stopped');
+    });
+  });
+  while (!signal.aborted) {
+    await clock.sleep(DRAIN_POLL_MS, signal).catch(() => undefined);
+    // Without a connection, the counts come with the next one.
+    if (isDrain && (await Promise.race([stopped, openJobs(queues, left)])) === 0) return;
+  }
+}
+
+/** The number of jobs that this worker may still do. A job that goes from one queue to the next is in both for a moment. */
+async function openJobs(queues: readonly JobQueue[], left: ReadonlySet<string>): Promise<number> {
+  try {
+    let open = 0;
+    for (const queue of queues) {
+      const counts = await queue.getJobCounts('waiting', 'prioritized', 'delayed', 'active');
+      open += Object.values(counts).reduce((sum, count) => sum + count, 0);
+      if (left.size === 0) continue;
+      const delayed = await queue.getDelayed(0, left.size - 1);
+      open -= delayed.filter(({ id = '' }) => left.has(id)).length;
+    }
+    return open;
+  } catch {
+    return Number.NaN;
   }
 }
