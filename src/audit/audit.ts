@@ -69,7 +69,7 @@ async function rebuild(
   { request, signals }: { readonly request: VerbRequest; readonly signals: Signals },
   requests: readonly SeriesRequest[],
 ): Promise<ExitCode> {
-  const reporter = openReporter(resolved, { io, log: openLogOf(resolved.options, io) });
+  const reporter = openReporter(resolved, io, openLogOf(resolved.options, io));
   try {
     const printed = await runAndPrint(
       { ...request, observer: reporter, verb: 'vision', select: selectRebuilds(requests) },

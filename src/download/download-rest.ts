@@ -10,9 +10,10 @@ import type { Download } from '../queue/deferrals.js';
 import { JoinedRows, rowsAsCsv, SpanRows } from '../source/rest-rows.js';
 import type { PeriodRows, Row, Span } from '../source/rest-rows.js';
 import { routesOf } from '../source/routes.js';
-import type { Rest, Source } from '../source/source.js';
+import type { Source } from '../source/source.js';
 import { findDataset, intervalMs } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
+import type { Session } from './session.js';
 
 interface Taker {
   take(span: Span): Promise<PeriodRows>;
@@ -48,17 +49,13 @@ export function memoryOfRest(venue: Source, series: Series, { cadence, from, to 
 
 /** Downloads periods of REST. Consecutive periods of a series share their pages. */
 export class RestDownloads {
-  readonly #venue: Source;
-  readonly #rest: Pick<Rest, 'pages'>;
-  readonly #warn: (message: string) => void;
+  readonly #session: Pick<Session, 'venue' | 'rest' | 'observer'>;
   /** By the name of the series. */
   readonly #running = new Map<string, Running>();
   #hasWarned = false;
 
-  constructor(venue: Source, rest: Pick<Rest, 'pages'>, warn: (message: string) => void) {
-    this.#venue = venue;
-    this.#rest = rest;
-    this.#warn = warn;
+  constructor(session: Pick<Session, 'venue' | 'rest' | 'observer'>) {
+    this.#session = session;
   }
 
   /**
@@ -66,7 +63,7 @@ export class RestDownloads {
    * more rows than it, or answered with one of the codes above. Rejects with a typed error.
    */
   async download(series: Series, object: ArchiveObject, rest: RestPeriod): Promise<Download<ReceivedObject>> {
-    const spec = findDataset(this.#venue, series.market, series.dataset);
+    const spec = findDataset(this.#session.venue, series.market, series.dataset);
     if (spec?.rest === undefined) throw new CryptodlError('bug', `REST has no ${series.dataset}`);
     try {
       const { rows, isBeforeFirst } = await this.#rowsOf(series, spec, object.period, rest);
@@ -105,8 +102,9 @@ export class RestDownloads {
 
   #begin(series: Series, spec: DatasetSpec, span: Pick<Period, 'from' | 'to'>): Running {
     const asked = spanOf(spec, span);
-    const parts = routesOf(this.#venue, series).map(
-      ({ route, series: part }) => [part.dataset, this.#rest.pages(route, part, asked)] as const,
+    const { venue, rest } = this.#session;
+    const parts = routesOf(venue, series).map(
+      ({ route, series: part }) => [part.dataset, rest.pages(route, part, asked)] as const,
     );
     const [first] = parts;
     if (first === undefined) throw new CryptodlError('bug', `${series.dataset} has no route`);
@@ -123,7 +121,7 @@ export class RestDownloads {
     const none = NONE[error.code];
     if (fills !== true && none !== undefined) return none;
     if (fills !== true || (none === undefined && !NONE_TO_FILL.has(error.code))) throw error;
-    if (error.code === 'location-restricted' && !this.#hasWarned) this.#warn(error.message);
+    if (error.code === 'location-restricted' && !this.#hasWarned) this.#session.observer.warn(error.message);
     this.#hasWarned ||= error.code === 'location-restricted';
     return reasonIfEmpty;
   }

@@ -51,7 +51,7 @@ export async function download({ source, resolved, io, typed, verb, failures }: 
   const surroundings = surroundingsOf(io.environment);
   const monitors = await openMonitors(options, { ...io, surroundings });
   const log = openLogOf(options, io);
-  const reporter = openReporter(resolved, { io, log });
+  const reporter = openReporter(resolved, io, log);
   const signals = watchSignals(io);
   const request: RunRequest = {
     source,
@@ -125,7 +125,11 @@ export async function runAndPrint(request: RunRequest, output: RunOutput): Promi
       for (const follower of followers) follower.ended(0);
       return { exitCode: 0 };
     }
-    notices = noticesOf(request, job);
+    const { surroundings, clock, verb, observer } = request;
+    const warn = (message: string): void => {
+      observer.warn(message);
+    };
+    notices = new RunNotices({ options, surroundings, clock, warn, verb, job: job?.name });
     const run = startRun({
       ...request,
       job: job?.name,
@@ -136,7 +140,7 @@ export async function runAndPrint(request: RunRequest, output: RunOutput): Promi
     const end = await run.end();
     const summary = summaryOf(end, signalled());
     await tellEnd({ exitCode: summary.exitCode, summary });
-    conclude(request, output, { end, summary });
+    conclude(request, output, end, summary);
     return { exitCode: summary.exitCode, end };
   } catch (thrown) {
     const known = toCryptodlError(thrown);
@@ -153,15 +157,11 @@ export async function runAndPrint(request: RunRequest, output: RunOutput): Promi
 /** Replaces the live view after the first signal. */
 const ENDING = 'ending: files that are written now are finished first; Ctrl-C ends at once';
 
-interface Concluded {
-  readonly end: RunEnd;
-  readonly summary: RunSummary;
-}
-
 function conclude(
   { resolved }: RunRequest,
   { reporter, job, signalled }: RunOutput,
-  { end, summary }: Concluded,
+  end: RunEnd,
+  summary: RunSummary,
 ): void {
   const { exitCode } = summary;
   const isSignalled = signalled() !== undefined;
@@ -212,17 +212,6 @@ function codeOf({ code }: CryptodlError, signal: Signalled): ExitCode {
   return signal === undefined ? exitCodeOfError(code) : exitCodeOfSignal(signal);
 }
 
-function noticesOf(
-  { resolved, surroundings, clock, observer, verb }: RunRequest,
-  job: RunOutput['job'],
-): RunNotices {
-  const { options } = resolved;
-  const warn = (message: string): void => {
-    observer.warn(message);
-  };
-  return new RunNotices({ options, surroundings, clock, warn, verb, job: job?.name });
-}
-
 /** Calls `act` with the request of a verb that runs no plan. The requests that it sends are logged. */
 export async function withLog<Result>(
   request: VerbRequest,
@@ -244,17 +233,13 @@ export async function withLog<Result>(
   }
 }
 
-interface OpenReporter {
-  readonly io: Io;
-  readonly log: Log;
-  readonly job?: string;
-  /** Other jobs print at the same time. */
-  readonly isBeside?: boolean;
-}
-
+/** `isBeside`: other jobs print at the same time. */
 export function openReporter(
   { options, nameOf }: Resolved,
-  { io, log, job, isBeside = false }: OpenReporter,
+  io: Io,
+  log: Log,
+  job?: string,
+  isBeside = false,
 ): Reporter {
   return new Reporter({
     stdout: io.stdout,

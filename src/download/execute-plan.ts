@@ -17,10 +17,11 @@ import { substitutedPlan } from '../plan/rest-periods.js';
 import { FURTHER_ROUNDS, RunQueue } from '../queue/run-queue.js';
 import type { FailureReport } from '../report/failure-report.js';
 import type { RunEnd } from '../report/run-summary.js';
+import type { Tally } from '../report/tally.js';
+import { lakeFlag, shellWord, shownPath } from '../text/printable.js';
 import { createPartitionWriter } from '../write/partition-writer.js';
 import type { PartitionWriter, WriterContext } from '../write/writer.js';
 import { createZipWriter } from '../write/zip-writer.js';
-import { concludeRun } from './conclude-run.js';
 import { CutDays } from './cut-days.js';
 import { countObjectRows, downloadContext, downloadObject, memoryOf, timedWork } from './download-object.js';
 import { memoryOfRest, RestDownloads } from './download-rest.js';
@@ -64,7 +65,7 @@ export async function executePlan(session: Session, run: PlannedRun): Promise<Ru
   } catch (error) {
     ended ??= toCryptodlError(error);
   }
-  return concludeRun(session, { ...run, ended, reportPath });
+  return concludeRun(session, run, ended, reportPath);
 }
 
 async function runAll(session: Session, run: PlannedRun): Promise<void> {
@@ -85,9 +86,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
     venue: session.venue.name,
     nowMs: session.nowMs,
   });
-  const fromRest = new RestDownloads(session.venue, session.rest, (message) => {
-    session.observer.warn(message);
-  });
+  const fromRest = new RestDownloads(session);
   const months = new MonthsFromDays(session, (plan, object, error) =>
     tellFailure(session, { report: run.report, absences }, plan, object, error),
   );
@@ -286,4 +285,54 @@ async function refuseFull(folder: string, neededBytes: number, flag: string): Pr
       hint: `free some space, or choose another ${flag}`,
     },
   );
+}
+
+// The end of a run: its status, its numbers, and the paths that its last lines name.
+
+function concludeRun(
+  session: Pick<Session, 'network' | 'options' | 'paths' | 'tally' | 'times'>,
+  { totals, dataPath, isCut }: PlannedRun,
+  ended: CryptodlError | undefined,
+  reportPath: string | undefined,
+): RunEnd {
+  const { tally, options } = session;
+  const settled = Object.values(tally.outcomes).reduce((sum, count) => sum + count, 0);
+  const hasFailed = tally.outcomes.failed > 0;
+  return {
+    status: {
+      ended: ended?.code,
+      signal: undefined,
+      waitedTooLong: tally.waitedTooLong,
+      failedRetryable: tally.failedRetryable + (isCut ? 1 : 0),
+      failedPermanent: tally.failedPermanent + tally.skippedPaths,
+      holes: tally.absentBy.hole ?? 0,
+      partial: tally.outcomes.partial,
+      strict: options.strict,
+      written: tally.outcomes.ok + tally.outcomes.partial - tally.shorter,
+      nothingIsError: options.errorOnNothing,
+    },
+    tally,
+    network: session.network(),
+    times: session.times.figures,
+    ended,
+    undone: ended === undefined ? 0 : Math.max(0, totals.fetch + totals.skip + totals.absent - settled),
+    shard: options.shard?.text,
+    dataPath: shownPath(dataPath),
+    reportPath: hasFailed ? reportPath : undefined,
+    quarantinePath: tally.quarantined > 0 ? shownPath(session.paths.quarantine) : undefined,
+    query: tally.files > 0 ? queryLine(tally.written, session.paths.root) : undefined,
+    alerts: [],
+  };
+}
+
+/** A line for a shell. */
+function queryLine(written: Tally['written'], root: string): string | undefined {
+  if (written === undefined) return undefined;
+  const { series, format } = written;
+  const lake = shownPath(root);
+  if (format === 'zip') return `cryptodl serve ${shellWord(lake)}`;
+  // A view has all intervals of its dataset.
+  const columns = series.interval === undefined ? 'symbol' : 'symbol, interval';
+  const query = `SELECT ${columns}, count(*) AS rows FROM ${series.market}_${series.dataset} GROUP BY ALL`;
+  return `cryptodl sql ${shellWord(query)}${lakeFlag(root)}`;
 }

@@ -10,8 +10,6 @@ import { backoffOf } from '../http/request-options.js';
 import { createStack } from '../http/stack.js';
 import type { Stack } from '../http/stack.js';
 import { egressGroupOf } from '../http/throttle/group.js';
-import type { ThrottleFigures } from '../http/throttle/throttle.js';
-import type { PoolUse } from '../http/transport/pool.js';
 import type { Clock } from '../model/clock.js';
 import { usage } from '../model/errors.js';
 import type { Observer } from '../model/observer.js';
@@ -80,15 +78,24 @@ export function openHttp(
   request: HttpRequest,
   signals: Signals,
 ): { http: HttpSession; close: () => Promise<void> } {
-  const { clock, observer, nowMs, source } = request;
+  const { clock, observer, nowMs, source, surroundings } = request;
   const { options } = request.resolved;
   const failover = new Failover(options.fill !== undefined || options.join !== undefined);
-  const { stack, bans, concurrency, network, hosts, hasLanes, close } = openStack(request, signals, failover);
-  const copies = openCopies(request);
+  const { stack, bans, hasLanes, figures, close } = openStack(request, signals, failover);
+  const copies = new Copies({
+    folder: join(stateFolder(options, surroundings), 'cache'),
+    nowMs,
+    clock,
+    isReadOnly: options.dryRun,
+    warn: (message) => {
+      observer.warn(message);
+    },
+  });
   const { fetch, throttle } = stack;
   const { signal } = signals;
   const access = { fetch, options, archive: source.archive, failover, signal };
   const http = {
+    ...figures,
     fetch,
     listing: openListing({ access, url: options.listingUrl, copies, nowMs, clock, observer }),
     probe: (key: string) => probeSidecar(access, key),
@@ -99,10 +106,7 @@ export function openHttp(
       if (hasLanes) return;
       await refuseBanned(bans, source, options, { verb, markets: marketsOf(source, options) });
     },
-    concurrency,
     failover,
-    network,
-    hosts,
   };
   return {
     http,
@@ -113,28 +117,13 @@ export function openHttp(
   };
 }
 
-function openCopies({ resolved, surroundings, clock, nowMs, observer }: HttpRequest): Copies {
-  const { options } = resolved;
-  return new Copies({
-    folder: join(stateFolder(options, surroundings), 'cache'),
-    nowMs,
-    clock,
-    isReadOnly: options.dryRun,
-    warn: (message) => {
-      observer.warn(message);
-    },
-  });
-}
-
 /** The first level of `--concurrency auto`. The archive answers 30 to 50 objects in flight well. */
 export const ARCHIVE_START = 30;
 
 interface OpenStack {
   readonly stack: Stack;
   readonly bans: Bans;
-  readonly concurrency: Concurrency;
-  readonly network: () => NetworkFigures;
-  readonly hosts: () => HostStates;
+  readonly figures: Pick<HttpSession, 'concurrency' | 'network' | 'hosts'>;
   /** Whether several proxies share the requests. */
   readonly hasLanes: boolean;
   readonly close: () => Promise<void>;
@@ -147,7 +136,12 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover): 
   const folder = stateFolder(options, surroundings);
   const proxies = proxiesOf(options.proxy, surroundings);
   const hasLanes = proxies.several.length > 1;
-  refuseGroup(options, hasLanes);
+  // The programs of a group share one public address, and each proxy has another one.
+  if (options.egressGroup !== undefined && hasLanes)
+    throw usage(
+      '--egress-group is for one public address, and --proxy names several proxies',
+      'leave one of them out',
+    );
   const warn = (text: string): void => {
     observer.warn(text);
   };
@@ -188,29 +182,41 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover): 
   const loopDelay = new LoopDelay();
   loopDelay.start();
   const openedAt = clock.monotonic();
-  return {
-    stack,
-    hasLanes,
-    concurrency,
-    bans,
-    network: () => ({
+  const network = (): NetworkFigures => {
+    const { throttle, pools } = stack;
+    const hours = Math.max(clock.monotonic() - openedAt, 1) / 3_600_000;
+    const sockets = pools.use();
+    return {
       ...figures.figures,
       concurrency: concurrency.limit,
       retreats: concurrency.retreats,
       settled: concurrency.settled,
-      limiter: perHour(stack.throttle.figures, clock.monotonic() - openedAt),
-      pool: socketUse(stack.pools.use(), costs),
+      limiter: {
+        ...throttle.figures,
+        refusalsPerHour: Math.round(throttle.figures.refusals / hours),
+      },
+      // With a limit of sockets, requests wait in a layer above the pool: they count as queued too.
+      pool: {
+        ...sockets,
+        queued: sockets.queued + costs.waiting('socket') + costs.waiting('socket-of-host'),
+      },
       proxies: stack.proxies(),
-      dns: stack.pools.dns(),
+      dns: pools.dns(),
       costMs: costs.figures,
       loopDelayMs: loopDelay.figures,
-    }),
-    hosts: () => ({
-      buckets: stack.throttle.states,
-      breakers: figures.openBreakers,
-      deadProxies: stack.proxies().flatMap(({ proxy, isDead }) => (isDead ? [proxy] : [])),
-      retryBudgets: Object.fromEntries([...budgets].map(([host, { state }]) => [host, state])),
-    }),
+    };
+  };
+  const hosts = (): HostStates => ({
+    buckets: stack.throttle.states,
+    breakers: figures.openBreakers,
+    deadProxies: stack.proxies().flatMap(({ proxy, isDead }) => (isDead ? [proxy] : [])),
+    retryBudgets: Object.fromEntries([...budgets].map(([host, { state }]) => [host, state])),
+  });
+  return {
+    stack,
+    bans,
+    hasLanes,
+    figures: { concurrency, network, hosts },
     close: async () => {
       loopDelay.stop();
       await bans.written();
@@ -218,25 +224,6 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover): 
       await group?.leave();
     },
   };
-}
-
-/** The programs of a group share one public address, and each proxy has another one. */
-function refuseGroup({ egressGroup }: Pick<Options, 'egressGroup'>, hasLanes: boolean): void {
-  if (egressGroup === undefined || !hasLanes) return;
-  throw usage(
-    '--egress-group is for one public address, and --proxy names several proxies',
-    'leave one of them out',
-  );
-}
-
-/** With a limit of sockets, requests wait in a layer above the pool: they count as queued too. */
-function socketUse(use: PoolUse, costs: Costs): PoolUse {
-  return { ...use, queued: use.queued + costs.waiting('socket') + costs.waiting('socket-of-host') };
-}
-
-function perHour(figures: ThrottleFigures, elapsedMs: number): NetworkFigures['limiter'] {
-  const hours = Math.max(elapsedMs, 1) / 3_600_000;
-  return { ...figures, refusalsPerHour: Math.round(figures.refusals / hours) };
 }
 
 /** The maximum of `auto` by default. */

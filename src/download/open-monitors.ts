@@ -7,7 +7,6 @@ import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
 import type { FollowedRun } from '../monitor/followed-run.js';
 import type { SelectedRun } from '../monitor/run-history.js';
-import type { Endpoint } from '../options/monitoring.js';
 import type { Surroundings } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
 import type { Reporter } from '../report/reporter.js';
@@ -60,40 +59,23 @@ export async function openMonitors(options: Options, command: Command): Promise<
   };
 }
 
-/** The metrics of all runs of a command. */
-interface Prometheus {
-  /** `out`: the lake of the run. */
-  follow(run: SelectedRun, out: string): Promise<FollowedRun>;
-  /** Ends the server and writes the file. Later calls do nothing. */
-  close(warn: (message: string) => void): Promise<void>;
-}
-
-/** Undefined without one of the flags. Rejects with a usage error if the port cannot be used. */
+/** The metrics of all runs of a command. Undefined without one of the flags. Rejects with a usage error if the port cannot be used. */
 async function openPrometheus(
-  {
-    prometheusPort,
-    prometheusTextfile,
-    dryRun,
-  }: Pick<Options, 'prometheusPort' | 'prometheusTextfile' | 'dryRun'>,
-  command: Command,
-): Promise<Prometheus | undefined> {
-  if (dryRun || (prometheusPort === undefined && prometheusTextfile === undefined)) return undefined;
-  return open(prometheusPort, prometheusTextfile, command);
-}
-
-async function open(
-  endpoint: Endpoint | undefined,
-  textfile: string | undefined,
+  { prometheusPort, prometheusTextfile, dryRun }: Options,
   { clock, startedAt, surroundings: { home } }: Command,
-): Promise<Prometheus> {
+): Promise<
+  { follow: (run: SelectedRun, out: string) => Promise<FollowedRun>; close: Monitors['close'] } | undefined
+> {
+  if (dryRun || (prometheusPort === undefined && prometheusTextfile === undefined)) return undefined;
   // Loaded only with a flag: most runs have none.
   const { PrometheusFigures } = await import('../monitor/prometheus.js');
   const { servePage, textfileAt, writeTextfile } = await import('../monitor/prometheus-outputs.js');
-  const place = textfile === undefined ? undefined : textfileAt(absolutePath(textfile, home));
+  const place =
+    prometheusTextfile === undefined ? undefined : textfileAt(absolutePath(prometheusTextfile, home));
   if (place !== undefined) await refuseForeignFile(place);
   const { NO_HISTORY, readHistory } = await import('../monitor/run-history.js');
   const figures = new PrometheusFigures(clock, startedAt);
-  const endServer = endpoint === undefined ? undefined : await servePage(figures, endpoint);
+  const endServer = prometheusPort === undefined ? undefined : await servePage(figures, prometheusPort);
   let isClosed = false;
   return {
     follow: async (run, out) => {

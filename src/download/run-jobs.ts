@@ -166,7 +166,7 @@ async function runJob(
   const { name, verb, resolved, failures } = job;
   const ofJob: Log = { logger: log.logger.child({ job: name }), close: () => undefined };
   const isBeside = common !== undefined;
-  const reporter = openReporter(resolved, { io, log: ofJob, job: name, isBeside });
+  const reporter = openReporter(resolved, io, ofJob, name, isBeside);
   const request = {
     source,
     resolved,
@@ -216,7 +216,7 @@ function conclude(
   const jobs = ended.map(asEnded);
   const hasFailed = sumOfOutcomes(jobs).failed > 0;
   const shown = reportPath === undefined || !hasFailed ? undefined : shownPath(reportPath);
-  const reporter = openReporter(resolved, { io, log });
+  const reporter = openReporter(resolved, io, log);
   const failed = sumOfFailed(ended.flatMap(({ printed }) => printed?.end?.tally ?? []));
   const query = ended.findLast(({ printed }) => printed?.end?.query !== undefined)?.printed?.end?.query;
   const next = signal !== undefined ? CONTINUE : shown === undefined && exitCode === 0 ? query : undefined;

@@ -93,7 +93,7 @@ export function openSession(request: SessionRequest): Session {
   const { clock, source, times = new StageTimes(clock), tell } = request;
   const timeline = new Timeline(clock);
   const monitors: readonly RunMonitor[] = [timeline, ...(request.monitors ?? [])];
-  const observer = observerOf(request.observer, monitors);
+  const observer = joinObservers([request.observer, ...monitors.flatMap((each) => each.observer ?? [])]);
   const work = new WorkTracker(monitors.flatMap((monitor) => monitor.work ?? []));
   const { options } = request.resolved;
   const { home } = request.surroundings;
@@ -183,11 +183,6 @@ function followLake(
     requests.base = requests.figures;
   };
   return { network: () => ({ ...network(), lake: countsSince(requests.figures, before) }), close };
-}
-
-function observerOf(observer: Observer, monitors: readonly RunMonitor[]): Observer {
-  const others = monitors.flatMap((monitor) => monitor.observer ?? []);
-  return others.length === 0 ? observer : joinObservers([observer, ...others]);
 }
 
 /** Aborts with a typed error when `signal` aborts for any reason. */

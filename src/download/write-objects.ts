@@ -4,6 +4,7 @@ import { releaseBodies } from './download-object.js';
 import { quarantine } from '../lake/quarantine.js';
 import type { CryptodlError } from '../model/errors.js';
 import type { WrittenOutcome } from '../model/outcome.js';
+import { isBroken } from './months-from-days.js';
 import type { MonthsFromDays } from './months-from-days.js';
 import type { LakeSession, RunSession, Session } from './session.js';
 import type { PartitionPlan } from '../model/task.js';
@@ -28,7 +29,7 @@ export async function writeObjects(
   missing: Missing,
 ): Promise<ReadonlyMap<string, CryptodlError | 'held'>> {
   const result = await writer.write(plan, received, missing);
-  const { observer, tally } = session;
+  const { observer, options, tally } = session;
   tally.files += result.files;
   tally.fileBytes += result.bytes;
   tally.duplicatesAcross += result.duplicatesAcross;
@@ -44,22 +45,21 @@ export async function writeObjects(
   for (const object of received) {
     const written = result.written.get(object.object.key);
     const error = result.failed.get(object.object.key);
-    if (error !== undefined && REFUSED_BYTES.has(error.code))
+    if (error !== undefined && isBroken(error))
       await keepEvidence(session, object.object.key, object.zip, error);
     await releaseBodies(object);
     const shorter = result.shorter?.get(object.object.key);
     if (shorter !== undefined) {
       const { rows, keptRows, lackedRows } = shorter;
-      const lacked = lackedRows === 0 ? {} : { lackedRows };
-      const facts = {
+      await session.tell(plan, object.object, {
+        kind: 'partial',
         bytes: object.zipBytes,
         unverified: false,
         rows,
         expectedRows: keptRows,
         keptRows,
-        ...lacked,
-      };
-      await session.tell(plan, object.object, { kind: 'partial', ...facts });
+        ...(lackedRows === 0 ? {} : { lackedRows }),
+      });
       continue;
     }
     if (written === undefined) {
@@ -73,9 +73,12 @@ export async function writeObjects(
     const outcome: WrittenOutcome = {
       kind: isPartial ? 'partial' : 'ok',
       bytes: object.zipBytes,
-      unverified: object.verified === 'crc' && session.options.verify !== 'none',
+      unverified: object.verified === 'crc' && options.verify !== 'none',
       ...(object.staleSidecar === undefined ? {} : { staleSidecar: true }),
-      ...(isWithoutSidecar(session, object) ? { noSidecar: true } : {}),
+      // `--verify sha256` needs a checksum, and the archive publishes none for this object.
+      ...(options.verify === 'sha256' && object.verified === 'etag' && object.staleSidecar === undefined
+        ? { noSidecar: true }
+        : {}),
       ...(archiveFailed === undefined ? {} : { archiveFailed }),
       ...(replaces === undefined ? {} : { changed: { from: replaces, sha256: object.sha256 } }),
       ...facts,
@@ -109,19 +112,6 @@ function tellOverlaps(
   }
 }
 
-/** Codes of errors in the bytes of an object. */
-const REFUSED_BYTES: ReadonlySet<string> = new Set([
-  'header-unknown',
-  'row-malformed',
-  'symbol-mismatch',
-  'file-empty',
-  'rows-outside-period',
-  'not-a-zip',
-  'zip-broken',
-  'zip-bomb',
-  'zip-unsupported',
-]);
-
 /** Keeps a refused body in the quarantine for inspection. */
 export async function keepEvidence(
   session: Pick<Session, 'paths' | 'tally'>,
@@ -131,12 +121,4 @@ export async function keepEvidence(
 ): Promise<void> {
   await quarantine(session.paths, key, body, `${error.code}: ${error.message}`);
   session.tally.quarantined += 1;
-}
-
-/** `--verify sha256` needs a checksum, and the archive publishes none for this object. */
-function isWithoutSidecar(
-  { options }: Pick<RunSession, 'options'>,
-  { verified, staleSidecar }: ReceivedObject,
-): boolean {
-  return options.verify === 'sha256' && verified === 'etag' && staleSidecar === undefined;
 }
