@@ -1,13 +1,12 @@
 /** What a worker does with a job: checks it, runs it, and tells the queue how it ended. */
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
-import type { Clock } from '../model/clock.js';
 import { isLakeAddress } from '../model/lake-address.js';
 import type { Serialize } from '../queue/in-order.js';
-import type { RedisClient } from '../redis/connection.js';
-import type { JobQueue, QueuedJob, QueuePackage } from './bullmq.js';
+import type { QueuedJob } from './bullmq.js';
 import { isNewer, jobFailure, lakeProblem, lakeOf, parseFailure, parseJob } from './job-data.js';
 import type { JobData, JobFailure } from './job-data.js';
 import { addConversion, addFetch, failuresIn } from './hand-over.js';
+import type { OpenQueue } from './open-queue.js';
 import { losesLines, runJob } from './run-job.js';
 import type { FailedObject, JobContext, JobEnd, JobPart } from './run-job.js';
 import type { SeriesTurns } from './series-turns.js';
@@ -22,12 +21,7 @@ const PUT_BACK_MS = 30_000;
 const TURN_MS = 1000;
 
 export interface ProcessContext extends JobContext {
-  readonly bullmq: QueuePackage;
-  readonly queue: JobQueue;
-  /** The jobs whose zips are fetched. */
-  readonly converting: JobQueue;
-  readonly client: RedisClient;
-  readonly clock: Clock;
+  readonly open: OpenQueue;
   /** The lake of the worker, and whether its --out was given. */
   readonly lake: string;
   readonly isLakeGiven: boolean;
@@ -36,8 +30,6 @@ export interface ProcessContext extends JobContext {
   readonly turns: SeriesTurns;
   /** The requests since the last call. */
   readonly newRequests: () => Counts;
-  /** Takes a message that is printed once. */
-  readonly tellOnce: (message: string) => void;
   /** Called at the end of each attempt of a job. */
   readonly onEnd: (job: {
     readonly id: string;
@@ -66,9 +58,10 @@ export async function processJob(
   work: Work,
   leaseSignal: AbortSignal = new AbortController().signal,
 ): Promise<void> {
-  const { bullmq, signal } = context;
+  const { signal } = context;
+  const { bullmq, connection, queue } = context.open;
   const putBack = (message: string): Promise<never> => {
-    context.tellOnce(message);
+    context.warn(message);
     context.onLeft(idOf(job));
     return delay(context, job, token, PUT_BACK_MS);
   };
@@ -80,7 +73,7 @@ export async function processJob(
   try {
     data = parseJob(job.data);
   } catch (error) {
-    return fail(context, job, { failed: [{ key: '', error: toCryptodlError(error) }] });
+    return fail(context, job, endBy(toCryptodlError(error)));
   }
   const lake = lakeOf(data.options.out?.[0] ?? '', context.absolute);
   const ofLake = lakeProblem(lake, context.lake, context.isLakeGiven);
@@ -97,7 +90,7 @@ export async function processJob(
     const end = await doPart(data, ofJob, job, token, work);
     if (end === undefined) return;
     const counts = { ...end.counts, ...context.newRequests(), jobs: 1 };
-    await settle(context.client, context.queue.name, idOf(job), counts);
+    await settle(connection.client, queue.name, idOf(job), counts);
     context.onEnd({ id: idOf(job), written: end.written });
   } catch (thrown) {
     // Without the lease, BullMQ takes no end of the job. A delayed job has been given back.
@@ -110,13 +103,13 @@ export async function processJob(
       await job.moveToWait(token);
       throw new bullmq.WaitingError();
     }
-    return fail(context, job, { failed: [{ key: '', error }] });
+    return fail(context, job, endBy(error));
   }
 }
 
 /** Moves the job to a later time. It loses no attempt. */
 async function delay(
-  { bullmq, clock }: ProcessContext,
+  { open: { bullmq }, clock }: ProcessContext,
   job: QueuedJob,
   token: string,
   ms: number,
@@ -132,14 +125,17 @@ function doPart(
   token: string,
   work: Work,
 ): Promise<JobEnd | undefined> {
-  const { serialize, turns, queue, converting: second } = context;
+  const { serialize, turns, open } = context;
   const act = work === 'fetch' && !isConverted(data) ? 'whole' : work;
   const series = seriesOf(data);
   // Two jobs of a series would change one manifest at the same time.
   return serialize(series, async () => {
     const [lake = ''] = data.options.out ?? [];
     if (act === 'fetch' || !isLakeAddress(lake)) return ACTS[act](data, context, job);
-    const lease = { key: (act === 'convert' ? second : queue).toKey(`${idOf(job)}:lock`), token };
+    const lease = {
+      key: (act === 'convert' ? open.converting : open.queue).toKey(`${idOf(job)}:lock`),
+      token,
+    };
     if (!(await turns.take(lake, series, lease, () => losesLines(data, context))))
       return delay(context, job, token, TURN_MS);
     try {
@@ -164,8 +160,9 @@ const ACTS: Readonly<Record<Work, Act>> = {
     const end = await runJob(data, context, part);
     // What cannot be fetched fails with the rest of the job, after the rest is converted.
     if (furtherAttempt(job, end.failed) !== undefined) return fail(context, job, end);
-    await addConversion(context.converting, job, data, end.failed, context);
-    await countPart(context.client, context.queue.name, idOf(job), context.newRequests());
+    const { converting: next, connection, queue } = context.open;
+    await addConversion(next, job, data, end.failed, context);
+    await countPart(connection.client, queue.name, idOf(job), context.newRequests());
     return undefined;
   },
   convert: async (data, context, job) => {
@@ -178,7 +175,7 @@ const ACTS: Readonly<Record<Work, Act>> = {
         if (furtherAttempt(job, ownOf(end)) === undefined) return staged.clear();
         // As in a whole job, the next attempt asks the archive for the failed objects again.
         await staged.remove(ownOf(end).map(({ key }) => key));
-        await addFetch(context.queue, job, data);
+        await addFetch(context.open.queue, job, data);
       },
     };
     const end = await runJob(data, context, part);
@@ -190,11 +187,11 @@ const ACTS: Readonly<Record<Work, Act>> = {
 const MOST_STAGED = 1000;
 const BEHIND_POLL_MS = 2000;
 
-async function whileBehind({ converting: queue, clock, signal, tellOnce }: ProcessContext): Promise<void> {
+async function whileBehind({ open, clock, signal, warn }: ProcessContext): Promise<void> {
   for (;;) {
-    const { waiting = 0, prioritized = 0 } = await queue.getJobCounts('waiting', 'prioritized');
+    const { waiting = 0, prioritized = 0 } = await open.converting.getJobCounts('waiting', 'prioritized');
     if (waiting + prioritized < MOST_STAGED) return;
-    tellOnce(
+    warn(
       `${MOST_STAGED} fetched jobs wait for their conversion: this worker pauses until workers with --role convert have done some`,
     );
     await clock.sleep(BEHIND_POLL_MS, signal);
@@ -211,10 +208,8 @@ function seriesOf({ options: { out, market, dataset, interval, symbols } }: JobD
   return [out, market, dataset, interval, symbols].join('~');
 }
 
-interface Failed {
-  readonly failed: readonly FailedObject[];
-  readonly counts?: JobEnd['counts'];
-  readonly written?: number;
+function endBy(error: CryptodlError): JobEnd {
+  return { counts: {}, failed: [{ key: '', error }], written: 0 };
 }
 
 /**
@@ -224,10 +219,11 @@ interface Failed {
 async function fail(
   context: ProcessContext,
   job: QueuedJob,
-  { failed, counts = {}, written = 0 }: Failed,
+  { failed, counts, written }: JobEnd,
   own = failed,
 ): Promise<never> {
-  const { bullmq, client, queue } = context;
+  const { bullmq, connection, queue } = context.open;
+  const { client } = connection;
   const mayCome = own.find(({ error }) => error.retryable && !error.fatal);
   const error = (mayCome ?? failed[0])?.error ?? new CryptodlError('bug', 'a job failed without an error');
   const attempts = job.attemptsMade + 1;
@@ -265,7 +261,8 @@ export async function failStalled(context: ProcessContext, job: QueuedJob): Prom
   const error = new CryptodlError('job-stalled', 'each worker that began the job ended before the job');
   const failure = jobFailure(error, [], job.attemptsMade);
   await job.updateProgress({ ...failure });
-  await settle(context.client, context.queue.name, idOf(job), {
+  const { connection, queue } = context.open;
+  await settle(connection.client, queue.name, idOf(job), {
     ...countsOfFailure(failure),
     jobs: 1,
     failedJobs: 1,

@@ -62,20 +62,23 @@ export function countsOfAttempt(counts: Counts): Counts {
   return { ...Object.fromEntries(kept), 'outcome.skipped': -written };
 }
 
+/** A count that Redis has; 0 for any other text. */
+export function numberOf(text = '0'): number {
+  const count = Number(text);
+  return Number.isSafeInteger(count) ? Math.max(0, count) : 0;
+}
+
 /** A tally with these counts. Names that this program does not know are left out. */
 export function tallyOf(counts: Readonly<Record<string, string>>): Tally {
   const tally = new Tally();
-  const numberOf = (name: string): number => {
-    const count = Number(counts[name] ?? 0);
-    return Number.isSafeInteger(count) ? Math.max(0, count) : 0;
-  };
-  for (const name of NUMBERS) tally[name] = numberOf(name);
-  for (const kind of OUTCOME_KINDS) tally.outcomes[kind] = numberOf(`outcome.${kind}`);
+  for (const name of NUMBERS) tally[name] = numberOf(counts[name]);
+  for (const kind of OUTCOME_KINDS) tally.outcomes[kind] = numberOf(counts[`outcome.${kind}`]);
   for (const reason of ABSENCE_REASONS)
-    if (`absentBy.${reason}` in counts) tally.absentBy[reason] = numberOf(`absentBy.${reason}`);
+    if (`absentBy.${reason}` in counts) tally.absentBy[reason] = numberOf(counts[`absentBy.${reason}`]);
   for (const name of Object.keys(counts)) {
     const [group, part = ''] = name.split('.');
-    if (group === 'failedBy' && part in ERROR_TRAITS) tally.failedBy[part as ErrorCode] = numberOf(name);
+    if (group === 'failedBy' && part in ERROR_TRAITS)
+      tally.failedBy[part as ErrorCode] = numberOf(counts[name]);
   }
   return tally;
 }

@@ -10,7 +10,7 @@ import type { Tally } from '../report/tally.js';
 import { printLines } from '../text/printable.js';
 import { parseFailure } from './job-data.js';
 import type { OpenQueue } from './open-queue.js';
-import { countsOfFailure, tallyOf } from './tally-fields.js';
+import { countsOfFailure, numberOf, tallyOf } from './tally-fields.js';
 import { settle } from './waits.js';
 import type { Wait } from './waits.js';
 
@@ -177,8 +177,3 @@ function conclude(waiting: Waiting, tally: Tally, { pending, counts }: State): E
 }
 
 const NO_STAGES = { wait: 0, transfer: 0, check: 0, convert: 0, commit: 0 };
-
-function numberOf(text = '0'): number {
-  const number = Number(text);
-  return Number.isSafeInteger(number) ? number : 0;
-}

@@ -122,17 +122,13 @@ async function work(
     pipeline,
     layers,
     warn: tellOnce,
-    bullmq: open.bullmq,
-    queue: open.queue,
-    converting: open.converting,
-    client: open.connection.client,
+    open,
     lake: lakeOf(options.out, absolute),
     isLakeGiven: isGiven,
     absolute,
     serialize: createSerializer(),
     turns: new SeriesTurns(open.connection.client, open.name),
     newRequests: requestCounter(pipeline),
-    tellOnce,
     onEnd: ({ id, written, failure, isPutOff = false }) => {
       ended.written += written;
       if (failure === undefined) ended.jobs += 1;
