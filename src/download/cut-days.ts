@@ -64,26 +64,17 @@ export class CutDays {
   async #tellSeries(days: readonly DoubtfulDay[]): Promise<void> {
     const [first] = days;
     if (first === undefined) return;
-    const gapsOf = await this.#cutsOf(first.plan);
-    for (const { plan, object, outcome } of days) {
-      const gaps = gapsOf(object.period.from);
-      await this.#session.tell(
-        plan,
-        object,
-        gaps.length === 0 ? outcome : { ...outcome, kind: 'partial', gaps },
-      );
-    }
-  }
-
-  async #cutsOf({
-    series,
-    settings,
-  }: PartitionPlan): Promise<(day: number) => (readonly [string, string])[]> {
+    const { series, settings } = first.plan;
     const { paths, manifests, venue } = this.#session;
     const manifest = await manifests.of(await paths.folder(seriesFolder(venue.name, series)));
     const cuts = heldCuts(this.#session, series, manifest, settings.format);
-    return (day) =>
-      cuts.filter((cut) => cut.day === day).map(({ from, to }) => [instant(from), instant(to)] as const);
+    for (const { plan, object, outcome } of days) {
+      const gaps = cuts
+        .filter(({ day }) => day === object.period.from)
+        .map(({ from, to }) => [instant(from), instant(to)] as const);
+      const told = gaps.length === 0 ? outcome : { ...outcome, kind: 'partial' as const, gaps };
+      await this.#session.tell(plan, object, told);
+    }
   }
 }
 

@@ -39,21 +39,17 @@ export async function leaveRecord(session: Session, run: RecordedRun, end: RunEn
     summary,
     timeline: timeline.figures,
   };
-  const alerts = await judge(session, written);
+  const alerts = alertsOf(written, {
+    earlier: needsEarlier(written) ? await earlierRuns(paths, written) : [],
+    nowMs: session.currentMs(),
+    lakeFlag: lakeFlag(paths.root),
+  });
   try {
     await writeRun(paths, { ...written, summary: { ...summary, alerts } });
   } catch (error) {
     observer.warn(`the record of this run cannot be written: ${toCryptodlError(error).message}`);
   }
   return { ...end, alerts };
-}
-
-async function judge({ paths, currentMs }: Session, run: WrittenRun): Promise<RunEnd['alerts']> {
-  return alertsOf(run, {
-    earlier: needsEarlier(run) ? await earlierRuns(paths, run) : [],
-    nowMs: currentMs(),
-    lakeFlag: lakeFlag(paths.root),
-  });
 }
 
 /** None if they cannot be read: the warning about the own record names the reason. */

@@ -3,7 +3,6 @@ import { daysWithin, monthOf } from '../model/calendar.js';
 import type { CryptodlError, ErrorCode } from '../model/errors.js';
 import { seriesFolder } from '../lake/layout.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
-import type { Outcome } from '../model/outcome.js';
 import type { Plan } from '../plan/plan.js';
 import type { SeriesRequest } from '../plan/series-request.js';
 import { seriesName } from '../model/task.js';
@@ -11,7 +10,6 @@ import type { AbsenceReason, ArchiveObject, PartitionPlan, Period } from '../mod
 import { countText } from '../model/units.js';
 import { hasDays } from '../source/keys.js';
 import { findDataset } from '../source/venue.js';
-import type { DatasetSpec } from '../source/venue.js';
 import { repeatLine } from '../write/shorter-revisions.js';
 import { planRun } from './plan-run.js';
 import type { Session } from './session.js';
@@ -61,11 +59,6 @@ interface Attempt extends DoubtfulMonth {
 
 type Refused = (plan: PartitionPlan, object: ArchiveObject, error: CryptodlError) => Promise<void>;
 
-type MonthsSession = Pick<
-  Session,
-  'paths' | 'manifests' | 'venue' | 'observer' | 'tell' | 'options' | 'lock'
->;
-
 export class MonthsFromDays {
   readonly #session: Session;
   readonly #onRefused: Refused;
@@ -83,7 +76,8 @@ export class MonthsFromDays {
     const { plan, object, error, gaps } = month;
     const mayHelp =
       error === undefined ? daysWithin(object.period, gaps, this.#session.venue).length > 0 : isBroken(error);
-    if (!mayHelp || !hasDays(specOf(this.#session, plan), plan, object)) return false;
+    const { market, dataset } = plan.series;
+    if (!mayHelp || !hasDays(findDataset(this.#session.venue, market, dataset), plan, object)) return false;
     this.#doubtful.push(month);
     return true;
   }
@@ -96,7 +90,17 @@ export class MonthsFromDays {
       const attempt = await attemptOf(this.#session, month);
       if (attempt === undefined) continue;
       this.#attempts.set(idOf(month.plan), attempt);
-      requests.push(requestOf(attempt));
+      const { plan, object, emptyDays } = attempt;
+      const { from, to } = object.period;
+      requests.push({
+        series: plan.series,
+        settings: plan.settings,
+        cadences: ['daily'],
+        ranges: [{ from, to }],
+        exact: true,
+        rewrites: 'when-days-have-more',
+        ...(month.error === undefined ? { emptyDays } : {}),
+      });
     }
     if (requests.length === 0) return undefined;
     return planRun(this.#session, { hasListing: true, requests });
@@ -146,10 +150,6 @@ export class MonthsFromDays {
   }
 }
 
-function specOf({ venue }: MonthsSession, { series }: PartitionPlan): DatasetSpec | undefined {
-  return findDataset(venue, series.market, series.dataset);
-}
-
 /** Identifies the series, format and month of a plan. The label of a day file has the day too. */
 function idOf({ series, settings, label }: PartitionPlan): string {
   return JSON.stringify([series, settings.format, label.slice(0, 'YYYY-MM'.length)]);
@@ -157,7 +157,7 @@ function idOf({ series, settings, label }: PartitionPlan): string {
 
 /** Undefined if only a new revision of a held month is broken: the held file is better. For a short month, the plan of its days compares the rows. */
 async function attemptOf(
-  { paths, manifests, venue }: MonthsSession,
+  { paths, manifests, venue }: Session,
   month: DoubtfulMonth,
 ): Promise<Attempt | undefined> {
   const { plan, object, error, gaps } = month;
@@ -172,35 +172,18 @@ async function attemptOf(
   return { ...month, emptyDays: empty, goesOn: { before, after }, isWhole: false };
 }
 
-function requestOf({ plan, object, error, emptyDays: empty }: Attempt): SeriesRequest {
-  const { from, to } = object.period;
-  return {
-    series: plan.series,
-    settings: plan.settings,
-    cadences: ['daily'],
-    ranges: [{ from, to }],
-    exact: true,
-    rewrites: 'when-days-have-more',
-    ...(error === undefined ? { emptyDays: empty } : {}),
-  };
-}
-
-async function tellTaken(
-  session: MonthsSession,
-  { plan, object, error, emptyDays: empty }: Attempt,
-): Promise<void> {
+async function tellTaken(session: Session, { plan, object, error, emptyDays }: Attempt): Promise<void> {
   const why =
     error === undefined
-      ? `its monthly object has no rows of ${countText(empty.length, 'day')}`
+      ? `its monthly object has no rows of ${countText(emptyDays.length, 'day')}`
       : `${object.key}: ${error.message}`;
-  const skipped: Outcome = { kind: 'skipped' };
-  await session.tell(plan, object, skipped);
+  await session.tell(plan, object, { kind: 'skipped' });
   session.observer.warn(`${seriesName(plan.series)} ${plan.label} is taken from its daily objects: ${why}`);
 }
 
 /** Removes `daysPending` from the line of a short month, so that later runs do not request its days again. Rejects with `locked` if the lock is lost. */
 async function settle(
-  { paths, manifests, venue, lock }: MonthsSession,
+  { paths, manifests, venue, lock }: Session,
   { plan, object }: DoubtfulMonth,
 ): Promise<void> {
   const folder = await paths.folder(seriesFolder(venue.name, plan.series));

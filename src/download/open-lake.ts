@@ -41,7 +41,10 @@ export async function openLake(session: LakeRequest, command: string): Promise<O
   const lock = await writable(internal, '--out', () => takeLock(session, command));
   try {
     const refused = await finishCommits(session.paths, session.venue);
-    for (const commit of refused) session.observer.warn(refusedText(root, commit));
+    for (const { name, why, kept } of refused)
+      session.observer.warn(
+        `the commit journal ${name} is not applied: ${why}; it is kept in ${shownPath(kept)} with its staged files; to check the lake: cryptodl verify --out ${shellWord(shownPath(root))}`,
+      );
     await clearLeftover(session, staging, '--out');
     await writable(root, '--out', () => makeFolder(staging));
     const manifests = new Manifests(session.venue.archive);
@@ -60,10 +63,6 @@ async function emptyRunFolder(session: LakeRequest): Promise<string> {
   const ofUser = `${folder}-of-uid-${process.getuid?.() ?? ''}`;
   await clearLeftover(session, ofUser, '--temp-dir');
   return ofUser;
-}
-
-function refusedText(root: string, { name, why, kept }: RefusedCommit): string {
-  return `the commit journal ${name} is not applied: ${why}; it is kept in ${shownPath(kept)} with its staged files; to check the lake: cryptodl verify --out ${shellWord(shownPath(root))}`;
 }
 
 const POLL_MS = 1000;
@@ -85,7 +84,10 @@ async function takeLock(session: LakeRequest, command: string): Promise<Lock> {
       if (!(error instanceof CryptodlError) || error.code !== 'locked' || allowedMs === undefined)
         throw error;
       const leftMs = begunAt + allowedMs - clock.monotonic();
-      if (leftMs <= 0) throw afterWaiting(error, allowedMs);
+      if (leftMs <= 0) {
+        const text = `${error.message}; waited ${durationText(allowedMs)} for it (--wait-lock)`;
+        throw new CryptodlError('locked', text, { hint: error.hint });
+      }
       // The message names the holder, so it is new for each holder.
       if (error.message !== shown)
         observer.waiting(`waiting up to ${durationText(leftMs)} (--wait-lock): ${error.message}`);
@@ -106,11 +108,6 @@ async function sleepUnlessOver(
   } catch (error) {
     throw deadline.isEarly ? locked : error;
   }
-}
-
-function afterWaiting({ message, hint }: CryptodlError, waitedMs: number): CryptodlError {
-  const text = `${message}; waited ${durationText(waitedMs)} for it (--wait-lock)`;
-  return new CryptodlError('locked', text, { hint });
 }
 
 /** Removes the folder. Resolves with false, after a warning, if the permissions of the folder or of a file in it forbid that. */

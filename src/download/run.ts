@@ -220,8 +220,6 @@ async function noteTerms({ venue, paths, observer }: Session): Promise<Announcem
   return { summary: terms.summary, notice };
 }
 
-type VerbOptions = Pick<RunRequest, 'resolved' | 'read' | 'verb'>;
-
 /** Loads only the modules of the verb: the start is faster and opens fewer files. */
 async function selectionOf(
   session: Session,
@@ -229,21 +227,13 @@ async function selectionOf(
 ): Promise<RunSelection> {
   if (select !== undefined) return select(session);
   if (failures !== undefined) return selectFailures(session, failures);
-  return ofShard(session, await selectionOfVerb(session, { resolved, read, verb }));
-}
-
-async function selectionOfVerb(
-  session: Session,
-  { resolved, read, verb }: VerbOptions,
-): Promise<RunSelection> {
-  switch (verb) {
-    case 'repair':
-      return (await import('../verify/select-repairs.js')).selectRepairs(session, resolved, read);
-    case 'metrics':
-      return (await import('../select/select-metrics.js')).selectMetrics(session, resolved, read);
-    case 'vision':
-      return (await import('../select/select-series.js')).selectSeries(session, resolved, read);
-  }
+  const selectOf = {
+    repair: async () => (await import('../verify/select-repairs.js')).selectRepairs,
+    metrics: async () => (await import('../select/select-metrics.js')).selectMetrics,
+    vision: async () => (await import('../select/select-series.js')).selectSeries,
+  };
+  const selectBy = await selectOf[verb]();
+  return ofShard(session, await selectBy(session, resolved, read));
 }
 
 /** Loads the session late: Node opens all statically imported files at once, and the process may have a low limit of open files. */

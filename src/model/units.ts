@@ -50,28 +50,29 @@ function lengthOf(text: string): string | undefined {
   return unit === 'mo' || unit === 'w' ? `${count}${unit}` : String(parseDurationMs(text));
 }
 
-const SIZE_BYTES: Readonly<Record<string, number>> = {
-  '': 1,
+/** A letter alone is binary, as for rclone and curl: `5G` is `5GiB`. */
+const SIZE_UNITS = {
   B: 1,
-  KB: 1e3,
+  kB: 1e3,
   MB: 1e6,
   GB: 1e9,
   TB: 1e12,
+  KiB: 2 ** 10,
+  MiB: 2 ** 20,
+  GiB: 2 ** 30,
+  TiB: 2 ** 40,
   K: 2 ** 10,
   M: 2 ** 20,
   G: 2 ** 30,
   T: 2 ** 40,
-  KIB: 2 ** 10,
-  MIB: 2 ** 20,
-  GIB: 2 ** 30,
-  TIB: 2 ** 40,
 };
 
-/** `1024`, `500MB`, `2 GiB`, `10MB/s` → bytes; a letter alone is binary, as for rclone and curl: `5G` is `5GiB`. Undefined for any other form. */
+/** `1024`, `500MB`, `2 GiB`, `10MB/s` → bytes. Undefined for any other form. */
 export function parseBytes(text: string): number | undefined {
   const [, number = '', letters = ''] = /^(\d+(?:\.\d+)?)\s*([a-z]*)(?:\/s)?$/i.exec(text) ?? [];
-  const unit = SIZE_BYTES[letters.toUpperCase()];
-  return number === '' || unit === undefined ? undefined : Math.floor(Number(number) * unit);
+  const [, size] =
+    Object.entries(SIZE_UNITS).find(([unit]) => unit.toLowerCase() === (letters || 'B').toLowerCase()) ?? [];
+  return number === '' || size === undefined ? undefined : Math.floor(Number(number) * size);
 }
 
 /** The duration in its largest whole unit, as `parseDurationMs` takes it: `90s`, `1m`. */
@@ -83,21 +84,12 @@ export function durationValue(ms: number): string {
 
 /** The size in its largest whole unit, as `parseBytes` takes it: `250MB`, `2GiB`, `1001`. */
 export function bytesValue(bytes: number): string {
-  const units = Object.entries(SIZE_UNITS).filter(([, size]) => bytes >= size && bytes % size === 0);
+  const units = Object.entries(SIZE_UNITS).filter(
+    ([, size]) => size > 1 && bytes >= size && bytes % size === 0,
+  );
   const [unit = '', size = 1] = units.toSorted(([, one], [, other]) => other - one)[0] ?? [];
   return `${bytes / size}${unit}`;
 }
-
-const SIZE_UNITS = {
-  kB: 1e3,
-  MB: 1e6,
-  GB: 1e9,
-  TB: 1e12,
-  KiB: 2 ** 10,
-  MiB: 2 ** 20,
-  GiB: 2 ** 30,
-  TiB: 2 ** 40,
-};
 
 /** `250ms`, `12.5s`, `3m 20s`, `2h 5m` */
 export function durationText(ms: number): string {

@@ -128,11 +128,12 @@ async function addAll(
         whenFull: fullQueue(command, signals.signal),
         problem: (error) => redisProblem(open.address, error),
       });
-      print(
-        command,
-        { event: 'enqueued', queue: open.name, series, jobs: added, new: fresh },
-        `${countText(added, 'job')} for ${countText(series, 'series')} in the queue ${open.name} at ${shownRedis(open.address)}${added === fresh ? '' : `, ${numberText(added - fresh)} of them since an earlier command`}`,
-      );
+      if (options.json)
+        printLines(io.stdout, [{ event: 'enqueued', queue: open.name, series, jobs: added, new: fresh }]);
+      else if (!options.quiet)
+        printLines(io.stderr, [
+          `${countText(added, 'job')} for ${countText(series, 'series')} in the queue ${open.name} at ${shownRedis(open.address)}${added === fresh ? '' : `, ${numberText(added - fresh)} of them since an earlier command`}`,
+        ]);
       if (wait === undefined) return 0;
       return await waitForJobs({ open, wait, jobs: added, options, io, signals });
     } finally {
@@ -159,11 +160,6 @@ function fullQueue(
     hasSaid = true;
     await io.clock.sleep(FULL_POLL_MS, signal);
   };
-}
-
-function print({ resolved, io }: EnqueueCommand, event: object, line: string): void {
-  if (resolved.options.json) printLines(io.stdout, [event]);
-  else if (!resolved.options.quiet) printLines(io.stderr, [line]);
 }
 
 function verbOf(operand: string | undefined): JobVerb {

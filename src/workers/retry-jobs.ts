@@ -49,22 +49,17 @@ async function putBackOf(
     if (jobs.length === 0) return putBack;
     for (const job of jobs) {
       const { code } = parseFailure(job.progress) ?? { code: 'unknown' };
-      if (codes !== undefined && !codes.includes(code)) {
-        kept += 1;
-        continue;
-      }
-      if (act === undefined) {
-        kept += 1;
-        putBack += 1;
-        continue;
-      }
-      try {
-        await act(job);
-        putBack += 1;
-      } catch {
-        // Another command has put it back or removed it in the meantime.
-        kept += 1;
-      }
+      const isChosen = codes === undefined || codes.includes(code);
+      // An error: another command has put the job back or removed it in the meantime.
+      const hasLeft =
+        isChosen &&
+        act !== undefined &&
+        (await act(job).then(
+          () => true,
+          () => false,
+        ));
+      if (hasLeft || (isChosen && act === undefined)) putBack += 1;
+      if (!hasLeft) kept += 1;
     }
   }
 }

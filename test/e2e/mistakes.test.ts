@@ -323,7 +323,7 @@ const ELSEWHERE: readonly {
   },
   {
     typed: 'vision --config .',
-    says: '--config: cannot read . (it is a folder)\n  name a file\n',
+    says: '--config: cannot read . (it is a folder)\n  name a YAML or JSON file with lines like "market: spot"\n',
   },
   {
     typed: 'vision --config f.txt/c.yaml',
