@@ -11,18 +11,14 @@ import type { Lock } from '../lake/lock.js';
 import { Manifests } from '../lake/manifests.js';
 import { finishCommits } from '../lake/commit-journal.js';
 import type { RefusedCommit } from '../lake/commit-journal.js';
-import type { LakeSession, RunSession } from './session.js';
+import type { LakeParts, LakeSession, RunSession } from './session.js';
 import { reasonOf } from '../text/path-faults.js';
 import { shellWord, shownPath } from '../text/printable.js';
 import { durationText } from '../model/units.js';
 import { makeFolder } from '../files/disk.js';
 
-export interface OpenLake {
-  readonly lock: Lock;
-  /** Empty: before this run had the lock, another process could change the manifests. */
-  readonly manifests: Manifests;
-  /** An empty folder for temporary files. */
-  readonly runFolder: string;
+/** The manifests are read anew: before this run had the lock, another process could change them. The run folder is empty. */
+export interface OpenLake extends LakeParts {
   /** Commits of an earlier run that cannot be finished here. */
   readonly refused: readonly RefusedCommit[];
 }

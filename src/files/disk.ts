@@ -7,28 +7,22 @@ import { errnoOf } from '../model/errors.js';
 
 /**
  * Replacement for `mkdir -p`: `mkdir` with `recursive: true` loops forever where the kernel answers ENOENT although the parent
- * exists, for example below /proc (Node 20 to 24).
- *
- * Resolves with the outermost folder that was created, undefined when all existed. Rejects with the error of the system.
+ * exists, for example below /proc (Node 20 to 24). Rejects with the error of the system.
  */
-export async function makeFolder(path: string): Promise<string | undefined> {
+export async function makeFolder(path: string): Promise<void> {
   try {
     await mkdir(path);
-    return path;
   } catch (error) {
-    if (errnoOf(error) !== 'ENOENT' || dirname(path) === path) {
-      if (await isFolder(path)) return undefined;
-      throw error;
+    if (await isFolder(path)) return;
+    if (errnoOf(error) !== 'ENOENT' || dirname(path) === path) throw error;
+    await makeFolder(dirname(path));
+    try {
+      await mkdir(path);
+    } catch (again) {
+      // Another process has created it in the meantime.
+      if (!(await isFolder(path))) throw again;
     }
   }
-  const first = await makeFolder(dirname(path));
-  try {
-    await mkdir(path);
-  } catch (error) {
-    // Another process has created it in the meantime.
-    if (!(await isFolder(path))) throw error;
-  }
-  return first ?? path;
 }
 
 /** The synchronous `makeFolder`. */

@@ -20,12 +20,6 @@ export interface Settled {
   readonly why: 'refused' | 'troubled' | 'no-faster-with-more';
 }
 
-export interface ConcurrencyOptions {
-  readonly choice: ConcurrencyChoice;
-  /** The first level of `auto`. */
-  readonly start: number;
-}
-
 /** A change of the number of objects in flight, with its reason. */
 export interface LevelChange {
   readonly from: number;
@@ -72,7 +66,8 @@ export class Concurrency {
   #waiting = 0;
   #hasObject = false;
 
-  constructor({ choice, start }: ConcurrencyOptions) {
+  /** `start`: the first level of `auto`. */
+  constructor({ choice, start }: { readonly choice: ConcurrencyChoice; readonly start: number }) {
     this.#isFixed = choice.kind === 'fixed';
     this.#most = mostInFlight(choice);
     this.#least = Math.min(LEAST, this.#most);

@@ -144,8 +144,3 @@ export function withoutSubstitute(
   error.message += `; REST does not have it either${why === undefined ? '' : `: ${why.message}`}`;
   return { task: { series, object: standsFor, action }, error };
 }
-
-/** The error of an object of a file that was not rebuilt because other objects were not received. */
-export function refusedWithOthers(): CryptodlError {
-  return new CryptodlError('partition-incomplete', 'other objects of its file could not be fetched again');
-}

@@ -4,13 +4,6 @@ import PQueue from 'p-queue';
 /** The maximum of bytes of all bodies in memory. Large bodies are in the spool. */
 const BODY_BYTES = 512 * 1024 * 1024;
 
-export interface PlacesOptions {
-  readonly downloads: number;
-  readonly writers: number;
-  /** Whether no more partitions may be unwritten than there are places for downloads: a killed process loses them. */
-  readonly boundsUnwritten?: boolean;
-}
-
 export class Places {
   readonly #downloads: PQueue;
   readonly #writers: PQueue;
@@ -21,7 +14,16 @@ export class Places {
   #unwritten = 0;
   #bytes = 0;
 
-  constructor({ downloads, writers, boundsUnwritten = false }: PlacesOptions) {
+  /** `boundsUnwritten`: no more partitions may be unwritten than there are places for downloads, because a killed process loses them. */
+  constructor({
+    downloads,
+    writers,
+    boundsUnwritten = false,
+  }: {
+    readonly downloads: number;
+    readonly writers: number;
+    readonly boundsUnwritten?: boolean;
+  }) {
     this.#downloads = new PQueue({ concurrency: downloads });
     this.#writers = new PQueue({ concurrency: writers });
     this.#boundsUnwritten = boundsUnwritten;

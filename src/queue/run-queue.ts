@@ -1,7 +1,7 @@
 /** The queue of a run: takes partition plans lazily, downloads their objects, and hands complete partitions to the writers. */
 import { CryptodlError, toCryptodlError, FALLBACK_CODES } from '../model/errors.js';
 import type { AbsenceReason, PartitionPlan, Task } from '../model/task.js';
-import { Deferrals, failureOf, refusedWithOthers, withoutSubstitute } from './deferrals.js';
+import { Deferrals, failureOf, withoutSubstitute } from './deferrals.js';
 import type { Download, QueueOptions, QueueWork } from './deferrals.js';
 import type { Places } from './places.js';
 
@@ -211,9 +211,11 @@ export class RunQueue<Received> {
     const mayComplete = mayDefer && !isCutShort && [...failures.values()].some(({ rounds }) => rounds);
     // A further round fetches all objects of a file that was not rebuilt, so none of them has an outcome before.
     if (plan.rebuild !== undefined && !isWritten && mayComplete) {
-      const others = [...absent.keys(), ...held, ...withdrawn].map(
-        (task) => [task, refusedWithOthers()] as const,
+      const error = new CryptodlError(
+        'partition-incomplete',
+        'other objects of its file could not be fetched again',
       );
+      const others = [...absent.keys(), ...held, ...withdrawn].map((task) => [task, error] as const);
       return this.#deferrals?.add(plan, new Map([...failures, ...others]));
     }
     for (const [task, reason] of absent)
