@@ -1,11 +1,14 @@
 /** Chooses the files of the lake that a universe reads: of several intervals of a symbol, shorter ones only where longer ones are missing. */
 import { DAY_MS } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
+import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
+import type { FileFault } from '../query/file-digests.js';
 import { readSeriesFiles } from '../query/lake-tables.js';
-import type { LakeFile, LeftOut } from '../query/lake-tables.js';
+import type { LakeFile } from '../query/lake-tables.js';
 import type { Source } from '../source/source.js';
 import { intervalMs } from '../source/venue.js';
+import { shownPath } from '../text/printable.js';
 
 /** A range of days `[from, to)`. */
 export type Days = LakeFile['days'];
@@ -16,27 +19,21 @@ export interface UniverseFile extends LakeFile {
 }
 
 /** The readable files of a series. */
-export interface SeriesFiles {
+interface SeriesFiles {
   readonly series: Series;
   readonly files: readonly LakeFile[];
 }
 
-/** A file that was found to be unreadable when it was read. */
-export interface UnreadableFile {
-  readonly path: string;
-  readonly reason: string;
+/** Data of a symbol that cannot be read, and why. */
+interface Unread {
+  readonly symbol: string;
+  readonly text: string;
 }
 
 export interface FoundFiles {
   /** The series of each symbol, the longest interval first. */
   readonly bySymbol: Map<string, readonly SeriesFiles[]>;
-  readonly leftOut: LeftOut;
-  /** Other files that cannot be read. */
-  readonly unreadable: UnreadableFile[];
-  /** Series with a damaged manifest; none of their files are read. */
-  readonly damaged: readonly { readonly series: Series; readonly error: CryptodlError }[];
-  /** Symbols with files that cannot be read. */
-  readonly unread: Set<string>;
+  readonly unread: Unread[];
 }
 
 /** Number of symbols whose manifests are read at the same time. */
@@ -49,20 +46,18 @@ export async function findFiles(
   bySymbol: ReadonlyMap<string, readonly Series[]>,
 ): Promise<FoundFiles> {
   const found = new Map<string, readonly SeriesFiles[]>();
-  const leftOut: LeftOut = { unsound: [], overlapping: [] };
-  const damaged: { series: Series; error: CryptodlError }[] = [];
-  const unread = new Set<string>();
+  const unread: Unread[] = [];
   const readSeries = async (series: Series): Promise<SeriesFiles> => {
+    const { symbol } = series;
     try {
-      const read = await readSeriesFiles(root, venue, series);
-      leftOut.unsound.push(...read.unsound);
-      leftOut.overlapping.push(...read.overlapping);
-      if (read.unsound.length + read.overlapping.length > 0) unread.add(series.symbol);
-      return { series, files: read.files };
+      const { files, unsound, overlapping } = await readSeriesFiles(root, venue, series);
+      for (const path of unsound) unread.push({ symbol, text: faultText(path, undefined) });
+      for (const path of overlapping)
+        unread.push({ symbol, text: `${shownPath(path)} has some of the days of Parquet files` });
+      return { series, files };
     } catch (error) {
       if (!(error instanceof CryptodlError) || error.code !== 'manifest-damaged') throw error;
-      damaged.push({ series, error });
-      unread.add(series.symbol);
+      unread.push({ symbol, text: `${seriesName(series)} (its manifest is damaged: ${error.message})` });
       return { series, files: [] };
     }
   };
@@ -74,7 +69,28 @@ export async function findFiles(
     });
     for (const [symbol, read] of await Promise.all(some)) found.set(symbol, read);
   }
-  return { bySymbol: found, leftOut, unreadable: [], damaged, unread };
+  return { bySymbol: found, unread };
+}
+
+function faultText(path: string, reason: string | undefined): string {
+  return `${shownPath(path)} ${reason === undefined ? 'is missing or changed since the download' : `cannot be read (${reason})`}`;
+}
+
+/**
+ * Removes files that turned out to be damaged. A damaged file makes no file of a shorter interval superfluous, so the files must be chosen
+ * again.
+ */
+export function leaveOut({ bySymbol, unread }: FoundFiles, faults: readonly FileFault<UniverseFile>[]): void {
+  const paths = new Set(faults.map(({ file }) => file.path));
+  for (const { file, reason } of faults) {
+    unread.push({ symbol: file.symbol, text: faultText(file.path, reason) });
+    const series = bySymbol.get(file.symbol) ?? [];
+    const isSound = ({ path }: LakeFile): boolean => !paths.has(path);
+    bySymbol.set(
+      file.symbol,
+      series.map((one) => ({ ...one, files: one.files.filter(isSound) })),
+    );
+  }
 }
 
 /** The files without those that longer intervals make superfluous. */

@@ -4,12 +4,13 @@ import { isFileError } from '../convert/duckdb-errors.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { quoteName, quoteText, timestampLiteral } from '../convert/sql.js';
 import { DAY_MS, startOfDay } from '../model/calendar.js';
+import { CryptodlError } from '../model/errors.js';
 import type { Measure } from '../options/periods.js';
 import { rowsQuery } from '../query/views.js';
-import type { UniverseFile, UnreadableFile } from './choose-files.js';
+import type { FileFault } from '../query/file-digests.js';
+import type { UniverseFile } from './choose-files.js';
 import { DATASET } from './choose-symbols.js';
 import type { UniverseMarket } from './choose-symbols.js';
-import { UnreadableFiles } from './sound-files.js';
 
 /** Volumes of the archive have at most 8 decimals. */
 const DECIMAL = 'DECIMAL(35, 8)';
@@ -32,6 +33,16 @@ function unitsSql(by: Measure, isAllText: boolean): string {
 
 function isText({ settings }: UniverseFile): boolean {
   return settings.format === 'parquet' && settings.numbers === 'string';
+}
+
+/** Files that have the committed content, and cannot be read. */
+export class UnreadableFiles extends CryptodlError {
+  readonly faults: readonly FileFault<UniverseFile>[];
+
+  constructor(faults: readonly FileFault<UniverseFile>[], cause: unknown) {
+    super('disk', 'files of the lake cannot be read', { cause });
+    this.faults = faults;
+  }
 }
 
 export interface DailyRequest extends UniverseMarket {
@@ -164,13 +175,13 @@ async function insert(
     await session.run(await statementOf(files));
   } catch (error) {
     if (!isFileError(error) || isTooLarge(error)) throw error;
-    const unreadable: UnreadableFile[] = [];
+    const unreadable: FileFault<UniverseFile>[] = [];
     for (const file of files) {
       try {
         await session.run(await statementOf([file]));
       } catch (ofFile) {
         if (!isFileError(ofFile) || isTooLarge(ofFile)) throw ofFile;
-        unreadable.push({ path: file.path, reason: firstLine(ofFile) });
+        unreadable.push({ file, reason: firstLine(ofFile) });
       }
     }
     if (unreadable.length === 0) throw error;

@@ -2,7 +2,6 @@
 import type { Typed } from '../cli/print-error.js';
 import { download } from '../download/download.js';
 import { dayText } from '../model/calendar.js';
-import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
 import { environmentLayer, resolveOptions } from '../options/resolve.js';
@@ -28,26 +27,13 @@ export interface FetchedDays {
 }
 
 /** Resolves with the exit code of the run. All of its output goes to stderr. */
-export function fetchKlines(
-  fetch: Fetch,
-  { market, spec }: UniverseMarket,
-  days: FetchedDays,
-): Promise<ExitCode> {
+export function fetchKlines(fetch: Fetch, { market }: UniverseMarket, days: FetchedDays): Promise<ExitCode> {
   const { source, io, typed } = fetch;
-  const interval = '1d';
-  if (
-    spec.intervals?.monthly.includes(interval) !== true &&
-    spec.intervals?.daily.includes(interval) !== true
-  )
-    throw usage(
-      `--fetch: ${source.name} has no ${market} ${DATASET} ${interval}`,
-      'download them with cryptodl vision',
-    );
   const toStderr: Io = { ...io, stdout: io.stderr, isRead: () => true };
   const resolved = visionOptions(fetch, {
     market: [market],
     dataset: [DATASET],
-    interval: [interval],
+    interval: ['1d'],
     ...daysOf(days),
   });
   return download({ source, resolved, io: toStderr, typed: { ...typed, io: toStderr }, verb: 'vision' });

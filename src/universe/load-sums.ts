@@ -1,20 +1,19 @@
 /** Loads the daily sums of a universe from the files that its periods can need and that can be read. */
 import type { DuckDbSession } from '../convert/duckdb.js';
+import { bringIn } from '../lake/backing.js';
 import { calendarStart, dayOf, dayText } from '../model/calendar.js';
 import type { CalendarPeriod } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { Measure } from '../options/periods.js';
-import { fetchAgainText } from '../query/file-digests.js';
-import { chosenFiles, filesOfDays } from './choose-files.js';
+import { FileDigests, fetchAgainText } from '../query/file-digests.js';
+import { chosenFiles, filesOfDays, leaveOut } from './choose-files.js';
 import type { FoundFiles, UniverseFile } from './choose-files.js';
 import { DATASET } from './choose-symbols.js';
 import type { UniverseMarket } from './choose-symbols.js';
-import { loadDailySums } from './daily-sums.js';
+import { loadDailySums, UnreadableFiles } from './daily-sums.js';
 import type { RowFaults } from './daily-sums.js';
 import type { GivenDays } from './periods.js';
-import { UnreadableFiles } from './sound-files.js';
-import type { SoundFiles } from './sound-files.js';
-import { refuseUnreadable } from './unread.js';
+import { refuseUnreadable } from './warnings.js';
 
 export interface NeededDays extends UniverseMarket, GivenDays {
   readonly by: Measure;
@@ -29,6 +28,7 @@ export interface SumsRequest extends NeededDays {
   /** Absolute. */
   readonly root: string;
   readonly out: string;
+  readonly signal: AbortSignal;
 }
 
 export interface LoadedSums {
@@ -47,13 +47,20 @@ export function firstDay({ from = 0, every, window, minAge }: NeededDays): numbe
 /** Creates the tables of `loadDailySums`. Throws usage errors if no file of the days or of the selected symbols is left. */
 export async function loadSums(
   session: DuckDbSession,
-  sound: SoundFiles,
+  found: FoundFiles,
   request: SumsRequest,
 ): Promise<LoadedSums> {
-  const { found } = sound;
+  const digests = new FileDigests(request.signal);
   for (;;) {
-    const files = await sound.choose((chosen) => neededFiles(chosen, found, request));
     const all = chosenFiles(found);
+    const files = neededFiles(all, found, request);
+    // The bytes of a lake in a bucket.
+    await bringIn(files.map(({ path }) => path));
+    const damaged = await digests.faultsOf(files);
+    if (damaged.length > 0) {
+      leaveOut(found, damaged);
+      continue;
+    }
     const before = endOf(all, request);
     try {
       const faults = await loadDailySums(session, { ...request, files, before });
@@ -63,7 +70,7 @@ export async function loadSums(
       return { faults, before, goOn: new Set(all.filter(goesOn).map(({ symbol }) => symbol)) };
     } catch (error) {
       if (!(error instanceof UnreadableFiles)) throw error;
-      sound.leaveOut(error.files);
+      leaveOut(found, error.faults);
     }
   }
 }
@@ -91,7 +98,7 @@ function neededFiles(
   const from = request.from === undefined ? -Infinity : Math.min(firstDay(request), lastDay(files) - 1);
   const needed = filesOfDays(files, { from, to: before });
   if (needed.some(({ symbol }) => selected.has(symbol))) return needed;
-  const isUnread = [...selected].some((symbol) => found.unread.has(symbol));
+  const isUnread = found.unread.some(({ symbol }) => selected.has(symbol));
   throw usage(
     `the lake has no ${isUnread ? 'readable ' : ''}${market} ${DATASET} of the selected symbols before ${dayText(before)}`,
     isUnread

@@ -1,5 +1,6 @@
 /** A period of a universe as a fragment of a configuration of freqtrade: the StaticPairList reads the pairs of `exchange.pair_whitelist`. */
 import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import type { Market } from '../model/task.js';
 import { pairOf } from '../source/pairs.js';
 import type { Venue } from '../source/venue.js';
@@ -26,16 +27,15 @@ export function pairlistText(pairs: readonly string[]): string {
   return `${JSON.stringify(content, undefined, 2)}\n`;
 }
 
-/** Whether a text is that of `pairlistText` without any change. */
-export function isPairlist(text: string): boolean {
-  let content: unknown;
+/** Whether a file has the text of `pairlistText` without any change. */
+export async function isOwnPairlist(path: string): Promise<boolean> {
   try {
-    content = JSON.parse(text);
+    const text = await readFile(path, 'utf8');
+    const { pair_whitelist: pairs } = fieldsOf(fieldsOf(JSON.parse(text))['exchange']);
+    return Array.isArray(pairs) && text === pairlistText(pairs.map(String));
   } catch {
     return false;
   }
-  const { pair_whitelist: pairs } = fieldsOf(fieldsOf(content)['exchange']);
-  return Array.isArray(pairs) && text === pairlistText(pairs.map(String));
 }
 
 function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {

@@ -21,20 +21,15 @@ export function givenDays(
   const first = from === undefined ? undefined : from.kind === 'word' ? today - from.daysAgo : from.first;
   const last = to === undefined ? undefined : to.kind === 'word' ? today - Math.max(1, to.daysAgo) : to.last;
   if (from?.kind === 'days' && to?.kind === 'days' && from.first > to.last) {
-    const flags = { from: dayText(to.first), to: dayText(from.last) };
-    throw usage(
-      `--from ${dayText(from.first)} is after --to ${dayText(to.last)}`,
-      `--from ${flags.from} --to ${flags.to}`,
-    );
+    throw usage(`--from ${dayText(from.first)} is after --to ${dayText(to.last)}`, 'exchange the two dates');
   }
   return { from: first, to: last };
 }
 
 export interface PeriodFacts extends GivenDays {
   readonly every: CalendarPeriod;
-  /** Days before a period that it uses, and the option that asks for them. */
+  /** Days before a period that it uses. */
   readonly lookback: number;
-  readonly lookbackFlag: '--window' | '--min-age';
   /** The first and the last day with rows in the lake. */
   readonly held: { readonly first: number; readonly last: number };
   /** `./data um klines`, for messages. */
@@ -45,31 +40,17 @@ export interface PeriodFacts extends GivenDays {
  * The first days of all periods, in order. The last period is at most the one that begins on the day after the last held day. Throws usage
  * errors for a range without periods.
  */
-export function periodStarts({ every, lookback, lookbackFlag, held, from, to, what }: PeriodFacts): number[] {
+export function periodStarts({ every, lookback, held, from, to, what }: PeriodFacts): number[] {
   const latest = calendarStart(held.last + 1, every);
   const lowest = held.first + lookback;
   const full = calendarStart(lowest, every);
   const first =
     from === undefined ? (full < lowest ? nextCalendarStart(full, every) : full) : calendarStart(from, every);
   const last = to === undefined ? latest : Math.min(calendarStart(to, every), latest);
-  if (from === undefined && first > last)
+  if (first > last || last <= held.first)
     throw usage(
-      `${what} has the days ${dayText(held.first)} … ${dayText(held.last)}, and no ${every} begins ${countText(lookback, 'day')} after the first one and at most a day after the last one`,
-      to === undefined
-        ? lookbackFlag === '--window'
-          ? `give a shorter --window, or --from ${dayText(latest)} to rank with fewer days`
-          : 'give a shorter --min-age, or download earlier days'
-        : `give a shorter ${lookbackFlag}, or a later --to`,
-    );
-  if (first > last)
-    throw usage(
-      `--from ${dayText(from ?? first)}: ${what} ends ${dayText(held.last)}, and the last ${every} that it can rank begins ${dayText(latest)}`,
-      'download later days, or add --fetch',
-    );
-  if (last <= held.first)
-    throw usage(
-      `${what} begins ${dayText(held.first)}, so it has no day before ${dayText(last)}`,
-      'download earlier days, or add --fetch',
+      `${what} has the days ${dayText(held.first)} … ${dayText(held.last)}, and no ${every} of the range begins after ${countText(lookback, 'day')} of them`,
+      'change --from or --to, give a shorter --window or --min-age, or add --fetch',
     );
   const starts: number[] = [];
   for (let start = first; start <= last; start = nextCalendarStart(start, every)) starts.push(start);

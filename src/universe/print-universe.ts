@@ -22,8 +22,7 @@ import {
   symbolsOf,
   writeParquet,
 } from './member-rows.js';
-import { pairlistText, pairName } from './pairlist.js';
-import { isOwnPairlist } from './target.js';
+import { isOwnPairlist, pairlistText, pairName } from './pairlist.js';
 
 export interface Printing {
   readonly io: Io;

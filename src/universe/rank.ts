@@ -15,26 +15,14 @@ export interface Ranking {
   readonly goOn: ReadonlySet<string>;
 }
 
-interface NotMember {
-  readonly symbol: string;
-  /** The period. */
-  readonly start: number;
-  /** The day without a row. */
-  readonly day: number;
-}
-
 /** Days and symbols that are missing in the windows of the periods. */
 export interface Incomplete {
-  /** Members without a row on a day between other days of them, on which other symbols have rows. */
-  readonly holes: readonly string[];
-  /** Symbols without a row on the last day before a period that have rows on earlier and later days. */
-  readonly notMembers: readonly NotMember[];
+  /** Symbols without a row on a day of a window on which other symbols have rows, unless they were delisted before the period. */
+  readonly lacking: readonly string[];
   /** Days without a row of any symbol. */
   readonly emptyDays: readonly number[];
-  /** Periods whose window begins before the first day of the lake. */
-  readonly shortWindows: readonly number[];
-  /** Periods before which the last day has no row of any symbol, with the day that was used instead. */
-  readonly earlierDays: readonly { readonly start: number; readonly day: number }[];
+  /** Periods whose window or minimal age begins before the first day of the lake. */
+  readonly early: readonly number[];
   /** Periods without a member. */
   readonly withoutMembers: readonly number[];
 }
@@ -46,35 +34,26 @@ export interface Incomplete {
 export async function rankPeriods(session: DuckDbSession, ranking: Ranking): Promise<Incomplete> {
   await session.run(`CREATE TEMP TABLE member AS
 SELECT 0 AS period, symbol, 0 AS rank, sum(value) AS value, 0 AS days, 0 AS first_day FROM daily GROUP BY symbol LIMIT 0`);
-  const holes = new Set<string>();
-  const notMembers: NotMember[] = [];
+  const lacking = new Set<string>();
   const emptyDays = new Set<number>();
-  const shortWindows: number[] = [];
-  const earlierDays: { start: number; day: number }[] = [];
+  const early: number[] = [];
   const withoutMembers: number[] = [];
   const held = new Set(ranking.marketDays);
   const [firstHeld = 0] = ranking.marketDays;
   for (const start of ranking.starts) {
     const from = start - ranking.window;
-    if (from < firstHeld) shortWindows.push(start);
+    if (start - Math.max(ranking.window, ranking.minAge) < firstHeld) early.push(start);
     for (let day = Math.max(from, firstHeld); day < start; day += 1) if (!held.has(day)) emptyDays.add(day);
     const last = ranking.marketDays.findLast((day) => day < start) ?? -1;
-    if (last < from) {
+    if (last < from || !(await rankPeriod(session, { start, from, last }, ranking)))
       withoutMembers.push(start);
-      continue;
-    }
-    if (last < start - 1) earlierDays.push({ start, day: last });
-    if (!(await rankPeriod(session, { start, from, last }, ranking))) withoutMembers.push(start);
-    for (const symbol of await symbolsWithHoles(session, { from, last })) holes.add(symbol);
-    for (const symbol of await symbolsWithoutLast(session, { start, last }, ranking))
-      notMembers.push({ symbol, start, day: last });
+    if (last < from) continue;
+    for (const symbol of await lackingSymbols(session, { start, from, last }, ranking)) lacking.add(symbol);
   }
   return {
-    holes: [...holes].sort(),
-    notMembers,
+    lacking: [...lacking].sort(),
     emptyDays: [...emptyDays].sort((a, b) => a - b),
-    shortWindows,
-    earlierDays,
+    early,
     withoutMembers,
   };
 }
@@ -104,30 +83,18 @@ ${top === undefined ? '' : `QUALIFY rank <= ${top}`}`);
   return Number(row?.['members']) > 0;
 }
 
-/** Symbols without a row on the last day before the period that have later rows, so they were not delisted. */
-async function symbolsWithoutLast(
+/** Symbols with fewer days in the window than other symbols since their first day. Those that have ended before the period are left out. */
+async function lackingSymbols(
   session: DuckDbSession,
-  { start, last }: Omit<Window, 'from'>,
-  { minAge, goOn }: Pick<Ranking, 'minAge' | 'goOn'>,
+  { start, from, last }: Window,
+  { goOn }: Pick<Ranking, 'goOn'>,
 ): Promise<string[]> {
-  const rows = await session.rows(`SELECT symbol, span.last_day >= ${start} AS goes_on
-FROM span LEFT JOIN traded USING (symbol)
-WHERE first_day <= ${start - Math.max(1, minAge)} AND (traded.last_day IS NULL OR traded.last_day < ${last})
-ORDER BY symbol`);
-  return rows
-    .map((row) => ({ symbol: String(row['symbol']), goesOn: row['goes_on'] === true }))
-    .filter(({ symbol, goesOn }) => goesOn || goOn.has(symbol))
-    .map(({ symbol }) => symbol);
-}
-
-/** Eligible symbols of the window with fewer days than other symbols since their first day. */
-async function symbolsWithHoles(
-  session: DuckDbSession,
-  { from, last }: Omit<Window, 'start'>,
-): Promise<string[]> {
-  const rows = await session.rows(`SELECT symbol
-FROM traded JOIN span USING (symbol), (SELECT min(n) AS n FROM market_day WHERE day >= ${from}) AS f,
+  const rows =
+    await session.rows(`SELECT symbol, traded.last_day = ${last} OR span.last_day >= ${start} AS goes_on
+FROM span LEFT JOIN traded USING (symbol), (SELECT min(n) AS n FROM market_day WHERE day >= ${from}) AS f,
   (SELECT n FROM market_day WHERE day = ${last}) AS l
-WHERE traded.last_day = ${last} AND days < l.n - greatest(first_n, f.n) + 1`);
-  return rows.map((row) => String(row['symbol']));
+WHERE first_day < ${start} AND coalesce(days, 0) < l.n - greatest(first_n, f.n) + 1`);
+  return rows
+    .filter((row) => row['goes_on'] === true || goOn.has(String(row['symbol'])))
+    .map((row) => String(row['symbol']));
 }

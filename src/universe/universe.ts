@@ -17,8 +17,8 @@ import type { RawLayer } from '../options/resolve.js';
 import { readLists, readPatterns } from '../options/symbols.js';
 import type { SymbolPatterns } from '../options/symbols.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { FileDigests } from '../query/file-digests.js';
 import { heldSeries } from '../select/held-series.js';
+import { refuseInLake } from '../select/refuse-in-lake.js';
 import { absolutePath, lakeFlag, printLines } from '../text/printable.js';
 import { findFiles } from './choose-files.js';
 import { DATASET, selectedSymbols, unitWarnings, universeMarket, usableSeries } from './choose-symbols.js';
@@ -30,10 +30,7 @@ import { givenDays, periodStarts } from './periods.js';
 import { printUniverse } from './print-universe.js';
 import { rankPeriods } from './rank.js';
 import type { Ranking } from './rank.js';
-import { SoundFiles } from './sound-files.js';
-import { refuseTarget, targetOf } from './target.js';
-import { refuseUnreadable, rowTexts, unreadTexts } from './unread.js';
-import { incompleteTexts, laterPeriodsText } from './warn-incomplete.js';
+import { incompleteWarnings, refuseUnreadable, rowWarnings, unreadWarnings } from './warnings.js';
 
 export interface UniverseCommand extends LookUp {
   /** The sources of the options, the flags first. */
@@ -67,7 +64,7 @@ async function check({ resolved, source, io }: UniverseCommand): Promise<Checked
   const { home } = surroundingsOf(io.environment);
   const root = absolutePath(options.out, home);
   const target = targetOf(options, home);
-  if (target !== undefined) await refuseTarget(target, { as: options.as, lake: root, venue: source.name });
+  if (target !== undefined) await refuseInLake(target, root, source.name);
   const given = givenDays(options, options.nowMs ?? io.clock.now(), chosen.spec);
   if (options.fetch && given.from === undefined)
     throw usage('--fetch needs --from, the date of the first period', '--from 2023-01');
@@ -78,6 +75,19 @@ async function check({ resolved, source, io }: UniverseCommand): Promise<Checked
     target,
     patterns: options.symbols === undefined ? undefined : await readPatterns(options.symbols, readLists(io)),
   };
+}
+
+/** The absolute path of --target; undefined for a form that is printed. Throws a usage error for a missing or an idle --target. */
+function targetOf(
+  { as, target }: Pick<Options, 'as' | 'target'>,
+  home: string | undefined,
+): string | undefined {
+  const isPrinted = as === 'csv' || as === 'list';
+  if (isPrinted === (target === undefined))
+    return target === undefined ? undefined : absolutePath(target, home);
+  throw isPrinted
+    ? usage(`--target changes nothing with --as ${as}, which is printed`, 'leave --target out')
+    : usage(`--as ${as} needs --target`, `for example --as ${as} --target universe`);
 }
 
 function lengthsOf({
@@ -115,20 +125,20 @@ async function rankAndPrint(
   });
   const found = await findFiles(root, source, bySymbol);
   refuseUnreadable(found, { root, out: options.out, market: checked.market });
-  const sound = new SoundFiles(found, { root, venue: source, digests: new FileDigests(request.signal) });
   return withSession(request, async (session) => {
-    const of = { ...checked, selected: new Set(selected), root, out: options.out };
-    const { faults, before, goOn } = await loadSums(session, sound, of).finally(() => {
-      for (const text of unreadTexts(found, { root })) warn(text);
+    const { signal } = request;
+    const of = { ...checked, selected: new Set(selected), root, out: options.out, signal };
+    const { faults, before, goOn } = await loadSums(session, found, of).finally(() => {
+      for (const text of unreadWarnings(found, root)) warn(text);
     });
     const ranking = await rankingOf(session, { ...checked, before, goOn }, options);
     const incomplete = await rankPeriods(session, ranking);
-    const what = `${options.out} ${checked.market} ${DATASET}`;
-    const ofLater = laterPeriodsText(checked.to, ranking, { every: checked.every, what });
-    if (ofLater !== undefined) warn(ofLater);
-    for (const text of unitWarnings(selected, checked, { options, venue: source })) warn(text);
-    for (const text of rowTexts(faults, checked.by)) warn(text);
-    for (const text of incompleteTexts(incomplete, ranking, { root, market: checked.market })) warn(text);
+    for (const text of [
+      ...unitWarnings(selected, checked, { options, venue: source }),
+      ...rowWarnings(faults, checked.by),
+      ...incompleteWarnings(incomplete, ranking, { root, market: checked.market }),
+    ])
+      warn(text);
     const { starts } = ranking;
     const printing = {
       io,
@@ -143,7 +153,7 @@ async function rankAndPrint(
     const more = await printUniverse(session, printing);
     if (more !== undefined && !options.quiet)
       printLines(io.stderr, [[await summary(session, starts), ...more].join('; ')]);
-    return faults.numbers.length > 0 || selected.some((symbol) => found.unread.has(symbol)) ? 4 : 0;
+    return faults.numbers.length > 0 || found.unread.some(({ symbol }) => of.selected.has(symbol)) ? 4 : 0;
   });
 }
 
@@ -160,11 +170,9 @@ async function rankingOf(
     throw usage(`${out} has no rows of ${checked.market} ${DATASET} before the last period`);
   const { from, to, every, window, minAge, goOn, before } = checked;
   const what = `${out} ${checked.market} ${DATASET}`;
-  const lookback = Math.max(window, minAge);
   const starts = periodStarts({
     every,
-    lookback,
-    lookbackFlag: minAge > window ? '--min-age' : '--window',
+    lookback: Math.max(window, minAge),
     held: { first, last: goOn.size > 0 ? Math.max(last, before - 1) : last },
     from,
     to,
