@@ -27,20 +27,16 @@ export function openReport(
   const own = join(session.paths.failures, reportName(verb, session.clock.now(), session.paths.root));
   return createFailureReport({
     header,
-    ...destination({ failures, earlier: past?.file, own }),
+    ...destination(failures, past?.file, own),
   });
 }
 
-interface Destination {
-  /** The value of --failures. */
-  readonly failures: string | undefined;
-  /** The report that a retry repeats. */
-  readonly earlier: string | undefined;
-  /** The default path, in the folder of the reports of all runs. */
-  readonly own: string;
-}
-
-function destination({ failures, earlier, own }: Destination): Pick<ReportFileOptions, 'path' | 'mode'> {
+/** `earlier`: the report that a retry repeats. `own`: the default path, in the folder of the reports of all runs. */
+function destination(
+  failures: string | undefined,
+  earlier: string | undefined,
+  own: string,
+): Pick<ReportFileOptions, 'path' | 'mode'> {
   if (earlier !== undefined && (failures === undefined || resolve(failures) === resolve(earlier)))
     return { path: earlier, mode: 'replace' };
   return failures === undefined ? { path: own, mode: 'new' } : { path: failures, mode: 'overwrite' };
@@ -52,7 +48,7 @@ export async function refuseBadReport(
   earlier: string | undefined,
   folder: string,
 ): Promise<void> {
-  const chosen = destination({ failures, earlier, own: '' });
+  const chosen = destination(failures, earlier, '');
   await (chosen.mode === 'new' ? refuseBadFolder(folder) : refuseBadPath(chosen));
 }
 
@@ -63,23 +59,20 @@ export interface Reporting {
   readonly shareReport?: ShareReport;
 }
 
-/** The options of the report that all jobs of one command share. */
-export function sharedReport({ options, home, earlier, nowMs }: Sharing): ReportFileOptions {
+/** The options of the report that all jobs of one command share. `earlier`: the report that a retry repeats. */
+export function sharedReport(
+  options: Pick<Options, 'out' | 'failures'>,
+  home: string | undefined,
+  earlier: string | undefined,
+  nowMs: number,
+): ReportFileOptions {
   const { root, failures } = lakePaths(absolutePath(options.out, home));
   const at = new Date(nowMs).toISOString();
   const own = join(failures, reportName('run', nowMs, root));
   return {
     header: { verb: 'run', tool: TOOL_VERSION, at, options: { out: [root] } },
-    ...destination({ failures: options.failures, earlier, own }),
+    ...destination(options.failures, earlier, own),
   };
-}
-
-interface Sharing {
-  readonly options: Pick<Options, 'out' | 'failures'>;
-  readonly home: string | undefined;
-  /** The report that a retry repeats. */
-  readonly earlier: string | undefined;
-  readonly nowMs: number;
 }
 
 /** `vision-20261121T070000Z.jsonl`; in a bucket `vision-20261121T070000Z-1f0c22aa.jsonl`, because many runs may begin in one second. */

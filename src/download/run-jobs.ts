@@ -65,8 +65,7 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
   const { options } = request.resolved;
   const surroundings = surroundingsOf(io.environment);
   const { home } = surroundings;
-  const where = { options, home, earlier: earlier?.file, nowMs: io.clock.now() };
-  const shared = sharedReport(where);
+  const shared = sharedReport(options, home, earlier?.file, io.clock.now());
   await refuseBadReport(options.failures, earlier?.file, dirname(shared.path));
   const ended: Ended[] = [];
   const isWhole = (): boolean =>

@@ -600,29 +600,9 @@ const MISTAKES: readonly (readonly [string, string, string])[] = [
     'jobs.yaml: jobs.a: days: "all" is not a whole number of at least 1\n  days: 7',
   ],
   [
-    'a wrong default',
-    'defaults: { days: all }\njobs: { a: { verb: vision } }',
-    'jobs.yaml: defaults: days: "all" is not a whole number of at least 1\n  days: 7',
-  ],
-  [
-    'no value',
-    'jobs: { a: { verb: vision, days: } }',
-    'jobs.yaml: jobs.a: days is not a text, a number, true or false',
-  ],
-  [
-    'a list for one value',
-    'jobs: { a: { verb: vision, out: [X, Y] } }',
-    'jobs.yaml: jobs.a: out takes one value, not a list\n  write out: VALUE\n',
-  ],
-  [
     'a limit of no bucket, with the name of a part of every object',
     'jobs: { a: { verb: vision, limits: { __proto__: 3/s } } }',
     'jobs.yaml: jobs.a: limits: "__proto__" is not one of archive, ',
-  ],
-  [
-    'an unknown dataset',
-    'jobs: { a: { verb: vision, dataset: nosuch } }',
-    'jobs.yaml: jobs.a: dataset: um has no dataset "nosuch" of the archive; ',
   ],
   [
     'two kinds of range',

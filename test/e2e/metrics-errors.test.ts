@@ -102,17 +102,6 @@ describe('a symbol that is not traded any more', () => {
   });
 });
 
-it('a symbol that REST never had is left out by --skip-unknown, and a pattern that matches nothing is named', async () => {
-  const { run } = await scene();
-  const asked = ['metrics', '--symbols', 'BTCUSDT,NOPE,XX*', '--days', '1'];
-  const refused = await run(asked);
-  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('REST has no NOPE in um\n')]);
-  const { code, stderr } = await run([...asked, '--skip-unknown']);
-  expect(code).toBe(0);
-  expect(stderr).toContain('warning: REST has no NOPE in um: left out\n');
-  expect(stderr).toMatch(/^warning: --symbols XX\* matches none of the \d symbols of um$/m);
-});
-
 describe('a place that the exchange does not serve', () => {
   it('is reported, with the alternatives from there; each host is asked once or twice', async () => {
     const { run, venue } = await sceneWithArchive({ restricted: ['fapi'] });

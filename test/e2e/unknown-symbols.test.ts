@@ -70,14 +70,6 @@ describe('a name that the archive does not have', () => {
     }
   });
 
-  it('is refused in spite of --skip-unknown if nothing else is selected', async () => {
-    const { code, stderr } = await plan('--symbols', 'NOPE', '--skip-unknown');
-    expect([code, stderr]).toEqual([
-      2,
-      expect.stringContaining('cryptodl: --symbols NOPE matches none of the 3 symbols of um klines\n'),
-    ]);
-  });
-
   it('is treated in the same way in a job and in the library', async () => {
     const job = '{ verb: vision, symbols: [NOPE, BTCUSDT], interval: 1h, days: 1 }';
     writeFileSync(join(cwd, 'jobs.yaml'), `jobs:\n  bars: ${job}\n`);
@@ -120,24 +112,6 @@ describe('a name that the archive does not have', () => {
     const listed = await cryptodlOk(['list', 'symbols', ...symbols, '--skip-unknown', ...place], { cwd });
     expect(listed.stdout).toBe('BTCUSDT\n');
     expect(listed.stderr).toContain('warning: the archive has no NOPE in um klines 1m: left out\n');
-  });
-});
-
-describe('a pattern that matches nothing', () => {
-  it('is named in a warning, and the others are used', async () => {
-    const result = await plan('--symbols', 'T00*,XX*,Y?,!NOPE,!Z*');
-    expect([result.code, planned(result)]).toEqual([0, ['fetch T00USDT']]);
-    expect(result.stderr).toContain(
-      'warning: --symbols XX*, Y?, !NOPE, !Z* matches none of the 3 symbols of um klines\n',
-    );
-  });
-
-  it('is refused if nothing else is selected', async () => {
-    const { code, stderr } = await plan('--symbols', 'XX*');
-    expect([code, stderr]).toEqual([
-      2,
-      expect.stringContaining('--symbols XX* matches none of the 3 symbols'),
-    ]);
   });
 });
 
