@@ -2,7 +2,6 @@
 import { usage } from '../model/errors.js';
 import { SILENT_OBSERVER } from '../model/observer.js';
 import type { Announcement, Observer } from '../model/observer.js';
-import { didYouMean } from '../text/did-you-mean.js';
 import { withAddresses } from '../text/mirror-roots.js';
 import { isObject, inOptionNames } from './options.js';
 import type { LibraryVerb } from './options.js';
@@ -31,64 +30,27 @@ export interface RunHooks extends Hooks {
   readonly onPlan?: ((plan: Announcement) => void) | undefined;
 }
 
-interface HookSpec {
-  readonly is: (value: unknown) => boolean;
-  readonly kind: string;
-  /** The value in an example. */
-  readonly example: string;
-}
-
 const isFunction = (value: unknown): boolean => typeof value === 'function';
 
-const HOOKS: Readonly<Record<keyof Hooks, HookSpec>> = {
-  signal: {
-    is: (value) => value instanceof AbortSignal,
-    kind: 'an AbortSignal',
-    example: 'AbortSignal.timeout(60_000)',
-  },
-  onWarning: { is: isFunction, kind: 'a function', example: '(message) => console.warn(message)' },
-  s3Credentials: {
-    is: (value) => isFunction(value) || isObject(value),
-    kind: 'an object or a function',
-    example: '{ accessKeyId, secretAccessKey }',
-  },
-};
-
-const RUN_HOOKS: Readonly<Record<keyof RunHooks, HookSpec>> = {
-  signal: HOOKS.signal,
-  onPlan: { is: isFunction, kind: 'a function', example: '(plan) => console.log(plan)' },
-  onWarning: HOOKS.onWarning,
-  s3Credentials: HOOKS.s3Credentials,
-};
-
-/** The arguments of a verb before its hooks, for messages. */
-const ARGUMENTS: Readonly<Partial<Record<LibraryVerb, string>>> = {
-  list: 'what, options',
-  sql: 'query, options',
+const KINDS: Readonly<Record<keyof RunHooks, readonly [kind: string, is: (value: unknown) => boolean]>> = {
+  signal: ['an AbortSignal', (value) => value instanceof AbortSignal],
+  onPlan: ['a function', isFunction],
+  onWarning: ['a function', isFunction],
+  s3Credentials: ['an object or a function', (value) => isFunction(value) || isObject(value)],
 };
 
 /** Throws a usage error for unknown hooks and for hooks of a wrong type. */
 export function checkHooks(verb: LibraryVerb, hooks: unknown): void {
-  const specs: Readonly<Record<string, HookSpec>> = isRun(verb) ? RUN_HOOKS : HOOKS;
-  const call = (hook: string): string => `${verb}(${ARGUMENTS[verb] ?? 'options'}, { ${hook} })`;
-  const place = `the ${ARGUMENTS[verb] === undefined ? 'second' : 'third'} argument of ${verb}`;
-  if (!isObject(hooks)) throw usage(`${place} must be an object of hooks`, call('signal'));
-  for (const wrong of [AbortSignal, AbortController])
-    if (hooks instanceof wrong)
-      throw usage(`${place} is an ${wrong.name} instead of an object of hooks`, call('signal'));
+  const isRun = verb === 'vision' || verb === 'metrics' || verb === 'repair';
+  const names = Object.keys(KINDS).filter((name) => isRun || name !== 'onPlan');
+  const hint = `hooks are ${names.join(', ')}`;
+  if (!isObject(hooks) || hooks instanceof AbortSignal || hooks instanceof AbortController)
+    throw usage(`the last argument of ${verb} must be an object of hooks`, hint);
   for (const [key, value] of Object.entries(hooks)) {
-    const spec = Object.hasOwn(specs, key) ? specs[key] : undefined;
-    if (spec === undefined) {
-      const names = Object.keys(specs);
-      throw usage(`${verb} has no hook "${key}"`, didYouMean(key, names) ?? `hooks are ${names.join(', ')}`);
-    }
-    if (value !== undefined && !spec.is(value))
-      throw usage(`${key} is not ${spec.kind}`, call(`${key}: ${spec.example}`));
+    if (!names.includes(key)) throw usage(`${verb} has no hook "${key}"`, hint);
+    const [kind, is] = KINDS[key as keyof RunHooks];
+    if (value !== undefined && !is(value)) throw usage(`${key} is not ${kind}`);
   }
-}
-
-function isRun(verb: LibraryVerb): boolean {
-  return verb === 'vision' || verb === 'metrics' || verb === 'repair';
 }
 
 export function observerOf({ onPlan, onWarning }: RunHooks): Observer {

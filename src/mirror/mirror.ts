@@ -2,7 +2,8 @@
  * The mirror of a lake in a bucket: an ordinary lake in a local folder. Files of the bucket are stubs until they are read. A change of a
  * series is published after its manifest was changed here: files, then the manifest, then the removals.
  */
-import { readdir, rm } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import type { Backing, BackingTrial, UnfinishedUpload } from '../lake/backing.js';
 import { FOLDERS, isStagedZip, STAGED_ZIPS } from '../lake/layout.js';
@@ -10,10 +11,8 @@ import { manifestPlace } from '../lake/manifest-place.js';
 import type { Clock } from '../model/clock.js';
 import type { Bucket } from '../s3/bucket.js';
 import { changedElsewhere } from '../s3/conditions.js';
-import { tryBucket } from './try-bucket.js';
 import { KnownFiles } from './known-files.js';
 import { zipFolders } from './manifest-text.js';
-import { Once, Turns } from './once.js';
 import { Publications } from './publications.js';
 import { isConflict, Publisher } from './publisher.js';
 import { stampAt } from './stub.js';
@@ -287,4 +286,71 @@ export class Mirror implements Backing {
 function isDocument(key: string): boolean {
   const folder = key.slice(0, key.indexOf('/') + 1);
   return [FOLDERS.manifests, FOLDERS.failures, FOLDERS.internal].some((each) => folder === `${each}/`);
+}
+
+// Work that is done once for each name, and work that is done one after the other for each name.
+
+class Once {
+  readonly #begun = new Map<string, Promise<void>>();
+
+  /** Calls `act` once for a name. A failed call may be repeated. */
+  async do(name: string, act: () => Promise<void>): Promise<void> {
+    const begun = this.#begun.get(name) ?? act();
+    this.#begun.set(name, begun);
+    try {
+      await begun;
+    } catch (error) {
+      this.forget(name);
+      throw error;
+    }
+  }
+
+  /** The next call of `do` does the work again. */
+  forget(name: string): void {
+    this.#begun.delete(name);
+  }
+}
+
+class Turns {
+  readonly #last = new Map<string, Promise<void>>();
+
+  /** Calls `act` after the earlier calls for this name have ended. */
+  take<T>(name: string, act: () => Promise<T>): Promise<T> {
+    const earlier = this.#last.get(name);
+    const result = earlier === undefined ? act() : earlier.then(act);
+    const ended = result.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#last.set(name, ended);
+    return result;
+  }
+}
+
+/** Puts a small file into a bucket, tries to replace it against its condition, and removes it. */
+/** `staged`: a free path. Rejects with the error of the bucket. The object is removed in any case. */
+async function tryBucket(
+  bucket: Bucket,
+  clock: Pick<Clock, 'monotonic'>,
+  staged: string,
+): Promise<BackingTrial> {
+  const key = `${FOLDERS.internal}/trial-${randomUUID()}`;
+  try {
+    await writeFile(staged, 'first');
+    const begunAt = clock.monotonic();
+    await bucket.put(key, staged, { kind: 'absent' });
+    const putMs = clock.monotonic() - begunAt;
+    await writeFile(staged, 'second');
+    const keepsConditions = await bucket.put(key, staged, { kind: 'absent' }).then(
+      () => false,
+      (error: unknown) => {
+        if (isConflict(error)) return true;
+        throw error;
+      },
+    );
+    return { putMs, keepsConditions, isAtomic: keepsConditions && bucket.hasConditions };
+  } finally {
+    await rm(staged, { force: true });
+    await bucket.remove(key).catch(() => undefined);
+  }
 }

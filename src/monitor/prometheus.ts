@@ -12,11 +12,11 @@ import type { NetworkFigures } from '../report/network-figures.js';
 import type { WorkState } from '../report/run-monitor.js';
 import { FollowedRun } from './followed-run.js';
 import type { RunState } from './followed-run.js';
-import { LATENCY_BOUNDS_S } from './latency-buckets.js';
 import { METRICS } from './prometheus-metrics.js';
 import type { Labels, MetricName } from './prometheus-metrics.js';
 import { latest } from './run-history.js';
 import type { RunHistory } from './run-history.js';
+import { LATENCY_BOUNDS_S } from './timeline.js';
 
 const BREAKER: Readonly<Record<BreakerState, number>> = { closed: 0, 'half-open': 1, open: 2, stopped: 3 };
 

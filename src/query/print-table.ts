@@ -19,7 +19,6 @@ export async function printTable(io: Io, { columns, batches }: QueryResult): Pro
     rows += batch.length;
     if (!io.isRead()) return undefined;
   }
-  for (const at of columns.keys()) alignTimes(shown, at);
   const { lines, hidden } = table(
     columns.map(({ name, isNumber }, at) => ({
       title: shortened(name),
@@ -38,22 +37,10 @@ function moreText(number: number, what: string): string[] {
   return number === 0 ? [] : [`${numberText(number)} more ${what}${number === 1 ? '' : 's'}`];
 }
 
+const INSTANT = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.000000|(\.\d{6}))Z$/;
+
 function cellText(cell: Cell): string {
-  return cell === null ? 'NULL' : shortened(plainText(cell));
-}
-
-const INSTANT = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d{6})Z$/;
-
-/** Writes the times of a column in one form: all without a fraction if they are whole seconds, else all with microseconds. */
-function alignTimes(rows: readonly string[][], at: number): void {
-  const times = rows.map((row) => INSTANT.exec(row[at] ?? ''));
-  const isWhole = times.every((time) => time === null || time[3] === '.000000');
-  for (const [index, time] of times.entries()) {
-    const row = rows[index];
-    if (time === null || row === undefined) continue;
-    const [, day = '', seconds = '', fraction = ''] = time;
-    row[at] = `${day} ${seconds}${isWhole ? '' : fraction}`;
-  }
+  return cell === null ? 'NULL' : shortened(plainText(cell).replace(INSTANT, '$1 $2$3'));
 }
 
 /** Cuts the text at the width of a cell. */

@@ -65,15 +65,25 @@ export async function queryLake(
     const named = held.filter((series) => names.has(tableName(series).toLowerCase()));
     // A query that names no table of the lake may list the views (SHOW TABLES), so it gets all of them.
     const tables = await tablesOf(lake, named.length > 0 ? named : held);
-    if (tables.length === 0 && names.size > 0) throw noViews(lake.root, held.map(tableName));
+    const isEmpty = tables.length === 0;
+    if (isEmpty && LISTS_OF_VIEWS.some((name) => names.has(name)))
+      throw noViews(lake.root, held.map(tableName));
     const specOf = (table: LakeTable): DatasetSpec | undefined => specIn(lake.venue, table);
-    const answer = await runQuery(session, { root: lake.root, text, tables, specOf });
+    const answer = await runQuery(session, { root: lake.root, text, tables, specOf }).catch(
+      (error: unknown) => {
+        const isUnknown = error instanceof Error && error.message.startsWith('Table with name ');
+        throw isEmpty && isUnknown ? noViews(lake.root, held.map(tableName)) : error;
+      },
+    );
     return { ...answer, close };
   } catch (error) {
     await close();
     throw error;
   }
 }
+
+/** Table names in DuckDB's tree for `SHOW TABLES`, and for `SHOW ALL TABLES` or `DESCRIBE`. */
+const LISTS_OF_VIEWS = ['"tables"', '__show_tables_expanded'];
 
 /** The CREATE VIEW statements, each with a semicolon. Throws a usage error for an empty lake. */
 export async function* lakeViews(lake: QueriedLake): AsyncGenerator<string> {

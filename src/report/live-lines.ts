@@ -89,13 +89,9 @@ function breakerText({ host, state, leftMs }: OpenBreaker): string {
   }
 }
 
-function bucketText({ name, waiting, nextMs, pausedMs, window, group }: BucketState): string {
+function bucketText({ name, waiting, nextMs, pausedMs }: BucketState): string {
   const waits = `${countText(waiting, 'request')} ${waiting === 1 ? 'waits' : 'wait'} ${wholeSeconds(nextMs)}`;
-  if (pausedMs > 0) return `${name}: ${waits}, as the host asked`;
-  if (window === undefined) return `${name}: ${waits} for a permit`;
-  const used = `${name}: ${waits}, ${numberText(window.used)} of ${numberText(window.permits)} permits used`;
-  if (group === undefined) return used;
-  return `${used} ${group.isShared ? `by ${countText(group.members, 'program')}` : 'without Redis'}`;
+  return `${name}: ${waits}${pausedMs > 0 ? ', as the host asked' : ' for a permit'}`;
 }
 
 /** `all retried: 3 connection-lost, 1 checksum-mismatch` */

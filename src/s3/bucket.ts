@@ -1,4 +1,5 @@
 /** A lake's folder in a bucket: list, get, put, head and remove objects. */
+import { byKey } from '../source/keys.js';
 import type { FetchResponse } from '../http/fetch.js';
 import { CryptodlError } from '../model/errors.js';
 import { isPlainKey } from '../model/lake-address.js';
@@ -11,7 +12,6 @@ import { parseUploads } from './documents.js';
 import type { UnfinishedUpload } from './documents.js';
 import { abortUpload } from './multipart.js';
 import type { MultipartSizes } from './multipart.js';
-import { PageProgress } from './page-progress.js';
 import { putObject } from './put-object.js';
 import { errorName, NO_LIST } from './refusals.js';
 import { etagOf, SHA256_HEADER, textOf } from './requests.js';
@@ -279,4 +279,24 @@ function objectOf(key: string, response: FetchResponse, bytes: number): BucketOb
     ageMs: ageMsOf(lastModified, response.headers['date']),
     ...(sha256 === undefined ? {} : { sha256 }),
   };
+}
+
+/** A server may send pages without names, for example because objects were removed. */
+const MOST_IDLE_PAGES = 20;
+
+/** Notices a list that continues without end. The pages of S3 are in the order of UTF-8 bytes. */
+class PageProgress {
+  #last = '';
+  #idlePages = 0;
+
+  /** Takes the names of the next page. Returns false after many pages without a name beyond those of earlier pages. */
+  continues(names: readonly string[]): boolean {
+    this.#idlePages += 1;
+    for (const name of names) {
+      if (byKey(name, this.#last) <= 0) continue;
+      this.#last = name;
+      this.#idlePages = 0;
+    }
+    return this.#idlePages <= MOST_IDLE_PAGES;
+  }
 }

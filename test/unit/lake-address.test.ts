@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import { isPlainKey, parseLake, parseLakeAddress } from '../../src/model/lake-address.js';
-import { bucketUrl, requestUrl } from '../../src/s3/address.js';
+import { bucketUrl, requestUrl } from '../../src/s3/requests.js';
 
 describe('the address of a lake in a bucket', () => {
   it.each([

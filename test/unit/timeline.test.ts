@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
-import { bucketOf, LATENCY_BOUNDS_S } from '../../src/monitor/latency-buckets.js';
-import { Timeline } from '../../src/monitor/timeline.js';
+import { LATENCY_BOUNDS_S, Timeline, bucketOf } from '../../src/monitor/timeline.js';
 import type { LiveRun } from '../../src/report/run-monitor.js';
 import { REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
