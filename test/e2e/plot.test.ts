@@ -326,12 +326,6 @@ describe('a plot as a file', () => {
     expect(refused.stderr).toContain('mine.html is not a plot, and is not replaced');
     expect(read('mine.html')).toBe('<!doctype html>\nmine');
   });
-
-  it('is named by --out too, if the name ends like a page', async () => {
-    const both = await plot(['BTCUSDT', '--out', 'out.html', '--out', 'lake'], {});
-    expect(both.code).toBe(0);
-    expect(read('out.html')).toContain('<!-- cryptodl plot -->');
-  });
 });
 
 describe('a plot refuses', () => {
@@ -344,19 +338,13 @@ describe('a plot refuses', () => {
     [['-s', 'BTCUSD'], 'holds no BTCUSD', 'did you mean BTCUSDT?'],
     [[], 'plot needs a symbol', 'plot'],
     [['BTCUSDT,FLATUSDT'], 'holds no BTCUSDT,FLATUSDT; it holds', 'plot draws one of these symbols'],
-    [['BTCUSDT', 'FLATUSDT'], '"FLATUSDT" is one too many', 'plot BTCUSDT --out lake\n'],
-    [['BTCUSDT', 'klines', 'FLATUSDT'], 'is one too many', 'plot BTCUSDT --out lake --dataset klines\n'],
+    [['BTCUSDT', 'FLATUSDT'], 'holds no BTCUSDT,FLATUSDT; it holds', 'plot draws one of these symbols'],
     [['BTCUSDT', '-s', 'FLATUSDT'], 'holds no BTCUSDT,FLATUSDT; it holds', 'plot draws one of these symbols'],
     [['BTCUSDT', '-i', '1m'], 'holds no 1m; it holds 1h', ''],
     [
       ['BTCUSDT', '--column', 'volum'],
       'um klines has open, high, low, close, volume',
       'did you mean volume?',
-    ],
-    [
-      ['BTCUSDT', 'klines', '1h'],
-      'plot takes one argument',
-      'plot BTCUSDT --out lake --dataset klines --interval 1h',
     ],
     [
       ['BTCUSDT', '-d', '3', '--now', NOW],

@@ -216,11 +216,14 @@ describe('mapWireError', () => {
   });
 
   it('names the host and keeps the cause; a certificate is trusted with --ca-file, nothing else has that hint', () => {
-    const expired = failure('CERT_HAS_EXPIRED', 'certificate');
-    expect(mapped(expired)).toMatchObject({
-      message: 'archive.test: certificate CERT_HAS_EXPIRED',
-      cause: expired,
+    const untrusted = failure('SELF_SIGNED_CERT_IN_CHAIN', 'certificate');
+    expect(mapped(untrusted)).toMatchObject({
+      message: 'archive.test: certificate SELF_SIGNED_CERT_IN_CHAIN',
+      cause: untrusted,
       hint: expect.stringContaining('--ca-file FILE') as string,
+    });
+    expect(mapped(failure('CERT_HAS_EXPIRED', 'certificate'))).toMatchObject({
+      hint: expect.stringContaining('check the clock') as string,
     });
     const reset = failure('ECONNRESET', 'read');
     expect(mapped(reset)).toMatchObject({
