@@ -180,5 +180,5 @@ describe('one statement and several', () => {
     );
     // Otherwise the property compares the steps with themselves.
     expect(direct / all).toBeGreaterThan(0.1);
-  });
+  }, 600_000);
 });
