@@ -2,10 +2,10 @@
 import { FALLBACK_CODES } from '../model/errors.js';
 import { dayText, parsePeriod, periodText } from '../model/calendar.js';
 import { ABSENCE_REASONS, FORMATS } from '../model/task.js';
-import type { Cadence, Period, Series, Settings } from '../model/task.js';
+import type { Cadence, Period, Series } from '../model/task.js';
 import { isPartitionFile, isPlainName } from './path-checks.js';
 import { keyPath, seriesOfFolder } from './layout.js';
-import { lastSettings, settingsProblem } from './settings.js';
+import { areSettings, lastSettings } from './settings.js';
 import { PlainLine, readPlainLine } from './manifest-line.js';
 import type { LinePlace, ManifestLine, ObjectLine } from './manifest-line.js';
 import { isLabel } from '../text/label.js';
@@ -23,12 +23,10 @@ export type LineReader = (text: string) => ManifestLine;
 
 export function createLineReader(seriesFolder: string, archive: ObjectKeys): LineReader {
   const read = createLazyReader(seriesFolder, archive);
-  return (text) => wholeLine(read(text));
-}
-
-/** The line with all fields. */
-function wholeLine(line: ManifestLine | PlainLine): ManifestLine {
-  return line instanceof PlainLine ? line.line : line;
+  return (text) => {
+    const line = read(text);
+    return line instanceof PlainLine ? line.line : line;
+  };
 }
 
 /** Like `createLineReader`. A line of the most frequent form gets only the fields that plans compare. */
@@ -43,10 +41,7 @@ export function createLazyReader(
   let last = '';
   const fileOf = (file: string): string => (file === last ? last : (last = file));
   const isRight = (place: LinePlace): boolean => placeProblem(place, keys) === undefined;
-  return (text) => {
-    const plain = readPlainLine(text, { settingsOf, fileOf, isRight });
-    return plain ?? check(parsed(text));
-  };
+  return (text) => readPlainLine(text, { settingsOf, fileOf, isRight }) ?? check(parsed(text));
 }
 
 function parsed(text: string): unknown {
@@ -68,76 +63,104 @@ export function createLineCheck(seriesFolder: string, archive: ObjectKeys): (lin
 }
 
 function lineProblem(line: unknown, keys: KeyCheck): string | undefined {
-  if (typeof line !== 'object' || line === null) return 'the line is not an object';
-  const fields = line as Fields;
-  const { v: version, kind } = fields;
+  if (!isObject(line)) return 'the line is not an object';
+  const { v: version, kind } = line;
   if (Number.isSafeInteger(version) && (version as number) > 1) throw new NewerVersion(String(version));
   if (version !== 1) return 'unknown version';
-  if (kind === 'object') return objectProblem(fields, keys);
-  if (kind === 'absent') return absentProblem(fields);
-  return kind === 'dropped' ? droppedProblem(fields, keys) : '"kind" is unknown';
-}
-
-const KNOWN_FORMATS: ReadonlySet<unknown> = new Set(FORMATS);
-const CADENCES: readonly Cadence[] = ['daily', 'monthly'];
-const KNOWN_CADENCES: ReadonlySet<unknown> = new Set(CADENCES);
-const VERIFIED: ReadonlySet<unknown> = new Set<ObjectLine['verified']>([
-  'sidecar',
-  'etag',
-  'crc',
-  'rest',
-  'lake',
-]);
-const REASONS: ReadonlySet<string> = new Set(ABSENCE_REASONS);
-const DIGEST = /^[0-9a-f]{64}$/;
-const INSTANT =
-  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?Z$/;
-const COUNTS = ['rows', 'fileRows', 'duplicates', 'idConflicts'] as const;
-const INSTANTS = ['first', 'last'] as const;
-const LABELS = ['etag', 'lastModified', 'staleSidecar', 'tool', 'source'] as const;
-
-function objectProblem(fields: Fields, keys: KeyCheck): string | undefined {
-  const { key, cadence, period, settings } = fields;
-  if (typeof key !== 'string') return '"key" is not a text';
-  if (!KNOWN_CADENCES.has(cadence)) return '"cadence" is unknown';
-  if (typeof period !== 'string') return '"period" is not a period';
-  if (!isDigest(fields['sha256'])) return '"sha256" is not a SHA-256';
-  if (!isDigest(fields['fileSha256'])) return '"fileSha256" is not a SHA-256';
-  const label = LABELS.find((name) => !isLabelOrNone(fields[name]));
-  if (label !== undefined) return `"${label}" is not a short text`;
-  const setting = settingsProblem(settings);
-  if (setting !== undefined) return setting;
-  if (!VERIFIED.has(fields['verified'])) return '"verified" is unknown';
-  const { archiveFailed } = fields;
-  if (archiveFailed !== undefined && !FALLBACK_CODES.has(archiveFailed))
-    return '"archiveFailed" is not a failure of the archive';
-  if (!isCount(fields['bytes'])) return '"bytes" is not a count';
-  if (!isCount(fields['fileBytes'])) return '"fileBytes" is not a count';
-  const count = COUNTS.find((name) => fields[name] !== undefined && !isCount(fields[name]));
-  if (count !== undefined) return `"${count}" is not a count`;
-  const instant = INSTANTS.find((name) => fields[name] !== undefined && !isInstant(fields[name]));
-  if (instant !== undefined) return `"${instant}" is not an instant`;
-  if (!isInstant(fields['at'])) return '"at" is not an instant';
-  const days = parsePeriod(cadence as Cadence, period);
-  if (fields['gaps'] !== undefined && !areGaps(fields['gaps'], days))
-    return '"gaps" is not a list of time spans in the period';
-  const revision = revisionProblem(fields, days);
-  if (revision !== undefined) return revision;
-  return placeProblem(
-    { key, cadence: cadence as Cadence, period, file: fields['file'], settings: settings as Settings },
-    keys,
+  if (kind === 'absent') return fieldProblem(line, ABSENT);
+  if (kind === 'dropped')
+    return fieldProblem(line, DROPPED) ?? (keys.isOfSeries(line['key'] as string) ? undefined : OTHER_KEY);
+  if (kind !== 'object') return '"kind" is unknown';
+  return (
+    fieldProblem(line, OBJECT) ??
+    gapProblem(line as unknown as ObjectLine) ??
+    placeProblem(line as unknown as LinePlace, keys)
   );
 }
 
-interface Place extends Omit<LinePlace, 'file'> {
-  readonly file: unknown;
+/** Whether the value of a field is right. */
+type Check = (value: unknown) => boolean;
+type Checks = readonly (readonly [name: string, check: Check])[];
+
+function fieldProblem(fields: Fields, checks: Checks): string | undefined {
+  for (const [name, isRight] of checks) if (!isRight(fields[name])) return `"${name}" is wrong`;
+  return undefined;
+}
+
+function optional(check: Check): Check {
+  return (value) => value === undefined || check(value);
+}
+
+function oneOf(...values: readonly string[]): Check {
+  const known = new Set<unknown>(values);
+  return (value) => known.has(value);
+}
+
+const DIGEST = /^[0-9a-f]{64}$/;
+const INSTANT =
+  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?Z$/;
+const CADENCES: readonly Cadence[] = ['daily', 'monthly'];
+const isCadence = oneOf(...CADENCES);
+const isFormat = oneOf(...FORMATS);
+const isLabelOrNone = optional((value) => isText(value) && isLabel(value));
+
+const OBJECT: Checks = [
+  ['key', isText],
+  ['cadence', isCadence],
+  ['period', isText],
+  ['sha256', isDigest],
+  ['fileSha256', isDigest],
+  ['etag', isLabelOrNone],
+  ['lastModified', isLabelOrNone],
+  ['staleSidecar', isLabelOrNone],
+  ['tool', isLabelOrNone],
+  ['source', isLabelOrNone],
+  ['settings', areSettings],
+  ['verified', oneOf('sidecar', 'etag', 'crc', 'rest', 'lake')],
+  ['archiveFailed', optional((value) => FALLBACK_CODES.has(value))],
+  ['bytes', isCount],
+  ['fileBytes', isCount],
+  ['rows', optional(isCount)],
+  ['fileRows', optional(isCount)],
+  ['duplicates', optional(isCount)],
+  ['idConflicts', optional(isCount)],
+  ['first', optional(isInstant)],
+  ['last', optional(isInstant)],
+  ['at', isInstant],
+  ['gaps', optional(areGaps)],
+  ['replaces', optional(isRevision)],
+  ['shorter', optional((value) => isRevision(value) && isCount(value['rows']))],
+  ['insteadOf', optional((value) => isRevision(value) && isCount(value['rows']) && areGaps(value['gaps']))],
+];
+
+const DROPPED: Checks = [
+  ['key', isText],
+  ['format', isFormat],
+  ['settings', optional(areSettings)],
+];
+
+const ABSENT: Checks = [
+  ['cadence', isCadence],
+  ['first', isSupportedPeriod],
+  ['last', isSupportedPeriod],
+  ['reason', oneOf(...ABSENCE_REASONS)],
+  ['failed', optional(isText)],
+  ['refused', optional((value) => isObject(value) && isFormat(value['format']))],
+  ['rest', optional((value) => isObject(value) && isCount(value['asked']) && isInstant(value['at']))],
+];
+
+const OTHER_KEY = '"key" is not an object of this series';
+
+function gapProblem({ cadence, period, gaps = [], insteadOf }: ObjectLine): string | undefined {
+  const all = [...gaps, ...(insteadOf?.gaps ?? [])];
+  return areInPeriod(all, parsePeriod(cadence, period)) ? undefined : '"gaps" are not in the period';
 }
 
 function placeProblem(
-  { key, cadence, period, file, settings: { format } }: Place,
+  { key, cadence, period, file, settings: { format } }: LinePlace,
   keys: KeyCheck,
 ): string | undefined {
-  if (!keys.isOfPeriod(key, cadence, period)) return '"key" is not an object of this series';
+  if (!keys.isOfPeriod(key, cadence, period)) return OTHER_KEY;
   const isRight =
     format === 'zip'
       ? file === keyPath(key) && isBelow(keys.topFolder, file)
@@ -152,30 +175,18 @@ function isBelow(folder: string, path: string): boolean {
   return path.startsWith(`${folder}/`) && path.split('/').every(isPlainName);
 }
 
-function revisionProblem(
-  { replaces, shorter, insteadOf }: Fields,
-  days: Period | undefined,
-): string | undefined {
-  if (replaces !== undefined && !isRevision(replaces)) return '"replaces" is not a revision';
-  if (shorter !== undefined && !(isRevision(shorter) && isCount(shorter['rows'])))
-    return '"shorter" is not a revision';
-  if (insteadOf === undefined) return undefined;
-  const isShort = isRevision(insteadOf) && isCount(insteadOf['rows']) && areGaps(insteadOf['gaps'], days);
-  return isShort ? undefined : '"insteadOf" is not a revision';
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
 }
 
 function isRevision(value: unknown): value is Fields {
-  if (typeof value !== 'object' || value === null) return false;
-  const { bytes, sha256, etag, lastModified } = value as Fields;
+  if (!isObject(value)) return false;
+  const { bytes, sha256, etag, lastModified } = value;
   return isCount(bytes) && isDigest(sha256) && [etag, lastModified].every(isLabelOrNone);
 }
 
 function isDigest(value: unknown): boolean {
   return typeof value === 'string' && DIGEST.test(value);
-}
-
-function isLabelOrNone(value: unknown): boolean {
-  return value === undefined || (typeof value === 'string' && isLabel(value));
 }
 
 function isCount(value: unknown): boolean {
@@ -186,36 +197,18 @@ function isInstant(value: unknown): boolean {
   return typeof value === 'string' && INSTANT.test(value);
 }
 
+function areGaps(value: unknown): boolean {
+  return (
+    Array.isArray(value) &&
+    value.every((gap) => Array.isArray(gap) && gap.length === 2 && gap.every(isInstant))
+  );
+}
+
 /** The days of an exchange may begin up to one day before or after those of UTC. `days` undefined: another check refuses the period. */
-function areGaps(value: unknown, days: Period | undefined): boolean {
-  if (!Array.isArray(value)) return false;
+function areInPeriod(gaps: NonNullable<ObjectLine['gaps']>, days: Period | undefined): boolean {
   const first = days === undefined ? '' : dayText(days.from - 1);
   const last = days === undefined ? '9999' : dayText(days.to + 1);
-  return value.every((gap) => {
-    if (!Array.isArray(gap) || gap.length !== 2 || !gap.every(isInstant)) return false;
-    const [from, to] = gap as [string, string];
-    return from >= first && to <= last;
-  });
-}
-
-function droppedProblem({ key, format, settings }: Fields, keys: KeyCheck): string | undefined {
-  if (typeof key !== 'string') return '"key" is not a text';
-  if (!KNOWN_FORMATS.has(format)) return '"format" is unknown';
-  const setting = settings === undefined ? undefined : settingsProblem(settings);
-  if (setting !== undefined) return setting;
-  return keys.isOfSeries(key) ? undefined : '"key" is not an object of this series';
-}
-
-function absentProblem({ cadence, first, last, reason, failed, refused, rest }: Fields): string | undefined {
-  if (!KNOWN_CADENCES.has(cadence)) return '"cadence" is unknown';
-  if (!isSupportedPeriod(first) || !isSupportedPeriod(last))
-    return '"first" or "last" is not a period from 2000 to 2199';
-  if (typeof reason !== 'string' || !REASONS.has(reason)) return '"reason" is unknown';
-  if (failed !== undefined && typeof failed !== 'string') return '"failed" is not a code';
-  if (refused !== undefined && !(isObject(refused) && KNOWN_FORMATS.has(refused['format'])))
-    return '"refused" is not a revision';
-  if (rest === undefined) return undefined;
-  return isObject(rest) && isCount(rest['asked']) && isInstant(rest['at']) ? undefined : '"rest" is unknown';
+  return gaps.every(([from, to]) => from >= first && to <= last);
 }
 
 /** From 2000 to 2199, because readers iterate over all days of an absence. */

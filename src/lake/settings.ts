@@ -97,13 +97,12 @@ const ALLOWED: { readonly [Name in keyof Settings]: ReadonlySet<unknown> } = {
   asPublished: new Set([true, false]),
 };
 
-/** The problem of settings that were read; undefined for valid ones. */
-export function settingsProblem(settings: unknown): string | undefined {
-  if (typeof settings !== 'object' || settings === null) return '"settings" is not an object';
+/** Whether a value that was read is settings. */
+export function areSettings(settings: unknown): settings is Settings {
+  if (typeof settings !== 'object' || settings === null) return false;
   const fields = settings as Readonly<Record<string, unknown>>;
-  for (const name in ALLOWED)
-    if (!ALLOWED[name as keyof Settings].has(fields[name])) return `"${name}" in "settings" is unknown`;
-  return undefined;
+  for (const name in ALLOWED) if (!ALLOWED[name as keyof Settings].has(fields[name])) return false;
+  return true;
 }
 
 /** Reads settings, and remembers the last text: nearly all lines of a manifest have the same. */
@@ -117,8 +116,8 @@ export function lastSettings(): (text: string) => Settings | undefined {
     } catch {
       return undefined;
     }
-    if (settingsProblem(settings) !== undefined) return undefined;
-    last = { text, settings: settings as Settings };
-    return last.settings;
+    if (!areSettings(settings)) return undefined;
+    last = { text, settings };
+    return settings;
   };
 }

