@@ -4,7 +4,7 @@ import { createEngine } from '../convert/duckdb.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { Deadline } from '../download/deadline.js';
 import { openLake } from '../download/open-lake.js';
-import type { OpenLake } from '../download/open-lake.js';
+import type { LakeParts } from '../download/session.js';
 import { releaseBacked } from '../lake/backing.js';
 import { commitWithJournal } from '../lake/commit-journal.js';
 import { lakePaths, removeRunFolder, runFolder, seriesFolder } from '../lake/layout.js';
@@ -115,7 +115,7 @@ class Build {
     bytes: 0,
   };
   #manifests: Manifests;
-  #opened: OpenLake | undefined;
+  #opened: LakeParts | undefined;
   #session: DuckDbSession | undefined;
   #closeEngine: () => void = () => undefined;
 

@@ -11,8 +11,8 @@ import { NO_SPANS, union } from './spans.js';
 import type { Spans } from './spans.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import { seriesFolder } from '../lake/layout.js';
-import { emptyManifest, readManifestLines, addLine } from '../lake/manifest.js';
-import type { DroppedLine, ManifestLine } from '../lake/manifest-line.js';
+import { emptyManifest, readLinesInto } from '../lake/manifest.js';
+import type { DroppedLine, ManifestLine, PlainLine } from '../lake/manifest-line.js';
 import { FORMATS, seriesName } from '../model/task.js';
 import type { Format, Market, Period, Series } from '../model/task.js';
 import type { HaltFacts } from '../source/facts.js';
@@ -131,21 +131,18 @@ async function read(request: CoverRequest, series: Series, finder: HaltFinder): 
     const period = periodOf({ venue, series }, key);
     if (period !== undefined) (lost[format] ??= []).push(period);
   };
-  const count = (line: ManifestLine): void => {
+  const count = (line: ManifestLine | PlainLine): void => {
     if (line.kind === 'dropped') lose(line);
-    if (line.kind !== 'object' || line.replaces === undefined) return;
+    if (line.kind !== 'object' || !('replaces' in line)) return;
     revisions[line.settings.format] = (revisions[line.settings.format] ?? 0) + 1;
   };
   const folder = seriesFolder(venue.name, series);
   let missing: ReadonlySet<string>;
   try {
-    for await (const lines of readManifestLines(join(root, folder), venue.archive)) {
-      for (const line of lines) {
-        const refused = line instanceof CryptodlError ? line : addLine(manifest, line);
-        if (refused !== undefined) onRefused(refused);
-        else if (!(line instanceof CryptodlError)) count(line.line);
-      }
-    }
+    for await (const lines of readLinesInto(manifest, join(root, folder), venue.archive))
+      for (const { line } of lines)
+        if (line instanceof CryptodlError) onRefused(line);
+        else count(line);
     missing = await missingFiles(root, folder, manifest);
   } catch (error) {
     onRefused(toCryptodlError(error));

@@ -10,41 +10,34 @@ import { acquireLock, holderText } from '../lake/lock.js';
 import type { Lock } from '../lake/lock.js';
 import { Manifests } from '../lake/manifests.js';
 import { finishCommits } from '../lake/commit-journal.js';
-import type { RefusedCommit } from '../lake/commit-journal.js';
 import type { LakeParts, LakeSession, RunSession } from './session.js';
 import { reasonOf } from '../text/path-faults.js';
 import { shellWord, shownPath } from '../text/printable.js';
 import { durationText } from '../model/units.js';
 import { makeFolder } from '../files/disk.js';
 
-/** The manifests are read anew: before this run had the lock, another process could change them. The run folder is empty. */
-export interface OpenLake extends LakeParts {
-  /** Commits of an earlier run that cannot be finished here. */
-  readonly refused: readonly RefusedCommit[];
-}
-
 type LakeRequest = Pick<LakeSession, 'paths' | 'runFolder'> &
   Pick<RunSession, 'clock' | 'deadline' | 'observer' | 'options' | 'stop' | 'times' | 'venue'>;
 
 /**
- * Takes the lake's lock, finishes the commits of a killed run, and clears its temporary files. Rejects with `locked`, with `usage` if
+ * Takes the lake's lock, finishes the commits of a killed run, and clears its temporary files. The manifests are read anew: before this
+ * run had the lock, another process could change them. The run folder is empty. Rejects with `locked`, with `usage` if
  * the root is a file, with the error of a stop, or with a disk error.
  */
-export async function openLake(session: LakeRequest, command: string): Promise<OpenLake> {
+export async function openLake(session: LakeRequest, command: string): Promise<LakeParts> {
   const { internal, root, staging } = session.paths;
   await refuseLinkedFolders(session.paths);
   await writable(root, '--out', () => makeFolder(internal));
   const lock = await writable(internal, '--out', () => takeLock(session, command));
   try {
-    const refused = await finishCommits(session.paths, session.venue);
-    for (const { name, why, kept } of refused)
+    for (const { name, why, kept } of await finishCommits(session.paths, session.venue))
       session.observer.warn(
         `the commit journal ${name} is not applied: ${why}; it is kept in ${shownPath(kept)} with its staged files; to check the lake: cryptodl verify --out ${shellWord(shownPath(root))}`,
       );
     await clearLeftover(session, staging, '--out');
     await writable(root, '--out', () => makeFolder(staging));
     const manifests = new Manifests(session.venue.archive);
-    return { lock, manifests, refused, runFolder: await emptyRunFolder(session) };
+    return { lock, manifests, runFolder: await emptyRunFolder(session) };
   } catch (error) {
     await lock.release();
     throw error;

@@ -6,8 +6,8 @@ import type { Cadence, Period, Series } from '../model/task.js';
 import { isPartitionFile, isPlainName } from './path-checks.js';
 import { keyPath, seriesOfFolder } from './layout.js';
 import { areSettings, lastSettings } from './settings.js';
-import { PlainLine, readPlainLine } from './manifest-line.js';
-import type { LinePlace, ManifestLine, ObjectLine } from './manifest-line.js';
+import { readPlainLine } from './manifest-line.js';
+import type { LinePlace, ManifestLine, ObjectLine, PlainLine } from './manifest-line.js';
 import { isLabel } from '../text/label.js';
 
 /** Thrown for a line of a later format version; the message is that version. */
@@ -16,21 +16,10 @@ export class NewerVersion extends Error {}
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Parses and checks a line. Throws `NewerVersion`, or a TypeError with the problem. Does not check whether periods are dates of the
- * calendar.
+ * Returns a function that parses and checks a line. It throws `NewerVersion`, or a TypeError with the problem, and does not check whether
+ * periods are dates of the calendar. A line of the most frequent form gets only the fields that plans compare.
  */
-export type LineReader = (text: string) => ManifestLine;
-
-export function createLineReader(seriesFolder: string, archive: ObjectKeys): LineReader {
-  const read = createLazyReader(seriesFolder, archive);
-  return (text) => {
-    const line = read(text);
-    return line instanceof PlainLine ? line.line : line;
-  };
-}
-
-/** Like `createLineReader`. A line of the most frequent form gets only the fields that plans compare. */
-export function createLazyReader(
+export function createLineReader(
   seriesFolder: string,
   archive: ObjectKeys,
 ): (text: string) => ManifestLine | PlainLine {

@@ -49,7 +49,7 @@ interface JournalVenue extends Pick<VenueFolders, 'name' | 'markets'> {
 }
 
 /** A journal that was rejected and not applied. */
-export interface RefusedCommit {
+interface RefusedCommit {
   /** Its name in `.cryptodl`. */
   readonly name: string;
   readonly why: string;

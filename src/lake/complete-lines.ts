@@ -21,7 +21,6 @@ export async function* completeLines(path: string): AsyncGenerator<string[]> {
 
 /** No line of the program is as long. Without a limit, a damaged file could take all memory. */
 const LONGEST_LINE = 64 * 1024 * 1024;
-export const LINE_TOO_LONG = 'has a line of more than 64 MiB';
 
 /**
  * The same for an open file, which is closed at the end. `onTail` gets an incomplete last line. Rejects with `manifest-damaged` for a line
@@ -59,8 +58,8 @@ export async function* completeLinesOf(
 }
 
 function tooLong(path: string): CryptodlError {
-  return new CryptodlError('manifest-damaged', `${shownPath(path)} ${LINE_TOO_LONG}`, {
-    hint: 'restore the file from a copy; or move it away, and cryptodl verify --fix makes a new one from the Parquet files',
+  return new CryptodlError('manifest-damaged', `${shownPath(path)} has a line of more than 64 MiB`, {
+    hint: 'restore the file from a copy; or move it away, and run the download again',
   });
 }
 

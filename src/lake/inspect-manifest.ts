@@ -1,11 +1,11 @@
 /** Reads a manifest line by line and reports damaged lines instead of throwing. */
-import { completeLinesOf } from './complete-lines.js';
-import { openManifest } from './manifest-place.js';
-import { createLineReader, NewerVersion } from './check-manifest-line.js';
-import type { LineReader, ObjectKeys } from './check-manifest-line.js';
-import { applyLine, emptyManifest } from './manifest.js';
+import { CryptodlError } from '../model/errors.js';
+import { hasManifest } from './manifest-place.js';
+import { NewerVersion } from './check-manifest-line.js';
+import type { ObjectKeys } from './check-manifest-line.js';
+import { emptyManifest, readLinesInto } from './manifest.js';
 import type { Manifest } from './manifest.js';
-import type { DroppedLine, ManifestLine } from './manifest-line.js';
+import type { DroppedLine } from './manifest-line.js';
 
 interface DamagedLine {
   /** Counts from 1. */
@@ -28,43 +28,30 @@ export interface InspectedManifest {
 }
 
 export async function inspectManifest(seriesFolder: string, archive: ObjectKeys): Promise<InspectedManifest> {
-  const opened = await openManifest(seriesFolder);
-  const readLine = createLineReader(seriesFolder, archive);
   const manifest = emptyManifest();
   const sound: string[] = [];
   const damaged: DamagedLine[] = [];
   const newer: number[] = [];
   const dropped: DroppedLine[] = [];
-  let number = 0;
-  const add = (line: string): void => {
-    number += 1;
-    const read = readInto(manifest, readLine, line);
-    if (read === 'newer') newer.push(number);
-    else if (typeof read === 'string') damaged.push({ number, text: line, why: read });
-    else if (read.kind === 'dropped') dropped.push(read);
-    if (typeof read !== 'string' || read === 'newer') sound.push(line);
+  let tail: string | undefined;
+  const onTail = (text: string): void => {
+    tail = text;
   };
-  const addTail = (text: string): void => {
-    damaged.push({ number: number + 1, text, why: 'it is incomplete' });
-  };
-  if (opened !== undefined)
-    for await (const lines of completeLinesOf(opened.file, opened.path, addTail))
-      for (const line of lines) add(line);
-  return { exists: opened !== undefined, manifest, sound, damaged, newer, dropped };
+  let last = 0;
+  for await (const lines of readLinesInto(manifest, seriesFolder, archive, onTail))
+    for (const { number, text, line } of lines) {
+      last = number;
+      const why = line instanceof CryptodlError ? line.cause : undefined;
+      if (why instanceof NewerVersion) newer.push(number);
+      else if (why instanceof Error) damaged.push({ number, text, why: why.message });
+      if (!(line instanceof CryptodlError) && line.kind === 'dropped') dropped.push(line);
+      if (why === undefined || why instanceof NewerVersion) sound.push(text);
+    }
+  if (tail !== undefined) damaged.push({ number: last + 1, text: tail, why: 'it is incomplete' });
+  return { exists: await hasManifest(seriesFolder), manifest, sound, damaged, newer, dropped };
 }
 
 /** The result for a manifest that was not read. */
 export function uninspected(): InspectedManifest {
   return { exists: true, manifest: emptyManifest(), sound: [], damaged: [], newer: [], dropped: [] };
-}
-
-/** Reads a line and adds it to the manifest. Returns the line, `newer` for a line of a later version, or the problem. */
-function readInto(manifest: Manifest, readLine: LineReader, text: string): ManifestLine | string {
-  try {
-    const line = readLine(text);
-    applyLine(manifest, line);
-    return line;
-  } catch (error) {
-    return error instanceof NewerVersion ? 'newer' : (error as Error).message;
-  }
 }

@@ -9,7 +9,7 @@ import { CryptodlError, withPath } from '../model/errors.js';
 import type { Format } from '../model/task.js';
 import { Absences } from './absences.js';
 import { changeBackedManifest, openBackedSeries } from './backing.js';
-import { createLazyReader, createLineReader, NewerVersion } from './check-manifest-line.js';
+import { createLineReader, NewerVersion } from './check-manifest-line.js';
 import type { ObjectKeys } from './check-manifest-line.js';
 import { claimManifest, openManifest } from './manifest-place.js';
 import { openRegularFile } from './path-checks.js';
@@ -40,55 +40,50 @@ export function emptyManifest(): Manifest {
  */
 export async function readManifest(seriesFolder: string, archive: ObjectKeys): Promise<Manifest> {
   const manifest = emptyManifest();
-  for await (const lines of linesOf(seriesFolder, createLazyReader(seriesFolder, archive))) {
-    for (const line of lines) {
-      const refused = line instanceof CryptodlError ? line : addLine(manifest, line);
-      if (refused !== undefined) throw refused;
-    }
-  }
+  for await (const lines of readLinesInto(manifest, seriesFolder, archive))
+    for (const { line } of lines) if (line instanceof CryptodlError) throw line;
   return manifest;
 }
 
-/** One complete line with its file and line number. */
-interface ReadLine<Line = ManifestLine> {
-  readonly path: string;
+/** A complete line of a manifest. */
+interface ReadLine {
+  /** Counts from 1. */
   readonly number: number;
-  readonly line: Line;
+  readonly text: string;
+  /** The error of a line that was not added. */
+  readonly line: ManifestLine | PlainLine | CryptodlError;
 }
 
 /**
- * All complete lines, in batches. A damaged line is returned as an error, and the following lines still come. A missing file
- * has no lines; an incomplete last line is left out.
+ * Adds all complete lines to `manifest` and yields them in batches. After a damaged line, the following lines still come. A missing file
+ * has no lines; only `onTail` gets an incomplete last line.
  */
-export function readManifestLines(
+export async function* readLinesInto(
+  manifest: Manifest,
   seriesFolder: string,
   archive: ObjectKeys,
-): AsyncGenerator<(ReadLine | CryptodlError)[]> {
-  return linesOf(seriesFolder, createLineReader(seriesFolder, archive));
-}
-
-async function* linesOf<Line>(
-  seriesFolder: string,
-  readLine: (text: string) => Line,
-): AsyncGenerator<(ReadLine<Line> | CryptodlError)[]> {
+  onTail?: (text: string) => void,
+): AsyncGenerator<ReadLine[]> {
   const opened = await openManifest(seriesFolder);
   if (opened === undefined) return;
   const { file, path } = opened;
+  const readLine = createLineReader(seriesFolder, archive);
   let number = 0;
-  for await (const texts of completeLinesOf(file, path)) {
+  for await (const texts of completeLinesOf(file, path, onTail)) {
     yield texts.map((text) => {
       number += 1;
       try {
-        return { path, number, line: readLine(text) };
+        const line = readLine(text);
+        applyLine(manifest, line);
+        return { number, text, line };
       } catch (error) {
-        return lineError({ path, number }, error);
+        return { number, text, line: lineError(`${path} line ${number}`, error) };
       }
     });
   }
 }
 
-function lineError({ path, number }: Pick<ReadLine, 'path' | 'number'>, cause: unknown): CryptodlError {
-  const where = `${path} line ${number}`;
+function lineError(where: string, cause: unknown): CryptodlError {
   if (cause instanceof NewerVersion) {
     const text = `${where} has version ${cause.message}; this cryptodl reads version 1`;
     return new CryptodlError('manifest-damaged', text, {
@@ -107,19 +102,6 @@ export function applyLine(manifest: Manifest, line: ManifestLine | PlainLine): v
   if (line.kind === 'dropped') manifest[line.format].drop(line.key);
   else if (line.kind === 'absent') manifest.absences.add(line);
   else manifest[line.settings.format].add(line);
-}
-
-/** Adds a line. Returns the error of a line that cannot be added; the manifest is then unchanged. */
-export function addLine(
-  manifest: Manifest,
-  read: ReadLine<ManifestLine | PlainLine>,
-): CryptodlError | undefined {
-  try {
-    applyLine(manifest, read.line);
-    return undefined;
-  } catch (error) {
-    return lineError(read, error);
-  }
 }
 
 /** Appends all lines in one write and syncs. First removes an incomplete last line that an earlier crash has left. */

@@ -8,11 +8,11 @@ import { refuseLinkedFolders } from '../lake/layout.js';
 import { refuseIfLocked } from '../lake/lock.js';
 import { mapOrdered } from '../queue/in-order.js';
 import { shownPath } from '../text/printable.js';
-import type { FileReader, RowsOf } from './check-file.js';
+import type { RowReader } from './check-file.js';
 import { checkSeries, pathInLake } from './check-series.js';
 import type { CheckContext, SeriesCheck } from './check-series.js';
 import type { LakeFinding, LakeFindingKind } from './lake-finding.js';
-import { asRegular, linkFinding, NOT_PART_OF_LAKE, REMEDIES } from './lake-finding.js';
+import { asRegular, linkFinding, NOT_IN_MANIFEST, REMEDIES } from './lake-finding.js';
 import { fixSeries } from './fix-series.js';
 import { CryptodlError } from '../model/errors.js';
 import { readSeriesAgain, walkLake } from '../lake/walk-lake.js';
@@ -55,12 +55,12 @@ export async function* checkLake(session: Session, request: CheckRequest): Async
   const tempFolder = join(tmpdir(), `cryptodl-verify-${randomUUID()}`);
   const engine = createEngine({ tempFolder, signal: stop.signal });
   try {
-    const reader = readerOf(session, engine, request.deep);
+    const readRows = request.deep ? rowReader(session, engine) : undefined;
     const found = chosen(walkLake(paths.root, venue), request.selection);
     yield* mapOrdered(found, SERIES_AT_ONCE, (one) => {
       stop.signal.throwIfAborted();
       return one.kind === 'series'
-        ? checkOneSeries(session, request, reader, one)
+        ? checkOneSeries(session, request, readRows, one)
         : checkLoosePath(session, request, one);
     });
   } finally {
@@ -76,40 +76,29 @@ async function* chosen(
     if (one.kind === 'series' ? selection.has(one.series) : selection.isWhole) yield one;
 }
 
-function readerOf({ venue }: Pick<Session, 'venue'>, engine: Engine, deep: boolean): FileReader {
-  const footer: FileReader['footer'] = async (path) => {
-    const connection = await engine.session('small');
-    try {
-      return await readFooter(connection, path);
-    } finally {
-      connection.close();
-    }
-  };
-  const rows = async ({ series, path, lines, columns }: RowsOf): Promise<readonly string[]> => {
+function rowReader({ venue }: Pick<Session, 'venue'>, engine: Engine): RowReader {
+  return async ({ series, path, lines }) => {
     const spec = findDataset(venue, series.market, series.dataset);
     const settings = lines[0]?.settings;
     if (spec === undefined || settings === undefined) return [];
     const connection = await engine.session();
     try {
-      return await inspectRows(connection, {
-        path,
-        spec,
-        settings,
-        interval: series.interval,
-        lines,
-        columns,
-      });
+      const columns =
+        settings.format === 'parquet'
+          ? new Set((await readFooter(connection, path)).columns.keys())
+          : undefined;
+      const { interval } = series;
+      return await inspectRows(connection, { path, spec, settings, interval, lines, columns });
     } finally {
       connection.close();
     }
   };
-  return { footer, ...(deep ? { rows } : {}) };
 }
 
 async function checkOneSeries(
   session: Session,
   request: CheckRequest,
-  reader: FileReader,
+  readRows: RowReader | undefined,
   folder: SeriesFolder,
 ): Promise<LakeCheck> {
   const { paths } = session;
@@ -117,7 +106,7 @@ async function checkOneSeries(
   try {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        const checked = await checkAndFix(session, request, reader, folder);
+        const checked = await checkAndFix(session, request, readRows, folder);
         check = checked.check;
         return checked;
       } catch (error) {
@@ -135,11 +124,11 @@ async function checkOneSeries(
 async function checkAndFix(
   session: Session,
   request: CheckRequest,
-  reader: FileReader,
+  readRows: RowReader | undefined,
   folder: SeriesFolder,
 ): Promise<LakeCheck> {
   const { paths, venue } = session;
-  const context: CheckContext = { root: paths.root, venue, reader, format: request.selection.format };
+  const context: CheckContext = { root: paths.root, venue, readRows, format: request.selection.format };
   const isFixed = request.fix;
   let check = await checkSeries(context, folder);
   if (check.findings.length > 0) {
@@ -166,7 +155,7 @@ async function checkAndFix(
 /** Longer than a run waits between the put of a file and that of its manifest, with all attempts. */
 const SETTLED_MS = 15 * 60_000;
 /** Findings about a file that a manifest may name soon. */
-const OF_FILES: ReadonlySet<LakeFindingKind> = new Set(['damaged', 'unlisted', 'stranger', 'sidecar']);
+const OF_FILES: ReadonlySet<LakeFindingKind> = new Set(['damaged', 'unlisted', 'sidecar']);
 
 /** The finding with a remark, or undefined if its file was not changed in the last minutes. */
 function asRecent(root: string, finding: LakeFinding): LakeFinding | undefined {
@@ -197,15 +186,15 @@ async function checkLoosePath(
   { kind, path }: LoosePath,
 ): Promise<LakeCheck> {
   if (kind === 'link') return { findings: [withRemedy(linkFinding(path))] };
-  const finding = await asRegular(paths.root, { kind: 'stranger', path, text: NOT_PART_OF_LAKE });
+  const finding = await asRegular(paths.root, { kind: 'unlisted', path, text: NOT_IN_MANIFEST });
   const recent = asRecent(paths.root, finding);
   if (recent !== undefined) return { findings: [recent] };
-  if (!fix || finding.kind !== 'stranger') return { findings: [withRemedy(finding)] };
+  if (!fix || finding.kind !== 'unlisted') return { findings: [withRemedy(finding)] };
   await lock?.confirm();
   const kept = await moveToQuarantine(
     paths,
     join(paths.root, path),
-    `stranger: ${finding.text}`,
+    `unlisted: ${finding.text}`,
     clock.now(),
   );
   if (kept === undefined) return { findings: [{ ...finding, left: 'nothing-known' }] };

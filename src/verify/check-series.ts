@@ -1,7 +1,6 @@
 /** Checks one series: each manifest line, each file against its lines, and files that no line names. */
 import { join } from 'node:path';
 import { CryptodlError, errnoOf } from '../model/errors.js';
-import { LINE_TOO_LONG } from '../lake/complete-lines.js';
 import type { ObjectKeys } from '../lake/check-manifest-line.js';
 import { isPartitionFile, firstSymlink, readRegularFile } from '../lake/path-checks.js';
 import { keyPath } from '../lake/layout.js';
@@ -14,8 +13,8 @@ import { FORMATS } from '../model/task.js';
 import type { Format, Series } from '../model/task.js';
 import type { Sidecar, Source } from '../source/source.js';
 import { checkFile, UNREADABLE } from './check-file.js';
-import type { FileReader } from './check-file.js';
-import { asRegular, linkFinding, NOT_PART_OF_LAKE } from './lake-finding.js';
+import type { RowReader } from './check-file.js';
+import { asRegular, linkFinding, NOT_IN_MANIFEST } from './lake-finding.js';
 import type { LakeFinding } from './lake-finding.js';
 import type { SeriesFolder } from '../lake/walk-lake.js';
 import { listEntries } from '../lake/walk-lake.js';
@@ -36,34 +35,25 @@ export interface SeriesCheck {
 export interface CheckContext {
   readonly root: string;
   readonly venue: Source;
-  readonly reader: FileReader;
+  readonly readRows: RowReader | undefined;
   /** Undefined: every format. */
   readonly format: Format | undefined;
 }
 
-const NOT_IN_MANIFEST = 'no manifest line names this file';
-
 /** Reads the manifest and checks each file. An unreadable file is a finding; other disk errors reject. */
 export async function checkSeries(context: CheckContext, folder: SeriesFolder): Promise<SeriesCheck> {
   const relativePath = folder.path.slice(context.root.length + 1).replaceAll('\\', '/');
-  const broken: ObjectLine[] = [];
-  let files = 0;
-  let bytes = 0;
   const manifestPath = folder.manifest?.path ?? relativePath;
-  if (folder.manifest?.isLink === true) {
-    const findings = [linkFinding(manifestPath, folder.series)];
-    return { folder, relativePath, inspected: uninspected(), findings, files, bytes, broken };
-  }
-  const inspected = await readManifest(folder.path, context.venue.archive);
-  if (typeof inspected === 'string') {
-    const findings: LakeFinding[] = [
-      { kind: 'unreadable', path: manifestPath, text: inspected, series: folder.series },
-    ];
-    return { folder, relativePath, inspected: uninspected(), findings, files, bytes, broken };
-  }
+  const inspected =
+    folder.manifest?.isLink === true
+      ? linkFinding(manifestPath, folder.series)
+      : await readManifest(folder, manifestPath, context.venue.archive);
+  const broken: ObjectLine[] = [];
+  const found = { folder, relativePath, files: 0, bytes: 0, broken };
+  if ('kind' in inspected) return { ...found, inspected: uninspected(), findings: [inspected] };
   const findings: LakeFinding[] = lineFindings(folder.series, manifestPath, inspected);
   // Lines of a later version may describe these files in a way that this version cannot check.
-  if (inspected.newer.length > 0) return { folder, relativePath, inspected, findings, files, bytes, broken };
+  if (inspected.newer.length > 0) return { ...found, inspected, findings };
   const linked = linkedZipFolders(context, folder.series, inspected);
   findings.push(...linked.map((path) => linkFinding(path, folder.series)));
   for (const format of FORMATS) {
@@ -71,25 +61,25 @@ export async function checkSeries(context: CheckContext, folder: SeriesFolder): 
     const held = inspected.manifest[format];
     if (format === 'zip' && linked.length > 0) continue;
     for (const [file, lines] of linesByFile(held)) {
-      files += 1;
-      bytes += held.bytesOf(file) ?? 0;
+      found.files += 1;
+      found.bytes += held.bytesOf(file) ?? 0;
       const path = format === 'zip' ? file : `${relativePath}/${file}`;
-      const wrong = await checkFile(context.reader, folder.series, {
-        path: join(context.root, path),
-        format,
-        lines,
+      const { series } = folder;
+      const wrong = await checkFile(
+        context.readRows,
+        { series, path: join(context.root, path), lines },
         held,
-      });
+      );
       if (wrong === undefined) continue;
       broken.push(...lines);
       const periods = lines.map((line) => line.period);
-      findings.push({ ...wrong, path, series: folder.series, format, periods });
+      findings.push({ ...wrong, path, series, format, periods });
     }
   }
   const zips = linked.length > 0 ? [] : await zipFindings(context, folder.series, inspected);
   const others = [...fileFindings(context, folder, relativePath, inspected), ...zips];
   findings.push(...(await Promise.all(others.map((finding) => asRegular(context.root, finding)))));
-  return { folder, relativePath, inspected, findings, files, bytes, broken };
+  return { ...found, inspected, findings };
 }
 
 /** The path of the file of a manifest line, relative to the root of the lake. */
@@ -97,18 +87,18 @@ export function pathInLake({ relativePath }: Pick<SeriesCheck, 'relativePath'>, 
   return line.settings.format === 'zip' ? line.file : `${relativePath}/${line.file}`;
 }
 
-/** The manifest, or the reason why it cannot be read. */
-async function readManifest(folder: string, archive: ObjectKeys): Promise<InspectedManifest | string> {
+/** The manifest, or the finding about one that cannot be read. */
+async function readManifest(
+  { path, series }: SeriesFolder,
+  manifestPath: string,
+  archive: ObjectKeys,
+): Promise<InspectedManifest | LakeFinding> {
   try {
-    return await inspectManifest(folder, archive);
+    return await inspectManifest(path, archive);
   } catch (error) {
-    if (error instanceof CryptodlError)
-      return error.code === 'manifest-damaged'
-        ? `the manifest ${LINE_TOO_LONG}`
-        : 'the manifest is not a regular file';
-    const errno = errnoOf(error);
-    if (!UNREADABLE.has(errno)) throw error;
-    return `the manifest cannot be read (${errno})`;
+    if (!(error instanceof CryptodlError) && !UNREADABLE.has(errnoOf(error))) throw error;
+    const text = `the manifest cannot be read: ${(error as Error).message}`;
+    return { kind: 'unreadable', path: manifestPath, text, series };
   }
 }
 
@@ -148,23 +138,15 @@ function fileFindings(
   { manifest }: InspectedManifest,
 ): LakeFinding[] {
   const named = new Set(FORMATS.flatMap((format) => manifest[format].lines().map(({ file }) => file)));
-  const ours = files.filter((name) => isPartitionFile(name) && !named.has(name));
   // A link in place of a committed file is reported as a missing file.
-  const strange = links.filter((name) => !named.has(name));
-  const findings = strange.map((name) => linkFinding(`${relativePath}/${name}`, series));
-  for (const name of ours) {
-    const format = name.endsWith('.csv') ? 'csv' : 'parquet';
-    if (context.format !== undefined && format !== context.format) continue;
-    findings.push({
-      kind: 'unlisted',
-      path: `${relativePath}/${name}`,
-      text: NOT_IN_MANIFEST,
-      series,
-      format,
-    });
+  const findings = links
+    .filter((name) => !named.has(name))
+    .map((name) => linkFinding(`${relativePath}/${name}`, series));
+  for (const name of [...files, ...nestedFiles]) {
+    const isOther = context.format !== undefined && isPartitionFile(name) && !name.endsWith(context.format);
+    if (named.has(name) || isOther) continue;
+    findings.push({ kind: 'unlisted', path: `${relativePath}/${name}`, text: NOT_IN_MANIFEST, series });
   }
-  for (const name of [...files.filter((each) => !isPartitionFile(each)), ...nestedFiles])
-    findings.push({ kind: 'stranger', path: `${relativePath}/${name}`, text: NOT_PART_OF_LAKE, series });
   return findings;
 }
 
@@ -205,18 +187,10 @@ async function zipFindings(
     const { files, links } = await listEntries(join(root, relativePath));
     const strange = links.map((name) => `${relativePath}/${name}`).filter((path) => !named.has(path));
     findings.push(...strange.map((path) => linkFinding(path, series)));
-    for (const name of files) {
-      const path = `${relativePath}/${name}`;
-      if (named.has(path)) continue;
-      const isOurs = name.endsWith(venue.archive.ending) || (suffix !== '' && name.endsWith(suffix));
-      findings.push({
-        kind: isOurs ? 'unlisted' : 'stranger',
-        path,
-        text: isOurs ? NOT_IN_MANIFEST : NOT_PART_OF_LAKE,
-        series,
-        ...(isOurs ? { format: 'zip' as const } : {}),
-      });
-    }
+    const paths = files.map((name) => `${relativePath}/${name}`).filter((path) => !named.has(path));
+    findings.push(
+      ...paths.map((path): LakeFinding => ({ kind: 'unlisted', path, text: NOT_IN_MANIFEST, series })),
+    );
   }
   return findings;
 }

@@ -46,7 +46,7 @@ async function fixFile(context: FixContext, check: SeriesCheck, finding: LakeFin
   const { kind } = finding;
   if (kind === 'missing') return { ...finding, left: 'repair' };
   if (kind === 'sidecar') return fixSidecar(context, check, finding);
-  if (kind === 'unlisted' || kind === 'stranger') return quarantined(context, finding);
+  if (kind === 'unlisted') return quarantined(context, finding);
   if (kind !== 'damaged') return { ...finding, left: 'nothing-known' };
   // The manifest comes first: after a crash in between, no line names the file, and the next --fix moves it.
   await dropObjects(context, check, finding);

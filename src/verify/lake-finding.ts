@@ -8,15 +8,13 @@ export type LakeFindingKind =
   | 'missing'
   /** A file differs from its last commit. */
   | 'damaged'
-  /** A data file that no manifest line names. */
+  /** A file that no manifest line names. */
   | 'unlisted'
   | 'line-damaged'
   /** A manifest line that a later version of cryptodl wrote. */
   | 'line-newer'
   /** The sidecar of a zip is missing or names another digest. */
   | 'sidecar'
-  /** A file that does not belong to the lake. */
-  | 'stranger'
   /** A symbolic link below the lake's root: it is not followed and not changed. */
   | 'link'
   /** A temporary file or an unfinished commit of a run that was killed. */
@@ -47,8 +45,8 @@ export interface LakeFinding {
   readonly left?: 'fix' | 'repair' | 'nothing-known';
 }
 
-/** The text of a `stranger`. */
-export const NOT_PART_OF_LAKE = 'the file does not belong to the lake';
+/** The text of an `unlisted` file. */
+export const NOT_IN_MANIFEST = 'no manifest line names this file';
 
 /** The command that mends each kind. */
 export const REMEDIES: Readonly<Record<LakeFindingKind, NonNullable<LakeFinding['left']>>> = {
@@ -58,7 +56,6 @@ export const REMEDIES: Readonly<Record<LakeFindingKind, NonNullable<LakeFinding[
   'line-damaged': 'fix',
   'line-newer': 'nothing-known',
   sidecar: 'fix',
-  stranger: 'fix',
   link: 'nothing-known',
   leftover: 'fix',
   unreadable: 'nothing-known',

@@ -1,7 +1,6 @@
 /** Checks the selected series of a lake, under the lock when it fixes, and counts the findings. */
 import { join, posix } from 'node:path';
 import { openLake } from '../download/open-lake.js';
-import type { OpenLake } from '../download/open-lake.js';
 import { openSession } from '../download/session.js';
 import type { Session } from '../download/session.js';
 import { backedUploads } from '../lake/backing.js';
@@ -18,7 +17,6 @@ import type { VerbRequest } from '../options/verb-request.js';
 import { selectHeldSeries, nothingHeld } from '../select/held-series.js';
 import type { HeldSelection } from '../select/held-series.js';
 import { isObjectKey } from '../source/keys.js';
-import { shownPath } from '../text/printable.js';
 import { checkLake } from './check-lake.js';
 import type { CheckRequest } from './check-lake.js';
 import type { LakeFinding, LakeFindingKind } from './lake-finding.js';
@@ -66,7 +64,7 @@ async function* verifySelected(
   const uploads = selection.isWhole ? await unfinishedUploads(session) : [];
   const opened = fix ? await openLake(session, 'cryptodl verify --fix') : undefined;
   try {
-    const found = await Promise.all(left.map((path) => leftoverAt(session.paths, path, opened)));
+    const found = await Promise.all(left.map((path) => leftoverAt(session.paths, path, fix)));
     const open = opened === undefined ? session : { ...session, lock: opened.lock };
     const removed = await Promise.all(uploads.map((upload) => uploadFinding(upload, fix)));
     return yield* verifyIn(open, { selection, left: [...found, ...removed] }, onProgress);
@@ -138,26 +136,14 @@ async function* verifyIn(
   return count.summary();
 }
 
-/**
- * With `--fix`, opening the lake has already finished or removed the leftover. If it refused a journal, it moved the journal and all
- * staged files to one folder.
- */
-async function leftoverAt(
-  { root }: LakePaths,
-  path: string,
-  opened: Pick<OpenLake, 'refused'> | undefined,
-): Promise<LakeFinding> {
+/** With `--fix`, opening the lake has already finished or removed the leftover. */
+async function leftoverAt({ root }: LakePaths, path: string, fix: boolean): Promise<LakeFinding> {
   const isCommit = path.endsWith('.json');
   const text = isCommit ? 'a run was killed during a commit' : 'a run was killed and left this file';
   const finding: LakeFinding = { kind: 'leftover', path, text };
-  if (opened === undefined) return { ...finding, left: 'fix' };
+  if (!fix) return { ...finding, left: 'fix' };
   if ((await entryAt(join(root, path))) !== undefined) return { ...finding, left: 'nothing-known' };
-  const [refused] = opened.refused;
-  const isKept = isCommit
-    ? opened.refused.some(({ name }) => path.endsWith(`/${name}`))
-    : path.startsWith('.cryptodl/tmp/');
-  if (refused !== undefined && isKept) return { ...finding, done: `kept in ${shownPath(refused.kept)}` };
-  return { ...finding, done: isCommit ? 'the commit was completed' : 'removed' };
+  return { ...finding, done: isCommit ? 'completed or set aside' : 'removed or set aside' };
 }
 
 class Count {

@@ -5,11 +5,7 @@ import { writeData } from '../cli/write-data.js';
 import { withLog } from '../download/download.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { bytesText, numberText } from '../model/units.js';
-import type { Series } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { barOfInterval } from '../source/keys.js';
-import type { Source } from '../source/source.js';
-import { findDataset, isMade } from '../source/venue.js';
 import { absolutePath, printLines, shellWord, shownPath, tabbed } from '../text/printable.js';
 import type { LakeFinding } from './lake-finding.js';
 import { verifyLake } from './verify-lake.js';
@@ -20,22 +16,20 @@ export async function verify(run: LookUp): Promise<ExitCode> {
   return runVerb(run, (request) => withLog(request, run.io, (logged) => verifyAndPrint(run, logged)));
 }
 
-async function verifyAndPrint({ io, resolved, source }: LookUp, request: VerbRequest): Promise<ExitCode> {
+async function verifyAndPrint({ io, resolved }: LookUp, request: VerbRequest): Promise<ExitCode> {
   const { options } = resolved;
   const printProgress = progressPrinter(options, io);
   const findings = verifyLake(request, (progress) => {
     printProgress(() => countsText(progress));
   });
-  const bars: LakeFinding[] = [];
-  const summary = await forEachItem(findings, (finding) => {
-    if (finding.left === 'repair' && isOfBars(source, finding.series)) bars.push(finding);
-    return writeData(io, [options.json ? { event: 'finding', ...finding } : lineOf(finding)]);
-  });
+  const summary = await forEachItem(findings, (finding) =>
+    writeData(io, [options.json ? { event: 'finding', ...finding } : lineOf(finding)]),
+  );
   if (summary === undefined) return 0;
   if (options.json) await writeData(io, [{ event: 'summary', ...summary }]);
   const isWell = summary.exitCode === 0;
   const root = absolutePath(options.out, request.surroundings.home);
-  if (!options.quiet || !isWell) printLines(io.stderr, closing(summary, shellWord(shownPath(root)), bars));
+  if (!options.quiet || !isWell) printLines(io.stderr, closing(summary, shellWord(shownPath(root))));
   return summary.exitCode;
 }
 
@@ -52,14 +46,8 @@ function countsText({ series, files, bytes }: Progress): string {
 const MISSING =
   'missing files: cryptodl repair fetches their objects again; to give them up, delete their lines in the manifest too (docs/lake.md)';
 
-/** Whether no download has the rows of the series, because `cryptodl bars` made them. */
-function isOfBars(venue: Source, series: Series | undefined): boolean {
-  const spec = series === undefined ? undefined : findDataset(venue, series.market, series.dataset);
-  return spec !== undefined && isMade(spec);
-}
-
-/** `out`: the lake as a word for a shell; `bars`: findings that `cryptodl bars` mends. */
-function closing(summary: VerifySummary, out: string, bars: readonly LakeFinding[]): string[] {
+/** `out`: the lake as a word for a shell. */
+function closing(summary: VerifySummary, out: string): string[] {
   const parts = Object.entries(summary.findings).map(([kind, number]) => `${number} ${kind}`);
   if (parts.length === 0) return [`${countsText(summary)}: all sound`];
   const { fix, repair, 'nothing-known': others } = summary.left;
@@ -69,16 +57,9 @@ function closing(summary: VerifySummary, out: string, bars: readonly LakeFinding
     ...((summary.findings.missing ?? 0) > 0 ? [MISSING] : []),
     ...(others > 0 ? [`${others} of them cannot be fixed by cryptodl (docs/lake.md)`] : []),
     ...(fix > 0 ? [`next  cryptodl verify --fix --out ${out}`] : []),
-    ...(fix === 0 ? barsAgain(bars, out) : []),
-    ...(repair > bars.length && fix === 0
+    ...(repair > 0 && fix === 0
       ? [`next  cryptodl repair ${isUpstream ? '--upstream ' : ''}--out ${out}`]
       : []),
     ...(fix + repair + others === 0 ? ['everything is fixed'] : []),
   ];
-}
-
-/** The commands that make lost bars again. */
-function barsAgain(bars: readonly LakeFinding[], out: string): string[] {
-  const intervals = new Set(bars.flatMap(({ series }) => series?.interval ?? []));
-  return [...intervals].map((interval) => `next  cryptodl bars ${barOfInterval(interval)} --out ${out}`);
 }

@@ -124,19 +124,14 @@ describe('a commit journal', () => {
     const { code, stderr, events } = await verify(lake, '--fix');
     expect([contents(sound), code]).toEqual([before, 0]);
     expect(stderr).toContain('commit-x.json');
-    expect(events).toContainEqual(
-      expect.objectContaining({
-        kind: 'leftover',
-        path: '.cryptodl/commit-x.json',
-        done: expect.stringContaining('set-aside-') as string,
-      }),
-    );
-    expect(events).toContainEqual(
-      expect.objectContaining({
-        path: '.cryptodl/tmp/x.partial',
-        done: expect.stringContaining('set-aside-') as string,
-      }),
-    );
+    for (const path of ['.cryptodl/commit-x.json', '.cryptodl/tmp/x.partial'])
+      expect(events).toContainEqual(
+        expect.objectContaining({
+          kind: 'leftover',
+          path,
+          done: expect.stringContaining('set aside') as string,
+        }),
+      );
     expect(keptBeside(lake)).toEqual(KEPT);
     expect(filesBelow(join(lake, SERIES))).toEqual(['2026-10.parquet']);
   });
@@ -469,9 +464,7 @@ describe('a symbolic link', () => {
     }
     const repaired = await repair(lake);
     expect([repaired.code, repaired.stderr]).toEqual([4, expect.stringContaining('found      1 unreadable')]);
-    expect(repaired.stderr).toContain(
-      'was not changed: the manifest is not a regular file; make it readable',
-    );
+    expect(repaired.stderr).toContain('symbol=BTCUSDT.jsonl is not a regular file; make it readable');
     for (const { code, stderr } of [await coverage(lake), await sql(lake, 'SHOW TABLES')]) {
       expect(code).not.toBe(0);
       expect(stderr).toContain('symbol=BTCUSDT.jsonl is not a regular file');

@@ -269,7 +269,7 @@ describe('a copied lake', () => {
     { symbol: 'ETHUSDT', n: 72n },
   ];
 
-  it('inside a lake is no part of it: it is not read, and its files are strangers', async () => {
+  it('inside a lake is no part of it: it is not read, and its files are unlisted', async () => {
     const out = join(scratch, 'outer');
     cpSync(lake, out, { recursive: true });
     const inner = [`${SERIES}/symbol=BTCUSDT/lake`, 'binance/um/lake', 'inner'].map((place) =>
@@ -282,14 +282,14 @@ describe('a copied lake', () => {
     ]);
     expect(await sql(counted, { out }).toArray()).toEqual(BOTH);
     const found = verify({ out });
-    expect(new Set((await found.toArray()).map(({ kind }) => kind))).toEqual(new Set(['stranger']));
+    expect(new Set((await found.toArray()).map(({ kind }) => kind))).toEqual(new Set(['unlisted']));
     expect(await found.summary()).toMatchObject({ series: 2, files: 2, exitCode: 4 });
-    // Strangers below the data of the exchange go to the quarantine; a lake beside the data stays.
-    const strangers = filesBelow(inner[0] ?? '').length + filesBelow(inner[1] ?? '').length;
+    // Files below the data of the exchange go to the quarantine; a lake beside the data stays.
+    const foreign = filesBelow(inner[0] ?? '').length + filesBelow(inner[1] ?? '').length;
     const repaired = await repair({ out, ...hosts() }).summary();
     expect([repaired.outcomes.ok, repaired.exitCode]).toEqual([0, 0]);
     expect(filesBelow(join(out, '_quarantine')).filter((path) => !path.endsWith('.cause'))).toHaveLength(
-      strangers,
+      foreign,
     );
     expect(await parquetDigests(join(out, 'inner'))).toEqual(await parquetDigests(lake));
     expect(await sql(counted, { out }).toArray()).toEqual(BOTH);

@@ -226,13 +226,13 @@ const HARMS: readonly Harm[] = [
     hasLostLines: true,
   },
   {
-    what: 'strangers',
+    what: 'files of the user',
     harm: (lake) => {
       writeFileSync(join(lake, SERIES, 'notes.txt'), 'mine');
       mkdirSync(join(lake, 'binance/um/klines/old/deep'), { recursive: true });
       writeFileSync(join(lake, 'binance/um/klines/old/deep/2026-10.parquet'), 'mine');
     },
-    finds: [`stranger ${SERIES}/notes.txt`, 'stranger binance/um/klines/old/deep/2026-10.parquet'],
+    finds: ['unlisted binance/um/klines/old/deep/2026-10.parquet', `unlisted ${SERIES}/notes.txt`],
   },
   {
     what: 'what a killed run left',

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { klinesLine } from '../../scripts/synthetic-lake.js';
 import { createLineCheck, createLineReader } from '../../src/lake/check-manifest-line.js';
-import { readPlainLine } from '../../src/lake/manifest-line.js';
+import { PlainLine, readPlainLine } from '../../src/lake/manifest-line.js';
 import type { PlainChecks } from '../../src/lake/manifest-line.js';
 import type { Settings } from '../../src/model/task.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
@@ -11,7 +11,11 @@ import { loadBinance } from '../../src/source/binance/binance.js';
 const ARCHIVE = loadBinance().archive;
 const FOLDER = '/lake/binance/um/klines/interval=1m/symbol=BTCUSDT';
 const LINE = JSON.stringify(klinesLine('BTCUSDT', '2026-11-20'));
-const read = createLineReader(FOLDER, ARCHIVE);
+const readLine = createLineReader(FOLDER, ARCHIVE);
+const read = (text: string) => {
+  const line = readLine(text);
+  return line instanceof PlainLine ? line.line : line;
+};
 const check = createLineCheck(FOLDER, ARCHIVE);
 const CHECKS: PlainChecks = {
   settingsOf: (settings) => JSON.parse(settings) as Settings,

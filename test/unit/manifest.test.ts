@@ -8,7 +8,7 @@ import { CryptodlError } from '../../src/model/errors.js';
 import { FOLDERS } from '../../src/lake/layout.js';
 import { manifestPlace } from '../../src/lake/manifest-place.js';
 import { HeldObjects, heldObject, heldRevision } from '../../src/lake/held-objects.js';
-import { appendManifest, readManifestLines, readManifest } from '../../src/lake/manifest.js';
+import { appendManifest, emptyManifest, readLinesInto, readManifest } from '../../src/lake/manifest.js';
 import type { ManifestLine, ObjectLine } from '../../src/lake/manifest-line.js';
 import { day, objectLine, period, SETTINGS } from '../helpers/conversion.js';
 import { refuse, syncsOf } from '../helpers/file-handles.js';
@@ -104,12 +104,14 @@ describe('damage', () => {
       [whole[0], 'null', '{', ...many, '{}', whole[1], 'to'].join('\n'),
     );
     const read = [];
-    for await (const lines of readManifestLines(folder, ARCHIVE)) read.push(...lines);
-    const messages = read.flatMap((line) => (line instanceof CryptodlError ? [line.message] : []));
+    const manifest = emptyManifest();
+    for await (const lines of readLinesInto(manifest, folder, ARCHIVE)) read.push(...lines);
+    const messages = read.flatMap(({ line }) => (line instanceof CryptodlError ? [line.message] : []));
     const file = manifestPlace(folder).path;
     expect(messages).toEqual([2, 3, 2004].map((line) => `${file} line ${line} is damaged`));
     expect(read.length).toBe(2005);
-    expect(read.at(-1)).toMatchObject({ path: file, number: 2005, line: LINES[1] });
+    expect(read.at(-1)).toMatchObject({ number: 2005, text: whole[1] });
+    expect(keys(manifest.parquet)).toHaveLength(3);
   });
 
   it('is different from an absent manifest, which holds nothing', async () => {
