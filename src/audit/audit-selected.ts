@@ -69,17 +69,10 @@ export class AuditTally {
     const found = this.found - (isMended ? this.mendable.findings : 0);
     const retryable = failures.filter(({ error }) => error.retryable).length;
     return exitCode({
-      ended: undefined,
-      signal: undefined,
       waitedTooLong: failures.filter(({ error }) => error.code === 'wait-too-long').length,
       failedRetryable: retryable,
       // A finding stays until the archive publishes the object again.
       failedPermanent: failures.length - retryable + found,
-      holes: 0,
-      partial: 0,
-      strict: false,
-      written: 0,
-      nothingIsError: false,
     });
   }
 

@@ -44,16 +44,17 @@ export function exitCodeOfError(code: ErrorCode): ExitCode {
 /**
  * The first code that applies: 130 and 143 signals, 2 usage, 6 locked, 7 wait too long, 3 time over, no Redis or no bucket, 1 any other
  * fatal error;
- * then 7, 3 and 4 for tasks, 4 for --strict, 5 for --error-on-nothing, 0.
+ * then 7, 3 and 4 for tasks, 4 for --strict, 5 for --error-on-nothing, 0. Facts that are left out did not happen.
  */
-export function exitCode(end: RunStatus): ExitCode {
+export function exitCode(end: Partial<RunStatus>): ExitCode {
+  const { waitedTooLong = 0, failedRetryable = 0, failedPermanent = 0, holes = 0, partial = 0 } = end;
   if (end.signal !== undefined) return exitCodeOfSignal(end.signal);
   if (end.ended !== undefined) return exitCodeOfError(end.ended);
-  if (end.waitedTooLong > 0) return 7;
-  if (end.failedRetryable > 0) return 3;
-  if (end.failedPermanent > 0) return 4;
-  if (end.strict && end.holes + end.partial > 0) return 4;
-  if (end.nothingIsError && end.written === 0) return 5;
+  if (waitedTooLong > 0) return 7;
+  if (failedRetryable > 0) return 3;
+  if (failedPermanent > 0) return 4;
+  if (end.strict === true && holes + partial > 0) return 4;
+  if (end.nothingIsError === true && end.written === 0) return 5;
   return 0;
 }
 

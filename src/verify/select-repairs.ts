@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { heldCuts } from '../download/cut-days.js';
 import type { Session } from '../download/session.js';
 import type { Absences } from '../lake/absences.js';
-import type { DroppedLine, ObjectLine } from '../lake/manifest-line.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
 import { isFromRest } from '../lake/held-objects.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import { dayOf, dayPeriod, monthOf, parsePeriod } from '../model/calendar.js';
 import { FORMATS, seriesName } from '../model/task.js';
-import type { AbsenceReason, Format, Period, Series, Settings } from '../model/task.js';
+import type { AbsenceReason, Format, Period, Series } from '../model/task.js';
 import { countText } from '../model/units.js';
 import type { Resolved } from '../options/resolve.js';
 import type { ReadList } from '../options/symbols.js';
@@ -22,7 +22,7 @@ import { findDataset, isArchived, isMade } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { shellWord } from '../text/printable.js';
 import { checkLake } from './check-lake.js';
-import type { LakeCheck } from './check-lake.js';
+import type { SeriesCheck } from './check-series.js';
 import type { LakeFindingKind } from './lake-finding.js';
 
 /** A dry run changes nothing; any other run must hold the lake's lock. Throws usage errors. */
@@ -53,17 +53,22 @@ export async function selectRepairs(
         `${finding.path} was not changed: ${finding.text}; ${remedy}, then run repair again`,
       );
     }
-    if (checked.check === undefined) continue;
+    const { check } = checked;
+    if (check === undefined) continue;
     series += 1;
-    const { series: of } = checked.check.folder;
+    const { series: of } = check.folder;
+    const { dropped, newer } = check.inspected;
     const spec = findDataset(venue, of.market, of.dataset);
-    if (spec !== undefined && isMade(spec)) {
-      if (isLost(checked)) session.observer.warn(barsAgain(of, options.out));
+    // A line of a later version may hold what seems to be missing, and no run of this version can write the series.
+    if (spec === undefined || newer.length > 0) continue;
+    if (isMade(spec)) {
+      if (check.broken.length + dropped.length > 0) session.observer.warn(barsAgain(of, options.out));
       continue;
     }
-    // A line of a later version may hold what seems to be missing, and no run of this version can write the series.
-    if (checked.check.inspected.newer.length > 0) continue;
-    requests.push(...requestsOf(session, checked, selection.format));
+    const revised = checked.findings.filter(({ kind }) => kind === 'revised').map(({ path }) => path);
+    for (const format of FORMATS)
+      if (selection.format === undefined || format === selection.format)
+        requests.push(...requestOf(session, check, { spec, format, revised }));
   }
   if (series === 0 && !selection.isEmptyShard) throw nothingHeld(options.out);
   const days = requests.reduce(
@@ -81,11 +86,6 @@ export async function selectRepairs(
     ended: [],
     dataPath: join(paths.root, venue.name),
   };
-}
-
-/** Whether the series has lost rows, now or earlier, that nothing has replaced. */
-function isLost({ check }: LakeCheck): boolean {
-  return (check?.broken.length ?? 0) + (check?.inspected.dropped.length ?? 0) > 0;
 }
 
 /** No download has bars: they are made again from other rows of the lake. */
@@ -108,53 +108,35 @@ function foundNotes(found: Partial<Record<LakeFindingKind, number>>, hasEvidence
   return [`found      ${parts.join(', ')}${hasEvidence ? '; damaged files are kept in _quarantine/' : ''}`];
 }
 
-function requestsOf(
-  session: Pick<Session, 'nowMs' | 'venue'>,
-  checked: LakeCheck,
-  format: Format | undefined,
-): SeriesRequest[] {
-  const { check } = checked;
-  if (check === undefined) return [];
-  const { series } = check.folder;
-  const spec = findDataset(session.venue, series.market, series.dataset);
-  if (spec === undefined) return [];
-  const formats = FORMATS.filter((name) => format === undefined || name === format);
-  return formats.flatMap((name) => requestOf(session, checked, spec, name) ?? []);
-}
-
-/** Undefined when there is nothing to repair, or when the settings of the files are not known. */
+/** Empty when there is nothing to repair, or when the settings of the files are not known. `revised`: keys of revised objects. */
 function requestOf(
   session: Pick<Session, 'nowMs' | 'venue'>,
-  { check, findings }: LakeCheck,
-  spec: DatasetSpec,
-  format: Format,
-): SeriesRequest | undefined {
-  if (check === undefined) return undefined;
+  check: SeriesCheck,
+  { spec, format, revised }: { spec: DatasetSpec; format: Format; revised: readonly string[] },
+): SeriesRequest[] {
+  const { venue, nowMs } = session;
   const { series } = check.folder;
   const { manifest } = check.inspected;
   const held = manifest[format];
   const dropped = check.inspected.dropped.filter((line) => line.format === format);
-  const settings = held.last()?.settings ?? settingsIn(dropped);
-  if (settings === undefined) return undefined;
-  const revised = findings.filter((finding) => finding.kind === 'revised').map(({ path }) => path);
+  const settings = held.last()?.settings ?? dropped.findLast((line) => line.settings !== undefined)?.settings;
+  if (settings === undefined) return [];
+  const periodsIn = (keys: readonly string[]): Period[] =>
+    keys.flatMap((key) => periodOf({ venue, series }, key) ?? []);
   const broken = check.broken.filter((line) => line.settings.format === format);
   const ranges = daysToRepair({
     held,
     absences: manifest.absences,
     broken,
     others: [
-      ...periodsIn(
-        session,
-        series,
-        dropped.map(({ key }) => key),
-      ).filter((period) => !isHeld(held, period)),
-      ...periodsIn(session, series, revised).filter((period) => isHeld(held, period)),
+      ...periodsIn(dropped.map(({ key }) => key)).filter((period) => !isHeld(held, period)),
+      ...periodsIn(revised).filter((period) => isHeld(held, period)),
       ...heldCuts(session, series, manifest, format).map(({ day }) => dayPeriod(day)),
     ],
-    today: dayOf(session.nowMs, session.venue),
+    today: dayOf(nowMs, venue),
   });
-  if (ranges.length === 0) return undefined;
-  return {
+  if (ranges.length === 0) return [];
+  const request: SeriesRequest = {
     series,
     settings,
     cadences: cadencesOf(spec, series.interval, settings.cadence),
@@ -166,16 +148,9 @@ function requestOf(
     ...(broken.length === 0 && settings.partition === 'month' && format !== 'zip'
       ? { fillsHolesFromMonths: true }
       : {}),
-    ...restOf(session, series, spec, { held, format }),
+    ...(format === 'zip' ? {} : restOf(session, series, spec, held)),
   };
-}
-
-function settingsIn(dropped: readonly DroppedLine[]): Settings | undefined {
-  return dropped.findLast(({ settings }) => settings !== undefined)?.settings;
-}
-
-function periodsIn({ venue }: Pick<Session, 'venue'>, series: Series, keys: readonly string[]): Period[] {
-  return keys.flatMap((key) => periodOf({ venue, series }, key) ?? []);
+  return [request];
 }
 
 /** REST repairs series that came only from REST. For other series, it fills gaps of the archive. */
@@ -183,9 +158,8 @@ function restOf(
   { venue, nowMs }: Pick<Session, 'nowMs' | 'venue'>,
   series: Series,
   spec: DatasetSpec,
-  { held, format }: { readonly held: HeldObjects; readonly format: Format },
+  held: HeldObjects,
 ): Pick<SeriesRequest, 'rest'> {
-  if (format === 'zip') return {};
   const isRestOnly = held.size > 0 && held.spans().every(({ facts }) => isFromRest(facts));
   const mode = !isArchived(spec) || isRestOnly ? 'only' : 'fill';
   const rest = restOffer(series, { venue, nowMs, mode, includeToday: false, standsIn: true });

@@ -169,15 +169,7 @@ class Count {
     const code = exitCode({
       // The content of an unreadable file is unknown, which is an error of the disk, not a finding to repair.
       ended: (this.#findings.unreadable ?? 0) > 0 ? 'disk' : undefined,
-      signal: undefined,
-      waitedTooLong: 0,
-      failedRetryable: 0,
       failedPermanent: wrong,
-      holes: 0,
-      partial: 0,
-      strict: false,
-      written: 0,
-      nothingIsError: false,
     });
     return { series, files, bytes, findings: { ...this.#findings }, left: { ...this.#left }, exitCode: code };
   }

@@ -118,7 +118,6 @@ function conclude(waiting: Waiting, tally: Tally, { pending, counts }: State): E
   const elapsedMs = io.clock.monotonic() - io.startedAt;
   const failedJobs = numberOf(counts['failedJobs']);
   const code = exitCode({
-    ended: undefined,
     signal: signals.signalled(),
     waitedTooLong: tally.waitedTooLong,
     failedRetryable: tally.failedRetryable,
@@ -126,8 +125,6 @@ function conclude(waiting: Waiting, tally: Tally, { pending, counts }: State): E
     holes: tally.absentBy.hole ?? 0,
     partial: tally.outcomes.partial,
     strict: options.strict,
-    written: tally.outcomes.ok + tally.outcomes.partial - tally.shorter,
-    nothingIsError: false,
   });
   if (options.json) {
     const { outcomes, absentBy, failedBy, bytes, rows, files } = tally;
