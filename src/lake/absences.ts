@@ -53,10 +53,8 @@ export interface Absence {
 
 /** The latest record of each period of a series, for all formats. Callers check held periods first: those are not absent. */
 export class Absences {
-  readonly #daily = new Map<number, Absence>();
-  readonly #monthly = new Map<number, Absence>();
-  readonly #failedDays = new Map<number, ErrorCode>();
-  readonly #failedMonths = new Map<number, ErrorCode>();
+  readonly #absent = { daily: new Map<number, Absence>(), monthly: new Map<number, Absence>() };
+  readonly #failed = { daily: new Map<number, ErrorCode>(), monthly: new Map<number, ErrorCode>() };
   readonly #refused = new Map<string, RefusedLine>();
 
   add(line: AbsentLine): void {
@@ -73,11 +71,9 @@ export class Absences {
       this.#refused.set(`${refused.format} ${line.cadence} ${line.first}`, { ...line, failed, refused });
     const ofRest = rest === undefined ? {} : { rest: { asked: rest.asked, atMs: Date.parse(rest.at) } };
     const absence: Absence = { reason, asked, atMs, ...ofRest };
-    const [absences, failures, from, end] =
-      line.cadence === 'daily'
-        ? [this.#daily, this.#failedDays, first.from, last.to]
-        : [this.#monthly, this.#failedMonths, monthOf(first.from), monthOf(last.from) + 1];
-    for (let at = from; at < end; at += 1) {
+    const absences = this.#absent[line.cadence];
+    const failures = this.#failed[line.cadence];
+    for (let at = numberOf(first); at <= numberOf(last); at += 1) {
       absences.delete(at);
       failures.delete(at);
       if (failed === undefined) absences.set(at, absence);
@@ -86,21 +82,18 @@ export class Absences {
   }
 
   /** The error code of the last fetch of an existing object; undefined if it did not fail. */
-  failureOf({ cadence, from }: Period): ErrorCode | undefined {
-    return cadence === 'daily' ? this.#failedDays.get(from) : this.#failedMonths.get(monthOf(from));
+  failureOf(period: Period): ErrorCode | undefined {
+    return this.#failed[period.cadence].get(numberOf(period));
   }
 
   /** All periods with a recorded absence. */
   periods(): Period[] {
-    return [...[...this.#daily.keys()].map(dayPeriod), ...[...this.#monthly.keys()].map(monthPeriod)];
+    return periodsOf(this.#absent);
   }
 
   /** The periods whose last fetch failed, also those that are held since. */
   failed(): Period[] {
-    return [
-      ...[...this.#failedDays.keys()].map(dayPeriod),
-      ...[...this.#failedMonths.keys()].map(monthPeriod),
-    ];
+    return periodsOf(this.#failed);
   }
 
   /** The line of an earlier run that fetched and rejected this revision of an object with this sidecar. */
@@ -109,19 +102,28 @@ export class Absences {
     return line?.refused.etag === etag && line?.refused.sidecarEtag === sidecarEtag ? line : undefined;
   }
 
-  of({ cadence, from }: Period): Absence | undefined {
-    return cadence === 'daily' ? this.#daily.get(from) : this.#monthly.get(monthOf(from));
+  of(period: Period): Absence | undefined {
+    return this.#absent[period.cadence].get(numberOf(period));
   }
 
   /** Absences of daily objects, by day. */
   days(): ReadonlyMap<number, Absence> {
-    return this.#daily;
+    return this.#absent.daily;
   }
 
   /** Absences of monthly objects, by month (see `monthOf`). */
   months(): ReadonlyMap<number, Absence> {
-    return this.#monthly;
+    return this.#absent.monthly;
   }
+}
+
+/** The day or month of a period. */
+function numberOf({ cadence, from }: Period): number {
+  return cadence === 'daily' ? from : monthOf(from);
+}
+
+function periodsOf({ daily, monthly }: Readonly<Record<Cadence, ReadonlyMap<number, unknown>>>): Period[] {
+  return [...[...daily.keys()].map(dayPeriod), ...[...monthly.keys()].map(monthPeriod)];
 }
 
 /** The wait after the first request without result, in milliseconds. It is short for objects that may be published at any hour. */

@@ -8,7 +8,7 @@ import { makeFolder } from '../files/disk.js';
 import type { Clock } from '../model/clock.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import { withClaim } from './lock-claim.js';
-import type { HolderFile, HolderState, LockHolder } from './lock-holder.js';
+import type { HolderFile, LockHolder } from './lock-holder.js';
 import { describeThisProcess, holderState, readHolderFile } from './lock-holder.js';
 import { fileSystemNow, HEARTBEAT_MS, isExpired, Lease, LEASE_MS } from './lock-lease.js';
 
@@ -47,9 +47,9 @@ export async function acquireLock(directory: string, { command, clock, onLost }:
   const me = { ...(await describeThisProcess(command, clock.now())), heartbeatMs: HEARTBEAT_MS };
   const socket = await bindSocket(directory);
   if (socket === 'taken') throw await socketHeldError(directory, path, clock);
-  let taken: Taken;
+  let takenFrom: LockHolder | undefined;
   try {
-    taken = await withClaim(directory, { me, clock }, (claim, nowMs) =>
+    takenFrom = await withClaim(directory, { me, clock }, (claim, nowMs) =>
       takeFile(path, { claim, nowMs, me, kernelDecides: socket !== 'unknown' }),
     );
   } catch (error) {
@@ -58,7 +58,7 @@ export async function acquireLock(directory: string, { command, clock, onLost }:
   }
   const lease = new Lease({ path, nonce: me.nonce, clock, onLost });
   return {
-    takenFrom: taken.from,
+    takenFrom,
     confirm: () => lease.confirm(),
     get isLost() {
       return lease.isLost;
@@ -88,14 +88,9 @@ export async function refuseIfLocked(directory: string, clock: Pick<Clock, 'slee
     if (errnoOf(error) === 'ENOENT') return;
     throw error;
   }
-  const lock = await readLock(directory);
-  if (lock?.holder === undefined) return;
-  if (lock.state === 'here') throw heldHereError(lock.holder);
-  if (lock.state === 'elsewhere') throw heldElsewhereError(lock.holder, path);
-}
-
-interface Taken {
-  readonly from: LockHolder | undefined;
+  const file = await readHolderFile(path);
+  if (file === undefined) return;
+  await expiredHolder(path, file, await describeThisProcess('', 0), () => fileSystemNow(directory));
 }
 
 interface Taking {
@@ -106,45 +101,39 @@ interface Taking {
   readonly kernelDecides: boolean;
 }
 
-/** Renames the claim to the lock file, unless the current holder may be alive. The caller must have the only claim. */
-async function takeFile(path: string, { claim, nowMs, me, kernelDecides }: Taking): Promise<Taken> {
+/**
+ * Renames the claim to the lock file, unless the current holder may be alive. The caller must have the only claim. Resolves like
+ * `expiredHolder`.
+ */
+async function takeFile(
+  path: string,
+  { claim, nowMs, me, kernelDecides }: Taking,
+): Promise<LockHolder | undefined> {
   const current = await readHolderFile(path);
   if (current !== undefined && current.holder === undefined && !kernelDecides) throw unreadableError(path);
-  const state = current?.holder && (await lockState(current, me, nowMs));
-  if (current?.holder !== undefined) {
-    if (state === 'here') throw heldHereError(current.holder);
-    if (state === 'elsewhere') throw heldElsewhereError(current.holder, path);
-  }
+  const expired =
+    current === undefined ? undefined : await expiredHolder(path, current, me, () => Promise.resolve(nowMs));
   await rename(claim, path);
-  return { from: state === 'expired' ? current?.holder : undefined };
+  return expired;
 }
 
-/** `expired`: the holder is on another host or in another container, and its lease has expired. */
-type LockState = HolderState | 'expired';
-
-async function lockState(file: HolderFile, me: LockHolder, nowMs: number | undefined): Promise<LockState> {
-  const state = file.holder === undefined ? 'gone' : await holderState(file.holder, me);
-  return state === 'elsewhere' && isExpired(file, nowMs) ? 'expired' : state;
-}
-
-/** A lock file; `holder` is undefined for invalid content. */
-interface LockFile {
-  readonly path: string;
-  readonly holder: LockHolder | undefined;
-  readonly state: LockState | undefined;
-}
-
-/** The lock file of `directory`; undefined when there is none. Does not acquire the lock. */
-async function readLock(directory: string): Promise<LockFile | undefined> {
-  const path = join(directory, 'lock.json');
-  const file = await readHolderFile(path);
-  if (file === undefined) return undefined;
+/**
+ * Rejects with `locked` if the holder of a lock file may be alive. Resolves with a holder on another host or in another container
+ * whose lease has expired, and with undefined for a holder that has ended or is not known.
+ */
+async function expiredHolder(
+  path: string,
+  file: HolderFile,
+  me: LockHolder,
+  nowMs: () => Promise<number | undefined>,
+): Promise<LockHolder | undefined> {
   const { holder } = file;
-  if (holder === undefined) return { path, holder, state: undefined };
-  const me = await describeThisProcess('', 0);
+  if (holder === undefined) return undefined;
   const state = await holderState(holder, me);
-  if (state !== 'elsewhere') return { path, holder, state };
-  return { path, holder, state: await lockState(file, me, await fileSystemNow(directory)) };
+  if (state === 'here') throw heldHereError(holder);
+  if (state === 'gone') return undefined;
+  if (!isExpired(file, await nowMs())) throw heldElsewhereError(holder, path);
+  return holder;
 }
 
 /** Waits for the lock file, because a holder binds its socket before it writes the file. */

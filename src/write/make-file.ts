@@ -163,7 +163,7 @@ function provenance(
   kept: readonly ObjectLine[],
   written: readonly ReceivedObject[],
 ): string {
-  const objects = [
+  const facts = [
     ...kept,
     ...written.map(({ object, zipBytes, ...received }) => ({
       ...received,
@@ -171,6 +171,10 @@ function provenance(
       bytes: zipBytes,
     })),
   ];
+  // The facts that the manifest lines have too.
+  const objects = facts.map(({ key, sha256, bytes, verified, etag, lastModified }) => {
+    return { key, sha256, bytes, verified, etag, lastModified };
+  });
   return JSON.stringify({
     tool: `cryptodl ${context.tool}`,
     venue: context.venue.name,
@@ -181,23 +185,9 @@ function provenance(
     columns: Object.fromEntries(
       describeColumns(spec).map(({ name, unit, doc }) => [name, unit === '' ? doc : `${doc}; ${unit}`]),
     ),
-    objects: objects.map(factsOf).sort((a, b) => (a.key < b.key ? -1 : 1)),
+    objects: objects.sort((a, b) => (a.key < b.key ? -1 : 1)),
   });
 }
-
-/** The facts of an object that its manifest line has too. */
-function factsOf({ key, sha256, bytes, verified, etag, lastModified }: ObjectFacts): ObjectFacts {
-  return {
-    key,
-    sha256,
-    bytes,
-    verified,
-    ...(etag === undefined ? {} : { etag }),
-    ...(lastModified === undefined ? {} : { lastModified }),
-  };
-}
-
-type ObjectFacts = Pick<ObjectLine, 'key' | 'sha256' | 'bytes' | 'verified' | 'etag' | 'lastModified'>;
 
 /** The terms of the sources of the rows. They have no time of download, so that equal rows give equal files. */
 function termsOf(

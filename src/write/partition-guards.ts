@@ -1,7 +1,6 @@
 /** Prevents writes that would lose held rows or store rows twice. */
 import { dayPeriod } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
-import { isFromRest } from '../lake/held-objects.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { PartitionPlan } from '../model/task.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
@@ -72,17 +71,10 @@ function incompleteError(lost: readonly ObjectLine[], missing: Missing): Cryptod
     const text = `${file} was not changed: ${keys} could not be fetched again`;
     return new CryptodlError(code, text, { cause });
   }
-  if (lost.every(isFromRest)) {
-    return new CryptodlError(
-      'object-withdrawn',
-      `${file} was not changed: REST no longer has ${keys}, and only this file has its rows`,
-      { hint: 'leave --force out, or download into another --out' },
-    );
-  }
   return new CryptodlError(
     'object-withdrawn',
-    `${file} was not changed: the archive no longer has ${keys}, and only this file has its rows`,
-    { hint: 'download into another --out to get the current state of the archive' },
+    `${file} was not changed: the exchange no longer has ${keys}, and only this file has its rows`,
+    { hint: 'leave --force out, or download into another --out' },
   );
 }
 

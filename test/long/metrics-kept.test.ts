@@ -65,7 +65,7 @@ describe('rows that REST has no more', () => {
       expect.stringContaining('the series cannot be rewritten'),
     ]);
     const again = await run([...INTEREST, '--from', '2026-11-18', '--to', '2026-11-20', '--force']);
-    const why = /REST no longer has \S+.*, and only this file has its rows/;
+    const why = /the exchange no longer has \S+.*, and only this file has its rows/;
     expect([again.code, again.stderr]).toEqual([4, expect.stringMatching(why)]);
     expect(await countsOf(lake)).toEqual(held);
   });
