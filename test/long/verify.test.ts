@@ -232,7 +232,7 @@ const HARMS: readonly Harm[] = [
       mkdirSync(join(lake, 'binance/um/klines/old/deep'), { recursive: true });
       writeFileSync(join(lake, 'binance/um/klines/old/deep/2026-10.parquet'), 'mine');
     },
-    finds: ['unlisted binance/um/klines/old/deep/2026-10.parquet', `unlisted ${SERIES}/notes.txt`],
+    finds: [`unlisted ${SERIES}/notes.txt`, 'unlisted binance/um/klines/old/deep/2026-10.parquet'],
   },
   {
     what: 'what a killed run left',
