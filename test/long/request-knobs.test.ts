@@ -142,7 +142,10 @@ describe('the pace of a bucket', () => {
       'limits: { futuresData: 1200/5m }',
       'limits: futuresData=1200/5m is above the limit of futuresData, 1000/5m',
     ],
-    ['requests-per-minute: 0', 'requests-per-minute: "0" is not a whole number from 1 to 300000'],
+    [
+      'requests-per-minute: 0',
+      'requests-per-minute: "0" is not a whole number from 1 to 300000, the highest limit (archive: 5000/s)',
+    ],
     [
       'requests-per-minute: 300001',
       'requests-per-minute: "300001" is not a whole number from 1 to 300000, the highest limit (archive: 5000/s)',
