@@ -1,4 +1,9 @@
 /** Writes the files of an engine from the lake: reads the series group by group, and writes several files at once. */
+import type { Source } from '../source/source.js';
+import { isFileError } from '../convert/duckdb-errors.js';
+import { reasonOf } from '../text/path-faults.js';
+import { acquireLock } from '../lake/lock.js';
+import { makeFolder } from '../files/disk.js';
 import { rm, stat } from 'node:fs/promises';
 import { availableParallelism, totalmem } from 'node:os';
 import { basename, dirname, join, relative, sep } from 'node:path';
@@ -10,22 +15,20 @@ import type { Lock } from '../lake/lock.js';
 import { checkedFolder } from '../lake/path-checks.js';
 import { fileFacts, publish } from '../lake/publish.js';
 import { dayText } from '../model/calendar.js';
-import { CryptodlError } from '../model/errors.js';
+import { CryptodlError, errnoOf, usage } from '../model/errors.js';
 import type { Series } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { FileDigests } from '../query/file-digests.js';
+import { FileDigests, DamagedFile, fetchAgainText, UnreadableFile } from '../query/file-digests.js';
 import { refuseInLake } from '../select/refuse-in-lake.js';
-import { absolutePath } from '../text/printable.js';
+import { absolutePath, shownPath, lakeFlag } from '../text/printable.js';
 import type { Days, Engine, EngineSettings, ExportFile, Refused } from './export-file.js';
-import { lockTarget } from './lock-target.js';
-import { emptyStaging, Provenance, removeStaging } from './provenance.js';
+import { emptyStaging, Provenance, removeStaging, EXPORT_FOLDER } from './provenance.js';
 import type { FileLine } from './provenance.js';
 import { fewerRowsText, lostText } from './lost-text.js';
 import { readSeries } from './read-series.js';
 import { groupsOf } from './select-export.js';
-import { madeFrom, stageFile } from './write-file.js';
-import { writeFault } from './write-fault.js';
+import { madeFrom, stageFile, changed } from './write-file.js';
 
 /**
  * `unchanged`: made from the same sources, and still there. `empty`: the sources have no rows for it, and there is no file. `planned`: a dry run
@@ -282,4 +285,72 @@ async function openSession(engine: DuckDbEngine): Promise<DuckDbSession> {
 async function allOrFirstError(work: readonly Promise<void>[]): Promise<void> {
   const results = await Promise.allSettled(work);
   for (const result of results) if (result.status === 'rejected') throw result.reason;
+}
+
+/** Makes the target if it is missing. Rejects with `locked`, with a usage error for a place that cannot be written, and with `disk` for a symbolic link. */
+async function lockTarget(
+  target: string,
+  { clock, stop }: { readonly clock: VerbRequest['clock']; readonly stop: AbortController },
+): Promise<Lock> {
+  try {
+    await makeFolder(target);
+    return await acquireLock(await checkedFolder(target, EXPORT_FOLDER), {
+      command: 'cryptodl export',
+      clock,
+      onLost: (error) => {
+        stop.abort(error);
+      },
+    });
+  } catch (error) {
+    if (error instanceof CryptodlError && error.code === 'locked')
+      throw new CryptodlError('locked', `another export is writing to ${shownPath(target)}`, {
+        cause: error,
+        hint: 'wait until it has ended, or choose another --target',
+      });
+    if (error instanceof CryptodlError) throw error;
+    throw usage(
+      `--target ${shownPath(target)} cannot be written (${reasonOf(errnoOf(error))})`,
+      'choose another --target',
+    );
+  }
+}
+
+interface WriteFault {
+  /** `unreadable`: a file of the lake is damaged. `failed`: files of the lake changed during the export. */
+  readonly outcome: 'unreadable' | 'failed';
+  readonly text: string;
+}
+
+/** Undefined for an error that ends the export. */
+async function writeFault(
+  error: unknown,
+  { sources }: ExportFile,
+  { root, venue }: { readonly root: string; readonly venue: Source },
+): Promise<WriteFault | undefined> {
+  if (error instanceof DamagedFile && !(await isReplaced(error, sources, { root, venue })))
+    return { outcome: 'unreadable', text: `${error.message}; ${fetchAgainText(root)}` };
+  const cause = error instanceof DamagedFile ? changed(sources[0]) : error;
+  if (cause instanceof CryptodlError && cause.code === 'partition-incomplete')
+    return { outcome: 'failed', text: `${cause.message}; ${cause.hint ?? ''}` };
+  if (cause instanceof UnreadableFile) return { outcome: 'unreadable', text: cause.message };
+  if (cause instanceof CryptodlError || !isFileError(cause)) return undefined;
+  const [reason = ''] = cause instanceof Error ? cause.message.split('\n') : [];
+  return {
+    outcome: 'unreadable',
+    text: `${reason}; cryptodl verify --deep${lakeFlag(root)} finds damaged files`,
+  };
+}
+
+/** Whether a run has committed other content of the file since its manifest was read. */
+async function isReplaced(
+  { file }: DamagedFile,
+  sources: ExportFile['sources'],
+  { root, venue }: { readonly root: string; readonly venue: Source },
+): Promise<boolean> {
+  for (const { series } of sources) {
+    const read = await readSeries(root, venue, series);
+    if (!('files' in read)) continue;
+    if (read.files.some(({ path, sha256 }) => path === file.path && sha256 !== file.sha256)) return true;
+  }
+  return false;
 }

@@ -9,14 +9,25 @@ import { bytesText, countText, durationText, numberText } from '../model/units.j
 import type { VerbRequest } from '../options/verb-request.js';
 import { nearest } from '../text/did-you-mean.js';
 import { printLines, shownPath, tabbed } from '../text/printable.js';
-import { ENGINES, SCRIPTS } from './engines.js';
+import { CSV } from './csv-files.js';
 import { refuseOtherFlags, settingsOf } from './engine-settings.js';
 import type { Engine, Refused } from './export-file.js';
 import { exportLake } from './export-lake.js';
 import type { ExportedFile, FileOutcome } from './export-lake.js';
 import { exportScript } from './export-script.js';
+import { FREQTRADE } from './freqtrade.js';
 import { rangeOf, tellLacking } from './lacking.js';
+import { LEAN } from './lean.js';
+import { nautilusScript } from './nautilus-script.js';
+import { qlibScript } from './qlib-script.js';
+import type { Script } from './script.js';
 import { selectExport, targetFolder } from './select-export.js';
+import { TARDIS } from './tardis.js';
+
+const ENGINES: readonly Engine[] = [FREQTRADE, TARDIS, LEAN, CSV];
+
+/** Python programs that load the lake with the engine's own writers. */
+const SCRIPTS: readonly Script[] = [nautilusScript, qlibScript];
 
 /** `operand` is the engine. */
 export async function exportFor(operand: string | undefined, run: LookUp): Promise<ExitCode> {

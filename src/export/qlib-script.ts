@@ -1,19 +1,8 @@
 /** The program that writes candles of the lake as CSV for dump_bin.py, the writer of qlib. */
 import { usage } from '../model/errors.js';
-import type { Series } from '../model/task.js';
-import type { VerbRequest } from '../options/verb-request.js';
-import {
-  filledScript,
-  hasNamed,
-  pythonFiles,
-  pythonRange,
-  pythonRows,
-  pythonText,
-  READER,
-} from './script.js';
+import { filledScript, pythonFiles, pythonRange, pythonRows, pythonText, READER } from './script.js';
 import type { Script } from './script.js';
 import { groupsOf } from './select-export.js';
-import type { ExportSelection } from './select-export.js';
 
 /** The name of an interval in qlib. Undefined if qlib does not have it. */
 function frequencyOf(interval = ''): string | undefined {
@@ -24,22 +13,14 @@ function frequencyOf(interval = ''): string | undefined {
 export const qlibScript: Script = {
   name: 'qlib',
   datasets: ['klines'],
-  check: ({ held, selected }, request) => {
-    const kinds = groupsOf(selected, 'dataset');
-    const [[first] = []] = kinds;
-    if (first === undefined || kinds.length > 1)
-      throw usage(
-        `a qlib folder has one market and one interval, and the selection has ${kinds.map(nameOf).join(', ')}`,
-        choiceOf(kinds, selected, request),
-      );
-    if (frequencyOf(first.interval) !== undefined) return;
-    const symbols = new Set(selected.map(({ symbol }) => symbol));
-    const others = held.filter(
-      ({ market, dataset, symbol }) => market === first.market && dataset === 'klines' && symbols.has(symbol),
-    );
+  check: ({ selected }) => {
+    const kinds = groupsOf(selected, 'dataset').map(([first]) => first);
+    const [first] = kinds;
+    const names = kinds.map((kind) => `${kind?.market ?? ''} ${kind?.interval ?? ''}`);
+    if (kinds.length === 1 && frequencyOf(first?.interval) !== undefined) return;
     throw usage(
-      `qlib has days and minutes, not ${first.interval ?? ''}`,
-      choiceOf(groupsOf(others, 'dataset'), selected, request),
+      `a qlib folder has one market and one interval, of days or minutes, and the selection has ${names.join(', ')}`,
+      'choose one with --market and --interval',
     );
   },
   textOf: (held, _request, range) =>
@@ -50,29 +31,6 @@ export const qlibScript: Script = {
       READER,
     }),
 };
-
-/** Series of one market and one interval. */
-type Kind = readonly Series[];
-
-function nameOf([first]: Kind): string {
-  return `${first?.market ?? ''} ${first?.interval ?? ''}`;
-}
-
-/** The hint: a kind that qlib can load, days before minutes. */
-function choiceOf(
-  kinds: readonly Kind[],
-  selected: ExportSelection['selected'],
-  request: VerbRequest,
-): string {
-  const symbols = new Set(selected.map(({ symbol }) => symbol));
-  const fitting = kinds
-    .filter(([first]) => frequencyOf(first?.interval) !== undefined)
-    .sort((a, b) => Number(b[0]?.interval === '1d') - Number(a[0]?.interval === '1d'));
-  const whole = fitting.find((kind) => hasNamed(kind, symbols, request));
-  const [best] = whole ?? fitting[0] ?? [];
-  if (best?.interval === undefined) return 'the lake has no days or minutes of this selection';
-  return `choose one: --market ${best.market} --interval ${best.interval}`;
-}
 
 const SCRIPT = `#!/usr/bin/env python3
 """Loads candles of a cryptodl lake into a data folder of qlib.

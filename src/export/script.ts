@@ -1,7 +1,6 @@
 /** Python programs that load rows of the lake with the writers of an engine, and the texts that they hold. */
 import { basename, dirname } from 'node:path';
 import { dayText } from '../model/calendar.js';
-import type { Series } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import type { LakeFile } from '../query/lake-tables.js';
 import type { Days, HeldData } from './export-file.js';
@@ -46,16 +45,6 @@ export function pythonRows(rows: readonly (readonly string[])[]): string {
 /** The script with its values: `@SERIES@` stands for the value of SERIES. Values are not read again. */
 export function filledScript(script: string, values: Readonly<Record<string, string>>): string {
   return script.replaceAll(/@([A-Z]+)@/g, (found, name: string) => values[name] ?? found);
-}
-
-/** Whether a corrected line may select these series: it is refused if the user named symbols and one of them is missing. */
-export function hasNamed(
-  remaining: readonly Series[],
-  symbols: ReadonlySet<string>,
-  request: VerbRequest,
-): boolean {
-  const held = new Set(remaining.map(({ symbol }) => symbol));
-  return request.resolved.options.symbols === undefined || [...symbols].every((symbol) => held.has(symbol));
 }
 
 /** The function of the scripts that reads the committed files of a series. */

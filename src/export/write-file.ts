@@ -9,7 +9,6 @@ import { instantExpression } from '../convert/columns.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { quoteText, timestampLiteral } from '../convert/sql.js';
 import { bringIn } from '../lake/backing.js';
-import { fileSize } from '../lake/publish.js';
 import { CryptodlError } from '../model/errors.js';
 import { startOfDay } from '../model/calendar.js';
 import { seriesName } from '../model/task.js';
@@ -36,7 +35,6 @@ export async function stageFile(
 ): Promise<StagedFile> {
   const paths = file.sources.flatMap(({ files }) => files.map(({ path }) => path));
   await bringIn(paths);
-  await refuseChanged(file.sources);
   const before = await statesOf(paths);
   for (const { files } of file.sources) await digests.refuseDamaged(files);
   const relations: string[] = [];
@@ -111,11 +109,6 @@ async function relationOf({ series, spec, files, within }: RowSource): Promise<s
 async function statesOf(paths: readonly string[]): Promise<string> {
   const states = await Promise.all(paths.map((path) => stat(path).catch(() => undefined)));
   return JSON.stringify(states.map((entry) => entry && [entry.size, entry.mtimeMs, entry.ino]));
-}
-
-async function refuseChanged(sources: readonly RowSource[]): Promise<void> {
-  for (const source of sources)
-    for (const { path, bytes } of source.files) if ((await fileSize(path)) !== bytes) throw changed(source);
 }
 
 /** The error of an export during which files of the lake have changed. */

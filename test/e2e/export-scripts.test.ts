@@ -195,8 +195,7 @@ describe('the proposed line', () => {
       'nautilus-loader -s BTCUSDT,CVCUSDTSETTLED,FOOBAR -i 1h',
       'CVCUSDTSETTLED (settled), FOOBAR (assets not known)',
     ],
-    ['qlib -m um -i 1h -s BTCUSDT --target x', 'qlib has days and minutes, not 1h'],
-    ['qlib -m um -i 1h --target x', 'qlib has days and minutes, not 1h'],
+    ['qlib -m um -i 1h -s BTCUSDT --target x', 'of days or minutes, and the selection has um 1h'],
     ['qlib', 'the selection has um 1d, um 1h, um 1mo'],
   ])('of export %s', async (line, message) => {
     const words = ['export', ...line.split(' '), '--out', lake];
