@@ -9,7 +9,7 @@ import type { ColumnSpec } from '../source/facts.js';
 import { archivedColumns } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { LONGEST_LINE } from './check-rows.js';
-import { commasWithin, LineScan } from './line-scan.js';
+import { LineScan } from './line-scan.js';
 
 /** A received and verified object. */
 export interface ReceivedObject {
@@ -100,13 +100,10 @@ export async function inspectCsv(
   }
   if (scan.end()) await sink?.appendFile(rowEnd);
   if (scan.rows === 0) throw new CryptodlError('file-empty', `${received.name} holds no row`);
-  const lines = scan.rows + headerLines;
-  const hasOtherCells =
-    scan.isBlankEndSplit && (await commasIn(received.csv)) !== lines * (columns.length - 1);
   return {
     rows: scan.rows,
     headerLines,
-    needsCheck: scan.isSuspicious || hasOtherCells || needsCheck(scan, spec, symbol),
+    needsCheck: scan.isSuspicious || needsCheck(scan, spec, symbol),
     isFinite:
       scan.longest <= FINITE_LINE && scan.lettersN === scan.rows * lettersOfSymbol(spec, symbol, /n/gi),
     isPlain,
@@ -168,12 +165,6 @@ function checkHeader(line: Buffer, columns: readonly ColumnSpec[], name: string)
   ].filter((part) => part !== '');
   const text = difference.length === 0 ? 'the order of columns differs' : difference.join('; ');
   throw new CryptodlError('header-unknown', `${name} line 1: unexpected header (${text.slice(0, 200)})`);
-}
-
-async function commasIn(csv: Body): Promise<number> {
-  let found = 0;
-  for await (const chunk of readChunks(csv)) found += commasWithin(chunk, 0, chunk.length);
-  return found;
 }
 
 const READ_BYTES = 1024 * 1024;

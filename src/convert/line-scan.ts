@@ -24,8 +24,6 @@ export class LineScan {
   lettersN = 0;
   /** The bytes of the longest line. */
   longest = 0;
-  /** A line that ends with a comma began in an earlier chunk. */
-  isBlankEndSplit = false;
   /** The fast reader may accept invalid content. */
   isSuspicious: boolean;
   readonly #commas: number;
@@ -53,18 +51,19 @@ export class LineScan {
     this.isSuspicious ||= this.longest > LONG_LINE;
     if (this.#last === NEWLINE) return false;
     this.rows += 1;
-    this.isBlankEndSplit ||= this.#last === COMMA;
-    this.isSuspicious ||= this.#last === QUOTE;
+    this.isSuspicious ||= this.#last === COMMA || this.#last === QUOTE;
     return true;
   }
 
-  /** A comma at the end of a line is a blank last cell or an extra comma: the number of commas in the line decides. */
+  /**
+   * A comma at the end of a line is a blank last cell or an extra comma: the number of commas in the line decides. A line that began in an
+   * earlier chunk is suspicious.
+   */
   #addLines(chunk: Buffer): void {
     let start = -this.#lineBytes;
     for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, end + 1)) {
       const last = end === 0 ? this.#last : chunk[end - 1];
-      if (last === COMMA && start < 0) this.isBlankEndSplit = true;
-      else if (last === COMMA) this.isSuspicious ||= commasWithin(chunk, start, end) !== this.#commas;
+      if (last === COMMA) this.isSuspicious ||= start < 0 || commasWithin(chunk, start, end) !== this.#commas;
       else if (last === QUOTE)
         this.isSuspicious ||= end < 3 || (chunk[end - 2] === QUOTE && chunk[end - 3] === COMMA);
       if (end - start > this.longest) this.longest = end - start;
@@ -101,7 +100,7 @@ function count(chunk: Buffer, byte: number): number {
 }
 
 /** Compares every byte: commas are so frequent that a search with `indexOf` is slower. */
-export function commasWithin(chunk: Buffer, from: number, to: number): number {
+function commasWithin(chunk: Buffer, from: number, to: number): number {
   let found = 0;
   for (let at = from; at < to; at += 1) if (chunk[at] === COMMA) found += 1;
   return found;

@@ -4,7 +4,7 @@ import { CryptodlError } from '../model/errors.js';
 import type { RetryEvent } from '../model/observer.js';
 import { bodySize, hostOf } from './fetch.js';
 import type { AttemptEnd, FetchRequest, Layer } from './fetch.js';
-import type { RequestCosts, RequestFigures } from './observers.js';
+import type { RequestCosts, RequestFigures } from './stack.js';
 
 type Counts = Readonly<Record<string, number>>;
 

@@ -1,17 +1,17 @@
 /** Puts the layers of one request together. Each attempt takes its own permit and has its own deadlines. */
 import type { Clock } from '../model/clock.js';
 import type { SharedResources } from '../model/io.js';
-import type { Observer } from '../model/observer.js';
+import type { Observer, RetryEvent } from '../model/observer.js';
 import type { Bans } from './bans.js';
-import type { ExchangeHosts } from './exchange-hosts.js';
-import type { Fetch, FetchRequest, Layer } from './fetch.js';
-import type { LoadObserver, RequestCosts, RequestFigures, RequestTimes } from './observers.js';
+import type { ExchangeHosts, LimitOptions } from './exchange-hosts.js';
+import type { AttemptEnd, Fetch, FetchRequest, Layer } from './fetch.js';
 import { joinLanes } from './proxies/join-lanes.js';
 import type { Limits } from './proxies/join-lanes.js';
 import { proxyLabels } from './proxies/no-proxy.js';
 import type { ProxyRules } from './proxies/no-proxy.js';
 import type { ProxyFigures } from './proxies/spread.js';
 import { breaker } from './retry/breaker.js';
+import type { BreakerState } from './retry/breaker.js';
 import { retryBudget } from './retry/budget.js';
 import type { RetryBudget } from './retry/budget.js';
 import { fallbackHost } from './retry/fallback-host.js';
@@ -22,16 +22,87 @@ import { createThrottle } from './throttle/create-throttle.js';
 import type { EgressGroup } from './throttle/group.js';
 import type { Throttle } from './throttle/throttle.js';
 import { isBadContent, loadSignOf, measure } from './transport/measure.js';
-import type { AttemptObserver } from './transport/measure.js';
+import type { AttemptObserver, LoadSign } from './transport/measure.js';
 import { createPools } from './transport/pool.js';
 import type { Pools } from './transport/pool.js';
 import { redirect } from './transport/redirect.js';
 import { limitBandwidth, poolOptions, UNLIMITED, withSockets } from './transport/sockets.js';
-import type { HttpOptions } from './request-options.js';
+import type { SocketOptions } from './transport/sockets.js';
 import { timeout } from './transport/timeout.js';
 import { createTransport } from './transport/transport.js';
 import type { TransportOptions } from './transport/transport.js';
 import { verify } from './transport/verify-body.js';
+
+/** The options of requests. */
+interface HttpOptions extends LimitOptions, SocketOptions {
+  readonly headersTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  readonly totalTimeoutMs: number;
+  /** The longest pause of a bucket, and the longest wait for a retry or a breaker. */
+  readonly maxWaitMs: number;
+  readonly breakerFailures: number;
+  readonly breakerSuccesses: number;
+  readonly breakerOpenMs: number;
+  readonly blockedWaitMs: number;
+  readonly bwlimitBytesPerSecond: number | undefined;
+}
+
+/** The options of retries, as the user gives them. */
+interface RetryChoice {
+  readonly retryStrategy: BackoffOptions['strategy'];
+  readonly retries: number;
+  readonly retryDelayMs: number;
+  readonly retryFactor: number;
+  readonly retryMaxDelayMs: number;
+}
+
+export function backoffOf(options: RetryChoice): BackoffOptions & { readonly retries: number } {
+  return {
+    strategy: options.retryStrategy,
+    retries: options.retries,
+    baseDelayMs: options.retryDelayMs,
+    factor: options.retryFactor,
+    maxDelayMs: options.retryMaxDelayMs,
+  };
+}
+
+// The observers of the requests of a run: they count, measure, and set the concurrency.
+
+/** Counts attempts and requests, for the figures of the run. */
+export interface RequestFigures {
+  begun?(): void;
+  ended?(attempt: AttemptEnd): void;
+  onRetry?(event: RetryEvent): void;
+  /** `error`: the error of a failed request. */
+  onRequestEnd?(retries: number, error?: unknown): void;
+  onBreaker?(host: string, state: BreakerState, leftMs: () => number): void;
+}
+
+/** Measures the time of waits and failed attempts. */
+export interface RequestCosts {
+  /** The layer around all attempts of a request. */
+  readonly layer: Layer;
+  /** The layer around one attempt. */
+  readonly wire: Layer;
+}
+
+/** Measures the time of objects by stage. */
+export interface RequestTimes {
+  readonly layer: Layer;
+  onAttempt(attempt: AttemptEnd): void;
+}
+
+/** Sets the number of objects in flight from the results of attempts. */
+export interface LoadObserver {
+  /** Objects in flight, at most. */
+  readonly limit: number;
+  onBegun(): void;
+  onEnded(sign: LoadSign): void;
+  /** `now`: time of the monotonic clock. */
+  onBadContent(now: number): void;
+  /** A retry begins (1) or stops (-1) waiting for the retry budget. */
+  onWaiting(change: 1 | -1): void;
+}
 
 export interface StackOptions {
   readonly options: HttpOptions;

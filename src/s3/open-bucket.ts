@@ -3,7 +3,7 @@ import type { Clock } from '../model/clock.js';
 import type { SharedResources } from '../model/io.js';
 import { parseLakeAddress } from '../model/lake-address.js';
 import type { Observer } from '../model/observer.js';
-import type { RequestCosts, RequestFigures, RequestTimes } from '../http/observers.js';
+import type { RequestCosts, RequestFigures, RequestTimes } from '../http/stack.js';
 import type { Surroundings } from '../options/environment.js';
 import { region as parseRegion, url as parseUrl } from '../options/addresses.js';
 import type { Options } from '../options/flags.js';

@@ -3,10 +3,15 @@ import { createHash, randomUUID } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import type { Expectation, FetchRequest, FetchResponse, SentBody } from '../http/fetch.js';
 import type { ExchangeHosts } from '../http/exchange-hosts.js';
-import type { LoadObserver, RequestCosts, RequestFigures, RequestTimes } from '../http/observers.js';
-import { backoffOf } from '../http/request-options.js';
-import { createStack } from '../http/stack.js';
-import type { Stack, StackOptions } from '../http/stack.js';
+import { backoffOf, createStack } from '../http/stack.js';
+import type {
+  LoadObserver,
+  RequestCosts,
+  RequestFigures,
+  RequestTimes,
+  Stack,
+  StackOptions,
+} from '../http/stack.js';
 import type { Clock } from '../model/clock.js';
 import { CryptodlError, isNoAnswer } from '../model/errors.js';
 import type { SharedResources } from '../model/io.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { resolveOptions } from '../../src/options/resolve.js';
 import type { RawValues } from '../../src/options/resolve.js';
-import { backoffOf } from '../../src/http/request-options.js';
+import { backoffOf } from '../../src/http/stack.js';
 
 function backoffWith(values: RawValues) {
   const layer = { origin: 'flag', values, nameOf: (name: string) => `--${name}` } as const;

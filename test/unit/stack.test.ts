@@ -1,7 +1,6 @@
 /** Jobs of one process share the buckets of the hosts that they ask. */
 import { expect, it } from 'vitest';
-import { backoffOf } from '../../src/http/request-options.js';
-import { layersOver } from '../../src/http/stack.js';
+import { backoffOf, layersOver } from '../../src/http/stack.js';
 import type { Stack } from '../../src/http/stack.js';
 import { SharedResources } from '../../src/model/io.js';
 import { SILENT_OBSERVER } from '../../src/model/observer.js';

@@ -24,7 +24,11 @@ const APPEND =
 
 export class SharedCount implements WindowCount {
   readonly #options: SharedCountOptions;
-  readonly #folder: BudgetFolder;
+  /**
+   * The folder of the bucket and the one around it. The state folder may be a symbolic link of the user. A link below it is not
+   * followed, because it may lead to foreign files.
+   */
+  readonly #folders: readonly [around: string, own: string];
   /** The count of this process. It decides alone if the folder cannot be used. */
   readonly #ofProcess = new ProcessCount();
   #isAlone = false;
@@ -32,7 +36,8 @@ export class SharedCount implements WindowCount {
 
   constructor(options: SharedCountOptions) {
     this.#options = options;
-    this.#folder = new BudgetFolder(options.folder, options.name);
+    const around = join(options.folder, 'budgets');
+    this.#folders = [around, join(around, encodeURIComponent(options.name))];
   }
 
   used(window: number): number {
@@ -59,19 +64,27 @@ export class SharedCount implements WindowCount {
   }
 
   #path(window: number): string {
-    return join(this.#folder.path, `${window}.permits`);
+    return join(this.#folders[1], `${window}.permits`);
   }
 
   #sizeOf(window: number): number {
     return (
       this.#shared(() => {
-        this.#folder.check();
+        this.#checkFolders();
         const facts = lstatSync(this.#path(window), { throwIfNoEntry: false });
         if (facts?.isFile() === false)
           throw Object.assign(new Error('not a file'), { code: 'not a regular file' });
         return facts?.size;
       }) ?? 0
     );
+  }
+
+  /** Throws if a folder is a link or another file. It may be missing. */
+  #checkFolders(): void {
+    for (const path of this.#folders) {
+      if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === false)
+        throw Object.assign(new Error('not a folder'), { code: 'not a folder' });
+    }
   }
 
   #append(window: number, weight: number): void {
@@ -94,7 +107,7 @@ export class SharedCount implements WindowCount {
     } catch (error) {
       this.#isAlone = true;
       this.#options.warn(
-        `the shared budget in ${this.#folder.path} cannot be used (${errnoOf(error)}): permits of other runs on this machine are not counted`,
+        `the shared budget in ${this.#folders[1]} cannot be used (${errnoOf(error)}): permits of other runs on this machine are not counted`,
       );
       return undefined;
     }
@@ -104,43 +117,15 @@ export class SharedCount implements WindowCount {
   #begin(window: number): void {
     if (window === this.#window) return;
     this.#window = window;
-    this.#folder.make();
-    for (const entry of readdirSync(this.#folder.path, { withFileTypes: true })) {
+    makeFolderSync(this.#options.folder);
+    for (const path of this.#folders) {
+      makeFolderSync(path);
+      this.#checkFolders();
+    }
+    for (const entry of readdirSync(this.#folders[1], { withFileTypes: true })) {
       const { name } = entry;
       const isOld = entry.isFile() && COUNT_NAME.test(name) && Number.parseInt(name, 10) < window - 1;
-      if (isOld) rmSync(join(this.#folder.path, name), { force: true });
-    }
-  }
-}
-
-/**
- * The folder of one bucket in the state folder. The state folder may be a symbolic link of the user. A link below it is not
- * followed, because it may lead to foreign files.
- */
-class BudgetFolder {
-  readonly path: string;
-  readonly #stateFolder: string;
-  readonly #budgets: string;
-
-  constructor(stateFolder: string, name: string) {
-    this.#stateFolder = stateFolder;
-    this.#budgets = join(stateFolder, 'budgets');
-    this.path = join(this.#budgets, encodeURIComponent(name));
-  }
-
-  /** Throws if the path is a link or not a folder. It may be missing. */
-  check(): void {
-    for (const path of [this.#budgets, this.path]) {
-      if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === false)
-        throw Object.assign(new Error('not a folder'), { code: 'not a folder' });
-    }
-  }
-
-  make(): void {
-    makeFolderSync(this.#stateFolder);
-    for (const path of [this.#budgets, this.path]) {
-      makeFolderSync(path);
-      this.check();
+      if (isOld) rmSync(join(this.#folders[1], name), { force: true });
     }
   }
 }
