@@ -139,7 +139,7 @@ async function runner(spools) {
    * @param {Outcome} outcome
    */
   const tell = ({ series, object }, outcome) => {
-    tally.count(object.key, outcome);
+    tally.count({ symbol: series.symbol, key: object.key }, outcome);
     taskOutcome(series, object, outcome);
     return Promise.resolve();
   };

@@ -8,7 +8,7 @@ import type { NetworkTotals, Settled } from './network-figures.js';
 import type { Alert } from './run-summary.js';
 import { timeText } from './stage-times.js';
 import type { TimeFigures } from './stage-times.js';
-import { nextStep } from './tally.js';
+import { EXAMPLES, nextStep } from './tally.js';
 import type { Failed, Tally } from './tally.js';
 
 export interface Closing {
@@ -134,28 +134,54 @@ function settledLine(settled: Settled | undefined): string[] {
 }
 
 function reasons(tally: Tally, { nothingNew }: Closing['trouble']): string[] {
+  const unverified =
+    tally.unverified > 0
+      ? [
+          named(
+            tally,
+            'no checksum published, checked only by the CRC-32 of the zip',
+            'unverified',
+            tally.unverified,
+          ),
+        ]
+      : [];
+  const noSidecar =
+    tally.noSidecars > 0
+      ? [named(tally, 'no checksum published, checked by ETag', 'noSidecar', tally.noSidecars)]
+      : [];
+  const stale =
+    tally.staleSidecars > 0
+      ? [named(tally, 'stale checksum, accepted by size and ETag', 'staleSidecar', tally.staleSidecars)]
+      : [];
+  const conflicts =
+    tally.conflictingObjects > 0
+      ? [
+          named(
+            tally,
+            'with rows of the same id or bar and different values',
+            'idConflicts',
+            tally.conflictingObjects,
+          ),
+        ]
+      : [];
+  const changed =
+    tally.changed > 0 ? [named(tally, 'changed upstream, fetched again', 'changed', tally.changed)] : [];
+  const withdrawn =
+    tally.withdrawn > 0
+      ? [named(tally, 'withdrawn upstream; the held rows stay', 'withdrawn', tally.withdrawn)]
+      : [];
   return [
     ...(nothingNew ? [NOTHING_NEW] : []),
     ...substituteLines(tally),
-    ...named(tally, 'changed upstream, fetched again', 'changed', tally.changed),
-    ...named(tally, 'withdrawn upstream; the held rows stay', 'withdrawn', tally.withdrawn),
+    ...changed.flat(),
+    ...withdrawn.flat(),
     ...shorterLines(tally),
     ...partialLines(tally),
     ...absentLines(tally, () => true),
-    ...named(
-      tally,
-      'with rows of the same id or bar and different values',
-      'idConflicts',
-      tally.conflictingObjects,
-    ),
-    ...named(
-      tally,
-      'no checksum published, checked only by the CRC-32 of the zip',
-      'unverified',
-      tally.unverified,
-    ),
-    ...named(tally, 'no checksum published, checked by ETag', 'noSidecar', tally.noSidecars),
-    ...named(tally, 'stale checksum, accepted by size and ETag', 'staleSidecar', tally.staleSidecars),
+    ...conflicts.flat(),
+    ...unverified.flat(),
+    ...noSidecar.flat(),
+    ...stale.flat(),
     ...failedLines(tally),
   ];
 }
@@ -183,12 +209,14 @@ function troubles(tally: Tally, { strict, nothingNew }: Closing['trouble']): str
 function shorterLines(tally: Tally): string[] {
   const title =
     'revised upstream without some of the held rows; the held rows stay (--revisions take accepts the revision)';
-  return named(tally, title, 'shorter', tally.shorter);
+  return tally.shorter > 0 ? named(tally, title, 'shorter', tally.shorter) : [];
 }
 
 function partialLines(tally: Tally): string[] {
-  const title = 'partial, fewer or more rows than the period must have';
-  return named(tally, title, 'partial', tally.outcomes.partial - tally.shorter);
+  const partial = tally.outcomes.partial - tally.shorter;
+  return partial > 0
+    ? named(tally, 'partial, fewer or more rows than the period must have', 'partial', partial)
+    : [];
 }
 
 function absentLines(tally: Tally, isShown: (reason: AbsenceReason) => boolean): string[] {
@@ -198,11 +226,16 @@ function absentLines(tally: Tally, isShown: (reason: AbsenceReason) => boolean):
 }
 
 function failedLines(tally: Tally): string[] {
-  return (Object.entries(tally.failedBy) as [ErrorCode, number][]).flatMap(([code, count]) => {
+  const failed = (Object.entries(tally.failedBy) as [ErrorCode, number][]).flatMap(([code, count]) => {
     if (code === 'time-over') return [`  ${numberText(count)} ${TIME_OVER}`];
     const may = new CryptodlError(code, '').retryable ? ' (retrying may help)' : '';
-    return named(tally, `failed, ${code}${may}`, `failed, ${code}`, count);
+    const shown = tally.records.examples(code, EXAMPLES).map(({ key, message }) => `${key}: ${message}`);
+    return listed(`failed, ${code}${may}`, shown, count);
   });
+  const { dropped } = tally.records;
+  const unlisted =
+    dropped > 0 ? [`  ${numberText(dropped)} of the failures are listed only in the report`] : [];
+  return [...failed, ...unlisted];
 }
 
 const NOTHING_NEW = '  nothing new was written (--error-on-nothing)';
@@ -212,11 +245,12 @@ const TIME_OVER = 'failed, time-over: --max-duration ended before they were done
 /** Routine absences have one example. Other absences have up to five, because they may need a check. */
 const ROUTINE: ReadonlySet<string> = new Set(['not-listed-yet', 'not-published-yet', 'delisted']);
 
-/** A line with a count above zero, and its examples. */
 function named(tally: Tally, title: string, key: string, count: number): string[] {
-  if (count <= 0) return [];
   const examples = tally.examples.get(key) ?? [];
-  const shown = ROUTINE.has(key) ? examples.slice(0, 1) : examples;
+  return listed(title, ROUTINE.has(key) ? examples.slice(0, 1) : examples, count);
+}
+
+function listed(title: string, shown: readonly string[], count: number): string[] {
   const more = count > shown.length ? [`      … and ${numberText(count - shown.length)} more`] : [];
   return [`  ${numberText(count)} ${title}`, ...shown.map((text) => `      ${text}`), ...more];
 }

@@ -71,7 +71,7 @@ export interface RunSummary {
   readonly times: Omit<TimeFigures, 'elapsedMs'>;
   /** Peak resident memory of this process. */
   readonly peakMemoryBytes: number;
-  /** Failures with a message in the closing block, and those that only the failure report has. */
+  /** Failures kept for the closing block, and those that only the failure report has. */
   readonly failureRecords: { readonly kept: number; readonly dropped: number };
   /** `3/12`: the part of the selection that the run did. */
   readonly shard: string | null;
@@ -91,10 +91,6 @@ export function peakMemoryBytes(): number {
 export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary {
   const { tally, network } = end;
   const { elapsedMs, ...times } = end.times;
-  const kept = Object.keys(tally.failedBy).reduce(
-    (sum, code) => sum + (tally.examples.get(`failed, ${code}`)?.length ?? 0),
-    0,
-  );
   return {
     outcomes: { ...tally.outcomes },
     absent: { ...tally.absentBy },
@@ -119,7 +115,7 @@ export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary
     elapsedMs,
     times,
     peakMemoryBytes: peakMemoryBytes(),
-    failureRecords: { kept, dropped: tally.outcomes.failed - kept },
+    failureRecords: { kept: tally.records.size, dropped: tally.records.dropped },
     shard: end.shard ?? null,
     failures: end.reportPath ?? null,
     datasets: tally.datasets.figures,

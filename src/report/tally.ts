@@ -9,15 +9,20 @@ import { shellWord } from '../text/printable.js';
 import { DatasetTally } from './dataset-tally.js';
 
 /** Examples of each kind in the closing block, at most. The failure report has all failures. */
-const EXAMPLES = 5;
+export const EXAMPLES = 5;
+
+interface Counted {
+  readonly symbol: string;
+  readonly key: string;
+}
 
 export class Tally {
   readonly datasets: DatasetTally;
   readonly outcomes: Record<OutcomeKind, number> = { ok: 0, partial: 0, skipped: 0, absent: 0, failed: 0 };
   readonly absentBy: Partial<Record<AbsenceReason, number>> = {};
   readonly failedBy: Partial<Record<ErrorCode, number>> = {};
-  /** By the reason of an absence, `failed, ` and the code of an error, or the name of another finding. */
   readonly examples = new Map<string, string[]>();
+  readonly records = new FailureRecords();
   /** The series and format of the first object with rows in the lake. */
   written: { readonly series: Series; readonly format: Format } | undefined;
   failedRetryable = 0;
@@ -56,19 +61,57 @@ export class Tally {
     this.datasets = new DatasetTally(dayStart);
   }
 
-  count(key: string, outcome: Outcome): void {
+  count({ key, symbol }: Counted, outcome: Outcome): void {
     this.outcomes[outcome.kind] += 1;
     switch (outcome.kind) {
       case 'ok':
       case 'partial':
-        this.#countWritten(key, outcome);
+        if (outcome.keptRows !== undefined) {
+          this.shorter += 1;
+          const lacked = outcome.lackedRows === undefined ? '' : `; it lacks ${outcome.lackedRows} held rows`;
+          this.#example(
+            'shorter',
+            `${key}: ${outcome.rows ?? 0} rows, the lake holds ${outcome.keptRows}${lacked}`,
+          );
+          return;
+        }
+        this.rows += outcome.rows ?? 0;
+        this.bytes += outcome.bytes;
+        this.duplicates += outcome.duplicates ?? 0;
+        if (outcome.idConflicts !== undefined) {
+          this.idConflicts += outcome.idConflicts;
+          this.conflictingObjects += 1;
+          this.#example('idConflicts', `${key}: ${outcome.idConflicts} rows`);
+        }
+        if (outcome.archiveFailed !== undefined) this.archiveFailed.fromRest += 1;
+        if (outcome.unverified) {
+          this.unverified += 1;
+          this.#example('unverified', key);
+        }
+        if (outcome.noSidecar === true) {
+          this.noSidecars += 1;
+          this.#example('noSidecar', key);
+        }
+        if (outcome.staleSidecar === true) {
+          this.staleSidecars += 1;
+          this.#example('staleSidecar', key);
+        }
+        if (outcome.changed !== undefined) {
+          this.changed += 1;
+          this.#example(
+            'changed',
+            `${key}: SHA-256 ${outcome.changed.from.sha256} is now ${outcome.changed.sha256}`,
+          );
+        }
+        if (outcome.kind === 'partial') this.#example('partial', partialText(key, outcome));
         return;
       case 'absent':
         this.absentBy[outcome.reason] = (this.absentBy[outcome.reason] ?? 0) + 1;
         this.#example(outcome.reason, key);
         return;
       case 'failed':
-        this.#countFailure(key, outcome.error);
+        this.#countFailure(outcome.error);
+        this.records.add(symbol, key, outcome.error);
         return;
       case 'skipped':
         if (outcome.archiveFailed !== undefined) this.archiveFailed.held += 1;
@@ -78,50 +121,8 @@ export class Tally {
     }
   }
 
-  #countWritten(key: string, outcome: Extract<Outcome, { kind: 'ok' | 'partial' }>): void {
-    if (outcome.keptRows !== undefined) {
-      this.shorter += 1;
-      const lacked = outcome.lackedRows === undefined ? '' : `; it lacks ${outcome.lackedRows} held rows`;
-      this.#example(
-        'shorter',
-        `${key}: ${outcome.rows ?? 0} rows, the lake holds ${outcome.keptRows}${lacked}`,
-      );
-      return;
-    }
-    this.rows += outcome.rows ?? 0;
-    this.bytes += outcome.bytes;
-    this.duplicates += outcome.duplicates ?? 0;
-    if (outcome.idConflicts !== undefined) {
-      this.idConflicts += outcome.idConflicts;
-      this.conflictingObjects += 1;
-      this.#example('idConflicts', `${key}: ${outcome.idConflicts} rows`);
-    }
-    if (outcome.archiveFailed !== undefined) this.archiveFailed.fromRest += 1;
-    if (outcome.unverified) {
-      this.unverified += 1;
-      this.#example('unverified', key);
-    }
-    if (outcome.noSidecar === true) {
-      this.noSidecars += 1;
-      this.#example('noSidecar', key);
-    }
-    if (outcome.staleSidecar === true) {
-      this.staleSidecars += 1;
-      this.#example('staleSidecar', key);
-    }
-    if (outcome.changed !== undefined) {
-      this.changed += 1;
-      this.#example(
-        'changed',
-        `${key}: SHA-256 ${outcome.changed.from.sha256} is now ${outcome.changed.sha256}`,
-      );
-    }
-    if (outcome.kind === 'partial') this.#example('partial', partialText(key, outcome));
-  }
-
-  #countFailure(key: string, error: CryptodlError): void {
+  #countFailure(error: CryptodlError): void {
     this.failedBy[error.code] = (this.failedBy[error.code] ?? 0) + 1;
-    this.#example(`failed, ${error.code}`, `${key}: ${error.message}`);
     if (error.code === 'wait-too-long') this.waitedTooLong += 1;
     else if (error.retryable) this.failedRetryable += 1;
     else this.failedPermanent += 1;
@@ -160,6 +161,65 @@ function isMidnight(instant: string): boolean {
 
 function hourText(instant: string): string {
   return `${instant.slice('2024-01-15T'.length, '2024-01-15T07:00'.length)} UTC`;
+}
+
+// The last failures, for the closing block and the JSON summary. The report on disk has all failures. Their number in memory is
+// limited, and dropped records are counted.
+
+const MOST = 1000;
+/** Records per symbol, so that one symbol with many failures does not hide the others. */
+const MOST_PER_SYMBOL = 10;
+
+export interface FailureRecord {
+  readonly symbol: string;
+  readonly key: string;
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
+export class FailureRecords {
+  /** Failures whose records were dropped. */
+  dropped = 0;
+  /** Records by symbol, oldest first. A symbol moves to the end with its next failure. */
+  readonly #bySymbol = new Map<string, FailureRecord[]>();
+  #count = 0;
+
+  add(symbol: string, key: string, { code, message }: CryptodlError): void {
+    const records = this.#bySymbol.get(symbol) ?? [];
+    this.#bySymbol.delete(symbol);
+    this.#bySymbol.set(symbol, records);
+    records.push({ symbol, key, code, message });
+    this.#count += 1;
+    if (records.length > MOST_PER_SYMBOL) this.#drop(records);
+    if (this.#count > MOST) this.#dropOldest();
+  }
+
+  get size(): number {
+    return this.#count;
+  }
+
+  /** Records with this code, up to a number. */
+  examples(code: ErrorCode, most: number): FailureRecord[] {
+    const found: FailureRecord[] = [];
+    for (const records of this.#bySymbol.values()) {
+      for (const record of records) if (record.code === code && found.length < most) found.push(record);
+    }
+    return found;
+  }
+
+  #dropOldest(): void {
+    const [oldest] = this.#bySymbol;
+    if (oldest === undefined) return;
+    const [symbol, records] = oldest;
+    this.#drop(records);
+    if (records.length === 0) this.#bySymbol.delete(symbol);
+  }
+
+  #drop(records: FailureRecord[]): void {
+    records.shift();
+    this.#count -= 1;
+    this.dropped += 1;
+  }
 }
 
 // The next command after a run with failures.
