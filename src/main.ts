@@ -1,5 +1,4 @@
 /** Runs a command line: arguments in, exit code out. `run` may be called several times in one process. */
-import type { Typed } from './cli/print-error.js';
 import { parseCommandLine } from './cli/program.js';
 import type { Invocation } from './cli/program.js';
 import { toCryptodlError } from './model/errors.js';
@@ -7,7 +6,7 @@ import type { ExitCode } from './model/exit-code.js';
 import type { Io } from './model/io.js';
 import { isLakeAddress } from './model/lake-address.js';
 import type { Verb } from './options/flag-spec.js';
-import type { RawLayer, Resolved } from './options/resolve.js';
+import type { OptionSources, RawLayer, Resolved } from './options/resolve.js';
 import type { RunVerb } from './select/selection.js';
 import type { Source } from './source/source.js';
 import { printLines } from './text/printable.js';
@@ -29,7 +28,7 @@ export async function run(
   io: Io,
   loadSource: LoadSource = loadDefault,
 ): Promise<ExitCode> {
-  return printingErrors({ io }, async () => {
+  return printingErrors(io, undefined, async () => {
     if (argv[0] === '__complete') return (await import('./cli/completion.js')).complete(argv.slice(1), io);
     const invocation = parseCommandLine(argv, io);
     if (invocation === undefined) return 0;
@@ -39,12 +38,16 @@ export async function run(
   });
 }
 
-async function printingErrors(typed: Typed, work: () => Promise<ExitCode>): Promise<ExitCode> {
+async function printingErrors(
+  io: Io,
+  sources: OptionSources | undefined,
+  work: () => Promise<ExitCode>,
+): Promise<ExitCode> {
   try {
     return await work();
   } catch (error) {
     const { printError } = await import('./cli/print-error.js');
-    return printError(toCryptodlError(error), typed);
+    return printError(toCryptodlError(error), io, sources);
   }
 }
 
@@ -105,7 +108,6 @@ interface Command {
   /** The sources of the options, in order of precedence. */
   readonly layers: readonly RawLayer[];
   readonly io: Io;
-  readonly typed: Typed;
 }
 
 /** A verb that needs the facts of an exchange. */
@@ -113,8 +115,8 @@ function withSource(act: (command: Command, invocation: Invocation) => Promise<E
   return async (invocation, io, loadSource) => {
     const layers = await layersOf(invocation, io);
     const source = await loadSource();
-    return withResolved(invocation.verb, { layers, source, io }, (resolved, typed) =>
-      act({ source, resolved, layers, io, typed }, invocation),
+    return withResolved(invocation.verb, { layers, source, io }, (resolved) =>
+      act({ source, resolved, layers, io }, invocation),
     );
   };
 }
@@ -134,15 +136,15 @@ const OF_QUEUE: ReadonlySet<Verb> = new Set(['enqueue', 'worker', 'status']);
 async function withResolved(
   verb: Verb,
   { layers, source, io }: { readonly layers: readonly RawLayer[]; readonly source?: Source; readonly io: Io },
-  act: (resolved: Resolved, typed: Typed) => Promise<ExitCode>,
+  act: (resolved: Resolved) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const { optionSources, resolveOptions } = await import('./options/resolve.js');
   // Errors name an option as it was given: as a flag, an environment variable or a key of a file.
-  const typed = { io, sources: optionSources(verb, layers) };
-  return withLakes(verb, typed, async (lakes) => {
+  const sources = optionSources(verb, layers);
+  return withLakes(verb, { io, sources }, async (lakes) => {
     const resolved = resolveOptions(verb, layers, source);
     if (resolved.options.printOptions) return printOptions(verb, resolved, io);
-    return act(OF_QUEUE.has(verb) ? resolved : await lakes.resolve(resolved), typed);
+    return act(OF_QUEUE.has(verb) ? resolved : await lakes.resolve(resolved));
   });
 }
 
@@ -152,17 +154,17 @@ type LocalLakes = Pick<Mirrors, 'fileAt' | 'resolve'>;
 /** Calls `act`, and prints its errors while the mirrors are open, because they may name files in them. */
 async function withLakes(
   verb: Verb,
-  typed: Typed,
+  { io, sources }: { readonly io: Io; readonly sources?: OptionSources },
   act: (lakes: LocalLakes) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   let opened: Promise<Mirrors> | undefined;
   const open = async (): Promise<Mirrors> => {
     const { callerOf, Mirrors: Opened } = await import('./mirror/open-mirrors.js');
-    return new Opened(verb, callerOf(typed.io));
+    return new Opened(verb, callerOf(io));
   };
   const mirrors = (): Promise<Mirrors> => (opened ??= open());
   try {
-    return await printingErrors(typed, () =>
+    return await printingErrors(io, sources, () =>
       act({
         resolve: async (resolved) =>
           isLakeAddress(resolved.options.out) ? (await mirrors()).resolve(resolved) : resolved,
@@ -206,8 +208,9 @@ async function runFile(invocation: Invocation, io: Io, loadSource: LoadSource): 
       printLines(io.stdout, [`[${job.name}]`, ...(await optionLines(job.verb, job.resolved))]);
     return 0;
   }
-  const typed = { io, sources: resolved };
-  return withLakes('run', typed, (lakes) => runLocally({ source, resolved, jobs, io, typed }, lakes));
+  return withLakes('run', { io, sources: resolved }, (lakes) =>
+    runLocally({ source, resolved, jobs, io }, lakes),
+  );
 }
 
 /** Runs jobs with their lakes on the local disk. */
@@ -236,14 +239,13 @@ async function retry(invocation: Invocation, io: Io, loadSource: LoadSource): Pr
     const report = await readReport(local, source);
     const { resolved, verb, failures } = pastRun(local, report, layers, source);
     if (resolved.options.printOptions) return printOptions('retry', resolved, io);
-    const typed = { io, sources: resolved };
     const jobs = pastJobs(local, report, layers, source);
-    return printingErrors(typed, async () => {
+    return printingErrors(io, resolved, async () => {
       if (report.jobs.length > 0)
-        return runLocally({ source, resolved, jobs, earlier: { path: local, ...report }, io, typed }, lakes);
+        return runLocally({ source, resolved, jobs, earlier: { path: local, ...report }, io }, lakes);
       const { download } = await import('./download/download.js');
       const onDisk = await lakes.resolve(resolved);
-      return download({ source, resolved: onDisk, io, typed, verb, failures });
+      return download({ source, resolved: onDisk, io, verb, failures });
     });
   });
 }

@@ -65,7 +65,7 @@ async function printMonth(
 
 /** Runs the rebuild as an ordinary run with plan, outcomes and summary. */
 async function rebuild(
-  { io, resolved, typed }: LookUp,
+  { io, resolved }: LookUp,
   { request, signals }: { readonly request: VerbRequest; readonly signals: Signals },
   requests: readonly SeriesRequest[],
 ): Promise<ExitCode> {
@@ -73,7 +73,7 @@ async function rebuild(
   try {
     const printed = await runAndPrint(
       { ...request, observer: reporter, verb: 'vision', select: selectRebuilds(requests) },
-      { reporter, io, typed, signalled: signals.signalled },
+      { reporter, io, signalled: signals.signalled },
     );
     return printed.exitCode;
   } finally {

@@ -13,20 +13,18 @@ import type { VerbRequest } from '../options/verb-request.js';
 import type { Source } from '../source/source.js';
 import { printLines } from '../text/printable.js';
 import { printError } from './print-error.js';
-import type { Typed } from './print-error.js';
 
 /** A verb that runs no plan. */
 export interface LookUp {
   readonly source: Source;
   readonly resolved: Resolved;
   readonly io: Io;
-  readonly typed: Typed;
 }
 
 export type Signals = ReturnType<typeof watchSignals>;
 
 /** The request of a verb on the command line. Warnings are printed on stderr. */
-export function requestOf({ source, resolved, io }: Omit<LookUp, 'typed'>, signal: AbortSignal): VerbRequest {
+export function requestOf({ source, resolved, io }: LookUp, signal: AbortSignal): VerbRequest {
   return {
     source,
     resolved,
@@ -54,7 +52,7 @@ export async function runVerb(
   } catch (error) {
     const signal = signals.signalled();
     if (signal !== undefined) return exitCodeOfSignal(signal);
-    return printError(toCryptodlError(error), command.typed);
+    return printError(toCryptodlError(error), command.io, command.resolved);
   } finally {
     signals.release();
   }

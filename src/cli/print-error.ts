@@ -8,15 +8,8 @@ import type { OptionSources } from '../options/resolve.js';
 import { printLines } from '../text/printable.js';
 import { originalStack } from './original-stack.js';
 
-/** Where an error is printed, and how its text names options. */
-export interface Typed {
-  readonly io: Io;
-  /** The sources of the options. Without it, messages name flags. */
-  readonly sources?: OptionSources;
-}
-
-/** Prints the error with its hint. Bugs also print their stack. Returns the exit code. */
-export function printError(error: CryptodlError, { io, sources }: Typed): ExitCode {
+/** Prints the error with its hint. Bugs also print their stack. Returns the exit code. Without `sources`, messages name flags. */
+export function printError(error: CryptodlError, io: Io, sources?: OptionSources): ExitCode {
   const { code, hint, cause } = error;
   const stack = code === 'bug' && cause instanceof Error ? originalStack(cause.stack ?? '').split('\n') : [];
   const message = sources === undefined ? error.message : nameOptions(error.message, sources.nameOf);

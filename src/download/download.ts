@@ -1,6 +1,5 @@
 /** `cryptodl vision`, `metrics`, `repair` and `retry`: a run with its output on the terminal. */
 import { printError } from '../cli/print-error.js';
-import type { Typed } from '../cli/print-error.js';
 import { toCryptodlError } from '../model/errors.js';
 import type { CryptodlError } from '../model/errors.js';
 import { exitCodeOfSignal, exitCodeOfError } from '../model/exit-code.js';
@@ -40,13 +39,12 @@ export interface Download {
   readonly source: Source;
   readonly resolved: Resolved;
   readonly io: Io;
-  readonly typed: Typed;
   readonly verb: RunRequest['verb'];
   readonly failures?: PastFailures | undefined;
 }
 
 /** Makes one run with its signals, log and output. Resolves with the exit code. */
-export async function download({ source, resolved, io, typed, verb, failures }: Download): Promise<ExitCode> {
+export async function download({ source, resolved, io, verb, failures }: Download): Promise<ExitCode> {
   const { options } = resolved;
   const surroundings = surroundingsOf(io.environment);
   const monitors = await openMonitors(options, { ...io, surroundings });
@@ -66,7 +64,7 @@ export async function download({ source, resolved, io, typed, verb, failures }: 
     failures,
   };
   try {
-    const output = { reporter, io, typed, signalled: signals.signalled, monitors };
+    const output = { reporter, io, signalled: signals.signalled, monitors };
     return (await runAndPrint(request, output)).exitCode;
   } finally {
     signals.release();
@@ -78,7 +76,6 @@ export async function download({ source, resolved, io, typed, verb, failures }: 
 export interface RunOutput {
   readonly reporter: Reporter;
   readonly io: Io;
-  readonly typed: Typed;
   readonly signalled: () => Signalled;
   /** Set for one of several jobs: the next step is printed once, for the command as a whole. */
   readonly job?: Pick<Job, 'name' | 'explain'>;
@@ -148,7 +145,7 @@ export async function runAndPrint(request: RunRequest, output: RunOutput): Promi
     const signal = signalled();
     reporter.ending();
     await tellEnd({ exitCode: codeOf(error, signal), error: error.code });
-    return { exitCode: refuse(reporter, error, output.typed, signal), error };
+    return { exitCode: refuse(request, output, error), error };
   } finally {
     request.signal.removeEventListener('abort', onSignal);
   }
@@ -196,10 +193,15 @@ const LATER =
   'the same command later; --wait-for-publication waits until the archive has the selected periods';
 
 /** Prints why the run could not begin. */
-function refuse(reporter: Reporter, known: CryptodlError, typed: Typed, signal: Signalled): ExitCode {
+function refuse(
+  { resolved }: RunRequest,
+  { reporter, io, signalled }: RunOutput,
+  known: CryptodlError,
+): ExitCode {
+  const signal = signalled();
   reporter.alarm(signal === undefined ? [] : [`cryptodl: ended by ${signal} before the work began`]);
   const code = codeOf(known, signal);
-  if (signal === undefined) printError(known, typed);
+  if (signal === undefined) printError(known, io, resolved);
   reporter.event('summary', {
     outcomes: { ok: 0, partial: 0, skipped: 0, absent: 0, failed: 0 },
     error: { code: known.code, message: known.message },

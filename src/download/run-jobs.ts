@@ -2,7 +2,6 @@
 import { readlinkSync, realpathSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { printError } from '../cli/print-error.js';
-import type { Typed } from '../cli/print-error.js';
 import { errnoOf, toCryptodlError } from '../model/errors.js';
 import { exitCodeOfJobs } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
@@ -38,7 +37,6 @@ export interface JobsRun {
   /** The failure report that `retry` repeats. */
   readonly earlier?: Pick<ReadReport, 'file' | 'cut'> & { readonly path: string };
   readonly io: Io;
-  readonly typed: Typed;
 }
 
 interface Ended {
@@ -50,7 +48,6 @@ interface Ended {
 interface Shared {
   readonly source: Source;
   readonly io: Io;
-  readonly typed: Typed;
   readonly log: Log;
   readonly report: JobsReport;
   readonly signals: ReturnType<typeof watchSignals>;
@@ -61,7 +58,7 @@ interface Shared {
 
 /** Runs all jobs. If a job ends early, the others still run; after a signal, no further job begins. */
 export async function runJobs(request: JobsRun): Promise<ExitCode> {
-  const { source, jobs, earlier, io, typed } = request;
+  const { source, jobs, earlier, io } = request;
   const { options } = request.resolved;
   const surroundings = surroundingsOf(io.environment);
   const { home } = surroundings;
@@ -84,7 +81,7 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
       const isOver = signals.signal.aborted;
       const printed = isOver
         ? undefined
-        : await runJob(job, { source, io, typed, log, report, signals, common, monitors });
+        : await runJob(job, { source, io, log, report, signals, common, monitors });
       ended[index] = { job, printed };
     });
     const reportPath = options.dryRun ? undefined : await report.close();
@@ -93,7 +90,7 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
     await monitors.close((message) => warnings.push(message));
     return conclude(request, { ended, reportPath, elapsedMs, log, signal: signals.signalled(), warnings });
   } catch (error) {
-    return printError(toCryptodlError(error), typed);
+    return printError(toCryptodlError(error), io, request.resolved);
   } finally {
     signals.release();
     await monitors.close(() => undefined);
@@ -160,7 +157,7 @@ async function sideBySide(
 
 async function runJob(
   job: Job,
-  { source, io, typed, log, report, signals, common, monitors }: Shared,
+  { source, io, log, report, signals, common, monitors }: Shared,
 ): Promise<PrintedRun> {
   const { name, verb, resolved, failures } = job;
   const ofJob: Log = { logger: log.logger.child({ job: name }), close: () => undefined };
@@ -180,13 +177,7 @@ async function runJob(
     common,
   };
   try {
-    const output = {
-      reporter,
-      io,
-      typed: { ...typed, sources: resolved },
-      signalled: signals.signalled,
-      monitors,
-    };
+    const output = { reporter, io, signalled: signals.signalled, monitors };
     return await runAndPrint(request, { ...output, job });
   } finally {
     reporter.close();

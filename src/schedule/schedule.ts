@@ -46,7 +46,7 @@ export async function schedule(
     return 0;
   } catch (error) {
     // The options of the command have other sources than those of `schedule`.
-    return printError(toCryptodlError(error), { io });
+    return printError(toCryptodlError(error), io);
   }
 }
 

@@ -1,5 +1,4 @@
 /** `--fetch`: downloads the 1d klines that a universe needs, as an ordinary run of `cryptodl vision`. */
-import type { Typed } from '../cli/print-error.js';
 import { download } from '../download/download.js';
 import { dayText } from '../model/calendar.js';
 import type { ExitCode } from '../model/exit-code.js';
@@ -17,7 +16,6 @@ export interface Fetch {
   /** The sources of the options, the flags first. */
   readonly layers: readonly RawLayer[];
   readonly io: Io;
-  readonly typed: Typed;
 }
 
 export interface FetchedDays {
@@ -28,7 +26,7 @@ export interface FetchedDays {
 
 /** Resolves with the exit code of the run. All of its output goes to stderr. */
 export function fetchKlines(fetch: Fetch, { market }: UniverseMarket, days: FetchedDays): Promise<ExitCode> {
-  const { source, io, typed } = fetch;
+  const { source, io } = fetch;
   const toStderr: Io = { ...io, stdout: io.stderr, isRead: () => true };
   const resolved = visionOptions(fetch, {
     market: [market],
@@ -36,7 +34,7 @@ export function fetchKlines(fetch: Fetch, { market }: UniverseMarket, days: Fetc
     interval: ['1d'],
     ...daysOf(days),
   });
-  return download({ source, resolved, io: toStderr, typed: { ...typed, io: toStderr }, verb: 'vision' });
+  return download({ source, resolved, io: toStderr, verb: 'vision' });
 }
 
 function daysOf({ from, patterns }: FetchedDays): RawValues {
