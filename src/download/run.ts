@@ -197,13 +197,14 @@ async function execute(session: Session, request: RunRequest, selection: RunSele
 
 function announcement(
   session: Pick<Session, 'options' | 'paths' | 'venue'>,
-  { what, range, idle, notes }: RunSelection,
+  { what, requests, range, idle, notes }: RunSelection,
   { totals }: Plan,
 ): Announcement {
   const formats = totals.formats.length === 0 ? session.options.format : totals.formats.join(' and ');
-  const destination = `${formats} in ${shownPath(session.paths.root)}`;
   const ofRest = requestNotes(limitedBuckets(session.venue, session.options), totals.restWeights);
-  return { what, range, idle, notes: [...notes, ...ofRest], destination, totals };
+  const symbols = [...new Set(requests.map(({ series }) => series.symbol))];
+  const folder = shownPath(session.paths.root);
+  return { what, symbols, range, idle, notes: [...notes, ...ofRest], formats, folder, totals };
 }
 
 /** Writes the notice of the terms into a lake without one, and then resolves with the terms. A failed write is only a warning. */

@@ -7,14 +7,18 @@ import type { PlanTotals } from './task.js';
 export interface Announcement {
   /** `um klines 1m` */
   readonly what: string;
+  /** The selected symbols. */
+  readonly symbols: readonly string[];
   /** `2026-11-14 … 2026-11-20 (7 days)` */
   readonly range: string;
   /** Shown instead of `range` if the plan has no series. */
   readonly idle?: string | undefined;
   /** Further lines for people. */
   readonly notes: readonly string[];
-  /** `parquet in data` */
-  readonly destination: string;
+  /** `csv and parquet` */
+  readonly formats: string;
+  /** The folder of the lake. */
+  readonly folder: string;
   readonly totals: PlanTotals;
   /** The terms of the data in one line, and the path of their notice, if this run has written it. */
   readonly terms?: { readonly summary: string; readonly notice: string } | undefined;

@@ -191,14 +191,19 @@ export class Reporter implements Observer {
   }
 }
 
-// The first lines of a run: the plan in numbers.
+// The first lines of a run: the selection, so that a user sees a misunderstanding, and the plan in numbers.
+
+/** The plan names at most this number of symbols. */
+const MOST_NAMES = 3;
 
 function planBlock({
   what,
+  symbols,
   range,
   idle = 'no series to continue',
   notes,
-  destination,
+  formats,
+  folder,
   totals,
   terms,
 }: Announcement): string[] {
@@ -211,9 +216,10 @@ function planBlock({
   const fetch =
     totals.fetch === 0
       ? 'nothing'
-      : `${size}, into ${countText(totals.partitions, 'partition')} of ${destination}`;
+      : `${size}, into ${countText(totals.partitions, 'partition')} of ${formats}`;
+  const names = symbols.length > MOST_NAMES ? countText(totals.series, 'series') : symbols.join(', ');
   return [
-    `${what}: ${totals.series === 0 ? idle : `${numberText(totals.series)} series, ${range}`}`,
+    `${what} in ${folder}: ${totals.series === 0 ? idle : `${names}, ${range}`}`,
     ...notes.map((note) => `  ${note}`),
     `  to fetch   ${fetch}`,
     ...fetchLines(totals),

@@ -73,7 +73,7 @@ export async function continueLake(
   return {
     requests,
     hasListing: true,
-    what: `all series in ${options.out}`,
+    what: 'all series',
     ...(options.shard === undefined || requests.length + ended.size > 0
       ? {}
       : { idle: emptyShardText(options.shard) }),

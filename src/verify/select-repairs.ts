@@ -79,7 +79,7 @@ export async function selectRepairs(
     verb: 'repair',
     requests,
     hasListing: true,
-    what: `repair of ${options.out}`,
+    what: 'repair',
     idle: `nothing is missing in the ${series} series of the ${options.shard === undefined ? 'lake' : 'shard'}`,
     range: `${countText(days, 'day')}; the lake has ${countText(series, 'series')}`,
     notes: foundNotes(found, hasEvidence),

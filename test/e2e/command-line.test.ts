@@ -108,7 +108,7 @@ describe('the command line', () => {
     ]);
     expect(stdout).toBe('');
     expect(stderr).toMatch(
-      /^um klines 1h: 2 series, 2026-11-14 … 2026-11-20 \(7 days\)\n {2}to fetch {3}14 objects, \d+ kB, into 2 partitions of parquet in /,
+      /^um klines 1h in \S+: BTCUSDT, ETHUSDT, 2026-11-14 … 2026-11-20 \(7 days\)\n {2}to fetch {3}14 objects, \d+ kB, into 2 partitions of parquet\n/,
     );
     expect(stderr).toMatch(
       /\n14 ok in \S+\n {2}fetched {4}\d+ kB at .*\/s, \d+ requests, 0 retried\n {2}written {4}336 rows in 2 files, /,

@@ -147,7 +147,7 @@ describe('cryptodl run', () => {
     const result = await run(['run', jobs(TWO), '--json', ...FAST]);
     expect(result.code).toBe(0);
     expect(result.stderr).toMatch(
-      /^\[btc\]\num klines 1h: [^[]*\n\[eth\]\num klines 1h: [^[]*\n2 jobs: all succeeded, in \S+\n/,
+      /^\[btc\]\num klines 1h in [^[]*\n\[eth\]\num klines 1h in [^[]*\n2 jobs: all succeeded, in \S+\n/,
     );
     expect(result.stderr).toMatch(
       /\n {2}btc {8}2 ok\n {2}eth {8}1 ok\n {2}next {7}cryptodl sql '.*' --out \S+\n$/,

@@ -49,7 +49,7 @@ describe('repair', () => {
     const times = (await rowsOf(lake, series)).map((row) => (row['open_time'] as Date).getTime());
     expect([times.length, new Set(times).size]).toEqual([72, 72]);
     const again = await run(['repair']);
-    expect(again.stderr).toContain(`repair of ${lake}: nothing is missing in the 1 series of the lake`);
+    expect(again.stderr).toContain(`repair in ${lake}: nothing is missing in the 1 series of the lake`);
     expect(again.stderr).toContain('to fetch   nothing');
     expect((await cryptodl(['verify', '--deep', '--out', lake])).code).toBe(0);
   });

@@ -46,7 +46,7 @@ describe('shards of one selection', () => {
       const run = await scene.vision(`${SELECTION} --shard ${shard}`);
       expect([run.code, run.stderr]).toEqual([0, expect.stringMatching(/shard {6}\d\/3\n/)]);
       const own = seriesIn(run.lake);
-      expect(run.stderr).toContain(`klines, metrics 1h, shard ${shard}: ${own.length} series, `);
+      expect(run.stderr).toContain(`klines, metrics 1h, shard ${shard} in `);
       const asked = scene.archive.requests.filter(
         (path) => isZip(path) || (isListing(path) && path.includes('USDT')),
       );
