@@ -8,6 +8,7 @@ import { OTHER_FLAGS } from '../options/other-flags.js';
 import type { RawValues } from '../options/resolve.js';
 import { usage } from '../model/errors.js';
 import { TOOL_VERSION } from '../model/version.js';
+import { didYouMean } from '../text/did-you-mean.js';
 import { helpText } from './help.js';
 import type { Tier } from './help.js';
 import { readOperands } from './operands.js';
@@ -82,6 +83,7 @@ function parseWords(verb: Verb, words: readonly string[]): { loose: string[]; gi
     .exitOverride()
     .configureOutput({ writeErr: () => undefined })
     .helpOption(false)
+    .showSuggestionAfterError(false)
     .argument('[words...]');
   // The flags after the first word are flags of the command that `schedule` repeats.
   if (VERB_TEXTS[verb].behind !== undefined) command.passThroughOptions();
@@ -232,7 +234,7 @@ const MOST_OWNERS = 4;
 
 /** The usage error for a line that commander refuses. */
 function refusalOf({ code, message }: CommanderError, verb: Verb): Error {
-  const [first = '', suggestion] = message.replace(/^error: /, '').split('\n');
+  const first = message.replace(/^error: /, '');
   const [typed = first] = /(?<=')-.*(?=')/.exec(first) ?? [];
   if (typed.startsWith('-='))
     return usage(`"${typed.slice(1)}": a switch takes no value`, 'write the flag alone');
@@ -253,7 +255,10 @@ function refusalOf({ code, message }: CommanderError, verb: Verb): Error {
   if (flag === undefined)
     return usage(
       `${verb} has no flag ${word}`,
-      suggestion?.replace(/^\(Did you mean (.*)\)$/, 'did you mean $1') ?? `see cryptodl ${verb} --help`,
+      didYouMean(
+        word,
+        flagsOf(verb).map((name) => `--${name}`),
+      ) ?? `see cryptodl ${verb} --help`,
     );
   if (flagsOf(verb).includes(flag)) return usage(`${word} takes no value`, `write ${word}`);
   const owners = VERBS.filter((name) => flagsOf(name).includes(flag));

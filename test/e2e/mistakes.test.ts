@@ -166,7 +166,7 @@ const REFUSED: readonly (readonly [typed: string, message: string, hint: string]
     '--symbols * with --quote USD matches none of the 3 symbols of um klines',
     'for example 1000SHIBUSDT, BTCUSDT, ETHUSDT',
   ],
-  ['vision --symbols BTCUSDT --foo 1 --days 1', 'vision has no flag --foo', 'did you mean --from?'],
+  ['vision --symbols BTCUSDT --foo 1 --days 1', 'vision has no flag --foo', 'see cryptodl vision --help'],
   ['sql --csv SELECT 1 AS one', 'sql takes one argument: "1" is one too many', 'put the query in quotes'],
   [
     'schedule --out /srv/lake -- vision --symbols BTCUSDT',
