@@ -97,7 +97,9 @@ function layerOf(
     refuse: (key) =>
       usage(
         `${where}: unknown key "${key}"`,
-        didYouMean(key, names) ?? `keys are names of flags: cryptodl vision --help${note}`,
+        COMMAND_LINE_ONLY.some((name) => name === key)
+          ? `${key} is a flag of the command line only`
+          : (didYouMean(key, names) ?? `keys are names of flags: cryptodl vision --help${note}`),
       ),
   });
   return { values, nameOf };

@@ -595,6 +595,11 @@ const MISTAKES: readonly (readonly [string, string, string])[] = [
     'jobs.yaml: jobs.a: unknown key "include-today"\n  keys are names of flags: cryptodl vision --help',
   ],
   [
+    'a flag of the command line',
+    'jobs: { a: { verb: vision, config: x } }',
+    'jobs.yaml: jobs.a: unknown key "config"\n  config is a flag of the command line only',
+  ],
+  [
     'a wrong value',
     'jobs: { a: { verb: vision, days: all } }',
     'jobs.yaml: jobs.a: days: "all" is not a whole number of at least 1\n  days: 7',
