@@ -14,7 +14,7 @@ import { checkHooks, observerOf } from './library/hooks.js';
 import type { Hooks, RunHooks, S3Credentials } from './library/hooks.js';
 import { itemsOf } from './library/items.js';
 import type { Begun, Items, ItemsWithSummary } from './library/items.js';
-import { EXAMPLES, rawValues, inOptionNames } from './library/options.js';
+import { callOf, rawValues, inOptionNames } from './library/options.js';
 import type { LibraryVerb, OptionsOf } from './library/options.js';
 import { onLake } from './library/lake-in-bucket.js';
 import { runItems, summaryOfRun } from './library/run-items.js';
@@ -92,7 +92,7 @@ export function list<Name extends ListName>(
   hooks: Hooks = {},
 ): Items<ListFields[Name]> {
   return inLibraryErrors(() => {
-    if (typeof what !== 'string') throw usage('list takes a name and an object of options', EXAMPLES.list);
+    if (typeof what !== 'string') throw usage('list takes a name and an object of options', callOf('list'));
     const request = requestOf('list', options, hooks);
     return itemsOf(async function* (begun) {
       const { listItems } = await import('./catalog/list-items.js');
@@ -211,7 +211,7 @@ export type SqlRow = Readonly<Record<string, SqlValue>>;
 /** Runs one SELECT over the views of the lake. Rows are read while the query runs, so a large result needs little memory. */
 export function sql(query: string, options: SqlOptions = {}, hooks: Hooks = {}): Items<SqlRow> {
   return inLibraryErrors(() => {
-    if (typeof query !== 'string') throw usage('sql takes a query and an object of options', EXAMPLES.sql);
+    if (typeof query !== 'string') throw usage('sql takes a query and an object of options', callOf('sql'));
     const request = requestOf('sql', options, hooks);
     return lakeItems('sql', request, hooks, async function* (begun) {
       const { queryLake } = await import('./query/query-lake.js');

@@ -69,12 +69,17 @@ export type OptionsOf<V extends LibraryVerb> = {
 
 /** The texts of the options. Throws usage errors for unknown names, and for values that are not text, numbers and the like. */
 export function rawValues(verb: LibraryVerb, options: unknown): RawValues {
-  if (!isObject(options)) throw usage(`${verb} takes an object of options`, EXAMPLES[verb]);
+  if (!isObject(options)) throw usage(`${verb} takes an object of options`, callOf(verb));
   const values: RawValues = {};
+  const known = flagsOf(verb).filter((name) => !COMMAND_LINE.some((other) => other === name));
   for (const [key, value] of Object.entries(options)) {
     if (value === undefined) continue;
-    const name = optionsOf(verb).find((flag) => camelCase(flag) === key);
-    if (name === undefined) throw refuseName(verb, key);
+    const name = known.find((flag) => camelCase(flag) === key);
+    if (name === undefined)
+      throw usage(
+        `${verb} has no option "${key}"`,
+        didYouMean(key, known.map(camelCase)) ?? 'docs/library.md describes the options',
+      );
     const items = itemsOf(name, value);
     if (items.length === 0) throw usage(`${key} is empty`);
     values[name] = items;
@@ -87,34 +92,14 @@ export function inOptionNames(text: string): string {
   return nameOptions(text, camelCase);
 }
 
-/** A call of each verb, for messages about its arguments. */
-export const EXAMPLES: Readonly<Record<LibraryVerb, string>> = {
-  vision: "vision({ symbols: 'BTCUSDT', days: 7 })",
-  metrics: "metrics({ symbols: 'BTCUSDT', days: 7 })",
-  repair: "repair({ out: 'data' })",
-  list: "list('symbols', { market: 'um' })",
-  coverage: "coverage({ out: 'data' })",
-  verify: "verify({ out: 'data' })",
-  audit: "audit({ symbols: 'BTCUSDT', months: 1 })",
-  sql: "sql('SELECT count(*) FROM um_klines', { out: 'data' })",
-};
+/** The arguments of a verb, for messages. */
+export function callOf(verb: LibraryVerb): string {
+  const first = verb === 'list' ? 'what, ' : verb === 'sql' ? 'query, ' : '';
+  return `for example ${verb}(${first}{ out: 'data' }, { signal })`;
+}
 
 export function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** The flags of a verb that are options of the library. */
-function optionsOf(verb: LibraryVerb): FlagName[] {
-  return flagsOf(verb).filter((name) => !COMMAND_LINE.some((other) => other === name));
-}
-
-function refuseName(verb: LibraryVerb, key: string): Error {
-  const message = `${verb} has no option "${key}"`;
-  const others = LIBRARY_VERBS.filter((other) => optionsOf(other).some((name) => camelCase(name) === key));
-  if (others.length > 0) return usage(message, `${key} is an option of ${others.join(', ')}`);
-  if (flagsOf(verb).some((name) => camelCase(name) === key))
-    return usage(`${message}: it is a flag of the command line only`);
-  return usage(message, didYouMean(key, optionsOf(verb).map(camelCase)));
 }
 
 function itemsOf(name: FlagName, value: unknown): readonly string[] {

@@ -201,7 +201,7 @@ describe("import { vision } from 'cryptodl'", () => {
   it.each([
     [{ days: 0 }, 'days: "0" is not a whole number of at least 1'],
     [{ symbol: 'BTCUSDT' }, 'vision has no option "symbol"'],
-    [{ dryRun: true }, 'dryRun": it is a flag of the command line only'],
+    [{ dryRun: true }, 'vision has no option "dryRun"'],
     [{ symbols: [] }, 'symbols is empty'],
     [{ from: new Date('never') }, 'from is not a valid Date'],
     [{ from: '05/01/2024' }, 'from: "05/01/2024" is not a date'],
