@@ -175,7 +175,7 @@ it('of a report without a failure says that none is left', async () => {
   archive.fault = undefined;
   await cli(['retry', REPORT, ...FAST]);
   const { code, stderr } = await cli(['retry', REPORT, ...FAST]);
-  expect([code, stderr.split('\n')[0]]).toEqual([0, 'report.jsonl: no object is left to retry']);
+  expect([code, stderr.split('\n')[0]]).toEqual([0, 'report.jsonl in lake: no object is left to retry']);
 });
 
 it.each([
