@@ -189,14 +189,10 @@ function startDownload(verb: RunVerb): Start {
   });
 }
 
-async function printOptions(verb: Verb, resolved: Resolved, io: Io): Promise<ExitCode> {
-  printLines(io.stdout, await optionLines(verb, resolved));
+async function printOptions(verb: Verb, resolved: Resolved, io: Io): Promise<0> {
+  const { optionLines } = await import('./cli/option-layers.js');
+  printLines(io.stdout, optionLines(verb, resolved));
   return 0;
-}
-
-async function optionLines(verb: Verb, resolved: Resolved): Promise<string[]> {
-  const layers = await import('./cli/option-layers.js');
-  return layers.optionLines(verb, resolved);
 }
 
 async function runFile(invocation: Invocation, io: Io, loadSource: LoadSource): Promise<ExitCode> {
@@ -204,8 +200,10 @@ async function runFile(invocation: Invocation, io: Io, loadSource: LoadSource): 
   const { readJobs } = await import('./download/jobs.js');
   const { resolved, jobs } = await readJobs(invocation, io, source);
   if (resolved.options.printOptions) {
-    for (const job of jobs)
-      printLines(io.stdout, [`[${job.name}]`, ...(await optionLines(job.verb, job.resolved))]);
+    for (const job of jobs) {
+      printLines(io.stdout, [`[${job.name}]`]);
+      await printOptions(job.verb, job.resolved, io);
+    }
     return 0;
   }
   return withLakes('run', { io, sources: resolved }, (lakes) =>
