@@ -194,7 +194,7 @@ const REFUSED: readonly (readonly [typed: string, message: string, hint: string]
   [
     'vision --symbols BTCUSDT --from 2010-01-01 --to 2011-01-01',
     '--from 2017-07-01 is after --to 2011-01-01',
-    'choose days from 2017-07-01 to 2026-11-20',
+    'choose days from 2017-07-01 to 2026-11-20, the last complete day',
   ],
   ['sql', 'sql needs a query', 'give the query as text, @FILE for a file, or - for stdin'],
   ['verify no-lake', 'verify takes no argument: "no-lake" is one too many', 'for example: cryptodl verify'],
