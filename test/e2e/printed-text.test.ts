@@ -103,7 +103,7 @@ describe('user name and password in an address', () => {
   const withPassword = (): string => archive.url.replace('://', `://user:${PASSWORD}@`);
 
   it.each(['archive-url', 'listing-url', 'fallback-url', 'fapi-url', 'spot-url'])(
-    'are refused by --%s, are in no output, and the line to type has none',
+    'are refused by --%s, are in no output, and the flag to type has none',
     async (flag) => {
       for (const value of [withPassword(), `user:${PASSWORD}@host.test`]) {
         const out = join(scratch, 'refused');
@@ -113,7 +113,7 @@ describe('user name and password in an address', () => {
         expect(stderr).toMatch(
           new RegExp(`^cryptodl: --${flag} holds a user name or a password; only --proxy may have them\\n`),
         );
-        expect(stderr).toMatch(new RegExp(`  cryptodl vision .*--${flag} https?://[\\w.:]+\\n`));
+        expect(stderr).toMatch(new RegExp(`  --${flag} https?://[\\w.:]+\\n`));
         expect(stdout + stderr).not.toContain(PASSWORD);
         expect(stdout + stderr).not.toContain('***');
       }
@@ -160,11 +160,8 @@ describe('user name and password in an address', () => {
       0,
       expect.stringMatching(/^proxy +http:\/\/user:\*\*\*@/m),
     ]);
-    const mistake = await cryptodl([...asked, '--format', 'Parquet']);
-    expect([mistake.code, mistake.stderr]).toEqual([
-      2,
-      expect.stringContaining("'http://user:***@127.0.0.1:1'"),
-    ]);
+    const mistake = await cryptodl([...asked, '--format', 'parquett']);
+    expect(mistake.code).toBe(2);
     const failed = await cryptodl([
       ...asked,
       '--verbose',
@@ -198,7 +195,6 @@ describe('user name and password in an address', () => {
       const refused = await cryptodl(['retry', path, ...FAST]);
       expect(refused.code).toBe(2);
       expect(refused.stderr).toContain(': archive-url holds a user name or a password');
-      expect(refused.stderr).toContain(`--archive-url ${archive.url}\n`);
       expect(refused.stderr).not.toContain(PASSWORD);
     }
     const { code } = await cryptodl(['retry', path, ...place, ...FAST]);

@@ -140,7 +140,7 @@ describe('the list', () => {
     ]);
   });
 
-  it('has the newest 20 runs or as many as --last, the newest first, in 80 columns', async () => {
+  it('has the newest 20 runs or as many as --last, the newest first, with whole names in a pipe', async () => {
     const job = 'a-job-with-a-very-long-name-that-does-not-fit';
     const many = Array.from({ length: 25 }, (_, at) => ({
       start: startOf(at),
@@ -156,8 +156,7 @@ describe('the list', () => {
     const rowsOf = (text: string): string[] => text.split('\n').filter((line) => line.startsWith('2026-'));
     const { stdout } = await runs(lake);
     expect(rowsOf(stdout)).toHaveLength(20);
-    expect(rowsOf(stdout)[0]).toMatch(/^2026-11-20 06:24 {2}vision a-\S*… /);
-    expect(Math.max(...rowsOf(stdout).map((line) => line.length))).toBeLessThanOrEqual(80);
+    expect(rowsOf(stdout)[0]).toContain(`2026-11-20 06:24  vision ${job}  `);
     expect(rowsOf((await runs(lake, '--last', '3')).stdout).map((line) => line.slice(0, 16))).toEqual(
       ['24', '23', '22'].map((minute) => `2026-11-20 06:${minute}`),
     );

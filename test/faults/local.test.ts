@@ -207,7 +207,7 @@ describe('L: disks', () => {
     {
       id: 'L2',
       fault: 'EMFILE when the manifest is opened',
-      inject: 'openat:error=EMFILE:when=3',
+      inject: 'openat:error=EMFILE:when=2',
       path: MANIFEST,
       says: 'EMFILE',
     },
