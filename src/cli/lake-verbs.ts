@@ -132,7 +132,11 @@ export const LAKE_VERB_TEXTS = {
       4: 'not made; a symbol has no source, a file of its source is missing or damaged',
       6: LOCK_EXIT,
     },
-    examples: ["cryptodl bars 15m -s '*USDT'", 'cryptodl bars volume:1000 --dataset aggTrades -s BTCUSDT'],
+    examples: [
+      "cryptodl bars 15m -s '*USDT'",
+      'cryptodl bars 4h -s BTCUSDT,ETHUSDT --dry-run',
+      'cryptodl bars volume:1000 --dataset aggTrades -s BTCUSDT',
+    ],
     aka: ['resample', 'aggregate'],
   },
 } as const satisfies Partial<Record<Verb, VerbText>>;

@@ -88,5 +88,5 @@ export const redis: Parse<string> = (written, where) => {
 /** The name of a region of S3; `auto` and other names of other providers are valid too. */
 export const region: Parse<string> = (value, where) => {
   if (/^[a-zA-Z0-9-]{1,40}$/.test(value)) return value;
-  throw usage(`${where}: "${value}" is not the name of a region`, given(where, 'eu-central-1'));
+  throw usage(`${where} is not the name of a region`, given(where, 'eu-central-1'));
 };

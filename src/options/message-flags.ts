@@ -23,7 +23,7 @@ export const MESSAGE_FLAGS = {
     usual: [...ONLINE_AND_JOBS, 'status', 'coverage', 'runs', 'bars', 'export', 'doctor'],
     doc: 'print NDJSON: events, then a summary',
     docOf: {
-      bars: 'print NDJSON: an object per series or difference, then a summary',
+      bars: 'print NDJSON: an object per series, then a summary',
       export: 'print NDJSON: an object per file, then a summary',
       verify: 'print NDJSON: an object per finding, then a summary',
       audit: 'print NDJSON: an object per finding, then a summary',

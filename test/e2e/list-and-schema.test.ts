@@ -271,7 +271,7 @@ describe('unknown names', () => {
     [
       'two kinds of range',
       ['periods', '--symbols', 'BTCUSDT', '--interval', '1h', '--days', '1', '--from', '2026-11-01'],
-      'keep one, for example --days',
+      'keep one of them',
     ],
   ])('%s gives an error with a hint', async (_name, args, hint) => {
     const answer = await cryptodl(['list', ...args, ...place]);

@@ -920,27 +920,12 @@ describe('symbols', () => {
     expect(summary(both)).toMatchObject({ outcomes: { ok: 2 } });
     const refused = await run({ ...index, symbol: 'BTCUSD_PERP' }, { out: 'pairs', days });
     expect(refused.code).toBe(2);
-    expect(refused.stderr).toContain('did you mean BTCUSD?');
+    expect(refused.stderr).toContain('for example BTCUSD;');
     expect(summary(await runOk(index, { out: 'pairs', days }))).toMatchObject({ outcomes: { ok: 1 } });
     expect(filesBelow(lake('pairs', 'binance'), '.parquet')).toEqual([
       'cm/indexPriceKlines/interval=1d/symbol=BTCUSD/2026-01.parquet',
       'cm/markPriceKlines/interval=1d/symbol=BTCUSD_260327/2026-01.parquet',
       'cm/markPriceKlines/interval=1d/symbol=BTCUSD_PERP/2026-01.parquet',
     ]);
-  });
-
-  it('a contract that only one of two datasets has is answered with the pair of the other', async () => {
-    const day = '2026-02-01';
-    const csv = BARS + bars(`${day}T00:00:00Z`, DAY_MS, 1).join('');
-    put({ market: 'cm', dataset: 'klines', interval: '1d', symbol: 'ETHUSD_PERP' }, day, csv);
-    put({ market: 'cm', dataset: 'indexPriceKlines', interval: '1d', symbol: 'ETHUSD' }, day, csv);
-    const both: Series = {
-      market: 'cm',
-      dataset: 'klines,indexPriceKlines',
-      interval: '1d',
-      symbol: 'ETHUSD_PERP',
-    };
-    const result = await run(both, { out: 'one-of-two', days: [day, day] });
-    expect(result.stderr).toMatch(/\bETHUSD\b/);
   });
 });
