@@ -13,8 +13,6 @@ export interface Limit {
   readonly windowMs: number;
 }
 
-const MINUTE_MS = 60_000;
-
 /**
  * `archive=100/s` or `futuresData=800/5m`, at most the limit of the exchange. If the exchange counts in windows of its own, the rate is
  * that of such a window: `futuresData=100/m` is `futuresData=500/5m`.
@@ -38,25 +36,6 @@ export function limit(known: Readonly<Record<string, BucketLimit>>): Parse<Limit
       );
     return { text: `${bucket}=${permits}/${windowText(windowMs)}`, bucket, permits, windowMs };
   };
-}
-
-/** The maximum requests per minute of each bucket: at most the highest limit of all buckets. */
-export function requestsPerMinute(known: Readonly<Record<string, BucketLimit>>): Parse<number> {
-  const ranked = Object.entries(known).toSorted(([, one], [, other]) => perMinute(other) - perMinute(one));
-  const [[name, largest] = ['', { permits: 0, windowMs: MINUTE_MS, isWindow: false }]] = ranked;
-  const most = perMinute(largest);
-  return (text, where) => {
-    const number = Number(text);
-    if (/^\d+$/.test(text) && number >= 1 && number <= most) return number;
-    throw usage(
-      `${where}: "${text}" is not a whole number from 1 to ${most}, the highest limit (${name}: ${limitText(largest)})`,
-      given(where, '600'),
-    );
-  };
-}
-
-function perMinute({ permits, windowMs }: BucketLimit): number {
-  return (permits / windowMs) * MINUTE_MS;
 }
 
 function limitText({ permits, windowMs }: BucketLimit): string {

@@ -3,7 +3,7 @@ import { readVenueWords } from '../source/names.js';
 import { DOWNLOADS_AND_JOBS, EXAMINED, OF_LAKE, oneOf, ONLINE_AND_JOBS } from './flag-spec.js';
 import type { FlagRows } from './flag-spec.js';
 import { proxy, redis, region, url } from './addresses.js';
-import { groupName, limit, requestsPerMinute } from './limits.js';
+import { groupName, limit } from './limits.js';
 import * as parse from './parsers.js';
 
 const venue = readVenueWords();
@@ -26,7 +26,7 @@ export const NETWORK_FLAGS = {
     verbs: ONLINE_AND_JOBS,
     value: 'N',
     doc: 'maximum requests of a bucket per minute; the limits of the exchange still apply',
-    parse: requestsPerMinute(venue.limits),
+    parse: parse.integer(1, undefined, 600),
     example: '600',
     aka: ['rpm'],
   },

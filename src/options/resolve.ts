@@ -86,11 +86,7 @@ export function environmentLayer(
     const text = environment[environmentName(name)];
     if (text !== undefined) values[name] = [text];
   }
-  return {
-    origin: 'environment',
-    values,
-    nameOf: environmentName,
-  };
+  return { origin: 'environment', values, nameOf: environmentName };
 }
 
 /** Flags of a range. A range comes from one source as a whole: a source with any of these flags hides these flags in later sources. */
@@ -199,11 +195,7 @@ export function configLayer(file: string, content: unknown, verb: Verb): RawLaye
           ),
     isKnown: (name) => name !== 'config',
   });
-  return {
-    origin: 'config file',
-    values,
-    nameOf: (name) => `${file}: ${name}`,
-  };
+  return { origin: 'config file', values, nameOf: (name) => `${file}: ${name}` };
 }
 
 /**

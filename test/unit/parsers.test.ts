@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import { proxy, redis, url } from '../../src/options/addresses.js';
 import { firstDay } from '../../src/options/dates.js';
-import { limit, requestsPerMinute } from '../../src/options/limits.js';
+import { limit } from '../../src/options/limits.js';
 import { endpoint } from '../../src/options/monitoring.js';
 import * as parse from '../../src/options/parsers.js';
 import { namesOf } from '../../src/options/resolve.js';
@@ -47,7 +47,6 @@ const PARSERS: Readonly<Record<string, parse.Parse<unknown>>> = {
   redis,
   endpoint,
   limit: limit(BUCKETS),
-  requestsPerMinute: requestsPerMinute(BUCKETS),
   shard,
   period: calendarPeriod,
   measure,
@@ -159,7 +158,6 @@ const ACCEPTED: readonly (readonly [name: string, value: unknown, ...texts: stri
     'futuresData=500/5m',
     'futuresdata=100/m',
   ],
-  ['requestsPerMinute', 600, '600'],
   ['shard', { index: 3, count: 12, text: '3/12' }, '3/12'],
   ['period', { kind: 'calendar', text: 'month', period: 'month' }, 'month', '1mo', 'monthly', '1m'],
   ['measure', 'quote_volume', 'quote_volume', 'quoteVolume', 'turnover'],
@@ -253,11 +251,6 @@ it.each([
   ['limit', 'nosuch=1/s', 'CRYPTODL_X: "nosuch" is not one of archive, futuresData'],
   ['limit', 'archive=101/s', 'CRYPTODL_X: archive=101/s is above the limit of archive, 100/s'],
   ['limit', 'futuresData=4/s', 'CRYPTODL_X: futuresData=4/s is above the limit of futuresData, 1000/5m'],
-  [
-    'requestsPerMinute',
-    '6001',
-    'CRYPTODL_X: "6001" is not a whole number from 1 to 6000, the highest limit (archive: 100/s)',
-  ],
 ])('%s refuses %j: %s', (name, text, message) => {
   expect(refusal(name, text).message).toBe(message);
 });

@@ -51,8 +51,15 @@ function open(labels: readonly string[]): Opened {
       return Promise.resolve(ANSWER);
     },
     isDirect: (url) => url.startsWith('http://direct.test/'),
-    onDead: (label, { delayMs, isNew }) => world.told.push(`${label} dead ${delayMs}${isNew ? ' new' : ''}`),
-    onAlive: (label) => world.told.push(`${label} alive`),
+    observer: {
+      event: (_, fields) => {
+        const { proxy, state, delayMs = '' } = fields as Readonly<Record<string, string | number>>;
+        world.told.push(`${proxy} ${state} ${delayMs}`.trim());
+      },
+      warn: (message) => {
+        if (message.includes('is taken out')) world.told.push(`${world.told.pop() ?? ''} new`);
+      },
+    },
     lanes: labels.map((label) => ({
       label,
       pauseMs: () => Promise.resolve(world.pauses.get(label) ?? 0),

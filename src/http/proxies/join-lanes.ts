@@ -1,7 +1,6 @@
 /** Several lanes as one stack: their permits, connections and figures together. */
 import type { Clock } from '../../model/clock.js';
 import type { Observer } from '../../model/observer.js';
-import { durationText } from '../../model/units.js';
 import type { Bans } from '../bans.js';
 import type { Fetch } from '../fetch.js';
 import { banPlace } from '../throttle/create-throttle.js';
@@ -50,17 +49,7 @@ export function joinLanes(lanes: readonly MadeLane[], { clock, bans, observer, p
         Math.max(pausedMs(bucket), await bans.leftMs(banPlace(label, bucket, url)));
       return [{ label, fetch, pauseMs }];
     }),
-    onDead: (label, { reason, delayMs, isNew }) => {
-      observer.event('proxy', { proxy: label, state: 'dead', reason, delayMs });
-      if (!isNew) return;
-      observer.warn(
-        `the proxy ${label} is taken out, and gets a request again in ${durationText(delayMs)}: it ${reason}`,
-      );
-    },
-    onAlive: (label) => {
-      observer.event('proxy', { proxy: label, state: 'alive' });
-      observer.warn(`the proxy ${label} works again`);
-    },
+    observer,
   });
   return { spread, throttle: joinLimits(lanes), pools: joinPools(lanes, direct.pools) };
 }

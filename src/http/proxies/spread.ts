@@ -5,6 +5,8 @@
 import type { Clock } from '../../model/clock.js';
 import { CryptodlError } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
+import type { Observer } from '../../model/observer.js';
+import { durationText } from '../../model/units.js';
 import type { Fetch, FetchRequest } from '../fetch.js';
 
 /** The layers behind one proxy. */
@@ -22,9 +24,7 @@ export interface SpreadOptions {
   /** For hosts that NO_PROXY lists. */
   readonly direct: Fetch;
   readonly isDirect: (url: string) => boolean;
-  /** `reason`: for example `cannot be reached: …`. `isNew`: the proxy worked before, or was not used yet. */
-  readonly onDead: (label: string, dead: { reason: string; delayMs: number; isNew: boolean }) => void;
-  readonly onAlive: (label: string) => void;
+  readonly observer: Pick<Observer, 'event' | 'warn'>;
 }
 
 /** The figures of one proxy. */
@@ -118,7 +118,10 @@ class ProxyLane {
     this.inARow = 0;
     if (this.error === undefined) return;
     this.error = undefined;
-    this.options.onAlive(this.lane.label);
+    const { observer } = this.options;
+    const { label } = this.lane;
+    observer.event('proxy', { proxy: label, state: 'alive' });
+    observer.warn(`the proxy ${label} works again`);
   }
 
   onDead(error: CryptodlError, deaths: number): void {
@@ -130,8 +133,14 @@ class ProxyLane {
     this.inARow += 1;
     this.#deadUntil = this.options.clock.monotonic() + delayMs;
     this.error = error;
-    const isNew = this.inARow === 1;
-    this.options.onDead(this.lane.label, { reason: reasonOf(error), delayMs, isNew });
+    const { observer } = this.options;
+    const { label } = this.lane;
+    const reason = reasonOf(error);
+    observer.event('proxy', { proxy: label, state: 'dead', reason, delayMs });
+    if (this.inARow > 1) return;
+    observer.warn(
+      `the proxy ${label} is taken out, and gets a request again in ${durationText(delayMs)}: it ${reason}`,
+    );
   }
 }
 

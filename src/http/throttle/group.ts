@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Clock, Timer } from '../../model/clock.js';
-import { CryptodlError, LONGEST_WAIT_MS, usage } from '../../model/errors.js';
+import { CryptodlError, LONGEST_WAIT_MS } from '../../model/errors.js';
 import { openRedis } from '../../redis/connection.js';
 import type { RedisConnection } from '../../redis/connection.js';
 import { isForeignData, redisProblem } from '../../redis/redis-errors.js';
@@ -303,7 +303,7 @@ function programs(count: number): string {
   return count === 1 ? '1 program' : `${count} programs`;
 }
 
-/** The group of the options; undefined without `--egress-group`. Throws a usage error if `--redis` is missing. The runs of a process share it. */
+/** The group of the options; undefined without `--egress-group` or `--redis`. The runs of a process share it. */
 export function egressGroupOf(
   {
     redis: address,
@@ -314,12 +314,7 @@ export function egressGroupOf(
     ...options
   }: Omit<GroupOptions, 'address' | 'name'> & { readonly common?: SharedResources | undefined },
 ): EgressGroup | undefined {
-  if (name === undefined) return undefined;
-  if (address === undefined)
-    throw usage(
-      '--egress-group needs --redis, where its programs share their limits',
-      'add --redis redis://HOST:6379',
-    );
+  if (name === undefined || address === undefined) return undefined;
   return common.once(`egress group ${address} ${name}`, () => new EgressGroup({ ...options, address, name }));
 }
 
