@@ -134,54 +134,28 @@ function settledLine(settled: Settled | undefined): string[] {
 }
 
 function reasons(tally: Tally, { nothingNew }: Closing['trouble']): string[] {
-  const unverified =
-    tally.unverified > 0
-      ? [
-          named(
-            tally,
-            'no checksum published, checked only by the CRC-32 of the zip',
-            'unverified',
-            tally.unverified,
-          ),
-        ]
-      : [];
-  const noSidecar =
-    tally.noSidecars > 0
-      ? [named(tally, 'no checksum published, checked by ETag', 'noSidecar', tally.noSidecars)]
-      : [];
-  const stale =
-    tally.staleSidecars > 0
-      ? [named(tally, 'stale checksum, accepted by size and ETag', 'staleSidecar', tally.staleSidecars)]
-      : [];
-  const conflicts =
-    tally.conflictingObjects > 0
-      ? [
-          named(
-            tally,
-            'with rows of the same id or bar and different values',
-            'idConflicts',
-            tally.conflictingObjects,
-          ),
-        ]
-      : [];
-  const changed =
-    tally.changed > 0 ? [named(tally, 'changed upstream, fetched again', 'changed', tally.changed)] : [];
-  const withdrawn =
-    tally.withdrawn > 0
-      ? [named(tally, 'withdrawn upstream; the held rows stay', 'withdrawn', tally.withdrawn)]
-      : [];
   return [
     ...(nothingNew ? [NOTHING_NEW] : []),
     ...substituteLines(tally),
-    ...changed.flat(),
-    ...withdrawn.flat(),
+    ...named(tally, 'changed upstream, fetched again', 'changed', tally.changed),
+    ...named(tally, 'withdrawn upstream; the held rows stay', 'withdrawn', tally.withdrawn),
     ...shorterLines(tally),
     ...partialLines(tally),
     ...absentLines(tally, () => true),
-    ...conflicts.flat(),
-    ...unverified.flat(),
-    ...noSidecar.flat(),
-    ...stale.flat(),
+    ...named(
+      tally,
+      'with rows of the same id or bar and different values',
+      'idConflicts',
+      tally.conflictingObjects,
+    ),
+    ...named(
+      tally,
+      'no checksum published, checked only by the CRC-32 of the zip',
+      'unverified',
+      tally.unverified,
+    ),
+    ...named(tally, 'no checksum published, checked by ETag', 'noSidecar', tally.noSidecars),
+    ...named(tally, 'stale checksum, accepted by size and ETag', 'staleSidecar', tally.staleSidecars),
     ...failedLines(tally),
   ];
 }
@@ -209,14 +183,12 @@ function troubles(tally: Tally, { strict, nothingNew }: Closing['trouble']): str
 function shorterLines(tally: Tally): string[] {
   const title =
     'revised upstream without some of the held rows; the held rows stay (--revisions take accepts the revision)';
-  return tally.shorter > 0 ? named(tally, title, 'shorter', tally.shorter) : [];
+  return named(tally, title, 'shorter', tally.shorter);
 }
 
 function partialLines(tally: Tally): string[] {
   const partial = tally.outcomes.partial - tally.shorter;
-  return partial > 0
-    ? named(tally, 'partial, fewer or more rows than the period must have', 'partial', partial)
-    : [];
+  return named(tally, 'partial, fewer or more rows than the period must have', 'partial', partial);
 }
 
 function absentLines(tally: Tally, isShown: (reason: AbsenceReason) => boolean): string[] {
@@ -245,7 +217,9 @@ const TIME_OVER = 'failed, time-over: --max-duration ended before they were done
 /** Routine absences have one example. Other absences have up to five, because they may need a check. */
 const ROUTINE: ReadonlySet<string> = new Set(['not-listed-yet', 'not-published-yet', 'delisted']);
 
+/** Empty if there are none. */
 function named(tally: Tally, title: string, key: string, count: number): string[] {
+  if (count <= 0) return [];
   const examples = tally.examples.get(key) ?? [];
   return listed(title, ROUTINE.has(key) ? examples.slice(0, 1) : examples, count);
 }

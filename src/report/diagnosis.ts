@@ -37,9 +37,6 @@ interface Knobs {
   readonly breakerOpenMs: number;
   readonly poolLimit: number | undefined;
   readonly poolLimitPerHost: number | undefined;
-  readonly requestIntervalMs: number | undefined;
-  readonly requestsPerMinute: number | undefined;
-  readonly limits: readonly { readonly bucket: string; readonly text: string }[] | undefined;
 }
 
 export interface Diagnosed {
@@ -155,7 +152,7 @@ function bottleneckLines(run: Diagnosed): string[] {
 function waitBottlenecks(run: Diagnosed): Bottleneck[] {
   const { network, knobs } = run;
   const byWait: Readonly<Partial<Record<Wait, Omit<Bottleneck, 'ms'>>>> = {
-    permit: limit(run),
+    permit: limit(network),
     pause: {
       what: 'refusals by a limit of the host (429, 418)',
       advice: 'a longer --request-interval, or a lower --limits, sends fewer requests',
@@ -188,32 +185,18 @@ function waitBottlenecks(run: Diagnosed): Bottleneck[] {
 const MORE_SOCKETS = 'a higher limit allows more requests at once';
 
 /** The limit of the bucket with the longest waits. */
-function limit({ network, knobs }: Diagnosed): Omit<Bottleneck, 'ms'> {
-  const [longest] = Object.entries(network.limiter.buckets).toSorted(
+function limit({ limiter }: Symptoms): Omit<Bottleneck, 'ms'> {
+  const [longest] = Object.entries(limiter.buckets).toSorted(
     ([, one], [, other]) => other.waitedMs - one.waitedMs,
   );
   if (longest === undefined) return { what: 'a limit', advice: 'no flag raises it' };
   const [name, { isChosen }] = longest;
-  const flag = isChosen ? limitFlag(knobs, name) : undefined;
-  return flag === undefined
-    ? { what: `the limit of the exchange for ${name}`, advice: 'no flag raises it' }
-    : {
-        what: flag,
-        advice: `a ${isInterval(flag) ? 'shorter interval' : 'higher limit'} allows more requests`,
-      };
-}
-
-function isInterval(flag: string): boolean {
-  return flag.startsWith('--request-interval');
-}
-
-function limitFlag(knobs: Knobs, name: string): string | undefined {
-  const chosen = knobs.limits?.findLast(({ bucket }) => bucket === name);
-  if (chosen !== undefined) return `--limits ${chosen.text}`;
-  const { requestIntervalMs = 0, requestsPerMinute } = knobs;
-  if (requestsPerMinute !== undefined && requestsPerMinute * requestIntervalMs < 60_000)
-    return `--requests-per-minute ${requestsPerMinute}`;
-  return requestIntervalMs > 0 ? `--request-interval ${durationText(requestIntervalMs)}` : undefined;
+  return isChosen
+    ? {
+        what: `your limit for ${name}`,
+        advice: 'a higher --limits or --requests-per-minute, or a shorter --request-interval, raises it',
+      }
+    : { what: `the limit of the exchange for ${name}`, advice: 'no flag raises it' };
 }
 
 /** The error code, which is also the name of the flag; and the option. */

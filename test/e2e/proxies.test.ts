@@ -183,22 +183,6 @@ describe('several proxies', () => {
     expect(banned?.asked.slice(before).filter(isRest)).toEqual([]);
   });
 
-  it('each have limits of their own', async () => {
-    const some = await proxies(3);
-    const flags =
-      '--interval 1h --symbols BTCUSDT --days 2 --requests-per-minute 3 --max-wait 1s --concurrency 1';
-    const run = await scene.vision(wordsOf(flags, some));
-    expect([run.code, run.summary['outcomes']]).toEqual([0, expect.objectContaining({ ok: 2 })]);
-    expect(run.summary['requests']).toBeGreaterThan(3);
-    for (const { asked } of some) expect(asked.length).toBeLessThanOrEqual(3);
-  });
-
-  it('get no requests for hosts of NO_PROXY', async () => {
-    const some = await proxies(2);
-    const run = await scene.vision(wordsOf(BARS, some), { env: { NO_PROXY: '127.0.0.1' } });
-    expect([run.code, some.map(({ asked }) => asked.length)]).toEqual([0, [0, 0]]);
-  });
-
   it('have the messages about the run, through the first that works', async () => {
     const some = await proxies(2);
     some[0]?.stop();
@@ -255,7 +239,6 @@ describe('several proxies', () => {
       ],
       '--egress-group is for one public address, and --proxy names several proxies',
     ],
-    [['--egress-group', 'office'], '--egress-group needs --redis, where its programs share their limits'],
   ])('are refused with %j', async (flags, says) => {
     const run = await scene.vision([...BARS.split(' '), ...flags]);
     expect([run.code, run.stderr]).toEqual([2, expect.stringContaining(`cryptodl: ${says}\n`)]);

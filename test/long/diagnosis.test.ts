@@ -85,16 +85,6 @@ function cutFirst(most: number): void {
   scene.answerFirst(isZip, (_, response) => response.destroy(), most);
 }
 
-/** The first request of each fifth zip gets no answer. */
-function hangSome(): void {
-  const seen = new Set<string>();
-  scene.archive.fault = (path) => {
-    if (!isZip(path) || seen.has(path)) return false;
-    seen.add(path);
-    return seen.size % 5 === 0;
-  };
-}
-
 /** Serves `burst` zips at once, then one in each `everyMs`; refuses the others with 429. */
 function limitZips(burst: number, everyMs: number): { refill(): void; stop(): void } {
   let left = burst;
@@ -113,22 +103,6 @@ function limitZips(burst: number, everyMs: number): { refill(): void; stop(): vo
     return true;
   };
   return { refill: () => (left = burst), stop: () => (isOver = true) };
-}
-
-/** Serves so many zips at a time, each after `ms`; refuses the others with 503. */
-function serveAtOnce(most: number, ms: number): void {
-  let busy = 0;
-  scene.answer(isZip, (request, response) => {
-    if (busy >= most) {
-      response.writeHead(503).end();
-      return;
-    }
-    busy += 1;
-    response.once('close', () => (busy -= 1));
-    scene.after(ms, () => {
-      scene.archive.serve(request, response);
-    });
-  });
 }
 
 /** Refuses the first so many requests of zips with 503, and serves the others after `ms`. */
@@ -156,20 +130,6 @@ describe('the closing block', () => {
     expect([result.code, told(result)]).toEqual([0, []]);
   });
 
-  it('has the waits for a limit of the user as the bottleneck, and no line when the limit is higher', async () => {
-    const result = await scene.vision('--request-interval 100ms');
-    expect([result.code, told(result)]).toEqual([
-      0,
-      [
-        expect.stringMatching(/^ {2}waited {5}for permits: \d+ requests, \S+ of \S+$/),
-        expect.stringMatching(
-          /^ {2}bottleneck your limit for \w+, \d+ % of the run: a higher --limits .* a shorter --request-interval, raises it$/,
-        ),
-      ],
-    ]);
-    expect(told(await scene.vision('--request-interval 1ms'))).toEqual([]);
-  });
-
   it('has the refusals and their number per hour; with the flag that it names there are none', async () => {
     const limit = limitZips(10, 300);
     const result = await scene.vision('--days 14');
@@ -181,32 +141,6 @@ describe('the closing block', () => {
     const slower = await scene.vision('--days 14 --request-interval 400ms');
     limit.stop();
     expect([slower.code, networkOf(slower).limiter.refusals]).toEqual([0, 0]);
-  });
-
-  it('names a timeout that waits too long for requests that hang', async () => {
-    hangSome();
-    const result = await scene.vision('--headers-timeout 4s');
-    const lines = [
-      expect.stringMatching(/^ {2}retries {4}6 of 6 retried requests with success; .* cost \S+ of \S+$/),
-      expect.stringMatching(
-        /^ {2}bottleneck --headers-timeout 4s, \d+ % of the run: a shorter timeout ends hanging requests sooner$/,
-      ),
-    ];
-    expect([result.code, told(result)]).toEqual([0, lines]);
-    hangSome();
-    expect(told(await scene.vision('--headers-timeout 400ms'))).toEqual([]);
-  });
-
-  it('names a concurrency that is more than the host serves, and not a lower one', async () => {
-    serveAtOnce(2, 300);
-    const patient = '--breaker-failures 999 --retries 50';
-    const result = await scene.vision(`--concurrency 30 ${patient}`);
-    expect([result.code, told(result).at(-1)]).toEqual([
-      0,
-      expect.stringMatching(/^ {2}bottleneck retries that waited, .* a lower --concurrency, or auto, /),
-    ]);
-    const lower = await scene.vision(`--concurrency 2 ${patient}`);
-    expect([lower.code, told(lower)]).toEqual([0, []]);
   });
 
   it('has the level of concurrency at the end; each change of it is an event with its reason', async () => {
