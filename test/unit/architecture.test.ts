@@ -180,7 +180,6 @@ const LONG_FUNCTIONS: readonly string[] = [
   'page/report.ts without a name',
   'plan/series-listing.ts listSeries',
   'queue/run-queue.ts #finish',
-  'report/closing-block.ts reasons',
   'report/tally.ts count',
   'select/continue-lake.ts continueLake',
   'select/continue-lake.ts continuations',
