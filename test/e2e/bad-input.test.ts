@@ -25,8 +25,6 @@ describe('bad input', () => {
     });
     archive = await startArchive(folder);
     writeFileSync(join(scratch, 'unknown-key.yaml'), 'symbols: BTCUSDT\nconcurency: 5\n');
-    writeFileSync(join(scratch, 'no-map.json'), '[1, 2]');
-    writeFileSync(join(scratch, 'not-yaml.yaml'), 'a: [1\n');
     writeFileSync(join(scratch, 'empty.txt'), '# nothing\n\n');
   });
   afterAll(() => archive.close());
@@ -36,9 +34,6 @@ describe('bad input', () => {
     ['an unknown market', ['--symbols', 'BTCUSDT', '--market', 'nasdaq']],
     ['an unknown symbol', ['--symbols', 'NOPEUSDT']],
     ['a date that does not exist', ['--symbols', 'BTCUSDT', '--from', '2026-02-30']],
-    ['an unknown key in --config', ['--config', 'unknown-key.yaml']],
-    ['a --config that is no map', ['--config', 'no-map.json']],
-    ['a --config that is no YAML', ['--config', 'not-yaml.yaml']],
     ['a list without symbols', ['--symbols', '@empty.txt']],
     ['an empty lake to continue', []],
   ])('%s: one clear line, exit 2, nothing written', async (_, args) => {
@@ -143,15 +138,6 @@ describe('bad input', () => {
     ]);
     expect(result.code).toBe(2);
     expect(result.stderr).toContain(`--failures ${failures} cannot be used`);
-    expect(archive.requests).toEqual([]);
-  });
-
-  it('an audit of a file in place of a lake is refused before the first request', async () => {
-    archive.requests.length = 0;
-    const file = join(scratch, 'empty.txt');
-    const hosts = ['--archive-url', archive.url, '--now', NOW, '--max-wait', '1s'];
-    const { code, stderr } = await cryptodl(['audit', '--symbols', 'BTCUSDT', '--out', file, ...hosts]);
-    expect([code, stderr]).toEqual([2, expect.stringContaining('is a file, not a folder') as string]);
     expect(archive.requests).toEqual([]);
   });
 

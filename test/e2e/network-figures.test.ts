@@ -81,23 +81,6 @@ describe('the network of a run', () => {
     expect(summary).toMatchObject({ requests: scene.archive.requests.length, retries: count });
   });
 
-  it('has figures of attempts, sockets and requests in flight that fit each other', async () => {
-    refuseSome();
-    const { summary } = await scene.vision('--concurrency 4');
-    const { mostInFlight, attemptMs, pool } = summary['network'] as {
-      mostInFlight: number;
-      attemptMs: Record<'p50' | 'p95' | 'p99', number>;
-      pool: { sockets: number; most: number };
-    };
-    // A zip and its sidecar for each of the four.
-    expect(mostInFlight).toBeGreaterThan(1);
-    expect(mostInFlight).toBeLessThanOrEqual(8);
-    expect(attemptMs.p50).toBeGreaterThan(0);
-    expect(attemptMs.p50).toBeLessThanOrEqual(attemptMs.p95);
-    expect(attemptMs.p95).toBeLessThanOrEqual(attemptMs.p99);
-    expect(pool.sockets).toBeLessThanOrEqual(pool.most);
-  });
-
   it('is in its log: each retry with its ids, its number, its error and its host; each attempt as it went', async () => {
     const { refused } = refuseSome();
     const log = join(scene.scratch, 'run.log');

@@ -20,7 +20,6 @@ interface Network {
   readonly pool: { readonly queued: number };
   readonly dns: Readonly<Record<'lookups' | 'hits' | 'misses' | 'failures' | 'ms', number>>;
   readonly limiter: { readonly refusals: number; readonly refusalsPerHour: number };
-  readonly firstAttempts: { readonly requests: number; readonly failed: number };
 }
 
 const networkOf = ({ events }: CliResult): Network => events.at(-1)?.['network'] as Network;
@@ -79,11 +78,6 @@ function holdZips(ms: number): readonly unknown[] {
 /** The lines of the closing block that tell what held the run up, and warnings. */
 const told = ({ stderr }: CliResult): string[] =>
   stderr.match(/^( {2}(waited|refused|retries|names|bottleneck) |warning: ).*$/gm) ?? [];
-
-/** The connection of the first so many zips is closed once. */
-function cutFirst(most: number): void {
-  scene.answerFirst(isZip, (_, response) => response.destroy(), most);
-}
 
 /** Serves `burst` zips at once, then one in each `everyMs`; refuses the others with 429. */
 function limitZips(burst: number, everyMs: number): { refill(): void; stop(): void } {
@@ -153,24 +147,5 @@ describe('the closing block', () => {
     expect(network.settled).toEqual({ level: network.concurrency, most: 128, why: 'refused' });
     const line = /^ {2}settled {4}at \d+ objects in flight, of 128 at most: the host refused more$/m;
     expect(stderr).toMatch(line);
-  });
-});
-
-describe('a first attempt that fails', () => {
-  it.each([
-    [10, [/^warning: \d\d\.\d % of first attempts failed \(10 of \d\d requests\), usual is 0\.1 %: /]],
-    [9, []],
-  ])('is told when it happens too often behind retries that help: %i times', async (count, warnings) => {
-    cutFirst(count);
-    const result = await scene.vision('--concurrency 1 --breaker-failures 99');
-    const { firstAttempts } = networkOf(result);
-    expect([result.code, firstAttempts.failed]).toEqual([0, count]);
-    expect(told(result)).toEqual(warnings.map((text) => expect.stringMatching(text)));
-  });
-
-  it('counts also where no retry follows', async () => {
-    cutFirst(10);
-    const result = await scene.vision('--concurrency 1 --breaker-failures 99 --retries 0');
-    expect(networkOf(result).firstAttempts.failed).toBe(10);
   });
 });

@@ -212,17 +212,6 @@ it('the error of all proxies says when the next one gets a request', async () =>
   await expect(send()).rejects.toMatchObject({ retryAfterMs: 500 });
 });
 
-it('the error of all proxies names the earliest time of all', async () => {
-  const { world, ask, send } = open(['a', 'b']);
-  await ask();
-  await ask();
-  world.faults.set('a', 'proxy-unreachable');
-  await ask();
-  world.nowMs = 700;
-  world.faults.set('b', 'proxy-unreachable');
-  await expect(send()).rejects.toMatchObject({ retryAfterMs: 300 });
-});
-
 it('a cancelled request says nothing about its proxy', async () => {
   const { world, spread } = open(['a', 'b']);
   world.faults.set('a', 'proxy-unreachable');
