@@ -1,9 +1,8 @@
 /** Reads the manifests of a lake, looks for the files that they name, and yields the coverage of each series, with the halts of its market. */
-import { join } from 'node:path';
+import { join, posix } from 'node:path';
 import { amountsOf, gapsOf } from './gaps.js';
 import type { Amounts, Gap } from './gaps.js';
 import { HaltFinder } from './halts.js';
-import { missingFiles } from './missing-files.js';
 import { coverSeries } from './series-coverage.js';
 import type { DayRange } from './own-days.js';
 import type { SeriesCoverage } from './series-coverage.js';
@@ -12,10 +11,11 @@ import type { Spans } from './spans.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import { seriesFolder } from '../lake/layout.js';
 import { emptyManifest, readLinesInto } from '../lake/manifest.js';
+import type { Manifest } from '../lake/manifest.js';
+import { listEntries } from '../lake/walk-lake.js';
 import type { DroppedLine, ManifestLine, PlainLine } from '../lake/manifest-line.js';
 import { FORMATS, seriesName } from '../model/task.js';
 import type { Format, Market, Period, Series } from '../model/task.js';
-import type { HaltFacts } from '../source/facts.js';
 import type { LastFailures } from '../select/last-failures.js';
 import { periodOf } from '../source/keys.js';
 import { findDataset } from '../source/venue.js';
@@ -30,11 +30,10 @@ export interface CoverRequest {
   readonly formats: readonly Format[];
   readonly range: DayRange;
   readonly today: number;
-  readonly halts: readonly HaltFacts[];
-  readonly failures: LastFailures | undefined;
+  readonly failures?: LastFailures | undefined;
   /** Called for each manifest line or manifest that cannot be read; the others are still read. */
   readonly onRefused: (error: CryptodlError) => void;
-  readonly onHalt: (halt: FoundHalt) => void;
+  readonly onHalt?: (halt: FoundHalt) => void;
 }
 
 /** Seconds since 1970 `[from, to)` in which no symbol of a dataset has rows. */
@@ -109,13 +108,14 @@ function reportHalts({ onHalt, venue }: CoverRequest, series: Series | undefined
   if (series === undefined) return;
   const { symbol: _, ...of } = series;
   const instant = (at: number): number => (halts[at] ?? 0) + venue.dayStartMs / 1000;
-  for (let i = 0; i < halts.length; i += 2) onHalt({ ...of, from: instant(i), to: instant(i + 1) });
+  for (let i = 0; i < halts.length; i += 2) onHalt?.({ ...of, from: instant(i), to: instant(i + 1) });
 }
 
-function knownHalts({ halts, venue }: CoverRequest, series: Series | undefined): Spans {
+function knownHalts({ venue }: CoverRequest, series: Series | undefined): Spans {
   const seconds = (iso: string): number => (Date.parse(iso) - venue.dayStartMs) / 1000;
   return union(
-    halts
+    venue
+      .halts()
       .filter(({ market }) => market === series?.market)
       .flatMap(({ from, to }) => [seconds(from), seconds(to)]),
   );
@@ -162,4 +162,27 @@ async function read(request: CoverRequest, series: Series, finder: HaltFinder): 
   const rows = covered.find(({ knownDays }) => knownDays.length > 0);
   if (rows !== undefined) finder.add(rows.knownDays, rows.gaps);
   return covered;
+}
+
+/**
+ * The files of a series that do not exist or are symbolic links, by the name that manifest lines give them. Lists each folder once, and
+ * reads no file.
+ */
+async function missingFiles(
+  root: string,
+  seriesFolder: string,
+  manifest: Manifest,
+): Promise<ReadonlySet<string>> {
+  const listed = new Map<string, ReadonlySet<string>>();
+  const missing = new Set<string>();
+  for (const format of FORMATS) {
+    const top = format === 'zip' ? root : join(root, seriesFolder);
+    for (const file of manifest[format].files()) {
+      const folder = join(top, posix.dirname(file));
+      const names = listed.get(folder) ?? new Set((await listEntries(folder)).files);
+      listed.set(folder, names);
+      if (!names.has(posix.basename(file))) missing.add(file);
+    }
+  }
+  return missing;
 }

@@ -16,22 +16,17 @@ import type { CoveredSeries } from './cover-lake.js';
 import { CoverageCounts } from './coverage-counts.js';
 import type { CoveragePeriod } from './gaps.js';
 import type { DayRange } from './own-days.js';
+import { MOST_DAYS } from './print-coverage.js';
 
 export interface LakeCoverage {
   /** Can be read once. */
   readonly covered: AsyncGenerator<CoveredSeries>;
   /** The counts of the series that were read so far. */
   readonly found: CoverageCounts;
-  /** The given range. */
-  readonly range: DayRange;
-  readonly today: number;
   readonly failures: LastFailures | undefined;
   /** The period of the amounts of a series: the value of `--by`; for `auto`, a day or a month, depending on the length of the range. */
   readonly periodOf: (covered: CoveredSeries) => CoveragePeriod;
 }
-
-/** Ranges of more days are shown by month. */
-export const MOST_DAYS = 60;
 
 /** Rejects with usage errors, also for a lake without series, unless it `mayBeEmpty`. */
 export async function coverSelected(
@@ -70,7 +65,6 @@ export async function coverSelected(
     formats: isFormatGiven ? [options.format] : FORMATS,
     range,
     today,
-    halts: venue.halts(),
     failures,
     onRefused: (error) => found.refused.push(error),
     onHalt: (halt) => found.halts.push(halt),
@@ -78,8 +72,6 @@ export async function coverSelected(
   return {
     covered: counted(covered, found, options.minPercent),
     found,
-    range,
-    today,
     failures,
     periodOf: ({ coverage: { from, to } }) =>
       options.by === 'day' || options.by === 'month'

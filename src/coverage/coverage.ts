@@ -7,7 +7,7 @@ import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { printLines } from '../text/printable.js';
 import type { CoveredSeries } from './cover-lake.js';
-import { coverSelected, MOST_DAYS } from './cover-selected.js';
+import { coverSelected } from './cover-selected.js';
 import type { LakeCoverage } from './cover-selected.js';
 import type { CoverageCounts } from './coverage-counts.js';
 import { NextStep } from './next-step.js';
@@ -23,8 +23,7 @@ export async function coverage(run: LookUp): Promise<ExitCode> {
   if (options.summary && options.csv) throw usage('--summary and --csv cannot be used together', 'keep one');
   return runVerb(run, async (request) => {
     const lake = await coverSelected(request);
-    const { range, today, failures } = lake;
-    const next = new NextStep({ venue, resolved, range, today, failures });
+    const next = new NextStep({ venue, resolved, failures: lake.failures });
     await write(run, lake, next);
     return conclude(run, lake.found, next);
   });
@@ -57,7 +56,7 @@ async function write(
     for await (const one of toNext())
       if (!(await writeData(io, csvLines(one.coverage, one.gaps, periodOf(one))))) return;
   } else {
-    const text = createCoverageText(io, { by: chosen, mostDays: MOST_DAYS, isAll: options.all });
+    const text = createCoverageText(io, { by: chosen, isAll: options.all });
     for await (const one of toNext()) if (!(await writeText(io, text.add(one)))) return;
     await writeText(io, text.end(found.halts));
   }

@@ -14,23 +14,18 @@ import type { Venue } from '../source/venue.js';
 import { commandLine, shownPath } from '../text/printable.js';
 import type { CoveredSeries } from './cover-lake.js';
 import type { Gap } from './gaps.js';
-import type { DayRange } from './own-days.js';
 import { DAY_SECONDS } from './series-coverage.js';
 
 interface Context {
   readonly venue: Venue;
   readonly resolved: Resolved;
-  /** The given range. */
-  readonly range: DayRange;
-  readonly today: number;
   readonly failures: LastFailures | undefined;
 }
 
-/** Series of one dataset that lack days before or after their own. */
+/** Series that lack days before or after their own. */
 interface Download {
   readonly verb: Verb;
-  readonly of: Omit<Series, 'symbol'>;
-  readonly symbols: Set<string>;
+  readonly series: Series[];
   from: number;
   to: number;
 }
@@ -64,40 +59,34 @@ export class NextStep {
     }
   }
 
-  #isReported({ coverage: { series, format } }: CoveredSeries, { from, to, reason }: Gap): boolean {
-    if (!reason.startsWith('failed:')) return false;
-    const failures = this.#context.failures?.bySeries.get(seriesName(series)) ?? [];
-    return failures.some(
-      (failure) =>
-        failure.format === format &&
-        failure.period.from * DAY_SECONDS < to &&
-        failure.period.to * DAY_SECONDS > from,
-    );
+  #isReported({ coverage: { series } }: CoveredSeries, { reason }: Gap): boolean {
+    return reason.startsWith('failed:') && this.#context.failures?.bySeries.has(seriesName(series)) === true;
   }
 
-  #addDownload({ coverage }: CoveredSeries, gap: Gap): void {
-    const { symbol, ...of } = coverage.series;
+  /** Patterns would also select symbols that the lake does not have. So with `--symbols`, each dataset has a command that names its symbols. */
+  #addDownload({ coverage: { series } }: CoveredSeries, gap: Gap): void {
+    const { symbol: _, ...of } = series;
     const spec = findDataset(this.#context.venue, of.market, of.dataset);
     const verb = spec !== undefined && !isArchived(spec) ? 'metrics' : 'vision';
-    const name = JSON.stringify([verb, of]);
+    const name = this.#isNamed ? JSON.stringify([verb, of]) : verb;
     const from = Math.floor(gap.from / DAY_SECONDS);
     const to = Math.ceil(gap.to / DAY_SECONDS);
-    const download = this.#downloads.get(name) ?? { verb, of, symbols: new Set(), from, to };
-    download.symbols.add(symbol);
+    const download = this.#downloads.get(name) ?? { verb, series: [], from, to };
+    download.series.push(series);
     download.from = Math.min(download.from, from);
     download.to = Math.max(download.to, to);
     this.#downloads.set(name, download);
   }
 
+  get #isNamed(): boolean {
+    return this.#context.resolved.texts.symbols !== undefined;
+  }
+
   /** A line for a shell; undefined if nothing is missing. */
   line(): string | undefined {
-    const { resolved, failures } = this.#context;
-    const downloads = [...this.#downloads.values()];
-    if (downloads.length > 0) {
-      const lines =
-        resolved.texts.symbols === undefined ? this.#continued(downloads) : this.#named(downloads);
-      return lines.map((words) => commandLine(words)).join(' && ');
-    }
+    const { failures } = this.#context;
+    if (this.#downloads.size > 0)
+      return [...this.#downloads.values()].map((one) => commandLine(this.#fetching(one))).join(' && ');
     if (this.#others > 0)
       return commandLine(['repair', ...this.#given('repair', [...SELECTION, 'symbols', 'now'])]);
     const [bars] = this.#bars;
@@ -112,49 +101,25 @@ export class NextStep {
     return commandLine(['retry', shownPath(failures.path), ...this.#given('retry', ['now'])]);
   }
 
-  /** A download without `--symbols` continues the series of the lake. */
-  #continued(downloads: readonly Download[]): string[][] {
-    const { range, today } = this.#context;
-    const isToNow = range.from === undefined && (range.to ?? today) === today;
-    const from = Math.min(...downloads.map((download) => download.from));
-    return [...new Set(downloads.map(({ verb }) => verb))].map((verb) => [
-      verb,
-      ...this.#given(verb, ['out']),
-      ...this.#narrowed(downloads.filter((download) => download.verb === verb)),
-      ...this.#given(verb, ['quote', 'shard', 'format']),
-      ...(isToNow
-        ? []
-        : range.from === undefined
-          ? rangeFlags(from, range.to ?? today)
-          : this.#given(verb, ['days', 'months', 'from', 'to'])),
-      ...this.#given(verb, ['now']),
-    ]);
-  }
-
-  /** Of the given datasets and intervals, those of these downloads: `metrics` refuses datasets of `vision`, and the reverse. */
-  #narrowed(downloads: readonly Download[]): string[] {
-    return (['market', 'dataset', 'interval'] as const).flatMap((name) => {
-      const values = new Set(downloads.flatMap(({ of }) => of[name] ?? []));
-      const isGiven = this.#context.resolved.texts[name] !== undefined;
-      return isGiven && values.size > 0 ? [`--${name}`, [...values].join(',')] : [];
+  /** The missing days of a download. Each series keeps its settings. Without `--symbols`, a download continues the series of the lake. */
+  #fetching({ verb, series, from, to }: Download): string[] {
+    const valuesOf = (name: 'market' | 'dataset' | 'interval' | 'symbol'): string =>
+      [...new Set(series.flatMap((one) => one[name] ?? []))].join(',');
+    const layer = (['market', 'dataset', 'interval'] as const).flatMap((name) => {
+      const isWanted = this.#isNamed || this.#context.resolved.texts[name] !== undefined;
+      return isWanted && valuesOf(name) !== '' ? [`--${name}`, valuesOf(name)] : [];
     });
-  }
-
-  /** Patterns would also select symbols that the lake does not have, so the symbols are named. Each series keeps its settings. */
-  #named(downloads: readonly Download[]): string[][] {
-    return downloads.map(({ verb, of, symbols, from, to }) => [
+    return [
       verb,
       ...this.#given(verb, ['out']),
-      '--market',
-      of.market,
-      '--dataset',
-      of.dataset,
-      ...(of.interval === undefined ? [] : ['--interval', of.interval]),
-      '--symbols',
-      [...symbols].join(','),
-      ...rangeFlags(from, to),
+      ...layer,
+      ...(this.#isNamed ? ['--symbols', valuesOf('symbol')] : this.#given(verb, ['quote', 'shard'])),
+      '--from',
+      dayText(from),
+      '--to',
+      dayText(to - 1),
       ...this.#given(verb, ['format', 'now']),
-    ]);
+    ];
   }
 
   /** The given flags of these names that the verb takes too, without those of the environment: the next command has them from there. */
@@ -172,7 +137,3 @@ export class NextStep {
 }
 
 const SELECTION: readonly FlagName[] = ['out', 'market', 'dataset', 'interval', 'quote', 'shard', 'format'];
-
-function rangeFlags(from: number, to: number): string[] {
-  return ['--from', dayText(from), '--to', dayText(to - 1)];
-}

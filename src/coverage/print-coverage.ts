@@ -12,11 +12,18 @@ import { GapGroups } from './gap-groups.js';
 import { heatMap, legend } from './heat-map.js';
 import { DAY_SECONDS } from './series-coverage.js';
 import type { SeriesCoverage } from './series-coverage.js';
-import { percentText, seriesTable, spanText, tableRow, unitOf } from './series-table.js';
-import type { TableRow } from './series-table.js';
+import { cellsOf, percentText, seriesTable, spanText, unitOf } from './series-table.js';
 
+/** Ranges of more days are shown by month. */
+export const MOST_DAYS = 60;
+
+/** A series without its gaps, to save memory in large lakes. */
 interface Row {
-  readonly table: TableRow;
+  readonly label: string;
+  readonly from: number;
+  readonly to: number;
+  readonly percent: string;
+  readonly cells: readonly string[];
   /** Undefined if the heat-map cannot be by day. */
   readonly days: readonly Amounts[] | undefined;
   /** Undefined if the heat-map cannot be by month. */
@@ -34,14 +41,12 @@ const USUAL_WIDTH = 100;
 
 interface TextStyle {
   readonly by: CoveragePeriod | undefined;
-  /** Without `by`, ranges of more days are shown by month. */
-  readonly mostDays: number;
   /** Whether all gaps are shown. */
   readonly isAll: boolean;
 }
 
 /** Formats coverage for people. */
-export function createCoverageText(io: Io, { by, mostDays, isAll }: TextStyle): CoverageText {
+export function createCoverageText(io: Io, { by, isAll }: TextStyle): CoverageText {
   const { stdout } = io;
   const isColoured = hasColour(io);
   const width = widthOf(stdout);
@@ -51,7 +56,7 @@ export function createCoverageText(io: Io, { by, mostDays, isAll }: TextStyle): 
   let wasWritten = false;
   const flush = (): string => {
     if (group === undefined || rows.length === 0) return '';
-    const text = `${wasWritten ? '\n' : ''}${section(group, { rows, gaps }, { by, mostDays, width, hasColour: isColoured })}`;
+    const text = `${wasWritten ? '\n' : ''}${section(group, { rows, gaps }, { by, width, hasColour: isColoured })}`;
     rows = [];
     gaps = new GapGroups(isAll);
     wasWritten = true;
@@ -62,9 +67,9 @@ export function createCoverageText(io: Io, { by, mostDays, isAll }: TextStyle): 
       const { series } = covered.coverage;
       const text = group !== undefined && groupName(group) !== groupName(series) ? flush() : '';
       group = series;
-      const row = rowOf(covered, by, mostDays);
+      const row = rowOf(covered, by);
       rows.push(row);
-      gaps.add(row.table.label, covered.coverage, covered.gaps);
+      gaps.add(row.label, covered.coverage, covered.gaps);
       return text;
     },
     end: (halts) => {
@@ -79,16 +84,16 @@ export function createCoverageText(io: Io, { by, mostDays, isAll }: TextStyle): 
   };
 }
 
-function rowOf(
-  { coverage, gaps, ...amounts }: CoveredSeries,
-  by: CoveragePeriod | undefined,
-  mostDays: number,
-): Row {
+function rowOf({ coverage, gaps, ...amounts }: CoveredSeries, by: CoveragePeriod | undefined): Row {
   const { from, to } = coverage;
   const label = labelOf(coverage);
-  const isShort = to - from <= mostDays;
+  const isShort = to - from <= MOST_DAYS;
   return {
-    table: tableRow(label, coverage, amounts),
+    label,
+    from,
+    to,
+    percent: percentText(amounts),
+    cells: cellsOf(label, coverage, amounts),
     days: by === 'day' || (by === undefined && isShort) ? periodsOf(coverage, gaps, 'day') : undefined,
     months: by === 'day' ? undefined : periodsOf(coverage, gaps, 'month'),
   };
@@ -106,7 +111,6 @@ export function groupName({ market, dataset, interval }: Series): string {
 
 interface Style {
   readonly by: CoveragePeriod | undefined;
-  readonly mostDays: number;
   /** Columns of the terminal; Infinity for a pipe. */
   readonly width: number;
   readonly hasColour: boolean;
@@ -115,19 +119,13 @@ interface Style {
 function section(
   group: Series,
   { rows, gaps }: { readonly rows: readonly Row[]; readonly gaps: GapGroups },
-  { by, mostDays, width, hasColour: isColoured }: Style,
+  { by, width, hasColour: isColoured }: Style,
 ): string {
-  const tables = rows.map(({ table }) => table);
-  const from = Math.min(...tables.map(({ coverage }) => coverage.from));
-  const to = Math.max(...tables.map(({ coverage }) => coverage.to));
-  const period = by ?? (to - from <= mostDays ? 'day' : 'month');
+  const from = Math.min(...rows.map((row) => row.from));
+  const to = Math.max(...rows.map((row) => row.to));
+  const period = by ?? (to - from <= MOST_DAYS ? 'day' : 'month');
   const map = heatMap(
-    rows.map(({ table, days, months }) => ({
-      label: table.label,
-      from: table.coverage.from,
-      periods: (period === 'day' ? days : months) ?? [],
-      percent: percentText(table),
-    })),
+    rows.map((row) => ({ ...row, periods: (period === 'day' ? row.days : row.months) ?? [] })),
     { by: period, width: Number.isFinite(width) ? width : USUAL_WIDTH, hasColour: isColoured },
   );
   const range = to > from ? `  ${dayText(from)} … ${dayText(to - 1)}` : '';
@@ -135,7 +133,10 @@ function section(
     `${groupName(group)}${range}`,
     ...map,
     '',
-    ...seriesTable(tables, width),
+    ...seriesTable(
+      rows.map(({ cells }) => cells),
+      width,
+    ),
     ...gaps.lines().flatMap((line) => fitted(line, width)),
     '',
   ].join('\n');

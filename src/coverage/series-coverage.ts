@@ -12,10 +12,9 @@ import { absentDays, reasons } from './absent-days.js';
 import type { AbsentDays, GapReason, SeriesFacts } from './absent-days.js';
 import { cutStretches, hasTicks } from './cut-days.js';
 import type { EmptyStretch } from './cut-days.js';
-import { daysOfMissingFiles } from './missing-files.js';
 import { codesOf, cutRange, daysOf, objectsOf, ownDays } from './own-days.js';
 import type { DayRange, Days, HeldObject, ReportedFailure } from './own-days.js';
-import { append, at, clip, overlap, rowsIn } from './spans.js';
+import { append, at, clip, intersect, overlap, rowsIn } from './spans.js';
 import type { Spans } from './spans.js';
 
 /** Times in this folder are seconds since the start of the exchange's day 1970-01-01. Each day begins at a multiple of this number. */
@@ -138,10 +137,7 @@ function cover(
     dayStartSeconds,
     rowSeconds: seconds,
     revisions: (format === undefined ? undefined : context.revisions[format]) ?? 0,
-    absent: [
-      ...absentDays(heldDays, from, to, known),
-      ...daysOfMissingFiles(listed.filter(isMissing), from, to),
-    ],
+    absent: [...absentDays(heldDays, from, to, known), ...missingDays(listed.filter(isMissing), from, to)],
     ...countsOf(within),
     ...missingRows(within, { from, to, seconds, dayStartSeconds, heldDays, known }),
     cuts: hasTicks(series)
@@ -150,6 +146,16 @@ function cover(
         )
       : [],
   };
+}
+
+/** The days `[from, to)` of objects whose files are missing. */
+function missingDays(objects: readonly HeldObject[], from: number, to: number): AbsentDays[] {
+  const days = intersect(daysOf(objects), [from, to]);
+  return Array.from({ length: days.length / 2 }, (_, i) => ({
+    from: at(days, 2 * i),
+    to: at(days, 2 * i + 1),
+    reason: 'missing',
+  }));
 }
 
 function cutsOf(

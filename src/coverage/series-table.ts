@@ -3,52 +3,10 @@ import { dayText } from '../model/calendar.js';
 import { numberText } from '../model/units.js';
 import { table } from '../text/table.js';
 import type { TableColumn } from '../text/table.js';
-import type { Amounts } from './gaps.js';
+import type { Amounts, Gap } from './gaps.js';
 import { percentOf } from './gaps.js';
 import { DAY_SECONDS } from './series-coverage.js';
 import type { SeriesCoverage } from './series-coverage.js';
-
-/** The printed fields of a series, without its days and gaps. */
-type Shown = Pick<
-  SeriesCoverage,
-  | 'dayStartSeconds'
-  | 'from'
-  | 'to'
-  | 'rowSeconds'
-  | 'objects'
-  | 'restObjects'
-  | 'duplicates'
-  | 'revisions'
-  | 'first'
-  | 'last'
->;
-
-/** One row of the table. Has no gaps, to save memory in large lakes. */
-export interface TableRow extends Amounts {
-  readonly label: string;
-  readonly coverage: Shown;
-}
-
-export function tableRow(label: string, coverage: SeriesCoverage, amounts: Amounts): TableRow {
-  const { dayStartSeconds, from, to, rowSeconds, objects, restObjects, duplicates, revisions, first, last } =
-    coverage;
-  return {
-    label,
-    coverage: {
-      dayStartSeconds,
-      from,
-      to,
-      rowSeconds,
-      objects,
-      restObjects,
-      duplicates,
-      revisions,
-      first,
-      last,
-    },
-    ...amounts,
-  };
-}
 
 /** Rounds down, so that 99.999 % is not printed as 100 %. */
 export function percentText(amounts: Amounts): string {
@@ -76,12 +34,13 @@ const COLUMNS: readonly TableColumn[] = [
   number('revised', 6),
 ];
 
-/** `width`: columns of the terminal; Infinity for a pipe, which gets all columns. */
-export function seriesTable(rows: readonly TableRow[], width = Infinity): string[] {
-  return table(COLUMNS, rows.map(cellsOf), { width }).lines;
+/** `rows`: the cells of each series. `width`: columns of the terminal; Infinity for a pipe, which gets all columns. */
+export function seriesTable(rows: readonly (readonly string[])[], width = Infinity): string[] {
+  return table(COLUMNS, rows, { width }).lines;
 }
 
-function cellsOf({ label, coverage, ...amounts }: TableRow): string[] {
+/** The cells of a series in the table. */
+export function cellsOf(label: string, coverage: SeriesCoverage, amounts: Amounts): string[] {
   const { expected, missing } = amounts;
   const { objects, restObjects, duplicates, revisions, first, last } = coverage;
   return [
@@ -113,6 +72,14 @@ export function spanText(from: number, to: number, rowSeconds = DAY_SECONDS, day
   if (last <= from) return text(from);
   const isOneDay = text(from).slice(0, 10) === text(last).slice(0, 10);
   return `${text(from)} … ${isOneDay ? text(last).slice('2024-01-15 '.length) : text(last)}`;
+}
+
+/** `2024-01-12 … 2024-01-14 (hole)` */
+export function gapText(
+  { from, to, reason }: Gap,
+  { rowSeconds, dayStartSeconds }: Pick<SeriesCoverage, 'rowSeconds' | 'dayStartSeconds'>,
+): string {
+  return `${spanText(from, to, reason === 'cut' ? 60 : rowSeconds, dayStartSeconds)} (${reason})`;
 }
 
 /** `2024-01-15 03:00`; with seconds unless they are zero. */

@@ -11,7 +11,7 @@ import { absolutePath, printLines } from '../text/printable.js';
 import { refuseOtherFlags, refuseTarget } from './engine-settings.js';
 import { rowSource } from './export-file.js';
 import type { Days, HeldData, Refused } from './export-file.js';
-import { NOTHING_EXPORTED, rangeOf, tellLacking } from './lacking.js';
+import { firstOfKind, NOTHING_EXPORTED, rangeOf, tellLacking } from './lacking.js';
 import { readSeries } from './read-series.js';
 import type { Script } from './script.js';
 import { selectExport } from './select-export.js';
@@ -28,7 +28,12 @@ export async function exportScript(script: Script, run: LookUp, request: VerbReq
   if (!(await tellLacking(run, request, { selection, range, isJson: false }))) return 4;
   const digests = new FileDigests(request.signal);
   const { held, refused } = await readHeld(root, selection, { source: request.source, range, digests });
-  printLines(io.stderr, leftOutLines(refused));
+  const first = firstOfKind();
+  for (const { series, reason } of refused)
+    printLines(
+      io.stderr,
+      first(reason, `left out: ${seriesName(series)}: ${reason}`, `left out: more series: ${reason}`),
+    );
   if (resolved.options.requireComplete && refused.length > 0) {
     printLines(io.stderr, [NOTHING_EXPORTED]);
     return 4;
@@ -87,17 +92,4 @@ async function readHeld(
     }
   }
   return { held, refused };
-}
-
-/** Lines for series that are left out for the same reason. */
-const MOST_OF_KIND = 3;
-
-function leftOutLines(refused: readonly Refused[]): string[] {
-  const counts = new Map<string, number>();
-  return refused.flatMap(({ series, reason }) => {
-    const count = (counts.get(reason) ?? 0) + 1;
-    counts.set(reason, count);
-    if (count <= MOST_OF_KIND) return [`left out: ${seriesName(series)}: ${reason}`];
-    return count === MOST_OF_KIND + 1 ? [`left out: more series: ${reason}`] : [];
-  });
 }

@@ -11,12 +11,12 @@ import { nearest } from '../text/did-you-mean.js';
 import { printLines, shownPath, tabbed } from '../text/printable.js';
 import { CSV } from './csv-files.js';
 import { refuseOtherFlags, settingsOf } from './engine-settings.js';
-import type { Engine, Refused } from './export-file.js';
+import type { Engine } from './export-file.js';
 import { exportLake } from './export-lake.js';
 import type { ExportedFile, FileOutcome } from './export-lake.js';
 import { exportScript } from './export-script.js';
 import { FREQTRADE } from './freqtrade.js';
-import { rangeOf, tellLacking } from './lacking.js';
+import { firstOfKind, rangeOf, tellLacking } from './lacking.js';
 import { LEAN } from './lean.js';
 import { nautilusScript } from './nautilus-script.js';
 import { qlibScript } from './qlib-script.js';
@@ -70,10 +70,7 @@ async function exportFiles(engine: Engine, run: LookUp, request: VerbRequest): P
   const print = (line: object | string): void => {
     printed = printed.then(() => writeData(io, [line]));
   };
-  const printFirst = (count: number, line: string, more: string): void => {
-    if (count <= MOST_OF_KIND) printLines(io.stderr, [line]);
-    else if (count === MOST_OF_KIND + 1) printLines(io.stderr, [more]);
-  };
+  const first = firstOfKind();
   await exportLake({
     request,
     engine,
@@ -85,22 +82,21 @@ async function exportFiles(engine: Engine, run: LookUp, request: VerbRequest): P
       tally.add(file);
       progress(() => tally.text());
       if (options.json) print({ event: 'file', ...file });
-      else if (isFailure(file) || file.outcome === 'planned') print(lineOf(file));
+      else if (FAILURES.includes(file.outcome) || file.outcome === 'planned') print(lineOf(file));
       else if (file.outcome === 'empty' && !options.quiet)
-        printFirst(
-          tally.of('empty'),
-          `without rows: ${file.file}`,
-          'without rows: more files; --json lists all',
+        printLines(
+          io.stderr,
+          first(file.outcome, `without rows: ${file.file}`, 'without rows: more files; --json lists all'),
         );
     },
     onRefused: (refused) => {
-      tally.refuse(refused);
-      if (options.json) print({ event: 'left-out', ...refused.series, reason: refused.reason });
-      const { reason, series } = refused;
-      printFirst(
-        tally.ofReason(reason),
-        `left out: ${seriesName(series)}: ${reason}`,
-        `left out: more series: ${reason}`,
+      const { reason, series, isFault } = refused;
+      tally.leftOut += 1;
+      tally.faults += isFault === true ? 1 : 0;
+      if (options.json) print({ event: 'left-out', ...series, reason });
+      printLines(
+        io.stderr,
+        first(reason, `left out: ${seriesName(series)}: ${reason}`, `left out: more series: ${reason}`),
       );
     },
   });
@@ -116,8 +112,7 @@ async function exportFiles(engine: Engine, run: LookUp, request: VerbRequest): P
   return exitCode;
 }
 
-/** Lines for series that are left out for the same reason, and for files without rows. */
-const MOST_OF_KIND = 3;
+const FAILURES: readonly FileOutcome[] = ['foreign', 'narrower', 'unreadable', 'failed'];
 
 class Tally {
   readonly #files: Partial<Record<FileOutcome, number>> = {};
@@ -127,7 +122,6 @@ class Tally {
   leftOut = 0;
   /** Series of `leftOut` because of which the export fails. */
   faults = 0;
-  readonly #reasons = new Map<string, number>();
 
   add({ outcome, rows, bytes, repeated }: ExportedFile): void {
     this.#files[outcome] = this.of(outcome) + 1;
@@ -137,27 +131,13 @@ class Tally {
     this.repeated += repeated;
   }
 
-  refuse({ reason, isFault }: Refused): void {
-    this.leftOut += 1;
-    this.faults += isFault === true ? 1 : 0;
-    this.#reasons.set(reason, this.ofReason(reason) + 1);
-  }
-
-  ofReason(reason: string): number {
-    return this.#reasons.get(reason) ?? 0;
-  }
-
-  of(outcome: FileOutcome): number {
-    return this.#files[outcome] ?? 0;
+  of(...outcomes: readonly FileOutcome[]): number {
+    return outcomes.reduce((sum, outcome) => sum + (this.#files[outcome] ?? 0), 0);
   }
 
   /** Also files that are not written. */
   get filesWithRows(): number {
-    return Object.values(this.#files).reduce((sum, count) => sum + count, 0) - this.of('empty');
-  }
-
-  get failures(): number {
-    return this.of('foreign') + this.of('narrower') + this.of('unreadable') + this.of('failed');
+    return this.of('written', 'unchanged', 'planned', ...FAILURES);
   }
 
   counts(): object {
@@ -170,16 +150,13 @@ class Tally {
   }
 }
 
-function isFailure({ outcome }: ExportedFile): boolean {
-  return ['foreign', 'narrower', 'unreadable', 'failed'].includes(outcome);
-}
-
 function lineOf({ outcome, file, text }: ExportedFile): string {
   return tabbed([outcome === 'planned' ? 'write' : outcome, file, ...(text === undefined ? [] : [text])]);
 }
 
 function exitCodeOf(tally: Tally, isComplete: boolean): ExitCode {
-  if (tally.failures - tally.of('failed') + tally.faults > 0 || (isComplete && tally.leftOut > 0)) return 4;
+  if (tally.of(...FAILURES) - tally.of('failed') + tally.faults > 0 || (isComplete && tally.leftOut > 0))
+    return 4;
   if (tally.of('failed') > 0) return 3;
   return tally.filesWithRows === 0 ? 4 : 0;
 }
@@ -198,7 +175,7 @@ function closing(
     ...(tally.of('unchanged') > 0 ? [`${numberText(tally.of('unchanged'))} unchanged`] : []),
     ...(tally.of('empty') > 0 ? [`${numberText(tally.of('empty'))} without rows`] : []),
     ...(tally.leftOut > 0 ? [`${numberText(tally.leftOut)} left out`] : []),
-    ...(tally.failures > 0 ? [`${numberText(tally.failures)} not written`] : []),
+    ...(tally.of(...FAILURES) > 0 ? [`${numberText(tally.of(...FAILURES))} not written`] : []),
   ];
   const lines = [
     `${parts.join('; ')}${isPlan ? '' : ` in ${durationText(elapsedMs)}`}: ${shownPath(target)}`,
@@ -212,7 +189,7 @@ function closing(
   if (tally.repeated > 0)
     lines.push(`${countText(tally.repeated, 'row')} left out, because the row before had the same time`);
   if (!isPlan && tally.of('written') > 0) lines.push(...notes);
-  if (tally.failures > 0)
+  if (tally.of(...FAILURES) > 0)
     lines.push(`next  cryptodl export ${name} again, after the reasons above are removed`);
   return lines;
 }

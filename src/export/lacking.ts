@@ -3,7 +3,7 @@ import { listText } from '../model/units.js';
 import type { LookUp } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
 import { coverLake } from '../coverage/cover-lake.js';
-import { spanText } from '../coverage/series-table.js';
+import { gapText } from '../coverage/series-table.js';
 import { dayOf } from '../model/calendar.js';
 import { FORMATS, seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
@@ -60,26 +60,18 @@ async function lackingData(
     formats: FORMATS,
     range,
     today: dayOf(resolved.options.nowMs ?? clock.now(), source),
-    halts: source.halts(),
-    failures: undefined,
     onRefused: (error) => {
       observer.warn(error.message);
     },
-    onHalt: () => undefined,
   });
   const found = new Map<string, { lacking: Lacking; isReadable: boolean }>();
   for await (const { coverage, gaps } of covered) {
-    const { series, format, rowSeconds, dayStartSeconds } = coverage;
+    const { series, format } = coverage;
     const name = seriesName(series);
     const isReadable = format === 'parquet' || format === 'csv';
     const known = found.get(name);
     if (known?.isReadable === true && !isReadable) continue;
-    const texts = gaps
-      .filter(({ isMissing }) => isMissing)
-      .map(
-        ({ from, to, reason }) =>
-          `${spanText(from, to, reason === 'cut' ? 60 : rowSeconds, dayStartSeconds)} (${reason})`,
-      );
+    const texts = gaps.filter(({ isMissing }) => isMissing).map((gap) => gapText(gap, coverage));
     const own = isReadable ? texts : ['all rows: the lake holds it only as zip files'];
     // Two formats of a series complete each other, so only gaps that both have are certain.
     const both = known?.isReadable === true ? known.lacking.gaps.filter((gap) => own.includes(gap)) : own;
@@ -110,4 +102,18 @@ function lackingLines(lacking: readonly Lacking[], coverage: string): string[] {
     ...(others > 0 ? [`the lake lacks data of ${others} more series`] : []),
     `all gaps: ${coverage}`,
   ];
+}
+
+/** Lines for series that are left out for the same reason, and for files without rows. */
+const MOST_OF_KIND = 3;
+
+/** Returns a function that gives the first three lines of each kind, then `more` once, and no further line. */
+export function firstOfKind(): (kind: string, line: string, more: string) => string[] {
+  const counts = new Map<string, number>();
+  return (kind, line, more) => {
+    const count = (counts.get(kind) ?? 0) + 1;
+    counts.set(kind, count);
+    if (count <= MOST_OF_KIND) return [line];
+    return count === MOST_OF_KIND + 1 ? [more] : [];
+  };
 }

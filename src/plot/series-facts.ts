@@ -1,7 +1,7 @@
 /** The extent of a series and the times without rows, from its manifest. No data file is read. */
 import { coverLake } from '../coverage/cover-lake.js';
 import type { CoveredSeries } from '../coverage/cover-lake.js';
-import { spanText } from '../coverage/series-table.js';
+import { gapText } from '../coverage/series-table.js';
 import { usage } from '../model/errors.js';
 import { dayOf } from '../model/calendar.js';
 import type { Format, Series } from '../model/task.js';
@@ -41,12 +41,9 @@ export async function readFacts(
     formats: [...READABLE, 'zip'],
     range: {},
     today: dayOf(resolved.options.nowMs ?? clock.now(), source),
-    halts: source.halts(),
-    failures: undefined,
     onRefused: (error) => {
       observer.warn(error.message);
     },
-    onHalt: () => undefined,
   });
   for await (const one of covered) {
     const { format } = one.coverage;
@@ -71,15 +68,14 @@ function factsOf(series: Series, formatted: readonly CoveredSeries[]): SeriesFac
     first === undefined ? [] : [Date.parse(first)],
   );
   const lasts = formatted.flatMap(({ coverage: { last } }) => (last === undefined ? [] : [Date.parse(last)]));
-  if (firsts.length === 0 || lasts.length === 0) return undefined;
   // Where a series has two formats, each explains only its own files, so only the larger one is asked for gaps.
   const [largest] = formatted.toSorted((a, b) => b.coverage.objects - a.coverage.objects);
-  const { gaps = [], coverage } = largest ?? {};
-  const { rowSeconds, dayStartSeconds = 0 } = coverage ?? {};
+  if (largest === undefined || firsts.length === 0 || lasts.length === 0) return undefined;
+  const { gaps, coverage } = largest;
   const spans = gaps.filter(({ isLoose }) => isLoose !== true);
   const rangeOf = ({ from, to }: TimeRange): TimeRange => ({
-    from: (from + dayStartSeconds) * 1000,
-    to: (to + dayStartSeconds) * 1000,
+    from: (from + coverage.dayStartSeconds) * 1000,
+    to: (to + coverage.dayStartSeconds) * 1000,
   });
   return {
     series,
@@ -88,10 +84,7 @@ function factsOf(series: Series, formatted: readonly CoveredSeries[]): SeriesFac
     breaks: spans.map(rangeOf),
     missing: gaps
       .filter(({ isMissing }) => isMissing)
-      .map((gap) => ({
-        ...rangeOf(gap),
-        text: `${spanText(gap.from, gap.to, gap.reason === 'cut' ? 60 : rowSeconds, dayStartSeconds)} (${gap.reason})`,
-      })),
+      .map((gap) => ({ ...rangeOf(gap), text: gapText(gap, coverage) })),
   };
 }
 

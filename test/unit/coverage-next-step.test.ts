@@ -8,7 +8,6 @@ import { parseCommandLine } from '../../src/cli/program.js';
 import type { CoveredSeries } from '../../src/coverage/cover-lake.js';
 import type { Gap } from '../../src/coverage/gaps.js';
 import { NextStep } from '../../src/coverage/next-step.js';
-import type { DayRange } from '../../src/coverage/own-days.js';
 import { DAY_SECONDS } from '../../src/coverage/series-coverage.js';
 import { dayPeriod } from '../../src/model/calendar.js';
 import type { Format, Settings } from '../../src/model/task.js';
@@ -23,7 +22,6 @@ const VENUE = loadBinance();
 const OUT = join(scratchFolder(), 'lake');
 mkdirSync(join(OUT, 'binance'), { recursive: true });
 const NOW = '2024-01-21T12:00:00Z';
-const TODAY = day('2024-01-21');
 /** The days that each series holds, with the days between them. */
 const OWN = { from: day('2024-01-05'), to: day('2024-01-11') };
 
@@ -53,17 +51,16 @@ function covered(lacks: Lacks): CoveredSeries {
 
 interface Given {
   readonly flags?: RawValues;
-  readonly range?: DayRange;
   readonly failures?: LastFailures;
 }
 
 /** The line after `cryptodl`, without the lake and the time; undefined if there is none. */
 function nextOf(lacks: readonly Lacks[], given: Given = {}): string | undefined {
-  const { flags = {}, range = {}, failures } = given;
+  const { flags = {}, failures } = given;
   const values = { out: [OUT], now: [NOW], ...flags };
   const layer = { origin: 'flag', values, nameOf: (name: string) => `--${name}` } as const;
   const resolved = resolveOptions('coverage', [layer], VENUE);
-  const next = new NextStep({ venue: VENUE, resolved, range, today: TODAY, failures });
+  const next = new NextStep({ venue: VENUE, resolved, failures });
   for (const one of lacks) next.add(covered(one));
   const line = next.line();
   for (const command of line?.split(' && ') ?? []) {
@@ -83,7 +80,7 @@ function accepted(words: readonly string[]): void {
 
 const INSIDE = [7, 8] as const;
 const LATER = [11, 13] as const;
-const TO_12 = { to: day('2024-01-13') };
+const LATER_DAYS = '--from 2024-01-11 --to 2024-01-12';
 const NAMED = '--market um --dataset klines --interval 1m';
 
 describe('the next step for days between the own days of a series', () => {
@@ -121,86 +118,53 @@ describe('the next step for days between the own days of a series', () => {
 
 describe('the next step for failures of the last report', () => {
   const failed = { days: INSIDE, reason: 'failed:connect-failed' } as const;
-  const period = dayPeriod(day('2024-01-07'));
-  const reported = (format: Format, name = 'um klines 1m BTCUSDT', of = period): Given => ({
+  const reported = (name = 'um klines 1m BTCUSDT'): Given => ({
     failures: {
       path: '/lake/_failures/a b.jsonl',
-      bySeries: new Map([[name, [{ format, period: of, code: 'connect-failed' }]]]),
+      bySeries: new Map([
+        [name, [{ format: 'parquet', period: dayPeriod(day('2024-01-07')), code: 'connect-failed' }]],
+      ]),
     },
   });
-  const RETRY = "retry '/lake/_failures/a b.jsonl'";
 
   it('is a retry of that report', () => {
-    expect(nextOf([failed], reported('parquet'))).toBe(RETRY);
-    const twoFormats = [failed, { ...failed, format: 'csv' as const }];
-    expect(nextOf(twoFormats, reported('parquet'))).toBe('repair');
+    expect(nextOf([failed], reported())).toBe("retry '/lake/_failures/a b.jsonl'");
   });
 
   it('is nothing if no day is missing', () => {
-    expect(nextOf([], reported('parquet'))).toBeUndefined();
+    expect(nextOf([], reported())).toBeUndefined();
   });
 
-  it.each([
-    ['another format', reported('csv')],
-    ['another series', reported('parquet', 'um klines 1m ETHUSDT')],
-    ['the day before', reported('parquet', undefined, dayPeriod(period.from - 1))],
-    ['the day after', reported('parquet', undefined, dayPeriod(period.to))],
-    ['no report', {}],
-  ])('is repair for a failure that the report has of %s', (_, given) => {
-    expect(nextOf([failed], given)).toBe('repair');
-  });
-
-  it('is repair if further days are missing, and for a reported day with another reason', () => {
-    expect(nextOf([failed, { days: [8, 9] }], reported('parquet'))).toBe('repair');
-    expect(nextOf([{ days: INSIDE, reason: 'hole' }], reported('parquet'))).toBe('repair');
+  it('is repair for a failure of another series, without a report, and if other days are missing too', () => {
+    expect(nextOf([failed], reported('um klines 1m ETHUSDT'))).toBe('repair');
+    expect(nextOf([failed])).toBe('repair');
+    expect(nextOf([failed, { days: [8, 9] }], reported())).toBe('repair');
   });
 });
 
 describe('the next step for days outside the own days', () => {
-  it('is a download that continues the series, with the given selection and range', () => {
+  it('is a download of these days with the given selection, which continues the series', () => {
     const flags = { quote: ['USDT'], format: ['csv'], days: ['10'] };
-    expect(nextOf([{ days: LATER, format: 'csv' }], { flags, range: { from: 1, to: TODAY } })).toBe(
-      'vision --quote USDT --format csv --days 10',
-    );
-    const months = { flags: { months: ['1'] }, range: { from: 1, to: TODAY } };
-    expect(nextOf([{ days: LATER }], months)).toBe('vision --months 1');
-    const dates = { flags: { from: ['2024-01'], to: ['yesterday'] }, range: { from: 1, to: TODAY } };
-    expect(nextOf([{ days: LATER }], dates)).toBe('vision --from 2024-01 --to yesterday');
-  });
-
-  it('has no range if the range ends today, and else begins with the first missing day', () => {
-    expect(nextOf([{ days: LATER }, { symbol: 'A', days: [3, 5] }], { range: TO_12 })).toBe(
-      'vision --from 2024-01-03 --to 2024-01-12',
-    );
-    const two = [{ days: LATER }, { days: [3, 5], dataset: 'metrics', interval: '' }] as const;
-    expect(nextOf(two, { range: TO_12 })).toBe('vision --from 2024-01-03 --to 2024-01-12');
-    expect(nextOf([{ days: LATER }], { range: { to: TODAY } })).toBe('vision');
-    expect(nextOf([{ days: LATER }])).toBe('vision');
-  });
-
-  it('is metrics for a dataset of REST alone, once for each verb', () => {
-    const rest = { dataset: 'openInterestHist', interval: '5m', days: LATER } as const;
-    expect(nextOf([rest])).toBe('metrics');
-    expect(nextOf([rest, { days: LATER }, { ...rest, symbol: 'ETHUSDT' }])).toBe('metrics && vision');
-    expect(nextOf([rest], { flags: { symbols: ['BTC*'] } })).toBe(
-      'metrics --market um --dataset openInterestHist --interval 5m --symbols BTCUSDT --from 2024-01-11 --to 2024-01-12',
+    const lacks = [
+      { days: LATER, format: 'csv' },
+      { symbol: 'A', days: [3, 5] },
+    ] as const;
+    expect(nextOf(lacks, { flags })).toBe(
+      'vision --quote USDT --from 2024-01-03 --to 2024-01-12 --format csv',
     );
   });
 
   it('gives each verb the datasets that it takes', () => {
     const flags = { dataset: ['klines,openInterestHist'], interval: ['1m,5m'] };
     const rest = { dataset: 'openInterestHist', interval: '5m', days: LATER } as const;
-    expect(nextOf([{ days: LATER }, rest], { flags })).toBe(
-      'vision --dataset klines --interval 1m && metrics --dataset openInterestHist --interval 5m',
-    );
-    expect(nextOf([{ days: LATER }], { flags: { ...flags, market: ['um,spot'] } })).toBe(
-      'vision --market um --dataset klines --interval 1m',
+    expect(nextOf([{ days: LATER }, rest, { ...rest, symbol: 'ETHUSDT' }], { flags })).toBe(
+      `vision --dataset klines --interval 1m ${LATER_DAYS} && metrics --dataset openInterestHist --interval 5m ${LATER_DAYS}`,
     );
     const metrics = { dataset: 'metrics', interval: '', days: LATER } as const;
     expect(nextOf([metrics, { days: LATER }], { flags })).toBe(
-      'vision --dataset metrics,klines --interval 1m',
+      `vision --dataset metrics,klines --interval 1m ${LATER_DAYS}`,
     );
-    expect(nextOf([metrics], { flags: { interval: ['1m'] } })).toBe('vision');
+    expect(nextOf([metrics], { flags: { interval: ['1m'] } })).toBe(`vision ${LATER_DAYS}`);
   });
 });
 
@@ -224,11 +188,10 @@ describe('the next step for days outside the own days of given symbols', () => {
       { symbol: 'ETHUSDT', days: LATER, settings: { partition: 'day', asPublished: true } },
       { dataset: 'metrics', interval: '', days: LATER },
     ] as const;
-    const days = '--from 2024-01-11 --to 2024-01-12';
     expect(nextOf(lacks, { flags })).toBe(
       [
-        `vision ${NAMED} --symbols BTCUSDT,ETHUSDT ${days}`,
-        `vision --market um --dataset metrics --symbols BTCUSDT ${days}`,
+        `vision ${NAMED} --symbols BTCUSDT,ETHUSDT ${LATER_DAYS}`,
+        `vision --market um --dataset metrics --symbols BTCUSDT ${LATER_DAYS}`,
       ].join(' && '),
     );
   });
@@ -239,7 +202,7 @@ describe('the next step for days outside the own days of given symbols', () => {
     const hours = { ...gap, from: (gap?.from ?? 0) + 3600, to: (gap?.to ?? 0) - 3600 } as Gap;
     const layer = { origin: 'flag', values: flags, nameOf: String } as const;
     const resolved = resolveOptions('coverage', [layer], VENUE);
-    const next = new NextStep({ venue: VENUE, resolved, range: {}, today: TODAY, failures: undefined });
+    const next = new NextStep({ venue: VENUE, resolved, failures: undefined });
     next.add({ ...one, gaps: [hours] });
     expect(next.line()).toContain('--from 2024-01-11 --to 2024-01-12');
   });

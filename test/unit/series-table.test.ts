@@ -1,24 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { seriesTable } from '../../src/coverage/series-table.js';
-import type { TableRow } from '../../src/coverage/series-table.js';
 
-const ROW: TableRow = {
-  label: 'BTCUSDT',
-  coverage: {
-    dayStartSeconds: 0,
-    from: 19_700,
-    to: 19_731,
-    rowSeconds: 3600,
-    objects: 31,
-    restObjects: 2,
-    duplicates: 3,
-    revisions: 4,
-    first: '2024-01-01T00:00:00Z',
-    last: '2024-01-31T23:00:00Z',
-  },
-  expected: 744,
-  missing: 24,
-};
+const ROW = 'BTCUSDT,96.77 %,720,744,rows,2024-01-01 00:00,2024-01-31 23:00,31,2,3,4'.split(',');
 const headOf = (width?: number): string[] => (seriesTable([ROW], width)[0] ?? '').split(/ +/);
 
 describe('the table of series', () => {
