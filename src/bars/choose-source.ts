@@ -1,9 +1,7 @@
 /** Chooses the source of the bars of a symbol among its series of klines, aggTrades and trades. */
 import type { HeldObjects } from '../lake/held-objects.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
-import { dayText } from '../model/calendar.js';
 import type { Series } from '../model/task.js';
-import { countText } from '../model/units.js';
 import { intervalMs } from '../source/venue.js';
 import type { BarRule } from './bar-rule.js';
 import { barDays } from './day-rules.js';
@@ -73,35 +71,6 @@ function sourceOfBars(lines: readonly ObjectLine[]): string | undefined {
   let last: ObjectLine | undefined;
   for (const line of lines) if (last === undefined || line.at > last.at) last = line;
   return last?.source;
-}
-
-/** Messages on the choice: that the source of the bars changes, and that another source has later days. */
-export function choiceNotes(chosen: Chosen, usable: readonly SourceDays[], held: HeldObjects): string[] {
-  return [...changeNotes(chosen, held), ...laterNotes(chosen.recipe.source, usable)];
-}
-
-function changeNotes({ recipe, days, replaced }: Chosen, held: HeldObjects): string[] {
-  if (replaced === undefined) return [];
-  const own = new Set(days.map(({ day }) => dayText(day)));
-  const stay = held.lines().filter(({ period }) => !own.has(period)).length;
-  const text =
-    stay === 0
-      ? 'all days change'
-      : `${countText(stay, 'day')} without it ${stay === 1 ? 'stays' : 'stay'} from ${replaced}`;
-  return [`the source is now ${sourceName(recipe.source.series)}, before it was ${replaced}; ${text}`];
-}
-
-/** `klines 1m have 1 more day; --interval 1m takes them` */
-function laterNotes(source: SourceDays, usable: readonly SourceDays[]): string[] {
-  const [last] = usable.toSorted((a, b) => b.to - a.to || byRank(a, b));
-  if (last === undefined || last.to <= source.to) return [];
-  const { dataset, interval } = last.series;
-  const flags = [
-    ...(dataset === 'klines' && source.series.dataset === 'klines' ? [] : [`--dataset ${dataset}`]),
-    ...(interval === undefined ? [] : [`--interval ${interval}`]),
-  ];
-  const more = [...last.byDay.keys()].filter((day) => day >= source.to).length;
-  return [`${sourceName(last.series)} have ${countText(more, 'more day')}; ${flags.join(' ')} takes them`];
 }
 
 function byRank(a: SourceDays, b: SourceDays): number {

@@ -7,7 +7,7 @@ import type { Settings } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { shownPath } from '../text/printable.js';
 import type { BarRule } from './bar-rule.js';
-import { choiceNotes, chooseSource } from './choose-source.js';
+import { chooseSource } from './choose-source.js';
 import type { Chosen } from './choose-source.js';
 import { planMonths } from './plan-months.js';
 import type { BarMonth } from './plan-months.js';
@@ -73,7 +73,10 @@ export async function planSeries(
   const named = {
     source: sourceName(source.series),
     missingDays: missingDays(source).filter(inRange).length,
-    notes: choiceNotes(chosen, usable, held),
+    notes:
+      chosen.replaced === undefined
+        ? []
+        : [`the source is now ${sourceName(source.series)}, before it was ${chosen.replaced}`],
   };
   const unsound = unsoundText(source);
   if (unsound !== undefined) return { ...named, outcome: 'failed', text: unsound };

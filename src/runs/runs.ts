@@ -4,6 +4,7 @@ import { lakePaths, refuseFile } from '../lake/layout.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
+import { listText } from '../model/units.js';
 import { readRuns } from '../monitor/run-record.js';
 import { homeOf } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
@@ -14,8 +15,6 @@ import { trendOf } from './trends.js';
 
 /** Records that are read for the trend and the state of all commands: several jobs may share the lake. */
 const LEAST_READ = 400;
-/** Files that are no records and that are named. */
-const MOST_WARNINGS = 3;
 
 /** Resolves with 0. Throws a usage error if the lake has no record. */
 export async function runs(options: Options, io: Io): Promise<ExitCode> {
@@ -23,13 +22,8 @@ export async function runs(options: Options, io: Io): Promise<ExitCode> {
   const paths = lakePaths(absolutePath(out, homeOf(io.environment)));
   refuseFile(paths.root);
   const found = await readRuns(paths, Math.max(last, LEAST_READ));
-  const { length: unreadable } = found.unreadable;
-  printLines(io.stderr, [
-    ...found.unreadable
-      .slice(0, MOST_WARNINGS)
-      .map((path) => `warning: ${path} is not a record of a run; left out`),
-    ...(unreadable > MOST_WARNINGS ? [`… and ${unreadable - MOST_WARNINGS} more`] : []),
-  ]);
+  if (found.unreadable.length > 0)
+    printLines(io.stderr, [`warning: no records of runs, left out: ${listText(found.unreadable, 3)}`]);
   const trend = trendOf(found.runs);
   if (trend === undefined)
     throw usage(

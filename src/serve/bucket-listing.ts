@@ -219,16 +219,12 @@ export function readListingQuery(query: ReadonlyMap<string, string>): ListingQue
     return { status: 501, refusal: 'NotImplemented', message: 'The only delimiter of this archive is /' };
   }
   const maxKeys = query.get('max-keys') ?? '';
-  if (!/^\d{0,9}$/.test(maxKeys))
-    return invalidArgument('Provided max-keys not an integer or within integer range');
   const encoding = query.get('encoding-type') ?? '';
-  if (encoding !== '' && encoding !== 'url')
-    return invalidArgument('Invalid Encoding Method specified in Request');
   const continuationToken = version === 2 ? query.get('continuation-token') : undefined;
   const resumed = continuationToken === undefined ? undefined : readToken(continuationToken);
-  if (continuationToken !== undefined && resumed === undefined) {
-    return invalidArgument('The continuation token provided is incorrect');
-  }
+  const isTokenWrong = continuationToken !== undefined && resumed === undefined;
+  if (!/^\d{0,9}$/.test(maxKeys) || !['', 'url'].includes(encoding) || isTokenWrong)
+    return invalidArgument('max-keys, encoding-type or continuation-token is wrong');
   const marker = version === 1 ? (query.get('marker') ?? '') : '';
   const startAfter = version === 2 ? query.get('start-after') : undefined;
   return {
