@@ -170,13 +170,13 @@ async function read(request: CoverRequest, series: Series, finder: HaltFinder): 
  */
 async function missingFiles(
   root: string,
-  seriesFolder: string,
+  ofSeries: string,
   manifest: Manifest,
 ): Promise<ReadonlySet<string>> {
   const listed = new Map<string, ReadonlySet<string>>();
   const missing = new Set<string>();
   for (const format of FORMATS) {
-    const top = format === 'zip' ? root : join(root, seriesFolder);
+    const top = format === 'zip' ? root : join(root, ofSeries);
     for (const file of manifest[format].files()) {
       const folder = join(top, posix.dirname(file));
       const names = listed.get(folder) ?? new Set((await listEntries(folder)).files);

@@ -390,13 +390,6 @@ describe('coverage as text', () => {
     expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('keep one') as string]);
   });
 
-  it('suggests a next command that runs, for each selection', async () => {
-    const lake = newLake({ BTCUSDT: { '2024-01-08': 'missing' } });
-    const { stderr } = await coverage(lake, '--days', '5', '--symbols', 'BTCUSDT', '--interval', '1m');
-    expect(stderr).toBe(`next  cryptodl repair --out ${lake} --interval 1m --symbols BTCUSDT --now ${NOW}\n`);
-    await isValid(stderr);
-  });
-
   it('with --quiet prints only the table', async () => {
     const lake = newLake({ BTCUSDT: { '2024-01-03': 'missing' } });
     const [usual, quiet] = [await coverage(lake), await coverage(lake, '-q')];
@@ -574,11 +567,6 @@ describe('the selection', () => {
       const { stderr } = await coverage(join(lake, folder));
       expect(stderr).toContain('holds no series');
     }
-  });
-
-  it('is a usage error where no lake exists', async () => {
-    const { code, stderr } = await coverage(join(scratch, 'nowhere'));
-    expect([code, stderr]).toEqual([2, expect.stringContaining('holds no series') as string]);
   });
 });
 

@@ -5,8 +5,6 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
-import { LISTS } from '../../src/options/list-name.js';
-import { flagsOf } from '../../src/options/flags.js';
 import { describeColumns } from '../../src/source/describe.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { datasetsOf, intervalsOf } from '../../src/source/venue.js';
@@ -242,12 +240,6 @@ describe('list periods', () => {
       /^3 objects; 2024-03-28 … 2024-03-30, \d[\d.]* k?B; um bookTicker ended 2024-03-30/,
     );
   });
-
-  it('counts one object in the singular', async () => {
-    expect((await list(...args, 'BTCUSDT', '--days', '1')).stderr).toMatch(
-      /^1 object; 2026-11-20 … 2026-11-20/,
-    );
-  });
 });
 
 describe('unknown names', () => {
@@ -358,19 +350,6 @@ describe('schema', () => {
   it('without a dataset names the datasets of the market', async () => {
     const answer = await cryptodl(['schema']);
     expect([answer.code, answer.stderr]).toEqual([2, expect.stringContaining('fundingRate')]);
-  });
-});
-
-describe('--print-options', () => {
-  it.each(LISTS)('list %s: every flag of list, with its origin, and no request', async (what) => {
-    const before = archive.requests.length;
-    const { stdout } = await list(what, '--market', 'cm', '--long', '--print-options');
-    const names = linesOf(stdout).map((line) => line.split(' ')[0]);
-    expect(names).toEqual(flagsOf('list').filter((name) => name !== 'print-options'));
-    expect(stdout).toMatch(/^market +cm +\(flag\)$/m);
-    expect(stdout).toMatch(/^long +true +\(flag\)$/m);
-    expect(stdout).toMatch(/^dataset +klines +\(default\)$/m);
-    expect(archive.requests).toHaveLength(before);
   });
 });
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
-import { cryptodl, cryptodlOk, cryptodlProcessOk, FAST } from '../helpers/cli.js';
+import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { writeFunding, writeHours } from '../helpers/plot-lake.js';
 import type { Candle } from '../helpers/plot-lake.js';
@@ -267,15 +267,6 @@ describe('a plot', () => {
     // A wider terminal gets no wider picture.
     expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(400);
   });
-
-  it.each([40, 80, 133, 200])('fits %i columns', async (columns) => {
-    const { stdout } = await cryptodlProcessOk(['plot', 'BTCUSDT', '-q', '-o', LAKE], {
-      env: { COLUMNS: String(columns), LINES: '24' },
-    });
-    const lines = stdout.trimEnd().split('\n');
-    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(columns);
-    expect(lines.length).toBe(23);
-  });
 });
 
 describe('a plot as a file', () => {
@@ -338,8 +329,6 @@ describe('a plot refuses', () => {
     [['-s', 'BTCUSD'], 'holds no BTCUSD', 'did you mean BTCUSDT?'],
     [[], 'plot needs a symbol', 'plot'],
     [['BTCUSDT,FLATUSDT'], 'holds no BTCUSDT,FLATUSDT; it holds', 'plot draws one of these symbols'],
-    [['BTCUSDT', 'FLATUSDT'], 'holds no BTCUSDT,FLATUSDT; it holds', 'plot draws one of these symbols'],
-    [['BTCUSDT', '-s', 'FLATUSDT'], 'holds no BTCUSDT,FLATUSDT; it holds', 'plot draws one of these symbols'],
     [['BTCUSDT', '-i', '1m'], 'holds no 1m; it holds 1h', ''],
     [
       ['BTCUSDT', '--column', 'volum'],
@@ -364,11 +353,5 @@ describe('a plot refuses', () => {
     const { code, stderr } = await cryptodl(['plot', 'FLATUSDT', '-o', zips]);
     expect([code, stderr]).toEqual([2, expect.stringContaining('holds this series only as zip files')]);
     expect(stderr).toContain('download it again into another folder, without --format zip');
-  });
-
-  it('a folder without a lake', async () => {
-    const { code, stderr } = await cryptodl(['plot', 'BTCUSDT', '-o', join(scratch, 'nowhere')]);
-    expect(code).toBe(2);
-    expect(stderr).toContain('nowhere holds no series');
   });
 });

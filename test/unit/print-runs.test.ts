@@ -22,15 +22,6 @@ describe('the lines of runs', () => {
     expect(row.split(/ {2,}/).slice(3, 6)).toEqual(['7', '30', '1']);
   });
 
-  it('name the jobs that are not healthy in the order of their newest runs', () => {
-    const bad = { exitCode: 3 };
-    const lines = healthLines([runOf(0, 'bars', bad), runOf(1, 'trades', bad), runOf(2, 'bars', bad)]);
-    expect(lines.map((line) => /vision \w+ of \S+ \S+/.exec(line)?.[0])).toEqual([
-      'vision trades of 2026-11-20 08:01',
-      'vision bars of 2026-11-20 08:02',
-    ]);
-  });
-
   it('have no control characters of a record', () => {
     const alert = { id: 'x', text: 'a\u001b[31m', advice: 'b\u0007' };
     const runs = [runOf(0, 'j\u001b[2J', { alerts: [alert] })];
