@@ -3,8 +3,10 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { usage } from '../model/errors.js';
 import type { Verb } from '../options/flag-spec.js';
-import { choicesOf, flagsOf } from '../options/flags.js';
+import { choicesOf, flagSpec, flagsOf } from '../options/flags.js';
 import type { FlagName } from '../options/flags.js';
+import { folded } from '../options/parsers.js';
+import { readDatasetWords } from '../source/names.js';
 import { VERB_TEXTS } from './verbs.js';
 
 export interface Operands {
@@ -46,7 +48,7 @@ function flagOf(verb: Verb, word: string): FlagName | undefined {
   const flags = flagsOf(verb);
   if (flags.includes('html') && /\.html?$/i.test(word)) return 'html';
   const named = (['market', 'dataset', 'interval'] as const).find(
-    (name) => flags.includes(name) && choicesOf(name, verb)?.includes(word),
+    (name) => flags.includes(name) && word.split(',').every((part) => isValueOf(name, verb, part)),
   );
   if (named !== undefined) return named;
   if (isPlace(word)) {
@@ -54,7 +56,27 @@ function flagOf(verb: Verb, word: string): FlagName | undefined {
     if (flags.includes('target') && !existsSync(join(word, '_manifests'))) return 'target';
     return flags.includes('out') ? 'out' : undefined;
   }
+  if (flags.includes('days') && DAYS.test(word))
+    throw usage(
+      `"${word}" is not a symbol`,
+      'days need a flag: --days 7, or --from 2024-01-05 --to 2024-01-31',
+    );
   return flags.includes('symbols') && isSymbolList(verb, word) ? 'symbols' : undefined;
+}
+
+/** Whether the flag takes this text, in any of its accepted forms. */
+function isValueOf(name: 'market' | 'dataset' | 'interval', verb: Verb, text: string): boolean {
+  const choices = choicesOf(name, verb) ?? [];
+  if (choices.includes(text)) return true;
+  if (name === 'dataset')
+    return readDatasetWords().some((words) =>
+      [words.name, ...words.aliases].some((other) => folded(other) === folded(text)),
+    );
+  try {
+    return choices.some((choice) => choice === flagSpec(name).parse(text, name));
+  } catch {
+    return false;
+  }
 }
 
 /** Whether the word is a path, the address of a bucket or an existing folder. A word like BTCUSDT is a symbol, also if a folder has this name. */
@@ -63,6 +85,9 @@ function isPlace(word: string): boolean {
   // A query is longer than the name of a file can be, so only existsSync can be asked about it.
   return !/^[\p{Lu}\d]{5,}(?:_\w+)?$/u.test(word) && existsSync(word) && statSync(word).isDirectory();
 }
+
+/** A number of days, a date, or a word for a day. */
+const DAYS = /^(?:\d+ ?d(?:ays?)?|\d{4}[-/.]\d.*|yesterday|today)$/i;
 
 const DOWNLOADS: readonly Verb[] = ['vision', 'metrics', 'audit', 'enqueue'];
 

@@ -33,7 +33,7 @@ export type Concurrency =
   { readonly kind: 'fixed'; readonly limit: number } | { readonly kind: 'auto'; readonly max: number };
 
 /** A name without what differs between tools: case, blanks, hyphens and underscores. */
-function folded(name: string): string {
+export function folded(name: string): string {
   return name.toLowerCase().replaceAll(/[\s_-]/g, '');
 }
 

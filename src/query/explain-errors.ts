@@ -41,7 +41,11 @@ export function queryError(error: unknown, query: string, root: string): unknown
       hint: `to name damaged files, and to fetch them again:\ncryptodl verify --out ${out}\ncryptodl repair --out ${out}`,
     });
   }
-  return usage(`${text}${place}`, hint);
+  const [, name] = /^Referenced column "(.+)" not found/.exec(text) ?? [];
+  const isQuoted = name !== undefined && query.includes(`"${name}"`);
+  const quotes = isQuoted ? `a text stands in single quotes: '${name}'` : undefined;
+  const hints = [hint, quotes].filter((each) => each !== undefined);
+  return usage(`${text}${place}`, hints.length === 0 ? undefined : hints.join('; '));
 }
 
 function faultOf(message: string): Fault {

@@ -72,7 +72,8 @@ export interface ReadReport {
 }
 
 /** The hint for a file that is no report. */
-export const GIVE_REPORT = 'give the failure report of a run; runs without failures write none';
+export const GIVE_REPORT =
+  'a run with failures writes its report to _failures of the lake: cryptodl retry data/_failures/NAME.jsonl';
 
 /** Reads a report. Throws a usage error if the file cannot be read, and for the first line that is not part of a report. */
 export async function readFailureReport(path: string): Promise<ReadReport> {

@@ -92,6 +92,17 @@ export function readVenueWords(): VenueWords {
   };
 }
 
+/** The datasets with their names in other tools. */
+export function readDatasetWords(): readonly {
+  readonly name: string;
+  readonly aliases: readonly string[];
+}[] {
+  const specs = readConfig('binance-datasets.json') as Readonly<
+    Record<string, { readonly aliases?: readonly string[] }>
+  >;
+  return Object.entries(specs).map(([name, { aliases = [] }]) => ({ name, aliases }));
+}
+
 export function readPresetWords(): PresetWords {
   return readConfig('retry-presets.json') as PresetWords;
 }

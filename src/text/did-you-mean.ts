@@ -8,7 +8,7 @@ export function didYouMean(text: string, candidates: readonly string[]): string 
 }
 
 /**
- * The candidate with the smallest edit distance, ignoring case. Of equal distances, a candidate with the same letters wins, then
+ * The only candidate that begins with the text; else the candidate with the smallest edit distance, ignoring case. Of equal distances, a candidate with the same letters wins, then
  * the first. When the distance is above 1 and above a third of the length, the shortest candidate that contains the text wins. Undefined
  * without one, and for a text of more than 64 characters.
  * A number with a unit of time, like `60m`, has no near name: another number or unit would mean something else.
@@ -17,6 +17,8 @@ export function nearest(text: string, candidates: readonly string[]): string | u
   if (text.length > 64) return undefined;
   if (QUANTITY.test(text)) return candidates.find((name) => name.toLowerCase() === text.toLowerCase());
   const typed = text.toLowerCase();
+  const begun = candidates.filter((candidate) => candidate.toLowerCase().startsWith(typed));
+  if (begun.length === 1 && typed.length >= SHORTEST_PART) return begun[0];
   const typedLetters = letters(typed);
   let best: { candidate: string; far: number } | undefined;
   for (const candidate of candidates) {

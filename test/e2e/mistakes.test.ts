@@ -106,6 +106,7 @@ const WORKS: readonly (readonly [typed: string, line: string])[] = [
     'vision --instrument BTCUSDT --date-from 2026-11-18 --date-to 2026-11-19',
     'vision --symbols BTCUSDT --from 2026-11-18 --to 2026-11-19',
   ],
+  ['vision perp BTCUSDT 60m ohlcv', 'vision --market perp --symbols BTCUSDT --interval 60m --dataset ohlcv'],
   ['fetch_ohlcv BTC/USDT 1h', 'vision --symbols BTC/USDT --interval 1h'],
   ['fetchTrades BTC/USDT', 'vision --dataset trades --symbols BTC/USDT'],
   ['copy BTCUSDT ./lake', 'vision --symbols BTCUSDT --out ./lake'],
@@ -161,6 +162,17 @@ const REFUSED: readonly (readonly [typed: string, message: string, hint: string]
     'keep one of them',
   ],
   ['vision --days', '--days needs a value', 'for example --days 7'],
+  [
+    'vision BTCUSDT 1h 7d',
+    '"7d" is not a symbol',
+    'days need a flag: --days 7, or --from 2024-01-05 --to 2024-01-31',
+  ],
+  [
+    'retry',
+    'retry needs the failure report of a run',
+    'a run with failures writes its report to _failures of the lake: cryptodl retry data/_failures/NAME.jsonl',
+  ],
+  ['vision --symbols BTCUSDT --dry', 'vision has no flag --dry', 'did you mean --dry-run?'],
   [
     'vision --symbols * --quote USD',
     '--symbols * with --quote USD matches none of the 3 symbols of um klines',
