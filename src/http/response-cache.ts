@@ -149,14 +149,10 @@ export class Copies {
       bytes += size;
       if (bytes > maxBytes) await rm(path, { force: true });
     }
-    await this.#notePruned(new Date(now));
-  }
-
-  /** An existing file of that name keeps its content. */
-  async #notePruned(at: Date): Promise<void> {
-    const path = join(this.#options.folder, PRUNED);
-    await writeFile(path, '', { flag: 'wx' }).catch(() => undefined);
-    await lutimes(path, at, at);
+    const note = join(folder, PRUNED);
+    // An existing file of that name keeps its content.
+    await writeFile(note, '', { flag: 'wx' }).catch(() => undefined);
+    await lutimes(note, new Date(now), new Date(now));
   }
 
   #pathOf(name: string): string {

@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock, Timer } from '../../model/clock.js';
 import { CryptodlError, LONGEST_WAIT_MS } from '../../model/errors.js';
+import { countText } from '../../model/units.js';
 import { openRedis } from '../../redis/connection.js';
 import type { RedisConnection } from '../../redis/connection.js';
 import { isForeignData, redisProblem } from '../../redis/redis-errors.js';
@@ -157,11 +158,12 @@ export class EgressGroup {
   }
 
   raise({ bucket, windowMs, window }: GroupWindow, used: number): void {
-    this.#inBackground(this.#run(RAISE, [this.#epoch, bucket, windowMs, window, used]));
+    this.#run(RAISE, [this.#epoch, bucket, windowMs, window, used]).catch(() => undefined);
   }
 
   giveBack({ bucket, windowMs, window }: GroupWindow, weight: number): void {
-    this.#inBackground(this.#run(GIVE_BACK, [this.#epoch, this.#id, bucket, windowMs, window, weight]));
+    const words = [this.#epoch, this.#id, bucket, windowMs, window, weight];
+    this.#run(GIVE_BACK, words).catch(() => undefined);
   }
 
   /** Tells the group of a ban. Resolves also if Redis cannot be used. */
@@ -207,7 +209,8 @@ export class EgressGroup {
   }
 
   async #joinNow(): Promise<void> {
-    const known = JSON.stringify({ epoch: this.#epoch, others: this.#others(), counts: this.#counts() });
+    const others = this.#members.filter((member) => member !== this.#id);
+    const known = JSON.stringify({ epoch: this.#epoch, others, counts: this.#counts() });
     const epoch = this.#isJoined ? this.#epoch : '';
     try {
       this.#onJoined(await this.#run(JOIN, [epoch, this.#id, randomUUID(), known]));
@@ -227,13 +230,11 @@ export class EgressGroup {
     this.bans.learn(bans as readonly unknown[]);
     if (this.#lostAt !== undefined) {
       this.#lostAt = undefined;
-      warn(`Redis answers again: the group ${name} (${programs(this.members)}) shares its limits`);
+      warn(
+        `Redis answers again: the group ${name} (${countText(this.members, 'program')}) shares its limits`,
+      );
     }
     if (!wasJoined) for (const listener of this.#listeners) listener();
-  }
-
-  #others(): string[] {
-    return this.#members.filter((member) => member !== this.#id);
   }
 
   #counts(): object[] {
@@ -275,10 +276,6 @@ export class EgressGroup {
     return redisProblem(this.#options.address, error);
   }
 
-  #inBackground(running: Promise<unknown>): void {
-    running.catch(() => undefined);
-  }
-
   #onLost(error: unknown): void {
     if (this.#lostAt !== undefined || this.#users === 0) return;
     const { clock, warn, name } = this.#options;
@@ -293,14 +290,10 @@ export class EgressGroup {
     const share =
       this.#members.length === 0
         ? `one tenth of each limit, because the size of the group ${name} is not known`
-        : `1/${this.members} of each limit, because the group ${name} had ${programs(this.members)}`;
+        : `1/${this.members} of each limit, because the group ${name} had ${countText(this.members, 'program')}`;
     warn(`${problem.message}; until it answers, this program takes ${share}, from the next window on`);
     for (const listener of this.#listeners) listener();
   }
-}
-
-function programs(count: number): string {
-  return count === 1 ? '1 program' : `${count} programs`;
 }
 
 /** The group of the options; undefined without `--egress-group` or `--redis`. The runs of a process share it. */
