@@ -13,7 +13,7 @@ import type { CoverageCounts } from './coverage-counts.js';
 import { NextStep } from './next-step.js';
 import { createCoverageText, CSV_HEAD, csvLines, seriesRecord } from './print-coverage.js';
 
-const MOST_NAMED = 5;
+const MOST_REFUSED = 10;
 
 /** Resolves with 1 when a manifest or one of its lines cannot be read, else with 4 when a series is below `--min`. */
 export async function coverage(run: LookUp): Promise<ExitCode> {
@@ -72,15 +72,13 @@ function conclude(
     printLines(io.stderr, [line]);
   };
   const { options } = resolved;
-  for (const { message, hint } of refused.slice(0, MOST_NAMED * 2)) {
+  for (const { message, hint } of refused.slice(0, MOST_REFUSED)) {
     say(`cryptodl: ${message}`);
     if (hint !== undefined) say(`  ${hint}`);
   }
-  if (refused.length > MOST_NAMED * 2)
-    say(`cryptodl: ${refused.length - MOST_NAMED * 2} more manifests or lines cannot be read`);
-  if (below.length > 0) {
-    say(`below --min ${options.minPercent ?? 0} %: ${listText(below)}`);
-  }
+  if (refused.length > MOST_REFUSED)
+    say(`cryptodl: ${refused.length - MOST_REFUSED} more manifests or lines cannot be read`);
+  if (below.length > 0) say(`below --min ${options.minPercent ?? 0} %: ${listText(below)}`);
   const line = next.line();
   if (line !== undefined && !options.json && !options.csv && !options.summary && !options.quiet)
     say(`next  ${line}`);

@@ -75,12 +75,5 @@ export function rowsIn(spans: Spans, seconds: number): number {
 
 /** The parts of spans in `[from, to)`. The spans may overlap: two neighbouring objects may both name the gap between them. */
 export function clip(spans: number[], from: number, to: number): number[] {
-  const inOrder = union(spans);
-  const clipped: number[] = [];
-  for (let i = 0; i < inOrder.length; i += 2) {
-    const start = Math.max(from, inOrder[i] ?? 0);
-    const end = Math.min(to, inOrder[i + 1] ?? 0);
-    if (start < end) clipped.push(start, end);
-  }
-  return clipped;
+  return intersect(union(spans), [from, to]);
 }

@@ -1,6 +1,6 @@
 /** Writes one file of an export: rows from the lake to a staged file, then its line in the record, then its name. */
 import { createHash, randomUUID } from 'node:crypto';
-import { createReadStream, createWriteStream } from 'node:fs';
+import { constants, createReadStream, createWriteStream } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -9,12 +9,12 @@ import { instantExpression } from '../convert/columns.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { quoteText, timestampLiteral } from '../convert/sql.js';
 import { bringIn } from '../lake/backing.js';
+import { openRegularFile } from '../lake/path-checks.js';
 import { CryptodlError } from '../model/errors.js';
 import { startOfDay } from '../model/calendar.js';
 import { seriesName } from '../model/task.js';
 import type { FileDigests } from '../query/file-digests.js';
 import { rowsQuery } from '../query/views.js';
-import { markAsUtc } from './utc-times.js';
 import type { ExportFile, FileForm, RowSource } from './export-file.js';
 
 export interface StagedFile {
@@ -141,4 +141,43 @@ export function madeFrom(
   const parts = file.sources.map(({ series, within }) => [series, within]);
   const rule = [file.select(names), file.order, file.isUnique, file.form, parts, sources];
   return createHash('sha256').update(JSON.stringify(rule)).digest('hex');
+}
+
+/** A file ends with the length of its footer in 4 bytes, and `PAR1`. */
+const TAIL_BYTES = 8;
+
+/**
+ * The logical type of a column in the footer (thrift compact protocol): a TIMESTAMP with `isAdjustedToUTC` false, in nanoseconds. The third
+ * byte is the boolean.
+ */
+const NANOSECONDS = [0x6c, 0x8c, 0x12, 0x1c, 0x3c, 0x00, 0x00, 0x00];
+const IS_ADJUSTED = { at: 2, yes: 0x11 };
+
+/**
+ * Changes one byte of the footer: the column's times become UTC. DuckDB has no type for nanoseconds with a time zone, and readers need both.
+ * Rejects with `bug` for a file without exactly one such column.
+ */
+async function markAsUtc(path: string, column: string): Promise<void> {
+  const file = await openRegularFile(path, constants.O_RDWR);
+  try {
+    const { size } = await file.stat();
+    const tail = Buffer.alloc(TAIL_BYTES);
+    await file.read(tail, 0, TAIL_BYTES, size - TAIL_BYTES);
+    const length = tail.readUInt32LE(0);
+    const start = size - TAIL_BYTES - length;
+    const footer = Buffer.alloc(length);
+    await file.read(footer, 0, length, start);
+    const name = Buffer.from(column);
+    const wanted = Buffer.concat([Buffer.of(name.length), name, Buffer.from(NANOSECONDS)]);
+    const found = footer.indexOf(wanted);
+    if (found < 0 || footer.includes(wanted, found + 1))
+      throw new CryptodlError(
+        'bug',
+        `the footer of ${path} does not have one column ${column} in nanoseconds`,
+      );
+    const at = start + found + 1 + name.length + IS_ADJUSTED.at;
+    await file.write(Buffer.of(IS_ADJUSTED.yes), 0, 1, at);
+  } finally {
+    await file.close();
+  }
 }
