@@ -362,7 +362,7 @@ describe('the query', () => {
     [
       'SELECT "clos" FROM um_klines LIMIT 1',
       'column "clos" not found in FROM clause (line 1, column 8)',
-      `Candidate bindings: "close"; a text stands in single quotes: 'clos'`,
+      `Candidate bindings: "close", "close_time", "low", "count"; a text stands in single quotes: 'clos'`,
     ],
   ])('%s is refused with a hint', async (query, says, hint) => {
     const { code, stdout, stderr } = await ask(query);
