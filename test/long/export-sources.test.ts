@@ -3,7 +3,9 @@ import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, w
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { cryptodl, cryptodlOk } from '../helpers/cli.js';
+import { startArchive } from '../helpers/archive.js';
+import { writeObject } from '../helpers/bar-archive.js';
+import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { filesBelow } from '../helpers/lake.js';
 import { useScene } from '../helpers/scene.js';
@@ -275,6 +277,53 @@ describe('an export with nothing to write', () => {
     expect(await exported('freqtrade', lake, newTarget(), '--days', '7', '--quiet')).toMatchObject({
       code: 4,
     });
+  });
+
+  it('also if its files would have no rows', async () => {
+    const folder = scene.newFolder();
+    const times = Array.from(
+      { length: 60 },
+      (_, at) => Date.parse('2024-01-01T00:00:00Z') + at * 8 * 3_600_000,
+    );
+    writeObject(folder, 'data/futures/um/monthly/fundingRate/BTCUSDT/BTCUSDT-fundingRate-2024-01', [
+      'calc_time,funding_interval_hours,last_funding_rate',
+      ...times.map((time) => `${time},8,0.0001`),
+    ]);
+    const lake = join(scene.newFolder(), 'lake');
+    const served = await startArchive(folder);
+    const line = [
+      'vision',
+      '--archive-url',
+      served.url,
+      '--out',
+      lake,
+      '--now',
+      scene.now,
+      ...FAST,
+      '-m',
+      'um',
+    ];
+    try {
+      await cryptodl([
+        ...line,
+        '--dataset',
+        'fundingRate',
+        '-s',
+        'BTCUSDT',
+        '--from',
+        '2024-01',
+        '--to',
+        '2024-01',
+      ]);
+    } finally {
+      await served.close();
+    }
+    const day = ['--from', '2024-01-25', '--to', '2024-01-25'];
+    const none = await exported('tardis', lake, newTarget(), ...day);
+    expect([none.code, none.stderr]).toEqual([
+      4,
+      expect.stringContaining('nothing is exported, because the lake has no rows of these series') as string,
+    ]);
   });
 });
 
