@@ -16,6 +16,7 @@ import type { ConversionResult } from '../convert/conversion.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import type { ExistingFile } from './existing-file.js';
 import { readFooter } from './footer.js';
+import type { Footer } from './footer.js';
 import type { WriterContext } from './writer.js';
 
 /** A staged file, ready to be published. */
@@ -86,8 +87,8 @@ async function quarantineDamaged(
 }
 
 /**
- * Moves a file that the new one replaces to the quarantine, if it may have rows of objects that neither the manifest nor the new file
- * has. A run that was killed before its manifest lines leaves a file whose objects the new file has.
+ * Moves a file that the new one replaces to the quarantine, if it may have rows that the new file lacks: rows of another object or
+ * revision, or more rows. A run that was killed before its manifest lines leaves a file whose objects the new file has.
  */
 async function quarantineUnlisted(
   context: WriterContext,
@@ -98,11 +99,18 @@ async function quarantineUnlisted(
   const replacing = made.find(({ file }) => file === existing.file);
   if (!isDoubtful || replacing === undefined || (await fileSize(existing.path)) === undefined)
     return undefined;
-  const keys = await keysInFooter(context, plan, existing);
-  const listed = [...existing.objects.lines(), ...received.map(({ object }) => object)];
-  const known = new Set(listed.map(({ key }) => key));
+  const footer = await footerOf(context, plan, existing);
+  const objects = footer?.provenance?.objects ?? [];
+  // A damaged file may hold the revision that its lines name.
+  const known = new Set([
+    ...existing.inFile.map(({ key, sha256 }) => `${sha256} ${key}`),
+    ...received.map(({ object: { key }, sha256 }) => `${sha256} ${key}`),
+  ]);
   const isCovered =
-    keys === undefined ? await isReplaced(existing, replacing) : keys.every((key) => known.has(key));
+    footer === undefined || objects.length === 0
+      ? await isReplaced(existing, replacing)
+      : footer.rows <= replacing.result.rows &&
+        objects.every(({ key, sha256 }) => known.has(`${sha256} ${key}`));
   if (isCovered) return undefined;
   const cause = 'no manifest line lists all rows of this file';
   return moveToQuarantine(context.paths, existing.path, cause, context.clock.now());
@@ -118,17 +126,16 @@ async function isReplaced(
   return inFile.length > 0 && (size ?? 0) <= (objects.bytesOf(file) ?? 0);
 }
 
-/** Keys of the objects in the file, from its metadata; undefined without any. */
-async function keysInFooter(
+/** Undefined for a file that is not Parquet. */
+async function footerOf(
   { engine }: WriterContext,
   { settings }: PartitionPlan,
   { path }: ExistingFile,
-): Promise<readonly string[] | undefined> {
+): Promise<Footer | undefined> {
   if (settings.format !== 'parquet') return undefined;
   const session = await engine.session('small');
   try {
-    const { keys = [] } = (await readFooter(session, path)).provenance ?? {};
-    return keys.length === 0 ? undefined : keys;
+    return await readFooter(session, path);
   } catch {
     return undefined;
   } finally {
@@ -174,14 +181,22 @@ export function droppedLine({ key }: ObjectLine, format: Format, at: string): Dr
   return { v: 1, kind: 'dropped', key, format, at };
 }
 
+/** The manifest line of the same archive object. */
+export function heldLine(
+  held: HeldObjects,
+  { key, period }: ReceivedObject['object'],
+): ObjectLine | undefined {
+  const line = period.cadence === 'daily' ? held.ofDay(period.from) : held.ofMonth(monthOf(period.from));
+  return line?.key === key ? line : undefined;
+}
+
 /** The held revision of the same archive object, if its bytes differ. */
 export function replacedRevision(
   held: HeldObjects,
-  { object: { key, period }, sha256 }: ReceivedObject,
+  { object, sha256 }: ReceivedObject,
 ): Revision | undefined {
-  const line = period.cadence === 'daily' ? held.ofDay(period.from) : held.ofMonth(monthOf(period.from));
-  if (line?.key !== key || line.sha256 === sha256 || isFromRest(line)) return undefined;
-  return heldRevision(line);
+  const line = heldLine(held, object);
+  return line === undefined || line.sha256 === sha256 || isFromRest(line) ? undefined : heldRevision(line);
 }
 
 /** The held revisions that the received objects replace, by key. */

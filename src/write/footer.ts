@@ -11,7 +11,8 @@ export interface Footer {
   readonly columns: ReadonlyMap<string, string>;
   /** The objects of its rows; undefined for a file that cryptodl did not write, and for an entry of unusual length. */
   readonly provenance?: {
-    readonly keys: readonly string[];
+    /** Undefined for a value that is no text. */
+    readonly objects: readonly { readonly key: string | undefined; readonly sha256: string | undefined }[];
     /** The whole entry, unchecked. */
     readonly content: Readonly<Record<string, unknown>>;
   };
@@ -45,8 +46,16 @@ function provenanceIn(text: unknown): Pick<Footer, 'provenance'> {
   const objects = isRecord(content) ? (content['objects'] ?? []) : undefined;
   // Otherwise another program has written a metadata entry of the same name.
   if (!isRecord(content) || !Array.isArray(objects) || !objects.every(isRecord)) return {};
-  const keys = objects.map(({ key }) => key).filter((key) => typeof key === 'string');
-  return { provenance: { keys, content } };
+  return {
+    provenance: {
+      objects: objects.map(({ key, sha256 }) => ({ key: textOf(key), sha256: textOf(sha256) })),
+      content,
+    },
+  };
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
 }
 
 function parsed(text: string): unknown {

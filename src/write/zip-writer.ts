@@ -17,7 +17,7 @@ import type { FileToWrite } from '../lake/file-writer.js';
 import type { PartitionPlan } from '../model/task.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import { publishedOrFailed } from './conflicts.js';
-import { droppedLine, objectLine, replacedRevision } from './commit.js';
+import { droppedLine, heldLine, objectLine, replacedRevision } from './commit.js';
 import { lostError } from './partition-guards.js';
 import { recordShorterRevisions, findShorterRevision } from './shorter-revisions.js';
 import type { ShorterRevision } from './shorter-revisions.js';
@@ -41,8 +41,9 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
         const folderOf = cachedFolderCheck(context.paths.root);
         await folderOf(seriesFolder(context.venue.name, plan.series));
         await stagingFolder(context.paths);
-        const made = taken.map((object) => filesOf(context, folderOf, object));
-        await context.timed('commit', { plan }, async () => files.write((await Promise.all(made)).flat()));
+        const made = await Promise.all(taken.map((object) => filesOf(context, folderOf, object)));
+        const unlisted = await quarantineUnlisted(context, held, taken, made);
+        await context.timed('commit', { plan }, async () => files.write(made.flat()));
         // The folder shows that the lake has the series, even if its manifest is lost.
         if (taken.length > 0) await mkdir(folder, { recursive: true });
         const lines = taken.map((object) => lineOf(context, plan, { received: object, held }, at));
@@ -56,7 +57,7 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
           ),
           failed: new Map([...lost.failed, ...broken]),
           stillHeld: lost.stillHeld,
-          quarantined: lost.quarantined,
+          quarantined: lost.quarantined + unlisted,
           shorter: new Map(shorter.map((each) => [each.received.object.key, each])),
           files: taken.length,
           bytes: taken.reduce((sum, { zipBytes }) => sum + zipBytes, 0),
@@ -93,6 +94,27 @@ async function lostZips(
     lines.push(line);
   }
   return { ...lost, lines, quarantined };
+}
+
+/**
+ * Moves files that no manifest line names, and that differ from the new ones, to the quarantine. Resolves with their number. What a
+ * killed run has published equals the new file.
+ */
+async function quarantineUnlisted(
+  { paths, clock }: WriterContext,
+  held: HeldObjects,
+  taken: readonly ReceivedObject[],
+  made: readonly (readonly FileToWrite[])[],
+): Promise<number> {
+  let quarantined = 0;
+  for (const [at, { object, sha256 }] of taken.entries()) {
+    const target = made[at]?.at(-1)?.target;
+    if (target === undefined || heldLine(held, object) !== undefined) continue;
+    if ((await fileSize(target)) === undefined || (await fileFacts(target)).sha256 === sha256) continue;
+    const cause = 'no manifest line names this file';
+    if ((await moveToQuarantine(paths, target, cause, clock.now())) !== undefined) quarantined += 1;
+  }
+  return quarantined;
 }
 
 /** Revisions with fewer rows than the held zip, and unreadable revisions of a readable held zip. */

@@ -3,6 +3,8 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, lstatSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { startArchive } from '../helpers/archive.js';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { filesBelow, manifestOf, parquetDigests } from '../helpers/lake.js';
@@ -147,6 +149,40 @@ describe('a file in the place of a partition', () => {
     expect(quarantined(lake).map((path) => readFileSync(join(lake, '_quarantine', path)))).toEqual([before]);
     await vision(lake, '01', '04');
     expect(await parquetDigests(lake)).toEqual(await parquetDigests(sound));
+    expect((await verify(lake, '--deep')).code).toBe(0);
+  });
+});
+
+describe('a file that holds another revision of an object than the archive', () => {
+  const week = { from: '2026-10-01', to: '2026-10-04', cadence: 'daily' } as const;
+
+  it.each<[string, string, string]>([
+    ['parquet', FILE, '2026-10.parquet'],
+    ['zip', 'data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-2026-10-04.zip', 'BTCUSDT-1h-2026-10-04.zip'],
+  ])('goes to the quarantine before a run replaces it: %s', async (format, file, name) => {
+    const lake = scene.newFolder();
+    const line = ['vision', '-s', 'BTCUSDT', '-i', '1h', '--from', week.from, '--to', week.to];
+    await cryptodlOk([...line, '--format', format, ...places(lake)]);
+    const before = readFileSync(join(lake, file));
+    rmSync(join(lake, '_manifests'), { recursive: true });
+    const folder = scene.newFolder();
+    makeArchive(folder, {
+      ...week,
+      market: 'um',
+      dataset: 'klines',
+      interval: '1h',
+      symbols: ['BTCUSDT'],
+      seed: 7,
+    });
+    const revised = await startArchive(folder);
+    try {
+      await cryptodlOk([...line, '--format', format, ...places(lake), '--archive-url', revised.url]);
+    } finally {
+      await revised.close();
+    }
+    const kept = quarantined(lake).filter((path) => path.includes(name.replace(/\..*/, '')));
+    expect(kept.map((path) => readFileSync(join(lake, '_quarantine', path)))).toEqual([before]);
+    expect(readFileSync(join(lake, file)).equals(before)).toBe(false);
     expect((await verify(lake, '--deep')).code).toBe(0);
   });
 });
