@@ -108,7 +108,7 @@ async function expectClosing({ sent }: TerminalRun, size: Size, isResized = fals
   const at = screen.lines.findIndex((line) => line.startsWith(`${OBJECTS} ok in `));
   expect(at).toBeGreaterThan(0);
   // Lines of the log about the listing may come first.
-  expect(screen.lines.find((line) => !line.startsWith('{'))).toMatch(/^um klines 1h in /);
+  expect(screen.lines.find((line) => !line.startsWith('{'))).toMatch(/^um klines 1h in/);
   // A terminal that breaks lines anew may move the cursor by a line.
   const empty = screen.lines.slice(0, at).filter((line) => line === '');
   expect(empty.length).toBeLessThanOrEqual(isResized ? 1 : 0);
