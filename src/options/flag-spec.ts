@@ -97,9 +97,44 @@ export interface FlagSpec {
   readonly defaultOf?: Readonly<Partial<Record<Verb, string>>>;
 }
 
-export type FlagRows = Readonly<Record<string, FlagSpec>>;
+/** A flag without a value is a switch. */
+const SWITCH = { parse: parse.flag } as const;
 
-/** Two fields of a row for a flag with a fixed list of values: the parser and the list. */
+/** The fields that a row of a section may leave out: those of the section, and those of a switch. */
+type Row<Common> = Omit<FlagSpec, 'value' | 'parse' | keyof Common> &
+  Partial<Pick<FlagSpec, keyof Common & keyof FlagSpec>> &
+  (
+    | (Pick<FlagSpec, 'parse'> & { readonly value: string })
+    | { readonly value?: never; readonly parse?: never }
+  );
+
+type Merged<Common, Own> = Omit<typeof SWITCH & Common, keyof Own> & Own;
+
+/** Refuses a misspelt field. */
+type OnlyFields<Own> = Readonly<Record<Exclude<keyof Own, keyof FlagSpec>, never>>;
+
+/** Makes rows of the flag table. A field that a row leaves out is that of its section. */
+export function section<const Common extends Partial<FlagSpec>>(common: Common) {
+  return <const Rows extends Readonly<Record<string, Row<Common>>>>(
+    rows: Rows & { readonly [Name in keyof Rows]: OnlyFields<Rows[Name]> },
+  ) => {
+    const merged: Readonly<Record<string, unknown>> = Object.fromEntries(
+      Object.entries(rows).map(([name, row]) => [name, { ...SWITCH, ...common, ...row }]),
+    );
+    return merged as { readonly [Name in keyof Rows]: Merged<Common, Rows[Name]> };
+  };
+}
+
+// Kinds of values: the fields of a row that belong together.
+
+export const DURATION = { value: 'TIME', parse: parse.duration, unit: 'Ms' } as const;
+export const TIMEOUT = { value: 'TIME', parse: parse.timeout, unit: 'Ms' } as const;
+export const LIST = { value: 'LIST', list: 'comma' } as const;
+export const COUNT = { value: 'N', parse: parse.integer(1) } as const;
+export const FILE = { value: 'FILE', parse: parse.text } as const;
+export const DIR = { value: 'DIR', parse: parse.text } as const;
+
+/** A flag with a fixed list of values: the parser and the list. */
 export const oneOf = <const T extends string>(choices: readonly T[]) => ({
   parse: parse.choice(choices),
   choices,

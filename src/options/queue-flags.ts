@@ -1,6 +1,5 @@
 /** Flags of the queue (enqueue, worker, status, and retry of its jobs) and of the times of a schedule. */
-import { oneOf } from './flag-spec.js';
-import type { FlagRows } from './flag-spec.js';
+import { COUNT, LIST, oneOf, section, TIMEOUT } from './flag-spec.js';
 import * as parse from './parsers.js';
 import { given } from './parsers.js';
 import { CALENDAR_PERIODS, calendarPeriod } from './periods.js';
@@ -16,7 +15,7 @@ const queueName: Parse<string> = (value, where) => {
   );
 };
 
-export const QUEUE_FLAGS = {
+export const QUEUE_FLAGS = section({ group: 'How' })({
   queue: {
     group: 'Where',
     verbs: ['enqueue', 'worker', 'status', 'retry'],
@@ -45,33 +44,26 @@ export const QUEUE_FLAGS = {
     aka: ['interval', 'frequency', 'cron', 'repeat'],
   },
   'max-waiting': {
-    group: 'How',
     verbs: ['enqueue'],
     usual: ['enqueue'],
-    value: 'N',
     doc: 'adds no further jobs while so many jobs wait in the queue',
-    parse: parse.integer(1),
+    ...COUNT,
     default: '100000',
     aka: ['backlog'],
   },
   wait: {
-    group: 'How',
     verbs: ['enqueue'],
     usual: ['enqueue'],
     doc: 'wait until the workers have done the jobs; prints the progress of all workers, then the same summary and exit code as a download',
-    parse: parse.flag,
     aka: ['follow'],
   },
   drain: {
-    group: 'How',
     verbs: ['worker'],
     usual: ['worker'],
     doc: 'end when the queue is empty; without it, the worker waits for further jobs',
-    parse: parse.flag,
     aka: ['burst', 'until-empty'],
   },
   role: {
-    group: 'How',
     verbs: ['worker'],
     usual: ['worker'],
     value: 'ROLE',
@@ -80,13 +72,10 @@ export const QUEUE_FLAGS = {
     default: 'both',
   },
   lease: {
-    group: 'How',
     verbs: ['worker'],
     usual: ['worker'],
-    value: 'TIME',
     doc: 'time after which the jobs of a killed worker go to other workers',
-    parse: parse.timeout,
-    unit: 'Ms',
+    ...TIMEOUT,
     default: '1m',
     aka: ['lock-duration', 'visibility-timeout'],
   },
@@ -95,17 +84,15 @@ export const QUEUE_FLAGS = {
     verbs: ['status'],
     usual: ['status'],
     doc: 'print the state again every two seconds until Ctrl-C',
-    parse: parse.flag,
     aka: ['follow-status'],
   },
   codes: {
     group: 'What',
     verbs: ['retry'],
-    value: 'LIST',
-    list: 'comma',
+    ...LIST,
     doc: 'with --redis: put back only the failed jobs with these error codes, separated by commas',
     parse: parse.text,
     example: 'http-server-error',
     aka: ['code', 'error-code'],
   },
-} as const satisfies FlagRows;
+});

@@ -2,8 +2,7 @@
 import { DAY_MS } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import { parseDurationMs } from '../model/units.js';
-import { oneOf } from './flag-spec.js';
-import type { FlagRows } from './flag-spec.js';
+import { oneOf, section } from './flag-spec.js';
 import * as parse from './parsers.js';
 import { given } from './parsers.js';
 import type { Parse } from './parsers.js';
@@ -16,11 +15,8 @@ const wholeDays: Parse<number> = (value, where) => {
   throw usage(`${where}: "${value}" is not a number of whole days`, given(where, '30d'));
 };
 
-export const UNIVERSE_FLAGS = {
+export const UNIVERSE_FLAGS = section({ group: 'What', verbs: ['universe'], usual: ['universe'] })({
   top: {
-    group: 'What',
-    verbs: ['universe'],
-    usual: ['universe'],
     value: 'N',
     doc: 'the N symbols with the largest sums; without this flag, all symbols that were traded',
     parse: parse.integer(1, undefined, 30),
@@ -28,9 +24,6 @@ export const UNIVERSE_FLAGS = {
     aka: ['number', 'limit', 'size', 'number-assets', 'count'],
   },
   contract: {
-    group: 'What',
-    verbs: ['universe'],
-    usual: ['universe'],
     value: 'KIND',
     doc: 'perpetual, dated or all; contracts of futures; dated ones have a day of delivery',
     ...oneOf(['perpetual', 'dated', 'all']),
@@ -56,8 +49,6 @@ export const UNIVERSE_FLAGS = {
   },
   window: {
     group: 'When',
-    verbs: ['universe'],
-    usual: ['universe'],
     value: 'TIME',
     doc: 'days before each period whose sums are ranked; later rows are not read for this period',
     parse: wholeDays,
@@ -67,8 +58,6 @@ export const UNIVERSE_FLAGS = {
   },
   'min-age': {
     group: 'When',
-    verbs: ['universe'],
-    usual: ['universe'],
     value: 'TIME',
     doc: 'only symbols with a first row at least this long before the period; the first row is that of the lake',
     parse: wholeDays,
@@ -78,20 +67,15 @@ export const UNIVERSE_FLAGS = {
   },
   fetch: {
     group: 'How',
-    verbs: ['universe'],
-    usual: ['universe'],
     doc: 'download the 1d klines of the selection first; from the archive, from the first window or --min-age on',
-    parse: parse.flag,
     aka: ['download', 'update'],
   },
   as: {
     group: 'How',
-    verbs: ['universe'],
-    usual: ['universe'],
     value: 'FORM',
     doc: 'csv, list, parquet or freqtrade; csv: a line per period and symbol; list: each symbol once, for --symbols @FILE; parquet: the rows of csv as a file; freqtrade: a file of pairs for each period',
     ...oneOf(['csv', 'list', 'parquet', 'freqtrade']),
     default: 'csv',
     aka: ['format', 'output-format', 'csv', 'parquet', 'freqtrade'],
   },
-} as const satisfies FlagRows;
+});

@@ -141,7 +141,7 @@ const LINES: Readonly<Record<string, number>> = {
   model: 1400,
   monitor: 1300,
   notify: 250,
-  options: 3550,
+  options: 3350,
   page: 500,
   plan: 1650,
   plot: 1400,
