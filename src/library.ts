@@ -7,17 +7,18 @@ import type { ListFields } from './catalog/list-items.js';
 import type { Cell } from './convert/query-stream.js';
 import type { CoverageSummary as CoverageRecord } from './coverage/coverage-counts.js';
 import type { SeriesRecord } from './coverage/print-coverage.js';
-import type { RunSummary } from './report/run-summary.js';
 import { startRun } from './download/run.js';
+import type { RunRequest } from './download/run.js';
+import { summaryOf } from './report/run-summary.js';
+import type { RunSummary } from './report/run-summary.js';
 import { CryptodlError, inLibraryErrors } from './library/error.js';
 import { checkHooks, observerOf } from './library/hooks.js';
 import type { Hooks, RunHooks, S3Credentials } from './library/hooks.js';
-import { itemsOf } from './library/items.js';
+import { itemsOf, mapItems } from './library/items.js';
 import type { Begun, Items, ItemsWithSummary } from './library/items.js';
 import { callOf, rawValues, inOptionNames } from './library/options.js';
 import type { LibraryVerb, OptionsOf } from './library/options.js';
 import { onLake } from './library/lake-in-bucket.js';
-import { runItems, summaryOfRun } from './library/run-items.js';
 import { systemClock } from './model/clock.js';
 import { usage } from './model/errors.js';
 import type { ErrorCode } from './model/errors.js';
@@ -175,8 +176,10 @@ async function* auditItems(request: VerbRequest): AsyncGenerator<AuditItem, Audi
       if (request.resolved.options.prefer !== 'daily') return value.summary(undefined);
       if (value.rebuilds.length === 0) return value.summary(0);
       const { selectRebuilds } = await import('./audit/rebuild-months.js');
-      const rebuild = startRun({ ...request, verb: 'vision', select: selectRebuilds(value.rebuilds) });
-      return value.summary((await summaryOfRun(rebuild)).exitCode);
+      const rebuild = runItems({ ...request, verb: 'vision', select: selectRebuilds(value.rebuilds) });
+      let last = await rebuild.next();
+      while (last.done !== true) last = await rebuild.next();
+      return value.summary(last.value.exitCode);
     }
   } finally {
     await steps.return(undefined as never);
@@ -244,10 +247,20 @@ function requestOf(verb: LibraryVerb, options: object, hooks: RunHooks): Omit<Ve
 }
 
 function run(verb: RunVerb, options: object, hooks: RunHooks): Run {
-  return runItems(
-    inLibraryErrors(() => ({ ...requestOf(verb, options, hooks), verb })),
-    hooks,
-  );
+  const request = inLibraryErrors(() => requestOf(verb, options, hooks));
+  return lakeItems(verb, request, hooks, (begun) => runItems({ ...begun, verb }));
+}
+
+function runItems(request: RunRequest): AsyncGenerator<TaskOutcome, RunSummary> {
+  return mapItems(startRun(request), withOptionNames, (end) => {
+    if (end.ended !== undefined) throw end.ended;
+    return summaryOf(end);
+  });
+}
+
+function withOptionNames(outcome: TaskOutcome): TaskOutcome {
+  if (outcome.outcome !== 'failed') return outcome;
+  return { ...outcome, message: inOptionNames(outcome.message) };
 }
 
 /** The items of a verb that reads or writes the lake. */

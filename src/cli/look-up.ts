@@ -85,12 +85,16 @@ export async function forEachItem<Item, Summary>(
 ): Promise<Summary | undefined>;
 export async function forEachItem<Item, Summary>(
   items: AsyncGenerator<Item, Summary>,
-  act: (item: Item) => Promise<boolean>,
+  act: (item: Item) => void,
+): Promise<Summary>;
+export async function forEachItem<Item, Summary>(
+  items: AsyncGenerator<Item, Summary>,
+  act: (item: Item) => Promise<boolean> | void,
 ): Promise<Summary | undefined> {
   for (;;) {
     const { done, value } = await items.next();
     if (done === true) return value;
-    if (await act(value)) continue;
+    if ((await act(value)) !== false) continue;
     await items.return(undefined as never);
     return undefined;
   }

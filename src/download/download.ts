@@ -1,4 +1,5 @@
 /** `cryptodl vision`, `metrics`, `repair` and `retry`: a run with its output on the terminal. */
+import { forEachItem } from '../cli/look-up.js';
 import { printError } from '../cli/print-error.js';
 import { toCryptodlError } from '../model/errors.js';
 import type { CryptodlError } from '../model/errors.js';
@@ -133,8 +134,9 @@ export async function runAndPrint(request: RunRequest, output: RunOutput): Promi
       signalled,
       monitors: [reporter.monitor, ...followers, ...(request.monitors ?? [])],
     });
-    for await (const outcome of run) reporter.outcome(outcome);
-    const end = await run.end();
+    const end = await forEachItem(run, (outcome) => {
+      reporter.outcome(outcome);
+    });
     const summary = summaryOf(end, signalled());
     await tellEnd({ exitCode: summary.exitCode, summary });
     conclude(request, output, end, summary);

@@ -16,7 +16,6 @@ export class OutcomeChannel {
   #outcomes: TaskOutcome[] = [];
   #isOver = false;
   #isUnread = false;
-  #isUnbounded = false;
   #reader: (() => void) | undefined;
   #writers: (() => void)[] = [];
 
@@ -25,7 +24,7 @@ export class OutcomeChannel {
     if (this.#isUnread) return;
     this.#outcomes.push(outcome);
     this.#reader?.();
-    if (this.#isUnbounded || this.#outcomes.length < ROOM) return;
+    if (this.#outcomes.length < ROOM) return;
     await new Promise<void>((resolve) => {
       this.#writers.push(resolve);
     });
@@ -41,12 +40,6 @@ export class OutcomeChannel {
   discard(): void {
     this.#isUnread = true;
     this.#outcomes = [];
-    this.#letWrite();
-  }
-
-  /** Removes the limit: a reader that waits for the end of the run cannot make room. */
-  unbound(): void {
-    this.#isUnbounded = true;
     this.#letWrite();
   }
 

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { refuseFile, refuseInnerFolder } from '../lake/layout.js';
 import { noticePath, writeNotice } from '../lake/notice.js';
-import { errnoOf, usage } from '../model/errors.js';
+import { errnoOf } from '../model/errors.js';
 import type { Fetch } from '../http/fetch.js';
 import type { Signalled } from '../model/io.js';
 import type { Announcement } from '../model/observer.js';
@@ -53,51 +53,25 @@ export interface RunRequest extends VerbRequest, Pick<SessionRequest, 'zips'> {
   readonly select?: (session: Session) => RunSelection;
 }
 
-export interface Run extends AsyncIterable<TaskOutcome> {
-  /** Runs to the end and drops outcomes without a reader. Rejects if the run cannot begin. */
-  end(): Promise<RunEnd>;
-}
+/** The outcomes of a run, and how it ended. The run begins when the first outcome is read; `return` stops it. Throws if it cannot begin. */
+export type Run = AsyncGenerator<TaskOutcome, RunEnd>;
 
-/** The run begins when the caller reads the first outcome or calls `end`. Leaving the iteration early stops the run. */
-export function startRun(request: RunRequest): Run {
+export async function* startRun(request: RunRequest): Run {
   const channel = new OutcomeChannel();
   const stop = new AbortController();
-  let end: Promise<RunEnd> | undefined;
-  let isRead = false;
-  let isOver = false;
-  const begin = (): Promise<RunEnd> => {
-    if (end !== undefined) return end;
-    end = work(request, channel, stop).finally(() => {
-      channel.end();
-    });
-    // Avoids an unhandled rejection: the callers of `begin` await the same promise and get the error.
-    end.catch(() => undefined);
-    return end;
-  };
-  return {
-    end: () => {
-      if (isRead) channel.unbound();
-      else channel.discard();
-      isOver ||= !isRead;
-      return begin();
-    },
-    async *[Symbol.asyncIterator]() {
-      if (isRead) throw usage('the outcomes of a run can be read only once');
-      if (isOver) throw usage('the outcomes of this run were discarded: read them before you call end()');
-      isRead = true;
-      const ended = begin();
-      let isComplete = false;
-      try {
-        yield* channel.read();
-        isComplete = true;
-      } finally {
-        if (!isComplete) stop.abort();
-        channel.discard();
-        if (isComplete) await ended;
-        else await ended.catch(() => undefined);
-      }
-    },
-  };
+  const end = work(request, channel, stop).finally(() => {
+    channel.end();
+  });
+  // Avoids an unhandled rejection: the reader gets the error after the last outcome.
+  end.catch(() => undefined);
+  try {
+    yield* channel.read();
+    return await end;
+  } finally {
+    stop.abort();
+    channel.discard();
+    await end.catch(() => undefined);
+  }
 }
 
 async function work(request: RunRequest, channel: OutcomeChannel, stop: AbortController): Promise<RunEnd> {

@@ -17,20 +17,17 @@ export interface ItemsWithSummary<Item, Summary> extends Items<Item> {
 /** The calls that are under way at the same time share their limits, because servers count the requests of the process. */
 const UNDER_WAY = { calls: 0, common: new SharedResources() };
 
-/** Counts a call as under way until `leave`, which may be called again without effect. */
-export function enter(): { readonly common: SharedResources; readonly leave: () => void } {
-  let isUnderWay = true;
-  UNDER_WAY.calls += 1;
-  return {
-    common: UNDER_WAY.common,
-    leave: () => {
-      if (!isUnderWay) return;
-      isUnderWay = false;
-      UNDER_WAY.calls -= 1;
-      // Nothing of a call that is over reaches a later call.
-      if (UNDER_WAY.calls === 0) UNDER_WAY.common = new SharedResources();
-    },
-  };
+/** Ends the generator of a call. */
+async function close(items: AsyncGenerator): Promise<void> {
+  try {
+    await items.return(undefined);
+  } catch (error) {
+    throw libraryError(error);
+  } finally {
+    UNDER_WAY.calls -= 1;
+    // Nothing of a call that is over reaches a later call.
+    if (UNDER_WAY.calls === 0) UNDER_WAY.common = new SharedResources();
+  }
 }
 
 /** The parts of a call that exist from its first item on. */
@@ -59,8 +56,8 @@ export function itemsOf<Item, Summary>(
     isBegun = true;
     const stop = new AbortController();
     const signal = given === undefined ? stop.signal : AbortSignal.any([given, stop.signal]);
-    const { common, leave } = enter();
-    const items = begin({ signal, common });
+    UNDER_WAY.calls += 1;
+    const items = begin({ signal, common: UNDER_WAY.common });
     try {
       for (;;) {
         if (signal.aborted) throw new CryptodlError('interrupted', 'the call was ended by its signal');
@@ -77,18 +74,14 @@ export function itemsOf<Item, Summary>(
     } finally {
       stop.abort();
       end ??= { error: refuse('the summary is not known: the loop ended before the last item') };
-      await items.return(undefined as never);
-      leave();
+      await close(items);
     }
   }
-  const drop = async (): Promise<void> => {
-    for await (const _ of read());
-  };
   return {
     [Symbol.asyncIterator]: read,
     toArray: async () => arrayOf(read()),
     summary: async () => {
-      if (!isBegun) dropped = drop();
+      if (!isBegun) dropped = drop(read());
       await dropped;
       if (end === undefined) throw refuse('the summary is known after the last item');
       if ('error' in end) throw end.error;
@@ -97,8 +90,29 @@ export function itemsOf<Item, Summary>(
   };
 }
 
-export async function arrayOf<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+async function drop(items: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of items);
+}
+
+async function arrayOf<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   const all: Item[] = [];
   for await (const item of items) all.push(item);
   return all;
+}
+
+/** The same items and summary in another form. */
+export async function* mapItems<Item, Summary, NewItem, NewSummary>(
+  items: AsyncGenerator<Item, Summary>,
+  newItem: (item: Item) => NewItem,
+  newSummary: (summary: Summary) => NewSummary,
+): AsyncGenerator<NewItem, NewSummary> {
+  try {
+    for (;;) {
+      const { done, value } = await items.next();
+      if (done === true) return newSummary(value);
+      yield newItem(value);
+    }
+  } finally {
+    await items.return(undefined as never);
+  }
 }

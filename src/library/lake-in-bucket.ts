@@ -1,33 +1,22 @@
 /** Calls on a lake in a bucket: its mirror is open from the first item to the end of the call. */
+import type { Mirrors } from '../mirror/open-mirrors.js';
 import { CryptodlError } from '../model/errors.js';
+import { isLakeAddress } from '../model/lake-address.js';
 import type { Verb } from '../options/flag-spec.js';
-import type { Resolved } from '../options/resolve.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import type { Credentials } from '../s3/credentials.js';
 import { withAddresses } from '../text/mirror-roots.js';
 import { libraryError } from './error.js';
 import type { Hooks, S3Credentials } from './hooks.js';
+import { mapItems } from './items.js';
 import { isObject } from './options.js';
-
-interface OpenedLake {
-  readonly resolved: Resolved;
-  /** The same plain data, with the address of the lake in place of the folder of its mirror. */
-  readonly shown: <T>(value: T) => T;
-  /** Publishes the last files and removes the mirror. The first call rejects with the error of this; later calls only wait. */
-  readonly close: () => Promise<void>;
-}
 
 type LakeRequest = Pick<VerbRequest, 'clock' | 'observer' | 'resolved' | 'surroundings'>;
 
-export async function openLake(
-  verb: Verb,
-  { clock, observer, resolved, surroundings }: LakeRequest,
-  { s3Credentials }: Hooks,
-): Promise<OpenedLake> {
-  if (!/^s3:/i.test(resolved.options.out))
-    return { resolved, shown: (value) => value, close: () => Promise.resolve() };
-  const { Mirrors } = await import('../mirror/open-mirrors.js');
-  const mirrors = new Mirrors(verb, {
+async function mirrorsFor(verb: Verb, request: LakeRequest, { s3Credentials }: Hooks): Promise<Mirrors> {
+  const { clock, observer, surroundings } = request;
+  const { Mirrors: Opened } = await import('../mirror/open-mirrors.js');
+  return new Opened(verb, {
     clock,
     surroundings,
     environment: process.env,
@@ -36,24 +25,6 @@ export async function openLake(
     },
     ...(s3Credentials === undefined ? {} : { credentials: () => given(s3Credentials) }),
   });
-  let ended: Promise<void> | undefined;
-  const close = (): Promise<void> => {
-    if (ended !== undefined) return ended.catch(() => undefined);
-    ended = mirrors.close();
-    return ended;
-  };
-  try {
-    const local = await mirrors.resolve(resolved);
-    const { out } = local.options;
-    const address = withAddresses(out);
-    // A summary may be read after the mirror is closed.
-    const text = (value: string): string => value.replaceAll(out, address);
-    return { resolved: local, shown: (value) => replaced(value, text) as typeof value, close };
-  } catch (error) {
-    const known = libraryError(error);
-    await close().catch(() => undefined);
-    throw known;
-  }
 }
 
 /** The items and the summary of `act`, with the address of the lake in place of the folder of its mirror. */
@@ -63,22 +34,24 @@ export async function* onLake<Item, Summary, Request extends LakeRequest>(
   hooks: Hooks,
   act: (request: Request) => AsyncGenerator<Item, Summary>,
 ): AsyncGenerator<Item, Summary> {
-  const { resolved, shown, close } = await openLake(verb, request, hooks);
-  const items = act({ ...request, resolved });
+  if (!isLakeAddress(request.resolved.options.out)) return yield* act(request);
+  const mirrors = await mirrorsFor(verb, request, hooks);
+  let isClosed = false;
   try {
-    for (;;) {
-      const { done, value } = await items.next();
-      if (done === true) return shown(value);
-      yield shown(value);
-    }
+    const resolved = await mirrors.resolve(request.resolved);
+    const { out } = resolved.options;
+    const address = withAddresses(out);
+    const text = (value: string): string => value.replaceAll(out, address);
+    const shown = <T>(value: T): T => replaced(value, text) as T;
+    return yield* mapItems(act({ ...request, resolved }), shown, shown);
   } catch (error) {
-    // The error is converted while the mirror is open, because it may name files in it.
+    // The error is converted while the mirror is open, because it may name files in it. It is more important than that of the end.
     const known = libraryError(error);
-    await close().catch(() => undefined);
+    isClosed = true;
+    await mirrors.close().catch(() => undefined);
     throw known;
   } finally {
-    await items.return(undefined as never);
-    await close();
+    if (!isClosed) await mirrors.close();
   }
 }
 

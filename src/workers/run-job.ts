@@ -1,4 +1,5 @@
 /** One job of a queue: a run of the shared pipeline, and its end as counts and a typed failure. */
+import { forEachItem } from '../cli/look-up.js';
 import type { Pipeline } from '../download/pipeline/pipeline.js';
 import { startRun } from '../download/run.js';
 import type { ZipStore } from '../download/pipeline/zip-store.js';
@@ -107,8 +108,9 @@ async function runIn(
     shareReport: () => reportInto(failed),
   });
   let written = 0;
-  for await (const outcome of run) if (isWritten(outcome)) written += 1;
-  const end = await run.end();
+  const end = await forEachItem(run, (outcome) => {
+    if (isWritten(outcome)) written += 1;
+  });
   if (end.ended !== undefined) throw toCryptodlError(end.ended);
   if (end.undone > 0) throw new CryptodlError('interrupted', 'the worker was stopped');
   return { counts: countsOf(end.tally), failed, written };

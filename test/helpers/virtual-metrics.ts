@@ -7,6 +7,7 @@ import { resolveOptions } from '../../src/options/resolve.js';
 import { NO_PROXIES } from '../../src/options/environment.js';
 import { summaryOf } from '../../src/report/run-summary.js';
 import type { RunSummary } from '../../src/report/run-summary.js';
+import { forEachItem } from '../../src/cli/look-up.js';
 import { startRun } from '../../src/download/run.js';
 import { IdleClock } from './idle-clock.js';
 import { NOW } from './metrics-scene.js';
@@ -77,10 +78,13 @@ export function virtualMetrics(folder: string, { now = NOW, ...options }: Virtua
       signal,
       wire: wire.fetch,
     });
-    const end = clock.drive(started.end(), {
-      progress: () => told + wire.events(),
-      isFull: () => inFlight() >= PLACES,
-    });
+    const end = clock.drive(
+      forEachItem(started, () => undefined),
+      {
+        progress: () => told + wire.events(),
+        isFull: () => inFlight() >= PLACES,
+      },
+    );
     return summaryOf(await end);
   };
   return { clock, venue, lake, warnings, run };

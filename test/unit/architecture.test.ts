@@ -135,7 +135,7 @@ const LINES: Readonly<Record<string, number>> = {
   files: 350,
   http: 6150,
   lake: 3500,
-  library: 800,
+  library: 750,
   main: 250,
   mirror: 1600,
   model: 1400,

@@ -67,13 +67,3 @@ describe('outcomes on their way out', () => {
     expect(await channel.read().next()).toEqual({ done: true, value: undefined });
   });
 });
-
-it('a reader that waits for the end does not have to make room', async () => {
-  const channel = new OutcomeChannel();
-  const { pushed, done } = producer(channel, 5000);
-  const reader = channel.read();
-  await reader.next();
-  channel.unbound();
-  await done;
-  expect(pushed()).toBe(5000);
-});
