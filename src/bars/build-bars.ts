@@ -124,7 +124,7 @@ class Build {
     this.#request = request;
     this.#paths = paths;
     this.#onMonth = onMonth;
-    this.#digests = new FileDigests(this.#signal);
+    this.#digests = new FileDigests(paths.root, this.#signal);
     this.#manifests = new Manifests(request.source.archive);
   }
 

@@ -4,9 +4,9 @@ import { DAY_MS, dayOf, parseDay, startOfDay } from '../model/calendar.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { isFileError } from '../convert/duckdb-errors.js';
 import { timestampLiteral } from '../convert/sql.js';
-import { DamagedFile, fetchAgainText } from '../query/file-digests.js';
+import { UnreadableFile } from '../query/file-digests.js';
 import type { FileDigests } from '../query/file-digests.js';
-import { rowsQuery } from '../query/views.js';
+import { candlesQuery, rowsQuery } from '../query/views.js';
 import { findDataset } from '../source/venue.js';
 import type { Venue } from '../source/venue.js';
 import { lakeFlag } from '../text/printable.js';
@@ -46,10 +46,8 @@ export class UnreadableSource extends Error {
   constructor({ root, series }: SourceDays, cause: unknown) {
     const [why = ''] = (cause instanceof Error ? cause.message : String(cause)).split('\n');
     const advice =
-      cause instanceof DamagedFile
-        ? fetchAgainText(root)
-        : `cryptodl verify --deep${lakeFlag(root)} finds damaged files`;
-    super(`the rows of ${sourceName(series)}: ${why}; ${advice}`, { cause });
+      cause instanceof UnreadableFile ? '' : `; cryptodl verify --deep${lakeFlag(root)} finds damaged files`;
+    super(`the rows of ${sourceName(series)}: ${why}${advice}`, { cause });
   }
 }
 
@@ -94,12 +92,7 @@ async function rowsOf(
     const instant = timestampLiteral(startOfDay(day, spec));
     return source.isZoned ? `${instant.replace('TIMESTAMP', 'TIMESTAMPTZ').slice(0, -1)}+00'` : instant;
   };
-  const all = await rowsQuery(table, spec);
-  // Of several rows of one candle, the first one counts, as in `universe`.
-  const rows =
-    series.dataset === 'klines' && some.some(({ mayRepeat }) => mayRepeat)
-      ? `SELECT * FROM (SELECT *, row_number() OVER () AS place FROM (${all})) QUALIFY row_number() OVER (PARTITION BY open_time ORDER BY place) = 1`
-      : all;
+  const rows = await (series.dataset === 'klines' ? candlesQuery : rowsQuery)(table, spec);
   return sourceRows(
     source,
     `SELECT * FROM (${rows}) WHERE ${time} >= ${literal(from)} AND ${time} < ${literal(to)}`,

@@ -13,7 +13,7 @@ import { planMonths } from './plan-months.js';
 import type { BarMonth } from './plan-months.js';
 import { chosenRange } from './select-symbols.js';
 import type { SymbolSeries } from './select-symbols.js';
-import { missingDays, readSourceDays, settingsOfBars, sourceName, unsoundText } from './source-days.js';
+import { missingDays, readSourceDays, settingsOfBars, sourceName } from './source-days.js';
 import type { SourceDays } from './source-days.js';
 
 /** Months to make. */
@@ -78,8 +78,8 @@ export async function planSeries(
         ? []
         : [`the source is now ${sourceName(source.series)}, before it was ${chosen.replaced}`],
   };
-  const unsound = unsoundText(source);
-  if (unsound !== undefined) return { ...named, outcome: 'failed', text: unsound };
+  if (source.fault !== undefined)
+    return { ...named, outcome: 'failed', text: `${named.source}: ${source.fault}` };
   // Bars of one series have one source, so days of another source are made again, also those that an interrupted run has left.
   const isOfOther = (day: number): boolean => (held.ofDay(day)?.source ?? named.source) !== named.source;
   const isChosen = (day: number): boolean => inRange(day) || chosen.replaced !== undefined || isOfOther(day);

@@ -5,13 +5,11 @@ import { isFromRest } from '../lake/held-objects.js';
 import { readManifest } from '../lake/manifest.js';
 import { parsePeriod } from '../model/calendar.js';
 import type { Series, Settings } from '../model/task.js';
-import { fetchAgainText } from '../query/file-digests.js';
+import { faultOfSeries } from '../query/file-digests.js';
 import { readSeriesFiles } from '../query/lake-tables.js';
 import type { LakeFile } from '../query/lake-tables.js';
 import type { Source } from '../source/source.js';
-import { listText } from '../model/units.js';
 import { findDataset } from '../source/venue.js';
-import { shownPath } from '../text/printable.js';
 import type { DatasetSpec } from '../source/venue.js';
 
 /** An object of the source, with its days `[from, to)`. */
@@ -30,8 +28,8 @@ export interface SourceDays {
   readonly series: Series;
   readonly spec: DatasetSpec;
   readonly files: readonly LakeFile[];
-  /** Committed files that are missing, or that have another size than committed. */
-  readonly unsound: readonly string[];
+  /** Why no bars can be made from it: a committed file is missing, or has another size. */
+  readonly fault: string | undefined;
   readonly byDay: ReadonlyMap<number, SourceObject>;
   /** The first held day, and the day after the last one. */
   readonly from: number;
@@ -70,7 +68,7 @@ export async function readSourceDays(
     series,
     spec,
     files,
-    unsound,
+    fault: faultOfSeries(root, { unsound, overlapping: [] }),
     byDay,
     from: days[0] ?? 0,
     to: (days.at(-1) ?? 0) + 1,
@@ -91,12 +89,6 @@ export function sourceName({ dataset, interval }: Pick<Series, 'dataset' | 'inte
 /** The days between the first and the last one that the source does not have. */
 export function missingDays({ from, to, byDay }: SourceDays): number[] {
   return Array.from({ length: to - from }, (_, at) => from + at).filter((day) => !byDay.has(day));
-}
-
-/** Why no bars can be made from the source; undefined if all of its files are there. */
-export function unsoundText({ root, series, unsound }: SourceDays): string | undefined {
-  if (unsound.length === 0) return undefined;
-  return `${sourceName(series)}: ${listText(unsound.map(shownPath), 1)} is missing or does not have the size that was committed; ${fetchAgainText(root)}`;
 }
 
 /** The settings of the files of bars from this source. */

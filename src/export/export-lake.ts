@@ -1,5 +1,4 @@
 /** Writes the files of an engine from the lake: reads the series group by group, and writes several files at once. */
-import type { Source } from '../source/source.js';
 import { isFileError } from '../convert/duckdb-errors.js';
 import { reasonOf } from '../text/path-faults.js';
 import { acquireLock } from '../lake/lock.js';
@@ -19,7 +18,7 @@ import { CryptodlError, errnoOf, usage } from '../model/errors.js';
 import type { Series } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { FileDigests, DamagedFile, fetchAgainText, UnreadableFile } from '../query/file-digests.js';
+import { FileDigests, UnreadableFile } from '../query/file-digests.js';
 import { refuseInLake } from '../select/refuse-in-lake.js';
 import { absolutePath, shownPath, lakeFlag } from '../text/printable.js';
 import type { Days, Engine, EngineSettings, ExportFile, Refused } from './export-file.js';
@@ -28,7 +27,7 @@ import type { FileLine } from './provenance.js';
 import { fewerRowsText, lostText } from './lost-text.js';
 import { readSeries } from './read-series.js';
 import { groupsOf } from './select-export.js';
-import { madeFrom, stageFile, changed } from './write-file.js';
+import { madeFrom, stageFile } from './write-file.js';
 
 /**
  * `unchanged`: made from the same sources, and still there. `empty`: the sources have no rows for it, and there is no file. `planned`: a dry run
@@ -109,9 +108,9 @@ class Exporter {
   constructor(given: ExportRequest, around: Surroundings) {
     this.#given = given;
     this.#around = around;
-    this.#digests = new FileDigests(around.signal);
     const { resolved, surroundings } = given.request;
     this.#root = absolutePath(resolved.options.out, surroundings.home);
+    this.#digests = new FileDigests(this.#root, around.signal);
   }
 
   async run(): Promise<void> {
@@ -197,7 +196,7 @@ class Exporter {
     try {
       return await this.#write(file, session, { madeFrom: digest, sources, from, to }, present);
     } catch (error) {
-      const fault = await writeFault(error, file, { root: this.#root, venue: this.#given.request.source });
+      const fault = writeFault(error, this.#root);
       if (fault === undefined) throw error;
       return { ...of, ...fault };
     }
@@ -322,35 +321,14 @@ interface WriteFault {
 }
 
 /** Undefined for an error that ends the export. */
-async function writeFault(
-  error: unknown,
-  { sources }: ExportFile,
-  { root, venue }: { readonly root: string; readonly venue: Source },
-): Promise<WriteFault | undefined> {
-  if (error instanceof DamagedFile && !(await isReplaced(error, sources, { root, venue })))
-    return { outcome: 'unreadable', text: `${error.message}; ${fetchAgainText(root)}` };
-  const cause = error instanceof DamagedFile ? changed(sources[0]) : error;
-  if (cause instanceof CryptodlError && cause.code === 'partition-incomplete')
-    return { outcome: 'failed', text: `${cause.message}; ${cause.hint ?? ''}` };
-  if (cause instanceof UnreadableFile) return { outcome: 'unreadable', text: cause.message };
-  if (cause instanceof CryptodlError || !isFileError(cause)) return undefined;
-  const [reason = ''] = cause instanceof Error ? cause.message.split('\n') : [];
+function writeFault(error: unknown, root: string): WriteFault | undefined {
+  if (error instanceof CryptodlError && error.code === 'partition-incomplete')
+    return { outcome: 'failed', text: `${error.message}; ${error.hint ?? ''}` };
+  if (error instanceof UnreadableFile) return { outcome: 'unreadable', text: error.message };
+  if (error instanceof CryptodlError || !isFileError(error)) return undefined;
+  const [reason = ''] = error instanceof Error ? error.message.split('\n') : [];
   return {
     outcome: 'unreadable',
     text: `${reason}; cryptodl verify --deep${lakeFlag(root)} finds damaged files`,
   };
-}
-
-/** Whether a run has committed other content of the file since its manifest was read. */
-async function isReplaced(
-  { file }: DamagedFile,
-  sources: ExportFile['sources'],
-  { root, venue }: { readonly root: string; readonly venue: Source },
-): Promise<boolean> {
-  for (const { series } of sources) {
-    const read = await readSeries(root, venue, series);
-    if (!('files' in read)) continue;
-    if (read.files.some(({ path, sha256 }) => path === file.path && sha256 !== file.sha256)) return true;
-  }
-  return false;
 }

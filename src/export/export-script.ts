@@ -5,7 +5,7 @@ import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { seriesName } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { FileDigests } from '../query/file-digests.js';
+import { FileDigests, UnreadableFile } from '../query/file-digests.js';
 import { isMirror } from '../text/mirror-roots.js';
 import { absolutePath, printLines } from '../text/printable.js';
 import { refuseOtherFlags, refuseTarget } from './engine-settings.js';
@@ -26,7 +26,7 @@ export async function exportScript(script: Script, run: LookUp, request: VerbReq
   refuseTarget(script.name, request);
   // The script is the only text of stdout.
   if (!(await tellLacking(run, request, { selection, range, isJson: false }))) return 4;
-  const digests = new FileDigests(request.signal);
+  const digests = new FileDigests(root, request.signal);
   const { held, refused } = await readHeld(root, selection, { source: request.source, range, digests });
   const first = firstOfKind();
   for (const { series, reason } of refused)
@@ -85,9 +85,13 @@ async function readHeld(
         refused.push({ series: read.series, reason: 'the lake has none of these days' });
       else if ('reason' in found) refused.push(found);
       else {
-        const reason = await digests.faultText(root, found.files);
-        if (reason === undefined) held.push(found);
-        else refused.push({ series: found.series, reason, isFault: true });
+        try {
+          await digests.refuseDamaged(found.files);
+          held.push(found);
+        } catch (error) {
+          if (!(error instanceof UnreadableFile)) throw error;
+          refused.push({ series: found.series, reason: error.message, isFault: true });
+        }
       }
     }
   }

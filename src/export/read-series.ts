@@ -1,12 +1,10 @@
 /** The committed files of a series, or the reason why it cannot be exported. */
-import { listText } from '../model/units.js';
 import { CryptodlError } from '../model/errors.js';
 import type { Series } from '../model/task.js';
-import { fetchAgainText } from '../query/file-digests.js';
+import { faultOfSeries } from '../query/file-digests.js';
 import { readSeriesFiles } from '../query/lake-tables.js';
 import { findDataset } from '../source/venue.js';
 import type { Source } from '../source/source.js';
-import { shownPath } from '../text/printable.js';
 import type { HeldData, Refused } from './export-file.js';
 
 /** A series with a file that cannot be read is not exported, because its rows would have a hole that nothing shows. */
@@ -15,14 +13,10 @@ export async function readSeries(root: string, venue: Source, series: Series): P
   const spec = findDataset(venue, series.market, series.dataset);
   if (spec === undefined) return refused('this version of cryptodl does not know the dataset');
   try {
-    const { files, unsound, overlapping } = await readSeriesFiles(root, venue, series);
-    if (unsound.length > 0)
-      return refused(`${listText(unsound.map(shownPath), 1)} is missing or damaged; ${fetchAgainText(root)}`);
-    const [both] = overlapping;
-    if (both !== undefined)
-      return refused(
-        `${shownPath(both)} has some days that Parquet files have too; keep one format of the series`,
-      );
+    const read = await readSeriesFiles(root, venue, series);
+    const fault = faultOfSeries(root, read);
+    if (fault !== undefined) return refused(fault);
+    const { files } = read;
     return files.length === 0
       ? refused('the lake has no Parquet or CSV files of it')
       : { series, spec, files };

@@ -26,7 +26,7 @@ export interface StagedFile {
 
 /**
  * Writes the rows into a new file in `staging`. Rejects with `partition-incomplete` if a file of the lake has changed since the manifests were
- * read, with `DamagedFile`, and with errors of disk, memory or interruption.
+ * read, with `UnreadableFile`, and with errors of disk, memory or interruption.
  */
 export async function stageFile(
   session: DuckDbSession,
@@ -112,7 +112,7 @@ async function statesOf(paths: readonly string[]): Promise<string> {
 }
 
 /** The error of an export during which files of the lake have changed. */
-export function changed(source: RowSource | undefined): CryptodlError {
+function changed(source: RowSource | undefined): CryptodlError {
   const name = source === undefined ? 'the lake' : seriesName(source.series);
   return new CryptodlError('partition-incomplete', `${name}: files of the lake changed during the export`, {
     hint: 'run the export again when no run writes to the lake',

@@ -1,40 +1,37 @@
 /** Compares files of the lake with the digests of their last commits, before their rows leave the lake. */
 import { fileFacts } from '../lake/publish.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
+import { listText } from '../model/units.js';
 import { reasonOf } from '../text/path-faults.js';
 import { lakeFlag, shownPath } from '../text/printable.js';
-import type { LakeFile } from './lake-tables.js';
+import type { LakeFile, LeftOut } from './lake-tables.js';
 
 /** The commands that fetch the objects of damaged or missing files again. `root`: the lake. */
-export function fetchAgainText(root: string, what = 'its objects'): string {
-  return `cryptodl verify --fix${lakeFlag(root)}, then cryptodl repair${lakeFlag(root)}, fetches ${what} again`;
+function fetchAgainText(root: string): string {
+  return `cryptodl verify --fix${lakeFlag(root)}, then cryptodl repair${lakeFlag(root)}, fetches its objects again`;
 }
 
-/** The rows of a file of the lake must not be read. */
+/**
+ * Why a series as a whole cannot be read, with the next step; undefined if all of its committed files are there, with their size, and hold each
+ * day once.
+ */
+export function faultOfSeries(root: string, { unsound, overlapping }: LeftOut): string | undefined {
+  if (unsound.length > 0)
+    return `${listText(unsound.map(shownPath), 1)} is missing or damaged; ${fetchAgainText(root)}`;
+  const [both] = overlapping;
+  return both === undefined
+    ? undefined
+    : `${shownPath(both)} has some days that Parquet files have too; keep one format of the series`;
+}
+
+/** The rows of a file of the lake must not be read. The message has the next step. */
 export class UnreadableFile extends CryptodlError {
   constructor(text: string) {
     super('disk', text);
   }
 }
 
-/** A file of the lake is missing, or has other content than its manifest says. */
-export class DamagedFile extends UnreadableFile {
-  readonly file: LakeFile;
-
-  constructor(file: LakeFile) {
-    super(`${shownPath(file.path)} does not have the content that was committed`);
-    this.file = file;
-  }
-}
-
-/** A file that is not to be read. */
-export interface FileFault<File extends LakeFile> {
-  readonly file: File;
-  /** Why it cannot be read; undefined for a file that is missing or has other content. */
-  readonly reason: string | undefined;
-}
-
-/** Number of files that `faultsOf` reads at the same time. */
+/** Number of files that are read at the same time. */
 const AT_ONCE = 16;
 
 /** Errors of one file. Others, for example too many open files, concern the run. */
@@ -42,52 +39,37 @@ const FILE_ERRORS: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'EACCES',
 
 /** The checks of one run. Each file is read once. */
 export class FileDigests {
+  readonly #root: string;
   readonly #signal: AbortSignal;
   readonly #checked = new Map<string, Promise<boolean>>();
 
-  constructor(signal: AbortSignal) {
+  /** `root`: the lake. */
+  constructor(root: string, signal: AbortSignal) {
+    this.#root = root;
     this.#signal = signal;
   }
 
-  /** Rejects with `UnreadableFile` if there is a fault in one of the files, and when interrupted. */
+  /** Rejects with `UnreadableFile` if a file is missing, has other content or cannot be read, and when interrupted. */
   async refuseDamaged(files: readonly LakeFile[]): Promise<void> {
-    const [fault] = await this.faultsOf(files);
-    if (fault === undefined) return;
-    if (fault.reason === undefined) throw new DamagedFile(fault.file);
-    throw new UnreadableFile(`${shownPath(fault.file.path)} cannot be read: ${fault.reason}`);
-  }
-
-  /** The first fault of these files, and the next step. `root`: the lake. Undefined without one. Rejects when interrupted. */
-  async faultText(root: string, files: readonly LakeFile[]): Promise<string | undefined> {
-    try {
-      await this.refuseDamaged(files);
-      return undefined;
-    } catch (error) {
-      if (error instanceof DamagedFile) return `${error.message}; ${fetchAgainText(root)}`;
-      if (error instanceof UnreadableFile) return error.message;
-      throw error;
+    for (let at = 0; at < files.length; at += AT_ONCE) {
+      const faults = await Promise.all(files.slice(at, at + AT_ONCE).map((file) => this.#faultOf(file)));
+      const fault = faults.find((text) => text !== undefined);
+      if (fault !== undefined) throw new UnreadableFile(fault);
     }
   }
 
-  /** All files that are missing, have other content or cannot be read, in the given order. Rejects when interrupted. */
-  async faultsOf<File extends LakeFile>(files: readonly File[]): Promise<FileFault<File>[]> {
-    const faults: FileFault<File>[] = [];
-    for (let at = 0; at < files.length; at += AT_ONCE)
-      faults.push(
-        ...(await Promise.all(files.slice(at, at + AT_ONCE).map((file) => this.#faultOf(file)))).flat(),
-      );
-    return faults;
-  }
-
-  async #faultOf<File extends LakeFile>(file: File): Promise<FileFault<File>[]> {
+  async #faultOf(file: LakeFile): Promise<string | undefined> {
+    const name = shownPath(file.path);
+    const damaged = `${name} does not have the content that was committed; ${fetchAgainText(this.#root)}`;
     try {
-      return (await this.#isSound(file)) ? [] : [{ file, reason: undefined }];
+      return (await this.#isSound(file)) ? undefined : damaged;
     } catch (error) {
       // A symbolic link, or an entry that is not a file.
-      if (error instanceof CryptodlError && error.code === 'disk') return [{ file, reason: error.message }];
+      if (error instanceof CryptodlError && error.code === 'disk')
+        return `${name} cannot be read: ${error.message}`;
       const code = errnoOf(error);
       if (!FILE_ERRORS.has(code)) throw error;
-      return [{ file, reason: code === 'ENOENT' ? undefined : reasonOf(code) }];
+      return code === 'ENOENT' ? damaged : `${name} cannot be read: ${reasonOf(code)}`;
     }
   }
 

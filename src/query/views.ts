@@ -40,6 +40,16 @@ export async function rowsQuery(
   return selects.join('\n  UNION ALL BY NAME ');
 }
 
+/** The SELECT of `rowsQuery` for klines. Of several rows of one candle, the first one in the order of the files counts. */
+export async function candlesQuery(table: LakeTable, spec: DatasetSpec): Promise<string> {
+  const all = await rowsQuery(table, spec);
+  if (!table.files.some(({ mayRepeat }) => mayRepeat)) return all;
+  const candle = ['symbol', ...(table.hasInterval ? ['interval'] : []), 'open_time']
+    .map(quoteName)
+    .join(', ');
+  return `SELECT * EXCLUDE (place) FROM (SELECT *, row_number() OVER () AS place FROM (${all})) QUALIFY row_number() OVER (PARTITION BY ${candle} ORDER BY place) = 1`;
+}
+
 interface Part {
   readonly values: readonly string[];
   readonly files: readonly string[];

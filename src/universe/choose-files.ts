@@ -3,12 +3,11 @@ import { DAY_MS } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
-import type { FileFault } from '../query/file-digests.js';
+import { faultOfSeries } from '../query/file-digests.js';
 import { readSeriesFiles } from '../query/lake-tables.js';
 import type { LakeFile } from '../query/lake-tables.js';
 import type { Source } from '../source/source.js';
 import { intervalMs } from '../source/venue.js';
-import { shownPath } from '../text/printable.js';
 
 /** A range of days `[from, to)`. */
 export type Days = LakeFile['days'];
@@ -18,48 +17,33 @@ export interface UniverseFile extends LakeFile {
   readonly symbol: string;
 }
 
-/** The readable files of a series. */
+/** The files of a series. */
 interface SeriesFiles {
   readonly series: Series;
   readonly files: readonly LakeFile[];
 }
 
-/** Data of a symbol that cannot be read, and why. */
-interface Unread {
-  readonly symbol: string;
-  readonly text: string;
-}
-
-export interface FoundFiles {
-  /** The series of each symbol, the longest interval first. */
-  readonly bySymbol: Map<string, readonly SeriesFiles[]>;
-  readonly unread: Unread[];
-}
+/** The series of each symbol, the longest interval first. */
+export type FilesBySymbol = ReadonlyMap<string, readonly SeriesFiles[]>;
 
 /** Number of symbols whose manifests are read at the same time. */
 const AT_ONCE = 16;
 
-/** All files of the series that a universe may read. */
+/**
+ * All files of the series that a universe may read. Rejects with `disk` if a file is missing, because a rank without its rows would be wrong,
+ * and for a damaged manifest.
+ */
 export async function findFiles(
   root: string,
   venue: Source,
   bySymbol: ReadonlyMap<string, readonly Series[]>,
-): Promise<FoundFiles> {
+): Promise<FilesBySymbol> {
   const found = new Map<string, readonly SeriesFiles[]>();
-  const unread: Unread[] = [];
   const readSeries = async (series: Series): Promise<SeriesFiles> => {
-    const { symbol } = series;
-    try {
-      const { files, unsound, overlapping } = await readSeriesFiles(root, venue, series);
-      for (const path of unsound) unread.push({ symbol, text: faultText(path, undefined) });
-      for (const path of overlapping)
-        unread.push({ symbol, text: `${shownPath(path)} has some of the days of Parquet files` });
-      return { series, files };
-    } catch (error) {
-      if (!(error instanceof CryptodlError) || error.code !== 'manifest-damaged') throw error;
-      unread.push({ symbol, text: `${seriesName(series)} (its manifest is damaged: ${error.message})` });
-      return { series, files: [] };
-    }
+    const read = await readSeriesFiles(root, venue, series);
+    const fault = faultOfSeries(root, read);
+    if (fault !== undefined) throw new CryptodlError('disk', `${seriesName(series)}: ${fault}`);
+    return { series, files: read.files };
   };
   const symbols = [...bySymbol];
   for (let at = 0; at < symbols.length; at += AT_ONCE) {
@@ -69,32 +53,11 @@ export async function findFiles(
     });
     for (const [symbol, read] of await Promise.all(some)) found.set(symbol, read);
   }
-  return { bySymbol: found, unread };
-}
-
-function faultText(path: string, reason: string | undefined): string {
-  return `${shownPath(path)} ${reason === undefined ? 'is missing or changed since the download' : `cannot be read (${reason})`}`;
-}
-
-/**
- * Removes files that turned out to be damaged. A damaged file makes no file of a shorter interval superfluous, so the files must be chosen
- * again.
- */
-export function leaveOut({ bySymbol, unread }: FoundFiles, faults: readonly FileFault<UniverseFile>[]): void {
-  const paths = new Set(faults.map(({ file }) => file.path));
-  for (const { file, reason } of faults) {
-    unread.push({ symbol: file.symbol, text: faultText(file.path, reason) });
-    const series = bySymbol.get(file.symbol) ?? [];
-    const isSound = ({ path }: LakeFile): boolean => !paths.has(path);
-    bySymbol.set(
-      file.symbol,
-      series.map((one) => ({ ...one, files: one.files.filter(isSound) })),
-    );
-  }
+  return found;
 }
 
 /** The files without those that longer intervals make superfluous. */
-export function chosenFiles({ bySymbol }: Pick<FoundFiles, 'bySymbol'>): UniverseFile[] {
+export function chosenFiles(bySymbol: FilesBySymbol): UniverseFile[] {
   return [...bySymbol].flatMap(([symbol, series]) => needed(series).map((file) => ({ ...file, symbol })));
 }
 

@@ -1,13 +1,11 @@
 /** Sums the rows of klines by symbol and day in DuckDB. All sums are decimals, so they are exact and do not depend on the order of rows. */
 import { instantExpression } from '../convert/columns.js';
-import { isFileError } from '../convert/duckdb-errors.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { quoteName, quoteText, timestampLiteral } from '../convert/sql.js';
 import { DAY_MS, startOfDay } from '../model/calendar.js';
-import { CryptodlError } from '../model/errors.js';
 import type { Measure } from '../options/periods.js';
-import { rowsQuery } from '../query/views.js';
-import type { FileFault } from '../query/file-digests.js';
+import type { LakeTable } from '../query/lake-tables.js';
+import { candlesQuery, rowsQuery } from '../query/views.js';
 import type { UniverseFile } from './choose-files.js';
 import { DATASET } from './choose-symbols.js';
 import type { UniverseMarket } from './choose-symbols.js';
@@ -35,16 +33,6 @@ function isText({ settings }: UniverseFile): boolean {
   return settings.format === 'parquet' && settings.numbers === 'string';
 }
 
-/** Files that have the committed content, and cannot be read. */
-export class UnreadableFiles extends CryptodlError {
-  readonly faults: readonly FileFault<UniverseFile>[];
-
-  constructor(faults: readonly FileFault<UniverseFile>[], cause: unknown) {
-    super('disk', 'files of the lake cannot be read', { cause });
-    this.faults = faults;
-  }
-}
-
 export interface DailyRequest extends UniverseMarket {
   readonly by: Measure;
   readonly selected: ReadonlySet<string>;
@@ -55,63 +43,43 @@ export interface DailyRequest extends UniverseMarket {
 }
 
 /** A symbol with a number that counts as 0, and the first day of such a number. */
-interface UnreadNumber {
+export interface WrongNumber {
   readonly symbol: string;
   readonly day: number;
 }
 
-/** What is wrong with the rows of selected symbols. */
-export interface RowFaults {
-  /** Numbers that cannot be added. */
-  readonly numbers: readonly UnreadNumber[];
-  /** Symbols with several rows of one candle. */
-  readonly repeated: readonly string[];
-}
-
 /**
  * Creates the table `daily` (symbol, day, value) of the selected symbols, and the table `market_day` (day, n) of all days with rows of any
- * symbol, numbered in order. Days are numbers. Of several rows of one candle, the first one counts. Rejects with `UnreadableFiles`; it can
- * then be called again without them.
+ * symbol, numbered in order. Days are numbers. Of several rows of one candle, the first one counts.
  */
-export async function loadDailySums(session: DuckDbSession, request: DailyRequest): Promise<RowFaults> {
+export async function loadDailySums(session: DuckDbSession, request: DailyRequest): Promise<WrongNumber[]> {
   const { selected, files } = request;
-  const { sums, sumsOfCandles, candles, repeats, days } = statementsOf(request);
+  const { sums, days } = statementsOf(request);
   const own = files.filter(({ symbol }) => selected.has(symbol));
   const others = files.filter(({ symbol }) => !selected.has(symbol));
   const repeating = new Set(own.filter(({ mayRepeat }) => mayRepeat).map(({ symbol }) => symbol));
-  await session.run(
-    'CREATE OR REPLACE TEMP TABLE summed (symbol VARCHAR, day INTEGER, units HUGEINT, unread BIGINT)',
-  );
-  await session.run('CREATE OR REPLACE TEMP TABLE open_day (day INTEGER)');
-  await session.run('CREATE OR REPLACE TEMP TABLE repeated (symbol VARCHAR)');
-  for (const some of batches(
-    own.filter(({ symbol }) => !repeating.has(symbol)),
-    MOST_FILES,
-  ))
-    await insert(session, some, sums);
-  // The sums of candles need all rows of a symbol at once.
-  for (const some of batches(
-    own.filter(({ symbol }) => repeating.has(symbol)),
-    FEW_FILES,
-  )) {
-    await insert(session, some, candles);
-    await session.run(sumsOfCandles(some));
-    await session.run(repeats);
-  }
-  for (const some of batches(others, MOST_FILES)) await insert(session, some, days);
+  await session.run('CREATE TEMP TABLE summed (symbol VARCHAR, day INTEGER, units HUGEINT, unread BIGINT)');
+  await session.run('CREATE TEMP TABLE open_day (day INTEGER)');
+  for (const some of [
+    ...batches(
+      own.filter(({ symbol }) => !repeating.has(symbol)),
+      MOST_FILES,
+    ),
+    ...batches(
+      own.filter(({ symbol }) => repeating.has(symbol)),
+      FEW_FILES,
+    ),
+  ])
+    await session.run(await sums(some));
+  for (const some of batches(others, MOST_FILES)) await session.run(await days(some));
   return createTables(session);
 }
 
 type StatementOf = (files: readonly UniverseFile[]) => Promise<string>;
 
 interface Statements {
+  /** Needs all files of a symbol at once. */
   readonly sums: StatementOf;
-  /** Creates the table `candle`; `nth` is 1 for the first row of a candle. */
-  readonly candles: StatementOf;
-  /** The sums of the table `candle`, which was made of these files. */
-  readonly sumsOfCandles: (files: readonly UniverseFile[]) => string;
-  /** The symbols with several rows of one candle. */
-  readonly repeats: string;
   /** The days of other symbols. */
   readonly days: StatementOf;
 }
@@ -121,72 +89,41 @@ function statementsOf({ by, spec, intervals, before, market }: DailyRequest): St
   const day = `CAST((epoch_ms(${time}) - ${spec.dayStartMs}) // ${DAY_MS} AS INTEGER)`;
   const isBefore = `${time} < ${timestampLiteral(startOfDay(before, spec))}`;
   const grain = `list_position([${intervals.map(quoteText).join(', ')}], "interval")`;
-  const rowsOf: StatementOf = (files) =>
-    rowsQuery({ market, dataset: DATASET, hasInterval: true, files }, spec);
-  const sumsOf = (rows: string, files: readonly UniverseFile[]): string => `INSERT INTO summed
+  const tableOf = (files: readonly UniverseFile[]): LakeTable => ({
+    market,
+    dataset: DATASET,
+    hasInterval: true,
+    files,
+  });
+  return {
+    sums: async (files) => `INSERT INTO summed
 SELECT symbol, day, arg_min(units, grain), arg_min(unread, grain) FROM (
   SELECT symbol, day, grain, coalesce(sum(units), 0) AS units, count(*) FILTER (units IS NULL AND is_given) AS unread FROM (
     SELECT symbol, ${day} AS day, ${grain} AS grain, ${unitsSql(by, files.every(isText))} AS units, ${quoteName(by)} IS NOT NULL AS is_given
-    FROM (${rows}) WHERE ${isBefore})
+    FROM (${await candlesQuery(tableOf(files), spec)}) WHERE ${isBefore})
   GROUP BY ALL)
-GROUP BY symbol, day`;
-  return {
-    sums: async (files) => sumsOf(await rowsOf(files), files),
-    candles: async (files) => `CREATE OR REPLACE TEMP TABLE candle AS
-SELECT * EXCLUDE (place), row_number() OVER (PARTITION BY symbol, "interval", ${time} ORDER BY place) AS nth
-FROM (SELECT symbol, "interval", ${time}, ${quoteName(by)}, row_number() OVER () AS place FROM (${await rowsOf(files)}))`,
-    sumsOfCandles: (files) => sumsOf('SELECT * FROM candle WHERE nth = 1', files),
-    repeats: `INSERT INTO repeated SELECT DISTINCT symbol FROM candle WHERE nth > 1 AND ${isBefore}`,
+GROUP BY symbol, day`,
     days: async (files) =>
-      `INSERT INTO open_day SELECT DISTINCT ${day} FROM (${await rowsOf(files)}) WHERE ${isBefore}`,
+      `INSERT INTO open_day SELECT DISTINCT ${day} FROM (${await rowsQuery(tableOf(files), spec)}) WHERE ${isBefore}`,
   };
 }
 
-/** Creates the tables of `loadDailySums`, and reads the faults. */
-async function createTables(session: DuckDbSession): Promise<RowFaults> {
+/** Creates the tables of `loadDailySums`, and reads the wrong numbers. */
+async function createTables(session: DuckDbSession): Promise<WrongNumber[]> {
   // Periods read ranges of days, and DuckDB skips blocks of ordered rows.
   await session.run(`CREATE TEMP TABLE daily AS
 SELECT symbol, day, CAST(units AS DECIMAL(38, 0)) * CAST(0.00000001 AS DECIMAL(8, 8)) AS value FROM summed ORDER BY day, symbol`);
   const numbers = await session.rows(
     'SELECT symbol, min(day) AS day FROM summed WHERE unread > 0 GROUP BY symbol ORDER BY symbol',
   );
-  const repeated = await session.rows('SELECT symbol FROM repeated ORDER BY symbol');
   await session.run('DROP TABLE summed');
-  await session.run('DROP TABLE IF EXISTS candle');
   await session.run(`CREATE TEMP TABLE market_day AS
 SELECT day, CAST(row_number() OVER (ORDER BY day) AS INTEGER) AS n
 FROM (SELECT day FROM daily UNION SELECT day FROM open_day) ORDER BY day`);
   await session.run(`CREATE TEMP TABLE span AS
 SELECT symbol, min(day) AS first_day, max(day) AS last_day, min(n) AS first_n, max(n) AS last_n
 FROM daily JOIN market_day USING (day) GROUP BY symbol`);
-  return {
-    numbers: numbers.map(({ symbol, day }) => ({ symbol: String(symbol), day: Number(day) })),
-    repeated: repeated.map(({ symbol }) => String(symbol)),
-  };
-}
-
-/** Runs the statement of some files. Rejects with `UnreadableFiles` if it fails with some of them alone. */
-async function insert(
-  session: DuckDbSession,
-  files: readonly UniverseFile[],
-  statementOf: StatementOf,
-): Promise<void> {
-  try {
-    await session.run(await statementOf(files));
-  } catch (error) {
-    if (!isFileError(error) || isTooLarge(error)) throw error;
-    const unreadable: FileFault<UniverseFile>[] = [];
-    for (const file of files) {
-      try {
-        await session.run(await statementOf([file]));
-      } catch (ofFile) {
-        if (!isFileError(ofFile) || isTooLarge(ofFile)) throw ofFile;
-        unreadable.push({ file, reason: firstLine(ofFile) });
-      }
-    }
-    if (unreadable.length === 0) throw error;
-    throw new UnreadableFiles(unreadable, error);
-  }
+  return numbers.map(({ symbol, day }) => ({ symbol: String(symbol), day: Number(day) }));
 }
 
 /** Whether the numbers of the lake, and not its files, are the reason of an error. */

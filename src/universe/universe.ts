@@ -30,7 +30,7 @@ import { givenDays, periodStarts } from './periods.js';
 import { printUniverse } from './print-universe.js';
 import { rankPeriods } from './rank.js';
 import type { Ranking } from './rank.js';
-import { incompleteWarnings, refuseUnreadable, rowWarnings, unreadWarnings } from './warnings.js';
+import { incompleteWarnings, numberWarnings, refuseZips } from './warnings.js';
 
 export interface UniverseCommand extends LookUp {
   /** The sources of the options, the flags first. */
@@ -44,7 +44,7 @@ interface Checked extends NeededDays {
   readonly target: string | undefined;
 }
 
-/** Throws usage errors. Resolves with the exit code of the download if `--fetch` fails, and with 4 if data of a selected symbol cannot be read. */
+/** Throws usage errors. Resolves with the exit code of the download if `--fetch` fails, and with 4 if a number of a selected symbol counts as 0. */
 export async function universe(command: UniverseCommand): Promise<ExitCode> {
   const checked = await check(command);
   if (command.resolved.options.fetch) {
@@ -124,18 +124,16 @@ async function rankAndPrint(
     warn,
   });
   const found = await findFiles(root, source, bySymbol);
-  refuseUnreadable(found, { root, out: options.out, market: checked.market });
+  refuseZips(found, { root, out: options.out, market: checked.market });
   return withSession(request, async (session) => {
     const { signal } = request;
-    const of = { ...checked, selected: new Set(selected), root, out: options.out, signal };
-    const { faults, before, goOn } = await loadSums(session, found, of).finally(() => {
-      for (const text of unreadWarnings(found, root)) warn(text);
-    });
+    const of = { ...checked, selected: new Set(selected), root, signal };
+    const { wrongNumbers, before, goOn } = await loadSums(session, found, of);
     const ranking = await rankingOf(session, { ...checked, before, goOn }, options);
     const incomplete = await rankPeriods(session, ranking);
     for (const text of [
       ...unitWarnings(selected, checked, { options, venue: source }),
-      ...rowWarnings(faults, checked.by),
+      ...numberWarnings(wrongNumbers, checked.by),
       ...incompleteWarnings(incomplete, ranking, { root, market: checked.market }),
     ])
       warn(text);
@@ -153,7 +151,7 @@ async function rankAndPrint(
     const more = await printUniverse(session, printing);
     if (more !== undefined && !options.quiet)
       printLines(io.stderr, [[await summary(session, starts), ...more].join('; ')]);
-    return faults.numbers.length > 0 || found.unread.some(({ symbol }) => of.selected.has(symbol)) ? 4 : 0;
+    return wrongNumbers.length > 0 ? 4 : 0;
   });
 }
 

@@ -1,13 +1,12 @@
-/** Texts about data of the lake that a universe lacks or cannot read. */
+/** Texts about data of the lake that a universe lacks. */
 import { dayText } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import { countText, listText } from '../model/units.js';
-import { fetchAgainText } from '../query/file-digests.js';
 import { commandLine, lakeFlag, shownPath } from '../text/printable.js';
-import type { FoundFiles } from './choose-files.js';
+import type { FilesBySymbol } from './choose-files.js';
 import { DATASET } from './choose-symbols.js';
 import { LARGEST } from './daily-sums.js';
-import type { RowFaults } from './daily-sums.js';
+import type { WrongNumber } from './daily-sums.js';
 import type { Incomplete, Ranking } from './rank.js';
 
 const FEW = 5;
@@ -18,41 +17,25 @@ interface Place {
   readonly market: string;
 }
 
-/** Throws a usage error if no file of the klines can be read. `out`: the lake as the user named it. */
-export function refuseUnreadable(
-  { bySymbol, unread }: FoundFiles,
+/** Throws a usage error if the klines have no files but zips. `out`: the lake as the user named it. */
+export function refuseZips(
+  found: FilesBySymbol,
   { root, out, market }: Place & { readonly out: string },
 ): void {
-  if ([...bySymbol.values()].flat().some(({ files }) => files.length > 0)) return;
-  const what = `${out} has no file of ${market} ${DATASET} that universe can read`;
-  const [first] = unread;
-  if (first !== undefined) throw usage(`${what}: ${first.text}`, fetchAgainText(root));
+  if ([...found.values()].flat().some(({ files }) => files.length > 0)) return;
   throw usage(
-    `${what}: it reads Parquet and CSV files, and no zips`,
+    `${out} has no file of ${market} ${DATASET} that universe can read: it reads Parquet and CSV files, and no zips`,
     `add --fetch, or download them as Parquet: cryptodl vision --market ${market} --dataset ${DATASET} --interval 1d --symbols all --from 2023-01 --format parquet${lakeFlag(root)}`,
   );
 }
 
-/** One text for all files and manifests that are not read. */
-export function unreadWarnings({ unread }: FoundFiles, root: string): string[] {
-  if (unread.length === 0) return [];
-  const texts = unread.map(({ text }) => text);
-  return [`not read: ${listText(texts)}; ${fetchAgainText(root, 'the objects of damaged files')}`];
-}
-
-/** One text for numbers that count as 0, and one for candles with several rows. */
-export function rowWarnings({ numbers, repeated }: RowFaults, by: string): string[] {
-  const texts: string[] = [];
+/** One text for numbers that count as 0. */
+export function numberWarnings(numbers: readonly WrongNumber[], by: string): string[] {
+  if (numbers.length === 0) return [];
   const places = numbers.map(({ symbol, day }) => `${symbol} on ${dayText(day)}`);
-  if (numbers.length > 0)
-    texts.push(
-      `${countText(numbers.length, 'symbol')} with a ${by} that is no number below ${LARGEST} and counts as 0, so the rank is wrong: ${listText(places)}; --symbols can leave symbols out`,
-    );
-  if (repeated.length > 0)
-    texts.push(
-      `${countText(repeated.length, 'symbol')} with several rows of one candle, of which the first one counts: ${listText(repeated)}`,
-    );
-  return texts;
+  return [
+    `${countText(numbers.length, 'symbol')} with a ${by} that is no number below ${LARGEST} and counts as 0, so the rank is wrong: ${listText(places)}; --symbols can leave symbols out`,
+  ];
 }
 
 /** One text for each kind of missing data. */

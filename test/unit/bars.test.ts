@@ -30,7 +30,7 @@ function sourceOf(days: readonly number[], interval = '1m'): SourceDays {
     series,
     spec,
     files: [],
-    unsound: [],
+    fault: undefined,
     byDay: new Map(objects),
     from,
     to,

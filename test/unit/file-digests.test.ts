@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { DamagedFile, FileDigests, UnreadableFile } from '../../src/query/file-digests.js';
+import { FileDigests, UnreadableFile } from '../../src/query/file-digests.js';
 import type { LakeFile } from '../../src/query/lake-tables.js';
 import { scratchFolder } from '../helpers/folders.js';
 
@@ -39,7 +39,7 @@ describe('a file of the lake', () => {
   symlinkSync(join(scratch, 'sound'), join(scratch, 'link'));
   mkdirSync(join(scratch, 'folder'));
   const refused = (...names: readonly string[]): Promise<unknown> =>
-    new FileDigests(new AbortController().signal)
+    new FileDigests(scratch, new AbortController().signal)
       .refuseDamaged(names.map((name) => fileOf(name, 'rows')))
       .catch((error: unknown) => error);
 
@@ -49,9 +49,9 @@ describe('a file of the lake', () => {
 
   it.each(['other', 'missing'])('that is %s is damaged', async (name) => {
     const error = await refused('sound', name);
-    expect(error).toBeInstanceOf(DamagedFile);
+    expect(error).toBeInstanceOf(UnreadableFile);
     expect((error as Error).message).toBe(
-      `${join(scratch, name)} does not have the content that was committed`,
+      `${join(scratch, name)} does not have the content that was committed; cryptodl verify --fix --out ${scratch}, then cryptodl repair --out ${scratch}, fetches its objects again`,
     );
   });
 
@@ -63,7 +63,6 @@ describe('a file of the lake', () => {
   ])('at the place of %s cannot be read', async (name, reason) => {
     const error = await refused(name);
     expect(error).toBeInstanceOf(UnreadableFile);
-    expect(error).not.toBeInstanceOf(DamagedFile);
     expect((error as Error).message).toContain(reason);
   });
 });
