@@ -183,7 +183,6 @@ const LONG_FUNCTIONS: readonly string[] = [
   'report/tally.ts count',
   'select/continue-lake.ts continueLake',
   'select/continue-lake.ts continuations',
-  'universe/universe.ts rankAndPrint',
   'verify/select-repairs.ts selectRepairs',
   'workers/process-job.ts processJob',
   'workers/wait-for-jobs.ts conclude',
