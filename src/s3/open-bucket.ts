@@ -9,9 +9,9 @@ import { region as parseRegion, url as parseUrl } from '../options/addresses.js'
 import type { Options } from '../options/flags.js';
 import { S3Bucket } from './bucket.js';
 import type { Bucket } from './bucket.js';
-import { credentialPlaces } from './credential-chain.js';
 import { CredentialSource } from './credentials.js';
 import type { FindCredentials } from './credentials.js';
+import { findCredentials } from './find-credentials.js';
 import { MULTIPART } from './multipart.js';
 import type { MultipartSizes } from './multipart.js';
 import { readProfile } from './profile-files.js';
@@ -52,10 +52,7 @@ export function openBucket(request: BucketRequest): Bucket {
     address,
     endpoint: options.s3Endpoint ?? endpointOf(environment, profile),
     region: options.s3Region ?? regionOf(environment, profile),
-    credentials: new CredentialSource(
-      request.credentials === undefined ? credentialPlaces(environment) : [request.credentials],
-      clock,
-    ),
+    credentials: new CredentialSource(request.credentials ?? findCredentials(environment), clock),
   });
   const warn = (message: string): void => {
     observer.warn(message);
@@ -64,32 +61,27 @@ export function openBucket(request: BucketRequest): Bucket {
   return new S3Bucket({ address, requests, warn, pageSize, multipart });
 }
 
-type Place = readonly [name: string, value: string | undefined];
-
-/** The first setting that is not empty, without blanks and line breaks at its ends. */
-function firstOf(places: readonly Place[]): { readonly where: string; readonly value: string } | undefined {
-  for (const [where, given = ''] of places) {
-    const value = given.trim();
-    if (value !== '') return { where, value };
-  }
-  return undefined;
+/** The setting of the first of these variables, or that of the profile, without blanks and line breaks at its ends. */
+function settingOf(
+  environment: Environment,
+  { name, settings }: Profile,
+  variables: readonly string[],
+  ofProfile: string,
+): { readonly where: string; readonly value: string } | undefined {
+  const places = variables.map((where) => ({ where, value: environment[where] }));
+  places.push({ where: `${ofProfile} of the profile ${name}`, value: settings[ofProfile] });
+  return places
+    .map(({ where, value = '' }) => ({ where, value: value.trim() }))
+    .find(({ value }) => value !== '');
 }
 
-function regionOf(environment: Environment, { name, settings }: Profile): string {
-  const found = firstOf([
-    ['AWS_REGION', environment['AWS_REGION']],
-    ['AWS_DEFAULT_REGION', environment['AWS_DEFAULT_REGION']],
-    [`region of the profile ${name}`, settings['region']],
-  ]);
-  if (found === undefined) return DEFAULT_REGION;
-  return parseRegion(found.value, found.where);
+function regionOf(environment: Environment, profile: Profile): string {
+  const found = settingOf(environment, profile, ['AWS_REGION', 'AWS_DEFAULT_REGION'], 'region');
+  return found === undefined ? DEFAULT_REGION : parseRegion(found.value, found.where);
 }
 
-function endpointOf(environment: Environment, { name, settings }: Profile): string | undefined {
-  const found = firstOf([
-    ['AWS_ENDPOINT_URL_S3', environment['AWS_ENDPOINT_URL_S3']],
-    ['AWS_ENDPOINT_URL', environment['AWS_ENDPOINT_URL']],
-    [`endpoint_url of the profile ${name}`, settings['endpoint_url']],
-  ]);
+function endpointOf(environment: Environment, profile: Profile): string | undefined {
+  const variables = ['AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL'];
+  const found = settingOf(environment, profile, variables, 'endpoint_url');
   return found === undefined ? undefined : parseUrl(found.value, found.where);
 }

@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import { homeOf } from '../options/environment.js';
-import type { Credentials } from './credentials.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -11,7 +10,6 @@ export interface Profile {
   readonly name: string;
   /** All settings of the profile in both files, except for nested ones. */
   readonly settings: Readonly<Record<string, string>>;
-  readonly isThere: boolean;
 }
 
 /** The profile of AWS_PROFILE, or `default`. Rejects with `lake-refused` if a file is there but cannot be read. */
@@ -25,27 +23,7 @@ export function readProfile(environment: Environment): Profile {
   const credentials = sectionsOf(fileOf('AWS_SHARED_CREDENTIALS_FILE', 'credentials'));
   // In the config file, only the default profile stands without the word `profile`.
   const ofConfig = config.get(`profile ${name}`) ?? (name === 'default' ? config.get(name) : undefined);
-  const ofCredentials = credentials.get(name);
-  return {
-    name,
-    settings: { ...ofConfig, ...ofCredentials },
-    isThere: ofConfig !== undefined || ofCredentials !== undefined,
-  };
-}
-
-/** The keys that stand in the profile itself; undefined if it has none. Throws `lake-refused` for half of a pair. */
-export function keysOf({ name, settings }: Profile): Credentials | undefined {
-  const accessKeyId = settings['aws_access_key_id'] ?? '';
-  const secretAccessKey = settings['aws_secret_access_key'] ?? '';
-  const sessionToken = settings['aws_session_token'] ?? '';
-  if (accessKeyId === '' && secretAccessKey === '') return undefined;
-  if (accessKeyId === '' || secretAccessKey === '') {
-    const missing = accessKeyId === '' ? 'aws_access_key_id' : 'aws_secret_access_key';
-    throw new CryptodlError('lake-refused', `the profile ${name} of AWS has no ${missing}`, {
-      hint: `add ${missing} to the profile in ~/.aws/credentials`,
-    });
-  }
-  return { accessKeyId, secretAccessKey, ...(sessionToken === '' ? {} : { sessionToken }) };
+  return { name, settings: { ...ofConfig, ...credentials.get(name) } };
 }
 
 type Sections = ReadonlyMap<string, Readonly<Record<string, string>>>;

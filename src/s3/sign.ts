@@ -2,7 +2,7 @@
 import { AwsV4Signer } from 'aws4fetch';
 import type { Layer } from '../http/fetch.js';
 import type { Clock } from '../model/clock.js';
-import type { CredentialSource } from './credentials.js';
+import type { Credentials, CredentialSource } from './credentials.js';
 import type { Secrets } from './secrets.js';
 
 export interface SignOptions {
@@ -19,7 +19,11 @@ export const DIGEST_HEADER = 'x-amz-content-sha256';
 
 export function sign({ credentials, region, clock, secrets, shown }: SignOptions): Layer {
   return (next) => async (request, context) => {
-    const current = await credentials.current(context.expiry?.signal ?? context.signal);
+    const current = await new Promise<Credentials>((resolve, reject) => {
+      // The attempt does not wait for credentials that never come.
+      context.expiry?.onOver(reject);
+      credentials.current().then(resolve, reject);
+    });
     const { accessKeyId, secretAccessKey, sessionToken } = current;
     secrets.add(current, shown);
     const signer = new AwsV4Signer({
