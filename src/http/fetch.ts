@@ -26,8 +26,6 @@ export interface FetchRequest {
   readonly maxBytes?: number;
   /** Asks caches on the way to revalidate. */
   readonly bypassCache?: boolean;
-  /** ETag of the held answer, with its quotes. The server answers 304 if it is still valid. */
-  readonly heldEtag?: string | undefined;
   /** Checked on every attempt. */
   readonly expect?: Expectation;
   /** The part of the body that an earlier attempt left at `spoolPath`. Of the same object, the server sends only the rest. */
@@ -60,7 +58,7 @@ export interface BodyFormat {
 export interface Expectation {
   /** The format of the body. */
   readonly format?: BodyFormat;
-  /** Throws an error for a wrong answer. Called for 304 and 404 too. */
+  /** Throws an error for a wrong answer. Called for 404 too. */
   readonly check?: (response: FetchResponse) => void;
   /** Size from the listing; it decides if no digest is known. */
   readonly bytes?: number;
@@ -129,8 +127,8 @@ export type Body =
 
 /** A complete body. `sha256` and `md5` are hex digests of the received bytes; `md5` only if it was expected. */
 export interface FetchResponse {
-  /** 304 only with `heldEtag`; 412 and 501 only for other methods than GET. 200 stands for each 2xx. */
-  readonly status: 200 | 304 | 404 | 412 | 501;
+  /** 412 and 501 only for other methods than GET. 200 stands for each 2xx. */
+  readonly status: 200 | 404 | 412 | 501;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Body;
   readonly sha256: string;
@@ -139,7 +137,7 @@ export interface FetchResponse {
 
 /**
  * Resolves when the body is complete. Rejects with a CryptodlError, with the reason of the signal, or with the original error of
- * the disk or of a bug. 304, 404, 412 and 501 are answers, not errors.
+ * the disk or of a bug. 404, 412 and 501 are answers, not errors.
  */
 export type Fetch = (request: FetchRequest, context: FetchContext) => Promise<FetchResponse>;
 

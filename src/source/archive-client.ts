@@ -3,10 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { CryptodlError } from '../model/errors.js';
 import type { Expectation, Fetch, FetchResponse, Priority } from '../http/fetch.js';
 import type { Options } from '../options/flags.js';
-import type { GotPage } from './listing.js';
 import type { Failover } from '../http/retry/fallback-host.js';
 import { keyPath } from './keys.js';
-import type { Archive, Sidecar } from './source.js';
+import type { Archive, ListingPage, Sidecar } from './source.js';
 
 /** The parts of a run that these requests need. */
 export interface ArchiveAccess {
@@ -18,30 +17,19 @@ export interface ArchiveAccess {
 }
 
 const LISTING_MAX_BYTES = 16 * 1024 * 1024;
-/** An ETag of HTTP has quotes, so no ETag of a server begins like this. */
-const OWN_ETAG = 'sha256:';
 
-/**
- * Requests a page of the listing; `unchanged` if it still has the ETag `heldEtag`. A page without an ETag gets one from its digest, and an
- * equal page is not read again. A malformed page is retried like a failed request.
- */
+/** Requests a page of the listing. A malformed page is retried like a failed request. */
 export async function getListing(
   { fetch, options, archive, signal }: ArchiveAccess,
   base: string,
   address: string,
-  heldEtag: string | undefined,
-): Promise<GotPage | 'unchanged'> {
-  let page: GotPage | 'unchanged' | undefined;
+): Promise<ListingPage> {
+  let page: ListingPage | undefined;
   const expect: Expectation = {
-    check: ({ status, headers, body, sha256 }) => {
+    check: ({ status, body }) => {
       if (status === 404 || body.kind === 'file')
         throw new CryptodlError('listing-malformed', `${new URL(base).host} has no listing`);
-      const ownEtag = OWN_ETAG + sha256;
-      const pageEtag = headers['etag'] ?? ownEtag;
-      page =
-        status === 304 || heldEtag === ownEtag
-          ? 'unchanged'
-          : { ...archive.listing.parse(body.bytes, address), pageEtag };
+      page = archive.listing.parse(body.bytes, address);
     },
   };
   const request = {
@@ -51,7 +39,6 @@ export async function getListing(
     spoolAboveBytes: LISTING_MAX_BYTES,
     expect,
     priority: options.priority,
-    heldEtag: heldEtag?.startsWith(OWN_ETAG) === true ? undefined : heldEtag,
   };
   await fetch(request, { signal, traceId: randomUUID() });
   if (page === undefined) throw new CryptodlError('bug', 'a listing was not checked');

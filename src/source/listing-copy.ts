@@ -2,6 +2,7 @@
  * A copy of the listing below one prefix, as stretches of names. The copy does not store one answer per request, because walks
  * begin at a marker that moves from day to day.
  */
+import { isDeepStrictEqual } from 'node:util';
 import { byKey } from './keys.js';
 import type { ListedObject } from './source.js';
 
@@ -16,42 +17,38 @@ export interface Stretch {
   readonly prefixes: readonly string[];
 }
 
-/** The stretch of a page with an ETag, for a later answer 304. */
-interface KnownPage {
-  readonly etag: string;
-  readonly after: string | null;
-  readonly upTo: string | null;
-}
+/** The copy of one prefix. Gaps are between its stretches. */
+export type ListingCopy = readonly Stretch[];
 
-export interface ListingCopy {
-  readonly stretches: readonly Stretch[];
-  /** By address. */
-  readonly pages: Readonly<Record<string, KnownPage>>;
-}
+/** A copy that is older than this is written again although nothing has changed, so that its age stays near the truth. */
+const REWRITE_AFTER_MS = 3_600_000;
 
-/** Largest number of page ETags in a copy. The oldest are dropped. */
-const MOST_PAGES = 16;
-
-export const NO_COPY: ListingCopy = { stretches: [], pages: {} };
-
-/** The copy with the names of a walked stretch. Older names in its range are replaced; stretches that touch it are merged with it. */
+/**
+ * The copy with the names of a walked stretch. Older names in its range are replaced; stretches that touch it are merged with it.
+ * Undefined if the copy has the same names and is not old.
+ */
 export function withStretch(
   copy: ListingCopy,
   walked: Stretch,
-  pages: Readonly<Record<string, KnownPage>>,
   sidecarSuffix: string | undefined,
-): ListingCopy {
+): ListingCopy | undefined {
   let joined: Stretch = { ...walked, objects: withoutSidecars(walked.objects, sidecarSuffix) };
+  if (hasSame(copy, joined)) return undefined;
   const apart: Stretch[] = [];
-  for (const other of copy.stretches) {
+  for (const other of copy) {
     if (endsBefore(other, joined) || endsBefore(joined, other)) apart.push(other);
     else joined = join(joined, other);
   }
-  const known = [
-    ...Object.entries(copy.pages).filter(([address]) => !(address in pages)),
-    ...Object.entries(pages),
-  ];
-  return { stretches: [...apart, joined], pages: Object.fromEntries(known.slice(-MOST_PAGES)) };
+  return [...apart, joined];
+}
+
+function hasSame(copy: ListingCopy, walked: Stretch): boolean {
+  const known = knownAfter(copy, walked.after);
+  if (known === undefined || reachesFurther(walked.upTo, known.upTo)) return false;
+  // The absolute difference, because a copy from a time when the clock was wrong must be replaced.
+  if (Math.abs(walked.at - known.at) >= REWRITE_AFTER_MS) return false;
+  const { objects, prefixes } = cut(known, walked.after, walked.upTo);
+  return isDeepStrictEqual([objects, prefixes], [walked.objects, walked.prefixes]);
 }
 
 /** Turns each sidecar into a field of its object. In key order, a sidecar follows its object. */
@@ -72,18 +69,11 @@ function withoutSidecars(
 
 /** The names after `after` up to the first gap of the copy; undefined if a gap begins at `after`. */
 export function knownAfter(copy: ListingCopy, after: string | null): Stretch | undefined {
-  const stretch = copy.stretches.find(
+  const stretch = copy.find(
     (one) =>
       !isBefore(after, one.after) && (one.upTo === null || after === null || byKey(after, one.upTo) < 0),
   );
   return stretch === undefined ? undefined : cut(stretch, after, null);
-}
-
-/** The names of a page; undefined if the copy no longer has all of them. */
-export function knownPage(copy: ListingCopy, { after, upTo }: KnownPage): Stretch | undefined {
-  const stretch = knownAfter(copy, after);
-  if (stretch === undefined || reachesFurther(upTo, stretch.upTo)) return undefined;
-  return upTo === null ? stretch : { ...cut(stretch, after, upTo), upTo };
 }
 
 /** Whether a gap lies between the end of `one` and the start of `other`. */
@@ -136,10 +126,7 @@ function reachesFurther(one: string | null, other: string | null): boolean {
   return one === null || byKey(one, other) > 0;
 }
 
-/** Reads a stored copy; undefined for content without stretches and pages. The file itself has a checksum, so its entries are not checked. */
+/** Reads a stored copy; undefined for any other content. The file itself has a checksum, so its entries are not checked. */
 export function parseListingCopy(content: unknown): ListingCopy | undefined {
-  if (typeof content !== 'object' || content === null) return undefined;
-  const { stretches, pages } = content as Partial<Record<string, unknown>>;
-  const isRight = Array.isArray(stretches) && typeof pages === 'object' && pages !== null;
-  return isRight ? (content as ListingCopy) : undefined;
+  return Array.isArray(content) ? (content as ListingCopy) : undefined;
 }

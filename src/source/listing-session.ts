@@ -25,7 +25,7 @@ export interface ListingSession {
 export function openListing(session: ListingSession): Listing {
   const { access, url, clock } = session;
   const { listing, sidecar } = access.archive;
-  return createListing((address, heldEtag) => getListing(access, url, address, heldEtag), listing, {
+  return createListing((address) => getListing(access, url, address), listing, {
     copies: copiesOf(session),
     sidecarSuffix: sidecar?.suffix,
     monotonic: () => clock.monotonic(),

@@ -1,15 +1,12 @@
 /** Walks of the archive's listing, page by page. */
 import { CryptodlError } from '../model/errors.js';
 import { byKey } from './keys.js';
-import { knownAfter, knownPage, NO_COPY, withStretch } from './listing-copy.js';
+import { knownAfter, withStretch } from './listing-copy.js';
 import type { ListingCopy, Stretch } from './listing-copy.js';
 import type { ListedObject, ListingFormat, ListingPage, PageRequest } from './source.js';
 
-/** A page with the ETag of its response. `heldAt`: the time of the copy that has the same page, in epoch milliseconds. */
-export type GotPage = ListingPage & { readonly pageEtag?: string; readonly heldAt?: number };
-
-/** Fetches one page; `unchanged` if the page still has `heldEtag`. */
-export type GetListing = (address: string, heldEtag?: string) => Promise<GotPage | 'unchanged'>;
+/** Fetches one page. */
+export type GetListing = (address: string) => Promise<ListingPage>;
 
 export interface Listing {
   /** Names of the folders directly below a prefix. */
@@ -102,11 +99,11 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
 function pauseAfterFailures(get: GetListing, monotonic: () => number): GetListing {
   let failures = 0;
   let last: { readonly error: CryptodlError; readonly at: number } | undefined;
-  return async (address, heldEtag) => {
+  return async (address) => {
     if (last !== undefined && failures >= FAILURES_TO_PAUSE && monotonic() - last.at < PAUSE_MS)
       throw last.error;
     try {
-      const page = await get(address, heldEtag);
+      const page = await get(address);
       failures = 0;
       return page;
     } catch (error) {
@@ -127,50 +124,35 @@ interface Walk {
   readonly onCopied: (prefix: string, at: number) => void;
 }
 
-/** A copy that is older than this is written again although nothing has changed, so that its age stays near the truth. */
-const REWRITE_AFTER_MS = 3_600_000;
-
 /** The names that one walk has read. They are stored in the copy also if the walk ends early. */
 class Seen {
   readonly #objects: ListedObject[] = [];
   readonly #prefixes: string[] = [];
-  readonly #pages: Record<string, ListingCopy['pages'][string]> = {};
-  readonly after: string | null;
-  /** Null: nothing was read yet, or everything to the end. */
-  upTo: string | null = null;
-  #isEmpty = true;
-  /** Of the copy that has all pages of this walk; undefined if one page is new. */
-  #heldAt: number | undefined = Number.POSITIVE_INFINITY;
-  readonly #sidecarSuffix: string | undefined;
+  readonly #after: string | null;
+  /** Null: everything to the end was read. Undefined: nothing was read yet. */
+  #upTo: string | null | undefined;
 
-  constructor(after: string | null, sidecarSuffix: string | undefined) {
-    this.after = after;
-    this.#sidecarSuffix = sidecarSuffix;
+  constructor(after: string | null) {
+    this.#after = after;
   }
 
-  add(address: string, page: GotPage, after: string | null): void {
-    this.#isEmpty = false;
-    this.#heldAt =
-      page.heldAt === undefined || this.#heldAt === undefined
-        ? undefined
-        : Math.min(page.heldAt, this.#heldAt);
+  add(page: ListingPage): void {
     for (const object of page.objects) this.#objects.push(object);
     for (const prefix of page.prefixes) this.#prefixes.push(prefix);
-    this.upTo = page.truncated ? (lastName(page) ?? page.nextMarker ?? after) : null;
-    const etag = page.pageEtag;
-    if (etag !== undefined) this.#pages[address] = { etag, after, upTo: this.upTo };
+    this.#upTo = page.truncated ? (lastName(page) ?? page.nextMarker ?? this.#upTo) : null;
   }
 
-  async keepIn(copies: ListingCopies, prefix: string, known: ListingCopy): Promise<void> {
-    if (this.#isEmpty || this.#isHeldSince(copies.nowMs)) return;
-    const { after, upTo } = this;
-    const stretch = { after, upTo, at: copies.nowMs, objects: this.#objects, prefixes: this.#prefixes };
-    await copies.keep(prefix, withStretch(known, stretch, this.#pages, this.#sidecarSuffix));
-  }
-
-  /** The absolute difference, because a copy from a time when the clock was wrong must be replaced. */
-  #isHeldSince(nowMs: number): boolean {
-    return this.#heldAt !== undefined && Math.abs(nowMs - this.#heldAt) < REWRITE_AFTER_MS;
+  async keepIn(
+    copies: ListingCopies,
+    prefix: string,
+    known: ListingCopy,
+    sidecarSuffix: string | undefined,
+  ): Promise<void> {
+    if (this.#upTo === undefined) return;
+    const names = { objects: this.#objects, prefixes: this.#prefixes };
+    const stretch = { after: this.#after, upTo: this.#upTo, at: copies.nowMs, ...names };
+    const copy = withStretch(known, stretch, sidecarSuffix);
+    if (copy !== undefined) await copies.keep(prefix, copy);
   }
 }
 
@@ -181,22 +163,21 @@ async function* pages(
   pageSize?: number,
 ): AsyncGenerator<ListingPage> {
   const marker = format.startsAnywhere ? start : undefined;
-  const known = (await copies?.read(prefix)) ?? NO_COPY;
-  const seen = new Seen(marker ?? null, sidecarSuffix);
+  const known = (await copies?.read(prefix)) ?? [];
+  const seen = new Seen(marker ?? null);
   let position = marker;
   let lastSeen: string | undefined;
   const guard = endlessGuard(prefix);
   let address = format.address({ prefix, marker, pageSize });
   try {
     for (;;) {
-      const after = lastSeen ?? marker ?? null;
-      let page: GotPage;
+      let page: ListingPage;
       try {
-        page = await getPage(get, address, known);
+        page = await get(address);
         assertOrder(page, prefix);
         guard(page);
       } catch (error) {
-        const rest = knownAfter(known, after);
+        const rest = knownAfter(known, lastSeen ?? marker ?? null);
         if (rest === undefined || copies?.mayReplace(error, rest.at) !== true) throw error;
         onCopied(prefix, rest.at);
         yield pageOf(rest);
@@ -204,7 +185,7 @@ async function* pages(
         if (rest.upTo !== null) throw error;
         return;
       }
-      seen.add(address, page, after);
+      seen.add(page);
       yield page;
       if (!page.truncated) return;
       const next = nextPage(page, prefix, { position, lastSeen });
@@ -213,22 +194,8 @@ async function* pages(
       address = format.address({ prefix, pageSize, ...next.request });
     }
   } finally {
-    if (copies !== undefined) await seen.keepIn(copies, prefix, known);
+    if (copies !== undefined) await seen.keepIn(copies, prefix, known, sidecarSuffix);
   }
-}
-
-/** Sends a conditional request if the ETag of the page is known, and takes an unchanged page from the copy. */
-async function getPage(get: GetListing, address: string, known: ListingCopy): Promise<GotPage> {
-  const held = known.pages[address];
-  const stretch = held === undefined ? undefined : knownPage(known, held);
-  if (held === undefined || stretch === undefined) return assertPage(await get(address));
-  const got = await get(address, held.etag);
-  return got === 'unchanged' ? { ...pageOf(stretch), pageEtag: held.etag, heldAt: stretch.at } : got;
-}
-
-function assertPage(got: GotPage | 'unchanged'): GotPage {
-  if (got === 'unchanged') throw new CryptodlError('bug', '304 for a page of the listing without a copy');
-  return got;
 }
 
 function pageOf({ objects, prefixes, upTo }: Stretch): ListingPage {

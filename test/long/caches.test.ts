@@ -21,7 +21,7 @@ import { scratchFolder } from '../helpers/folders.js';
 import { joinedScene, metricsScene } from '../helpers/metrics-scene.js';
 import type { MetricsScene } from '../helpers/metrics-scene.js';
 import { publishMetrics } from '../helpers/metrics-archive.js';
-import { json, restricted, serverError, withHeaders } from '../helpers/rest-venue-answers.js';
+import { json, restricted, serverError } from '../helpers/rest-venue-answers.js';
 import type { Asked, VenueAnswer } from '../helpers/rest-venue-types.js';
 
 const scratch = scratchFolder();
@@ -178,31 +178,6 @@ describe('the listing', () => {
     expect(copiesIn(state).length).toBeLessThan(files.length);
   });
 
-  it('pages with an ETag are asked for only if they have changed', async () => {
-    const { run } = place();
-    const given: string[] = [];
-    answerAll((request, response) => {
-      const etag = `"${Buffer.from(request.url ?? '')
-        .toString('base64url')
-        .slice(-40)}"`;
-      const held = request.headers['if-none-match'];
-      given.push(held === etag ? '304' : '200');
-      if (held === etag) {
-        response.writeHead(304, { etag }).end();
-        return;
-      }
-      response.setHeader('etag', etag);
-      listing.serve(request, response);
-    });
-    await run(THEN);
-    expect(new Set(given)).toEqual(new Set(['200']));
-    const before = await run(THEN, '--dry-run', '--force', '--state-dir', join(scratch, 'without'));
-    given.length = 0;
-    const after = await run(THEN, '--dry-run', '--force');
-    expect([after.code, after.stdout, after.stderr.includes('warning')]).toEqual([0, before.stdout, false]);
-    expect(new Set(given)).toEqual(new Set(['304']));
-  });
-
   it('an unchanged copy is written again after an hour, a changed one at once', async () => {
     const { run, state } = place('BTCUSDT');
     const files = (): string[] =>
@@ -280,22 +255,5 @@ describe('exchangeInfo', () => {
     const result = await opened.run([...WHAT, ...state]);
     expect(result.stderr).toContain("the archive's symbols are taken instead");
     expect(result.stderr).not.toMatch(USED);
-  });
-
-  it('with an ETag is asked for only if it has changed', async () => {
-    const etag = 'W/"info-1"';
-    const given: number[] = [];
-    const { run, venue } = await scene((asked) => {
-      const isHeld = given.length > 0;
-      given.push(isHeld ? 304 : 200);
-      return isHeld
-        ? { status: 304, headers: { etag }, body: '' }
-        : withHeaders(venue.usual(asked), { etag });
-    });
-    const state = ['--state-dir', join(scratch, randomUUID())];
-    expect((await run([...WHAT, ...state])).code).toBe(0);
-    const second = await run([...WHAT, ...state, '--force']);
-    expect([second.code, second.stderr.includes('warning'), given]).toEqual([0, false, [200, 304]]);
-    expect(second.stderr).toContain('2 ok');
   });
 });

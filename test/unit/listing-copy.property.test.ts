@@ -1,6 +1,6 @@
 import { array, assert, constantFrom, option, property, tuple } from 'fast-check';
 import { expect, it } from 'vitest';
-import { knownAfter, NO_COPY, parseListingCopy, withStretch } from '../../src/source/listing-copy.js';
+import { knownAfter, parseListingCopy, withStretch } from '../../src/source/listing-copy.js';
 import type { ListingCopy } from '../../src/source/listing-copy.js';
 import { byKey } from '../../src/source/keys.js';
 
@@ -30,10 +30,9 @@ it('a copy made from any walks has all names of the bucket behind any name witho
           withStretch(
             known,
             { after, upTo, at, objects: between(after, upTo).map(objectOf), prefixes: between(after, upTo) },
-            {},
             '.CHECKSUM',
-          ),
-        NO_COPY,
+          ) ?? known,
+        [],
       );
       expect(parseListingCopy(JSON.parse(JSON.stringify(copy)))).toEqual(copy);
       const found = knownAfter(copy, asked);
@@ -55,15 +54,11 @@ it('a copy made from any walks has all names of the bucket behind any name witho
 
 it('a sidecar is kept as a field of its zip, and a file that is no copy is refused', () => {
   const objects = ['p/a.zip', 'p/a.zip.CHECKSUM'].map(objectOf);
-  const copy = withStretch(
-    NO_COPY,
-    { after: null, upTo: null, at: 1, objects, prefixes: [] },
-    {},
-    '.CHECKSUM',
-  );
+  const stretch = { after: null, upTo: null, at: 1, objects, prefixes: [] };
+  const copy = withStretch([], stretch, '.CHECKSUM') ?? [];
   expect(knownAfter(copy, null)?.objects).toEqual([
     { ...objectOf('p/a.zip'), sidecarEtag: objectOf('p/a.zip.CHECKSUM').etag },
   ]);
-  for (const wrong of [null, [], {}, { stretches: [] }, { stretches: {}, pages: {} }])
-    expect(parseListingCopy(wrong)).toBeUndefined();
+  expect(withStretch(copy, stretch, '.CHECKSUM')).toBeUndefined();
+  for (const wrong of [null, {}, 'text']) expect(parseListingCopy(wrong)).toBeUndefined();
 });

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import { createListing } from '../../src/source/listing.js';
-import type { GetListing, GotPage, ListingCopies } from '../../src/source/listing.js';
+import type { GetListing, ListingCopies } from '../../src/source/listing.js';
 import type { ListingCopy } from '../../src/source/listing-copy.js';
+import type { ListingPage } from '../../src/source/source.js';
 import { parseListing, S3_LISTING } from '../../src/source/s3-listing.js';
 
 /** As the session does it: every page is parsed as it comes. */
@@ -152,7 +153,7 @@ describe('a listing that would never end is refused', () => {
     ['with a name on each page', 1, 5000],
   ])('new pages for ever, %s', async (_, namesOnPage, mostPages) => {
     let pages = 0;
-    const get = (): Promise<GotPage> => {
+    const get = (): Promise<ListingPage> => {
       const first = pages * namesOnPage;
       pages += 1;
       if (pages > 6000) throw new Error('asked for ever');
@@ -236,17 +237,15 @@ describe('the copy of a listing', () => {
   const MINUTE_MS = 60_000;
   const NOW = Date.parse('2026-11-21T12:00:00Z');
 
-  /** A listing of pages with one object each, whose ETags the test changes. Each walk resolves with the number of writes so far. */
+  /** A listing of pages with one object each, which the test changes. Each walk resolves with the number of writes so far. */
   function listed(etags: string[]) {
     let copy: ListingCopy | undefined;
     let writes = 0;
-    const get: GetListing = (address, heldEtag) => {
+    const get: GetListing = (address) => {
       const marker = new URLSearchParams(address.slice('/?'.length)).get('marker') ?? 'd/-1';
       const at = Number(marker.slice('d/'.length)) + 1;
-      const pageEtag = etags[at] ?? '';
-      if (heldEtag === pageEtag) return Promise.resolve('unchanged');
-      const objects = [{ key: `d/${at}`, bytes: 1, etag: pageEtag, lastModified: '' }];
-      return Promise.resolve({ objects, prefixes: [], truncated: at + 1 < etags.length, pageEtag });
+      const objects = [{ key: `d/${at}`, bytes: 1, etag: etags[at] ?? '', lastModified: '' }];
+      return Promise.resolve({ objects, prefixes: [], truncated: at + 1 < etags.length });
     };
     return async (nowMs: number): Promise<number> => {
       const copies: ListingCopies = {

@@ -202,18 +202,18 @@ describe('exchangeInfo', () => {
     const { client } = clientOf(sayOf(venue));
     const spotLimit = { limit: 3000, windowMs: 60_000 };
     const futuresLimit = { limit: 1200, windowMs: 60_000 };
-    expect((await exchangeInfo(client, 'um')).info).toEqual({
+    expect(await exchangeInfo(client, 'um')).toEqual({
       symbols: [
         { symbol: 'BTCUSDT', status: 'TRADING', contractType: 'PERPETUAL' },
         { symbol: '币安人生USDT', status: 'SETTLING', contractType: 'PERPETUAL' },
       ],
       weight: futuresLimit,
     });
-    expect((await exchangeInfo(client, 'cm')).info).toEqual({
+    expect(await exchangeInfo(client, 'cm')).toEqual({
       symbols: [{ symbol: 'ETHUSD_PERP', status: 'DELIVERING', contractType: 'PERPETUAL DELIVERING' }],
       weight: futuresLimit,
     });
-    expect((await exchangeInfo(client, 'spot')).info).toEqual({
+    expect(await exchangeInfo(client, 'spot')).toEqual({
       symbols: [{ symbol: 'ETHBTC', status: 'BREAK', contractType: '' }],
       weight: spotLimit,
     });

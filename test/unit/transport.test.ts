@@ -59,25 +59,6 @@ describe('transport, when the host answers', () => {
     expect(heads[1]).toContain('cache-control: no-cache');
   });
 
-  it('sends the ETag of a held object, and accepts a 304 only then', async () => {
-    const { url, heads } = await wireServer((socket) => {
-      const isAsked = /^if-none-match: "held"$/im.test(heads.at(-1) ?? '');
-      socket.write(isAsked ? 'HTTP/1.1 304 Not Modified\r\nETag: "held"\r\n\r\n' : httpAnswer(200, 'new'));
-    });
-    const fetch = transport();
-    const held = await fetch(url, { heldEtag: '"held"' });
-    expect([held.status, held.headers['etag']]).toEqual([304, '"held"']);
-    expect((await fetch(url, { heldEtag: '"other"' })).status).toBe(200);
-    expect((await fetch(url)).status).toBe(200);
-    expect(heads.map((head) => /^if-none-match: (.*)$/im.exec(head)?.[1])).toEqual([
-      '"held"',
-      '"other"',
-      undefined,
-    ]);
-    const error = await wireServer(answering(503, ''));
-    expect((await refusal(transport()(error.url, { heldEtag: '"held"' }))).code).toBe('http-server-error');
-  });
-
   it('sends keys that are not ASCII percent-encoded', async () => {
     const { url, heads } = await wireServer(answering(200, ''));
     await transport()(`${url}/${keyPath('data/spot/币安人生USDT/a b+c.zip')}`);

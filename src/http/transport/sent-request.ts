@@ -12,7 +12,6 @@ const CHUNK_BYTES = 64 * 1024;
 export function headersOf(request: FetchRequest, partial: PartialBody | undefined): Record<string, string> {
   const caches = request.bypassCache === true ? { 'cache-control': 'no-cache', pragma: 'no-cache' } : {};
   const range = partial === undefined ? {} : rangeHeaders(partial);
-  const held = request.heldEtag === undefined ? {} : { 'if-none-match': request.heldEtag };
   // With a known length, undici does not send the body in chunks, which S3 refuses.
   const length = request.sends?.kind === 'file' ? { 'content-length': String(request.sends.size) } : {};
   return {
@@ -21,7 +20,6 @@ export function headersOf(request: FetchRequest, partial: PartialBody | undefine
     ...request.headers,
     ...caches,
     ...range,
-    ...held,
     ...length,
   };
 }

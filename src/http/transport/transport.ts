@@ -26,8 +26,7 @@ export interface TransportOptions {
 }
 
 /**
- * Resolves with a complete body (status 200), with a 404, with a 304 if the request has `heldEtag`, or with a 412 or 501 if it is
- * no GET. Rejects with a typed error for any other status and for a cut, oversized or encoded body, and with the reason of the
+ * Resolves with a complete body (status 200), with a 404, or with a 412 or 501 if it is no GET. Rejects with a typed error for any other status and for a cut, oversized or encoded body, and with the reason of the
  * signal when it aborts. An unfinished attempt closes its socket. The received part of a large body stays in the spool file for the
  * next attempt.
  */
@@ -254,10 +253,9 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#resolve({ status, headers: this.#headers, ...received });
   }
 
-  /** The status of an answer that depends on the request; undefined for all others. */
+  /** The status of an answer to another method than GET; undefined for all others. */
   #knownStatus(): FetchResponse['status'] | undefined {
-    const { method = 'GET', heldEtag } = this.#request;
-    if (method === 'GET') return this.#status === 304 && heldEtag !== undefined ? 304 : undefined;
+    if ((this.#request.method ?? 'GET') === 'GET') return undefined;
     if (this.#status >= 200 && this.#status < 300) return 200;
     return WRITE_ANSWERS.find((status) => status === this.#status);
   }

@@ -22,26 +22,16 @@ const REQUESTS: Readonly<Partial<Record<Market, RestRequest>>> = {
   cm: { host: 'dapi', path: '/dapi/v1/exchangeInfo', query: {}, bucket: 'futures', weight: 1 },
 };
 
-/** A cached answer of a host; `etag` includes its quotes. */
-export interface HeldInfo {
-  readonly info: ExchangeInfo;
-  readonly etag: string | undefined;
-}
-
-/** Sends one request, conditional if an answer is held. Rejects with `location-restricted` if the host does not serve this location. */
-export async function exchangeInfo(client: RestClient, market: Market, held?: HeldInfo): Promise<HeldInfo> {
+/** Rejects with `location-restricted` if the host does not serve this location. */
+export async function exchangeInfo(client: RestClient, market: Market): Promise<ExchangeInfo> {
   const request = REQUESTS[market];
   if (request === undefined) throw new CryptodlError('bug', `REST has no ${market}`);
-  const answered = await client.getChanged({ ...request, heldEtag: held?.etag }, readExchangeInfo);
-  if (answered !== 'unchanged') return { info: answered.value, etag: answered.etag };
-  if (held === undefined) throw new CryptodlError('bug', 'exchangeInfo answered 304, but no answer is held');
-  return held;
+  return client.get(request, readExchangeInfo);
 }
 
 /** Reads a cached answer; undefined for content without symbols. The file itself has a checksum, so its entries are not checked. */
-export function parseHeldInfo(content: unknown): HeldInfo | undefined {
-  const { info } = fieldsOf(content);
-  return Array.isArray(fieldsOf(info)['symbols']) ? (content as HeldInfo) : undefined;
+export function parseHeldInfo(content: unknown): ExchangeInfo | undefined {
+  return Array.isArray(fieldsOf(content)['symbols']) ? (content as ExchangeInfo) : undefined;
 }
 
 /** The bucket to which the weight limit of a market's host applies. */

@@ -22,14 +22,6 @@ export interface RestRequest {
   readonly query: Readonly<Record<string, string | number>>;
   readonly bucket: string;
   readonly weight: number;
-  /** ETag of the held answer, with its quotes. */
-  readonly heldEtag?: string | undefined;
-}
-
-/** A parsed answer and its ETag. */
-export interface Answered<T> {
-  readonly value: T;
-  readonly etag: string | undefined;
 }
 
 /** Every recorded page and `exchangeInfo` is smaller. */
@@ -48,17 +40,6 @@ export class RestClient {
 
   /** Requests and parses an answer. If `read` throws a retryable error, the request is retried. */
   async get<T>(request: RestRequest, read: (content: unknown) => T): Promise<T> {
-    const { heldEtag: _, ...plain } = request;
-    const answered = await this.getChanged(plain, read);
-    if (answered === 'unchanged') throw new CryptodlError('bug', '304 for a request without an ETag');
-    return answered.value;
-  }
-
-  /** The same, conditional if the request has `heldEtag`; `unchanged` if the host answers 304. */
-  async getChanged<T>(
-    request: RestRequest,
-    read: (content: unknown) => T,
-  ): Promise<Answered<T> | 'unchanged'> {
     const base = this.#urls[request.host];
     const known = this.#restricted.get(base);
     if (known !== undefined) throw known;
@@ -75,22 +56,18 @@ export class RestClient {
       if (this.#urls.spot === base)
         this.#options.warn(`${error.message}: requests go to ${otherSpotUrl} instead`);
       this.#urls.spot = otherSpotUrl;
-      return this.getChanged(request, read);
+      return this.get(request, read);
     }
   }
 
-  async #request<T>(
-    base: string,
-    request: RestRequest,
-    read: (content: unknown) => T,
-  ): Promise<Answered<T> | 'unchanged'> {
+  async #request<T>(base: string, request: RestRequest, read: (content: unknown) => T): Promise<T> {
     const { fetch, priority, signal } = this.#options;
     const query = Object.entries(request.query).map(
       ([name, value]) => `${name}=${encodeURIComponent(value)}`,
     );
     const url = `${base}${request.path}${query.length === 0 ? '' : `?${query.join('&')}`}`;
-    let result: Answered<T> | 'unchanged' | undefined;
-    const { bucket, weight, heldEtag } = request;
+    let result: { readonly value: T } | undefined;
+    const { bucket, weight } = request;
     await fetch(
       {
         url,
@@ -99,24 +76,20 @@ export class RestClient {
         priority,
         maxBytes: MAX_BYTES,
         spoolAboveBytes: MAX_BYTES,
-        heldEtag,
         expect: {
-          check: ({ status, headers, body }) => {
+          check: ({ status, body }) => {
             if (status === 404 || body.kind === 'file')
               throw new CryptodlError('http-refused', `${new URL(base).host} has no ${request.path}`, {
                 hint: `check --${request.host}-url`,
               });
-            result =
-              status === 304
-                ? 'unchanged'
-                : { value: read(parsed(body.bytes, request.path)), etag: headers['etag'] };
+            result = { value: read(parsed(body.bytes, request.path)) };
           },
         },
       },
       { signal, traceId: randomUUID() },
     );
     if (result === undefined) throw new CryptodlError('bug', 'an answer of REST was not checked');
-    return result;
+    return result.value;
   }
 }
 

@@ -68,15 +68,15 @@ async function infoOf(
   const name = `exchangeInfo ${url} ${market}`;
   const copy = await copies.read(name, parseHeldInfo);
   try {
-    const held = await exchangeInfo(client, market, copy?.value);
-    await copies.keep(name, held);
-    return held.info;
+    const info = await exchangeInfo(client, market);
+    await copies.keep(name, info);
+    return info;
   } catch (error) {
     if (copy === undefined || !isNoAnswer(error)) throw error;
     observer.warn(
       `exchangeInfo of ${new URL(url).host} is not available (${error.message}): its copy of ${agoText(copy.at, nowMs)} is used; later listings and delistings of symbols are not known`,
     );
-    return copy.value.info;
+    return copy.value;
   }
 }
 
