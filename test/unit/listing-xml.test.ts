@@ -180,7 +180,7 @@ describe('a document that is no listing is refused', () => {
   });
 
   it('and shows how it starts', () => {
-    expect(() => parsed('<html>\n  <body>')).toThrow('not a bucket listing: "<html> <body>"');
+    expect(() => parsed('<html>\n  <body>')).toThrow('not a ListBucketResult: "<html> <body>"');
   });
 });
 
