@@ -63,8 +63,8 @@ function keysIn(
 
 async function fromPackage(profile: string, load: LoadProviders): Promise<Credentials> {
   try {
-    const { fromNodeProviderChain } = (await load()) as CredentialProviders;
-    const found = await fromNodeProviderChain({ profile })();
+    const providers = (await load()) as CredentialProviders;
+    const found = await providers.fromNodeProviderChain({ profile })();
     const { accessKeyId, secretAccessKey, sessionToken, expiration } = found;
     return { accessKeyId, secretAccessKey, sessionToken, expiresAt: expiration?.getTime() };
   } catch (error) {
