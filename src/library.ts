@@ -1,8 +1,7 @@
 /** `import { vision, sql } from 'cryptodl'`: the verbs of the program as functions that print nothing. docs/library.md explains them. */
 import { homedir } from 'node:os';
-import { findingText } from './audit/audit-finding.js';
-import type { AuditFinding } from './audit/audit-finding.js';
-import type { AuditStep, AuditSummary } from './audit/audit-selected.js';
+import type { AuditItem } from './audit/audit-finding.js';
+import type { AuditSummary } from './audit/audit-selected.js';
 import type { ListFields } from './catalog/list-items.js';
 import type { Cell } from './convert/query-stream.js';
 import type { CoverageSummary as CoverageRecord } from './coverage/coverage-counts.js';
@@ -25,7 +24,6 @@ import type { ErrorCode } from './model/errors.js';
 import type { ExitCode } from './model/exit-code.js';
 import type { Announcement } from './model/observer.js';
 import type { TaskOutcome } from './model/outcome.js';
-import type { Series } from './model/task.js';
 import { folderOf, NO_PROXIES } from './options/environment.js';
 import { camelCase } from './options/flags.js';
 import type { ListName } from './options/list-name.js';
@@ -40,6 +38,7 @@ import type { VerifySummary } from './verify/verify-lake.js';
 export { CryptodlError };
 export type {
   Announcement,
+  AuditItem,
   AuditSummary,
   ErrorCode,
   ExitCode,
@@ -141,17 +140,6 @@ export function verify(
 }
 
 /** A finding about an object of the archive, or an object that could not be read. */
-export type AuditItem = Series & { /** `2024-01` */ readonly month: string } & (
-    | ({ readonly event: 'finding'; readonly text: string } & AuditFinding)
-    | {
-        readonly event: 'failed';
-        readonly key: string;
-        readonly code: ErrorCode;
-        readonly retryable: boolean;
-        readonly message: string;
-      }
-  );
-
 /** Compares monthly objects with the daily objects of the same days; with `prefer: 'daily'`, rebuilds worse months of the lake. */
 export function audit(
   options: AuditOptions = {},
@@ -170,10 +158,10 @@ async function* auditItems(request: VerbRequest): AsyncGenerator<AuditItem, Audi
     for (;;) {
       const { done, value } = await steps.next();
       if (done !== true) {
-        yield* itemsOfMonth(value);
+        yield value.event === 'finding' ? value : { ...value, message: inOptionNames(value.message) };
         continue;
       }
-      if (request.resolved.options.prefer !== 'daily') return value.summary(undefined);
+      if (request.resolved.options.prefer !== 'daily') return value.summary();
       if (value.rebuilds.length === 0) return value.summary(0);
       const { selectRebuilds } = await import('./audit/rebuild-months.js');
       const rebuild = runItems({ ...request, verb: 'vision', select: selectRebuilds(value.rebuilds) });
@@ -183,24 +171,6 @@ async function* auditItems(request: VerbRequest): AsyncGenerator<AuditItem, Audi
     }
   } finally {
     await steps.return(undefined as never);
-  }
-}
-
-function* itemsOfMonth({ month: { audit: audited, failures } }: AuditStep): Generator<AuditItem> {
-  const { series, month, findings } = audited;
-  for (const finding of findings)
-    yield { event: 'finding', ...series, month, ...finding, text: findingText(finding) };
-  for (const { key, error } of failures) {
-    const { code, retryable, message } = error;
-    yield {
-      event: 'failed',
-      ...series,
-      month,
-      key,
-      code,
-      retryable,
-      message: inOptionNames(message),
-    };
   }
 }
 

@@ -6,38 +6,22 @@ import { dirname, join } from 'node:path';
 import { dayOf, dayPeriod, monthOf, monthStart, monthText } from '../model/calendar.js';
 import { createEngine } from '../convert/duckdb.js';
 import type { Engine } from '../convert/duckdb.js';
-import { CryptodlError, toCryptodlError } from '../model/errors.js';
-import type { MonthAudit } from './audit-finding.js';
+import { toCryptodlError } from '../model/errors.js';
+import type { CryptodlError } from '../model/errors.js';
+import type { AuditedMonth } from './audit-finding.js';
 import { mapOrdered } from '../queue/in-order.js';
 import { absenceReason, listSeries } from '../plan/series-listing.js';
 import type { SeriesListing } from '../plan/series-listing.js';
-import type { ArchiveObject, Cadence, PartitionPlan, Series } from '../model/task.js';
+import type { ArchiveObject, Cadence, PartitionPlan } from '../model/task.js';
 import { cadencesOf } from '../source/keys.js';
 import { findDataset } from '../source/venue.js';
-import { AUDITED, auditMonth } from './audit-month.js';
+import { AUDITED, compareMonth } from './audit-month.js';
+import type { MonthObjects } from './audit-month.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import { makeFolder } from '../files/disk.js';
 import { downloadContext, downloadObject, releaseBodies } from '../download/download-object.js';
 import type { Session } from '../download/session.js';
 import type { AuditedSeries } from './select-audit.js';
-import { daysOfMonth } from './select-audit.js';
-
-/** An object that could not be downloaded or read. */
-export interface AuditFailure {
-  readonly series: Series;
-  readonly month: string;
-  readonly key: string;
-  readonly error: CryptodlError;
-}
-
-export interface AuditedMonth {
-  readonly audit: MonthAudit;
-  readonly failures: readonly AuditFailure[];
-  /** Key of the monthly object. */
-  readonly monthlyKey: string | undefined;
-  /** Days with a daily object. */
-  readonly days: ReadonlySet<number>;
-}
 
 const ENGINE_MEMORY_BYTES = 600e6;
 /** One month is compared while the next one is downloaded. */
@@ -48,12 +32,15 @@ export async function* auditArchive(
   session: Session,
   audited: readonly AuditedSeries[],
 ): AsyncGenerator<AuditedMonth> {
-  const folder = spoolOf(session);
+  const { options, runFolder, stop } = session;
+  // A separate folder, because a run clears its own spool and an audit takes no lock.
+  const root = options.tempDir === undefined ? tmpdir() : dirname(runFolder);
+  const folder = join(root, `cryptodl-audit-${randomUUID()}`);
   await makeFolder(folder);
   const engine = createEngine({
     memoryBytes: ENGINE_MEMORY_BYTES,
     tempFolder: join(folder, 'spill'),
-    signal: session.stop.signal,
+    signal: stop.signal,
   });
   try {
     for (const one of audited) yield* auditSeries(session, one, { engine, folder });
@@ -63,100 +50,75 @@ export async function* auditArchive(
   }
 }
 
-/** A separate folder, because a run clears its own spool and an audit takes no lock. */
-function spoolOf({ options, runFolder }: Pick<Session, 'options' | 'runFolder'>): string {
-  const root = options.tempDir === undefined ? tmpdir() : dirname(runFolder);
-  return join(root, `cryptodl-audit-${randomUUID()}`);
-}
-
-interface Workspace {
-  readonly engine: Engine;
-  readonly folder: string;
-}
-
 async function* auditSeries(
   session: Session,
   one: AuditedSeries,
-  workspace: Workspace,
+  { engine, folder }: { readonly engine: Engine; readonly folder: string },
 ): AsyncGenerator<AuditedMonth> {
-  const months = mapOrdered(await monthsOf(session, one), MONTHS_AT_ONCE, (month) =>
-    download(session, one.series, month, workspace.folder),
+  const { series } = one;
+  const downloads = mapOrdered(await monthsOf(session, one), MONTHS_AT_ONCE, (month) =>
+    download(session, month, folder),
   );
-  for await (const month of months) {
+  for await (const { month, objects } of downloads) {
     try {
-      yield await auditDownloaded(session, one.series, month, workspace);
+      const compared = await compareMonth(engine, objects);
+      const days = new Set(month.daily.map(({ period }) => period.from));
+      yield { series, month: month.text, failed: objects.failed, days, ...compared };
     } finally {
-      await Promise.all(month.received.map(releaseBodies));
+      await Promise.all(objects.received.map(releaseBodies));
     }
   }
 }
 
-interface ListedMonth {
-  readonly month: number;
+interface ListedMonth extends Pick<MonthObjects, 'days' | 'holes' | 'series' | 'spec'> {
+  /** `2024-01` */
+  readonly text: string;
   readonly monthly: ArchiveObject | undefined;
   readonly daily: readonly ArchiveObject[];
-  /** Days without a daily object between days that have one. */
-  readonly holes: readonly number[];
 }
 
 /** The months for which the archive has an object. */
 async function monthsOf(
-  session: Pick<Session, 'listing' | 'nowMs' | 'venue'>,
+  { listing, nowMs, venue }: Pick<Session, 'listing' | 'nowMs' | 'venue'>,
   { series, from, to }: AuditedSeries,
 ): Promise<ListedMonth[]> {
-  const spec = findDataset(session.venue, series.market, series.dataset);
+  const spec = findDataset(venue, series.market, series.dataset);
   if (spec === undefined) return [];
-  const today = dayOf(session.nowMs, session.venue);
+  const today = dayOf(nowMs, venue);
   const start = from === undefined ? {} : { from: monthStart(from) };
   const selected = { ...start, to: Math.min(monthStart(to), today), today };
   const listings = new Map<Cadence, SeriesListing>();
   for (const cadence of cadencesOf(spec, series.interval))
-    listings.set(cadence, await listSeries(session.listing, session.venue, series, cadence, selected));
-  const daily = listings.get('daily');
-  const objects = [...listings.values()].flatMap((listing) => [...listing.objects.values()]);
+    listings.set(cadence, await listSeries(listing, venue, series, cadence, selected));
+  const objects = [...listings.values()].flatMap((listed) => [...listed.objects.values()]);
   const first = Math.min(...objects.map(({ period }) => monthOf(period.from)));
+  const listed = listings.get('daily');
+  const isHole = (day: number): boolean =>
+    listed?.objects.has(day) === false &&
+    absenceReason(listed, dayPeriod(day), { today, span: spec.spans.daily }) === 'hole';
   const months: ListedMonth[] = [];
   for (let month = Math.max(first, from ?? 0); month < to; month += 1) {
-    const days = daysOfMonth(session, month);
-    const isOfMonth = ({ period }: ArchiveObject): boolean =>
-      period.from >= days.from && period.from < days.to;
-    const listed = {
-      month,
-      monthly: listings.get('monthly')?.objects.get(days.from),
-      daily: [...(daily?.objects.values() ?? [])].filter(isOfMonth),
-      holes: daily === undefined ? [] : holesOf(daily, days, { today, span: spec.spans.daily }),
-    };
-    if (listed.monthly !== undefined || listed.daily.length > 0) months.push(listed);
+    const begin = monthStart(month);
+    const length = Math.min(monthStart(month + 1), today) - begin;
+    const days = Array.from({ length }, (_, index) => begin + index);
+    const monthly = listings.get('monthly')?.objects.get(begin);
+    const daily = days.flatMap((day) => listed?.objects.get(day) ?? []);
+    if (monthly === undefined && daily.length === 0) continue;
+    const holes = new Set(days.filter(isHole));
+    months.push({ spec, series, text: monthText(month), days, holes, monthly, daily });
   }
   return months;
 }
 
-function holesOf(
-  listing: SeriesListing,
-  { from, to }: { readonly from: number; readonly to: number },
-  where: Parameters<typeof absenceReason>[2],
-): number[] {
-  const days = Array.from({ length: to - from }, (_, index) => from + index);
-  return days.filter(
-    (day) => !listing.objects.has(day) && absenceReason(listing, dayPeriod(day), where) === 'hole',
-  );
-}
-
-interface DownloadedMonth extends ListedMonth {
-  readonly received: readonly ReceivedObject[];
-  readonly failed: ReadonlyMap<string, CryptodlError>;
-}
-
+/** The month with its objects. Rejects with fatal errors. */
 async function download(
   session: Session,
-  series: Series,
-  listed: ListedMonth,
+  month: ListedMonth,
   folder: string,
-): Promise<DownloadedMonth> {
-  const { monthly, daily } = listed;
+): Promise<{ readonly month: ListedMonth; readonly objects: MonthObjects }> {
+  const { series, text, monthly, daily } = month;
   const failed = new Map<string, CryptodlError>();
-  const received: ReceivedObject[] = [];
-  const plan: PartitionPlan = { series, settings: AUDITED, label: monthText(listed.month), tasks: [] };
+  const plan: PartitionPlan = { series, settings: AUDITED, label: text, tasks: [] };
   const context = downloadContext(session, folder);
   const arrivals = mapOrdered(
     [...(monthly === undefined ? [] : [monthly]), ...daily],
@@ -164,45 +126,16 @@ async function download(
     async (object) => {
       try {
         const arrived = await downloadObject(context, plan, object);
-        return 'received' in arrived ? arrived.received : undefined;
+        return 'received' in arrived ? [arrived.received] : [];
       } catch (error) {
         const known = toCryptodlError(error);
         if (known.fatal) throw known;
         failed.set(object.key, known);
-        return undefined;
+        return [];
       }
     },
   );
-  for await (const arrived of arrivals) if (arrived !== undefined) received.push(arrived);
-  return { ...listed, received, failed };
-}
-
-async function auditDownloaded(
-  session: Pick<Session, 'venue'>,
-  series: Series,
-  { month, monthly, daily, holes, received, failed }: DownloadedMonth,
-  { engine, folder }: Workspace,
-): Promise<AuditedMonth> {
-  const spec = findDataset(session.venue, series.market, series.dataset);
-  if (spec === undefined) throw new CryptodlError('bug', `${series.dataset} is not declared`);
-  const result = await auditMonth(engine, {
-    spec,
-    series,
-    month: monthText(month),
-    received,
-    holes,
-    scratchPath: join(folder, randomUUID()),
-  });
-  const failures = [...failed, ...result.failed].map(([key, error]) => ({
-    series,
-    month: monthText(month),
-    key,
-    error,
-  }));
-  return {
-    audit: result.audit,
-    failures,
-    monthlyKey: monthly?.key,
-    days: new Set(daily.map(({ period }) => period.from)),
-  };
+  const received: ReceivedObject[] = [];
+  for await (const arrived of arrivals) received.push(...arrived);
+  return { month, objects: { ...month, received, failed, scratchPath: join(folder, randomUUID()) } };
 }

@@ -3,97 +3,17 @@ import { openSession } from '../download/session.js';
 import { refuseFile } from '../lake/layout.js';
 import { exitCode, exitCodeOfJobs } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
+import type { CryptodlError } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import type { SeriesRequest } from '../plan/series-request.js';
 import { asUnreachable } from '../source/listing.js';
 import { auditArchive } from './audit-archive.js';
-import type { AuditedMonth, AuditFailure } from './audit-archive.js';
-import type { AuditFinding } from './audit-finding.js';
-import { rebuildsOf } from './rebuild-months.js';
+import { itemsOfMonth } from './audit-finding.js';
+import type { AuditedMonth, AuditFinding, AuditItem } from './audit-finding.js';
+import { rebuildOf } from './rebuild-months.js';
+import type { Rebuild } from './rebuild-months.js';
 import { selectAudit } from './select-audit.js';
-
-/** Findings that disappear when daily objects replace the monthly one. A day that is in neither cadence stays missing. */
-const MENDED_BY_DAYS: ReadonlySet<AuditFinding['kind']> = new Set([
-  'short-month',
-  'rows-missing',
-  'rows-differ',
-]);
-
-/** Counts for the summary and the exit code. */
-export class AuditTally {
-  months = 0;
-  compared = 0;
-  rows = 0;
-  readonly series = new Set<string>();
-  readonly findings = new Map<AuditFinding['kind'], number>();
-  readonly failures: AuditFailure[] = [];
-  readonly rebuilds: SeriesRequest[] = [];
-  /** The number of months in `rebuilds`, which has a request for each format that the lake holds. */
-  rebuiltMonths = 0;
-  /**
-   * Findings and failures of monthly objects whose months the lake holds as daily objects. `rebuilt`: the number of those in months
-   * that this run rebuilds.
-   */
-  readonly mendable = { findings: 0, failures: new Set<AuditFailure>(), rebuilt: 0 };
-
-  add({ audit: { series, findings, daysCompared, rows }, failures }: AuditedMonth): void {
-    this.series.add(seriesName(series));
-    this.months += 1;
-    if (daysCompared > 0) this.compared += 1;
-    this.rows += rows;
-    this.failures.push(...failures);
-    for (const { kind } of findings) this.findings.set(kind, (this.findings.get(kind) ?? 0) + 1);
-  }
-
-  /** Adds a month that the lake holds only as daily objects, now or after the rebuild (`isRebuilt`). */
-  addFromDays({ audit: { findings }, failures, monthlyKey }: AuditedMonth, isRebuilt: boolean): void {
-    const mended = findings.filter(
-      ({ key, kind, rows }) => key === monthlyKey && rows > 0 && MENDED_BY_DAYS.has(kind),
-    );
-    const failed = failures.filter(({ key }) => key === monthlyKey);
-    this.mendable.findings += mended.length;
-    for (const failure of failed) this.mendable.failures.add(failure);
-    if (isRebuilt) this.mendable.rebuilt += mended.length + failed.length;
-  }
-
-  get found(): number {
-    return [...this.findings.values()].reduce((sum, number) => sum + number, 0);
-  }
-
-  /** `isMended`: the months of `mendable` are now in the lake as daily objects, so their findings and failures do not count. */
-  #exitCode(isMended: boolean): ExitCode {
-    const failures = isMended
-      ? this.failures.filter((failure) => !this.mendable.failures.has(failure))
-      : this.failures;
-    const found = this.found - (isMended ? this.mendable.findings : 0);
-    const retryable = failures.filter(({ error }) => error.retryable).length;
-    return exitCode({
-      waitedTooLong: failures.filter(({ error }) => error.code === 'wait-too-long').length,
-      failedRetryable: retryable,
-      // A finding stays until the archive publishes the object again.
-      failedPermanent: failures.length - retryable + found,
-    });
-  }
-
-  /** `rebuilt`: the exit code of the rebuild; undefined without --prefer daily. */
-  summary(rebuilt: ExitCode | undefined): AuditSummary {
-    const isMended = rebuilt === 0;
-    const rebuilds = this.rebuiltMonths;
-    return {
-      series: this.series.size,
-      months: this.months,
-      compared: this.compared,
-      rows: this.rows,
-      findings: Object.fromEntries(this.findings),
-      failed: this.failures.length,
-      ...(rebuilt === undefined
-        ? { rebuildable: rebuilds }
-        : { rebuilt: rebuilds, mended: isMended ? this.mendable.rebuilt : 0 }),
-      exitCode: exitCodeOfJobs([this.#exitCode(isMended), rebuilt ?? 0], undefined),
-    };
-  }
-}
 
 /** The counts of an audit as plain data. */
 export interface AuditSummary {
@@ -106,24 +26,65 @@ export interface AuditSummary {
   readonly findings: Readonly<Partial<Record<AuditFinding['kind'], number>>>;
   /** Objects that could not be read. */
   readonly failed: number;
-  /** Without --prefer daily: months of the lake that should be rebuilt from daily objects. */
-  readonly rebuildable?: number;
-  /** With --prefer daily: months that were rebuilt from daily objects. */
-  readonly rebuilt?: number;
-  /** With --prefer daily: findings and failures of the rebuilt months, if the rebuild succeeded. */
-  readonly mended?: number;
+  /** Months of the lake whose daily objects are better; with --prefer daily, this call rebuilds them. */
+  readonly rebuildable: number;
+  /** With --prefer daily: findings that the lake does not have, because it holds the daily objects. */
+  readonly mended: number;
   readonly exitCode: ExitCode;
 }
 
-/** One audited month, with the reasons why it is not rebuilt, and the counts so far. */
-export interface AuditStep {
-  readonly month: AuditedMonth;
-  readonly notes: readonly string[];
-  readonly tally: AuditTally;
+/** Counts for the summary and the exit code. */
+export class AuditTally {
+  readonly rebuilds: SeriesRequest[] = [];
+  readonly #series = new Set<string>();
+  readonly #findings: Partial<Record<AuditFinding['kind'], number>> = {};
+  readonly #errors: CryptodlError[] = [];
+  readonly #counts = { months: 0, compared: 0, rows: 0, rebuildable: 0 };
+  #mended = 0;
+
+  add({ series, findings, failed, rows }: AuditedMonth, { requests, mended }: Rebuild): void {
+    const counts = this.#counts;
+    this.#series.add(seriesName(series));
+    counts.months += 1;
+    counts.compared += rows > 0 ? 1 : 0;
+    counts.rows += rows;
+    counts.rebuildable += requests.length > 0 ? 1 : 0;
+    this.#errors.push(...failed.values());
+    for (const { kind } of findings) this.#findings[kind] = (this.#findings[kind] ?? 0) + 1;
+    this.rebuilds.push(...requests);
+    this.#mended += mended;
+  }
+
+  /** `rebuilt`: the exit code of the rebuild, which counts as a further job; undefined without --prefer daily. */
+  summary(rebuilt?: ExitCode): AuditSummary {
+    const mended = rebuilt === 0 ? this.#mended : 0;
+    const found = Object.values(this.#findings).reduce((sum, number) => sum + number, 0);
+    const retryable = this.#errors.filter((error) => error.retryable).length;
+    const code = exitCode({
+      waitedTooLong: this.#errors.filter((error) => error.code === 'wait-too-long').length,
+      failedRetryable: retryable,
+      // A finding stays until the archive publishes the object again.
+      failedPermanent: this.#errors.length - retryable + found - mended,
+    });
+    return {
+      series: this.#series.size,
+      ...this.#counts,
+      findings: { ...this.#findings },
+      failed: this.#errors.length,
+      mended,
+      exitCode: exitCodeOfJobs([code, rebuilt ?? 0], undefined),
+    };
+  }
 }
 
-/** Yields the months and returns the counts. Rejects with usage errors and fatal errors. */
-export async function* auditSelected(request: VerbRequest): AsyncGenerator<AuditStep, AuditTally> {
+/**
+ * Yields the findings and failed objects, and returns the counts. Calls `onProgress` after each month. With --prefer daily, warns of months
+ * that stay although their daily objects are better. Rejects with usage errors and fatal errors.
+ */
+export async function* auditSelected(
+  request: VerbRequest,
+  onProgress: (tally: AuditTally) => void = () => undefined,
+): AsyncGenerator<AuditItem, AuditTally> {
   const session = openSession(request);
   const tally = new AuditTally();
   try {
@@ -131,12 +92,12 @@ export async function* auditSelected(request: VerbRequest): AsyncGenerator<Audit
     await session.refuseBanned('audit');
     const audited = await selectAudit(session, request.resolved, request.read);
     for await (const month of auditArchive(session, audited)) {
-      tally.add(month);
-      const { requests, notes, isFromDays } = await rebuildsOf(session, month);
-      tally.rebuilds.push(...requests);
-      tally.rebuiltMonths += requests.length > 0 ? 1 : 0;
-      if (isFromDays) tally.addFromDays(month, requests.length > 0);
-      yield { month, notes, tally };
+      yield* itemsOfMonth(month);
+      const rebuild = await rebuildOf(session, month);
+      tally.add(month, rebuild);
+      if (session.options.prefer === 'daily' && rebuild.note !== undefined)
+        session.observer.warn(rebuild.note);
+      onProgress(tally);
     }
     return tally;
   } catch (error) {

@@ -10,10 +10,8 @@ import { countText } from '../model/units.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import type { SeriesRequest } from '../plan/series-request.js';
 import { printLines } from '../text/printable.js';
-import type { AuditedMonth } from './audit-archive.js';
-import { findingText } from './audit-finding.js';
 import { auditSelected } from './audit-selected.js';
-import type { AuditTally } from './audit-selected.js';
+import type { AuditSummary, AuditTally } from './audit-selected.js';
 import { selectRebuilds } from './rebuild-months.js';
 
 /**
@@ -22,7 +20,7 @@ import { selectRebuilds } from './rebuild-months.js';
  */
 export async function audit(run: LookUp): Promise<ExitCode> {
   return runVerb(run, async (request, signals) => {
-    const tally = await withLog(request, run.io, (logged) => printMonths(run, logged));
+    const tally = await withLog(request, run.io, (logged) => printItems(run, logged));
     const isPreferred = run.resolved.options.prefer === 'daily';
     const rebuilt = !isPreferred
       ? undefined
@@ -33,34 +31,19 @@ export async function audit(run: LookUp): Promise<ExitCode> {
   });
 }
 
-async function printMonths(run: LookUp, request: VerbRequest): Promise<AuditTally> {
-  const { io, resolved } = run;
-  const printProgress = progressPrinter(resolved.options, io);
-  return forEachItem(auditSelected(request), async ({ month, notes, tally }) => {
-    await printMonth(run, month);
-    if (resolved.options.prefer === 'daily') printLines(io.stderr, notes);
-    printProgress(() => textOf(tally));
+async function printItems({ io, resolved }: LookUp, request: VerbRequest): Promise<AuditTally> {
+  const { options } = resolved;
+  const printProgress = progressPrinter(options, io);
+  const items = auditSelected(request, (tally) => {
+    printProgress(() => textOf(tally.summary()));
+  });
+  return forEachItem(items, async (item) => {
+    if (item.event === 'failed') printLines(io.stderr, [`failed  ${item.key}: ${item.message}`]);
+    if (options.json) await writeData(io, [item]);
+    else if (item.event === 'finding')
+      await writeData(io, [`${seriesName(item)} ${item.month}  ${item.kind}  ${item.text}`]);
     return true;
   });
-}
-
-async function printMonth(
-  { io, resolved }: LookUp,
-  { audit: { series, month, findings }, failures }: AuditedMonth,
-): Promise<void> {
-  const isJson = resolved.options.json;
-  for (const finding of findings) {
-    const text = findingText(finding);
-    const line = isJson
-      ? { event: 'finding', ...series, month, ...finding, text }
-      : `${seriesName(series)} ${month}  ${finding.kind}  ${text}`;
-    await writeData(io, [line]);
-  }
-  for (const { key, error } of failures) {
-    const { code, retryable, message } = error;
-    if (isJson) await writeData(io, [{ event: 'failed', ...series, month, key, code, retryable, message }]);
-    printLines(io.stderr, [`failed  ${key}: ${message}`]);
-  }
 }
 
 /** Runs the rebuild as an ordinary run with plan, outcomes and summary. */
@@ -89,35 +72,20 @@ async function conclude(
 ): Promise<ExitCode> {
   const { options } = resolved;
   const summary = tally.summary(rebuilt);
-  const code = summary.exitCode;
+  const { exitCode, rebuildable, mended } = summary;
   if (options.json) await writeData(io, [{ event: 'audit', ...summary }]);
-  if (options.quiet && code === 0) return code;
-  const { mended = 0 } = summary;
-  const fixed = rebuilt === 0 ? tally.mendable.findings + tally.mendable.failures.size : 0;
-  printLines(io.stderr, [`${textOf(tally)}${fixedText(mended, fixed - mended)}`]);
-  if (code === 0 && mended > 0)
-    printLines(io.stderr, ['all findings are fixed in the lake: it has the rows of the daily objects']);
-  if (tally.rebuilds.length > 0 && rebuilt === undefined) {
-    const months = `${countText(tally.rebuiltMonths, 'month')} of the lake`;
+  if (options.quiet && exitCode === 0) return exitCode;
+  printLines(io.stderr, [`${textOf(summary)}${mended > 0 ? `; ${mended} fixed in the lake` : ''}`]);
+  if (rebuildable > 0 && rebuilt === undefined)
     printLines(io.stderr, [
-      `${months} should be rebuilt from daily objects`,
+      `${countText(rebuildable, 'month')} of the lake should be rebuilt from daily objects`,
       'next  the same command with --prefer daily',
     ]);
-  }
-  return code;
+  return exitCode;
 }
 
-/** `now`: findings that this rebuild fixed; `earlier`: findings in months that an earlier run had rebuilt. */
-function fixedText(now: number, earlier: number): string {
-  const parts = [
-    ...(now > 0 ? [`${now} now fixed in the lake`] : []),
-    ...(earlier > 0 ? [`${earlier} fixed in the lake earlier`] : []),
-  ];
-  return parts.length === 0 ? '' : `; ${parts.join(', ')}`;
-}
-
-function textOf(tally: AuditTally): string {
-  const failed =
-    tally.failures.length > 0 ? `, ${countText(tally.failures.length, 'object')} could not be read` : '';
-  return `${tally.series.size} series, ${countText(tally.months, 'month')}: ${tally.compared} with both cadences, ${countText(tally.rows, 'row')} compared; ${countText(tally.found, 'finding')}${failed}`;
+function textOf({ series, months, compared, rows, findings, failed }: AuditSummary): string {
+  const found = Object.values(findings).reduce((sum, number) => sum + number, 0);
+  const unread = failed > 0 ? `, ${countText(failed, 'object')} could not be read` : '';
+  return `${series} series, ${countText(months, 'month')}: ${compared} with both cadences, ${countText(rows, 'row')} compared; ${countText(found, 'finding')}${unread}`;
 }

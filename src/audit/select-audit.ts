@@ -1,6 +1,6 @@
 /** Selects the series and months of an audit: those of the flags, or those that the lake holds. */
 import { join } from 'node:path';
-import { dayOf, monthOf, monthStart } from '../model/calendar.js';
+import { monthOf } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { ObjectKeys } from '../lake/check-manifest-line.js';
 import { seriesFolder } from '../lake/layout.js';
@@ -77,13 +77,4 @@ async function extentOf(
     from: Math.min(...periods.map(({ from }) => from)),
     to: Math.max(...periods.map(({ to }) => to)),
   };
-}
-
-/** The days `[from, to)` of a month that are before today. */
-export function daysOfMonth(
-  session: Pick<Session, 'nowMs' | 'venue'>,
-  month: number,
-): { from: number; to: number } {
-  const today = dayOf(session.nowMs, session.venue);
-  return { from: monthStart(month), to: Math.min(monthStart(month + 1), today) };
 }

@@ -150,13 +150,6 @@ function sortColumns(spec: DatasetSpec): DatasetSpec['columns'] {
   });
 }
 
-/** Rows of each new object that share an id with an earlier row but differ in values. */
-export function conflictsQuery({ spec }: Pick<SqlContext, 'spec'>): string {
-  return `SELECT ord, sum(n - 1) AS ids, min(id) AS id FROM (
-      SELECT ord, id, count(*) AS n FROM (SELECT DISTINCT ${names(spec)}, ${ORDINAL} AS ord, ${sortKey(spec)} AS id FROM rows)
-      GROUP BY ord, id HAVING count(*) > 1) GROUP BY ord ORDER BY ord`;
-}
-
 function names(spec: DatasetSpec): string {
   return writtenColumns(spec)
     .map((column) => quoteName(column.name))

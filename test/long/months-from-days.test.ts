@@ -6,7 +6,7 @@ import { makeZip } from '../../scripts/make-zip.js';
 import { makeCsv } from '../../scripts/synthetic-archive.js';
 import { cryptodl, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
-import { manifestLines, parquetDigests } from '../helpers/lake.js';
+import { parquetDigests } from '../helpers/lake.js';
 import { memberOf, publish, publishZip } from '../helpers/published.js';
 import { useScene } from '../helpers/scene.js';
 
@@ -45,7 +45,6 @@ function publishBroken(symbol: string, period: string): void {
 beforeAll(() => {
   publishBroken('BROKENUSDT', '2024-01');
   publishDays('BROKENUSDT');
-  publishMonth('BROKENUSDT', ['2024-02-01'], '2024-02');
   publishBroken('TWICEUSDT', '2024-01');
   publishDays('TWICEUSDT');
   publishBroken('TWICEUSDT', '2024-01-09');
@@ -76,13 +75,8 @@ beforeAll(() => {
   publishDays('YOUNGUSDT', DAYS.slice(9));
 });
 
-function run(
-  verb: 'vision' | 'retry' | 'repair' | 'audit',
-  out: string,
-  ...args: string[]
-): Promise<CliResult> {
-  const fast = verb === 'audit' ? FAST.slice(0, -2) : FAST;
-  return cryptodl([verb, ...args, '--archive-url', scene.archive.url, '--out', join(scratch, out), ...fast]);
+function run(verb: 'vision' | 'retry' | 'repair', out: string, ...args: string[]): Promise<CliResult> {
+  return cryptodl([verb, ...args, '--archive-url', scene.archive.url, '--out', join(scratch, out), ...FAST]);
 }
 
 function vision(out: string, symbol: string, ...args: string[]): Promise<CliResult> {
@@ -405,36 +399,5 @@ describe('a monthly object without some of its days', () => {
     const repaired = await run('repair', 'repaired', '--json');
     expect(repaired.events.at(-1)).toMatchObject({ outcomes: { ok: 31, failed: 0 }, exitCode: 0 });
     await isLikeItsDays('repaired', 'SHORTUSDT');
-  });
-});
-
-describe('audit --prefer daily', () => {
-  it('takes a month from its days whose monthly object is broken', async () => {
-    const february = ['--from', '2024-02-01', '--to', '2024-02-29'];
-    await run('vision', 'audited', '--interval', '1h', '--symbols', 'BROKENUSDT', ...february);
-    const months = ['--from', '2024-01-01', '--to', '2024-01-31', '--symbols', 'BROKENUSDT'];
-    const audited = await run(
-      'audit',
-      'audited',
-      '--interval',
-      '1h',
-      ...months,
-      '--prefer',
-      'daily',
-      '--json',
-    );
-    expect(audited.events.at(-1)).toMatchObject({ rebuilt: 1, failed: 1, exitCode: 0 });
-    const held = manifestLines(join(scratch, 'audited/binance/um/klines/interval=1h/symbol=BROKENUSDT'));
-    expect(held.filter(({ cadence }) => cadence === 'daily')).toHaveLength(31);
-  });
-
-  it('takes no month from its days when one of them is broken as well', async () => {
-    publishMonth('TWICEUSDT', ['2024-02-01'], '2024-02');
-    const what = ['--interval', '1h', '--symbols', 'TWICEUSDT'];
-    await run('vision', 'unread', ...what, '--from', '2024-02-01', '--to', '2024-02-29');
-    const january = ['--from', '2024-01-01', '--to', '2024-01-31'];
-    const audited = await run('audit', 'unread', ...what, ...january, '--prefer', 'daily', '--json');
-    expect(audited.events.at(-1)).toMatchObject({ rebuilt: 0, failed: 2 });
-    expect(audited.stderr).toContain('TWICEUSDT 2024-01 is not rebuilt: one of its days could not be read');
   });
 });
