@@ -77,7 +77,7 @@ function built(path) {
 async function runTasks(tasks, lake) {
   const spools = join(lake, '.cryptodl');
   mkdirSync(spools, { recursive: true });
-  const plan = await planner(lake, join(spools, 'plan.jsonl'));
+  const plan = await planner(lake, spools);
   const { tally, run } = await runner(spools);
   const used = startMeter();
   const { spool, totals } = await plan(tasks);
@@ -89,9 +89,9 @@ async function runTasks(tasks, lake) {
 
 /**
  * @param {string} root
- * @param {string} spoolPath
+ * @param {string} runFolder
  */
-async function planner(root, spoolPath) {
+async function planner(root, runFolder) {
   /** @type {typeof import('../src/plan/plan.js')} */
   const { makePlan } = await built('plan/plan.js');
   /** @type {typeof import('../src/lake/manifests.js')} */
@@ -100,22 +100,24 @@ async function planner(root, spoolPath) {
   const { loadBinance } = await built('source/binance/binance.js');
   const today = FIRST_DAY + DAYS + 1;
   const venue = loadBinance();
-  const options = /** @type {const} */ ({
+  const session = /** @type {const} */ ({
     venue,
-    root,
+    paths: { root },
     manifests: new Manifests(venue.archive),
-    today,
     nowMs: today * DAY_MS,
-    force: false,
-    revisions: 'check',
-    recheckDays: 0,
-    ignoredRefusals: new Set(),
+    options: {
+      force: false,
+      revisions: 'check',
+      recheckDays: 0,
+      verify: 'sha256',
+      staleChecksum: 'fail',
+    },
     listing: { objects: listed, folders: noFolders },
     probe: () => Promise.resolve(false),
-    spoolPath,
-    warn: (/** @type {string} */ message) => process.stderr.write(`${message}\n`),
+    runFolder,
+    observer: { warn: (/** @type {string} */ message) => void process.stderr.write(`${message}\n`) },
   });
-  return (/** @type {number} */ tasks) => makePlan(options, wanted(tasks));
+  return (/** @type {number} */ tasks) => makePlan(session, { requests: wanted(tasks), hasListing: true });
 }
 
 /**

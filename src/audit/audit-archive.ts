@@ -19,7 +19,7 @@ import { AUDITED, compareMonth } from './audit-month.js';
 import type { MonthObjects } from './audit-month.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import { makeFolder } from '../files/disk.js';
-import { downloadContext, downloadObject, releaseBodies } from '../download/download-object.js';
+import { downloadObject, releaseBodies } from '../download/download-object.js';
 import type { Session } from '../download/session.js';
 import type { AuditedSeries } from './select-audit.js';
 
@@ -119,7 +119,7 @@ async function download(
   const { series, text, monthly, daily } = month;
   const failed = new Map<string, CryptodlError>();
   const plan: PartitionPlan = { series, settings: AUDITED, label: text, tasks: [] };
-  const context = downloadContext(session, folder);
+  const context = { ...session, runFolder: folder };
   const arrivals = mapOrdered(
     [...(monthly === undefined ? [] : [monthly]), ...daily],
     session.concurrency.places,

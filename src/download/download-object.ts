@@ -5,53 +5,30 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CryptodlError } from '../model/errors.js';
 import { bodySize } from '../http/fetch.js';
-import type { Body, Expectation, Fetch, FetchRequest, FetchResponse, Priority } from '../http/fetch.js';
+import type { Body, Expectation, FetchRequest, FetchResponse } from '../http/fetch.js';
 import { bytesToFetch } from '../model/task.js';
 import type { ArchiveObject, PartitionPlan } from '../model/task.js';
+import type { Options } from '../options/flags.js';
 import type { Download } from '../queue/deferrals.js';
 import { md5OfEtag } from '../http/transport/verify-body.js';
 import { publishedDigest } from '../source/archive-client.js';
 import { keyPath } from '../source/keys.js';
 import { findDataset } from '../source/venue.js';
-import type { Source } from '../source/source.js';
 import { beginsWithHeader } from '../convert/csv-input.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import { sampleRows } from '../convert/inspect-rows.js';
 import type { WriterContext } from '../write/writer.js';
 import type { Session } from './session.js';
-import type { ReceivedZip, ZipStore } from './pipeline/zip-store.js';
+import type { ReceivedZip } from './pipeline/zip-store.js';
 import { isLabel } from '../text/label.js';
 
-export interface DownloadContext {
-  readonly fetch: Fetch;
-  readonly venue: Source;
-  readonly archiveUrl: string;
-  readonly verify: 'sha256' | 'etag' | 'none';
-  readonly staleChecksum: 'warn' | 'fail';
-  readonly priority: Priority;
-  readonly tempFolder: string;
-  readonly signal: AbortSignal;
-  readonly timed: WriterContext['timed'];
-  readonly zips?: ZipStore | undefined;
-}
-
-export function downloadContext(
-  session: Pick<Session, 'fetch' | 'venue' | 'options' | 'stop' | 'times' | 'work' | 'zips'>,
-  tempFolder: string,
-): DownloadContext {
-  const { fetch, venue, options, stop, zips } = session;
-  return {
-    fetch,
-    venue,
-    archiveUrl: options.archiveUrl,
-    verify: options.verify,
-    staleChecksum: options.staleChecksum,
-    priority: options.priority,
-    tempFolder,
-    signal: stop.signal,
-    timed: timedWork(session),
-    zips,
-  };
+/** The session of a run. Temporary files are made in `runFolder`. */
+export interface DownloadContext extends Pick<
+  Session,
+  'fetch' | 'runFolder' | 'times' | 'venue' | 'work' | 'zips'
+> {
+  readonly options: Pick<Options, 'archiveUrl' | 'priority' | 'staleChecksum' | 'verify'>;
+  readonly stop: Pick<AbortController, 'signal'>;
 }
 
 /** Adds the duration of a stage to the times of the run, and tells the followers of the run. */
@@ -80,7 +57,7 @@ export async function downloadObject(
   plan: PartitionPlan,
   object: ArchiveObject,
 ): Promise<Download<ReceivedObject>> {
-  const spool = join(context.tempFolder, randomUUID());
+  const spool = join(context.runFolder, randomUUID());
   try {
     const received = await receive(context, plan, object, spool);
     return received === undefined ? { absent: 'hole' } : { received };
@@ -122,11 +99,11 @@ async function requestZip(
 ): Promise<ReceivedZip | undefined> {
   const sidecar = publishedOf(context, object);
   const expect = expectation(context, object, sidecar?.ask);
-  const url = `${context.archiveUrl}/${keyPath(object.key)}`;
+  const url = `${context.options.archiveUrl}/${keyPath(object.key)}`;
   const request = {
     url,
     bucket: 'archive',
-    priority: context.priority,
+    priority: context.options.priority,
     spoolPath,
     spoolAboveBytes: BODY_MEMORY_BYTES,
     maxBytes: object.bytes === undefined ? ZIP_MAX_BYTES : object.bytes * LISTED_GROWTH + LISTED_MARGIN_BYTES,
@@ -154,12 +131,12 @@ async function fetchObject(
   request: FetchRequest,
 ): Promise<{ response: FetchResponse; isStale: boolean }> {
   try {
-    const response = await context.fetch(request, { signal: context.signal, traceId: randomUUID() });
+    const response = await context.fetch(request, { signal: context.stop.signal, traceId: randomUUID() });
     return { response, isStale: false };
   } catch (error) {
     const taken =
       error instanceof CryptodlError && error.code === 'sidecar-stale' ? error.evidence : undefined;
-    if (taken === undefined || context.staleChecksum === 'fail') throw error;
+    if (taken === undefined || context.options.staleChecksum === 'fail') throw error;
     return { response: taken, isStale: true };
   }
 }
@@ -179,11 +156,11 @@ async function unpack(
     memoryBytes: BODY_MEMORY_BYTES,
     maxBytes: CSV_MAX_BYTES,
     maxRatio: CSV_MAX_RATIO,
-    signal: context.signal,
+    signal: context.stop.signal,
     ...(spec === undefined ? {} : { onChunk: sampleRows({ spec, symbol, name }) }),
   };
   try {
-    return await context.timed('check', { plan, object }, () => packing.unpack(zip, name, options));
+    return await timedWork(context)('check', { plan, object }, () => packing.unpack(zip, name, options));
   } catch (error) {
     if (!(error instanceof CryptodlError)) throw error;
     const evidence = { status: 200, headers: {}, body: zip, sha256 } as const;
@@ -195,9 +172,9 @@ async function unpack(
 export async function countObjectRows(
   zip: Body,
   key: string,
-  { venue, tempFolder, signal }: Pick<DownloadContext, 'venue' | 'tempFolder' | 'signal'>,
+  { venue, runFolder, stop: { signal } }: Pick<DownloadContext, 'venue' | 'runFolder' | 'stop'>,
 ): Promise<number | CryptodlError> {
-  const spoolPath = join(tempFolder, `${randomUUID()}.csv`);
+  const spoolPath = join(runFolder, `${randomUUID()}.csv`);
   const { packing } = venue.archive;
   const limits = { spoolPath, memoryBytes: BODY_MEMORY_BYTES, maxBytes: CSV_MAX_BYTES, signal };
   try {
@@ -227,12 +204,12 @@ function expectation(
 ): Expectation {
   const format = context.venue.archive.packing;
   const listed = { format, ...(object.bytes === undefined ? {} : { bytes: object.bytes }) };
-  if (context.verify === 'none') return listed;
+  if (context.options.verify === 'none') return listed;
   const sha256 = ask === undefined ? {} : { sha256: ask };
   // An ETag of a multipart upload is no MD5: the sidecar decides.
   const md5 = md5OfEtag(object.etag);
   if (md5 === undefined) return { ...listed, ...sha256 };
-  return context.verify === 'etag' ? { ...listed, md5 } : { ...listed, listedMd5: md5, ...sha256 };
+  return context.options.verify === 'etag' ? { ...listed, md5 } : { ...listed, listedMd5: md5, ...sha256 };
 }
 
 interface Published {
@@ -245,7 +222,8 @@ interface Published {
 function publishedOf(context: DownloadContext, object: ArchiveObject): Published | undefined {
   const { sidecar } = context.venue.archive;
   if (sidecar === undefined) return undefined;
-  const request = { ...context, sidecar };
+  const { archiveUrl, priority } = context.options;
+  const request = { fetch: context.fetch, sidecar, archiveUrl, priority, signal: context.stop.signal };
   let last: Promise<string | undefined> | undefined;
   return {
     ask: (bypassCache) => {

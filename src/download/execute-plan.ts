@@ -23,7 +23,8 @@ import { createPartitionWriter } from '../write/partition-writer.js';
 import type { PartitionWriter, WriterContext } from '../write/writer.js';
 import { createZipWriter } from '../write/zip-writer.js';
 import { CutDays } from './cut-days.js';
-import { countObjectRows, downloadContext, downloadObject, memoryOf, timedWork } from './download-object.js';
+import { countObjectRows, downloadObject, memoryOf, timedWork } from './download-object.js';
+import type { DownloadContext } from './download-object.js';
 import { memoryOfRest, RestDownloads } from './download-rest.js';
 import { MonthsFromDays } from './months-from-days.js';
 import { writable } from './open-lake.js';
@@ -79,13 +80,8 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
     );
   const { places } = workshop;
   const writers = createWriters(session, workshop, folder);
-  let source = downloadContext(session, folder);
-  const absences = new AbsenceNotes({
-    root: session.paths.root,
-    manifests: session.manifests,
-    venue: session.venue.name,
-    nowMs: session.nowMs,
-  });
+  let source: DownloadContext = session;
+  const absences = new AbsenceNotes(session);
   const fromRest = new RestDownloads(session);
   const months = new MonthsFromDays(session, (plan, object, error) =>
     tellFailure(session, { report: run.report, absences }, plan, object, error),
@@ -214,8 +210,7 @@ function createWriters(
     lock,
     timed: timedWork(session),
     acceptsShorter: session.options.revisions === 'take',
-    countRows: (zip, key) =>
-      countObjectRows(zip, key, { venue: session.venue, tempFolder, signal: session.stop.signal }),
+    countRows: (zip, key) => countObjectRows(zip, key, session),
   };
   const converting = createPartitionWriter(context);
   const keeping = createZipWriter(context);

@@ -3,6 +3,7 @@ import { daysWithin, monthOf } from '../model/calendar.js';
 import type { CryptodlError, ErrorCode } from '../model/errors.js';
 import { seriesFolder } from '../lake/layout.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
+import { makePlan } from '../plan/plan.js';
 import type { Plan } from '../plan/plan.js';
 import type { SeriesRequest } from '../plan/series-request.js';
 import { seriesName } from '../model/task.js';
@@ -11,7 +12,6 @@ import { countText } from '../model/units.js';
 import { hasDays } from '../source/keys.js';
 import { findDataset } from '../source/venue.js';
 import { repeatLine } from '../write/shorter-revisions.js';
-import { planRun } from './plan-run.js';
 import type { Session } from './session.js';
 
 /** Codes of faults of an object itself. */
@@ -103,7 +103,7 @@ export class MonthsFromDays {
       });
     }
     if (requests.length === 0) return undefined;
-    return planRun(this.#session, { hasListing: true, requests });
+    return makePlan(this.#session, { hasListing: true, requests });
   }
 
   /** Yields the same plans. From its plan on, a month counts as whole until a day fails, or a day that must have rows is absent. */

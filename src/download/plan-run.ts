@@ -1,48 +1,14 @@
-/** The plan of a run: makes it, checks `--max-bytes`, and prints it for `--dry-run`. */
-import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
+/** The plan of a run: checks `--max-bytes`, and prints it for `--dry-run`. */
 import { writeData } from '../cli/write-data.js';
-import { dayOf, periodText } from '../model/calendar.js';
+import { periodText } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { Io } from '../model/io.js';
 import { bytesToFetch } from '../model/task.js';
 import type { PartitionPlan, Task } from '../model/task.js';
 import { bytesText } from '../model/units.js';
-import { makePlan } from '../plan/plan.js';
 import type { Plan } from '../plan/plan.js';
-import type { RunSelection } from '../select/selection.js';
 import { tabbed } from '../text/printable.js';
-import type { HttpSession } from './http-session.js';
-import type { LakeSession, RunSession } from './session.js';
-
-export async function planRun(
-  session: RunSession & LakeSession & Pick<HttpSession, 'listing' | 'probe'>,
-  selection: Pick<RunSelection, 'hasListing' | 'requests'>,
-): Promise<Plan> {
-  const { venue, paths, observer, options } = session;
-  return makePlan(
-    {
-      venue,
-      root: paths.root,
-      manifests: session.manifests,
-      today: dayOf(session.nowMs, venue),
-      nowMs: session.nowMs,
-      force: options.force,
-      revisions: options.revisions,
-      recheckDays: options.recheckDays,
-      ignoredRefusals: new Set(
-        options.verify === 'sha256' && options.staleChecksum === 'fail' ? [] : ['sidecar-stale'],
-      ),
-      listing: selection.hasListing ? session.listing : undefined,
-      probe: session.probe,
-      spoolPath: join(session.runFolder, `plan-${randomUUID()}.jsonl`),
-      warn: (message) => {
-        observer.warn(message);
-      },
-    },
-    selection.requests,
-  );
-}
+import type { RunSession } from './session.js';
 
 /** Throws a usage error if the plan downloads more than --max-bytes. */
 export function refuseLargePlan(session: Pick<RunSession, 'options'>, plan: Pick<Plan, 'totals'>): void {

@@ -8,10 +8,10 @@ import { checkedFolder } from '../lake/path-checks.js';
 import { seriesFolder } from '../lake/layout.js';
 import { hasManifest } from '../lake/manifest-place.js';
 import type { Manifest } from '../lake/manifest.js';
-import type { Manifests } from '../lake/manifests.js';
 import { FORMATS } from '../model/task.js';
 import type { AbsenceReason, ArchiveObject, Cadence, Format, Period, Series } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
+import type { LakeSession } from './session.js';
 
 /** Errors that the published bytes or their sidecar cause: each later request of the same revision fails the same way. */
 const LASTING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
@@ -27,10 +27,9 @@ const LASTING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'month-incomplete',
 ]);
 
-export interface AbsenceContext {
-  readonly root: string;
-  readonly manifests: Manifests;
-  readonly venue: string;
+export interface AbsenceContext extends Pick<LakeSession, 'manifests'> {
+  readonly paths: { readonly root: string };
+  readonly venue: { readonly name: string };
   /** Start of the run, or `--now`. Epoch milliseconds. */
   readonly nowMs: number;
 }
@@ -68,39 +67,30 @@ export class AbsenceNotes {
   /** Notes an absent period, and the earlier periods with the same reason from the day `since`. */
   note(series: Series, period: Period, reason: AbsenceReason, found: Found = {}): void {
     const { since = period.from, hasAskedRest = false } = found;
-    const { cadence, from } = period;
-    const stretches = this.#stretchesOf(series);
-    const numberOf = (day: number): number => (cadence === 'daily' ? day : monthOf(day));
-    const [first, own] = [numberOf(Math.min(since, from)), numberOf(from)];
+    const { cadence } = period;
+    const own = numberOf(period);
+    const first = numberOf({ cadence, from: Math.min(since, period.from) });
     // For coverage, a delisted series ends at its first absent day, so the days between are not noted.
     const step = reason === 'delisted' ? Math.max(1, own - first) : 1;
     for (let at = first; at <= own; at += step) {
       // Only the selected period is requested from REST.
       const isAsked = hasAskedRest && at === own;
-      const isOf = (stretch: Stretch): boolean =>
-        stretch.cadence === cadence && stretch.reason === reason && stretch.failed === undefined;
       const isTold = (stretch: Stretch): boolean =>
-        isOf(stretch) && stretch.from <= at && at < stretch.to && (stretch.hasAskedRest || !isAsked);
-      const last = stretches.at(-1);
-      if (stretches.some(isTold)) continue;
-      const goesOn = last !== undefined && isOf(last) && last.hasAskedRest === isAsked;
-      if (goesOn && !last.isKept && last.to === at) last.to = at + 1;
-      else stretches.push({ cadence, reason, hasAskedRest: isAsked, isKept: false, from: at, to: at + 1 });
+        stretch.cadence === cadence &&
+        stretch.reason === reason &&
+        stretch.failed === undefined &&
+        stretch.from <= at &&
+        at < stretch.to &&
+        (stretch.hasAskedRest || !isAsked);
+      if (!this.#stretchesOf(series).some(isTold))
+        this.#add(series, { cadence, reason, hasAskedRest: isAsked, isKept: false, from: at });
     }
   }
 
   /** Notes a held period that lacks rows, and of which REST has no further rows. */
-  noteKept(series: Series, { cadence, from }: Period): void {
-    const at = cadence === 'daily' ? from : monthOf(from);
-    const stretch = {
-      cadence,
-      reason: 'hole',
-      hasAskedRest: true,
-      isKept: true,
-      from: at,
-      to: at + 1,
-    } as const;
-    this.#stretchesOf(series).push(stretch);
+  noteKept(series: Series, period: Period): void {
+    const from = numberOf(period);
+    this.#add(series, { cadence: period.cadence, reason: 'hole', hasAskedRest: true, isKept: true, from });
   }
 
   /** Notes a failed object. `isVerified`: the run verifies received bytes, so `--verify` is not `none`. */
@@ -111,28 +101,36 @@ export class AbsenceNotes {
   ): void {
     // The deadline ended the work on the object, so its state is unknown.
     if (code === 'time-over') return;
-    const { cadence, from } = object.period;
-    const at = cadence === 'daily' ? from : monthOf(from);
+    const refused = isVerified && LASTING.has(code) ? refusedRevision(format, object) : undefined;
+    this.#add(series, {
+      cadence: object.period.cadence,
+      reason: 'hole',
+      failed: code,
+      ...(refused === undefined ? {} : { refused }),
+      hasAskedRest: false,
+      isKept: false,
+      from: numberOf(object.period),
+    });
+  }
+
+  /** Adds one period, or extends the last stretch by it. */
+  #add(series: Series, note: Omit<Stretch, 'to'>): void {
     const stretches = this.#stretchesOf(series);
     const last = stretches.at(-1);
-    const refused = isVerified && LASTING.has(code) ? refusedRevision(format, object) : undefined;
-    const isNext = last?.failed === code && last.cadence === cadence && last.to === at;
-    if (isNext && refused === undefined && last.refused === undefined) last.to = at + 1;
-    else
-      stretches.push({
-        cadence,
-        reason: 'hole',
-        failed: code,
-        ...(refused === undefined ? {} : { refused }),
-        hasAskedRest: false,
-        isKept: false,
-        from: at,
-        to: at + 1,
-      });
+    const isSingle = note.refused !== undefined || last?.refused !== undefined;
+    const goesOn =
+      last?.to === note.from &&
+      last.cadence === note.cadence &&
+      last.reason === note.reason &&
+      last.failed === note.failed &&
+      last.hasAskedRest === note.hasAskedRest &&
+      last.isKept === note.isKept;
+    if (goesOn && !isSingle) last.to += 1;
+    else stretches.push({ ...note, to: note.from + 1 });
   }
 
   #stretchesOf(series: Series): Stretch[] {
-    const folder = seriesFolder(this.#context.venue, series);
+    const folder = seriesFolder(this.#context.venue.name, series);
     const stretches = this.#bySeries.get(folder) ?? [];
     this.#bySeries.set(folder, stretches);
     return stretches;
@@ -140,7 +138,10 @@ export class AbsenceNotes {
 
   /** Writes the notes of the series that the lake holds. No other writer may change their manifests at the same time. */
   async write(): Promise<void> {
-    const { root, manifests } = this.#context;
+    const {
+      paths: { root },
+      manifests,
+    } = this.#context;
     for (const [name, stretches] of this.#bySeries) {
       const folder = await checkedFolder(root, name);
       if (!(await hasManifest(folder))) continue;
@@ -189,6 +190,11 @@ export class AbsenceNotes {
     }
     return lines.map(({ line }) => line);
   }
+}
+
+/** The number of the day or the month. */
+function numberOf({ cadence, from }: Pick<Period, 'cadence' | 'from'>): number {
+  return cadence === 'daily' ? from : monthOf(from);
 }
 
 /** Undefined if the object has no listed ETag, or if the plan did not read the sidecars of the listing for it. */

@@ -8,6 +8,7 @@ import type { Signalled } from '../model/io.js';
 import type { Announcement } from '../model/observer.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import type { TaskOutcome } from '../model/outcome.js';
+import { makePlan } from '../plan/plan.js';
 import type { Plan } from '../plan/plan.js';
 import type { ShareReport } from '../report/failure-report.js';
 import type { RunMonitor } from '../report/run-monitor.js';
@@ -22,7 +23,7 @@ import { leaveRecord } from './leave-record.js';
 import { openLake } from './open-lake.js';
 import { openReport, refuseBadReport } from './open-report.js';
 import { OutcomeChannel } from './outcome-channel.js';
-import { planRun, refuseLargePlan } from './plan-run.js';
+import { refuseLargePlan } from './plan-run.js';
 import { refuseAllEnded } from '../select/select-datasets.js';
 import type { openSession, Session, SessionRequest, SharedParts } from './session.js';
 import { selectFailures } from '../select/select-failures.js';
@@ -135,7 +136,7 @@ async function locked<T>(
 
 async function execute(session: Session, request: RunRequest, selection: RunSelection): Promise<RunEnd> {
   session.phase('planning');
-  const plan = await planRun(session, selection);
+  const plan = await makePlan(session, selection);
   try {
     refuseAllEnded(session.venue, selection.ended, plan.totals);
     refuseLargePlan(session, plan);
@@ -242,7 +243,7 @@ export async function* planOnly(request: RunRequest): AsyncGenerator<PartitionPl
     await session.refuseBanned(request.verb);
     const selection = await selectionOf(session, request);
     session.phase('planning');
-    const plan = await planRun(session, selection);
+    const plan = await makePlan(session, selection);
     try {
       refuseAllEnded(session.venue, selection.ended, plan.totals);
       session.observer.announce(announcement(session, selection, plan));

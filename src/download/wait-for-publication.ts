@@ -75,15 +75,8 @@ function missingOf(
   session: Waiting,
   { hasListing }: Pick<RunSelection, 'hasListing'>,
 ): (awaited: Awaited[]) => Promise<Awaited[]> {
-  const { venue, listing, probe, observer, nowMs } = session;
-  const listSeries = listOrProbe({
-    venue,
-    listing: hasListing ? listing : undefined,
-    probe,
-    warn: (message) => {
-      observer.warn(message);
-    },
-  });
+  const { venue, nowMs } = session;
+  const listSeries = listOrProbe(session, hasListing);
   return (awaited) => unpublished({ venue, today: dayOf(nowMs, venue), listSeries }, awaited);
 }
 

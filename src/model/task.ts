@@ -154,7 +154,7 @@ export interface PartitionPlan {
   readonly split?: true;
   /** Days without rows in the month file that is split: they are not lost if no day object has them. */
   readonly emptyDays?: readonly number[];
-  /** Covers more days than requested, because the month has no daily objects. */
+  /** Has a whole month instead of the requested days or day files, because the month has no daily objects. */
   readonly isWider?: true;
 }
 
@@ -175,10 +175,8 @@ export interface PlanTotals {
   fetch: number;
   skip: number;
   absent: number;
-  /** Months that are fetched completely although only some days were requested. */
+  /** Months that are fetched completely although some days or day files were requested. */
   wider: number;
-  /** Files to write that hold a monthly object although the series has day files. */
-  monthFiles: number;
   /** The formats of the planned files. */
   readonly formats: Format[];
   /** Sum of the listed or held sizes; objects without a known size count as 0. */

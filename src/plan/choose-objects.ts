@@ -28,7 +28,7 @@ export interface Choice {
   readonly isWithdrawn?: true;
   /** The name of an absent period that has no key in the archive. */
   readonly key?: string;
-  /** The monthly object is chosen for a part of its month, because the archive has no days of the month. */
+  /** The monthly object is chosen for a part of its month, or for day files, because the archive has no days of the month. */
   readonly isWider?: true;
 }
 
@@ -70,8 +70,9 @@ export async function chooseObjects(
   };
   for (const [month, days] of byMonth(bounded)) {
     if (await takesMonth(context, month, days)) {
-      const isWider =
-        context.cadences.includes('daily') && days.length < lengthOf(month) && !holdsPart(context, month);
+      const isPart = days.length < lengthOf(month) || context.partition === 'day';
+      const isHeld = context.held.ofMonth(month) !== undefined || holdsDay(context, month);
+      const isWider = context.cadences.includes('daily') && isPart && !isHeld;
       const choice = choose(context, await context.list('monthly'), monthPeriod(month));
       add(monthText(month), isWider ? { ...choice, isWider } : choice);
       continue;
@@ -82,10 +83,6 @@ export async function chooseObjects(
       add(context.partition === 'day' ? dayText(day) : label, choose(context, listing, dayPeriod(day)));
   }
   return partitions;
-}
-
-function holdsPart(context: ChooseContext, month: number): boolean {
-  return context.held.ofMonth(month) !== undefined || holdsDay(context, month);
 }
 
 function lengthOf(month: number): number {

@@ -36,8 +36,6 @@ export interface PlanContext {
   /** Earlier refusals with these codes are ignored: their revisions are fetched again. */
   readonly ignoredRefusals: ReadonlySet<ErrorCode>;
   readonly datasetSettings: Pick<DatasetSettings, 'of'>;
-  /** Called after each walk. */
-  readonly onListed: (series: Series, cadence: Cadence, listing: SeriesListing, to: number) => void;
 }
 
 /** Rejects with a usage error if the settings differ from those of the held series, except with `force`. */
@@ -242,10 +240,7 @@ function memoizedListing(
   return (cadence) => {
     const known = walks.get(cadence);
     if (known !== undefined) return known;
-    const walk = context.listSeries(series, cadence, selected).then((listing) => {
-      context.onListed(series, cadence, listing, selected.to);
-      return listing;
-    });
+    const walk = context.listSeries(series, cadence, selected);
     walks.set(cadence, walk);
     return walk;
   };

@@ -1,8 +1,11 @@
 /** The whole plan: each selected object of each series with its action, and the totals. */
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
 import { isFromRest } from '../lake/held-objects.js';
 import type { HeldObjects } from '../lake/held-objects.js';
-import { daysWithin, monthOf } from '../model/calendar.js';
+import { dayOf, daysWithin, monthOf } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
+import type { Observer } from '../model/observer.js';
 import type { ArchiveObject, Cadence, PartitionPlan, PlanTotals, Series } from '../model/task.js';
 import { bytesToFetch, seriesName } from '../model/task.js';
 import { mapOrdered } from '../queue/in-order.js';
@@ -16,7 +19,7 @@ import type { PlanContext } from './plan-series.js';
 import type { SeriesRequest, ShortMonth } from './series-request.js';
 import { planSeries } from './plan-series.js';
 import { PlanSpool } from './plan-spool.js';
-import { LAG_DAYS, listSeries, probeNewest, probeSeries, withNewerProbed } from './series-listing.js';
+import { listSeries, probeSeries, withNewerProbed } from './series-listing.js';
 import type { Probe, SeriesListing, ListingRange } from './series-listing.js';
 
 export interface Plan {
@@ -24,75 +27,72 @@ export interface Plan {
   readonly totals: PlanTotals;
 }
 
-export interface PlanOptions extends Pick<
-  PlanContext,
-  | 'venue'
-  | 'root'
-  | 'manifests'
-  | 'today'
-  | 'nowMs'
-  | 'force'
-  | 'revisions'
-  | 'recheckDays'
-  | 'ignoredRefusals'
-> {
-  /** Undefined if it is already known that the listing is not available. */
-  readonly listing: Listing | undefined;
+/** The parts of a run that its plan needs. */
+export interface PlanSession extends Pick<PlanContext, 'venue' | 'manifests' | 'nowMs'> {
+  readonly paths: { readonly root: string };
+  readonly options: Pick<PlanContext, 'force' | 'revisions' | 'recheckDays'> & {
+    readonly verify: 'sha256' | 'etag' | 'none';
+    readonly staleChecksum: 'warn' | 'fail';
+  };
+  readonly listing: Listing;
   readonly probe: Probe;
-  readonly spoolPath: string;
-  readonly warn: (message: string) => void;
+  /** Folder of the temporary files. */
+  readonly runFolder: string;
+  readonly observer: Pick<Observer, 'warn'>;
+}
+
+interface Requested {
+  readonly requests: Iterable<SeriesRequest>;
+  /** False if it is already known that the listing is not available. */
+  readonly hasListing: boolean;
 }
 
 const SERIES_AT_ONCE = 16;
 
 /** Plans the series in order, several at a time. The caller must close the spool. */
-export async function makePlan(options: PlanOptions, requests: Iterable<SeriesRequest>): Promise<Plan> {
-  const newest = new Map<string, number>();
+export async function makePlan(session: PlanSession, { requests, hasListing }: Requested): Promise<Plan> {
+  const { venue, manifests, nowMs, options } = session;
+  const { root } = session.paths;
+  const { force, revisions, recheckDays, verify, staleChecksum } = options;
   const context: PlanContext = {
-    ...options,
-    listSeries: listOrProbe(options),
-    datasetSettings: new DatasetSettings(options),
-    onListed: (series, cadence, listing, to) => {
-      if (cadence !== 'daily') return;
-      const dataset = datasetOf(series);
-      // A listing with more entries has an object after the range.
-      const lastDay = listing.more ? to : (listing.last?.from ?? 0);
-      newest.set(dataset, Math.max(newest.get(dataset) ?? 0, lastDay));
-    },
+    venue,
+    root,
+    manifests,
+    today: dayOf(nowMs, venue),
+    nowMs,
+    force,
+    revisions,
+    recheckDays,
+    ignoredRefusals: new Set(verify === 'sha256' && staleChecksum === 'fail' ? [] : ['sidecar-stale']),
+    listSeries: listOrProbe(session, hasListing),
+    datasetSettings: new DatasetSettings({ root, venue, manifests }),
   };
-  let plan: Plan = { spool: new PlanSpool(options.spoolPath), totals: emptyTotals() };
+  const spool = new PlanSpool(join(session.runFolder, `plan-${randomUUID()}.jsonl`));
+  const plan: Plan = { spool, totals: emptyTotals() };
   for await (const partitions of mapOrdered(requests, SERIES_AT_ONCE, (request) =>
     planWithDays(context, request),
   )) {
     plan.totals.series += 1;
-    for (const partition of partitions) await addTo(plan, partition, options.venue);
+    for (const partition of partitions) await addTo(plan, partition, venue);
   }
-  const lagging = new Set(
-    [...newest].filter(([, day]) => day < options.today - 2).map(([dataset]) => dataset),
-  );
-  if (lagging.size > 0 && plan.totals.absent > 0) plan = await withNewestProbed(options, plan, lagging);
   return plan;
-}
-
-function datasetOf(series: Series): string {
-  return `${series.market} ${series.dataset}`;
 }
 
 /** Walks the listing. If it is not available, requests the sidecars that should exist by date instead. */
 export function listOrProbe(
-  options: Pick<PlanOptions, 'listing' | 'probe' | 'venue' | 'warn'>,
+  { listing, probe, venue, observer }: Pick<PlanSession, 'listing' | 'observer' | 'probe' | 'venue'>,
+  hasListing: boolean,
 ): PlanContext['listSeries'] {
-  const { listing, venue, probe } = options;
   let hasWarned = false;
   return async (series: Series, cadence: Cadence, selected: ListingRange): Promise<SeriesListing> => {
-    if (listing === undefined) return probeSeries(probe, venue, series, cadence, selected);
+    if (!hasListing) return probeSeries(probe, venue, series, cadence, selected);
     try {
       const listed = await listSeries(listing, venue, series, cadence, selected);
       return await withNewerProbed(probe, venue, series, { cadence, listed, selected });
     } catch (error) {
       if (!isListingFault(error)) throw error;
       if (!hasWarned)
-        options.warn(
+        observer.warn(
           `the listing of ${seriesName(series)} is not available (${error.message}) and has no copy: the sidecar of each selected period is requested instead, also for other series without a listing`,
         );
       hasWarned = true;
@@ -101,38 +101,13 @@ export function listOrProbe(
   };
 }
 
-async function withNewestProbed(
-  options: PlanOptions,
-  plan: Plan,
-  lagging: ReadonlySet<string>,
-): Promise<Plan> {
-  const probed: Plan = { spool: new PlanSpool(`${options.spoolPath}.probed`), totals: emptyTotals() };
-  probed.totals.series = plan.totals.series;
-  const probe = (partition: PartitionPlan): Promise<PartitionPlan> =>
-    lagging.has(datasetOf(partition.series))
-      ? probeNewest(options.probe, partition, options.today)
-      : Promise.resolve(partition);
-  for await (const partition of mapOrdered(plan.spool.plans(), SERIES_AT_ONCE, probe))
-    await addTo(probed, partition, options.venue);
-  await plan.spool.close();
-  const found = probed.totals.fetch - plan.totals.fetch;
-  if (found > 0) {
-    options.warn(
-      `the listing lags behind the archive: ${found} objects of the last ${LAG_DAYS} days were found by probing their sidecars`,
-    );
-  }
-  return probed;
-}
-
 async function addTo(plan: Plan, partition: PartitionPlan, venue: Source): Promise<void> {
   await plan.spool.add(partition);
   const { totals } = plan;
-  const { format, partition: grain } = partition.settings;
+  const { format } = partition.settings;
   if (!totals.formats.includes(format)) totals.formats.push(format);
   if (partition.tasks.some((task) => task.action.kind === 'fetch')) {
     totals.partitions += 1;
-    const isMonth = format !== 'zip' && partition.tasks[0]?.object.period.cadence === 'monthly';
-    if (grain === 'day' && isMonth) totals.monthFiles += 1;
     if (partition.isWider === true) totals.wider += 1;
   }
   let bytes = 0;
@@ -148,7 +123,8 @@ async function addTo(plan: Plan, partition: PartitionPlan, venue: Source): Promi
   }
   totals.fetchBytes += bytes;
   const fetched = partition.tasks.filter(({ action }) => action.kind === 'fetch').length;
-  const of = (totals.fetchBy[datasetOf(partition.series)] ??= { objects: 0, bytes: 0 });
+  const { market, dataset } = partition.series;
+  const of = (totals.fetchBy[`${market} ${dataset}`] ??= { objects: 0, bytes: 0 });
   of.objects += fetched;
   of.bytes += bytes;
   totals.largestBytes = Math.max(totals.largestBytes, bytes);
@@ -176,7 +152,6 @@ function emptyTotals(): PlanTotals {
     skip: 0,
     absent: 0,
     wider: 0,
-    monthFiles: 0,
     formats: [],
     fetchBytes: 0,
     largestBytes: 0,

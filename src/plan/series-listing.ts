@@ -1,15 +1,7 @@
 /** The objects of one series in one cadence, near the selected days: from the listing, or, without a current listing, from requests for sidecars. */
 import { dayOf, dayPeriod, dayText, monthOf, monthPeriod, monthStart } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
-import type {
-  AbsenceReason,
-  ArchiveObject,
-  Cadence,
-  PartitionPlan,
-  Period,
-  Series,
-  Task,
-} from '../model/task.js';
+import type { AbsenceReason, ArchiveObject, Cadence, Period, Series } from '../model/task.js';
 import { mapOrdered } from '../queue/in-order.js';
 import type { Listing } from '../source/listing.js';
 import type { Source } from '../source/source.js';
@@ -166,8 +158,6 @@ export function absenceReason(
 export type Probe = (key: string) => Promise<boolean>;
 
 const PROBES_AT_ONCE = 16;
-/** This many of the newest days are probed if the listing lags. */
-export const LAG_DAYS = 3;
 
 /** Finds the objects by probing each selected period. They have no sizes and ETags. Rejects with `unreachable` for an open start. */
 export async function probeSeries(
@@ -212,7 +202,7 @@ function periods(cadence: Cadence, from: number, to: number): Period[] {
 }
 
 /** A copy of the listing may lack periods from this many days before it, because the archive publishes them after their end. */
-const SINCE_DAYS: Readonly<Record<Cadence, number>> = { daily: LAG_DAYS, monthly: 35 };
+const SINCE_DAYS: Readonly<Record<Cadence, number>> = { daily: 3, monthly: 35 };
 
 /** If a copy replaced the listing, probes the periods that may have been published since the copy was made. */
 export async function withNewerProbed(
@@ -233,17 +223,4 @@ export async function withNewerProbed(
     first: listed.first ?? newer.first,
     last: newer.last ?? last,
   };
-}
-
-/** Probes the newest days that a lagging listing lacks. */
-export async function probeNewest(probe: Probe, plan: PartitionPlan, today: number): Promise<PartitionPlan> {
-  const tasks = await Promise.all(
-    plan.tasks.map(async (task): Promise<Task> => {
-      const { period, key } = task.object;
-      const isNewest = period.cadence === 'daily' && period.from >= today - LAG_DAYS;
-      if (task.action.kind !== 'absent' || !isNewest || !(await probe(key))) return task;
-      return { ...task, action: { kind: 'fetch' } };
-    }),
-  );
-  return { ...plan, tasks };
 }

@@ -224,14 +224,7 @@ function planBlock({
     `  to fetch   ${fetch}`,
     ...fetchLines(totals),
     ...(totals.wider > 0
-      ? [
-          `  whole      ${countText(totals.wider, 'month')}, of which only a part was requested: the archive has no daily objects of ${totals.wider === 1 ? 'it' : 'them'}`,
-        ]
-      : []),
-    ...(totals.monthFiles > 0
-      ? [
-          `  months     ${totals.monthFiles === 1 ? '1 file holds a whole month' : `${numberText(totals.monthFiles)} files hold a whole month each`}: day files are made only from daily objects`,
-        ]
+      ? [`  whole      ${countText(totals.wider, 'month')}: the archive has no daily objects`]
       : []),
     ...(totals.skip > 0 ? [`  held       ${countText(totals.skip, 'object')}, unchanged`] : []),
     ...(totals.absent > 0 ? [`  absent     ${absent.join(', ')}`] : []),

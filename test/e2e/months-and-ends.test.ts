@@ -52,7 +52,7 @@ describe('a part of a month that has no daily objects', () => {
 
   it('is taken from the monthly object, and the plan says that it is the whole month', async () => {
     const { stderr } = await run('part', ...part);
-    expect(stderr).toContain('whole      1 month, of which only a part was requested');
+    expect(stderr).toContain('whole      1 month: the archive has no daily objects\n');
     expect(stderr).toContain('744 rows in 1 file');
     expect(filesBelow(join(scratch, 'part/binance'), '.parquet')).toEqual([
       'um/klines/interval=1h/symbol=MONUSDT/2026-10.parquet',
@@ -72,18 +72,16 @@ it('a month file in place of day files is named in the plan', async () => {
   const days = ['--interval', '1h', '--partition', 'day', '--from', '2026-10-01', '--to', '2026-10-31'];
   const { stderr } = await run('day-files', '--symbols', 'BTCUSDT,MONUSDT', ...days, '--dry-run');
   expect(stderr).toContain('into 32 partitions');
-  expect(stderr).toContain(
-    '  months     1 file holds a whole month: day files are made only from daily objects\n',
-  );
+  expect(stderr).toContain('  whole      1 month: ');
   const two = await run('day-files', '--symbols', 'MONUSDT,ALSOUSDT', ...days, '--dry-run');
-  expect(two.stderr).toContain('  months     2 files hold a whole month each: ');
+  expect(two.stderr).toContain('  whole      2 months: ');
   const ticks = ['--dataset', 'bookTicker', '--symbols', 'BTCUSDT', '--cadence', 'monthly'];
   const zip = [...ticks, '--format', 'zip', '--from', '2024-03-01', '--to', '2024-03-31', '--dry-run'];
   const monthly = await run('month-zips', ...zip);
   expect(monthly.stderr).toContain('to fetch   1 object');
-  expect(monthly.stderr).not.toContain('months     ');
+  expect(monthly.stderr).not.toContain('whole      ');
   const daily = await run('day-files', '--symbols', 'BTCUSDT', ...days, '--dry-run');
-  expect(daily.stderr).not.toContain('months     ');
+  expect(daily.stderr).not.toContain('whole      ');
 });
 
 it('bars longer than a day that the archive has not got are absent, with the reason', async () => {

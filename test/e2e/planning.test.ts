@@ -103,17 +103,6 @@ describe('the plan', () => {
     },
   );
 
-  it('probes only the newest three days when the listing lags', async () => {
-    scene.answer(isListing, (_request, response, path) => response.end(laggingListing(path)));
-    const result = await dryRun('--symbols BTCUSDT --cadence daily --from 2026-11-12 --to 2026-11-20');
-    expect(periods(result)).toEqual([
-      'fetch 2026-11-12',
-      ...['13', '14', '15', '16', '17'].map((day) => `absent 2026-11-${day}`),
-      ...['18', '19', '20'].map((day) => `fetch 2026-11-${day}`),
-    ]);
-    expect(result.stderr).toContain('the listing lags behind the archive: 3 objects');
-  });
-
   it('continues a lake from where each series ends, with the settings of the series', async () => {
     const settings = '--format csv --timestamps ms';
     await scene.vision(`--symbols BTCUSDT --from 2026-11-16 --to 2026-11-17 ${settings}`, {
@@ -167,19 +156,6 @@ describe('the plan', () => {
     expect(await scene.rows(again)).toHaveLength(5 * 24);
   });
 });
-
-/** A listing that ends with 2026-11-12. */
-function laggingListing(path: string): string {
-  const keys = ['2026-11-11', '2026-11-12'].map(
-    (day) =>
-      `<Contents><Key>${KLINES}/BTCUSDT/1h/BTCUSDT-1h-${day}.zip</Key><Size>1000</Size><ETag>&quot;x&quot;</ETag></Contents>`,
-  );
-  const isSymbols = path.includes(`prefix=${KLINES}/&`) || path.endsWith(`prefix=${KLINES}/`);
-  const body = isSymbols
-    ? `<CommonPrefixes><Prefix>${KLINES}/BTCUSDT/</Prefix></CommonPrefixes>`
-    : keys.join('');
-  return `<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><IsTruncated>false</IsTruncated>${body}</ListBucketResult>`;
-}
 
 function linesOf(text: string): string[] {
   return text.split('\n').filter((line) => line !== '');

@@ -8,6 +8,9 @@ import type { PartitionPlan } from '../../src/model/task.js';
 import { verify } from '../../src/http/transport/verify-body.js';
 import { unzip } from '../../src/convert/unzip/unzip.js';
 import type { ReceivedObject } from '../../src/convert/csv-input.js';
+import { systemClock } from '../../src/model/clock.js';
+import { StageTimes } from '../../src/report/stage-times.js';
+import { WorkTracker } from '../../src/report/work-tracker.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { period, SETTINGS } from '../helpers/conversion.js';
 import { answer } from '../helpers/requests.js';
@@ -55,13 +58,17 @@ async function download(folder: string, published: Published): Promise<ReceivedO
   const context = {
     fetch: verify(wire),
     venue: VENUE,
-    archiveUrl: 'http://archive.test',
-    staleChecksum: 'fail' as const,
-    verify: etag === undefined ? ('sha256' as const) : ('etag' as const),
-    priority: 'normal' as const,
-    tempFolder: folder,
-    signal: new AbortController().signal,
-    timed: <T>(_: unknown, __: unknown, act: () => Promise<T>) => act(),
+    options: {
+      archiveUrl: 'http://archive.test',
+      staleChecksum: 'fail' as const,
+      verify: etag === undefined ? ('sha256' as const) : ('etag' as const),
+      priority: 'normal' as const,
+    },
+    runFolder: folder,
+    stop: new AbortController(),
+    times: new StageTimes(systemClock),
+    work: new WorkTracker([]),
+    zips: undefined,
   };
   const arrived = await downloadObject(context, PLAN, object);
   return 'received' in arrived ? arrived.received : undefined;

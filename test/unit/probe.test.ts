@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { dayText } from '../../src/model/calendar.js';
-import type { PartitionPlan, Series, Task } from '../../src/model/task.js';
-import { absenceReason, LAG_DAYS, probeNewest, probeSeries } from '../../src/plan/series-listing.js';
+import type { Series } from '../../src/model/task.js';
+import { absenceReason, probeSeries } from '../../src/plan/series-listing.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
-import { day, period, SETTINGS } from '../helpers/conversion.js';
+import { day, period } from '../helpers/conversion.js';
 
 const venue = loadBinance();
 const SERIES: Series = { market: 'um', dataset: 'klines', interval: '1m', symbol: 'BTCUSDT' };
@@ -59,43 +59,5 @@ describe('a series that is probed', () => {
   it('fails when no request is answered', async () => {
     const want = { from: TODAY - 100, to: TODAY, today: TODAY };
     await expect(probeSeries(nobody, venue, SERIES, 'daily', want)).rejects.toThrow('nobody');
-  });
-});
-
-function planOf(actions: Readonly<Record<string, Task['action']>>): PartitionPlan {
-  const tasks = Object.entries(actions).map(([label, action]): Task => {
-    const object = { key: venue.archive.objectKey(SERIES, period(label)), period: period(label) };
-    return { series: SERIES, object, action };
-  });
-  return { series: SERIES, settings: SETTINGS, label: '2024-03', tasks };
-}
-
-describe('behind a listing that lags', () => {
-  const absent = { kind: 'absent', reason: 'not-published-yet' } as const;
-
-  it('the newest days are requested once each, and those that answer are fetched', async () => {
-    const { probe, asked } = sidecars(['2024-03-01', '2024-03-12', '2024-03-14', '2024-02']);
-    const plan = planOf({
-      '2024-03-01': absent,
-      '2024-03-12': absent,
-      '2024-03-13': { kind: 'skip' },
-      '2024-03-14': absent,
-      '2024-02': absent,
-    });
-    const probed = await probeNewest(probe, plan, TODAY);
-    expect(probed.tasks.map((task) => task.action.kind)).toEqual([
-      'absent',
-      'fetch',
-      'skip',
-      'fetch',
-      'absent',
-    ]);
-    expect(asked.map((key) => key.slice(-14, -4))).toEqual(['2024-03-12', '2024-03-14']);
-    expect(LAG_DAYS).toBe(3);
-  });
-
-  it('a period that does not answer is absent, with its reason', async () => {
-    const probed = await probeNewest(sidecars([]).probe, planOf({ '2024-03-14': absent }), TODAY);
-    expect(probed.tasks[0]?.action).toEqual(absent);
   });
 });

@@ -39,9 +39,9 @@ function scene(): Scene {
     folder,
     run: async (note) => {
       const notes = new AbsenceNotes({
-        root,
+        paths: { root },
         manifests: new Manifests(ARCHIVE),
-        venue: 'binance',
+        venue: { name: 'binance' },
         nowMs: Date.parse(NOW),
       });
       note(notes);

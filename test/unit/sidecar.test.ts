@@ -2,6 +2,9 @@ import { describe, expect, it } from 'vitest';
 import type { Fetch } from '../../src/http/fetch.js';
 import { downloadObject } from '../../src/download/download-object.js';
 import { verify } from '../../src/http/transport/verify-body.js';
+import { systemClock } from '../../src/model/clock.js';
+import { StageTimes } from '../../src/report/stage-times.js';
+import { WorkTracker } from '../../src/report/work-tracker.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { makeZip } from '../../scripts/make-zip.js';
 import { period, SETTINGS } from '../helpers/conversion.js';
@@ -20,13 +23,17 @@ async function verifiedBy(sidecar: string): Promise<string | undefined> {
     {
       fetch: verify(wire),
       venue: loadBinance(),
-      archiveUrl: 'http://archive.test',
-      staleChecksum: 'fail' as const,
-      verify: 'sha256',
-      priority: 'normal',
-      tempFolder: folder,
-      signal: new AbortController().signal,
-      timed: (_, __, act) => act(),
+      options: {
+        archiveUrl: 'http://archive.test',
+        staleChecksum: 'fail',
+        verify: 'sha256',
+        priority: 'normal',
+      },
+      runFolder: folder,
+      stop: new AbortController(),
+      times: new StageTimes(systemClock),
+      work: new WorkTracker([]),
+      zips: undefined,
     },
     {
       series: { market: 'spot', dataset: 'klines', symbol: 'BTCUSDT' },
