@@ -1,10 +1,11 @@
-/** The command line (commander), made from the flag table. */
-import { Command, CommanderError, Option } from 'commander';
+/** The command line: its words, and the flags of the flag table with all their names. */
+import { parseArgs } from 'node:util';
 import { VERBS } from '../options/flag-spec.js';
 import type { Verb } from '../options/flag-spec.js';
 import { defaultOf, FLAG_NAMES, flagsOf, flagSpec, isSwitch } from '../options/flags.js';
 import type { FlagName } from '../options/flags.js';
 import { OTHER_FLAGS } from '../options/other-flags.js';
+import type { OtherFlag } from '../options/other-flags.js';
 import type { RawValues } from '../options/resolve.js';
 import { usage } from '../model/errors.js';
 import { TOOL_VERSION } from '../model/version.js';
@@ -45,17 +46,17 @@ export function parseCommandLine(
     return printHelp(verb, own, io);
   const { loose, given } = parseWords(verb, words);
   if (VERB_TEXTS[verb].behind !== undefined)
-    return { verb, operand: undefined, values: mergedValues(verb, given), behind: loose };
+    return { verb, operand: undefined, values: rawValues(verb, given), behind: loose };
   const late = isImplied ? VERBS.find((known) => loose.includes(known)) : undefined;
-  if (late !== undefined) throw usage(`the command ${late} comes first`, `cryptodl ${late} [flags]`);
+  // `--market um list datasets` is `list --market um datasets`.
+  if (late !== undefined) return parseCommandLine([late, ...line.toSpliced(line.indexOf(late), 1)], io);
   const { operand, values } = readOperands(verb, loose);
   if (operand === undefined && VERB_TEXTS[verb].operand?.startsWith('<') === true)
     throw usage(
       `${verb} needs a ${VERB_TEXTS[verb].operand.slice(1, -1)}`,
       `for example: ${VERB_TEXTS[verb].examples[0] ?? ''}`,
     );
-  const positional = values.map(([flag, text]): Given => ({ flag, text, typed: text }));
-  return { verb, operand, values: mergedValues(verb, [...given, ...positional]), behind: [] };
+  return { verb, operand, values: rawValues(verb, [...given, ...values]), behind: [] };
 }
 
 const HELP_FLAGS: ReadonlySet<string> = new Set(['--help', '-h', '--help-all']);
@@ -69,154 +70,101 @@ function printHelp(
   stdout.write(helpText(verb, tier, stdout.columns));
 }
 
-/** A value of a flag, with the name under which it was typed. */
-interface Given {
-  readonly flag: FlagName;
-  readonly text: string;
-  readonly typed: string;
-}
+type Given = readonly [flag: FlagName, text: string];
 
 /** The words without a flag, and the values of the flags. */
 function parseWords(verb: Verb, words: readonly string[]): { loose: string[]; given: Given[] } {
-  const given: Given[] = [];
-  const command = new Command(verb)
-    .exitOverride()
-    .configureOutput({ writeErr: () => undefined })
-    .helpOption(false)
-    .showSuggestionAfterError(false)
-    .argument('[words...]');
-  // The flags after the first word are flags of the command that `schedule` repeats.
-  if (VERB_TEXTS[verb].behind !== undefined) command.passThroughOptions();
-  for (const { option, read } of optionsOf(verb)) {
-    command.addOption(option);
-    command.on(`option:${option.name()}`, (value?: string) => {
-      given.push(...read(option.long ?? option.short ?? '', value));
-    });
-  }
-  const [, operand] = /^[<[](\w+)/.exec(VERB_TEXTS[verb].operand ?? '') ?? [];
-  const named: string[] = [];
-  // `schema --dataset klines` is `schema klines`.
-  if (operand !== undefined && command.options.every(({ long }) => long !== `--${operand}`)) {
-    command.addOption(new Option(`--${operand} <VALUE>`).hideHelp());
-    command.on(`option:${operand}`, (value?: string) => named.push(valueAfter(`--${operand}`, value)));
-  }
-  let loose: string[] = [];
-  command.action((found: string[]) => {
-    loose = found;
+  const flags = namedFlags(verb);
+  const { tokens } = parseArgs({
+    args: [...words],
+    strict: false,
+    tokens: true,
+    options: Object.fromEntries(
+      [...flags].map(([name, { isSwitch: isAlone }]) => [
+        name,
+        { type: isAlone === true ? 'boolean' : 'string', ...(name.length === 1 ? { short: name } : {}) },
+      ]),
+    ),
   });
-  try {
-    command.parse([...words], { from: 'user' });
-  } catch (error) {
-    throw error instanceof CommanderError ? refusalOf(error, verb) : error;
+  const loose: string[] = [];
+  const given: Given[] = [];
+  for (const token of tokens) {
+    // The words after the first one are those of the command that `schedule` repeats.
+    if (token.kind !== 'option' && VERB_TEXTS[verb].behind !== undefined)
+      return { loose: words.slice(token.index + (token.kind === 'positional' ? 0 : 1)), given };
+    if (token.kind === 'positional') loose.push(token.value);
+    if (token.kind !== 'option') continue;
+    const { name, rawName, value = '' } = token;
+    const flag = flags.get(name);
+    if (flag !== undefined) given.push(...readFlag(flag, rawName, value));
+    // `schema --dataset=klines` is `schema klines`.
+    else if (name === operandName(verb)) loose.unshift(...(value === '' ? [] : [value]));
+    else throw unknownFlag(verb, rawName);
   }
-  return { loose: [...named, ...loose], given };
+  return { loose, given };
 }
 
-interface ReadOption {
-  readonly option: Option;
-  readonly read: (typed: string, value: string | undefined) => Given[];
+/** `dataset` for the operand `[dataset]`. */
+function operandName(verb: Verb): string | undefined {
+  return /^[<[](\w+)/.exec(VERB_TEXTS[verb].operand ?? '')?.[1];
 }
 
-/** The flags of a verb, and hidden options for their other names and for flags of other tools. */
-function optionsOf(verb: Verb): ReadOption[] {
-  const flags = flagsOf(verb);
-  const options = flags.map((flag) => ({
-    option: optionOf([flag, flagSpec(flag).short], flag),
-    read: reader(flag),
-  }));
-  const names = new Set<string>(flags.flatMap((flag) => [flag, flagSpec(flag).short ?? '']));
-  const add = (name: string | undefined, hidden: (name: string) => ReadOption): void => {
-    if (name === undefined || names.has(name)) return;
-    names.add(name);
-    options.push(hidden(name));
+/** Throws usage errors for a missing value, and for one without a meaning. */
+function readFlag(
+  { isSwitch: isAlone, valuesOf, hint, example }: OtherFlag,
+  typed: string,
+  value: string,
+): Given[] {
+  if (isAlone !== true && (value === '' || /^--?[a-z]/i.test(value)))
+    throw usage(`${typed} needs a value`, example && `for example ${typed} ${example}`);
+  const values = valuesOf(value);
+  if (values === undefined) throw usage(`${[typed, value].join(' ').trim()} has no meaning here`, hint);
+  return FLAG_NAMES.flatMap((flag) => (values[flag] === undefined ? [] : [[flag, values[flag]] as const]));
+}
+
+/** The flags of a verb by all their names, and flags of other tools. */
+function namedFlags(verb: Verb): ReadonlyMap<string, OtherFlag> {
+  const named = new Map<string, OtherFlag>();
+  const add = (name: string | undefined, flag: OtherFlag): void => {
+    if (name !== undefined && !named.has(name)) named.set(name, flag);
   };
-  for (const flag of flags)
-    for (const name of flagSpec(flag).aka ?? []) {
-      // `verify --csv` would only select series, and the user expects the form of the output.
-      if (isValueName(flag, name) && flagSpec(flag).narrows?.includes(verb) === true) continue;
-      add(name, () => ({ option: optionOf([name], flag, name).hideHelp(), read: reader(flag, name) }));
+  const flags = flagsOf(verb).map((name) => ({ name, row: flagSpec(name), flag: ownFlag(verb, name) }));
+  for (const { name, row, flag } of flags) {
+    add(name, flag);
+    add(row.short, flag);
+  }
+  for (const { name, row, flag } of flags)
+    for (const other of row.aka ?? []) {
+      if (row.choices?.includes(other) !== true) add(other, flag);
+      // `--csv` is `--format csv`. `verify --csv` would only select series, and the user expects the form of the output.
+      else if (row.narrows?.includes(verb) !== true)
+        add(other, { isSwitch: true, valuesOf: () => ({ [name]: other }) });
     }
-  for (const name of Object.keys(OTHER_FLAGS)) add(name, otherOption);
-  for (const flag of flags)
-    add(flagSpec(flag).short?.toUpperCase(), (name) => ({
-      option: optionOf([name], flag).hideHelp(),
-      read: reader(flag),
-    }));
-  return options;
+  for (const [name, flag] of Object.entries(OTHER_FLAGS)) add(name, flag);
+  for (const { row, flag } of flags) add(row.short?.toUpperCase(), flag);
+  return named;
 }
 
-/** `-s, --symbols <LIST>`. A name like `csv` of `--format` is a switch for this value. */
-function optionOf(names: readonly (string | undefined)[], flag: FlagName, value?: string): Option {
-  const takesValue = !isSwitch(flag) && !isValueName(flag, value);
-  return new Option(optionText(names, takesValue ? flagSpec(flag).value : undefined));
-}
-
-function optionText(names: readonly (string | undefined)[], value: string | undefined): string {
-  const shown = names.flatMap((name) =>
-    name === undefined ? [] : [name.length === 1 ? `-${name}` : `--${name}`],
-  );
-  return `${shown.sort((a, b) => a.length - b.length).join(', ')}${value === undefined ? '' : ` <${value}>`}`;
-}
-
-function isValueName(flag: FlagName, name: string | undefined): boolean {
-  return name !== undefined && flagSpec(flag).choices?.includes(name) === true;
-}
-
-function reader(flag: FlagName, name?: string): ReadOption['read'] {
-  return (typed, value) => [
-    {
-      flag,
-      typed,
-      text: isValueName(flag, name) ? (name ?? '') : isSwitch(flag) ? 'true' : valueAfter(typed, value, flag),
-    },
-  ];
-}
-
-function otherOption(name: string): ReadOption {
-  const { isSwitch: isAlone = false, valuesOf, hint } = OTHER_FLAGS[name] ?? { valuesOf: () => undefined };
+function ownFlag(verb: Verb, name: FlagName): OtherFlag {
+  const isAlone = isSwitch(name);
   return {
-    option: new Option(optionText([name], isAlone ? undefined : 'VALUE')).hideHelp(),
-    read: (typed, value) => {
-      const text = isAlone ? '' : valueAfter(typed, value);
-      const values = valuesOf(text);
-      if (values === undefined) throw usage(`${[typed, text].join(' ').trim()} has no meaning here`, hint);
-      return FLAG_NAMES.flatMap((flag) => {
-        const found = values[flag];
-        return found === undefined ? [] : [{ flag, typed, text: found }];
-      });
-    },
+    ...(isAlone ? { isSwitch: true } : {}),
+    valuesOf: (text) => ({ [name]: isAlone && text === '' ? 'true' : text }),
+    example: defaultOf(name, verb) ?? flagSpec(name).example,
   };
 }
 
-/** The value of an option: `-d=7` is `-d 7`. Throws a usage error for a flag in place of the value. */
-function valueAfter(typed: string, value = '', flag?: FlagName): string {
-  if (/^--?[a-z]/i.test(value)) throw noValue(typed, flag);
-  return value.replace(/^=/, '');
-}
-
-function noValue(typed: string, flag: FlagName | undefined, verb?: Verb): Error {
-  const value = flag && ((verb && defaultOf(flag, verb)) ?? flagSpec(flag).default ?? flagSpec(flag).example);
-  return usage(`${typed} needs a value`, value && `for example ${typed} ${value}`);
-}
-
-/** Several values of a list are joined. Throws a usage error for different values of another option under two names. */
-function mergedValues(verb: Verb, given: readonly Given[]): RawValues {
+/** Several values of a flag stay in their order. */
+function rawValues(verb: Verb, given: readonly Given[]): RawValues {
   const values: RawValues = {};
-  for (const { flag, text, typed } of given) {
-    if (!flagsOf(verb).includes(flag))
-      throw usage(`${verb} has no flag ${typed}`, `it means --${flag}, which ${verb} does not have`);
-    const other = given.find((one) => one.flag === flag && one.typed !== typed && one.text !== text);
-    if (other !== undefined && flagSpec(flag).list === undefined)
-      throw usage(
-        `${typed} and ${other.typed} are the same option with different values`,
-        'give one of them',
-      );
+  for (const [flag, text] of given) {
+    if (!flagsOf(verb).includes(flag)) throw unknownFlag(verb, `--${flag}`);
     values[flag] = [...(values[flag] ?? []), text];
   }
   return values;
 }
 
-/** The flags in their usual spelling: `--outDir`, `--OUT_DIR`, `-outdir` and a long dash of a word processor. */
+/** The flags in their usual spelling: `--outDir`, `--OUT_DIR`, `-outdir`, `-d=7` and a long dash of a word processor. */
 function withPlainFlags(argv: readonly string[]): string[] {
   const known = new Set<string>([
     ...FLAG_NAMES.flatMap((name) => [name, ...(flagSpec(name).aka ?? [])]),
@@ -226,41 +174,25 @@ function withPlainFlags(argv: readonly string[]): string[] {
   return argv.map((word, at) => {
     const [, name = '', value = ''] = /^[-\u2010-\u2015\u2212]{1,2}([a-z][\w-]+)(=.*)?$/is.exec(word) ?? [];
     const plain = kebabCase(name);
+    if (at < end && /^-[a-z]=/i.test(word)) return `-${word}`;
     return at < end && known.has(plain) ? `--${plain}${value}` : word;
   });
 }
 
 const MOST_OWNERS = 4;
 
-/** The usage error for a line that commander refuses. */
-function refusalOf({ code, message }: CommanderError, verb: Verb): Error {
-  const first = message.replace(/^error: /, '');
-  const [typed = first] = /(?<=')-.*(?=')/.exec(first) ?? [];
-  if (typed.startsWith('-='))
-    return usage(`"${typed.slice(1)}": a switch takes no value`, 'write the flag alone');
-  if (code === 'commander.optionMissingArgument') {
-    const name = /(--?[\w-]+) </.exec(typed)?.[1] ?? typed;
-    return noValue(
-      name,
-      FLAG_NAMES.find((flag) => `--${flag}` === name),
-      verb,
-    );
-  }
-  if (code !== 'commander.unknownOption') return usage(first, `see cryptodl ${verb} --help`);
-  const [word = ''] = typed.split('=');
-  const command = VERBS.find((known) => word === `--${known}`);
-  const flag = FLAG_NAMES.find((name) => word === `--${name}` || word === `-${flagSpec(name).short ?? ''}`);
-  if (flag === undefined && command !== undefined)
-    return usage(`${verb} has no flag ${word}`, `${command} is a command: cryptodl ${command}`);
+function unknownFlag(verb: Verb, typed: string): Error {
+  const flag = FLAG_NAMES.find((name) => typed === `--${name}` || typed === `-${flagSpec(name).short ?? ''}`);
+  const command = VERBS.find((known) => typed === `--${known}`);
+  const names = flagsOf(verb).map((name) => `--${name}`);
+  const message = `${verb} has no flag ${typed}`;
   if (flag === undefined)
     return usage(
-      `${verb} has no flag ${word}`,
-      didYouMean(
-        word,
-        flagsOf(verb).map((name) => `--${name}`),
-      ) ?? `see cryptodl ${verb} --help`,
+      message,
+      command === undefined
+        ? (didYouMean(typed, names) ?? `see cryptodl ${verb} --help`)
+        : `${command} is a command: cryptodl ${command}`,
     );
-  if (flagsOf(verb).includes(flag)) return usage(`${word} takes no value`, `write ${word}`);
   const owners = VERBS.filter((name) => flagsOf(name).includes(flag));
   const place =
     verb === 'run'
@@ -269,8 +201,5 @@ function refusalOf({ code, message }: CommanderError, verb: Verb): Error {
         ? ''
         : '; write it after the command';
   const more = owners.length > MOST_OWNERS ? ' and others' : '';
-  return usage(
-    `${verb} has no flag ${word}`,
-    `${word} is a flag of ${owners.slice(0, MOST_OWNERS).join(', ')}${more}${place}`,
-  );
+  return usage(message, `${typed} is a flag of ${owners.slice(0, MOST_OWNERS).join(', ')}${more}${place}`);
 }

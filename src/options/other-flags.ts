@@ -3,12 +3,14 @@ import type { FlagName } from './flags.js';
 
 type Values = Readonly<Partial<Record<FlagName, string>>>;
 
-interface OtherFlag {
+/** A name of a flag on the command line. */
+export interface OtherFlag {
   readonly isSwitch?: true;
-  /** The values of flags here with the same meaning; undefined if there are none. */
+  /** The values of flags with this meaning; undefined if there are none. The text of a switch is empty. */
   readonly valuesOf: (text: string) => Values | undefined;
   /** The hint for a text without a meaning here. */
   readonly hint?: string;
+  readonly example?: string | undefined;
 }
 
 /** A switch for what a run does anyway. */
