@@ -3,10 +3,8 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { usage } from '../model/errors.js';
 import type { Verb } from '../options/flag-spec.js';
-import { choicesOf, flagSpec, flagsOf } from '../options/flags.js';
+import { flagSpec, flagsOf } from '../options/flags.js';
 import type { FlagName } from '../options/flags.js';
-import { folded } from '../options/parsers.js';
-import { readDatasetWords } from '../source/names.js';
 import { VERB_TEXTS } from './verbs.js';
 
 export interface Operands {
@@ -48,7 +46,7 @@ function flagOf(verb: Verb, word: string): FlagName | undefined {
   const flags = flagsOf(verb);
   if (flags.includes('html') && /\.html?$/i.test(word)) return 'html';
   const named = (['market', 'dataset', 'interval'] as const).find(
-    (name) => flags.includes(name) && word.split(',').every((part) => isValueOf(name, verb, part)),
+    (name) => flags.includes(name) && word.split(',').every((part) => isValueOf(name, part)),
   );
   if (named !== undefined) return named;
   if (isPlace(word)) {
@@ -65,15 +63,10 @@ function flagOf(verb: Verb, word: string): FlagName | undefined {
 }
 
 /** Whether the flag takes this text, in any of its accepted forms. */
-function isValueOf(name: 'market' | 'dataset' | 'interval', verb: Verb, text: string): boolean {
-  const choices = choicesOf(name, verb) ?? [];
-  if (choices.includes(text)) return true;
-  if (name === 'dataset')
-    return readDatasetWords().some((words) =>
-      [words.name, ...words.aliases].some((other) => folded(other) === folded(text)),
-    );
+function isValueOf(name: 'market' | 'dataset' | 'interval', text: string): boolean {
+  const { choices, parse } = flagSpec(name);
   try {
-    return choices.some((choice) => choice === flagSpec(name).parse(text, name));
+    return choices?.some((choice) => choice === parse(text, name)) === true;
   } catch {
     return false;
   }

@@ -3,8 +3,7 @@
  * except for the day of an instant, which is that of UTC.
  */
 import { dayOf, dayText, monthOf, monthStart, parseDay, UTC } from '../model/calendar.js';
-import { usage } from '../model/errors.js';
-import { EPOCH_MS, given } from './parsers.js';
+import { EPOCH_MS, invalid } from './parsers.js';
 import type { Parse } from './parsers.js';
 
 /** A date as given. The clock of the run decides which day a word means. */
@@ -33,10 +32,7 @@ function parseDate(value: string, where: string): DateOption {
   if (daysAgo !== undefined) return { kind: 'word', text: word, daysAgo };
   const days = EPOCH_MS.test(value) ? wholeDay(dayOf(Number(value), UTC)) : daysOf(value);
   if (days !== undefined) return { kind: 'days', text: value, ...days };
-  throw usage(
-    `${where}: "${value}" is not a date`,
-    `${given(where, '2024-01-31')}, 2024-01 (a month), 2024 (a year), yesterday or today`,
-  );
+  throw invalid(value, where, 'a date', '2024-01-31', '2024-01', '2024', 'yesterday');
 }
 
 /** Year, month and day; a time of day in UTC may follow. */

@@ -2,7 +2,7 @@
 import { usage } from '../model/errors.js';
 import { durationValue, parseDurationMs } from '../model/units.js';
 import type { BucketLimit } from '../source/names.js';
-import { choice, given } from './parsers.js';
+import { choice, given, invalid } from './parsers.js';
 import type { Parse } from './parsers.js';
 
 /** The maximum number of permits of a bucket in a window. */
@@ -23,7 +23,7 @@ export function limit(known: Readonly<Record<string, BucketLimit>>): Parse<Limit
       /^\s*(\w+)\s*[=:]\s*(\d+)\s*\/\s*(\d*)\s*([a-z]+)$/i.exec(text) ?? [];
     const givenMs = parseDurationMs(`${count === '' ? '1' : count}${unit}`) ?? 0;
     if (!(Number(amount) >= 1 && givenMs >= 1))
-      throw usage(`${where}: "${text}" is not a limit of a bucket`, given(where, 'archive=100/s'));
+      throw invalid(text, where, 'a limit of a bucket', 'archive=100/s');
     const bucket = choice(Object.keys(known))(name, where);
     const most = known[bucket];
     if (most === undefined) throw new RangeError(bucket);
@@ -46,12 +46,3 @@ function limitText({ permits, windowMs }: BucketLimit): string {
 function windowText(windowMs: number): string {
   return durationValue(windowMs).replace(/^1(?=[a-z])/, '');
 }
-
-/** The name of an egress group, which becomes a part of the keys in Redis. */
-export const groupName: Parse<string> = (value, where) => {
-  if (/^[\w.-]{1,64}$/.test(value)) return value;
-  throw usage(
-    `${where}: "${value}" is not a name of up to 64 letters, digits, dots, hyphens and underscores`,
-    given(where, 'office'),
-  );
-};

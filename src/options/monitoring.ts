@@ -1,6 +1,5 @@
 /** Parsers for the flags of monitoring: text in, checked value out, or a usage error that names the expected form. */
-import { usage } from '../model/errors.js';
-import { given } from './parsers.js';
+import { invalid } from './parsers.js';
 import type { Parse } from './parsers.js';
 
 /** The address at which a server listens. */
@@ -20,9 +19,13 @@ export const endpoint: Parse<Endpoint> = (value, where) => {
       .replace(/^:/, '0.0.0.0:'),
   );
   if (known !== undefined) return known;
-  throw usage(
-    `${where}: "${value}" is not a port from 1 to 65535, with or without an address in front`,
-    `${given(where, '9464')}, or ${given(where, '0.0.0.0:9464')} for other machines`,
+  // The second value is for other machines.
+  throw invalid(
+    value,
+    where,
+    'a port from 1 to 65535 with or without an address in front',
+    '9464',
+    '0.0.0.0:9464',
   );
 };
 
@@ -43,8 +46,5 @@ const ENDING = '.prom';
 /** The path of a file for the textfile collector. */
 export const promFile: Parse<string> = (value, where) => {
   if (value.endsWith(ENDING) && !/(^|[\\/])\.prom$/.test(value)) return value;
-  throw usage(
-    `${where}: "${value}" does not end in ${ENDING}; node_exporter reads no other files`,
-    given(where, `cryptodl${ENDING}`),
-  );
+  throw invalid(value, where, `a file with the ending ${ENDING}`, `cryptodl${ENDING}`);
 };

@@ -13,7 +13,7 @@ import {
   section,
 } from './flag-spec.js';
 import { proxy, redis, region, url } from './addresses.js';
-import { groupName, limit } from './limits.js';
+import { limit } from './limits.js';
 import * as parse from './parsers.js';
 
 const venue = readVenueWords();
@@ -113,7 +113,7 @@ export const NETWORK_FLAGS = {
       isCarried: false,
       value: 'NAME',
       doc: 'share the REST limits and all bans with the programs of this group on other machines behind the same public address; needs --redis',
-      parse: groupName,
+      parse: parse.keyName('office'),
       example: 'office',
       aka: ['limit-group', 'shared-limit'],
     },

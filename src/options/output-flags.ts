@@ -1,6 +1,4 @@
 /** Flags of the verbs that draw, print rows, or write files for other programs. */
-import { usage } from '../model/errors.js';
-import { didYouMean } from '../text/did-you-mean.js';
 import { DIR, FILE, LIST, section } from './flag-spec.js';
 import * as parse from './parsers.js';
 import type { Parse } from './parsers.js';
@@ -10,10 +8,8 @@ const delimiter: Parse<string> = (value, where) => {
   if (value === 'tab' || value === String.raw`\t`) return '\t';
   if (/^[\t\x20-\x21\x23-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e]$/.test(value) && value !== '.' && value !== '-')
     return value;
-  throw usage(
-    `${where}: "${value}" is no delimiter: a delimiter is one ASCII character, and no letter, digit, double quote, point or minus`,
-    `${parse.given(where, ';')} or ${parse.given(where, 'tab')}`,
-  );
+  const what = 'one ASCII character without letters, digits, double quote, point and minus';
+  throw parse.invalid(value, where, what, ';', 'tab');
 };
 
 /** Each `%` stands before a letter of strftime in DuckDB. */
@@ -23,10 +19,7 @@ const TIME_FORMS = ['iso', 'us', 'ms', 's'];
 /** `iso`, `us`, `ms`, `s`, or a pattern with at least one `%`. */
 const timeFormat: Parse<string> = (value, where) => {
   if (TIME_FORMS.includes(value) || (value.includes('%') && PATTERN.test(value))) return value;
-  throw usage(
-    `${where}: "${value}" is neither ${TIME_FORMS.join(', ')} nor a pattern like %Y-%m-%d`,
-    didYouMean(value, TIME_FORMS),
-  );
+  throw parse.invalid(value, where, `${TIME_FORMS.join(', ')} or a pattern`, 'ms', '%Y-%m-%d');
 };
 
 export const OUTPUT_FLAGS = {

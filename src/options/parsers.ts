@@ -5,7 +5,7 @@
 import { usage } from '../model/errors.js';
 import { DAY_MS, parseDay } from '../model/calendar.js';
 import { parseBytes, parseDurationMs, sameInterval } from '../model/units.js';
-import { ALL, MARKET_ALIASES } from '../source/names.js';
+import { ALL, MARKET_ALIASES, readDatasetWords } from '../source/names.js';
 import { isArchived, isMetric } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { didYouMean } from '../text/did-you-mean.js';
@@ -28,12 +28,20 @@ export function given(where: string, value: string): string {
   return key === where ? `${where}=${value}` : `${key}: ${value}`;
 }
 
+/** The usage error for a value that is not `what`, with valid values. */
+export function invalid(value: string, where: string, what: string, ...valid: readonly string[]): Error {
+  const examples = valid.map((text) => given(where, text));
+  const first = examples.slice(0, -1).join(', ');
+  const hint = [first, examples.at(-1)].filter((part) => part !== '').join(' or ');
+  return usage(`${where}: "${value}" is not ${what}`, hint);
+}
+
 /** The number of objects in flight: fixed, or adapted up to a maximum. */
 export type Concurrency =
   { readonly kind: 'fixed'; readonly limit: number } | { readonly kind: 'auto'; readonly max: number };
 
 /** A name without what differs between tools: case, blanks, hyphens and underscores. */
-export function folded(name: string): string {
+function folded(name: string): string {
   return name.toLowerCase().replaceAll(/[\s_-]/g, '');
 }
 
@@ -59,6 +67,14 @@ export function market(known: readonly string[]): Parse<string> {
     choice([...(exchange?.markets ?? known), ALL], MARKET_ALIASES)(value, where);
 }
 
+/** A name that becomes a part of keys in Redis. */
+export function keyName(example: string): Parse<string> {
+  return (value, where) => {
+    if (/^[\w.-]{1,64}$/.test(value)) return value;
+    throw invalid(value, where, 'a name of up to 64 letters, digits, dots, hyphens and underscores', example);
+  };
+}
+
 /** The datasets that a verb can take. */
 const TAKEN = { archive: isArchived, rest: isMetric, any: () => true } as const;
 
@@ -69,11 +85,12 @@ const TAKEN = { archive: isArchived, rest: isMetric, any: () => true } as const;
 export function dataset(from: keyof typeof TAKEN): Parse<string> {
   return (value, where, exchange) => {
     const word = folded(text(value, where));
-    // Statistics that only REST has stand after the datasets of the archive.
-    const specs = from === 'rest' ? (exchange?.datasets ?? []).toReversed() : (exchange?.datasets ?? []);
-    const taken = specs.filter(TAKEN[from]);
-    const isMeant = ({ name, aliases }: DatasetSpec): boolean =>
+    const isMeant = ({ name, aliases }: Pick<DatasetSpec, 'name' | 'aliases'>): boolean =>
       [name, ...aliases].some((other) => folded(other) === word);
+    if (exchange === undefined) return readDatasetWords().find(isMeant)?.name ?? value;
+    // Statistics that only REST has stand after the datasets of the archive.
+    const specs = from === 'rest' ? exchange.datasets.toReversed() : exchange.datasets;
+    const taken = specs.filter(TAKEN[from]);
     const found = specs.find(({ name }) => name === value) ?? taken.find(isMeant) ?? specs.find(isMeant);
     return found?.name ?? value;
   };
@@ -106,7 +123,7 @@ export const flag: Parse<boolean> = (value, where) => {
   const word = value.toLowerCase();
   if (['1', 'true', 'yes', 'on'].includes(word)) return true;
   if (['0', 'false', 'no', 'off'].includes(word)) return false;
-  throw usage(`${where}: "${value}" is neither true nor false`, given(where, 'true'));
+  throw invalid(value, where, 'true or false', 'true');
 };
 
 /** A whole number, with or without its `unit`: `7`, `7d`, `7 days`. `example`: a usual number, for messages. */
@@ -116,10 +133,7 @@ export function integer(least: number, unit?: string, example = 7): Parse<number
     const number = digits === '' ? Number.NaN : Number(digits);
     const isUnit = word === '' || (unit !== undefined && `${unit}s`.startsWith(word.toLowerCase()));
     if (isUnit && Number.isSafeInteger(number) && number >= least) return number;
-    throw usage(
-      `${where}: "${value}" is not a whole number of at least ${least}`,
-      given(where, String(Math.max(least, example))),
-    );
+    throw invalid(value, where, `a whole number of at least ${least}`, String(Math.max(least, example)));
   };
 }
 
@@ -132,14 +146,14 @@ export const days: Parse<number> = (value, where) => {
 /** A port from 0 to 65535. */
 export const port: Parse<number> = (value, where) => {
   if (/^\d{1,5}$/.test(value) && Number(value) <= 65_535) return Number(value);
-  throw usage(`${where}: "${value}" is not a port from 0 to 65535`, given(where, '8090'));
+  throw invalid(value, where, 'a port from 0 to 65535', '8090');
 };
 
 /** A number from 1 to 100, for example `1.5`. */
 export const factor: Parse<number> = (value, where) => {
   const number = Number(value);
   if (/^\d+(\.\d+)?$/.test(value) && number >= 1 && number <= 100) return number;
-  throw usage(`${where}: "${value}" is not a factor from 1 to 100`, given(where, '2'));
+  throw invalid(value, where, 'a factor from 1 to 100', '2');
 };
 
 /** `99`, `99.9` or `99.9%` → the number. */
@@ -147,44 +161,35 @@ export const percent: Parse<number> = (value, where) => {
   const match = /^(\d+(?:\.\d+)?)\s*%?$/.exec(value);
   const number = Number(match?.[1]);
   if (match !== null && number <= 100) return number;
-  throw usage(`${where}: "${value}" is not a percentage from 0 to 100`, given(where, '99.9'));
+  throw invalid(value, where, 'a percentage from 0 to 100', '99.9');
 };
 
 /** `500ms`, `30s` or `5 min` → milliseconds. A bare number means seconds. */
 export const duration: Parse<number> = (value, where) => {
   const ms = parseDurationMs(value);
   if (ms !== undefined) return ms;
-  throw usage(
-    `${where}: "${value}" is not a duration`,
-    `${given(where, '500ms')}, ${given(where, '30s')} or ${given(where, '5m')}`,
-  );
+  throw invalid(value, where, 'a duration', '500ms', '30s', '5m');
 };
 
 /** A duration of at least 1ms, because a timeout of 0 would end every attempt at its start. */
 export const timeout: Parse<number> = (value, where) => {
   const ms = duration(value, where);
   if (ms >= 1) return ms;
-  throw usage(`${where}: "${value}" is below the minimum of 1ms`, given(where, '30s'));
+  throw invalid(value, where, 'a duration of at least 1ms', '30s');
 };
 
 /** `500MB` or `2GiB` → bytes. */
 export const bytes: Parse<number> = (value, where) => {
   const size = parseBytes(value);
   if (size !== undefined) return size;
-  throw usage(
-    `${where}: "${value}" is not a size in bytes`,
-    `${given(where, '500MB')} or ${given(where, '2GiB')}`,
-  );
+  throw invalid(value, where, 'a size in bytes', '500MB', '2GiB');
 };
 
 /** Bytes per second, at least 1000, because a run with a lower limit would seem to hang. */
 export const byteRate: Parse<number> = (value, where) => {
   const rate = bytes(value, where);
   if (rate >= 1000) return rate;
-  throw usage(
-    `${where}: "${value}" is below the minimum of 1kB per second`,
-    `${given(where, '10MB')}, or leave it out for no limit`,
-  );
+  throw invalid(value, where, 'at least 1kB per second', '10MB');
 };
 
 export const EVERY = ['day', '12h', '8h', '6h', '4h', '3h', '2h', '1h'] as const;
@@ -215,7 +220,7 @@ function clockMinutes(value: string): number | undefined {
 export const timeOfDay: Parse<number> = (value, where) => {
   const minutes = clockMinutes(value.replace(/^(\d{1,2})$/, '$1:00').replace(/^(\d{1,2})(\d{2})$/, '$1:$2'));
   if (minutes !== undefined) return minutes;
-  throw usage(`${where}: "${value}" is not a time of day (HH:MM, UTC)`, given(where, '08:05'));
+  throw invalid(value, where, 'a time of day (HH:MM, UTC)', '08:05');
 };
 
 const INSTANT = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-]\d{2}:\d{2})?)?$/i;
@@ -230,7 +235,7 @@ export const instant: Parse<number> = (value, where) => {
       ? Number(value)
       : Number.NaN;
   if (epochMs >= DAY_MS) return epochMs;
-  throw usage(`${where}: "${value}" is not an instant in UTC`, given(where, '2026-11-21T08:00:00Z'));
+  throw invalid(value, where, 'an instant in UTC', '2026-11-21T08:00:00Z');
 };
 
 /** Epoch milliseconds from 2001 on. */
@@ -250,9 +255,13 @@ export const until: Parse<Until> = (value, where) => {
   const ms = /^[1-9]\d*$/.test(value) ? undefined : parseDurationMs(value);
   if (ms !== undefined) return { kind: 'duration', text: value, durationMs: ms };
   if (value.includes('-')) return { kind: 'instant', text: value, epochMs: instant(value, where) };
-  throw usage(
-    `${where}: "${value}" is not a time of day in UTC, an instant or a duration`,
-    `${given(where, '08:30')}, ${given(where, '2026-11-21T08:30:00Z')} or ${given(where, '90m')}`,
+  throw invalid(
+    value,
+    where,
+    'a time of day in UTC, an instant or a duration',
+    '08:30',
+    '2026-11-21T08:30:00Z',
+    '90m',
   );
 };
 
@@ -263,8 +272,5 @@ export const concurrency: Parse<Concurrency> = (value, where) => {
   if (fixed >= 1 && fixed <= 1024) return { kind: 'fixed', limit: fixed };
   const max = Number(match?.[1] ?? 128);
   if (match !== null && match[2] === undefined && max >= 1 && max <= 1024) return { kind: 'auto', max };
-  throw usage(
-    `${where}: "${value}" is not a number from 1 to 1024, auto or auto:MAX`,
-    `${given(where, '50')} or ${given(where, 'auto:64')}`,
-  );
+  throw invalid(value, where, 'a number from 1 to 1024, auto or auto:MAX', '50', 'auto:64');
 };

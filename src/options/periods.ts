@@ -1,8 +1,7 @@
 /** Words of --by, --every and --market that only some verbs take: periods of the calendar, columns to rank by, and markets to rank. */
 import type { CalendarPeriod } from '../model/calendar.js';
-import { usage } from '../model/errors.js';
 import { ALL, MARKETS } from '../source/names.js';
-import { choice, given, market } from './parsers.js';
+import { choice, invalid, market } from './parsers.js';
 import type { Every, Parse } from './parsers.js';
 
 /** Periods of a cell of `coverage`. */
@@ -50,5 +49,5 @@ export const RANKED_MARKETS = MARKETS.filter((name) => !UNRANKED.includes(name))
 export const rankedMarket: Parse<string> = (value, where, exchange) => {
   const name = market(MARKETS)(value, where, exchange);
   if (!UNRANKED.includes(name)) return name;
-  throw usage(`${where}: "${value}" is not one of ${RANKED_MARKETS.join(', ')}`, given(where, 'um'));
+  throw invalid(value, where, `one of ${RANKED_MARKETS.join(', ')}`, 'um');
 };

@@ -1,19 +1,7 @@
 /** Flags of the queue (enqueue, worker, status, and retry of its jobs) and of the times of a schedule. */
 import { COUNT, LIST, oneOf, section, TIMEOUT } from './flag-spec.js';
 import * as parse from './parsers.js';
-import { given } from './parsers.js';
 import { CALENDAR_PERIODS, calendarPeriod } from './periods.js';
-import type { Parse } from './parsers.js';
-import { usage } from '../model/errors.js';
-
-/** The name is a part of the keys in Redis. */
-const queueName: Parse<string> = (value, where) => {
-  if (/^[\w.-]{1,64}$/.test(value)) return value;
-  throw usage(
-    `${where}: "${value}" is not a name of letters, digits, dots, dashes and underscores`,
-    given(where, 'history'),
-  );
-};
 
 export const QUEUE_FLAGS = section({ group: 'How' })({
   queue: {
@@ -22,7 +10,7 @@ export const QUEUE_FLAGS = section({ group: 'How' })({
     usual: ['enqueue', 'worker', 'status'],
     value: 'NAME',
     doc: 'name of the queue on the Redis server',
-    parse: queueName,
+    parse: parse.keyName('history'),
     default: 'main',
     aka: ['queue-name'],
   },

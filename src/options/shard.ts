@@ -1,7 +1,6 @@
 /** A part of a selection for one of several machines: `--shard 3/12`. */
-import { usage } from '../model/errors.js';
 import type { Series } from '../model/task.js';
-import { given } from './parsers.js';
+import { invalid } from './parsers.js';
 import type { Parse } from './parsers.js';
 
 /** The shard `index` of `count` shards, counted from 0. */
@@ -19,10 +18,7 @@ export const shard: Parse<Shard> = (value, where) => {
   const [, first = '', second = ''] = /^(\d{1,9})\/(\d{1,9})$/.exec(value) ?? [];
   const [index, count] = [Number(first), Number(second)];
   if (index < count && count <= MOST_SHARDS) return { index, count, text: `${index}/${count}` };
-  throw usage(
-    `${where}: "${value}" is not a shard i/n of 1 to ${MOST_SHARDS} shards, counted from 0`,
-    `the first of 3: ${given(where, '0/3')}; the last: ${given(where, '2/3')}`,
-  );
+  throw invalid(value, where, `a shard i/n of 1 to ${MOST_SHARDS} shards, counted from 0`, '0/3', '2/3');
 };
 
 /**

@@ -1,10 +1,8 @@
 /** Flags of universe: which symbols are members of a period, and the form of the list. `coverage` takes --by too. */
 import { DAY_MS } from '../model/calendar.js';
-import { usage } from '../model/errors.js';
 import { parseDurationMs } from '../model/units.js';
 import { oneOf, section } from './flag-spec.js';
 import * as parse from './parsers.js';
-import { given } from './parsers.js';
 import type { Parse } from './parsers.js';
 import { GRAINS, measure, MEASURES } from './periods.js';
 
@@ -12,7 +10,7 @@ import { GRAINS, measure, MEASURES } from './periods.js';
 const wholeDays: Parse<number> = (value, where) => {
   const ms = parseDurationMs(/^\d+$/.test(value) ? `${value}d` : value) ?? 0;
   if (ms >= DAY_MS && ms % DAY_MS === 0) return ms;
-  throw usage(`${where}: "${value}" is not a number of whole days`, given(where, '30d'));
+  throw parse.invalid(value, where, 'a number of whole days', '30d');
 };
 
 export const UNIVERSE_FLAGS = section({ group: 'What', verbs: ['universe'], usual: ['universe'] })({

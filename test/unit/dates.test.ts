@@ -75,7 +75,7 @@ it.each([
     expect.objectContaining({
       code: 'usage',
       message: `CRYPTODL_FROM: "${text}" is not a date`,
-      hint: 'CRYPTODL_FROM=2024-01-31, 2024-01 (a month), 2024 (a year), yesterday or today',
+      hint: 'CRYPTODL_FROM=2024-01-31, CRYPTODL_FROM=2024-01, CRYPTODL_FROM=2024 or CRYPTODL_FROM=yesterday',
     }),
   );
 });

@@ -24,6 +24,6 @@ describe('--prometheus-textfile', () => {
   });
 
   it.each(['cryptodl', 'a.b/cryptodl.txt', 'folder/', 'folder/.prom', ''])('refuses "%s"', (text) => {
-    expect(() => promFile(text, '--x')).toThrow('does not end in .prom');
+    expect(() => promFile(text, '--x')).toThrow('is not a file with the ending .prom');
   });
 });
