@@ -2,7 +2,7 @@
 import type { Io } from '../model/io.js';
 import type { Verb } from '../options/flag-spec.js';
 import { environmentName, FLAG_NAMES, flagsOf, isSwitch, optionName, unsetText } from '../options/flags.js';
-import { configLayer, environmentLayer } from '../options/resolve.js';
+import { environmentLayer } from '../options/resolve.js';
 import type { RawLayer, Resolved } from '../options/resolve.js';
 import { sharedText } from '../options/value-text.js';
 import { nearest } from '../text/did-you-mean.js';
@@ -17,7 +17,7 @@ export async function layersOf(invocation: Invocation, io: Io): Promise<RawLayer
   const source = [flags, environment].find(({ values }) => values.config !== undefined);
   const file = source?.values.config?.at(-1);
   if (source === undefined || file === undefined) return [flags, environment];
-  const { readConfigFile } = await import('../options/config-file.js');
+  const { configLayer, readConfigFile } = await import('../options/config-file.js');
   const content = await readConfigFile(file, source.nameOf('config'));
   return [flags, environment, configLayer(file, content, verb)];
 }

@@ -1,9 +1,14 @@
-/** Reads files of options and jobs. */
+/** Reads files of options and jobs. Usage errors name the file and the key. */
 import { readFile } from 'node:fs/promises';
 import { parseDocument } from 'yaml';
 import type { YAMLError } from 'yaml';
 import { errnoOf, usage } from '../model/errors.js';
+import { didYouMean } from '../text/did-you-mean.js';
 import { reasonOf } from '../text/path-faults.js';
+import type { Verb } from './flag-spec.js';
+import { FLAG_NAMES, flagSpec } from './flags.js';
+import type { FlagName } from './flags.js';
+import type { RawLayer, RawValues } from './resolve.js';
 
 const CONFIG_HINT = 'name a YAML or JSON file with lines like "market: spot"';
 
@@ -36,4 +41,56 @@ function faultOf({ message, linePos }: YAMLError, text: string, place: string): 
     `${place} line ${number} is not YAML or JSON: ${line} (${message.split(/ at line |\n/)[0] ?? ''})`,
     "names with * and ! need quotes: symbols: '*USDT,!BUSD*'",
   );
+}
+
+/** The layer of a config file. It may have options of all verbs. */
+export function configLayer(file: string, content: unknown, verb: Verb): RawLayer {
+  const known = FLAG_NAMES.filter((name) => name !== 'config');
+  return fileLayer(content, { origin: 'config file', place: file, known, hint: helpHint(verb) });
+}
+
+/** The hint for an unknown key. */
+export function helpHint(verb: Verb): string {
+  return `keys are names of flags: cryptodl ${verb} --help`;
+}
+
+/** A map in a file, and the flags whose names are its keys. */
+interface FileMap {
+  readonly origin: RawLayer['origin'];
+  /** The file, and the path of keys to the map. */
+  readonly place: string;
+  readonly known: readonly FlagName[];
+  /** The hint for a key that resembles no name. */
+  readonly hint: string;
+}
+
+/** The options in a map. Throws usage errors for other keys, and for values that are no texts and no lists of them. */
+export function fileLayer(content: unknown, { origin, place, known, hint }: FileMap): RawLayer {
+  if (!isMap(content))
+    throw usage(`${place} is not a map of option names to values`, 'write lines like "market: spot"');
+  const nameOf = (key: string): string => `${place}: ${key}`;
+  const values: RawValues = {};
+  for (const [key, value] of Object.entries(content)) {
+    const name = known.find((candidate) => candidate === key);
+    if (name === undefined) throw usage(`${place}: unknown key "${key}"`, didYouMean(key, known) ?? hint);
+    const where = nameOf(key);
+    const items: readonly unknown[] = Array.isArray(value) ? value : [value];
+    if (flagSpec(name).list === undefined && items.length !== 1)
+      throw usage(`${where} takes one value, not a list`, `write ${key}: VALUE`);
+    values[name] =
+      flagSpec(name).isMap === true && isMap(value)
+        ? Object.entries(value).map(([part, item]) => `${part}=${scalarText(item, `${where}: ${part}`)}`)
+        : items.map((item) => scalarText(item, where));
+  }
+  return { origin, values, nameOf };
+}
+
+function scalarText(value: unknown, where: string): string {
+  if (typeof value === 'string' || typeof value === 'boolean' || typeof value === 'number')
+    return String(value);
+  throw usage(`${where} is not a text, a number, true or false`);
+}
+
+export function isMap(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,12 +1,12 @@
 /** Checks the content of the file of `cryptodl run`: jobs and their shared defaults. Usage errors name file, job and key. */
 import { fileURLToPath } from 'node:url';
 import { CryptodlError, usage } from '../model/errors.js';
-import { didYouMean } from '../text/did-you-mean.js';
 import { shownPath } from '../text/printable.js';
+import { fileLayer, helpHint, isMap } from './config-file.js';
+import type { Verb } from './flag-spec.js';
 import { flagsOf, nameOptions } from './flags.js';
 import type { FlagName } from './flags.js';
 import { choice } from './parsers.js';
-import { mapValues } from './resolve.js';
 import type { RawLayer } from './resolve.js';
 
 export interface JobEntry {
@@ -51,58 +51,37 @@ const SHAPE = `for example: jobs: { bars: { verb: vision, symbols: BTCUSDT, days
 export function jobsFile(file: string, content: unknown): JobsFile {
   const { jobs, defaults = {}, ...others } = isMap(content) ? content : {};
   const isComplete = isMap(jobs) && Object.keys(jobs).length > 0;
-  if (!isComplete || !isMap(defaults) || Object.keys(others).length > 0)
+  if (!isComplete || Object.keys(others).length > 0)
     throw usage(`${file} is not a map with jobs, and with nothing else but defaults`, SHAPE);
   return {
-    defaults: defaultsLayer(file, defaults),
+    defaults: fileLayer(defaults, {
+      origin: 'defaults of the jobs',
+      place: `${file}: defaults`,
+      known: [...keysOf('vision'), ...keysOf('metrics'), ...keysOf('run')],
+      hint: helpHint('vision'),
+    }),
     jobs: Object.entries(jobs).map(([name, job]) => jobEntry(file, name, job)),
   };
 }
 
-function defaultsLayer(file: string, map: object): RawLayer {
-  const known = [...flagsOf('vision'), ...flagsOf('metrics'), ...flagsOf('run')];
-  const layer = layerOf(`${file}: defaults`, map, new Set(known), '');
-  return { origin: 'defaults of the jobs', ...layer };
+function keysOf(verb: Verb): FlagName[] {
+  return flagsOf(verb).filter((flag) => !COMMAND_LINE_ONLY.includes(flag));
 }
 
 function jobEntry(file: string, name: string, job: unknown): JobEntry {
-  const where = `${file}: jobs.${name}`;
+  const place = `${file}: jobs.${name}`;
   // JavaScript moves keys that are numbers to the front, which would change the order of jobs.
   if (!/^\p{L}[\p{L}\p{N}_.-]*$/u.test(name))
     throw usage(
       `${file}: jobs: "${name}" is not a valid name of a job`,
       'write a letter, then letters, digits, dots, dashes and underscores',
     );
-  if (!isMap(job)) throw usage(`${where} is not a map of option names to values`, SHAPE);
-  const { verb: given = '', ...map } = job;
-  const verb = choice(VERBS_OF_JOBS)(String(given), `${where}: verb`);
-  const known = flagsOf(verb).filter((flag) => !SHARED.includes(flag));
-  const shared = `; write ${SHARED.join(', ')} under defaults, because they are the same for all jobs`;
-  const layer: RawLayer = { origin: 'job', ...layerOf(where, map, new Set(known), shared) };
-  return { name, verb, layer, explain: (error) => withPlace(file, where, error) };
-}
-
-/** `note`: a text after the hint for an unknown key. */
-function layerOf(
-  where: string,
-  map: object,
-  known: ReadonlySet<FlagName>,
-  note: string,
-): Pick<RawLayer, 'values' | 'nameOf'> {
-  const names = [...known].filter((name) => !COMMAND_LINE_ONLY.includes(name));
-  const nameOf = (key: string): string => `${where}: ${key}`;
-  const values = mapValues(map, {
-    nameOf,
-    isKnown: (name) => names.includes(name),
-    refuse: (key) =>
-      usage(
-        `${where}: unknown key "${key}"`,
-        COMMAND_LINE_ONLY.some((name) => name === key)
-          ? `${key} is a flag of the command line only`
-          : (didYouMean(key, names) ?? `keys are names of flags: cryptodl vision --help${note}`),
-      ),
-  });
-  return { values, nameOf };
+  const { verb: given = '', ...map } = isMap(job) ? job : {};
+  const verb = choice(VERBS_OF_JOBS)(String(given), `${place}: verb`);
+  const known = keysOf(verb).filter((flag) => !SHARED.includes(flag));
+  const hint = `${helpHint(verb)}; write ${SHARED.join(', ')} under defaults, because they are the same for all jobs`;
+  const layer = fileLayer(map, { origin: 'job', place, known, hint });
+  return { name, verb, layer, explain: (error) => withPlace(file, place, error) };
 }
 
 /** Options as keys of the file. */
@@ -113,15 +92,11 @@ function asKeys(text: string): string {
 /** The error with file and job. */
 function withPlace(
   file: string,
-  where: string,
+  place: string,
   { message, hint, cause, code }: CryptodlError,
 ): CryptodlError {
-  return new CryptodlError(code, message.startsWith(`${file}: `) ? message : `${where}: ${asKeys(message)}`, {
+  return new CryptodlError(code, message.startsWith(`${file}: `) ? message : `${place}: ${asKeys(message)}`, {
     cause,
     hint: hint === undefined ? undefined : asKeys(hint),
   });
-}
-
-function isMap(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

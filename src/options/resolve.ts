@@ -1,6 +1,5 @@
 /** Resolves the texts of all sources to one frozen Options. */
 import { usage } from '../model/errors.js';
-import { didYouMean } from '../text/did-you-mean.js';
 import {
   defaultOf,
   environmentName,
@@ -174,65 +173,4 @@ function parseValue(
   const items = new Set(parts.filter((part) => part !== ''));
   if (items.size === 0) throw usage(`${where} is empty`, `give ${where} a value or leave it out`);
   return [...new Set([...items].map((item) => parseOne(item, where, names)))];
-}
-
-/** The keys of a config file are flag names. Throws a usage error for other keys. */
-export function configLayer(file: string, content: unknown, verb: Verb): RawLayer {
-  if (typeof content !== 'object' || content === null || Array.isArray(content)) {
-    throw usage(
-      `${file} does not contain a map of option names to values`,
-      'write lines like "market: spot"',
-    );
-  }
-  const values = mapValues(content, {
-    nameOf: (key) => `${file}: ${key}`,
-    refuse: (key) =>
-      key === 'config'
-        ? usage(`${file}: config: a config file cannot name another one`, 'delete the line')
-        : usage(
-            `${file}: unknown key "${key}"`,
-            didYouMean(key, flagsOf(verb)) ?? 'see --help for the names',
-          ),
-    isKnown: (name) => name !== 'config',
-  });
-  return { origin: 'config file', values, nameOf: (name) => `${file}: ${name}` };
-}
-
-/**
- * The values of a map whose keys are flag names. Throws usage errors for other keys, for items that are not scalars, and for a list
- * where the flag takes one value.
- */
-export function mapValues(
-  map: object,
-  how: {
-    readonly nameOf: (key: string) => string;
-    readonly refuse: (key: string) => Error;
-    readonly isKnown: (name: FlagName) => boolean;
-  },
-): RawValues {
-  const values: RawValues = {};
-  for (const [key, value] of Object.entries(map)) {
-    const name = FLAG_NAMES.find((candidate) => candidate === key && how.isKnown(candidate));
-    if (name === undefined) throw how.refuse(key);
-    const where = how.nameOf(key);
-    const items: unknown[] = Array.isArray(value) ? value : [value];
-    if (flagSpec(name).list === undefined && items.length !== 1)
-      throw usage(`${where} takes one value, not a list`, `write ${key}: VALUE`);
-    values[name] = isMapOf(name, value)
-      ? Object.entries(value).map(([part, item]) => `${part}=${scalarText(item, `${where}: ${part}`)}`)
-      : items.map((item) => scalarText(item, where));
-  }
-  return values;
-}
-
-function isMapOf(name: FlagName, value: unknown): value is object {
-  return (
-    flagSpec(name).isMap === true && typeof value === 'object' && value !== null && !Array.isArray(value)
-  );
-}
-
-function scalarText(value: unknown, where: string): string {
-  if (typeof value === 'string' || typeof value === 'boolean' || typeof value === 'number')
-    return String(value);
-  throw usage(`${where} is not a text, a number, true or false`);
 }

@@ -597,7 +597,7 @@ const MISTAKES: readonly (readonly [string, string, string])[] = [
   [
     'a flag of the command line',
     'jobs: { a: { verb: vision, config: x } }',
-    'jobs.yaml: jobs.a: unknown key "config"\n  config is a flag of the command line only',
+    'jobs.yaml: jobs.a: unknown key "config"\n  keys are names of flags: cryptodl vision --help',
   ],
   [
     'a wrong value',

@@ -5,7 +5,8 @@ import { optionLines } from '../../src/cli/option-layers.js';
 import { VERBS } from '../../src/options/flag-spec.js';
 import type { Verb } from '../../src/options/flag-spec.js';
 import { choicesOf, flagSpec, flagsOf, isSwitch } from '../../src/options/flags.js';
-import { configLayer, resolveOptions } from '../../src/options/resolve.js';
+import { configLayer } from '../../src/options/config-file.js';
+import { resolveOptions } from '../../src/options/resolve.js';
 import type { RawLayer, RawValues, Resolved } from '../../src/options/resolve.js';
 import { SECRET_ADDRESSES } from '../../src/options/value-text.js';
 
