@@ -4,7 +4,7 @@ import { docOf, environmentName, flagSpec, flagsOf, shownDefault } from '../opti
 import type { Verb } from '../options/flag-spec.js';
 import type { FlagName } from '../options/flags.js';
 import { RUN_EXITS } from './verb-text.js';
-import type { ExitTexts, VerbText } from './verb-text.js';
+import type { ExitTexts } from './verb-text.js';
 import { fitted, wrap } from '../text/wrap.js';
 import { VERB_TEXTS } from './verbs.js';
 
@@ -52,19 +52,11 @@ function verbParts(verb: Verb, tier: Tier, width: number): string[] {
   return [
     `Usage: cryptodl ${usageOf(verb)}`,
     filled(sentence(textFor(doc, tier)), width),
-    filled(choicesText(verb), width),
     ...flagParts(verb, tier, width),
     linesOf('Examples', tier === 'all' ? examples : examples.slice(0, 3), width),
     exitPart(exits, tier, width),
     tier === 'all' ? filled(sourcesText(verb), width) : `cryptodl ${verb} --help-all shows more.`,
   ];
-}
-
-/** `[program] is freqtrade, tardis or csv.` */
-function choicesText(verb: Verb): string {
-  const { choices = [], listsChoices, operand = '' }: VerbText = VERB_TEXTS[verb];
-  if (listsChoices !== true) return '';
-  return `${operand} is ${choices.slice(0, -1).join(', ')} or ${choices.at(-1) ?? ''}.`;
 }
 
 /** The flags of `--help`. A verb with few flags shows all of them. */

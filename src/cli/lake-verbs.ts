@@ -91,8 +91,7 @@ export const LAKE_VERB_TEXTS = {
   export: {
     operand: '[program]',
     choices: EXPORTS,
-    listsChoices: true,
-    doc: 'write files of the lake for freqtrade, Tardis readers or Lean; also CSV files; for nautilus-loader and qlib, print a Python script; files that are up to date stay',
+    doc: 'write the lake for freqtrade, tardis, lean, csv, nautilus-loader or qlib; for nautilus-loader and qlib, print a Python script; files that are up to date stay',
     exits: {
       ...BASE_EXITS,
       3: 'try later; files of the lake changed during the export',

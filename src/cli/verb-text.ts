@@ -8,8 +8,6 @@ export interface VerbText {
   readonly behind?: string;
   /** The accepted values of the operand, if they are a list. */
   readonly choices?: readonly string[];
-  /** Whether help lists the choices. */
-  readonly listsChoices?: true;
   /** `--help` shows the part before the first semicolon. */
   readonly doc: string;
   /** The exit codes except for those of signals. `--help` shows the part before the first semicolon. */

@@ -60,14 +60,6 @@ function parseExample(line: string): Invocation | undefined {
   return parse(words.slice(1).map((word) => word.replace(/^'|'$/g, ''))).invocation;
 }
 
-describe('the help of export', () => {
-  it.each(TIERS)('%s lists the programs', (tier) => {
-    expect(linesOf(parse(['export', tier]).said)).toContain(
-      '[program] is freqtrade, tardis, lean, csv, nautilus-loader or qlib.',
-    );
-  });
-});
-
 describe.each(['program', ...VERBS] as const)('the help of %s', (subject) => {
   const line = subject === 'program' ? [] : [subject];
   const brief = parse([...line, '--help']).said;
