@@ -2,10 +2,8 @@
 import { append, at, intersect, NO_SPANS } from './spans.js';
 import type { Spans } from './spans.js';
 
-/** If at least this many symbols hold a day, the times that all of them lack are halts. */
+/** With fewer symbols that hold a day, times that all of them lack may be chance. */
 const FEWEST_SYMBOLS = 3;
-/** Exactly two symbols are enough if the starts of their gaps are less than this time apart, and so are the ends. */
-const SAME_SECONDS = 60;
 const DAY_SECONDS = 86_400;
 
 interface Day {
@@ -13,13 +11,11 @@ interface Day {
   symbols: number;
   /** Seconds that all of them lack. */
   missing: Spans;
-  /** With exactly two symbols: seconds that both lack, in gaps with about the same start and end. Otherwise empty. */
-  agreed: Spans;
 }
 
 /**
  * Collects the symbols of one market, dataset and interval. Its memory does not grow with the number of symbols: it
- * keeps only the two sets of seconds of each day.
+ * keeps only one set of seconds for each day.
  */
 export class HaltFinder {
   readonly #days = new Map<number, Day>();
@@ -40,11 +36,10 @@ export class HaltFinder {
   #addDay(number: number, missing: Spans): void {
     const day = this.#days.get(number);
     if (day === undefined) {
-      this.#days.set(number, { symbols: 1, missing, agreed: NO_SPANS });
+      this.#days.set(number, { symbols: 1, missing });
       return;
     }
     day.symbols += 1;
-    day.agreed = day.symbols === 2 ? agreed(day.missing, missing) : NO_SPANS;
     if (day.missing.length > 0) day.missing = missing.length > 0 ? intersect(day.missing, missing) : NO_SPANS;
   }
 
@@ -52,8 +47,8 @@ export class HaltFinder {
   halts(rowSeconds: number): number[] {
     const found: number[] = [];
     const days = [...this.#days].sort(([a], [b]) => a - b);
-    for (const [, day] of days) {
-      const missing = day.symbols >= FEWEST_SYMBOLS ? day.missing : day.agreed;
+    for (const [, { symbols, missing }] of days) {
+      if (symbols < FEWEST_SYMBOLS) continue;
       for (let i = 0; i < missing.length; i += 2) append(found, at(missing, i), at(missing, i + 1));
     }
     const halts: number[] = [];
@@ -61,21 +56,6 @@ export class HaltFinder {
       if (canMissRow(at(found, i), at(found, i + 1), rowSeconds)) halts.push(at(found, i), at(found, i + 1));
     return halts;
   }
-}
-
-/** For spans with about the same start and end in both lists: their intersections. */
-function agreed(a: Spans, b: Spans): Spans {
-  const same: number[] = [];
-  let i = 0;
-  for (let j = 0; j < b.length; j += 2) {
-    while (i < a.length && at(a, i) <= at(b, j) - SAME_SECONDS) i += 2;
-    if (i >= a.length) break;
-    const [from, to] = [Math.max(at(a, i), at(b, j)), Math.min(at(a, i + 1), at(b, j + 1))];
-    const isSame =
-      Math.abs(at(a, i) - at(b, j)) < SAME_SECONDS && Math.abs(at(a, i + 1) - at(b, j + 1)) < SAME_SECONDS;
-    if (isSame && from < to) append(same, from, to);
-  }
-  return same.length === 0 ? NO_SPANS : same;
 }
 
 /** Whether a gap is long enough for a missing row: half the time between two rows, less a second for rounding. */

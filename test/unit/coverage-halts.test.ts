@@ -1,7 +1,6 @@
 /** Known halts from config/halts.json. */
 import { describe, expect, it } from 'vitest';
 import { gapsOf, NO_HALTS } from '../../src/coverage/gaps.js';
-import { HaltFinder } from '../../src/coverage/halts.js';
 import type { SeriesCoverage } from '../../src/coverage/series-coverage.js';
 import { parseHalts, readHalts } from '../../src/source/facts.js';
 
@@ -66,17 +65,6 @@ describe('a known halt', () => {
     const series = coverage({ absent: [{ from: FIRST, to: FIRST + 1, reason: 'not-listed-yet' }] });
     expect(reasonsOf(series, 0, DAY)).toEqual([[0, 24, 'not-listed-yet']]);
   });
-});
-
-it('two symbols are enough for a halt that begins and ends for both within a minute', () => {
-  const haltOf = (seconds: number): number[] => {
-    const finder = new HaltFinder();
-    const start = FIRST * DAY + 3600;
-    for (const from of [start, start + seconds]) finder.add([FIRST, FIRST + 1], [from, from + 600]);
-    return finder.halts(60).map((second) => second - start);
-  };
-  expect(haltOf(30)).toEqual([30, 600]);
-  expect(haltOf(60)).toEqual([]);
 });
 
 describe('config/halts.json', () => {

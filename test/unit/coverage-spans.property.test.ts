@@ -49,7 +49,7 @@ describe('spans', () => {
 });
 
 describe('halts', () => {
-  it('are times that three or more symbols all lack on a day, or two with the same begin and end', () => {
+  it('are times that three or more symbols all lack on a day', () => {
     const days = fc.array(fc.boolean(), { minLength: 3, maxLength: 3 });
     // Hours instead of seconds: three days of them.
     const hours = fc.array(fc.boolean(), { minLength: 72, maxLength: 72 });
@@ -66,9 +66,7 @@ describe('halts', () => {
         const expected = Array.from({ length: 72 }, (_, hour) => {
           const holding = symbols.filter((symbol) => holds(symbol, hour));
           const isLackedByAll = holding.every((symbol) => symbol.hours[hour] === true);
-          if (holding.length !== 2) return holding.length >= 3 && isLackedByAll;
-          const [first, second] = holding.map((symbol) => stretchOfDay(symbol.hours, hour));
-          return isLackedByAll && first === second;
+          return holding.length >= 3 && isLackedByAll;
         });
         expect(finder.halts(3600)).toEqual(spansOf(expected).map((hour) => hour * 3600));
       }),
@@ -76,15 +74,6 @@ describe('halts', () => {
     );
   });
 });
-
-/** The unbroken missing hours of the day around `hour`, as `from-to`. */
-function stretchOfDay(hours: readonly boolean[], hour: number): string {
-  const start = hour - (hour % 24);
-  let [from, to] = [hour, hour + 1];
-  while (from > start && hours[from - 1] === true) from -= 1;
-  while (to < start + 24 && hours[to] === true) to += 1;
-  return `${from}-${to}`;
-}
 
 function holds({ days }: { readonly days: readonly boolean[] }, hour: number): boolean {
   return days[Math.floor(hour / 24)] === true;
