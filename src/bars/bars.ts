@@ -33,8 +33,6 @@ async function buildAndPrint(rule: BarRule, run: LookUp, request: VerbRequest): 
   const startedAt = io.clock.monotonic();
   const summary = await forEachItem(buildBars(rule, request, monthPrinter(run)), async (series) => {
     if (options.json) return writeData(io, [{ event: 'series', ...series }]);
-    const notes = series.notes.map((note) => `${seriesName(series)}: ${note}`);
-    if (!options.quiet && notes.length > 0) printLines(io.stderr, notes);
     if (options.dryRun && series.outcome === 'made')
       return writeData(
         io,

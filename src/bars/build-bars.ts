@@ -40,8 +40,6 @@ export interface BuiltSeries extends Series {
   readonly text?: string;
   /** `klines 1m` */
   readonly source?: string;
-  /** Messages on the choice of the source. */
-  readonly notes: readonly string[];
   readonly months: readonly string[];
   /** New and changed days, their bars, and bars that lack rows of the source or are absent for that reason. The last two are 0 with --dry-run. */
   readonly days: number;
@@ -183,7 +181,7 @@ class Build {
   }
 
   async #build({ bars, spec, sources, problem }: SymbolSeries): Promise<BuiltSeries> {
-    const of = { ...bars, notes: [], months: [], days: 0, bars: 0, short: 0, missingDays: 0, bytes: 0 };
+    const of = { ...bars, months: [], days: 0, bars: 0, short: 0, missingDays: 0, bytes: 0 };
     if (problem !== undefined) return { ...of, outcome: 'failed', text: problem };
     const { source: venue } = this.#request;
     const { root } = this.#paths;
@@ -192,8 +190,8 @@ class Build {
       const held = (await this.#manifests.of(folder)).parquet;
       const context = { rule: this.#rule, request: this.#request, root, held, folder };
       const plan = await planSeries(context, { sources });
-      const { outcome, missingDays, notes, source } = plan;
-      const named = { ...of, ...(source === undefined ? {} : { source }), missingDays, notes };
+      const { outcome, missingDays, source } = plan;
+      const named = { ...of, ...(source === undefined ? {} : { source }), missingDays };
       if (outcome !== 'made')
         return { ...named, outcome, ...(plan.text === undefined ? {} : { text: plan.text }) };
       const { chosen, months, settings } = plan;

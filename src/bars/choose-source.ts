@@ -36,8 +36,6 @@ export function whyUnusable(rule: BarRule, { market, dataset, interval }: Series
 export interface Chosen {
   readonly recipe: Recipe;
   readonly days: readonly BarDay[];
-  /** The other source from which the held bars were made. */
-  readonly replaced?: string;
 }
 
 /**
@@ -50,20 +48,13 @@ export function chooseSource(
   usable: readonly SourceDays[],
   held: HeldObjects,
 ): Chosen | undefined {
-  const lines = held.lines();
-  const before = sourceOfBars(lines);
-  const ranked = usable
-    .map((source) => {
-      // A candle without trades is a row of klines, so klines have nothing to fill.
-      const recipe = { rule, source, isFilled: isFilled && source.series.dataset !== 'klines' };
-      const days = barDays(recipe);
-      return { recipe, days, isBefore: sourceName(source.series) === before };
-    })
-    .sort((a, b) => Number(b.isBefore) - Number(a.isBefore) || byRank(a.recipe.source, b.recipe.source));
-  const [chosen] = ranked;
-  if (chosen === undefined) return undefined;
-  const { recipe, days, isBefore } = chosen;
-  return { recipe, days, ...(isBefore || before === undefined ? {} : { replaced: before }) };
+  const before = sourceOfBars(held.lines());
+  const isOther = ({ series }: SourceDays): boolean => sourceName(series) !== before;
+  const [source] = usable.toSorted((a, b) => Number(isOther(a)) - Number(isOther(b)) || byRank(a, b));
+  if (source === undefined) return undefined;
+  // A candle without trades is a row of klines, so klines have nothing to fill.
+  const recipe = { rule, source, isFilled: isFilled && source.series.dataset !== 'klines' };
+  return { recipe, days: barDays(recipe) };
 }
 
 /** The source that the last command used. It may differ from the source of other days of the series. */

@@ -36,8 +36,6 @@ export type SeriesPlan = (PlannedWork | NoWork) & {
   readonly source?: string;
   /** Days of the range between the first and the last day of the source that the source does not have. */
   readonly missingDays: number;
-  /** Messages on the choice of the source. */
-  readonly notes: readonly string[];
 };
 
 export interface PlanContext {
@@ -66,23 +64,18 @@ export async function planSeries(
       outcome: 'failed',
       text: `${sources.map(seriesName).join(', ')}: no files`,
       missingDays: 0,
-      notes: [],
     };
   const { source } = chosen.recipe;
   const inRange = chosenRange(request);
   const named = {
     source: sourceName(source.series),
     missingDays: missingDays(source).filter(inRange).length,
-    notes:
-      chosen.replaced === undefined
-        ? []
-        : [`the source is now ${sourceName(source.series)}, before it was ${chosen.replaced}`],
   };
   if (source.fault !== undefined)
     return { ...named, outcome: 'failed', text: `${named.source}: ${source.fault}` };
   // Bars of one series have one source, so days of another source are made again, also those that an interrupted run has left.
   const isOfOther = (day: number): boolean => (held.ofDay(day)?.source ?? named.source) !== named.source;
-  const isChosen = (day: number): boolean => inRange(day) || chosen.replaced !== undefined || isOfOther(day);
+  const isChosen = (day: number): boolean => inRange(day) || isOfOther(day);
   const months = await planMonths(chosen.days, held, folder, { isForced: options.force, isChosen });
   if (months.length === 0) return { ...named, ...withoutWork(rule, chosen, held, isChosen) };
   const settings = settingsOfBars(source);
