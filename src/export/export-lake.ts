@@ -190,7 +190,7 @@ class Exporter {
     const hasRows = present !== undefined && present.rows > 0;
     const lost = hasRows ? lostText(present, { from, to, sources }) : undefined;
     if (lost !== undefined) return { ...of, outcome: 'narrower', text: lost };
-    const foreign = await this.#foreignText(file.path);
+    const foreign = await record.problemOf(file.path, force);
     if (foreign !== undefined) return { ...of, outcome: 'foreign', text: foreign };
     if (dryRun) return { ...of, outcome: 'planned' };
     try {
@@ -199,18 +199,6 @@ class Exporter {
       const fault = writeFault(error, this.#root);
       if (fault === undefined) throw error;
       return { ...of, ...fault };
-    }
-  }
-
-  /** Why the place of a file must stay as it is; undefined if the file can be written. */
-  async #foreignText(path: string): Promise<string | undefined> {
-    try {
-      const isForeign = (await this.#around.record.stateOf(path)) === 'foreign';
-      if (!isForeign || this.#given.request.resolved.options.force) return undefined;
-      return 'export did not write this file, or another program has changed it since; --force replaces it';
-    } catch (error) {
-      if (!(error instanceof CryptodlError) || error.code !== 'disk') throw error;
-      return `${error.message}; move it away, or choose another --target`;
     }
   }
 
@@ -231,7 +219,7 @@ class Exporter {
     signal.throwIfAborted();
     await lock?.confirm();
     // A file of another program may have appeared since the rows were read.
-    const foreign = await this.#foreignText(file.path);
+    const foreign = await record.problemOf(file.path, request.resolved.options.force);
     const lost = present === undefined ? undefined : fewerRowsText(present, { ...facts, rows });
     if (foreign !== undefined || lost !== undefined) {
       await rm(staged.path, { force: true });

@@ -41,9 +41,6 @@ export interface FileLine {
   readonly tool: string;
 }
 
-/** The state of the place of a file. `foreign`: export did not write what is there, or it has changed since. */
-export type PlaceState = 'free' | 'own' | 'foreign';
-
 export class Provenance {
   readonly #target: string;
   readonly #path: string;
@@ -101,24 +98,23 @@ export class Provenance {
     return isSameTime(entry, line) || (await fileFacts(path)).sha256 === line.sha256;
   }
 
-  /** Rejects with `disk` for a symbolic link, a folder or a device in the place of the file. */
-  async stateOf(file: string): Promise<PlaceState> {
-    const path = join(
-      await checkedFolder(this.#target, dirname(file)),
-      file.slice(file.lastIndexOf('/') + 1),
-    );
+  /** Why the place of a file must stay as it is; undefined if the file can be written. `force`: also if export did not write what is there. */
+  async problemOf(file: string, force: boolean): Promise<string | undefined> {
+    const elsewhere = 'move it away, or choose another --target';
+    try {
+      await checkedFolder(this.#target, dirname(file));
+    } catch (error) {
+      if (!(error instanceof CryptodlError)) throw error;
+      return `${error.message}; ${elsewhere}`;
+    }
+    const path = join(this.#target, file);
     const entry = await entryAt(path);
-    if (entry === undefined) return 'free';
+    if (entry === undefined) return undefined;
     const problem = entry.isSymbolicLink() ? 'it is a symbolic link' : irregularText(entry);
-    if (problem !== undefined)
-      throw new CryptodlError('disk', `${shownPath(path)} cannot be replaced: ${problem}`, {
-        hint: 'move it away, or choose another --target',
-      });
-    const own = (this.#lines.get(file) ?? []).filter(({ bytes }) => bytes === entry.size);
-    if (own.length === 0) return 'foreign';
-    if (own.some((line) => isSameTime(entry, line))) return 'own';
-    const { sha256 } = await fileFacts(path);
-    return own.some((line) => line.sha256 === sha256) ? 'own' : 'foreign';
+    if (problem !== undefined) return `${shownPath(path)} cannot be replaced: ${problem}; ${elsewhere}`;
+    return force || (await this.presentOf(file)) !== undefined
+      ? undefined
+      : 'export did not write this file, or another program has changed it since; --force replaces it';
   }
 
   /** Appends a line and syncs the record. Call before the file gets its name. */
