@@ -7,6 +7,7 @@ import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow } from '../helpers/lake.js';
+import { publish } from '../helpers/published.js';
 
 const scratch = scratchFolder();
 const keys: string[] = [];
@@ -21,7 +22,12 @@ beforeAll(async () => {
   };
   make('um', '1h', ['BTCUSDT', 'UMONLY']);
   make('spot', '1h', ['BTCUSDT', 'SPOTONLY']);
-  make('spot', '1s', ['BTCUSDT']);
+  for (const day of ['2026-11-19', '2026-11-20']) {
+    const second = Date.parse(`${day}T12:00:00Z`);
+    const key = `data/spot/daily/klines/BTCUSDT/1s/BTCUSDT-1s-${day}.zip`;
+    publish(folder, key, `${second}000,1,1,1,1,1,${second}999,1,1,1,1,0\n`);
+    keys.push(key);
+  }
   const more = { ...days, dataset: 'trades', symbols: ['BTCUSDT'] } as const;
   keys.push(...makeArchive(folder, { ...more, market: 'um' }).keys);
   archive = await startArchive(folder);
@@ -82,7 +88,10 @@ describe('vision over several markets', () => {
     const out = join(scratch, format);
     const told = ['--format', format, '--out', out, '--json'];
     const { events } = await cryptodlOk(['vision', ...ALL_MARKETS, ...told, ...place]);
-    expect(events.at(-1)).toMatchObject({ outcomes: { ok: keys.length, failed: 0 }, exitCode: 0 });
+    // The days of 1s have one row each; rows of zips are not counted.
+    const partial = format === 'zip' ? 0 : keysWith(/-1s-/).length;
+    const ok = keys.length - partial;
+    expect(events.at(-1)).toMatchObject({ outcomes: { ok, partial, failed: 0 }, exitCode: 0 });
     if (format === 'zip')
       expect(filesBelow(join(out, 'data'), '.zip').map((path) => `data/${path}`)).toEqual([...keys].sort());
     const goOn = async (...market: string[]): Promise<unknown> =>

@@ -114,18 +114,12 @@ describe.each(CANDIDATES)('$name', ({ shell, isThere }) => {
 
   it.skipIf(!isThere).each([
     ['', [...VERBS, '--help', '--help-all', '--version']],
-    ['vi', ['vision']],
     ['vision --mar', ['--market']],
     ['vision --symbols list --forc', ['--force']],
     ['vision --days 7 --format p', ['parquet']],
-    ['vision --market ', [...MARKETS, 'all']],
-    ['vision --days ', []],
     ['vision --dataset klines,agg', ['klines,aggTrades']],
     ['vision --config ', ['first.yaml', 'folder', 'my lake', 'my report.jsonl']],
-    ['vision --config fi', ['first.yaml']],
-    ['retry ', ['first.yaml', 'folder', 'my lake', 'my report.jsonl']],
     ['vision --out ', ['folder', 'my lake']],
-    ['completion ', SHELLS],
   ])('offers after "cryptodl %s" the words %j', async (line, words) => {
     expect((await offered(shell, `cryptodl ${line}`)).sort()).toEqual([...words].sort());
   });
@@ -153,6 +147,11 @@ describe('__complete', () => {
   });
 
   it.each([
+    ['vi', ['vision']],
+    ['vision --market ', [...MARKETS, 'all']],
+    ['vision --days ', []],
+    ['retry ', [':file']],
+    ['completion ', SHELLS],
     ['metrics --dataset ', choicesOf('dataset', 'metrics') ?? []],
     ['list --interval 1m,1h,1mo', ['1m,1h,1mo']],
     ['vision --interval 1m,', (flagSpec('interval').choices ?? []).map((interval) => `1m,${interval}`)],

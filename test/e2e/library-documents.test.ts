@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
@@ -13,11 +14,12 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const NOW = '2026-11-21T12:00:00Z';
 const folder = scratchFolder();
 let archive: TestArchive;
+let outputs: ReadonlyMap<string, string>;
 
 /** The blocks of a document. The first block of docs/library.md only imports. */
 function examplesOf(path: string): string[] {
-  const text = readFileSync(join(ROOT, path), 'utf8');
-  return [...text.matchAll(/```js\n(.*?)```/gs)].map(([, code = '']) => code);
+  const document = readFileSync(join(ROOT, path), 'utf8');
+  return [...document.matchAll(/```js\n(.*?)```/gs)].map(([, code = '']) => code);
 }
 
 beforeAll(async () => {
@@ -27,6 +29,7 @@ beforeAll(async () => {
   archive = await startArchive(join(folder, 'archive'));
   mkdirSync(join(folder, 'node_modules'));
   symlinkSync(ROOT, join(folder, 'node_modules/cryptodl'));
+  outputs = await printed();
 });
 afterAll(() => archive.close());
 
@@ -39,18 +42,7 @@ function local(example: string): string {
   );
 }
 
-async function run(name: string, code: string): Promise<readonly [string, unknown]> {
-  writeFileSync(join(folder, name), code);
-  const child = spawn(process.execPath, [name], { cwd: folder });
-  const said: string[] = [];
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => said.push(String(data)));
-  const exit = await new Promise((resolve) => {
-    child.on('close', resolve);
-  });
-  return [said.join(''), exit];
-}
-
-it.each([
+const EXAMPLES: readonly (readonly [name: string, output: unknown])[] = [
   ['vision', '4 objects, 96 rows, report null, exit code 0\n'],
   ['repair', '0 objects were fetched again\n'],
   ['list', 'BTCUSDT ETHUSDT\n'],
@@ -67,11 +59,27 @@ it.each([
     expect.stringContaining('usage (2): from 2026-11-20 is after to 2026-11-19\nchoose days from '),
   ],
   ['vision, last', '0 objects to fetch\n2 outcomes\n'],
-])('docs/library.md: %s', async (name, output) => {
-  const [imports = '', last] = name.split(', last');
-  const found = examplesOf('docs/library.md').filter((code) =>
-    code.startsWith(`import { ${imports} } from 'cryptodl';`),
-  );
-  const example = last === undefined ? found[0] : found.at(-1);
-  expect(await run(`${imports.replaceAll(/\W/g, '')}.mjs`, local(example ?? ''))).toEqual([output, 0]);
+];
+
+/** By name: what each example prints. All run in one process, one after the other. */
+async function printed(): Promise<ReadonlyMap<string, string>> {
+  const files = EXAMPLES.map(([name]) => {
+    const [imports = '', last] = name.split(', last');
+    const found = examplesOf('docs/library.md').filter((code) =>
+      code.startsWith(`import { ${imports} } from 'cryptodl';`),
+    );
+    writeFileSync(join(folder, `${name}.mjs`), local((last === undefined ? found[0] : found.at(-1)) ?? ''));
+    return `console.log('=== ${name}');\nawait import('./${name}.mjs');\n`;
+  });
+  writeFileSync(join(folder, 'all.mjs'), files.join(''));
+  const child = spawn(process.execPath, ['all.mjs'], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+  const code = new Promise((resolve) => child.once('close', resolve));
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  expect([await code, stderr]).toEqual([0, '']);
+  const parts = stdout.split('=== ').map((part) => [part.split('\n')[0] ?? '', part] as const);
+  return new Map(parts.map(([name, part]) => [name, part.slice(name.length + 1)]));
+}
+
+it.each(EXAMPLES)('docs/library.md: %s', (name, output) => {
+  expect(outputs.get(name)).toEqual(output);
 });

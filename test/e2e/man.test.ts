@@ -1,11 +1,10 @@
 /** `cryptodl man` and the man page of the package. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { VERBS } from '../../src/options/flag-spec.js';
 import { flagsOf } from '../../src/options/flags.js';
-import { cryptodlOk, cryptodlProcess } from '../helpers/cli.js';
+import { cryptodlOk } from '../helpers/cli.js';
 
 const ROOT = new URL('../../', import.meta.url);
 
@@ -42,20 +41,6 @@ describe('the man page', () => {
     expect(man).toBe('dist/cryptodl.1');
     expect(files).toContain('dist');
     expect(readFileSync(new URL(man, ROOT), 'utf8')).toBe(page);
-  });
-
-  it('is printed by the program itself', async () => {
-    expect((await cryptodlProcess(['man'])).stdout).toBe(page);
-  });
-
-  it('is packed by npm', () => {
-    const cwd = fileURLToPath(ROOT);
-    const { stdout } = spawnSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
-      cwd,
-      encoding: 'utf8',
-    });
-    const [{ files } = { files: [] }] = JSON.parse(stdout) as { files: { path: string }[] }[];
-    expect(files.map(({ path }) => path)).toContain('dist/cryptodl.1');
   });
 
   describe.skipIf(isMissing)('man and groff (apt-get install man-db groff)', () => {

@@ -7,7 +7,7 @@ import type { Dataset, Market } from '../../scripts/synthetic-rows.js';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { filesBelow, manifestLines, parquetMetadata, readCsv, readParquet } from '../helpers/lake.js';
-import { publishedRows } from '../helpers/published.js';
+import { publish, publishedRows } from '../helpers/published.js';
 import { useScene } from '../helpers/scene.js';
 import { useSql } from '../helpers/sql.js';
 
@@ -582,8 +582,14 @@ describe('daily and monthly objects', () => {
 describe('intervals', () => {
   beforeAll(() => {
     const bars = { dataset: 'klines', symbols: ['BTCUSDT'] } as const;
-    const day = { from: '2023-12-30', to: '2023-12-31', cadence: 'daily' } as const;
+    const day = { from: '2023-12-31', to: '2023-12-31', cadence: 'daily' } as const;
     makeArchive(folder, { ...bars, ...day, market: 'spot', interval: '1s' });
+    const second = Date.parse('2023-12-30T12:00:00Z');
+    publish(
+      folder,
+      'data/spot/daily/klines/BTCUSDT/1s/BTCUSDT-1s-2023-12-30.zip',
+      `${second},1,1,1,1,1,${second + 999},1,1,1,1,0\n`,
+    );
     const months = { from: '2024-01-01', to: '2024-02-29', cadence: 'monthly' } as const;
     makeArchive(folder, { ...bars, ...months, market: 'spot', interval: '1mo' });
     for (const [market, symbol] of [

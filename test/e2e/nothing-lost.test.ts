@@ -157,7 +157,8 @@ describe('nothing is lost or doubled', () => {
       const result = await cryptodlOk(lastDay.filter((word) => word !== '--json'));
       const kept = filesBelow(join(scratch, `narrow-${format}`, '_quarantine'), `.${format}`);
       expect(kept).toHaveLength(1);
-      expect(readFileSync(join(scratch, `narrow-${format}`, '_quarantine', kept[0] ?? ''))).toEqual(before);
+      const bytes = readFileSync(join(scratch, `narrow-${format}`, '_quarantine', kept[0] ?? ''));
+      expect(bytes.equals(before)).toBe(true);
       expect(result.stderr).toContain('quarantine');
     },
   );

@@ -11,7 +11,7 @@ const scene = useScene({
   ],
 });
 
-describe.skipIf(!HAS_TERMINAL).each([60, 80, 120])(`on ${TERMINAL} of %i columns`, (columns) => {
+describe.skipIf(!HAS_TERMINAL).each([60, 80])(`on ${TERMINAL} of %i columns`, (columns) => {
   const linesOf = async (...args: readonly string[]): Promise<string[]> => {
     const { sent } = await onTerminal(args, { folder: scene.newFolder(), columns, isAllShown: true });
     return sent.split('\n').map((line) => line.split('\r').findLast((part) => part !== '') ?? '');

@@ -20,6 +20,16 @@ const NAMES = [
 /** The sizes with which `open` must open the bucket. */
 export const CONTRACT_SIZES = { aboveBytes: 5 * MIB, partBytes: 5 * MIB };
 
+/** Three parts; each MiB differs from the others. */
+const LARGE = Buffer.concat(
+  Array.from({ length: 11 }, (_, part) =>
+    Buffer.alloc(
+      MIB,
+      Uint8Array.from({ length: 251 }, (_byte, index) => (index * 31 + part * 7) % 251),
+    ),
+  ),
+);
+
 /** `open` gives an empty folder in a bucket. */
 export function bucketContract(open: () => Promise<Bucket> | Bucket): void {
   const folder = scratchFolder();
@@ -110,32 +120,28 @@ export function bucketContract(open: () => Promise<Bucket> | Bucket): void {
   });
 
   describe('a multipart upload', () => {
-    const large = Buffer.from(
-      Uint8Array.from({ length: 12 * MIB }, (_, index) => (index * 31 + (index >> 20) * 7) % 251),
-    );
-
     it('stores a large object, with its digest', async () => {
       const bucket = await open();
-      const path = fileOf(large);
+      const path = fileOf(LARGE);
       const { etag } = await bucket.put('a b/large', path, { kind: 'absent' });
-      const sha256 = createHash('sha256').update(large).digest('hex');
-      expect(await bucket.head('a b/large')).toMatchObject({ bytes: large.length, etag, sha256 });
+      const sha256 = createHash('sha256').update(LARGE).digest('hex');
+      expect(await bucket.head('a b/large')).toMatchObject({ bytes: LARGE.length, etag, sha256 });
       const received = join(folder, 'received-large');
       await bucket.get('a b/large', received);
-      expect(readFileSync(received).equals(large)).toBe(true);
+      expect(readFileSync(received).equals(LARGE)).toBe(true);
       expect(await all(bucket.uploads(''))).toEqual([]);
     });
 
     it('keeps its condition, and leaves nothing behind', async () => {
       const bucket = await open();
-      const path = fileOf(large);
+      const path = fileOf(LARGE);
       const first = await bucket.put('large', fileOf('small'));
       const error = await refusal(bucket.put('large', path, { kind: 'absent' }));
       expect(error.code).toBe('lake-conflict');
       expect(await contentOf(bucket, 'large')).toBe('small');
       expect(await all(bucket.uploads(''))).toEqual([]);
       await bucket.put('large', path, { kind: 'same', etag: first.etag });
-      expect(await bucket.head('large')).toMatchObject({ bytes: large.length });
+      expect(await bucket.head('large')).toMatchObject({ bytes: LARGE.length });
     });
   });
 

@@ -118,8 +118,10 @@ describe('size, digest and times of a file', () => {
     expect(await fileFacts(path)).toEqual({ ...facts, tail: Buffer.alloc(0) });
     // The end of the file begins within the last read but one.
     const ofLastRead = whole.length % (1024 * 1024);
-    for (const tailBytes of [6, ofLastRead + 5, 1024 * 1024])
-      expect(await fileFacts(path, tailBytes)).toEqual({ ...facts, tail: whole.subarray(-tailBytes) });
+    for (const tailBytes of [6, ofLastRead + 5, 1024 * 1024]) {
+      const { tail, ...others } = await fileFacts(path, tailBytes);
+      expect([others, tail.equals(whole.subarray(-tailBytes))]).toEqual([facts, true]);
+    }
     expect(await fileSize(path)).toBe(whole.length);
   });
 

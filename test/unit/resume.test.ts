@@ -379,7 +379,7 @@ describe('however often and wherever it is cut', () => {
           expect(bytes.equals(current())).toBe(true);
         },
       ),
-      { numRuns: sized(40, 12) },
+      { numRuns: sized(40, 8) },
     );
   });
 
