@@ -27,9 +27,9 @@ const WIDTH = Math.log(P99) / 2.326;
 const PAGE = 1000;
 
 /** @type {typeof import('../src/serve/serve.js')} */
-const { listingXml, readTarget } = await built('serve/serve.js');
+const { readTarget } = await built('serve/serve.js');
 /** @type {typeof import('../src/serve/bucket-listing.js')} */
-const { readListingQuery } = await built('serve/bucket-listing.js');
+const { listingXml, readListingQuery } = await built('serve/bucket-listing.js');
 /** @type {EndlessOptions} */
 const {
   symbols,
@@ -121,10 +121,10 @@ function entriesBelow(prefix) {
   });
 }
 
-/** @param {ReadonlyMap<string, string>} asked */
+/** @param {URLSearchParams} asked */
 function listing(asked) {
   const query = readListingQuery(asked);
-  if ('refusal' in query) return undefined;
+  if (query === undefined) return undefined;
   const all = entriesBelow(query.prefix).filter((key) => key > query.after && key.startsWith(query.prefix));
   const page = all.slice(0, Math.min(query.maxKeys, PAGE));
   return listingXml(query, {
@@ -141,7 +141,7 @@ function listing(asked) {
 
 const server = createServer((request, response) => {
   const target = readTarget(request.url ?? '/');
-  if ('refusal' in target) {
+  if (target === undefined) {
     response.writeHead(400).end();
     return;
   }

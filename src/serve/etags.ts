@@ -10,7 +10,6 @@ type Algorithm = 'md5' | 'sha256';
 /** S3 clients upload larger files in parts; their ETag is not the MD5 of the content. */
 const PART_BYTES = 8 * 1024 * 1024;
 const READ_AT_ONCE_BYTES = 1024 * 1024;
-const MAX_CACHED = 200_000;
 
 /** Digests of files, each computed once per revision (size, modification time, inode). */
 export class DigestCache {
@@ -24,19 +23,12 @@ export class DigestCache {
     if (known?.revision === revision) return known.digest;
     const digest = digestOf(algorithm, path, stats.size);
     this.#known.set(id, { revision, digest });
-    this.#forgetOldest();
     try {
       return await digest;
     } catch (error) {
       this.#known.delete(id);
       throw error;
     }
-  }
-
-  #forgetOldest(): void {
-    if (this.#known.size <= MAX_CACHED) return;
-    const [oldest] = this.#known.keys();
-    if (oldest !== undefined) this.#known.delete(oldest);
   }
 }
 

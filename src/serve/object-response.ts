@@ -32,9 +32,7 @@ export async function sendObject(
   const mayRange = request.method === 'GET' && rangeApplies(request.headers, validators);
   const range = mayRange ? readRange(request.headers.range, size) : undefined;
   if (range === 'unsatisfiable') {
-    const message = 'The requested range is not satisfiable';
-    const unsatisfied = { 'Content-Range': `bytes */${size}` };
-    sendRefusal(response, { status: 416, refusal: 'InvalidRange', message, headers: unsatisfied });
+    sendRefusal(response, 'InvalidRange', { headers: { 'Content-Range': `bytes */${size}` } });
     return;
   }
   const part = range ?? { first: 0, last: size - 1 };
@@ -45,16 +43,13 @@ export async function sendObject(
     ...(range === undefined ? {} : { 'Content-Range': `bytes ${part.first}-${part.last}/${size}` }),
   });
   if (request.method === 'HEAD' || size === 0) response.end();
-  else if (object.virtual) response.end(slice(await sidecarText(object, digests), part));
+  else if (object.virtual)
+    response.end(Buffer.from(await sidecarText(object, digests)).subarray(part.first, part.last + 1));
   else await stream(response, object, part);
 }
 
 function contentType(object: StoredObject): string {
   return object.virtual || object.path.endsWith(SIDECAR_SUFFIX) ? 'binary/octet-stream' : 'application/zip';
-}
-
-function slice(text: string, part: ByteRange): Buffer {
-  return Buffer.from(text).subarray(part.first, part.last + 1);
 }
 
 /** About two chunks per connection are in memory. */

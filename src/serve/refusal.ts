@@ -1,53 +1,34 @@
 /** S3 error responses, and helpers that write XML. */
 import type { ServerResponse } from 'node:http';
 
-/** A response with an S3 error document. */
-export interface Refusal {
-  readonly status: number;
-  /** S3's own error code, such as `NoSuchKey`. */
-  readonly refusal: string;
-  readonly message: string;
-  /** The requested key; the document repeats it. */
-  readonly key?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-}
+/** Status and message of each error code of S3 that the server sends. */
+const REFUSALS = {
+  InternalError: [500, 'We encountered an internal error. Please try again.'],
+  InvalidArgument: [400, 'max-keys or delimiter is wrong; the only delimiter of this archive is /'],
+  InvalidRange: [416, 'The requested range is not satisfiable'],
+  InvalidURI: [400, "Couldn't parse the specified URI."],
+  MethodNotAllowed: [405, 'The specified method is not allowed against this resource.'],
+  NoSuchKey: [404, 'The specified key does not exist.'],
+} as const;
 
-/** A 400 response for a wrong parameter. */
-export function invalidArgument(message: string): Refusal {
-  return { status: 400, refusal: 'InvalidArgument', message };
-}
+export type RefusalCode = keyof typeof REFUSALS;
 
-/** The 404 response of S3 for an unknown key. */
-export function noSuchKey(key: string): Refusal {
-  return { status: 404, refusal: 'NoSuchKey', message: 'The specified key does not exist.', key };
-}
-
-export const INVALID_URI: Refusal = {
-  status: 400,
-  refusal: 'InvalidURI',
-  message: "Couldn't parse the specified URI.",
-};
-
-export const METHOD_NOT_ALLOWED: Refusal = {
-  status: 405,
-  refusal: 'MethodNotAllowed',
-  message: 'The specified method is not allowed against this resource.',
-  headers: { Allow: 'GET, HEAD' },
-};
-
-export const INTERNAL_ERROR: Refusal = {
-  status: 500,
-  refusal: 'InternalError',
-  message: 'We encountered an internal error. Please try again.',
-};
-
-/** Sends the error document. Node drops the body for HEAD. */
-export function sendRefusal(response: ServerResponse, refused: Refusal): void {
-  const key = refused.key === undefined ? '' : element('Key', refused.key);
+/** Sends the error document, which repeats the requested key. Node drops the body for HEAD. */
+export function sendRefusal(
+  response: ServerResponse,
+  code: RefusalCode,
+  { key, headers = {} }: { readonly key?: string; readonly headers?: Readonly<Record<string, string>> } = {},
+): void {
+  const [status, message] = REFUSALS[code];
+  const elements = [
+    element('Code', code),
+    element('Message', message),
+    key === undefined ? '' : element('Key', key),
+  ];
   const body =
-    `${XML_DECLARATION}<Error>${element('Code', refused.refusal)}${element('Message', refused.message)}${key}` +
+    `${XML_DECLARATION}<Error>${elements.join('')}` +
     '<RequestId>0000000000000000</RequestId><HostId>cryptodl</HostId></Error>';
-  sendXml(response, refused.status, body, refused.headers);
+  sendXml(response, status, body, headers);
 }
 
 /** Sends a complete XML document. */

@@ -63,7 +63,7 @@ describe('bad input', () => {
       says: '--out: a lake cannot be at a gs:// address',
       hint: 'write the path of a folder, or s3://BUCKET/PREFIX',
     })),
-    { args: ['serve', 'nowhere'], says: 'nowhere is not a folder' },
+    { args: ['serve', 'nowhere'], says: 'nowhere has no folder data' },
   ])('cryptodl $args says "$says" and ends with 2', async ({ args, says, hint }) => {
     const result = await cryptodl(args, { cwd: scratch });
     expect(result.stderr).toContain(says);

@@ -1,7 +1,7 @@
 /** Sound zips, sidecars and listings, as the archive publishes them. */
 import { createHash } from 'node:crypto';
 import { makeZip } from '../../scripts/make-zip.js';
-import { listingXml } from '../../src/serve/serve.js';
+import { listingXml } from '../../src/serve/bucket-listing.js';
 import { randomOf } from './mutations.js';
 
 export const FOLDER = 'data/spot/daily/klines/BTCUSDT/1m/';
@@ -74,15 +74,12 @@ function listingPage(
   const commonPrefixes = folders.map((folder) => `${FOLDER}${folder}/`);
   const last = [...objects.map(({ key }) => key), ...commonPrefixes].at(-1) ?? FOLDER;
   const query = {
-    version,
+    isV2: version === 2,
     prefix: FOLDER,
     delimiter: '/' as const,
     maxKeys: 1000,
     urlEncoded: false,
     after: '',
-    marker: '',
-    startAfter: undefined,
-    continuationToken: undefined,
   };
   const page = { objects, commonPrefixes, resumeAfter: more ? last : undefined };
   return Buffer.from(listingXml(query, page));

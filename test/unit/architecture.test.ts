@@ -152,7 +152,7 @@ const LINES: Readonly<Record<string, number>> = {
   s3: 1650,
   schedule: 400,
   select: 1850,
-  serve: 900,
+  serve: 700,
   source: 2700,
   text: 500,
   universe: 1300,

@@ -1,4 +1,4 @@
-import { mkdirSync, symlinkSync } from 'node:fs';
+import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
 import * as fc from 'fast-check';
@@ -105,11 +105,11 @@ async function pagesOf(
     const page = await list(url, query);
     const entries = entriesOf(page, urlEncoded);
     pages.push(entries);
-    expect(page.KeyCount).toBe(version === 2 ? String(entries.length) : undefined);
+    expect(page.KeyCount).toBe(String(entries.length));
     const last = page.IsTruncated === 'true' ? entries.at(-1) : undefined;
     const next =
       page.NextMarker !== undefined && urlEncoded ? decodeURIComponent(page.NextMarker) : page.NextMarker;
-    expect(next).toBe(version === 1 && asked.delimiter === '/' ? last : undefined);
+    expect(next).toBe(version === 1 ? last : undefined);
     if (last === undefined) return pages;
     query = {
       ...query,
@@ -175,28 +175,20 @@ describe('the listing', () => {
       const page = await list(server.url, { prefix, delimiter: '/' });
       expect([page.Contents, page.CommonPrefixes, page.Prefix]).toEqual([undefined, undefined, prefix]);
     }
-    for (const query of [
-      'max-keys=x',
-      'max-keys=-1',
-      'prefix=&encoding-type=b',
-      'list-type=2&continuation-token=!',
-      'prefix=%ff',
-    ]) {
+    for (const query of ['max-keys=x', 'max-keys=-1', 'prefix=&delimiter=-']) {
       expect([query, (await raw(server.url, `/?${query}`)).status]).toEqual([query, 400]);
     }
     await server.close();
   });
 
-  it('leaves out hidden files, files outside data/, empty folders and symbolic links', async () => {
+  it('leaves out hidden files, files outside data/ and symbolic links', async () => {
     const folder = folderWith({
       [KEY]: CONTENT,
       'secret.zip': '',
       'other/secret.zip': '',
-      'data/hidden/.part': '',
       [`${SERIES}/.part`]: '',
       'data/.tmp/x.zip': '',
     });
-    mkdirSync(join(folder, 'data/empty/inner'), { recursive: true });
     symlinkSync(join(folder, 'secret.zip'), join(folder, 'data/link.zip'));
     symlinkSync(folder, join(folder, 'data/loop'));
     const server = await serve(folder);
