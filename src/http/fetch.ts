@@ -147,51 +147,7 @@ export function bodySize(body: Body | SentBody): number {
   return body.kind === 'memory' ? body.bytes.length : body.size;
 }
 
-/** The parts of an absolute URL that a request needs. */
-export interface UrlParts {
-  /** Scheme, host and port. */
-  readonly origin: string;
-  readonly host: string;
-  /** Path and query. */
-  readonly path: string;
-}
-
-/** Scheme, host and port in the form in which `URL` returns them. */
-const USUAL_ORIGIN =
-  /^https?:\/\/(?:(?:[a-z0-9-]+\.)*[a-z][a-z0-9-]*|\d{1,3}(?:\.\d{1,3}){3})(?::[1-9]\d{0,4})?$/;
-/** Default ports, ports that may be above 65535, numbers with a leading zero or above 255, and names in Punycode, all of which `URL` changes or refuses. */
-const UNUSUAL_ORIGIN = /:(?:80|443|[6-9]\d{4})$|xn--|[/.](?:0\d|[3-9]\d\d|2[6-9]\d|25[6-9])/i;
-/** Path and query in the form in which `URL` returns them. */
-const USUAL_PATH = /^\/[\w\-.~!$&()*+,;=:@%/]*(?:\?[\w\-.~!$&()*+,;=:@%/?]+)?$/;
-/** Segments of one or two points, which `URL` removes. */
-const POINTS = /\/(?:\.|%2e)/i;
-
-/** The parts of an absolute URL of http or https. `URL` takes ten times as long. Throws a TypeError for anything else. */
-export function splitUrl(url: string): UrlParts {
-  const at = pathStart(url);
-  const [origin, path] = [url.slice(0, at), url.slice(at)];
-  if (isUsualOrigin(origin) && USUAL_PATH.test(path) && !POINTS.test(path))
-    return { origin, host: hostIn(origin), path };
-  const parsed = new URL(url);
-  return { origin: parsed.origin, host: parsed.host, path: parsed.pathname + parsed.search };
-}
-
 /** Host and port of an absolute URL. */
 export function hostOf(url: string): string {
-  const origin = url.slice(0, pathStart(url));
-  return isUsualOrigin(origin) ? hostIn(origin) : new URL(url).host;
-}
-
-/** Where the path of a URL begins, after `//` and the host. */
-function pathStart(url: string): number {
-  const at = url.indexOf('/', url.indexOf('//') + 2);
-  return at === -1 ? url.length : at;
-}
-
-function isUsualOrigin(origin: string): boolean {
-  return USUAL_ORIGIN.test(origin) && !UNUSUAL_ORIGIN.test(origin);
-}
-
-function hostIn(origin: string): string {
-  return origin.slice(origin.indexOf('//') + 2);
+  return new URL(url).host;
 }

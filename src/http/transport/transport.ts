@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../../model/clock.js';
 import { CryptodlError } from '../../model/errors.js';
-import { hostOf, splitUrl } from '../fetch.js';
+import { hostOf } from '../fetch.js';
 import type { Fetch, FetchContext, FetchRequest, FetchResponse, SentBody } from '../fetch.js';
 import type { Bandwidth } from './sockets.js';
 import { mapWireError, statusError } from './error-map.js';
@@ -34,14 +34,14 @@ export function createTransport(options: TransportOptions): Fetch {
   const send = (request: FetchRequest, context: FetchContext, held?: Sink): Promise<FetchResponse> =>
     new Promise((resolve, reject) => {
       const exchange = new Exchange(options, { request, context, held }, resolve, reject);
-      const { origin, path } = splitUrl(request.url);
+      const { origin, pathname, search } = new URL(request.url);
       const { method = 'GET', sends } = request;
       const headers = headersOf(request, held === undefined ? undefined : request.partial);
       options.pools.of(origin).dispatch(
         {
           origin,
           method,
-          path,
+          path: pathname + search,
           headers,
           ...(sends === undefined ? {} : { body: exchange.upload(sends) }),
         },
