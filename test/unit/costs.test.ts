@@ -59,7 +59,8 @@ const failure = (retryAfterMs?: number): CryptodlError =>
   new CryptodlError('http-server-error', '503', retryAfterMs === undefined ? {} : { retryAfterMs });
 
 describe('the costs of waits', () => {
-  const oneSocket = (): Layer => limitInFlight({ most: 1, groupOf: () => '', wait: 'socket' });
+  const oneSocket = (clock: VirtualClock): Layer =>
+    limitInFlight({ clock, most: 1, groupOf: () => '', wait: 'socket' });
 
   it('divide each moment among the requests that wait or are on the wire', async () => {
     const { clock, costs, ask } = costly(oneSocket);
@@ -86,7 +87,8 @@ describe('the costs of waits', () => {
     const starts = fc.array(fc.tuple(fc.nat(300), fc.integer({ min: 1, max: 500 })), { maxLength: 30 });
     await fc.assert(
       fc.asyncProperty(starts, fc.integer({ min: 1, max: 5 }), async (requests, most) => {
-        const layerOf = (): Layer => limitInFlight({ most, groupOf: () => '', wait: 'socket' });
+        const layerOf = (clock: VirtualClock): Layer =>
+          limitInFlight({ clock, most, groupOf: () => '', wait: 'socket' });
         const { clock, costs, ask } = costly(layerOf, { takesMs: requests.map(([, ms]) => ms) });
         const from = clock.monotonic();
         for (const [gap] of requests) {

@@ -17,7 +17,7 @@ function limited(most: number) {
       };
       flying.push({ url, end });
     });
-  const fetch = limitInFlight({ most, groupOf: ({ url }) => new URL(url).host, wait: 'socket' })(next);
+  const fetch = limitInFlight({ clock, most, groupOf: ({ url }) => new URL(url).host, wait: 'socket' })(next);
   const ask = (path: string, priority: Priority = 'normal', within: FetchContext = context()) => {
     const response = fetch({ ...REQUEST, url: `http://${path}`, priority }, within);
     response.catch(() => undefined);

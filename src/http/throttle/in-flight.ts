@@ -1,8 +1,11 @@
 /** Limits the requests in flight, because each one needs a socket. */
-import type { FetchRequest, Layer, OnWait, Priority, Wait } from '../fetch.js';
-import { PriorityQueue, Shares } from './priority-queue.js';
+import type { Clock } from '../../model/clock.js';
+import type { FetchRequest, Layer, Wait } from '../fetch.js';
+import type { Meter } from './meter.js';
+import { QuotaBucket } from './quota-bucket.js';
 
 export interface InFlightOptions {
+  readonly clock: Clock;
   /** Requests in flight at most, in each group. */
   readonly most: number;
   /** The group of a request, for example its host. */
@@ -11,83 +14,42 @@ export interface InFlightOptions {
   readonly wait: Wait;
 }
 
-/** The layer. It stands outside of `timeout`, so waiting spends no timeout. */
-export function limitInFlight({ most, groupOf, wait }: InFlightOptions): Layer {
-  const groups = new Map<string, Slots>();
+/** The layer: a request in flight holds a permit. It stands outside of `timeout`, so waiting spends no timeout. */
+export function limitInFlight({ clock, most, groupOf, wait }: InFlightOptions): Layer {
+  const groups = new Map<string, QuotaBucket>();
   return (next) => async (request, context) => {
     const name = groupOf(request);
-    const slots = groups.get(name) ?? new Slots(most);
+    const slots =
+      groups.get(name) ??
+      new QuotaBucket({ clock, name, meter: slotMeter(most), maxWaitMs: Number.POSITIVE_INFINITY });
     groups.set(name, slots);
-    const { signal, waitSignal = signal, onWait } = context;
-    await slots.enter(request.priority ?? 'normal', waitSignal, () => onWait?.(wait));
+    const { signal, waitSignal, onWait } = context;
+    const { priority = 'normal' } = request;
+    const permit = { weight: 1, priority, onWait: onWait && (() => onWait(wait)) };
+    await slots.take(permit, signal, waitSignal);
     try {
       signal.throwIfAborted();
       return await next(request, context);
     } finally {
-      slots.leave();
+      slots.giveBack(1);
     }
   };
 }
 
-interface Waiter {
-  readonly grant: () => void;
-  readonly priority: Priority;
-}
-
-/** The slots of one group. Each request in flight has one. */
-class Slots {
-  readonly #waiters = new PriorityQueue<Waiter>();
-  readonly #shares = new Shares();
-  #free: number;
-
-  constructor(most: number) {
-    this.#free = most;
-  }
-
-  /** Resolves when the request has a slot. Rejects with the reason of the signal. */
-  async enter(
-    priority: Priority,
-    signal: AbortSignal,
-    beginWait: () => ReturnType<OnWait> | undefined,
-  ): Promise<void> {
-    if (this.#free > 0) {
-      this.#free -= 1;
-      return;
-    }
-    const endWait = beginWait();
-    try {
-      await this.#wait(priority, signal);
-    } finally {
-      endWait?.();
-    }
-  }
-
-  /** Gives the slot of a finished request to the next one. */
-  leave(): void {
-    this.#shares.earn(1, this.#waiters.waiting, 1);
-    const [first] = this.#waiters.heads(this.#shares);
-    if (first === undefined) {
-      this.#free += 1;
-      return;
-    }
-    this.#shares.spend({ weight: 1, priority: first.priority });
-    first.grant();
-  }
-
-  #wait(priority: Priority, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    return new Promise((resolve, reject) => {
-      const onAbort = (): void => {
-        leaveQueue();
-        reject(signal.reason as Error);
-      };
-      const grant = (): void => {
-        leaveQueue();
-        signal.removeEventListener('abort', onAbort);
-        resolve();
-      };
-      const leaveQueue = this.#waiters.add({ grant, priority });
-      signal.addEventListener('abort', onAbort, { once: true });
-    });
-  }
+/** Counts the requests that are in flight. A permit becomes free only when one of them ends. */
+function slotMeter(most: number): Meter {
+  let free = most;
+  return {
+    most,
+    isSpare: () => true,
+    take: () => {
+      if (free === 0) return Number.POSITIVE_INFINITY;
+      free -= 1;
+      return 0;
+    },
+    giveBack: () => {
+      free += 1;
+    },
+    onExhausted: () => undefined,
+  };
 }

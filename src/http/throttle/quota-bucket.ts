@@ -233,6 +233,8 @@ export class QuotaBucket implements LimiterTally {
       const delayMs = pausedMs > 0 ? pausedMs : this.#giveNext(now);
       if (delayMs === 0) continue;
       this.#nextAt = now + delayMs;
+      // The next permit becomes free when one is given back.
+      if (delayMs === Number.POSITIVE_INFINITY) return;
       // The computed wait can be shorter than the clock can measure. At least 1 ms, or the timer would fire again and again.
       this.#wakeUp = clock.timer(Math.max(1, Math.ceil(delayMs)), () => {
         this.wake();

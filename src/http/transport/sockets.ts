@@ -37,10 +37,14 @@ interface SocketScope {
 }
 
 /** The layer in which requests wait for a socket. In the queue of undici, the wait would spend their timeouts. */
-export function withSockets({ options, common }: Pick<SocketScope, 'options' | 'common'>): Layer {
+export function withSockets({
+  options,
+  clock,
+  common,
+}: Pick<SocketScope, 'options' | 'clock' | 'common'>): Layer {
   const { poolLimit: most, poolLimitPerHost: mostPerHost } = options;
-  const limited = (name: string, limit: InFlightOptions): Layer => {
-    const make = (): Layer => limitInFlight(limit);
+  const limited = (name: string, limit: Omit<InFlightOptions, 'clock'>): Layer => {
+    const make = (): Layer => limitInFlight({ clock, ...limit });
     return common?.once(`${name} ${limit.most}`, make) ?? make();
   };
   const ofHost: Layer[] =
