@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { readFile, rm, writeFile } from 'node:fs/promises';
+import * as v from 'valibot';
 import { isStagedZip, STAGED_ZIPS } from '../lake/layout.js';
 import type { Bucket } from '../s3/bucket.js';
 import { digestsOf } from '../s3/digests.js';
@@ -16,15 +17,25 @@ export interface ListedObject {
   readonly bytes?: number | undefined;
 }
 
+const Digest = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/));
+const Label = v.pipe(v.string(), v.check(isLabel));
+
 /** What the worker that fetched a zip knows about it. */
-export interface ZipRecord {
-  readonly bytes: number;
-  readonly sha256: string;
-  readonly verified: 'sidecar' | 'etag' | 'crc';
-  readonly staleSidecar?: string;
-  readonly etag?: string;
-  readonly lastModified?: string;
-}
+const ZipRecord = v.object({
+  bytes: v.pipe(v.number(), v.safeInteger(), v.minValue(0)),
+  sha256: Digest,
+  verified: v.picklist(['sidecar', 'etag', 'crc']),
+  staleSidecar: v.exactOptional(Digest),
+  etag: v.exactOptional(Label),
+  lastModified: v.exactOptional(Label),
+});
+export type ZipRecord = Readonly<v.InferOutput<typeof ZipRecord>>;
+
+const Listed = v.object({ key: v.string(), etag: v.optional(v.string()), bytes: v.optional(v.number()) });
+const Document = v.union([
+  v.object({ listed: Listed, absent: v.literal(true) }),
+  v.object({ listed: Listed, ...ZipRecord.entries }),
+]);
 
 export class StagedZips {
   readonly #bucket: Bucket;
@@ -123,38 +134,10 @@ function digest(text: string): string {
 
 /** Undefined for a record of another version of the object, and for any other text. */
 function recordIn(text: string, object: ListedObject): ZipRecord | 'absent' | undefined {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(text);
-  } catch {
+  const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), Document), text);
+  if (!parsed.success) return undefined;
+  const { listed, ...record } = parsed.output;
+  if (listed.key !== object.key || listed.etag !== object.etag || listed.bytes !== object.bytes)
     return undefined;
-  }
-  if (!isRecord(parsed) || !isRecord(parsed['listed'])) return undefined;
-  const { listed, bytes, sha256, verified, staleSidecar, etag, lastModified } = parsed;
-  if (listed['key'] !== object.key || listed['etag'] !== object.etag || listed['bytes'] !== object.bytes)
-    return undefined;
-  if (parsed['absent'] === true) return 'absent';
-  if (typeof bytes !== 'number' || !Number.isSafeInteger(bytes) || bytes < 0) return undefined;
-  if (!isSha256(sha256) || (verified !== 'sidecar' && verified !== 'etag' && verified !== 'crc'))
-    return undefined;
-  return {
-    bytes,
-    sha256,
-    verified,
-    ...(isSha256(staleSidecar) ? { staleSidecar } : {}),
-    ...(isText(etag) ? { etag } : {}),
-    ...(isText(lastModified) ? { lastModified } : {}),
-  };
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function isSha256(value: unknown): value is string {
-  return typeof value === 'string' && /^[0-9a-f]{64}$/.test(value);
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string' && isLabel(value);
+  return 'absent' in record ? 'absent' : record;
 }

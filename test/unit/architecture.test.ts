@@ -109,8 +109,13 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   'prom-client': ['monitor/prometheus.ts'],
   // transport.ts names the type of the response it reads, nothing else.
   undici: ['http/transport/pool.ts', 'http/transport/transport.ts'],
-  // Three schemas of three formats, each beside its reader: the venue facts, the failure report, and the record of a run.
-  valibot: ['monitor/run-record.ts', 'report/read-failure-report.ts', 'source/facts.ts'],
+  // Four schemas of four formats, each beside its reader: the record of a staged zip or of a run, the failure report, and the venue facts.
+  valibot: [
+    'mirror/staged-zips.ts',
+    'monitor/run-record.ts',
+    'report/read-failure-report.ts',
+    'source/facts.ts',
+  ],
   yaml: ['options/config-file.ts'],
   yauzl: ['convert/unzip/find-entry.ts'],
   yazl: ['export/write-file.ts'],
