@@ -9,6 +9,7 @@ import type { Bucket } from '../s3/bucket.js';
 import { changedElsewhere } from '../s3/conditions.js';
 import type { BucketObject } from '../s3/conditions.js';
 import type { PutCondition } from '../s3/conditions.js';
+import { inParallel } from '../s3/in-parallel.js';
 import { changesIn, foldersBelow } from './changes.js';
 import type { KnownFiles } from './known-files.js';
 import { joinManifests, zipFolders } from './manifest-text.js';
@@ -61,7 +62,7 @@ export class Publisher {
         const folders = [series.folder, ...(await zipFolders(copy.path))];
         const { changed, gone } = await changesIn(this.#root, this.#known, folders);
         for (const key of changed) published.add(key);
-        await inParallel(changed, (key) => this.#putLinked(key, series.onConflict));
+        await inParallel(changed, AT_ONCE, (key) => this.#putLinked(key, series.onConflict));
         const isUnchanged = !this.#isChanged(series.manifest, copy.stamp);
         if (await this.#putCopy(series.manifest, copy, attempt)) {
           await this.#removeAll(gone, series, isUnchanged);
@@ -83,8 +84,8 @@ export class Publisher {
   async publishFolder(folder: string, isConditional = false): Promise<void> {
     const folders = folder === '.' ? ['.'] : await foldersBelow(this.#root, this.#known, folder);
     const { changed, gone } = await changesIn(this.#root, this.#known, folders);
-    await inParallel(changed, (key) => this.#put(key, this.#pathOf(key), { isConditional }));
-    await inParallel(gone, (key) => this.#remove(key));
+    await inParallel(changed, AT_ONCE, (key) => this.#put(key, this.#pathOf(key), { isConditional }));
+    await inParallel(gone, AT_ONCE, (key) => this.#remove(key));
   }
 
   /** A new path for a file that is not complete. */
@@ -216,7 +217,7 @@ export class Publisher {
     await this.publishFolder(FOLDERS.quarantine);
     // A manifest that another writer has put since may name these files.
     if (isCompared) await this.#compare(manifest);
-    await inParallel(gone, async (key) => {
+    await inParallel(gone, AT_ONCE, async (key) => {
       try {
         await this.#remove(key);
       } catch (error) {
@@ -261,16 +262,4 @@ async function linkOrCopy(path: string, target: string): Promise<boolean> {
     await copyFile(path, target);
     return true;
   }
-}
-
-/** Rejects with the first error, after all calls have ended. */
-async function inParallel(keys: readonly string[], act: (key: string) => Promise<void>): Promise<void> {
-  const waiting = [...keys];
-  const errors: unknown[] = [];
-  const work = async (): Promise<void> => {
-    for (let key = waiting.shift(); key !== undefined && errors.length === 0; key = waiting.shift())
-      await act(key).catch((error: unknown) => errors.push(error));
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
-  if (errors.length > 0) throw errors[0];
 }

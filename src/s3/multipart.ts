@@ -2,6 +2,7 @@
 import { CryptodlError } from '../model/errors.js';
 import { digestsOf } from './digests.js';
 import { parseCompleted, parseUploadId } from './documents.js';
+import { inParallel } from './in-parallel.js';
 import { errorName } from './refusals.js';
 import { etagOf, textOf } from './requests.js';
 import type { S3Requests } from './requests.js';
@@ -87,44 +88,23 @@ async function storeParts(
   const partBytes = partBytesOf(size, leastPartBytes);
   const numbers = Array.from({ length: Math.ceil(size / partBytes) }, (_, index) => index + 1);
   const parts: StoredPart[] = [];
-  const next = numbers.values();
-  let hasFailed = false;
-  const work = async (): Promise<void> => {
-    for (const number of next) {
-      // One failed part ends the upload.
-      if (hasFailed) return;
-      const from = (number - 1) * partBytes;
-      const length = Math.min(partBytes, size - from);
-      const { sha256, md5 } = await digestsOf(path, from, length);
-      const response = await requests.send({
-        method: 'PUT',
-        key,
-        query: { partNumber: String(number), uploadId },
-        headers: { 'content-md5': md5 },
-        sha256,
-        sends: { kind: 'file', path, from, size: length },
-      });
-      const etag = etagOf(response);
-      if (response.status !== 200 || !/^[\w+/=-]{1,256}$/.test(etag))
-        throw new CryptodlError(
-          'http-refused',
-          `part ${number} of ${key} was not stored: ${response.status}`,
-        );
-      parts.push({ number, etag });
-    }
-  };
-  const all = await Promise.allSettled(
-    Array.from({ length: PARTS_AT_ONCE }, async () => {
-      try {
-        await work();
-      } catch (error) {
-        hasFailed = true;
-        throw error;
-      }
-    }),
-  );
-  const failed = all.find((end) => end.status === 'rejected');
-  if (failed !== undefined) throw failed.reason;
+  await inParallel(numbers, PARTS_AT_ONCE, async (number) => {
+    const from = (number - 1) * partBytes;
+    const length = Math.min(partBytes, size - from);
+    const { sha256, md5 } = await digestsOf(path, from, length);
+    const response = await requests.send({
+      method: 'PUT',
+      key,
+      query: { partNumber: String(number), uploadId },
+      headers: { 'content-md5': md5 },
+      sha256,
+      sends: { kind: 'file', path, from, size: length },
+    });
+    const etag = etagOf(response);
+    if (response.status !== 200 || !/^[\w+/=-]{1,256}$/.test(etag))
+      throw new CryptodlError('http-refused', `part ${number} of ${key} was not stored: ${response.status}`);
+    parts.push({ number, etag });
+  });
   return parts.sort((one, other) => one.number - other.number);
 }
 
