@@ -19,14 +19,9 @@ const HINTS: ReadonlyMap<string, string> = new Map(
     AuthorizationHeaderMalformed: 'give the region of the bucket with --s3-region',
     ExpiredToken:
       'the session token has expired: get new credentials and try again; committed files are kept',
-    TokenRefreshRequired:
-      'the session token has expired: get new credentials and try again; committed files are kept',
     InvalidToken: CREDENTIALS,
-    AccessDenied: RIGHTS,
-    AllAccessDisabled: RIGHTS,
-    AccountProblem: 'the provider of the bucket has blocked the account',
-    PermanentRedirect: 'give the region of the bucket with --s3-region, or its server with --s3-endpoint',
     InvalidBucketName: 'check the name after s3://',
+    PermanentRedirect: 'give the region of the bucket with --s3-region, or its server with --s3-endpoint',
     [NO_LIST]: 'check --s3-endpoint: it is the address of an S3 server, without the name of the bucket',
     NoSuchBucket: 'create the bucket, or check the name after s3:// and --s3-endpoint',
   }),
@@ -68,7 +63,7 @@ export function readRefusals({ onRegion, onExpired }: OnRefusal): ReadRefusal {
     const region = headers['x-amz-bucket-region'] ?? /<Region>([^<]{2,40})<\/Region>/.exec(head)?.[1];
     const isElsewhere = status === 301 || name === 'AuthorizationHeaderMalformed';
     if (isElsewhere && region !== undefined && REGION.test(region)) onRegion(region);
-    if (name === 'ExpiredToken' || name === 'TokenRefreshRequired') onExpired();
+    if (name === 'ExpiredToken') onExpired();
     const retried = RETRIED.get(name ?? '');
     if (retried !== undefined) return { code: retried, isDecided: true, ...named(name) };
     if (name === 'RequestTimeTooSkewed') {

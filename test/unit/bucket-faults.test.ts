@@ -169,7 +169,7 @@ describe('a refusal ends the run at once, with the next step', () => {
   it.each([
     ['AccessDenied', 403, 's3:PutObject'],
     ['InvalidBucketName', 400, 's3://'],
-    ['AccountProblem', 403, 'account'],
+    ['AccountProblem', 403, 's3:PutObject'],
   ])('%s', async (code, status, hint) => {
     const server = await s3Server();
     server.fault = () => ({ status, code });
