@@ -142,25 +142,10 @@ export function endOfDataset(
   return ends.length === 0 || ends.length < cadences.length ? undefined : Math.max(...ends);
 }
 
-/** `um liquidationSnapshot was removed by Binance; cm ended 2024-10-14`; undefined if this market still has the dataset. */
+/** `um bookTicker ended 2024-03-30`; undefined if this market still has the dataset. */
 export function endedText(venue: Venue, market: Market, dataset: string): string | undefined {
   const spec = findDataset(venue, market, dataset);
-  const ended = spec === undefined ? undefined : specEndText(spec);
-  if (ended === undefined) return undefined;
-  const others = marketNames(venue).flatMap((other) => {
-    const text = other === market ? undefined : stateText(venue, other, dataset);
-    return text === undefined ? [] : [`${other} ${text}`];
-  });
-  return [`${market} ${dataset} ${ended}`, ...others].join('; ');
-}
-
-function stateText(venue: Venue, market: Market, dataset: string): string | undefined {
-  const spec = findDataset(venue, market, dataset);
-  return spec === undefined ? undefined : (specEndText(spec) ?? 'is still published');
-}
-
-function specEndText(spec: DatasetSpec): string | undefined {
-  if (spec.removed) return 'was removed by Binance';
-  const last = spec.spans[spec.cadences[0] ?? 'daily']?.last;
-  return endOfDataset(spec) === undefined || last === undefined ? undefined : `ended ${periodText(last)}`;
+  if (spec?.removed === true) return `${market} ${dataset} was removed by Binance`;
+  const last = spec?.spans[spec.cadences[0] ?? 'daily']?.last;
+  return last === undefined ? undefined : `${market} ${dataset} ended ${periodText(last)}`;
 }

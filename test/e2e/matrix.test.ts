@@ -654,8 +654,8 @@ describe('intervals', () => {
 });
 
 describe('datasets that Binance has ended or removed', () => {
-  const TICKER_ENDED = 'um bookTicker ended 2024-03-30; cm ended 2024-10-14';
-  const REMOVED = 'um liquidationSnapshot was removed by Binance; cm ended 2024-10-14';
+  const TICKER_ENDED = 'um bookTicker ended 2024-03-30';
+  const REMOVED = 'um liquidationSnapshot was removed by Binance';
   const days = { market: 'um', symbols: ['BTCUSDT'], rowsPerDay: 5, cadence: 'daily' } as const;
   const cm = { ...days, market: 'cm', symbols: ['BTCUSD_PERP'] } as const;
   const without = useScene({

@@ -97,7 +97,7 @@ describe('a lake of a dataset that has ended', () => {
     expect(stderr).toContain('1 ok');
     expect(filesBelow(join(scratch, 'ended/binance'), '.parquet')).toHaveLength(2);
     const again = await run('ended');
-    expect(again.stderr).toContain('um bookTicker ended 2024-03-30; cm ended 2024-10-14: complete');
+    expect(again.stderr).toContain('um bookTicker ended 2024-03-30: complete');
     expect(again.stderr).toContain('no series to continue');
   });
 });
