@@ -137,7 +137,7 @@ const LINES: Readonly<Record<string, number>> = {
   download: 4050,
   export: 2700,
   files: 350,
-  http: 6150,
+  http: 6100,
   lake: 3500,
   library: 700,
   main: 250,
