@@ -1,4 +1,5 @@
 /** `cryptodl schedule -- COMMAND`: prints the command as a crontab line and as systemd units. */
+import { existsSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import type { LookUp } from '../cli/look-up.js';
 import { layersOf } from '../cli/option-layers.js';
@@ -13,16 +14,15 @@ import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
 import { homeOf } from '../options/environment.js';
 import type { Verb } from '../options/flag-spec.js';
-import { environmentName, flagsOf } from '../options/flags.js';
-import type { Options } from '../options/flags.js';
+import { environmentName, flagsOf, isSwitch } from '../options/flags.js';
+import type { FlagName, Options } from '../options/flags.js';
 import { resolveOptions } from '../options/resolve.js';
 import type { Resolved } from '../options/resolve.js';
 import { readSymbolFile } from '../options/symbols.js';
 import { SECRET_ADDRESSES } from '../options/value-text.js';
 import type { Source } from '../source/source.js';
-import { absolutePath, printable, printLines, withoutPassword } from '../text/printable.js';
-import { givenFlags, scheduledWords, secretFlags } from './scheduled-command.js';
-import { cronLine, crontab, LONGEST_CRON_LINE, units, whenOf } from './timers.js';
+import { absolutePath, printLines, withoutPassword } from '../text/printable.js';
+import { crontab, units } from './timers.js';
 import type { ScheduledCommand } from './timers.js';
 
 /** Each run starts after a random delay up to this, so that the runs of many users do not send requests in the same second. */
@@ -33,16 +33,16 @@ export async function schedule(
   command: readonly string[],
   { resolved: { options }, io, source }: Pick<LookUp, 'resolved' | 'io' | 'source'>,
 ): Promise<ExitCode> {
-  const line = command[0] === 'cryptodl' ? command.slice(1) : command;
-  if (line.length === 0)
+  const typed = command[0] === 'cryptodl' ? command.slice(1) : command;
+  if (typed.length === 0)
     throw usage('schedule needs a command', 'for example: cryptodl schedule -- vision -s BTCUSDT -d 7');
-  const invocation = parseCommandLine(line, io);
+  const invocation = parseCommandLine(typed, io);
   if (invocation === undefined) return 0;
   try {
-    refuseUnschedulable(invocation);
     const resolved = await checkCommand(invocation, io, source);
-    warn(invocation, resolved, io);
-    await writeText(io, texts(invocation, resolved, options, io));
+    const scheduled = scheduledCommand(typed, { verb: invocation.verb, resolved, io });
+    warn(invocation.verb, resolved, io);
+    await writeText(io, scheduleText(scheduled, invocation, options));
     return 0;
   } catch (error) {
     // The options of the command have other sources than those of `schedule`.
@@ -62,37 +62,54 @@ async function checkCommand(invocation: Invocation, io: Io, source: Source): Pro
   return resolved;
 }
 
-const NOT_SCHEDULABLE: readonly Verb[] = ['schedule', 'list', 'schema', 'serve', 'completion', 'man'];
-
-function refuseUnschedulable({ verb }: Invocation): void {
-  if (NOT_SCHEDULABLE.includes(verb))
-    throw usage(`schedule cannot repeat ${verb}: choose a command that downloads or checks`);
+interface Checked {
+  readonly verb: Verb;
+  readonly resolved: Resolved;
+  readonly io: Io;
 }
 
-/** Warns of values that the printed lines do not have, or should not show to others. */
-function warn({ verb }: Invocation, resolved: Resolved, io: Io): void {
-  const { environment } = io;
-  const secret = secretFlags(verb, resolved);
-  const lost =
-    flagsOf(verb).includes('proxy') && resolved.options.proxy === undefined
-      ? ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'].filter(
-          (name) => (environment[name] ?? '') !== '',
-        )
-      : [];
-  const warnings = [
-    ...lost.map((name) => `${name} is set in this environment but not in that of cron: use the flag instead`),
-    ...secret.map(
-      (name) =>
-        `--${name} has a password, which is not printed: add the line ${environmentName(name)}='${name === 'redis' ? 'redis' : 'http'}://user:password@host:port' to ${environmentFile(io)} (chmod 600)`,
-    ),
-    ...givenFlags(verb, resolved)
-      .filter((name) => SECRET_ADDRESSES.has(name) && !secret.includes(name))
-      .map((name) => `the printed lines have the address of --${name}: do not pass them on`),
-  ];
-  printLines(
-    io.stderr,
-    warnings.map((text) => `warning: ${text}`),
+/** The command as typed, with flags for the variables of this environment, which cron and systemd do not have. */
+function scheduledCommand(typed: readonly string[], { verb, resolved, io }: Checked): ScheduledCommand {
+  const { options, texts } = resolved;
+  const secret = secretFlags(verb, resolved, 'environment');
+  const flags = givenFlags(verb, resolved, 'environment')
+    // A scheduled run takes the time from the clock.
+    .filter((name) => !secret.includes(name) && name !== 'now')
+    .flatMap((name) => (texts[name] ?? []).flatMap((text) => asFlag(name, text)));
+  // cron mails all output.
+  const quiet = flagsOf(verb).includes('quiet') && !options.quiet && !options.json ? ['--quiet'] : [];
+  const words = [...io.program, ...typed, ...flags, ...quiet];
+  const folder = resolve('.');
+  const [withPassword] = secretFlags(verb, resolved, 'flag');
+  if (withPassword !== undefined)
+    throw usage(
+      `--${withPassword} has a password, which others can read in a crontab`,
+      `leave it out, and ${variableHint(withPassword, io)}`,
+    );
+  if ([folder, ...words].some((word) => /\p{Cc}/u.test(word)))
+    throw usage(
+      'schedule: a crontab or unit cannot contain a line break or another control character',
+      'put the value into a --config FILE',
+    );
+  const file = environmentFile(io);
+  const hasFile = secret.length > 0 || existsSync(file);
+  return { words, folder, ...(hasFile ? { environmentFile: file } : {}) };
+}
+
+function givenFlags(verb: Verb, { origins }: Resolved, origin: 'flag' | 'environment'): FlagName[] {
+  return flagsOf(verb).filter((name) => origins[name] === origin);
+}
+
+/** Given flags with a password. Other users may read a crontab or a unit. */
+function secretFlags(verb: Verb, resolved: Resolved, origin: 'flag' | 'environment'): FlagName[] {
+  return givenFlags(verb, resolved, origin).filter((name) =>
+    resolved.texts[name]?.some((text) => withoutPassword(text) !== text),
   );
+}
+
+function asFlag(name: FlagName, value: string): string[] {
+  if (isSwitch(name)) return ['1', 'true', 'yes', 'on'].includes(value) ? [`--${name}`] : [];
+  return value.startsWith('-') ? [`--${name}=${value}`] : [`--${name}`, value];
 }
 
 /** The file is read by the shell that cron starts, and by systemd. */
@@ -100,33 +117,55 @@ function environmentFile({ environment }: Io): string {
   return absolutePath('~/.config/cryptodl/environment', homeOf(environment));
 }
 
-function texts(invocation: Invocation, resolved: Resolved, options: Options, io: Io): string {
-  const { verb, operand } = invocation;
-  const words = [...io.program, ...scheduledWords(invocation, { resolved, io })];
-  const { atMinutes, every } = options;
-  const when = whenOf(atMinutes, every?.kind === 'hours' ? every.hours : 24);
-  const command: ScheduledCommand = {
-    words,
-    folder: resolve('.'),
-    when,
-    ...(secretFlags(verb, resolved).length === 0 ? {} : { environmentFile: environmentFile(io) }),
+function variableHint(name: FlagName, io: Io): string {
+  const scheme = name === 'redis' ? 'redis' : 'http';
+  return `add the line ${environmentName(name)}='${scheme}://user:password@host:port' to ${environmentFile(io)} (chmod 600)`;
+}
+
+/** Warns of values that the printed lines do not have, or should not show to others. */
+function warn(verb: Verb, resolved: Resolved, io: Io): void {
+  const { environment } = io;
+  const lost =
+    flagsOf(verb).includes('proxy') && resolved.options.proxy === undefined
+      ? ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'].filter(
+          (name) => (environment[name] ?? '') !== '',
+        )
+      : [];
+  const secret = secretFlags(verb, resolved, 'environment');
+  const shown = (['flag', 'environment'] as const)
+    .flatMap((origin) => givenFlags(verb, resolved, origin))
+    .filter((name) => SECRET_ADDRESSES.has(name) && !secret.includes(name));
+  const warnings = [
+    ...lost.map((name) => `${name} is set in this environment but not in that of cron: use the flag instead`),
+    ...secret.map((name) => `--${name} has a password, which is not printed: ${variableHint(name, io)}`),
+    ...shown.map((name) => `the printed lines have the address of --${name}: do not pass them on`),
+  ];
+  printLines(
+    io.stderr,
+    warnings.map((text) => `warning: ${text}`),
+  );
+}
+
+function scheduleText(
+  command: ScheduledCommand,
+  { verb, operand, values }: Invocation,
+  options: Options,
+): string {
+  const { atMinutes, every, kind } = options;
+  const when = {
+    hour: Math.floor(atMinutes / 60),
+    minute: atMinutes % 60,
+    everyHours: every?.kind === 'hours' ? every.hours : 24,
   };
-  if ([command.folder, ...words].some((word) => printable(word) !== withoutPassword(word)))
-    throw usage(
-      'schedule: a crontab or unit cannot contain a line break or another control character',
-      'put the value into a --config FILE',
-    );
-  const cron: ScheduledCommand = { ...command, words: [...words, ...jitter(invocation)] };
-  if (options.kind !== 'systemd' && cronLine(cron).length > LONGEST_CRON_LINE)
-    printLines(io.stderr, [
-      `warning: the line has more than ${LONGEST_CRON_LINE} characters, which Debian's cron refuses: put options into a --config FILE`,
-    ]);
   const name = unitName(verb, operand);
-  const { service, timer } = units(command, { title: `cryptodl ${verb}`, delay: DELAY.systemd });
+  const { service, timer } = units(command, when, { title: `cryptodl ${verb}`, delay: DELAY.systemd });
+  // systemd has RandomizedDelaySec.
+  const hasJitter = flagsOf(verb).includes('jitter') && values.jitter === undefined;
+  const words = [...command.words, ...(hasJitter ? ['--jitter', DELAY.flag] : [])];
   const folder = '~/.config/systemd/user';
   return [
-    ...(options.kind === 'systemd' ? [] : [crontab(cron)]),
-    ...(options.kind === 'cron'
+    ...(kind === 'systemd' ? [] : [crontab({ ...command, words }, when)]),
+    ...(kind === 'cron'
       ? []
       : [
           `# ${folder}/${name}.service\n${service}`,
@@ -134,12 +173,6 @@ function texts(invocation: Invocation, resolved: Resolved, options: Options, io:
           `# systemctl --user daemon-reload && systemctl --user enable --now ${name}.timer && loginctl enable-linger\n`,
         ]),
   ].join('\n');
-}
-
-/** For cron only: systemd has RandomizedDelaySec. */
-function jitter({ verb, values }: Invocation): string[] {
-  const takes = flagsOf(verb).includes('jitter');
-  return takes && values.jitter === undefined ? ['--jitter', DELAY.flag] : [];
 }
 
 /** `cryptodl-vision`; for `run`, the name of the jobs file without its extension replaces the verb. */

@@ -9,16 +9,6 @@ interface When {
   readonly everyHours: number;
 }
 
-/** `atMinutes`: minutes after midnight. */
-export function whenOf(atMinutes: number, everyHours: number): When {
-  return { hour: Math.floor(atMinutes / 60), minute: atMinutes % 60, everyHours };
-}
-
-/** `5 8 * * *` */
-function cronFields(when: When): string {
-  return `${when.minute} ${hoursOf(when) ?? '*'} * * *`;
-}
-
 /** Undefined for every hour. */
 function hoursOf({ hour, everyHours }: When, digits = 1): string | undefined {
   if (everyHours === 1) return undefined;
@@ -34,28 +24,18 @@ export interface ScheduledCommand {
   readonly words: readonly string[];
   /** Absolute. */
   readonly folder: string;
-  readonly when: When;
   /** Absolute path of a file with `NAME=value` lines, for values that must not appear in the command. */
   readonly environmentFile?: string;
 }
 
-/** Debian's cron refuses longer lines. */
-export const LONGEST_CRON_LINE = 998;
-
-/** One crontab line, which changes to the folder and runs the command. */
-export function cronLine({ words, folder, when, environmentFile }: ScheduledCommand): string {
+/** A crontab line, which changes to the folder and runs the command, with CRON_TZ and comments. */
+export function crontab({ words, folder, environmentFile }: ScheduledCommand, when: When): string {
   const environment =
     environmentFile === undefined ? '' : `set -a && . ${cronWord(environmentFile)} && set +a && `;
-  const command = `${environment}cd ${cronWord(folder)} && ${words.map(cronWord).join(' ')}`;
-  return `${cronFields(when)} ${command}`;
-}
-
-/** The crontab line with CRON_TZ and comments. */
-export function crontab(command: ScheduledCommand): string {
   return `# Paste at the end of crontab -e: CRON_TZ applies to all lines below it.
 # Cron of Debian and Ubuntu ignores CRON_TZ and uses the time zone of the machine (timedatectl shows it).
 CRON_TZ=UTC
-${cronLine(command)}
+${when.minute} ${hoursOf(when) ?? '*'} * * * ${environment}cd ${cronWord(folder)} && ${words.map(cronWord).join(' ')}
 `;
 }
 
@@ -69,27 +49,17 @@ function cronWord(word: string): string {
     .replaceAll('%', String.raw`\%`);
 }
 
-/** `*-*-* 08:05:00 UTC` */
-function calendar(when: When): string {
-  const hours = hoursOf(when, 2) ?? '*';
-  return `*-*-* ${hours}:${String(when.minute).padStart(2, '0')}:00 UTC`;
-}
-
 // Units of systemd.
-
-export interface Units {
-  readonly service: string;
-  readonly timer: string;
-}
 
 /** Exit code after SIGTERM. It is no failure of the unit: the lake stays whole, and the next start continues. */
 const STOPPED = 143;
 
 /** `delay` is the RandomizedDelaySec of the timer. */
 export function units(
-  { words, folder, when, environmentFile }: ScheduledCommand,
+  { words, folder, environmentFile }: ScheduledCommand,
+  when: When,
   { title, delay }: { readonly title: string; readonly delay: string },
-): Units {
+): { readonly service: string; readonly timer: string } {
   const [program = '', ...args] = words;
   const line = [quoted(specified(program)), ...args.map((word) => quoted(literal(word)))].join(' ');
   return {
@@ -108,7 +78,7 @@ SuccessExitStatus=${STOPPED}
 Description=${specified(title)}, on time
 
 [Timer]
-OnCalendar=${calendar(when)}
+OnCalendar=*-*-* ${hoursOf(when, 2) ?? '*'}:${String(when.minute).padStart(2, '0')}:00 UTC
 RandomizedDelaySec=${delay}
 Persistent=true
 
