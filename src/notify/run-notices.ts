@@ -1,12 +1,12 @@
 /** The messages about a run that its options ask for: `--ping` and `--alert-webhook`. */
 import { basename } from 'node:path';
+import { toCryptodlError } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { TOOL_VERSION } from '../model/version.js';
 import type { RunSummary } from '../report/run-summary.js';
 import { absolutePath, lakeFlag } from '../text/printable.js';
 import type { Clock } from '../model/clock.js';
-import { toCryptodlError } from '../model/errors.js';
 import type { Pools } from '../http/transport/pool.js';
 import type { Options } from '../options/flags.js';
 import type { Surroundings } from '../options/environment.js';
@@ -28,10 +28,6 @@ export interface EndedRun {
   /** The error of a run that could not begin. */
   readonly error?: ErrorCode;
 }
-
-/** The end of a run waits for its messages, so each has a limit. A ping is sent once through each proxy. */
-const PING_MS = 5000;
-export const WEBHOOK = { limitMs: 10_000, attemptMs: 5000, delaysMs: [250, 500, 1000] };
 
 /** Reports the start of a run at once, and its end when `end` is called. Messages that do not arrive are warnings, one of each kind. */
 export class RunNotices {
@@ -65,29 +61,18 @@ export class RunNotices {
     // Appended to the path: `…/uuid/fail?rid=1`.
     const url = new URL(ping);
     if (what !== '') url.pathname = url.pathname.replace(/\/*$/, what);
-    const { clock } = this.#options;
-    const { length } = this.#pools;
-    const once = {
-      limitMs: PING_MS,
-      attemptMs: PING_MS / length,
-      delaysMs: Array<number>(length - 1).fill(0),
-    };
-    await this.#orWarn('ping', send({ pools: this.#pools, clock, ...once }, url.href));
+    await this.#send('ping', url.href);
   }
 
   async #post(run: EndedRun): Promise<void> {
-    const { clock, options } = this.#options;
-    if (options.alertWebhook === undefined) return;
-    const message = messageOf(this.#options, run);
-    await this.#orWarn(
-      'alert-webhook',
-      send({ pools: this.#pools, clock, ...WEBHOOK }, options.alertWebhook, message),
-    );
+    const { alertWebhook } = this.#options.options;
+    if (alertWebhook !== undefined)
+      await this.#send('alert-webhook', alertWebhook, messageOf(this.#options, run));
   }
 
-  async #orWarn(flag: string, sent: Promise<void>): Promise<void> {
+  async #send(flag: string, url: string, json?: object): Promise<void> {
     try {
-      await sent;
+      await send(this.#pools, this.#options.clock, url, json);
     } catch (error) {
       if (!this.#warned.has(flag)) this.#options.warn(`--${flag}: ${toCryptodlError(error).message}`);
       this.#warned.add(flag);

@@ -31,34 +31,28 @@ export function openPools(options: Options, surroundings: Surroundings, clock: C
   );
 }
 
-export interface SendOptions {
-  /** Each attempt takes the next one, because a proxy may not work. */
-  readonly pools: readonly Pools[];
-  readonly clock: Clock;
-  /** For all attempts together. */
-  readonly limitMs: number;
-  readonly attemptMs: number;
-  /** The delay before each further attempt. */
-  readonly delaysMs: readonly number[];
-}
+/** The end of a run waits for its messages: so long for all attempts, and for one. */
+export const LIMIT_MS = 10_000;
+const ATTEMPT_MS = 5000;
+/** The delay before each further attempt. */
+const DELAYS_MS = [250, 500, 1000];
 
 /**
- * Sends a POST with the JSON, otherwise a GET, until the receiver answers with 2xx. Rejects with the typed error of the last attempt, which
- * names the host but not the path, because the path may be a secret.
+ * Sends a POST with the JSON, otherwise a GET, until the receiver answers with 2xx. Each attempt takes the next of `pools`, because a proxy
+ * may not work. Rejects with the typed error of the last attempt, which names the host but not the path, because the path may be a secret.
  */
-export async function send(options: SendOptions, url: string, json?: object): Promise<void> {
-  const { pools, clock, limitMs, attemptMs, delaysMs } = options;
-  const endsAt = clock.monotonic() + limitMs;
+export async function send(pools: readonly Pools[], clock: Clock, url: string, json?: object): Promise<void> {
+  const endsAt = clock.monotonic() + LIMIT_MS;
   for (let attempt = 0; ; attempt += 1) {
     const pool = pools[attempt % pools.length];
     if (pool === undefined) throw new CryptodlError('bug', 'there is no connection for a message');
     try {
-      const timeoutMs = Math.min(attemptMs, endsAt - clock.monotonic());
+      const timeoutMs = Math.min(ATTEMPT_MS, endsAt - clock.monotonic());
       await sendOnce({ pool, clock, timeoutMs }, url, json);
       return;
     } catch (thrown) {
       const error = toCryptodlError(thrown);
-      const delayMs = delaysMs[attempt];
+      const delayMs = DELAYS_MS[attempt];
       const mayPass = error.retryable || error.code === 'proxy-refused';
       if (!mayPass || delayMs === undefined || clock.monotonic() + delayMs >= endsAt) throw error;
       await clock.sleep(delayMs);

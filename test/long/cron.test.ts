@@ -474,11 +474,11 @@ describe('--ping', () => {
 
   it.each([
     ['answers 500', 500, 'answered 500'],
-    ['answers nothing', undefined, 'no answer within 5s'],
+    ['answers nothing', undefined, 'no answer within [\\d.]+s'],
   ])('a watcher that %s is one warning, and changes nothing', async (_, status, said) => {
     const { code, stderr, asked } = await watched([], '/secret', () => status);
     expect(code).toBe(0);
-    expect(asked).toEqual(['GET /secret/start', 'GET /secret']);
+    expect([...new Set(asked)]).toEqual(['GET /secret/start', 'GET /secret']);
     expect(stderr.match(/^warning: .*$/gm)).toEqual([
       expect.stringMatching(new RegExp(`^warning: --ping: .*${said}$`)),
     ]);

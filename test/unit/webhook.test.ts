@@ -1,8 +1,7 @@
 /** `--alert-webhook`: a POST with retries and a time limit, over real sockets. */
 import { describe, expect, it } from 'vitest';
 import { NO_PROXIES } from '../../src/options/environment.js';
-import { WEBHOOK } from '../../src/notify/run-notices.js';
-import { send } from '../../src/notify/send.js';
+import { LIMIT_MS, send } from '../../src/notify/send.js';
 import { refusal } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 import { wirePools } from '../helpers/wire.js';
@@ -12,7 +11,7 @@ const MESSAGE = { alerts: [{ id: 'retry-rate', text: 'über 10 %' }] };
 
 function posting(url: string) {
   const clock = new VirtualClock();
-  const posted = send({ pools: [wirePools()], clock, ...WEBHOOK }, url, MESSAGE);
+  const posted = send([wirePools()], clock, url, MESSAGE);
   posted.catch(() => undefined);
   return { clock, posted };
 }
@@ -84,7 +83,7 @@ describe('the webhook', () => {
     const error = await refusal(post.posted);
     expect(error.message).toContain(`${new URL(url).host}: no answer within`);
     expect(ms).toBeGreaterThan(5000);
-    expect(ms).toBeLessThanOrEqual(WEBHOOK.limitMs + 50);
+    expect(ms).toBeLessThanOrEqual(LIMIT_MS + 50);
     expect(heads).toHaveLength(2);
     expect(post.clock.waiting).toBe(0);
   });
@@ -104,8 +103,7 @@ describe('the webhook', () => {
     const proxies = { ...NO_PROXIES, http: `http://127.0.0.1:${await closedPort()}` };
     const clock = new VirtualClock();
     const dead = [wirePools({ proxies }), wirePools({ proxies })];
-    const once = { limitMs: 5000, attemptMs: 5000, delaysMs: [0, 0] };
-    const sent = send({ pools: [...dead, wirePools()], clock, ...once }, url);
+    const sent = send([...dead, wirePools()], clock, url);
     await drive({ clock, posted: sent });
     await sent;
     expect(heads[0]).toMatch(/^GET \/ HTTP/);
