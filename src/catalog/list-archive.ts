@@ -20,16 +20,10 @@ export interface ListedPeriod {
 /** The archive of a session. */
 type Catalog = Pick<Session, 'listing' | 'observer' | 'options' | 'venue'>;
 
-export interface ListedSymbol {
-  readonly symbol: string;
-  /** With `--long` only: it needs the listing of every series. */
-  readonly extent?: Extent;
-}
-
 /** First and last period, number and size of all objects of a symbol in the selected datasets. */
 interface Extent {
-  readonly first: string | undefined;
-  readonly last: string | undefined;
+  readonly first: string | null;
+  readonly last: string | null;
   readonly objects: number;
   /** Sum of the sizes of the zips. */
   readonly bytes: number;
@@ -38,27 +32,10 @@ interface Extent {
 /** No limit in time. */
 export const ALWAYS: Pick<Range, 'from' | 'to'> = { to: Number.MAX_SAFE_INTEGER };
 
-const SERIES_AT_ONCE = 16;
+export const SERIES_AT_ONCE = 16;
 
 /** Symbols of the datasets, in key order. Throws usage errors for unknown symbols, and if a removed dataset or all datasets have none. */
-export async function* listSymbols(
-  session: Catalog,
-  datasets: readonly ChosenDataset[],
-  patterns: SymbolPatterns | undefined,
-  withExtent: boolean,
-): AsyncGenerator<ListedSymbol> {
-  const symbols = await symbolsIn(session, datasets, patterns);
-  if (!withExtent) {
-    for (const symbol of symbols) yield { symbol };
-    return;
-  }
-  yield* mapOrdered(symbols, SERIES_AT_ONCE, async (symbol) => ({
-    symbol,
-    extent: await extentOf(session, datasets, symbol),
-  }));
-}
-
-async function symbolsIn(
+export async function symbolsIn(
   session: Catalog,
   datasets: readonly ChosenDataset[],
   patterns: SymbolPatterns | undefined,
@@ -76,7 +53,7 @@ async function symbolsIn(
   return symbols;
 }
 
-async function extentOf(
+export async function extentOf(
   session: Catalog,
   datasets: readonly ChosenDataset[],
   symbol: string,
@@ -94,8 +71,8 @@ async function extentOf(
     }
   }
   return {
-    first: first === undefined ? undefined : periodText(first.period),
-    last: last === undefined ? undefined : periodText(last.period),
+    first: first === undefined ? null : periodText(first.period),
+    last: last === undefined ? null : periodText(last.period),
     objects,
     bytes,
   };

@@ -1,19 +1,22 @@
 /** The items of `cryptodl list`: markets, datasets, symbols and periods. */
 import type { ListName } from '../options/list-name.js';
 import { openSession } from '../download/session.js';
+import type { Session } from '../download/session.js';
 import { dayText, periodText } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { ArchiveObject, Cadence, Market, Series } from '../model/task.js';
 import { bytesText } from '../model/units.js';
 import { readPatterns } from '../options/symbols.js';
 import type { VerbRequest } from '../options/verb-request.js';
+import { mapOrdered } from '../queue/in-order.js';
 import { isRangeGiven, resolveRange } from '../select/date-range.js';
 import { chooseDatasets, marketsOf } from '../select/select-datasets.js';
+import type { ChosenDataset } from '../select/select-datasets.js';
 import { endedText, reachText } from '../source/describe.js';
 import { asUnreachable } from '../source/listing.js';
 import { datasetsOf, intervalsOf, isArchived, isMade, marketNames } from '../source/venue.js';
 import type { DatasetSpec, Venue } from '../source/venue.js';
-import { ALWAYS, listPeriods, listSymbols } from './list-archive.js';
+import { ALWAYS, extentOf, listPeriods, SERIES_AT_ONCE, symbolsIn } from './list-archive.js';
 
 /** One item: cells for text, fields for programs. */
 export interface ListItem<Fields = object> {
@@ -144,25 +147,18 @@ function datasetFields(market: Market, spec: DatasetSpec): DatasetItem {
   };
 }
 
-async function* symbols(request: VerbRequest): AsyncGenerator<ListItem<SymbolItem>, readonly string[]> {
-  const { symbols: given, long } = request.resolved.options;
-  const chosen = chooseDatasets(request.source, request.resolved.options);
+type ArchiveItems<Fields> = AsyncGenerator<ListItem<Fields>, readonly string[]>;
+
+/** The items of `act`, with a session for the listing of the archive. */
+async function* inArchive<Fields>(
+  request: VerbRequest,
+  act: (session: Session, datasets: readonly ChosenDataset[]) => ArchiveItems<Fields>,
+): ArchiveItems<Fields> {
+  const datasets = chooseDatasets(request.source, request.resolved.options);
   const session = openSession(request);
   try {
     await session.refuseBanned('list');
-    const patterns = given === undefined ? undefined : await readPatterns(given, request.read);
-    for await (const { symbol, extent } of listSymbols(session, chosen, patterns, long)) {
-      if (extent === undefined) {
-        yield { cells: [symbol], fields: { symbol } };
-        continue;
-      }
-      const { first, last, objects, bytes } = extent;
-      yield {
-        cells: [symbol, first ?? '-', last ?? '-', objects, bytes],
-        fields: { symbol, first: first ?? null, last: last ?? null, objects, bytes },
-      };
-    }
-    return [];
+    return yield* act(session, datasets);
   } catch (error) {
     throw asUnreachable(error);
   } finally {
@@ -170,21 +166,35 @@ async function* symbols(request: VerbRequest): AsyncGenerator<ListItem<SymbolIte
   }
 }
 
+function symbols(request: VerbRequest): ArchiveItems<SymbolItem> {
+  const { symbols: given, long } = request.resolved.options;
+  return inArchive(request, async function* (session, datasets) {
+    const patterns = given === undefined ? undefined : await readPatterns(given, request.read);
+    const names = await symbolsIn(session, datasets, patterns);
+    if (long)
+      yield* mapOrdered(names, SERIES_AT_ONCE, async (symbol) => {
+        const extent = await extentOf(session, datasets, symbol);
+        const { first, last, objects, bytes } = extent;
+        return { cells: [symbol, first ?? '-', last ?? '-', objects, bytes], fields: { symbol, ...extent } };
+      });
+    else for (const symbol of names) yield { cells: [symbol], fields: { symbol } };
+    return [];
+  });
+}
+
 /** Returns their range and size, and which of the datasets have ended. */
-async function* periods(request: VerbRequest): AsyncGenerator<ListItem<PeriodItem>, readonly string[]> {
+function periods(request: VerbRequest): ArchiveItems<PeriodItem> {
   const { options } = request.resolved;
-  const chosen = chooseDatasets(request.source, options);
-  if (options.symbols === undefined)
+  const given = options.symbols;
+  if (given === undefined)
     throw usage('list periods needs --symbols', "--symbols BTCUSDT or --symbols '*USDT'");
-  const session = openSession(request);
-  try {
-    await session.refuseBanned('list');
-    const patterns = await readPatterns(options.symbols, request.read);
+  return inArchive(request, async function* (session, datasets) {
+    const patterns = await readPatterns(given, request.read);
     const range = isRangeGiven(options) ? resolveRange(options, session.nowMs, session.venue) : ALWAYS;
     let bytes = 0;
     let first = Number.POSITIVE_INFINITY;
     let last = 0;
-    for await (const { series, object } of listPeriods(session, chosen, patterns, range)) {
+    for await (const { series, object } of listPeriods(session, datasets, patterns, range)) {
       const { period, key } = object;
       bytes += object.bytes ?? 0;
       first = Math.min(first, period.from);
@@ -195,14 +205,10 @@ async function* periods(request: VerbRequest): AsyncGenerator<ListItem<PeriodIte
         fields: { ...series, cadence: period.cadence, ...object, period: text },
       };
     }
-    const ends = chosen.flatMap(({ market, spec }) => endedText(session.venue, market, spec.name) ?? []);
+    const ends = datasets.flatMap(({ market, spec }) => endedText(session.venue, market, spec.name) ?? []);
     return [
       ...(last > 0 ? [`${dayText(first)} … ${dayText(last - 1)}, ${bytesText(bytes)}`] : []),
       ...new Set(ends),
     ];
-  } catch (error) {
-    throw asUnreachable(error);
-  } finally {
-    await session.close();
-  }
+  });
 }
