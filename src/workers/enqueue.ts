@@ -1,19 +1,15 @@
 /** `cryptodl enqueue vision|metrics`: the selected series of a download as jobs of a queue. */
+import { runVerb } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
 import { openSession } from '../download/session.js';
-import type { SessionRequest } from '../download/session.js';
 import { dayOf } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
-import { watchSignals } from '../model/io.js';
 import type { Io } from '../model/io.js';
-import { SILENT_OBSERVER } from '../model/observer.js';
 import { countText, numberText } from '../model/units.js';
-import { surroundingsOf } from '../options/environment.js';
 import { resolveOptions } from '../options/resolve.js';
 import type { RawLayer, Resolved } from '../options/resolve.js';
-import { readLists } from '../options/symbols.js';
-import type { ReadList } from '../options/symbols.js';
+import type { VerbRequest } from '../options/verb-request.js';
 import { redisProblem, shownRedis } from '../redis/redis-errors.js';
 import { selectMetrics } from '../select/select-metrics.js';
 import { selectSeries } from '../select/select-series.js';
@@ -25,7 +21,8 @@ import { addJobs } from './add-jobs.js';
 import { loadBullMq } from './bullmq.js';
 import { JOB_VERBS, jobOptions, lakeOf } from './job-data.js';
 import type { JobData, JobVerb } from './job-data.js';
-import { openQueue, redisAddress } from './open-queue.js';
+import { redisAddress, withQueue } from './open-queue.js';
+import type { CommandQueue } from './open-queue.js';
 import { splitSeries } from './split-series.js';
 import { waitForJobs } from './wait-for-jobs.js';
 import { Wait } from './waits.js';
@@ -48,27 +45,20 @@ export async function enqueue(operand: string | undefined, command: EnqueueComma
     throw usage('enqueue needs the symbols of the jobs', '--symbols all, or a list like BTCUSDT,ETHUSDT');
   // Before the listings, which may take long.
   if (!options.dryRun) await loadBullMq();
-  const warn = (message: string): void => {
-    printLines(io.stderr, [`warning: ${message}`]);
-  };
-  const signals = watchSignals(io);
-  const surroundings = surroundingsOf(io.environment);
-  const observer = { ...SILENT_OBSERVER, warn };
-  const { signal } = signals;
-  const request = { source, resolved: ofVerb, surroundings, observer, clock: io.clock, verb, signal };
-  try {
-    const { requests, notes, today } = await selectRequests(verb, request, readLists(io));
+  return runVerb({ source, resolved: ofVerb, io }, async (request) => {
+    const { requests, notes, today } = await selectRequests(verb, request);
     if (!options.quiet && !options.json)
       printLines(
         io.stderr,
         notes.map((line) => `  ${line}`),
       );
     if (requests.length === 0) throw usage('no series is selected', 'cryptodl list symbols shows the names');
-    const out = lakeOf(options.out, (path) => absolutePath(path, surroundings.home));
+    const out = lakeOf(options.out, (path) => absolutePath(path, request.surroundings.home));
     const shared = { ...jobOptions(ofVerb.texts), out: [out] };
     const jobs = splitSeries(requests, { verb, venue: source, today, shared });
     const series = requests.length;
-    if (!options.dryRun) return await addAll(jobs, series, command, { signals, warn });
+    if (!options.dryRun)
+      return withQueue(options, 'enqueue', io, (queue) => addAll(jobs, series, command, queue));
     let count = 0;
     for (const _ of jobs) count += 1;
     await writeData(io, [
@@ -77,70 +67,57 @@ export async function enqueue(operand: string | undefined, command: EnqueueComma
         : `${countText(count, 'job')} for ${countText(series, 'series')}`,
     ]);
     return 0;
-  } finally {
-    signals.release();
-  }
+  });
 }
 
 /** Sends the requests of the selection: listings of symbols, but nothing for a single series. Rejects with their errors, and with usage errors. */
 async function selectRequests(
   verb: JobVerb,
-  request: SessionRequest & Pick<EnqueueCommand, 'resolved'>,
-  read: ReadList,
+  request: VerbRequest,
 ): Promise<Pick<RunSelection, 'requests' | 'notes'> & { readonly today: number }> {
   const session = openSession(request);
   try {
     await session.refuseBanned(verb);
     const select = verb === 'metrics' ? selectMetrics : selectSeries;
-    const selection = ofShard(session, await select(session, request.resolved, read));
+    const selection = ofShard(session, await select(session, request.resolved, request.read));
     return { ...selection, today: dayOf(session.nowMs, request.source) };
   } finally {
     await session.close();
   }
 }
 
-interface Adding {
-  readonly signals: ReturnType<typeof watchSignals>;
-  readonly warn: (message: string) => void;
-}
-
 async function addAll(
   jobs: Iterable<JobData>,
   series: number,
   command: EnqueueCommand,
-  { signals, warn }: Adding,
+  { open, signals }: CommandQueue,
 ): Promise<ExitCode> {
   const { io, resolved } = command;
   const { options } = resolved;
-  const open = await openQueue(options, 'enqueue', warn);
+  const wait = options.wait ? new Wait(open.connection.client, open.name) : undefined;
+  await wait?.begin();
   try {
-    const wait = options.wait ? new Wait(open.connection.client, open.name) : undefined;
-    await wait?.begin();
-    try {
-      const { jobs: added, fresh } = await addJobs(jobs, {
-        queue: open.queue,
-        client: open.connection.client,
-        wait,
-        priority: options.priority,
-        mostWaiting: options.maxWaiting,
-        clock: io.clock,
-        signal: signals.signal,
-        whenFull: fullQueue(command, signals.signal),
-        problem: (error) => redisProblem(open.address, error),
-      });
-      if (options.json)
-        printLines(io.stdout, [{ event: 'enqueued', queue: open.name, series, jobs: added, new: fresh }]);
-      else if (!options.quiet)
-        printLines(io.stderr, [
-          `${countText(added, 'job')} for ${countText(series, 'series')} in the queue ${open.name} at ${shownRedis(open.address)}${added === fresh ? '' : `, ${numberText(added - fresh)} of them since an earlier command`}`,
-        ]);
-      if (wait === undefined) return 0;
-      return await waitForJobs({ open, wait, jobs: added, options, io, signals });
-    } finally {
-      if (open.connection.client.status === 'ready') await wait?.end();
-    }
+    const { jobs: added, fresh } = await addJobs(jobs, {
+      queue: open.queue,
+      client: open.connection.client,
+      wait,
+      priority: options.priority,
+      mostWaiting: options.maxWaiting,
+      clock: io.clock,
+      signal: signals.signal,
+      whenFull: fullQueue(command, signals.signal),
+      problem: (error) => redisProblem(open.address, error),
+    });
+    if (options.json)
+      printLines(io.stdout, [{ event: 'enqueued', queue: open.name, series, jobs: added, new: fresh }]);
+    else if (!options.quiet)
+      printLines(io.stderr, [
+        `${countText(added, 'job')} for ${countText(series, 'series')} in the queue ${open.name} at ${shownRedis(open.address)}${added === fresh ? '' : `, ${numberText(added - fresh)} of them since an earlier command`}`,
+      ]);
+    if (wait === undefined) return 0;
+    return await waitForJobs({ open, wait, jobs: added, options, io, signals });
   } finally {
-    await open.close();
+    if (open.connection.client.status === 'ready') await wait?.end();
   }
 }
 

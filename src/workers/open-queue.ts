@@ -1,8 +1,12 @@
 /** Opens a queue for a verb: connects, and checks that the server keeps the jobs. */
 import { CryptodlError, usage } from '../model/errors.js';
+import type { ExitCode } from '../model/exit-code.js';
+import { watchSignals } from '../model/io.js';
+import type { Io } from '../model/io.js';
 import { connectRedis } from '../redis/connection.js';
 import type { RedisConnection } from '../redis/connection.js';
 import { redisProblem, shownRedis } from '../redis/redis-errors.js';
+import { printLines } from '../text/printable.js';
 import { convertQueueOf, loadBullMq } from './bullmq.js';
 import type { JobQueue, QueuePackage } from './bullmq.js';
 
@@ -67,6 +71,36 @@ export async function openQueue(
   } catch (error) {
     connection.close();
     throw error instanceof CryptodlError ? error : redisProblem(address, error);
+  }
+}
+
+/** An open queue for a command, whose warnings are printed once each. */
+export interface CommandQueue {
+  readonly open: OpenQueue;
+  readonly warn: (message: string) => void;
+  readonly signals: ReturnType<typeof watchSignals>;
+}
+
+/** Opens the queue for `act`, which SIGINT and SIGTERM abort, and closes it. */
+export async function withQueue(
+  options: QueueOptions,
+  verb: string,
+  io: Io,
+  act: (queue: CommandQueue) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const told = new Set<string>();
+  const warn = (message: string): void => {
+    if (told.has(message)) return;
+    told.add(message);
+    printLines(io.stderr, [`warning: ${message}`]);
+  };
+  const open = await openQueue(options, verb, warn);
+  const signals = watchSignals(io);
+  try {
+    return await act({ open, warn, signals });
+  } finally {
+    signals.release();
+    await open.close();
   }
 }
 

@@ -9,7 +9,7 @@ import { printLines } from '../text/printable.js';
 import type { JobQueue, QueuedJob } from './bullmq.js';
 import { addFetch } from './hand-over.js';
 import { parseFailure, parseJob } from './job-data.js';
-import { openQueue } from './open-queue.js';
+import { withQueue } from './open-queue.js';
 import type { OpenQueue } from './open-queue.js';
 
 const PAGE = 1000;
@@ -17,10 +17,7 @@ const PAGE = 1000;
 /** Resolves with 0, also if no job has failed. With --dry-run, the jobs are counted only. */
 export async function retryJobs(options: Options, io: Io): Promise<ExitCode> {
   const { codes, json, dryRun } = options;
-  const open = await openQueue(options, 'retry', (message) => {
-    printLines(io.stderr, [`warning: ${message}`]);
-  });
-  try {
+  return withQueue(options, 'retry', io, async ({ open }) => {
     let putBack = 0;
     for (const queue of [open.queue, open.converting])
       putBack += await putBackOf(queue, codes, dryRun ? undefined : (job) => retryOne(open, queue, job));
@@ -31,9 +28,7 @@ export async function retryJobs(options: Options, io: Io): Promise<ExitCode> {
     else if (dryRun) await writeData(io, [`${jobs} would go back into ${where}`]);
     else printLines(io.stderr, [`put ${jobs} back into ${where}`]);
     return 0;
-  } finally {
-    await open.close();
-  }
+  });
 }
 
 /** Resolves with the number of jobs that were put back; without `act`, of those that would be. */

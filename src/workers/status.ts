@@ -1,15 +1,13 @@
 /** `cryptodl status`: the state of a queue. */
 import { writeData } from '../cli/write-data.js';
-import { watchSignals } from '../model/io.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
 import { countText, durationText, numberText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
 import { shownRedis } from '../redis/redis-errors.js';
-import { printLines } from '../text/printable.js';
 import type { JobQueue } from './bullmq.js';
 import { parseFailure } from './job-data.js';
-import { openQueue } from './open-queue.js';
+import { withQueue } from './open-queue.js';
 import type { OpenQueue } from './open-queue.js';
 
 const WATCH_MS = 2000;
@@ -41,29 +39,19 @@ export interface QueueState extends Backlog {
 
 /** Resolves with 0, or after a signal with --watch. */
 export async function status(options: Options, io: Io): Promise<ExitCode> {
-  const told = new Set<string>();
-  const open = await openQueue(options, 'status', (message) => {
-    if (told.has(message)) return;
-    told.add(message);
-    printLines(io.stderr, [`warning: ${message}`]);
-  });
-  const signals = watchSignals(io);
-  try {
+  return withQueue(options, 'status', io, async ({ open, signals: { signal } }) => {
     for (;;) {
       const state = await queueState(open, io.clock.now());
       const lines = options.json
         ? [{ event: 'status', queue: open.name, ...state }]
         : stateLines(open, state);
       const isRead = await writeData(io, lines);
-      if (!options.watch || !isRead || signals.signal.aborted) return 0;
-      await io.clock.sleep(WATCH_MS, signals.signal).catch(() => undefined);
+      if (!options.watch || !isRead || signal.aborted) return 0;
+      await io.clock.sleep(WATCH_MS, signal).catch(() => undefined);
       // The reader of a stream has ended it by a signal, which is the usual end.
-      if (signals.signal.aborted) return 0;
+      if (signal.aborted) return 0;
     }
-  } finally {
-    signals.release();
-    await open.close();
-  }
+  });
 }
 
 export async function queueState(open: OpenQueue, nowMs: number): Promise<QueueState> {

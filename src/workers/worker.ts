@@ -6,7 +6,7 @@ import { toCryptodlError, usage } from '../model/errors.js';
 import type { CryptodlError } from '../model/errors.js';
 import { exitCodeOfError, exitCodeOfSignal } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
-import { SharedResources, watchSignals } from '../model/io.js';
+import { SharedResources } from '../model/io.js';
 import type { Io } from '../model/io.js';
 import { isLakeAddress } from '../model/lake-address.js';
 import { countText, numberText } from '../model/units.js';
@@ -20,8 +20,8 @@ import type { Source } from '../source/source.js';
 import { absolutePath, printLines } from '../text/printable.js';
 import type { JobQueue, JobWorker } from './bullmq.js';
 import { lakeOf } from './job-data.js';
-import { openQueue } from './open-queue.js';
-import type { OpenQueue } from './open-queue.js';
+import { withQueue } from './open-queue.js';
+import type { CommandQueue, OpenQueue } from './open-queue.js';
 import { failStalled, processJob, RetryLater } from './process-job.js';
 import type { ProcessContext, Work } from './process-job.js';
 import { SeriesTurns } from './series-turns.js';
@@ -56,43 +56,23 @@ const LONGEST_BACKOFF_MS = 300_000;
 export async function worker(command: WorkerCommand): Promise<ExitCode> {
   const { resolved, io } = command;
   const { options } = resolved;
-  const told = new Set<string>();
-  const say = (line: string): void => {
-    if (!options.quiet) printLines(io.stderr, [line]);
-  };
-  const tellOnce = (message: string): void => {
-    if (told.has(message)) return;
-    told.add(message);
-    printLines(io.stderr, [`warning: ${message}`]);
-  };
   const { role } = options;
   if (role !== 'both' && resolved.origins.out !== 'default' && !isLakeAddress(options.out))
     throw usage(
       `--role ${role}: the workers share the zips in a bucket, and --out is a folder`,
       'give a bucket, for example --out s3://my-bucket/lake, or leave --role out',
     );
-  const open = await openQueue(options, 'worker', tellOnce);
-  const signals = watchSignals(io);
-  try {
-    return await work(command, open, { say, tellOnce, signals });
-  } finally {
-    signals.release();
-    await open.close();
-  }
-}
-
-interface Output {
-  readonly say: (line: string) => void;
-  readonly tellOnce: (message: string) => void;
-  readonly signals: ReturnType<typeof watchSignals>;
+  return withQueue(options, 'worker', io, (queue) => work(command, queue));
 }
 
 async function work(
   { source, resolved, layers, io }: WorkerCommand,
-  open: OpenQueue,
-  { say, tellOnce, signals }: Output,
+  { open, warn, signals }: CommandQueue,
 ): Promise<ExitCode> {
   const { options } = resolved;
+  const say = (line: string): void => {
+    if (!options.quiet) printLines(io.stderr, [line]);
+  };
   const { clock } = io;
   const surroundings = surroundingsOf(io.environment);
   const stop = new AbortController();
@@ -121,7 +101,7 @@ async function work(
     signal: stop.signal,
     pipeline,
     layers,
-    warn: tellOnce,
+    warn,
     open,
     lake: lakeOf(options.out, absolute),
     isLakeGiven: isGiven,
@@ -168,7 +148,7 @@ async function work(
         },
       },
     );
-    listen(jobs, open, context, { tellOnce, parking });
+    listen(jobs, open, context, { warn, parking });
     return jobs;
   });
   const role = options.role === 'both' ? '' : ` (--role ${options.role})`;
@@ -239,7 +219,7 @@ function listen(
   jobs: JobWorker,
   open: OpenQueue,
   context: ProcessContext,
-  { tellOnce, parking }: Pick<Output, 'tellOnce'> & { readonly parking: Set<Promise<void>> },
+  { warn, parking }: Pick<CommandQueue, 'warn'> & { readonly parking: Set<Promise<void>> },
 ): void {
   jobs.on('failed', (job, error) => {
     if (job === undefined || !/stalled more than/.test(error.message)) return;
@@ -254,10 +234,10 @@ function listen(
   jobs.on('error', (error) => {
     // A worker that was paused for longer than its lease comes back to a job that another worker has: its commits were safe.
     if (/^(?:Missing lock|Missing key|Lock mismatch|could not renew lock)/i.test(error.message))
-      tellOnce(
+      warn(
         'the lease of a job ran out while this worker had it, or the server lost the job: another worker does it again',
       );
-    else tellOnce(`${redisProblem(open.address, error).message}; the worker tries again`);
+    else warn(`${redisProblem(open.address, error).message}; the worker tries again`);
   });
 }
 
