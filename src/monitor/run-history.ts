@@ -61,7 +61,7 @@ function historyOf(runs: readonly RunRecord[], run: SelectedRun): RunHistory {
 }
 
 /** The options that tell commands apart; a command of another day has other dates. */
-export const SELECTING = ['market', 'dataset', 'symbols', 'interval'] as const;
+const SELECTING = ['market', 'dataset', 'symbols', 'interval'] as const;
 
 /** Whether both are runs of one crontab line or job. */
 export function isSame(one: SelectedRun, other: SelectedRun): boolean {

@@ -1,7 +1,6 @@
 /** Formats the records of runs: a table and trends for people, NDJSON for programs. */
 import { durationText, numberText } from '../model/units.js';
 import { percentText } from '../monitor/alerts.js';
-import { SELECTING } from '../monitor/run-history.js';
 import type { RunRecord } from '../monitor/run-record.js';
 import { printable } from '../text/printable.js';
 import { table } from '../text/table.js';
@@ -43,10 +42,6 @@ function shortNumber(number: number): string {
   return number < 1e6 ? numberText(number) : `${(number / 1e6).toFixed(1)}M`;
 }
 
-function shortened(text: string, width: number): string {
-  return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
-}
-
 function timeText(instant: string): string {
   return instant.slice(0, 16).replace('T', ' ');
 }
@@ -64,24 +59,11 @@ export function healthLines(runs: readonly RunRecord[]): string[] {
   return bad.flatMap((run) => {
     const { exitCode, outcomes, alerts } = run.summary;
     const failed = outcomes.failed > 0 ? `, ${numberText(outcomes.failed)} failed` : '';
-    const selection = newest.some((other) => other !== run && runName(other) === runName(run))
-      ? selectionText(run)
-      : '';
     return [
-      `not healthy: ${printable(runName(run) + selection)} of ${timeText(run.startedAt)} ended with exit code ${exitCode}${failed}`,
+      `not healthy: ${printable(runName(run))} of ${timeText(run.startedAt)} ended with exit code ${exitCode}${failed}`,
       ...alerts.map(({ text, advice }) => `  alert  ${printable(`${text}: ${advice}`)}`),
     ];
   });
-}
-
-const LONGEST_VALUE = 30;
-
-/** ` --symbols BTCUSDT --interval 1h`: tells the commands of one verb apart. */
-function selectionText({ options }: RunRecord): string {
-  return SELECTING.map((name) => {
-    const value = options[name]?.join(',');
-    return value === undefined ? '' : ` --${name} ${shortened(value, LONGEST_VALUE)}`;
-  }).join('');
 }
 
 const TREND_TEXTS: Readonly<Record<FigureName, readonly [title: string, text: (value: number) => string]>> = {
