@@ -1,6 +1,6 @@
 /** Several runs, one after the other or side by side: one report, one closing block, one exit code. */
-import { readlinkSync, realpathSync } from 'node:fs';
-import { basename, dirname, isAbsolute, join } from 'node:path';
+import { realpathSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { printError } from '../cli/print-error.js';
 import { errnoOf, toCryptodlError } from '../model/errors.js';
 import { exitCodeOfJobs } from '../model/exit-code.js';
@@ -74,7 +74,7 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
   try {
     const most = options.dryRun ? 1 : options.jobs;
     const common = most > 1 ? new SharedResources() : undefined;
-    const lakes = jobs.map(({ resolved }) => lakeOf(resolved.options.out, home));
+    const lakes = jobs.map(({ resolved }) => lakeAt(absolutePath(resolved.options.out, home)));
     await sideBySide(lakes, most, async (index) => {
       const job = jobs[index];
       if (job === undefined) return;
@@ -98,33 +98,13 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
   }
 }
 
-/** Identifies the lake of a job, because two jobs must not write to one lake at once. */
-function lakeOf(out: string, home: string | undefined): string {
-  return realPathOf(absolutePath(out, home));
-}
-
-/** The path with all symbolic links resolved. For a folder that does not exist yet: the path that it will have. */
-function realPathOf(path: string): string {
+/** Identifies a lake by its path without symbolic links, because two jobs must not write to one lake at once. */
+function lakeAt(path: string): string {
   try {
     return realpathSync.native(path);
   } catch (error) {
     // Other errors are reported when the lake is opened.
-    if (errnoOf(error) !== 'ENOENT') return path;
-  }
-  const folder = realPathOf(dirname(path));
-  const named = join(folder, basename(path));
-  const target = targetOf(named);
-  if (target === undefined) return named;
-  // Not `join`: it removes `..` from the text, but the kernel first follows a link in front of the `..`.
-  return realPathOf(isAbsolute(target) ? target : `${folder}/${target}`);
-}
-
-function targetOf(link: string): string | undefined {
-  try {
-    return readlinkSync(link);
-  } catch {
-    // Not a link.
-    return undefined;
+    return errnoOf(error) === 'ENOENT' ? join(lakeAt(dirname(path)), basename(path)) : path;
   }
 }
 
