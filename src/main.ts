@@ -1,4 +1,5 @@
 /** Runs a command line: arguments in, exit code out. `run` may be called several times in one process. */
+import type { LayeredCommand } from './cli/look-up.js';
 import { parseCommandLine } from './cli/program.js';
 import type { Invocation } from './cli/program.js';
 import { toCryptodlError } from './model/errors.js';
@@ -101,17 +102,8 @@ const COMMANDS: Readonly<Record<Verb, Start>> = {
   man: withOptions(async (_, __, io) => (await import('./cli/man.js')).man(io)),
 };
 
-/** A verb with its options and its exchange. */
-interface Command {
-  readonly source: Source;
-  readonly resolved: Resolved;
-  /** The sources of the options, in order of precedence. */
-  readonly layers: readonly RawLayer[];
-  readonly io: Io;
-}
-
 /** A verb that needs the facts of an exchange. */
-function withSource(act: (command: Command, invocation: Invocation) => Promise<ExitCode>): Start {
+function withSource(act: (command: LayeredCommand, invocation: Invocation) => Promise<ExitCode>): Start {
   return async (invocation, io, loadSource) => {
     const layers = await layersOf(invocation, io);
     const source = await loadSource();

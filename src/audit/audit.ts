@@ -2,7 +2,7 @@
 import { forEachItem, progressPrinter, runVerb } from '../cli/look-up.js';
 import type { LookUp, Signals } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
-import { openReporter, runAndPrint, withLog } from '../download/download.js';
+import { runAndPrint, withLog } from '../download/download.js';
 import { openLogOf } from '../report/log.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { seriesName } from '../model/task.js';
@@ -52,16 +52,9 @@ async function rebuild(
   { request, signals }: { readonly request: VerbRequest; readonly signals: Signals },
   requests: readonly SeriesRequest[],
 ): Promise<ExitCode> {
-  const reporter = openReporter(resolved, io, openLogOf(resolved.options, io));
-  try {
-    const printed = await runAndPrint(
-      { ...request, observer: reporter, verb: 'vision', select: selectRebuilds(requests) },
-      { reporter, io, signalled: signals.signalled },
-    );
-    return printed.exitCode;
-  } finally {
-    reporter.close();
-  }
+  const log = openLogOf(resolved.options, io);
+  const rebuilt = { ...request, verb: 'vision' as const, select: selectRebuilds(requests) };
+  return (await runAndPrint(rebuilt, { io, log, signalled: signals.signalled })).exitCode;
 }
 
 /** `rebuilt`: the exit code of the rebuild; undefined without --prefer daily. */

@@ -152,13 +152,13 @@ type ArchiveItems<Fields> = AsyncGenerator<ListItem<Fields>, readonly string[]>;
 /** The items of `act`, with a session for the listing of the archive. */
 async function* inArchive<Fields>(
   request: VerbRequest,
-  act: (session: Session, datasets: readonly ChosenDataset[]) => ArchiveItems<Fields>,
+  act: (session: Session, chosen: readonly ChosenDataset[]) => ArchiveItems<Fields>,
 ): ArchiveItems<Fields> {
-  const datasets = chooseDatasets(request.source, request.resolved.options);
+  const chosen = chooseDatasets(request.source, request.resolved.options);
   const session = openSession(request);
   try {
     await session.refuseBanned('list');
-    return yield* act(session, datasets);
+    return yield* act(session, chosen);
   } catch (error) {
     throw asUnreachable(error);
   } finally {
@@ -168,12 +168,12 @@ async function* inArchive<Fields>(
 
 function symbols(request: VerbRequest): ArchiveItems<SymbolItem> {
   const { symbols: given, long } = request.resolved.options;
-  return inArchive(request, async function* (session, datasets) {
+  return inArchive(request, async function* (session, chosen) {
     const patterns = given === undefined ? undefined : await readPatterns(given, request.read);
-    const names = await symbolsIn(session, datasets, patterns);
+    const names = await symbolsIn(session, chosen, patterns);
     if (long)
       yield* mapOrdered(names, SERIES_AT_ONCE, async (symbol) => {
-        const extent = await extentOf(session, datasets, symbol);
+        const extent = await extentOf(session, chosen, symbol);
         const { first, last, objects, bytes } = extent;
         return { cells: [symbol, first ?? '-', last ?? '-', objects, bytes], fields: { symbol, ...extent } };
       });
@@ -188,13 +188,13 @@ function periods(request: VerbRequest): ArchiveItems<PeriodItem> {
   const given = options.symbols;
   if (given === undefined)
     throw usage('list periods needs --symbols', "--symbols BTCUSDT or --symbols '*USDT'");
-  return inArchive(request, async function* (session, datasets) {
+  return inArchive(request, async function* (session, chosen) {
     const patterns = await readPatterns(given, request.read);
     const range = isRangeGiven(options) ? resolveRange(options, session.nowMs, session.venue) : ALWAYS;
     let bytes = 0;
     let first = Number.POSITIVE_INFINITY;
     let last = 0;
-    for await (const { series, object } of listPeriods(session, datasets, patterns, range)) {
+    for await (const { series, object } of listPeriods(session, chosen, patterns, range)) {
       const { period, key } = object;
       bytes += object.bytes ?? 0;
       first = Math.min(first, period.from);
@@ -205,7 +205,7 @@ function periods(request: VerbRequest): ArchiveItems<PeriodItem> {
         fields: { ...series, cadence: period.cadence, ...object, period: text },
       };
     }
-    const ends = datasets.flatMap(({ market, spec }) => endedText(session.venue, market, spec.name) ?? []);
+    const ends = chosen.flatMap(({ market, spec }) => endedText(session.venue, market, spec.name) ?? []);
     return [
       ...(last > 0 ? [`${dayText(first)} … ${dayText(last - 1)}, ${bytesText(bytes)}`] : []),
       ...new Set(ends),

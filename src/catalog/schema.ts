@@ -33,7 +33,8 @@ function choose(
   { options, origins }: Resolved,
 ): { market: Market; spec: DatasetSpec } {
   const market = oneMarket(venue, options, 'schema');
-  if (word === undefined) throw usage('schema needs a dataset', `${market} has ${namesIn(venue, market)}`);
+  const hint = 'cryptodl list datasets shows all';
+  if (word === undefined) throw usage('schema needs a dataset', hint);
   const name = parseDataset('any')(word, 'schema', namesOf(venue));
   const owner = findDataset(venue, market, name) === undefined ? marketWith(venue, name) : market;
   const spec = owner === undefined ? undefined : findDataset(venue, owner, name);
@@ -43,19 +44,10 @@ function choose(
       didYouMean(
         word,
         marketNames(venue).flatMap((one) => datasetsOf(venue, one).map((of) => of.name)),
-      ) ?? 'cryptodl list datasets shows all',
+      ) ?? hint,
     );
   if (owner === market || origins.market === 'default') return { market: owner, spec };
-  throw usage(
-    `${market} has no ${name}; it has ${namesIn(venue, market)}`,
-    `${owner} has it: --market ${owner}`,
-  );
-}
-
-function namesIn(venue: Venue, market: Market): string {
-  return datasetsOf(venue, market)
-    .map(({ name }) => name)
-    .join(', ');
+  throw usage(`${market} has no ${name}`, `${owner} has it: --market ${owner}`);
 }
 
 function textOf(description: ReturnType<typeof describeDataset>, width = Infinity): string[] {

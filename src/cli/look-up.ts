@@ -7,7 +7,7 @@ import type { Io } from '../model/io.js';
 import { SILENT_OBSERVER } from '../model/observer.js';
 import { surroundingsOf } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
-import type { Resolved } from '../options/resolve.js';
+import type { RawLayer, Resolved } from '../options/resolve.js';
 import { readLists } from '../options/symbols.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import type { Source } from '../source/source.js';
@@ -19,6 +19,12 @@ export interface LookUp {
   readonly source: Source;
   readonly resolved: Resolved;
   readonly io: Io;
+}
+
+/** A verb that resolves the options of other verbs. */
+export interface LayeredCommand extends LookUp {
+  /** The sources of the options, in order of precedence. */
+  readonly layers: readonly RawLayer[];
 }
 
 export type Signals = ReturnType<typeof watchSignals>;

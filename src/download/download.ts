@@ -50,14 +50,12 @@ export async function download({ source, resolved, io, verb, failures }: Downloa
   const surroundings = surroundingsOf(io.environment);
   const monitors = await openMonitors(options, { ...io, surroundings });
   const log = openLogOf(options, io);
-  const reporter = openReporter(resolved, io, log);
   const signals = watchSignals(io);
-  const request: RunRequest = {
+  const request = {
     source,
     resolved,
     surroundings,
     read: readLists(io),
-    observer: reporter,
     clock: io.clock,
     startedAt: io.startedAt,
     signal: signals.signal,
@@ -65,18 +63,16 @@ export async function download({ source, resolved, io, verb, failures }: Downloa
     failures,
   };
   try {
-    const output = { reporter, io, signalled: signals.signalled, monitors };
-    return (await runAndPrint(request, output)).exitCode;
+    return (await runAndPrint(request, { io, log, signalled: signals.signalled, monitors })).exitCode;
   } finally {
     signals.release();
     await monitors.close(() => undefined);
-    reporter.close();
   }
 }
 
-export interface RunOutput {
-  readonly reporter: Reporter;
+interface RunOutput {
   readonly io: Io;
+  readonly log: Log;
   readonly signalled: () => Signalled;
   /** Set for one of several jobs: the next step is printed once, for the command as a whole. */
   readonly job?: Pick<Job, 'name' | 'explain'>;
@@ -93,8 +89,25 @@ export interface PrintedRun {
   readonly error?: CryptodlError;
 }
 
-/** Makes one run and prints its lines. Errors are printed, not thrown. */
-export async function runAndPrint(request: RunRequest, output: RunOutput): Promise<PrintedRun> {
+/** Makes one run and prints its lines. Errors are printed, not thrown. With `common`, other jobs print at the same time. */
+export async function runAndPrint(
+  request: Omit<RunRequest, 'observer'>,
+  output: RunOutput,
+): Promise<PrintedRun> {
+  const { io, log, job } = output;
+  const reporter = openReporter(request.resolved, io, log, job?.name, request.common !== undefined);
+  try {
+    return await printRun({ ...request, observer: reporter }, { ...output, reporter });
+  } finally {
+    reporter.close();
+  }
+}
+
+interface ReportedRun extends RunOutput {
+  readonly reporter: Reporter;
+}
+
+async function printRun(request: RunRequest, output: ReportedRun): Promise<PrintedRun> {
   const { reporter, io, signalled, job, monitors } = output;
   const { options } = request.resolved;
   let notices: RunNotices | undefined;
@@ -158,7 +171,7 @@ const ENDING = 'ending: files that are written now are finished first; Ctrl-C en
 
 function conclude(
   { resolved }: RunRequest,
-  { reporter, job, signalled }: RunOutput,
+  { reporter, job, signalled }: ReportedRun,
   end: RunEnd,
   summary: RunSummary,
 ): void {
@@ -197,7 +210,7 @@ const LATER =
 /** Prints why the run could not begin. */
 function refuse(
   { resolved }: RunRequest,
-  { reporter, io, signalled }: RunOutput,
+  { reporter, io, signalled }: ReportedRun,
   known: CryptodlError,
 ): ExitCode {
   const signal = signalled();

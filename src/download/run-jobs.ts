@@ -141,14 +141,11 @@ async function runJob(
 ): Promise<PrintedRun> {
   const { name, verb, resolved, failures } = job;
   const ofJob: Log = { logger: log.logger.child({ job: name }), close: () => undefined };
-  const isBeside = common !== undefined;
-  const reporter = openReporter(resolved, io, ofJob, name, isBeside);
   const request = {
     source,
     resolved,
     surroundings: surroundingsOf(io.environment),
     read: endedBySignals(io, readSymbolFile),
-    observer: reporter,
     clock: io.clock,
     signal: signals.signal,
     verb,
@@ -156,12 +153,7 @@ async function runJob(
     failures,
     common,
   };
-  try {
-    const output = { reporter, io, signalled: signals.signalled, monitors };
-    return await runAndPrint(request, { ...output, job });
-  } finally {
-    reporter.close();
-  }
+  return runAndPrint(request, { io, log: ofJob, signalled: signals.signalled, monitors, job });
 }
 
 interface End {

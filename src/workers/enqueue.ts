@@ -1,21 +1,19 @@
 /** `cryptodl enqueue vision|metrics`: the selected series of a download as jobs of a queue. */
 import { runVerb } from '../cli/look-up.js';
+import type { LayeredCommand } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
 import { openSession } from '../download/session.js';
 import { dayOf } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
-import type { Io } from '../model/io.js';
 import { countText, numberText } from '../model/units.js';
 import { resolveOptions } from '../options/resolve.js';
-import type { RawLayer, Resolved } from '../options/resolve.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { redisProblem, shownRedis } from '../redis/redis-errors.js';
 import { selectMetrics } from '../select/select-metrics.js';
 import { selectSeries } from '../select/select-series.js';
 import { ofShard } from '../select/selection.js';
 import type { RunSelection } from '../select/selection.js';
-import type { Source } from '../source/source.js';
 import { absolutePath, printLines } from '../text/printable.js';
 import { addJobs } from './add-jobs.js';
 import { loadBullMq } from './bullmq.js';
@@ -27,15 +25,8 @@ import { splitSeries } from './split-series.js';
 import { waitForJobs } from './wait-for-jobs.js';
 import { Wait } from './waits.js';
 
-export interface EnqueueCommand {
-  readonly source: Source;
-  readonly resolved: Resolved;
-  readonly layers: readonly RawLayer[];
-  readonly io: Io;
-}
-
 /** Resolves with 0 after the last job was added; with --wait, with the exit code of the download. */
-export async function enqueue(operand: string | undefined, command: EnqueueCommand): Promise<ExitCode> {
+export async function enqueue(operand: string | undefined, command: LayeredCommand): Promise<ExitCode> {
   const { source, resolved, layers, io } = command;
   const verb = verbOf(operand);
   const { options } = resolved;
@@ -89,7 +80,7 @@ async function selectRequests(
 async function addAll(
   jobs: Iterable<JobData>,
   series: number,
-  command: EnqueueCommand,
+  command: LayeredCommand,
   { open, signals }: CommandQueue,
 ): Promise<ExitCode> {
   const { io, resolved } = command;
@@ -125,7 +116,7 @@ const FULL_POLL_MS = 1000;
 
 /** Says once that the queue is full, and waits. */
 function fullQueue(
-  { io, resolved }: EnqueueCommand,
+  { io, resolved }: LayeredCommand,
   signal: AbortSignal,
 ): (waiting: number) => Promise<void> {
   let hasSaid = false;

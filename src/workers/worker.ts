@@ -1,5 +1,6 @@
 /** `cryptodl worker`: does the jobs of a queue, several at a time, over one set of requests and limits. */
 import { hostname } from 'node:os';
+import type { LayeredCommand } from '../cli/look-up.js';
 import { Pipeline } from '../download/pipeline/pipeline.js';
 import type { Clock } from '../model/clock.js';
 import { toCryptodlError, usage } from '../model/errors.js';
@@ -7,16 +8,13 @@ import type { CryptodlError } from '../model/errors.js';
 import { exitCodeOfError, exitCodeOfSignal } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { SharedResources } from '../model/io.js';
-import type { Io } from '../model/io.js';
 import { isLakeAddress } from '../model/lake-address.js';
 import { countText, numberText } from '../model/units.js';
 import { surroundingsOf } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
-import type { RawLayer, Resolved } from '../options/resolve.js';
 import { createSerializer } from '../queue/in-order.js';
 import { peakMemoryBytes } from '../report/run-summary.js';
 import { redisProblem, shownRedis } from '../redis/redis-errors.js';
-import type { Source } from '../source/source.js';
 import { absolutePath, printLines } from '../text/printable.js';
 import type { JobQueue, JobWorker } from './bullmq.js';
 import { lakeOf } from './job-data.js';
@@ -26,14 +24,6 @@ import { failStalled, processJob, RetryLater } from './process-job.js';
 import type { ProcessContext, Work } from './process-job.js';
 import { SeriesTurns } from './series-turns.js';
 import type { Counts } from './tally-fields.js';
-
-export interface WorkerCommand {
-  readonly source: Source;
-  readonly resolved: Resolved;
-  /** The options of the worker in order of precedence; its jobs add theirs. */
-  readonly layers: readonly RawLayer[];
-  readonly io: Io;
-}
 
 /** The queues of a role, and what it does with their jobs. */
 const WORK_OF: Readonly<
@@ -53,7 +43,7 @@ const KEPT_MINUTES = 24 * 60;
 const LONGEST_BACKOFF_MS = 300_000;
 
 /** Resolves with the exit code: with --drain, that of a download of the jobs that this worker did; that of the signal; or that of the error that ended the worker. */
-export async function worker(command: WorkerCommand): Promise<ExitCode> {
+export async function worker(command: LayeredCommand): Promise<ExitCode> {
   const { resolved, io } = command;
   const { options } = resolved;
   const { role } = options;
@@ -66,7 +56,7 @@ export async function worker(command: WorkerCommand): Promise<ExitCode> {
 }
 
 async function work(
-  { source, resolved, layers, io }: WorkerCommand,
+  { source, resolved, layers, io }: LayeredCommand,
   { open, warn, signals }: CommandQueue,
 ): Promise<ExitCode> {
   const { options } = resolved;

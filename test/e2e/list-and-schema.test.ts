@@ -347,9 +347,9 @@ describe('schema', () => {
     expect((await cryptodlOk(['schema', word])).stdout.slice(0, begin.length)).toBe(begin);
   });
 
-  it('without a dataset names the datasets of the market', async () => {
+  it('without a dataset names the list of them', async () => {
     const answer = await cryptodl(['schema']);
-    expect([answer.code, answer.stderr]).toEqual([2, expect.stringContaining('fundingRate')]);
+    expect([answer.code, answer.stderr]).toEqual([2, expect.stringContaining('cryptodl list datasets')]);
   });
 });
 
