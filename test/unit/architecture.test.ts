@@ -128,13 +128,13 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
 const LINES: Readonly<Record<string, number>> = {
   audit: 850,
   bars: 1700,
-  catalog: 500,
+  catalog: 450,
   cli: 1500,
   convert: 3550,
   coverage: 2250,
   debug: 400,
   doctor: 950,
-  download: 4050,
+  download: 4000,
   export: 2700,
   files: 350,
   http: 6100,
@@ -155,14 +155,14 @@ const LINES: Readonly<Record<string, number>> = {
   report: 3050,
   runs: 300,
   s3: 1650,
-  schedule: 400,
+  schedule: 300,
   select: 1850,
   serve: 700,
   source: 2700,
   text: 500,
   universe: 1300,
   verify: 1300,
-  workers: 2300,
+  workers: 2250,
   write: 1500,
 };
 const LINES_STEP = 50;
@@ -171,7 +171,7 @@ const LINES_SLACK = 100;
 /** Functions of more than fifty lines. The list may only become shorter. */
 const LONG_FUNCTIONS: readonly string[] = [
   'coverage/cover-selected.ts coverSelected',
-  'download/download.ts runAndPrint',
+  'download/download.ts printRun',
   'download/execute-plan.ts runAll',
   'download/http-session.ts openStack',
   'download/session.ts openSession',
