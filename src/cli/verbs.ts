@@ -59,8 +59,8 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     doc: 'download the failed objects of a failure report; the report then keeps only the objects that failed again; with --redis: put the failed jobs of a queue back',
     exits: RUN_EXITS,
     examples: [
-      'cryptodl retry data/_failures/vision-20261121T070000Z.jsonl',
-      'cryptodl retry data/_failures/vision-20261121T070000Z.jsonl -n',
+      'cryptodl retry data/_failures/vision-20261121T070000000Z-1f0c22aa.jsonl',
+      'cryptodl retry data/_failures/vision-20261121T070000000Z-1f0c22aa.jsonl -n',
       'cryptodl retry report.jsonl --concurrency 4 --retries 10',
       'cryptodl retry --redis redis://queue --codes http-server-error',
     ],

@@ -1,8 +1,8 @@
 /** Opens the failure report of a run. */
-import { randomBytes } from 'node:crypto';
 import { dirname, join, resolve } from 'node:path';
 import { lakePaths } from '../lake/layout.js';
 import { TOOL_VERSION } from '../model/version.js';
+import { runId } from '../monitor/run-record.js';
 import type { Options } from '../options/flags.js';
 import type { RawValues, Resolved } from '../options/resolve.js';
 import { SECRET_ADDRESSES } from '../options/value-text.js';
@@ -11,7 +11,6 @@ import type { FailureReport, RunHeader, ShareReport } from '../report/failure-re
 import { refuseBadFolder, refuseBadPath } from '../report/report-file.js';
 import type { ReportFileOptions } from '../report/report-file.js';
 import type { PastFailures } from '../select/select-failures.js';
-import { isMirror } from '../text/mirror-roots.js';
 import { absolutePath } from '../text/printable.js';
 import type { Session } from './session.js';
 
@@ -24,7 +23,7 @@ export function openReport(
   const header = runHeader(session, run);
   if (shareReport !== undefined) return shareReport(header);
   const { failures } = session.options;
-  const own = join(session.paths.failures, reportName(verb, session.clock.now(), session.paths.root));
+  const own = join(session.paths.failures, `${verb}-${runId(session.clock.now())}.jsonl`);
   return createFailureReport({
     header,
     ...destination(failures, past?.file, own),
@@ -68,17 +67,11 @@ export function sharedReport(
 ): ReportFileOptions {
   const { root, failures } = lakePaths(absolutePath(options.out, home));
   const at = new Date(nowMs).toISOString();
-  const own = join(failures, reportName('run', nowMs, root));
+  const own = join(failures, `run-${runId(nowMs)}.jsonl`);
   return {
     header: { verb: 'run', tool: TOOL_VERSION, at, options: { out: [root] } },
     ...destination(options.failures, earlier, own),
   };
-}
-
-/** `vision-20261121T070000Z.jsonl`; in a bucket `vision-20261121T070000Z-1f0c22aa.jsonl`, because many runs may begin in one second. */
-function reportName(verb: string, nowMs: number, root: string): string {
-  const own = isMirror(root) ? `-${randomBytes(4).toString('hex')}` : '';
-  return `${verb}-${new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, '')}${own}.jsonl`;
 }
 
 /** Users pass reports on. These addresses are private, and that of a proxy may contain a password. */

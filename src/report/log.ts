@@ -1,10 +1,12 @@
 /** The structured log of a run (pino), for `--log-file` and `--log-level`. */
-import { appendFileSync, closeSync, constants, openSync, statSync } from 'node:fs';
+import { appendFileSync, closeSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { destination, pino } from 'pino';
 import type { Logger } from 'pino';
 import { makeFolderSync } from '../files/disk.js';
-import { errnoOf, usage } from '../model/errors.js';
+import type { AttemptEnd } from '../http/fetch.js';
+import { CryptodlError, errnoOf, usage } from '../model/errors.js';
+import type { RetryEvent } from '../model/observer.js';
 import { reasonOf } from '../text/path-faults.js';
 import { linesText, printLines, shownPath } from '../text/printable.js';
 
@@ -89,21 +91,44 @@ function fileOutput(path: string, warn: LogOptions['warn']): Output {
   };
 }
 
-/** Throws a usage error if the path cannot be opened. A pipe without a reader is an error too; an ordinary open would wait forever. */
+/** Throws a usage error if the path cannot be opened. */
 function openFile(path: string): number {
-  let first: number | undefined;
   try {
     makeFolderSync(dirname(path));
-    const isPipe = statSync(path, { throwIfNoEntry: false })?.isFIFO() === true;
-    first = isPipe ? openSync(path, constants.O_WRONLY | constants.O_NONBLOCK) : undefined;
     return openSync(path, 'a');
   } catch (error) {
-    const reason = errnoOf(error) === 'ENXIO' ? 'nothing reads it, ENXIO' : reasonOf(errnoOf(error));
     throw usage(
-      `--log-file ${shownPath(path)} cannot be written (${reason})`,
+      `--log-file ${shownPath(path)} cannot be written (${reasonOf(errnoOf(error))})`,
       'choose another --log-file, or leave it out',
     );
-  } finally {
-    if (first !== undefined) closeSync(first);
   }
+}
+
+// The lines about requests: one per attempt, and one per retry.
+
+export function logAttempt(
+  { logger }: Log,
+  { request, attemptId, sentAt, endedAt, firstByteMs, error }: AttemptEnd,
+): void {
+  if (!logger.isLevelEnabled('debug')) return;
+  const code = error instanceof CryptodlError ? error.code : undefined;
+  const upstream = new URL(request.url).host;
+  const traceId = attemptId.split('/')[0];
+  const ms = Math.round(endedAt - sentAt);
+  logger.debug({ traceId, attemptId, upstream, url: request.url, ms, firstByteMs, error: code }, 'attempt');
+}
+
+/** Returns the fields of the line, which are also those of the event of `--json`. */
+export function logRetry({ logger }: Log, event: RetryEvent): object {
+  const fields = {
+    traceId: event.traceId,
+    attemptId: event.attemptId,
+    retry_attempt: event.retry,
+    original_error: event.error.code,
+    upstream: new URL(event.url).host,
+    url: event.url,
+    delayMs: Math.round(event.delayMs),
+  };
+  logger.info({ ...fields, message: event.error.message }, 'retry');
+  return fields;
 }

@@ -5,7 +5,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { makeFolder } from '../files/disk.js';
 import { beginsWith, refuseForeignFile } from '../files/own-file.js';
-import { CryptodlError, errnoOf, usage } from '../model/errors.js';
+import { errnoOf, usage } from '../model/errors.js';
 import { reasonOf } from '../text/path-faults.js';
 import { jsonText } from '../text/printable.js';
 import type { ReportHeader } from './read-failure-report.js';
@@ -32,24 +32,25 @@ export interface ReportFile {
 export function createReportFile(options: ReportFileOptions): ReportFile {
   const replaces = options.mode === 'replace';
   const target = options.path;
-  let path = replaces ? partialPath(target) : target;
+  const path = replaces ? partialPath(target) : target;
   let file: Promise<FileHandle> | undefined;
   let tail = Promise.resolve();
   const start = async (): Promise<FileHandle> => {
     await makeFolder(dirname(path));
-    const opened = options.mode === 'new' ? await openNew(path) : await openPath(path);
-    ({ path } = opened);
-    await write(opened.handle, `${jsonText({ v: 1, kind: 'header', ...options.header })}\n`);
-    return opened.handle;
+    // Checked again, because hours may have passed since the run began.
+    if (options.mode !== 'new') await refuseForeignReport(path);
+    const opened = await open(path, options.mode === 'new' ? 'wx' : 'w');
+    await opened.appendFile(`${jsonText({ v: 1, kind: 'header', ...options.header })}\n`);
+    return opened;
   };
   return {
     append: async (lines) => {
       const opened = await (file ??= start());
-      const written = tail.then(() => write(opened, lines));
+      const written = tail.then(() => opened.appendFile(lines));
       tail = written;
       await written;
     },
-    place: () => (file === undefined ? undefined : replaces ? target : path),
+    place: () => (file === undefined ? undefined : target),
     close: async (isComplete) => {
       if (file === undefined && replaces) file = start();
       // A run without failures removes the report of an earlier run from the path that the user named.
@@ -57,69 +58,24 @@ export function createReportFile(options: ReportFileOptions): ReportFile {
       if (file === undefined) return undefined;
       const opened = await file;
       await tail;
-      if ((await opened.stat()).isFile()) await opened.sync();
+      await opened.sync();
       await opened.close();
       if (replaces && isComplete) await rename(path, target);
       else if (replaces) await rm(path);
-      return replaces ? target : path;
+      return target;
     },
   };
-}
-
-/** The reader of a pipe may leave early. */
-async function write(handle: FileHandle, text: string): Promise<void> {
-  try {
-    await handle.appendFile(text);
-  } catch (error) {
-    if (errnoOf(error) !== 'EPIPE') throw error;
-  }
 }
 
 function partialPath(path: string): string {
   return `${path}.partial`;
 }
 
-/** Keeps an empty file, as `mktemp` makes one, and a pipe or a device. */
+/** Keeps an empty file, as `mktemp` makes one. */
 async function removeReport(path: string): Promise<void> {
   await refuseForeignReport(path);
   const facts = await stat(path).catch(() => undefined);
-  if (facts?.isFile() === true && facts.size > 0) await rm(path, { force: true });
-}
-
-interface Opened {
-  readonly path: string;
-  readonly handle: FileHandle;
-}
-
-/** Checks the path again, because hours may have passed since the run began. */
-async function openPath(path: string): Promise<Opened> {
-  await refuseForeignReport(path);
-  const isPipe = (await stat(path).catch(() => undefined))?.isFIFO() === true;
-  const { O_WRONLY, O_NONBLOCK } = constants;
-  // Without a reader, an ordinary open of a pipe waits forever.
-  const first = isPipe ? await open(path, O_WRONLY | O_NONBLOCK).catch(refusePipe) : undefined;
-  try {
-    return { path, handle: await open(path, isPipe ? O_WRONLY : 'w') };
-  } finally {
-    await first?.close();
-  }
-}
-
-function refusePipe(error: unknown): never {
-  const hint = 'start the reader before the run, or choose a file';
-  throw new CryptodlError('disk', `nothing reads the pipe of --failures (${errnoOf(error)})`, { hint });
-}
-
-/** A free name beside a report of the same second: `vision-….jsonl`, `vision-…-2.jsonl` and so on. */
-async function openNew(path: string): Promise<Opened> {
-  for (let copy = 1; ; copy += 1) {
-    const candidate = copy === 1 ? path : path.replace(/(\.\w+)?$/, `-${copy}$1`);
-    try {
-      return { path: candidate, handle: await open(candidate, 'wx') };
-    } catch (error) {
-      if (errnoOf(error) !== 'EEXIST') throw error;
-    }
-  }
+  if (facts !== undefined && facts.size > 0) await rm(path, { force: true });
 }
 
 function refuseForeignReport(path: string): Promise<void> {
@@ -128,7 +84,6 @@ function refuseForeignReport(path: string): Promise<void> {
     path: resolve(path),
     what: 'a failure report',
     isOwn: beginsWith('{"v":1,"kind":"header",'),
-    takesStreams: true,
   });
 }
 

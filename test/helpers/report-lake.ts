@@ -203,7 +203,7 @@ export function writeFailures(lake: string, messages: readonly string[]): string
     settings: SETTINGS,
   }));
   mkdirSync(join(lake, '_failures'), { recursive: true });
-  const path = join(lake, '_failures/vision-20261120T080000Z.jsonl');
+  const path = join(lake, '_failures/vision-20261120T080000000Z.jsonl');
   writeFileSync(path, [header, ...failed].map((line) => `${JSON.stringify(line)}\n`).join(''));
   return path;
 }

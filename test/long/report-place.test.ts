@@ -1,7 +1,5 @@
 /** `--failures FILE`: what may lie at that path, and what becomes of it. */
-import { execFileSync, spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import {
   chmodSync,
   chownSync,
@@ -14,7 +12,6 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { startArchive } from '../helpers/archive.js';
@@ -147,13 +144,6 @@ describe('--log-file', () => {
     return cryptodl(asked, { cwd, env: env(), wrap });
   };
 
-  it('that is a pipe without a reader is refused', async () => {
-    execFileSync('mkfifo', [join(cwd, 'pipe')]);
-    const result = await logged('pipe');
-    expect([result.code, result.signal]).toEqual([2, null]);
-    expect(result.stderr).toContain('--log-file pipe cannot be written (nothing reads it, ENXIO)');
-  }, 120_000);
-
   it.skipIf(process.platform !== 'linux')('that takes nothing costs one warning, not the run', async () => {
     const result = await logged('/dev/full');
     expect(result.code).toBe(0);
@@ -200,58 +190,6 @@ describe('files that the report may replace', () => {
     expect(readFileSync(join(cwd, 'report.jsonl'), 'utf8')).toBe(earlier);
   });
 
-  it('a pipe gets the report, and stays', async () => {
-    execFileSync('mkfifo', [join(cwd, 'pipe')]);
-    const reader = spawn('cat', [join(cwd, 'pipe')]);
-    const read = text(reader.stdout);
-    failing();
-    expect((await vision('pipe')).code).toBe(3);
-    expect((await read).trimEnd().split('\n')).toEqual([
-      expect.stringContaining('"kind":"header"'),
-      expect.stringContaining(KEY),
-    ]);
-    expect(lstatSync(join(cwd, 'pipe')).isFIFO()).toBe(true);
-  });
-
-  it('a pipe whose reader leaves early ends no run', async () => {
-    execFileSync('mkfifo', [join(cwd, 'pipe')]);
-    const reader = spawn('head', ['-n', '1', join(cwd, 'pipe')]);
-    const left = once(reader, 'exit');
-    archive.fault = (path, _request, response) => {
-      if (!path.includes('.zip')) return false;
-      const refuse = (): unknown => response.writeHead(400).end();
-      if (path === `/${KEY}`) refuse();
-      else void left.then(refuse);
-      return true;
-    };
-    const argv = ['vision', ...WANTED, '--days', '2', '--partition', 'day', '--failures', 'pipe'];
-    const result = await cli(argv);
-    expect([result.code, result.stderr]).toEqual([4, expect.stringContaining('2 failed')]);
-  });
-
-  it('a pipe without a reader does not keep the run', async () => {
-    execFileSync('mkfifo', [join(cwd, 'pipe')]);
-    failing();
-    const result = await vision('pipe');
-    expect([result.code, result.stderr]).toEqual([
-      1,
-      expect.stringContaining('nothing reads the pipe of --failures (ENXIO)'),
-    ]);
-  });
-
-  // A node of its own: the real /dev/null is never put at risk.
-  it.skipIf(!canMakeDevices())('a device is written to, and stays (needs mknod)', async () => {
-    execFileSync('mknod', [join(cwd, 'null'), 'c', '1', '3']);
-    expect((await vision('null')).code).toBe(0);
-    expect(lstatSync(join(cwd, 'null')).isCharacterDevice()).toBe(true);
-    failing();
-    expect((await cli(['vision', ...WANTED, '--force', '--failures', 'null'])).code).toBe(3);
-    expect(lstatSync(join(cwd, 'null')).isCharacterDevice()).toBe(true);
-    await cli(['vision', ...WANTED, '--force', '--failures', 'report.jsonl']);
-    expect((await cli(['retry', 'report.jsonl', '--failures', 'null'])).code).toBe(3);
-    expect(lstatSync(join(cwd, 'null')).isCharacterDevice()).toBe(true);
-  });
-
   it('the link to a report is retried: successes are removed from the file behind the link', async () => {
     failing();
     await vision('report.jsonl');
@@ -262,14 +200,3 @@ describe('files that the report may replace', () => {
     expect(readFileSync(join(cwd, 'report.jsonl'), 'utf8')).not.toContain(KEY);
   });
 });
-
-function canMakeDevices(): boolean {
-  const path = join(scratch, 'device');
-  try {
-    execFileSync('mknod', [path, 'c', '1', '3'], { stdio: 'ignore' });
-    writeFileSync(path, '');
-    return true;
-  } catch {
-    return false;
-  }
-}

@@ -152,7 +152,7 @@ const LINES: Readonly<Record<string, number>> = {
   query: 1000,
   queue: 1250,
   redis: 250,
-  report: 3050,
+  report: 3000,
   runs: 300,
   s3: 1650,
   schedule: 300,

@@ -48,14 +48,14 @@ async function read(lake: string): Promise<{ found: LastFailures | undefined; wa
   return { found, warnings };
 }
 
-const REPORT = 'vision-20240110T080000Z.jsonl';
+const REPORT = 'vision-20240110T080000000Z.jsonl';
 
 describe('the last failures', () => {
   it('are those of the newest report, by series, with format, period and code', async () => {
     const csv = { settings: { ...SETTINGS, format: 'csv' } };
     const month = { dataset: 'fundingRate', interval: undefined, cadence: 'monthly', period: '2023-12' };
     const lake = newLake({
-      'vision-20240109T080000Z.jsonl': [failed({ symbol: 'ETHUSDT' })],
+      'vision-20240109T080000000Z.jsonl': [failed({ symbol: 'ETHUSDT' })],
       [REPORT]: [
         failed(),
         failed({ ...csv, period: '2024-01-06', code: 'of-a-later-version' }),
@@ -92,7 +92,7 @@ describe('the last failures', () => {
     const { found, warnings } = await read(lake);
     expect(found).toBeUndefined();
     expect(warnings).toEqual([
-      expect.stringMatching(/vision-20240110T080000Z\.jsonl line 2 is not a failure /),
+      expect.stringMatching(/vision-20240110T080000000Z\.jsonl line 2 is not a failure /),
     ]);
   });
 

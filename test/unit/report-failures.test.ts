@@ -45,7 +45,7 @@ describe('the failures of a run', () => {
     const lake = newLake();
     const run = runOf(1, 0, writeFailures(lake, ['one']));
     renameSync(lake, `${lake}-moved`);
-    const path = join(`${lake}-moved`, '_failures/vision-20261120T080000Z.jsonl');
+    const path = join(`${lake}-moved`, '_failures/vision-20261120T080000000Z.jsonl');
     expect(await shown(run, `${lake}-moved`)).toEqual([path, ['one'], []]);
     expect(await shown(run, newLake())).toEqual([null, [], []]);
   });
