@@ -41,7 +41,6 @@ beforeEach(() => {
   // Without a setting of AWS in the environment of the test.
   for (const name of Object.keys(process.env).filter((each) => each.startsWith('AWS_')))
     vi.stubEnv(name, undefined);
-  vi.stubEnv('AWS_EC2_METADATA_DISABLED', 'true');
   vi.stubEnv('HOME', scratch);
   vi.stubEnv('TMPDIR', temp);
 });

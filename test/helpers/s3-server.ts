@@ -103,7 +103,6 @@ export class S3Server {
       AWS_ACCESS_KEY_ID: accessKeyId,
       AWS_SECRET_ACCESS_KEY: secretAccessKey,
       AWS_REGION: region,
-      AWS_EC2_METADATA_DISABLED: 'true',
       ...(sessionToken === undefined ? {} : { AWS_SESSION_TOKEN: sessionToken }),
     };
   }
