@@ -91,7 +91,6 @@ export function processLimits(): ProcessLimits {
     // Without a container it is 0 or more than the memory of the machine.
     limitBytes: limitBytes > 0 && limitBytes < totalmem() ? limitBytes : undefined,
     openFiles: openFiles(),
-    threads: process.env['UV_THREADPOOL_SIZE'],
   };
 }
 

@@ -1,18 +1,14 @@
-/**
- * Checks the folder of a lake (writable, fast, with free space), its lock, and the temporary files of killed runs. Leaves no
- * files behind.
- */
+/** Checks the folder of a lake (writable, fast, with free space) and its lock. Leaves no files behind. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { access, open, readdir, rm, stat, statfs } from 'node:fs/promises';
+import { access, open, rm, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Dirent } from 'node:fs';
 import type { BackingTrial } from '../lake/backing.js';
 import type { LakePaths } from '../lake/layout.js';
 import { refuseIfLocked } from '../lake/lock.js';
 import type { Clock } from '../model/clock.js';
 import { errnoOf, toCryptodlError } from '../model/errors.js';
-import { bytesText, countText } from '../model/units.js';
+import { bytesText } from '../model/units.js';
 import { reasonOf } from '../text/path-faults.js';
 import { shownPath } from '../text/printable.js';
 import { checkResult } from './check-result.js';
@@ -120,8 +116,6 @@ async function firstThere(folders: readonly string[], otherwise: string): Promis
   return otherwise;
 }
 
-// The lock, and the temporary files of killed runs.
-
 /** Warns while another run holds the lock. */
 export async function checkLock({ internal }: LakePaths, clock: Pick<Clock, 'sleep'>): Promise<CheckResult> {
   try {
@@ -132,46 +126,4 @@ export async function checkLock({ internal }: LakePaths, clock: Pick<Clock, 'sle
     if (code !== 'locked') throw error;
     return checkResult('lock', 'warn', message, { next: hint });
   }
-}
-
-/** Counts the temporary files of killed runs in the lake and in `runFolder`. While a run writes, they belong to it. */
-export async function checkLeftovers(
-  { internal, staging }: LakePaths,
-  runFolder: string,
-  isLocked: boolean,
-): Promise<CheckResult> {
-  if (isLocked) return checkResult('leftovers', 'ok', 'not counted while a run writes');
-  const own = (await entriesOf(internal, false)).filter(({ name }) =>
-    /^(commit-|lock-.*\.(claim|tmp)$)/.test(name),
-  );
-  const spools = runFolder.startsWith(staging) ? [staging] : [staging, runFolder];
-  const spooled = (await Promise.all(spools.map((folder) => entriesOf(folder, true)))).flat();
-  const files = [...own, ...spooled];
-  if (files.length === 0) return checkResult('leftovers', 'ok', 'none');
-  const sizes = await Promise.all(files.map((file) => sizeOf(join(file.parentPath, file.name))));
-  const bytes = sizes.reduce((sum, size) => sum + size, 0);
-  const commits = own.filter(({ name }) => /^commit-.*\.json$/.test(name)).length;
-  const unfinished = commits === 0 ? '' : `, ${commits} of them an unfinished commit`;
-  const found = `${countText(files.length, 'file')}, ${bytesText(bytes)}, of a killed run${unfinished}`;
-  return checkResult('leftovers', 'warn', found, {
-    figures: { files: files.length, bytes, commits },
-    next: 'nothing to do: the next run completes commits and removes the rest',
-  });
-}
-
-async function entriesOf(folder: string, recursive: boolean): Promise<Dirent[]> {
-  try {
-    const entries = await readdir(folder, { recursive, withFileTypes: true });
-    return entries.filter((entry) => entry.isFile());
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR', 'EACCES'].includes(errnoOf(error))) return [];
-    throw error;
-  }
-}
-
-async function sizeOf(path: string): Promise<number> {
-  return stat(path).then(
-    ({ size }) => size,
-    () => 0,
-  );
 }

@@ -1,10 +1,9 @@
-/** Checks versions, memory, open files, threads and waits. */
+/** Checks versions, memory and open files. */
 import { arch, platform } from 'node:os';
 import { toCryptodlError } from '../model/errors.js';
 import type { ProcessLimits } from '../model/io.js';
-import { bytesText, durationText, numberText } from '../model/units.js';
+import { bytesText, numberText } from '../model/units.js';
 import { TOOL_VERSION } from '../model/version.js';
-import type { Options } from '../options/flags.js';
 import { checkResult } from './check-result.js';
 import type { CheckResult } from './check-result.js';
 
@@ -52,49 +51,11 @@ export function checkFiles({ openFiles, most, sockets }: FilesInput): CheckResul
   });
 }
 
-/** Inflating, hashing and file access share these threads. */
-const LEAST_THREADS = 4;
-
-/** Warns about a pool of less than 4 threads. `given`: the value of UV_THREADPOOL_SIZE. */
-export function checkThreads(given: string | undefined): CheckResult {
-  const threads = Number(given ?? LEAST_THREADS);
-  const found = `${given ?? LEAST_THREADS} in the pool (UV_THREADPOOL_SIZE)`;
-  if (threads >= LEAST_THREADS) return checkResult('threads', 'ok', found, { figures: { threads } });
-  return checkResult('threads', 'warn', `${found}; unpacking and writing wait for each other`, {
-    next: 'unset UV_THREADPOOL_SIZE',
-  });
-}
-
-/** Warns about pauses of a host that are longer than `--max-wait`, because objects then fail without a further request. */
-export function checkWaits(
-  options: Pick<Options, 'breakerOpenMs' | 'blockedWaitMs' | 'maxWaitMs'>,
-): CheckResult {
-  const { breakerOpenMs, blockedWaitMs, maxWaitMs } = options;
-  const longest = durationText(maxWaitMs);
-  const flags = [
-    ...(breakerOpenMs > maxWaitMs ? ['--breaker-open'] : []),
-    ...(blockedWaitMs > maxWaitMs ? ['--blocked-wait'] : []),
-  ];
-  if (flags.length === 0) return checkResult('waits', 'ok', `up to ${longest} for a limit or a failing host`);
-  const found = `longer than --max-wait ${longest}: objects fail before the next request to a failing host`;
-  return checkResult('waits', 'warn', `${flags.join(' and ')} ${found}`, { next: 'use a longer --max-wait' });
-}
-
-/** The same as `engines` in package.json. */
-const LEAST_NODE = [20, 18, 1] as const;
-
-/** Fails when Node is too old or DuckDB cannot be loaded. */
+/** Fails when DuckDB cannot be loaded. The entry of the program refuses an older Node. */
 export async function checkVersions(duckdbVersion: () => Promise<string>): Promise<CheckResult> {
   const system = `${platform()} ${arch()}`;
   const base = `cryptodl ${TOOL_VERSION}, node ${process.versions.node}, ${system}`;
   const figures = { cryptodl: TOOL_VERSION, node: process.versions.node, system };
-  const [least, running] = [LEAST_NODE, process.versions.node.split('.').map(Number)];
-  const at = least.findIndex((part, index) => part !== running[index]);
-  if (at >= 0 && (running[at] ?? 0) < (least[at] ?? 0))
-    return checkResult('versions', 'fail', base, {
-      figures,
-      next: `install node ${least.join('.')} or newer`,
-    });
   try {
     const duckdb = await duckdbVersion();
     return checkResult('versions', 'ok', `${base}, DuckDB ${duckdb}`, { figures: { ...figures, duckdb } });

@@ -10,7 +10,7 @@ import { egressGroupOf } from '../http/throttle/group.js';
 import type { EgressGroup } from '../http/throttle/group.js';
 import { socketsPerHost } from '../http/transport/sockets.js';
 import { tryBackingOut } from '../lake/backing.js';
-import { lakePaths, refuseLinkedFolders, runFolder } from '../lake/layout.js';
+import { lakePaths, refuseLinkedFolders } from '../lake/layout.js';
 import type { Io } from '../model/io.js';
 import { proxiesOf, stateFolder } from '../options/environment.js';
 import type { VerbRequest } from '../options/verb-request.js';
@@ -19,8 +19,8 @@ import { exchangeHosts } from '../source/routes.js';
 import { absolutePath, shownPath } from '../text/printable.js';
 import { checkBans, checkClock, checkHosts, checkProxy, clearBans, LONGEST_WAIT_MS } from './check-hosts.js';
 import type { HostChecks } from './check-hosts.js';
-import { bucketResult, checkFolder, checkLeftovers, checkLock } from './check-lake.js';
-import { checkFiles, checkMemory, checkThreads, checkVersions, checkWaits } from './check-machine.js';
+import { bucketResult, checkFolder, checkLock } from './check-lake.js';
+import { checkFiles, checkMemory, checkVersions } from './check-machine.js';
 import { checkRedis } from './check-redis.js';
 import { asResult } from './check-result.js';
 import type { CheckResult } from './check-result.js';
@@ -108,8 +108,6 @@ async function checkMachine({ resolved, limits }: DoctorRequest): Promise<readon
     await checkVersions(duckdbVersion),
     checkMemory(process),
     checkFiles({ openFiles: process.openFiles, most, sockets }),
-    checkThreads(process.threads),
-    checkWaits(options),
   ];
 }
 
@@ -179,7 +177,7 @@ async function checkNetwork(
   ];
 }
 
-/** The folders of a run, then the lock and the leftovers, because the checks of the folders write files. */
+/** The folders of a run, then the lock. */
 async function checkDisks({
   resolved,
   surroundings,
@@ -214,8 +212,7 @@ async function checkDisks({
     'lock',
     inside.then(() => checkLock(paths, clock)),
   );
-  const leftovers = checkLeftovers(paths, runFolder(options, paths, home), lock.status !== 'ok');
-  return [...found, lock, await of('leftovers', leftovers)];
+  return [...found, lock];
 }
 
 const FAIL = { status: 'fail', next: 'choose another folder, or make this one writable' } as const;

@@ -14,8 +14,6 @@ export interface ProcessLimits {
   readonly limitBytes: number | undefined;
   /** Maximum number of open files; undefined without a limit, or where the system does not report it. */
   readonly openFiles: number | undefined;
-  /** UV_THREADPOOL_SIZE as text. */
-  readonly threads: string | undefined;
 }
 
 /** `columns` and `rows`: size of the terminal. A terminal emits `resize` when they change. */

@@ -1,5 +1,5 @@
 /** `cryptodl doctor`: the results on a sound machine, and the message and next step of each problem. */
-import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -79,10 +79,7 @@ function hostOf(url: string): string {
   return new URL(url).host;
 }
 
-const ORDER =
-  'versions memory files threads waits archive listing rest rest rest clock out state lock leftovers bans'.split(
-    ' ',
-  );
+const ORDER = 'versions memory files archive listing rest rest rest clock out state lock bans'.split(' ');
 
 function containing(text: string): string {
   return expect.stringContaining(text) as string;
@@ -377,17 +374,6 @@ describe('the lake', () => {
     rmSync(join(own, 'lock.json'));
   });
 
-  it('temporary files of a killed run are counted', async () => {
-    const staging = join(scratch, 'left/.cryptodl/tmp/run-1');
-    mkdirSync(staging, { recursive: true });
-    writeFileSync(join(staging, 'a.zip'), 'ten bytes!');
-    writeFileSync(join(scratch, 'left/.cryptodl/commit-1.json'), '{}');
-    const { code, of } = await doctor(['--out', join(scratch, 'left')]);
-    expect([code, of('leftovers')[0]?.status]).toEqual([0, 'warn']);
-    expect(of('leftovers')[0]).toMatchObject({ figures: { files: 2, bytes: 12, commits: 1 } });
-    expect(existsSync(join(staging, 'a.zip'))).toBe(true);
-  });
-
   it('a state folder that is not writable is a warning, because runs work without it', async () => {
     const file = join(scratch, 'state-file');
     writeFileSync(file, '');
@@ -398,16 +384,6 @@ describe('the lake', () => {
 });
 
 describe('settings', () => {
-  it('a pause that is longer than --max-wait is a warning, also from a config file', async () => {
-    const file = join(scratch, 'config.yaml');
-    writeFileSync(file, 'blocked-wait: 2h\n');
-    const { code, of } = await doctor(['--config', file, '--breaker-open', '3h']);
-    expect(code).toBe(0);
-    expect(of('waits')).toMatchObject([
-      { status: 'warn', found: containing('--breaker-open and --blocked-wait longer than --max-wait 60m') },
-    ]);
-  });
-
   it('a --ca-file that cannot be read is a usage error', async () => {
     const { code, stderr } = await doctor(['--ca-file', join(scratch, 'none.pem')]);
     expect([code, stderr]).toEqual([2, containing('--ca-file: cannot read')]);

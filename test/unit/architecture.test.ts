@@ -133,7 +133,7 @@ const LINES: Readonly<Record<string, number>> = {
   convert: 3550,
   coverage: 2250,
   debug: 400,
-  doctor: 950,
+  doctor: 850,
   download: 4000,
   export: 2700,
   files: 350,

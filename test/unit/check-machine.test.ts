@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { checkFiles, checkMemory, checkThreads } from '../../src/doctor/check-machine.js';
+import { checkFiles, checkMemory } from '../../src/doctor/check-machine.js';
 
-const LIMITS = { availableBytes: 2e9, limitBytes: undefined, openFiles: 1024, threads: '8' };
+const LIMITS = { availableBytes: 2e9, limitBytes: undefined, openFiles: 1024 };
 
 it('checkMemory accepts 1 GB and more, and names the limit of a container', () => {
   expect(checkMemory(LIMITS)).toMatchObject({ status: 'ok', found: '2.0 GB available' });
@@ -31,13 +31,4 @@ it('checkFiles counts the sockets and spool files of all objects in flight', () 
   expect(checkFiles({ most: 47, sockets: 102, openFiles: 256 }).status).toBe('warn');
   // Fewer sockets need fewer files.
   expect(checkFiles({ most: 128, sockets: 20, openFiles: 348 }).status).toBe('ok');
-});
-
-it.each([
-  ['8', 'ok'],
-  [undefined, 'ok'],
-  ['3', 'warn'],
-  ['many', 'warn'],
-])('UV_THREADPOOL_SIZE=%s is %s', (given, status) => {
-  expect(checkThreads(given).status).toBe(status);
 });
