@@ -75,7 +75,7 @@ export async function* buildBars(
 ): AsyncGenerator<BuiltSeries, BuildSummary> {
   const { options } = request.resolved;
   const paths = lakePaths(absolutePath(options.out, request.surroundings.home));
-  const symbols = await selectSymbols(rule, request, paths);
+  const symbols = await selectSymbols(rule, request);
   const build = new Build(rule, request, paths, onMonth);
   if (!options.dryRun) await build.open();
   try {

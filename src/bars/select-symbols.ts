@@ -1,13 +1,11 @@
 /** The symbols of the lake whose bars are made, with the series that can be their source. */
-import type { LakePaths } from '../lake/layout.js';
 import { usage } from '../model/errors.js';
 import type { Series } from '../model/task.js';
 import { emptyShardText, isInShard } from '../options/shard.js';
-import { readPatterns } from '../options/symbols.js';
 import type { Resolved } from '../options/resolve.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { isRangeGiven, resolveRange } from '../select/date-range.js';
-import { filterHeldSeries, heldSeries } from '../select/held-series.js';
+import { readVerbLake, selectGiven } from '../select/held-series.js';
 import { findDataset } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { BarRule } from './bar-rule.js';
@@ -27,23 +25,15 @@ export interface SymbolSeries {
 const BARS = 'bars';
 
 /** Rejects with usage errors for a lake without sources, and for values of flags that the lake does not have. */
-export async function selectSymbols(
-  rule: BarRule,
-  { source: venue, resolved, read, observer }: VerbRequest,
-  { root }: Pick<LakePaths, 'root'>,
-): Promise<SymbolSeries[]> {
+export async function selectSymbols(rule: BarRule, request: VerbRequest): Promise<SymbolSeries[]> {
+  const { source: venue, resolved, observer } = request;
   const { options } = resolved;
   if (options.fillEmpty && rule.kind !== 'time')
     throw usage(`--fill-empty: bars of ${rule.interval} are never empty`, 'leave --fill-empty out');
-  const warn = (message: string): void => {
-    observer.warn(message);
-  };
-  const held: Series[] = [];
-  for await (const series of heldSeries(root, venue, warn)) if (isSource(series)) held.push(series);
+  const held = (await readVerbLake(request)).held.filter(isSource);
   if (held.length === 0)
     throw usage(`${options.out} holds no klines, aggTrades or trades`, 'name the lake with --out');
-  const patterns = options.symbols === undefined ? undefined : await readPatterns(options.symbols, read);
-  const chosen = filterHeldSeries(namedSources(rule, held, resolved), resolved, patterns, warn);
+  const chosen = await selectGiven(namedSources(rule, held, resolved), request);
   const symbols = new Map<string, Series[]>();
   for (const series of chosen) {
     const name = `${series.market} ${series.symbol}`;
@@ -59,7 +49,7 @@ export async function selectSymbols(
     return spec === undefined ? [] : [{ bars, spec, series }];
   });
   const own = all.filter(({ bars }) => isInShard(options.shard, venue, bars));
-  if (options.shard !== undefined && own.length === 0) warn(emptyShardText(options.shard));
+  if (options.shard !== undefined && own.length === 0) observer.warn(emptyShardText(options.shard));
   return own.map(({ series, ...of }) => {
     const sources = series.filter((one) => whyUnusable(rule, one) === undefined);
     if (sources.length > 0) return { ...of, sources };

@@ -2,15 +2,12 @@
 import { lakePaths } from '../lake/layout.js';
 import { dayOf } from '../model/calendar.js';
 import { FORMATS } from '../model/task.js';
-import type { Series } from '../model/task.js';
 import { emptyShardText, isInShard } from '../options/shard.js';
-import { readPatterns } from '../options/symbols.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { isRangeGiven, resolveRange } from '../select/date-range.js';
-import { heldSeries, filterHeldSeries, refuseFormat } from '../select/held-series.js';
+import { readVerbLake, refuseFormat, selectGiven } from '../select/held-series.js';
 import { readLastFailures } from '../select/last-failures.js';
 import type { LastFailures } from '../select/last-failures.js';
-import { absolutePath } from '../text/printable.js';
 import { coverLake } from './cover-lake.js';
 import type { CoveredSeries } from './cover-lake.js';
 import { CoverageCounts } from './coverage-counts.js';
@@ -30,14 +27,13 @@ export interface LakeCoverage {
 
 /** Rejects with usage errors, also for a lake without series, unless it `mayBeEmpty`. */
 export async function coverSelected(
-  { source: venue, resolved, surroundings, read, observer, clock }: VerbRequest,
+  request: VerbRequest,
   { mayBeEmpty = false } = {},
 ): Promise<LakeCoverage> {
+  const { source: venue, resolved, observer, clock } = request;
   const { options, origins } = resolved;
   const nowMs = options.nowMs ?? clock.now();
   const range: DayRange = isRangeGiven(options) ? resolveRange(options, nowMs, venue) : {};
-  const paths = lakePaths(absolutePath(options.out, surroundings.home));
-  const { root } = paths;
   const found = new CoverageCounts();
   const warn = (message: string): void => {
     observer.warn(message);
@@ -46,16 +42,13 @@ export async function coverSelected(
     found.skipped.push(message);
     warn(message);
   };
-  const held: Series[] = [];
-  for await (const series of heldSeries(root, venue, skip)) held.push(series);
-  const patterns = options.symbols === undefined ? undefined : await readPatterns(options.symbols, read);
-  const isEmpty = mayBeEmpty && held.length === 0;
-  const chosen = isEmpty ? [] : filterHeldSeries(held, resolved, patterns, warn);
+  const { root, held } = await readVerbLake(request, skip);
+  const chosen = mayBeEmpty && held.length === 0 ? [] : await selectGiven(held, request);
   const isFormatGiven = origins.format !== 'default';
   if (isFormatGiven) await refuseFormat(options.format, chosen, { root, venue, out: options.out });
   const selected = chosen.filter((series) => isInShard(options.shard, venue, series));
   if (options.shard !== undefined && selected.length === 0) warn(emptyShardText(options.shard));
-  const failures = await readLastFailures(paths, warn);
+  const failures = await readLastFailures(lakePaths(root), warn);
   const today = dayOf(nowMs, venue);
   const covered = coverLake({
     root,

@@ -9,7 +9,7 @@ import { FORMATS, seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { isRangeGiven, resolveRange } from '../select/date-range.js';
-import { absolutePath, lakeFlag, printLines } from '../text/printable.js';
+import { lakeFlag, printLines } from '../text/printable.js';
 import type { Days } from './export-file.js';
 import { readSeries } from './read-series.js';
 import type { ExportSelection } from './select-export.js';
@@ -34,9 +34,8 @@ export async function tellLacking(
 ): Promise<boolean> {
   const { options } = resolved;
   const lacking = await lackingData(request, given.selection, given.range);
-  const root = absolutePath(options.out, request.surroundings.home);
   if (!options.quiet || options.requireComplete)
-    printLines(io.stderr, lackingLines(lacking, `cryptodl coverage${lakeFlag(root)}`));
+    printLines(io.stderr, lackingLines(lacking, `cryptodl coverage${lakeFlag(given.selection.root)}`));
   if (given.isJson)
     for (const { series, gaps } of lacking) await writeData(io, [{ event: 'lacking', ...series, gaps }]);
   if (!options.requireComplete || lacking.length + given.selection.unread.length === 0) return true;
@@ -48,12 +47,12 @@ export const NOTHING_EXPORTED = 'nothing is exported, because --require-complete
 
 /** A series that the lake holds only as zips lacks all of its data. */
 async function lackingData(
-  { source, resolved, surroundings, clock, observer }: VerbRequest,
-  { held, selected }: ExportSelection,
+  { source, resolved, clock, observer }: VerbRequest,
+  { root, held, selected }: ExportSelection,
   range: Partial<Days>,
 ): Promise<Lacking[]> {
   const covered = coverLake({
-    root: absolutePath(resolved.options.out, surroundings.home),
+    root,
     venue: source,
     held,
     selected,
@@ -80,7 +79,7 @@ async function lackingData(
   const lacking = [...found.values()].map((one) => one.lacking).filter(({ gaps }) => gaps.length > 0);
   if (resolved.options.requireComplete)
     for (const series of selected) {
-      const read = await readSeries(absolutePath(resolved.options.out, surroundings.home), source, series);
+      const read = await readSeries(root, source, series);
       const isKnown = lacking.some((one) => one.series === series);
       if ('reason' in read && !isKnown) lacking.push({ series, gaps: [read.reason] });
     }

@@ -3,19 +3,17 @@ import { refuseFile } from '../lake/layout.js';
 import { usage } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
-import { readPatterns } from '../options/symbols.js';
 import type { Resolved } from '../options/resolve.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { filterHeldSeries, heldSeries } from '../select/held-series.js';
+import { filterHeldSeries, readVerbLake, selectGiven } from '../select/held-series.js';
+import type { VerbLake } from '../select/held-series.js';
 import { isSettled } from '../source/pairs.js';
 import { refuseInLake } from '../select/refuse-in-lake.js';
 import { isAll } from '../select/select-datasets.js';
 import { absolutePath } from '../text/printable.js';
 import type { Engine } from './export-file.js';
 
-export interface ExportSelection {
-  /** All series of the lake. */
-  readonly held: readonly Series[];
+export interface ExportSelection extends VerbLake {
   readonly selected: readonly Series[];
   /** Why folders of series are left out: links, and files without a manifest. They were warned of. */
   readonly unread: readonly string[];
@@ -23,23 +21,18 @@ export interface ExportSelection {
 
 /** The series that flags select and that the engine has files for. Throws usage errors, also if there is none. */
 export async function selectExport(
-  { source, resolved, surroundings, read, observer }: VerbRequest,
+  request: VerbRequest,
   { name, datasets, onlyNamed, anyInterval }: Pick<Engine, 'name' | 'datasets' | 'onlyNamed' | 'anyInterval'>,
 ): Promise<ExportSelection> {
+  const { resolved, observer } = request;
   const { options, origins } = resolved;
-  const warn = (message: string): void => {
-    observer.warn(message);
-  };
-  const held: Series[] = [];
   const unread: string[] = [];
-  const root = absolutePath(options.out, surroundings.home);
-  const leaveOut = (message: string): void => {
+  const lake = await readVerbLake(request, (message) => {
     unread.push(message);
-    warn(message);
-  };
-  for await (const series of heldSeries(root, source, leaveOut)) held.push(series);
-  const patterns = options.symbols === undefined ? undefined : await readPatterns(options.symbols, read);
-  const found = filterHeldSeries(held, resolved, patterns, warn, anyInterval);
+    observer.warn(message);
+  });
+  const { held } = lake;
+  const found = await selectGiven(held, request, anyInterval);
   const hasIndex = datasets.includes(INDEX);
   const chosen = [...found, ...(hasIndex ? indexesOf(found, held, resolved) : [])];
   const named = origins.dataset === 'default' || isAll(options.dataset) ? undefined : options.dataset;
@@ -53,7 +46,7 @@ export async function selectExport(
     datasets.length === 0 ||
     (datasets.includes(dataset) && (named !== undefined || !onlyNamed.includes(dataset)));
   const selected = chosen.filter(takes);
-  if (selected.length > 0) return { held, selected, unread };
+  if (selected.length > 0) return { ...lake, selected, unread };
   const others = [...new Set(chosen.map(({ dataset }) => dataset))];
   throw usage(
     `export ${name} takes ${datasets.filter((dataset) => !onlyNamed.includes(dataset)).join(', ')}; ${options.out} holds ${others.join(', ')} of these symbols`,

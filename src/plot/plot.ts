@@ -11,7 +11,7 @@ import type { Io } from '../model/io.js';
 import type { Series } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { isRangeGiven, resolveRange } from '../select/date-range.js';
-import { heldSeries } from '../select/held-series.js';
+import { readVerbLake } from '../select/held-series.js';
 import { bytesText, listText } from '../model/units.js';
 import { beginsWith, refuseForeignFile, writeOwnFile } from '../files/own-file.js';
 import { pageStart } from '../page/shell.js';
@@ -90,15 +90,8 @@ interface ChartSource {
 }
 
 async function chooseSource(operand: string | undefined, request: VerbRequest): Promise<ChartSource> {
-  const { source, resolved, surroundings, observer } = request;
-  const { options } = resolved;
-  const root = absolutePath(options.out, surroundings.home);
-  const held: Series[] = [];
-  const warn = (message: string): void => {
-    observer.warn(message);
-  };
-  for await (const series of heldSeries(root, source, warn)) held.push(series);
-  const chosen = chooseDataset(held, operand, resolved, source);
+  const { root, held } = await readVerbLake(request);
+  const chosen = chooseDataset(held, operand, request.resolved, request.source);
   const all = await readFacts(root, chosen.series, request);
   const { facts, range } = chooseInterval(all, request, chosen);
   const others = [...chosen.series.filter((series) => series !== facts.series), ...chosen.others];

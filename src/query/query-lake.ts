@@ -7,7 +7,7 @@ import { verbEngine } from '../convert/duckdb.js';
 import { bringIn } from '../lake/backing.js';
 import type { Series } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { heldSeries } from '../select/held-series.js';
+import { readVerbLake } from '../select/held-series.js';
 import type { Source } from '../source/source.js';
 import { findDataset } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
@@ -17,23 +17,6 @@ import { readTables, tableName } from './lake-tables.js';
 import type { LakeTable, LeftOut } from './lake-tables.js';
 import { parseStatement, runQuery } from './run-query.js';
 import { viewOf } from './views.js';
-
-export interface QueriedLake {
-  readonly venue: Source;
-  /** Absolute. */
-  readonly root: string;
-  readonly warn: (message: string) => void;
-}
-
-export function queriedLake({ source, resolved, surroundings, observer }: VerbRequest): QueriedLake {
-  return {
-    venue: source,
-    root: absolutePath(resolved.options.out, surroundings.home),
-    warn: (message) => {
-      observer.warn(message);
-    },
-  };
-}
 
 /** An open result. The caller must close it. */
 export interface LakeResult extends QueryResult {
@@ -49,7 +32,6 @@ export async function queryLake(
   request: VerbRequest,
   only?: readonly Series[],
 ): Promise<LakeResult> {
-  const lake = queriedLake(request);
   const engine = verbEngine('sql', request, totalmem() / 2);
   let session: DuckDbSession | undefined;
   const close = async (): Promise<void> => {
@@ -61,20 +43,18 @@ export async function queryLake(
   try {
     session = await engine.session();
     const names = await parseStatement(session, text);
-    const held = only ?? (await seriesOf(lake));
+    const root = absolutePath(request.resolved.options.out, request.surroundings.home);
+    const held = only ?? (await readVerbLake(request)).held;
     const named = held.filter((series) => names.has(tableName(series).toLowerCase()));
     // A query that names no table of the lake may list the views (SHOW TABLES), so it gets all of them.
-    const tables = await tablesOf(lake, named.length > 0 ? named : held);
+    const tables = await tablesOf(root, request, named.length > 0 ? named : held);
     const isEmpty = tables.length === 0;
-    if (isEmpty && LISTS_OF_VIEWS.some((name) => names.has(name)))
-      throw noViews(lake.root, held.map(tableName));
-    const specOf = (table: LakeTable): DatasetSpec | undefined => specIn(lake.venue, table);
-    const answer = await runQuery(session, { root: lake.root, text, tables, specOf }).catch(
-      (error: unknown) => {
-        const isUnknown = error instanceof Error && error.message.startsWith('Table with name ');
-        throw isEmpty && isUnknown ? noViews(lake.root, held.map(tableName)) : error;
-      },
-    );
+    if (isEmpty && LISTS_OF_VIEWS.some((name) => names.has(name))) throw noViews(root, held.map(tableName));
+    const specOf = (table: LakeTable): DatasetSpec | undefined => specIn(request.source, table);
+    const answer = await runQuery(session, { root, text, tables, specOf }).catch((error: unknown) => {
+      const isUnknown = error instanceof Error && error.message.startsWith('Table with name ');
+      throw isEmpty && isUnknown ? noViews(root, held.map(tableName)) : error;
+    });
     return { ...answer, close };
   } catch (error) {
     await close();
@@ -86,22 +66,20 @@ export async function queryLake(
 const LISTS_OF_VIEWS = ['"tables"', '__show_tables_expanded'];
 
 /** The CREATE VIEW statements, each with a semicolon. Throws a usage error for an empty lake. */
-export async function* lakeViews(lake: QueriedLake): AsyncGenerator<string> {
-  const held = await seriesOf(lake);
-  const tables = await tablesOf(lake, held);
-  if (tables.length === 0) throw noViews(lake.root, held.map(tableName));
-  for (const table of tables) yield `${await viewOf(table, specIn(lake.venue, table), true)};\n`;
+export async function* lakeViews(request: VerbRequest): AsyncGenerator<string> {
+  const { root, held } = await readVerbLake(request);
+  const tables = await tablesOf(root, request, held);
+  if (tables.length === 0) throw noViews(root, held.map(tableName));
+  for (const table of tables) yield `${await viewOf(table, specIn(request.source, table), true)};\n`;
 }
 
-async function seriesOf({ root, venue, warn }: QueriedLake): Promise<Series[]> {
-  const all: Series[] = [];
-  for await (const series of heldSeries(root, venue, warn)) all.push(series);
-  return all;
-}
-
-async function tablesOf(lake: QueriedLake, series: readonly Series[]): Promise<LakeTable[]> {
-  const { tables, leftOut } = await readTables(lake.root, lake.venue, series);
-  for (const text of leftOutTexts(leftOut)) lake.warn(text);
+async function tablesOf(
+  root: string,
+  { source, observer }: VerbRequest,
+  series: readonly Series[],
+): Promise<LakeTable[]> {
+  const { tables, leftOut } = await readTables(root, source, series);
+  for (const text of leftOutTexts(leftOut)) observer.warn(text);
   await bringIn(tables.flatMap(({ files }) => files.map(({ path }) => path)));
   return tables;
 }

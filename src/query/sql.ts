@@ -14,7 +14,7 @@ import type { VerbRequest } from '../options/verb-request.js';
 import { reasonOf } from '../text/path-faults.js';
 import { linesText, printLines } from '../text/printable.js';
 import { csvLine, jsonLine, printTable } from './print-table.js';
-import { lakeViews, queriedLake, queryLake } from './query-lake.js';
+import { lakeViews, queryLake } from './query-lake.js';
 
 /** `operand` is the query, `-` for stdin, or `@FILE`. Throws usage errors. */
 export async function sql(operand: string | undefined, run: LookUp): Promise<ExitCode> {
@@ -36,8 +36,8 @@ async function printViews(run: LookUp, operand: string | undefined): Promise<Exi
   const { io } = run;
   if (operand !== undefined)
     throw usage('--views prints all views and takes no query', 'leave the query out');
-  const lake = queriedLake(requestOf(run, new AbortController().signal));
-  for await (const statement of lakeViews(lake)) if (!(await writeExact(io, statement))) break;
+  const request = requestOf(run, new AbortController().signal);
+  for await (const statement of lakeViews(request)) if (!(await writeExact(io, statement))) break;
   return 0;
 }
 

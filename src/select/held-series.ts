@@ -12,8 +12,10 @@ import type { Resolved } from '../options/resolve.js';
 import { readPatterns } from '../options/symbols.js';
 import type { ReadList, SymbolPatterns } from '../options/symbols.js';
 import { emptyShardText, isInShard } from '../options/shard.js';
+import type { VerbRequest } from '../options/verb-request.js';
 import type { Source } from '../source/source.js';
 import { didYouMean } from '../text/did-you-mean.js';
+import { absolutePath } from '../text/printable.js';
 import { givenFlags } from './selection.js';
 import { isAll } from './select-datasets.js';
 import { selectSymbols } from './symbol-patterns.js';
@@ -97,6 +99,38 @@ export function filterHeldSeries(
   for (const warning of warnings) warn(warning);
   const selected = new Set(symbols);
   return chosen.filter(({ symbol }) => selected.has(symbol));
+}
+
+/** The lake of a verb. */
+export interface VerbLake {
+  /** Absolute. */
+  readonly root: string;
+  /** All series with a manifest, in path order. */
+  readonly held: Series[];
+}
+
+/** Reads the names of the series. `warn` is called for symbolic links. */
+export async function readVerbLake(
+  { source, resolved, surroundings, observer }: VerbRequest,
+  warn = (message: string): void => {
+    observer.warn(message);
+  },
+): Promise<VerbLake> {
+  const root = absolutePath(resolved.options.out, surroundings.home);
+  const held: Series[] = [];
+  for await (const series of heldSeries(root, source, warn)) held.push(series);
+  return { root, held };
+}
+
+/** Filters series by the given flags, see `filterHeldSeries`. */
+export async function selectGiven(
+  held: readonly Series[],
+  { resolved, read, observer }: VerbRequest,
+  anyInterval: readonly string[] = [],
+): Promise<Series[]> {
+  const { symbols } = resolved.options;
+  const patterns = symbols === undefined ? undefined : await readPatterns(symbols, read);
+  return filterHeldSeries(held, resolved, patterns, observer.warn.bind(observer), anyInterval);
 }
 
 /** Throws a usage error if all series hold only other formats. The verb reports a damaged or missing manifest. */

@@ -8,7 +8,6 @@ import type { DuckDbSession } from '../convert/duckdb.js';
 import { DAY_MS, dayText } from '../model/calendar.js';
 import { CryptodlError, usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
-import type { Series } from '../model/task.js';
 import { countText } from '../model/units.js';
 import { surroundingsOf } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
@@ -17,7 +16,7 @@ import type { RawLayer } from '../options/resolve.js';
 import { readLists, readPatterns } from '../options/symbols.js';
 import type { SymbolPatterns } from '../options/symbols.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { heldSeries } from '../select/held-series.js';
+import { readVerbLake } from '../select/held-series.js';
 import { refuseInLake } from '../select/refuse-in-lake.js';
 import { absolutePath, lakeFlag, printLines } from '../text/printable.js';
 import { findFiles } from './choose-files.js';
@@ -114,9 +113,7 @@ async function rankAndPrint(
   const warn = (text: string): void => {
     request.observer.warn(text);
   };
-  const root = absolutePath(options.out, request.surroundings.home);
-  const held: Series[] = [];
-  for await (const series of heldSeries(root, source, warn)) held.push(series);
+  const { root, held } = await readVerbLake(request);
   const bySymbol = usableSeries(held, checked, { root, out: options.out });
   const selected = selectedSymbols([...bySymbol.keys()], checked.patterns, checked, {
     resolved,
