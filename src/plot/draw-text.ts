@@ -41,7 +41,8 @@ interface Area {
 
 export function chartText(chart: Chart, style: TextStyle): string[] {
   const heads = headLines(chart, style);
-  const below = chart.notes.flatMap((note) => linesOfNote(note, style));
+  // A command stays on one line, so that it can be copied; the terminal breaks it.
+  const below = chart.notes.map((note) => encoded(note, style));
   const taken = [...heads, ...below].reduce(
     (sum, line) => sum + Math.ceil(line.length / style.columns || 1),
     0,
@@ -92,11 +93,6 @@ function filled(parts: readonly string[], columns: number): string[] {
     else lines[lines.length - 1] = `${last}  ${part}`;
   }
   return lines;
-}
-
-function linesOfNote(note: string, style: TextStyle): string[] {
-  // A command stays on one line, so that it can be copied; the terminal breaks it.
-  return [encoded(note, style)];
 }
 
 function encoded(text: string, { isUnicode }: TextStyle): string {
