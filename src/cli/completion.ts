@@ -87,21 +87,19 @@ interface Candidate {
   readonly doc?: string;
 }
 
-const FILES: readonly Candidate[] = [{ word: ':file' }];
-const FOLDERS: readonly Candidate[] = [{ word: ':folder' }];
-
 function candidatesOf(words: readonly string[]): readonly Candidate[] {
   // bash splits `--flag=value` into three words.
-  const [before, current] =
-    words.at(-1) === '=' ? [words.slice(0, -1), ''] : [words.slice(0, -1), words.at(-1) ?? ''];
-  const previous = before.at(-1) === '=' ? before.at(-2) : before.at(-1);
+  const before = words.filter((word) => word !== '=');
+  const current = words.at(-1) === '=' ? '' : (before.pop() ?? '');
   const [first] = before;
   if (first === undefined) return matching(current, verbCandidates());
   const verb = VERBS.find((name) => name === first);
   if (verb === undefined) return [];
   const [, joined, value = ''] = /^(--[\w-]+=)(.*)$/.exec(current) ?? [];
   const ofFlag =
-    joined === undefined ? valuesOf(verb, previous, current) : valuesOf(verb, joined.slice(0, -1), value);
+    joined === undefined
+      ? valuesOf(verb, before.at(-1), current)
+      : valuesOf(verb, joined.slice(0, -1), value);
   if (joined !== undefined) return ofFlag === undefined ? [] : matching(value, ofFlag, joined);
   if (ofFlag !== undefined) return matching(current, ofFlag);
   const operands = operandsOf(verb);
@@ -109,12 +107,12 @@ function candidatesOf(words: readonly string[]): readonly Candidate[] {
   return matching(current, operands.length > 0 && !current.startsWith('-') ? operands : flagCandidates(verb));
 }
 
-/** The candidates that begin with the text; `start` is put in front of them. */
+/** The candidates that begin with the text, with `start` in front of them, and those for paths. */
 function matching(text: string, candidates: readonly Candidate[], start = ''): readonly Candidate[] {
-  if (candidates === FILES || candidates === FOLDERS) return candidates;
-  return candidates
-    .filter(({ word }) => word.startsWith(text))
-    .map((candidate) => ({ ...candidate, word: start + candidate.word }));
+  return candidates.flatMap((candidate) => {
+    if (candidate.word.startsWith(':')) return [candidate];
+    return candidate.word.startsWith(text) ? [{ ...candidate, word: start + candidate.word }] : [];
+  });
 }
 
 function verbCandidates(): Candidate[] {
@@ -149,18 +147,22 @@ function valuesOf(verb: Verb, typed: string | undefined, text: string): readonly
   );
   if (name === undefined || isSwitch(name)) return undefined;
   const { value, list } = flagSpec(name);
-  if (value === 'FILE') return FILES;
-  if (value === 'DIR') return FOLDERS;
+  if (value === 'FILE') return [{ word: ':file' }];
+  if (value === 'DIR') return [{ word: ':folder' }];
   // `klines,agg` → `klines,aggTrades`
   const earlier = list === 'comma' ? text.slice(0, text.lastIndexOf(',') + 1) : '';
   return (choicesOf(name, verb) ?? []).map((word) => ({ word: earlier + word }));
 }
 
+const WORDS_OF_OPERANDS: Readonly<Record<string, readonly string[] | undefined>> = {
+  '[report]': [':file'],
+  '<file>': [':file'],
+  '<directory>': [':folder'],
+  '[dataset]': flagSpec('dataset').choices,
+};
+
 function operandsOf(verb: Verb): readonly Candidate[] {
-  const { choices, operand } = VERB_TEXTS[verb];
-  if (choices !== undefined) return choices.map((word) => ({ word }));
-  if (operand === '[report]' || operand === '<file>') return FILES;
-  if (operand === '<directory>') return FOLDERS;
-  const names = operand === '[dataset]' ? flagSpec('dataset').choices : undefined;
-  return (names ?? []).map((word) => ({ word }));
+  const { choices, operand = '' } = VERB_TEXTS[verb];
+  const words = choices ?? WORDS_OF_OPERANDS[operand] ?? [];
+  return words.map((word) => ({ word }));
 }
