@@ -41,12 +41,14 @@ export const symbols: Parse<SymbolsOption> = (text, where) => {
     .flatMap((part) => (isList(part) ? part : part.split(/\s+/)))
     .filter((part) => part !== '');
   const lists = parts.filter(isList).map((part) => (part === '-' ? 'stdin' : { file: part.slice(1) }));
-  const words = parts.filter((part) => !isList(part)).map(symbolOfPair);
   if (parts.includes('@'))
     throw usage(`${where}: "@" needs the name of a file`, given(where, '@universe.txt'));
-  for (const word of words) refuseUnsafe(word, where);
-  if (lists.length === 0) refuseNothing(words, where);
-  return { text, lists, ...patternsOf(words) };
+  const patterns = patternsOf(
+    parts.filter((part) => !isList(part)),
+    where,
+  );
+  if (lists.length === 0) refuseNothing(patterns, where);
+  return { text, lists, ...patterns };
 };
 
 /** Whether `--symbols` reads this text as one exact name. A folder of the lake may have any name. */
@@ -63,7 +65,10 @@ function isList(part: string): boolean {
   return part === '-' || part.startsWith('@');
 }
 
-function patternsOf(words: readonly string[]): SymbolPatterns {
+/** Throws usage errors for words that are no symbols. */
+function patternsOf(typed: readonly string[], where: string): SymbolPatterns {
+  const words = typed.map(symbolOfPair);
+  for (const word of words) refuseUnsafe(word, where);
   const selecting = words
     .filter((word) => !word.startsWith('!'))
     .map((word) => (word === 'all' ? '*' : word));
@@ -83,12 +88,9 @@ function unique(words: readonly string[]): string[] {
 }
 
 /** Throws a usage error if no word selects symbols. */
-function refuseNothing(words: readonly string[], where: string): void {
-  if (words.some((word) => !word.startsWith('!'))) return;
-  throw usage(
-    `${where} ${words.length === 0 ? 'names no symbol' : 'has only exclusions'}`,
-    `${given(where, 'BTCUSDT,ETHUSDT')} or ${given(where, "'*USDT'")}`,
-  );
+function refuseNothing({ names, globs }: SymbolPatterns, where: string): void {
+  if (names.length + globs.length > 0) return;
+  throw usage(`${where} names no symbol`, `${given(where, 'BTCUSDT,ETHUSDT')} or ${given(where, "'*USDT'")}`);
 }
 
 /** Throws a usage error for a word that cannot be part of an archive key, and for the name of a file. */
@@ -139,10 +141,9 @@ export async function readPatterns(option: SymbolsOption, read: ReadList): Promi
   const exclusions = option.exclusions.map((pattern) => `!${pattern}`);
   let words = [...option.names, ...option.globs, ...exclusions];
   for (const list of option.lists) words = words.concat(listWords(await read(list)));
-  words = words.map(symbolOfPair);
-  refuseNothing(words, '--symbols');
-  for (const word of words) refuseUnsafe(word, '--symbols');
-  return patternsOf(words);
+  const patterns = patternsOf(words, '--symbols');
+  refuseNothing(patterns, '--symbols');
+  return patterns;
 }
 
 /** Commas, white space and lines separate; `#` starts a comment. Of a CSV file with a column `symbol`, the words are the cells of this column. */

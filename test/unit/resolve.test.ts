@@ -316,7 +316,7 @@ describe('lists', () => {
 
   it.each([
     [{ symbols: ['A,../x'] }, '--symbols: "../x" is not a symbol'],
-    [{ symbols: ['!A'] }, '--symbols has only exclusions'],
+    [{ symbols: ['!A'] }, '--symbols names no symbol'],
     [{ symbols: [','] }, '--symbols names no symbol'],
     [{ symbols: ['A', ''] }, '--symbols is empty'],
   ])('refuse symbols of %j', (values, says) => {
@@ -331,7 +331,7 @@ describe('lists', () => {
   it('refuse symbols under the name with which they were given', () => {
     const named = environment({ CRYPTODL_SYMBOLS: '!A' });
     expect(refusal(() => resolveOptions('vision', [named]))).toEqual([
-      'CRYPTODL_SYMBOLS has only exclusions',
+      'CRYPTODL_SYMBOLS names no symbol',
       "CRYPTODL_SYMBOLS=BTCUSDT,ETHUSDT or CRYPTODL_SYMBOLS='*USDT'",
     ]);
     expect(refusal(() => resolveOptions('vision', [config({ symbols: '../B' })]))[0]).toBe(

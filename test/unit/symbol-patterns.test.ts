@@ -101,7 +101,7 @@ describe('--symbols', () => {
 
   it.each([
     ['BTCUSDT,@list', '../ETH', '--symbols: "../ETH" is not a symbol'],
-    ['!BTCUSDT,@list', '!ETHUSDT', '--symbols has only exclusions'],
+    ['!BTCUSDT,@list', '!ETHUSDT', '--symbols names no symbol'],
     ['@list', '# none', '--symbols names no symbol'],
   ])('%s is refused if the list is %j', async (value, content, message) => {
     const read: ReadList = () => Promise.resolve(content);
@@ -111,7 +111,7 @@ describe('--symbols', () => {
   it.each([
     [[''], 'names no symbol'],
     [[',,'], 'names no symbol'],
-    [['!BTCUSDT'], 'has only exclusions'],
+    [['!BTCUSDT'], 'names no symbol'],
   ])('%j is refused', async (values, text) => {
     const [message, hint] = await refusal(values);
     expect(message).toBe(`--symbols ${text}`);
