@@ -32,15 +32,14 @@ const EXAMPLE = 'http://127.0.0.1:8090';
 
 /** An http(s) address without query → the address without a slash at its end. `host:port` is http: for this machine, else https:. */
 export const url: Parse<string> = (value, where) => {
-  // The parser of addresses leaves line breaks and tabs out.
-  if (/\p{Cc}/u.test(value))
-    throw usage(`${where} has a line break or another control character`, given(where, EXAMPLE));
   const scheme = /^(?:localhost|127\.|\[::1\])/.test(value) ? 'http' : 'https';
   const isBare =
     /^(?:localhost|[\w-]+\.[\w.-]+|[\w-]+(?=:)|\[[\da-f:]+\])(?::\d{1,5})?(?:\/[\w./-]*)?$/i.test(value);
   const address = isBare ? `${scheme}://${value}` : value;
   const parsed = URL.canParse(address) ? new URL(address) : undefined;
-  const isHttp = parsed !== undefined && ['http:', 'https:'].includes(parsed.protocol);
+  // The parser of addresses leaves line breaks and tabs out.
+  const isPlain = !/\p{Cc}/u.test(value);
+  const isHttp = isPlain && parsed !== undefined && ['http:', 'https:'].includes(parsed.protocol);
   if (value.includes('@') && (!isHttp || parsed.username + parsed.password !== ''))
     throw usage(
       `${where} holds a user name or a password; only --proxy may have them`,

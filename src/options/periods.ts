@@ -1,7 +1,7 @@
 /** Words of --by, --every and --market that only some verbs take: periods of the calendar, columns to rank by, and markets to rank. */
 import type { CalendarPeriod } from '../model/calendar.js';
-import { ALL, MARKETS } from '../source/names.js';
-import { choice, invalid, market } from './parsers.js';
+import { MARKET_ALIASES } from '../source/names.js';
+import { choice } from './parsers.js';
 import type { Every, Parse } from './parsers.js';
 
 /** Periods of a cell of `coverage`. */
@@ -39,15 +39,8 @@ export const calendarPeriod: Parse<Every> = (value, where) => {
   return { kind: 'calendar', text, period: text };
 };
 
-/** Options of the archive have no klines. */
-const UNRANKED: readonly string[] = ['option', ALL];
-
 /** The markets of Binance with klines. */
-export const RANKED_MARKETS = MARKETS.filter((name) => !UNRANKED.includes(name));
+export const RANKED_MARKETS = ['spot', 'um', 'cm'] as const;
 
 /** A market by its name or by one of other tools, except for `all`: ranks are those of one market. */
-export const rankedMarket: Parse<string> = (value, where, exchange) => {
-  const name = market(MARKETS)(value, where, exchange);
-  if (!UNRANKED.includes(name)) return name;
-  throw invalid(value, where, `one of ${RANKED_MARKETS.join(', ')}`, 'um');
-};
+export const rankedMarket: Parse<string> = choice(RANKED_MARKETS, MARKET_ALIASES);

@@ -112,32 +112,19 @@ export function resolveOptions(verb: Verb, layers: readonly RawLayer[], exchange
   }
   const from = defaultSources(options as Options, exchange);
   for (const name of FLAG_NAMES) options[optionName(name)] ??= flagSpec(name).derive?.(from);
-  const resolved = {
+  // Files and variables are shared with commands that have a server, so a group from there is left unused.
+  const isGroupMeant = ['flag', 'job'].includes(origins['egress-group'] ?? '');
+  if (options.egressGroup !== undefined && options.redis === undefined && isGroupMeant)
+    throw usage(
+      `${sources.nameOf('egress-group')} needs --redis, where its programs share their limits`,
+      'add --redis redis://HOST:6379',
+    );
+  return {
     options: Object.freeze(options) as Options,
     origins: origins as Record<FlagName, Origin>,
     texts,
     ...sources,
   };
-
-  refuseLoneGroup(resolved);
-  return resolved;
-}
-
-/**
- * Throws a usage error for an egress group without a Redis server, where its programs share their limits. Files and variables are shared
- * with commands that have a server, so a group from there is left unused.
- */
-function refuseLoneGroup({
-  options,
-  origins,
-  nameOf,
-}: Pick<Resolved, 'options' | 'origins' | 'nameOf'>): void {
-  if (options.egressGroup === undefined || options.redis !== undefined) return;
-  if (['flag', 'job'].includes(origins['egress-group']))
-    throw usage(
-      `${nameOf('egress-group')} needs --redis, where its programs share their limits`,
-      'add --redis redis://HOST:6379',
-    );
 }
 
 /** The values from which the other defaults are derived. Without an exchange, the hosts are those of the default exchange. */
