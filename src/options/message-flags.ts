@@ -105,13 +105,11 @@ export const MESSAGE_FLAGS = {
       doc: 'write metrics for the textfile collector of node_exporter to this file at the end of the run; its name ends in .prom',
       parse: promFile,
       example: '/var/lib/prometheus/node-exporter/cryptodl.prom',
-      aka: ['metrics-file'],
     },
     'debug-dump': {
       doc: 'write a debug dump (JSON) to this file at the end of the run',
       ...FILE,
       example: 'debug.json',
-      aka: ['debug-file'],
     },
     'log-file': {
       verbs: ONLINE_AND_JOBS,

@@ -115,7 +115,6 @@ export const NETWORK_FLAGS = {
       doc: 'share the REST limits and all bans with the programs of this group on other machines behind the same public address; needs --redis',
       parse: parse.keyName('office'),
       example: 'office',
-      aka: ['limit-group', 'shared-limit'],
     },
     'ca-file': {
       usual: ['doctor'],
@@ -190,7 +189,6 @@ export const NETWORK_FLAGS = {
       doc: 'remove the stored bans of this host; prints them, and checks nothing else',
       parse: parse.text,
       example: 'fapi.binance.com',
-      aka: ['clear-ban', 'unban', 'forget-bans'],
     },
     host: {
       verbs: ['serve'],

@@ -37,7 +37,6 @@ export const QUEUE_FLAGS = section({ group: 'How' })({
     doc: 'adds no further jobs while so many jobs wait in the queue',
     ...COUNT,
     default: '100000',
-    aka: ['backlog'],
   },
   wait: {
     verbs: ['enqueue'],
@@ -49,7 +48,6 @@ export const QUEUE_FLAGS = section({ group: 'How' })({
     verbs: ['worker'],
     usual: ['worker'],
     doc: 'end when the queue is empty; without it, the worker waits for further jobs',
-    aka: ['burst', 'until-empty'],
   },
   role: {
     verbs: ['worker'],
@@ -72,7 +70,6 @@ export const QUEUE_FLAGS = section({ group: 'How' })({
     verbs: ['status'],
     usual: ['status'],
     doc: 'print the state again every two seconds until Ctrl-C',
-    aka: ['follow-status'],
   },
   codes: {
     group: 'What',

@@ -163,7 +163,6 @@ export const SELECTION_FLAGS = {
       doc: 'only the series of shard I of N, counted from 0; N machines with shards 0/N to N-1/N do the whole selection, and no series is in two shards',
       parse: shard,
       example: '3/12',
-      aka: ['slice', 'split'],
     },
     join: {
       verbs: ['metrics', 'enqueue'],
