@@ -66,20 +66,13 @@ function requestsOf(context: LakeContext, { path, entries }: PastFailures): Seri
     if (
       period === undefined ||
       spec === undefined ||
+      !isSupportedPeriod(entry.period) ||
+      entry.symbol.length > MOST_SYMBOL_CHARACTERS ||
       (!rest && context.venue.archive.objectKey(series, period) !== entry.key)
     ) {
       const what = `${entry.market} ${entry.dataset} ${entry.symbol} ${entry.period}`;
-      throw usage(
-        `${path} line ${entry.line}: ${entry.key} is not the archive's key of ${what}`,
-        'remove that line',
-      );
+      throw usage(`${path} line ${entry.line}: ${entry.key} is not a key of ${what}`, 'remove that line');
     }
-    const unusable = !isSupportedPeriod(entry.period)
-      ? `the period ${entry.period} is not from 2000 to 2199`
-      : entry.symbol.length > MOST_SYMBOL_CHARACTERS
-        ? `the symbol is longer than ${MOST_SYMBOL_CHARACTERS} characters`
-        : undefined;
-    if (unusable !== undefined) throw usage(`${path} line ${entry.line}: ${unusable}`, 'remove that line');
     const { settings } = entry;
     const cadences = cadencesOf(spec, entry.interval, settings.cadence);
     const id = JSON.stringify([series, settings, rest]);

@@ -149,8 +149,7 @@ export async function listedSymbols(
   }
   const [first] = tooLong;
   if (first !== undefined) {
-    const more =
-      tooLong.size > 1 ? ` (and ${tooLong.size - 1} more with over ${MOST_SYMBOL_CHARACTERS})` : '';
+    const more = tooLong.size > 1 ? ` (and ${tooLong.size - 1} more)` : '';
     context.observer.warn(
       `the archive lists a symbol of ${first.length} characters, which is left out: ${first.slice(0, SHOWN_CHARACTERS)}…${more}`,
     );

@@ -4,7 +4,7 @@ import type { Quota } from '../http/throttle/throttle.js';
 import type { LakePaths } from '../lake/layout.js';
 import type { Observer } from '../model/observer.js';
 import type { Market, Settings } from '../model/task.js';
-import { durationText, listText, numberText } from '../model/units.js';
+import { countText, durationText, listText, numberText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { emptyShardText, isInShard } from '../options/shard.js';
@@ -154,18 +154,8 @@ export function describeSelection(
 /** The line for excluded symbols; none without them. */
 export function excludedNotes(excluded: readonly string[]): string[] {
   if (excluded.length === 0) return [];
-  return [
-    `excluded   ${excluded.length} symbol${excluded.length === 1 ? '' : 's'}: ${listText(excluded, 3)}`,
-  ];
+  return [`excluded   ${countText(excluded.length, 'symbol')}: ${listText(excluded, 3)}`];
 }
-
-/** What the buckets count, in the line of requests. */
-const COUNTED: Readonly<Record<string, string>> = {
-  futuresData: 'for statistics',
-  funding: 'for funding rates',
-  futures: 'of weight to futures',
-  spot: 'of weight to spot',
-};
 
 /** The line with the requests to REST per bucket, and the shortest time that the rate limits allow. */
 export function requestNotes(
@@ -179,7 +169,7 @@ export function requestNotes(
     const limit = `${numberText(permits)} in ${durationText(windowSeconds * 1000)}`;
     // The number of trades is not known before the download.
     const least = name === 'futures' || name === 'spot' ? 'at least ' : '';
-    const text = `${least}${numberText(weight)} ${COUNTED[name] ?? name} (${limit})`;
+    const text = `${least}${numberText(weight)} ${name} (${limit})`;
     // The first window needs no wait.
     const windows = Math.ceil(weight / permits) - 1;
     return [{ text, minMs: windows * windowSeconds * 1000 }];
