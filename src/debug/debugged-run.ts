@@ -3,9 +3,9 @@ import type { HostStates } from '../http/host-states.js';
 import type { Clock } from '../model/clock.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Observer } from '../model/observer.js';
+import type { OnWork, Work } from '../model/work.js';
 import type { NetworkFigures } from '../report/network-figures.js';
 import type { LiveRun, RunMonitor, RunPhase } from '../report/run-monitor.js';
-import { WorkInProgress } from '../report/work-in-progress.js';
 
 export interface DebuggedRunOptions {
   readonly verb: string;
@@ -111,5 +111,29 @@ export class DebuggedRun implements RunMonitor {
     this.#phase = phase;
     this.#phaseAt = this.#options.clock.monotonic();
     this.#waitingFor = undefined;
+  }
+}
+
+/** The pieces of work that have begun and not ended. It holds only what is in progress, so its memory is bounded by the concurrency of the run. */
+export class WorkInProgress {
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #pieces = new Set<{ readonly work: Work; readonly begunAt: number }>();
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock;
+  }
+
+  readonly work: OnWork = (work) => {
+    const piece = { work, begunAt: this.#clock.monotonic() };
+    this.#pieces.add(piece);
+    return () => {
+      this.#pieces.delete(piece);
+    };
+  };
+
+  /** In the order of their beginning. `forMs`: milliseconds since then. */
+  get pieces(): readonly (Work & { readonly forMs: number })[] {
+    const now = this.#clock.monotonic();
+    return [...this.#pieces].map(({ work, begunAt }) => ({ ...work, forMs: Math.round(now - begunAt) }));
   }
 }

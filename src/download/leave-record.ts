@@ -1,7 +1,7 @@
 /** Judges a run, and leaves its record in its lake. */
 import { alertsOf, needsEarlier } from '../monitor/alerts.js';
-import { isSame } from '../monitor/run-history.js';
-import { readRuns, runId, writeRun } from '../monitor/run-record.js';
+import { isSame, readRunsUntil } from '../monitor/run-history.js';
+import { runId, writeRun } from '../monitor/run-record.js';
 import type { RunRecord, WrittenRun } from '../monitor/run-record.js';
 import { toCryptodlError } from '../model/errors.js';
 import type { Signalled } from '../model/io.js';
@@ -17,9 +17,6 @@ interface RecordedRun extends Pick<Reporting, 'failures' | 'resolved' | 'verb'> 
   readonly job?: string | undefined;
   readonly signalled?: (() => Signalled) | undefined;
 }
-
-/** The run before this one is usually among so many. A lake with many jobs may need all records. */
-const FIRST_READ = 50;
 
 /** The end of the run with its alerts. A record that cannot be written is only a warning: the data of the run is safe. */
 export async function leaveRecord(session: Session, run: RecordedRun, end: RunEnd): Promise<RunEnd> {
@@ -53,13 +50,6 @@ export async function leaveRecord(session: Session, run: RecordedRun, end: RunEn
 }
 
 /** None if they cannot be read: the warning about the own record names the reason. */
-async function earlierRuns(paths: Session['paths'], run: WrittenRun): Promise<readonly RunRecord[]> {
-  try {
-    const { runs } = await readRuns(paths, FIRST_READ);
-    return runs.length < FIRST_READ || runs.some((each) => isSame(each, run))
-      ? runs
-      : (await readRuns(paths)).runs;
-  } catch {
-    return [];
-  }
+function earlierRuns(paths: Session['paths'], run: WrittenRun): Promise<readonly RunRecord[]> {
+  return readRunsUntil(paths, (each) => isSame(each, run)).catch(() => []);
 }

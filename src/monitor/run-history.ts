@@ -21,18 +21,26 @@ export interface RunHistory {
 
 export const NO_HISTORY: RunHistory = { lastSuccessMs: undefined, failedInARow: 0, datasets: [] };
 
-/** Most histories end after a few records, so that few records are read. */
-const STEPS = [10, 100, 1000];
+/** The run that a reader looks for is usually among the first so many. A lake with many jobs may need all records. */
+const STEPS = [50, 1000];
 
-/** Reads as many records as it needs. Rejects with errors of the system. */
-export async function readHistory(paths: LakePaths, run: SelectedRun): Promise<RunHistory> {
-  let newestFirst: RunRecord[] = [];
+/** The newest records, oldest first: enough to have one that `isFound` accepts, if there is one. Rejects with errors of the system. */
+export async function readRunsUntil(
+  paths: LakePaths,
+  isFound: (run: RunRecord) => boolean,
+): Promise<readonly RunRecord[]> {
+  let found: readonly RunRecord[] = [];
   for (const most of STEPS) {
-    const { runs } = await readRuns(paths, most);
-    newestFirst = runs.toReversed();
-    if (runs.length < most || newestFirst.some((each) => isSuccess(each) && isSame(each, run))) break;
+    ({ runs: found } = await readRuns(paths, most));
+    if (found.length < most || found.some(isFound)) break;
   }
-  return historyOf(newestFirst, run);
+  return found;
+}
+
+/** Rejects with errors of the system. */
+export async function readHistory(paths: LakePaths, run: SelectedRun): Promise<RunHistory> {
+  const runs = await readRunsUntil(paths, (each) => isSuccess(each) && isSame(each, run));
+  return historyOf(runs.toReversed(), run);
 }
 
 /** `runs`: newest first. */

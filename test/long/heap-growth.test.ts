@@ -21,7 +21,7 @@ import type { NetworkFigures } from '../../src/report/network-figures.js';
 import { Reporter } from '../../src/report/reporter.js';
 import type { LiveRun, RunMonitor } from '../../src/report/run-monitor.js';
 import { Tally } from '../../src/report/tally.js';
-import { WorkInProgress } from '../../src/report/work-in-progress.js';
+import { WorkInProgress } from '../../src/debug/debugged-run.js';
 import { WorkTracker } from '../../src/report/work-tracker.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { cryptodl, FAST } from '../helpers/cli.js';

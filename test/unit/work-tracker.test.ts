@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { FetchContext, FetchResponse } from '../../src/http/fetch.js';
 import type { ArchiveObject, PartitionPlan } from '../../src/model/task.js';
-import { WorkInProgress } from '../../src/report/work-in-progress.js';
+import { WorkInProgress } from '../../src/debug/debugged-run.js';
 import { WorkTracker } from '../../src/report/work-tracker.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 import { SETTINGS } from '../helpers/conversion.js';
