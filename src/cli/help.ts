@@ -17,7 +17,7 @@ type Item = readonly [term: string, text: string];
 /** The purpose of the program. */
 export const PURPOSE = 'Bulk crypto market data, complete and verified, in a lake you can query.';
 /** The exit codes of all verbs. */
-export const RUN_CODES: ExitTexts = {
+const RUN_CODES: ExitTexts = {
   ...RUN_EXITS,
   4: `${RUN_EXITS[4]}; verify, audit: findings; coverage: below --min`,
 };
@@ -68,7 +68,7 @@ function usualFlags(verb: Verb): readonly FlagName[] {
 const FEW = 12;
 
 /** `run [flags] <file>` */
-export function usageOf(verb: Verb): string {
+function usageOf(verb: Verb): string {
   const { operand, behind } = VERB_TEXTS[verb];
   const flags = flagsOf(verb).length > 0 ? ['[flags]'] : [];
   return [verb, ...flags, operand ?? [], behind === undefined ? [] : ['--', behind]].flat().join(' ');
@@ -103,7 +103,7 @@ function flagTerm(name: FlagName): string {
 }
 
 /** A flag with its meaning and default. */
-export function flagItem(name: FlagName, verb: Verb, tier: Tier): Item {
+function flagItem(name: FlagName, verb: Verb, tier: Tier): Item {
   const shown = shownDefault(name, verb);
   const text = textFor(docOf(name, verb), tier);
   return [flagTerm(name), shown === undefined ? text : `${text} (default: ${shown})`];
@@ -114,7 +114,7 @@ function textFor(text: string, tier: Tier): string {
   return tier === 'all' ? text : (text.split('; ')[0] ?? text);
 }
 
-export function sentence(text: string): string {
+function sentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
@@ -128,7 +128,7 @@ function exitPart(exits: ExitTexts, tier: Tier, width: number): string {
   return filled(`Exit codes: ${codes.join(', ')}`, width);
 }
 
-export const SIGNAL_EXITS: readonly Item[] = [
+const SIGNAL_EXITS: readonly Item[] = [
   ['130', 'ended by SIGINT (Ctrl-C)'],
   ['143', 'ended by SIGTERM'],
 ];

