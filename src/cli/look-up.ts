@@ -1,5 +1,4 @@
 /** Request, items, progress and errors of verbs that read from hosts or the lake, but run no plan. */
-import { toCryptodlError } from '../model/errors.js';
 import { exitCodeOfSignal } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { watchSignals } from '../model/io.js';
@@ -12,7 +11,6 @@ import { readLists } from '../options/symbols.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import type { Source } from '../source/source.js';
 import { printLines } from '../text/printable.js';
-import { printError } from './print-error.js';
 
 /** A verb that runs no plan. */
 export interface LookUp {
@@ -47,7 +45,7 @@ export function requestOf({ source, resolved, io }: LookUp, signal: AbortSignal)
   };
 }
 
-/** Calls `act`, which SIGINT and SIGTERM abort. An error is printed; a signal is not. Resolves with the exit code. */
+/** Calls `act`, which SIGINT and SIGTERM abort. Resolves with the exit code; after a signal, with that of the signal instead of an error. */
 export async function runVerb(
   command: LookUp,
   act: (request: VerbRequest, signals: Signals) => Promise<ExitCode>,
@@ -57,8 +55,8 @@ export async function runVerb(
     return await act(requestOf(command, signals.signal), signals);
   } catch (error) {
     const signal = signals.signalled();
-    if (signal !== undefined) return exitCodeOfSignal(signal);
-    return printError(toCryptodlError(error), command.io, command.resolved);
+    if (signal === undefined) throw error;
+    return exitCodeOfSignal(signal);
   } finally {
     signals.release();
   }

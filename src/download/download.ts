@@ -1,5 +1,6 @@
 /** `cryptodl vision`, `metrics`, `repair` and `retry`: a run with its output on the terminal. */
-import { forEachItem } from '../cli/look-up.js';
+import { forEachItem, runVerb } from '../cli/look-up.js';
+import type { LookUp } from '../cli/look-up.js';
 import { printError } from '../cli/print-error.js';
 import { toCryptodlError } from '../model/errors.js';
 import type { CryptodlError } from '../model/errors.js';
@@ -7,11 +8,8 @@ import { exitCodeOfSignal, exitCodeOfError } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io, Signalled } from '../model/io.js';
 import type { Observer } from '../model/observer.js';
-import { watchSignals } from '../model/io.js';
-import { surroundingsOf } from '../options/environment.js';
 import { nameOptions } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
-import { readLists } from '../options/symbols.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { closingBlock, troubleBlock } from '../report/closing-block.js';
 import { diagnosisLines, firstAttemptWarning } from '../report/diagnosis.js';
@@ -25,7 +23,6 @@ import { nextStep } from '../report/tally.js';
 import type { PastFailures } from '../select/select-failures.js';
 import { RunNotices } from '../notify/run-notices.js';
 import type { EndedRun } from '../notify/run-notices.js';
-import type { Source } from '../source/source.js';
 import { shownPath } from '../text/printable.js';
 import type { Job } from './jobs.js';
 import { recordedOptions } from './open-report.js';
@@ -35,38 +32,25 @@ import { printPlan } from './plan-run.js';
 import { planOnly, startRun } from './run.js';
 import type { RunRequest } from './run.js';
 
-export interface Download {
-  readonly source: Source;
-  readonly resolved: Resolved;
-  readonly io: Io;
+interface Download extends LookUp {
   readonly verb: RunRequest['verb'];
   readonly failures?: PastFailures | undefined;
 }
 
 /** Makes one run with its signals, log and output. Resolves with the exit code. */
-export async function download({ source, resolved, io, verb, failures }: Download): Promise<ExitCode> {
-  const { options } = resolved;
-  const surroundings = surroundingsOf(io.environment);
-  const monitors = await openMonitors(options, { ...io, surroundings });
-  const log = openLogOf(options, io);
-  const signals = watchSignals(io);
-  const request = {
-    source,
-    resolved,
-    surroundings,
-    read: readLists(io),
-    clock: io.clock,
-    startedAt: io.startedAt,
-    signal: signals.signal,
-    verb,
-    failures,
-  };
-  try {
-    return (await runAndPrint(request, { io, log, signalled: signals.signalled, monitors })).exitCode;
-  } finally {
-    signals.release();
-    await monitors.close(() => undefined);
-  }
+export async function download(command: Download): Promise<ExitCode> {
+  const { io, verb, failures } = command;
+  const { options } = command.resolved;
+  return runVerb(command, async (request, { signalled }) => {
+    const monitors = await openMonitors(options, { ...io, surroundings: request.surroundings });
+    const log = openLogOf(options, io);
+    try {
+      const run = { ...request, startedAt: io.startedAt, verb, failures };
+      return (await runAndPrint(run, { io, log, signalled, monitors })).exitCode;
+    } finally {
+      await monitors.close(() => undefined);
+    }
+  });
 }
 
 interface RunOutput {

@@ -1,14 +1,13 @@
 /** Several runs, one after the other or side by side: one report, one closing block, one exit code. */
 import { realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { printError } from '../cli/print-error.js';
-import { errnoOf, toCryptodlError } from '../model/errors.js';
+import { runVerb } from '../cli/look-up.js';
+import type { LookUp } from '../cli/look-up.js';
+import { errnoOf } from '../model/errors.js';
 import { exitCodeOfJobs } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
-import { SharedResources, watchSignals } from '../model/io.js';
+import { SharedResources } from '../model/io.js';
 import type { Io, Signalled } from '../model/io.js';
-import { surroundingsOf } from '../options/environment.js';
-import type { Resolved } from '../options/resolve.js';
 import { jobsBlock, sumOfOutcomes } from '../report/closing-block.js';
 import type { EndedJob } from '../report/closing-block.js';
 import { createJobsReport } from '../report/failure-report.js';
@@ -20,7 +19,7 @@ import { peakMemoryBytes } from '../report/run-summary.js';
 import { sumOfFailed } from '../report/tally.js';
 import { cutWarning } from '../select/select-failures.js';
 import { endedBySignals, readSymbolFile } from '../options/symbols.js';
-import type { Source } from '../source/source.js';
+import type { VerbRequest } from '../options/verb-request.js';
 import { absolutePath, shownPath } from '../text/printable.js';
 import { CONTINUE, openReporter, runAndPrint } from './download.js';
 import type { PrintedRun } from './download.js';
@@ -29,14 +28,11 @@ import { openMonitors } from './open-monitors.js';
 import type { Monitors } from './open-monitors.js';
 import { refuseBadReport, sharedReport } from './open-report.js';
 
-export interface JobsRun {
-  readonly source: Source;
+/** Its options are those of the command as a whole. */
+export interface JobsRun extends LookUp {
   readonly jobs: readonly Job[];
-  /** Options of the command as a whole. */
-  readonly resolved: Resolved;
   /** The failure report that `retry` repeats. */
   readonly earlier?: Pick<ReadReport, 'file' | 'cut'> & { readonly path: string };
-  readonly io: Io;
 }
 
 interface Ended {
@@ -46,56 +42,51 @@ interface Ended {
 }
 
 interface Shared {
-  readonly source: Source;
+  readonly request: VerbRequest;
   readonly io: Io;
   readonly log: Log;
   readonly report: JobsReport;
-  readonly signals: ReturnType<typeof watchSignals>;
+  readonly signalled: () => Signalled;
   /** Undefined if the jobs run one at a time. */
   readonly common: SharedResources | undefined;
   readonly monitors: Monitors;
 }
 
 /** Runs all jobs. If a job ends early, the others still run; after a signal, no further job begins. */
-export async function runJobs(request: JobsRun): Promise<ExitCode> {
-  const { source, jobs, earlier, io } = request;
-  const { options } = request.resolved;
-  const surroundings = surroundingsOf(io.environment);
-  const { home } = surroundings;
-  const shared = sharedReport(options, home, earlier?.file, io.clock.now());
-  await refuseBadReport(options.failures, earlier?.file, dirname(shared.path));
-  const ended: Ended[] = [];
-  const isWhole = (): boolean =>
-    ended.every(({ printed }) => printed?.end !== undefined && printed.end.ended === undefined);
-  const report = createJobsReport(shared, isWhole);
-  const monitors = await openMonitors(options, { ...io, surroundings });
-  const log = openLogOf(options, io);
-  const signals = watchSignals(io);
-  try {
-    const most = options.dryRun ? 1 : options.jobs;
-    const common = most > 1 ? new SharedResources() : undefined;
-    const lakes = jobs.map(({ resolved }) => lakeAt(absolutePath(resolved.options.out, home)));
-    await sideBySide(lakes, most, async (index) => {
-      const job = jobs[index];
-      if (job === undefined) return;
-      const isOver = signals.signal.aborted;
-      const printed = isOver
-        ? undefined
-        : await runJob(job, { source, io, log, report, signals, common, monitors });
-      ended[index] = { job, printed };
-    });
-    const reportPath = options.dryRun ? undefined : await report.close();
-    const elapsedMs = io.clock.monotonic() - io.startedAt;
-    const warnings: string[] = [];
-    await monitors.close((message) => warnings.push(message));
-    return conclude(request, { ended, reportPath, elapsedMs, log, signal: signals.signalled(), warnings });
-  } catch (error) {
-    return printError(toCryptodlError(error), io, request.resolved);
-  } finally {
-    signals.release();
-    await monitors.close(() => undefined);
-    log.close();
-  }
+export async function runJobs(command: JobsRun): Promise<ExitCode> {
+  const { jobs, earlier, io } = command;
+  const { options } = command.resolved;
+  return runVerb(command, async (request, { signal, signalled }) => {
+    const { surroundings } = request;
+    const { home } = surroundings;
+    const shared = sharedReport(options, home, earlier?.file, io.clock.now());
+    await refuseBadReport(options.failures, earlier?.file, dirname(shared.path));
+    const ended: Ended[] = [];
+    const isWhole = (): boolean =>
+      ended.every(({ printed }) => printed?.end !== undefined && printed.end.ended === undefined);
+    const report = createJobsReport(shared, isWhole);
+    const monitors = await openMonitors(options, { ...io, surroundings });
+    const log = openLogOf(options, io);
+    try {
+      const most = options.dryRun ? 1 : options.jobs;
+      const common = most > 1 ? new SharedResources() : undefined;
+      const lakes = jobs.map(({ resolved }) => lakeAt(absolutePath(resolved.options.out, home)));
+      await sideBySide(lakes, most, async (index) => {
+        const job = jobs[index];
+        if (job === undefined) return;
+        const parts = { request, io, log, report, signalled, common, monitors };
+        ended[index] = { job, printed: signal.aborted ? undefined : await runJob(job, parts) };
+      });
+      const reportPath = options.dryRun ? undefined : await report.close();
+      const elapsedMs = io.clock.monotonic() - io.startedAt;
+      const warnings: string[] = [];
+      await monitors.close((message) => warnings.push(message));
+      return conclude(command, { ended, reportPath, elapsedMs, log, signal: signalled(), warnings });
+    } finally {
+      await monitors.close(() => undefined);
+      log.close();
+    }
+  });
 }
 
 /** Identifies a lake by its path without symbolic links, because two jobs must not write to one lake at once. */
@@ -137,23 +128,16 @@ async function sideBySide(
 
 async function runJob(
   job: Job,
-  { source, io, log, report, signals, common, monitors }: Shared,
+  { request, io, log, report, signalled, common, monitors }: Shared,
 ): Promise<PrintedRun> {
   const { name, verb, resolved, failures } = job;
   const ofJob: Log = { logger: log.logger.child({ job: name }), close: () => undefined };
-  const request = {
-    source,
-    resolved,
-    surroundings: surroundingsOf(io.environment),
-    read: endedBySignals(io, readSymbolFile),
-    clock: io.clock,
-    signal: signals.signal,
-    verb,
-    shareReport: report.ofJob({ job: name, verb }),
-    failures,
-    common,
-  };
-  return runAndPrint(request, { io, log: ofJob, signalled: signals.signalled, monitors, job });
+  const read = endedBySignals(io, readSymbolFile);
+  const shareReport = report.ofJob({ job: name, verb });
+  return runAndPrint(
+    { ...request, resolved, read, verb, shareReport, failures, common },
+    { io, log: ofJob, signalled, monitors, job },
+  );
 }
 
 interface End {
