@@ -26,10 +26,8 @@ import type { HeldSelection } from '../select/held-series.js';
 import type { Session } from '../download/session.js';
 import { upstreamFindings } from './check-upstream.js';
 
-export interface CheckRequest {
+interface CheckRequest {
   readonly selection: HeldSelection;
-  readonly deep: boolean;
-  readonly upstream: boolean;
   /** Whether to change the lake, which needs the lock. */
   readonly fix: boolean;
 }
@@ -55,7 +53,7 @@ export async function* checkLake(session: Session, request: CheckRequest): Async
   const tempFolder = join(tmpdir(), `cryptodl-verify-${randomUUID()}`);
   const engine = createEngine({ tempFolder, signal: stop.signal });
   try {
-    const readRows = request.deep ? rowReader(session, engine) : undefined;
+    const readRows = session.options.deep ? rowReader(session, engine) : undefined;
     const found = chosen(walkLake(paths.root, venue), request.selection);
     yield* mapOrdered(found, SERIES_AT_ONCE, (one) => {
       stop.signal.throwIfAborted();
@@ -137,7 +135,7 @@ async function checkAndFix(
     if ((await reopenBackedSeries(folder.path)) || !isFixed)
       check = await checkSeries(context, await readSeriesAgain(paths.root, folder));
   }
-  const upstream = request.upstream
+  const upstream = session.options.upstream
     ? await upstreamFindings(session, folder.series, check.inspected.manifest)
     : [];
   const { settled, recent } = separateRecent(paths.root, check);

@@ -37,9 +37,8 @@ export async function selectRepairs(
   const found: Partial<Record<LakeFindingKind, number>> = {};
   let series = 0;
   let hasEvidence = false;
-  const how = { deep: options.deep, upstream: options.upstream };
   const fix = !options.dryRun;
-  for await (const checked of checkLake(session, { selection, ...how, fix })) {
+  for await (const checked of checkLake(session, { selection, fix })) {
     for (const finding of checked.findings) {
       found[finding.kind] = (found[finding.kind] ?? 0) + 1;
       hasEvidence ||= finding.done?.includes('kept in ') === true;

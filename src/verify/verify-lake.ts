@@ -18,7 +18,6 @@ import { selectHeldSeries, nothingHeld } from '../select/held-series.js';
 import type { HeldSelection } from '../select/held-series.js';
 import { isObjectKey } from '../source/keys.js';
 import { checkLake } from './check-lake.js';
-import type { CheckRequest } from './check-lake.js';
 import type { LakeFinding, LakeFindingKind } from './lake-finding.js';
 
 export interface VerifySummary {
@@ -115,16 +114,10 @@ async function* verifyIn(
   { selection, left }: { readonly selection: HeldSelection; readonly left: readonly LakeFinding[] },
   onProgress: (progress: Progress) => void,
 ): AsyncGenerator<LakeFinding, VerifySummary> {
-  const { options } = session;
+  const { out, fix } = session.options;
   const count = new Count();
   for (const finding of left) yield count.add(finding);
-  const request: CheckRequest = {
-    selection,
-    deep: options.deep,
-    upstream: options.upstream,
-    fix: options.fix,
-  };
-  for await (const { check, findings } of checkLake(session, request)) {
+  for await (const { check, findings } of checkLake(session, { selection, fix })) {
     for (const finding of findings) yield count.add(finding);
     if (check === undefined) continue;
     count.series += 1;
@@ -132,7 +125,7 @@ async function* verifyIn(
     count.bytes += check.bytes;
     onProgress(count);
   }
-  if (count.series === 0 && count.isSound && !selection.isEmptyShard) throw nothingHeld(options.out);
+  if (count.series === 0 && count.isSound && !selection.isEmptyShard) throw nothingHeld(out);
   return count.summary();
 }
 
