@@ -1,33 +1,20 @@
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeArchive } from '../../scripts/synthetic-archive.js';
-import { startArchive } from '../helpers/archive.js';
-import type { TestArchive } from '../helpers/archive.js';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { cryptodl, FAST } from '../helpers/cli.js';
-import { scratchFolder } from '../helpers/folders.js';
+import { useScene } from '../helpers/scene.js';
 
 const NOW = '2026-11-21T12:00:00Z';
 
 describe('bad input', () => {
-  const scratch = scratchFolder();
-  let archive: TestArchive;
-  beforeAll(async () => {
-    const folder = join(scratch, 'archive');
-    makeArchive(folder, {
-      market: 'um',
-      dataset: 'klines',
-      interval: '1h',
-      symbols: ['BTCUSDT', 'ETHUSDT'],
-      from: '2026-11-14',
-      to: '2026-11-20',
-      cadence: 'daily',
-    });
-    archive = await startArchive(folder);
+  const scene = useScene({
+    archive: [{ symbols: ['BTCUSDT', 'ETHUSDT'], from: '2026-11-14', to: '2026-11-20' }],
+  });
+  const { scratch } = scene;
+  beforeAll(() => {
     writeFileSync(join(scratch, 'unknown-key.yaml'), 'symbols: BTCUSDT\nconcurency: 5\n');
     writeFileSync(join(scratch, 'empty.txt'), '# nothing\n\n');
   });
-  afterAll(() => archive.close());
 
   const BASE = ['--interval', '1h', '--days', '1'];
   it.each([
@@ -38,7 +25,7 @@ describe('bad input', () => {
     ['an empty lake to continue', []],
   ])('%s: one clear line, exit 2, nothing written', async (_, args) => {
     const out = join(scratch, 'never');
-    const where = ['--archive-url', archive.url, '--now', NOW, '--out', out, ...FAST];
+    const where = ['--archive-url', scene.archive.url, '--now', NOW, '--out', out, ...FAST];
     const result = await cryptodl(['vision', ...args, ...where], { cwd: scratch });
     expect([result.code, result.stdout]).toEqual([2, '']);
     expect(result.stderr).toMatch(/^cryptodl: /);
@@ -83,7 +70,7 @@ describe('bad input', () => {
         '--symbols',
         'BTCUSDT',
         '--archive-url',
-        archive.url,
+        scene.archive.url,
         '--now',
         NOW,
         '--out',
@@ -109,25 +96,25 @@ describe('bad input', () => {
   ])('%s %j with a file as --out ends with 2, says where, and asks no host', async (verb, flags) => {
     const out = join(scratch, 'empty.txt');
     const isOnline = !['coverage', 'sql'].includes(verb);
-    const online = isOnline ? ['--archive-url', archive.url] : [];
-    if (verb === 'metrics') online.push('--fapi-url', archive.url);
-    archive.requests.length = 0;
+    const online = isOnline ? ['--archive-url', scene.archive.url] : [];
+    if (verb === 'metrics') online.push('--fapi-url', scene.archive.url);
+    scene.archive.requests.length = 0;
     const result = await cryptodl([verb, ...flags, '--out', out, ...online]);
     expect(result.stderr).toContain(`cryptodl: --out: ${out} is a file, not a folder\n`);
     expect(result.stderr).not.toMatch(/\n\s+at /);
-    expect([result.code, result.stdout, archive.requests]).toEqual([2, '', []]);
+    expect([result.code, result.stdout, scene.archive.requests]).toEqual([2, '', []]);
   });
 
   it('a failure report that cannot be written is refused before the first request', async () => {
     const failures = join(scratch, 'empty.txt', 'x.jsonl');
-    archive.requests.length = 0;
+    scene.archive.requests.length = 0;
     const result = await cryptodl([
       'vision',
       ...BASE,
       '--symbols',
       'BTCUSDT',
       '--archive-url',
-      archive.url,
+      scene.archive.url,
       '--now',
       NOW,
       '--out',
@@ -138,7 +125,7 @@ describe('bad input', () => {
     ]);
     expect(result.code).toBe(2);
     expect(result.stderr).toContain(`--failures ${failures} cannot be used`);
-    expect(archive.requests).toEqual([]);
+    expect(scene.archive.requests).toEqual([]);
   });
 
   it('a run that is refused makes no failure report', async () => {
@@ -149,7 +136,7 @@ describe('bad input', () => {
       ...BASE,
       ...flags,
       '--archive-url',
-      archive.url,
+      scene.archive.url,
       '--now',
       NOW,
       '--out',

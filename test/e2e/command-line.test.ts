@@ -2,35 +2,22 @@ import { execFileSync, spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeArchive } from '../../scripts/synthetic-archive.js';
-import { startArchive } from '../helpers/archive.js';
-import type { TestArchive } from '../helpers/archive.js';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
-import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow } from '../helpers/lake.js';
+import { useScene } from '../helpers/scene.js';
 
 const BIN = fileURLToPath(new URL('../../bin/cryptodl.js', import.meta.url));
 
 describe('the command line', () => {
-  const scratch = scratchFolder();
-  let archive: TestArchive;
-  let base: readonly string[];
-  beforeAll(async () => {
-    const folder = join(scratch, 'archive');
-    makeArchive(folder, {
-      market: 'um',
-      dataset: 'klines',
-      interval: '1h',
-      symbols: ['BTCUSDT', 'ETHUSDT', 'BTCUSDC'],
-      from: '2026-11-14',
-      to: '2026-11-20',
-      cadence: 'daily',
-    });
-    archive = await startArchive(folder);
-    base = ['vision', '--interval', '1h', '--archive-url', archive.url, '--now', '2026-11-21', ...FAST];
+  const scene = useScene({
+    archive: [{ symbols: ['BTCUSDT', 'ETHUSDT', 'BTCUSDC'], from: '2026-11-14', to: '2026-11-20' }],
   });
-  afterAll(() => archive.close());
+  const { scratch } = scene;
+  let base: readonly string[];
+  beforeAll(() => {
+    base = ['vision', '--interval', '1h', '--archive-url', scene.archive.url, '--now', '2026-11-21', ...FAST];
+  });
 
   it('help as a word prints the same as --help', async () => {
     const printed = async (...args: readonly string[]): Promise<string> => (await cryptodlOk(args)).stdout;
@@ -134,7 +121,16 @@ describe('the command line', () => {
     const days = ['--symbols', 'BTCUSDT', '--from', '2026-11-14', '--to', '2026-11-15'];
     const first = await cryptodlOk([...base, ...days, '--out', out, '--format', 'csv']);
     expect(rowsOfNext(first.stderr)).toEqual(['BTCUSDT,1h,48']);
-    const again = ['vision', '--archive-url', archive.url, '--now', '2026-11-21', '--out', out, ...FAST];
+    const again = [
+      'vision',
+      '--archive-url',
+      scene.archive.url,
+      '--now',
+      '2026-11-21',
+      '--out',
+      out,
+      ...FAST,
+    ];
     expect(rowsOfNext((await cryptodlOk(again)).stderr)).toEqual(['BTCUSDT,1h,168']);
     expect((await cryptodlOk(again)).stderr).not.toContain('next ');
   });
@@ -150,13 +146,13 @@ describe('the command line', () => {
     const out = join(scratch, 'quiet');
     const good = await cryptodlOk([...base, '--symbols', 'BTCUSDT', '--days', '7', '--out', out, '--quiet']);
     expect(good.stdout + good.stderr).toBe('');
-    archive.fault = (path, _request, response) => {
+    scene.archive.fault = (path, _request, response) => {
       if (!path.endsWith('.zip')) return false;
       response.writeHead(401).end();
       return true;
     };
     const bad = await cryptodl([...base, '--symbols', 'ETHUSDT', '--days', '7', '--out', out, '--quiet']);
-    archive.fault = undefined;
+    scene.archive.fault = undefined;
     expect(bad.code).toBe(4);
     expect(bad.stderr).toContain('7 failed');
     expect(bad.stderr).toContain(
@@ -196,7 +192,7 @@ describe('the command line', () => {
 
   it('--log-file appends structured lines that carry the attempt', async () => {
     let failed = false;
-    archive.fault = (path, _request, response) => {
+    scene.archive.fault = (path, _request, response) => {
       if (failed || !path.endsWith('.zip')) return false;
       failed = true;
       response.writeHead(503).end();
@@ -216,7 +212,7 @@ describe('the command line', () => {
       '--log-level',
       'debug',
     ]);
-    archive.fault = undefined;
+    scene.archive.fault = undefined;
     const lines = readFileSync(log, 'utf8')
       .trimEnd()
       .split('\n')
@@ -224,7 +220,7 @@ describe('the command line', () => {
     expect(lines.find((line) => line['msg'] === 'retry')).toMatchObject({
       retry_attempt: 1,
       original_error: 'http-server-error',
-      upstream: new URL(archive.url).host,
+      upstream: new URL(scene.archive.url).host,
     });
     expect(lines.find((line) => line['msg'] === 'ok')).toMatchObject({ rows: 24 });
   });

@@ -1,29 +1,22 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeArchive } from '../../scripts/synthetic-archive.js';
-import { startArchive } from '../helpers/archive.js';
-import type { TestArchive } from '../helpers/archive.js';
+import { describe, expect, it } from 'vitest';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
-import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow } from '../helpers/lake.js';
+import { useScene } from '../helpers/scene.js';
 
 const CONFIG = fileURLToPath(new URL('../../config', import.meta.url));
 const EXAMPLES = readdirSync(CONFIG).filter((name) => name.startsWith('vision.example.'));
-const scratch = scratchFolder();
-let archive: TestArchive;
-
-beforeAll(async () => {
-  const directory = join(scratch, 'archive');
-  const symbols = ['BTCUSDT', 'ETHUSDT', 'USDCUSDT'];
-  const days = { market: 'um', symbols, from: '2026-10-01', to: '2026-11-20' } as const;
-  makeArchive(directory, { ...days, dataset: 'klines', interval: '1h', cadence: 'monthly' });
-  makeArchive(directory, { ...days, dataset: 'fundingRate', cadence: 'monthly' });
-  makeArchive(directory, { ...days, dataset: 'metrics', from: '2026-11-18', cadence: 'daily' });
-  archive = await startArchive(directory);
+const days = { symbols: ['BTCUSDT', 'ETHUSDT', 'USDCUSDT'], from: '2026-10-01', to: '2026-11-20' } as const;
+const scene = useScene({
+  archive: [
+    { ...days, cadence: 'monthly' },
+    { ...days, dataset: 'fundingRate', cadence: 'monthly' },
+    { ...days, dataset: 'metrics', from: '2026-11-18' },
+  ],
 });
-afterAll(() => archive.close());
+const { scratch } = scene;
 
 describe('config/vision.example.*', () => {
   it('are there in YAML and in JSON', () => {
@@ -32,7 +25,7 @@ describe('config/vision.example.*', () => {
 
   it.each(EXAMPLES)('%s works as it is', async (name) => {
     const out = join(scratch, name);
-    const where = ['--archive-url', archive.url, '--now', '2026-11-21T12:00:00Z', '--out', out];
+    const where = ['--archive-url', scene.archive.url, '--now', '2026-11-21T12:00:00Z', '--out', out];
     const { stderr } = await cryptodlOk(['vision', '--config', join(CONFIG, name), ...where, ...FAST]);
     expect(stderr).toMatch(/^\d+ ok in /m);
     expect(filesBelow(join(out, 'binance')).length).toBeGreaterThan(1);

@@ -1,15 +1,12 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { makeZip } from '../../scripts/make-zip.js';
-import { makeArchive } from '../../scripts/synthetic-archive.js';
-import { startArchive } from '../helpers/archive.js';
-import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
-import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow, readParquet } from '../helpers/lake.js';
+import { useScene } from '../helpers/scene.js';
 
 const PREFIX = 'data/futures/um/daily/metrics/BTCUSDT';
 const keyOf = (day: string): string => `${PREFIX}/BTCUSDT-metrics-${day}.zip`;
@@ -29,25 +26,14 @@ interface ReportLine {
 }
 
 describe('a month with five bad objects', () => {
-  const scratch = scratchFolder();
-  const folder = join(scratch, 'archive');
+  const scene = useScene({ archive: [{ dataset: 'metrics', from: '2026-10-01', to: '2026-10-31' }] });
+  const { scratch, folder } = scene;
   const sound = new Map<string, Buffer>();
-  let archive: TestArchive;
-  beforeAll(async () => {
-    makeArchive(folder, {
-      market: 'um',
-      dataset: 'metrics',
-      symbols: ['BTCUSDT'],
-      from: '2026-10-01',
-      to: '2026-10-31',
-      cadence: 'daily',
-    });
+  beforeAll(() => {
     for (const key of [MISSING, TRUNCATED, WRONG_SUM, BROKEN_ZIP, BAD_ROW]) {
       for (const path of [key, `${key}.CHECKSUM`]) sound.set(path, readFileSync(join(folder, path)));
     }
-    archive = await startArchive(folder);
   });
-  afterAll(() => archive.close());
   beforeEach(repair);
 
   function repair(): void {
@@ -91,7 +77,7 @@ describe('a month with five bad objects', () => {
       '--to',
       '2026-10-31',
       '--archive-url',
-      archive.url,
+      scene.archive.url,
       '--out',
       out,
       '--json',
@@ -146,11 +132,11 @@ describe('a month with five bad objects', () => {
     const covered = await cryptodl(['coverage', '--out', out, '--json']);
     expect(covered.events[0]).toMatchObject({ to: '2026-10-26T00:00:00.000Z', missing: 2 * 288 });
     repair();
-    const fetch = ['--out', out, '--archive-url', archive.url, '--json', ...FAST];
-    archive.requests.length = 0;
+    const fetch = ['--out', out, '--archive-url', scene.archive.url, '--json', ...FAST];
+    scene.archive.requests.length = 0;
     const { code, events } = await cryptodl(['repair', ...fetch]);
     expect([code, events.at(-1)]).toMatchObject([0, { outcomes: { ok: 2, failed: 0 } }]);
-    const zips = archive.requests.filter((path) => path.endsWith('.zip'));
+    const zips = scene.archive.requests.filter((path) => path.endsWith('.zip'));
     expect(zips.sort()).toEqual([`/${BROKEN_ZIP}`, `/${BAD_ROW}`]);
   });
 
@@ -209,7 +195,7 @@ describe('a month with five bad objects', () => {
   });
 
   it('a missing sidecar is a warning with its own count, and the zip itself decides', async () => {
-    archive.fault = (path, _request, response) => {
+    scene.archive.fault = (path, _request, response) => {
       if (!path.endsWith('.CHECKSUM')) return false;
       response.writeHead(404).end();
       return true;
@@ -218,7 +204,7 @@ describe('a month with five bad objects', () => {
     flipped[flipped.length >> 1] = (flipped[flipped.length >> 1] ?? 0) ^ 0x01;
     put(BROKEN_ZIP, flipped);
     const result = await run(join(scratch, 'no-sidecars'));
-    archive.fault = undefined;
+    scene.archive.fault = undefined;
     expect(result.events.at(-1)).toMatchObject({
       outcomes: { ok: 30, failed: 1 },
       unverified: 0,
@@ -239,16 +225,16 @@ describe('a month with five bad objects', () => {
   });
 
   it('a sidecar that fails for good does not have its zip downloaded for every try', async () => {
-    archive.requests.length = 0;
-    archive.fault = (path, _request, response) => {
+    scene.archive.requests.length = 0;
+    scene.archive.fault = (path, _request, response) => {
       if (path !== `/${WRONG_SUM}.CHECKSUM`) return false;
       response.writeHead(503).end();
       return true;
     };
     const result = await run(join(scratch, 'failing-sidecar'));
-    archive.fault = undefined;
+    scene.archive.fault = undefined;
     expect(result.code).toBe(3);
     // One per round: the first and three further ones.
-    expect(archive.requests.filter((path) => path === `/${WRONG_SUM}`)).toHaveLength(4);
+    expect(scene.archive.requests.filter((path) => path === `/${WRONG_SUM}`)).toHaveLength(4);
   });
 });

@@ -1,13 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { describe, expect, it } from 'vitest';
 import { startArchive } from '../helpers/archive.js';
-import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
-import { scratchFolder } from '../helpers/folders.js';
 import {
   filesBelow,
   manifestLines,
@@ -16,34 +13,18 @@ import {
   readCsv,
   readParquet,
 } from '../helpers/lake.js';
+import { useScene } from '../helpers/scene.js';
 
 const SERIES = 'binance/um/metrics/symbol=BTCUSDT';
 
 describe('the lake', () => {
-  const scratch = scratchFolder();
-  let archive: TestArchive;
-  beforeAll(async () => {
-    const folder = join(scratch, 'archive');
-    makeArchive(folder, {
-      market: 'um',
-      dataset: 'metrics',
-      symbols: ['BTCUSDT'],
-      from: '2026-06-01',
-      to: '2026-06-30',
-      cadence: 'daily',
-    });
-    makeArchive(folder, {
-      market: 'spot',
-      dataset: 'klines',
-      interval: '1h',
-      symbols: ['BTCUSDT'],
-      from: '2024-12-30',
-      to: '2025-01-02',
-      cadence: 'daily',
-    });
-    archive = await startArchive(folder);
+  const scene = useScene({
+    archive: [
+      { dataset: 'metrics', from: '2026-06-01', to: '2026-06-30' },
+      { market: 'spot', from: '2024-12-30', to: '2025-01-02' },
+    ],
   });
-  afterAll(() => archive.close());
+  const { scratch } = scene;
 
   const args = (out: string, from: string, to: string, flags: readonly string[] = []): string[] => [
     'vision',
@@ -56,7 +37,7 @@ describe('the lake', () => {
     '--to',
     `2026-06-${to}`,
     '--archive-url',
-    archive.url,
+    scene.archive.url,
     '--out',
     join(scratch, out),
     '--json',
@@ -79,7 +60,7 @@ describe('the lake', () => {
       '--to',
       '2025-01-02',
       '--archive-url',
-      archive.url,
+      scene.archive.url,
       '--out',
       join(scratch, out),
       ...FAST,
@@ -243,9 +224,9 @@ describe('the lake', () => {
     expect(await parquetDigests(join(scratch, 'from-raw'))).toEqual(
       await parquetDigests(join(scratch, 'direct')),
     );
-    archive.requests.length = 0;
+    scene.archive.requests.length = 0;
     await run('raw', '01', '03', ['--format', 'zip']);
-    expect(archive.objectRequests()).toEqual([]);
+    expect(scene.archive.objectRequests()).toEqual([]);
   });
 
   it('SQL over the whole lake has symbol and interval as columns', async () => {

@@ -2,34 +2,19 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { describe, expect, it } from 'vitest';
 import type { TaskOutcome, VisionOptions } from '../../src/library.js';
 import { vision } from '../../src/library.js';
-import { startArchive } from '../helpers/archive.js';
-import type { TestArchive } from '../helpers/archive.js';
 import { cryptodlOk, FAST } from '../helpers/cli.js';
-import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow, parquetDigests } from '../helpers/lake.js';
+import { useScene } from '../helpers/scene.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const NOW = '2026-11-21T12:00:00Z';
-const scratch = scratchFolder();
-let archive: TestArchive;
-
-beforeAll(async () => {
-  makeArchive(join(scratch, 'archive'), {
-    market: 'um',
-    dataset: 'klines',
-    interval: '1h',
-    symbols: ['BTCUSDT', 'ETHUSDT'],
-    from: '2026-11-10',
-    to: '2026-11-20',
-    cadence: 'daily',
-  });
-  archive = await startArchive(join(scratch, 'archive'));
+const scene = useScene({
+  archive: [{ symbols: ['BTCUSDT', 'ETHUSDT'], from: '2026-11-10', to: '2026-11-20' }],
 });
-afterAll(() => archive.close());
+const { scratch } = scene;
 
 function options(out: string, more: VisionOptions = {}): VisionOptions {
   return {
@@ -39,7 +24,7 @@ function options(out: string, more: VisionOptions = {}): VisionOptions {
     days: 3,
     now: NOW,
     out: join(scratch, out),
-    archiveUrl: archive.url,
+    archiveUrl: scene.archive.url,
     retryDelay: 2,
     breakerOpen: '100ms',
     maxWait: '20s',
@@ -69,7 +54,7 @@ describe("import { vision } from 'cryptodl'", () => {
     mkdirSync(join(folder, 'node_modules'), { recursive: true });
     symlinkSync(ROOT, join(folder, 'node_modules/cryptodl'));
     // The example reads the real archive; only the place and the day are set here.
-    const local = example.replace('days: 2', `days: 2, archiveUrl: '${archive.url}', now: '${NOW}'`);
+    const local = example.replace('days: 2', `days: 2, archiveUrl: '${scene.archive.url}', now: '${NOW}'`);
     expect(local).not.toBe(example);
     writeFileSync(join(folder, 'example.mjs'), local);
     const child = spawn(process.execPath, ['example.mjs'], { cwd: folder });
@@ -114,15 +99,15 @@ describe("import { vision } from 'cryptodl'", () => {
     await all(vision(options('by-library')));
     const flags = ['--interval', '1h', '--symbols', 'BTCUSDT,ETHUSDT', '--days', '3', '--now', NOW];
     const out = join(scratch, 'by-command');
-    await cryptodlOk(['vision', ...flags, '--archive-url', archive.url, '--out', out, ...FAST]);
+    await cryptodlOk(['vision', ...flags, '--archive-url', scene.archive.url, '--out', out, ...FAST]);
     expect(await parquetDigests(out)).toEqual(await parquetDigests(join(scratch, 'by-library')));
   });
 
   it('runs without a loop, and a second run skips the held objects', async () => {
     expect((await vision(options('twice')).summary()).outcomes.ok).toBe(6);
-    archive.requests.length = 0;
+    scene.archive.requests.length = 0;
     expect((await vision(options('twice')).summary()).outcomes).toMatchObject({ ok: 0, skipped: 6 });
-    expect(archive.objectRequests()).toEqual([]);
+    expect(scene.archive.objectRequests()).toEqual([]);
   });
 
   it('has its summary after the last outcome, and each outcome once', async () => {
@@ -133,23 +118,23 @@ describe("import { vision } from 'cryptodl'", () => {
   });
 
   it('does nothing before the first outcome is requested', async () => {
-    archive.requests.length = 0;
+    scene.archive.requests.length = 0;
     vision(options('unasked'));
     await new Promise((resolve) => {
       setImmediate(resolve);
     });
-    expect(archive.requests).toEqual([]);
+    expect(scene.archive.requests).toEqual([]);
   });
 
   it('tells a failed object as an outcome, and where the failure report is', async () => {
-    archive.fault = (path, _, response) => {
+    scene.archive.fault = (path, _, response) => {
       if (!path.endsWith('BTCUSDT-1h-2026-11-19.zip')) return false;
       response.writeHead(500).end();
       return true;
     };
     const run = vision(options('failing', { retries: 0 }));
     const failed = (await all(run)).filter(({ outcome }) => outcome === 'failed');
-    archive.fault = undefined;
+    scene.archive.fault = undefined;
     expect(failed).toMatchObject([{ period: '2026-11-19', code: 'http-server-error', retryable: true }]);
     const { exitCode, failures } = await run.summary();
     expect(exitCode).toBe(3);

@@ -1,49 +1,31 @@
 /** Months that stand for days, datasets that have ended, and plans for programs. */
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeArchive } from '../../scripts/synthetic-archive.js';
-import { startArchive } from '../helpers/archive.js';
-import type { TestArchive } from '../helpers/archive.js';
+import { describe, expect, it } from 'vitest';
 import type { CliResult } from '../helpers/cli.js';
 import { cryptodlOk, FAST } from '../helpers/cli.js';
-import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow } from '../helpers/lake.js';
+import { useScene } from '../helpers/scene.js';
 
-const scratch = scratchFolder();
-let archive: TestArchive;
-
-beforeAll(async () => {
-  const directory = join(scratch, 'archive');
-  const um = { market: 'um', from: '2026-10-01', to: '2026-10-31' } as const;
-  makeArchive(directory, {
-    ...um,
-    dataset: 'klines',
-    interval: '1h',
-    symbols: ['BTCUSDT'],
-    cadence: 'daily',
-  });
-  makeArchive(directory, {
-    ...um,
-    dataset: 'klines',
-    interval: '1h',
-    symbols: ['MONUSDT', 'ALSOUSDT'],
-    cadence: 'monthly',
-  });
-  makeArchive(directory, {
-    ...um,
-    dataset: 'klines',
-    interval: '1w',
-    symbols: ['WEEKUSDT'],
-    cadence: 'monthly',
-  });
-  const ended = { market: 'um', dataset: 'bookTicker', symbols: ['BTCUSDT'] } as const;
-  makeArchive(directory, { ...ended, from: '2024-03-01', to: '2024-04-01', cadence: 'monthly' });
-  archive = await startArchive(directory);
+const october = { from: '2026-10-01', to: '2026-10-31' };
+const scene = useScene({
+  archive: [
+    october,
+    { ...october, symbols: ['MONUSDT', 'ALSOUSDT'], cadence: 'monthly' },
+    { ...october, interval: '1w', symbols: ['WEEKUSDT'], cadence: 'monthly' },
+    { dataset: 'bookTicker', from: '2024-03-01', to: '2024-04-01', cadence: 'monthly' },
+  ],
 });
-afterAll(() => archive.close());
+const { scratch } = scene;
 
 function run(out: string, ...flags: string[]): Promise<CliResult> {
-  const where = ['--archive-url', archive.url, '--now', '2026-11-21T12:00:00Z', '--out', join(scratch, out)];
+  const where = [
+    '--archive-url',
+    scene.archive.url,
+    '--now',
+    '2026-11-21T12:00:00Z',
+    '--out',
+    join(scratch, out),
+  ];
   return cryptodlOk(['vision', ...flags, ...where, ...FAST]);
 }
 
@@ -61,10 +43,10 @@ describe('a part of a month that has no daily objects', () => {
 
   it('is held from then on', async () => {
     await run('held', ...part);
-    archive.requests.length = 0;
+    scene.archive.requests.length = 0;
     const { stderr } = await run('held', ...part);
     expect(stderr).toContain('1 skipped');
-    expect(archive.objectRequests()).toEqual([]);
+    expect(scene.archive.objectRequests()).toEqual([]);
   });
 });
 
@@ -119,7 +101,7 @@ async function runOnDays(out: string, days: readonly number[], flags: readonly s
   const told: unknown[] = [];
   for (const day of days) {
     const now = ['--now', `2026-11-${String(day).padStart(2, '0')}T12:00:00Z`];
-    const where = ['--archive-url', archive.url, '--out', join(scratch, out), ...FAST];
+    const where = ['--archive-url', scene.archive.url, '--out', join(scratch, out), ...FAST];
     await cryptodlOk(['vision', '--interval', '1h', '--symbols', 'BTCUSDT', ...flags, ...where, ...now]);
     const toYesterday = ['--to', new Date(Date.UTC(2026, 10, day - 1)).toISOString().slice(0, 10)];
     const { events } = await cryptodlOk([

@@ -3,13 +3,10 @@ import { existsSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSy
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
-import { startArchive } from '../helpers/archive.js';
-import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliOptions, CliResult } from '../helpers/cli.js';
-import { scratchFolder } from '../helpers/folders.js';
 import {
   manifestOf,
   filesBelow,
@@ -18,6 +15,7 @@ import {
   readCsv,
   readParquet,
 } from '../helpers/lake.js';
+import { useScene } from '../helpers/scene.js';
 
 const SERIES = 'binance/um/metrics/symbol=BTCUSDT';
 const PREFIX = 'data/futures/um/daily/metrics/BTCUSDT';
@@ -25,24 +23,8 @@ const keyOf = (day: number): string =>
   `${PREFIX}/BTCUSDT-metrics-2026-10-${String(day).padStart(2, '0')}.zip`;
 
 describe('nothing is lost or doubled', () => {
-  const scratch = scratchFolder();
-  const folder = join(scratch, 'archive');
-  let archive: TestArchive;
-  beforeAll(async () => {
-    makeArchive(folder, {
-      market: 'um',
-      dataset: 'metrics',
-      symbols: ['BTCUSDT'],
-      from: '2026-10-01',
-      to: '2026-10-10',
-      cadence: 'daily',
-    });
-    archive = await startArchive(folder);
-  });
-  afterAll(() => archive.close());
-  afterEach(() => {
-    archive.fault = undefined;
-  });
+  const scene = useScene({ archive: [{ dataset: 'metrics', from: '2026-10-01', to: '2026-10-10' }] });
+  const { scratch, folder } = scene;
 
   const args = (out: string, to: number, flags: readonly string[] = []): string[] => [
     'vision',
@@ -55,7 +37,7 @@ describe('nothing is lost or doubled', () => {
     '--to',
     `2026-10-${String(to).padStart(2, '0')}`,
     '--archive-url',
-    archive.url,
+    scene.archive.url,
     '--out',
     join(scratch, out),
     '--json',
@@ -69,7 +51,7 @@ describe('nothing is lost or doubled', () => {
     options: CliOptions = {},
   ): Promise<CliResult> => cryptodl(args(out, to, flags), options);
   const answer = (key: string, status: number): void => {
-    archive.fault = (path, _request, response) => {
+    scene.archive.fault = (path, _request, response) => {
       if (path !== `/${key}` && path !== `/${key}.CHECKSUM`) return false;
       response.writeHead(status).end();
       return true;
@@ -104,14 +86,14 @@ describe('nothing is lost or doubled', () => {
     let zips = 0;
     const stopped = await run(out, 10, ['--concurrency', '2', ...flags], {
       onSpawn: (child) => {
-        archive.fault = (path) => {
+        scene.archive.fault = (path) => {
           zips += path.endsWith('.zip') ? 1 : 0;
           if (zips === count) child.kill(signal);
           return false;
         };
       },
     });
-    archive.fault = undefined;
+    scene.archive.fault = undefined;
     return stopped;
   }
 
@@ -181,7 +163,7 @@ describe('nothing is lost or doubled', () => {
     await cryptodlOk(args(out, 6));
     answer(keyOf(3), 400);
     const result = await run(out, 6, ['--partition', 'day', '--force']);
-    archive.fault = undefined;
+    scene.archive.fault = undefined;
     expect(result.code).not.toBe(0);
     expect(await heldRows(out)).toEqual({ rows: 6 * 288, distinct: 6 * 288, said: 6 * 288 });
     expect(filesBelow(join(scratch, out, SERIES), '.parquet')).toEqual(['2026-10.parquet']);
@@ -198,7 +180,7 @@ describe('nothing is lost or doubled', () => {
     const report = join(scratch, out, '_failures', filesBelow(join(scratch, out, '_failures'))[0] ?? '');
     const rewritten = await run(out, 5, ['--format', 'csv', '--timestamps', 'ms', '--force']);
     expect(rewritten.code).toBe(4);
-    archive.fault = undefined;
+    scene.archive.fault = undefined;
     const before = readFileSync(join(scratch, out, SERIES, '2026-10.csv'), 'utf8');
     await cryptodlOk(['retry', report, ...FAST]);
     const after = readFileSync(join(scratch, out, SERIES, '2026-10.csv'), 'utf8');
@@ -215,11 +197,11 @@ describe('nothing is lost or doubled', () => {
     const out = 'late';
     answer(keyOf(3), 404);
     await run(out, 5, ['--partition', 'day']);
-    archive.fault = undefined;
+    scene.archive.fault = undefined;
     const result = await cryptodlOk([
       'vision',
       '--archive-url',
-      archive.url,
+      scene.archive.url,
       '--now',
       '2026-10-07',
       '--out',
@@ -250,17 +232,17 @@ describe('nothing is lost or doubled', () => {
     }));
     for (const ending of ['', '.CHECKSUM'])
       renameSync(join(other, keyOf(4) + ending), join(folder, keyOf(4) + ending));
-    archive.requests.length = 0;
+    scene.archive.requests.length = 0;
     answer(keyOf(2), 404);
     const result = await run(out, 6);
-    archive.fault = undefined;
+    scene.archive.fault = undefined;
     for (const { path, bytes } of saved) writeFileSync(path, bytes);
     expect(result.code).toBe(0);
     expect(result.events.at(-1)).toMatchObject({
       outcomes: { ok: 2, skipped: 4, absent: 0, failed: 0 },
       changed: 1,
     });
-    expect(archive.objectRequests().filter((path) => path.endsWith('.zip'))).toHaveLength(2);
+    expect(scene.archive.objectRequests().filter((path) => path.endsWith('.zip'))).toHaveLength(2);
     expect(await heldRows(out)).toEqual({ rows: 6 * 288, distinct: 6 * 288, said: 6 * 288 });
     expect(filesBelow(join(scratch, out)).filter((path) => path.startsWith('_quarantine'))).toEqual([]);
   });
@@ -284,7 +266,7 @@ describe('nothing is lost or doubled', () => {
 
   it('a mirror whose objects have other ETags than its listing is not fetched again in every run', async () => {
     const mirror = createServer((request, response) => {
-      const url = `${archive.url}${request.url ?? ''}`;
+      const url = `${scene.archive.url}${request.url ?? ''}`;
       fetch(url).then(
         async (answered) => {
           response.writeHead(answered.status, { etag: 'W/"mirror"' });
@@ -297,7 +279,7 @@ describe('nothing is lost or doubled', () => {
       mirror.listen(0, '127.0.0.1', resolve);
     });
     const url = `http://127.0.0.1:${(mirror.address() as AddressInfo).port}`;
-    const flags = ['--archive-url', url, '--listing-url', archive.url];
+    const flags = ['--archive-url', url, '--listing-url', scene.archive.url];
     await cryptodlOk(args('mirror', 3, flags));
     const again = await cryptodlOk(args('mirror', 3, flags));
     mirror.close();
@@ -340,7 +322,7 @@ describe('nothing is lost or doubled', () => {
         '--to',
         `2026-09-${to}`,
         '--archive-url',
-        archive.url,
+        scene.archive.url,
         '--out',
         join(scratch, out),
         '--json',
@@ -361,7 +343,7 @@ describe('nothing is lost or doubled', () => {
     it('retry of a month that is held by days since adds the missing days, and no row twice', async () => {
       answer('data/futures/um/monthly/klines/BTCUSDT/1h/BTCUSDT-1h-2026-09.zip', 400);
       expect((await klines('days-since', '01', '30')).code).toBe(4);
-      archive.fault = undefined;
+      scene.archive.fault = undefined;
       await klines('days-since', '25', '30');
       expect((await retry('days-since')).code).toBe(0);
       const times = await rowsOf('days-since');
@@ -372,7 +354,7 @@ describe('nothing is lost or doubled', () => {
     it('retry of days that are held by a month since finds them held', async () => {
       answer('data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-2026-09-25.zip', 400);
       expect((await klines('month-since', '25', '25')).code).toBe(4);
-      archive.fault = undefined;
+      scene.archive.fault = undefined;
       await klines('month-since', '01', '30');
       const retried = await retry('month-since');
       expect(retried.events.at(-1)).toMatchObject({ outcomes: { ok: 0, skipped: 1 }, exitCode: 0 });
@@ -385,12 +367,12 @@ describe('nothing is lost or doubled', () => {
     await cryptodlOk(args(out, 5));
     answer(keyOf(3), 400);
     expect((await run(out, 5, ['--force'])).code).toBe(4);
-    archive.fault = undefined;
+    scene.archive.fault = undefined;
     const report = join(scratch, out, '_failures', filesBelow(join(scratch, out, '_failures'))[0] ?? '');
-    archive.requests.length = 0;
+    scene.archive.requests.length = 0;
     const retried = await cryptodl(['retry', report, '--json', ...FAST]);
     expect(retried.code).toBe(0);
-    expect(archive.objectRequests()).toContain(`/${keyOf(3)}`);
+    expect(scene.archive.objectRequests()).toContain(`/${keyOf(3)}`);
     expect(await heldRows(out)).toEqual({ rows: 5 * 288, distinct: 5 * 288, said: 5 * 288 });
   });
 });

@@ -1,36 +1,19 @@
 /** Forms of dates, markets and intervals that mean the same, in every source of options. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { describe, expect, it } from 'vitest';
 import { vision } from '../../src/library.js';
-import { startArchive } from '../helpers/archive.js';
-import type { TestArchive } from '../helpers/archive.js';
 import { cryptodlOk } from '../helpers/cli.js';
-import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow } from '../helpers/lake.js';
+import { useScene } from '../helpers/scene.js';
 
-const cwd = scratchFolder();
+const scene = useScene({ archive: [{ from: '2026-10-30', to: '2026-11-20' }] });
+const cwd = scene.scratch;
 const NOW = '2026-11-21T12:00:00Z';
-let archive: TestArchive;
-
-beforeAll(async () => {
-  makeArchive(join(cwd, 'archive'), {
-    market: 'um',
-    dataset: 'klines',
-    interval: '1h',
-    symbols: ['BTCUSDT'],
-    from: '2026-10-30',
-    to: '2026-11-20',
-    cadence: 'daily',
-  });
-  archive = await startArchive(join(cwd, 'archive'));
-});
-afterAll(() => archive.close());
 
 /** First and last day of the plan. */
 async function planned(args: readonly string[], env: Record<string, string> = {}): Promise<string[]> {
-  const { stdout } = await cryptodlOk([...args, '--archive-url', archive.url, '--dry-run'], {
+  const { stdout } = await cryptodlOk([...args, '--archive-url', scene.archive.url, '--dry-run'], {
     cwd,
     env: { CRYPTODL_NOW: NOW, ...env },
   });
@@ -65,7 +48,7 @@ describe('words for dates', () => {
   });
 
   it('mean the same in the library', async () => {
-    const options = { symbols: 'BTCUSDT', interval: '1h', archiveUrl: archive.url, now: NOW };
+    const options = { symbols: 'BTCUSDT', interval: '1h', archiveUrl: scene.archive.url, now: NOW };
     const out = join(cwd, 'from-library');
     const run = vision({ ...options, out, from: '2026-11', to: 'yesterday', stateDir: join(cwd, 'state') });
     expect((await run.summary()).outcomes.ok).toBe(20);
@@ -102,7 +85,7 @@ describe('other names of markets and intervals', () => {
       'jobs:\n  a: { verb: vision, symbols: BTCUSDT, market: futures, interval: 1hour, days: 1 }\n',
     );
     expect(await planned(['run', 'names-jobs.yaml'])).toEqual(expected);
-    const options = { symbols: 'BTCUSDT', days: 1, archiveUrl: archive.url, now: NOW };
+    const options = { symbols: 'BTCUSDT', days: 1, archiveUrl: scene.archive.url, now: NOW };
     const out = join(cwd, 'names-library');
     const given = { market: 'usdm' as 'um', interval: '60m', stateDir: join(cwd, 'state') };
     expect((await vision({ ...options, ...given, out }).summary()).outcomes.ok).toBe(1);

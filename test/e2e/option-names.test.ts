@@ -1,12 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { describe, expect, it } from 'vitest';
 import { CryptodlError, vision } from '../../src/library.js';
-import { startArchive } from '../helpers/archive.js';
-import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
+import { useScene } from '../helpers/scene.js';
 
 const folder = scratchFolder();
 const REVERSED = { from: '2024-02-02', to: '2024-02-01' };
@@ -139,28 +137,22 @@ describe('every command names an option of the environment by its variable', () 
 
 describe('the library names options', () => {
   const SUM = 'data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-2026-11-20.zip.CHECKSUM';
-  let archive: TestArchive;
-
-  beforeAll(async () => {
-    const raw = join(folder, 'archive');
-    makeArchive(raw, {
-      market: 'um',
-      dataset: 'klines',
-      interval: '1h',
-      symbols: ['BTCUSDT'],
-      from: '2026-11-20',
-      to: '2026-11-20',
-      cadence: 'daily',
-    });
-    writeFileSync(join(raw, SUM), `${'0'.repeat(64)}  BTCUSDT-1h-2026-11-20.zip\n`);
-    archive = await startArchive(raw);
+  const scene = useScene({
+    archive: [{ from: '2026-11-20', to: '2026-11-20' }],
+    change: (raw) => {
+      writeFileSync(join(raw, SUM), `${'0'.repeat(64)}  BTCUSDT-1h-2026-11-20.zip\n`);
+    },
   });
-  afterAll(() => archive.close());
 
   it('in warnings and in the outcome of a failed object', async () => {
     const warnings: string[] = [];
     const request = { symbols: 'BTCUSDT', interval: '1h', days: 1, now: '2026-11-21T12:00:00Z' };
-    const settings = { out: join(folder, 'stale'), archiveUrl: archive.url, concurrency: 200, retryDelay: 2 };
+    const settings = {
+      out: join(folder, 'stale'),
+      archiveUrl: scene.archive.url,
+      concurrency: 200,
+      retryDelay: 2,
+    };
     const messages: string[] = [];
     const hooks = { onWarning: (message: string) => warnings.push(message) };
     for await (const outcome of vision({ ...request, ...settings }, hooks))

@@ -1,13 +1,10 @@
 /** Names and texts from outside on a terminal and in a pipe, and passwords in addresses. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeArchive } from '../../scripts/synthetic-archive.js';
-import { startArchive } from '../helpers/archive.js';
-import type { TestArchive } from '../helpers/archive.js';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
-import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow } from '../helpers/lake.js';
+import { useScene } from '../helpers/scene.js';
 
 /** A line break, a sequence that sets the title of a terminal, the C1 form of one, and a text that runs backwards. */
 const NAMES = ['EVIL\nINJECTED', 'T\u009b2JUSDT', 'LEFT\u202eTFEL', 'LS\u2028X', 'A\tB', '币安人生USDT'];
@@ -20,23 +17,23 @@ const SHOWN = [
   '币安人生USDT',
 ];
 const PASSWORD = 'hunter2';
-const scratch = scratchFolder();
+const scene = useScene({
+  archive: [{ from: '2026-11-19', to: '2026-11-20' }],
+  change: (folder) => {
+    for (const name of NAMES) {
+      const own = join(folder, 'data/futures/um/daily/klines', name, '1h');
+      mkdirSync(own, { recursive: true });
+      writeFileSync(join(own, 'x.zip'), 'x');
+    }
+  },
+});
+const { scratch } = scene;
 const NOW = ['--now', '2026-11-21T12:00:00Z'];
-let archive: TestArchive;
 let place: string[];
 
-beforeAll(async () => {
-  const folder = join(scratch, 'archive');
-  const klines = { market: 'um', dataset: 'klines', interval: '1h', cadence: 'daily' } as const;
-  makeArchive(folder, { ...klines, symbols: ['BTCUSDT'], from: '2026-11-19', to: '2026-11-20' });
-  for (const name of NAMES)
-    mkdirSync(join(folder, 'data/futures/um/daily/klines', name, '1h'), { recursive: true });
-  for (const name of NAMES)
-    writeFileSync(join(folder, 'data/futures/um/daily/klines', name, '1h', 'x.zip'), 'x');
-  archive = await startArchive(folder);
-  place = ['--archive-url', archive.url, ...NOW];
+beforeAll(() => {
+  place = ['--archive-url', scene.archive.url, ...NOW];
 });
-afterAll(() => archive.close());
 
 describe('names that would steer a terminal', () => {
   it('are one line each of list symbols, with escapes, and names of other scripts stay as they are', async () => {
@@ -72,7 +69,7 @@ describe('names that would steer a terminal', () => {
 
   it('are escaped in a failure report, a log and events, whose readers may be terminals', async () => {
     const out = join(scratch, 'denied');
-    archive.fault = (path, _, response) => {
+    scene.archive.fault = (path, _, response) => {
       if (!path.includes('2026-11-20.zip')) return false;
       response.writeHead(403).end('<Error><Code>Access\u009b2J see http://u:hunter2@h</Code></Error>');
       return true;
@@ -80,7 +77,7 @@ describe('names that would steer a terminal', () => {
     const wanted = ['vision', '--symbols', 'BTCUSDT', '--interval', '1h', '--days', '1', '--out', out];
     const told = ['--json', '--log-file', join(out, 'log')];
     const { stdout, stderr } = await cryptodl([...wanted, ...place, ...FAST, ...told]);
-    archive.fault = undefined;
+    scene.archive.fault = undefined;
     const [report = ''] = filesBelow(join(out, '_failures'), '.jsonl');
     for (const text of [
       stdout,
@@ -100,7 +97,7 @@ describe('names that would steer a terminal', () => {
 });
 
 describe('user name and password in an address', () => {
-  const withPassword = (): string => archive.url.replace('://', `://user:${PASSWORD}@`);
+  const withPassword = (): string => scene.archive.url.replace('://', `://user:${PASSWORD}@`);
 
   it.each(['archive-url', 'listing-url', 'fallback-url', 'fapi-url', 'spot-url'])(
     'are refused by --%s, are in no output, and the flag to type has none',
@@ -179,19 +176,22 @@ describe('user name and password in an address', () => {
 
   it('of a failure report are refused, masked or not, and --archive-url takes their place', async () => {
     const out = join(scratch, 'retried');
-    archive.fault = (path, _, response) => {
+    scene.archive.fault = (path, _, response) => {
       if (!path.includes('2026-11-20.zip')) return false;
       response.writeHead(403).end('<Error><Code>AccessDenied</Code></Error>');
       return true;
     };
     const wanted = ['vision', '--symbols', 'BTCUSDT', '--interval', '1h', '--days', '1', '--out', out];
     await cryptodl([...wanted, ...place, ...FAST]);
-    archive.fault = undefined;
+    scene.archive.fault = undefined;
     const [report = ''] = filesBelow(join(out, '_failures'), '.jsonl');
     const path = join(out, '_failures', report);
     const text = readFileSync(path, 'utf8');
     for (const secret of ['***', PASSWORD]) {
-      writeFileSync(path, text.replace(archive.url, archive.url.replace('://', `://user:${secret}@`)));
+      writeFileSync(
+        path,
+        text.replace(scene.archive.url, scene.archive.url.replace('://', `://user:${secret}@`)),
+      );
       const refused = await cryptodl(['retry', path, ...FAST]);
       expect(refused.code).toBe(2);
       expect(refused.stderr).toContain(': archive-url holds a user name or a password');

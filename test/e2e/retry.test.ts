@@ -2,42 +2,30 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { makeArchive } from '../../scripts/synthetic-archive.js';
-import { startArchive } from '../helpers/archive.js';
-import type { TestArchive } from '../helpers/archive.js';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { cryptodl, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
-import { scratchFolder } from '../helpers/folders.js';
+import { useScene } from '../helpers/scene.js';
 
-const scratch = scratchFolder();
+const scene = useScene({ archive: [{ from: '2026-11-18', to: '2026-11-20' }] });
 const keyOf = (day: string): string => `data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-${day}.zip`;
 const WANTED = ['--symbols', 'BTCUSDT', '--interval', '1h', '--days', '3', '--out', 'lake'];
 const REPORT = 'report.jsonl';
-let archive: TestArchive;
 let cwd: string;
 
-beforeAll(async () => {
-  const folder = join(scratch, 'archive');
-  const days = { from: '2026-11-18', to: '2026-11-20', cadence: 'daily' } as const;
-  makeArchive(folder, { ...days, market: 'um', dataset: 'klines', interval: '1h', symbols: ['BTCUSDT'] });
-  archive = await startArchive(folder);
-});
-afterAll(() => archive.close());
 beforeEach(() => {
-  archive.fault = undefined;
-  cwd = mkdtempSync(join(scratch, 'in-'));
+  cwd = mkdtempSync(join(scene.scratch, 'in-'));
 });
 
 function cli(argv: readonly string[]): Promise<CliResult> {
   return cryptodl(argv, {
     cwd,
-    env: { CRYPTODL_ARCHIVE_URL: archive.url, CRYPTODL_NOW: '2026-11-21T12:00:00Z' },
+    env: { CRYPTODL_ARCHIVE_URL: scene.archive.url, CRYPTODL_NOW: '2026-11-21T12:00:00Z' },
   });
 }
 
 function failing(...days: readonly string[]): void {
-  archive.fault = (path, _request, response) => {
+  scene.archive.fault = (path, _request, response) => {
     if (!days.some((day) => path === `/${keyOf(day)}`)) return false;
     response.writeHead(503).end();
     return true;
@@ -57,7 +45,7 @@ describe('a report whose last line is cut', () => {
     failing('2026-11-19', '2026-11-20');
     await cli(['vision', ...WANTED, '--failures', REPORT, ...FAST]);
     cut();
-    archive.fault = undefined;
+    scene.archive.fault = undefined;
     const result = await cli(['retry', REPORT, '--quiet', ...FAST]);
     expect([result.code, result.stderr]).toEqual([
       3,
@@ -163,7 +151,7 @@ it('continues a lake that was written again with other settings', async () => {
   await cli(['vision', ...WANTED, '--partition', 'day', '--failures', REPORT, ...FAST]);
   rmSync(join(cwd, 'lake'), { recursive: true });
   await cli(['vision', ...WANTED, '--partition', 'month', ...FAST]);
-  archive.fault = undefined;
+  scene.archive.fault = undefined;
   const retried = await cli(['retry', REPORT, '--json', ...FAST]);
   expect([retried.code, retried.events.at(-1)]).toMatchObject([0, { outcomes: { ok: 1 } }]);
   expect((await cli(['verify', '--deep', '--out', 'lake'])).code).toBe(0);
@@ -172,7 +160,7 @@ it('continues a lake that was written again with other settings', async () => {
 it('of a report without a failure says that none is left', async () => {
   failing('2026-11-19');
   await cli(['vision', ...WANTED, '--failures', REPORT, ...FAST]);
-  archive.fault = undefined;
+  scene.archive.fault = undefined;
   await cli(['retry', REPORT, ...FAST]);
   const { code, stderr } = await cli(['retry', REPORT, ...FAST]);
   expect([code, stderr.split('\n')[0]]).toEqual([0, 'report.jsonl in lake: no object is left to retry']);
@@ -185,7 +173,7 @@ it.each([
 ])('refuses a report in which %s became %s, and writes nothing', async (from, to) => {
   failing('2026-11-20');
   await cli(['vision', ...WANTED, '--failures', REPORT, ...FAST]);
-  archive.fault = undefined;
+  scene.archive.fault = undefined;
   const [first = '', ...failures] = text().split('\n');
   writeFileSync(join(cwd, REPORT), [first, ...failures.map((line) => line.replaceAll(from, to))].join('\n'));
   const manifest = join(cwd, 'lake/_manifests/binance/um/klines/interval=1h/symbol=BTCUSDT.jsonl');

@@ -1,14 +1,12 @@
 /** What changes upstream, comes late, is missing or is contradicted: through the real binary, run after run. */
-import { mkdirSync, rmSync, statSync } from 'node:fs';
+import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { startArchive } from '../helpers/archive.js';
-import type { TestArchive } from '../helpers/archive.js';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { cryptodl, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
-import { scratchFolder } from '../helpers/folders.js';
 import { manifestLines, readParquet } from '../helpers/lake.js';
 import { publish } from '../helpers/published.js';
+import { useScene } from '../helpers/scene.js';
 
 const HOUR_MS = 3_600_000;
 const HEADER =
@@ -29,25 +27,15 @@ function csvOf(day: string, price: number, without: readonly number[] = []): str
 }
 
 describe('a lake that is continued every day', () => {
-  const scratch = scratchFolder();
-  let archive: TestArchive;
-  let folder = '';
+  const scene = useScene({});
+  const { scratch, folder } = scene;
   let out = '';
   let runs = 0;
-  beforeAll(async () => {
-    folder = join(scratch, 'archive');
-    mkdirSync(folder);
-    archive = await startArchive(folder);
-  });
-  afterAll(() => archive.close());
   beforeEach(() => {
     runs += 1;
     out = join(scratch, `lake-${runs}`);
     rmSync(join(folder, 'data'), { recursive: true, force: true });
     for (let day = 1; day <= 20; day += 1) put(day);
-  });
-  afterEach(() => {
-    archive.fault = undefined;
   });
 
   const dayOf = (day: number): string => `2026-11-${String(day).padStart(2, '0')}`;
@@ -62,14 +50,14 @@ describe('a lake that is continued every day', () => {
 
   /** A run at eight o'clock of that day. */
   async function run(today: number, flags: readonly string[], time = '08:00'): Promise<CliResult> {
-    archive.requests.length = 0;
+    scene.archive.requests.length = 0;
     const what = ['--interval', '1h', '--now', `${dayOf(today)}T${time}:00Z`];
-    const places = ['--archive-url', archive.url, '--out', out, '--json', ...FAST];
+    const places = ['--archive-url', scene.archive.url, '--out', out, '--json', ...FAST];
     return cryptodl(['vision', ...what, ...places, ...flags]);
   }
 
   const named = ['--symbols', 'BTCUSDT'];
-  const zips = (): string[] => archive.objectRequests().filter((path) => path.endsWith('.zip'));
+  const zips = (): string[] => scene.archive.objectRequests().filter((path) => path.endsWith('.zip'));
   const lines = (kind: string): Record<string, unknown>[] =>
     manifestLines(join(out, SERIES)).filter((line) => line['kind'] === kind);
   const prices = async (): Promise<Record<string, unknown>> =>

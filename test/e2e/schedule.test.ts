@@ -4,42 +4,30 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeArchive } from '../../scripts/synthetic-archive.js';
-import { startArchive } from '../helpers/archive.js';
-import type { TestArchive } from '../helpers/archive.js';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { cryptodl, cryptodlOk } from '../helpers/cli.js';
-import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow } from '../helpers/lake.js';
+import { useScene } from '../helpers/scene.js';
 
 const BIN = fileURLToPath(new URL('../../bin/cryptodl.js', import.meta.url));
 const shell = promisify(execFile);
-const scratch = scratchFolder();
+const scene = useScene({
+  archive: [{ symbols: ['BTCUSDT', 'ETHUSDT'], from: '2026-11-20', to: '2026-11-20' }],
+});
+const { scratch } = scene;
 /** Everything that one of cron, sh and systemd takes for something. */
 const AWKWARD = 'it\'s 100% "my" $HOME\\data;\\% \\\\ `x`';
 const cwd = join(scratch, AWKWARD);
 const NOW = ['--now', '2026-11-21T12:00:00Z'];
-let archive: TestArchive;
 /** A command that works, with a file and folders named relative to the working directory. */
 let command: string[];
 
-beforeAll(async () => {
+beforeAll(() => {
   mkdirSync(cwd);
   writeFileSync(join(cwd, 'universe.txt'), 'BTCUSDT\n');
-  makeArchive(join(scratch, 'archive'), {
-    market: 'um',
-    dataset: 'klines',
-    interval: '1h',
-    symbols: ['BTCUSDT', 'ETHUSDT'],
-    from: '2026-11-20',
-    to: '2026-11-20',
-    cadence: 'daily',
-  });
-  archive = await startArchive(join(scratch, 'archive'));
   command = ['vision', '--symbols', '@universe.txt,!ETH*', '--interval=1h', ...NOW];
-  command.push('--archive-url', archive.url, '--state-dir=state', '--log-file', '$log%.jsonl');
+  command.push('--archive-url', scene.archive.url, '--state-dir=state', '--log-file', '$log%.jsonl');
 });
-afterAll(() => archive.close());
 
 /** What cron hands to sh: `%` ends the line, a backslash before `%` or another one is dropped (do_command.c). */
 function asCronRuns(line: string): string {
@@ -188,7 +176,7 @@ describe('more than one machine', () => {
       '--redis',
       'redis://queue',
     ];
-    const asked = ['schedule', '--', ...words, '--out', 's3://lake/data', '--archive-url', archive.url];
+    const asked = ['schedule', '--', ...words, '--out', 's3://lake/data', '--archive-url', scene.archive.url];
     const { stdout } = await cryptodlOk(asked, { cwd });
     const script = `${asCronRuns(lineOf(stdout))} --dry-run`;
     const { stdout: planned } = await shell('env', ['-i', 'sh', '-c', script], { cwd: '/' });

@@ -1,35 +1,27 @@
 /** Names, patterns and intervals that the archive, a dataset or the lake does not have: one rule for all commands. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { CryptodlError, vision } from '../../src/library.js';
-import { startArchive } from '../helpers/archive.js';
-import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
-import { scratchFolder } from '../helpers/folders.js';
+import { useScene } from '../helpers/scene.js';
 
-const cwd = scratchFolder();
+const days = { from: '2026-11-20', to: '2026-11-20' };
+const scene = useScene({
+  archive: [
+    { ...days, symbols: ['BTCUSDT', 'ETHUSDT', 'T00USDT'] },
+    { ...days, interval: '4h', symbols: ['ETHUSDT'] },
+    { ...days, dataset: 'metrics' },
+  ],
+});
+const cwd = scene.scratch;
 const NOW = '2026-11-21T12:00:00Z';
-let archive: TestArchive;
 let place: string[];
 
-beforeAll(async () => {
-  const folder = join(cwd, 'archive');
-  const days = { market: 'um', from: '2026-11-20', to: '2026-11-20', cadence: 'daily' } as const;
-  makeArchive(folder, {
-    ...days,
-    dataset: 'klines',
-    interval: '1h',
-    symbols: ['BTCUSDT', 'ETHUSDT', 'T00USDT'],
-  });
-  makeArchive(folder, { ...days, dataset: 'klines', interval: '4h', symbols: ['ETHUSDT'] });
-  makeArchive(folder, { ...days, dataset: 'metrics', symbols: ['BTCUSDT'] });
-  archive = await startArchive(folder);
-  place = ['--archive-url', archive.url, '--now', NOW];
+beforeAll(() => {
+  place = ['--archive-url', scene.archive.url, '--now', NOW];
 });
-afterAll(() => archive.close());
 
 /** A dry run of one day. */
 function plan(...args: string[]): Promise<CliResult> {
@@ -87,7 +79,7 @@ describe('a name that the archive does not have', () => {
       symbols: ['NOPE', 'BTCUSDT'],
       interval: '1h',
       days: 1,
-      archiveUrl: archive.url,
+      archiveUrl: scene.archive.url,
       now: NOW,
       out: join(cwd, 'from-library'),
       stateDir: join(cwd, 'state'),
@@ -118,14 +110,14 @@ describe('a name that the archive does not have', () => {
 describe('a name that another dataset has', () => {
   it('is absent, and its datasets are named', async () => {
     for (const dataset of ['metrics', 'metrics,klines']) {
-      archive.requests.length = 0;
+      scene.archive.requests.length = 0;
       const result = await plan('--dataset', dataset, '--symbols', 'BTCUSDT,ETHUSDT');
       expect(result.code).toBe(0);
       expect(planned(result)).toContain('absent ETHUSDT');
       expect(planned(result)).toContain('fetch BTCUSDT');
       expect(result.stderr).toContain('  lacking    um metrics has no ETHUSDT');
       // The symbols of klines are listed once.
-      const listings = archive.requests.filter((path) =>
+      const listings = scene.archive.requests.filter((path) =>
         path.endsWith('prefix=data/futures/um/daily/klines/'),
       );
       expect(listings.length).toBe(1);
@@ -141,9 +133,9 @@ describe('a name that another dataset has', () => {
   });
 
   it('needs no further listing if all names are known', async () => {
-    archive.requests.length = 0;
+    scene.archive.requests.length = 0;
     await plan('--dataset', 'metrics', '--symbols', 'BTCUSDT');
-    expect(archive.requests.filter((path) => path.includes('klines'))).toEqual([]);
+    expect(scene.archive.requests.filter((path) => path.includes('klines'))).toEqual([]);
   });
 });
 

@@ -12,36 +12,25 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { makeArchive } from '../../scripts/synthetic-archive.js';
-import { startArchive } from '../helpers/archive.js';
-import type { TestArchive } from '../helpers/archive.js';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { cryptodl, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
-import { scratchFolder } from '../helpers/folders.js';
 import { MISSING } from '../helpers/local-faults.js';
+import { useScene } from '../helpers/scene.js';
 
-const scratch = scratchFolder();
+const scene = useScene({ archive: [{ from: '2026-11-19', to: '2026-11-20' }] });
+const { scratch } = scene;
 const KEY = 'data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-2026-11-20.zip';
 const WANTED = ['--symbols', 'BTCUSDT', '--interval', '1h', '--days', '1', '--out', 'lake'];
 const NOTES = 'my notes\nof a year\n';
-let archive: TestArchive;
 let cwd: string;
 
-beforeAll(async () => {
-  const folder = join(scratch, 'archive');
-  const days = { from: '2026-11-19', to: '2026-11-20', cadence: 'daily' } as const;
-  makeArchive(folder, { ...days, market: 'um', dataset: 'klines', interval: '1h', symbols: ['BTCUSDT'] });
-  archive = await startArchive(folder);
-});
-afterAll(() => archive.close());
 beforeEach(() => {
-  archive.fault = undefined;
   cwd = mkdtempSync(join(scratch, 'in-'));
 });
 
 const env = (): Record<string, string> => ({
-  CRYPTODL_ARCHIVE_URL: archive.url,
+  CRYPTODL_ARCHIVE_URL: scene.archive.url,
   CRYPTODL_NOW: '2026-11-21T12:00:00Z',
 });
 const cli = (argv: readonly string[]): Promise<CliResult> =>
@@ -49,7 +38,7 @@ const cli = (argv: readonly string[]): Promise<CliResult> =>
 const vision = (failures: string): Promise<CliResult> => cli(['vision', ...WANTED, '--failures', failures]);
 
 function failing(): void {
-  archive.fault = (path, _request, response) => {
+  scene.archive.fault = (path, _request, response) => {
     if (path !== `/${KEY}`) return false;
     response.writeHead(503).end();
     return true;
@@ -96,7 +85,7 @@ describe('a file that is no failure report is refused before the run', () => {
   });
 
   it('also a file that appears there during the run', async () => {
-    archive.fault = (path, _request, response) => {
+    scene.archive.fault = (path, _request, response) => {
       if (path !== `/${KEY}`) return false;
       writeFileSync(join(cwd, 'report.jsonl'), NOTES);
       response.writeHead(503).end();
@@ -127,7 +116,7 @@ describe('a file that is no failure report is refused before the run', () => {
     expect([jobs.code, jobs.stderr]).toEqual([2, expect.stringMatching(/^cryptodl: --failures notes.txt/)]);
     failing();
     await vision('report.jsonl');
-    archive.fault = undefined;
+    scene.archive.fault = undefined;
     expect((await cli(['retry', 'report.jsonl', '--failures', 'notes.txt'])).code).toBe(2);
     expect(readFileSync(join(cwd, 'notes.txt'), 'utf8')).toBe(NOTES);
     writeFileSync(join(cwd, 'report.jsonl.partial'), NOTES);
@@ -167,7 +156,7 @@ describe('files that the report may replace', () => {
     await vision('report.jsonl');
     expect((await vision('report.jsonl')).code).toBe(3);
     expect(readFileSync(join(cwd, 'report.jsonl'), 'utf8').trimEnd().split('\n')).toHaveLength(2);
-    archive.fault = undefined;
+    scene.archive.fault = undefined;
     expect((await vision('report.jsonl')).code).toBe(0);
     expect(existsSync(join(cwd, 'report.jsonl'))).toBe(false);
   });
@@ -176,7 +165,7 @@ describe('files that the report may replace', () => {
     failing();
     await vision('report.jsonl');
     const earlier = readFileSync(join(cwd, 'report.jsonl'), 'utf8');
-    archive.fault = (path) => {
+    scene.archive.fault = (path) => {
       if (path !== `/${KEY}`) return false;
       child?.kill('SIGINT');
       return true;
@@ -194,7 +183,7 @@ describe('files that the report may replace', () => {
     failing();
     await vision('report.jsonl');
     symlinkSync('report.jsonl', join(cwd, 'latest'));
-    archive.fault = undefined;
+    scene.archive.fault = undefined;
     expect((await cli(['retry', 'latest'])).code).toBe(0);
     expect(lstatSync(join(cwd, 'latest')).isSymbolicLink()).toBe(true);
     expect(readFileSync(join(cwd, 'report.jsonl'), 'utf8')).not.toContain(KEY);
