@@ -6,6 +6,7 @@ import { manifestLines } from '../helpers/lake.js';
 import {
   censusOfLake,
   censusOfVenue,
+  expectWhole,
   fundingsOfLake,
   fundingsOfVenue,
   STATISTICS,
@@ -54,15 +55,6 @@ function startsOf(requests: readonly Asked[]): number {
   return Math.min(...requests.map(({ query }) => Number(query.get('startTime'))));
 }
 
-/** The lake has every row of the days, once, and no other. */
-async function expectWhole(from: number, to: number): Promise<void> {
-  for (const statistic of STATISTICS)
-    expect(await censusOfLake(scene.lake, statistic)).toEqual(
-      censusOfVenue(statistic, SYMBOLS, { from, to }),
-    );
-  expect(await fundingsOfLake(scene.lake)).toEqual(fundingsOfVenue(SYMBOLS, { from, to }));
-}
-
 const SERIES = SYMBOLS.length * STATISTICS.length;
 
 describe('cryptodl metrics, again', () => {
@@ -72,7 +64,7 @@ describe('cryptodl metrics, again', () => {
     const again = await metrics('--symbols', 'all', '--days', '3');
     expect(again.events.at(-1)).toMatchObject({ outcomes: { ok: 0, failed: 0, absent: 0 }, requests: 1 });
     expect(asked()).toEqual({ statistics: [], fundings: [], others: ['/fapi/v1/exchangeInfo'] });
-    await expectWhole(FIRST, TODAY);
+    await expectWhole(scene.lake, SYMBOLS, { from: FIRST, to: TODAY });
   });
 
   it.each([
@@ -91,7 +83,7 @@ describe('cryptodl metrics, again', () => {
     expect(log.fundings).toHaveLength(SYMBOLS.length);
     expect(startsOf(log.fundings)).toBe(TODAY - DAY_MS);
     expect(log.others).toEqual(others);
-    await expectWhole(FIRST, TODAY + DAY_MS);
+    await expectWhole(scene.lake, SYMBOLS, { from: FIRST, to: TODAY + DAY_MS });
   });
 
   it('sends no request in a second run on the same day', async () => {
@@ -163,7 +155,7 @@ describe('--include-today', () => {
     expect(log.fundings).toHaveLength(SYMBOLS.length);
     expect(startsOf(log.fundings)).toBe(TODAY - DAY_MS);
     expect(openDays('fundingRate')).toEqual([]);
-    await expectWhole(FIRST, TODAY + DAY_MS);
+    await expectWhole(scene.lake, SYMBOLS, { from: FIRST, to: TODAY + DAY_MS });
 
     await metrics();
     expect(asked()).toEqual({ statistics: [], fundings: [], others: [] });
@@ -178,6 +170,6 @@ describe('--include-today', () => {
     expect(log.statistics).toHaveLength(SERIES);
     expect(startsOf(log.statistics)).toBe(TODAY);
     const now = Date.parse('2026-11-21T09:00:00Z');
-    await expectWhole(FIRST, now);
+    await expectWhole(scene.lake, SYMBOLS, { from: FIRST, to: now });
   });
 });

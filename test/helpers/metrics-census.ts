@@ -1,6 +1,7 @@
 /** All rows of a lake of statistics and fundings, counted and summed up, beside what the venue has of the same days. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { expect } from 'vitest';
 import { fundingEvents, statisticWriter } from './rest-venue-rows.js';
 import { endOf, firstOf } from './rest-venue-types.js';
 import type { VenueSymbol } from './rest-venue-types.js';
@@ -153,6 +154,13 @@ export function fundingsOfVenue(
       }),
     ]),
   );
+}
+
+/** The lake has every row of the days, once, and no other. */
+export async function expectWhole(lake: string, symbols: readonly VenueSymbol[], days: Days): Promise<void> {
+  for (const statistic of STATISTICS)
+    expect(await censusOfLake(lake, statistic)).toEqual(censusOfVenue(statistic, symbols, days));
+  expect(await fundingsOfLake(lake)).toEqual(fundingsOfVenue(symbols, days));
 }
 
 function filesOf(lake: string, dataset: string, below: string): string {

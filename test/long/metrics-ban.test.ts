@@ -4,13 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { scratchFolder } from '../helpers/folders.js';
-import {
-  censusOfLake,
-  censusOfVenue,
-  fundingsOfLake,
-  fundingsOfVenue,
-  STATISTICS,
-} from '../helpers/metrics-census.js';
+import { expectWhole } from '../helpers/metrics-census.js';
 import { metricsScene } from '../helpers/metrics-scene.js';
 import type { MetricsScene } from '../helpers/metrics-scene.js';
 import type { VenueSymbol } from '../helpers/rest-venue-types.js';
@@ -77,8 +71,6 @@ describe('a ban of the whole exchange while one request in twenty fails', () => 
     const during = venue.log.filter(({ at, number }) => number >= BAN_AT && at < bannedAt + BAN_MS);
     expect(during).toHaveLength(refused);
 
-    for (const statistic of STATISTICS)
-      expect(await censusOfLake(lake, statistic)).toEqual(censusOfVenue(statistic, SYMBOLS, DAYS));
-    expect(await fundingsOfLake(lake)).toEqual(fundingsOfVenue(SYMBOLS, DAYS));
+    await expectWhole(lake, SYMBOLS, DAYS);
   }, 120_000);
 });
