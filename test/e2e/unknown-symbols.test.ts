@@ -7,12 +7,12 @@ import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { useScene } from '../helpers/scene.js';
 
-const days = { from: '2026-11-20', to: '2026-11-20' };
+const DAY = { from: '2026-11-20', to: '2026-11-20' };
 const scene = useScene({
   archive: [
-    { ...days, symbols: ['BTCUSDT', 'ETHUSDT', 'T00USDT'] },
-    { ...days, interval: '4h', symbols: ['ETHUSDT'] },
-    { ...days, dataset: 'metrics' },
+    { ...DAY, symbols: ['BTCUSDT', 'ETHUSDT', 'T00USDT'] },
+    { ...DAY, interval: '4h', symbols: ['ETHUSDT'] },
+    { ...DAY, dataset: 'metrics' },
   ],
 });
 const cwd = scene.scratch;
