@@ -134,7 +134,7 @@ const LINES: Readonly<Record<string, number>> = {
   coverage: 2250,
   debug: 400,
   doctor: 850,
-  download: 4000,
+  download: 3950,
   export: 2700,
   files: 350,
   http: 6100,
