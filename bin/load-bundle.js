@@ -19,6 +19,8 @@ const cachePathOf = (path, build) => `${path}.${build}.cache`;
 /** A cache holds the name of its script. It is the same on all machines, so that `src/cli/original-stack.ts` finds the source map. */
 const scriptNameOf = (name) => `cryptodl-bundle/${name}`;
 
+const WRAPPER = '(function (exports, require, module, __filename, __dirname, impESM) {';
+
 /**
  * Returns a function that loads a file of the folder, once, and returns its exports. Without a fitting cache, V8 compiles the file.
  * `onLoaded` receives the path of the cache, the script, and whether V8 took the cache.
@@ -34,13 +36,12 @@ exports.createLoader = (folder, onLoaded) => {
     modules.set(name, module);
     const cachePath = cachePathOf(path, build);
     const cachedData = readCache(cachePath);
-    const script = new vm.Script(
-      `(function (exports, require, module, __filename, __dirname, impESM) {${readFileSync(path, 'utf8')}\n})`,
-      {
-        filename: scriptNameOf(name),
-        ...(cachedData === undefined ? {} : { cachedData }),
-      },
-    );
+    const script = new vm.Script(`${WRAPPER}${readFileSync(path, 'utf8')}\n})`, {
+      filename: scriptNameOf(name),
+      // The columns of the first line are those of the file, as in its source map.
+      columnOffset: -WRAPPER.length,
+      ...(cachedData === undefined ? {} : { cachedData }),
+    });
     onLoaded?.(cachePath, script, cachedData !== undefined && script.cachedDataRejected === false);
     const requireOther = createRequire(path);
     const requireAny = (id) =>
