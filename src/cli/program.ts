@@ -1,5 +1,5 @@
-/** The command line: its words, and the flags of the flag table with all their names. */
-import { parseArgs } from 'node:util';
+/** The command line (commander): its words, and the flags of the flag table with all their names. */
+import { Command, CommanderError, Option } from 'commander';
 import { VERBS } from '../options/flag-spec.js';
 import type { Verb } from '../options/flag-spec.js';
 import { defaultOf, FLAG_NAMES, flagsOf, flagSpec, isSwitch } from '../options/flags.js';
@@ -74,34 +74,38 @@ type Given = readonly [flag: FlagName, text: string];
 
 /** The words without a flag, and the values of the flags. */
 function parseWords(verb: Verb, words: readonly string[]): { loose: string[]; given: Given[] } {
-  const flags = namedFlags(verb);
-  const { tokens } = parseArgs({
-    args: [...words],
-    strict: false,
-    tokens: true,
-    options: Object.fromEntries(
-      [...flags].map(([name, { isSwitch: isAlone }]) => [
-        name,
-        { type: isAlone === true ? 'boolean' : 'string', ...(name.length === 1 ? { short: name } : {}) },
-      ]),
-    ),
-  });
-  const loose: string[] = [];
   const given: Given[] = [];
-  for (const token of tokens) {
-    // The words after the first one are those of the command that `schedule` repeats.
-    if (token.kind !== 'option' && VERB_TEXTS[verb].behind !== undefined)
-      return { loose: words.slice(token.index + (token.kind === 'positional' ? 0 : 1)), given };
-    if (token.kind === 'positional') loose.push(token.value);
-    if (token.kind !== 'option') continue;
-    const { name, rawName, value = '' } = token;
-    const flag = flags.get(name);
-    if (flag !== undefined) given.push(...readFlag(flag, rawName, value));
-    // `schema --dataset=klines` is `schema klines`.
-    else if (name === operandName(verb)) loose.unshift(...(value === '' ? [] : [value]));
-    else throw unknownFlag(verb, rawName);
+  const named: string[] = [];
+  const command = new Command(verb)
+    .exitOverride()
+    .configureOutput({ writeErr: () => undefined })
+    .helpOption(false)
+    .argument('[words...]');
+  // The flags after the first word are flags of the command that `schedule` repeats.
+  if (VERB_TEXTS[verb].behind !== undefined) command.passThroughOptions();
+  const add = (name: string, isAlone: boolean, read: (typed: string, value: string) => void): void => {
+    const typed = name.length === 1 ? `-${name}` : `--${name}`;
+    const option = new Option(isAlone ? typed : `${typed} <value>`);
+    command.addOption(option).on(`option:${option.name()}`, (value = '') => {
+      read(typed, value as string);
+    });
+  };
+  const flags = namedFlags(verb);
+  for (const [name, flag] of flags)
+    add(name, flag.isSwitch === true, (typed, value) => given.push(...readFlag(flag, typed, value)));
+  const operand = operandName(verb);
+  // `schema --dataset klines` is `schema klines`.
+  if (operand !== undefined && !flags.has(operand)) add(operand, false, (_, value) => named.push(value));
+  try {
+    command.parse([...words], { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    const [typed = ''] = /(?<=')-[^ =']+/.exec(error.message) ?? [];
+    if (error.code !== 'commander.optionMissingArgument') throw unknownFlag(verb, typed);
+    const flag = flags.get(typed.replace(/^--?/, ''));
+    throw needsValue(typed, flag?.example);
   }
-  return { loose, given };
+  return { loose: [...named, ...command.args], given };
 }
 
 /** `dataset` for the operand `[dataset]`. */
@@ -115,11 +119,14 @@ function readFlag(
   typed: string,
   value: string,
 ): Given[] {
-  if (isAlone !== true && (value === '' || /^--?[a-z]/i.test(value)))
-    throw usage(`${typed} needs a value`, example && `for example ${typed} ${example}`);
+  if (isAlone !== true && (value === '' || /^--?[a-z]/i.test(value))) throw needsValue(typed, example);
   const values = valuesOf(value);
   if (values === undefined) throw usage(`${[typed, value].join(' ').trim()} has no meaning here`, hint);
   return FLAG_NAMES.flatMap((flag) => (values[flag] === undefined ? [] : [[flag, values[flag]] as const]));
+}
+
+function needsValue(typed: string, example?: string): Error {
+  return usage(`${typed} needs a value`, example && `for example ${typed} ${example}`);
 }
 
 /** The flags of a verb by all their names, and flags of other tools. */
@@ -174,7 +181,7 @@ function withPlainFlags(argv: readonly string[]): string[] {
   return argv.map((word, at) => {
     const [, name = '', value = ''] = /^[-\u2010-\u2015\u2212]{1,2}([a-z][\w-]+)(=.*)?$/is.exec(word) ?? [];
     const plain = kebabCase(name);
-    if (at < end && /^-[a-z]=/i.test(word)) return `-${word}`;
+    if (at < end && /^-[a-z]=/i.test(word)) return word.replace('=', '');
     return at < end && known.has(plain) ? `--${plain}${value}` : word;
   });
 }

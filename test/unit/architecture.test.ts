@@ -100,6 +100,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   aws4fetch: ['s3/sign.ts'],
   bullmq: ['workers/bullmq.ts'],
   'cli-progress': ['report/live-lines.ts'],
+  commander: ['cli/program.ts'],
   'fastest-levenshtein': ['text/did-you-mean.ts'],
   hyparquet: ['convert/parquet-rows.ts'],
   ioredis: ['redis/connection.ts'],

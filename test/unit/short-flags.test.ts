@@ -54,7 +54,6 @@ it.each([
   ['vision -nsBTCUSDT', { 'dry-run': ['true'], symbols: ['BTCUSDT'] }],
   ['vision -sBTCUSDT -d7', { symbols: ['BTCUSDT'], days: ['7'] }],
   ['vision -s=BTCUSDT', { symbols: ['BTCUSDT'] }],
-  ['vision -n=true', { 'dry-run': ['true'] }],
   ['vision -s BTCUSDT -s ETHUSDT', { symbols: ['BTCUSDT', 'ETHUSDT'] }],
   ['vision -s -', { symbols: ['-'] }],
   ['vision -dx', { days: ['x'] }],
