@@ -46,9 +46,9 @@ export const url: Parse<string> = (value, where) => {
       given(where, EXAMPLE),
     );
   if (isHttp && parsed.search + parsed.hash === '') return address.replace(/\/+$/, '');
-  // A query may contain a signature.
+  // A query may contain a signature, and a second line another secret.
   throw usage(
-    `${where}: "${value.replace(/[?#].*/s, '…')}" is not an http(s) address without a query`,
+    `${where}: "${value.replace(/[?#\p{Cc}].*/su, '…')}" is not an http(s) address without a query`,
     given(where, EXAMPLE),
   );
 };

@@ -215,8 +215,8 @@ describe('a series', () => {
 
   it('names the failures of the newest report by their code, and offers to retry them', async () => {
     const lake = newLake({ BTCUSDT: { '2024-01-04': 'missing' } });
-    writeReport(lake, '20240110T080000Z', ['2024-01-04', '2024-01-05', '2024-01-11']);
-    writeReport(lake, '20240109T080000Z', ['2024-01-04'], 'zip-broken');
+    writeReport(lake, '20240110T080000000Z', ['2024-01-04', '2024-01-05', '2024-01-11']);
+    writeReport(lake, '20240109T080000000Z', ['2024-01-04'], 'zip-broken');
     const now = ['--now', '2024-01-20T12:00:00Z'];
     const { events } = await coverage(lake, ...now, '--json');
     expect(events[0]).toMatchObject({ to: midnight('2024-01-12'), missing: 2880 });
@@ -225,18 +225,18 @@ describe('a series', () => {
       gap('2024-01-11T00:00', '2024-01-12T00:00', 'failed:connect-failed', 1440),
     ]);
     const { stderr } = await coverage(lake, ...now);
-    const report = join(lake, '_failures', 'vision-20240110T080000Z.jsonl');
+    const report = join(lake, '_failures', 'vision-20240110T080000000Z.jsonl');
     expect(stderr).toBe(`next  cryptodl retry ${report} --now 2024-01-20T12:00:00Z\n`);
     await isValid(stderr);
   });
 
   it('with a report that cannot be read has a warning, and its gaps stay unexplained', async () => {
     const lake = newLake({ BTCUSDT: { '2024-01-04': 'missing' } });
-    writeReport(lake, '20240110T080000Z', ['2024-01-04']);
-    writeFileSync(join(lake, '_failures', 'vision-20240111T080000Z.jsonl'), 'no report');
+    writeReport(lake, '20240110T080000000Z', ['2024-01-04']);
+    writeFileSync(join(lake, '_failures', 'vision-20240111T080000000Z.jsonl'), 'no report');
     const { code, stderr, events } = await coverage(lake, '--json');
     // One line: --json prints no next command.
-    expect(stderr).toMatch(/^warning: \S+vision-20240111T080000Z\.jsonl is not a failure report: .*\n$/);
+    expect(stderr).toMatch(/^warning: \S+vision-20240111T080000000Z\.jsonl is not a failure report: .*\n$/);
     expect(events[0]?.['gaps']).toMatchObject([{ reason: 'unexplained' }]);
     expect(code).toBe(0);
   });
