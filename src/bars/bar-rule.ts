@@ -64,7 +64,7 @@ function intervalOf(lengthMs: number): string {
 }
 
 function tradeRule(text: string, [, kind, whole = '', fraction = '']: RegExpExecArray): TradeRule {
-  const digits = fraction.replace(/0+$/, '');
+  const digits = fraction.replace(/(?<!0)0+$/, '');
   const size = `${whole.replace(/^0+(?=\d)/, '')}${digits === '' ? '' : `.${digits}`}`;
   if (size === '0')
     throw usage(`bars: ${text} has no size`, `for example cryptodl bars ${kind ?? 'tick'}:1000`);

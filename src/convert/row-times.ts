@@ -221,7 +221,7 @@ function instantText(microseconds: number): string {
   const seconds = Math.floor(microseconds / 1e6);
   const fraction = String(microseconds - seconds * 1e6)
     .padStart(6, '0')
-    .replace(/0+$/, '');
+    .replace(/(?<!0)0+$/, '');
   const text = new Date(seconds * 1000).toISOString().slice(0, 'YYYY-MM-DDTHH:MM:SS'.length);
   return fraction === '' ? `${text}Z` : `${text}.${fraction}Z`;
 }

@@ -61,7 +61,9 @@ export function seriesAt(venue: Pick<VenueFolders, 'name' | 'markets'>, folder: 
 
 /** The inverse of `seriesFolder` for any path that ends in such a folder; undefined for any other path. */
 export function seriesOfFolder(path: string): Series | undefined {
-  const found = /([^/\\]+)[/\\]([^/\\]+)[/\\](?:interval=([^/\\]+)[/\\])?symbol=([^/\\]+)$/.exec(path);
+  const found = /(?:^|[/\\])([^/\\]+)[/\\]([^/\\]+)[/\\](?:interval=([^/\\]+)[/\\])?symbol=([^/\\]+)$/.exec(
+    path,
+  );
   const [, market, dataset, interval, symbol] = found ?? [];
   if (market === undefined || dataset === undefined || symbol === undefined) return undefined;
   const layer = interval === undefined ? {} : { interval: originalName(interval) };

@@ -41,7 +41,7 @@ export function parseLakeAddress(value: string, where: string): LakeAddress {
     );
   if (!BUCKET_NAME.test(bucket) || bucket.includes('..'))
     throw usage(`${where}: "${value}" has no valid name of a bucket`, EXAMPLE);
-  const prefix = path.replaceAll(/^\/+|\/+$/g, '');
+  const prefix = path.replaceAll(/^\/+|(?<!\/)\/+$/g, '');
   if (prefix !== '' && !isPlainKey(prefix))
     throw usage(`${where}: "${value}" has a prefix that cannot be a folder`, EXAMPLE);
   if (Buffer.byteLength(prefix) > LONGEST_PREFIX)

@@ -128,9 +128,9 @@ export function listText(texts: Iterable<string>, most = 5): string {
   return all.slice(0, most).join(', ') + more;
 }
 
-/** A whole number as `1,234,567`. Without Intl, because its first use loads tables and delays the start of every run. */
-export function numberText(number: number): string {
-  return String(number).replaceAll(/\B(?=(?:\d{3})+$)/g, ',');
+/** A whole number, or its digits, as `1,234,567`. Without Intl, because its first use loads tables and delays the start of every run. */
+export function numberText(number: number | string): string {
+  return String(number).replaceAll(/\B(?=(?:\d{3}){1,9}$)/g, ',');
 }
 
 /** `3h 0m ago (2026-11-21 05:00 UTC)`. `at` and `nowMs` are epoch milliseconds. */

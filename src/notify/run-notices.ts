@@ -60,7 +60,7 @@ export class RunNotices {
     if (ping === undefined) return;
     // Appended to the path: `…/uuid/fail?rid=1`.
     const url = new URL(ping);
-    if (what !== '') url.pathname = url.pathname.replace(/\/*$/, what);
+    if (what !== '') url.pathname = url.pathname.replace(/(?<!\/)\/*$/, what);
     await this.#send('ping', url.href);
   }
 

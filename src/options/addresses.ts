@@ -45,7 +45,7 @@ export const url: Parse<string> = (value, where) => {
       `${where} holds a user name or a password; only --proxy may have them`,
       given(where, EXAMPLE),
     );
-  if (isHttp && parsed.search + parsed.hash === '') return address.replace(/\/+$/, '');
+  if (isHttp && parsed.search + parsed.hash === '') return address.replace(/(?<!\/)\/+$/, '');
   // A query may contain a signature, and a second line another secret.
   throw usage(
     `${where}: "${value.replace(/[?#\p{Cc}].*/su, '…')}" is not an http(s) address without a query`,

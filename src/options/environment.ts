@@ -92,7 +92,7 @@ function proxiesIn(file: string, home: string | undefined): string[] {
   }
   const found = text
     .split(/\r?\n/)
-    .map((line) => line.replace(/(^|\s)#.*$/, '').trim())
+    .map((line) => line.replace(/(?:^|\s)#.*/s, '').trim())
     .filter((line) => line !== '');
   if (found.length > 0 && found.every(isProxy)) return found;
   throw usage(

@@ -20,7 +20,7 @@ export interface Limit {
 export function limit(known: Readonly<Record<string, BucketLimit>>): Parse<Limit> {
   return (text, where) => {
     const [, name = '', amount = '', count = '', unit = ''] =
-      /^\s*(\w+)\s*[=:]\s*(\d+)\s*\/\s*(\d*)\s*([a-z]+)$/i.exec(text) ?? [];
+      /^\s*(\w+)\s*[=:]\s*(\d+)\s*\/\s*(?:(\d+)\s*)?([a-z]+)$/i.exec(text) ?? [];
     const givenMs = parseDurationMs(`${count === '' ? '1' : count}${unit}`) ?? 0;
     if (!(Number(amount) >= 1 && givenMs >= 1))
       throw invalid(text, where, 'a limit of a bucket', 'archive=100/s');

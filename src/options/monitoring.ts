@@ -15,7 +15,7 @@ export const endpoint: Parse<Endpoint> = (value, where) => {
   const known = endpointOf(
     value
       .replace(/^https?:\/\//, '')
-      .replace(/\/.*$/, '')
+      .replace(/\/.*/s, '')
       .replace(/^:/, '0.0.0.0:'),
   );
   if (known !== undefined) return known;

@@ -1,4 +1,5 @@
 /** The value axis of a chart: its range, its round numbers, and numbers as short text. */
+import { numberText } from '../model/units.js';
 
 export interface ValueScale {
   readonly low: number;
@@ -96,7 +97,7 @@ export function valueText(value: number): string {
   }
   const decimals = Math.max(0, 8 - Math.max(1, Math.floor(Math.log10(size)) + 1));
   const text = value.toFixed(Math.min(12, decimals));
-  return grouped(text.includes('.') ? text.replace(/\.?0+$/, '') : text);
+  return grouped(text.includes('.') ? text.replace(/(?:\.|(?<![.0]))0+$/, '') : text);
 }
 
 function shortExponent(value: number): string {
@@ -113,5 +114,5 @@ export function amountText(value: number): string {
 
 function grouped(text: string): string {
   const [whole = '', ...rest] = text.split('.');
-  return [whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ','), ...rest].join('.');
+  return [numberText(whole), ...rest].join('.');
 }

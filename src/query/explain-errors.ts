@@ -11,8 +11,8 @@ interface Fault {
   readonly position?: string;
 }
 
-/** Errors of lines of a CSV file name it below their text. */
-const CSV_FILE = /^CSV Error on Line: [^]*^ {2}file = (.+)$/m;
+/** Errors of lines of a CSV file name it below their text, which contains the line. */
+const CSV_FILE = /^ {2}file = (.+)$/gm;
 
 /** DuckDB's type for an error in the structure of a Parquet file. Its text does not name the file. */
 const BROKEN = 'Invalid';
@@ -33,7 +33,9 @@ export function queryError(error: unknown, query: string, root: string): unknown
   const place = placeOf(query, type, Number(position));
   if (type === 'Permission') return usage(`${text}${place}`, 'sql reads only files of the lake');
   // The query is right, but a file of the lake that it reads is not.
-  const csv = CSV_FILE.exec(message)?.[1];
+  const csv = message.includes('CSV Error on Line: ')
+    ? [...message.matchAll(CSV_FILE)].at(-1)?.[1]
+    : undefined;
   if (type === BROKEN || csv !== undefined || text.includes(`${root}/`)) {
     const out = shellWord(shownPath(root));
     const file = csv === undefined ? `a file of the lake ${shownPath(root)}` : shownPath(csv);

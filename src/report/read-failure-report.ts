@@ -110,7 +110,8 @@ export async function newestReport(folder: string): Promise<string | undefined> 
 
 /** The time in the name of a report; empty for another file. */
 function stampOf(name: string): string {
-  return /-(\d{8}T\d{9}Z.*)\.jsonl$/.exec(name)?.[1] ?? '';
+  if (!name.endsWith('.jsonl')) return '';
+  return /-(\d{8}T\d{9}Z.*)/s.exec(name.slice(0, -'.jsonl'.length))?.[1] ?? '';
 }
 
 async function fileOf(path: string): Promise<string | undefined> {

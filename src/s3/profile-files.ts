@@ -48,15 +48,19 @@ function parseSections(text: string): Sections {
   const sections = new Map<string, Record<string, string>>();
   let section: Record<string, string> | undefined;
   for (const line of text.split(/\r?\n/)) {
-    const header = /^\[\s*([^\]]+?)\s*\]/.exec(line)?.[1]?.replaceAll(/\s+/g, ' ');
+    const header = /^\[([^\]]+)\]/.exec(line)?.[1]?.trim().replaceAll(/\s+/g, ' ');
     if (header !== undefined) {
       section = sections.get(header) ?? {};
       sections.set(header, section);
       continue;
     }
     // An indented line belongs to a nested setting.
-    const [, name, value] = /^([A-Za-z_]\w*)\s*=\s*(.*?)(?:\s+[#;].*)?\s*$/.exec(line) ?? [];
-    if (section !== undefined && name !== undefined) section[name.toLowerCase()] = value ?? '';
+    const [, name, value = ''] = /^([A-Za-z_]\w*)\s*=(.*)$/s.exec(line) ?? [];
+    if (section !== undefined && name !== undefined)
+      section[name.toLowerCase()] = value
+        .trimStart()
+        .replace(/\s[#;].*/s, '')
+        .trimEnd();
   }
   return sections;
 }

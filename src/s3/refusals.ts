@@ -93,7 +93,8 @@ function named(name: string | undefined): Pick<Refusal, 'message'> {
 
 /** The code of an error document; undefined for any other body. */
 export function errorName(body: string): string | undefined {
-  return /<Error\b[^>]*>[^]{0,2000}?<Code>([A-Za-z0-9]{1,60})<\/Code>/.exec(body)?.[1];
+  const start = body.search(/<Error\b/);
+  return /<Code>([A-Za-z0-9]{1,60})<\/Code>/.exec(start < 0 ? '' : body.slice(start, start + 2500))?.[1];
 }
 
 /** The next step after an error of this name. */

@@ -60,7 +60,13 @@ export function jsonText(value: object, indent?: number): string {
 
 /** Masks the password in URLs and keeps the user. The literal `password` stays, because hints use it as a placeholder. */
 export function withoutPassword(text: string): string {
-  return text.replaceAll(/(\w:\/\/[^\s/:@]*):(?!password@)\S*@/g, '$1:***@');
+  if (!text.includes('@') || !text.includes('://')) return text;
+  return text.replaceAll(/\S+/g, (word) => {
+    const end = word.lastIndexOf('@');
+    const user = /\w:\/\/[^/:@]*:(?!password@)/.exec(word);
+    const start = user === null ? Infinity : user.index + user[0].length;
+    return start > end ? word : `${word.slice(0, start)}***${word.slice(end)}`;
+  });
 }
 
 function escaped(character: string): string {

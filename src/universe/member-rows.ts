@@ -42,7 +42,7 @@ function textOf(cell: Cell | undefined): string {
 
 /** `12.3400` → `12.34`, `5.000` → `5`. */
 function plainDecimal(text: string): string {
-  return text.includes('.') ? text.replace(/\.?0+$/, '') : text;
+  return text.includes('.') ? text.replace(/(?:\.|(?<![.0]))0+$/, '') : text;
 }
 
 export function csvHeader(by: Measure): string {
