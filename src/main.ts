@@ -211,7 +211,7 @@ async function runLocally(request: JobsRun, lakes: LocalLakes): Promise<ExitCode
   return runJobs({ ...request, jobs, resolved: await lakes.resolve(request.resolved) });
 }
 
-/** Downloads the failures of a report again; of a report of jobs, each job with its own options. */
+/** Downloads the failures of a report again, by default of the newest one; of a report of jobs, each job with its own options. */
 async function retry(invocation: Invocation, io: Io, loadSource: LoadSource): Promise<ExitCode> {
   const { operand: path = '' } = invocation;
   const layers = await layersOf(invocation, io);
@@ -221,11 +221,14 @@ async function retry(invocation: Invocation, io: Io, loadSource: LoadSource): Pr
       (await import('./workers/retry-jobs.js')).retryJobs(options, io),
     );
   const { resolveOptions } = await import('./options/resolve.js');
+  const { lastReportOf } = await import('./select/last-failures.js');
   const { pastJobs, pastRun, readReport } = await import('./download/past-runs.js');
   return withLakes('retry', { io }, async (lakes) => {
-    const local = isLakeAddress(path)
-      ? await lakes.fileAt(path, resolveOptions('retry', layers, source).options)
-      : path;
+    const given = resolveOptions('retry', layers, source);
+    const local =
+      path === ''
+        ? await lastReportOf((await lakes.resolve(given)).options.out, io.environment)
+        : await lakes.fileAt(path, given.options);
     const report = await readReport(local, source);
     const { resolved, verb, failures } = pastRun(local, report, layers, source);
     if (resolved.options.printOptions) return printOptions('retry', resolved, io);

@@ -56,11 +56,11 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
   },
   retry: {
     operand: '[report]',
-    doc: 'download the failed objects of a failure report; the report then keeps only the objects that failed again; with --redis: put the failed jobs of a queue back',
+    doc: 'download the failed objects of a failure report, by default the newest of the lake; the report keeps the objects that failed again, and is removed without one; with --redis: put the failed jobs of a queue back',
     exits: RUN_EXITS,
     examples: [
       'cryptodl retry data/_failures/vision-20261121T070000000Z-1f0c22aa.jsonl',
-      'cryptodl retry data/_failures/vision-20261121T070000000Z-1f0c22aa.jsonl -n',
+      'cryptodl retry -o /srv/lake -n',
       'cryptodl retry report.jsonl --concurrency 4 --retries 10',
       'cryptodl retry --redis redis://queue --codes http-server-error',
     ],

@@ -1,15 +1,17 @@
 /** `cryptodl retry FILE`: the tasks of a failure report and the options of its run. */
+import { resolve } from 'node:path';
+import { lakeOfReport } from '../lake/layout.js';
 import { CryptodlError, usage } from '../model/errors.js';
 import { defaultOf } from '../options/flags.js';
-import type { FlagName } from '../options/flags.js';
 import { resolveOptions } from '../options/resolve.js';
 import type { ExchangeWords, RawLayer, RawValues, Resolved } from '../options/resolve.js';
-import { GIVE_REPORT, readFailureReport } from '../report/read-failure-report.js';
+import { readFailureReport } from '../report/read-failure-report.js';
 import type { ReadReport } from '../report/read-failure-report.js';
 import { carriedOptions } from '../select/select-failures.js';
 import type { PastFailures } from '../select/select-failures.js';
 import type { RunVerb } from '../select/selection.js';
 import { marketNames } from '../source/venue.js';
+import { withAddresses } from '../text/mirror-roots.js';
 import type { Job } from './jobs.js';
 
 interface PastRun {
@@ -18,17 +20,35 @@ interface PastRun {
   readonly failures: PastFailures;
 }
 
-/** Rejects with a usage error for a file that is not a report, and for a failure in a market that the exchange does not have. */
+/**
+ * The recorded paths of a report in a lake are those in this lake, which may be a copy or may have been moved since. Rejects with a usage
+ * error for a file that is not a report, and for a failure in a market that the exchange does not have.
+ */
 export async function readReport(operand: string, exchange: ExchangeWords): Promise<ReadReport> {
-  if (operand === '') throw usage('retry needs the failure report of a run', GIVE_REPORT);
   const report = await readFailureReport(operand);
   const markets = marketNames(exchange);
   const stray = report.entries.find(({ market }) => !markets.includes(market));
-  if (stray === undefined) return report;
+  if (stray === undefined) return inItsLake(report);
   throw usage(
     `${operand} line ${stray.line} is not a failure ("${stray.market}" is not one of the markets ${markets.join(', ')})`,
     'remove that line',
   );
+}
+
+function inItsLake(report: ReadReport): ReadReport {
+  const { file, header, jobs } = report;
+  const recorded = header.options['out']?.[0];
+  const lake = file === undefined ? undefined : lakeOfReport(resolve(file));
+  if (lake === undefined || recorded === undefined) return report;
+  const moved = (text: string): string =>
+    `${text}/`.startsWith(`${recorded}/`) ? withAddresses(lake) + text.slice(recorded.length) : text;
+  const inLake = ({ options }: Pick<ReadReport['header'], 'options'>): Record<string, string[]> =>
+    Object.fromEntries(Object.entries(options).map(([name, texts]) => [name, texts.map(moved)]));
+  return {
+    ...report,
+    header: { ...header, options: inLake(header) },
+    jobs: jobs.map((job) => ({ ...job, options: inLake(job) })),
+  };
 }
 
 type Past = Pick<ReadReport, 'file' | 'entries' | 'cut'> & {
@@ -51,14 +71,10 @@ export function pastRun(
     values: { ...(verb === 'metrics' ? paceOfMetrics() : {}), ...carriedOptions(options) },
     nameOf: (name) => `${path}: ${name}`,
   };
-  const [flags, ...others] = layers;
   // The environment and the config file may be made for another lake, so the paths of the report override theirs.
-  const ordered = [
-    ...(flags === undefined ? [] : [flags]),
-    only(ofReport, ['out', 'temp-dir']),
-    ...others,
-    ofReport,
-  ];
+  const paths = Object.entries(ofReport.values).filter(([name]) => ['out', 'temp-dir'].includes(name));
+  const ofLake = { ...ofReport, values: Object.fromEntries(paths) };
+  const ordered = [...layers.slice(0, 1), ofLake, ...layers.slice(1), ofReport];
   return {
     verb,
     resolved: resolveOptions('retry', ordered, exchange),
@@ -91,13 +107,4 @@ function ofJob(name: string, { code, message, hint, cause }: CryptodlError): Cry
 function paceOfMetrics(): RawValues {
   const names = ['concurrency', 'retry-preset'] as const;
   return Object.fromEntries(names.map((name) => [name, [defaultOf(name, 'metrics') ?? '']]));
-}
-
-function only(layer: RawLayer, names: readonly FlagName[]): RawLayer {
-  return {
-    ...layer,
-    values: Object.fromEntries(
-      names.flatMap((name) => (layer.values[name] === undefined ? [] : [[name, layer.values[name]]])),
-    ),
-  };
 }

@@ -216,6 +216,13 @@ export function refuseInnerFolder(root: string, venue: VenueFolders): void {
   }
 }
 
+/** The lake with a report in its folder of reports, by absolute paths; undefined for any other file. */
+export function lakeOfReport(file: string): string | undefined {
+  const root = dirname(dirname(file));
+  const isLake = [FOLDERS.internal, FOLDERS.manifests].some((name) => existsSync(join(root, name)));
+  return isLake && dirname(file) === join(root, FOLDERS.failures) ? root : undefined;
+}
+
 function isEmpty(folder: string): boolean {
   try {
     return readdirSync(folder).length === 0;

@@ -74,7 +74,7 @@ export async function planSeries(context: PlanContext, requested: SeriesRequest)
     folder: settings.format === 'zip' ? context.root : folder,
     force: context.force,
     revisions: context.revisions,
-    ...(request.exact === true || request.retried === true ? {} : { refusals: manifest.absences }),
+    ...(request.exact === true ? {} : { refusals: manifest.absences }),
     ignoredRefusals: context.ignoredRefusals,
     ...(request.broken === undefined ? {} : { broken: request.broken }),
     keyOf: (period: Period) => context.venue.archive.objectKey(series, period),

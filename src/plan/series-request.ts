@@ -23,10 +23,8 @@ export interface SeriesRequest {
   readonly rest?: RestOffer;
   /** Files of the series that differ from their last commit. */
   readonly broken?: ReadonlySet<string>;
-  /** Plans exactly these days, also refused revisions. Other days are added only if `force` rewrites the series with other settings. */
+  /** Plans exactly these days, also refused revisions. Other days are added only if `force` rewrites the series with other settings. A new series takes no settings from the others. */
   readonly exact?: true;
-  /** Fetches refused revisions again. */
-  readonly retried?: true;
   /** Objects of these cadences replace the held objects of the ranges: always, or only if `haveMore`. */
   readonly rewrites?: 'always' | 'when-days-have-more';
   /** Days without rows in the replaced month. The archive need not have them. */
@@ -46,7 +44,7 @@ export interface ShortMonth {
 
 /**
  * The request with the settings of the held series, where none was given. `sharedOf` resolves with the settings of other series of
- * the dataset; they count for a series without an object of this format, except in a retry.
+ * the dataset; they count for a series without an object of this format, unless the request is exact.
  */
 export async function withHeldSettings(
   venue: Source,
@@ -59,7 +57,7 @@ export async function withHeldSettings(
   const own = continuedSettings(request.settings, given, held);
   const isNew = held[own.format].size === 0;
   const settings =
-    isNew && request.retried !== true ? withDatasetSettings(own, given, await sharedOf(own.format)) : own;
+    isNew && request.exact !== true ? withDatasetSettings(own, given, await sharedOf(own.format)) : own;
   const spec = findDataset(venue, series.market, series.dataset);
   const cadences =
     spec === undefined ? request.cadences : cadencesOf(spec, series.interval, settings.cadence);

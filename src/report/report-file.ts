@@ -15,7 +15,7 @@ export interface ReportFileOptions {
   readonly header: Omit<ReportHeader, 'v' | 'kind'>;
   /**
    * `new`: a new name beside earlier reports. `overwrite`: the file that the user named.
-   * `replace`: replaces an earlier report at the end of the run, also if no failure is left.
+   * `replace`: replaces an earlier report at the end of the run. Both: a run without failures removes the earlier report.
    */
   readonly mode: 'new' | 'overwrite' | 'replace';
 }
@@ -52,10 +52,12 @@ export function createReportFile(options: ReportFileOptions): ReportFile {
     },
     place: () => (file === undefined ? undefined : target),
     close: async (isComplete) => {
-      if (file === undefined && replaces) file = start();
-      // A run without failures removes the report of an earlier run from the path that the user named.
-      if (file === undefined && options.mode === 'overwrite' && isComplete) await removeReport(path);
-      if (file === undefined) return undefined;
+      if (file === undefined) {
+        if (!isComplete) return replaces ? target : undefined;
+        // A run without failures removes the report of an earlier run, and what a killed retry has left beside it.
+        if (options.mode !== 'new') for (const each of new Set([path, target])) await removeReport(each);
+        return undefined;
+      }
       const opened = await file;
       await tail;
       await opened.sync();

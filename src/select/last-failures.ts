@@ -1,14 +1,17 @@
-/** The failures in the newest failure report of a lake. */
+/** The newest failure report of a lake, and its failures. */
 import { join } from 'node:path';
 import { bringIn, openBackedFolders } from '../lake/backing.js';
-import { FOLDERS, refuseLinkedFolders } from '../lake/layout.js';
+import { FOLDERS, lakePaths, refuseLinkedFolders } from '../lake/layout.js';
 import type { LakePaths } from '../lake/layout.js';
 import { parsePeriod } from '../model/calendar.js';
 import type { ErrorCode } from '../model/errors.js';
-import { toCryptodlError } from '../model/errors.js';
+import { toCryptodlError, usage } from '../model/errors.js';
+import type { Io } from '../model/io.js';
 import { seriesName } from '../model/task.js';
 import type { Format, Period } from '../model/task.js';
-import { newestReport, readFailureReport } from '../report/read-failure-report.js';
+import { homeOf } from '../options/environment.js';
+import { GIVE_REPORT, newestReport, readFailureReport } from '../report/read-failure-report.js';
+import { absolutePath, shownPath } from '../text/printable.js';
 
 export interface LastFailures {
   readonly path: string;
@@ -29,13 +32,8 @@ export async function readLastFailures(
   warn: (message: string) => void,
 ): Promise<LastFailures | undefined> {
   try {
-    await refuseLinkedFolders(paths);
-    const folder = await paths.folder(FOLDERS.failures);
-    await openBackedFolders(folder);
-    const name = await newestReport(folder);
-    if (name === undefined) return undefined;
-    const path = join(folder, name);
-    await bringIn(path);
+    const path = await lastReport(paths);
+    if (path === undefined) return undefined;
     const bySeries = new Map<string, LastFailure[]>();
     for (const entry of (await readFailureReport(path)).entries) {
       const { market, dataset, interval, symbol, settings, code } = entry;
@@ -51,4 +49,24 @@ export async function readLastFailures(
     warn(`${toCryptodlError(error).message}; the gaps are shown without its failures`);
     return undefined;
   }
+}
+
+/** The newest report of a lake as a local file; undefined without one. */
+async function lastReport(paths: LakePaths): Promise<string | undefined> {
+  await refuseLinkedFolders(paths);
+  const folder = await paths.folder(FOLDERS.failures);
+  await openBackedFolders(folder);
+  const name = await newestReport(folder);
+  if (name === undefined) return undefined;
+  const path = join(folder, name);
+  await bringIn(path);
+  return path;
+}
+
+/** The same for `cryptodl retry` without a file. Rejects with a usage error for a lake without a report. */
+export async function lastReportOf(out: string, environment: Io['environment']): Promise<string> {
+  const paths = lakePaths(absolutePath(out, homeOf(environment)));
+  const path = await lastReport(paths);
+  if (path === undefined) throw usage(`${shownPath(paths.failures)} has no failure report`, GIVE_REPORT);
+  return path;
 }

@@ -83,7 +83,7 @@ function requestsOf(context: LakeContext, { path, entries }: PastFailures): Seri
       given: FORMAT,
       cadences,
       ranges: [],
-      retried: true,
+      exact: true,
       ...offer,
     };
     request.ranges.push({ from: period.from, to: period.to });

@@ -37,7 +37,7 @@ describe('bad input', () => {
   it.each<{ args: readonly string[]; says: string; hint?: string }>([
     { args: ['help', 'vison'], says: '"vison" is not a command', hint: 'did you mean vision?' },
     { args: ['vison', '--help'], says: '"vison" is not a command', hint: 'did you mean vision?' },
-    { args: ['retry'], says: 'retry needs the failure report of a run' },
+    { args: ['retry'], says: 'data/_failures has no failure report' },
     { args: ['retry', 'nowhere.jsonl'], says: 'cannot read nowhere.jsonl (no such file or folder)' },
     { args: ['retry', 'unknown-key.yaml'], says: 'unknown-key.yaml line 1 is not JSON' },
     ...[

@@ -169,7 +169,7 @@ describe('a month with five bad objects', () => {
     expect((await run(join(scratch, 'strict'), ['--strict'])).code).toBe(4);
   });
 
-  it('retry on a repaired archive ends with 0 and an empty report, and the lake is whole', async () => {
+  it('retry on a repaired archive ends with 0 and no report, and the lake is whole', async () => {
     breakRetryably();
     breakForGood();
     const out = join(scratch, 'retried');
@@ -187,7 +187,7 @@ describe('a month with five bad objects', () => {
     const repaired = await cryptodl(['retry', report, '--json', ...FAST]);
     expect(repaired.code).toBe(0);
     expect(repaired.events.at(-1)).toMatchObject({ outcomes: { ok: 5, failed: 0 } });
-    expect(linesOf(report).slice(1)).toEqual([]);
+    expect(existsSync(report)).toBe(false);
     const whole = join(scratch, 'whole');
     await run(whole);
     const file = 'binance/um/metrics/symbol=BTCUSDT/2026-10.parquet';

@@ -211,11 +211,23 @@ describe.each([
     const report = failed.events.find(({ event }) => event === 'summary')?.['failures'];
     expect(String(report).startsWith(`${lake.out}/_failures/vision-`)).toBe(true);
     archive.fault = undefined;
-    const retried = await cryptodl(['retry', String(report), ...FAST], { env: lake.environment });
+    const original = lake;
+    const reports = (): string[] =>
+      filesBelow(lake.content()).filter((path) => path.startsWith('_failures/'));
+    lake = kind.make();
+    const files = original.content();
+    for (const path of filesBelow(files)) lake.change(path, readFileSync(join(files, path)));
+    const [name = ''] = reports();
+    const ofCopy = ['retry', `${lake.out}/${name}`, ...FAST];
+    const retried = await cryptodl(ofCopy, { env: lake.environment });
     expect(retried.stderr).toContain('1 ok');
     expect(retried.code).toBe(0);
-    expect(Object.keys(await prices())).toHaveLength(10);
+    expect([Object.keys(await prices()).length, reports()]).toEqual([10, []]);
     expect((await verb('coverage', ['--json'])).code).toBe(0);
+    lake = original;
+    expect([Object.keys(await prices()).length, reports()]).toEqual([9, [name]]);
+    expect((await verb('retry', FAST)).code).toBe(0);
+    expect([Object.keys(await prices()).length, reports()]).toEqual([10, []]);
   });
 
   it('keeps zips', async () => {

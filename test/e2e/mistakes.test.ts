@@ -171,7 +171,7 @@ const REFUSED: readonly (readonly [typed: string, message: string, hint: string]
   ],
   [
     'retry',
-    'retry needs the failure report of a run',
+    'data/_failures has no failure report',
     'a run with failures writes its report to _failures of the lake: cryptodl retry data/_failures/NAME.jsonl',
   ],
   ['vision --symbols BTCUSDT --dry', 'vision has no flag --dry', 'did you mean --dry-run?'],

@@ -1,13 +1,23 @@
 /** `cryptodl retry`: what it keeps of the run that failed, and what it makes of a damaged report. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { cryptodl, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
-import { useScene } from '../helpers/scene.js';
+import { filesBelow, readParquet } from '../helpers/lake.js';
+import { isListing, isZip, useScene } from '../helpers/scene.js';
 
-const scene = useScene({ archive: [{ from: '2026-11-18', to: '2026-11-20' }] });
+const scene = useScene({ archive: [{ from: '2026-11-18', to: '2026-11-24' }] });
 const keyOf = (day: string): string => `data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-${day}.zip`;
 const WANTED = ['--symbols', 'BTCUSDT', '--interval', '1h', '--days', '3', '--out', 'lake'];
 const REPORT = 'report.jsonl';
@@ -51,7 +61,7 @@ describe('a report whose last line is cut', () => {
       3,
       expect.stringContaining('warning: report.jsonl line 3 is cut, so its failure is not known'),
     ]);
-    expect((await cli(['retry', REPORT, ...FAST])).code).toBe(0);
+    expect(existsSync(join(cwd, REPORT))).toBe(false);
   });
 
   it('also when it is the report of several jobs', async () => {
@@ -161,9 +171,94 @@ it('of a report without a failure says that none is left', async () => {
   failing('2026-11-19');
   await cli(['vision', ...WANTED, '--failures', REPORT, ...FAST]);
   scene.archive.fault = undefined;
-  await cli(['retry', REPORT, ...FAST]);
+  writeFileSync(join(cwd, REPORT), `${text().split('\n')[0] ?? ''}\n`);
   const { code, stderr } = await cli(['retry', REPORT, ...FAST]);
   expect([code, stderr.split('\n')[0]]).toEqual([0, 'report.jsonl in lake: no object is left to retry']);
+});
+
+describe('a report in a lake', () => {
+  const FILE = 'binance/um/klines/interval=1h/symbol=BTCUSDT/2026-11.parquet';
+  const reports = (lake: string): string[] =>
+    filesBelow(join(cwd, lake, '_failures')).map((name) => join(lake, '_failures', name));
+  const contents = (lake: string): Record<string, string> =>
+    Object.fromEntries(
+      filesBelow(join(cwd, lake)).map((path) => [path, readFileSync(join(cwd, lake, path), 'base64')]),
+    );
+  const rowsIn = async (lake: string): Promise<number> => (await readParquet(join(cwd, lake, FILE))).length;
+
+  /** A lake without one of its three days. The report names it. */
+  async function failed(...flags: readonly string[]): Promise<string> {
+    failing('2026-11-19');
+    expect((await cli(['vision', ...WANTED, ...FAST, ...flags])).code).toBe(3);
+    scene.archive.fault = undefined;
+    scene.archive.requests.length = 0;
+    return reports('lake')[0] ?? '';
+  }
+
+  it('that was moved is completed in its place, and the old place stays empty', async () => {
+    const report = await failed('--temp-dir', 'lake/work');
+    renameSync(join(cwd, 'lake'), join(cwd, 'moved'));
+    expect((await cli(['retry', report.replace('lake', 'moved'), ...FAST])).code).toBe(0);
+    expect(existsSync(join(cwd, 'lake'))).toBe(false);
+    expect([await rowsIn('moved'), reports('moved')]).toEqual([72, []]);
+  });
+
+  it('that was copied is completed in the copy, also without its hidden folder, and the original stays as it is', async () => {
+    const report = await failed();
+    cpSync(join(cwd, 'lake'), join(cwd, 'copy'), { recursive: true });
+    rmSync(join(cwd, 'copy/.cryptodl'), { recursive: true });
+    const before = contents('lake');
+    symlinkSync(report.replace('lake', 'copy'), join(cwd, 'latest'));
+    expect((await cli(['retry', 'latest', ...FAST])).code).toBe(0);
+    expect(await rowsIn('copy')).toBe(72);
+    expect(contents('lake')).toEqual(before);
+  });
+
+  it('of several jobs: those of this lake write into it, the others into their own', async () => {
+    failing('2026-11-19');
+    const job = 'verb: vision, symbols: BTCUSDT, interval: 1h, days: 3';
+    writeFileSync(
+      join(cwd, 'jobs.yaml'),
+      `defaults: { out: lake }\njobs: { a: { ${job} }, b: { ${job}, out: other } }`,
+    );
+    expect((await cli(['run', 'jobs.yaml', ...FAST])).code).toBe(3);
+    scene.archive.fault = undefined;
+    const [report = ''] = reports('lake');
+    renameSync(join(cwd, 'lake'), join(cwd, 'moved'));
+    expect((await cli(['retry', report.replace('lake', 'moved'), ...FAST])).code).toBe(0);
+    expect(existsSync(join(cwd, 'lake'))).toBe(false);
+    expect([await rowsIn('moved'), await rowsIn('other'), reports('moved')]).toEqual([72, 72, []]);
+  });
+
+  it('is the default', async () => {
+    await failed();
+    expect((await cli(['retry', '--out', 'lake', ...FAST])).code).toBe(0);
+    expect([await rowsIn('lake'), reports('lake')]).toEqual([72, []]);
+    const again = await cli(['retry', '--out', 'lake', ...FAST]);
+    expect([again.code, again.stderr]).toEqual([
+      2,
+      expect.stringContaining('lake/_failures has no failure report'),
+    ]);
+  });
+
+  it('that was moved out of it writes into the recorded lake, or into --out', async () => {
+    const report = await failed();
+    cpSync(join(cwd, report), join(cwd, '_failures/copy.jsonl'));
+    expect((await cli(['retry', '_failures/copy.jsonl', '--out', 'new', ...FAST])).code).toBe(0);
+    expect([await rowsIn('new'), await rowsIn('lake')]).toEqual([24, 48]);
+    renameSync(join(cwd, report), join(cwd, '_failures/copy.jsonl'));
+    expect((await cli(['retry', '_failures/copy.jsonl', ...FAST])).code).toBe(0);
+    expect(await rowsIn('lake')).toBe(72);
+  });
+
+  it('is completed by its own objects only, however much the archive has by then', async () => {
+    const report = await failed();
+    const later = ['--now', '2026-11-25T12:00:00Z'];
+    const retried = await cli(['retry', report, ...later, '--json', ...FAST]);
+    expect([retried.code, retried.events.at(-1)]).toMatchObject([0, { outcomes: { ok: 1, skipped: 0 } }]);
+    expect(scene.archive.requests.filter(isZip)).toEqual([`/${keyOf('2026-11-19')}`]);
+    expect(scene.archive.requests.filter(isListing)).toHaveLength(1);
+  });
 });
 
 it.each([

@@ -30,7 +30,10 @@ export function inFolders(scratch: string): Promise<LakeKind> {
         read: (path) => readFileSync(join(out, path)),
         change: (path, content) => {
           if (content === undefined) rmSync(join(out, path));
-          else writeFileSync(join(out, path), content);
+          else {
+            mkdirSync(dirname(join(out, path)), { recursive: true });
+            writeFileSync(join(out, path), content);
+          }
         },
       };
     },

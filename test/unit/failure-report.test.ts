@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -142,10 +142,17 @@ it('a report under a name that was asked for does', async () => {
 });
 
 describe('a report that replaces an earlier one', () => {
-  it('is empty when everything succeeded', async () => {
+  it('is removed when everything succeeded, with what a killed retry has left beside it', async () => {
     const path = await earlier();
-    await open(path, 'replace').close(true);
-    expect((await readFailureReport(path)).entries).toEqual([]);
+    copyFileSync(path, `${path}.partial`);
+    expect(await open(path, 'replace').close(true)).toBeUndefined();
+    expect([existsSync(path), existsSync(`${path}.partial`)]).toEqual([false, false]);
+  });
+
+  it('stays when a run without failures was cut short', async () => {
+    const path = await earlier();
+    expect(await open(path, 'replace').close(false)).toBe(path);
+    expect((await readFailureReport(path)).entries).toHaveLength(1);
   });
 
   it('leaves the earlier one until its run has reached its end', async () => {
