@@ -311,6 +311,19 @@ describe('breaker', () => {
     expect(flying).toHaveLength(1);
   });
 
+  it('stays open when a probe is served after another one failed', async () => {
+    const { clock, flying, start, fail, trip } = held({ successesToClose: 1 });
+    await trip();
+    await clock.advance(OPEN_MS);
+    start();
+    start();
+    await fail('connection-lost');
+    flying.shift()?.resolve(answer());
+    await clock.advance(0);
+    start();
+    expect(flying).toHaveLength(0);
+  });
+
   it('counts a request that was under way when it opened together with the probes', async () => {
     const { clock, flying, start, trip } = held();
     start();
@@ -619,16 +632,20 @@ describe('a host that refuses this address', () => {
     expect(over?.aborted).toBe(true);
   });
 
-  it.each<ErrorCode>(['http-server-error', 'address-blocked'])(
-    'is not asked any more either when %s comes late from another probe',
-    async (late) => {
+  it.each<[ErrorCode, ErrorCode]>([
+    ['address-blocked', 'http-server-error'],
+    ['address-blocked', 'address-blocked'],
+    ['http-server-error', 'address-blocked'],
+  ])(
+    'is not asked any more either when one probe ends with %s and another one later with %s',
+    async (first, late) => {
       const { clock, start, fail, fetch } = held();
       start();
       await fail('address-blocked');
       await clock.advance(BLOCKED_MS);
       start();
       start();
-      await fail('address-blocked');
+      await fail(first);
       await fail(late);
       await clock.advance(100 * BLOCKED_MS);
       expect((await refusal(fetch(REQUEST, context()))).code).toBe('wait-too-long');
@@ -663,6 +680,16 @@ describe('a host that refuses this address', () => {
     await clock.advance(BLOCKED_MS);
     start();
     expect(flying).toHaveLength(1);
+  });
+
+  it('is left alone also when requests are served that were under way when it was refused', async () => {
+    const { clock, flying, start, fail } = held();
+    for (let request = 0; request < 4; request += 1) start();
+    await fail('address-blocked');
+    for (const early of flying.splice(0)) early.resolve(answer());
+    await clock.advance(BLOCKED_MS - 1);
+    start();
+    expect(flying).toHaveLength(0);
   });
 
   it('counts requests that were under way when it was refused as the same refusal', async () => {

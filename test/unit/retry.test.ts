@@ -91,6 +91,22 @@ describe('retry', () => {
     expect(await refusal(response)).toMatchObject({ code: 'zip-bomb', attempts: 3 });
   });
 
+  it.each([
+    [4, new CryptodlError('zip-bomb', 'an error of four attempts')],
+    [1, new CryptodlError('wait-too-long', 'no attempt was sent')],
+    [undefined, new Error('a bug')],
+  ])('keeps the %s attempts of an inner error', async (attempts, error) => {
+    if (attempts !== undefined) Object.assign(error, { attempts });
+    const { clock, options } = retried([]);
+    let calls = 0;
+    const lost = new CryptodlError('connection-lost', 'lost');
+    const fetch = retry(options)(() => Promise.reject((calls += 1) === 1 ? lost : error));
+    const ended = fetch(REQUEST, context()).catch((reason: unknown) => reason);
+    await clock.advance(DAY_MS);
+    expect(await ended).toBe(error);
+    expect('attempts' in error ? error.attempts : undefined).toBe(attempts);
+  });
+
   it('asks as often as there are retries and one, at the announced times, and the error says how often', async () => {
     const { response, asked, events } = await run(['connection-lost']);
     const error = await refusal(response);
@@ -327,8 +343,11 @@ describe('retry', () => {
     expect(asked.at(-1)?.context.attemptId).toBe('trace/3');
   });
 
-  it('waits for a Retry-After that is just as long as --max-wait', async () => {
-    const { response, asked } = await run([{ code: 'http-server-error', retryAfterMs: 60_000 }, 200]);
+  it.each([
+    ['a Retry-After', { code: 'http-server-error', retryAfterMs: 60_000 } as const],
+    ['an open breaker, with its jitter,', { code: 'breaker-open', retryAfterMs: 60_000 - 50 } as const],
+  ])('waits for %s that is just as long as --max-wait', async (_, failure) => {
+    const { response, asked } = await run([failure, 200]);
     expect((await response).status).toBe(200);
     expect(asked.map(({ at }) => at)).toEqual([0, 60_000]);
   });

@@ -83,7 +83,7 @@ class Breaker {
   }
 
   #closedResult(result: Result): void {
-    if (result === 'neutral' || this.#state === 'stopped') return;
+    if (result === 'neutral') return;
     if (this.#state !== 'closed') {
       // The request was in flight when the breaker opened. Its failure does not open the breaker again. Its success counts:
       // it shows that the host refused only a surplus of requests, and the load is lower by now.
@@ -107,9 +107,8 @@ class Breaker {
    */
   #probeResult(result: Result, isAfterBlock: boolean): void {
     if (this.#state === 'closed' || this.#state === 'stopped' || result === 'neutral') return;
-    const isRefusedAgain = isAfterBlock && this.#isBlocked && this.#state === 'half-open';
     if (result === 'failure') this.#open(this.#options.openMs);
-    else if (result === 'blocked' && isRefusedAgain) this.#become('stopped');
+    else if (result === 'blocked' && isAfterBlock && this.#isBlocked) this.#become('stopped');
     else if (result === 'blocked') this.#block();
     else if (this.#state === 'half-open') {
       this.#isBlocked = false;

@@ -86,7 +86,7 @@ class Tries {
         return await next(this.#nextRequest(), { ...this.#context, attemptId: this.#attemptId(), again });
       } catch (error) {
         if (!isRetried(error)) {
-          if (failure !== undefined && wasSent(error)) error.attempts = this.#attempt;
+          if (wasSent(error)) error.attempts = Math.max(error.attempts, this.#attempt);
           throw this.#endedWaiting(error, failure);
         }
         failure = error;
@@ -217,11 +217,11 @@ const FINAL: ReadonlySet<ErrorCode> = new Set(['wait-too-long', 'time-over']);
 
 /** Whether the error is the result of an attempt, not of a wait that ended before it. */
 function wasSent(error: unknown): error is CryptodlError {
-  return error instanceof CryptodlError && !error.fatal && !FINAL.has(error.code) && !error.isGivenUp;
+  return error instanceof CryptodlError && !FINAL.has(error.code);
 }
 
 function isRetried(error: unknown): error is CryptodlError {
-  return error instanceof CryptodlError && error.retryable && !FINAL.has(error.code) && !error.isGivenUp;
+  return wasSent(error) && error.retryable && !error.isGivenUp;
 }
 
 function givenUp(error: CryptodlError): CryptodlError {
