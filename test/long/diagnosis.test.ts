@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { syncBuiltinESMExports } from 'node:module';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { CliResult } from '../helpers/cli.js';
-import { isZip, useScene } from '../helpers/scene.js';
+import { isListing, isZip, useScene } from '../helpers/scene.js';
 
 /** Thirty objects without their sidecars, unless `--days` says another number. */
 const scene = useScene({
@@ -17,6 +17,7 @@ const scene = useScene({
 const named = (): string => scene.archive.url.replace('127.0.0.1', 'localhost');
 
 interface Network {
+  readonly concurrency: number;
   readonly pool: { readonly queued: number };
   readonly dns: Readonly<Record<'lookups' | 'hits' | 'misses' | 'failures' | 'ms', number>>;
   readonly limiter: { readonly refusals: number; readonly refusalsPerHour: number };
@@ -112,6 +113,55 @@ function refuseThenServe(refusals: number, ms: number): void {
   });
 }
 
+/** The changes of the level of concurrency, as events. */
+const levelsOf = ({ events }: CliResult): readonly Readonly<Record<string, unknown>>[] =>
+  events.filter(({ event }) => event === 'concurrency');
+
+describe('the level of concurrency', () => {
+  it('is at most that of auto:N', async () => {
+    const result = await scene.vision('--concurrency auto:3');
+    expect([result.code, levelsOf(result), networkOf(result).concurrency]).toEqual([0, [], 3]);
+  });
+
+  it('falls when bodies are damaged', async () => {
+    scene.answer(isZip, (_, response) => response.end('no zip'));
+    const result = await scene.vision('--breaker-failures 999');
+    expect([result.code, levelsOf(result)[0]]).toEqual([3, expect.objectContaining({ why: 'troubled' })]);
+  });
+
+  it('is not that of the listing or of REST', async () => {
+    let refusals = 0;
+    const refuse = (): boolean => (refusals += 1) <= 5;
+    scene.archive.fault = (path, _, response) => {
+      if (!isListing(path) || !refuse()) return false;
+      response.writeHead(503).end();
+      return true;
+    };
+    const result = await scene.vision('--days 14 --breaker-failures 999 --retries 50');
+    expect([result.code, refusals > 5, levelsOf(result)]).toEqual([0, true, []]);
+  });
+
+  it('leaves the place of an object that waits for the retry budget to another one', async () => {
+    const objects = new Set<string>();
+    scene.answer(isZip, (request, response, path) => {
+      objects.add(path);
+      if (objects.size <= 16 && !seen.has(path)) request.destroy();
+      else
+        scene.after(3000, () => {
+          scene.archive.fault = undefined;
+          atOnce ??= objects.size;
+          scene.archive.serve(request, response);
+        });
+      seen.add(path);
+    });
+    const seen = new Set<string>();
+    let atOnce: number | undefined;
+    const result = await scene.vision('--concurrency auto:16 --breaker-failures 999 --retries 50');
+    // Five are retried at once. Two that wait make room for one.
+    expect([result.code, atOnce]).toEqual([0, 16 + 5]);
+  });
+});
+
 const REFUSED = [
   expect.stringMatching(/^ {2}waited {5}for permits: /),
   expect.stringMatching(/^ {2}refused {4}\d+ times? by a limit of the host \(429, 418\), [\d,]+ per hour$/),
@@ -137,11 +187,18 @@ describe('the closing block', () => {
     expect([slower.code, networkOf(slower).limiter.refusals]).toEqual([0, 0]);
   });
 
+  it('counts no pause of the whole run as a part of its work', async () => {
+    const result = await scene.vision('--days 14 --jitter 1h --request-interval 1s');
+    const line = expect.stringMatching(/^ {2}bottleneck your limit for archive, (9\d|100) % of the run: /);
+    expect([result.code, told(result)]).toEqual([0, expect.arrayContaining([line])]);
+  });
+
   it('has the level of concurrency at the end; each change of it is an event with its reason', async () => {
     // Of the first thirty, four are served. The rest of the run is too short to try a higher level again.
     refuseThenServe(26, 100);
-    const { code, events, summary, stderr } = await scene.vision('--breaker-failures 999 --retries 50');
-    const levels = events.filter(({ event }) => event === 'concurrency');
+    const result = await scene.vision('--breaker-failures 999 --retries 50');
+    const { code, summary, stderr } = result;
+    const levels = levelsOf(result);
     expect([code, levels[0]]).toEqual([0, expect.objectContaining({ from: 30, to: 21, why: 'refused' })]);
     const network = summary['network'] as { concurrency: number; settled?: unknown };
     expect(network.settled).toEqual({ level: network.concurrency, most: 128, why: 'refused' });

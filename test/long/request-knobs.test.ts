@@ -8,7 +8,7 @@ import { systemClock } from '../../src/model/clock.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
 import { scratchFolder } from '../helpers/folders.js';
-import { isListing, useScene } from '../helpers/scene.js';
+import { isListing, isZip, useScene } from '../helpers/scene.js';
 import type { RunOptions, SceneRun } from '../helpers/scene.js';
 
 /** Runs of objects without their sidecars. */
@@ -49,11 +49,21 @@ function gaps(): number[] {
 describe('the back-off', () => {
   const EXPONENTIAL = '--days 1 --retries 2 --retry-strategy exponential';
 
-  it('grows by --retry-factor', async () => {
-    const result = await run(`${EXPONENTIAL} --retry-delay 50ms --retry-factor 20`, [503, 503]);
+  /** The random number of the scene is always a half. */
+  it.each([
+    ['of the preset vision', '', [500, 750]],
+    ['fixed', '--retry-strategy fixed', [1000, 1000]],
+    ['linear', '--retry-strategy linear', [1000, 2000]],
+    ['exponential', '--retry-strategy exponential', [1000, 3000]],
+    ['full', '--retry-strategy full', [500, 1500]],
+    ['equal', '--retry-strategy equal', [750, 2250]],
+    ['decorrelated', '--retry-strategy decorrelated', [2000, 3500]],
+  ])('%s has its delays', async (name, flags, expected) => {
+    const factor = name.startsWith('of') ? '' : '--retry-factor 3 --retry-max-delay 1m';
+    const result = await run(`--days 1 --retries 2 --retry-delay 1s ${factor} ${flags}`, [503, 503]);
     expect([result.code, arrivals.length]).toEqual([0, 3]);
-    expect(gaps()[0]).toBeGreaterThanOrEqual(50 - EARLY_MS);
-    expect(gaps()[1]).toBeGreaterThanOrEqual(1000 - EARLY_MS);
+    for (const [at, gap] of gaps().entries())
+      expect(Math.abs(gap - (expected[at] ?? 0))).toBeLessThanOrEqual(3 * EARLY_MS);
   });
 
   it('is never longer than --retry-max-delay', async () => {
@@ -62,6 +72,19 @@ describe('the back-off', () => {
     // The cap of the preset is a minute: the test would be over before.
     expect([result.code, arrivals.length]).toEqual([0, 3]);
   }, 50_000);
+});
+
+describe('an attempt', () => {
+  it.each([
+    ['without headers', '--headers-timeout', 'no headers within 3s'],
+    ['without a byte of its body', '--idle-timeout', 'no byte of the body within 3s'],
+  ])('%s ends after %s', async (_, flag, message) => {
+    scene.answer(isZip, (_request, response) => {
+      if (flag === '--idle-timeout') response.writeHead(200, { 'content-length': '9' }).flushHeaders();
+    });
+    const result = await scene.vision(`--days 1 --retries 0 ${flag} 3s`);
+    expect([result.code, result.stderr]).toEqual([3, expect.stringContaining(message)]);
+  });
 });
 
 describe('the breaker', () => {
@@ -149,6 +172,22 @@ describe('the pace of a bucket', () => {
     const result = await run(`--days 1 --config ${file}`);
     expect([result.code, arrivals.length]).toEqual([2, 0]);
     expect(result.stderr.split('\n')[0]).toBe(`cryptodl: ${file}: ${message}`);
+  });
+});
+
+describe('--concurrency', () => {
+  const FUNDING = '--symbols BTCUSDT --dataset fundingRate --days 1 --json';
+
+  it.each([
+    ['metrics', '--concurrency 20', 20, false],
+    ['metrics', '--concurrency 21', 21, true],
+    ['metrics --join archive', '--join archive --concurrency 21', 21, false],
+    ['metrics', '', 10, false],
+    ['metrics --join archive', '--join archive', 10, false],
+  ])('of %s %s is %i objects; a warning: %s', async (_verb, flags, objects, isWarned) => {
+    const { code, summary, stderr } = await scene.metrics(`${FUNDING} ${flags}`, { sceneFlags: [] });
+    expect([code, summary['network']]).toEqual([0, expect.objectContaining({ concurrency: objects })]);
+    expect(stderr.includes('more than 20 series in flight are not faster')).toBe(isWarned);
   });
 });
 
