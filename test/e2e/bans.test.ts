@@ -82,6 +82,20 @@ describe('a ban', () => {
     expect([listed.code, scene.archive.requests]).toEqual([7, []]);
   });
 
+  it('that another run is told of ends a run before its next request', async () => {
+    const { host } = new URL(scene.archive.url);
+    const ban = { until: Date.now() + HOUR_S * 1000, why: 'said by the test' };
+    scene.answer(isZip, (request, response) => {
+      writeBans('running', JSON.stringify({ [`archive ${host}`]: ban }));
+      // The bans of other runs are read once in a second.
+      setTimeout(() => {
+        scene.archive.serve(request, response);
+      }, 1100);
+    });
+    const result = await run('running', '--verify', 'none', '--concurrency', '1');
+    expect([result.code, scene.archive.requests.filter(isZip).length]).toEqual([7, 1]);
+  });
+
   const WEEK_MS = 7 * 86_400_000;
   const untilOf = (name: string): number[] =>
     Object.values(

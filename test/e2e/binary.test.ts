@@ -1,6 +1,7 @@
 /** Each verb through the real binary: it ends and prints as the same run within a process. */
 import { randomUUID } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
@@ -10,6 +11,7 @@ import { cryptodl, cryptodlProcess, cryptodlProcessOk, FAST } from '../helpers/c
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { metricsScene } from '../helpers/metrics-scene.js';
+import { preload } from '../helpers/preload.js';
 
 const scratch = scratchFolder();
 const lake = join(scratch, 'lake');
@@ -56,6 +58,19 @@ describe('the real binary', () => {
       0,
       expect.objectContaining({ rows: 24, outcomes: expect.objectContaining({ ok: 1, failed: 0 }) }),
     ]);
+  });
+
+  it('has two threads for files and zips on each core, and at least four', async () => {
+    const file = join(scratch, 'threads');
+    const env = preload(
+      scratch,
+      `
+      import { writeFileSync } from 'node:fs';
+      process.on('exit', () => writeFileSync(${JSON.stringify(file)}, process.env.UV_THREADPOOL_SIZE));
+    `,
+    );
+    await cryptodlProcessOk(['list', 'symbols', '--archive-url', archive.url], { env });
+    expect(Number(readFileSync(file, 'utf8'))).toBe(Math.max(4, availableParallelism() * 2));
   });
 
   it('downloads metrics', async () => {

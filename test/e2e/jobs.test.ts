@@ -389,6 +389,31 @@ jobs:
     expect((at[5] ?? 0) - (at[0] ?? 0)).toBeGreaterThan(700);
   });
 
+  it.each([
+    ['high', 'normal, the default,', 'priority: high', ''],
+    ['normal, the default,', 'low', '', 'priority: low'],
+  ])('a job of priority %s has most of the permits, before one of %s', async (_, _other, btc, eth) => {
+    const order: string[] = [];
+    archive.fault = (path, request, response) => {
+      if (path.endsWith('.zip')) order.push(path.includes('BTCUSDT') ? 'BTC' : 'ETH');
+      if (!path.includes('prefix=') || !path.includes('BTCUSDT')) return false;
+      // All requests of the other job wait already.
+      clock.timer(1500, () => {
+        archive.serve(request, response);
+      });
+      return true;
+    };
+    const text = `
+defaults: { dataset: klines, interval: 1h, days: 7, verify: none, limits: archive=1/s }
+jobs:
+  eth: { verb: vision, symbols: ETHUSDT, out: b, ${eth} }
+  btc: { verb: vision, symbols: BTCUSDT, out: a, ${btc} }
+`;
+    const result = await run(['run', jobs(text), '--jobs', '2', ...FAST]);
+    const before = order.slice(0, order.lastIndexOf('BTC')).filter((job) => job === 'ETH');
+    expect([result.code, order.length, before.length <= 4]).toEqual([0, 14, true]);
+  });
+
   it('--bwlimit is that of all jobs together', async () => {
     const { at } = answering('together');
     const text = APART.replace('1h', '1m').replace('days: 3', 'days: 1');
