@@ -136,8 +136,16 @@ async function withResolved(
   return withLakes(verb, { io, sources }, async (lakes) => {
     const resolved = resolveOptions(verb, layers, source);
     if (resolved.options.printOptions) return printOptions(verb, resolved, io);
+    await removeTempFiles(resolved, io);
     return act(OF_QUEUE.has(verb) ? resolved : await lakes.resolve(resolved));
   });
+}
+
+/** Removes what killed commands have left in the folder for temporary files. */
+async function removeTempFiles({ options }: Resolved, { environment }: Io): Promise<void> {
+  const { removeLeftovers, tempFolderOf } = await import('./files/temp-files.js');
+  const { homeOf } = await import('./options/environment.js');
+  await removeLeftovers(tempFolderOf(options.tempDir, homeOf(environment)));
 }
 
 /** The lakes of a command on the local disk; those in buckets as mirrors. */
@@ -198,6 +206,7 @@ async function runFile(invocation: Invocation, io: Io, loadSource: LoadSource): 
     }
     return 0;
   }
+  await removeTempFiles(resolved, io);
   return withLakes('run', { io, sources: resolved }, (lakes) =>
     runLocally({ source, resolved, jobs, io }, lakes),
   );
@@ -232,6 +241,7 @@ async function retry(invocation: Invocation, io: Io, loadSource: LoadSource): Pr
     const report = await readReport(local, source);
     const { resolved, verb, failures } = pastRun(local, report, layers, source);
     if (resolved.options.printOptions) return printOptions('retry', resolved, io);
+    await removeTempFiles(resolved, io);
     const jobs = pastJobs(local, report, layers, source);
     return printingErrors(io, resolved, async () => {
       if (report.jobs.length > 0)

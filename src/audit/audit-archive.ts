@@ -1,8 +1,7 @@
 /** Downloads the monthly and daily objects of each month into a spool folder, audits them and deletes them. */
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { dayOf, dayPeriod, monthOf, monthStart, monthText } from '../model/calendar.js';
 import { createEngine } from '../convert/duckdb.js';
 import type { Engine } from '../convert/duckdb.js';
@@ -18,7 +17,7 @@ import { findDataset } from '../source/venue.js';
 import { AUDITED, compareMonth } from './audit-month.js';
 import type { MonthObjects } from './audit-month.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
-import { makeFolder } from '../files/disk.js';
+import { makeTempFolder, tempPath } from '../files/temp-files.js';
 import { downloadObject, releaseBodies } from '../download/download-object.js';
 import type { Session } from '../download/session.js';
 import type { AuditedSeries } from './select-audit.js';
@@ -32,11 +31,9 @@ export async function* auditArchive(
   session: Session,
   audited: readonly AuditedSeries[],
 ): AsyncGenerator<AuditedMonth> {
-  const { options, runFolder, stop } = session;
-  // A separate folder, because a run clears its own spool and an audit takes no lock.
-  const root = options.tempDir === undefined ? tmpdir() : dirname(runFolder);
-  const folder = join(root, `cryptodl-audit-${randomUUID()}`);
-  await makeFolder(folder);
+  const { stop } = session;
+  const folder = tempPath(session.tempFolder, 'audit');
+  await makeTempFolder(folder);
   const engine = createEngine({
     memoryBytes: ENGINE_MEMORY_BYTES,
     tempFolder: join(folder, 'spill'),

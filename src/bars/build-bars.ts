@@ -1,13 +1,14 @@
 /** Builds bars into the lake, symbol by symbol and month by month. Sends no request. */
 import { join } from 'node:path';
 import { createEngine } from '../convert/duckdb.js';
+import { tempFolderOf } from '../files/temp-files.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { Deadline } from '../download/deadline.js';
 import { openLake } from '../download/open-lake.js';
 import type { LakeParts } from '../download/session.js';
 import { releaseBacked } from '../lake/backing.js';
 import { commitWithJournal } from '../lake/commit-journal.js';
-import { lakePaths, removeRunFolder, runFolder, seriesFolder } from '../lake/layout.js';
+import { lakePaths, removeRunFolder, seriesFolder } from '../lake/layout.js';
 import type { LakePaths } from '../lake/layout.js';
 import { Manifests } from '../lake/manifests.js';
 import { writeNotice } from '../lake/notice.js';
@@ -131,7 +132,7 @@ class Build {
     const stop = this.#stop;
     const session = {
       paths: this.#paths,
-      runFolder: runFolder(resolved.options, this.#paths, surroundings.home),
+      tempFolder: tempFolderOf(resolved.options.tempDir, surroundings.home),
       clock,
       observer,
       options: resolved.options,
@@ -155,7 +156,7 @@ class Build {
     if (this.#opened === undefined) return;
     const { lock, runFolder: folder } = this.#opened;
     try {
-      if (!lock.isLost) await removeRunFolder(this.#paths, folder);
+      await removeRunFolder(this.#paths, folder);
     } finally {
       await lock.release();
     }

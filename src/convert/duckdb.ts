@@ -1,11 +1,9 @@
 /** The owner of DuckDB: loaded on first use, with a memory limit, and without downloads of extensions. */
-import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { availableParallelism, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { availableParallelism } from 'node:os';
+import { makeTempFolder, tempFolderOf, tempPath } from '../files/temp-files.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
-import { absolutePath } from '../text/printable.js';
 import type * as Values from '@duckdb/node-api';
 import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import { interrupted, mapErrors } from './duckdb-errors.js';
@@ -17,7 +15,7 @@ export interface EngineOptions {
   readonly threads?: number;
   /** The `memory_limit` of DuckDB in bytes; 300 MB by default. The limit covers only its buffer manager, so DuckDB can use more. */
   readonly memoryBytes?: number;
-  /** Folder for data that exceeds the memory limit. */
+  /** New folder for data that exceeds the memory limit. The caller removes it. */
   readonly tempFolder: string;
   /** Interrupts the engine when it aborts. */
   readonly signal?: AbortSignal;
@@ -55,9 +53,7 @@ export function verbEngine(
   { resolved, surroundings, signal }: EngineUser,
   memoryBytes?: number,
 ): Engine & { end(): Promise<void> } {
-  const { tempDir } = resolved.options;
-  const folder = tempDir === undefined ? tmpdir() : absolutePath(tempDir, surroundings.home);
-  const tempFolder = join(folder, `cryptodl-${verb}-${randomUUID()}`);
+  const tempFolder = tempPath(tempFolderOf(resolved.options.tempDir, surroundings.home), verb);
   const engine = createEngine({ tempFolder, signal, ...(memoryBytes === undefined ? {} : { memoryBytes }) });
   return {
     ...engine,
@@ -222,6 +218,8 @@ function load(): typeof Values {
 
 async function start(threads: number, options: EngineOptions): Promise<DuckDBInstance> {
   const { memoryBytes = 300e6, tempFolder } = options;
+  // Most statements need no such folder, so they work without one. For the others, DuckDB gives the error.
+  await makeTempFolder(tempFolder).catch(() => undefined);
   return load().DuckDBInstance.create(':memory:', {
     threads: String(threads),
     memory_limit: `${Math.floor(memoryBytes / 1e6)}MB`,

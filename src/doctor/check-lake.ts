@@ -1,8 +1,9 @@
 /** Checks the folder of a lake (writable, fast, with free space) and its lock. Leaves no files behind. */
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { access, open, rm, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { stagedBeside } from '../files/temp-files.js';
 import type { BackingTrial } from '../lake/backing.js';
 import type { LakePaths } from '../lake/layout.js';
 import { refuseIfLocked } from '../lake/lock.js';
@@ -90,7 +91,7 @@ const PROBE_BYTES = 4 * 1024 * 1024;
 /** Writes, syncs and removes a probe file. Resolves with bytes per second. */
 async function writeProbe({ path, tryIn = [path], clock }: FolderInput): Promise<number> {
   const folder = await firstThere(tryIn, path);
-  const file = join(folder, `.cryptodl-doctor-${randomUUID()}`);
+  const file = await stagedBeside(join(folder, 'probe'));
   // File systems with compression would store zeros faster.
   const bytes = randomBytes(PROBE_BYTES);
   const begun = clock.monotonic();

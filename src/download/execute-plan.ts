@@ -4,7 +4,7 @@ import { statfs } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { ReceivedObject } from '../convert/csv-input.js';
-import { makeFolder } from '../files/disk.js';
+import { makeTempFolder } from '../files/temp-files.js';
 import type { Timer } from '../model/clock.js';
 import { removeRunFolder } from '../lake/layout.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
@@ -54,8 +54,8 @@ export async function executePlan(session: Session, run: PlannedRun): Promise<Ru
       await refuseFullDisk(session, run.totals);
       await runAll(session, run);
     } finally {
-      // After another run took the lake over, the folder of this name belongs to that run.
-      if (session.lock?.isLost !== true) await removeRunFolder(session.paths, session.runFolder);
+      // Before the report is written, which may need the space.
+      await removeRunFolder(session.paths, session.runFolder);
     }
   } catch (error) {
     ended = toCryptodlError(error);
@@ -260,7 +260,7 @@ async function refuseFullDisk(
   totals: PlanTotals,
 ): Promise<void> {
   if (totals.fetch === 0) return;
-  await writable(session.runFolder, '--temp-dir', () => makeFolder(session.runFolder));
+  await writable(session.runFolder, '--temp-dir', () => makeTempFolder(session.runFolder));
   const lakeBytes = totals.fetchBytes * (totals.formats.includes('csv') ? CSV_GROWTH : 1);
   const spoolBytes = Math.min(totals.fetchBytes, totals.largestBytes * availableParallelism()) * SPOOL_GROWTH;
   // The files of a mirror become stubs.

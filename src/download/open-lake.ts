@@ -2,10 +2,13 @@
  * Opens the lake of a run for writing: takes its lock, finishes the commits of a killed run, and clears temporary
  * files.
  */
+import { createHash } from 'node:crypto';
+import { statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { removeLeftovers, tempPath } from '../files/temp-files.js';
 import { CryptodlError, errnoOf, toCryptodlError } from '../model/errors.js';
-import { refuseLinkedFolders, runFolderIn } from '../lake/layout.js';
+import { refuseLinkedFolders } from '../lake/layout.js';
+import type { LakePaths } from '../lake/layout.js';
 import { acquireLock, holderText } from '../lake/lock.js';
 import type { Lock } from '../lake/lock.js';
 import { Manifests } from '../lake/manifests.js';
@@ -16,12 +19,16 @@ import { shellWord, shownPath } from '../text/printable.js';
 import { durationText } from '../model/units.js';
 import { makeFolder } from '../files/disk.js';
 
-type LakeRequest = Pick<LakeSession, 'paths' | 'runFolder'> &
+type TempRequest = Pick<LakeSession, 'paths' | 'tempFolder'> & {
+  readonly options: Pick<RunSession['options'], 'tempDir'>;
+};
+
+type LakeRequest = Pick<LakeSession, 'paths' | 'tempFolder'> &
   Pick<RunSession, 'clock' | 'deadline' | 'observer' | 'options' | 'stop' | 'times' | 'venue'>;
 
 /**
  * Takes the lake's lock, finishes the commits of a killed run, and clears its temporary files. The manifests are read anew: before this
- * run had the lock, another process could change them. The run folder is empty. Rejects with `locked`, with `usage` if
+ * run had the lock, another process could change them. The run folder does not exist. Rejects with `locked`, with `usage` if
  * the root is a file, with the error of a stop, or with a disk error.
  */
 export async function openLake(session: LakeRequest, command: string): Promise<LakeParts> {
@@ -34,24 +41,33 @@ export async function openLake(session: LakeRequest, command: string): Promise<L
       session.observer.warn(
         `the commit journal ${name} is not applied: ${why}; it is kept in ${shownPath(kept)} with its staged files; to check the lake: cryptodl verify --out ${shellWord(shownPath(root))}`,
       );
-    await clearLeftover(session, staging, '--out');
+    await clearStaging(session);
     await writable(root, '--out', () => makeFolder(staging));
+    // The lock proves that the other runs of this lake have ended, also those of other containers.
+    const kind = runFolderKind(session.paths);
+    if (session.options.tempDir !== undefined)
+      await removeLeftovers(session.tempFolder, (what) => what === kind);
     const manifests = new Manifests(session.venue.archive);
-    return { lock, manifests, runFolder: await emptyRunFolder(session) };
+    return { lock, manifests, runFolder: newRunFolder(session) };
   } catch (error) {
     await lock.release();
     throw error;
   }
 }
 
-async function emptyRunFolder(session: LakeRequest): Promise<string> {
-  // In a --temp-dir, the name depends on the inode of a folder of the lake. In a new lake, that folder has only just been created.
-  const folder = runFolderIn(dirname(session.runFolder), session.paths);
-  if (await clearLeftover(session, folder, '--temp-dir')) return folder;
-  // The old folder probably belongs to another user.
-  const ofUser = `${folder}-of-uid-${process.getuid?.() ?? ''}`;
-  await clearLeftover(session, ofUser, '--temp-dir');
-  return ofUser;
+/** The new folder of a run for its temporary files: in --temp-dir, else in the lake. Nothing is created. */
+export function newRunFolder({ options, paths, tempFolder }: TempRequest): string {
+  return tempPath(options.tempDir === undefined ? paths.staging : tempFolder, runFolderKind(paths));
+}
+
+/**
+ * The kind of the temporary files of all runs of a lake. It depends on device and inode of the lake, because two containers may have
+ * different lakes at one path and share the --temp-dir.
+ */
+function runFolderKind({ root, internal }: LakePaths): string {
+  const { dev, ino } = statSync(internal, { bigint: true });
+  const lake = createHash('sha256').update(`${dev}:${ino}:${root}`).digest('hex');
+  return `run-${lake.slice(0, 12)}`;
 }
 
 const POLL_MS = 1000;
@@ -99,19 +115,17 @@ async function sleepUnlessOver(
   }
 }
 
-/** Removes the folder. Resolves with false, after a warning, if the permissions of the folder or of a file in it forbid that. */
-async function clearLeftover({ observer }: LakeRequest, path: string, flag: string): Promise<boolean> {
+/** Removes the temporary files in the lake. Warns if the permissions of a file forbid that. */
+async function clearStaging({ observer, paths: { staging } }: LakeRequest): Promise<void> {
   try {
-    await rm(path, { recursive: true, force: true });
-    return true;
+    await rm(staging, { recursive: true, force: true });
   } catch (error) {
     const code = errnoOf(error);
-    if (code !== 'EACCES' && code !== 'EPERM') return writable(path, flag, () => Promise.reject(error));
-    const place = (error as NodeJS.ErrnoException).path ?? path;
+    if (code !== 'EACCES' && code !== 'EPERM') return writable(staging, '--out', () => Promise.reject(error));
+    const place = (error as NodeJS.ErrnoException).path ?? staging;
     observer.warn(
       `temporary files of an earlier run cannot be removed (${code}): ${shownPath(place)}; remove them as their owner`,
     );
-    return false;
   }
 }
 

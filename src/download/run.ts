@@ -1,6 +1,6 @@
 /** A whole run: selection, plan, downloads, result. The command line and the library use it. */
 import { join } from 'node:path';
-import { refuseFile, refuseInnerFolder } from '../lake/layout.js';
+import { refuseFile, refuseInnerFolder, removeRunFolder } from '../lake/layout.js';
 import { noticePath, writeNotice } from '../lake/notice.js';
 import { errnoOf } from '../model/errors.js';
 import type { Fetch } from '../http/fetch.js';
@@ -14,7 +14,7 @@ import type { ShareReport } from '../report/failure-report.js';
 import type { RunMonitor } from '../report/run-monitor.js';
 import type { RunEnd } from '../report/run-summary.js';
 import { StageTimes } from '../report/stage-times.js';
-import { absolutePath, shownPath } from '../text/printable.js';
+import { shownPath } from '../text/printable.js';
 import type { PartitionPlan } from '../model/task.js';
 import { durationText } from '../model/units.js';
 import { ofShard, requestNotes } from '../select/selection.js';
@@ -130,7 +130,11 @@ async function locked<T>(
   try {
     return await act({ ...session, lock, runFolder, manifests });
   } finally {
-    await lock.release();
+    try {
+      await removeRunFolder(session.paths, runFolder);
+    } finally {
+      await lock.release();
+    }
   }
 }
 
@@ -221,7 +225,7 @@ async function sessionOf(request: Parameters<typeof openSession>[0]): Promise<Se
     refuseFile(session.paths.root);
     refuseInnerFolder(session.paths.root, session.venue);
     const { tempDir } = session.options;
-    if (tempDir !== undefined) refuseFile(absolutePath(tempDir, request.surroundings.home), '--temp-dir');
+    if (tempDir !== undefined) refuseFile(session.tempFolder, '--temp-dir');
   } catch (error) {
     await session.close();
     throw error;
@@ -251,6 +255,7 @@ export async function* planOnly(request: RunRequest): AsyncGenerator<PartitionPl
       refuseLargePlan(session, plan);
     } finally {
       await plan.spool.close();
+      await removeRunFolder(session.paths, session.runFolder);
     }
   } catch (error) {
     throw session.deadline.asEarlyEnd(error);

@@ -3,7 +3,8 @@ import { setMaxListeners } from 'node:events';
 import { countsSince } from '../http/request-counts.js';
 import { backedRequests } from '../lake/backing.js';
 import type { LakePaths } from '../lake/layout.js';
-import { lakePaths, runFolder } from '../lake/layout.js';
+import { tempFolderOf, tempPath } from '../files/temp-files.js';
+import { lakePaths } from '../lake/layout.js';
 import type { Lock } from '../lake/lock.js';
 import { Manifests } from '../lake/manifests.js';
 import type { Clock } from '../model/clock.js';
@@ -57,7 +58,9 @@ export interface RunSession {
 export interface LakeSession {
   readonly paths: LakePaths;
   readonly manifests: Manifests;
-  /** Folder of the temporary files. Its name belongs to the lake, so that the next run finds the files of a killed one. */
+  /** The folder in which the user wants temporary files. */
+  readonly tempFolder: string;
+  /** The folder of the temporary files of this run. It does not exist before the first of them. */
   readonly runFolder: string;
   /** Absent while the lake is only read. */
   readonly lock?: Lock;
@@ -98,6 +101,7 @@ export function openSession(request: SessionRequest): Session {
   const { options } = request.resolved;
   const { home } = request.surroundings;
   const paths = lakePaths(absolutePath(options.out, home));
+  const tempFolder = tempFolderOf(options.tempDir, home);
   const stop = stopWith(request.signal);
   const tally = new Tally(source);
   const deadline = new Deadline({
@@ -148,7 +152,8 @@ export function openSession(request: SessionRequest): Session {
     zips: request.zips,
     paths,
     manifests: new Manifests(source.archive),
-    runFolder: runFolder(options, paths, home),
+    tempFolder,
+    runFolder: tempPath(tempFolder, 'run'),
     close: async () => {
       deadline.close();
       stop.abort(new CryptodlError('interrupted', 'the run is over'));

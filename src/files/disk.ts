@@ -7,17 +7,17 @@ import { errnoOf } from '../model/errors.js';
 
 /**
  * Replacement for `mkdir -p`: `mkdir` with `recursive: true` loops forever where the kernel answers ENOENT although the parent
- * exists, for example below /proc (Node 20 to 24). Rejects with the error of the system.
+ * exists, for example below /proc (Node 20 to 24). `mode` is that of the last folder. Rejects with the error of the system.
  */
-export async function makeFolder(path: string): Promise<void> {
+export async function makeFolder(path: string, mode = 0o777): Promise<void> {
   try {
-    await mkdir(path);
+    await mkdir(path, { mode });
   } catch (error) {
     if (await isFolder(path)) return;
     if (errnoOf(error) !== 'ENOENT' || dirname(path) === path) throw error;
     await makeFolder(dirname(path));
     try {
-      await mkdir(path);
+      await mkdir(path, { mode });
     } catch (again) {
       // Another process has created it in the meantime.
       if (!(await isFolder(path))) throw again;

@@ -2,14 +2,14 @@
  * A file that a flag names: it replaces only a file that the program made. It is staged beside its place, and renamed when it is
  * complete.
  */
-import { randomBytes } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { chmod, lstat, open, rename, rm, stat } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { CryptodlError, errnoOf, usage } from '../model/errors.js';
 import { reasonOf } from '../text/path-faults.js';
 import { shownPath } from '../text/printable.js';
 import { makeFolder } from './disk.js';
+import { stagedBeside } from './temp-files.js';
 
 export interface OwnFile {
   /** Without dashes. */
@@ -81,13 +81,14 @@ export async function writeOwnFile(
   write: (staged: string) => Promise<unknown>,
 ): Promise<number> {
   const { flag, path, mode } = own;
-  const staged = join(dirname(path), `.${basename(path)}.${randomBytes(4).toString('hex')}.partial`);
+  let staged: string | undefined;
   try {
     if (await isStream(own)) {
       await write(path);
       return 0;
     }
     await makeFolder(dirname(path));
+    staged = await stagedBeside(path);
     // The system gives the reason of a failure; DuckDB gives only a text.
     await (await open(staged, 'wx')).close();
     await write(staged);
@@ -97,7 +98,7 @@ export async function writeOwnFile(
     await rename(staged, path);
     return size;
   } catch (error) {
-    await rm(staged, { force: true }).catch(() => undefined);
+    if (staged !== undefined) await rm(staged, { force: true }).catch(() => undefined);
     if (error instanceof CryptodlError || errnoOf(error) === 'unknown error') throw error;
     throw new CryptodlError(
       'disk',

@@ -11,6 +11,7 @@ import type { Clock } from '../model/clock.js';
 import { errnoOf } from '../model/errors.js';
 import { reasonOf } from '../text/path-faults.js';
 import { makeFolder } from './disk.js';
+import { stagedBeside } from './temp-files.js';
 
 export interface StateFileOptions {
   readonly folder: string;
@@ -73,11 +74,11 @@ export class StateFile<T> {
   }
 
   async #update(change: (content: T) => T): Promise<void> {
-    const staged = `${this.#path}.${randomUUID()}`;
     const lock = `${this.#path}.lock`;
     try {
       await makeFolder(this.#options.folder);
       if (!(await this.#lock(lock))) return;
+      const staged = await stagedBeside(this.#path);
       try {
         const content = await this.#content();
         await writeFile(staged, `${JSON.stringify(change(content ?? this.#empty))}\n`);

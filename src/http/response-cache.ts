@@ -2,7 +2,7 @@
  * Copies of answers, for runs in which the host does not answer. A damaged copy is removed with a warning. If the folder cannot be
  * written, the run writes no further copies. All runs of the machine share the copies; the last written one counts.
  */
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { lstat, lutimes, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -11,6 +11,7 @@ import type { Clock } from '../model/clock.js';
 import { errnoOf } from '../model/errors.js';
 import { makeFolder } from '../files/disk.js';
 import { readState, TOO_LARGE } from '../files/state-file.js';
+import { removeLeftovers, tempPath } from '../files/temp-files.js';
 
 export interface Copy<T> {
   /** Epoch milliseconds. */
@@ -32,16 +33,14 @@ export interface CopiesOptions {
 
 const MAX_AGE_MS = 30 * 86_400_000;
 const MAX_BYTES = 256 * 1024 * 1024;
-/** Older temporary files were left by a killed run and are removed. */
-const STAGED_MS = 3_600_000;
 const WRITES_AT_ONCE = 8;
 /** If more copies wait in memory for the disk, `keep` waits too. */
 const MOST_WAITING = 64;
 /** Bytes of a copy at most, packed and unpacked: as many as in the largest accepted answer of REST. */
 const COPY_MAX_BYTES = 64 * 1024 * 1024;
 const ENDING = '.json.gz';
-/** Names of copies and of their temporary files. Other files in the folder are never removed. */
-const COPY_NAME = /^[0-9a-f]{40}\.json\.gz(?<staged>\.[0-9a-f-]{36})?$/;
+/** Names of copies. Other files in the folder are never removed. */
+const COPY_NAME = /^[0-9a-f]{40}\.json\.gz$/;
 /** The folder was last cleaned at the modification time of this file. A look at thousands of copies in each run would take too long. */
 const PRUNED = 'pruned';
 const PRUNE_EVERY_MS = 86_400_000;
@@ -113,7 +112,7 @@ export class Copies {
     const copy = this.#waiting.get(name);
     if (copy === undefined) return;
     const path = this.#pathOf(name);
-    const staged = `${path}.${randomUUID()}`;
+    const staged = tempPath(this.#options.folder, 'copy');
     try {
       await (this.#folder ??= makeFolder(this.#options.folder));
       await writeFile(staged, await packed(JSON.stringify({ v: 1, name, ...copy })));
@@ -132,16 +131,15 @@ export class Copies {
     const now = clock.now();
     // A folder that is a link is not cleaned, because the link may lead to foreign files.
     if ((await realpath(folder)) !== join(await realpath(dirname(folder)), basename(folder))) return;
+    await removeLeftovers(folder);
     const files: { path: string; mtimeMs: number; size: number }[] = [];
     for (const name of await readdir(folder)) {
-      const match = COPY_NAME.exec(name);
-      if (match === null) continue;
+      if (!COPY_NAME.test(name)) continue;
       const path = join(folder, name);
       const facts = await lstat(path).catch(() => undefined);
       if (facts?.isFile() !== true) continue;
       const { mtimeMs, size } = facts;
-      if (now - mtimeMs > (match.groups?.['staged'] === undefined ? MAX_AGE_MS : STAGED_MS))
-        await rm(path, { force: true });
+      if (now - mtimeMs > MAX_AGE_MS) await rm(path, { force: true });
       else files.push({ path, mtimeMs, size });
     }
     let bytes = 0;

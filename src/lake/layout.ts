@@ -1,12 +1,10 @@
 /** Paths in a lake. Relative paths use `/`. Names from input become path components only through `safeName`. */
-import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { errnoOf, usage } from '../model/errors.js';
 import type { Market, Series } from '../model/task.js';
-import { absolutePath, shownPath } from '../text/printable.js';
+import { shownPath } from '../text/printable.js';
 import { checkedFolder } from './path-checks.js';
 
 /** Device names of Windows, with or without an ending. */
@@ -162,39 +160,6 @@ export function lakePaths(root: string): LakePaths {
     quarantine: join(root, FOLDERS.quarantine),
     folder: (path) => checkedFolder(root, path),
   };
-}
-
-/**
- * The folder of the temporary files of a run. A dry run writes only a plan that is too large for memory. It takes no lock, so its
- * folder has a name of its own.
- */
-export function runFolder(
-  { dryRun, tempDir }: { readonly dryRun: boolean; readonly tempDir: string | undefined },
-  paths: LakePaths,
-  home: string | undefined,
-): string {
-  if (dryRun) return join(tmpdir(), `cryptodl-dry-run-${process.pid}`);
-  return runFolderIn(tempDir === undefined ? paths.staging : absolutePath(tempDir, home), paths);
-}
-
-/**
- * The folder of a lake's temporary files in `folder`. In a `--temp-dir`, its name depends on device and inode of the lake, because
- * two containers may have different lakes at one path and share the `--temp-dir`.
- */
-export function runFolderIn(folder: string, { root, internal, staging }: LakePaths): string {
-  const name = folder === staging ? root : `${identityOf(internal)}:${root}`;
-  const lake = createHash('sha256').update(name).digest('hex').slice(0, 12);
-  return join(folder, `run-${lake}`);
-}
-
-function identityOf(folder: string): string {
-  try {
-    const { dev, ino } = statSync(folder, { bigint: true });
-    return `${dev}:${ino}`;
-  } catch {
-    // It is missing, or it cannot be read. In the second case, opening the lake fails.
-    return '';
-  }
 }
 
 /**

@@ -1,9 +1,10 @@
 /** Claim files: they make sure that only one process at a time takes over the lock file of a lake. */
 import { readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { processState } from '../files/running-process.js';
 import type { Clock } from '../model/clock.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
-import { readHolderFile, holderState, type LockHolder } from './lock-holder.js';
+import { readHolderFile, type LockHolder } from './lock-holder.js';
 import { LEASE_MS } from './lock-lease.js';
 
 /** Every claim has a unique name, so that removing the claim of a dead process never removes a live one. */
@@ -111,7 +112,7 @@ async function claimState(path: string, me: LockHolder, nowMs: number): Promise<
   // Both times come from the clock of the file system.
   const ageMs = nowMs - file.mtimeMs;
   if (file.holder === undefined) return ageMs > TORN_AFTER_MS ? 'dead' : 'alive';
-  return ageMs > LEASE_MS || (await holderState(file.holder, me)) === 'gone' ? 'dead' : 'alive';
+  return ageMs > LEASE_MS || processState(file.holder, me) === 'gone' ? 'dead' : 'alive';
 }
 
 /** False if the claim cannot be removed; it can then still become the lock. */

@@ -1,23 +1,16 @@
-/** The content of lock files: the process that holds a lock, and whether that process still runs. */
+/** The content of lock files: the process that holds a lock. */
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { lstat, open, readFile, readlink } from 'node:fs/promises';
-import { hostname } from 'node:os';
+import { lstat, open } from 'node:fs/promises';
+import { thisProcess } from '../files/running-process.js';
+import type { RunningProcess } from '../files/running-process.js';
 import { errnoOf } from '../model/errors.js';
 
-/** The holder of a lock, as written in the lock file. Fields that a platform does not provide are empty. */
-export interface LockHolder {
-  readonly pid: number;
-  readonly host: string;
+/** The holder of a lock, as written in the lock file. */
+export interface LockHolder extends RunningProcess {
   readonly command: string;
   /** ISO 8601, UTC, by the holder's clock. */
   readonly startedAt: string;
-  /** /proc/sys/kernel/random/boot_id: changes with every boot. */
-  readonly bootId: string;
-  /** Field 22 of /proc/<pid>/stat, clock ticks since boot: differs for a later process with the same pid. */
-  readonly processStart: string;
-  /** /proc/self/ns/pid: a pid is valid only in its namespace, and containers may have the same host name. */
-  readonly pidNamespace: string;
   /** Unique for every lock. */
   readonly nonce: string;
   /** Interval of the renewals of the file; undefined in files of versions without renewal. */
@@ -52,22 +45,8 @@ export async function readHolderFile(path: string): Promise<HolderFile | undefin
 }
 
 /** This process as a holder; `now` in epoch milliseconds. */
-export async function describeThisProcess(command: string, now: number): Promise<LockHolder> {
-  const [bootId, self, pidNamespace] = await Promise.all([
-    readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(unknown),
-    processOf(process.pid),
-    readlink('/proc/self/ns/pid').catch(unknown),
-  ]);
-  return {
-    pid: process.pid,
-    host: hostname(),
-    command,
-    startedAt: new Date(now).toISOString(),
-    bootId: bootId.trim(),
-    processStart: self?.start ?? '',
-    pidNamespace,
-    nonce: randomUUID(),
-  };
+export function describeThisProcess(command: string, now: number): LockHolder {
+  return { ...thisProcess(), command, startedAt: new Date(now).toISOString(), nonce: randomUUID() };
 }
 
 /** Undefined for invalid content. */
@@ -79,51 +58,6 @@ export function parseHolder(text: string): LockHolder | undefined {
     return undefined;
   }
   return isHolder(value) ? value : undefined;
-}
-
-/**
- * - `gone`: the process has ended (other boot, unknown pid, or the pid belongs to another process).
- * - `here`: the process runs on this machine.
- * - `elsewhere`: the process was started on another host or in another container. It is not visible here whether it still runs.
- */
-export type HolderState = 'gone' | 'here' | 'elsewhere';
-
-/** The state of `holder`, as far as the process `me` can determine it. */
-export async function holderState(holder: LockHolder, me: LockHolder): Promise<HolderState> {
-  if (holder.host !== me.host) return 'elsewhere';
-  if (differ(holder.bootId, me.bootId)) return 'gone';
-  if (differ(holder.pidNamespace, me.pidNamespace)) return 'elsewhere';
-  if (!isRunning(holder.pid)) return 'gone';
-  const found = await processOf(holder.pid);
-  // The process runs, but /proc is missing or hides processes of other users.
-  if (found === undefined) return 'here';
-  return found.isZombie || differ(found.start, holder.processStart) ? 'gone' : 'here';
-}
-
-function differ(one: string, other: string): boolean {
-  return one !== '' && other !== '' && one !== other;
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    // EPERM: the process runs as another user.
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
-  }
-}
-
-function unknown(): string {
-  return '';
-}
-
-async function processOf(pid: number): Promise<{ start: string; isZombie: boolean } | undefined> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  // Field 2, the program name in parentheses, may contain blanks and parentheses; field 3 is the state (proc(5)).
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  const start = fields[19];
-  return start === undefined ? undefined : { start, isZombie: fields[0] === 'Z' || fields[0] === 'X' };
 }
 
 const TEXTS = ['host', 'command', 'startedAt', 'bootId', 'processStart', 'pidNamespace', 'nonce'] as const;

@@ -5,11 +5,12 @@ import { createHash } from 'node:crypto';
 import type { Server } from 'node:net';
 import { connect, createServer } from 'node:net';
 import { makeFolder } from '../files/disk.js';
+import { processState } from '../files/running-process.js';
 import type { Clock } from '../model/clock.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import { withClaim } from './lock-claim.js';
 import type { HolderFile, LockHolder } from './lock-holder.js';
-import { describeThisProcess, holderState, readHolderFile } from './lock-holder.js';
+import { describeThisProcess, readHolderFile } from './lock-holder.js';
 import { fileSystemNow, HEARTBEAT_MS, isExpired, Lease, LEASE_MS } from './lock-lease.js';
 
 export interface Lock {
@@ -44,7 +45,7 @@ const HOLDER_POLLS = 15;
 export async function acquireLock(directory: string, { command, clock, onLost }: LockRequest): Promise<Lock> {
   await makeFolder(directory);
   const path = join(directory, 'lock.json');
-  const me = { ...(await describeThisProcess(command, clock.now())), heartbeatMs: HEARTBEAT_MS };
+  const me = { ...describeThisProcess(command, clock.now()), heartbeatMs: HEARTBEAT_MS };
   const socket = await bindSocket(directory);
   if (socket === 'taken') throw await socketHeldError(directory, path, clock);
   let takenFrom: LockHolder | undefined;
@@ -90,7 +91,7 @@ export async function refuseIfLocked(directory: string, clock: Pick<Clock, 'slee
   }
   const file = await readHolderFile(path);
   if (file === undefined) return;
-  await expiredHolder(path, file, await describeThisProcess('', 0), () => fileSystemNow(directory));
+  await expiredHolder(path, file, describeThisProcess('', 0), () => fileSystemNow(directory));
 }
 
 interface Taking {
@@ -129,7 +130,7 @@ async function expiredHolder(
 ): Promise<LockHolder | undefined> {
   const { holder } = file;
   if (holder === undefined) return undefined;
-  const state = await holderState(holder, me);
+  const state = processState(holder, me);
   if (state === 'here') throw heldHereError(holder);
   if (state === 'gone') return undefined;
   if (!isExpired(file, await nowMs())) throw heldElsewhereError(holder, path);
@@ -142,10 +143,10 @@ async function socketHeldError(
   path: string,
   clock: Pick<Clock, 'sleep'>,
 ): Promise<CryptodlError> {
-  const me = await describeThisProcess('', 0);
+  const me = describeThisProcess('', 0);
   for (let poll = 0; poll < HOLDER_POLLS; poll += 1) {
     const holder = (await readHolderFile(path))?.holder;
-    if (holder !== undefined && (await holderState(holder, me)) !== 'gone') return heldHereError(holder);
+    if (holder !== undefined && processState(holder, me) !== 'gone') return heldHereError(holder);
     await clock.sleep(HOLDER_POLL_MS);
   }
   const prefix = await socketNamePrefix(directory);

@@ -1,4 +1,5 @@
 /** Publication of staged files: a file appears under its final name complete and synced, or not at all. */
+import { stagedBeside } from '../files/temp-files.js';
 import { errnoOf, withPath } from '../model/errors.js';
 import { createHash } from 'node:crypto';
 import { constants, fstatSync } from 'node:fs';
@@ -65,8 +66,7 @@ export async function moveFile(from: string, to: string): Promise<void> {
     await rename(from, to);
   } catch (error) {
     if (errnoOf(error) !== 'EXDEV') throw error;
-    const staged = `${to}.partial`;
-    await rm(staged, { force: true });
+    const staged = await stagedBeside(to);
     await copyFile(from, staged, constants.COPYFILE_EXCL);
     await publish(staged, to);
     await rm(from);

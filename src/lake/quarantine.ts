@@ -78,9 +78,10 @@ export async function quarantine(paths: LakePaths, key: string, body: Body, caus
   await mkdir(dirname(path), { recursive: true });
   // Removed first, because writing through a symbolic link would change its target.
   await rm(path, { force: true });
+  await rm(`${path}.cause`, { force: true });
+  // Written first: a killed command may leave a cause without its file, but no file without its cause.
+  await writeFile(`${path}.cause`, `${withAddresses(cause).replaceAll(/\s+/g, ' ')}\n`, { flag: 'wx' });
   if (body.kind === 'memory') await writeFile(path, body.bytes, { flag: 'wx' });
   else await moveFile(body.path, path);
-  await rm(`${path}.cause`, { force: true });
-  await writeFile(`${path}.cause`, `${withAddresses(cause).replaceAll(/\s+/g, ' ')}\n`, { flag: 'wx' });
   return path;
 }

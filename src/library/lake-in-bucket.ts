@@ -1,4 +1,5 @@
-/** Calls on a lake in a bucket: its mirror is open from the first item to the end of the call. */
+/** Calls on a lake. The mirror of a lake in a bucket is open from the first item to the end of the call. */
+import { removeLeftovers, tempFolderOf } from '../files/temp-files.js';
 import type { Mirrors } from '../mirror/open-mirrors.js';
 import { CryptodlError } from '../model/errors.js';
 import { isLakeAddress } from '../model/lake-address.js';
@@ -34,7 +35,9 @@ export async function* onLake<Item, Summary, Request extends LakeRequest>(
   hooks: Hooks,
   act: (request: Request) => AsyncGenerator<Item, Summary>,
 ): AsyncGenerator<Item, Summary> {
-  if (!isLakeAddress(request.resolved.options.out)) return yield* act(request);
+  const { resolved: asGiven, surroundings } = request;
+  await removeLeftovers(tempFolderOf(asGiven.options.tempDir, surroundings.home));
+  if (!isLakeAddress(asGiven.options.out)) return yield* act(request);
   const mirrors = await mirrorsFor(verb, request, hooks);
   let isClosed = false;
   try {

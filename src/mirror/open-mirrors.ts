@@ -1,11 +1,14 @@
 /** Gives a command the mirrors of the lakes in buckets that its options name. */
 import { setMaxListeners } from 'node:events';
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { makeTempFolder, tempFolderOf, tempPath } from '../files/temp-files.js';
 import { RequestCounts } from '../http/request-counts.js';
 import { connectBacking } from '../lake/backing.js';
 import type { BackingTrial } from '../lake/backing.js';
 import { FOLDERS, safeName } from '../lake/layout.js';
 import type { Clock, Timer } from '../model/clock.js';
-import { CryptodlError } from '../model/errors.js';
+import { CryptodlError, errnoOf, toCryptodlError } from '../model/errors.js';
 import type { Io } from '../model/io.js';
 import { SILENT_OBSERVER } from '../model/observer.js';
 import { surroundingsOf } from '../options/environment.js';
@@ -19,8 +22,8 @@ import type { Bucket } from '../s3/bucket.js';
 import { openBucket } from '../s3/open-bucket.js';
 import { ALL } from '../source/names.js';
 import { showAs } from '../text/mirror-roots.js';
-import { absolutePath, printLines } from '../text/printable.js';
-import { makeMirrorFolder, removeMirrorFolder } from './mirror-folder.js';
+import { reasonOf } from '../text/path-faults.js';
+import { printLines } from '../text/printable.js';
 import { Mirror } from './mirror.js';
 
 interface OpenMirror {
@@ -160,11 +163,7 @@ export class Mirrors {
       signal,
       credentials,
     });
-    const { tempDir } = options;
-    const root = await makeMirrorFolder(
-      tempDir === undefined ? undefined : absolutePath(tempDir, surroundings.home),
-      clock.now(),
-    );
+    const root = await makeMirrorFolder(options, surroundings);
     const comparesVersions = !READERS.has(this.#verb);
     const mirror = new Mirror({
       bucket,
@@ -194,7 +193,7 @@ export class Mirrors {
         signals.release();
         disconnect();
         await bucket.close();
-        await removeMirrorFolder(root);
+        await rm(root, { recursive: true, force: true });
         unshow();
       }
     };
@@ -204,6 +203,25 @@ export class Mirrors {
   #isWritten(options: Options): boolean {
     if (options.dryRun || READERS.has(this.#verb)) return false;
     return this.#verb === 'verify' ? options.fix : this.#verb !== 'universe' || options.fetch;
+  }
+}
+
+/** The folder of a mirror, for one command. Rejects with `disk` if the folder for temporary files cannot be used. */
+async function makeMirrorFolder({ tempDir }: Options, { home }: Surroundings): Promise<string> {
+  const parent = tempFolderOf(tempDir, home);
+  const root = tempPath(parent, 'mirror');
+  try {
+    await makeTempFolder(root);
+    await mkdir(join(root, FOLDERS.internal, 'mirror'), { recursive: true });
+    return root;
+  } catch (error) {
+    if (toCryptodlError(error).code === 'disk-full') throw error;
+    const flag = tempDir === undefined ? 'the temporary folder' : '--temp-dir';
+    const why = reasonOf(errnoOf(error));
+    throw new CryptodlError('disk', `${flag} ${parent} cannot hold the mirror of the lake (${why})`, {
+      cause: error,
+      hint: 'choose a writable --temp-dir',
+    });
   }
 }
 

@@ -4,7 +4,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { completeLines } from '../lake/complete-lines.js';
 import type { PartitionPlan, Task } from '../model/task.js';
-import { makeFolder } from '../files/disk.js';
+import { makeTempFolder } from '../files/temp-files.js';
 
 /** With more tasks in memory, the heap becomes several times larger than the plans (bench/NOTES.md). */
 const TASKS_IN_MEMORY = 10_000;
@@ -30,8 +30,8 @@ export class PlanSpool {
       return;
     }
     if (this.#file === undefined) {
-      await makeFolder(dirname(this.#path));
-      this.#file = await open(this.#path, 'w');
+      await makeTempFolder(dirname(this.#path));
+      this.#file = await open(this.#path, 'wx');
     }
     this.#buffer += lineOf(plan);
     if (this.#buffer.length >= WRITE_CHARACTERS) await this.#flush();

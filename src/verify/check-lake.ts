@@ -1,7 +1,7 @@
 /** Checks each series of a lake. In mode `fix`, also fixes the findings. */
-import { randomUUID } from 'node:crypto';
-import { tmpdir } from 'node:os';
+import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { tempPath } from '../files/temp-files.js';
 import { moveToQuarantine } from '../lake/quarantine.js';
 import { backedAgeMs, publishBackedSeries, releaseBacked, reopenBackedSeries } from '../lake/backing.js';
 import { refuseLinkedFolders } from '../lake/layout.js';
@@ -49,8 +49,8 @@ const MOST_ATTEMPTS = 3;
 export async function* checkLake(session: Session, request: CheckRequest): AsyncGenerator<LakeCheck> {
   const { paths, venue, stop } = session;
   await refuseLinkedFolders(paths);
-  // A check without --fix must not write into the lake, so DuckDB uses the temporary folder of the system.
-  const tempFolder = join(tmpdir(), `cryptodl-verify-${randomUUID()}`);
+  // A check without --fix must not write into the lake.
+  const tempFolder = tempPath(session.tempFolder, 'verify');
   const engine = createEngine({ tempFolder, signal: stop.signal });
   try {
     const readRows = session.options.deep ? rowReader(session, engine) : undefined;
@@ -63,6 +63,7 @@ export async function* checkLake(session: Session, request: CheckRequest): Async
     });
   } finally {
     engine.close();
+    await rm(tempFolder, { recursive: true, force: true });
   }
 }
 

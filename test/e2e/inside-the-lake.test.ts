@@ -389,7 +389,7 @@ describe('a symbolic link', () => {
           scene.archive.fault = undefined;
           left = link(lake, outside, '.cryptodl/tmp');
           const [own = ''] = readdirSync(join(outside, 'target'));
-          expect(own).toMatch(/^run-/);
+          expect(own).toMatch(/^cryptodl-run-/);
           writeFileSync(join(outside, 'target', own, 'precious'), 'of the user');
           before = left();
         }

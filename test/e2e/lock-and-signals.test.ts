@@ -139,22 +139,20 @@ describe('one lake, several runs', () => {
     };
   }
 
-  it('a run clears no temporary files of another lake that had the same path, and clears its own', async () => {
+  it('a run clears no temporary files of a living run, whose lake had the same path', async () => {
     const [out, temp] = [join(scratch, 'same-path'), join(scratch, 'shared-temp')];
     const flags = ['--temp-dir', temp];
-    const killed = await stalledRun(out, flags);
-    killed.child.kill('SIGKILL');
-    killed.release();
-    await killed.ended;
-    const [left = ''] = readdirSync(temp);
-    writeFileSync(join(temp, left, 'of-the-first'), '');
+    const first = await stalledRun(out, flags);
+    const [runFolder = ''] = readdirSync(temp);
+    scene.archive.fault = undefined;
     renameSync(out, `${out}-1`);
     await cryptodlOk([...command(out), ...flags]);
-    expect(existsSync(join(temp, left, 'of-the-first'))).toBe(true);
+    expect(readdirSync(temp)).toEqual([runFolder]);
     renameSync(out, `${out}-2`);
     renameSync(`${out}-1`, out);
-    await cryptodlOk([...command(out), ...flags]);
-    expect(filesBelow(temp)).toEqual([]);
+    first.release();
+    expect((await first.ended).code).toBe(0);
+    expect(readdirSync(temp)).toEqual([]);
   });
 
   it('the second run on a lake exits 6 and names the holder; the first goes on undisturbed', async () => {
@@ -298,8 +296,7 @@ describe('one lake, several runs', () => {
       run.child.kill('SIGSTOP');
       const before = filesBelow(out).filter((path) => !path.startsWith('.cryptodl/'));
       foreignLock(out, 0);
-      const [runFolder = ''] = readdirSync(join(out, '.cryptodl/tmp'));
-      const spool = join(out, '.cryptodl/tmp', runFolder, 'of the new holder');
+      const spool = join(out, '.cryptodl/tmp/of the new holder');
       writeFileSync(spool, '');
       writeFileSync(sleptMs, '300000');
       run.child.kill('SIGCONT');

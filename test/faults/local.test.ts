@@ -349,39 +349,32 @@ describe('L: disks', () => {
     },
   );
 
-  for (const [what, nameOf] of [
-    ['a leftover', (name: string) => `${name}-earlier`],
-    ['the run folder', (name: string) => name],
-  ] as const) {
-    fault(
-      {
-        id: 'L2',
-        fault: `${what} of another user in the spool`,
-        outcome: 'a warning that names it, ok',
-        exit: 0,
-        missing: MISSING.user,
-      },
-      async (exit) => {
-        const out = newLake(scene);
-        chmodSync(join(scene.folder, '..'), 0o755);
-        mkdirSync(join(out, '.cryptodl/tmp'), { recursive: true });
-        const hash = createHash('sha256').update(out).digest('hex').slice(0, 12);
-        const left = join(out, '.cryptodl/tmp', nameOf(`run-${hash}`));
-        mkdirSync(left);
-        for (const folder of [out, join(out, '.cryptodl'), join(out, '.cryptodl/tmp')])
-          chownSync(folder, 65534, 65534);
-        writeFileSync(join(left, 'a.zip'), 'left');
-        const run = await scene.run([], { out, wrap: asOther });
-        expect(run.stderr).toContain(
-          `warning: temporary files of an earlier run cannot be removed (EACCES): ${left}`,
-        );
-        expect(run.code).toBe(exit);
-        expect(readFileSync(join(left, 'a.zip'), 'utf8')).toBe('left');
-        rmSync(left, { recursive: true });
-        await expectIntact(scene, run);
-      },
-    );
-  }
+  fault(
+    {
+      id: 'L2',
+      fault: 'a leftover of another user in the spool',
+      outcome: 'a warning that names it, ok',
+      exit: 0,
+      missing: MISSING.user,
+    },
+    async (exit) => {
+      const out = newLake(scene);
+      chmodSync(join(scene.folder, '..'), 0o755);
+      const left = join(out, '.cryptodl/tmp/cryptodl-run');
+      mkdirSync(left, { recursive: true });
+      for (const folder of [out, join(out, '.cryptodl'), join(out, '.cryptodl/tmp')])
+        chownSync(folder, 65534, 65534);
+      writeFileSync(join(left, 'a.zip'), 'left');
+      const run = await scene.run([], { out, wrap: asOther });
+      expect(run.stderr).toContain(
+        `warning: temporary files of an earlier run cannot be removed (EACCES): ${left}`,
+      );
+      expect(run.code).toBe(exit);
+      expect(readFileSync(join(left, 'a.zip'), 'utf8')).toBe('left');
+      rmSync(left, { recursive: true });
+      await expectIntact(scene, run);
+    },
+  );
 
   fault(
     {

@@ -1,9 +1,10 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readdirSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/model/clock.js';
+import { tempPath } from '../../src/files/temp-files.js';
 import { Copies } from '../../src/http/response-cache.js';
 import type { CopiesOptions } from '../../src/http/response-cache.js';
 import { scratchFolder } from '../helpers/folders.js';
@@ -62,7 +63,8 @@ it('a copy that is too old is not used, and is removed', async () => {
   await copies.close();
   expect(await copiesIn(folder).read('old', textOf)).toBeUndefined();
   expect(await copiesIn(folder).read('young', textOf)).toBeDefined();
-  const left = join(folder, `${'0'.repeat(40)}.json.gz.${randomUUID()}`);
+  // No process has this number.
+  const left = tempPath(folder, 'copy').replace(`.${process.pid}.`, '.4194305.');
   writeFileSync(left, '');
   const ago = Date.now() / 1000 - 31 * 86_400;
   for (const name of readdirSync(folder)) utimesSync(join(folder, name), ago, ago);

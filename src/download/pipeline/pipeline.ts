@@ -2,21 +2,17 @@
  * What the runs of one worker share: requests with their limits, the workshop, and open lakes. Each job of the worker is a run of its
  * own, with its own plan and its own outcomes.
  */
-import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { tempFolderOf, tempPath } from '../../files/temp-files.js';
 import { SILENT_OBSERVER } from '../../model/observer.js';
 import type { Observer } from '../../model/observer.js';
 import { Concurrency } from '../../queue/concurrency.js';
 import type { NetworkFigures } from '../../report/network-figures.js';
 import { StageTimes } from '../../report/stage-times.js';
 import { WorkTracker } from '../../report/work-tracker.js';
-import { absolutePath } from '../../text/printable.js';
 import { ARCHIVE_START, openHttp } from '../http-session.js';
 import type { HttpRequest, HttpSession } from '../http-session.js';
-import { lakePaths, removeRunFolder } from '../../lake/layout.js';
-import { openLake } from '../open-lake.js';
+import { newRunFolder, openLake } from '../open-lake.js';
 import type { LakeParts, Session, SharedParts } from '../session.js';
 import { openWorkshop } from './workshop.js';
 import type { Workshop } from './workshop.js';
@@ -52,15 +48,13 @@ export class Pipeline implements SharedParts {
   readonly #spillFolder: string;
   readonly #lakes = new Map<string, Promise<LakeParts>>();
   #http: SharedHttp | undefined;
-  #jobs = 0;
 
   constructor(request: PipelineRequest) {
     const { resolved, stop, clock, surroundings } = request;
     const { concurrency, tempDir } = resolved.options;
     this.#request = request;
     this.#concurrency = new Concurrency({ choice: concurrency, start: ARCHIVE_START });
-    const folder = tempDir === undefined ? tmpdir() : absolutePath(tempDir, surroundings.home);
-    this.#spillFolder = join(folder, `cryptodl-worker-${randomUUID()}`);
+    this.#spillFolder = tempPath(tempFolderOf(tempDir, surroundings.home), 'worker');
     const { isToBucket } = request;
     // Another worker requests the unwritten objects of a killed worker again.
     const workshop = openWorkshop(
@@ -117,13 +111,8 @@ export class Pipeline implements SharedParts {
     const opening = this.#lakes.get(root) ?? this.#open(session, command);
     this.#lakes.set(root, opening);
     try {
-      const { lock, manifests, runFolder } = await opening;
-      this.#jobs += 1;
-      return {
-        lock: borrowed(lock),
-        manifests,
-        runFolder: join(runFolder, `job-${this.#jobs}`),
-      };
+      const { lock, manifests } = await opening;
+      return { lock: borrowed(lock), manifests, runFolder: newRunFolder(session) };
     } catch (error) {
       this.#lakes.delete(root);
       throw error;
@@ -140,7 +129,7 @@ export class Pipeline implements SharedParts {
     const opening = this.#lakes.get(root);
     this.#lakes.delete(root);
     const parts = await opening?.catch(() => undefined);
-    if (parts !== undefined) await closeParts(root, parts);
+    await parts?.lock.release();
   }
 
   /** To be called after the last run has ended. */
@@ -149,14 +138,6 @@ export class Pipeline implements SharedParts {
     await this.#http?.opened.close();
     for (const root of this.#lakes.keys()) await this.closeLake(root);
     await rm(this.#spillFolder, { recursive: true, force: true });
-  }
-}
-
-async function closeParts(root: string, { lock, runFolder }: LakeParts): Promise<void> {
-  try {
-    if (!lock.isLost) await removeRunFolder(lakePaths(root), runFolder);
-  } finally {
-    await lock.release();
   }
 }
 
