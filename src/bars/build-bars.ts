@@ -7,7 +7,7 @@ import { Deadline } from '../download/deadline.js';
 import { openLake } from '../download/open-lake.js';
 import type { LakeParts } from '../download/session.js';
 import { releaseBacked } from '../lake/backing.js';
-import { commitWithJournal } from '../lake/commit-journal.js';
+import { commitFiles } from '../lake/commit-journal.js';
 import { lakePaths, removeRunFolder, seriesFolder } from '../lake/layout.js';
 import type { LakePaths } from '../lake/layout.js';
 import { Manifests } from '../lake/manifests.js';
@@ -223,7 +223,6 @@ class Build {
     let open: MadeMonth[] = [];
     let failure: UnreadableSource | undefined;
     const commit = async (): Promise<void> => {
-      // The journal of a commit that fails needs the staged files that are left.
       const ready = open;
       open = [];
       await this.#commit(context, ready);
@@ -261,7 +260,7 @@ class Build {
     await this.#opened?.lock.confirm();
     // Checked again: a symbolic link may have replaced a folder since the rows were read.
     await this.#paths.folder(seriesFolder(this.#request.source.name, series));
-    await commitWithJournal(
+    await commitFiles(
       { paths: this.#paths, manifests: this.#manifests },
       {
         seriesFolder: folder,

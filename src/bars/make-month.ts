@@ -213,12 +213,13 @@ interface DayInFile {
 }
 
 function lineOf(
-  { series, settings, nowMs }: MonthContext,
+  { series, settings, held, nowMs }: MonthContext,
   recipe: Recipe,
   { day, objects, sha256 }: BarDay,
   { file, facts, rows, own }: DayInFile,
 ): ObjectLine {
   const bytes = objects.reduce((sum, object) => sum + object.bytes, 0);
+  const fileBefore = held.fileBefore(file);
   return {
     v: 1,
     kind: 'object',
@@ -237,6 +238,7 @@ function lineOf(
     fileBytes: facts.bytes,
     fileSha256: facts.sha256,
     fileRows: rows,
+    ...(fileBefore === undefined ? {} : { fileBefore }),
   };
 }
 

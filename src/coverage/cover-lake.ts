@@ -10,10 +10,9 @@ import { NO_SPANS, union } from './spans.js';
 import type { Spans } from './spans.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import { seriesFolder } from '../lake/layout.js';
-import { emptyManifest, readLinesInto } from '../lake/manifest.js';
-import type { Manifest } from '../lake/manifest.js';
+import { emptyManifest, foldManifest } from '../lake/manifest.js';
+import type { Manifest, ManifestFold, ReadLine } from '../lake/manifest.js';
 import { listEntries } from '../lake/walk-lake.js';
-import type { DroppedLine, ManifestLine, PlainLine } from '../lake/manifest-line.js';
 import { FORMATS, seriesName } from '../model/task.js';
 import type { Format, Market, Period, Series } from '../model/task.js';
 import type { LastFailures } from '../select/last-failures.js';
@@ -82,7 +81,7 @@ async function* coverGroup(
   const covered: SeriesCoverage[] = [];
   let rowSeconds: number | undefined;
   for (const series of selected) {
-    const found = await read(request, series, finder);
+    const found = await coverOne(request, series, finder);
     for (const coverage of found) {
       const isSelected = coverage.format === undefined || request.formats.includes(coverage.format);
       if (!isSelected || (coverage.format === undefined && request.formats.length < FORMATS.length)) continue;
@@ -93,7 +92,7 @@ async function* coverGroup(
   // The other series are read only to explain gaps of the selected ones.
   if (rowSeconds !== undefined) {
     const known = new Set(selected);
-    for (const series of group) if (!known.has(series)) await read(request, series, finder);
+    for (const series of group) if (!known.has(series)) await coverOne(request, series, finder);
   }
   const derived = rowSeconds === undefined ? NO_SPANS : finder.halts(rowSeconds);
   reportHalts(request, selected[0], derived);
@@ -121,33 +120,51 @@ function knownHalts({ venue }: CoverRequest, series: Series | undefined): Spans 
   );
 }
 
-/** Reads a manifest line by line, to save memory. Resolves with an empty list for a manifest that cannot be read. */
-async function read(request: CoverRequest, series: Series, finder: HaltFinder): Promise<SeriesCoverage[]> {
+/** The lines of a manifest, counted one by one to save memory. */
+class CountedLines implements ManifestFold {
+  readonly manifest = emptyManifest();
+  readonly revisions: Partial<Record<Format, number>> = {};
+  readonly lost: Partial<Record<Format, Period[]>> = {};
+  readonly refused: CryptodlError[] = [];
+  readonly #venue: Source;
+  readonly #series: Series;
+
+  constructor(venue: Source, series: Series) {
+    this.#venue = venue;
+    this.#series = series;
+  }
+
+  onLine({ line }: ReadLine): void {
+    if (line instanceof CryptodlError) this.refused.push(line);
+    else if (line.kind === 'dropped') {
+      const period = periodOf({ venue: this.#venue, series: this.#series }, line.key);
+      if (period !== undefined) (this.lost[line.format] ??= []).push(period);
+    } else if (line.kind === 'object' && 'replaces' in line) {
+      const { format } = line.settings;
+      this.revisions[format] = (this.revisions[format] ?? 0) + 1;
+    }
+  }
+}
+
+/** Resolves with an empty list for a manifest that cannot be read. */
+async function coverOne(
+  request: CoverRequest,
+  series: Series,
+  finder: HaltFinder,
+): Promise<SeriesCoverage[]> {
   const { root, venue, range, today, onRefused } = request;
-  const manifest = emptyManifest();
-  const revisions: Partial<Record<Format, number>> = {};
-  const lost: Partial<Record<Format, Period[]>> = {};
-  const lose = ({ key, format }: DroppedLine): void => {
-    const period = periodOf({ venue, series }, key);
-    if (period !== undefined) (lost[format] ??= []).push(period);
-  };
-  const count = (line: ManifestLine | PlainLine): void => {
-    if (line.kind === 'dropped') lose(line);
-    if (line.kind !== 'object' || !('replaces' in line)) return;
-    revisions[line.settings.format] = (revisions[line.settings.format] ?? 0) + 1;
-  };
   const folder = seriesFolder(venue.name, series);
+  let read: CountedLines;
   let missing: ReadonlySet<string>;
   try {
-    for await (const lines of readLinesInto(manifest, join(root, folder), venue.archive))
-      for (const { line } of lines)
-        if (line instanceof CryptodlError) onRefused(line);
-        else count(line);
-    missing = await missingFiles(root, folder, manifest);
+    read = await foldManifest(join(root, folder), venue.archive, () => new CountedLines(venue, series));
+    for (const error of read.refused) onRefused(error);
+    missing = await missingFiles(root, folder, read.manifest);
   } catch (error) {
     onRefused(toCryptodlError(error));
     return [];
   }
+  const { manifest, revisions, lost } = read;
   const spec = findDataset(venue, series.market, series.dataset);
   const failures = request.failures?.bySeries.get(seriesName(series)) ?? [];
   const covered = coverSeries(series, manifest, FORMATS, {

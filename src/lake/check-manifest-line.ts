@@ -111,6 +111,10 @@ const OBJECT: Checks = [
   ['fileBytes', isCount],
   ['rows', optional(isCount)],
   ['fileRows', optional(isCount)],
+  [
+    'fileBefore',
+    optional((value) => isObject(value) && isCount(value['bytes']) && isDigest(value['sha256'])),
+  ],
   ['duplicates', optional(isCount)],
   ['idConflicts', optional(isCount)],
   ['first', optional(isInstant)],

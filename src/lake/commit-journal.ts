@@ -1,6 +1,7 @@
 /**
- * Commits that also remove files, and commits with rows from REST. A journal is written first, so that the next run completes the
- * commit after a crash. Applying a journal twice has the same effect as applying it once.
+ * Commits of staged files, in an order in which every row that was committed stays readable: new files, manifest lines, files that replace others
+ * of the same name (`undone-commits.ts`), removals. A commit that also removes files writes a journal first, so that the next run completes
+ * it after a crash. Applying a journal twice has the same effect as applying it once.
  */
 import { randomUUID } from 'node:crypto';
 import { lstat, mkdir, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
@@ -16,17 +17,38 @@ import type { ManifestLine } from './manifest-line.js';
 import { openManifest } from './manifest-place.js';
 import { appendManifest, applyLine, emptyManifest } from './manifest.js';
 import type { Manifests } from './manifests.js';
-import { fileSize, publish, publishAll, removeStaged, syncAll, syncDirectory } from './publish.js';
+import { replacedFiles } from './undone-commits.js';
+import { fileSize, publish, removeStaged, renameAll, syncAll, syncDirectory } from './publish.js';
 import type { Publication } from './publish.js';
+
+interface CommitContext {
+  readonly paths: LakePaths;
+  readonly manifests: Pick<Manifests, 'append'>;
+}
+
+/**
+ * Syncs the staged files, gives them their names, appends the lines and removes the superseded files. No staged file is left, unless a
+ * journal needs it for the next run. Rejects with the error of the disk.
+ */
+export async function commitFiles(context: CommitContext, commit: FileCommit): Promise<void> {
+  const { seriesFolder, publications, lines } = commit;
+  if (commit.dead.length > 0) {
+    await commitWithJournal(context, commit);
+    return;
+  }
+  try {
+    await syncAll(publications);
+    await publishWithLines(context.manifests, publications, { seriesFolder, lines });
+  } finally {
+    await removeStaged(publications);
+  }
+}
 
 /**
  * Writes the journal, applies it and removes it. If writing fails, the staged files are removed. If applying fails, the journal
- * and the staged files stay for the next run. Rejects with the error of the disk.
+ * and the staged files stay for the next run.
  */
-export async function commitWithJournal(
-  { paths, manifests }: { readonly paths: LakePaths; readonly manifests: Pick<Manifests, 'append'> },
-  commit: JournaledCommit,
-): Promise<void> {
+async function commitWithJournal({ paths, manifests }: CommitContext, commit: FileCommit): Promise<void> {
   const journal = join(paths.internal, `commit-${randomUUID()}.json`);
   try {
     await syncAll(commit.publications);
@@ -39,7 +61,7 @@ export async function commitWithJournal(
     await removeStaged(commit.publications);
     throw error;
   }
-  await apply(commit, (folder, lines) => manifests.append(folder, lines));
+  await apply(commit, commit.lines, manifests);
   await rm(journal);
 }
 
@@ -71,7 +93,10 @@ export async function finishCommits(paths: LakePaths, venue: JournalVenue): Prom
     if (entry.isDirectory() || !JOURNAL.test(name)) continue;
     const journal = join(paths.internal, name);
     try {
-      if (name.endsWith('.json')) await apply(await readJournal(paths, venue, journal), appendMissing);
+      if (name.endsWith('.json')) {
+        const commit = await readJournal(paths, venue, journal);
+        await apply(commit, await missingLines(commit), { append: appendManifest });
+      }
       await rm(journal);
     } catch (error) {
       if (!(error instanceof JournalRefused)) throw error;
@@ -81,14 +106,17 @@ export async function finishCommits(paths: LakePaths, venue: JournalVenue): Prom
   return refused.size === 0 ? [] : moveJournals(paths, refused);
 }
 
-/** Appends the lines that the manifest does not have. A run that was killed during or after its append has left some or all of them. */
-async function appendMissing(seriesFolder: string, lines: readonly ManifestLine[]): Promise<void> {
+/** The lines that the manifest does not have. A run that was killed during or after its append has left some or all of them. */
+async function missingLines({
+  seriesFolder,
+  lines,
+}: Pick<FileCommit, 'seriesFolder' | 'lines'>): Promise<ManifestLine[]> {
   const missing = new Map(lines.map((line) => [JSON.stringify(line), line]));
   const opened = await openManifest(seriesFolder);
   if (opened !== undefined)
     for await (const texts of completeLinesOf(opened.file, opened.path))
       for (const text of texts) missing.delete(text);
-  if (missing.size > 0) await appendManifest(seriesFolder, [...missing.values()]);
+  return [...missing.values()];
 }
 
 async function moveJournals(
@@ -105,16 +133,33 @@ async function moveJournals(
   return [...refused].map(([name, why]) => ({ name, why, kept }));
 }
 
-async function apply(commit: JournaledCommit, append: Manifests['append']): Promise<void> {
-  await mkdir(commit.seriesFolder, { recursive: true });
-  const staged = await stillStaged(commit.publications);
-  // A file that was already published before a crash may have the name of a superseded file.
-  const published = new Set(
-    commit.publications.filter((publication) => !staged.includes(publication)).map(({ target }) => target),
-  );
-  for (const file of commit.dead) if (!published.has(file)) await rm(file, { force: true });
-  await publishAll(staged);
-  await append(commit.seriesFolder, commit.lines);
+/** The superseded files are removed last: until then, readers of the manifest need them. */
+async function apply(
+  { seriesFolder, publications, dead }: FileCommit,
+  lines: readonly ManifestLine[],
+  manifests: Pick<Manifests, 'append'>,
+): Promise<void> {
+  await publishWithLines(manifests, await stillStaged(publications), { seriesFolder, lines }, async () => {
+    const published = new Set(publications.map(({ target }) => target));
+    for (const file of dead) if (!published.has(file)) await rm(file, { force: true });
+    await syncDirectory(seriesFolder);
+  });
+}
+
+/** No line names a file that was never there, and no file is replaced before its lines tell it. */
+async function publishWithLines(
+  manifests: Pick<Manifests, 'append'>,
+  publications: readonly Publication[],
+  { seriesFolder, lines }: Pick<FileCommit, 'seriesFolder' | 'lines'>,
+  end: () => Promise<void> = () => Promise.resolve(),
+): Promise<void> {
+  const replaced = replacedFiles(lines);
+  const isReplaced = ({ target }: Publication): boolean => replaced.has(basename(target));
+  await renameAll(publications.filter((each) => !isReplaced(each)));
+  await manifests.append(seriesFolder, lines, async () => {
+    await renameAll(publications.filter(isReplaced));
+    await end();
+  });
 }
 
 async function stillStaged(publications: readonly Publication[]): Promise<Publication[]> {
@@ -122,11 +167,11 @@ async function stillStaged(publications: readonly Publication[]): Promise<Public
   return publications.filter((_, index) => sizes[index] !== undefined);
 }
 
-/** The actions of one commit, with absolute paths. */
-export interface JournaledCommit {
+/** One commit, with absolute paths. */
+export interface FileCommit {
   readonly seriesFolder: string;
   readonly publications: readonly Publication[];
-  /** Superseded files. They are removed before the new files appear, so that readers never see a row twice. */
+  /** Superseded files. */
   readonly dead: readonly string[];
   readonly lines: readonly ManifestLine[];
 }
@@ -156,7 +201,7 @@ interface JournalFile extends Journal {
 
 async function buildJournal(
   paths: LakePaths,
-  { seriesFolder, publications, dead, lines }: JournaledCommit,
+  { seriesFolder, publications, dead, lines }: FileCommit,
 ): Promise<JournalFile> {
   return {
     lake: await lakeIdentity(paths),
@@ -177,7 +222,7 @@ class JournalRefused extends Error {}
  * Rejects with `JournalRefused` for a journal that is damaged, belongs to another lake, or names other files than the partitions
  * of one series. Rejects with the error of the disk for a journal that cannot be read.
  */
-async function readJournal(paths: LakePaths, venue: JournalVenue, path: string): Promise<JournaledCommit> {
+async function readJournal(paths: LakePaths, venue: JournalVenue, path: string): Promise<FileCommit> {
   if (!(await lstat(path)).isFile()) throw new JournalRefused('it is not a regular file');
   try {
     const journal = JSON.parse((await readRegularFile(path)) ?? '') as JournalFile;
@@ -209,7 +254,7 @@ async function resolveJournal(
   paths: LakePaths,
   venue: JournalVenue,
   { series, publications, dead, lines }: Journal,
-): Promise<JournaledCommit> {
+): Promise<FileCommit> {
   const isInside =
     seriesAt(venue, series) !== undefined &&
     publications.every(({ staged, target }) => isPlainName(staged) && isPartitionFile(target)) &&

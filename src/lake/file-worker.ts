@@ -21,16 +21,20 @@ import type { FileError, FileJob, FileToWrite } from './file-writer.js';
 const AT_ONCE = 64;
 const synced = promisify(fsync);
 
-parentPort?.on('message', ({ id, files }: FileJob) => {
-  void failureOf(files).then((error) => {
+parentPort?.on('message', ({ id, step, files }: FileJob) => {
+  void failureOf(step, files).then((error) => {
     // eslint-disable-next-line unicorn/require-post-message-target-origin -- a port between threads has no origin
     parentPort?.postMessage({ id, error });
   });
 });
 
-async function failureOf(files: readonly FileToWrite[]): Promise<FileError | undefined> {
+async function failureOf(
+  step: FileJob['step'],
+  files: readonly FileToWrite[],
+): Promise<FileError | undefined> {
   try {
-    await writeAll(files);
+    if (step === 'stage') await stageAll(files);
+    else await renameAll(files, { mkdir: mkdirSync, rename: renameSync });
     return undefined;
   } catch (error) {
     // After an error of the disk, these files would take its space until the next run.
@@ -39,10 +43,9 @@ async function failureOf(files: readonly FileToWrite[]): Promise<FileError | und
   }
 }
 
-async function writeAll(files: readonly FileToWrite[]): Promise<void> {
+async function stageAll(files: readonly FileToWrite[]): Promise<void> {
   for (let at = 0; at < files.length; at += AT_ONCE)
     await Promise.all(files.slice(at, at + AT_ONCE).map((file) => writeOne(file)));
-  await renameAll(files, { mkdir: mkdirSync, rename: renameSync });
 }
 
 async function writeOne({ content, staged }: FileToWrite): Promise<void> {

@@ -11,9 +11,10 @@ export interface FileToWrite extends Publication {
   readonly content: Uint8Array | string;
 }
 
-/** The message to the worker thread. */
+/** The message to the worker thread. `stage` writes and syncs the files, `rename` gives them their final names. */
 export interface FileJob {
   readonly id: number;
+  readonly step: 'stage' | 'rename';
   readonly files: readonly FileToWrite[];
 }
 
@@ -35,19 +36,36 @@ export class FileWriter {
   readonly #waiting = new Map<number, Waiting>();
   #lastId = 0;
 
+  /** Resolves when all files are staged and synced. Rejects with the error of the disk, and leaves no staged file then. */
+  stage(files: readonly FileToWrite[]): Promise<void> {
+    const { packed, buffer } = packContents(files);
+    return this.#send('stage', packed, [buffer]);
+  }
+
   /**
-   * Resolves when all files are synced and renamed, in the given order. Rejects with the error of the disk; files that were
+   * Resolves when all staged files have their final names, in the given order. Rejects with the error of the disk; files that were
    * already renamed stay.
    */
-  write(files: readonly FileToWrite[]): Promise<void> {
+  async rename(files: readonly FileToWrite[]): Promise<void> {
+    if (files.length === 0) return;
+    await this.#send(
+      'rename',
+      files.map((file) => ({ ...file, content: '' })),
+    );
+  }
+
+  #send(
+    step: FileJob['step'],
+    files: readonly FileToWrite[],
+    transferred: ArrayBuffer[] = [],
+  ): Promise<void> {
     const thread = (this.#thread ??= this.#start());
     this.#lastId += 1;
     const id = this.#lastId;
-    const { packed, buffer } = packContents(files);
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
       thread.ref();
-      thread.postMessage({ id, files: packed } satisfies FileJob, [buffer]);
+      thread.postMessage({ id, step, files } satisfies FileJob, transferred);
     });
   }
 

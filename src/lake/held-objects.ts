@@ -3,7 +3,7 @@ import { monthOf, monthStart, parsePeriod } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { ArchiveObject, Period, Revision } from '../model/task.js';
 import { PlainLine } from './manifest-line.js';
-import type { LineFacts, ObjectLine } from './manifest-line.js';
+import type { FileBefore, LineFacts, ObjectLine } from './manifest-line.js';
 
 /** Whether the rows came from REST. Rows that the archive publishes for the period replace them. */
 export function isFromRest({ verified }: Pick<ObjectLine, 'verified'>): boolean {
@@ -63,6 +63,7 @@ export class HeldObjects {
   readonly #byMonth = new Map<number, Held>();
   readonly #lastOfFile = new Map<string, Held>();
   readonly #dropped = new Set<string>();
+  #hasFork = false;
   /** Made at its first use, because a run that has nothing to fetch does not use it. */
   #byFile: Map<string, Set<Held>> | undefined;
 
@@ -70,6 +71,7 @@ export class HeldObjects {
   add(line: Held): void {
     const period = parsePeriod(line.cadence, line.period);
     if (period === undefined) throw new CryptodlError('manifest-damaged', `"${line.period}" is not a period`);
+    this.#follow(line);
     if (line.cadence === 'daily') {
       if (this.#byMonth.size > 0) this.#remove(this.#byMonth, monthOf(period.from));
       this.#remove(this.#byDay, period.from);
@@ -82,6 +84,33 @@ export class HeldObjects {
     if (this.#byFile !== undefined) addToFile(this.#byFile, line);
     this.#lastOfFile.set(line.file, line);
     if (this.#dropped.size > 0) this.#dropped.delete(line.key);
+  }
+
+  /** Compares the file that the commit of a line replaces with that of the lines before. */
+  #follow({ file, fileBefore, at }: Held): void {
+    const last = fileBefore === undefined ? undefined : this.#lastOfFile.get(file);
+    if (last !== undefined && last.at !== at && last.fileSha256 !== fileBefore?.sha256) this.#hasFork = true;
+  }
+
+  /** Whether a commit replaces another file than the last one of its lines: the commit in between did not happen. */
+  get hasFork(): boolean {
+    return this.#hasFork;
+  }
+
+  /** The last line of each file that has objects, if its commit replaces it. */
+  replacing(): ObjectLine[] {
+    const found = new Map<string, ObjectLine>();
+    for (const { file } of [...this.#byDay.values(), ...this.#byMonth.values()]) {
+      const last = found.has(file) ? undefined : this.#lastOfFile.get(file);
+      if (last?.fileBefore !== undefined) found.set(file, lineOf(last));
+    }
+    return [...found.values()];
+  }
+
+  /** The last commit of a file that has objects, for the lines of a commit that replaces it. */
+  fileBefore(file: string): FileBefore | undefined {
+    const last = this.inFile(file).length === 0 ? undefined : this.#lastOfFile.get(file);
+    return last === undefined ? undefined : { bytes: last.fileBytes, sha256: last.fileSha256 };
   }
 
   #remove(lines: Map<number, Held>, at: number): void {

@@ -3,8 +3,8 @@ import { CryptodlError } from '../model/errors.js';
 import { hasManifest } from './manifest-place.js';
 import { NewerVersion } from './check-manifest-line.js';
 import type { ObjectKeys } from './check-manifest-line.js';
-import { emptyManifest, readLinesInto } from './manifest.js';
-import type { Manifest } from './manifest.js';
+import { emptyManifest, foldManifest } from './manifest.js';
+import type { Manifest, ManifestFold, ReadLine } from './manifest.js';
 import type { DroppedLine } from './manifest-line.js';
 
 interface DamagedLine {
@@ -28,27 +28,34 @@ export interface InspectedManifest {
 }
 
 export async function inspectManifest(seriesFolder: string, archive: ObjectKeys): Promise<InspectedManifest> {
-  const manifest = emptyManifest();
-  const sound: string[] = [];
-  const damaged: DamagedLine[] = [];
-  const newer: number[] = [];
-  const dropped: DroppedLine[] = [];
-  let tail: string | undefined;
-  const onTail = (text: string): void => {
-    tail = text;
-  };
-  let last = 0;
-  for await (const lines of readLinesInto(manifest, seriesFolder, archive, onTail))
-    for (const { number, text, line } of lines) {
-      last = number;
-      const why = line instanceof CryptodlError ? line.cause : undefined;
-      if (why instanceof NewerVersion) newer.push(number);
-      else if (why instanceof Error) damaged.push({ number, text, why: why.message });
-      if (!(line instanceof CryptodlError) && line.kind === 'dropped') dropped.push(line);
-      if (why === undefined || why instanceof NewerVersion) sound.push(text);
-    }
-  if (tail !== undefined) damaged.push({ number: last + 1, text: tail, why: 'it is incomplete' });
+  const { manifest, sound, damaged, newer, dropped } = await foldManifest(
+    seriesFolder,
+    archive,
+    () => new InspectedLines(),
+  );
   return { exists: await hasManifest(seriesFolder), manifest, sound, damaged, newer, dropped };
+}
+
+class InspectedLines implements ManifestFold {
+  readonly manifest = emptyManifest();
+  readonly sound: string[] = [];
+  readonly damaged: DamagedLine[] = [];
+  readonly newer: number[] = [];
+  readonly dropped: DroppedLine[] = [];
+  #last = 0;
+
+  onLine({ number, text, line }: ReadLine): void {
+    this.#last = number;
+    const why = line instanceof CryptodlError ? line.cause : undefined;
+    if (why instanceof NewerVersion) this.newer.push(number);
+    else if (why instanceof Error) this.damaged.push({ number, text, why: why.message });
+    if (!(line instanceof CryptodlError) && line.kind === 'dropped') this.dropped.push(line);
+    if (why === undefined || why instanceof NewerVersion) this.sound.push(text);
+  }
+
+  onTail(text: string): void {
+    this.damaged.push({ number: this.#last + 1, text, why: 'it is incomplete' });
+  }
 }
 
 /** The result for a manifest that was not read. */

@@ -52,10 +52,18 @@ export interface ObjectLine {
   readonly fileSha256: string;
   /** Rows of the whole file after this commit; absent for zip. */
   readonly fileRows?: number;
+  /** The file of the same name that the commit of this line replaces. While it is still there, the commit has not happened, and the line does not count. */
+  readonly fileBefore?: FileBefore;
   readonly settings: Settings;
   /** Time of the commit, ISO. */
   readonly at: string;
   readonly tool: string;
+}
+
+/** A file as its last commit left it. */
+export interface FileBefore {
+  readonly bytes: number;
+  readonly sha256: string;
 }
 
 /** An object whose rows are no longer in its file. `repair` fetches it again, unless held objects cover its period. */
@@ -121,9 +129,12 @@ const FORM: readonly (readonly [before: string, value: string, mark?: '*'])[] = 
   ['","fileRows":', COUNT],
 ];
 
+/** The last field of a line whose commit replaces a file. */
+const BEFORE = `,"fileBefore":\\{"bytes":(${COUNT}),"sha256":"(${DIGEST})"\\}`;
 const PLAIN_LINE = new RegExp(
-  `^${FORM.map(([before, value, mark]) => `${before}(${mark === '*' ? '' : '?:'}${value})`).join('')}\\}$`,
+  `^${FORM.map(([before, value, mark]) => `${before}(${mark === '*' ? '' : '?:'}${value})`).join('')}(?:${BEFORE})?\\}$`,
 );
+const FILE_BEFORE = new RegExp(`${BEFORE}\\}$`);
 
 /** The fields of a line that say where it belongs. */
 export type LinePlace = Pick<ObjectLine, 'key' | 'cadence' | 'period' | 'file' | 'settings'>;
@@ -160,6 +171,26 @@ export class PlainLine implements LineFacts {
 
   get key(): string {
     return this.line.key;
+  }
+
+  get at(): string {
+    return this.#field('at');
+  }
+
+  get fileSha256(): string {
+    return this.#field('fileSha256');
+  }
+
+  #field(name: 'at' | 'fileSha256'): string {
+    if (typeof this.#line !== 'string') return this.#line[name];
+    const from = this.#line.indexOf(`,"${name}":"`) + name.length + 5;
+    return this.#line.slice(from, this.#line.indexOf('"', from));
+  }
+
+  get fileBefore(): FileBefore | undefined {
+    if (typeof this.#line !== 'string') return this.#line.fileBefore;
+    const [, bytes, sha256 = ''] = FILE_BEFORE.exec(this.#line) ?? [];
+    return bytes === undefined ? undefined : { bytes: Number(bytes), sha256 };
   }
 }
 

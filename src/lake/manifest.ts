@@ -13,9 +13,10 @@ import { createLineReader, NewerVersion } from './check-manifest-line.js';
 import type { ObjectKeys } from './check-manifest-line.js';
 import { claimManifest, openManifest } from './manifest-place.js';
 import { openRegularFile } from './path-checks.js';
-import { publish, syncDirectory } from './publish.js';
+import { publish as publishFile, syncDirectory } from './publish.js';
 import { HeldObjects } from './held-objects.js';
 import type { ManifestLine, PlainLine } from './manifest-line.js';
+import { UndoneCommits } from './undone-commits.js';
 import { completeLinesLength, completeLinesOf } from './complete-lines.js';
 
 /** Maximum number of gaps recorded for one object. */
@@ -39,14 +40,17 @@ export function emptyManifest(): Manifest {
  * naming file and line, for any other damaged line and for a line of a newer version.
  */
 export async function readManifest(seriesFolder: string, archive: ObjectKeys): Promise<Manifest> {
-  const manifest = emptyManifest();
-  for await (const lines of readLinesInto(manifest, seriesFolder, archive))
-    for (const { line } of lines) if (line instanceof CryptodlError) throw line;
+  const { manifest } = await foldManifest(seriesFolder, archive, () => ({
+    manifest: emptyManifest(),
+    onLine: ({ line }) => {
+      if (line instanceof CryptodlError) throw line;
+    },
+  }));
   return manifest;
 }
 
 /** A complete line of a manifest. */
-interface ReadLine {
+export interface ReadLine {
   /** Counts from 1. */
   readonly number: number;
   readonly text: string;
@@ -54,33 +58,61 @@ interface ReadLine {
   readonly line: ManifestLine | PlainLine | CryptodlError;
 }
 
+/** What is made of the lines of a manifest. */
+export interface ManifestFold {
+  readonly manifest: Manifest;
+  /** Gets each complete line of a commit that happened, and the damaged lines. */
+  onLine(line: ReadLine): void;
+  /** Gets an incomplete last line. */
+  onTail?(text: string): void;
+}
+
 /**
- * Adds all complete lines to `manifest` and yields them in batches. After a damaged line, the following lines still come. A missing file
- * has no lines; only `onTail` gets an incomplete last line.
+ * Adds all complete lines to the manifest of a fold, except for those of commits that did not happen. After a damaged line, the following
+ * lines still come. A missing file has no lines. `begin` is called again if the manifest must be read again.
  */
-export async function* readLinesInto(
-  manifest: Manifest,
+export async function foldManifest<Fold extends ManifestFold>(
   seriesFolder: string,
   archive: ObjectKeys,
-  onTail?: (text: string) => void,
-): AsyncGenerator<ReadLine[]> {
+  begin: () => Fold,
+): Promise<Fold> {
+  const undone = new UndoneCommits();
+  const fold = begin();
+  await readInto(fold, seriesFolder, archive, undone);
+  if (!(await undone.compare(seriesFolder, fold.manifest))) return fold;
+  const follow = ({ line }: ReadLine): void => {
+    if (!(line instanceof CryptodlError)) undone.follow(line);
+  };
+  await readInto({ manifest: emptyManifest(), onLine: follow }, seriesFolder, archive);
+  const again = begin();
+  await readInto(again, seriesFolder, archive, undone);
+  return again;
+}
+
+async function readInto(
+  fold: ManifestFold,
+  seriesFolder: string,
+  archive: ObjectKeys,
+  undone?: UndoneCommits,
+): Promise<void> {
   const opened = await openManifest(seriesFolder);
   if (opened === undefined) return;
   const { file, path } = opened;
   const readLine = createLineReader(seriesFolder, archive);
   let number = 0;
-  for await (const texts of completeLinesOf(file, path, onTail)) {
-    yield texts.map((text) => {
+  for await (const texts of completeLinesOf(file, path, (text) => fold.onTail?.(text)))
+    for (const text of texts) {
       number += 1;
+      let line: ReadLine['line'];
       try {
-        const line = readLine(text);
-        applyLine(manifest, line);
-        return { number, text, line };
+        line = readLine(text);
+        if (undone?.isDone(line) === false) continue;
+        applyLine(fold.manifest, line);
       } catch (error) {
-        return { number, text, line: lineError(`${path} line ${number}`, error) };
+        line = lineError(`${path} line ${number}`, error);
       }
-    });
-  }
+      fold.onLine({ number, text, line });
+    }
 }
 
 function lineError(where: string, cause: unknown): CryptodlError {
@@ -104,11 +136,21 @@ export function applyLine(manifest: Manifest, line: ManifestLine | PlainLine): v
   else manifest[line.settings.format].add(line);
 }
 
-/** Appends all lines in one write and syncs. First removes an incomplete last line that an earlier crash has left. */
-export async function appendManifest(seriesFolder: string, lines: readonly ManifestLine[]): Promise<void> {
+/**
+ * Appends all lines in one write and syncs. First removes an incomplete last line that an earlier crash has left. `publish`: gives the files of
+ * these lines their names afterwards.
+ */
+export async function appendManifest(
+  seriesFolder: string,
+  lines: readonly ManifestLine[],
+  publish?: () => Promise<void>,
+): Promise<void> {
   // An exclusive change must not begin with a wait for the other side.
   await openBackedSeries(seriesFolder);
-  await changeBackedManifest(seriesFolder, () => appendLines(seriesFolder, lines));
+  await changeBackedManifest(seriesFolder, async () => {
+    if (lines.length > 0) await appendLines(seriesFolder, lines);
+    await publish?.();
+  });
 }
 
 async function appendLines(seriesFolder: string, lines: readonly ManifestLine[]): Promise<void> {
@@ -136,5 +178,5 @@ async function breakHardLink(path: string): Promise<void> {
   const staged = `${path}.partial`;
   await rm(staged, { force: true });
   await copyFile(path, staged, constants.COPYFILE_EXCL);
-  await publish(staged, path);
+  await publishFile(staged, path);
 }

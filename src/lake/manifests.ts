@@ -43,10 +43,14 @@ export class Manifests {
     return known.manifest;
   }
 
-  /** Appends lines. Callers must not run two calls for one series at the same time. Rejects like `appendManifest`. */
-  async append(seriesFolder: string, lines: readonly ManifestLine[]): Promise<void> {
+  /** Appends lines like `appendManifest`. Callers must not run two calls for one series at the same time. */
+  async append(
+    seriesFolder: string,
+    lines: readonly ManifestLine[],
+    publish?: () => Promise<void>,
+  ): Promise<void> {
     try {
-      await appendManifest(seriesFolder, lines);
+      await appendManifest(seriesFolder, lines, publish);
     } catch (error) {
       // It is unknown whether the lines were written, so the next caller reads the file again.
       this.#evict(seriesFolder);

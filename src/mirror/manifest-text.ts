@@ -19,6 +19,13 @@ export async function zipFolders(manifestPath: string): Promise<string[]> {
   return [...folders];
 }
 
+/** The files that some commit of the manifest replaces, as its lines name them. */
+export async function replacedFiles(manifestPath: string): Promise<ReadonlySet<string>> {
+  const text = await readText(manifestPath);
+  const lines = text.split('\n').filter((line) => line.includes('"fileBefore"'));
+  return new Set(lines.map((line) => unquoted(/"file":("(?:[^"\\]|\\.)*")/.exec(line)?.[1] ?? '""')));
+}
+
 async function readText(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8');

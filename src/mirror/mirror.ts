@@ -1,6 +1,6 @@
 /**
  * The mirror of a lake in a bucket: an ordinary lake in a local folder. Files of the bucket are stubs until they are read. A change of a
- * series is published after its manifest was changed here: files, then the manifest, then the removals.
+ * series is published after its manifest was changed here: new files, the manifest, files that replace others, removals.
  */
 import { randomUUID } from 'node:crypto';
 import { readdir, rm, writeFile } from 'node:fs/promises';

@@ -12,7 +12,7 @@ import type { PutCondition } from '../s3/conditions.js';
 import { inParallel } from '../s3/in-parallel.js';
 import { changesIn, foldersBelow } from './changes.js';
 import type { KnownFiles } from './known-files.js';
-import { joinManifests, zipFolders } from './manifest-text.js';
+import { joinManifests, replacedFiles, zipFolders } from './manifest-text.js';
 import { stampAt, writeStub } from './stub.js';
 
 /** Files of a series that are put or removed at the same time. */
@@ -36,6 +36,21 @@ interface ManifestCopy {
   readonly stamp: string | undefined;
 }
 
+/** A changed file as it was when the manifest was copied. */
+interface ChangedFile {
+  readonly key: string;
+  readonly path: string;
+  readonly stamp: string;
+}
+
+/** A series at one moment. Later commits change neither the copy nor these files. */
+interface Snapshot {
+  readonly copy: ManifestCopy;
+  readonly changed: readonly ChangedFile[];
+  /** Keys of files that the series no longer has. */
+  readonly gone: readonly string[];
+}
+
 export class Publisher {
   readonly #bucket: Bucket;
   readonly #known: KnownFiles;
@@ -48,23 +63,25 @@ export class Publisher {
   }
 
   /**
-   * Puts the changed files of a series, then its manifest, and removes the files that it no longer has. The published files become stubs.
-   * Resolves with true if the manifest now has lines of another writer too. Rejects with `lake-conflict` if another writer has changed one of
-   * these files, or has rewritten the manifest.
+   * Puts the new files of a series, its manifest and the files that replace others, and removes the files that it no longer has, in the order of
+   * every commit. The published files become stubs. Resolves with true if the manifest now has lines of another writer too. Rejects with `lake-conflict` if another writer has
+   * changed one of these files, or has rewritten the manifest.
    */
   async publishSeries(series: PublishedSeries): Promise<boolean> {
     const published = new Set<string>();
     let isJoined = false;
     for (let attempt = 1; ; attempt += 1) {
-      // The manifest is copied first: the files that it names are there, and files of later commits may be put before their lines.
-      const copy = await series.exclusively(() => this.#copyOf(series.manifest));
+      const { copy, changed, gone } = await series.exclusively(() => this.#snapshot(series));
       try {
-        const folders = [series.folder, ...(await zipFolders(copy.path))];
-        const { changed, gone } = await changesIn(this.#root, this.#known, folders);
-        for (const key of changed) published.add(key);
-        await inParallel(changed, AT_ONCE, (key) => this.#putLinked(key, series.onConflict));
+        for (const { key } of changed) published.add(key);
+        const replaced = await replacedFiles(copy.path);
+        const isReplaced = ({ key }: ChangedFile): boolean => replaced.has(nameInLines(key, series.folder));
+        const put = (file: ChangedFile): Promise<void> => this.#putChanged(file, series.onConflict);
+        const fresh = changed.filter((file) => !isReplaced(file));
+        await inParallel(fresh, AT_ONCE, put);
         const isUnchanged = !this.#isChanged(series.manifest, copy.stamp);
         if (await this.#putCopy(series.manifest, copy, attempt)) {
+          await inParallel(changed.filter(isReplaced), AT_ONCE, put);
           await this.#removeAll(gone, series, isUnchanged);
           for (const key of published) await this.toStub(key);
           return isJoined;
@@ -72,9 +89,21 @@ export class Publisher {
         await this.#joinLines(series, copy, [...published, ...gone]);
         isJoined = true;
       } finally {
-        await rm(copy.path, { force: true });
+        for (const { path } of [copy, ...changed]) await rm(path, { force: true });
       }
     }
+  }
+
+  async #snapshot({ manifest, folder }: PublishedSeries): Promise<Snapshot> {
+    const copy = await this.#copyOf(manifest);
+    const folders = [folder, ...(await zipFolders(copy.path))];
+    const { changed, gone } = await changesIn(this.#root, this.#known, folders);
+    const linked: ChangedFile[] = [];
+    for (const key of changed) {
+      const file = { key, path: this.stagedPath(), stamp: (await stampAt(this.#pathOf(key))) ?? '' };
+      if (await linkOrCopy(this.#pathOf(key), file.path)) linked.push(file);
+    }
+    return { copy, changed: linked, gone };
   }
 
   /**
@@ -140,17 +169,12 @@ export class Publisher {
     this.#known.set(key, { etag, bytes: size, stamp: own, isStub: false });
   }
 
-  /** Puts the present bytes of a file, also if the file is replaced meanwhile. */
-  async #putLinked(key: string, onConflict: (key: string) => void): Promise<void> {
-    const linked = this.stagedPath();
+  async #putChanged({ key, path, stamp }: ChangedFile, onConflict: (key: string) => void): Promise<void> {
     try {
-      if (!(await linkOrCopy(this.#pathOf(key), linked))) return;
-      await this.#put(key, linked);
+      await this.#put(key, path, { stamp });
     } catch (error) {
       if (isConflict(error)) onConflict(key);
       throw error;
-    } finally {
-      await rm(linked, { force: true });
     }
   }
 
@@ -179,8 +203,7 @@ export class Publisher {
    */
   async #joinLines(series: PublishedSeries, copy: ManifestCopy, keys: readonly string[]): Promise<void> {
     const { manifest, folder } = series;
-    // Lines name zips by their keys, and the files in the folder of the series by their names.
-    const changed = new Set(keys.map((key) => (posix.dirname(key) === folder ? posix.basename(key) : key)));
+    const changed = new Set(keys.map((key) => nameInLines(key, folder)));
     const fetched = this.stagedPath();
     try {
       const found = await this.#bucket.get(manifest, fetched);
@@ -245,6 +268,11 @@ export class Publisher {
   #isChanged(key: string, stamp: string | undefined): boolean {
     return stamp !== undefined && stamp !== this.#known.get(key)?.stamp;
   }
+}
+
+/** Lines name zips by their keys, and the files in the folder of the series by their names. */
+function nameInLines(key: string, seriesFolder: string): string {
+  return posix.dirname(key) === seriesFolder ? posix.basename(key) : key;
 }
 
 export function isConflict(error: unknown): boolean {

@@ -1,4 +1,4 @@
-/** Commits staged files to the lake: publishes them, then appends their manifest lines. */
+/** Commits the staged files of a partition to the lake, with their manifest lines. */
 import { join } from 'node:path';
 import { daysWithin, monthOf, periodText } from '../model/calendar.js';
 import { moveToQuarantine } from '../lake/quarantine.js';
@@ -6,9 +6,9 @@ import { seriesFolder } from '../lake/layout.js';
 import { heldRevision, isFromRest } from '../lake/held-objects.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import type { DroppedLine, ManifestLine, ObjectLine } from '../lake/manifest-line.js';
-import { fileFacts, fileSize, publishAll, removeStaged } from '../lake/publish.js';
+import { fileFacts, fileSize } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
-import { commitWithJournal } from '../lake/commit-journal.js';
+import { commitFiles } from '../lake/commit-journal.js';
 import type { Format, PartitionPlan, Revision } from '../model/task.js';
 import { hasDays } from '../source/keys.js';
 import { findDataset } from '../source/venue.js';
@@ -39,8 +39,7 @@ export interface Commit {
 }
 
 /**
- * Publishes the staged files, then appends to the manifest, so that a new line never names a file that is not yet published.
- * No staged file is left when it resolves; after an error, the next run removes or completes them. Resolves with the quarantine
+ * Appends to the manifest and gives the staged files their names (`commitFiles`). Resolves with the quarantine
  * path of an existing file whose rows were not all written again. Rejects with `locked`, and writes nothing, when another run has taken over the lake, and with `disk` when the path of the
  * series contains a symbolic link.
  */
@@ -56,22 +55,12 @@ export async function commit(
   const quarantinePath =
     (await quarantineUnlisted(context, plan, commitment)) ?? (await quarantineDamaged(context, commitment));
   const publications = made.map(({ staged, file }) => ({ staged, target: join(existing.folder, file) }));
-  const lines = manifestLines(context, plan, commitment);
-  // After a crash between the file and its manifest lines, the file is rebuilt from its objects. REST may no longer have its rows
-  // then, so a commit with rows from REST uses the journal too.
-  const hasRest =
-    existing.inFile.some(isFromRest) || commitment.received.some(({ verified }) => verified === 'rest');
-  if (dead.length === 0 && !hasRest) {
-    try {
-      await publishAll(publications);
-    } finally {
-      await removeStaged(publications);
-    }
-    await context.manifests.append(existing.folder, lines);
-    return quarantinePath;
-  }
-  const deadPaths = dead.map((file) => join(existing.folder, file));
-  await commitWithJournal(context, { seriesFolder: existing.folder, publications, dead: deadPaths, lines });
+  await commitFiles(context, {
+    seriesFolder: existing.folder,
+    publications,
+    dead: dead.map((file) => join(existing.folder, file)),
+    lines: manifestLines(context, plan, commitment),
+  });
   return quarantinePath;
 }
 
@@ -147,6 +136,7 @@ function manifestLines(context: WriterContext, plan: PartitionPlan, commitment: 
   const at = new Date(context.clock.now()).toISOString();
   const lines: ManifestLine[] = commitment.lost.map((line) => droppedLine(line, plan.settings.format, at));
   for (const { file, facts, result } of commitment.made) {
+    const fileBefore = commitment.existing.objects.fileBefore(file);
     for (const received of commitment.received) {
       const written = result.written.get(received.object.key);
       if (written === undefined) continue;
@@ -158,6 +148,7 @@ function manifestLines(context: WriterContext, plan: PartitionPlan, commitment: 
         ...(mayHaveMoreDays(context, plan, received, written.gaps) ? { daysPending: true } : {}),
         ...written,
         ...inFile,
+        ...(fileBefore === undefined ? {} : { fileBefore }),
       });
     }
   }

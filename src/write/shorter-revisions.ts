@@ -68,7 +68,7 @@ export async function recordShorterRevisions(
 
 /** The line of a held object for another append, with the current facts of its file. */
 export function repeatLine(held: HeldObjects, before: ObjectLine): ObjectLine {
-  const { replaces: _, ...line } = before;
+  const { replaces: _, fileBefore: __, ...line } = before;
   const { fileBytes, fileSha256, fileRows } = held.lastOfFile(line.file) ?? line;
   return { ...line, fileBytes, fileSha256, ...(fileRows === undefined ? {} : { fileRows }) };
 }

@@ -43,13 +43,19 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
         await stagingFolder(context.paths);
         const made = await Promise.all(taken.map((object) => filesOf(context, folderOf, object)));
         const unlisted = await quarantineUnlisted(context, held, taken, made);
-        await context.timed('commit', { plan }, async () => files.write(made.flat()));
-        // The folder shows that the lake has the series, even if its manifest is lost.
-        if (taken.length > 0) await mkdir(folder, { recursive: true });
         const lines = taken.map((object) => lineOf(context, plan, { received: object, held }, at));
         const lost = await lostZips(context, held, missing);
         const all = [...lines, ...lost.lines.map((line) => droppedLine(line, 'zip', at))];
-        if (all.length > 0) await context.serialize(folder, () => context.manifests.append(folder, all));
+        await context.timed('commit', { plan }, async () => {
+          const [fresh, replacing] = splitByLine(made, lines);
+          await files.stage(made.flat());
+          await files.rename(fresh);
+          // The folder shows that the lake has the series, even if its manifest is lost.
+          if (taken.length > 0) await mkdir(folder, { recursive: true });
+          await context.serialize(folder, () =>
+            context.manifests.append(folder, all, () => files.rename(replacing)),
+          );
+        });
         if (shorter.length > 0) await recordShorterRevisions(context, folder, 'zip', shorter);
         return {
           written: new Map(
@@ -66,6 +72,15 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
         };
       }),
   };
+}
+
+/** The files of new objects, and those that replace committed files. `lines`: of the same objects. */
+function splitByLine(
+  made: readonly (readonly FileToWrite[])[],
+  lines: readonly ObjectLine[],
+): [FileToWrite[], FileToWrite[]] {
+  const isReplaced = (at: number): boolean => lines[at]?.fileBefore !== undefined;
+  return [made.filter((_, at) => !isReplaced(at)).flat(), made.filter((_, at) => isReplaced(at)).flat()];
 }
 
 /** Handles zips that the archive no longer has: intact zips stay, damaged zips are quarantined, missing and damaged zips are lost. */
@@ -196,11 +211,14 @@ function lineOf(
   at: string,
 ): ObjectLine {
   const replaces = replacedRevision(held, received);
+  const file = keyPath(received.object.key);
+  const fileBefore = held.fileBefore(file);
   return {
     ...objectLine(received, plan, at, context.tool),
     ...(replaces === undefined ? {} : { replaces }),
-    file: keyPath(received.object.key),
+    file,
     fileBytes: bodySize(received.zip),
     fileSha256: received.sha256,
+    ...(fileBefore === undefined ? {} : { fileBefore }),
   };
 }

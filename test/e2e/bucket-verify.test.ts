@@ -32,7 +32,8 @@ describe('the fix of a lake in a bucket', () => {
   ])(
     'by %s leaves the file that a run has put, and whose manifest the run has not put yet',
     async (verb, flag) => {
-      await vision(1, 2);
+      const byDay = ['--partition', 'day'];
+      await vision(1, 2, byDay);
       let fixed: CliResult | undefined;
       server.fault = async (record) => {
         if (fixed !== undefined || !isPut(record, MANIFEST)) return undefined;
@@ -41,7 +42,7 @@ describe('the fix of a lake in a bucket', () => {
         fixed = await cryptodlProcess(verb === 'verify' ? words.slice(0, 4) : words, { env: env() });
         return undefined;
       };
-      expect((await vision(3, 4)).code).toBe(0);
+      expect((await vision(3, 4, byDay)).code).toBe(0);
       expect(fixed?.stdout + String(fixed?.stderr)).toContain('another run may be writing it');
       expect(quarantined()).toEqual([]);
       expect(await days()).toEqual([1, 2, 3, 4]);

@@ -69,31 +69,42 @@ describe('a lake in a bucket', () => {
   });
 
   it.each([
-    ['its file', MONTH],
-    ['its manifest', MANIFEST],
-  ])('is completed on another machine after a kill at the put of %s', async (_, path) => {
-    await vision(1, 3);
-    const manifest = lake.read(MANIFEST);
-    const onSpawn = (child: ChildProcess): void => {
-      server.fault = (record) => {
-        if (!isPut(record, path)) return undefined;
-        child.kill('SIGKILL');
-        return { cut: 'before' };
+    ['before the put of its manifest', MANIFEST, 'before'],
+    ['after the put of its manifest', MANIFEST, 'after'],
+    ['before the put of its file', MONTH, 'before'],
+    ['after the put of its file', MONTH, 'after'],
+  ] as const)(
+    'keeps its committed rows, and is completed on another machine, after a kill %s',
+    async (_, path, cut) => {
+      await vision(1, 3);
+      const onSpawn = (child: ChildProcess): void => {
+        server.fault = (record) => {
+          if (!isPut(record, path)) return undefined;
+          child.kill('SIGKILL');
+          return { cut };
+        };
       };
-    };
-    const killed = await cryptodlProcess(args(4, 5), { env: lake.environment, onSpawn });
-    expect(killed.signal).toBe('SIGKILL');
-    expect(lake.read(MANIFEST)).toEqual(manifest);
-    expect(mirrors()).toHaveLength(1);
-    server.fault = undefined;
-    const other = mkdtempSync(join(scratch, 'other-'));
-    expect((await vision(4, 5, ['--temp-dir', other])).code).toBe(0);
-    expect(await days()).toEqual([1, 2, 3, 4, 5]);
-    expect(await isSound()).toBe(true);
-    // The next command on the same machine removes the mirror of the killed one.
-    expect((await vision(4, 5)).code).toBe(0);
-    expect(mirrors()).toEqual([]);
-  });
+      const killed = await cryptodlProcess(args(4, 5), { env: lake.environment, onSpawn });
+      expect(killed.signal).toBe('SIGKILL');
+      expect(mirrors()).toHaveLength(1);
+      const rows = path === MONTH && cut === 'after' ? 5 * 24 : 3 * 24;
+      const query = ['sql', 'SELECT count(*) AS c FROM um_klines', '--csv', '--out', lake.out];
+      const look = (): Promise<CliResult> => cryptodl(query, { env: lake.environment });
+      expect(await look()).toMatchObject({ code: 0, stdout: `c\n${rows}\n`, stderr: '1 row\n' });
+      expect((await cryptodl(['verify', '--fix', '--out', lake.out], { env: lake.environment })).code).toBe(
+        0,
+      );
+      expect(await look()).toMatchObject({ stdout: `c\n${rows}\n` });
+      server.fault = undefined;
+      const other = mkdtempSync(join(scratch, 'other-'));
+      expect((await vision(4, 5, ['--temp-dir', other])).code).toBe(0);
+      expect(await days()).toEqual([1, 2, 3, 4, 5]);
+      expect(await isSound()).toBe(true);
+      // The next command on the same machine removes the mirror of the killed one.
+      expect((await vision(4, 5)).code).toBe(0);
+      expect(mirrors()).toEqual([]);
+    },
+  );
 
   it('keeps the lines that another writer has added to the manifest', async () => {
     const flags = ['--partition', 'day'];

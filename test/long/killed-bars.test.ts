@@ -43,13 +43,13 @@ describe.skipIf(MISSING.strace !== undefined)(`bars under strace${why}`, () => {
       kills += 1;
       const found = await cryptodl(['verify', '--out', out, '--json']);
       const kinds = found.events.flatMap(({ event, kind }) => (event === 'finding' ? [kind] : []));
-      expect(kinds.filter((kind) => kind !== 'leftover' && kind !== 'damaged')).toEqual([]);
+      expect(kinds.filter((kind) => kind !== 'leftover')).toEqual([]);
       await cryptodlOk(['bars', '15m', '--out', out]);
       expect((await cryptodl(['verify', '--out', out, '--deep'])).code).toBe(0);
       expect(barsOf(out)).toEqual(barsOf(whole));
       rmSync(out, { recursive: true });
     }
-    expect(kills).toBeGreaterThan(8);
+    expect(kills).toBeGreaterThan(3);
   }, 240_000);
 
   it('that finds the disk full ends with one line, and the next run completes it', async () => {

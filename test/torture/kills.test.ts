@@ -134,6 +134,45 @@ describe(`a run that is ended at random moments (CRYPTODL_TORTURE_SEED=${SEED})`
     }
     expect(wrong).toEqual([]);
   });
+
+  const KILLS_OF_A_LAKE = Math.min(20, SIZE.killsOfDaily);
+
+  it.each(Array.from({ length: SIZE.killsOfDaily / KILLS_OF_A_LAKE }, (_, index) => index + 1))(
+    `shows a reader that reads all the time each committed row once, while ${KILLS_OF_A_LAKE} daily runs are killed (lake %i)`,
+    async (number) => {
+      const random = randoms(SEED + number);
+      const lake = join(scratch, `daily-${number}`);
+      const daily = (day: number): string[] => {
+        const words = command(lake, 'month');
+        return words.with(words.indexOf('--to') + 1, `2026-10-${day}`);
+      };
+      const rowsOfDay = 288 * SYMBOLS.length;
+      const query = 'SELECT count(*) AS c, count(DISTINCT (symbol, create_time)) AS d FROM um_metrics';
+      const wrong: string[] = [];
+      const lookUntil = async (isOver: () => boolean, committed: () => number): Promise<void> => {
+        while (!isOver()) {
+          const least = committed() * rowsOfDay;
+          const { stdout, stderr } = await cryptodlProcess(['sql', query, '--csv', '--out', lake]);
+          const [rows = 0, distinct = 0] = stdout.split('\n')[1]?.split(',').map(Number) ?? [];
+          if (rows < least || rows !== distinct) wrong.push(`${rows} rows of ${least}: ${stderr}`);
+        }
+      };
+      let day = 10;
+      await cryptodlProcessOk(daily(day));
+      const reader = lookUntil(
+        () => day === 10 + KILLS_OF_A_LAKE,
+        () => day,
+      );
+      for (let kill = 0; kill < KILLS_OF_A_LAKE; kill += 1) {
+        const requests = 1 + Math.trunc(random() * 2 * SYMBOLS.length);
+        await strike(daily(day + 1), { signal: 'SIGKILL', requests, delayMs: Math.trunc(random() * 80) });
+        await cryptodlProcessOk(daily(day + 1));
+        day += 1;
+      }
+      await reader;
+      expect(wrong).toEqual([]);
+    },
+  );
 });
 
 function anyBlow(

@@ -141,7 +141,7 @@ const LINES: Readonly<Record<string, number>> = {
   export: 2700,
   files: 550,
   http: 6100,
-  lake: 3400,
+  lake: 3650,
   library: 700,
   main: 300,
   mirror: 1550,

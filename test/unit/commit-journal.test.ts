@@ -16,7 +16,7 @@ import { lakePaths } from '../../src/lake/layout.js';
 import type { LakePaths } from '../../src/lake/layout.js';
 import { readManifest } from '../../src/lake/manifest.js';
 import { Manifests } from '../../src/lake/manifests.js';
-import { commitWithJournal, finishCommits } from '../../src/lake/commit-journal.js';
+import { commitFiles, finishCommits } from '../../src/lake/commit-journal.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { objectLine } from '../helpers/conversion.js';
 import { refuse, syncsOf, withCalls } from '../helpers/file-handles.js';
@@ -32,7 +32,7 @@ const KEY = 'data/futures/um/daily/metrics/BTCUSDT/BTCUSDT-metrics-2024-01-01.zi
 const DEAD = `${SERIES}/2024-01-01.parquet`;
 const MADE = `${SERIES}/2024-01.parquet`;
 
-/** A lake whose commit ended in the middle: the old file is gone, the new one could not take its place yet. */
+/** A lake whose commit ended in the middle: its lines are written, the new file could not take its place yet, and the old one is there. */
 async function interrupted(): Promise<LakePaths> {
   const paths = lakePaths(join(await mkdtemp(join(scratch, 'redo-')), 'lake'));
   mkdirSync(paths.staging, { recursive: true });
@@ -41,7 +41,7 @@ async function interrupted(): Promise<LakePaths> {
   writeFileSync(join(paths.root, DEAD), 'day');
   const staged = join(paths.staging, 'x.partial');
   writeFileSync(staged, 'month');
-  const commit = commitWithJournal(
+  const commit = commitFiles(
     { paths, manifests: new Manifests(ARCHIVE) },
     {
       seriesFolder: join(paths.root, SERIES),
@@ -67,13 +67,6 @@ it('a commit that was interrupted is finished', async () => {
   expect(await finished(await interrupted())).toBe(true);
 });
 
-it('a commit that only adds files is finished as well', async () => {
-  const paths = await interrupted();
-  rmSync(join(paths.root, DEAD), { force: true });
-  changeJournal(paths, (journal) => Object.assign(journal, { dead: [] }));
-  expect(await finished(paths)).toBe(true);
-});
-
 it('a commit is also finished when the lake was renamed since', async () => {
   const { root } = await interrupted();
   renameSync(root, `${root}-renamed`);
@@ -95,7 +88,7 @@ it('a commit that was interrupted before its manifest lines keeps a new file in 
   writeFileSync(join(paths.root, MADE), 'old month');
   const staged = join(paths.staging, 'x.partial');
   writeFileSync(staged, 'month');
-  const commit = commitWithJournal(
+  const commit = commitFiles(
     { paths, manifests: new Manifests(ARCHIVE) },
     {
       seriesFolder: join(paths.root, SERIES),
@@ -126,7 +119,7 @@ it('a commit whose journal cannot be written removes only its staged files', asy
   writeFileSync(join(paths.root, DEAD), 'day');
   const staged = ['x.partial', 'gone.partial'].map((name) => join(paths.staging, name));
   writeFileSync(staged[0] ?? '', 'month');
-  const commit = commitWithJournal(
+  const commit = commitFiles(
     { paths, manifests: new Manifests(ARCHIVE) },
     {
       seriesFolder: join(paths.root, SERIES),
@@ -292,29 +285,29 @@ it('a journal that may not survive a power failure is removed with the files tha
   const redo = {
     seriesFolder: join(paths.root, SERIES),
     publications: [{ staged, target: join(paths.root, MADE) }],
-    dead: [],
+    dead: [join(paths.root, DEAD)],
     lines: [objectLine('2024-01-01', { key: KEY })],
   };
   const committing = syncsOf(
-    () => commitWithJournal({ paths, manifests: new Manifests(ARCHIVE) }, redo),
+    () => commitFiles({ paths, manifests: new Manifests(ARCHIVE) }, redo),
     (path) => (path === paths.internal ? refuse('EIO') : undefined),
   );
   await expect(committing).rejects.toThrow('EIO');
   expect([filesBelow(paths.internal), filesBelow(join(paths.root, SERIES))]).toEqual([[], []]);
 });
 
-it('an old file is gone before the first new one appears, also when a later one takes its name', async () => {
+it('an old file stays until all new ones have their names', async () => {
   const paths = lakePaths(join(await mkdtemp(join(scratch, 'redo-')), 'lake'));
   mkdirSync(paths.staging, { recursive: true });
   mkdirSync(join(paths.root, MADE), { recursive: true });
   writeFileSync(join(paths.root, DEAD), 'old day');
-  const publications = [MADE, DEAD].map((target) => ({
+  const publications = [`${SERIES}/2024-01-02.parquet`, MADE].map((target) => ({
     staged: join(paths.staging, `${basename(target)}.partial`),
     target: join(paths.root, target),
   }));
   for (const { staged } of publications) writeFileSync(staged, 'new');
   const dead = [join(paths.root, DEAD)];
-  const commit = commitWithJournal(
+  const commit = commitFiles(
     { paths, manifests: new Manifests(ARCHIVE) },
     {
       seriesFolder: join(paths.root, SERIES),
@@ -324,7 +317,7 @@ it('an old file is gone before the first new one appears, also when a later one 
     },
   );
   await expect(commit).rejects.toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
-  expect(existsSync(join(paths.root, DEAD))).toBe(false);
+  expect(filesBelow(join(paths.root, SERIES))).toEqual(['2024-01-01.parquet', '2024-01-02.parquet']);
 });
 
 interface Journal {

@@ -19,7 +19,7 @@ import { createEngine } from '../../src/convert/duckdb.js';
 import { lakePaths } from '../../src/lake/layout.js';
 import type { LakePaths } from '../../src/lake/layout.js';
 import type { ObjectLine } from '../../src/lake/manifest-line.js';
-import { appendManifest } from '../../src/lake/manifest.js';
+import { appendManifest, readManifest } from '../../src/lake/manifest.js';
 import { Manifests } from '../../src/lake/manifests.js';
 import { finishCommits } from '../../src/lake/commit-journal.js';
 import { createSerializer } from '../../src/queue/in-order.js';
@@ -115,13 +115,14 @@ describe('a run', () => {
   const lineAt = (label: string): Record<string, unknown> =>
     lines().findLast((line) => line['period'] === label) ?? {};
 
-  function factsOf(name: string): object {
+  function factsOf(name: string): { file: string; fileBytes: number; fileSha256: string } {
     return { file: name, fileBytes: statSync(at(name)).size, fileSha256: sha256Of(at(name)) };
   }
 
   it('that adds an object to the file of a month records the object and the new file', async () => {
     await run({ from: dayOf(1), to: dayOf(2) });
     expect(lines()).toMatchObject([1, 2].map(() => ({ ...factsOf('2026-11.parquet'), fileRows: 48 })));
+    const { fileBytes: bytes, fileSha256: sha256 } = factsOf('2026-11.parquet');
     await run({ from: dayOf(1), to: dayOf(3), now: '2026-11-04T12:00:00Z' });
     const zip = join(folder, keyOf(dayOf(3)));
     expect([lines().length, existsSync(join(out, '_quarantine'))]).toEqual([3, false]);
@@ -142,6 +143,7 @@ describe('a run', () => {
       duplicates: 0,
       ...factsOf('2026-11.parquet'),
       fileRows: 72,
+      fileBefore: { bytes, sha256 },
       settings: SETTINGS,
       at: expect.stringMatching(/^20.*Z$/) as string,
       tool: expect.stringMatching(/^\d+\./) as string,
@@ -258,7 +260,6 @@ describe('a commit', () => {
     `data/futures/um/daily/metrics/BTCUSDT/BTCUSDT-metrics-${label}.zip`;
   const restKey = (label: string): string => `rest/um/metrics/BTCUSDT/${label}`;
 
-  const heldDay = (label: string): ObjectLine => objectLine(label, { key: keyOf(label) });
   const heldFromRest = (label: string): ObjectLine =>
     objectLine(label, { key: restKey(label), verified: 'rest' });
 
@@ -328,41 +329,55 @@ describe('a commit', () => {
     });
   }
 
-  it.each<[string, Scene, boolean]>([
-    [
-      'of objects of the archive is not',
-      { held: [heldDay('2024-01-01')], arrived: [arrived('2024-01-02')] },
-      false,
-    ],
-    ['with rows from REST is', { arrived: [arrivedFromRest('2024-01-02')] }, true],
-    [
-      'with rows from REST among others is',
-      { arrived: [arrived('2024-01-01'), arrivedFromRest('2024-01-02')] },
-      true,
-    ],
-    [
-      'to a file with rows from REST among others is',
-      { held: [heldDay('2024-01-01'), heldFromRest('2024-01-03')], arrived: [arrived('2024-01-02')] },
-      true,
-    ],
-    ['that removes a file is', { arrived: [arrived('2024-01-02')], dead: ['2024-01-02.parquet'] }, true],
-  ])('%s finished by the next run when the manifest cannot be written', async (_, scene, isFinished) => {
+  it('that removes a file is finished by the next run when the manifest cannot be written', async () => {
+    const scene: Scene = { arrived: [arrived('2024-01-02')], dead: ['2024-01-02.parquet'] };
     const { paths, folder } = await lakeOf(scene);
     const manifest = manifestOf(folder);
+    // A folder cannot be added to.
     const ended = commitTo(paths, scene, () => {
-      renameSync(manifest, `${manifest}.away`);
-      // A folder cannot be added to.
-      mkdirSync(manifest);
+      mkdirSync(manifest, { recursive: true });
     });
     await expect(ended).rejects.toMatchObject({ code: 'disk' });
     rmSync(manifest, { recursive: true });
-    renameSync(`${manifest}.away`, manifest);
     expect(await finishCommits(paths, venue)).toEqual([]);
-    const held = scene.held?.length ?? 0;
-    expect(readFileSync(manifest, 'utf8').split('\n')).toHaveLength(
-      held + (isFinished ? scene.arrived.length : 0) + 1,
-    );
+    expect(manifestLines(folder)).toHaveLength(1);
     expect([readFileSync(join(folder, MONTH), 'utf8'), filesBelow(paths.internal)]).toEqual(['new', []]);
+  });
+
+  const heldMonth: Scene = {
+    held: [
+      {
+        ...heldFromRest('2024-01-01'),
+        file: MONTH,
+        fileBytes: 3,
+        fileSha256: createHash('sha256').update('old').digest('hex'),
+      },
+    ],
+    arrived: [arrived('2024-01-02'), arrivedFromRest('2024-01-03')],
+  };
+
+  it('that replaces a file names it in its lines, and they do not count until the file is replaced', async () => {
+    const { paths, folder } = await lakeOf(heldMonth);
+    await commitTo(paths, heldMonth);
+    const [held, ...lines] = manifestLines(folder);
+    const { fileBytes: bytes, fileSha256: sha256 } = held ?? {};
+    expect(lines).toMatchObject([2, 3].map(() => ({ fileBefore: { bytes, sha256 } })));
+    expect((await readManifest(folder, ARCHIVE)).parquet.size).toBe(3);
+    writeFileSync(join(folder, MONTH), 'old');
+    const { parquet } = await readManifest(folder, ARCHIVE);
+    expect(parquet.lines().map(({ period: label }) => label)).toEqual(['2024-01-01']);
+    expect(parquet.lastOfFile(MONTH)?.fileSha256).toBe(sha256);
+  });
+
+  it('leaves the file and the manifest as they were when the manifest cannot be written', async () => {
+    const { paths, folder } = await lakeOf(heldMonth);
+    const manifest = manifestOf(folder);
+    const ended = commitTo(paths, heldMonth, () => {
+      renameSync(manifest, `${manifest}.away`);
+      mkdirSync(manifest);
+    });
+    await expect(ended).rejects.toMatchObject({ code: 'disk' });
+    expect([readFileSync(join(folder, MONTH), 'utf8'), filesBelow(paths.internal)]).toEqual(['old', []]);
   });
 
   it('takes superseded files away, and no others', async () => {
@@ -374,12 +389,12 @@ describe('a commit', () => {
     expect(filesBelow(paths.internal)).toEqual([]);
   });
 
-  it('that cannot publish its file leaves nothing staged, and the manifest as it was', async () => {
+  it('that cannot publish its file leaves nothing staged', async () => {
     const scene: Scene = { arrived: [arrived('2024-01-02')] };
     const { paths, folder } = await lakeOf(scene);
     mkdirSync(join(folder, MONTH, 'inside'), { recursive: true });
     await expect(commitTo(paths, scene)).rejects.toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
-    expect([filesBelow(paths.internal), readFileSync(manifestOf(folder), 'utf8')]).toEqual([[], '']);
+    expect(filesBelow(paths.internal)).toEqual([]);
   });
 
   it('keeps a file of which the manifest says nothing', async () => {

@@ -8,7 +8,8 @@ import { CryptodlError } from '../../src/model/errors.js';
 import { FOLDERS } from '../../src/lake/layout.js';
 import { manifestPlace } from '../../src/lake/manifest-place.js';
 import { HeldObjects, heldObject, heldRevision } from '../../src/lake/held-objects.js';
-import { appendManifest, emptyManifest, readLinesInto, readManifest } from '../../src/lake/manifest.js';
+import { appendManifest, emptyManifest, foldManifest, readManifest } from '../../src/lake/manifest.js';
+import type { ReadLine } from '../../src/lake/manifest.js';
 import type { ManifestLine, ObjectLine } from '../../src/lake/manifest-line.js';
 import { day, objectLine, period, SETTINGS } from '../helpers/conversion.js';
 import { refuse, syncsOf } from '../helpers/file-handles.js';
@@ -103,9 +104,9 @@ describe('damage', () => {
       manifestPlace(folder).path,
       [whole[0], 'null', '{', ...many, '{}', whole[1], 'to'].join('\n'),
     );
-    const read = [];
-    const manifest = emptyManifest();
-    for await (const lines of readLinesInto(manifest, folder, ARCHIVE)) read.push(...lines);
+    const read: ReadLine[] = [];
+    const onLine = (line: ReadLine): unknown => read.push(line);
+    const { manifest } = await foldManifest(folder, ARCHIVE, () => ({ manifest: emptyManifest(), onLine }));
     const messages = read.flatMap(({ line }) => (line instanceof CryptodlError ? [line.message] : []));
     const file = manifestPlace(folder).path;
     expect(messages).toEqual([2, 3, 2004].map((line) => `${file} line ${line} is damaged`));

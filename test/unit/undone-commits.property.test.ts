@@ -1,0 +1,153 @@
+/** Manifests after any series of commits, of which some are killed before their files have their names: the lines that count are those of the files. */
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as fc from 'fast-check';
+import { expect, it } from 'vitest';
+import type { ObjectLine } from '../../src/lake/manifest-line.js';
+import { appendManifest, readManifest } from '../../src/lake/manifest.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
+import { objectLine } from '../helpers/conversion.js';
+import { scratchFolder } from '../helpers/folders.js';
+
+const ARCHIVE = loadBinance().archive;
+const SERIES = 'binance/um/metrics/symbol=BTCUSDT';
+const MONTH = '2024-01.parquet';
+const scratch = scratchFolder();
+
+const dayAt = (day: number): string => `2024-01-${String(day).padStart(2, '0')}`;
+const keyAt = (day: number): string =>
+  `data/futures/um/daily/metrics/BTCUSDT/BTCUSDT-metrics-${dayAt(day)}.zip`;
+
+/** A commit, which is killed after some of its changes. */
+interface Step {
+  /** Days to fetch, with their revision. */
+  readonly days: readonly number[];
+  readonly revision: number;
+  readonly to: 'month' | 'days';
+  /** Changes before the kill. A commit has at most 9. */
+  readonly actions: number;
+}
+
+const steps: fc.Arbitrary<Step> = fc.record({
+  days: fc.uniqueArray(fc.integer({ min: 1, max: 4 }), { minLength: 1 }),
+  revision: fc.integer({ min: 1, max: 2 }),
+  to: fc.constantFrom('month', 'days'),
+  actions: fc.integer({ min: 0, max: 10 }),
+});
+
+/** The content of each file is its days with their revisions, so that a reader of the folder sees what is in it. */
+const contentOf = (days: ReadonlyMap<number, number>): string =>
+  [...days]
+    .sort(([a], [b]) => a - b)
+    .map((pair) => pair.join(':'))
+    .join(' ');
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+class Lake {
+  readonly folder: string;
+  #at = 0;
+
+  constructor(root: string) {
+    this.folder = join(root, SERIES);
+    mkdirSync(this.folder, { recursive: true });
+  }
+
+  /** The days that the manifest says are held, by file, compared with the files. */
+  async held(): Promise<Map<number, number>> {
+    const { parquet } = await readManifest(this.folder, ARCHIVE);
+    const held = new Map<number, number>();
+    for (const { period, file, bytes } of parquet.lines()) {
+      const path = join(this.folder, file);
+      if (!existsSync(path)) continue;
+      const content = readFileSync(path, 'utf8');
+      const day = Number(period.slice(-2));
+      const isRight =
+        sha256(content) === parquet.lastOfFile(file)?.fileSha256 &&
+        content.split(' ').includes(`${day}:${bytes}`);
+      if (!isRight) throw new Error(`${file} has "${content}", a line says that it has ${day}:${bytes}`);
+      held.set(day, bytes);
+    }
+    return held;
+  }
+
+  /** Commits like the program: new files, lines, replaced files, removals. */
+  async commit({ days, revision, to, actions }: Step): Promise<void> {
+    const { parquet } = await readManifest(this.folder, ARCHIVE);
+    const isThere = (file: string): boolean => existsSync(join(this.folder, file));
+    const held = new Map(
+      parquet
+        .lines()
+        .flatMap(({ period, bytes, file }) => (isThere(file) ? [[Number(period.slice(-2)), bytes]] : [])),
+    );
+    const fetched = new Map([...days].map((day) => [day, revision]));
+    const all = new Map([...held, ...fetched]);
+    const files = new Map<string, ReadonlyMap<number, number>>();
+    if (to === 'month') files.set(MONTH, all);
+    else for (const [day, bytes] of all) files.set(`${dayAt(day)}.parquet`, new Map([[day, bytes]]));
+    const present = [...new Set(parquet.lines().map(({ file }) => file))].filter(isThere);
+    const dead = present.filter((file) => !files.has(file));
+    // A commit of the same layout writes only the files of the fetched days.
+    const made = [...files].filter(
+      ([, content]) => dead.length > 0 || [...content.keys()].some((day) => fetched.has(day)),
+    );
+    this.#at += 1;
+    const lines = made.flatMap(([file, content]): ObjectLine[] => {
+      const text = contentOf(content);
+      const fileBefore = parquet.fileBefore(file);
+      const written = [...content].filter(([day]) => dead.length > 0 || fetched.has(day));
+      return written.map(([day, bytes]) => ({
+        ...objectLine(dayAt(day), { key: keyAt(day) }),
+        bytes,
+        file,
+        fileBytes: text.length,
+        fileSha256: sha256(text),
+        at: new Date(this.#at).toISOString(),
+        ...(fileBefore === undefined ? {} : { fileBefore }),
+      }));
+    });
+    // The program drops objects of a missing file that it cannot fetch again.
+    const lost = parquet
+      .lines()
+      .filter((line) => !isThere(line.file) && !all.has(Number(line.period.slice(-2))));
+    const at = new Date(this.#at).toISOString();
+    const dropped = lost.map(({ key }) => ({ v: 1, kind: 'dropped', key, format: 'parquet', at }) as const);
+    const rename =
+      ([file, content]: (typeof made)[number]) =>
+      (): unknown => {
+        writeFileSync(join(this.folder, file), contentOf(content));
+        return undefined;
+      };
+    const isNew = new Set(
+      made.map(([file]) => file).filter((file) => parquet.fileBefore(file) === undefined),
+    );
+    const changes = [
+      ...made.filter(([file]) => isNew.has(file)).map(rename),
+      () => appendManifest(this.folder, [...dropped, ...lines]),
+      ...made.filter(([file]) => !isNew.has(file)).map(rename),
+      ...dead.map((file) => () => {
+        rmSync(join(this.folder, file));
+      }),
+    ];
+    for (const change of changes.slice(0, actions)) await change();
+  }
+}
+
+it('count the lines of the files that are there, and no others', { timeout: 120_000 }, async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(steps, { minLength: 1, maxLength: 6 }), async (all) => {
+      const lake = new Lake(await mkdtemp(join(scratch, 'lake-')));
+      let before = await lake.held();
+      for (const step of all) {
+        await lake.commit(step);
+        const held = await lake.held();
+        // A committed day stays; it may have the new revision.
+        for (const [day, bytes] of before) expect([bytes, step.revision]).toContain(held.get(day));
+        if (step.actions >= 9) for (const day of step.days) expect(held.get(day)).toBe(step.revision);
+        before = held;
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
