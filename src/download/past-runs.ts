@@ -95,12 +95,10 @@ export function pastJobs(
     if (entries.length === 0) return [];
     const past = { file, header: { verb, options }, entries, cut: undefined };
     const run = pastRun(path, past, layers, exchange);
-    return [{ ...run, name, verb, explain: (error) => ofJob(name, error) }];
+    const explain: Job['explain'] = ({ code, message, hint, cause }) =>
+      new CryptodlError(code, `job ${name}: ${message}`, { cause, hint });
+    return [{ ...run, name, verb, explain }];
   });
-}
-
-function ofJob(name: string, { code, message, hint, cause }: CryptodlError): CryptodlError {
-  return new CryptodlError(code, `job ${name}: ${message}`, { cause, hint });
 }
 
 /** A retry of `metrics` uses the default concurrency and the default retry preset of `metrics`, unless the report has others. */

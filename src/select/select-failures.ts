@@ -6,7 +6,7 @@ import { FLAG_NAMES, flagSpec } from '../options/flags.js';
 import type { RawValues } from '../options/resolve.js';
 import { MOST_SYMBOL_CHARACTERS } from '../options/symbols.js';
 import type { SeriesRequest } from '../plan/series-request.js';
-import type { Series, Settings } from '../model/task.js';
+import type { Settings } from '../model/task.js';
 import type { ReportEntry } from '../report/read-failure-report.js';
 import { cadencesOf, restKey } from '../source/keys.js';
 import { findDataset } from '../source/venue.js';
@@ -76,7 +76,7 @@ function requestsOf(context: LakeContext, { path, entries }: PastFailures): Seri
     const { settings } = entry;
     const cadences = cadencesOf(spec, entry.interval, settings.cadence);
     const id = JSON.stringify([series, settings, rest]);
-    const offer = rest ? restAgain(context, series) : {};
+    const offer = rest ? restOffer(series, { ...context, mode: 'only', includeToday: true }) : undefined;
     const request = requests.get(id) ?? {
       series,
       settings,
@@ -84,19 +84,13 @@ function requestsOf(context: LakeContext, { path, entries }: PastFailures): Seri
       cadences,
       ranges: [],
       exact: true,
-      ...offer,
+      ...(offer === undefined ? {} : { rest: offer }),
     };
     request.ranges.push({ from: period.from, to: period.to });
     requests.set(id, request);
   }
   for (const request of requests.values()) request.ranges.sort((a, b) => a.from - b.from);
   return [...requests.values()];
-}
-
-/** The REST offer of a series whose failures came from REST. */
-function restAgain({ venue, nowMs }: LakeContext, series: Series): Pick<SeriesRequest, 'rest'> {
-  const rest = restOffer(series, { venue, nowMs, mode: 'only', includeToday: true });
-  return rest === undefined ? {} : { rest };
 }
 
 /** The part of the report's options that a retry uses: neither the selection nor the output of messages. */
