@@ -3,10 +3,11 @@
  * hftbacktest, which take columns by their order.
  */
 import { quoteName, quoteText } from '../convert/sql.js';
-import { DAY_MS, dayText } from '../model/calendar.js';
+import { DAY_MS, dayText, parseDay } from '../model/calendar.js';
 import { safeName } from '../lake/layout.js';
 import type { Series } from '../model/task.js';
 import { intervalsOf } from '../source/venue.js';
+import type { DatasetSpec } from '../source/venue.js';
 import { daysOf, onDay, rowSource } from './export-file.js';
 import type { Engine, EngineInput, ExportFile, RowSource } from './export-file.js';
 import { epochUs, numberText } from './value-text.js';
@@ -66,7 +67,7 @@ function quoteFiles(input: EngineInput): ExportFile[] {
   });
 }
 
-/** A row for each time at which a value is published: a funding rate, an open interest, or the price at the end of a mark or index candle. */
+/** A row for each time at which a value is known: a funding rate, an open interest, or the price at the end of a mark or index candle. */
 function tickerFiles(input: EngineInput): ExportFile[] {
   const all = shortest(sourcesOf(input, OF_TICKER));
   // The index price of its pair belongs to a contract on the days on which it has other rows.
@@ -85,7 +86,7 @@ function tickerFiles(input: EngineInput): ExportFile[] {
       GROUP BY timestamp ORDER BY timestamp`,
     order: [],
     own,
-    // The metrics of a day end at 00:00 of the next day, and so does its last candle.
+    // The last metrics of a day are known at 00:00 of the next day, and so is its last candle.
     after: 1,
     before: 1,
   });
@@ -105,7 +106,7 @@ function dayUs(day: number): string {
 
 /** The values of one source: `timestamp`, and each column of the ticker, NULL if the source does not have it. */
 function tickerPart(source: RowSource | undefined, rows: string): string {
-  const values = tickerValues(source?.series.dataset ?? '');
+  const values = source === undefined ? {} : tickerValues(source);
   const columns = TICKER_COLUMNS.map((name) => {
     const type = name === 'funding_timestamp' ? 'BIGINT' : 'VARCHAR';
     return `CAST(${values[name] ?? 'NULL'} AS ${type}) AS ${name}`;
@@ -113,8 +114,8 @@ function tickerPart(source: RowSource | undefined, rows: string): string {
   return `SELECT ${values['timestamp'] ?? ''} AS timestamp, ${columns.join(', ')} FROM (${rows})`;
 }
 
-function tickerValues(dataset: string): Readonly<Record<string, string>> {
-  switch (dataset) {
+function tickerValues({ series, spec }: RowSource): Readonly<Record<string, string>> {
+  switch (series.dataset) {
     case 'fundingRate':
       return {
         timestamp: epochUs('calc_time'),
@@ -122,24 +123,36 @@ function tickerValues(dataset: string): Readonly<Record<string, string>> {
         funding_rate: numberText('last_funding_rate'),
       };
     case 'metrics':
-      return { timestamp: epochUs('create_time'), open_interest: numberText('sum_open_interest') };
+      return { timestamp: knownUs(spec), open_interest: numberText('sum_open_interest') };
     default: {
       // The close price of a candle is known at its end. Its close time is the last millisecond of the candle.
       const end = `(${epochUs('close_time')} // 1000 + 1) * 1000`;
-      const name = dataset === 'markPriceKlines' ? 'mark_price' : 'index_price';
+      const name = series.dataset === 'markPriceKlines' ? 'mark_price' : 'index_price';
       return { timestamp: end, [name]: numberText('close') };
     }
   }
 }
 
+/** Length of the interval of a row of metrics. */
+const METRICS_US = 300_000_000;
+
+/**
+ * The time at which a row of metrics was known: the end of its interval. Labels mark the start of the interval; in archives that changed their
+ * labels, the end before the change. The label of the change occurs twice with different values, so its rows have no time (NULL).
+ */
+function knownUs({ rest }: DatasetSpec): string {
+  const label = epochUs('create_time');
+  const change = rest !== undefined && 'joins' in rest ? parseDay(rest.endLabelsBefore ?? '') : undefined;
+  if (change === undefined) return `${label} + ${METRICS_US}`;
+  const changeUs = dayUs(change);
+  return `CASE WHEN ${label} < ${changeUs} THEN ${label} WHEN ${label} > ${changeUs} THEN ${label} + ${METRICS_US} END`;
+}
+
 /** Of series that differ in their interval, the one with the shortest. */
 function shortest(sources: readonly RowSource[]): RowSource[] {
-  const chosen = new Map<string, RowSource>();
-  for (const source of sources) {
-    const other = chosen.get(source.series.dataset);
-    if (other === undefined || rankOf(source) < rankOf(other)) chosen.set(source.series.dataset, source);
-  }
-  return [...chosen.values()];
+  const ranked = sources.toSorted((a, b) => rankOf(a) - rankOf(b));
+  const datasets = ranked.map(({ series }) => series.dataset);
+  return ranked.filter((_, at) => datasets.indexOf(datasets[at] ?? '') === at);
 }
 
 /** The intervals of a dataset are in order of their length. */

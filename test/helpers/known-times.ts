@@ -37,8 +37,8 @@ function valueOf(symbol: string, known: number): number {
 }
 
 /** Publishes the metrics of each day and the settlements of each month. */
-export function publishKnownTimes(folder: string): void {
-  for (const symbol of SYMBOLS) {
+export function publishKnownTimes(folder: string, symbols = SYMBOLS): void {
+  for (const symbol of symbols) {
     for (let day = METRICS_DAYS.from; day < METRICS_DAYS.to; day += DAY_MS)
       if (hasMetrics(symbol, day)) publishMetricsDay(folder, symbol, day);
     for (const month of MONTHS) {
