@@ -30,32 +30,22 @@ function refuseOthers(selected: readonly Series[], request: VerbRequest): void {
   const reasons = new Map<string, string>();
   for (const series of selected) {
     const reason = noInstrument(series, request.source);
-    if (reason !== undefined) reasons.set(series.symbol, reason);
+    if (reason !== undefined) reasons.set(series.symbol, `${series.symbol} (${reason})`);
   }
-  const long = selected.find((series) => !reasons.has(series.symbol) && hasNoStep(series));
-  if (reasons.size === 0 && long === undefined) return;
   if (reasons.size > 0)
     throw usage(
-      `nautilus-loader makes instruments of spot pairs and perpetual contracts only, not of ${listText(
-        [...reasons].map(([symbol, reason]) => `${symbol} (${reason})`),
-        3,
-      )}`,
+      `nautilus-loader makes instruments of spot pairs and perpetual contracts only, not of ${listText([...reasons.values()], 3)}`,
       'leave them out with --symbols',
     );
-  throw usage(
-    `nautilus-loader has no bar type for ${long === undefined ? '' : seriesName(long)}`,
-    'choose others with --interval',
-  );
+  const long = selected.find(({ interval }) => interval !== undefined && barStep(interval) === undefined);
+  if (long === undefined) return;
+  throw usage(`nautilus-loader has no bar type for ${seriesName(long)}`, 'choose others with --interval');
 }
 
 function noInstrument({ market, symbol }: Series, source: Source): string | undefined {
   const pair = pairOf(source, market, symbol);
   if (pair === undefined) return isSettled(symbol) ? 'settled' : 'assets not known';
   return pair.expiry === undefined ? undefined : 'ends';
-}
-
-function hasNoStep({ interval }: Series): boolean {
-  return interval !== undefined && barStep(interval) === undefined;
 }
 
 export const nautilusScript: Script = {
@@ -79,15 +69,23 @@ const SCRIPT = `#!/usr/bin/env python3
 """Loads candles and trades of a cryptodl lake into a catalogue of nautilus_trader.
 
 Usage: python load_nautilus.py CATALOGUE
-Needs: pip install nautilus_trader pandas pyarrow
+Needs: pip install "nautilus_trader<2" pandas pyarrow
 
 The catalogue is written with the wranglers of the installed nautilus_trader, so it has the layout of this version.
-Run it into a new folder: nautilus_trader refuses files that overlap in time.
+The modules of nautilus_trader 2 have other names. Run it into a new folder: nautilus_trader refuses files that overlap in time.
 """
 
 import sys
 from decimal import Decimal
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+try:
+    INSTALLED = version("nautilus_trader")
+except PackageNotFoundError:
+    INSTALLED = "none"
+if not INSTALLED.startswith("1."):
+    sys.exit(f'This program needs pip install "nautilus_trader<2". Installed: {INSTALLED}')
 
 import pandas as pd
 from nautilus_trader.model.data import BarType

@@ -98,6 +98,9 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 print(json.dumps(found))
 `;
 
+/** The version of nautilus_trader that Python finds. */
+let installed = '1.231.0';
+
 /** Prints the CSV files that the script wrote. */
 const DUMP_BIN = `import sys
 from pathlib import Path
@@ -113,6 +116,11 @@ function run(engine: string, script: string, failure = ''): string {
   writeFileSync(path, script);
   writeFileSync(join(folder, 'run.py'), RUN);
   writeFileSync(join(folder, 'dump_bin.py'), DUMP_BIN);
+  if (installed !== 'none') {
+    const facts = join(folder, `nautilus_trader-${installed}.dist-info`);
+    mkdirSync(facts);
+    writeFileSync(join(facts, 'METADATA'), `Name: nautilus_trader\nVersion: ${installed}\n`);
+  }
   const args = engine === 'qlib' ? [join(folder, 'dump_bin.py'), 'target'] : ['target'];
   const { status, signal, stdout, stderr } = spawnSync(PYTHON, [join(folder, 'run.py'), path, ...args], {
     encoding: 'utf8',
@@ -171,6 +179,19 @@ describe(`the scripts${WHY}`, { skip: !HAS_PANDAS }, () => {
       // Times of 2024 have milliseconds in all markets, so a lake with `--timestamps ms` has the same ones.
       for (const [form, text] of rows) expect([form, text]).toEqual([form, rows.get('')]);
       expect(rows.get('')?.match(/(true|false)\]/g)?.length).toBeGreaterThan(10);
+    }
+  });
+
+  it.each(['2.0.0', '2.1.0rc1', 'none'])('end with one line for nautilus_trader %s', async (version) => {
+    const lake = await lakeOf('january', '-m um -i 1d -s BTCUSDT --from 2024-01 --to 2024-01');
+    const { stdout } = await cryptodl(['export', 'nautilus-loader', '--out', lake]);
+    expect(stdout).toContain('Needs: pip install "nautilus_trader<2" pandas pyarrow\n');
+    installed = version;
+    try {
+      const failure = `This program needs pip install "nautilus_trader<2". Installed: ${version}`;
+      expect(run('nautilus-loader', stdout, failure)).toBe('');
+    } finally {
+      installed = '1.231.0';
     }
   });
 
