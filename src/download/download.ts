@@ -110,7 +110,7 @@ async function printRun(request: RunRequest, output: ReportedRun): Promise<Print
   };
   try {
     const named = { verb: request.verb, job: job?.name, options: recordedOptions(request) };
-    followers = (await monitors?.follow(named, { out: options.out, reporter })) ?? [];
+    followers = (await monitors?.follow(named, { venue: request.source, out: options.out, reporter })) ?? [];
     if (options.dryRun) {
       await printPlan(planOnly({ ...request, monitors: followers }), io, {
         isJson: options.json,

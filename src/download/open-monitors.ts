@@ -11,6 +11,8 @@ import type { Surroundings } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
 import type { Reporter } from '../report/reporter.js';
 import type { RunMonitor } from '../report/run-monitor.js';
+import { findDataset } from '../source/venue.js';
+import type { Venue } from '../source/venue.js';
 import { absolutePath } from '../text/printable.js';
 
 export interface Follower extends RunMonitor {
@@ -18,6 +20,7 @@ export interface Follower extends RunMonitor {
 }
 
 interface Place {
+  readonly venue: Venue;
   /** The lake of the run. */
   readonly out: string;
   readonly reporter: Pick<Reporter, 'note' | 'warnOfOutput'>;
@@ -41,7 +44,7 @@ export async function openMonitors(options: Options, command: Command): Promise<
   const debug = await openDebugDumps(options, command);
   const prometheus = await openPrometheus(options, command);
   return {
-    follow: async (run, { out, reporter }) => [
+    follow: async (run, { reporter, ...place }) => [
       debug.follow(run, {
         note: (line) => {
           reporter.note(line);
@@ -50,7 +53,7 @@ export async function openMonitors(options: Options, command: Command): Promise<
           reporter.warnOfOutput(message);
         },
       }),
-      ...(prometheus === undefined ? [] : [await prometheus.follow(run, out)]),
+      ...(prometheus === undefined ? [] : [await prometheus.follow(run, place)]),
     ],
     close: async (warn) => {
       await prometheus?.close(warn);
@@ -64,7 +67,11 @@ async function openPrometheus(
   { prometheusPort, prometheusTextfile, dryRun }: Options,
   { clock, startedAt, surroundings: { home } }: Command,
 ): Promise<
-  { follow: (run: SelectedRun, out: string) => Promise<FollowedRun>; close: Monitors['close'] } | undefined
+  | {
+      follow: (run: SelectedRun, place: Omit<Place, 'reporter'>) => Promise<FollowedRun>;
+      close: Monitors['close'];
+    }
+  | undefined
 > {
   if (dryRun || (prometheusPort === undefined && prometheusTextfile === undefined)) return undefined;
   // Loaded only with a flag: most runs have none.
@@ -78,9 +85,13 @@ async function openPrometheus(
   const endServer = prometheusPort === undefined ? undefined : await servePage(figures, prometheusPort);
   let isClosed = false;
   return {
-    follow: async (run, out) => {
+    follow: async (run, { venue, out }) => {
+      const isKnown = (market: string, dataset: string): boolean =>
+        findDataset(venue, market, dataset) !== undefined;
       // A lake whose records cannot be read has no history: the run itself warns of it.
-      const history = await readHistory(lakePaths(absolutePath(out, home)), run).catch(() => NO_HISTORY);
+      const history = await readHistory(lakePaths(absolutePath(out, home)), run, isKnown).catch(
+        () => NO_HISTORY,
+      );
       return figures.follow(run.job ?? run.verb, history);
     },
     close: async (warn) => {

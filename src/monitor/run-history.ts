@@ -37,21 +37,24 @@ export async function readRunsUntil(
   return found;
 }
 
-/** Rejects with errors of the system. */
-export async function readHistory(paths: LakePaths, run: SelectedRun): Promise<RunHistory> {
+/** Tells the datasets that the exchange has. */
+type IsKnown = (market: string, dataset: string) => boolean;
+
+/** Rejects with errors of the system. A record may name other datasets, which are left out. */
+export async function readHistory(paths: LakePaths, run: SelectedRun, isKnown: IsKnown): Promise<RunHistory> {
   const runs = await readRunsUntil(paths, (each) => isSuccess(each) && isSame(each, run));
-  return historyOf(runs.toReversed(), run);
+  return historyOf(runs.toReversed(), run, isKnown);
 }
 
 /** `runs`: newest first. */
-function historyOf(runs: readonly RunRecord[], run: SelectedRun): RunHistory {
+function historyOf(runs: readonly RunRecord[], run: SelectedRun, isKnown: IsKnown): RunHistory {
   const own = runs.filter((each) => each.verb === run.verb && each.job === run.job);
   const same = own.filter((each) => isSame(each, run));
   const success = same.find(isSuccess);
   const well = same.findIndex(({ summary }) => summary.outcomes.failed === 0);
   const datasets = new Map<string, DatasetFigures>();
   for (const { summary } of own) {
-    for (const figures of summary.datasets) {
+    for (const figures of summary.datasets.filter((each) => isKnown(each.market, each.dataset))) {
       const name = `${figures.market} ${figures.dataset}`;
       const newer = datasets.get(name);
       datasets.set(name, {

@@ -11,6 +11,7 @@ import type { LakePaths } from '../lake/layout.js';
 import { publish } from '../lake/publish.js';
 import { DAY_MS } from '../model/calendar.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
+import { listText } from '../model/units.js';
 import type { RunHeader } from '../report/failure-report.js';
 import type { RunSummary } from '../report/run-summary.js';
 import { jsonText, shownPath } from '../text/printable.js';
@@ -32,23 +33,30 @@ export interface WrittenRun extends RunHeader {
   readonly timeline: TimelineFigures;
 }
 
+// A lake may come from another person. Its records have lists and texts of the sizes that the program writes, except for
+// options, which are as long as they were given.
+const MOST_ENTRIES = 1000;
+const text = v.pipe(v.string(), v.maxLength(10_000));
+const list = <T extends v.GenericSchema>(items: T) => v.pipe(v.array(items), v.maxLength(MOST_ENTRIES));
+const map = <T extends v.GenericSchema>(values: T) =>
+  v.pipe(v.record(text, values), v.maxEntries(MOST_ENTRIES));
 const count = v.pipe(v.number(), v.minValue(0));
-const counts = v.record(v.string(), count);
+const counts = map(count);
 const percentiles = v.object({ p50: count, p95: count, p99: count });
 const instant = v.pipe(v.string(), v.isoTimestamp());
 
 /** The parts of a record that readers use. Other fields are ignored, so that older programs read newer records. */
 const RunSchema = v.object({
   v: v.literal(1),
-  id: v.string(),
-  verb: v.string(),
-  job: v.optional(v.string()),
-  tool: v.string(),
-  node: v.string(),
-  platform: v.string(),
+  id: text,
+  verb: text,
+  job: v.optional(text),
+  tool: text,
+  node: text,
+  platform: text,
   startedAt: instant,
   endedAt: instant,
-  options: v.record(v.string(), v.array(v.string())),
+  options: map(v.array(v.string())),
   summary: v.object({
     outcomes: v.object({ ok: count, partial: count, skipped: count, absent: count, failed: count }),
     absent: counts,
@@ -69,19 +77,19 @@ const RunSchema = v.object({
       stagesMs: counts,
     }),
     peakMemoryBytes: count,
-    failures: v.nullable(v.string()),
-    datasets: v.array(
+    failures: v.nullable(text),
+    datasets: list(
       v.object({
-        market: v.string(),
-        dataset: v.string(),
+        market: text,
+        dataset: text,
         outcomes: v.object({ ok: count, partial: count, skipped: count, absent: count, failed: count }),
         holes: count,
         rows: count,
         bytes: count,
-        newest: v.nullable(v.string()),
+        newest: v.nullable(text),
         newestEndMs: v.nullable(v.number()),
         publicationDelayMs: v.nullable(count),
-        unpublished: v.nullable(v.string()),
+        unpublished: v.nullable(text),
         unpublishedEndMs: v.nullable(v.number()),
         freshUntilMs: v.optional(v.nullable(v.number()), null),
       }),
@@ -97,10 +105,7 @@ const RunSchema = v.object({
       firstByteMs: percentiles,
       attemptMs: percentiles,
       errors: counts,
-      hosts: v.record(
-        v.string(),
-        v.object({ statuses: counts, attemptMs: percentiles, breaker: v.string() }),
-      ),
+      hosts: map(v.object({ statuses: counts, attemptMs: percentiles, breaker: text })),
       mostInFlight: count,
       concurrency: count,
       retreats: count,
@@ -109,12 +114,12 @@ const RunSchema = v.object({
       costMs: v.object({ waits: counts }),
       loopDelayMs: v.object({ p50: count, p99: count, most: count, busyShare: count }),
     }),
-    alerts: v.array(v.object({ id: v.string(), text: v.string(), advice: v.string() })),
+    alerts: list(v.object({ id: text, text, advice: text })),
     exitCode: v.pipe(v.number(), v.integer(), v.minValue(0)),
   }),
   timeline: v.object({
-    boundsS: v.array(v.number()),
-    points: v.array(
+    boundsS: list(v.number()),
+    points: list(
       v.object({
         atMs: count,
         objects: count,
@@ -122,7 +127,7 @@ const RunSchema = v.object({
         attempts: count,
         failed: count,
         retries: count,
-        latency: v.array(count),
+        latency: list(count),
         inFlight: count,
         concurrency: count,
         writing: count,
@@ -188,8 +193,8 @@ async function recordNames(folder: string): Promise<string[]> {
 export interface FoundRuns {
   /** Oldest first. */
   readonly runs: readonly RunRecord[];
-  /** Shown paths of files that are no records. */
-  readonly unreadable: readonly string[];
+  /** A text about the files that are no records; undefined without such files. */
+  readonly warning: string | undefined;
 }
 
 /** Reads the newest records. Rejects with `disk` for a link in the path of their folder, and with errors of the system. */
@@ -207,7 +212,9 @@ export async function readRuns(paths: LakePaths, most = MOST_RECORDS): Promise<F
     if (run !== undefined && `${run.id}.json` === name) runs.push(run);
     else unreadable.push(shownPath(path));
   }
-  return { runs, unreadable };
+  const warning =
+    unreadable.length === 0 ? undefined : `no records of runs, left out: ${listText(unreadable, 3)}`;
+  return { runs, warning };
 }
 
 /** Undefined for anything but a record in a regular file, and for a file that another run has just removed. */

@@ -1,10 +1,10 @@
 /** The failures of a run in the page, from its failure report. */
 import { lstat } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename, join, sep } from 'node:path';
 import { bringIn, openBackedFolders } from '../lake/backing.js';
 import { FOLDERS } from '../lake/layout.js';
 import type { LakePaths } from '../lake/layout.js';
-import { toCryptodlError } from '../model/errors.js';
+import { toCryptodlError, usage } from '../model/errors.js';
 import type { RunRecord } from '../monitor/run-record.js';
 import { newestReport, readFailureReport } from '../report/read-failure-report.js';
 import type { ReportEntry } from '../report/read-failure-report.js';
@@ -34,7 +34,11 @@ export async function failureData(
     const path = await reportOf(run, paths);
     if (path === undefined) return NONE;
     await bringIn(path);
-    const { entries } = await readFailureReport(path);
+    const { header, jobs, entries } = await readFailureReport(path);
+    // A record may name any file. One outside of the lake is read on only if it says that it is of a run of this lake.
+    const isOwn = [header, ...jobs].some(({ options }) => options['out']?.includes(paths.root));
+    if (!isOwn && !path.startsWith(join(paths.failures, sep)))
+      throw usage(`${shownPath(path)} is not a failure report of this lake`);
     const own = entries.filter(({ job }) => job === run.job);
     const more: Record<string, number> = {};
     for (const { code } of own.slice(MOST_ENTRIES)) more[code] = (more[code] ?? 0) + 1;

@@ -55,7 +55,7 @@ export async function report(command: LookUp): Promise<ExitCode> {
       // The first run of a lake may have failed.
       { mayBeEmpty: found.runs.length > 0 },
     );
-    for (const each of found.unreadable) warn(`${each} is no record of a run, and is left out`);
+    if (found.warning !== undefined) warn(found.warning);
     const run = chosenRun(found, options.run);
     const say = progressPrinter(options, io);
     let series = 0;

@@ -4,7 +4,6 @@ import { lakePaths, refuseFile } from '../lake/layout.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
-import { listText } from '../model/units.js';
 import { readRuns } from '../monitor/run-record.js';
 import { homeOf } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
@@ -22,8 +21,7 @@ export async function runs(options: Options, io: Io): Promise<ExitCode> {
   const paths = lakePaths(absolutePath(out, homeOf(io.environment)));
   refuseFile(paths.root);
   const found = await readRuns(paths, Math.max(last, LEAST_READ));
-  if (found.unreadable.length > 0)
-    printLines(io.stderr, [`warning: no records of runs, left out: ${listText(found.unreadable, 3)}`]);
+  if (found.warning !== undefined) printLines(io.stderr, [`warning: ${found.warning}`]);
   const trend = trendOf(found.runs);
   if (trend === undefined)
     throw usage(

@@ -4,6 +4,8 @@ import { connect, createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { lakePaths } from '../../src/lake/layout.js';
+import { readRuns } from '../../src/monitor/run-record.js';
 import { cryptodl, FAST } from '../helpers/cli.js';
 import { freePort, samplesOf, valueOf } from '../helpers/prometheus.js';
 import { isZip, useScene } from '../helpers/scene.js';
@@ -123,6 +125,24 @@ describe('--prometheus-textfile', () => {
     // Only the file itself is left, and a label keeps it apart from the files of other commands.
     expect(readdirSync(join(file, '..'))).toEqual(['cryptodl.prom']);
     expect(new Set(samplesOf(page).map(({ labels }) => labels['textfile']))).toEqual(new Set(['cryptodl']));
+  });
+
+  it('has no datasets that only a record names, because the lake may come from another person', async () => {
+    const { lake } = await scene.vision();
+    const { runs } = await readRuns(lakePaths(lake));
+    const [record] = runs;
+    if (record === undefined) throw new Error('no record');
+    const [dataset] = record.summary.datasets;
+    const datasets = Array.from({ length: 900 }, (_, at) => ({ ...dataset, dataset: `toString${at}` }));
+    const id = record.id.replace(/.{8}$/, 'ffffffff');
+    const hostile = { ...record, id, summary: { ...record.summary, datasets } };
+    writeFileSync(join(lake, `.cryptodl/runs/${id}.json`), JSON.stringify(hostile));
+    expect((await readRuns(lakePaths(lake))).runs).toHaveLength(2);
+    const file = newFile();
+    await scene.vision(['--prometheus-textfile', file], { lake: lake.slice(scene.scratch.length + 1) });
+    const page = readFileSync(file, 'utf8');
+    expect(page).not.toContain('toString');
+    expect(valueOf(page, 'cryptodl_newest_period_end_timestamp_seconds', KLINES)).toBeGreaterThan(0);
   });
 
   it('keeps the last success and the newest period through failed runs, and counts these', async () => {
