@@ -137,7 +137,7 @@ const LINES: Readonly<Record<string, number>> = {
   coverage: 2250,
   debug: 400,
   doctor: 850,
-  download: 3950,
+  download: 4000,
   export: 2700,
   files: 550,
   http: 6100,
