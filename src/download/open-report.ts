@@ -48,7 +48,7 @@ export async function refuseBadReport(
   folder: string,
 ): Promise<void> {
   const chosen = destination(failures, earlier, '');
-  await (chosen.mode === 'new' ? refuseBadFolder(folder) : refuseBadPath(chosen));
+  await (chosen.mode === 'new' ? refuseBadFolder(folder) : refuseBadPath(chosen.path));
 }
 
 export interface Reporting {

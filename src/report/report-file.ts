@@ -5,6 +5,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { makeFolder } from '../files/disk.js';
 import { beginsWith, refuseForeignFile } from '../files/own-file.js';
+import { removeLeftovers, stagedBeside } from '../files/temp-files.js';
 import { errnoOf, usage } from '../model/errors.js';
 import { reasonOf } from '../text/path-faults.js';
 import { jsonText } from '../text/printable.js';
@@ -32,14 +33,15 @@ export interface ReportFile {
 export function createReportFile(options: ReportFileOptions): ReportFile {
   const replaces = options.mode === 'replace';
   const target = options.path;
-  const path = replaces ? partialPath(target) : target;
+  let path = target;
   let file: Promise<FileHandle> | undefined;
   let tail = Promise.resolve();
   const start = async (): Promise<FileHandle> => {
-    await makeFolder(dirname(path));
+    await makeFolder(dirname(target));
+    if (replaces) path = await stagedBeside(target);
     // Checked again, because hours may have passed since the run began.
-    if (options.mode !== 'new') await refuseForeignReport(path);
-    const opened = await open(path, options.mode === 'new' ? 'wx' : 'w');
+    if (options.mode === 'overwrite') await refuseForeignReport(path);
+    const opened = await open(path, options.mode === 'overwrite' ? 'w' : 'wx');
     await opened.appendFile(`${jsonText({ v: 1, kind: 'header', ...options.header })}\n`);
     return opened;
   };
@@ -55,7 +57,8 @@ export function createReportFile(options: ReportFileOptions): ReportFile {
       if (file === undefined) {
         if (!isComplete) return replaces ? target : undefined;
         // A run without failures removes the report of an earlier run, and what a killed retry has left beside it.
-        if (options.mode !== 'new') for (const each of new Set([path, target])) await removeReport(each);
+        if (options.mode !== 'new') await removeReport(target);
+        if (replaces) await removeLeftovers(dirname(target));
         return undefined;
       }
       const opened = await file;
@@ -67,10 +70,6 @@ export function createReportFile(options: ReportFileOptions): ReportFile {
       return target;
     },
   };
-}
-
-function partialPath(path: string): string {
-  return `${path}.partial`;
 }
 
 /** Keeps an empty file, as `mktemp` makes one. */
@@ -89,10 +88,9 @@ function refuseForeignReport(path: string): Promise<void> {
   });
 }
 
-/** Checks at the start of a run that the report can be written. `mode` is not `new`. Rejects with a usage error. */
-export async function refuseBadPath({ path, mode }: Pick<ReportFileOptions, 'path' | 'mode'>): Promise<void> {
+/** Checks at the start of a run that the report can be written to a path that is not new. Rejects with a usage error. */
+export async function refuseBadPath(path: string): Promise<void> {
   await refuseForeignReport(path);
-  if (mode === 'replace') await refuseForeignReport(partialPath(path));
   try {
     await makeFolder(dirname(path));
     const written = await stat(path).catch(() => undefined);

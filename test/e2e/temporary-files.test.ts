@@ -88,6 +88,21 @@ describe('files beside an output', () => {
   });
 });
 
+it('a report that a killed retry has begun is removed by the next retry, and no other report is touched', async () => {
+  const [failures, notes] = ['report.jsonl', 'report.jsonl.partial'];
+  const cwd = scene.newFolder();
+  writeFileSync(join(cwd, notes), '');
+  scene.refuse((path) => path.endsWith('2026-10-02.zip'), 500);
+  const flags = [...FLAGS.split(' '), '--failures', failures];
+  expect((await scene.vision(flags, { cwd })).code).not.toBe(0);
+  const retry = ['retry', failures];
+  const killed = await cryptodlProcess(retry, { cwd, ...killedBefore(/\.partial$/, 2) });
+  expect([killed.signal, readdirSync(cwd).length]).toEqual(['SIGKILL', 3]);
+  scene.reset();
+  await cryptodlOk(retry, { cwd });
+  expect(readdirSync(cwd)).toEqual([notes]);
+});
+
 describe('the folder for temporary files', () => {
   /** A query that waits for its reader, with its folder for spilled data. */
   async function openQuery(lake: string, temp: string) {

@@ -1,8 +1,9 @@
-import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readReport } from '../../src/download/past-runs.js';
+import { stagedBeside } from '../../src/files/temp-files.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import { createFailureReport } from '../../src/report/failure-report.js';
 import { readFailureReport } from '../../src/report/read-failure-report.js';
@@ -144,9 +145,10 @@ it('a report under a name that was asked for does', async () => {
 describe('a report that replaces an earlier one', () => {
   it('is removed when everything succeeded, with what a killed retry has left beside it', async () => {
     const path = await earlier();
-    copyFileSync(path, `${path}.partial`);
+    // No process has this number.
+    copyFileSync(path, (await stagedBeside(path)).replace(`.${process.pid}.`, '.4194305.'));
     expect(await open(path, 'replace').close(true)).toBeUndefined();
-    expect([existsSync(path), existsSync(`${path}.partial`)]).toEqual([false, false]);
+    expect(readdirSync(dirname(path))).toEqual([]);
   });
 
   it('stays when a run without failures was cut short', async () => {
@@ -170,7 +172,7 @@ describe('a report that replaces an earlier one', () => {
     await report.add(PLAN, taskOf('2024-01-31'), ERROR, AT);
     expect(await report.close(false)).toBe(path);
     expect((await readFailureReport(path)).entries[0]?.period).toBe('2024-01-15');
-    expect(existsSync(`${path}.partial`)).toBe(false);
+    expect(readdirSync(dirname(path))).toEqual([basename(path)]);
   });
 });
 
