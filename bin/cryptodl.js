@@ -2,15 +2,11 @@
 'use strict';
 
 // CommonJS, because Node starts it several milliseconds earlier than an ES module.
-const { availableParallelism } = require('node:os');
 const { join } = require('node:path');
 const { createLoader } = require('./load-bundle.js');
 
 // Without a listener, SIGUSR2 ends the process. Only runs that download write a debug dump.
 process.on('SIGUSR2', () => undefined);
-
-// Inflating, hashing to disk and DuckDB share libuv's pool, whose size is read once, at its first use.
-process.env['UV_THREADPOOL_SIZE'] ??= String(Math.max(4, availableParallelism() * 2));
 
 const [major, minor, patch] = process.versions.node.split('.').map(Number);
 if (major * 1e6 + minor * 1e3 + patch < 20_018_001) {

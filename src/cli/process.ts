@@ -1,8 +1,8 @@
 /** Makes an Io from this process. No other file touches its streams, signals and exit code. */
-import { totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '../model/clock.js';
-import type { Io, ProcessLimits } from '../model/io.js';
+import type { Io } from '../model/io.js';
+import { cores } from '../model/machine.js';
 import { run } from '../main.js';
 import { printLines } from '../text/printable.js';
 
@@ -10,6 +10,8 @@ const BIN = fileURLToPath(new URL('../../bin/cryptodl.js', import.meta.url));
 
 export async function main(): Promise<void> {
   restrictUmask();
+  // Inflating, hashing to disk and DuckDB share libuv's pool, whose size is read once, at its first use.
+  process.env['UV_THREADPOOL_SIZE'] ??= String(Math.max(4, cores() * 2));
   let isRead = true;
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     isRead = false;
@@ -54,7 +56,6 @@ function processIo(isRead: () => boolean): Io {
     stdin: process.stdin,
     program: [process.execPath, BIN],
     environment: process.env,
-    limits: processLimits,
     exit: (code) => process.exit(code),
     kill: (signal) => {
       // Without a listener the signal ends the process.
@@ -82,24 +83,4 @@ function processIo(isRead: () => boolean): Io {
       };
     },
   };
-}
-
-export function processLimits(): ProcessLimits {
-  const limitBytes = process.constrainedMemory();
-  return {
-    availableBytes: process.availableMemory(),
-    // Without a container it is 0 or more than the memory of the machine.
-    limitBytes: limitBytes > 0 && limitBytes < totalmem() ? limitBytes : undefined,
-    openFiles: openFiles(),
-  };
-}
-
-/** The soft limit of open files, which Node has raised to the hard limit. Windows has none. */
-function openFiles(): number | undefined {
-  // Without this, the report resolves the names of all peers.
-  const { userLimits } = Object.assign(process.report, { excludeNetwork: true }).getReport() as {
-    userLimits?: { open_files?: { soft?: number | string } };
-  };
-  const soft = userLimits?.open_files?.soft;
-  return typeof soft === 'number' ? soft : undefined;
 }

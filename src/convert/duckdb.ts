@@ -1,9 +1,9 @@
 /** The owner of DuckDB: loaded on first use, with a memory limit, and without downloads of extensions. */
 import { rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { availableParallelism } from 'node:os';
 import { makeTempFolder, tempFolderOf, tempPath } from '../files/temp-files.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
+import { cores, memoryLimitBytes, withinOpenFiles } from '../model/machine.js';
 import type * as Values from '@duckdb/node-api';
 import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import { interrupted, mapErrors } from './duckdb-errors.js';
@@ -11,9 +11,12 @@ import { select } from './query-stream.js';
 import type { QueryResult } from './query-stream.js';
 
 export interface EngineOptions {
-  /** Threads; by default one per core. */
+  /** Threads; by default one per core, fewer where few files may be open. */
   readonly threads?: number;
-  /** The `memory_limit` of DuckDB in bytes; 300 MB by default. The limit covers only its buffer manager, so DuckDB can use more. */
+  /**
+   * The `memory_limit` of DuckDB in bytes; 300 MB by default, and at most half of the memory. The limit covers only its buffer manager, so
+   * DuckDB can use more.
+   */
   readonly memoryBytes?: number;
   /** New folder for data that exceeds the memory limit. The caller removes it. */
   readonly tempFolder: string;
@@ -78,7 +81,7 @@ export function createEngine(options: EngineOptions): Engine {
   let small: Promise<DuckDBInstance> | undefined;
   let isInterrupted = false;
   const open = new Set<DuckDBConnection>();
-  const { signal, threads = availableParallelism() } = options;
+  const { signal, threads = withinOpenFiles(cores()) } = options;
   const places = new Semaphore(threads);
   const connectTo = async (
     instance: Promise<DuckDBInstance>,
@@ -222,7 +225,7 @@ async function start(threads: number, options: EngineOptions): Promise<DuckDBIns
   await makeTempFolder(tempFolder).catch(() => undefined);
   return load().DuckDBInstance.create(':memory:', {
     threads: String(threads),
-    memory_limit: `${Math.floor(memoryBytes / 1e6)}MB`,
+    memory_limit: `${Math.floor(Math.min(memoryBytes, memoryLimitBytes() / 2) / 1e6)}MB`,
     temp_directory: tempFolder,
     autoinstall_known_extensions: 'false',
     autoload_known_extensions: 'false',

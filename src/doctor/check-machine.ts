@@ -1,8 +1,8 @@
 /** Checks versions, memory and open files. */
 import { arch, platform } from 'node:os';
 import { toCryptodlError } from '../model/errors.js';
-import type { ProcessLimits } from '../model/io.js';
-import { bytesText, numberText } from '../model/units.js';
+import { BASE_FILES, withinOpenFiles } from '../model/machine.js';
+import { bytesText, countText, numberText } from '../model/units.js';
 import { TOOL_VERSION } from '../model/version.js';
 import { checkResult } from './check-result.js';
 import type { CheckResult } from './check-result.js';
@@ -10,11 +10,11 @@ import type { CheckResult } from './check-result.js';
 /** Memory of a run: received bodies (512 MiB at most), DuckDB (300 MB) and the process itself. */
 const MEMORY_BYTES = 1e9;
 
-/** Warns when less than 1 GB is available. */
-export function checkMemory({ availableBytes, limitBytes }: ProcessLimits): CheckResult {
-  const of = limitBytes === undefined ? '' : ` of the ${bytesText(limitBytes)} that this process may use`;
-  const found = `${bytesText(availableBytes)} available${of}`;
-  const figures = { availableBytes, ...(limitBytes === undefined ? {} : { limitBytes }) };
+/** Warns when less than 1 GB is available. `limitBytes`: the memory of the machine, or the limit of the container. */
+export function checkMemory(freeBytes: number, limitBytes: number): CheckResult {
+  const availableBytes = Math.min(freeBytes, limitBytes);
+  const found = `${bytesText(availableBytes)} available of ${bytesText(limitBytes)}`;
+  const figures = { availableBytes, limitBytes };
   if (availableBytes >= MEMORY_BYTES) return checkResult('memory', 'ok', found, { figures });
   return checkResult('memory', 'warn', `${found}; a run may use ${bytesText(MEMORY_BYTES)}`, {
     figures,
@@ -23,17 +23,12 @@ export function checkMemory({ availableBytes, limitBytes }: ProcessLimits): Chec
 }
 
 export interface FilesInput {
-  readonly openFiles: ProcessLimits['openFiles'];
-  /** Objects in flight at most. */
+  readonly openFiles: number | undefined;
+  /** Objects in flight at most, if enough files may be open. */
   readonly most: number;
   /** Most sockets to one host. */
   readonly sockets: number;
 }
-
-/** Open files of a run without its objects: streams, libraries, lock, journal, output files, and the sockets of the listing. */
-const BASE_FILES = 72;
-/** Open files of an object in flight: two sockets (zip and sidecar) and two spool files (zip and CSV of a large object). */
-const FILES_PER_OBJECT = 4;
 
 /** Warns when a run may need more open files than the process may have. Every socket counts as an open file. */
 export function checkFiles({ openFiles, most, sockets }: FilesInput): CheckResult {
@@ -43,11 +38,10 @@ export function checkFiles({ openFiles, most, sockets }: FilesInput): CheckResul
     return checkResult('files', 'ok', `a run opens up to ${numberText(needed)}`, { figures });
   const found = `${numberText(openFiles)} allowed, a run opens up to ${numberText(needed)}`;
   if (openFiles >= needed) return checkResult('files', 'ok', found, { figures });
-  const fits = Math.floor((openFiles - BASE_FILES) / FILES_PER_OBJECT);
-  const fewer = fits < 1 ? '' : `, or --concurrency auto:${fits}`;
-  return checkResult('files', 'warn', `${found} and fails when it needs more`, {
+  const fewer = countText(withinOpenFiles(most, openFiles), 'object');
+  return checkResult('files', 'warn', `${found}; with fewer it has ${fewer} in flight`, {
     figures,
-    next: `allow ${needed} (ulimit -n ${needed}, LimitNOFILE=${needed} in a systemd unit)${fewer}`,
+    next: `allow ${needed} (ulimit -n ${needed}, LimitNOFILE=${needed} in a systemd unit)`,
   });
 }
 

@@ -13,10 +13,9 @@ import { runChecks, runClearBans } from './run-checks.js';
 export async function doctor(run: LookUp): Promise<ExitCode> {
   const { resolved, io } = run;
   const { options } = resolved;
-  return runVerb(run, async (asked) => {
+  return runVerb(run, async (request) => {
     const counts: Record<Status, number> = { ok: 0, warn: 0, fail: 0 };
     const shown: CheckResult[] = [];
-    const request = { ...asked, limits: io.limits };
     const host = options.clearBans;
     const results = host === undefined ? runChecks(request) : runClearBans(request, host);
     for await (const result of results) {

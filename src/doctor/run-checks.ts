@@ -11,10 +11,10 @@ import type { EgressGroup } from '../http/throttle/group.js';
 import { socketsPerHost } from '../http/transport/sockets.js';
 import { tryBackingOut } from '../lake/backing.js';
 import { lakePaths, refuseLinkedFolders } from '../lake/layout.js';
-import type { Io } from '../model/io.js';
+import { memoryLimitBytes, openFiles } from '../model/machine.js';
 import { proxiesOf, stateFolder } from '../options/environment.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { mostInFlight } from '../queue/concurrency.js';
+import { allowedInFlight, mostInFlight } from '../queue/concurrency.js';
 import { exchangeHosts } from '../source/routes.js';
 import { absolutePath, shownPath } from '../text/printable.js';
 import { checkBans, checkClock, checkHosts, checkProxy, clearBans, LONGEST_WAIT_MS } from './check-hosts.js';
@@ -25,13 +25,8 @@ import { checkRedis } from './check-redis.js';
 import { asResult } from './check-result.js';
 import type { CheckResult } from './check-result.js';
 
-export interface DoctorRequest extends VerbRequest {
-  /** Memory, open files and threads that the process may use. */
-  readonly limits: Io['limits'];
-}
-
 /** Yields each result as soon as it and all earlier ones are known. Throws usage errors before the first result. */
-export async function* runChecks(request: DoctorRequest): AsyncGenerator<CheckResult> {
+export async function* runChecks(request: VerbRequest): AsyncGenerator<CheckResult> {
   const { resolved, clock, signal } = request;
   // All checks listen for the abort; Node warns of more than 10 listeners.
   setMaxListeners(0, signal);
@@ -58,7 +53,7 @@ export async function* runChecks(request: DoctorRequest): AsyncGenerator<CheckRe
 }
 
 /** `doctor --clear-bans HOST`: runs no check and sends no request. */
-export async function* runClearBans(request: DoctorRequest, host: string): AsyncGenerator<CheckResult> {
+export async function* runClearBans(request: VerbRequest, host: string): AsyncGenerator<CheckResult> {
   const { bans, group } = bansOf(request);
   group?.enter();
   try {
@@ -68,7 +63,7 @@ export async function* runClearBans(request: DoctorRequest, host: string): Async
   }
 }
 
-function bansOf({ resolved, surroundings, clock, observer }: DoctorRequest): {
+function bansOf({ resolved, surroundings, clock, observer }: VerbRequest): {
   bans: Bans;
   group: EgressGroup | undefined;
 } {
@@ -99,15 +94,14 @@ async function one(
   return [await asResult(name, check, signal)];
 }
 
-async function checkMachine({ resolved, limits }: DoctorRequest): Promise<readonly CheckResult[]> {
+async function checkMachine({ resolved }: VerbRequest): Promise<readonly CheckResult[]> {
   const { options } = resolved;
-  const process = limits();
-  const most = mostInFlight(options.concurrency);
+  const most = allowedInFlight(options.concurrency);
   const sockets = socketsPerHost({ ...options, mostInFlight: most });
   return [
     await checkVersions(duckdbVersion),
-    checkMemory(process),
-    checkFiles({ openFiles: process.openFiles, most, sockets }),
+    checkMemory(process.availableMemory(), memoryLimitBytes()),
+    checkFiles({ openFiles: openFiles(), most, sockets }),
   ];
 }
 
@@ -118,7 +112,7 @@ interface Requests {
 }
 
 /** The requests of the checks: once for each of several proxies, else once. */
-function openRequests(request: DoctorRequest, bans: Bans, group: EgressGroup | undefined): Requests[] {
+function openRequests(request: VerbRequest, bans: Bans, group: EgressGroup | undefined): Requests[] {
   const { resolved, surroundings, clock, signal, observer, source } = request;
   const { options } = resolved;
   const folder = stateFolder(options, surroundings);
@@ -152,7 +146,7 @@ function openRequests(request: DoctorRequest, bans: Bans, group: EgressGroup | u
 
 /** Checks the hosts through the first of several proxies that works. A run leaves out those that do not work. */
 async function checkNetwork(
-  request: DoctorRequest,
+  request: VerbRequest,
   requests: readonly Requests[],
 ): Promise<readonly CheckResult[]> {
   const contextOf = ({ stack }: Requests): HostChecks => ({
@@ -183,7 +177,7 @@ async function checkDisks({
   surroundings,
   clock,
   signal,
-}: DoctorRequest): Promise<readonly CheckResult[]> {
+}: VerbRequest): Promise<readonly CheckResult[]> {
   const { options } = resolved;
   const { home } = surroundings;
   const paths = lakePaths(absolutePath(options.out, home));

@@ -1,13 +1,13 @@
 /** Runs a plan: queue, downloads, writes, outcomes, failure report. */
 import { randomUUID } from 'node:crypto';
 import { statfs } from 'node:fs/promises';
-import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import { makeTempFolder } from '../files/temp-files.js';
 import type { Timer } from '../model/clock.js';
 import { removeRunFolder } from '../lake/layout.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
+import { cores } from '../model/machine.js';
 import type { PartitionPlan, PlanTotals } from '../model/task.js';
 import { isMirror } from '../text/mirror-roots.js';
 import { bytesText } from '../model/units.js';
@@ -262,7 +262,7 @@ async function refuseFullDisk(
   if (totals.fetch === 0) return;
   await writable(session.runFolder, '--temp-dir', () => makeTempFolder(session.runFolder));
   const lakeBytes = totals.fetchBytes * (totals.formats.includes('csv') ? CSV_GROWTH : 1);
-  const spoolBytes = Math.min(totals.fetchBytes, totals.largestBytes * availableParallelism()) * SPOOL_GROWTH;
+  const spoolBytes = Math.min(totals.fetchBytes, totals.largestBytes * cores()) * SPOOL_GROWTH;
   // The files of a mirror become stubs.
   if (!isMirror(session.paths.root)) await refuseFull(session.paths.root, lakeBytes, '--out');
   await refuseFull(session.runFolder, spoolBytes, '--temp-dir');

@@ -11,6 +11,7 @@ import type { Stack } from '../http/stack.js';
 import { egressGroupOf } from '../http/throttle/group.js';
 import type { Clock } from '../model/clock.js';
 import { usage } from '../model/errors.js';
+import { openFiles } from '../model/machine.js';
 import type { Observer } from '../model/observer.js';
 import type { SharedResources } from '../model/io.js';
 import { proxiesOf, stateFolder } from '../options/environment.js';
@@ -19,7 +20,7 @@ import type { Verb } from '../options/flag-spec.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import type { Probe } from '../plan/series-listing.js';
-import { Concurrency, mostInFlight } from '../queue/concurrency.js';
+import { allowedInFlight, Concurrency, mostInFlight } from '../queue/concurrency.js';
 import { Costs, LoopDelay } from '../report/costs.js';
 import { Figures } from '../report/figures.js';
 import type { NetworkFigures } from '../report/network-figures.js';
@@ -235,6 +236,11 @@ function warnOfMany(
   { concurrency, join: joined }: Pick<Options, 'concurrency' | 'join'>,
   observer: Pick<Observer, 'warn'>,
 ): void {
+  const [allowed, fits] = [allowedInFlight(concurrency), mostInFlight(concurrency)];
+  if (fits < allowed)
+    observer.warn(
+      `--concurrency is ${fits} instead of ${allowed}: this process may open only ${openFiles()} files (ulimit -n)`,
+    );
   const isOfRest = verb === 'metrics' && joined === undefined;
   const most = isOfRest ? REST_MOST : ARCHIVE_MOST;
   if (concurrency.kind !== 'fixed' || concurrency.limit <= most) return;

@@ -4,7 +4,6 @@ import { reasonOf } from '../text/path-faults.js';
 import { acquireLock } from '../lake/lock.js';
 import { makeFolder } from '../files/disk.js';
 import { rm, stat } from 'node:fs/promises';
-import { availableParallelism, totalmem } from 'node:os';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { verbEngine } from '../convert/duckdb.js';
 import type { DuckDbSession, Engine as DuckDbEngine } from '../convert/duckdb.js';
@@ -15,6 +14,7 @@ import { checkedFolder } from '../lake/path-checks.js';
 import { fileFacts, publish } from '../lake/publish.js';
 import { dayText } from '../model/calendar.js';
 import { CryptodlError, errnoOf, usage } from '../model/errors.js';
+import { cores, memoryLimitBytes, withinOpenFiles } from '../model/machine.js';
 import type { Series } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
 import type { VerbRequest } from '../options/verb-request.js';
@@ -117,7 +117,7 @@ class Exporter {
     const { request } = this.#given;
     const { dryRun: isPlan } = request.resolved.options;
     const { signal } = this.#around;
-    const engine = verbEngine('export', { ...request, signal }, totalmem() / 4);
+    const engine = verbEngine('export', { ...request, signal }, memoryLimitBytes() / 4);
     const files = this.#files();
     const work = async (): Promise<void> => {
       let session: DuckDbSession | undefined;
@@ -134,7 +134,7 @@ class Exporter {
       }
     };
     try {
-      await allOrFirstError(Array.from({ length: isPlan ? 1 : availableParallelism() }, work));
+      await allOrFirstError(Array.from({ length: isPlan ? 1 : withinOpenFiles(cores()) }, work));
     } catch (error) {
       // An interrupted statement does not tell why: a lost lock, or Ctrl-C.
       signal.throwIfAborted();

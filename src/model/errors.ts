@@ -174,9 +174,8 @@ const DISK_HINTS: ReadonlyMap<string, string | undefined> = new Map([
   ['EACCES', NO_PERMISSION],
   ['EPERM', NO_PERMISSION],
   ['EROFS', 'the file system is read-only: choose another folder'],
-  ...['EIO', 'ENAMETOOLONG', 'ENOENT', 'EXDEV', 'EMFILE', 'ENFILE', 'ELOOP'].map(
-    (code) => [code, undefined] as const,
-  ),
+  ['EMFILE', 'allow more open files (ulimit -n 1024, LimitNOFILE=1024 in a systemd unit)'],
+  ...['EIO', 'ENAMETOOLONG', 'ENOENT', 'EXDEV', 'ENFILE', 'ELOOP'].map((code) => [code, undefined] as const),
 ]);
 
 function diskError(error: unknown): CryptodlError | undefined {

@@ -1,20 +1,10 @@
 /**
- * The interface between the program and its process (streams, environment, signals, limits), and the resources that its jobs
+ * The interface between the program and its process (streams, environment, signals), and the resources that its jobs
  * share.
  */
 import type { Clock } from './clock.js';
 import { CryptodlError } from './errors.js';
 import { exitCodeOfSignal } from './exit-code.js';
-
-/** Resource limits of the process. */
-export interface ProcessLimits {
-  /** Free memory of the machine, or of the container if that has less. */
-  readonly availableBytes: number;
-  /** Memory limit of the container; undefined without a limit. */
-  readonly limitBytes: number | undefined;
-  /** Maximum number of open files; undefined without a limit, or where the system does not report it. */
-  readonly openFiles: number | undefined;
-}
 
 /** `columns` and `rows`: size of the terminal. A terminal emits `resize` when they change. */
 export type OutputStream = NodeJS.WritableStream & {
@@ -36,7 +26,6 @@ export interface Io {
   /** The words of the command that starts this program, with absolute paths. */
   readonly program: readonly string[];
   readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly limits: () => ProcessLimits;
   /** Calls back on SIGINT and SIGTERM until the returned function is called. */
   readonly onSignal: (act: (signal: 'SIGINT' | 'SIGTERM') => void) => () => void;
   /** Calls back on SIGUSR2 until the returned function is called. The signal never ends the process. */

@@ -1,6 +1,5 @@
 /** A query on the lake. Takes no lock, sends no request and writes nothing into the lake. */
 import { listText } from '../model/units.js';
-import { totalmem } from 'node:os';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import type { QueryResult } from '../convert/query-stream.js';
 import { verbEngine } from '../convert/duckdb.js';
@@ -32,7 +31,7 @@ export async function queryLake(
   request: VerbRequest,
   only?: readonly Series[],
 ): Promise<LakeResult> {
-  const engine = verbEngine('sql', request, totalmem() / 2);
+  const engine = verbEngine('sql', request, Number.POSITIVE_INFINITY);
   let session: DuckDbSession | undefined;
   const close = async (): Promise<void> => {
     // The caller may have ended before the last row, so the query may still run.

@@ -1,5 +1,6 @@
 /** The number of objects in flight: fixed by the user, or the lowest level at which the host delivers the most objects per second. */
 import type { LoadSign } from '../http/transport/measure.js';
+import { withinOpenFiles } from '../model/machine.js';
 import { LevelSearch } from './level-search.js';
 import type { LevelReason, Step } from './level-search.js';
 import { Failures, RESULTS_AFTER_RETREAT, RateMeter } from './measurement.js';
@@ -8,9 +9,14 @@ import type { Measurement } from './measurement.js';
 export type ConcurrencyChoice =
   { readonly kind: 'fixed'; readonly limit: number } | { readonly kind: 'auto'; readonly max: number };
 
-/** The highest number of objects in flight. */
-export function mostInFlight(choice: ConcurrencyChoice): number {
+/** The highest number of objects in flight that the user allows. */
+export function allowedInFlight(choice: ConcurrencyChoice): number {
   return choice.kind === 'fixed' ? choice.limit : choice.max;
+}
+
+/** The highest number of objects in flight: fewer than allowed where the process may open few files. */
+export function mostInFlight(choice: ConcurrencyChoice): number {
+  return withinOpenFiles(allowedInFlight(choice));
 }
 
 /** A level below the maximum, and the reason why it does not grow. */
@@ -71,7 +77,7 @@ export class Concurrency {
     this.#isFixed = choice.kind === 'fixed';
     this.#most = mostInFlight(choice);
     this.#least = Math.min(LEAST, this.#most);
-    const level = choice.kind === 'fixed' ? choice.limit : Math.min(start, choice.max);
+    const level = this.#isFixed ? this.#most : Math.min(start, this.#most);
     this.#search = new LevelSearch(level, { least: this.#least, most: this.#most });
     this.#limit = level;
     this.#meter = new RateMeter(level, this.#search.turns, 0);

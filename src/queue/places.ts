@@ -1,7 +1,8 @@
 /** The places for downloads and writers, and the memory for bodies. Several run queues of one process may share them. */
 import PQueue from 'p-queue';
+import { memoryLimitBytes } from '../model/machine.js';
 
-/** The maximum of bytes of all bodies in memory. Large bodies are in the spool. */
+/** The maximum of bytes of all bodies in memory, besides a quarter of the memory. Large bodies are in the spool. */
 const BODY_BYTES = 512 * 1024 * 1024;
 
 export class Places {
@@ -13,6 +14,7 @@ export class Places {
   /** Partitions that have begun and are not written. */
   #unwritten = 0;
   #bytes = 0;
+  readonly #mostBytes = Math.min(BODY_BYTES, memoryLimitBytes() / 4);
 
   /** `boundsUnwritten`: no more partitions may be unwritten than there are places for downloads, because a killed process loses them. */
   constructor({
@@ -107,6 +109,6 @@ export class Places {
 
   /** One partition alone may be larger than the budget. */
   #isFull(bytes: number, partitions: ReadonlySet<Promise<void>>): boolean {
-    return this.#bytes + bytes > BODY_BYTES && partitions.size > 0;
+    return this.#bytes + bytes > this.#mostBytes && partitions.size > 0;
   }
 }

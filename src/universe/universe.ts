@@ -1,5 +1,4 @@
 /** `cryptodl universe`: the most traded symbols at the beginning of each period, from klines of days before the period only. */
-import { totalmem } from 'node:os';
 import { runVerb } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
 import { isFileError } from '../convert/duckdb-errors.js';
@@ -191,7 +190,7 @@ async function withSession<Result>(
   act: (session: DuckDbSession) => Promise<Result>,
 ): Promise<Result> {
   const { resolved, surroundings } = request;
-  const engine = verbEngine('universe', request, Math.min(totalmem() / 2, MOST_MEMORY));
+  const engine = verbEngine('universe', request, MOST_MEMORY);
   let session: DuckDbSession | undefined;
   try {
     session = await engine.session();

@@ -1,6 +1,6 @@
 /** What the machine under the program can do to it: real disks, real kernels, or strace in their place. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { accessSync, constants, mkdirSync, mkdtempSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
@@ -8,6 +8,15 @@ import type { CliOptions } from './cli.js';
 
 function works(program: string, ...args: readonly string[]): boolean {
   return spawnSync(program, args, { stdio: 'ignore' }).status === 0;
+}
+
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Why tests with strace, mounts, other users or clocks cannot be run here; undefined when they can. */
@@ -21,6 +30,9 @@ export const MISSING = {
   user: works('setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', 'true')
     ? undefined
     : 'needs root, to run as another user',
+  cgroup: isWritable('/sys/fs/cgroup/memory/memory.use_hierarchy')
+    ? undefined
+    : 'needs root and cgroups of version 1, to limit the memory of a process',
   faketime: works('faketime', '-f', '+1d', 'true') ? undefined : 'needs faketime: apt-get install faketime',
 };
 
@@ -55,6 +67,18 @@ export function mounted(options: string): string {
     rmSync(folder, { recursive: true, force: true });
   });
   return folder;
+}
+
+/** The line of a shell that enters a new cgroup, whose outer cgroup has this limit of memory. Both are removed when the test is over. */
+export function enterMemoryCgroup(bytes: number): string {
+  const outer = mkdtempSync('/sys/fs/cgroup/memory/cryptodl-test-');
+  const inner = join(outer, 'inner');
+  mkdirSync(inner);
+  onTestFinished(() => {
+    for (const folder of [inner, outer]) rmdirSync(folder);
+  });
+  writeFileSync(join(outer, 'memory.limit_in_bytes'), String(bytes));
+  return `echo $$ > ${inner}/cgroup.procs`;
 }
 
 /** Mounts a folder or file over itself, read-only, until the test is over or the returned function is called. */

@@ -57,7 +57,7 @@ async function ran(
   args: readonly string[],
   { environment, stdin, program, clock, loadSource }: RunWithin,
 ): Promise<RanWithin> {
-  const { run, processLimits, systemClock } = await built();
+  const { run, systemClock } = await built();
   const stdout = new Collected();
   const stderr = new Collected();
   let listeners = 0;
@@ -70,7 +70,6 @@ async function ran(
     stdin: Readable.from(stdin === '' ? [] : [Buffer.from(stdin)]),
     program,
     environment,
-    limits: processLimits,
     onSignal: () => {
       listeners += 1;
       return () => {
@@ -100,14 +99,14 @@ async function ran(
 }
 
 /** Loaded when first needed: `dist` is not there yet when the types are checked. */
-async function built(): Promise<Pick<Modules, 'run' | 'processLimits' | 'systemClock'>> {
+async function built(): Promise<Pick<Modules, 'run' | 'systemClock'>> {
   const dist = new URL('../../dist/', import.meta.url);
   const load = async (file: string): Promise<unknown> => import(new URL(file, dist).href);
   const { run } = (await load('main.js')) as Modules;
-  const { processLimits, restrictUmask } = (await load('cli/process.js')) as Modules;
+  const { restrictUmask } = (await load('cli/process.js')) as Modules;
   const { systemClock } = (await load('model/clock.js')) as Modules;
   restrictUmask();
-  return { run, processLimits, systemClock };
+  return { run, systemClock };
 }
 
 type Modules = typeof import('../../src/main.js') &

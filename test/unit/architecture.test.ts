@@ -145,7 +145,7 @@ const LINES: Readonly<Record<string, number>> = {
   library: 700,
   main: 300,
   mirror: 1550,
-  model: 1400,
+  model: 1450,
   monitor: 1300,
   notify: 250,
   options: 3250,

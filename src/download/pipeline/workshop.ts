@@ -1,8 +1,8 @@
 /** The means of a run to receive and write objects: places, DuckDB, and the order of writes. The jobs of a worker share one. */
-import { availableParallelism } from 'node:os';
 import { createEngine } from '../../convert/duckdb.js';
 import type { Engine } from '../../convert/duckdb.js';
 import type { Clock, Timer } from '../../model/clock.js';
+import { cores, withinOpenFiles } from '../../model/machine.js';
 import type { Concurrency } from '../../queue/concurrency.js';
 import { createSerializer } from '../../queue/in-order.js';
 import type { Serialize } from '../../queue/in-order.js';
@@ -38,8 +38,8 @@ export function openWorkshop(
 ): Workshop {
   const engine = createEngine({ tempFolder: spillFolder });
   const writers = isToBucket
-    ? WRITERS_TO_BUCKET
-    : Math.min(WRITERS_PER_CORE * availableParallelism(), MOST_WRITERS);
+    ? withinOpenFiles(WRITERS_TO_BUCKET)
+    : withinOpenFiles(Math.min(WRITERS_PER_CORE * cores(), MOST_WRITERS));
   const places = new Places({ downloads: concurrency.places, writers, boundsUnwritten });
   concurrency.onChange = (limit) => {
     places.setDownloads(limit);
