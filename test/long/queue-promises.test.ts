@@ -24,14 +24,19 @@ describe.skipIf(!HAS_REDIS)(`jobs of a queue${NEEDS_REDIS}`, { timeout: 120_000 
   afterEach(() => runs.close());
 
   it('tries a job three times if its failure may pass, and once otherwise', async () => {
+    const failedAt: number[] = [];
     scene.archive.fault = (path, _, response) => {
       const status = path.includes('S0USDT-1h-2025-03') ? 500 : path.includes('S1USDT-1h-2025-03') ? 400 : 0;
       if (!isZip(path) || status === 0) return false;
+      if (status === 500) failedAt.push(performance.now());
       response.writeHead(status).end();
       return true;
     };
     expect((await runs.enqueue([...YEAR, 'S0USDT,S1USDT,S2USDT'])).code).toBe(0);
-    const { stderr } = await runs.work(['--drain']).ended;
+    const { stderr } = await runs.work(['--drain', '--retry-delay', '30ms']).ended;
+    // The back-off of a job is ten times that of a request, and four times longer after its second failure.
+    const gaps = failedAt.slice(1).map((at, index) => at - (failedAt[index] ?? 0));
+    expect(Math.max(...gaps)).toBeGreaterThanOrEqual(1200);
     expect(stderr).toContain('1 job done, 2 failed, 34 objects written');
     const connection = runs.redis.client.duplicate({ maxRetriesPerRequest: null, lazyConnect: false });
     const queue = new Queue('main', { connection, prefix: 'cryptodl:queue' });
@@ -55,6 +60,29 @@ describe.skipIf(!HAS_REDIS)(`jobs of a queue${NEEDS_REDIS}`, { timeout: 120_000 
     connection.disconnect();
     expect((await runs.work(['--drain']).ended).code).toBe(0);
     expect(zips().length).toBe(12);
+  });
+
+  it('does --jobs jobs at once', async () => {
+    const symbols = new Set<string>();
+    const held: (() => void)[] = [];
+    let atOnce: number | undefined;
+    scene.archive.fault = (path, request, response) => {
+      if (!isZip(path) || atOnce !== undefined) return false;
+      symbols.add(/S\dUSDT/.exec(path)?.[0] ?? '');
+      // Time for a fourth job.
+      if (held.length === 0) setTimeout(release, 3000);
+      held.push(() => {
+        scene.archive.serve(request, response);
+      });
+      return true;
+    };
+    const release = (): void => {
+      atOnce = symbols.size;
+      for (const serve of held) serve();
+    };
+    expect((await runs.enqueue([...YEAR, 'all'])).code).toBe(0);
+    const worker = runs.work(['--drain', '--jobs', '3', '--concurrency', '99']);
+    expect([(await worker.ended).code, atOnce]).toEqual([0, 3]);
   });
 
   it('does a job of higher priority first', async () => {

@@ -344,6 +344,14 @@ describe.each(sized([1, 2, 3, 4, 5, 6], [1, 2]))(
       expect(settle(seed, { serviceMs }, 20_000).mean).toBeGreaterThan(105);
     });
 
+    it('takes such a line for a queue once', () => {
+      let answered = 0;
+      const serviceMs = (): number => ((answered += 1) < 600 ? 60 : 300);
+      const { changes } = settle(seed, { serviceMs }, 6000, { kind: 'auto', max: 16 });
+      // A usual trial has three quarters of the objects.
+      expect(changes.filter(({ to }) => to < 12)).toEqual([{ from: 16, to: 10, why: 'trying-fewer' }]);
+    });
+
     it('falls when a host that bore everything begins to queue', () => {
       let answered = 0;
       const serviceMs = (inFlight: number): number => {
