@@ -68,6 +68,21 @@ describe.skipIf(!HAS_REDIS)(`an egress group${NEEDS_REDIS}`, () => {
     for (const key of keys) expect(await server.client.pttl(key)).not.toBe(-1);
   }, 300_000);
 
+  it('counts in windows by the clock of Redis before the first answer, and they end by themselves', async () => {
+    const { server, start, scene: group } = await opened('2026-11-21T08:00:05Z', { symbols: symbolsOf(1) });
+    const from = Date.now();
+    const wrap = clockOf(0);
+    const { code } = await start('S0USDT', wrap === undefined ? {} : { wrap });
+    const minutes = Array.from({ length: Math.ceil((Date.now() - from) / MINUTE_MS) + 1 }, (_, at) => at);
+    const ofRedis = minutes.map((minute) => Math.floor(from / MINUTE_MS) + minute);
+    const known = new Set([...group.counted(MINUTE_MS).keys(), ...ofRedis]);
+    const keys = await server.client.keys(`cryptodl:{${GROUP}}:used:*`);
+    const unknown = keys.filter((key) => !known.has(Number(key.split(':').at(-1))));
+    expect([code, keys.length > 1, unknown]).toEqual([0, true, []]);
+    // -1: a key without an end. -2: it has ended.
+    for (const key of keys) expect(await server.client.pttl(key)).not.toBe(-1);
+  }, 120_000);
+
   it('stops when one program is banned, also for programs that start later, until doctor removes the ban', async () => {
     let isBanned = true;
     const {
