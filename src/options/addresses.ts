@@ -1,7 +1,7 @@
 /** Parsers for addresses: text in, checked text out, or a usage error that names the expected form. */
 import { usage } from '../model/errors.js';
 import { parseLake } from '../model/lake-address.js';
-import { isProxy } from './environment.js';
+import { HOST_AND_PORT, readProxy } from './environment.js';
 import { given, text } from './parsers.js';
 import type { Parse } from './parsers.js';
 
@@ -58,12 +58,10 @@ export const url: Parse<string> = (value, where) => {
  * because of the password.
  */
 export const proxy: Parse<string> = (value, where) => {
-  if (value === 'none' || /^@./.test(value) || isProxy(value)) return value;
-  if (HOST_AND_PORT.test(value)) return `http://${value}`;
+  const address = value === 'none' || /^@./.test(value) ? value : readProxy(value);
+  if (address !== undefined) return address;
   throw usage(`${where} is not the address of a proxy`, given(where, 'http://127.0.0.1:3128'));
 };
-
-const HOST_AND_PORT = /^[\w.-]+:\d{1,5}$/;
 
 /** The address of a Redis server, possibly with user, password and number of the database. The errors do not contain the value. */
 export const redis: Parse<string> = (written, where) => {

@@ -39,24 +39,28 @@ export function folderOf(value: string | undefined): string | undefined {
   return value !== undefined && isAbsolute(value) ? value : undefined;
 }
 
-/** Throws a usage error for a proxy variable that is not an http(s) address. */
+/** Variables with the address of a proxy. The name in small letters comes first, as for other programs. */
+export const PROXY_VARIABLES = ['HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY'] as const;
+
+/** Throws a usage error for a proxy variable that is not the address of a proxy. */
 export function surroundingsOf(environment: Environment): Surroundings {
   // An empty variable counts as not set.
   const variableOf = (name: string): string =>
     [name.toLowerCase(), name].find((candidate) => (environment[candidate] ?? '') !== '') ?? name;
-  const proxy = (name: string): string => {
+  const proxy = (name: (typeof PROXY_VARIABLES)[number]): string => {
     const variable = variableOf(name);
     const value = environment[variable] ?? '';
-    if (value !== '' && !isProxy(value))
+    const address = value === '' ? '' : readProxy(value);
+    if (address === undefined)
       throw usage(`${variable} is not the address of a proxy`, `${variable}=http://127.0.0.1:3128`);
-    return value;
+    return address;
   };
   return {
     home: homeOf(environment),
     stateHome: folderOf(environment['XDG_STATE_HOME']),
     proxies: {
-      http: proxy('HTTP_PROXY'),
-      https: proxy('HTTPS_PROXY'),
+      http: proxy('HTTP_PROXY') || proxy('ALL_PROXY'),
+      https: proxy('HTTPS_PROXY') || proxy('ALL_PROXY'),
       except: environment[variableOf('NO_PROXY')] ?? '',
       several: [],
     },
@@ -90,20 +94,40 @@ function proxiesIn(file: string, home: string | undefined): string[] {
       'name a file with one proxy per line',
     );
   }
-  const found = text
+  const lines = text
     .split(/\r?\n/)
     .map((line) => line.replace(/(?:^|\s)#.*/s, '').trim())
     .filter((line) => line !== '');
-  if (found.length > 0 && found.every(isProxy)) return found;
+  const found = lines.map(readProxy).filter((address) => address !== undefined);
+  if (found.length > 0 && found.length === lines.length) return found;
   throw usage(
     `--proxy: ${file} is not a list of proxies`,
     'write one address per line: http://127.0.0.1:3128',
   );
 }
 
-/** Whether the text is an http(s) address. */
-export function isProxy(value: string): boolean {
-  return URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol);
+export const HOST_AND_PORT = /^[\w.-]+:\d{1,5}$/;
+/** `socks5`: this machine resolves names; `socks5h`, and `socks` of desktops: the proxy does. */
+const PROXY_SCHEMES = ['http:', 'https:', 'socks5:', 'socks5h:', 'socks:'];
+/** The bytes of a user or a password in SOCKS5. */
+const LONGEST_LOGIN = 255;
+
+/** The address of a proxy; `host:port` is http. Undefined for any other text. */
+export function readProxy(text: string): string | undefined {
+  const value = HOST_AND_PORT.test(text) ? `http://${text}` : text;
+  if (!URL.canParse(value)) return undefined;
+  const { protocol, hostname, pathname, search, hash, username, password } = new URL(value);
+  const isWhole = hostname !== '' && /^\/?$/.test(pathname) && search + hash === '';
+  const isLogin = [username, password].every((part) => part.length <= LONGEST_LOGIN && isDecodable(part));
+  return PROXY_SCHEMES.includes(protocol) && isWhole && isLogin ? value : undefined;
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    return decodeURIComponent(text) !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 /** The folder that the runs of this machine share. */

@@ -12,7 +12,7 @@ import { pastRun, readReport } from '../download/past-runs.js';
 import { toCryptodlError, usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
-import { homeOf } from '../options/environment.js';
+import { homeOf, PROXY_VARIABLES } from '../options/environment.js';
 import type { Verb } from '../options/flag-spec.js';
 import { environmentName, flagsOf, isSwitch } from '../options/flags.js';
 import type { FlagName, Options } from '../options/flags.js';
@@ -127,7 +127,7 @@ function warn(verb: Verb, resolved: Resolved, io: Io): void {
   const { environment } = io;
   const lost =
     flagsOf(verb).includes('proxy') && resolved.options.proxy === undefined
-      ? ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'].filter(
+      ? PROXY_VARIABLES.flatMap((name) => [name, name.toLowerCase()]).filter(
           (name) => (environment[name] ?? '') !== '',
         )
       : [];

@@ -169,7 +169,7 @@ describe.skipIf(!HAS_OPENSSL)('N: proxies (needs openssl)', () => {
       expect(run.code).toBe(exit);
       expect(run.requestsOf(VICTIM)).toBe(0);
       expect(run.stderr).toContain('the proxy 127.0.0.1:9 cannot be reached: connect ECONNREFUSED');
-      expect(run.stderr).toContain('check --proxy, HTTPS_PROXY and HTTP_PROXY');
+      expect(run.stderr).toContain('check --proxy, HTTPS_PROXY, HTTP_PROXY and ALL_PROXY');
       expect(run.stderr).not.toContain('check the network');
     },
   );

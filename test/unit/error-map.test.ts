@@ -240,12 +240,6 @@ describe('a proxy', () => {
   });
 
   it.each<[string, Error, ErrorCode]>([
-    ['that NO_PROXY has asked directly refuses', refusedAt('192.0.2.7', 8080), 'connect-failed'],
-    [
-      'that NO_PROXY has asked directly is unknown',
-      failure('ENOTFOUND', 'getaddrinfo ENOTFOUND archive.test', { hostname: 'archive.test' }),
-      'host-unknown',
-    ],
     [
       'breaks a connection that the proxy had made',
       failure('ECONNRESET', 'read ECONNRESET', { port: 3128 }),

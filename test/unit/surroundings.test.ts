@@ -29,15 +29,21 @@ describe('proxies of the environment', () => {
     [{ NO_PROXY: 'a.test,.b.test' }, { except: 'a.test,.b.test' }],
     [{ no_proxy: 'a.test', NO_PROXY: 'b.test' }, { except: 'a.test' }],
     [{ no_proxy: '', NO_PROXY: 'b.test' }, { except: 'b.test' }],
-    [{ ALL_PROXY: UPPER }, {}],
+    [{ ALL_PROXY: UPPER }, { http: UPPER, https: UPPER }],
+    [
+      { all_proxy: LOWER, ALL_PROXY: UPPER, HTTPS_PROXY: SECRET },
+      { http: LOWER, https: SECRET },
+    ],
+    [{ HTTP_PROXY: 'proxy.test:3128' }, { http: 'http://proxy.test:3128' }],
+    [{ HTTP_PROXY: 'socks5h://user:s3cr3t@h' }, { http: 'socks5h://user:s3cr3t@h' }],
   ])('%o', (environment, expected) => {
     expect(proxiesIn(environment)).toEqual({ ...NO_PROXIES, ...expected });
   });
 
-  it.each(['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy'])(
+  it.each(['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'])(
     '%s that is no address is refused by its name and without its value',
     (name) => {
-      for (const value of ['user:s3cr3t@proxy.test', 'proxy.test:3128', 'socks5://user:s3cr3t@h:1', '%']) {
+      for (const value of ['user:s3cr3t@proxy.test', 'socks4://user:s3cr3t@h:1', '%']) {
         let error: unknown;
         try {
           surroundingsOf({ [name]: value });
@@ -89,7 +95,7 @@ describe('--proxy', () => {
     });
   });
 
-  it.each(['socks5://user:s3cr3t@h:1', 'user:s3cr3t@h'])('refuses %j without repeating it', (value) => {
+  it.each(['socks4://user:s3cr3t@h:1', 'user:s3cr3t@h'])('refuses %j without repeating it', (value) => {
     const layer: RawLayer = { origin: 'flag', values: { proxy: [value] }, nameOf: (name) => `--${name}` };
     expect(() => resolveOptions('vision', [layer])).toThrow(/^--proxy is not the address of a proxy$/);
   });

@@ -1,6 +1,7 @@
 /** Turns exceptions of undici and sockets, and HTTP statuses, into typed errors. */
 import { CryptodlError, errnoOf, LONGEST_WAIT_DAYS, LONGEST_WAIT_MS } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
+import { PROXY_HINT, SocksError } from './socks.js';
 
 const BY_CODE: Readonly<Record<string, ErrorCode>> = {
   ECONNREFUSED: 'connect-failed',
@@ -42,6 +43,8 @@ export function mapWireError(error: Error, url: string, proxy?: URL): Error {
   const code = errnoOf(error);
   const proxied = proxyRefusal(error, url);
   if (proxied !== undefined) return proxied;
+  if (error instanceof SocksError)
+    return new CryptodlError(error.kind, error.message, { cause: error, hint: error.hint });
   if (error instanceof CryptodlError || error instanceof TypeError || MISUSE.test(code)) return error;
   if (!('code' in error)) return error;
   const known =
@@ -49,10 +52,10 @@ export function mapWireError(error: Error, url: string, proxy?: URL): Error {
       ? 'http-protocol'
       : (BY_CODE[code] ?? (CERTIFICATE.test(code) ? 'tls-failed' : undefined));
   const detail = error.message === '' ? code : error.message;
-  if (proxy !== undefined && known !== undefined && CONNECTING.has(known) && isAt(proxy, error))
+  if (proxy !== undefined && known !== undefined && CONNECTING.has(known))
     return new CryptodlError('proxy-unreachable', `the proxy ${proxy.host} cannot be reached: ${detail}`, {
       cause: error,
-      hint: 'check --proxy, HTTPS_PROXY and HTTP_PROXY; --proxy none connects directly',
+      hint: PROXY_HINT,
     });
   return new CryptodlError(known ?? 'connection-lost', `${new URL(url).host}: ${detail}`, {
     cause: error,
@@ -67,18 +70,6 @@ const CONNECTING: ReadonlySet<ErrorCode> = new Set([
   'dns-failed',
   'connect-timeout',
 ]);
-
-/** Whether the failed connection was to this address. With NO_PROXY, the program may have connected directly to the host. */
-function isAt({ protocol, hostname, port }: URL, error: Error): boolean {
-  const proxyPort = Number(port === '' ? (protocol === 'https:' ? 443 : 80) : port);
-  const [first = error] = error instanceof AggregateError ? (error.errors as Error[]) : [];
-  const tried = first as Error & { readonly hostname?: string; readonly port?: number };
-  return (
-    tried.hostname === hostname ||
-    tried.port === proxyPort ||
-    tried.message.includes(`${hostname}:${proxyPort}`)
-  );
-}
 
 /** Names of certificate errors that depend on the clock of this machine. */
 const OUT_OF_TIME: ReadonlySet<string> = new Set(['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID']);

@@ -1,10 +1,15 @@
 /** The connections of a run (undici): one keep-alive pool per origin, or one agent per proxy. */
+import type { LookupFunction, Socket } from 'node:net';
 import { rootCertificates } from 'node:tls';
-import { Client, EnvHttpProxyAgent, Pool } from 'undici';
-import type { buildConnector, Dispatcher } from 'undici';
+import { callbackify } from 'node:util';
+import { buildConnector, Client, Pool, ProxyAgent } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { Clock } from '../../model/clock.js';
+import { proxyOf } from '../proxies/no-proxy.js';
+import type { ProxyRules } from '../proxies/no-proxy.js';
 import { DnsCache } from './dns-cache.js';
 import type { DnsFigures } from './dns-cache.js';
+import { openTunnel, SocksError } from './socks.js';
 
 export interface PoolOptions {
   /** Sockets per origin, at most. */
@@ -19,13 +24,7 @@ export interface PoolOptions {
   readonly http2: boolean;
   /** Further trusted certificate authorities, in PEM. */
   readonly authorities: string | undefined;
-  readonly proxies: {
-    /** Proxy for `http:` addresses; empty: none. */
-    readonly http: string;
-    readonly https: string;
-    /** Hosts without a proxy, in the form of `NO_PROXY`. */
-    readonly except: string;
-  };
+  readonly proxies: ProxyRules;
   readonly clock: Pick<Clock, 'monotonic'>;
 }
 
@@ -39,10 +38,10 @@ export interface PoolUse {
 }
 
 export interface Pools {
-  /** The proxy of an address; undefined without one. NO_PROXY may still exclude the host. */
+  /** The proxy of an address; undefined without one. */
   proxyOf(url: string): URL | undefined;
   of(origin: string): Pick<Dispatcher, 'dispatch' | 'request'>;
-  /** Use of direct connections. undici does not report the connections of a proxy agent. */
+  /** Use of connections that are direct or through SOCKS. undici does not report the connections of a proxy agent. */
   use(): PoolUse;
   /** DNS figures of direct connections. */
   dns(): DnsFigures;
@@ -51,40 +50,35 @@ export interface Pools {
 
 export function createPools(options: PoolOptions): Pools {
   const pools = new Map<string, Pool>();
-  const agents = new Map<string, EnvHttpProxyAgent>();
+  const agents = new Map<string, ProxyAgent>();
   const dns = new DnsCache(options.clock);
   const tls = tlsOptions(options);
   const shared = socketOptions(options);
   const factory = options.most === undefined ? {} : { factory: clientsWithin(options.most, options.open) };
-  const direct = (origin: string): Pool => {
-    const pool = new Pool(origin, { ...shared, ...factory, connect: { ...tls, lookup: dns.lookup } });
+  const proxied = (url: string): URL | undefined => {
+    const proxy = proxyOf(url, options.proxies);
+    return proxy === undefined ? undefined : new URL(proxy);
+  };
+  const open = (origin: string, proxy: URL | undefined): Pool => {
+    const connect =
+      proxy === undefined ? { ...tls, lookup: dns.lookup } : socksConnector(proxy, options, dns.lookup);
+    const pool = new Pool(origin, { ...shared, ...factory, connect });
     pool.on('connectionError', () => {
       dns.remove(new URL(origin).hostname);
     });
     return pool;
   };
-  // One agent per proxy, with the same proxy for both schemes. Otherwise undici sends https through the proxy for http, or
-  // takes a proxy from the environment.
-  const through = (proxy: string): EnvHttpProxyAgent =>
-    new EnvHttpProxyAgent({
-      ...shared,
-      connect: tls,
-      requestTls: tls,
-      proxyTls: tls,
-      proxyTunnel: false,
-      httpProxy: proxy,
-      httpsProxy: proxy,
-      noProxy: options.proxies.except,
-    });
-  const proxyOf = (url: string): string =>
-    new URL(url).protocol === 'https:' ? options.proxies.https : options.proxies.http;
+  const agentOf = (uri: string): ProxyAgent =>
+    new ProxyAgent({ ...shared, uri, connect: tls, requestTls: tls, proxyTls: tls, proxyTunnel: false });
   return {
-    proxyOf: (url) => (proxyOf(url) === '' ? undefined : new URL(proxyOf(url))),
+    proxyOf: proxied,
     of: (origin) => {
-      const open = pools.get(origin);
-      if (open !== undefined) return open;
-      const proxy = proxyOf(origin);
-      return proxy === '' ? known(pools, origin, direct) : known(agents, proxy, through);
+      const there = pools.get(origin);
+      if (there !== undefined) return there;
+      const proxy = proxied(origin);
+      return proxy === undefined || proxy.protocol.startsWith('socks')
+        ? known(pools, origin, () => open(origin, proxy))
+        : known(agents, proxy.href, agentOf);
     },
     use: () => {
       const stats = [...pools.values()].map((pool) => pool.stats);
@@ -105,6 +99,46 @@ export function createPools(options: PoolOptions): Pools {
 function tlsOptions({ connectTimeoutMs, authorities }: PoolOptions): { timeout: number; ca?: string[] } {
   const timeout = connectTimeoutMs;
   return authorities === undefined ? { timeout } : { timeout, ca: [...rootCertificates, authorities] };
+}
+
+/** Opens connections through a SOCKS5 proxy. With `socks5:`, this machine resolves the name of the host, otherwise the proxy. */
+function socksConnector(proxy: URL, options: PoolOptions, lookup: LookupFunction): buildConnector.connector {
+  const timeoutMs = options.connectTimeoutMs;
+  const toProxy = buildConnector({ timeout: timeoutMs });
+  const toHost = buildConnector({ ...tlsOptions(options), allowH2: options.http2 });
+  const hostname = proxy.hostname.replaceAll(/[[\]]/g, '');
+  const address = { hostname, host: proxy.host, protocol: 'http:', port: proxy.port || '1080' };
+  const resolve = (name: string): Promise<string> =>
+    new Promise((found, failed) => {
+      // A proxy may have no IPv6.
+      lookup(name, { all: true }, (error, answers) => {
+        const all = Array.isArray(answers) ? answers : [];
+        const first = all.find(({ family }) => family === 4) ?? all[0];
+        if (error === null && first !== undefined) found(first.address);
+        else failed(new SocksError('host-unknown', `${name}: ${error?.message ?? 'no address'}`));
+      });
+    });
+  const tunnel = callbackify(async (socket: Socket, name: string, port: number) => {
+    const host = proxy.protocol === 'socks5:' ? await resolve(name) : name;
+    await openTunnel(socket, proxy, { host, port, timeoutMs });
+  });
+  return (target, callback) => {
+    const isSecure = target.protocol === 'https:';
+    const port = Number(target.port || (isSecure ? 443 : 80));
+    toProxy(address, (...[error, socket]) => {
+      if (error !== null || socket === null) {
+        callback(error ?? new Error('no socket'), null);
+        return;
+      }
+      tunnel(socket, target.hostname, port, (failure: Error | null) => {
+        if (failure !== null) {
+          socket.destroy();
+          callback(failure, null);
+        } else if (isSecure) toHost({ ...target, httpSocket: socket }, callback);
+        else callback(null, socket);
+      });
+    });
+  };
 }
 
 function socketOptions({ connections, http2, keepAliveMs }: PoolOptions): Pool.Options {

@@ -1,0 +1,116 @@
+/** A connection to a host through a SOCKS5 proxy (RFC 1928), with user and password if the proxy requires them (RFC 1929). */
+import { once } from 'node:events';
+import { isIP } from 'node:net';
+import type { Socket } from 'node:net';
+import type { ErrorCode } from '../../model/errors.js';
+
+/** A plain error: several requests may wait for one connection, and each needs a typed error of its own. */
+export class SocksError extends Error {
+  constructor(
+    readonly kind: ErrorCode,
+    message: string,
+    readonly hint?: string,
+  ) {
+    super(message);
+  }
+}
+
+/** The next step if a proxy cannot be reached. */
+export const PROXY_HINT =
+  'check --proxy, HTTPS_PROXY, HTTP_PROXY and ALL_PROXY; --proxy none connects directly';
+const NO_ANSWER = 'no answer to a SOCKS5 request';
+const LOGIN = 'give --proxy with user and password: socks5h://user:password@host:port';
+
+const REPLIES: readonly string[] = [
+  '',
+  'general failure',
+  'not allowed',
+  'network unreachable',
+  'host unreachable',
+  'connection refused',
+  'expired',
+  'command not supported',
+  'kind of address not supported',
+];
+const NOT_ALLOWED = 2;
+
+/** Asks the proxy at the other end of the socket for a connection to `host`, a name or an address. */
+export async function openTunnel(
+  socket: Socket,
+  proxy: URL,
+  { host, port, timeoutMs }: { readonly host: string; readonly port: number; readonly timeoutMs: number },
+): Promise<void> {
+  const stop = (): void => {
+    socket.destroy(new Error(NO_ANSWER));
+  };
+  socket.setTimeout(timeoutMs, stop);
+  socket.once('end', stop);
+  try {
+    await logIn(socket, proxy);
+    socket.write(Buffer.concat([Buffer.of(5, 1, 0), addressBytes(host), Buffer.of(port >> 8, port & 255)]));
+    const [, reply = 1, , kind] = await take(socket, 4);
+    if (reply !== 0)
+      throw new SocksError(
+        reply === NOT_ALLOWED ? 'proxy-refused' : 'connect-failed',
+        `the proxy cannot connect to ${host}: ${REPLIES[reply] ?? `reply ${reply}`}`,
+      );
+    const [length = 0] = kind === 1 ? [4] : kind === 4 ? [16] : await take(socket, 1);
+    await take(socket, length + 2);
+  } catch (error) {
+    if (error instanceof SocksError) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new SocksError(
+      'proxy-unreachable',
+      `the proxy ${proxy.host} cannot be reached: ${reason}`,
+      PROXY_HINT,
+    );
+  } finally {
+    socket.setTimeout(0, stop).off('end', stop);
+  }
+}
+
+async function logIn(socket: Socket, proxy: URL): Promise<void> {
+  const [user, password] = [proxy.username, proxy.password].map((text) =>
+    Buffer.from(decodeURIComponent(text)),
+  ) as [Buffer, Buffer];
+  const methods = user.length > 0 ? [0, 2] : [0];
+  socket.write(Buffer.of(5, methods.length, ...methods));
+  const [version, method = 255] = await take(socket, 2);
+  if (version !== 5) throw new SocksError('proxy-refused', 'the proxy does not speak SOCKS5', 'see --proxy');
+  if (!methods.includes(method))
+    throw new SocksError('proxy-refused', 'the proxy requires another login', LOGIN);
+  if (method === 0) return;
+  socket.write(Buffer.concat([Buffer.of(1, user.length), user, Buffer.of(password.length), password]));
+  const [, status] = await take(socket, 2);
+  if (status !== 0) throw new SocksError('proxy-refused', 'the proxy refused user and password', LOGIN);
+}
+
+function addressBytes(host: string): Buffer {
+  const family = isIP(host);
+  if (family === 4) return Buffer.of(1, ...host.split('.').map(Number));
+  if (family === 0) return Buffer.concat([Buffer.of(3, Buffer.byteLength(host)), Buffer.from(host)]);
+  // The parser of addresses writes all forms as hexadecimal words.
+  const [head = '', tail = ''] = new URL(`http://[${host}]`).hostname.slice(1, -1).split('::');
+  const [first, last] = [head, tail].map((part) => part.split(':').filter((word) => word !== '')) as [
+    string[],
+    string[],
+  ];
+  const words = [...first, ...Array.from({ length: 8 - first.length - last.length }, () => '0'), ...last];
+  return Buffer.concat([
+    Buffer.of(4),
+    Buffer.from(words.map((word) => word.padStart(4, '0')).join(''), 'hex'),
+  ]);
+}
+
+/** Reads exactly so many bytes, because the next ones belong to the host. */
+async function take(socket: Socket, count: number): Promise<Buffer> {
+  let taken = Buffer.alloc(0);
+  while (taken.length < count) {
+    // Bytes that stay in the buffer would be announced again at once, for ever.
+    const chunk = socket.read(Math.min(count - taken.length, socket.readableLength)) as Buffer | null;
+    if (chunk !== null) taken = Buffer.concat([taken, chunk]);
+    else if (socket.destroyed) throw socket.errored ?? new Error(NO_ANSWER);
+    else await once(socket, 'readable');
+  }
+  return taken;
+}
