@@ -160,7 +160,7 @@ const LINES: Readonly<Record<string, number>> = {
   s3: 1650,
   schedule: 300,
   select: 1850,
-  serve: 700,
+  serve: 750,
   source: 2700,
   text: 500,
   universe: 1300,
