@@ -1,5 +1,4 @@
 /** Writes a command as lines of a crontab, and as a service unit and a timer unit of systemd. */
-import { shellWord } from '../text/printable.js';
 
 /** A time of day at which something runs again and again, in UTC. */
 interface When {
@@ -40,13 +39,13 @@ ${when.minute} ${hoursOf(when) ?? '*'} * * * ${environment}cd ${cronWord(folder)
 }
 
 /**
- * Quotes a word for the shell and for cron. For cron, an unescaped `%` ends the command, and a backslash before `%` or another
- * backslash is dropped, also within quotes (crontab(5), do_command.c). So `''` goes between a backslash of the word and such a character.
+ * Quotes a word for `sh` and for cron. For cron, an unescaped `%` ends the command, and a backslash before `%` or another backslash is
+ * dropped, also within quotes (crontab(5), do_command.c). So `%` stands outside of quotes, where `sh` drops a backslash that a
+ * cron keeps, and `''` stands between two backslashes.
  */
 function cronWord(word: string): string {
-  return shellWord(word)
-    .replaceAll(/\\(?=[\\%])/g, "\\''")
-    .replaceAll('%', String.raw`\%`);
+  if (/^[\p{L}\p{N}_@+=:,./-]+$/u.test(word)) return word;
+  return `'${word.replaceAll(/\\(?=\\)|['%]/g, (found) => (found === '\\' ? "\\''" : `'\\${found}'`))}'`;
 }
 
 // Units of systemd.
@@ -70,8 +69,8 @@ After=network-online.target
 
 [Service]
 Type=oneshot
-WorkingDirectory=${specified(folder)}
-${environmentFile === undefined ? '' : `EnvironmentFile=${specified(environmentFile)}\n`}ExecStart=${line}
+WorkingDirectory=${pathValue(folder)}
+${environmentFile === undefined ? '' : `EnvironmentFile=${pathValue(globLiteral(environmentFile))}\n`}ExecStart=${line}
 SuccessExitStatus=${STOPPED}
 `,
     timer: `[Unit]
@@ -91,6 +90,16 @@ WantedBy=timers.target
 /** Escapes `%`, which begins a specifier (systemd.unit(5)). */
 function specified(text: string): string {
   return text.replaceAll('%', '%%');
+}
+
+/** A path has no quotes. A slash keeps a blank or a backslash at its end, which would be dropped or would join the next line. */
+function pathValue(path: string): string {
+  return specified(path).replace(/[\s\\]$/, '$&/');
+}
+
+/** EnvironmentFile is a pattern of files (systemd.exec(5)). */
+function globLiteral(path: string): string {
+  return path.replaceAll(/[*?[\\]/g, String.raw`\$&`);
 }
 
 /** Escapes `$` too, which begins a variable in arguments but not in the path of the program (systemd.service(5)). */

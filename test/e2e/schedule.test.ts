@@ -1,7 +1,7 @@
 /** `cryptodl schedule -- COMMAND`: the shell and systemd run what it prints. */
 import { execFile } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -44,9 +44,32 @@ function asCronRuns(line: string): string {
   return handed;
 }
 
+/** Each is the name of a folder, and an argument. */
+const NAMES = [
+  AWKWARD,
+  'ends in \\',
+  'ends in a blank ',
+  'two \\\\ and % and \\% and %% and \\\\%',
+  `'"'`,
+  '$HOME ${HOME} $$ `id` $(id)',
+  '*?[a] {b,c} ~ # ; & | < > ! \\n',
+  'Ünï \u{200B}\u{202E}code',
+];
+
+/** The value in a unit: a backslash at the end joins a line with the next one, and blanks around a value are dropped (systemd.syntax(7)). */
+function valueIn(unit: string, name: string): string {
+  const lines = unit.replaceAll('\\\n', ' ').split('\n');
+  return (
+    lines
+      .find((line) => line.startsWith(`${name}=`))
+      ?.slice(name.length + 1)
+      .trim() ?? ''
+  );
+}
+
 /** Words of ExecStart as systemd has them: double quotes with escapes, `%%`, and `$$` behind the first (systemd.service(5)). */
 function asSystemdRuns(service: string): string[] {
-  const line = /^ExecStart=(.*)$/m.exec(service)?.[1] ?? '';
+  const line = valueIn(service, 'ExecStart');
   const words = line.match(/"(?:\\.|[^"\\])*"|\S+/g) ?? [];
   return words.map((word, index) => {
     const bare = word.startsWith('"') ? word.slice(1, -1).replaceAll(/\\(.)/g, '$1') : word;
@@ -66,6 +89,18 @@ function lineOf(text: string): string {
 function unitOf(text: string, ending: string): string {
   const [, unit = ''] = new RegExp(`^# \\S+\\.${ending}\n((?:(?!#).*\n)*)`, 'm').exec(text) ?? [];
   return unit;
+}
+
+function folderNamed(name: string): string {
+  const folder = join(mkdtempSync(join(scratch, 'named-')), name);
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'universe.txt'), 'BTCUSDT\n');
+  writeFileSync(join(folder, name), '{}');
+  return folder;
+}
+
+async function scheduled(folder: string, asked: readonly string[], env = {}): Promise<string> {
+  return (await cryptodlOk(['schedule', ...asked], { cwd: folder, env })).stdout;
 }
 
 describe('the line for cron', () => {
@@ -241,13 +276,21 @@ describe('the units for systemd', () => {
     expect(unitOf(stdout, 'timer')).toMatch(/\nRandomizedDelaySec=10min\nPersistent=true\n/);
   });
 
-  it('pass systemd-analyze verify (apt-get install systemd)', async (context) => {
+  it.for(NAMES)('pass systemd-analyze verify (apt-get install systemd): %j', async (name, context) => {
     const isThere = await shell('systemd-analyze', ['--version']).catch(() => undefined);
     if (isThere === undefined) context.skip('needs systemd-analyze: apt-get install systemd');
-    const { stdout } = await cryptodlOk(['schedule', '--kind', 'systemd', '--', ...command], { cwd });
+    const stdout = await scheduled(folderNamed(name), [
+      '--kind',
+      'systemd',
+      '--',
+      ...command,
+      '--config',
+      name,
+    ]);
     expect(lineOf(stdout)).toBe('');
+    const place = mkdtempSync(join(scratch, 'units-'));
     const paths = ['service', 'timer'].map((ending) => {
-      const path = join(scratch, `cryptodl-vision.${ending}`);
+      const path = join(place, `cryptodl-vision.${ending}`);
       writeFileSync(path, unitOf(stdout, ending));
       return path;
     });
@@ -257,6 +300,35 @@ describe('the units for systemd', () => {
     const calendar = /^OnCalendar=(.*)$/m.exec(unitOf(stdout, 'timer'))?.[1] ?? '';
     const { stdout: normal } = await shell('systemd-analyze', ['calendar', calendar]);
     expect(normal).toContain('Normalized form: *-*-* 08:05:00 UTC');
+  });
+});
+
+describe('a folder and an argument', () => {
+  it.each(NAMES)('reach the command through cron and systemd: %j', async (name) => {
+    const folder = folderNamed(name);
+    const stdout = await scheduled(folder, ['--', ...command, '--config', name]);
+    const line = lineOf(stdout);
+    // Some crons hand the command on as it is.
+    for (const handed of [asCronRuns(line), line.replace(/^(?:\S+ ){5}/, '')]) {
+      const script = handed.replace(' && ', ' && pwd && printf "%s\\n" ');
+      const [where, ...words] = (await shell('sh', ['-c', script])).stdout.split('\n');
+      expect([where, words[words.indexOf('--config') + 1]]).toEqual([folder, name]);
+    }
+    const service = unitOf(stdout, 'service');
+    const words = asSystemdRuns(service);
+    expect(words[words.indexOf('--config') + 1]).toBe(name);
+    expect(resolve(valueIn(service, 'WorkingDirectory').replaceAll('%%', '%'))).toBe(folder);
+  });
+
+  it('the file with variables is no pattern of files', async () => {
+    const home = folderNamed('*?[a]\\');
+    const file = join(home, '.config/cryptodl/environment');
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, '');
+    const stdout = await scheduled(scratch, ['--', 'vision', '--days', '7'], { HOME: home });
+    const pattern = valueIn(unitOf(stdout, 'service'), 'EnvironmentFile');
+    expect(pattern.replaceAll(/\\(.)/g, '$1')).toBe(file);
+    expect(pattern.replaceAll(/\\./g, '')).not.toMatch(/[*?[\\]/);
   });
 });
 

@@ -9,7 +9,7 @@ export interface ProxyRules {
   readonly except: string;
 }
 
-/** Undefined: no proxy. Matches NO_PROXY like undici, because undici sends the requests of a run. */
+/** Undefined: no proxy. NO_PROXY has the syntax of undici. */
 export function proxyOf(address: string, rules: ProxyRules): string | undefined {
   const { protocol, hostname, port } = new URL(address);
   const proxy = protocol === 'https:' ? rules.https : rules.http;
