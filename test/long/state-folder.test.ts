@@ -14,6 +14,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { tempPath } from '../../src/files/temp-files.js';
 import { cryptodl, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { MISSING } from '../helpers/local-faults.js';
@@ -105,7 +106,8 @@ const MONTH_AGO = Date.now() / 1000 - 31 * 86_400;
 describe('a file in the state folder that the tool did not write', () => {
   const FOREIGN = ['notes.txt', 'mine.json.gz', '12-notes.json.gz', `${'a'.repeat(40)}.json.gz.old`];
   const OWN = `${'0'.repeat(40)}.json.gz`;
-  const STAGED = `${OWN}.5b6fa1ee-9d4c-4f4e-8b9a-0d6a2a1b9c11`;
+  /** The name of a copy that a killed process was writing: no process has this number. */
+  const STAGED = tempPath('', 'copy').replace(`.${process.pid}.`, '.4194305.');
 
   const fill = (folder: string): void => {
     mkdirSync(folder, { recursive: true });
