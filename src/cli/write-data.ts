@@ -11,7 +11,12 @@ export function writeData(io: Io, lines: readonly Line[]): Promise<boolean> {
   return writeText(io, linesText(lines, widthOf(io.stdout)));
 }
 
-/** The same for text that must not be escaped: CSV and SQL for programs, and coloured text. */
+/** Lines of CSV, NDJSON or SQL for programs: exact in a pipe or a file, escaped on a terminal. */
+export function writeExact(io: Io, text: string): Promise<boolean> {
+  return writeText(io, io.stdout.isTTY === true ? linesText(text.split('\n').slice(0, -1)) : text);
+}
+
+/** The same for text that must not be escaped, such as coloured text. */
 export async function writeText(io: Io, text: string): Promise<boolean> {
   if (!io.stdout.write(text)) {
     try {

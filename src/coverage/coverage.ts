@@ -2,7 +2,7 @@
 import { listText } from '../model/units.js';
 import { runVerb } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
-import { writeData, writeText } from '../cli/write-data.js';
+import { writeData, writeExact, writeText } from '../cli/write-data.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { printLines } from '../text/printable.js';
@@ -52,9 +52,9 @@ async function write(
     }
     await writeData(io, [{ event: 'summary', ...found.record() }]);
   } else if (options.csv) {
-    if (!(await writeData(io, [CSV_HEAD]))) return;
+    if (!(await writeExact(io, CSV_HEAD))) return;
     for await (const one of toNext())
-      if (!(await writeData(io, csvLines(one.coverage, one.gaps, periodOf(one))))) return;
+      if (!(await writeExact(io, csvLines(one.coverage, one.gaps, periodOf(one)).join('')))) return;
   } else {
     const text = createCoverageText(io, { by: chosen, isAll: options.all });
     for await (const one of toNext()) if (!(await writeText(io, text.add(one)))) return;

@@ -3,6 +3,7 @@ import { dayText, monthOf, monthStart, monthText } from '../model/calendar.js';
 import { hasColour } from '../cli/terminal-style.js';
 import type { Io } from '../model/io.js';
 import type { Format, Series } from '../model/task.js';
+import { csvLine } from '../text/csv.js';
 import { printable } from '../text/printable.js';
 import { fitted, widthOf } from '../text/wrap.js';
 import type { CoveredSeries, FoundHalt } from './cover-lake.js';
@@ -248,12 +249,13 @@ function periodName(from: number, index: number, by: CoveragePeriod): string {
 }
 
 export const CSV_HEAD =
-  'market,dataset,interval,symbol,format,period,unit,expected,held,missing,percent,reasons';
+  'market,dataset,interval,symbol,format,period,unit,expected,held,missing,percent,reasons\n';
 
-/** One line per series and period. `reasons` includes those of gaps in which no data is expected. */
+/** A line of CSV per series and period. `reasons` includes those of gaps in which no data is expected. */
 export function csvLines(coverage: SeriesCoverage, gaps: readonly Gap[], by: CoveragePeriod): string[] {
   const { series, format, from } = coverage;
-  const about = seriesCells(series, format ?? '');
+  const { market, dataset, interval, symbol } = series;
+  const about = [market, dataset, interval ?? null, symbol, format ?? null];
   let first = 0;
   return periodsOf(coverage, gaps, by).map((period, index) => {
     const name = periodName(from, index, by);
@@ -266,18 +268,12 @@ export function csvLines(coverage: SeriesCoverage, gaps: readonly Gap[], by: Cov
       if (gap !== undefined && gap.to > start) reasons.add(gap.reason);
     }
     const { expected, held, missing, percent } = amountsRecord(period);
-    const cells = [...about, name, unitOf(coverage), expected, held, missing, percent ?? ''];
-    return `${cells.join(',')},${[...reasons].join(' ')}`;
+    const ofReasons = reasons.size === 0 ? null : [...reasons].join(' ');
+    return csvLine([...about, name, unitOf(coverage), expected, held, missing, percent, ofReasons]);
   });
 }
 
 /** The day after the period. */
 function endOf(from: number, index: number, by: CoveragePeriod): number {
   return by === 'day' ? from + index + 1 : monthStart(monthOf(from) + index + 1);
-}
-
-function seriesCells({ market, dataset, interval, symbol }: Series, format: string): string[] {
-  return [market, dataset, interval ?? '', symbol, format].map((cell) =>
-    /[",\n\r]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell,
-  );
 }

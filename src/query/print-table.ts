@@ -3,6 +3,7 @@ import { writeData } from '../cli/write-data.js';
 import type { Cell, QueryResult } from '../convert/query-stream.js';
 import type { Io } from '../model/io.js';
 import { numberText } from '../model/units.js';
+import { csvLine } from '../text/csv.js';
 import { tabbed } from '../text/printable.js';
 import { table } from '../text/table.js';
 import { displayWidth, widthOf } from '../text/wrap.js';
@@ -55,15 +56,9 @@ function shortened(text: string): string {
   return `${cut}…`;
 }
 
-/** A row as a CSV line: an empty cell is NULL, `""` is the empty text; lists and structs are JSON. */
-export function csvLine(row: readonly Cell[]): string {
-  return `${row.map(csvCell).join(',')}\n`;
-}
-
-function csvCell(cell: Cell): string {
-  if (cell === null) return '';
-  const text = plainText(cell);
-  return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+/** A row as a CSV line; lists and structs are JSON. */
+export function csvRow(row: readonly Cell[]): string {
+  return csvLine(row.map((cell) => (cell === null ? null : plainText(cell))));
 }
 
 /** Text without quotes; other values as JSON. */

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { text as readAll } from 'node:stream/consumers';
 import { requestOf, runVerb } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
-import { writeText } from '../cli/write-data.js';
+import { writeExact } from '../cli/write-data.js';
 import type { QueryResult } from '../convert/query-stream.js';
 import { errnoOf, usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
@@ -12,8 +12,8 @@ import type { Io } from '../model/io.js';
 import { numberText } from '../model/units.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { reasonOf } from '../text/path-faults.js';
-import { linesText, printLines } from '../text/printable.js';
-import { csvLine, jsonLine, printTable } from './print-table.js';
+import { printLines } from '../text/printable.js';
+import { csvRow, jsonLine, printTable } from './print-table.js';
 import { lakeViews, queryLake } from './query-lake.js';
 
 /** `operand` is the query, `-` for stdin, or `@FILE`. Throws usage errors. */
@@ -70,18 +70,12 @@ async function print({ io, resolved }: LookUp, answer: QueryResult): Promise<num
   const { options } = resolved;
   if (!options.json && !options.csv && io.stdout.isTTY === true) return printTable(io, answer);
   const names = answer.columns.map(({ name }) => name);
-  const lineOf = options.json ? jsonLine(names) : csvLine;
-  if (!options.json && !(await writeExact(io, csvLine(names)))) return undefined;
+  const lineOf = options.json ? jsonLine(names) : csvRow;
+  if (!options.json && !(await writeExact(io, csvRow(names)))) return undefined;
   let number = 0;
   for await (const rows of answer.batches) {
     number += rows.length;
     if (!(await writeExact(io, rows.map(lineOf).join('')))) return undefined;
   }
   return number;
-}
-
-/** Replaces control characters only on a terminal. */
-function writeExact(io: Io, text: string): Promise<boolean> {
-  const isTerminal = io.stdout.isTTY === true;
-  return writeText(io, isTerminal ? linesText(text.split('\n').slice(0, -1)) : text);
 }

@@ -45,19 +45,11 @@ function plainDecimal(text: string): string {
   return text.includes('.') ? text.replace(/(?:\.|(?<![.0]))0+$/, '') : text;
 }
 
-export function csvHeader(by: Measure): string {
-  return `period,symbol,rank,${by},days,first_day\n`;
-}
-
-export function csvLine({ period, symbol, rank, value, days, firstDay }: Member): string {
-  return `${dayText(period)},${symbol},${rank},${value},${days},${dayText(firstDay)}\n`;
-}
-
 /** Counts are numbers; sums of volumes are text with all digits. */
 export function memberFields(
   { period, symbol, rank, value, days, firstDay }: Member,
   by: Measure,
-): Readonly<Record<string, unknown>> {
+): Readonly<Record<string, string | number>> {
   return {
     period: dayText(period),
     symbol,

@@ -1,7 +1,7 @@
 /** Prints or writes the members of a universe in the form of `--as`. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { writeData, writeText } from '../cli/write-data.js';
+import { writeData, writeExact } from '../cli/write-data.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { refuseForeignFile, writeOwnFile } from '../files/own-file.js';
 import type { OwnFile } from '../files/own-file.js';
@@ -12,16 +12,9 @@ import { countText, listText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
 import type { Measure } from '../options/periods.js';
 import type { Venue } from '../source/venue.js';
+import { csvLine } from '../text/csv.js';
 import { shownPath } from '../text/printable.js';
-import {
-  csvHeader,
-  csvLine,
-  isOwnParquet,
-  memberFields,
-  membersOf,
-  symbolsOf,
-  writeParquet,
-} from './member-rows.js';
+import { isOwnParquet, memberFields, membersOf, symbolsOf, writeParquet } from './member-rows.js';
 import { isOwnPairlist, pairlistText, pairName } from './pairlist.js';
 
 export interface Printing {
@@ -52,14 +45,13 @@ async function printRows(
   session: DuckDbSession,
   { io, options, by }: Printing,
 ): Promise<string[] | undefined> {
-  if (!options.json && !(await writeText(io, csvHeader(by)))) return undefined;
+  const head = csvLine(['period', 'symbol', 'rank', by, 'days', 'first_day']);
+  if (!options.json && !(await writeExact(io, head))) return undefined;
   for await (const members of membersOf(session)) {
+    const rows = members.map((member) => memberFields(member, by));
     const isRead = options.json
-      ? await writeData(
-          io,
-          members.map((member) => memberFields(member, by)),
-        )
-      : await writeText(io, members.map(csvLine).join(''));
+      ? await writeData(io, rows)
+      : await writeExact(io, rows.map((row) => csvLine(Object.values(row))).join(''));
     if (!isRead) return undefined;
   }
   return [];

@@ -92,7 +92,7 @@ describe('names that would steer a terminal', () => {
 
   it('are kept in CSV for a program', async () => {
     const { stdout } = await cryptodlOk(['sql', "SELECT chr(27) || 'x' AS a", '--csv', '--out', scratch]);
-    expect(stdout).toBe('a\n\u001bx\n');
+    expect(stdout).toBe('a\n"\u001bx"\n');
   });
 });
 

@@ -430,6 +430,25 @@ describe('forms', () => {
     expect(counted.events[0]).toMatchObject({ symbol: 'ETHUSDT', count: 270 });
   });
 
+  it('a CSV has any symbol in one cell, as that of sql and of coverage', async () => {
+    const folder = join(scratch, 'any-symbol');
+    const symbol = 'A,"B\u001b[2JUSDT';
+    writeTraded(folder, steady(symbol, '2024-02-01', LAST, 5), NOW);
+    const own = await startArchive(folder);
+    const lake = join(scratch, 'any-symbol-lake');
+    await download(lake, '-s', 'all', '-i', '1d', '--from', '2024-02-01', '--archive-url', own.url);
+    await own.close();
+    const cell = '"A,""B\u001b[2JUSDT"';
+    const args = ['--out', lake, '--now', NOW];
+    const members = await cryptodlOk(['universe', ...args, '--quote', 'USDT', '--from', '2024-03']);
+    expect(members.stdout.split('\n')[1]).toBe(`2024-03-01,${cell},1,145,29,2024-02-01`);
+    const covered = await cryptodlOk(['coverage', ...args, '--csv', '--by', 'month']);
+    expect(covered.stdout).toContain(`\num,klines,1d,${cell},parquet,2024-02,rows,29,29,0,100,\n`);
+    const statement = 'SELECT DISTINCT symbol, NULL AS none FROM um_klines';
+    const rows = await cryptodlOk(['sql', statement, '--csv', ...args.slice(0, 2)]);
+    expect(rows.stdout).toBe(`symbol,none\n${cell},\n`);
+  });
+
   it('--as list has each symbol once, and --symbols takes list and CSV', async () => {
     const csv = (await universe(...FEW)).stdout;
     const list = (await universe(...FEW, '--as', 'list')).stdout;

@@ -1,0 +1,11 @@
+/** CSV as all verbs print it. */
+
+/** A line of CSV. An empty cell is null, `""` is the empty text. */
+export function csvLine(cells: readonly (string | number | null)[]): string {
+  return `${cells.map((cell) => (typeof cell === 'string' ? csvText(cell) : (cell ?? ''))).join(',')}\n`;
+}
+
+/** Control characters, which readers and terminals may take for the end of a line, are quoted like line breaks. */
+function csvText(text: string): string {
+  return text === '' || /[",\p{Cc}]/u.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
