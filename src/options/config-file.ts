@@ -1,10 +1,10 @@
 /** Reads files of options and jobs. Usage errors name the file and the key. */
-import { readFile } from 'node:fs/promises';
 import { parseDocument } from 'yaml';
 import type { YAMLError } from 'yaml';
 import { errnoOf, usage } from '../model/errors.js';
 import { didYouMean } from '../text/did-you-mean.js';
 import { reasonOf } from '../text/path-faults.js';
+import { readText } from '../text/read-text.js';
 import type { Verb } from './flag-spec.js';
 import { FLAG_NAMES, flagSpec } from './flags.js';
 import type { FlagName } from './flags.js';
@@ -23,7 +23,7 @@ export async function readConfigFile(
 ): Promise<unknown> {
   let text: string;
   try {
-    text = await readFile(path, 'utf8');
+    text = await readText(path);
   } catch (error) {
     throw usage(`${givenBy}: cannot read ${path} (${reasonOf(errnoOf(error))})`, hint);
   }

@@ -1,9 +1,8 @@
 /** The value of `--symbols`: names, globs, exclusions, and lists of them. Parses the value, and reads the lists. */
-import { readFile } from 'node:fs/promises';
-import { text as readAll } from 'node:stream/consumers';
 import { errnoOf, usage } from '../model/errors.js';
 import type { Io } from '../model/io.js';
 import { reasonOf } from '../text/path-faults.js';
+import { readText } from '../text/read-text.js';
 import { given } from './parsers.js';
 import type { Parse } from './parsers.js';
 
@@ -166,7 +165,7 @@ function cellsOf(line: string): string[] {
 
 /** Reads lists for a command line. */
 export function readLists(io: Io): ReadList {
-  return endedBySignals(io, (list) => (list === 'stdin' ? readAll(io.stdin) : readSymbolFile(list)));
+  return endedBySignals(io, (list) => (list === 'stdin' ? readText(io.stdin) : readSymbolFile(list)));
 }
 
 /**
@@ -194,7 +193,7 @@ export const readSymbolFile: ReadList = async (list) => {
       'give an array, or @FILE for a list in a file',
     );
   try {
-    return await readFile(list.file, 'utf8');
+    return await readText(list.file);
   } catch (error) {
     throw usage(
       `--symbols: cannot read ${list.file} (${reasonOf(errnoOf(error))})`,

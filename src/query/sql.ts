@@ -1,7 +1,5 @@
 /** `cryptodl sql`: prints the result of a query on the lake, as a table on a terminal, else as CSV or NDJSON. */
 import { statSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
-import { text as readAll } from 'node:stream/consumers';
 import { requestOf, runVerb } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
 import { writeExact } from '../cli/write-data.js';
@@ -13,6 +11,7 @@ import { numberText } from '../model/units.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { reasonOf } from '../text/path-faults.js';
 import { printLines } from '../text/printable.js';
+import { readText } from '../text/read-text.js';
 import { csvRow, jsonLine, printTable } from './print-table.js';
 import { lakeViews, queryLake } from './query-lake.js';
 
@@ -44,13 +43,13 @@ async function printViews(run: LookUp, operand: string | undefined): Promise<Exi
 async function readQuery(operand: string | undefined, io: Io): Promise<string> {
   if (operand === undefined)
     throw usage('sql needs a query', 'give the query as text, @FILE for a file, or - for stdin');
-  if (operand === '-') return readAll(io.stdin);
+  if (operand === '-') return readText(io.stdin);
   if (/^\S+$/.test(operand) && statSync(operand, { throwIfNoEntry: false })?.isFile() === true)
     throw usage(`sql: ${operand} is a file`, '@ reads the query from a file');
   if (!operand.startsWith('@')) return operand;
   const path = operand.slice(1);
   try {
-    return await readFile(path, 'utf8');
+    return await readText(path);
   } catch (error) {
     throw usage(`sql: cannot read ${path} (${reasonOf(errnoOf(error))})`, 'name a file with a query: @FILE');
   }

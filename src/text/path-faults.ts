@@ -11,6 +11,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EROFS: 'the file system is read-only',
   ELOOP: 'its links form a loop',
   ENAMETOOLONG: 'the name is too long',
+  EFBIG: 'it is too large',
 };
 
 /** The reason of a system error about a path, for example `no such file or folder` for `ENOENT`. */

@@ -39,6 +39,10 @@ describe('bad input', () => {
     { args: ['vison', '--help'], says: '"vison" is not a command', hint: 'did you mean vision?' },
     { args: ['retry'], says: 'data/_failures has no failure report' },
     { args: ['retry', 'nowhere.jsonl'], says: 'cannot read nowhere.jsonl (no such file or folder)' },
+    // A device that never ends.
+    { args: ['vision', '-s', '@/dev/zero'], says: 'cannot read /dev/zero (it is too large)' },
+    { args: ['sql', '@/dev/zero'], says: 'cannot read /dev/zero (it is too large)' },
+    { args: ['run', '/dev/zero'], says: 'cannot read /dev/zero (it is too large)' },
     { args: ['retry', 'unknown-key.yaml'], says: 'unknown-key.yaml line 1 is not JSON' },
     ...[
       ['vision', '--symbols', 'BTCUSDT', '--out'],

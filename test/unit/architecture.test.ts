@@ -162,7 +162,7 @@ const LINES: Readonly<Record<string, number>> = {
   select: 1850,
   serve: 750,
   source: 2700,
-  text: 500,
+  text: 550,
   universe: 1300,
   verify: 1300,
   workers: 2250,
