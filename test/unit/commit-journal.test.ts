@@ -32,25 +32,41 @@ const KEY = 'data/futures/um/daily/metrics/BTCUSDT/BTCUSDT-metrics-2024-01-01.zi
 const DEAD = `${SERIES}/2024-01-01.parquet`;
 const MADE = `${SERIES}/2024-01.parquet`;
 
-/** A lake whose commit ended in the middle: its lines are written, the new file could not take its place yet, and the old one is there. */
-async function interrupted(): Promise<LakePaths> {
+/** A new lake with an old file of one day. */
+async function newLake(): Promise<LakePaths> {
   const paths = lakePaths(join(await mkdtemp(join(scratch, 'redo-')), 'lake'));
   mkdirSync(paths.staging, { recursive: true });
-  // A folder cannot be replaced by a file.
-  mkdirSync(join(paths.root, MADE), { recursive: true });
+  mkdirSync(join(paths.root, SERIES), { recursive: true });
   writeFileSync(join(paths.root, DEAD), 'day');
-  const staged = join(paths.staging, 'x.partial');
-  writeFileSync(staged, 'month');
-  const commit = commitFiles(
+  return paths;
+}
+
+/** Commits a month file in place of `dead`. `staged`: names in the staging folder. */
+function commitMonth(
+  paths: LakePaths,
+  { dead = DEAD, staged = ['x.partial'] }: { dead?: string; staged?: readonly string[] } = {},
+): Promise<void> {
+  writeFileSync(join(paths.staging, 'x.partial'), 'month');
+  return commitFiles(
     { paths, manifests: new Manifests(ARCHIVE) },
     {
       seriesFolder: join(paths.root, SERIES),
-      publications: [{ staged, target: join(paths.root, MADE) }],
-      dead: [join(paths.root, DEAD)],
+      publications: staged.map((name) => ({
+        staged: join(paths.staging, name),
+        target: join(paths.root, MADE),
+      })),
+      dead: [join(paths.root, dead)],
       lines: [objectLine('2024-01-01', { key: KEY })],
     },
   );
-  await expect(commit).rejects.toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
+}
+
+/** A lake whose commit ended in the middle: its lines are written, the new file could not take its place yet, and the old one is there. */
+async function interrupted(): Promise<LakePaths> {
+  const paths = await newLake();
+  // A folder cannot be replaced by a file.
+  mkdirSync(join(paths.root, MADE));
+  await expect(commitMonth(paths)).rejects.toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
   rmSync(join(paths.root, MADE), { recursive: true });
   return paths;
 }
@@ -80,24 +96,14 @@ it('a commit is also finished when the device got another number, as after a boo
 });
 
 it('a commit that was interrupted before its manifest lines keeps a new file in place of an old one', async () => {
-  const paths = lakePaths(join(await mkdtemp(join(scratch, 'redo-')), 'lake'));
-  mkdirSync(paths.staging, { recursive: true });
+  const paths = await newLake();
+  rmSync(join(paths.root, DEAD));
   // A manifest that is a folder cannot be added to.
   mkdirSync(manifestOf(join(paths.root, SERIES)), { recursive: true });
-  mkdirSync(join(paths.root, SERIES), { recursive: true });
   writeFileSync(join(paths.root, MADE), 'old month');
-  const staged = join(paths.staging, 'x.partial');
-  writeFileSync(staged, 'month');
-  const commit = commitFiles(
-    { paths, manifests: new Manifests(ARCHIVE) },
-    {
-      seriesFolder: join(paths.root, SERIES),
-      publications: [{ staged, target: join(paths.root, MADE) }],
-      dead: [join(paths.root, MADE)],
-      lines: [objectLine('2024-01-01', { key: KEY })],
-    },
+  await expect(commitMonth(paths, { dead: MADE })).rejects.toThrow(
+    'symbol=BTCUSDT.jsonl is not a regular file',
   );
-  await expect(commit).rejects.toThrow('symbol=BTCUSDT.jsonl is not a regular file');
   rmSync(manifestOf(join(paths.root, SERIES)), { recursive: true });
   expect(await finished(paths)).toBe(true);
 });
@@ -113,22 +119,8 @@ it('a journal that was not written to its end is removed, and nothing of it is a
 });
 
 it('a commit whose journal cannot be written removes only its staged files', async () => {
-  const paths = lakePaths(join(await mkdtemp(join(scratch, 'redo-')), 'lake'));
-  mkdirSync(paths.staging, { recursive: true });
-  mkdirSync(join(paths.root, SERIES), { recursive: true });
-  writeFileSync(join(paths.root, DEAD), 'day');
-  const staged = ['x.partial', 'gone.partial'].map((name) => join(paths.staging, name));
-  writeFileSync(staged[0] ?? '', 'month');
-  const commit = commitFiles(
-    { paths, manifests: new Manifests(ARCHIVE) },
-    {
-      seriesFolder: join(paths.root, SERIES),
-      publications: staged.map((path) => ({ staged: path, target: join(paths.root, MADE) })),
-      dead: [join(paths.root, DEAD)],
-      lines: [objectLine('2024-01-01', { key: KEY })],
-    },
-  );
-  await expect(commit).rejects.toThrow('ENOENT');
+  const paths = await newLake();
+  await expect(commitMonth(paths, { staged: ['x.partial', 'gone.partial'] })).rejects.toThrow('ENOENT');
   expect([filesBelow(paths.internal), filesBelow(join(paths.root, SERIES))]).toEqual([
     [],
     ['2024-01-01.parquet'],
@@ -277,30 +269,21 @@ it('a journal that cannot be read now is left to a later run', async () => {
 });
 
 it('a journal that may not survive a power failure is removed with the files that it names', async () => {
-  const paths = lakePaths(join(await mkdtemp(join(scratch, 'redo-')), 'lake'));
-  mkdirSync(paths.staging, { recursive: true });
-  mkdirSync(join(paths.root, SERIES), { recursive: true });
-  const staged = join(paths.staging, 'x.partial');
-  writeFileSync(staged, 'month');
-  const redo = {
-    seriesFolder: join(paths.root, SERIES),
-    publications: [{ staged, target: join(paths.root, MADE) }],
-    dead: [join(paths.root, DEAD)],
-    lines: [objectLine('2024-01-01', { key: KEY })],
-  };
+  const paths = await newLake();
   const committing = syncsOf(
-    () => commitFiles({ paths, manifests: new Manifests(ARCHIVE) }, redo),
+    () => commitMonth(paths),
     (path) => (path === paths.internal ? refuse('EIO') : undefined),
   );
   await expect(committing).rejects.toThrow('EIO');
-  expect([filesBelow(paths.internal), filesBelow(join(paths.root, SERIES))]).toEqual([[], []]);
+  expect([filesBelow(paths.internal), filesBelow(join(paths.root, SERIES))]).toEqual([
+    [],
+    ['2024-01-01.parquet'],
+  ]);
 });
 
 it('an old file stays until all new ones have their names', async () => {
-  const paths = lakePaths(join(await mkdtemp(join(scratch, 'redo-')), 'lake'));
-  mkdirSync(paths.staging, { recursive: true });
-  mkdirSync(join(paths.root, MADE), { recursive: true });
-  writeFileSync(join(paths.root, DEAD), 'old day');
+  const paths = await newLake();
+  mkdirSync(join(paths.root, MADE));
   const publications = [`${SERIES}/2024-01-02.parquet`, MADE].map((target) => ({
     staged: join(paths.staging, `${basename(target)}.partial`),
     target: join(paths.root, target),
