@@ -17,7 +17,7 @@ import type { ManifestLine } from './manifest-line.js';
 import { openManifest } from './manifest-place.js';
 import { appendManifest, applyLine, emptyManifest } from './manifest.js';
 import type { Manifests } from './manifests.js';
-import { replacedFiles } from './undone-commits.js';
+import { filesBefore } from './undone-commits.js';
 import { fileSize, publish, removeStaged, renameAll, syncAll, syncDirectory } from './publish.js';
 import type { Publication } from './publish.js';
 
@@ -153,8 +153,15 @@ async function publishWithLines(
   { seriesFolder, lines }: Pick<FileCommit, 'seriesFolder' | 'lines'>,
   end: () => Promise<void> = () => Promise.resolve(),
 ): Promise<void> {
-  const replaced = replacedFiles(lines);
-  const isReplaced = ({ target }: Publication): boolean => replaced.has(basename(target));
+  const before = filesBefore(lines);
+  const sizes = await Promise.all(publications.map(({ target }) => fileSize(target)));
+  // A missing or damaged file hides no rows when it is replaced.
+  const isSound = ({ target }: Publication, at: number): boolean =>
+    before.get(basename(target)) === sizes[at];
+  const replacing = new Set(
+    publications.filter((each, at) => before.has(basename(each.target)) && isSound(each, at)),
+  );
+  const isReplaced = (each: Publication): boolean => replacing.has(each);
   await renameAll(publications.filter((each) => !isReplaced(each)));
   await manifests.append(seriesFolder, lines, async () => {
     await renameAll(publications.filter(isReplaced));

@@ -53,6 +53,11 @@ class InspectedLines implements ManifestFold {
     if (why === undefined || why instanceof NewerVersion) this.sound.push(text);
   }
 
+  /** Another writer may be about to give the file of this line its name. */
+  onUndone(text: string): void {
+    this.sound.push(text);
+  }
+
   onTail(text: string): void {
     this.damaged.push({ number: this.#last + 1, text, why: 'it is incomplete' });
   }

@@ -16,8 +16,11 @@ import { openRegularFile } from './path-checks.js';
 import { publish as publishFile, syncDirectory } from './publish.js';
 import { HeldObjects } from './held-objects.js';
 import type { ManifestLine, PlainLine } from './manifest-line.js';
-import { UndoneCommits } from './undone-commits.js';
+import { FileCommits, isOneOf, mayHaveUndone } from './undone-commits.js';
 import { completeLinesLength, completeLinesOf } from './complete-lines.js';
+
+/** Another process may commit between two readings. */
+const MOST_READINGS = 5;
 
 /** Maximum number of gaps recorded for one object. */
 export const MAX_GAPS = 100;
@@ -63,6 +66,8 @@ export interface ManifestFold {
   readonly manifest: Manifest;
   /** Gets each complete line of a commit that happened, and the damaged lines. */
   onLine(line: ReadLine): void;
+  /** Gets the lines of commits that did not happen. */
+  onUndone?(text: string): void;
   /** Gets an incomplete last line. */
   onTail?(text: string): void;
 }
@@ -76,24 +81,32 @@ export async function foldManifest<Fold extends ManifestFold>(
   archive: ObjectKeys,
   begin: () => Fold,
 ): Promise<Fold> {
-  const undone = new UndoneCommits();
-  const fold = begin();
-  await readInto(fold, seriesFolder, archive, undone);
-  if (!(await undone.compare(seriesFolder, fold.manifest))) return fold;
-  const follow = ({ line }: ReadLine): void => {
-    if (!(line instanceof CryptodlError)) undone.follow(line);
+  let undone: ReadonlySet<string> = new Set();
+  for (let attempt = 1; ; attempt += 1) {
+    const fold = begin();
+    await readInto(fold, seriesFolder, archive, undone);
+    const isWhole = undone.size === 0 && !(await mayHaveUndone(seriesFolder, fold.manifest));
+    if (isWhole || attempt === MOST_READINGS) return fold;
+    const found = await undoneIn(seriesFolder, archive);
+    if (undone.size === found.size && [...found].every((commit) => undone.has(commit))) return fold;
+    undone = found;
+  }
+}
+
+async function undoneIn(seriesFolder: string, archive: ObjectKeys): Promise<ReadonlySet<string>> {
+  const commits = new FileCommits();
+  const onLine = ({ line }: ReadLine): void => {
+    if (!(line instanceof CryptodlError)) commits.add(line);
   };
-  await readInto({ manifest: emptyManifest(), onLine: follow }, seriesFolder, archive);
-  const again = begin();
-  await readInto(again, seriesFolder, archive, undone);
-  return again;
+  await readInto({ manifest: emptyManifest(), onLine }, seriesFolder, archive);
+  return commits.undone(seriesFolder);
 }
 
 async function readInto(
   fold: ManifestFold,
   seriesFolder: string,
   archive: ObjectKeys,
-  undone?: UndoneCommits,
+  undone: ReadonlySet<string> = new Set(),
 ): Promise<void> {
   const opened = await openManifest(seriesFolder);
   if (opened === undefined) return;
@@ -104,14 +117,16 @@ async function readInto(
     for (const text of texts) {
       number += 1;
       let line: ReadLine['line'];
+      let isUndone = false;
       try {
         line = readLine(text);
-        if (undone?.isDone(line) === false) continue;
-        applyLine(fold.manifest, line);
+        isUndone = isOneOf(undone, line);
+        if (!isUndone) applyLine(fold.manifest, line);
       } catch (error) {
         line = lineError(`${path} line ${number}`, error);
       }
-      fold.onLine({ number, text, line });
+      if (isUndone) fold.onUndone?.(text);
+      else fold.onLine({ number, text, line });
     }
 }
 

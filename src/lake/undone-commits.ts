@@ -12,10 +12,14 @@ import { PlainLine } from './manifest-line.js';
 import type { ManifestLine, ObjectLine } from './manifest-line.js';
 import { fileFacts, fileSize } from './publish.js';
 
-/** The committed files that the commit of these lines replaces. */
-export function replacedFiles(lines: readonly ManifestLine[]): ReadonlySet<string> {
-  return new Set(
-    lines.flatMap((line) => (line.kind === 'object' && line.fileBefore !== undefined ? [line.file] : [])),
+/** The committed files that the commit of these lines replaces, with their sizes. */
+export function filesBefore(lines: readonly ManifestLine[]): ReadonlyMap<string, number> {
+  return new Map(
+    lines.flatMap((line) =>
+      line.kind === 'object' && line.fileBefore !== undefined
+        ? [[line.file, line.fileBefore.bytes] as const]
+        : [],
+    ),
   );
 }
 
@@ -30,54 +34,98 @@ function objectOf(line: ManifestLine | PlainLine): ObjectLine | undefined {
   return line instanceof PlainLine ? line.line : line;
 }
 
-export class UndoneCommits {
-  readonly #undone = new Set<string>();
-  /** By file with its digest: the last line of the last commit that replaces it. */
-  readonly #replacing = new Map<string, ObjectLine>();
-
-  /** Whether the line counts. */
-  isDone(line: ManifestLine | PlainLine): boolean {
-    const object = this.#undone.size === 0 ? undefined : objectOf(line);
-    return object === undefined || !this.#undone.has(commitOf(object));
-  }
-
-  /** Compares the last commits of a series with its files. Resolves with true if the manifest must be read again without some commits. */
-  async compare(seriesFolder: string, manifest: Readonly<Record<Format, HeldObjects>>): Promise<boolean> {
-    for (const format of FORMATS) {
-      const folder = format === 'zip' ? manifestPlace(seriesFolder).root : seriesFolder;
-      for (const line of manifest[format].replacing())
-        if (await hasFileBefore(folder, line)) this.#undone.add(commitOf(line));
-    }
-    return this.#undone.size > 0 || FORMATS.some((format) => manifest[format].hasFork);
-  }
-
-  /** Call for each line in order. A file is replaced once, so of two commits that replace it, the earlier one did not happen. */
-  follow(held: ManifestLine | PlainLine): void {
-    const line = objectOf(held);
-    if (line?.fileBefore === undefined) return;
-    const replaced = `${line.fileBefore.sha256} ${line.file}`;
-    const earlier = this.#replacing.get(replaced);
-    if (earlier !== undefined && earlier.at !== line.at) this.#undone.add(commitOf(earlier));
-    // A file that is written again with the same bytes is still there.
-    if (line.fileBefore.sha256 === line.fileSha256) this.#replacing.delete(replaced);
-    else this.#replacing.set(replaced, line);
-  }
+/** Whether a line is one of these commits. */
+export function isOneOf(commits: ReadonlySet<string>, line: ManifestLine | PlainLine): boolean {
+  const object = commits.size === 0 ? undefined : objectOf(line);
+  return object !== undefined && commits.has(commitOf(object));
 }
 
-/** Whether the file that the commit of the line replaces is as it was before it. */
-async function hasFileBefore(
-  folder: string,
-  { file, fileBytes, fileSha256, fileBefore }: ObjectLine,
+/** Whether a manifest may have lines of commits that did not happen: the file before is still there, or a commit replaces another file than the last one. */
+export async function mayHaveUndone(
+  seriesFolder: string,
+  manifest: Readonly<Record<Format, HeldObjects>>,
 ): Promise<boolean> {
-  const path = join(folder, file);
+  for (const format of FORMATS) {
+    if (manifest[format].hasFork) return true;
+    for (const line of manifest[format].replacing()) if (await hasFileBefore(seriesFolder, line)) return true;
+  }
+  return false;
+}
+
+async function hasFileBefore(seriesFolder: string, line: ObjectLine): Promise<boolean> {
+  const { fileBytes, fileSha256, fileBefore } = line;
+  const path = pathOf(seriesFolder, line);
   if (fileBefore === undefined || (await fileSize(path)) !== fileBefore.bytes) return false;
   // Only their digests tell two files of the same size apart.
   if (fileBefore.bytes !== fileBytes) return true;
-  if (fileBefore.sha256 === fileSha256) return false;
+  return fileBefore.sha256 !== fileSha256 && (await digestOf(path)) === fileBefore.sha256;
+}
+
+/** The commits of each file of a series, in the order of the manifest. */
+export class FileCommits {
+  /** A line of each commit. */
+  readonly #byFile = new Map<string, ObjectLine[]>();
+
+  add(line: ManifestLine | PlainLine): void {
+    const object = objectOf(line);
+    if (object === undefined) return;
+    const commits = this.#byFile.get(object.file) ?? [];
+    this.#byFile.set(object.file, commits);
+    const last = commits.at(-1);
+    if (last === undefined || commitOf(last) !== commitOf(object)) commits.push(object);
+  }
+
+  /** The commits that are neither that of the file which is there, nor lead to it. */
+  async undone(seriesFolder: string): Promise<ReadonlySet<string>> {
+    const undone = new Set<string>();
+    for (const commits of this.#byFile.values()) {
+      if (commits.every(({ fileBefore }) => fileBefore === undefined)) continue;
+      const done = commitsUpTo(await presentCommit(seriesFolder, commits), commits);
+      for (const commit of commits.map(commitOf)) if (!done.has(commit)) undone.add(commit);
+    }
+    return undone;
+  }
+}
+
+/** The index of the last commit whose file is there; of the last commit, if the file is missing or another one. */
+async function presentCommit(seriesFolder: string, commits: readonly ObjectLine[]): Promise<number> {
+  const [first] = commits;
+  const path = first === undefined ? '' : pathOf(seriesFolder, first);
+  const size = await fileSize(path);
+  const ofSize = commits.filter(({ fileBytes }) => fileBytes === size);
+  const digests = new Set(ofSize.map(({ fileSha256 }) => fileSha256));
+  const [digest] = digests.size > 1 ? [await digestOf(path)] : digests;
+  const found = commits.findLastIndex(
+    ({ fileBytes, fileSha256 }) => fileBytes === size && fileSha256 === digest,
+  );
+  return found < 0 ? commits.length - 1 : found;
+}
+
+/** A commit with those before it, by the files that they replace. */
+function commitsUpTo(index: number, commits: readonly ObjectLine[]): ReadonlySet<string> {
+  const done = new Set<string>();
+  for (let at = index; at >= 0;) {
+    const commit = commits[at];
+    if (commit === undefined) break;
+    done.add(commitOf(commit));
+    const { fileBefore } = commit;
+    const earlier = commits.slice(0, at);
+    at = earlier.findLastIndex(({ fileSha256 }) => fileSha256 === fileBefore?.sha256);
+    // The commits before the first file of a name are of files that are gone.
+    if (at < 0) for (const each of earlier) if (fileBefore === undefined) done.add(commitOf(each));
+  }
+  return done;
+}
+
+function pathOf(seriesFolder: string, { file, settings }: ObjectLine): string {
+  return join(settings.format === 'zip' ? manifestPlace(seriesFolder).root : seriesFolder, file);
+}
+
+async function digestOf(path: string): Promise<string | undefined> {
   try {
-    return (await fileFacts(path)).sha256 === fileBefore.sha256;
+    return (await fileFacts(path)).sha256;
   } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return false;
+    if (errnoOf(error) === 'ENOENT') return undefined;
     throw error;
   }
 }

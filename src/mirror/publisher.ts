@@ -75,7 +75,11 @@ export class Publisher {
       try {
         for (const { key } of changed) published.add(key);
         const replaced = await replacedFiles(copy.path);
-        const isReplaced = ({ key }: ChangedFile): boolean => replaced.has(nameInLines(key, series.folder));
+        const present = new Set(
+          changed.map(({ key }) => key).filter((key) => this.#known.get(key) !== undefined),
+        );
+        const isReplaced = ({ key }: ChangedFile): boolean =>
+          present.has(key) && replaced.has(nameInLines(key, series.folder));
         const put = (file: ChangedFile): Promise<void> => this.#putChanged(file, series.onConflict);
         const fresh = changed.filter((file) => !isReplaced(file));
         await inParallel(fresh, AT_ONCE, put);

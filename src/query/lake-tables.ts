@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { parsePeriod } from '../model/calendar.js';
 import type { ObjectKeys } from '../lake/check-manifest-line.js';
+import { reopenBackedSeries } from '../lake/backing.js';
 import { seriesFolder } from '../lake/layout.js';
 import type { Source } from '../source/source.js';
 import { readManifest } from '../lake/manifest.js';
@@ -100,7 +101,8 @@ export async function readSeriesFiles(
   const folder = join(root, seriesFolder(name, series));
   const first = await soundFiles(folder, await readManifest(folder, archive));
   if (first.unsound.length === 0) return first;
-  // A run publishes a file just before its manifest lines, so the second reading decides.
+  // A run may have replaced a file in between, so the second reading decides.
+  await reopenBackedSeries(folder);
   return soundFiles(folder, await readManifest(folder, archive));
 }
 

@@ -68,9 +68,11 @@ export async function recordShorterRevisions(
 
 /** The line of a held object for another append, with the current facts of its file. */
 export function repeatLine(held: HeldObjects, before: ObjectLine): ObjectLine {
-  const { replaces: _, fileBefore: __, ...line } = before;
+  const { replaces: _, ...line } = before;
   const { fileBytes, fileSha256, fileRows } = held.lastOfFile(line.file) ?? line;
-  return { ...line, fileBytes, fileSha256, ...(fileRows === undefined ? {} : { fileRows }) };
+  // The file stays: a commit of another file in between did not happen.
+  const fileBefore = { bytes: fileBytes, sha256: fileSha256 };
+  return { ...line, fileBytes, fileSha256, ...(fileRows === undefined ? {} : { fileRows }), fileBefore };
 }
 
 function lineWithShorter(

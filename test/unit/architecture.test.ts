@@ -141,7 +141,7 @@ const LINES: Readonly<Record<string, number>> = {
   export: 2700,
   files: 550,
   http: 6200,
-  lake: 3650,
+  lake: 3750,
   library: 700,
   main: 300,
   mirror: 1550,

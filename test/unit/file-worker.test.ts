@@ -35,14 +35,17 @@ beforeAll(async () => {
   await import('../../src/lake/file-worker.js');
 });
 
-/** Resolves with the error of the job. */
+/** Stages the files and gives them their names. Resolves with the first error of these jobs. */
 async function write(files: readonly FileToWrite[]): Promise<FileError | undefined> {
   const emitter = port.emitter ?? new EventEmitter();
-  const answered = once(emitter, 'answer');
-  emitter.emit('message', { id: 1, files });
-  const [answer] = (await answered) as [{ id: number; error?: FileError }];
-  expect(answer.id).toBe(1);
-  return answer.error;
+  for (const step of ['stage', 'rename']) {
+    const answered = once(emitter, 'answer');
+    emitter.emit('message', { id: 1, step, files });
+    const [answer] = (await answered) as [{ id: number; error?: FileError }];
+    expect(answer.id).toBe(1);
+    if (answer.error !== undefined) return answer.error;
+  }
+  return undefined;
 }
 
 /** The files of an object: its sidecar, and then its zip. */

@@ -4,10 +4,11 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { ObjectLine } from '../../src/lake/manifest-line.js';
 import { appendManifest, readManifest } from '../../src/lake/manifest.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
+import { repeatLine } from '../../src/write/shorter-revisions.js';
 import { objectLine } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
 
@@ -25,7 +26,8 @@ interface Step {
   /** Days to fetch, with their revision. */
   readonly days: readonly number[];
   readonly revision: number;
-  readonly to: 'month' | 'days';
+  /** `repeat`: the line of a held day again, as for a revision that is refused. */
+  readonly to: 'month' | 'days' | 'repeat';
   /** Changes before the kill. A commit has at most 9. */
   readonly actions: number;
 }
@@ -33,7 +35,7 @@ interface Step {
 const steps: fc.Arbitrary<Step> = fc.record({
   days: fc.uniqueArray(fc.integer({ min: 1, max: 4 }), { minLength: 1 }),
   revision: fc.integer({ min: 1, max: 2 }),
-  to: fc.constantFrom('month', 'days'),
+  to: fc.constantFrom('month', 'days', 'repeat'),
   actions: fc.integer({ min: 0, max: 10 }),
 });
 
@@ -75,6 +77,11 @@ class Lake {
   /** Commits like the program: new files, lines, replaced files, removals. */
   async commit({ days, revision, to, actions }: Step): Promise<void> {
     const { parquet } = await readManifest(this.folder, ARCHIVE);
+    if (to === 'repeat') {
+      const [line] = parquet.lines();
+      if (line !== undefined) await appendManifest(this.folder, [repeatLine(parquet, line)]);
+      return;
+    }
     const isThere = (file: string): boolean => existsSync(join(this.folder, file));
     const held = new Map(
       parquet
@@ -120,7 +127,7 @@ class Lake {
         return undefined;
       };
     const isNew = new Set(
-      made.map(([file]) => file).filter((file) => parquet.fileBefore(file) === undefined),
+      made.map(([file]) => file).filter((file) => parquet.fileBefore(file) === undefined || !isThere(file)),
     );
     const changes = [
       ...made.filter(([file]) => isNew.has(file)).map(rename),
@@ -144,10 +151,56 @@ it('count the lines of the files that are there, and no others', { timeout: 120_
         const held = await lake.held();
         // A committed day stays; it may have the new revision.
         for (const [day, bytes] of before) expect([bytes, step.revision]).toContain(held.get(day));
-        if (step.actions >= 9) for (const day of step.days) expect(held.get(day)).toBe(step.revision);
+        if (step.actions >= 9 && step.to !== 'repeat')
+          for (const day of step.days) expect(held.get(day)).toBe(step.revision);
         before = held;
       }
     }),
-    { numRuns: 300 },
+    { numRuns: 400 },
   );
+});
+
+describe('of two commits that replace the same file', () => {
+  const contentAt = (day: number): string => `1:1 ${day}:1`;
+  const lineOf = (day: number, content: string, at: number): ObjectLine => ({
+    ...objectLine(dayAt(day), { key: keyAt(day) }),
+    file: MONTH,
+    fileBytes: content.length,
+    fileSha256: sha256(content),
+    at: new Date(at).toISOString(),
+  });
+  const fileBefore = { bytes: 3, sha256: sha256('1:1') };
+
+  /** Two writers of a bucket have put their lines, of the days 2 and 3. */
+  async function twoWriters(): Promise<Lake> {
+    const lake = new Lake(await mkdtemp(join(scratch, 'lake-')));
+    await appendManifest(lake.folder, [
+      lineOf(1, '1:1', 1),
+      { ...lineOf(2, contentAt(2), 2), fileBefore },
+      { ...lineOf(3, contentAt(33), 3), fileBefore },
+    ]);
+    return lake;
+  }
+
+  it.each([
+    ['neither, while the file is the one before', '1:1', [1]],
+    ['the first, if its file is there', contentAt(2), [1, 2]],
+    ['the second, if its file is there', contentAt(33), [1, 3]],
+  ])('counts %s', async (_, content, days) => {
+    const { folder } = await twoWriters();
+    writeFileSync(join(folder, MONTH), content);
+    const { parquet } = await readManifest(folder, ARCHIVE);
+    expect(parquet.lines().map(({ period }) => Number(period.slice(-2)))).toEqual(days);
+    expect(parquet.lastOfFile(MONTH)?.fileSha256).toBe(sha256(content));
+  });
+
+  it('counts the one that a later commit replaces', async () => {
+    const { folder } = await twoWriters();
+    const last = '1:1 2:1 4:1';
+    const before = { bytes: contentAt(2).length, sha256: sha256(contentAt(2)) };
+    await appendManifest(folder, [{ ...lineOf(4, last, 4), fileBefore: before }]);
+    writeFileSync(join(folder, MONTH), last);
+    const { parquet } = await readManifest(folder, ARCHIVE);
+    expect(parquet.lines().map(({ period }) => Number(period.slice(-2)))).toEqual([1, 2, 4]);
+  });
 });
