@@ -1,8 +1,8 @@
-import { readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import { cryptodlOk, FAST } from '../helpers/cli.js';
 import { filesBelow } from '../helpers/lake.js';
 import { useScene } from '../helpers/scene.js';
 
@@ -37,14 +37,5 @@ describe('config/vision.example.*', () => {
     expect(stdout).toMatch(/^market +um {2}\(config file\)$/m);
     expect(stdout).toMatch(/^symbols +\S+USDT\S* {2}\(config file\)$/m);
     expect(stdout).toMatch(/^retry-preset +vision {2}\(default\)$/m);
-  });
-
-  it('a key that no flag has is refused with the nearest one', async () => {
-    writeFileSync(join(scratch, 'wrong.yaml'), 'symbols: BTCUSDT\nintervall: 1h\n');
-    const result = await cryptodl(['vision', '--config', 'wrong.yaml'], { cwd: scratch });
-    expect([result.code, result.stderr]).toEqual([
-      2,
-      'cryptodl: wrong.yaml: unknown key "intervall"\n  did you mean interval?\n',
-    ]);
   });
 });

@@ -358,11 +358,6 @@ const ELSEWHERE: readonly {
     files: { 'c.yaml': 'symbols: BTCUSDT\ndays: 2\nfrom: 2026-11-18\n' },
     says: 'c.yaml: days, --months and c.yaml: from with --to are different kinds of range\n  keep one of them\n',
   },
-  {
-    typed: 'run jobs.yaml',
-    files: { 'jobs.yaml': 'jobs: { a: { verb: vision, symbols: BTCUSDT, days: 2, from: 2026-11-18 } }' },
-    says: 'jobs.yaml: jobs.a: days, months and from with to are different kinds of range\n  keep one of them\n',
-  },
 ];
 
 describe('a mistake in a file or on stdin', () => {

@@ -44,16 +44,6 @@ describe('a name that the archive does not have', () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining(NO_NOPE)]);
   });
 
-  it('is refused with the nearest name, also for several datasets', async () => {
-    const typo = await plan('--symbols', 'BTCUSTD,ETHUSDT', '--dataset', 'klines,metrics');
-    expect([typo.code, typo.stderr]).toEqual([
-      2,
-      expect.stringContaining(
-        'the archive has no BTCUSTD in um klines, um metrics\n  did you mean BTCUSDT?\n',
-      ),
-    ]);
-  });
-
   it('is left out by --skip-unknown, with a warning', async () => {
     for (const symbols of ['NOPE,BTCUSDT', 'NOPE,BTC*', '@nope.txt']) {
       const result = await plan('--symbols', symbols, '--skip-unknown');

@@ -35,18 +35,6 @@ describe('the retry budget of a host', () => {
     expect([granted.length, budget.waiting]).toEqual([10, 5]);
   });
 
-  it('is filled by successes: ten of them pay for one retry', async () => {
-    const { clock, budget, granted, take } = budgetOf();
-    for (let name = 0; name < 12; name += 1) void take(name);
-    await clock.advance(0);
-    for (let success = 0; success < 9; success += 1) budget.onSuccess();
-    await clock.advance(0);
-    expect(granted).toHaveLength(10);
-    budget.onSuccess();
-    await clock.advance(0);
-    expect(granted.map(({ name }) => name)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
-  });
-
   it('lets five retries go per second when nothing succeeds, in the order of asking', async () => {
     const { clock, granted, take } = budgetOf();
     for (let name = 0; name < 13; name += 1) void take(name);

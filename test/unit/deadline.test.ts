@@ -7,7 +7,6 @@ import { RateMeter } from '../../src/http/throttle/meter.js';
 import { QuotaBucket } from '../../src/http/throttle/quota-bucket.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
-import { fails, plan, queueOf, task } from '../helpers/run-queue.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 function deadlineAfter(maxDurationMs: number | undefined) {
@@ -24,11 +23,6 @@ async function become(work: Promise<unknown>): Promise<unknown> {
   } catch (error) {
     return error instanceof CryptodlError ? [error.code, error.message] : error;
   }
-}
-
-/** Which of those that were never begun is told first is not said. */
-function sorted(failed: readonly (readonly [string, string])[]): (readonly [string, string])[] {
-  return [...failed].sort(([a], [b]) => a.localeCompare(b));
 }
 
 describe('before the work', () => {
@@ -70,73 +64,6 @@ describe('before the work', () => {
 });
 
 describe('during the work', () => {
-  it('begins no object, finishes those in flight, commits the received ones, and fails the rest', async () => {
-    const { clock, stop, deadline } = deadlineAfter(1000);
-    deadline.beginWork();
-    const asked: string[] = [];
-    const prepared: string[] = [];
-    const { run, writes, failed, settled, rounds } = queueOf(
-      {
-        prepare: (wanted) => {
-          prepared.push(wanted.label);
-          return Promise.resolve(wanted);
-        },
-        download: async (_, { object: { key } }) => {
-          asked.push(key);
-          await clock.sleep(600);
-          return key;
-        },
-      },
-      1,
-      1,
-      deadline.refusal,
-    );
-    const running = run([
-      plan('2024-01', [task('a'), task('b'), task('c')]),
-      plan('2024-02', [task('d'), task('held', 'skip')]),
-      plan('2024-03', [task('e')]),
-    ]);
-    await clock.advance(5000);
-    await running;
-    expect(asked).toEqual(['a', 'b']);
-    expect(writes).toMatchObject([{ label: '2024-01', received: ['a', 'b'] }]);
-    expect(sorted(failed)).toEqual([
-      ['c', 'time-over'],
-      ['d', 'time-over'],
-      ['e', 'time-over'],
-    ]);
-    expect(settled).toEqual([['held', 'skip']]);
-    expect([prepared.includes('2024-03'), rounds, stop.signal.aborted]).toEqual([false, [], false]);
-    expect(deadline.refusal()).toMatchObject({ attempts: 0, retryable: true });
-  });
-
-  it('an object that waits for a further round keeps the reason of its failure', async () => {
-    const { clock, deadline } = deadlineAfter(1000);
-    deadline.beginWork();
-    const asked: string[] = [];
-    const { run, failed, rounds } = queueOf(
-      {
-        download: async (_, { object: { key } }) => {
-          asked.push(key);
-          await clock.sleep(400);
-          throw fails('http-server-error');
-        },
-      },
-      1,
-      1,
-      deadline.refusal,
-    );
-    const running = run([plan('2024-01', [task('a')]), plan('2024-02', [task('b')])]);
-    await clock.advance(5000);
-    await running;
-    expect(rounds).toEqual([1]);
-    expect(asked).toEqual(['a', 'b', 'a']);
-    expect(sorted(failed)).toEqual([
-      ['a', 'http-server-error'],
-      ['b', 'http-server-error'],
-    ]);
-  });
-
   it('wakes a sleep between rounds, which is no error; an end of the run is one', async () => {
     const { clock, deadline } = deadlineAfter(1000);
     deadline.beginWork();

@@ -225,33 +225,6 @@ describe('any other file takes several statements', () => {
     expect(await readParquet(made.file)).toHaveLength(24);
   });
 
-  it('in the published order', async () => {
-    const content = bar(DAY_15 + HOUR, 7) + bar(DAY_15, 8);
-    const made = await make({ '2024-01-15': content }, { settings: { asPublished: true } });
-    expect((await readParquet(made.file)).map((row) => row['open'])).toEqual([7, 8]);
-  });
-
-  it('with equal times', async () => {
-    const made = await make({ '2024-01-15': bar(DAY_15, 1).repeat(2) + bar(DAY_15, 2) });
-    expect(made.written.get('2024-01-15.zip')).toMatchObject({ rows: 2, duplicates: 1 });
-  });
-
-  it('with equal times in two objects', async () => {
-    const made = await make(
-      { '2024-01-15': bars(15) + bar(DAY_15 + 24 * HOUR), '2024-01-16': bar(DAY_15 + 24 * HOUR) },
-      { edgeSeconds: 86_400 },
-    );
-    expect(made.duplicatesAcross).toBe(1);
-  });
-
-  it('with bars of a shorter interval, which it refuses', async () => {
-    const made = await make({ '2024-01-15': bars(15, 96, HOUR / 4) });
-    expect([...made.failed.values()].map(({ message }) => message)).toEqual([
-      '2024-01-15.csv: 96 rows, expected 24 for interval 1h',
-    ]);
-    expect(existsSync(made.file)).toBe(false);
-  });
-
   it('with an invalid cell, whose line the error names', async () => {
     const made = await make({ '2024-01-15': bar(DAY_15) + bar(DAY_15 + HOUR, 'x'), '2024-01-16': bars(16) });
     expect([...made.failed]).toMatchObject([['2024-01-15.zip', { code: 'row-malformed' }]]);

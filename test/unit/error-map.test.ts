@@ -3,7 +3,7 @@ import { BINANCE_ANSWERS } from '../../src/source/binance/refusals.js';
 import { describe, expect, it } from 'vitest';
 import type { CryptodlError, ErrorCode } from '../../src/model/errors.js';
 import { mapWireError, statusError } from '../../src/http/transport/error-map.js';
-import { answer, context, refusal } from '../helpers/requests.js';
+import { context, refusal } from '../helpers/requests.js';
 import { wire } from '../helpers/wire.js';
 import { closedPort, httpAnswer, wireServer } from '../helpers/wire-server.js';
 
@@ -280,31 +280,5 @@ describe('a proxy', () => {
     expect(heads[0]).toMatch(/^CONNECT archive\.test:443 HTTP\/1\.1/);
     expect(heads[0]).toMatch(/proxy-authorization: Basic dXNlcjpzZWNyZXQ=/i);
     expect(JSON.stringify([error.message, error.hint])).not.toContain('secret');
-  });
-
-  it('over the wire: gets whole addresses of http, and its answers are those of the host', async () => {
-    const { url, heads } = await wireServer((socket) =>
-      socket.write(heads.length === 1 ? httpAnswer(200, 'it') : httpAnswer(407, '')),
-    );
-    const fetch = wire({ proxies: { http: url, https: '', except: '' } });
-    const asked = { url: 'http://archive.test/data/a.zip?x=1', bucket: 'archive' };
-    expect((await fetch(asked, context())).sha256).toBe(answer('it').sha256);
-    expect(heads[0]).toMatch(/^GET http:\/\/archive\.test\/data\/a\.zip\?x=1 HTTP\/1\.1/);
-    expect((await refusal(fetch(asked, context()))).code).toBe('proxy-refused');
-  });
-
-  it('over the wire: is not asked for hosts that are excepted, nor for the other scheme', async () => {
-    const proxy = await wireServer((socket) => socket.write(httpAnswer(200, 'by proxy')));
-    const host = await wireServer((socket) => socket.write(httpAnswer(200, 'direct')));
-    const asked = { url: host.url, bucket: 'archive' };
-    for (const proxies of [
-      { http: proxy.url, https: '', except: 'localhost,127.0.0.1' },
-      { http: proxy.url, https: '', except: '*' },
-      { http: '', https: proxy.url, except: '' },
-    ])
-      expect((await wire({ proxies })(asked, context())).sha256).toBe(answer('direct').sha256);
-    expect(proxy.heads).toEqual([]);
-    const proxied = wire({ proxies: { http: proxy.url, https: '', except: '.test' } });
-    expect((await proxied(asked, context())).sha256).toBe(answer('by proxy').sha256);
   });
 });

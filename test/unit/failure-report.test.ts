@@ -134,14 +134,6 @@ it('a new report never takes the place of an earlier one', async () => {
   expect((await readFailureReport(path)).entries[0]?.period).toBe('2024-01-15');
 });
 
-it('a report under a name that was asked for does', async () => {
-  const path = await earlier();
-  const report = open(path, 'overwrite');
-  await report.add(PLAN, taskOf('2024-01-31'), ERROR, AT);
-  await report.close(true);
-  expect((await readFailureReport(path)).entries.map((entry) => entry.period)).toEqual(['2024-01-31']);
-});
-
 describe('a report that replaces an earlier one', () => {
   it('is removed when everything succeeded, with what a killed retry has left beside it', async () => {
     const path = await earlier();
@@ -149,12 +141,6 @@ describe('a report that replaces an earlier one', () => {
     copyFileSync(path, (await stagedBeside(path)).replace(`.${process.pid}.`, '.4194305.'));
     expect(await open(path, 'replace').close(true)).toBeUndefined();
     expect(readdirSync(dirname(path))).toEqual([]);
-  });
-
-  it('stays when a run without failures was cut short', async () => {
-    const path = await earlier();
-    expect(await open(path, 'replace').close(false)).toBe(path);
-    expect((await readFailureReport(path)).entries).toHaveLength(1);
   });
 
   it('leaves the earlier one until its run has reached its end', async () => {
@@ -225,9 +211,5 @@ describe('reading', () => {
     await expect(readReport(path, loadBinance())).rejects.toThrow(
       'line 2 is not a failure ("../um" is not one of',
     );
-  });
-
-  it('refuses a file that is not there', async () => {
-    await expect(readFailureReport(join(scratch, 'none'))).rejects.toThrow('no such file or folder');
   });
 });

@@ -531,14 +531,6 @@ const WAYS: readonly (readonly [string, boolean])[] = [
 ];
 
 describe.each(WAYS)('between processes, %s', (_way, withoutSockets) => {
-  it.skipIf(withoutSockets && !onLinux)('refuses the second and names the first', async () => {
-    const holder = await startHolder(withoutSockets);
-    expect(await refusal()).toMatch(new RegExp(`pid ${holder.pid} on ${hostname()} .*\\(cryptodl held\\)`));
-    holder.kill('SIGKILL');
-    await ended(holder);
-    expect(await takeAndRelease()).toEqual([]);
-  });
-
   it('lets exactly one of many win at a time, from a killed holder on', async () => {
     const killed = await startHolder(withoutSockets);
     killed.kill('SIGKILL');

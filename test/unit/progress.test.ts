@@ -359,24 +359,6 @@ describe('the form of the progress', () => {
   });
 });
 
-it('events of the progress are on stderr with the job, or on stdout with --json, also with --quiet', async () => {
-  for (const [json, quiet, expected] of [
-    [false, false, ['', '{"event":"progress","job":"bars","phase":"work"']],
-    [false, true, ['', '']],
-    [true, true, ['{"event":"progress","job":"bars","phase":"work"', '']],
-  ] as const) {
-    const { clock, live } = followed('none');
-    const [out, err] = [terminal(80, 24), terminal(80, 24)];
-    const silent = { file: undefined, level: 'info', toStderr: false, warn: () => undefined };
-    const outputs = { stdout: out.stream, stderr: err.stream, clock, log: openLog(silent) };
-    const reporter = new Reporter({ ...outputs, json, quiet, progress: 'json', job: 'bars' });
-    reporter.monitor.begin?.(live);
-    await clock.advance(1000);
-    reporter.close();
-    expect([out.sent(), err.sent()].map((text) => text.split(',"elapsedMs"')[0])).toEqual(expected);
-  }
-});
-
 it('warnings of a quiet run are printed only with its error, at most twenty of them', () => {
   const { clock, stream, sent } = followed('none');
   const silent = { file: undefined, level: 'info', toStderr: false, warn: () => undefined };

@@ -70,16 +70,6 @@ describe('a bucket with a rate', () => {
     expect(clock.waiting).toBe(0);
   });
 
-  it('does not save up more than the burst', async () => {
-    const { clock, granted, take } = bucketOf(10, 3);
-    await clock.advance(HOUR_MS);
-    for (let name = 0; name < 4; name += 1) void take(name);
-    await clock.advance(99);
-    expect(granted).toHaveLength(3);
-    await clock.advance(1);
-    expect(granted).toHaveLength(4);
-  });
-
   it('does not let a new request overtake waiting ones', async () => {
     const { clock, granted, take } = bucketOf(1, 1);
     // At the very moment of the next permit, but before the wake-up of who waits for it.

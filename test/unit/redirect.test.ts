@@ -145,13 +145,4 @@ describe('redirects', () => {
     expect(response.sha256).toBe(answer('it').sha256);
     expect(heads.map((head) => head.split(' ')[1])).toEqual(['/here', '/there']);
   });
-
-  it('over the wire: a 304 is no redirect, with any headers', async () => {
-    const { url, heads } = await wireServer((socket) =>
-      socket.write('HTTP/1.1 304 Not Modified\r\nLocation: /there\r\n\r\n'),
-    );
-    const error = await refusal(redirect(new Set())(wire())({ ...REQUEST, url }, context()));
-    expect(error.code).toBe('http-protocol');
-    expect(heads).toHaveLength(1);
-  });
 });

@@ -195,11 +195,6 @@ describe('the environment', () => {
     for (const name of FLAG_NAMES) expect(environmentName(name)).toMatch(/^CRYPTODL_[A-Z0-9_]+$/);
   });
 
-  it('is named in a refusal', () => {
-    const [message] = refusal(() => resolveOptions('vision', [environment({ CRYPTODL_DAYS: 'x' })]));
-    expect(message).toContain('CRYPTODL_DAYS');
-  });
-
   it('of another verb does no harm', () => {
     expect(
       resolveOptions('serve', [environment({ CRYPTODL_DAYS: 'x' }, 'serve')]).options.days,
@@ -263,10 +258,6 @@ describe('the config file', () => {
     },
   );
 
-  it('is named with its key in a refusal of a value', () => {
-    expect(refusal(() => resolveOptions('vision', [config({ days: 0 })]))[0]).toContain('my.yaml: days');
-  });
-
   it('may be YAML or JSON, and keeps dates as they are written', async () => {
     const yaml = join(folder, 'a.yaml');
     writeFileSync(yaml, 'from: 2024-01-31\nsymbols: [BTCUSDT, ETHUSDT]\nstrict: true\n');
@@ -312,15 +303,6 @@ describe('lists', () => {
       exclusions: ['C*'],
       lists: [{ file: 'x' }, 'stdin'],
     });
-  });
-
-  it.each([
-    [{ symbols: ['A,../x'] }, '--symbols: "../x" is not a symbol'],
-    [{ symbols: ['!A'] }, '--symbols names no symbol'],
-    [{ symbols: [','] }, '--symbols names no symbol'],
-    [{ symbols: ['A', ''] }, '--symbols is empty'],
-  ])('refuse symbols of %j', (values, says) => {
-    expect(refusal(() => resolveOptions('vision', [flags(values)]))[0]).toBe(says);
   });
 
   it('of symbols may have only exclusions beside a list', () => {

@@ -110,28 +110,6 @@ describe('the rest of a body that was cut', () => {
     if (process.platform === 'linux') expect(openFiles(folder)).toEqual([]);
   });
 
-  it('is requested repeatedly, each time from the end of the last part', async () => {
-    const { url, asked } = await rangeServer((socket, { from = 0 }, time) => {
-      const bytes = time === 1 ? wholeOf(WHOLE) : partOf(WHOLE, { from });
-      if (time < 4) cut(socket, bytes, 1.2 * MIB);
-      else socket.write(bytes);
-    });
-    await expectWhole(retried(), request(url));
-    const starts = asked.map(({ from }) => from ?? 0);
-    expect(starts).toEqual(starts.toSorted((a, b) => a - b));
-    expect(new Set(starts).size).toBe(4);
-  });
-
-  it('starts from zero when the host sends the whole body, because the object has changed', async () => {
-    const other = bytesOf(2, 3 * MIB);
-    const { url, asked } = await rangeServer((socket, _, time) => {
-      if (time === 1) cut(socket, wholeOf(WHOLE), 3.5 * MIB);
-      else socket.write(wholeOf(other, '"two"'));
-    });
-    await expectWhole(retried(), request(url), other);
-    expect(asked.map(({ from }) => from !== undefined)).toEqual([false, true]);
-  });
-
   it('goes on from the other object when that is cut too', async () => {
     const other = bytesOf(2, 3 * MIB);
     const { url, asked } = await rangeServer((socket, { from = 0 }, time) => {
@@ -191,16 +169,6 @@ describe('the rest of a body that was cut', () => {
     const asked = request(url, { partial: { bytes: 5, etag: ETAG } });
     writeFileSync(asked.spoolPath, WHOLE.subarray(0, 5));
     expect((await refusal(wire()(asked, context()))).message).toContain(said);
-  });
-
-  it('ends after a 416, because the object has become shorter', async () => {
-    const shorter = WHOLE.subarray(0, 1.5 * MIB);
-    const { url, asked } = await rangeServer((socket, { from }, time) => {
-      if (time === 1) cut(socket, wholeOf(WHOLE), 2 * MIB);
-      else socket.write(from === undefined ? wholeOf(shorter, '"two"') : httpAnswer(416, ''));
-    });
-    await expectWhole(retried(), request(url), shorter);
-    expect(asked.map(({ from }) => from !== undefined)).toEqual([false, true, false]);
   });
 
   it.each<[string, (socket: Socket) => void]>([

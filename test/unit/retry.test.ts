@@ -123,24 +123,6 @@ describe('retry', () => {
     expect(new Set(asked.map(({ context: { traceId } }) => traceId)).size).toBe(1);
   });
 
-  it('ends with the first answer', async () => {
-    const { response, asked } = await run(['headers-timeout', 'http-server-error', 200]);
-    expect((await response).status).toBe(200);
-    expect(asked).toHaveLength(3);
-  });
-
-  it('asks once when there are no retries', async () => {
-    const { response, asked } = await run(['connection-lost'], { retries: 0 });
-    await refusal(response);
-    expect(asked).toHaveLength(1);
-  });
-
-  it('takes a 404 for an answer', async () => {
-    const { response, asked } = await run([404]);
-    expect((await response).status).toBe(404);
-    expect(asked).toHaveLength(1);
-  });
-
   it.each<ErrorCode>([
     'http-refused',
     'tls-failed',
@@ -475,29 +457,6 @@ describe('a large body that comes in pieces', () => {
     partial: { bytes: mib * MIB, etag },
   });
 
-  it('continues at the cut, through waits and refusals, with the received part', async () => {
-    const kept = cutAt(3);
-    const { response, asked } = await run([
-      kept,
-      'rate-limited',
-      { ...kept, code: 'http-server-error' },
-      200,
-    ]);
-    await response;
-    expect(asked.map(({ request }) => request.partial)).toEqual([
-      undefined,
-      kept.partial,
-      kept.partial,
-      kept.partial,
-    ]);
-  });
-
-  it('is asked for from its beginning when nothing of it is left', async () => {
-    const { response, asked } = await run([cutAt(3), 'http-protocol', 200]);
-    await response;
-    expect(asked.map(({ request }) => request.partial)).toEqual([undefined, cutAt(3).partial, undefined]);
-  });
-
   it('is never given up while every attempt brings eight megabytes, however few retries there are', async () => {
     const cuts = Array.from({ length: 30 }, (_, index) => cutAt((index + 1) * 8));
     const { response, asked } = await run([...cuts, 200], { retries: 1 });
@@ -537,26 +496,6 @@ describe('an address that is refused', () => {
     for (const response of responses) expect((await response).status).toBe(200);
     expect(asked[1]?.at).toBeGreaterThanOrEqual(BLOCKED_MS);
     expect(events.every(({ usesAttempt }) => !usesAttempt)).toBe(true);
-  });
-
-  it('ends every request when it is refused again, and the host is left alone', async () => {
-    const { clock, asked, fetch } = refusing(100, 600_000);
-    const first = refusal(fetch(REQUEST, context()));
-    await clock.advance(DAY_MS);
-    expect((await first).code).toBe('wait-too-long');
-    expect(asked).toHaveLength(2);
-    expect((await refusal(fetch(REQUEST, context()))).code).toBe('wait-too-long');
-    expect(asked).toHaveLength(2);
-  });
-
-  it('is not waited for longer than --max-wait', async () => {
-    const { clock, asked, fetch } = refusing(1, BLOCKED_MS - 1);
-    const ended = refusal(fetch(REQUEST, context()));
-    await clock.advance(1000);
-    const error = await ended;
-    expect(error.code).toBe('wait-too-long');
-    expect(error.message).toContain('--max-wait');
-    expect(asked).toHaveLength(1);
   });
 });
 

@@ -61,28 +61,6 @@ describe('throttle', () => {
     expect(sent).toEqual(['archive']);
   });
 
-  it('begins with a second again once something was taken', async () => {
-    const refusals = [slowDown(), slowDown()];
-    const { clock, sent, fetch } = throttled(refusals);
-    for (const pauseMs of [0, 1000]) {
-      const refused = refusal(fetch(REQUEST, context()));
-      await clock.advance(pauseMs);
-      await refused;
-    }
-    const taken = fetch(REQUEST, context());
-    await clock.advance(2000);
-    await taken;
-    expect(sent).toHaveLength(1);
-    refusals.push(slowDown());
-    await clock.advance(1);
-    await refusal(fetch(REQUEST, context()));
-    void fetch(REQUEST, context());
-    await clock.advance(999);
-    expect(sent).toHaveLength(1);
-    await clock.advance(1);
-    expect(sent).toHaveLength(2);
-  });
-
   it('tells how many requests waited in all buckets, how long, and how often they were refused', async () => {
     const { clock, throttle, fetch } = throttled([slowDown(1000), slowDown(500)]);
     for (const request of [REQUEST, LISTING]) {
@@ -145,15 +123,6 @@ describe('throttle', () => {
     await expect(waiting).resolves.toMatchObject({ status: 200 });
   });
 
-  it('takes a burst of 429 for one refusal', async () => {
-    const { clock, sent, throttle, fetch } = throttled(Array.from({ length: 50 }, () => slowDown()));
-    await Promise.all(Array.from({ length: 50 }, () => refusal(fetch(REQUEST, context()))));
-    expect(throttle.figures.refusals).toBe(1);
-    void fetch(REQUEST, context());
-    await clock.advance(1000);
-    expect(sent).toEqual(['archive']);
-  });
-
   it('is not paused by any other failure, with any time in it', async () => {
     const { clock, sent, fetch } = throttled([
       new CryptodlError('http-server-error', 'host answered 503', { retryAfterMs: 9000 }),
@@ -164,42 +133,12 @@ describe('throttle', () => {
     expect(sent).toEqual(['archive']);
   });
 
-  it('ends requests with wait-too-long when the 429 asks for more than --max-wait', async () => {
-    const { sent, fetch } = throttled([slowDown(1e12)], 60_000);
-    expect((await refusal(fetch(REQUEST, context()))).code).toBe('wait-too-long');
-    expect((await refusal(fetch(REQUEST, context()))).code).toBe('wait-too-long');
-    expect(sent).toEqual([]);
-  });
-
   it('treats a bucket without a limit as a bug, and sends nothing', async () => {
     const { sent, fetch } = throttled([]);
     const error = await refusal(fetch({ ...REQUEST, bucket: 'spot' }, context()));
     expect(error.code).toBe('bug');
     expect(error.message).toContain('spot');
     expect(sent).toEqual([]);
-  });
-
-  it('gives scarce permits to requests of one priority in the order in which they came', async () => {
-    const clock = new VirtualClock();
-    const sent: string[] = [];
-    const host: Fetch = ({ url }) => {
-      sent.push(url);
-      return Promise.resolve(answer());
-    };
-    const buckets = { archive: { permitsPerSecond: 1, burst: 1 } };
-    const fetch = new Throttle({
-      usedPermits: BINANCE_ANSWERS.usedPermits,
-      clock,
-      buckets,
-      maxWaitMs: 60_000,
-    }).layer(host);
-    const urls = Array.from({ length: 6 }, (_, index) => `http://host.test/${index}`);
-    for (const url of urls) {
-      void fetch({ ...REQUEST, url }, context());
-      await clock.advance(10);
-    }
-    await clock.advance(10_000);
-    expect(sent).toEqual(urls);
   });
 
   it.each([
@@ -383,18 +322,6 @@ describe('a ban (418)', () => {
     ]);
   });
 
-  it('a 429 pauses its own bucket only', async () => {
-    const { clock, ask, sentTo } = windowed(({ weight }) =>
-      weight === 2 ? said('rate-limited', 10_000) : answer(),
-    );
-    ask('futures', 1, { weight: 2 });
-    await clock.advance(0);
-    ask('futures');
-    ask('funding');
-    await clock.advance(5000);
-    expect(['futures', 'funding'].map(sentTo)).toEqual([1, 1]);
-  });
-
   it('of another run of this machine is waited for before anything is sent', async () => {
     let leftMs = 20_000;
     const { clock, ask, sentTo } = windowed(() => answer(), { banLeftMs: () => Promise.resolve(leftMs) });
@@ -406,12 +333,6 @@ describe('a ban (418)', () => {
     expect(sentTo('spot')).toBe(0);
     await clock.advance(1);
     expect(sentTo('spot')).toBe(2);
-  });
-
-  it('of another run that is longer than --max-wait ends the request, and nothing is sent', async () => {
-    const { fetch, sent } = windowed(() => answer(), { banLeftMs: () => Promise.resolve(1e9) });
-    expect((await refusal(fetch({ ...REQUEST, bucket: 'spot' }, context()))).code).toBe('wait-too-long');
-    expect(sent).toEqual([]);
   });
 });
 
@@ -606,22 +527,5 @@ describe('permits of requests that were aborted', () => {
       ),
       { numRuns: 40 },
     );
-  });
-
-  it('that were granted within this very window can be used in it by others', async () => {
-    const { clock, fetch, ask, sentTo, toWindow } = windowed();
-    await toWindow();
-    for (let aborted = 0; aborted < 200; aborted += 1) {
-      const stop = new AbortController();
-      const ended = fetch({ ...REQUEST, bucket: 'futures' }, context(stop.signal)).catch(() => undefined);
-      for (let tick = 0; tick < aborted % 3; tick += 1) await Promise.resolve();
-      stop.abort(new CryptodlError('interrupted', 'ended by SIGINT'));
-      await ended;
-    }
-    const before = sentTo('futures');
-    ask('futures', 200);
-    await clock.advance(59_999);
-    expect(before).toBeLessThan(100);
-    expect(sentTo('futures')).toBe(100);
   });
 });
