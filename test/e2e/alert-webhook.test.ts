@@ -196,12 +196,8 @@ describe('a run with exit code 0', () => {
 });
 
 describe('the addresses of --ping and --alert-webhook', () => {
-  const addresses = [
-    '--ping',
-    'http://127.0.0.1:9/secret-uuid',
-    '--alert-webhook',
-    'http://127.0.0.1:9/T0/secret?k=secret',
-  ];
+  const addresses =
+    '--ping http://127.0.0.1:9/secret-uuid --alert-webhook http://127.0.0.1:9/T0/secret?k=secret'.split(' ');
 
   it('are in no output of a run, and in no file that it writes', async () => {
     timeless.refuse(isZip, 403);

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
-import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import { FAST, argv, cryptodl, cryptodlOk } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow } from '../helpers/lake.js';
 import { publish } from '../helpers/published.js';
@@ -52,16 +52,7 @@ describe('vision over several markets', () => {
     expect(await planned('--market', 'um,spot', '--interval', '1h', '--symbols', 'all')).toEqual(
       keysWith(/klines/, /-1h-/),
     );
-    const spot = await planned(
-      '--market',
-      'spot,option',
-      '--dataset',
-      'all',
-      '--interval',
-      '1h',
-      '--symbols',
-      '*',
-    );
+    const spot = await planned(...'--market spot,option --dataset all --interval 1h --symbols *'.split(' '));
     expect(spot).toEqual(keysWith(/spot/, /-1h-/));
   });
 
@@ -109,16 +100,7 @@ describe('vision over several markets', () => {
       response.writeHead(500).end();
       return true;
     };
-    const failed = await cryptodl([
-      'vision',
-      ...ALL_MARKETS,
-      '--out',
-      out,
-      '--json',
-      '--retries',
-      '0',
-      ...place,
-    ]);
+    const failed = await cryptodl(argv`vision ${ALL_MARKETS} --out ${out} --json --retries 0 ${place}`);
     archive.fault = undefined;
     const summary = failed.events.at(-1);
     expect(summary).toMatchObject({ outcomes: { failed: 2 }, exitCode: 3 });
@@ -134,11 +116,7 @@ describe('vision over several markets', () => {
 
   it('lists symbols of several markets, and describes a dataset of one', async () => {
     const { stdout } = await cryptodlOk([
-      'list',
-      'symbols',
-      '--market',
-      'um,spot',
-      '--archive-url',
+      ...'list symbols --market um,spot --archive-url'.split(' '),
       archive.url,
     ]);
     expect(stdout.trim().split('\n')).toEqual(['BTCUSDT', 'SPOTONLY', 'UMONLY']);

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
-import { cryptodl, cryptodlProcess, cryptodlProcessOk, FAST } from '../helpers/cli.js';
+import { FAST, argv, cryptodl, cryptodlProcess, cryptodlProcessOk } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { metricsScene } from '../helpers/metrics-scene.js';
@@ -18,15 +18,8 @@ let archive: TestArchive;
 let failed: CliResult;
 
 const WHAT = ['--symbols', 'BTCUSDT', '--interval', '1h', '--days', '3', '--now', '2026-11-21T12:00:00Z'];
-const vision = (out: string): string[] => [
-  'vision',
-  ...WHAT,
-  '--archive-url',
-  archive.url,
-  '--out',
-  out,
-  ...FAST,
-];
+const vision = (out: string): string[] =>
+  argv`vision ${WHAT} --archive-url ${archive.url} --out ${out} ${FAST}`;
 
 beforeAll(async () => {
   const days = { from: '2026-11-18', to: '2026-11-20', cadence: 'daily' } as const;
@@ -109,14 +102,9 @@ describe('the real binary', () => {
   });
 
   it('looks at the machine', async () => {
-    const { code, stdout } = await cryptodlProcess([
-      'doctor',
-      '--archive-url',
-      archive.url,
-      '--out',
-      lake,
-      '--json',
-    ]);
+    const { code, stdout } = await cryptodlProcess(
+      argv`doctor --archive-url ${archive.url} --out ${lake} --json`,
+    );
     expect(code).not.toBeNull();
     expect(stdout).toContain('cryptodl 0.');
   });

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import { FAST, argv, cryptodl, cryptodlOk } from '../helpers/cli.js';
 import { filesBelow } from '../helpers/lake.js';
 import { useScene } from '../helpers/scene.js';
 
@@ -86,11 +86,7 @@ describe('the command line', () => {
     const out = join(scratch, 'said');
     const { stdout, stderr } = await cryptodlOk([
       ...base,
-      '--symbols',
-      'BTCUSDT,ETHUSDT',
-      '--days',
-      '7',
-      '--out',
+      ...'--symbols BTCUSDT,ETHUSDT --days 7 --out'.split(' '),
       out,
     ]);
     expect(stdout).toBe('');
@@ -121,16 +117,7 @@ describe('the command line', () => {
     const days = ['--symbols', 'BTCUSDT', '--from', '2026-11-14', '--to', '2026-11-15'];
     const first = await cryptodlOk([...base, ...days, '--out', out, '--format', 'csv']);
     expect(rowsOfNext(first.stderr)).toEqual(['BTCUSDT,1h,48']);
-    const again = [
-      'vision',
-      '--archive-url',
-      scene.archive.url,
-      '--now',
-      '2026-11-21',
-      '--out',
-      out,
-      ...FAST,
-    ];
+    const again = argv`vision --archive-url ${scene.archive.url} --now 2026-11-21 --out ${out} ${FAST}`;
     expect(rowsOfNext((await cryptodlOk(again)).stderr)).toEqual(['BTCUSDT,1h,168']);
     expect((await cryptodlOk(again)).stderr).not.toContain('next ');
   });
@@ -161,16 +148,9 @@ describe('the command line', () => {
   });
 
   it('--json is NDJSON on stdout, the summary last', async () => {
-    const { stdout, events } = await cryptodlOk([
-      ...base,
-      '--symbols',
-      'BTCUSDT',
-      '--days',
-      '2',
-      '--out',
-      join(scratch, 'json'),
-      '--json',
-    ]);
+    const { stdout, events } = await cryptodlOk(
+      argv`${base} --symbols BTCUSDT --days 2 --out ${join(scratch, 'json')} --json`,
+    );
     expect(stdout.trimEnd().split('\n')).toHaveLength(events.length);
     expect(events.map((event) => event['event'])).toEqual([
       'plan',
@@ -199,19 +179,8 @@ describe('the command line', () => {
       return true;
     };
     const log = join(scratch, 'logs', 'run.log');
-    await cryptodlOk([
-      ...base,
-      '--symbols',
-      'BTCUSDT',
-      '--days',
-      '1',
-      '--out',
-      join(scratch, 'logged'),
-      '--log-file',
-      log,
-      '--log-level',
-      'debug',
-    ]);
+    await cryptodlOk(argv`${base} --symbols BTCUSDT --days 1 --out ${join(scratch, 'logged')} --log-file ${log} --log-level
+      debug`);
     scene.archive.fault = undefined;
     const lines = readFileSync(log, 'utf8')
       .trimEnd()
@@ -238,14 +207,7 @@ describe('the command line', () => {
   it('a run that is refused before it begins has a summary event as well', async () => {
     const { code, events } = await cryptodl([
       ...base,
-      '--symbols',
-      'BTCUSDT',
-      '--days',
-      '7',
-      '--max-bytes',
-      '1',
-      '--json',
-      '--out',
+      ...'--symbols BTCUSDT --days 7 --max-bytes 1 --json --out'.split(' '),
       join(scratch, 'refused'),
     ]);
     expect(code).toBe(2);
@@ -255,13 +217,7 @@ describe('the command line', () => {
   it('a range that reaches back beyond the archive starts where the archive starts', async () => {
     const { code, stderr } = await cryptodl([
       ...base,
-      '--symbols',
-      'BTCUSDT',
-      '--days',
-      '99999999',
-      '--max-bytes',
-      '1',
-      '--out',
+      ...'--symbols BTCUSDT --days 99999999 --max-bytes 1 --out'.split(' '),
       join(scratch, 'far'),
     ]);
     expect(code).toBe(2);
@@ -275,20 +231,8 @@ describe('the command line', () => {
         resolve(chunk.toString().trim());
       });
     });
-    await cryptodlOk([
-      'vision',
-      '--interval',
-      '1h',
-      '--symbols',
-      'BTCUSDT',
-      '--archive-url',
-      url,
-      '--now',
-      '2026-11-21',
-      '--out',
-      join(scratch, 'served'),
-      ...FAST,
-    ]);
+    await cryptodlOk(argv`vision --interval 1h --symbols BTCUSDT --archive-url ${url} --now 2026-11-21 --out
+      ${join(scratch, 'served')} ${FAST}`);
     const ended = new Promise((resolve) => served.on('close', resolve));
     served.kill('SIGINT');
     expect(await ended).toBe(130);

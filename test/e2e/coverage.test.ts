@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { klinesFolder, klinesLine, SETTINGS, writeManifest } from '../../scripts/synthetic-lake.js';
 import { startArchive } from '../helpers/archive.js';
-import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import { FAST, argv, cryptodl, cryptodlOk } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { manifestOf } from '../helpers/lake.js';
@@ -400,19 +400,7 @@ describe('coverage as text', () => {
     `fits the width of ${TERMINAL}, in colour unless NO_COLOR says otherwise`,
     async () => {
       const lake = newLake({ BTCUSDT: { '2024-01-03': 'missing' } });
-      const args = [
-        'coverage',
-        '--out',
-        lake,
-        '--now',
-        NOW,
-        '--from',
-        '2023-11-20',
-        '--to',
-        '2024-01-10',
-        '--by',
-        'day',
-      ];
+      const args = argv`coverage --out ${lake} --now ${NOW} --from 2023-11-20 --to 2024-01-10 --by day`;
       const options = { folder: scratch, columns: 40, isAllShown: true };
       const { sent } = await onTerminal(args, options);
       expect(sent).toContain('\u001b[31mx');
@@ -538,15 +526,7 @@ describe('the selection', () => {
 
   it('of a folder inside a lake is refused with the lake, by every verb', async () => {
     const lake = newLake({ BTCUSDT: {} });
-    const download = [
-      '--symbols',
-      'BTCUSDT',
-      '--days',
-      '1',
-      '--dry-run',
-      '--archive-url',
-      'http://127.0.0.1:1',
-    ];
+    const download = '--symbols BTCUSDT --days 1 --dry-run --archive-url http://127.0.0.1:1'.split(' ');
     mkdirSync(join(lake, 'data/futures'), { recursive: true });
     const tries = [
       ['coverage', 'binance'],

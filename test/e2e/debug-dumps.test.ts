@@ -63,10 +63,7 @@ describe('--debug-dump', () => {
     const proxied = await scene.vision([
       '--debug-dump',
       file,
-      '--proxy',
-      'http://user:hunter2@127.0.0.1:1',
-      '--retries',
-      '0',
+      ...'--proxy http://user:hunter2@127.0.0.1:1 --retries 0'.split(' '),
     ]);
     expect(proxied.code).not.toBe(0);
     expect(readFileSync(file, 'utf8')).not.toContain('hunter2');

@@ -73,11 +73,7 @@ describe('compose.yaml', () => {
       services['worker']?.command ?? [],
       [
         ...(services['enqueue']?.entrypoint?.slice(3) ?? []),
-        'vision',
-        '--days',
-        '7',
-        '--out',
-        's3://lake/data',
+        ...'vision --days 7 --out s3://lake/data'.split(' '),
       ],
       services['status']?.entrypoint?.slice(3) ?? [],
     ];

@@ -37,15 +37,7 @@ const RANGE = '--from 2024-01 --to 2024-02';
 const BTC = 'binance/um/klines/interval=1h/symbol=BTCUSDT';
 
 /** A new lake with these downloads. */
-async function lakeOf(...downloads: readonly string[]): Promise<string> {
-  const name = `lake-${lakes++}`;
-  for (const flags of downloads) {
-    const { code, stderr } = await scene.vision(flags, { lake: name });
-    if (code !== 0) throw new Error(stderr);
-  }
-  return join(scene.scratch, name);
-}
-let lakes = 0;
+const lakeOf = (...downloads: readonly string[]): Promise<string> => scene.lakeOf(downloads);
 
 function scriptOf(engine: string, lake: string, ...flags: readonly string[]): Promise<CliResult> {
   return cryptodl(['export', engine, '--out', lake, '--now', scene.now, ...flags]);

@@ -60,15 +60,7 @@ const sql = useSql();
 const RANGE = '--from 2024-01 --to 2024-02';
 
 /** A new lake with these downloads. */
-async function lakeOf(...downloads: readonly string[]): Promise<string> {
-  const name = `lake-${lakes++}`;
-  for (const flags of downloads) {
-    const { code, stderr } = await scene.vision(flags, { lake: name });
-    if (code !== 0) throw new Error(stderr);
-  }
-  return join(scene.scratch, name);
-}
-let lakes = 0;
+const lakeOf = (...downloads: readonly string[]): Promise<string> => scene.lakeOf(downloads);
 
 function newTarget(): string {
   return join(scene.newFolder(), 'target');
@@ -192,12 +184,7 @@ describe('export freqtrade', () => {
       'freqtrade',
       lake,
       other,
-      '--mark-interval',
-      '1h,20h',
-      '--from',
-      '2024-01-02',
-      '--to',
-      '2024-01-03',
+      ...'--mark-interval 1h,20h --from 2024-01-02 --to 2024-01-03'.split(' '),
     );
     // 2024-01-02 00:00 is no start of 20 hours since 1970, and the last 20 hours are not complete.
     const starts = await sql(

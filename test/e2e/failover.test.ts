@@ -1,13 +1,13 @@
 /** The archive and REST stand in for each other: `vision --fill rest` and `metrics --join archive` while one of them is down. */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { IdleClock } from '../helpers/idle-clock.js';
 import { filesBelow, manifestLines, parquetDigests } from '../helpers/lake.js';
 import { publishFunding, publishKlines, publishMetrics } from '../helpers/metrics-archive.js';
-import { daysBetween, joinedScene, rowsOf } from '../helpers/metrics-scene.js';
+import { closing, daysBetween, joinedScene, rowsOf } from '../helpers/metrics-scene.js';
 import type { JoinedScene, SceneOptions } from '../helpers/metrics-scene.js';
 import { serverError } from '../helpers/rest-venue-answers.js';
 import { DAY_MS } from '../helpers/rest-venue-types.js';
@@ -19,15 +19,8 @@ const KLINES = 'um/klines/interval=1h/symbol=BTCUSDT';
 const METRICS = 'um/metrics/symbol=BTCUSDT';
 const days = daysBetween('2026-11-15', '2026-11-21');
 
-const open: { close: () => Promise<void> }[] = [];
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((opened) => opened.close()));
-});
-async function scene(more: Partial<SceneOptions> = {}): Promise<JoinedScene> {
-  const opened = await joinedScene(scratch, { symbols: [BTC], clock: new IdleClock(Date.now()), ...more });
-  open.push(opened);
-  return opened;
-}
+const scene = (more: Partial<SceneOptions> = {}): Promise<JoinedScene> =>
+  closing(joinedScene(scratch, { symbols: [BTC], clock: new IdleClock(Date.now()), ...more }));
 
 const FILL = ['vision', '--dataset', 'klines', '--interval', '1h', '--symbols', 'BTCUSDT', '--fill', 'rest'];
 const JOIN = ['metrics', '--dataset', 'metrics', '--symbols', 'BTCUSDT', '--join', 'archive'];
@@ -427,11 +420,7 @@ describe('metrics --join archive', () => {
     const result = await opened.run([
       ...JOIN,
       ...SIX_DAYS,
-      '--breaker-open',
-      '1h',
-      '--max-wait',
-      '1s',
-      '--json',
+      ...'--breaker-open 1h --max-wait 1s --json'.split(' '),
     ]);
     expect([result.code, result.stderr]).toEqual([7, expect.stringContaining('4 ok, 2 failed')]);
     const names = result.events.map(({ event }) => event);

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { makeZip } from '../../scripts/make-zip.js';
-import { cryptodl, FAST } from '../helpers/cli.js';
+import { FAST, argv, cryptodl } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { filesBelow, readParquet } from '../helpers/lake.js';
 import { useScene } from '../helpers/scene.js';
@@ -66,24 +66,8 @@ describe('a month with five bad objects', () => {
   }
 
   const run = (out: string, flags: readonly string[] = []): Promise<CliResult> =>
-    cryptodl([
-      'vision',
-      '--dataset',
-      'metrics',
-      '--symbols',
-      'BTCUSDT',
-      '--from',
-      '2026-10-01',
-      '--to',
-      '2026-10-31',
-      '--archive-url',
-      scene.archive.url,
-      '--out',
-      out,
-      '--json',
-      ...FAST,
-      ...flags,
-    ]);
+    cryptodl(argv`vision --dataset metrics --symbols BTCUSDT --from 2026-10-01 --to 2026-10-31 --archive-url
+      ${scene.archive.url} --out ${out} --json ${FAST} ${flags}`);
   const reportOf = (out: string): string =>
     join(out, '_failures', filesBelow(join(out, '_failures'))[0] ?? '');
   const linesOf = (file: string): ReportLine[] =>

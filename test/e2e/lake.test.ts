@@ -3,7 +3,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { startArchive } from '../helpers/archive.js';
-import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import { FAST, argv, cryptodl, cryptodlOk } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import {
   filesBelow,
@@ -26,46 +26,18 @@ describe('the lake', () => {
   });
   const { scratch } = scene;
 
-  const args = (out: string, from: string, to: string, flags: readonly string[] = []): string[] => [
-    'vision',
-    '--dataset',
-    'metrics',
-    '--symbols',
-    'BTCUSDT',
-    '--from',
-    `2026-06-${from}`,
-    '--to',
-    `2026-06-${to}`,
-    '--archive-url',
-    scene.archive.url,
-    '--out',
-    join(scratch, out),
-    '--json',
-    ...FAST,
-    ...flags,
-  ];
+  const args = (
+    out: string,
+    from: string,
+    to: string,
+    flags: readonly string[] = [],
+  ): string[] => argv`vision --dataset metrics --symbols BTCUSDT --from 2026-06-${from} --to 2026-06-${to} --archive-url
+    ${scene.archive.url} --out ${join(scratch, out)} --json ${FAST} ${flags}`;
   const run = (out: string, from: string, to: string, flags: readonly string[] = []): Promise<CliResult> =>
     cryptodlOk(args(out, from, to, flags));
   const spot = (out: string, flags: readonly string[]): Promise<CliResult> =>
-    cryptodlOk([
-      'vision',
-      '--market',
-      'spot',
-      '--interval',
-      '1h',
-      '--symbols',
-      'BTCUSDT',
-      '--from',
-      '2024-12-30',
-      '--to',
-      '2025-01-02',
-      '--archive-url',
-      scene.archive.url,
-      '--out',
-      join(scratch, out),
-      ...FAST,
-      ...flags,
-    ]);
+    cryptodlOk(argv`vision --market spot --interval 1h --symbols BTCUSDT --from 2024-12-30 --to 2025-01-02
+      --archive-url ${scene.archive.url} --out ${join(scratch, out)} ${FAST} ${flags}`);
 
   it.each([
     [[]],
@@ -177,13 +149,6 @@ describe('the lake', () => {
     );
   });
 
-  it('--force fetches again what is held', async () => {
-    await run('forced', '01', '03');
-    const again = await run('forced', '01', '01', ['--force']);
-    expect(again.events.at(-1)).toMatchObject({ outcomes: { ok: 3 } });
-    expect(await readParquet(join(scratch, 'forced', SERIES, '2026-06.parquet'))).toHaveLength(3 * 288);
-  });
-
   it('one time unit for all years: ms before 2025 and us after it come out as one', async () => {
     await spot('us', ['--format', 'csv']);
     await spot('ms', ['--format', 'csv', '--timestamps', 'ms']);
@@ -203,22 +168,8 @@ describe('the lake', () => {
     await run('raw', '01', '03', ['--format', 'zip']);
     expect(filesBelow(join(scratch, 'raw', 'data'))).toHaveLength(6);
     const kept = await startArchive(join(scratch, 'raw'));
-    await cryptodlOk([
-      'vision',
-      '--dataset',
-      'metrics',
-      '--symbols',
-      'all',
-      '--from',
-      '2026-06-01',
-      '--to',
-      '2026-06-03',
-      '--archive-url',
-      kept.url,
-      '--out',
-      join(scratch, 'from-raw'),
-      ...FAST,
-    ]);
+    await cryptodlOk(argv`vision --dataset metrics --symbols all --from 2026-06-01 --to 2026-06-03 --archive-url ${kept.url}
+      --out ${join(scratch, 'from-raw')} ${FAST}`);
     await kept.close();
     await run('direct', '01', '03');
     expect(await parquetDigests(join(scratch, 'from-raw'))).toEqual(

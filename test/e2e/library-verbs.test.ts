@@ -117,12 +117,7 @@ it('coverage gives the series and the summary of the command', async () => {
     'coverage',
     '--out',
     out,
-    '--from',
-    '2026-11-16',
-    '--to',
-    '2026-11-20',
-    '--min',
-    '80',
+    ...'--from 2026-11-16 --to 2026-11-20 --min 80'.split(' '),
   );
   expect(series.map((one) => ({ event: 'series', ...one }))).toEqual(lines.slice(0, -1));
   const { exitCode, ...summary } = await covered.summary();
@@ -178,13 +173,7 @@ describe('audit', () => {
     const audited = audit({ ...BARS, ...hosts(), ...october, retryDelay: 2, retries: 0 });
     const items = await audited.toArray();
     const flags = [
-      '--interval',
-      '1h',
-      '--symbols',
-      'BTCUSDT,ETHUSDT',
-      '--retries',
-      '0',
-      '--archive-url',
+      ...'--interval 1h --symbols BTCUSDT,ETHUSDT --retries 0 --archive-url'.split(' '),
       archive.url,
     ];
     const lines = await printed('audit', ...flags, '--from', october.from, '--to', october.to);

@@ -18,7 +18,7 @@ import type { ServerResponse } from 'node:http';
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { BIN, cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import { BIN, FAST, argv, cryptodl, cryptodlOk } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { IdleClock } from '../helpers/idle-clock.js';
@@ -29,17 +29,7 @@ import { useScene } from '../helpers/scene.js';
 describe('a signal while symbols are read', () => {
   const scratch = scratchFolder();
   const start = (symbols: string): { child: ChildProcess; ended: Promise<unknown> } => {
-    const words = [
-      'vision',
-      '--symbols',
-      symbols,
-      '--interval',
-      '1h',
-      '--days',
-      '1',
-      '--out',
-      join(scratch, 'lake'),
-    ];
+    const words = argv`vision --symbols ${symbols} --interval 1h --days 1 --out ${join(scratch, 'lake')}`;
     const child = spawn(process.execPath, [BIN, ...words], { stdio: ['pipe', 'ignore', 'ignore'] });
     return { child, ended: once(child, 'exit') };
   };
@@ -85,23 +75,11 @@ describe('one lake, several runs', () => {
   });
   const { scratch, folder } = scene;
 
-  const command = (out: string, symbol = 'BTCUSDT'): string[] => [
-    'vision',
-    '--dataset',
-    'metrics',
-    '--symbols',
-    symbol,
-    '--from',
-    '2026-10-01',
-    '--to',
-    '2026-10-10',
-    '--archive-url',
-    scene.archive.url,
-    '--out',
-    out,
-    '--json',
-    ...FAST,
-  ];
+  const command = (
+    out: string,
+    symbol = 'BTCUSDT',
+  ): string[] => argv`vision --dataset metrics --symbols ${symbol} --from 2026-10-01 --to 2026-10-10 --archive-url
+    ${scene.archive.url} --out ${out} --json ${FAST}`;
 
   interface Stalled {
     readonly child: ChildProcess;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import type { Dataset, Market } from '../../scripts/synthetic-rows.js';
-import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import { FAST, argv, cryptodl, cryptodlOk } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { filesBelow, manifestLines, parquetMetadata, readCsv, readParquet } from '../helpers/lake.js';
 import { publish, publishedRows } from '../helpers/published.js';
@@ -308,10 +308,7 @@ describe('every market and dataset', () => {
         market,
         '--dataset',
         datasets.join(','),
-        '--symbols',
-        'BTC*',
-        '--interval',
-        '1h',
+        ...'--symbols BTC* --interval 1h'.split(' '),
       ];
       for (const [out, flags] of Object.entries(FORMATS))
         results.set(`${market} ${out}`, await runOk(out, [...what, ...range(...DAYS), '--json', ...flags]));
@@ -512,10 +509,7 @@ describe('daily and monthly objects', () => {
       const what = ['--market', market, '--dataset', of.map(({ dataset }) => dataset).join(',')];
       const wanted = [
         ...what,
-        '--symbols',
-        'BTC*',
-        '--interval',
-        '1h',
+        ...'--symbols BTC* --interval 1h'.split(' '),
         ...range(`${ALONE}-01`, `${ALONE}-31`),
       ];
       const result = await runOk('monthly', [...wanted, '--json']);
@@ -704,16 +698,9 @@ describe('datasets that Binance has ended or removed', () => {
   it.each([[['--days', '5']], [range('2024-03-01', '2024-03-05')], [['--days', '5', '--dry-run']]])(
     'a removed one is refused with its history, for any days: %s',
     async (flags) => {
-      const result = await cryptodl([
-        'vision',
-        '--archive-url',
-        without.archive.url,
-        '--now',
-        NOW,
-        ...liquidations,
-        ...flags,
-        ...FAST,
-      ]);
+      const result = await cryptodl(
+        argv`vision --archive-url ${without.archive.url} --now ${NOW} ${liquidations} ${flags} ${FAST}`,
+      );
       expect(result.code).toBe(2);
       expect(result.stderr).toContain(REMOVED);
     },

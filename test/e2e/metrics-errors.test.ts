@@ -1,10 +1,17 @@
 /** `cryptodl metrics` when it is asked for the wrong thing, or answered with one. */
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow } from '../helpers/lake.js';
 import { publishMetrics } from '../helpers/metrics-archive.js';
-import { daysBetween, joinedScene, metricsScene, rowsOf, statisticsOf } from '../helpers/metrics-scene.js';
+import {
+  closing,
+  daysBetween,
+  joinedScene,
+  metricsScene,
+  rowsOf,
+  statisticsOf,
+} from '../helpers/metrics-scene.js';
 import type { MetricsScene, SceneOptions } from '../helpers/metrics-scene.js';
 import { apiError, serverError } from '../helpers/rest-venue-answers.js';
 import type { VenueSymbol } from '../helpers/rest-venue-types.js';
@@ -21,20 +28,12 @@ const SYMBOLS: readonly VenueSymbol[] = [
   { symbol: 'BTCUSD_261225', host: 'dapi', contractType: 'CURRENT_QUARTER' },
 ];
 
-const open: { close: () => Promise<void> }[] = [];
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((opened) => opened.close()));
-});
-async function scene(more: Partial<SceneOptions> = {}): Promise<MetricsScene> {
-  const opened = await metricsScene(scratch, { symbols: SYMBOLS, ...more });
-  open.push(opened);
-  return opened;
-}
+const scene = (more: Partial<SceneOptions> = {}): Promise<MetricsScene> =>
+  closing(metricsScene(scratch, { symbols: SYMBOLS, ...more }));
 /** With an archive that has metrics of the day before. */
 async function sceneWithArchive(more: Partial<SceneOptions> = {}): Promise<MetricsScene> {
-  const opened = await joinedScene(scratch, { symbols: SYMBOLS, ...more });
+  const opened = await closing(joinedScene(scratch, { symbols: SYMBOLS, ...more }));
   for (const symbol of [BTC, OLD]) publishMetrics(opened.folder, symbol, Date.parse('2026-09-20'));
-  open.push(opened);
   return opened;
 }
 
@@ -66,15 +65,7 @@ describe('a mistake', () => {
 
   it('vision is told that REST has it', async () => {
     const { run } = await scene();
-    const result = await run([
-      'vision',
-      '--dataset',
-      'openInterestHist',
-      '--symbols',
-      'BTCUSDT',
-      '--days',
-      '1',
-    ]);
+    const result = await run('vision --dataset openInterestHist --symbols BTCUSDT --days 1'.split(' '));
     expect([result.code, result.stderr]).toEqual([
       2,
       expect.stringContaining('cryptodl metrics --market um --dataset openInterestHist downloads it\n'),
@@ -159,30 +150,16 @@ describe('requests that failed', () => {
       disturb: ({ query }) =>
         query.get('symbol') === 'ETHUSDT' ? apiError(-1121, 'Invalid symbol.') : undefined,
     });
-    const result = await run([
-      'metrics',
-      '--dataset',
-      'openInterestHist',
-      '--symbols',
-      'BTCUSDT,ETHUSDT',
-      '--days',
-      '1',
-    ]);
+    const result = await run(
+      'metrics --dataset openInterestHist --symbols BTCUSDT,ETHUSDT --days 1'.split(' '),
+    );
     expect([result.code, result.stderr]).toEqual([4, expect.stringContaining('1 ok, 1 failed')]);
     expect(result.stderr).toContain('symbol-unknown');
   });
 
   it('days before the wall are absent, told once with where they are', async () => {
     const { run, venue } = await scene();
-    const result = await run([
-      'metrics',
-      '--dataset',
-      'openInterestHist',
-      '--symbols',
-      'BTCUSDT',
-      '--days',
-      '40',
-    ]);
+    const result = await run('metrics --dataset openInterestHist --symbols BTCUSDT --days 40'.split(' '));
     expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('29 ok, 11 absent')]);
     expect(result.stderr).toContain('11 absent, before-history');
     expect(

@@ -1,11 +1,12 @@
 /** `metrics --join archive` and `vision --fill rest`: one series out of two sources. */
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { argv } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { manifestLines } from '../helpers/lake.js';
 import { metricsAt, publishFunding, publishKlines, publishMetrics } from '../helpers/metrics-archive.js';
 import { publish } from '../helpers/published.js';
-import { daysBetween, joinedScene, rowsOf } from '../helpers/metrics-scene.js';
+import { closing, daysBetween, joinedScene, rowsOf } from '../helpers/metrics-scene.js';
 import type { JoinedScene, SceneOptions } from '../helpers/metrics-scene.js';
 import { aggTrades, kline } from '../helpers/rest-venue-market.js';
 import { fundingEvents } from '../helpers/rest-venue-rows.js';
@@ -18,18 +19,8 @@ const BTC: VenueSymbol = { symbol: 'BTCUSDT', host: 'fapi' };
 const SPOT: VenueSymbol = { symbol: 'BTCUSDT', host: 'spot', tradeEveryMs: 60_000 };
 const FUTURE: VenueSymbol = { symbol: 'BTCUSDT', host: 'fapi', tradeEveryMs: 60_000 };
 
-const open: { close: () => Promise<void> }[] = [];
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((opened) => opened.close()));
-});
-async function scene(
-  symbols: readonly VenueSymbol[],
-  more: Partial<SceneOptions> = {},
-): Promise<JoinedScene> {
-  const opened = await joinedScene(scratch, { symbols, ...more });
-  open.push(opened);
-  return opened;
-}
+const scene = (symbols: readonly VenueSymbol[], more: Partial<SceneOptions> = {}): Promise<JoinedScene> =>
+  closing(joinedScene(scratch, { symbols, ...more }));
 
 function sources(lake: string, series: string): [string, string][] {
   const last = new Map<string, string>();
@@ -39,17 +30,7 @@ function sources(lake: string, series: string): [string, string][] {
 }
 
 describe('metrics --join archive', () => {
-  const METRICS = [
-    'metrics',
-    '--dataset',
-    'metrics',
-    '--symbols',
-    'BTCUSDT',
-    '--join',
-    'archive',
-    '--days',
-    '6',
-  ];
+  const METRICS = 'metrics --dataset metrics --symbols BTCUSDT --join archive --days 6'.split(' ');
   const days = daysBetween('2026-11-15', '2026-11-21');
   const whole = days.flatMap((day) => Array.from({ length: 288 }, (_, index) => day + index * 300_000));
   const timesIn = async (lake: string): Promise<number[]> => {
@@ -139,19 +120,8 @@ describe('metrics --join archive', () => {
 
 describe('vision --fill rest', () => {
   const days = daysBetween('2026-11-17', '2026-11-21');
-  const line = (market: string, dataset: string, n = 4): string[] => [
-    'vision',
-    '--market',
-    market,
-    '--dataset',
-    dataset,
-    '--symbols',
-    'BTCUSDT',
-    '--days',
-    String(n),
-    '--fill',
-    'rest',
-  ];
+  const line = (market: string, dataset: string, n = 4): string[] =>
+    argv`vision --market ${market} --dataset ${dataset} --symbols BTCUSDT --days ${String(n)} --fill rest`;
 
   it.each([
     ['um', FUTURE, '0'],
@@ -236,17 +206,7 @@ describe('vision --fill rest', () => {
       'data/futures/um/daily/aggTrades/BTCUSDT/BTCUSDT-aggTrades-2026-11-18.zip',
       `${[header, ...trades.map(({ a, p, q, f, l, T, m }) => [a, p, q, f, l, T, m].join(','))].join('\n')}\n`,
     );
-    const result = await run([
-      'vision',
-      '--dataset',
-      'aggTrades',
-      '--symbols',
-      'BTCUSDT',
-      '--days',
-      '3',
-      '--fill',
-      'rest',
-    ]);
+    const result = await run('vision --dataset aggTrades --symbols BTCUSDT --days 3 --fill rest'.split(' '));
     // 2026-11-19 began more than 48 hours ago.
     expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('2 ok, 1 absent')]);
     const rows = await rowsOf(lake, 'um/aggTrades/symbol=BTCUSDT');

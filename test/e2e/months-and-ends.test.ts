@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { CliResult } from '../helpers/cli.js';
-import { cryptodlOk, FAST } from '../helpers/cli.js';
+import { FAST, argv, cryptodlOk } from '../helpers/cli.js';
 import { filesBelow } from '../helpers/lake.js';
 import { useScene } from '../helpers/scene.js';
 
@@ -18,14 +18,7 @@ const scene = useScene({
 const { scratch } = scene;
 
 function run(out: string, ...flags: string[]): Promise<CliResult> {
-  const where = [
-    '--archive-url',
-    scene.archive.url,
-    '--now',
-    '2026-11-21T12:00:00Z',
-    '--out',
-    join(scratch, out),
-  ];
+  const where = argv`--archive-url ${scene.archive.url} --now 2026-11-21T12:00:00Z --out ${join(scratch, out)}`;
   return cryptodlOk(['vision', ...flags, ...where, ...FAST]);
 }
 
@@ -104,14 +97,9 @@ async function runOnDays(out: string, days: readonly number[], flags: readonly s
     const where = ['--archive-url', scene.archive.url, '--out', join(scratch, out), ...FAST];
     await cryptodlOk(['vision', '--interval', '1h', '--symbols', 'BTCUSDT', ...flags, ...where, ...now]);
     const toYesterday = ['--to', new Date(Date.UTC(2026, 10, day - 1)).toISOString().slice(0, 10)];
-    const { events } = await cryptodlOk([
-      'coverage',
-      '--out',
-      join(scratch, out),
-      ...now,
-      ...toYesterday,
-      '--json',
-    ]);
+    const { events } = await cryptodlOk(
+      argv`coverage --out ${join(scratch, out)} ${now} ${toYesterday} --json`,
+    );
     const { percent, gaps } = events[0] as { percent: number; gaps: { from: string; reason: string }[] };
     told.push({ day, percent, gaps: gaps.map(({ from, reason }) => [from.slice(5, 10), reason]) });
   }

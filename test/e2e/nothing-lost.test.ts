@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
-import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import { FAST, argv, cryptodl, cryptodlOk } from '../helpers/cli.js';
 import type { CliOptions, CliResult } from '../helpers/cli.js';
 import {
   manifestOf,
@@ -26,24 +26,13 @@ describe('nothing is lost or doubled', () => {
   const scene = useScene({ archive: [{ dataset: 'metrics', from: '2026-10-01', to: '2026-10-10' }] });
   const { scratch, folder } = scene;
 
-  const args = (out: string, to: number, flags: readonly string[] = []): string[] => [
-    'vision',
-    '--dataset',
-    'metrics',
-    '--symbols',
-    'BTCUSDT',
-    '--from',
-    '2026-10-01',
-    '--to',
-    `2026-10-${String(to).padStart(2, '0')}`,
-    '--archive-url',
-    scene.archive.url,
-    '--out',
-    join(scratch, out),
-    '--json',
-    ...FAST,
-    ...flags,
-  ];
+  const args = (
+    out: string,
+    to: number,
+    flags: readonly string[] = [],
+  ): string[] => argv`vision --dataset metrics --symbols BTCUSDT --from 2026-10-01 --to
+    2026-10-${String(to).padStart(2, '0')} --archive-url ${scene.archive.url} --out
+    ${join(scratch, out)} --json ${FAST} ${flags}`;
   const run = (
     out: string,
     to: number,
@@ -198,17 +187,9 @@ describe('nothing is lost or doubled', () => {
     answer(keyOf(3), 404);
     await run(out, 5, ['--partition', 'day']);
     scene.archive.fault = undefined;
-    const result = await cryptodlOk([
-      'vision',
-      '--archive-url',
-      scene.archive.url,
-      '--now',
-      '2026-10-07',
-      '--out',
-      join(scratch, out),
-      '--json',
-      ...FAST,
-    ]);
+    const result =
+      await cryptodlOk(argv`vision --archive-url ${scene.archive.url} --now 2026-10-07 --out ${join(scratch, out)} --json
+      ${FAST}`);
     expect(result.events.at(-1)).toMatchObject({ outcomes: { ok: 2, skipped: 4 } });
     expect(await heldRows(out)).toEqual({ rows: 6 * 288, distinct: 6 * 288, said: 6 * 288 });
   });
@@ -311,23 +292,8 @@ describe('nothing is lost or doubled', () => {
       makeArchive(folder, { ...what, cadence: 'monthly' });
     });
     const klines = (out: string, from: string, to: string): Promise<CliResult> =>
-      cryptodl([
-        'vision',
-        '--interval',
-        '1h',
-        '--symbols',
-        'BTCUSDT',
-        '--from',
-        `2026-09-${from}`,
-        '--to',
-        `2026-09-${to}`,
-        '--archive-url',
-        scene.archive.url,
-        '--out',
-        join(scratch, out),
-        '--json',
-        ...FAST,
-      ]);
+      cryptodl(argv`vision --interval 1h --symbols BTCUSDT --from 2026-09-${from} --to 2026-09-${to} --archive-url
+        ${scene.archive.url} --out ${join(scratch, out)} --json ${FAST}`);
     const rowsOf = async (out: string): Promise<number[]> =>
       (await readParquet(join(scratch, out, KLINES, '2026-09.parquet'))).map((row) =>
         (row['open_time'] as Date).getTime(),

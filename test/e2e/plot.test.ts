@@ -52,16 +52,7 @@ beforeAll(async () => {
   await download('-s', 'FLATUSDT,TINYUSDT', ...one);
   await download('-s', 'MANYUSDT', '-i', '1h,1d', '--from', '2024-01-01', '--to', '2024-01-06', '--now', NOW);
   await download(
-    '-s',
-    'BTCUSDT',
-    '--dataset',
-    'fundingRate',
-    '--from',
-    '2024-01',
-    '--to',
-    '2024-01',
-    '--now',
-    '2024-02-10T08:00:00Z',
+    ...'-s BTCUSDT --dataset fundingRate --from 2024-01 --to 2024-01 --now 2024-02-10T08:00:00Z'.split(' '),
   );
 });
 afterAll(() => archive.close());

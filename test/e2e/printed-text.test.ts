@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import { FAST, argv, cryptodl, cryptodlOk } from '../helpers/cli.js';
 import { filesBelow } from '../helpers/lake.js';
 import { useScene } from '../helpers/scene.js';
 
@@ -48,17 +48,7 @@ describe('names that would steer a terminal', () => {
   });
 
   it('are escaped in warnings and errors, also those of the command line', async () => {
-    const wanted = [
-      'vision',
-      '--symbols',
-      '*',
-      '--interval',
-      '1h',
-      '--days',
-      '1',
-      '--out',
-      join(scratch, 'a'),
-    ];
+    const wanted = [...'vision --symbols * --interval 1h --days 1 --out'.split(' '), join(scratch, 'a')];
     const { stderr } = await cryptodl([...wanted, ...place, ...FAST]);
     expect(stderr).not.toMatch(/[^\n\P{Cc}]|[\p{Zl}\p{Zp}\p{Bidi_Control}]/u);
     const typed = await cryptodl(['list', 'symb\u001b[2Jols\nnext: rm']);
@@ -141,13 +131,7 @@ describe('user name and password in an address', () => {
     const [out, log] = [join(scratch, 'proxied'), join(scratch, 'proxied.log')];
     const proxy = ['--proxy', `http://user:${PASSWORD}@127.0.0.1:1`, '--retries', '0', '--out', out];
     const asked = [
-      'vision',
-      '--symbols',
-      'BTCUSDT',
-      '--interval',
-      '1h',
-      '--days',
-      '1',
+      ...'vision --symbols BTCUSDT --interval 1h --days 1'.split(' '),
       ...place,
       ...FAST,
       ...proxy,
@@ -159,15 +143,7 @@ describe('user name and password in an address', () => {
     ]);
     const mistake = await cryptodl([...asked, '--format', 'parquett']);
     expect(mistake.code).toBe(2);
-    const failed = await cryptodl([
-      ...asked,
-      '--verbose',
-      '--log-file',
-      log,
-      '--log-level',
-      'trace',
-      '--json',
-    ]);
+    const failed = await cryptodl(argv`${asked} --verbose --log-file ${log} --log-level trace --json`);
     expect(failed.code).not.toBe(0);
     const files = filesBelow(out).map((file) => readFileSync(join(out, file), 'utf8'));
     const texts = [options, mistake, failed].flatMap(({ stdout, stderr }) => [stdout, stderr]);

@@ -229,14 +229,9 @@ describe('several proxies', () => {
       '--proxy: none stands beside the address of a proxy',
     ],
     [
-      [
-        '--proxy',
-        'http://anna:pa55-w0rd@a.test:1,http://b.test:1',
-        '--egress-group',
-        'office',
-        '--redis',
-        'redis://127.0.0.1:1',
-      ],
+      '--proxy http://anna:pa55-w0rd@a.test:1,http://b.test:1 --egress-group office --redis redis://127.0.0.1:1'.split(
+        ' ',
+      ),
       '--egress-group is for one public address, and --proxy names several proxies',
     ],
   ])('are refused with %j', async (flags, says) => {

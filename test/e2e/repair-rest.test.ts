@@ -1,36 +1,33 @@
 /** `repair` with REST: it fills what the archive lacks, and fetches again what came from REST. */
 import { rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { cryptodl } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { manifestLines } from '../helpers/lake.js';
 import { publishKlines } from '../helpers/metrics-archive.js';
 import { publish, publishedRows } from '../helpers/published.js';
-import { joinedScene, rowsOf } from '../helpers/metrics-scene.js';
+import { closing, joinedScene, rowsOf } from '../helpers/metrics-scene.js';
 import type { JoinedScene } from '../helpers/metrics-scene.js';
 import type { VenueSymbol } from '../helpers/rest-venue-types.js';
 
 const scratch = scratchFolder();
 const BTC: VenueSymbol = { symbol: 'BTCUSDT', host: 'fapi' };
-const open: JoinedScene[] = [];
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((opened) => opened.close()));
-});
 /** REST answers bars of all hours but these. */
 async function scene(restLacks: readonly number[] = []): Promise<JoinedScene> {
-  const opened: JoinedScene = await joinedScene(scratch, {
-    symbols: [BTC],
-    disturb: (asked) => {
-      if (restLacks.length === 0 || !asked.path.endsWith('/klines')) return undefined;
-      const answer = opened.venue.usual(asked);
-      const rows = (JSON.parse(answer.body) as [number][]).filter(
-        ([at]) => !restLacks.includes(new Date(at).getUTCHours()),
-      );
-      return { ...answer, body: JSON.stringify(rows) };
-    },
-  });
-  open.push(opened);
+  const opened: JoinedScene = await closing(
+    joinedScene(scratch, {
+      symbols: [BTC],
+      disturb: (asked) => {
+        if (restLacks.length === 0 || !asked.path.endsWith('/klines')) return undefined;
+        const answer = opened.venue.usual(asked);
+        const rows = (JSON.parse(answer.body) as [number][]).filter(
+          ([at]) => !restLacks.includes(new Date(at).getUTCHours()),
+        );
+        return { ...answer, body: JSON.stringify(rows) };
+      },
+    }),
+  );
   return opened;
 }
 

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { CliResult } from '../helpers/cli.js';
 import { preload } from '../helpers/preload.js';
+import { argv } from '../helpers/cli.js';
 import { useScene } from '../helpers/scene.js';
 
 const scene = useScene({
@@ -44,16 +45,9 @@ function holdUntil(count: number): { readonly first: Set<string>; readonly socke
 describe('requests in flight', () => {
   it.each([8, 40])('use a socket each, up to --concurrency %i objects', async (concurrency) => {
     const { first, sockets } = holdUntil(concurrency);
-    const result = await scene.vision([
-      '--days',
-      '20',
-      '--concurrency',
-      String(concurrency),
-      '--headers-timeout',
-      '10s',
-      '--retries',
-      '0',
-    ]);
+    const result = await scene.vision(
+      argv`--days 20 --concurrency ${String(concurrency)} --headers-timeout 10s --retries 0`,
+    );
     // The zip and the sidecar of each object.
     expect([result.code, first.size, sockets.size]).toEqual([0, concurrency, 2 * concurrency]);
   });

@@ -5,7 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { cryptodl, cryptodlOk } from '../helpers/cli.js';
+import { argv, cryptodl, cryptodlOk } from '../helpers/cli.js';
 import { filesBelow } from '../helpers/lake.js';
 import { useScene } from '../helpers/scene.js';
 
@@ -200,17 +200,7 @@ describe('more than one machine', () => {
   });
 
   it('enqueue: the printed line adds the jobs of the last days, outside of this shell', async () => {
-    const words = [
-      'enqueue',
-      'vision',
-      '-s',
-      'BTCUSDT,ETHUSDT',
-      '-d',
-      '3',
-      ...NOW,
-      '--redis',
-      'redis://queue',
-    ];
+    const words = argv`enqueue vision -s BTCUSDT,ETHUSDT -d 3 ${NOW} --redis redis://queue`;
     const asked = ['schedule', '--', ...words, '--out', 's3://lake/data', '--archive-url', scene.archive.url];
     const { stdout } = await cryptodlOk(asked, { cwd });
     const script = `${asCronRuns(lineOf(stdout))} --dry-run`;
@@ -279,14 +269,7 @@ describe('the units for systemd', () => {
   it.for(NAMES)('pass systemd-analyze verify (apt-get install systemd): %j', async (name, context) => {
     const isThere = await shell('systemd-analyze', ['--version']).catch(() => undefined);
     if (isThere === undefined) context.skip('needs systemd-analyze: apt-get install systemd');
-    const stdout = await scheduled(folderNamed(name), [
-      '--kind',
-      'systemd',
-      '--',
-      ...command,
-      '--config',
-      name,
-    ]);
+    const stdout = await scheduled(folderNamed(name), argv`--kind systemd -- ${command} --config ${name}`);
     expect(lineOf(stdout)).toBe('');
     const place = mkdtempSync(join(scratch, 'units-'));
     const paths = ['service', 'timer'].map((ending) => {
@@ -352,8 +335,8 @@ describe('a mistake', () => {
       ['schedule', '--', 'vision', '--dataset', 'klinse', '-s', 'BTCUSDT'],
       '--dataset: um has no dataset "klinse"',
     ],
-  ])('cryptodl %j', async (argv, says) => {
-    const { code, stdout, stderr } = await cryptodl(argv, { cwd: scratch });
+  ])('cryptodl %j', async (words, says) => {
+    const { code, stdout, stderr } = await cryptodl(words, { cwd: scratch });
     expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(`cryptodl: ${says}`)]);
   });
 

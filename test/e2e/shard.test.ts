@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { cryptodl } from '../helpers/cli.js';
+import { argv, cryptodl } from '../helpers/cli.js';
 import { filesBelow, parquetDigests } from '../helpers/lake.js';
 import { isListing, isZip, useScene } from '../helpers/scene.js';
 
@@ -128,16 +128,9 @@ describe('--shard with a lake', () => {
       const covered = await cryptodl(['coverage', '--out', out, '--shard', shard, '--json']);
       seen['coverage'] =
         (seen['coverage'] ?? 0) + covered.events.filter(({ event }) => event === 'series').length;
-      const repaired = await cryptodl([
-        'repair',
-        '--out',
-        out,
-        '--shard',
-        shard,
-        '--dry-run',
-        '--now',
-        scene.now,
-      ]);
+      const repaired = await cryptodl(
+        argv`repair --out ${out} --shard ${shard} --dry-run --now ${scene.now}`,
+      );
       const [, number = ''] =
         /nothing is missing in the (\d+) series of the shard/.exec(repaired.stderr) ?? [];
       seen['repair'] = (seen['repair'] ?? 0) + Number(number);
@@ -155,16 +148,9 @@ describe('--shard with a lake', () => {
     writeFileSync(join(out, '_manifests', manifest), 'damaged\n');
     const codes: number[] = [];
     for (const shard of ['0/2', '1/2']) {
-      const { code } = await cryptodl([
-        'vision',
-        '--out',
-        out,
-        '--shard',
-        shard,
-        '--now',
-        scene.now,
-        ...place(),
-      ]);
+      const { code } = await cryptodl(
+        argv`vision --out ${out} --shard ${shard} --now ${scene.now} ${place()}`,
+      );
       codes.push(code ?? -1);
     }
     expect(codes).toEqual([0, 1]);
@@ -178,17 +164,7 @@ it('--shard of run is the shard of all its jobs', async () => {
   const keys: string[] = [];
   for (const shard of ['0/2', '1/2']) {
     const { code, stdout } = await cryptodl(
-      [
-        'run',
-        'jobs.yaml',
-        '--dry-run',
-        '--shard',
-        shard,
-        '--now',
-        scene.now,
-        '--archive-url',
-        scene.archive.url,
-      ],
+      argv`run jobs.yaml --dry-run --shard ${shard} --now ${scene.now} --archive-url ${scene.archive.url}`,
       { cwd },
     );
     expect(code).toBe(0);

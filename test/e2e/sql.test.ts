@@ -118,17 +118,7 @@ describe('the views of a lake', () => {
 
   it('have only committed files: no foreign, unfinished or missing ones', async () => {
     const lake = join(scratch, 'strangers');
-    await download(
-      lake,
-      '--symbols',
-      'BTCUSDT',
-      '--interval',
-      '1h',
-      '--from',
-      '2024-01-01',
-      '--to',
-      '2024-02-29',
-    );
+    await download(lake, ...'--symbols BTCUSDT --interval 1h --from 2024-01-01 --to 2024-02-29'.split(' '));
     const folder = join(lake, HOURS, 'symbol=BTCUSDT');
     const [january, february] = [join(folder, '2024-01.parquet'), join(folder, '2024-02.parquet')];
     copyFileSync(january, join(folder, '2024-03.parquet'));

@@ -57,19 +57,7 @@ describe('files beside an output', () => {
     ['plot', ['plot', 'BTCUSDT', '--html', 'out.html']],
     [
       'universe',
-      [
-        'universe',
-        '--every',
-        'day',
-        '--window',
-        '1d',
-        '--min-age',
-        '1d',
-        '--as',
-        'parquet',
-        '--target',
-        'out.parquet',
-      ],
+      'universe --every day --window 1d --min-age 1d --as parquet --target out.parquet'.split(' '),
     ],
   ];
 

@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { startArchive } from '../helpers/archive.js';
-import { cryptodlOk, FAST } from '../helpers/cli.js';
+import { FAST, argv, cryptodlOk } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { randoms } from '../helpers/randoms.js';
 import { sized } from '../helpers/tier-size.js';
@@ -48,31 +48,11 @@ async function membersOf(market: Market, name: string, args: readonly string[]):
   const archive = await startArchive(folder);
   const lake = ['--out', join(scratch, `${name}-lake`), '--now', NOW];
   try {
-    await cryptodlOk([
-      'vision',
-      '--archive-url',
-      archive.url,
-      ...lake,
-      ...FAST,
-      '-s',
-      'all',
-      '-i',
-      '1d',
-      '--from',
-      FIRST,
-    ]);
+    await cryptodlOk(argv`vision --archive-url ${archive.url} ${lake} ${FAST} -s all -i 1d --from ${FIRST}`);
   } finally {
     await archive.close();
   }
-  const { stdout } = await cryptodlOk([
-    'universe',
-    ...lake,
-    '--every',
-    'week',
-    '--from',
-    '2024-01-15',
-    ...args,
-  ]);
+  const { stdout } = await cryptodlOk(argv`universe ${lake} --every week --from 2024-01-15 ${args}`);
   return stdout.trimEnd().split('\n').slice(1);
 }
 
@@ -156,12 +136,9 @@ async function beforeAndAfter(
       // Daily objects only: the month of `last` is not over.
       writeHeld(folder, held, { to, now: last });
       await cryptodlOk(
-        ['vision', '--archive-url', archive.url, ...lake, ...FAST, '-s', '*', '-i', '1d,6h,1h'].concat([
-          '--from',
-          from,
-          '--to',
-          to,
-        ]),
+        ['vision', '--archive-url', archive.url, ...lake, ...FAST, '-s', '*', '-i', '1d,6h,1h'].concat(
+          argv`--from ${from} --to ${to}`,
+        ),
       );
       const { stdout } = await cryptodlOk(['universe', ...lake, ...args]);
       results.push(stdout.trimEnd().split('\n').slice(1));

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
-import { cryptodl, cryptodlOk, cryptodlProcessOk, FAST } from '../helpers/cli.js';
+import { FAST, argv, cryptodl, cryptodlOk, cryptodlProcessOk } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { readParquet } from '../helpers/lake.js';
 import { useSql } from '../helpers/sql.js';
@@ -316,20 +316,9 @@ describe('klines of several intervals', () => {
     try {
       for (const interval of ['1d', '6h', '1h'])
         await cryptodlOk(
-          [
-            'vision',
-            '--archive-url',
-            mixed.url,
-            '--out',
-            lake,
-            '--now',
-            NOW,
-            ...FAST,
-            '-s',
-            '*',
-            '-i',
-            interval,
-          ].concat(['--from', '2024-01-01', '--to', '2024-03-31']),
+          argv`vision --archive-url ${mixed.url} --out ${lake} --now ${NOW} ${FAST} -s * -i ${interval}`.concat(
+            ['--from', '2024-01-01', '--to', '2024-03-31'],
+          ),
         );
     } finally {
       await mixed.close();
@@ -397,15 +386,7 @@ describe('klines of several intervals', () => {
     try {
       await download(
         lake,
-        '-s',
-        'BTCUSDT',
-        '-i',
-        '3d,1w,1mo',
-        '--from',
-        '2024-01-01',
-        '--to',
-        '2024-03-31',
-        '--archive-url',
+        ...'-s BTCUSDT -i 3d,1w,1mo --from 2024-01-01 --to 2024-03-31 --archive-url'.split(' '),
         weeks.url,
       );
     } finally {
@@ -461,11 +442,7 @@ describe('forms', () => {
         ['vision', '--archive-url', archive.url, '--out', 'planned', '--now', NOW, '-i', '1d'].concat([
           '-s',
           `@${file}`,
-          '--from',
-          '2024-02-20',
-          '--to',
-          '2024-02-20',
-          '-n',
+          ...'--from 2024-02-20 --to 2024-02-20 -n'.split(' '),
         ]),
         { cwd: scratch },
       );
@@ -551,15 +528,7 @@ describe('forms', () => {
     try {
       await download(
         lake,
-        '-s',
-        'BTCUSDT',
-        '-i',
-        '1d',
-        '--from',
-        '2024-03-01',
-        '--to',
-        '2024-03-31',
-        '--numbers',
+        ...'-s BTCUSDT -i 1d --from 2024-03-01 --to 2024-03-31 --numbers'.split(' '),
         numbers,
         '--archive-url',
         digits.url,
@@ -601,13 +570,7 @@ describe('--fetch', () => {
       '--archive-url',
       archive.url,
       ...FAST,
-      '--fetch',
-      '--from',
-      '2024-04',
-      '--min-age',
-      '60d',
-      '-s',
-      'NEWUSDT,ETHUSDT',
+      ...'--fetch --from 2024-04 --min-age 60d -s NEWUSDT,ETHUSDT'.split(' '),
     );
     expect(rowsOf(stdout)[0]).toMatchObject({
       period: '2024-04-01',
@@ -635,13 +598,7 @@ describe('--fetch', () => {
         '--archive-url',
         archive.url,
         ...FAST,
-        '--retries',
-        '0',
-        '--fetch',
-        '--from',
-        '2024-04',
-        '-s',
-        'BTCUSDT,ETHUSDT',
+        ...'--retries 0 --fetch --from 2024-04 -s BTCUSDT,ETHUSDT'.split(' '),
       );
       expect([code, stdout]).toEqual([3, '']);
       expect(stderr).toContain('cryptodl retry ');

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { startArchive } from '../helpers/archive.js';
-import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import { FAST, argv, cryptodl, cryptodlOk } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { filesBelow, manifestOf, parquetDigests } from '../helpers/lake.js';
 import { useScene } from '../helpers/scene.js';
@@ -18,22 +18,12 @@ const symbols = ['BTCUSDT', 'ETHUSDT'];
 const scene = useScene({ archive: [{ symbols, from: '2026-10-01', to: '2026-10-06' }] });
 const sound = join(scene.scratch, 'sound');
 const NOW = ['--now', '2026-10-06T08:00:00Z'];
-const places = (lake: string): string[] => [
-  '--out',
-  lake,
-  '--archive-url',
-  scene.archive.url,
-  ...NOW,
-  ...FAST,
-];
+const places = (lake: string): string[] =>
+  argv`--out ${lake} --archive-url ${scene.archive.url} ${NOW} ${FAST}`;
 const vision = (lake: string, from: string, to: string): Promise<CliResult> => {
   const range = ['--from', `2026-10-${from}`, '--to', `2026-10-${to}`];
   return cryptodlOk([
-    'vision',
-    '--symbols',
-    'all',
-    '--interval',
-    '1h',
+    ...'vision --symbols all --interval 1h'.split(' '),
     ...range,
     '--recheck-days',
     '0',

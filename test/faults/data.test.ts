@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { deflateRawSync } from 'node:zlib';
 import { describe, expect } from 'vitest';
 import { makeZip } from '../../scripts/make-zip.js';
-import { cryptodl, FAST } from '../helpers/cli.js';
+import { FAST, argv, cryptodl } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { expectIntact, fault, faultScene, keyOf, OBJECTS, VICTIM } from '../helpers/faults.js';
 import type { FaultRun, FaultScene } from '../helpers/faults.js';
@@ -688,26 +688,8 @@ describe('D: rows', () => {
   /** aggTrades: ids are whole numbers, times are counted. */
   const TRADES = (day: string): string => `data/spot/daily/aggTrades/BTCUSDT/BTCUSDT-aggTrades-${day}.zip`;
   const trades = (out: string, flags: readonly string[] = []): Promise<CliResult> =>
-    cryptodl([
-      'vision',
-      '--market',
-      'spot',
-      '--dataset',
-      'aggTrades',
-      '--symbols',
-      'BTCUSDT',
-      '--from',
-      '2026-10-01',
-      '--to',
-      '2026-10-02',
-      '--archive-url',
-      scene.archive().url,
-      '--out',
-      join(scene.folder, '..', out),
-      '--json',
-      ...FAST,
-      ...flags,
-    ]);
+    cryptodl(argv`vision --market spot --dataset aggTrades --symbols BTCUSDT --from 2026-10-01 --to 2026-10-02
+      --archive-url ${scene.archive().url} --out ${join(scene.folder, '..', out)} --json ${FAST} ${flags}`);
   const tradeRows = (out: string, day: string): ReturnType<typeof readParquet> =>
     readParquet(join(scene.folder, '..', out, `binance/spot/aggTrades/symbol=BTCUSDT/${day}.parquet`));
 
@@ -952,25 +934,8 @@ describe('D: files, listings and names', () => {
         publish(scene.folder, dailyBar(symbol), row);
       }
       const out = join(scene.folder, '..', 'names', 'lake');
-      const run = await cryptodl([
-        'vision',
-        '--dataset',
-        'markPriceKlines',
-        '--interval',
-        '1d',
-        '--symbols',
-        'all',
-        '--from',
-        '2026-10-01',
-        '--to',
-        '2026-10-01',
-        '--archive-url',
-        scene.archive().url,
-        '--out',
-        out,
-        '--json',
-        ...FAST,
-      ]);
+      const run = await cryptodl(argv`vision --dataset markPriceKlines --interval 1d --symbols all
+        --from 2026-10-01 --to 2026-10-01 --archive-url ${scene.archive().url} --out ${out} --json ${FAST}`);
       expect(run.stderr).not.toContain('failed');
       expect(run.code).toBe(exit);
       expect(run.events.at(-1)).toMatchObject({ outcomes: { ok: names.length } });
@@ -1017,23 +982,8 @@ describe('D: files, listings and names', () => {
         return true;
       };
       const out = join(scene.folder, '..', 'dots', 'lake');
-      const run = await cryptodl([
-        'vision',
-        '--dataset',
-        'metrics',
-        '--symbols',
-        'all',
-        '--from',
-        '2026-10-01',
-        '--to',
-        '2026-10-05',
-        '--archive-url',
-        scene.archive().url,
-        '--out',
-        out,
-        '--json',
-        ...FAST,
-      ]);
+      const run = await cryptodl(argv`vision --dataset metrics --symbols all
+        --from 2026-10-01 --to 2026-10-05 --archive-url ${scene.archive().url} --out ${out} --json ${FAST}`);
       expect(run.code).toBe(exit);
       expect(run.events).toContainEqual({
         event: 'warning',

@@ -744,12 +744,10 @@ describe('L: signals and crashes', () => {
     },
     async (exit) => {
       const out = newLake(scene);
-      const { child, ended, answer } = await stalledRun(out, [
-        '--headers-timeout',
-        '1s',
-        '--idle-timeout',
-        '1s',
-      ]);
+      const { child, ended, answer } = await stalledRun(
+        out,
+        '--headers-timeout 1s --idle-timeout 1s'.split(' '),
+      );
       child.kill('SIGSTOP');
       answer();
       await sleep(1500);

@@ -89,11 +89,7 @@ describe('N: hosts that refuse or fail', () => {
     async (exit) => {
       const { refused } = block(() => true);
       const run = await scene.run([
-        '--blocked-wait',
-        '1h',
-        '--max-wait',
-        '2h',
-        '--fallback-url',
+        ...'--blocked-wait 1h --max-wait 2h --fallback-url'.split(' '),
         other.url,
         '--concurrency',
         '1',

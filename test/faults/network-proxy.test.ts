@@ -9,7 +9,7 @@ import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
 import { HAS_OPENSSL, makeCertificate } from '../helpers/certificates.js';
 import type { Certificate } from '../helpers/certificates.js';
-import { cryptodl } from '../helpers/cli.js';
+import { argv, cryptodl } from '../helpers/cli.js';
 import { expectIntact, fault, faultScene, VICTIM } from '../helpers/faults.js';
 import { scratchFolder } from '../helpers/folders.js';
 
@@ -158,14 +158,7 @@ describe.skipIf(!HAS_OPENSSL)('N: proxies (needs openssl)', () => {
   fault(
     { id: 'N33', fault: 'a proxy that is down', outcome: 'the run ends with unreachable', exit: 1 },
     async (exit) => {
-      const run = await scene.run([
-        '--proxy',
-        'http://127.0.0.1:9',
-        '--max-wait',
-        '1h',
-        '--breaker-open',
-        '1h',
-      ]);
+      const run = await scene.run('--proxy http://127.0.0.1:9 --max-wait 1h --breaker-open 1h'.split(' '));
       expect(run.code).toBe(exit);
       expect(run.requestsOf(VICTIM)).toBe(0);
       expect(run.stderr).toContain('the proxy 127.0.0.1:9 cannot be reached: connect ECONNREFUSED');
@@ -185,14 +178,9 @@ describe.skipIf(!HAS_OPENSSL)('N: proxies (needs openssl)', () => {
       async (exit) => {
         const url = scheme === 'http' ? scene.archive().url : (await secure()).url;
         const { address } = await proxy(`me:${SECRET}`);
-        const run = await scene.run([
-          '--archive-url',
-          url,
-          '--proxy',
-          `http://${address}`,
-          '--ca-file',
-          certificate.file,
-        ]);
+        const run = await scene.run(
+          argv`--archive-url ${url} --proxy http://${address} --ca-file ${certificate.file}`,
+        );
         expect(run.code).toBe(exit);
         expect(run.requestsOf(VICTIM)).toBe(0);
         expect(run.stderr).toContain('407');

@@ -149,3 +149,19 @@ function checked(args: readonly string[], result: CliResult): CliResult {
   if (result.code === 0) return result;
   throw new Error(`cryptodl ${args.join(' ')} ended with ${result.code ?? result.signal}\n${result.stderr}`);
 }
+
+/** Words of a command line: the text is split at its blanks; a value stays one word, and a list gives all of its words. */
+export function argv(
+  texts: TemplateStringsArray,
+  ...values: readonly (string | readonly string[])[]
+): string[] {
+  const words = [''];
+  for (const [at, text] of texts.entries()) {
+    const [end = '', ...more] = text.split(/\s+/);
+    words.push(`${words.pop() ?? ''}${end}`, ...more);
+    const value = values[at] ?? '';
+    if (typeof value === 'string') words.push(`${words.pop() ?? ''}${value}`);
+    else words.push(...value, '');
+  }
+  return words.filter((word) => word !== '');
+}

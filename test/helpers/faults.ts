@@ -171,10 +171,7 @@ function command(url: string, out: string): string[] {
   const range = ['--from', DAYS[0] ?? '', '--to', DAYS.at(-1) ?? ''];
   const where = ['--archive-url', url, '--out', out];
   return [
-    'vision',
-    '--dataset',
-    'metrics',
-    '--symbols',
+    ...'vision --dataset metrics --symbols'.split(' '),
     SYMBOLS.join(','),
     ...range,
     ...where,

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
 import { startArchive } from './archive.js';
 import type { TestArchive } from './archive.js';
 import { cryptodl, FAST } from './cli.js';
@@ -81,6 +82,13 @@ export async function joinedScene(scratch: string, options: SceneOptions): Promi
     await Promise.all([archive.close(), scene.close()]);
   };
   return { ...scene, folder, archive, close };
+}
+
+/** Closes a scene at the end of the test. */
+export async function closing<T extends MetricsScene>(opened: Promise<T>): Promise<T> {
+  const scene = await opened;
+  onTestFinished(scene.close);
+  return scene;
 }
 
 /** Days `[from, to)` as epoch milliseconds. */

@@ -143,6 +143,15 @@ export class Scene {
     return this.#run('metrics', flags, options);
   }
 
+  /** A lake after these downloads, which all must succeed. */
+  async lakeOf(downloads: readonly Words[], lake = `lake-${randomUUID()}`): Promise<string> {
+    for (const flags of downloads) {
+      const { code, stderr } = await this.vision(flags, { lake });
+      if (code !== 0) throw new Error(stderr);
+    }
+    return join(this.scratch, lake);
+  }
+
   /** The archive does not serve these paths; `answer` answers instead. */
   answer(isMeant: (path: string) => boolean, answer: Answer): void {
     this.archive.fault = (path, request, response) => {

@@ -18,7 +18,7 @@ import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
-import { joinedScene, metricsScene } from '../helpers/metrics-scene.js';
+import { closing, joinedScene, metricsScene } from '../helpers/metrics-scene.js';
 import type { MetricsScene } from '../helpers/metrics-scene.js';
 import { publishMetrics } from '../helpers/metrics-archive.js';
 import { json, restricted, serverError } from '../helpers/rest-venue-answers.js';
@@ -203,10 +203,6 @@ describe('the listing', () => {
 });
 
 describe('exchangeInfo', () => {
-  const open: MetricsScene[] = [];
-  afterEach(async () => {
-    await Promise.all(open.splice(0).map((opened) => opened.close()));
-  });
   const SYMBOLS = [
     { symbol: 'BTCUSDT', host: 'fapi' },
     { symbol: 'ETHUSDT', host: 'fapi' },
@@ -218,8 +214,7 @@ describe('exchangeInfo', () => {
   async function scene(answer: (asked: Asked) => VenueAnswer | undefined): Promise<MetricsScene> {
     const disturb = (asked: Asked): VenueAnswer | undefined =>
       asked.path.endsWith('/exchangeInfo') ? answer(asked) : undefined;
-    const opened = await metricsScene(scratch, { symbols: SYMBOLS, disturb });
-    open.push(opened);
+    const opened = await closing(metricsScene(scratch, { symbols: SYMBOLS, disturb }));
     return opened;
   }
 
@@ -243,11 +238,12 @@ describe('exchangeInfo', () => {
 
   it('that answers 451 has answered: the archive says which symbols there are', async () => {
     let isRestricted = false;
-    const opened = await joinedScene(scratch, {
-      symbols: SYMBOLS,
-      disturb: ({ path }) => (isRestricted && path.endsWith('/exchangeInfo') ? restricted() : undefined),
-    });
-    open.push(opened);
+    const opened = await closing(
+      joinedScene(scratch, {
+        symbols: SYMBOLS,
+        disturb: ({ path }) => (isRestricted && path.endsWith('/exchangeInfo') ? restricted() : undefined),
+      }),
+    );
     publishMetrics(opened.folder, SYMBOLS[0], Date.parse('2026-11-20'));
     const state = ['--state-dir', join(scratch, randomUUID())];
     await opened.run([...WHAT, ...state]);

@@ -382,13 +382,9 @@ describe('--quiet', () => {
       response.writeHead(503).end();
       return true;
     };
-    const { code, stdout, stderr } = await vision([
-      '--quiet',
-      '--retry-strategy',
-      'fixed',
-      '--symbols',
-      'ETHUSDT',
-    ]);
+    const { code, stdout, stderr } = await vision(
+      '--quiet --retry-strategy fixed --symbols ETHUSDT'.split(' '),
+    );
     expect([code, stdout]).toEqual([3, '']);
     const lines = stderr.trimEnd().split('\n');
     expect(lines).toHaveLength(5);

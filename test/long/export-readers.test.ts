@@ -50,13 +50,8 @@ const scene = useScene({
   ],
 });
 
-async function lakeOf(name: string, ...downloads: readonly string[]): Promise<string> {
-  for (const flags of downloads) {
-    const { code, stderr } = await scene.vision(flags, { lake: name });
-    if (code !== 0) throw new Error(stderr);
-  }
-  return join(scene.scratch, name);
-}
+const lakeOf = (name: string, ...downloads: readonly string[]): Promise<string> =>
+  scene.lakeOf(downloads, name);
 
 /** The parsed output of a program, in a local time zone that is not UTC. */
 function python(code: string, ...args: readonly string[]): unknown {

@@ -30,13 +30,8 @@ const ALL = [
 ];
 const FOLDER = 'binance/um/klines/interval=1d/symbol=BTCUSDT';
 
-async function lakeOf(name: string, ...downloads: readonly string[]): Promise<string> {
-  for (const flags of downloads) {
-    const { code, stderr } = await scene.vision(flags, { lake: name });
-    if (code !== 0) throw new Error(stderr);
-  }
-  return join(scene.scratch, name);
-}
+const lakeOf = (name: string, ...downloads: readonly string[]): Promise<string> =>
+  scene.lakeOf(downloads, name);
 
 /** Lakes with the same rows of all datasets, by their form. The mixed lake has a Parquet file that its manifest does not name. */
 async function lakes(): Promise<Map<string, string>> {

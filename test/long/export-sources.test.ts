@@ -5,7 +5,7 @@ import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { startArchive } from '../helpers/archive.js';
 import { writeObject } from '../helpers/bar-archive.js';
-import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import { FAST, argv, cryptodl, cryptodlOk } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { filesBelow } from '../helpers/lake.js';
 import { useScene } from '../helpers/scene.js';
@@ -42,18 +42,9 @@ const scene = useScene({
   ],
 });
 const ALL = '--from 2024-01-01 --to 2024-01-04';
-let lakes = 0;
 
 /** A new lake with these downloads. */
-async function lakeOf(...downloads: readonly string[]): Promise<string> {
-  lakes += 1;
-  const name = `lake-${lakes}`;
-  for (const flags of downloads) {
-    const { code, stderr } = await scene.vision(flags, { lake: name });
-    if (code !== 0) throw new Error(stderr);
-  }
-  return join(scene.scratch, name);
-}
+const lakeOf = (...downloads: readonly string[]): Promise<string> => scene.lakeOf(downloads);
 
 function newTarget(): string {
   return join(scene.newFolder(), 'target');
@@ -291,30 +282,9 @@ describe('an export with nothing to write', () => {
     ]);
     const lake = join(scene.newFolder(), 'lake');
     const served = await startArchive(folder);
-    const line = [
-      'vision',
-      '--archive-url',
-      served.url,
-      '--out',
-      lake,
-      '--now',
-      scene.now,
-      ...FAST,
-      '-m',
-      'um',
-    ];
+    const line = argv`vision --archive-url ${served.url} --out ${lake} --now ${scene.now} ${FAST} -m um`;
     try {
-      await cryptodl([
-        ...line,
-        '--dataset',
-        'fundingRate',
-        '-s',
-        'BTCUSDT',
-        '--from',
-        '2024-01',
-        '--to',
-        '2024-01',
-      ]);
+      await cryptodl([...line, ...'--dataset fundingRate -s BTCUSDT --from 2024-01 --to 2024-01'.split(' ')]);
     } finally {
       await served.close();
     }

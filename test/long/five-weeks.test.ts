@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { cryptodlOk, FAST } from '../helpers/cli.js';
+import { FAST, argv, cryptodlOk } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { startBucket } from './five-weeks/archive.js';
 import type { Bucket } from './five-weeks/archive.js';
@@ -111,15 +111,7 @@ describe('five weeks of cron', () => {
     const range = ['--from', `${MONTHLY.month}-01`, '--to', `${MONTHLY.month}-30`];
     const what = ['--interval', '1h', '--symbols', `ADAUSDT,${MONTHLY.differing}`];
     const places = ['--out', folder, '--archive-url', bucket.urlFor('fresh')];
-    await cryptodlOk([
-      'vision',
-      ...what,
-      ...range,
-      ...places,
-      '--now',
-      `${textOf(LAST_CRON)}T08:05:00Z`,
-      ...FAST,
-    ]);
+    await cryptodlOk(argv`vision ${what} ${range} ${places} --now ${textOf(LAST_CRON)}T08:05:00Z ${FAST}`);
     const rows = await readRows(folder, 'klines');
     for (const symbol of ['ADAUSDT', MONTHLY.differing])
       expect(rows.get(symbol)).toEqual(

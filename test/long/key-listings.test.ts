@@ -347,10 +347,7 @@ process.on('exit', () => writeFileSync(process.env.PEAK_FILE, String(process.res
     const keysOf = async (args: readonly string[]): Promise<string[]> => {
       const { stdout } = await cryptodlOk([
         ...planning('spot', 'klines', '1h', 'monthly'),
-        '--symbols',
-        'ADABKRW',
-        '--now',
-        '2021-02-20T12:00:00Z',
+        ...'--symbols ADABKRW --now 2021-02-20T12:00:00Z'.split(' '),
         ...args,
         ...FAST,
       ]);

@@ -1,11 +1,11 @@
 /** What only REST had, and has no more: nothing that a run does may lose it, or call it whole when it is not. */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { scratchFolder } from '../helpers/folders.js';
 import { manifestOf, filesBelow, manifestLines, readParquet } from '../helpers/lake.js';
 import { publishFunding, publishKlines, publishMetrics } from '../helpers/metrics-archive.js';
-import { daysBetween, joinedScene, rowsOf } from '../helpers/metrics-scene.js';
+import { closing, daysBetween, joinedScene, rowsOf } from '../helpers/metrics-scene.js';
 import type { JoinedScene, MetricsScene, SceneOptions } from '../helpers/metrics-scene.js';
 import { publish } from '../helpers/published.js';
 import { apiError, json } from '../helpers/rest-venue-answers.js';
@@ -18,15 +18,8 @@ const BTC: VenueSymbol = { symbol: 'BTCUSDT', host: 'fapi' };
 const SERIES = 'um/openInterestHist/interval=5m/symbol=BTCUSDT';
 const INTEREST = ['metrics', '--dataset', 'openInterestHist', '--symbols', 'BTCUSDT'];
 
-const open: { close: () => Promise<void> }[] = [];
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((opened) => opened.close()));
-});
-async function scene(more: Partial<SceneOptions> = {}): Promise<JoinedScene> {
-  const opened = await joinedScene(scratch, { symbols: [BTC], ...more });
-  open.push(opened);
-  return opened;
-}
+const scene = (more: Partial<SceneOptions> = {}): Promise<JoinedScene> =>
+  closing(joinedScene(scratch, { symbols: [BTC], ...more }));
 
 /** Rows by day, `11-21`. */
 async function countsOf(lake: string, series = SERIES, time = 'timestamp'): Promise<Record<string, number>> {
@@ -127,17 +120,7 @@ describe('a gap', () => {
     const old: VenueSymbol = { symbol: 'OLDUSDT', host: 'fapi' };
     for (const day of ['2026-09-01', '2026-09-02', '2026-09-04'])
       publishKlines(folder, old, '1h', 3_600_000, Date.parse(day));
-    const line = [
-      'vision',
-      '--interval',
-      '1h',
-      '--symbols',
-      'OLDUSDT',
-      '--from',
-      '2026-09-01',
-      '--to',
-      '2026-09-04',
-    ];
+    const line = 'vision --interval 1h --symbols OLDUSDT --from 2026-09-01 --to 2026-09-04'.split(' ');
     const result = await run([...line, '--fill', 'rest']);
     expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('3 ok, 1 absent')]);
     expect(result.stderr).toContain('1 absent, hole');
@@ -148,17 +131,7 @@ describe('one series out of two sources', () => {
   it('goes on from cron when the archive has everything for a while', async () => {
     const { run, lake, folder, setNow } = await scene();
     for (const day of daysBetween('2026-11-18', '2026-11-21')) publishMetrics(folder, BTC, day);
-    await run([
-      'metrics',
-      '--dataset',
-      'metrics',
-      '--symbols',
-      'BTCUSDT',
-      '--join',
-      'archive',
-      '--days',
-      '3',
-    ]);
+    await run('metrics --dataset metrics --symbols BTCUSDT --join archive --days 3'.split(' '));
     setNow('2026-11-22T08:00:00Z');
     const result = await run(['metrics', '--join', 'archive']);
     expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('1 ok')]);
@@ -178,17 +151,7 @@ describe('one series out of two sources', () => {
     const days = daysBetween('2026-11-15', '2026-11-21');
     for (const day of days.slice(0, 4)) publishMetrics(folder, BTC, day);
     const report = join(lake, '..', 'both.jsonl');
-    const line = [
-      'metrics',
-      '--dataset',
-      'metrics',
-      '--symbols',
-      'BTCUSDT',
-      '--join',
-      'archive',
-      '--days',
-      '6',
-    ];
+    const line = 'metrics --dataset metrics --symbols BTCUSDT --join archive --days 6'.split(' ');
     await run([...line, '--failures', report]);
     isDown = false;
     // As if the days of the archive had failed as well.
@@ -233,17 +196,7 @@ describe('one series out of two sources', () => {
     };
     publishTrades('2026-11-18');
     publishTrades('2026-11-19');
-    const line = [
-      'vision',
-      '--market',
-      'spot',
-      '--dataset',
-      'aggTrades',
-      '--symbols',
-      'BTCUSDT',
-      '--days',
-      '3',
-    ];
+    const line = 'vision --market spot --dataset aggTrades --symbols BTCUSDT --days 3'.split(' ');
     await run([...line, '--fill', 'rest']);
     publishTrades('2026-11-20');
     const result = await run([...line, '--fill', 'rest']);

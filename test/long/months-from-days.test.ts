@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { makeZip } from '../../scripts/make-zip.js';
 import { makeCsv } from '../../scripts/synthetic-archive.js';
-import { cryptodl, FAST } from '../helpers/cli.js';
+import { FAST, argv, cryptodl } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { parquetDigests } from '../helpers/lake.js';
 import { memberOf, publish, publishZip } from '../helpers/published.js';
@@ -218,15 +218,7 @@ describe('a monthly object that is broken', () => {
     publishBroken('ENDUSDT', '2024-01');
     publishDays('ENDUSDT');
     const month = ['--interval', '1h', '--symbols', 'ENDUSDT', '--from', '2024-01-01', '--to', '2024-01-31'];
-    const args = [
-      'vision',
-      ...month,
-      '--archive-url',
-      scene.archive.url,
-      '--out',
-      join(scratch, 'end'),
-      '--json',
-    ];
+    const args = argv`vision ${month} --archive-url ${scene.archive.url} --out ${join(scratch, 'end')} --json`;
     const ended = await cryptodl([...args, ...FAST], {
       onSpawn: (child) => {
         scene.archive.fault = (path) => {

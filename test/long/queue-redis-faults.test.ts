@@ -34,11 +34,7 @@ describe.skipIf(!HAS_REDIS)(`a queue on a server with faults${NEEDS_REDIS}`, { t
     runs = await QueueRuns.open(scene, { redis });
   };
   const durable = (): string[] => [
-    '--appendonly',
-    'yes',
-    '--appendfsync',
-    'always',
-    '--dir',
+    ...'--appendonly yes --appendfsync always --dir'.split(' '),
     scene.newFolder(),
   ];
   const begin = (...words: string[]): StartedWorker[] => WORKERS.map(() => runs.work(words));

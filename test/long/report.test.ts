@@ -14,7 +14,7 @@ import {
   startBrowser,
 } from '../helpers/browser.js';
 import type { Look } from '../helpers/browser.js';
-import { cryptodlOk } from '../helpers/cli.js';
+import { argv, cryptodlOk } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import {
   daysBefore,
@@ -165,15 +165,7 @@ describe.skipIf(!HAS_BROWSER)(`the page of cryptodl report${BROWSER_NEEDED}`, ()
     const lake = join(scratch, 'large');
     makeMonths(lake, 2000, 100);
     const large = join(scratch, 'large.html');
-    const { stdout } = await cryptodlOk([
-      'report',
-      '-o',
-      lake,
-      '--html',
-      large,
-      '--now',
-      '2026-11-21T12:00:00Z',
-    ]);
+    const { stdout } = await cryptodlOk(argv`report -o ${lake} --html ${large} --now 2026-11-21T12:00:00Z`);
     expect(stdout).toContain('2,000 series');
     const before = performance.now();
     const { page } = await openFile(browser, large, WIDE);

@@ -99,13 +99,6 @@ describe('a download from another exchange', () => {
     expect(archive.takeRequests()).toEqual([]);
   });
 
-  it('continues the lake without flags', async () => {
-    await vision(days(1, 3));
-    archive.takeRequests();
-    expect(await run('vision --dataset candles --interval 1h')).toMatchObject({ code: 0 });
-    expect(archive.takeRequests()).toEqual([4, 5, 6, 7, 8, 9].map(nameOf));
-  });
-
   it('writes and fetches nothing with --dry-run', async () => {
     const { code, stderr, stdout } = await vision(`${days(1, 3)} --dry-run`);
     expect([code, archive.takeRequests(), filesBelow(out)]).toEqual([0, [], []]);
@@ -250,11 +243,6 @@ describe('other verbs with another exchange', () => {
     expect((await run('list markets')).stdout).toContain('swap');
     expect((await run('list symbols --market swap --dataset candles --interval 1h')).stdout).toBe(`${BTC}\n`);
     expect((await run(`list periods ${CHOICE} ${days(1, 2)}`)).stdout).toContain(dayOf(2));
-  });
-
-  it('verify finds the lake sound, also row by row and against the listing', async () => {
-    await vision(days(1, 3));
-    expect(await run('verify --deep --upstream')).toMatchObject({ code: 0 });
   });
 
   it('coverage ends with the last day that is over for the exchange', async () => {

@@ -15,7 +15,7 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { tempPath } from '../../src/files/temp-files.js';
-import { cryptodl, FAST } from '../helpers/cli.js';
+import { FAST, argv, cryptodl } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { MISSING } from '../helpers/local-faults.js';
 import { useScene } from '../helpers/scene.js';
@@ -25,13 +25,10 @@ const scene = useScene({
 });
 const { scratch } = scene;
 
-const command = (...flags: string[]): string[] => [
-  ...'vision --dataset metrics --symbols BTCUSDT --from 2026-10-01 --to 2026-10-02'.split(' '),
-  '--archive-url',
-  scene.archive.url,
-  ...FAST,
-  ...flags,
-];
+const command = (
+  ...flags: string[]
+): string[] => argv`vision --dataset metrics --symbols BTCUSDT --from 2026-10-01 --to 2026-10-02 --archive-url
+  ${scene.archive.url} ${FAST} ${flags}`;
 
 /** Node's own `mkdir -p` never ends below /proc. */
 describe.skipIf(process.platform !== 'linux')(

@@ -167,16 +167,7 @@ describe('the tarball of npm pack', () => {
     beforeAll(() => {
       mkdirSync(work);
       // The lakes of other machines.
-      const selection = [
-        'vision',
-        '--interval',
-        '1h',
-        '--symbols',
-        'ETHUSDT,SOLUSDT',
-        '--days',
-        '2',
-        ...place(),
-      ];
+      const selection = [...'vision --interval 1h --symbols ETHUSDT,SOLUSDT --days 2'.split(' '), ...place()];
       for (const shard of [0, 1]) {
         const out = join(work, `data-${shard}`);
         const { status, stderr } = cryptodl(...selection, '--shard', `${shard}/2`, '--out', out);

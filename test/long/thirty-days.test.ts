@@ -108,16 +108,7 @@ describe('thirty days of cron', () => {
 
   async function cron(today: number): Promise<CliResult> {
     archive.requests.length = 0;
-    const what = [
-      '--interval',
-      '1h',
-      '--symbols',
-      '*USDT',
-      '--days',
-      '1',
-      '--now',
-      `${text(today)}T08:05:00Z`,
-    ];
+    const what = [...'--interval 1h --symbols *USDT --days 1 --now'.split(' '), `${text(today)}T08:05:00Z`];
     const places = ['--archive-url', archive.url, '--out', out, '--json', ...FAST, '--max-wait', '1s'];
     const result = await cryptodl(['vision', ...what, ...places], { env: { CRYPTODL_STATE_DIR: state } });
     zipRequests += archive.objectRequests().filter((path) => path.endsWith('.zip')).length;

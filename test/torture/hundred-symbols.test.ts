@@ -31,17 +31,7 @@ describe('100 symbols × 31 days of um metrics', () => {
   afterAll(() => archive.close());
 
   const command = (out: string, flags: readonly string[] = []): string[] => {
-    const what = [
-      'vision',
-      '--dataset',
-      'metrics',
-      '--symbols',
-      'all',
-      '--from',
-      '2026-10-01',
-      '--to',
-      '2026-10-31',
-    ];
+    const what = 'vision --dataset metrics --symbols all --from 2026-10-01 --to 2026-10-31'.split(' ');
     return [...what, '--concurrency', '50', '--archive-url', archive.url, '--out', out, ...flags, ...FAST];
   };
 
