@@ -65,8 +65,8 @@ export interface Traced {
   readonly paths: readonly string[];
 }
 
-/** The record of a run and a debug dump: the name has the time, so strace cannot find it again in another run. */
-const RECORD = /\/\.cryptodl\/((tmp|runs)\/|debug-)\d{8}T\d{9}Z-/;
+/** Names with the time or the process, which strace cannot find again in another run: records of runs, debug dumps, temporary files. */
+const RECORD = /\/\.cryptodl\/((tmp|runs)\/|debug-)\d{8}T\d{9}Z-|\/\.?cryptodl-[a-z0-9-]+-[0-9a-f]{8}\./;
 
 export class Tracer {
   readonly #folder: string;
