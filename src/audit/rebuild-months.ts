@@ -18,7 +18,7 @@ const MENDED_BY_DAYS: ReadonlySet<AuditFinding['kind']> = new Set(['rows-missing
 export interface Rebuild {
   /** One request for each format in which the lake holds the monthly object. */
   readonly requests: readonly SeriesRequest[];
-  /** The number of findings that the lake does not have after the requests are done. */
+  /** The number of findings of which the lake is free after the requests. */
   readonly mended: number;
   /** The reason why the month stays as it is. */
   readonly note?: string;
@@ -59,6 +59,7 @@ export async function rebuildOf(
     });
   }
   if (note !== undefined) return { requests, mended: 0, note };
+  // A lake that holds the days instead of the month is free of them without a request.
   const holdsDays = FORMATS.some((format) => days.some((day) => manifest[format].hasDay(day)));
   return { requests, mended: requests.length > 0 || holdsDays ? mended : 0 };
 }

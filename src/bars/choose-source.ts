@@ -39,8 +39,8 @@ export interface Chosen {
 }
 
 /**
- * The source of the held bars, so that a further source does not change them. Else the klines with the most days; of equal ones, the longest,
- * and those of seconds last. Else aggTrades, then trades.
+ * The source of the held bars, so that a further source does not change them. Else the klines with the most days; of equal ones, those
+ * of the longest interval. Else aggTrades, then trades.
  */
 export function chooseSource(
   rule: BarRule,
@@ -70,7 +70,7 @@ function byRank(a: SourceDays, b: SourceDays): number {
   return b.byDay.size - a.byDay.size || lengthRank(b) - lengthRank(a);
 }
 
-/** Klines of seconds have the most rows for the same bars. */
+/** The interval in ms: longer klines have fewer rows for the same bars. */
 function lengthRank({ series: { interval = '' } }: SourceDays): number {
   return intervalMs(interval) || 0;
 }

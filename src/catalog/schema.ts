@@ -26,7 +26,10 @@ export async function schema(
   return 0;
 }
 
-/** Looks in the market of `--market`. Without the flag: in the default market, then in the first market that has the dataset. */
+/**
+ * The dataset in the market of `--market`; without the flag, in the default market or else in the first market that has it. Throws a usage error, which
+ * names a market with the dataset if there is one.
+ */
 function choose(
   venue: Venue,
   word: string | undefined,

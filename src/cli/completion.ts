@@ -140,7 +140,7 @@ function firstPart(doc: string): string {
   return doc.split(';')[0] ?? doc;
 }
 
-/** The values of a flag after `text`, if the typed word is a flag with a value; undefined for other words. */
+/** The values of the flag `typed`; undefined for a switch and for another word. `text`: the begun value, of which the part after the last comma is completed. */
 function valuesOf(verb: Verb, typed: string | undefined, text: string): readonly Candidate[] | undefined {
   const name = flagsOf(verb).find(
     (flag) => typed === `--${flag}` || (typed !== undefined && typed === `-${flagSpec(flag).short}`),

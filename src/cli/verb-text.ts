@@ -35,7 +35,7 @@ export const RUN_EXITS = {
   7: LIMIT_EXIT,
 } as const satisfies ExitTexts;
 
-/** `--wait` ends like the download. */
+/** With `--wait`, `enqueue` ends with the code of the download. */
 export const QUEUE_EXITS = {
   ...BASE_EXITS,
   3: 'try later; no connection to the Redis server, or with --wait: a job failed for now',

@@ -31,7 +31,7 @@ export async function convert(session: DuckDbSession, conversion: Conversion): P
   }
 }
 
-/** Takes every conversion. */
+/** Converts with SQL statements, also what `copyDirectly` refuses. */
 export async function convertInSteps(
   session: DuckDbSession,
   conversion: Conversion,

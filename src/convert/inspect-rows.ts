@@ -66,7 +66,7 @@ async function columnsInCsv(path: string): Promise<Set<string>> {
 
 /**
  * `lag() OVER ()` is the row before in the file. DuckDB guarantees that an empty OVER clause, a subquery and FROM with one table keep
- * the order of the rows, also with several threads (its page "Order Preservation"); a JOIN does not, so it comes after them.
+ * the order of the rows, also with several threads (its page "Order Preservation").
  */
 function query({ path, spec, settings, lines }: InspectedFile): string {
   const keys = spec.sort.flatMap((name) => spec.columns.find((column) => column.name === name) ?? []);

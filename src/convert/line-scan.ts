@@ -56,8 +56,8 @@ export class LineScan {
   }
 
   /**
-   * A comma at the end of a line is a blank last cell or an extra comma: the number of commas in the line decides. A line that began in an
-   * earlier chunk is suspicious.
+   * A comma at the end of a line is a blank last cell or an extra comma: the number of commas in the line decides. Such a line
+   * that began in an earlier chunk goes to the exact reader.
    */
   #addLines(chunk: Buffer): void {
     let start = -this.#lineBytes;
