@@ -46,9 +46,9 @@ const EARNS = 0.4;
 const ROOM = 1.1;
 const QUEUEING = 0.8;
 const LARGEST_CUT = 0.6;
-/** A host that refuses more than twice this share may have a little too much load. */
+/** A host that refuses more than twice this share may have too much load. It has, if it refuses less than this share of them with fewer objects in flight. */
 const USUAL_REFUSALS = 0.01;
-const [A_LITTLE_FEWER, FEWER_REFUSALS] = [0.9, 0.5];
+const FEWER_REFUSALS = 0.4;
 /** A refused level is tried again after this many measurements below it. */
 const MEASUREMENTS_BELOW_CEILING = 20;
 
@@ -157,17 +157,15 @@ export class LevelSearch {
     if (this.#measurementsHeld <= this.#measurementsToHold && !this.#isRefusing(measurement))
       return undefined;
     this.#measurementsHeld = 0;
-    if (this.#isRefusing(measurement)) return this.#tryALittleFewer();
+    if (this.#isRefusing(measurement)) {
+      this.#mode = 'trying-fewer';
+      return this.#step(Math.floor(this.#level * FEWER), 'trying-fewer');
+    }
     return this.#tryFewer(measurement) ?? (this.#mayGrow ? this.#tryMore() : undefined);
   }
 
   #isRefusing({ refusedShare }: Measurement): boolean {
     return refusedShare > this.#usualRefusals * 2 && this.#level > this.#bounds.least;
-  }
-
-  #tryALittleFewer(): Step {
-    this.#mode = 'trying-fewer';
-    return this.#step(Math.min(this.#level - 1, this.#level * A_LITTLE_FEWER), 'trying-fewer');
   }
 
   /** Tries a lower level: alternately with a higher one, and at once when the host seems to queue requests. */
@@ -201,14 +199,19 @@ export class LevelSearch {
 
   #judgeFewer(measurement: Measurement): Step | undefined {
     const held = this.#held;
-    const wasRefusing = held !== undefined && held.refusedShare > this.#usualRefusals * 2;
-    const isLess = !wasRefusing || measurement.refusedShare < held.refusedShare * FEWER_REFUSALS;
-    if (held === undefined || (isLess && measurement.perSecond >= held.perSecond * AS_FAST)) {
-      if (wasRefusing) this.#ceiling = held.level;
+    if (held !== undefined && held.refusedShare > this.#usualRefusals * 2) {
+      if (measurement.refusedShare < held.refusedShare * FEWER_REFUSALS) {
+        this.#ceiling = held.level;
+        this.#startHolding(MEASUREMENTS_BETWEEN_TRIALS);
+        return undefined;
+      }
+      this.#usualRefusals = held.refusedShare;
+      return this.#revert(held, 'slower-with-fewer');
+    }
+    if (held === undefined || measurement.perSecond >= held.perSecond * AS_FAST) {
       this.#keep(measurement, 'fewer');
       return undefined;
     }
-    if (!isLess) this.#usualRefusals = held.refusedShare;
     // The longer time per object was not a queue: the host has become slower.
     this.#unhinderedMs = held.meanMs;
     return this.#revert(held, 'slower-with-fewer');

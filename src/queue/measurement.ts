@@ -162,9 +162,11 @@ export class Failures {
       this.#retreat = undefined;
       return undefined;
     }
-    if (this.#mayBeFull && share > MOST_OF_A_BAD_DAY) return 'again';
+    // One retreat may be too small.
+    const isFirst = before.from === before.top;
+    if (this.#mayBeFull && (share > MOST_OF_A_BAD_DAY || isFirst)) return 'again';
     this.#retreat = undefined;
-    this.#usual = Math.max(this.#usual, share);
+    this.#usual = Math.max(this.#usual, share, before.bad / before.results);
     this.#harmlessUpTo = Math.max(this.#harmlessUpTo, before.top);
     return { backTo: before.top };
   }
