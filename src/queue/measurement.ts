@@ -166,7 +166,7 @@ export class Failures {
     const isFirst = before.from === before.top;
     if (this.#mayBeFull && (share > MOST_OF_A_BAD_DAY || isFirst)) return 'again';
     this.#retreat = undefined;
-    this.#usual = Math.max(this.#usual, share, before.bad / before.results);
+    this.#usual = Math.max(this.#usual, share);
     this.#harmlessUpTo = Math.max(this.#harmlessUpTo, before.top);
     return { backTo: before.top };
   }
