@@ -25,22 +25,12 @@ export interface Backing {
   release(folders: readonly string[]): Promise<void>;
   /** Calls `act` while nothing else changes the manifest of the series. */
   exclusively<T>(seriesFolder: string, act: () => Promise<T>): Promise<T>;
-  uploads(): Promise<readonly UnfinishedUpload[]>;
   /** Rejects with the error of the other side. */
   tryOut(): Promise<BackingTrial>;
   /** Begins to publish the present state of a series, together with later changes that come before the turn of the series. */
   publishSeries(seriesFolder: string): void;
   /** Resolves when the changes so far are published; with true if the manifest now has lines of another writer too. */
   published(seriesFolder: string): Promise<boolean>;
-}
-
-/** A file that a killed run has begun to put, and not completed, or a zip that one worker has put for another. */
-export interface UnfinishedUpload {
-  /** Relative to the root of the lake. */
-  readonly path: string;
-  /** Epoch milliseconds; not a number if the server gives no time. */
-  readonly startedAt: number;
-  readonly remove: () => Promise<void>;
 }
 
 /** The other side as a small file finds it that is put, put again and removed. */
@@ -147,11 +137,6 @@ export async function publishBackedSeries(seriesFolder: string): Promise<void> {
 /** Infinite for a lake without another side: its lock keeps other commands away. */
 export function backedAgeMs(path: string): number {
   return backingOf(path)?.ageMs(path) ?? Number.POSITIVE_INFINITY;
-}
-
-/** The uploads of killed and of running commands below the root of a lake. */
-export async function backedUploads(root: string): Promise<readonly UnfinishedUpload[]> {
-  return (await backingOf(root)?.uploads()) ?? [];
 }
 
 /** The requests to the other side; undefined for a lake without one. */

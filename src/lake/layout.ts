@@ -74,11 +74,6 @@ export function keyPath(key: string): string {
   return key.split('/').map(safeName).join('/');
 }
 
-/** The inverse of `keyPath`. */
-export function keyOfPath(path: string): string {
-  return path.split('/').map(originalName).join('/');
-}
-
 /**
  * The folders of cryptodl in the root of a lake. Readers of Parquet skip names that begin with `_` or `.`. Polars refuses a
  * folder with a file of another ending, so nothing but data lies in the folders of series.

@@ -5,8 +5,8 @@
 import { randomUUID } from 'node:crypto';
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
-import type { Backing, BackingTrial, UnfinishedUpload } from '../lake/backing.js';
-import { FOLDERS, isStagedZip, STAGED_ZIPS } from '../lake/layout.js';
+import type { Backing, BackingTrial } from '../lake/backing.js';
+import { FOLDERS } from '../lake/layout.js';
 import { manifestPlace } from '../lake/manifest-place.js';
 import type { Clock } from '../model/clock.js';
 import type { Bucket } from '../s3/bucket.js';
@@ -136,19 +136,6 @@ export class Mirror implements Backing {
 
   exclusively<T>(seriesFolder: string, act: () => Promise<T>): Promise<T> {
     return this.#changes.take(seriesFolder, act);
-  }
-
-  async uploads(): Promise<UnfinishedUpload[]> {
-    const found: UnfinishedUpload[] = [];
-    for await (const upload of this.#bucket.uploads('')) {
-      const { key, startedAt } = upload;
-      found.push({ path: key, startedAt, remove: () => this.#bucket.abortUpload(upload) });
-    }
-    for await (const { key, lastModified } of this.#bucket.list(`${STAGED_ZIPS}/`)) {
-      const startedAt = Date.parse(lastModified);
-      if (isStagedZip(key)) found.push({ path: key, startedAt, remove: () => this.#bucket.remove(key) });
-    }
-    return found;
   }
 
   tryOut(): Promise<BackingTrial> {

@@ -6,11 +6,9 @@ import { isPlainKey } from '../model/lake-address.js';
 import type { LakeAddress } from '../model/lake-address.js';
 import { bytesText } from '../model/units.js';
 import { parseListing } from '../source/s3-listing.js';
+import type { ListingPage } from '../source/source.js';
 import { ageMsOf, changedElsewhere, Conditions } from './conditions.js';
 import type { BucketObject, PutCondition } from './conditions.js';
-import { parseUploads } from './documents.js';
-import type { UnfinishedUpload } from './documents.js';
-import { abortUpload } from './multipart.js';
 import type { MultipartSizes } from './multipart.js';
 import { putObject } from './put-object.js';
 import { errorName, NO_LIST } from './refusals.js';
@@ -46,10 +44,6 @@ export interface Bucket {
    * for this.
    */
   remove(key: string, etag?: string): Promise<void>;
-  /** Multipart uploads of keys that begin with `prefix`, which a killed run has left or another run is still doing. */
-  uploads(prefix: string): AsyncGenerator<UnfinishedUpload>;
-  /** An upload that is no longer there is no error. */
-  abortUpload(upload: UnfinishedUpload): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -90,7 +84,7 @@ export class S3Bucket implements Bucket {
         ...(pageSize === undefined ? {} : { 'max-keys': String(pageSize) }),
         ...(token === '' ? {} : { 'continuation-token': token }),
       };
-      const { page, date } = await this.#page(query, parseListing);
+      const { page, date } = await this.#page(query);
       const { objects, truncated, continuationToken } = page;
       for (const object of objects) {
         if (!object.key.startsWith(base + prefix))
@@ -103,7 +97,11 @@ export class S3Bucket implements Bucket {
         else this.#warnOf(key);
       }
       const continues = progress.continues(objects.map((object) => object.key));
-      if (truncated && (continuationToken === undefined || !continues)) throw this.#endless();
+      if (truncated && (continuationToken === undefined || !continues))
+        throw new CryptodlError(
+          'listing-malformed',
+          `${this.address}: a listing does not say how it continues, or has no end`,
+        );
       token = truncated ? continuationToken : undefined;
     }
   }
@@ -192,59 +190,25 @@ export class S3Bucket implements Bucket {
     return putObject({ requests, multipart, conditions: this.#conditions }, target, path, condition);
   }
 
-  async *uploads(prefix: string): AsyncGenerator<UnfinishedUpload> {
-    const base = this.#options.address.prefix;
-    const progress = new PageProgress();
-    for (let marker: Readonly<Record<string, string>> | undefined = {}; marker !== undefined;) {
-      const query: Record<string, string> = {
-        uploads: '',
-        'encoding-type': 'url',
-        prefix: base + prefix,
-        ...marker,
-      };
-      const { uploads, next } = (await this.#page(query, parseUploads)).page;
-      for (const upload of uploads) {
-        const key = upload.key.slice(base.length);
-        if (upload.key.startsWith(base + prefix) && isPlainKey(key)) yield { ...upload, key };
-      }
-      const continues = progress.continues(uploads.map(({ key, uploadId }) => `${key} ${uploadId}`));
-      if (next !== undefined && !continues) throw this.#endless();
-      marker = next;
-    }
-  }
-
-  abortUpload({ key, uploadId }: UnfinishedUpload): Promise<void> {
-    return abortUpload(this.#options.requests, this.#keyOf(key), uploadId);
-  }
-
   close(): Promise<void> {
     return this.#options.requests.close();
   }
 
   /** `date`: the time of the answer by the clock of the server. */
-  async #page<T>(
+  async #page(
     query: Readonly<Record<string, string>>,
-    parse: (body: Buffer) => T,
-  ): Promise<{ readonly page: T; readonly date: string | undefined }> {
-    const pages: T[] = [];
+  ): Promise<{ readonly page: ListingPage; readonly date: string | undefined }> {
+    let page: ListingPage | undefined;
     const { headers } = await this.#send({
       method: 'GET',
       key: '',
       query,
       check: ({ status, body }) => {
-        if (status === 200 && body.kind === 'memory') pages.push(parse(body.bytes));
+        if (status === 200 && body.kind === 'memory') page = parseListing(body.bytes);
       },
     });
-    const page = pages.at(-1);
     if (page === undefined) throw this.#options.requests.refused(NO_LIST);
     return { page, date: headers['date'] };
-  }
-
-  #endless(): CryptodlError {
-    return new CryptodlError(
-      'listing-malformed',
-      `${this.address}: a listing does not say how it continues, or has no end`,
-    );
   }
 
   /** A request that has no condition. Any other refusal than 404 is an error. */

@@ -1,7 +1,8 @@
 /** Multipart uploads: a large file is stored part by part, and each part is repeated on its own. */
 import { CryptodlError } from '../model/errors.js';
+import { malformed, neededIn, rootOf, textIn } from '../source/s3-xml.js';
+import { isLabel } from '../text/label.js';
 import { digestsOf } from './digests.js';
-import { parseCompleted, parseUploadId } from './documents.js';
 import { inParallel } from './in-parallel.js';
 import { errorName } from './refusals.js';
 import { etagOf, textOf } from './requests.js';
@@ -56,12 +57,12 @@ export async function putParts(
     isDone = end.status === 200;
     return end;
   } finally {
-    // The first error counts. What cannot be aborted now is found by `verify --fix`.
+    // The first error counts. What cannot be aborted now is left to the bucket, which may have a rule for this.
     if (!isDone) await abortUpload(requests, put.key, uploadId).catch(() => undefined);
   }
 }
 
-export async function abortUpload(requests: S3Requests, key: string, uploadId: string): Promise<void> {
+async function abortUpload(requests: S3Requests, key: string, uploadId: string): Promise<void> {
   await requests.send({ method: 'DELETE', key, query: { uploadId } });
 }
 
@@ -129,4 +130,22 @@ async function complete(
     },
   });
   return { status, etag };
+}
+
+// The documents of S3 about multipart uploads.
+
+/** The id of a new multipart upload. Ids of uploads are longer than other labels. */
+function parseUploadId(body: Buffer): string {
+  const text = neededIn(rootOf(body, 'InitiateMultipartUploadResult'), 'UploadId');
+  const isLongLabel = text.length <= 2048 && (text.match(/.{1,256}/gsu) ?? []).every((part) => isLabel(part));
+  if (isLongLabel) return text;
+  throw malformed('the UploadId is no label');
+}
+
+/** The ETag of a completed upload, without its quotes. S3 may send an error document with status 200: it is an error of the server. */
+function parseCompleted(body: Buffer): string {
+  const error = errorName(body.toString('utf8'));
+  if (error !== undefined)
+    throw new CryptodlError('http-server-error', `the server answered ${error} with status 200`);
+  return (textIn(rootOf(body, 'CompleteMultipartUploadResult'), 'ETag') ?? '').replaceAll('"', '');
 }

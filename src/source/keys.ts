@@ -56,22 +56,6 @@ export function periodOf(
   return undefined;
 }
 
-/** Whether a key is that of an object of the archive, of any series. */
-export function isObjectKey({ archive, markets }: Pick<Source, 'archive' | 'markets'>, key: string): boolean {
-  return Object.entries(markets).some(([market, { datasets }]) =>
-    Object.values(datasets).some(({ name: dataset, cadences }) =>
-      cadences.some((cadence) => {
-        const prefix = archive.datasetPrefix(market, cadence, dataset);
-        if (!key.startsWith(prefix)) return false;
-        const [symbol = '', ...rest] = key.slice(prefix.length).split('/');
-        const [interval] = rest.length > 1 ? rest : [];
-        const series = { market, dataset, symbol, ...(interval === undefined ? {} : { interval }) };
-        return archive.periodOf(series, cadence)(key) !== undefined;
-      }),
-    ),
-  );
-}
-
 /** True for a monthly object of the archive that daily objects may replace: the dataset has them, and `--cadence` is `auto`. */
 export function hasDays(
   spec: DatasetSpec | undefined,

@@ -1,14 +1,11 @@
 /** Checks the selected series of a lake, under the lock when it fixes, and counts the findings. */
-import { join, posix } from 'node:path';
+import { join } from 'node:path';
 import { openLake } from '../download/open-lake.js';
 import { openSession } from '../download/session.js';
 import type { Session } from '../download/session.js';
-import { backedUploads } from '../lake/backing.js';
-import type { UnfinishedUpload } from '../lake/backing.js';
 import type { LakePaths } from '../lake/layout.js';
-import { FOLDERS, isStagedZip, keyOfPath, refuseLinkedFolders, seriesAt } from '../lake/layout.js';
-import { MANIFEST_ENDING } from '../lake/manifest-place.js';
-import { entryAt, isPartitionFile } from '../lake/path-checks.js';
+import { refuseLinkedFolders } from '../lake/layout.js';
+import { entryAt } from '../lake/path-checks.js';
 import { refuseIfLocked } from '../lake/lock.js';
 import { listLeftovers } from '../lake/walk-lake.js';
 import type { ExitCode } from '../model/exit-code.js';
@@ -16,7 +13,6 @@ import { exitCode } from '../model/exit-code.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { selectHeldSeries, nothingHeld } from '../select/held-series.js';
 import type { HeldSelection } from '../select/held-series.js';
-import { isObjectKey } from '../source/keys.js';
 import { checkLake } from './check-lake.js';
 import type { LakeFinding, LakeFindingKind } from './lake-finding.js';
 
@@ -60,53 +56,14 @@ async function* verifySelected(
   await refuseLinkedFolders(session.paths);
   await refuseIfLocked(session.paths.internal, session.clock);
   const left = selection.isWhole ? await listLeftovers(session.paths) : [];
-  const uploads = selection.isWhole ? await unfinishedUploads(session) : [];
   const opened = fix ? await openLake(session, 'cryptodl verify --fix') : undefined;
   try {
     const found = await Promise.all(left.map((path) => leftoverAt(session.paths, path, fix)));
     const open = opened === undefined ? session : { ...session, lock: opened.lock };
-    const removed = await Promise.all(uploads.map((upload) => uploadFinding(upload, fix)));
-    return yield* verifyIn(open, { selection, left: [...found, ...removed] }, onProgress);
+    return yield* verifyIn(open, { selection, left: found }, onProgress);
   } finally {
     await opened?.lock.release();
   }
-}
-
-/** An upload of this age belongs to no running command. */
-const OLD_UPLOAD_MS = 24 * 3600_000;
-
-/** Old uploads of partitions, manifests and zips, and old zips between two workers. Others are none of ours. */
-async function unfinishedUploads({
-  paths,
-  venue,
-  clock,
-}: Pick<Session, 'clock' | 'paths' | 'venue'>): Promise<UnfinishedUpload[]> {
-  const isOurs = (path: string): boolean => {
-    const folder = posix.dirname(path);
-    const name = posix.basename(path);
-    if (path.startsWith(`${venue.archive.topFolder}/`)) return isObjectKey(venue, keyOfPath(path));
-    if (isStagedZip(path)) return true;
-    if (isPartitionFile(name)) return seriesAt(venue, folder) !== undefined;
-    const series = path.slice(FOLDERS.manifests.length + 1, -MANIFEST_ENDING.length);
-    const isManifest = path.startsWith(`${FOLDERS.manifests}/`) && path.endsWith(MANIFEST_ENDING);
-    return isManifest && seriesAt(venue, series) !== undefined;
-  };
-  const oldest = clock.now() - OLD_UPLOAD_MS;
-  const all = await backedUploads(paths.root);
-  return all.filter(({ path, startedAt }) => startedAt < oldest && isOurs(path));
-}
-
-async function uploadFinding({ path, remove }: UnfinishedUpload, fix: boolean): Promise<LakeFinding> {
-  const finding: LakeFinding = {
-    kind: 'leftover',
-    path,
-    text: isStagedZip(path)
-      ? 'a worker has fetched this zip for another one, and it is older than a day'
-      : 'a run was killed and left a part of this file',
-  };
-  if (!fix) return { ...finding, left: 'fix' };
-  await remove();
-  return { ...finding, done: 'removed' };
 }
 
 async function* verifyIn(

@@ -30,8 +30,8 @@ const LARGE = Buffer.concat(
   ),
 );
 
-/** `open` gives an empty folder in a bucket. */
-export function bucketContract(open: () => Promise<Bucket> | Bucket): void {
+/** `open` gives an empty folder in a bucket. `unfinished` counts the multipart uploads that its server has. */
+export function bucketContract(open: () => Promise<Bucket>, unfinished: () => number | undefined): void {
   const folder = scratchFolder();
   let files = 0;
   const fileOf = (content: Buffer | string): string => {
@@ -129,7 +129,7 @@ export function bucketContract(open: () => Promise<Bucket> | Bucket): void {
       const received = join(folder, 'received-large');
       await bucket.get('a b/large', received);
       expect(readFileSync(received).equals(LARGE)).toBe(true);
-      expect(await all(bucket.uploads(''))).toEqual([]);
+      expect(unfinished()).toBe(0);
     });
 
     it('keeps its condition, and leaves nothing behind', async () => {
@@ -139,7 +139,7 @@ export function bucketContract(open: () => Promise<Bucket> | Bucket): void {
       const error = await refusal(bucket.put('large', path, { kind: 'absent' }));
       expect(error.code).toBe('lake-conflict');
       expect(await contentOf(bucket, 'large')).toBe('small');
-      expect(await all(bucket.uploads(''))).toEqual([]);
+      expect(unfinished()).toBe(0);
       await bucket.put('large', path, { kind: 'same', etag: first.etag });
       expect(await bucket.head('large')).toMatchObject({ bytes: LARGE.length });
     });

@@ -14,7 +14,7 @@ import { publish } from './published.js';
 import { S3Server } from './s3-server.js';
 import type { S3Record } from './s3-server.js';
 
-export const HOUR_MS = 3_600_000;
+const HOUR_MS = 3_600_000;
 export const SYMBOLS = ['BTCUSDT', 'ETHUSDT', 'SOLUSDT', 'XRPUSDT'];
 export const FOLDER = 'binance/um/klines/interval=1h';
 export const MONTH = `${FOLDER}/symbol=BTCUSDT/2026-11.parquet`;

@@ -5,7 +5,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { checkSignature, S3Refusal } from './s3-signature.js';
-import { contentsXml, errorXml, escaped, uploadsXml, wrapped } from './s3-xml.js';
+import { contentsXml, errorXml, escaped, wrapped } from './s3-xml.js';
 
 export interface StoredObject {
   readonly bytes: Buffer;
@@ -204,8 +204,7 @@ export class S3Server {
 
   #answer(record: S3Record, body: Buffer): Answer {
     const { method, key, query } = record;
-    if (key === '' && method === 'GET')
-      return 'uploads' in query ? this.#listUploads(query) : this.#list(query);
+    if (key === '' && method === 'GET') return this.#list(query);
     if ('uploadId' in query || 'uploads' in query) return this.#multipart(record, body);
     switch (method) {
       case 'PUT':
@@ -290,22 +289,6 @@ export class S3Server {
     return {
       status: 200,
       body: `<?xml version="1.0" encoding="UTF-8"?>\n<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>${this.bucket}</Name><Prefix>${escaped(named(prefix, query))}</Prefix><KeyCount>${entries.length}</KeyCount><MaxKeys>${most}</MaxKeys>${query['encoding-type'] === 'url' ? '<EncodingType>url</EncodingType>' : ''}<IsTruncated>${isTruncated}</IsTruncated>${isTruncated ? `<NextContinuationToken>${Buffer.from(last).toString('base64')}</NextContinuationToken>` : ''}${entries.join('')}</ListBucketResult>`,
-    };
-  }
-
-  #listUploads(query: Readonly<Record<string, string>>): Answer {
-    const { prefix = '' } = query;
-    const marker = `${query['key-marker'] ?? ''}\u0000${query['upload-id-marker'] ?? ''}`;
-    const all = [...this.uploads]
-      .map(([id, upload]) => ({ id, ...upload }))
-      .filter(({ key }) => key.startsWith(prefix))
-      .filter(({ key, id }) => query['key-marker'] === undefined || `${key}\u0000${id}` > marker)
-      .sort((one, other) => (`${one.key}\u0000${one.id}` < `${other.key}\u0000${other.id}` ? -1 : 1));
-    const page = all.slice(0, this.options.pageSize);
-    const shown = page.map((upload) => ({ ...upload, key: named(upload.key, query) }));
-    return {
-      status: 200,
-      body: uploadsXml(shown, query['encoding-type'] === 'url', all.length > page.length),
     };
   }
 

@@ -36,26 +36,3 @@ export function contentsXml(key: string, { bytes, etag, lastModified }: Listed):
     StorageClass: 'STANDARD',
   });
 }
-
-interface ListedUpload {
-  readonly key: string;
-  readonly id: string;
-  readonly startedAt: number;
-}
-
-export function uploadsXml(
-  uploads: readonly ListedUpload[],
-  isEncoded: boolean,
-  isTruncated: boolean,
-): string {
-  const last = uploads.at(-1);
-  const entries = uploads.map(({ key, id, startedAt }) =>
-    wrapped('Upload', { Key: key, UploadId: id, Initiated: new Date(startedAt).toISOString() }),
-  );
-  const next =
-    isTruncated && last !== undefined
-      ? `<NextKeyMarker>${escaped(last.key)}</NextKeyMarker><NextUploadIdMarker>${last.id}</NextUploadIdMarker>`
-      : '';
-  const encoding = isEncoded ? '<EncodingType>url</EncodingType>' : '';
-  return `${HEAD}<ListMultipartUploadsResult>${encoding}${next}<IsTruncated>${isTruncated}</IsTruncated>${entries.join('')}</ListMultipartUploadsResult>`;
-}

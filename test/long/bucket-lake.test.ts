@@ -3,16 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { lstatSync, mkdtempSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import {
-  bucketScene,
-  dayOf,
-  FOLDER,
-  HOUR_MS,
-  isPut,
-  MANIFEST,
-  MONTH,
-  SYMBOLS,
-} from '../helpers/bucket-scene.js';
+import { bucketScene, dayOf, FOLDER, isPut, MANIFEST, MONTH, SYMBOLS } from '../helpers/bucket-scene.js';
 import { cryptodl, cryptodlProcess, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { filesBelow } from '../helpers/lake.js';
@@ -393,62 +384,6 @@ describe('a lake in a bucket', () => {
     const more = await cryptodl([...words, '--json'], { env: lake.environment });
     expect(more.events[0]).toMatchObject({ outcome: 'made', days: 2, bars: 24 });
     expect(await isSound()).toBe(true);
-  });
-
-  it('loses old unfinished uploads with verify --fix, and no others', async () => {
-    await vision(1, 3);
-    const prefix = lake.out.slice(`s3://${server.bucket}/`.length);
-    const day = 24 * HOUR_MS;
-    const uploads: [string, number][] = [
-      [MONTH, 2 * day],
-      [MANIFEST, 2 * day],
-      [`${FOLDER}/symbol=BTCUSDT/2026-10.parquet`, HOUR_MS],
-      [`${FOLDER}/symbol=BTCUSDT/mine.bin`, 2 * day],
-      ['data/futures/um/daily/klines/BTCUSDT/1h/x.zip', 2 * day],
-      [`data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-${dayOf(1)}.zip`, 2 * day],
-    ];
-    for (const [path, ageMs] of uploads)
-      server.uploads.set(path, {
-        key: `${prefix}/${path}`,
-        startedAt: Date.now() - ageMs,
-        metadata: {},
-        parts: new Map(),
-      });
-    const words = ['verify', '--out', lake.out];
-    const found = await cryptodl(words, { env: lake.environment });
-    expect(found.stdout.trimEnd().split('\n')).toHaveLength(3);
-    expect(found.stdout).toContain(`leftover\t${MONTH}\ta run was killed and left a part of this file`);
-    expect(server.uploads.size).toBe(6);
-    expect((await cryptodl([...words, '--fix'], { env: lake.environment })).code).toBe(0);
-    const left = [...server.uploads.keys()];
-    expect(left).toEqual(uploads.slice(2, 5).map(([path]) => path));
-    server.uploads.clear();
-  });
-
-  it('loses old zips between two workers with verify --fix, and no others', async () => {
-    await vision(1, 3);
-    const prefix = lake.out.slice(`s3://${server.bucket}/`.length);
-    const hex = (digit: string): string => digit.repeat(32);
-    const staged = (name: string): string => `${prefix}/.cryptodl/zips/${name}`;
-    const put = (name: string, ageMs: number): void => {
-      const stored = server.store(staged(name), 'zip');
-      server.objects.set(staged(name), { ...stored, lastModified: Date.now() - ageMs });
-    };
-    const old = 25 * HOUR_MS;
-    const ours = [`${hex('a')}/${hex('1')}.zip`, `${hex('a')}/${hex('1')}.json`];
-    const others = [`${hex('a')}/mine.zip`, `${hex('b')}/${hex('1')}.zip.old`, 'x.zip'];
-    for (const name of [...ours, ...others]) put(name, old);
-    put(`${hex('c')}/${hex('1')}.zip`, HOUR_MS);
-    const words = ['verify', '--out', lake.out];
-    const found = await cryptodl(words, { env: lake.environment });
-    expect(found.stdout.trimEnd().split('\n')).toHaveLength(2);
-    expect(found.stdout).toContain('a worker has fetched this zip for another one');
-    expect((await cryptodl([...words, '--fix'], { env: lake.environment })).code).toBe(0);
-    expect(ours.filter((name) => server.objects.has(staged(name)))).toEqual([]);
-    expect(others.filter((name) => server.objects.has(staged(name)))).toEqual(others);
-    expect(server.objects.has(staged(`${hex('c')}/${hex('1')}.zip`))).toBe(true);
-    const coverage = await cryptodl(['coverage', '--out', lake.out], { env: lake.environment });
-    expect([coverage.code, coverage.stdout]).not.toContain('zips');
   });
 
   it('is repaired after the bytes of an object were changed, and not its metadata', async () => {

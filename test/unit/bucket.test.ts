@@ -1,9 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { Bucket } from '../../src/s3/bucket.js';
 import { bucketContract, CONTRACT_SIZES } from '../helpers/bucket-contract.js';
 import { bucketOf, s3Server } from '../helpers/bucket.js';
 import { scratchFolder } from '../helpers/folders.js';
+import type { S3Server } from '../helpers/s3-server.js';
 
 describe.each([
   ['with conditional writes', {}],
@@ -11,12 +13,14 @@ describe.each([
   ['with a session token in another region', { sessionToken: 'TOKEN+/=', region: 'eu-central-1' }],
   ['with a bucket name of its own', { bucket: 'Name_1.of-a.bucket' }],
 ] as const)('a bucket %s', (_, options) => {
-  bucketContract(async () => {
-    const server = await s3Server({ pageSize: 10, ...options });
+  let server: S3Server | undefined;
+  const open = async (): Promise<Bucket> => {
+    server = await s3Server({ pageSize: 10, ...options });
     const { environment, bucket } = server;
     const address = `s3://${bucket}/a folder=1/data`;
     return bucketOf({ environment, address, multipart: CONTRACT_SIZES }).bucket;
-  });
+  };
+  bucketContract(open, () => server?.uploads.size);
 });
 
 const folder = scratchFolder();
