@@ -134,7 +134,7 @@ class CountedLines implements ManifestFold {
     this.#series = series;
   }
 
-  onLine({ line }: ReadLine): void {
+  onLine({ content: line }: ReadLine): void {
     if (line instanceof CryptodlError) this.refused.push(line);
     else if (line.kind === 'dropped') {
       const period = periodOf({ venue: this.#venue, series: this.#series }, line.key);

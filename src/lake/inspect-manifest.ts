@@ -44,12 +44,12 @@ class InspectedLines implements ManifestFold {
   readonly dropped: DroppedLine[] = [];
   #last = 0;
 
-  onLine({ number, text, line }: ReadLine): void {
+  onLine({ number, text, content }: ReadLine): void {
     this.#last = number;
-    const why = line instanceof CryptodlError ? line.cause : undefined;
+    const why = content instanceof CryptodlError ? content.cause : undefined;
     if (why instanceof NewerVersion) this.newer.push(number);
     else if (why instanceof Error) this.damaged.push({ number, text, why: why.message });
-    if (!(line instanceof CryptodlError) && line.kind === 'dropped') this.dropped.push(line);
+    if (!(content instanceof CryptodlError) && content.kind === 'dropped') this.dropped.push(content);
     if (why === undefined || why instanceof NewerVersion) this.sound.push(text);
   }
 

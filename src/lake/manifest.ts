@@ -13,13 +13,13 @@ import { createLineReader, NewerVersion } from './check-manifest-line.js';
 import type { ObjectKeys } from './check-manifest-line.js';
 import { claimManifest, openManifest } from './manifest-place.js';
 import { openRegularFile } from './path-checks.js';
-import { publish as publishFile, syncDirectory } from './publish.js';
+import { publish, syncDirectory } from './publish.js';
 import { HeldObjects } from './held-objects.js';
 import type { ManifestLine, PlainLine } from './manifest-line.js';
 import { FileCommits, isOneOf, mayHaveUndone } from './undone-commits.js';
 import { completeLinesLength, completeLinesOf } from './complete-lines.js';
 
-/** Another process may commit between two readings. */
+/** Most readings of a manifest. It is read again until its undone commits stay the same, because another process may commit in between. */
 const MOST_READINGS = 5;
 
 /** Maximum number of gaps recorded for one object. */
@@ -45,8 +45,8 @@ export function emptyManifest(): Manifest {
 export async function readManifest(seriesFolder: string, archive: ObjectKeys): Promise<Manifest> {
   const { manifest } = await foldManifest(seriesFolder, archive, () => ({
     manifest: emptyManifest(),
-    onLine: ({ line }) => {
-      if (line instanceof CryptodlError) throw line;
+    onLine: ({ content }) => {
+      if (content instanceof CryptodlError) throw content;
     },
   }));
   return manifest;
@@ -57,14 +57,14 @@ export interface ReadLine {
   /** Counts from 1. */
   readonly number: number;
   readonly text: string;
-  /** The error of a line that was not added. */
-  readonly line: ManifestLine | PlainLine | CryptodlError;
+  /** The parsed line, or its error if it is damaged or of a newer version. */
+  readonly content: ManifestLine | PlainLine | CryptodlError;
 }
 
 /** What is made of the lines of a manifest. */
 export interface ManifestFold {
   readonly manifest: Manifest;
-  /** Gets each complete line of a commit that happened, and the damaged lines. */
+  /** Gets each complete line, also a damaged one, except for those of `onUndone`. */
   onLine(line: ReadLine): void;
   /** Gets the lines of commits that did not happen. */
   onUndone?(text: string): void;
@@ -85,8 +85,8 @@ export async function foldManifest<Fold extends ManifestFold>(
   for (let attempt = 1; ; attempt += 1) {
     const fold = begin();
     await readInto(fold, seriesFolder, archive, undone);
-    const isWhole = undone.size === 0 && !(await mayHaveUndone(seriesFolder, fold.manifest));
-    if (isWhole || attempt === MOST_READINGS) return fold;
+    const hasNoUndone = undone.size === 0 && !(await mayHaveUndone(seriesFolder, fold.manifest));
+    if (hasNoUndone || attempt === MOST_READINGS) return fold;
     const found = await undoneIn(seriesFolder, archive);
     if (undone.size === found.size && [...found].every((commit) => undone.has(commit))) return fold;
     undone = found;
@@ -95,8 +95,8 @@ export async function foldManifest<Fold extends ManifestFold>(
 
 async function undoneIn(seriesFolder: string, archive: ObjectKeys): Promise<ReadonlySet<string>> {
   const commits = new FileCommits();
-  const onLine = ({ line }: ReadLine): void => {
-    if (!(line instanceof CryptodlError)) commits.add(line);
+  const onLine = ({ content }: ReadLine): void => {
+    if (!(content instanceof CryptodlError)) commits.add(content);
   };
   await readInto({ manifest: emptyManifest(), onLine }, seriesFolder, archive);
   return commits.undone(seriesFolder);
@@ -116,7 +116,7 @@ async function readInto(
   for await (const texts of completeLinesOf(file, path, (text) => fold.onTail?.(text)))
     for (const text of texts) {
       number += 1;
-      let line: ReadLine['line'];
+      let line: ReadLine['content'];
       let isUndone = false;
       try {
         line = readLine(text);
@@ -126,7 +126,7 @@ async function readInto(
         line = lineError(`${path} line ${number}`, error);
       }
       if (isUndone) fold.onUndone?.(text);
-      else fold.onLine({ number, text, line });
+      else fold.onLine({ number, text, content: line });
     }
 }
 
@@ -152,19 +152,19 @@ export function applyLine(manifest: Manifest, line: ManifestLine | PlainLine): v
 }
 
 /**
- * Appends all lines in one write and syncs. First removes an incomplete last line that an earlier crash has left. `publish`: gives the files of
- * these lines their names afterwards.
+ * Appends all lines in one write and syncs. First removes an incomplete last line that an earlier crash has left. `afterAppend`:
+ * gives files that replace others their names, and removes superseded files.
  */
 export async function appendManifest(
   seriesFolder: string,
   lines: readonly ManifestLine[],
-  publish?: () => Promise<void>,
+  afterAppend?: () => Promise<void>,
 ): Promise<void> {
-  // An exclusive change must not begin with a wait for the other side.
+  // Before the exclusive change, which must not wait for the bucket.
   await openBackedSeries(seriesFolder);
   await changeBackedManifest(seriesFolder, async () => {
     if (lines.length > 0) await appendLines(seriesFolder, lines);
-    await publish?.();
+    await afterAppend?.();
   });
 }
 
@@ -193,5 +193,5 @@ async function breakHardLink(path: string): Promise<void> {
   const staged = `${path}.partial`;
   await rm(staged, { force: true });
   await copyFile(path, staged, constants.COPYFILE_EXCL);
-  await publishFile(staged, path);
+  await publish(staged, path);
 }

@@ -47,10 +47,10 @@ export class Manifests {
   async append(
     seriesFolder: string,
     lines: readonly ManifestLine[],
-    publish?: () => Promise<void>,
+    afterAppend?: () => Promise<void>,
   ): Promise<void> {
     try {
-      await appendManifest(seriesFolder, lines, publish);
+      await appendManifest(seriesFolder, lines, afterAppend);
     } catch (error) {
       // It is unknown whether the lines were written, so the next caller reads the file again.
       this.#evict(seriesFolder);

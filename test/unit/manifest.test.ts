@@ -107,7 +107,9 @@ describe('damage', () => {
     const read: ReadLine[] = [];
     const onLine = (line: ReadLine): unknown => read.push(line);
     const { manifest } = await foldManifest(folder, ARCHIVE, () => ({ manifest: emptyManifest(), onLine }));
-    const messages = read.flatMap(({ line }) => (line instanceof CryptodlError ? [line.message] : []));
+    const messages = read.flatMap(({ content }) =>
+      content instanceof CryptodlError ? [content.message] : [],
+    );
     const file = manifestPlace(folder).path;
     expect(messages).toEqual([2, 3, 2004].map((line) => `${file} line ${line} is damaged`));
     expect(read.length).toBe(2005);
