@@ -17,8 +17,8 @@ import { stampAt, writeStub } from './stub.js';
 
 /** Files of a series that are put or removed at the same time. */
 const AT_ONCE = 8;
-/** Attempts to join the lines of other writers to a manifest. Each failed attempt is progress of another writer. */
-const MOST_JOINS = 20;
+/** Attempts to put a manifest. Each failed attempt is progress of another writer. */
+const MOST_PUTS = 20;
 
 /** A series to publish. Folders and manifest are keys. */
 export interface PublishedSeries {
@@ -30,16 +30,17 @@ export interface PublishedSeries {
   readonly onConflict: (key: string) => void;
 }
 
-/** A copy of a manifest, and the stamp of the manifest then; without a stamp, there is none. */
+/** A copy of a manifest, and the stamp of the manifest at that time. Without a manifest, there is no stamp and no copy at `staged`. */
 interface ManifestCopy {
-  readonly path: string;
+  readonly staged: string;
   readonly stamp: string | undefined;
 }
 
 /** A changed file as it was when the manifest was copied. */
 interface ChangedFile {
   readonly key: string;
-  readonly path: string;
+  /** The path of a link to the file, or of a copy. */
+  readonly staged: string;
   readonly stamp: string;
 }
 
@@ -63,9 +64,9 @@ export class Publisher {
   }
 
   /**
-   * Puts the new files of a series, its manifest and the files that replace others, and removes the files that it no longer has, in the order of
-   * every commit. The published files become stubs. Resolves with true if the manifest now has lines of another writer too. Rejects with `lake-conflict` if another writer has
-   * changed one of these files, or has rewritten the manifest.
+   * Puts the new files of a series, then its manifest, then the files that replace others; last, removes the files that the series no longer
+   * has. The published files become stubs. Resolves with true if the manifest now has lines of another writer too. Rejects with `lake-conflict`
+   * if another writer has changed one of these files, or has rewritten the manifest.
    */
   async publishSeries(series: PublishedSeries): Promise<boolean> {
     const published = new Set<string>();
@@ -74,38 +75,39 @@ export class Publisher {
       const { copy, changed, gone } = await series.exclusively(() => this.#snapshot(series));
       try {
         for (const { key } of changed) published.add(key);
-        const replaced = await replacedFiles(copy.path);
-        const present = new Set(
+        const replaced = await replacedFiles(copy.staged);
+        // Before the puts, because they make files known.
+        const inBucket = new Set(
           changed.map(({ key }) => key).filter((key) => this.#known.get(key) !== undefined),
         );
         const isReplaced = ({ key }: ChangedFile): boolean =>
-          present.has(key) && replaced.has(nameInLines(key, series.folder));
+          inBucket.has(key) && replaced.has(nameInLines(key, series.folder));
         const put = (file: ChangedFile): Promise<void> => this.#putChanged(file, series.onConflict);
         const fresh = changed.filter((file) => !isReplaced(file));
         await inParallel(fresh, AT_ONCE, put);
-        const isUnchanged = !this.#isChanged(series.manifest, copy.stamp);
+        const comparesManifest = !this.#isChanged(series.manifest, copy.stamp);
         if (await this.#putCopy(series.manifest, copy, attempt)) {
           await inParallel(changed.filter(isReplaced), AT_ONCE, put);
-          await this.#removeAll(gone, series, isUnchanged);
+          await this.#removeAll(gone, series, comparesManifest);
           for (const key of published) await this.toStub(key);
           return isJoined;
         }
         await this.#joinLines(series, copy, [...published, ...gone]);
         isJoined = true;
       } finally {
-        for (const { path } of [copy, ...changed]) await rm(path, { force: true });
+        for (const { staged } of [copy, ...changed]) await rm(staged, { force: true });
       }
     }
   }
 
   async #snapshot({ manifest, folder }: PublishedSeries): Promise<Snapshot> {
     const copy = await this.#copyOf(manifest);
-    const folders = [folder, ...(await zipFolders(copy.path))];
+    const folders = [folder, ...(await zipFolders(copy.staged))];
     const { changed, gone } = await changesIn(this.#root, this.#known, folders);
     const linked: ChangedFile[] = [];
     for (const key of changed) {
-      const file = { key, path: this.stagedPath(), stamp: (await stampAt(this.#pathOf(key))) ?? '' };
-      if (await linkOrCopy(this.#pathOf(key), file.path)) linked.push(file);
+      const file = { key, staged: this.stagedPath(), stamp: (await stampAt(this.#pathOf(key))) ?? '' };
+      if (await linkOrCopy(this.#pathOf(key), file.staged)) linked.push(file);
     }
     return { copy, changed: linked, gone };
   }
@@ -155,7 +157,7 @@ export class Publisher {
     return join(this.#root, key);
   }
 
-  /** Puts the file at `path`. `isConditional`: only in place of the known version. `stamp`: that of the file of this key. */
+  /** Puts the file at `path`. `isConditional`: only in place of the known version. `stamp`: of the file in the mirror, if `path` is a link or copy of it. */
   async #put(
     key: string,
     path: string,
@@ -173,9 +175,9 @@ export class Publisher {
     this.#known.set(key, { etag, bytes: size, stamp: own, isStub: false });
   }
 
-  async #putChanged({ key, path, stamp }: ChangedFile, onConflict: (key: string) => void): Promise<void> {
+  async #putChanged({ key, staged, stamp }: ChangedFile, onConflict: (key: string) => void): Promise<void> {
     try {
-      await this.#put(key, path, { stamp });
+      await this.#put(key, staged, { stamp });
     } catch (error) {
       if (isConflict(error)) onConflict(key);
       throw error;
@@ -183,20 +185,20 @@ export class Publisher {
   }
 
   async #copyOf(manifest: string): Promise<ManifestCopy> {
-    const path = this.stagedPath();
+    const staged = this.stagedPath();
     const stamp = await stampAt(this.#pathOf(manifest));
-    if (stamp !== undefined) await copyFile(this.#pathOf(manifest), path);
-    return { path, stamp };
+    if (stamp !== undefined) await copyFile(this.#pathOf(manifest), staged);
+    return { staged, stamp };
   }
 
-  /** Resolves with false if another writer has changed the manifest. */
-  async #putCopy(key: string, { path, stamp }: ManifestCopy, attempt: number): Promise<boolean> {
+  /** Resolves with false if another writer has changed the manifest; at the last attempt, rejects with `lake-conflict`. */
+  async #putCopy(key: string, { staged, stamp }: ManifestCopy, attempt: number): Promise<boolean> {
     if (!this.#isChanged(key, stamp)) return true;
     try {
-      await this.#put(key, path, { stamp });
+      await this.#put(key, staged, { stamp });
       return true;
     } catch (error) {
-      if (!isConflict(error) || attempt === MOST_JOINS) throw error;
+      if (!isConflict(error) || attempt === MOST_PUTS) throw error;
       return false;
     }
   }
@@ -212,10 +214,11 @@ export class Publisher {
     try {
       const found = await this.#bucket.get(manifest, fetched);
       const remote = found === undefined ? Buffer.alloc(0) : await readFile(fetched);
-      const ours = (await readFile(copy.path)).length;
+      const copiedBytes = (await readFile(copy.staged)).length;
       await series.exclusively(async () => {
         const local = await readFile(this.#pathOf(manifest));
-        const common = [ours, this.#known.get(manifest)?.bytes ?? 0];
+        // The bucket may have our copy: the answer to a put may be lost.
+        const common = [copiedBytes, this.#known.get(manifest)?.bytes ?? 0];
         const joined = found === undefined ? undefined : joinManifests(local, remote, common, changed);
         if (joined === undefined || found === undefined)
           throw new CryptodlError(
@@ -234,16 +237,19 @@ export class Publisher {
     }
   }
 
-  /** A quarantined file is in the bucket before the bucket loses it. `isCompared`: the manifest must be the known one. */
+  /**
+   * First puts the quarantine, so that the bucket always has the bytes of a quarantined file. `comparesManifest`: no put
+   * has compared the manifest with the bucket.
+   */
   async #removeAll(
     gone: readonly string[],
     { manifest, onConflict }: PublishedSeries,
-    isCompared: boolean,
+    comparesManifest: boolean,
   ): Promise<void> {
     if (gone.length === 0) return;
     await this.publishFolder(FOLDERS.quarantine);
     // A manifest that another writer has put since may name these files.
-    if (isCompared) await this.#compare(manifest);
+    if (comparesManifest) await this.#compare(manifest);
     await inParallel(gone, AT_ONCE, async (key) => {
       try {
         await this.#remove(key);

@@ -144,7 +144,7 @@ const LINES: Readonly<Record<string, number>> = {
   lake: 3700,
   library: 700,
   main: 300,
-  mirror: 1550,
+  mirror: 1600,
   model: 1450,
   monitor: 1300,
   notify: 250,
