@@ -24,18 +24,16 @@ import { absolutePath, shownPath, lakeFlag } from '../text/printable.js';
 import type { Days, Engine, EngineSettings, ExportFile, Refused } from './export-file.js';
 import { emptyStaging, Provenance, removeStaging, EXPORT_FOLDER } from './provenance.js';
 import type { FileLine } from './provenance.js';
-import { fewerRowsText, lostText } from './lost-text.js';
 import { readSeries } from './read-series.js';
 import { groupsOf } from './select-export.js';
 import { madeFrom, stageFile } from './write-file.js';
 
 /**
  * `unchanged`: made from the same sources, and still there. `empty`: the sources have no rows for it, and there is no file. `planned`: a dry run
- * would write it. The others are failures. `foreign`: the place has a file that export did not write, or that has changed since. `narrower`: the
- * present file covers more days or series. `unreadable`: a file of the lake is damaged, or has a number that does not fit. `failed`: files of the lake changed during the export.
+ * would write it. The others are failures. `foreign`: the place has a file that export did not write, or that has changed since.
+ * `unreadable`: a file of the lake is damaged, or has a number that does not fit. `failed`: files of the lake changed during the export.
  */
-export type FileOutcome =
-  'written' | 'unchanged' | 'empty' | 'planned' | 'foreign' | 'narrower' | 'unreadable' | 'failed';
+export type FileOutcome = 'written' | 'unchanged' | 'empty' | 'planned' | 'foreign' | 'unreadable' | 'failed';
 
 export interface ExportedFile {
   /** Relative to the target. */
@@ -186,15 +184,11 @@ class Exporter {
       const { rows, bytes } = present;
       return { ...of, outcome: rows === 0 ? 'empty' : 'unchanged', rows, bytes };
     }
-    const [from, to] = [dayText(file.days.from), dayText(file.days.to)];
-    const hasRows = present !== undefined && present.rows > 0;
-    const lost = hasRows ? lostText(present, { from, to, sources }) : undefined;
-    if (lost !== undefined) return { ...of, outcome: 'narrower', text: lost };
     const foreign = await record.problemOf(file.path, force);
     if (foreign !== undefined) return { ...of, outcome: 'foreign', text: foreign };
     if (dryRun) return { ...of, outcome: 'planned' };
     try {
-      return await this.#write(file, session, { madeFrom: digest, sources, from, to }, present);
+      return await this.#write(file, session, { madeFrom: digest, sources });
     } catch (error) {
       const fault = writeFault(error, this.#root);
       if (fault === undefined) throw error;
@@ -205,8 +199,7 @@ class Exporter {
   async #write(
     file: ExportFile,
     session: DuckDbSession,
-    facts: Pick<FileLine, 'madeFrom' | 'sources' | 'from' | 'to'>,
-    present: FileLine | undefined,
+    facts: Pick<FileLine, 'madeFrom' | 'sources'>,
   ): Promise<ExportedFile> {
     const { engine, target, request } = this.#given;
     const { record, lock, staging, signal } = this.#around;
@@ -220,19 +213,17 @@ class Exporter {
     await lock?.confirm();
     // A file of another program may have appeared since the rows were read.
     const foreign = await record.problemOf(file.path, request.resolved.options.force);
-    const lost = present === undefined ? undefined : fewerRowsText(present, { ...facts, rows });
-    if (foreign !== undefined || lost !== undefined) {
+    if (foreign !== undefined) {
       await rm(staged.path, { force: true });
-      const none = { file: file.path, rows: 0, bytes: 0, repeated: 0 };
-      return foreign === undefined
-        ? { ...none, outcome: 'narrower', text: lost ?? '' }
-        : { ...none, outcome: 'foreign', text: foreign };
+      return { file: file.path, outcome: 'foreign', rows: 0, bytes: 0, repeated: 0, text: foreign };
     }
     const line: FileLine = {
       v: 1,
       engine: engine.name,
       file: file.path,
       ...facts,
+      from: dayText(file.days.from),
+      to: dayText(file.days.to),
       rows,
       bytes: rows === 0 ? 0 : bytes,
       sha256,
