@@ -4,7 +4,7 @@ import { BASE_EXITS, LIMIT_EXIT, LOCK_EXIT, RUN_EXITS } from './verb-text.js';
 import type { VerbText } from './verb-text.js';
 
 /** The programs of export. */
-const EXPORTS = ['freqtrade', 'tardis', 'lean', 'csv', 'nautilus-loader', 'qlib'] as const;
+const EXPORTS = ['freqtrade', 'tardis', 'lean', 'csv', 'nautilus-loader'] as const;
 
 export const LAKE_VERB_TEXTS = {
   verify: {
@@ -91,7 +91,7 @@ export const LAKE_VERB_TEXTS = {
   export: {
     operand: '[program]',
     choices: EXPORTS,
-    doc: 'write the lake for freqtrade, tardis, lean, csv, nautilus-loader or qlib; for nautilus-loader and qlib, print a Python script; files that are up to date stay',
+    doc: 'write the lake for freqtrade, tardis, lean, csv or nautilus-loader; for nautilus-loader, print a Python script; files that are up to date stay',
     exits: {
       ...BASE_EXITS,
       3: 'try later; files of the lake changed during the export',

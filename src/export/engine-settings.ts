@@ -37,12 +37,12 @@ function otherFlags(engine: string, { origins }: Resolved): FlagName[] {
   );
 }
 
-/** Throws a usage error for a target of a script. */
-export function refuseTarget(engine: string, { resolved }: VerbRequest): void {
+/** Throws a usage error for the target of a script. */
+export function refuseTarget({ resolved }: VerbRequest): void {
   if (resolved.origins.target === 'flag')
     throw usage(
-      `export ${engine} prints a script and writes no files, so --target is not used`,
-      `redirect the output: > load_${engine.replace('-loader', '')}.py`,
+      'export nautilus-loader prints a script and writes no files, so --target is not used',
+      'redirect the output: > load_nautilus.py',
     );
 }
 

@@ -12,18 +12,20 @@ import { refuseOtherFlags, refuseTarget } from './engine-settings.js';
 import { rowSource } from './export-file.js';
 import type { Days, HeldData, Refused } from './export-file.js';
 import { firstOfKind, NOTHING_EXPORTED, rangeOf, tellLacking } from './lacking.js';
+import { NAUTILUS, nautilusScript, refuseOthers } from './nautilus-script.js';
 import { readSeries } from './read-series.js';
-import type { Script } from './script.js';
 import { selectExport } from './select-export.js';
 import type { ExportSelection } from './select-export.js';
 
 /** Exit code 4 if a series cannot be read, or if there is no script because all series are left out. */
-export async function exportScript(script: Script, run: LookUp, request: VerbRequest): Promise<ExitCode> {
+export async function exportScript(run: LookUp, request: VerbRequest): Promise<ExitCode> {
   const { io, resolved } = run;
   const root = localRoot(request);
   const range = rangeOf(request);
-  const selection = await checkedSelection(script, request);
-  refuseTarget(script.name, request);
+  refuseOtherFlags(NAUTILUS.name, request);
+  const selection = await selectExport(request, { ...NAUTILUS, onlyNamed: [], anyInterval: [] });
+  refuseOthers(selection.selected, request.source);
+  refuseTarget(request);
   // The script is the only text of stdout.
   if (!(await tellLacking(run, request, { selection, range, isJson: false }))) return 4;
   const digests = new FileDigests(root, request.signal);
@@ -39,7 +41,7 @@ export async function exportScript(script: Script, run: LookUp, request: VerbReq
     return 4;
   }
   if (held.length === 0) return 4;
-  await writeText(io, script.textOf(held, request, range));
+  await writeText(io, nautilusScript(held, request.source, range));
   return refused.some(({ isFault }) => isFault === true) ? 4 : 0;
 }
 
@@ -52,14 +54,6 @@ function localRoot({ resolved, surroundings }: VerbRequest): string {
       'copy the lake, and name the copy with --out',
     );
   return root;
-}
-
-/** Throws usage errors. */
-async function checkedSelection(script: Script, request: VerbRequest): Promise<ExportSelection> {
-  refuseOtherFlags(script.name, request);
-  const selection = await selectExport(request, { ...script, onlyNamed: [], anyInterval: [] });
-  script.check(selection, request);
-  return selection;
 }
 
 /** Number of manifests that are read at the same time. */

@@ -18,16 +18,11 @@ import { exportScript } from './export-script.js';
 import { FREQTRADE } from './freqtrade.js';
 import { firstOfKind, rangeOf, tellLacking } from './lacking.js';
 import { LEAN } from './lean.js';
-import { nautilusScript } from './nautilus-script.js';
-import { qlibScript } from './qlib-script.js';
-import type { Script } from './script.js';
+import { NAUTILUS } from './nautilus-script.js';
 import { selectExport, targetFolder } from './select-export.js';
 import { TARDIS } from './tardis.js';
 
 const ENGINES: readonly Engine[] = [FREQTRADE, TARDIS, LEAN, CSV];
-
-/** Python programs that load the lake with the engine's own writers. */
-const SCRIPTS: readonly Script[] = [nautilusScript, qlibScript];
 
 /** `operand` is the engine. */
 export async function exportFor(operand: string | undefined, run: LookUp): Promise<ExitCode> {
@@ -35,14 +30,13 @@ export async function exportFor(operand: string | undefined, run: LookUp): Promi
 }
 
 async function exportNow(operand: string | undefined, run: LookUp, request: VerbRequest): Promise<ExitCode> {
-  const names = [...ENGINES, ...SCRIPTS].map(({ name }) => name);
+  const names = [...ENGINES, NAUTILUS].map(({ name }) => name);
   if (operand === undefined)
     throw usage(
       `export needs a program to write for: ${names.join(', ')}`,
       'for example: cryptodl export freqtrade --target user_data/data/binance',
     );
-  const script = SCRIPTS.find(({ name }) => name === operand);
-  if (script !== undefined) return exportScript(script, run, request);
+  if (operand === NAUTILUS.name) return exportScript(run, request);
   const engine = ENGINES.find(({ name }) => name === operand);
   if (engine === undefined) {
     const near = nearest(operand, names) ?? names.find((name) => name.startsWith(operand));

@@ -1,14 +1,17 @@
-/** The program that loads candles and trades of the lake into a catalogue of nautilus_trader with its own wranglers. */
+/** The Python program that loads candles and trades of the lake into a catalogue of nautilus_trader with its own wranglers. */
+import { basename, dirname } from 'node:path';
+import { dayText } from '../model/calendar.js';
 import { listText } from '../model/units.js';
 import { usage } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
-import type { VerbRequest } from '../options/verb-request.js';
+import type { LakeFile } from '../query/lake-tables.js';
 import { isSettled, pairOf } from '../source/pairs.js';
 import type { Source } from '../source/source.js';
 import { intervalMs } from '../source/venue.js';
-import { filledScript, pythonFiles, pythonRange, pythonRows, pythonText, READER } from './script.js';
-import type { Script } from './script.js';
+import type { Days, HeldData } from './export-file.js';
+
+export const NAUTILUS = { name: 'nautilus-loader', datasets: ['klines', 'trades', 'aggTrades'] } as const;
 
 /** Steps and units of bar types, by length. Longer bars have no fixed unit there. */
 const UNITS: readonly (readonly [ms: number, unit: string])[] = [
@@ -26,10 +29,10 @@ function barStep(interval: string): string | undefined {
 }
 
 /** Throws one usage error for all series that the script cannot load. */
-function refuseOthers(selected: readonly Series[], request: VerbRequest): void {
+export function refuseOthers(selected: readonly Series[], source: Source): void {
   const reasons = new Map<string, string>();
   for (const series of selected) {
-    const reason = noInstrument(series, request.source);
+    const reason = noInstrument(series, source);
     if (reason !== undefined) reasons.set(series.symbol, `${series.symbol} (${reason})`);
   }
   if (reasons.size > 0)
@@ -48,22 +51,37 @@ function noInstrument({ market, symbol }: Series, source: Source): string | unde
   return pair.expiry === undefined ? undefined : 'ends';
 }
 
-export const nautilusScript: Script = {
-  name: 'nautilus-loader',
-  datasets: ['klines', 'trades', 'aggTrades'],
-  check: ({ selected }, request) => {
-    refuseOthers(selected, request);
-  },
-  textOf: (held, { source }, range) => {
-    const rows = held.map(({ series, files }) => {
-      const { base, quote, settle } = pairOf(source, series.market, series.symbol) ?? {};
-      const step = series.interval === undefined ? '' : barStep(series.interval);
-      const cells = [series.symbol, base, quote, settle, series.dataset, step];
-      return [...cells.map(pythonText), pythonFiles(files)];
-    });
-    return filledScript(SCRIPT, { SERIES: pythonRows(rows), RANGE: pythonRange(range), READER });
-  },
-};
+/** The program. `held`: at least one of the series that `refuseOthers` accepted. Each has a file. */
+export function nautilusScript(
+  held: readonly HeldData[],
+  source: Source,
+  { from, to }: Partial<Days>,
+): string {
+  const rows = held.map(({ series, files }) => {
+    const { base, quote, settle } = pairOf(source, series.market, series.symbol) ?? {};
+    const step = series.interval === undefined ? '' : barStep(series.interval);
+    const cells = [series.symbol, base, quote, settle, series.dataset, step];
+    return `    (${[...cells.map(pythonText), pythonFiles(files)].join(', ')}),`;
+  });
+  const days = [from, to].map((day) => pythonText(day === undefined ? undefined : dayText(day)));
+  const values = { '@SERIES@': `[\n${rows.join('\n')}\n]`, '@RANGE@': `(${days.join(', ')})` };
+  return SCRIPT.replace(/@SERIES@|@RANGE@/g, (name) => values[name as keyof typeof values]);
+}
+
+/** A string literal of Python. Undefined is None. */
+function pythonText(text: string | undefined): string {
+  // JSON escapes are escapes of Python too, except that a lone surrogate stays as it is.
+  return text === undefined ? 'None' : JSON.stringify(text);
+}
+
+/** The folder and the list of the files of a series, as two values of Python. All files of a series are in one folder. */
+function pythonFiles(files: readonly LakeFile[]): string {
+  const names = files.map(({ path, settings }) => {
+    const name = pythonText(basename(path));
+    return settings.format === 'csv' ? `(${name}, ${pythonText(settings.timestamps)})` : name;
+  });
+  return `${pythonText(dirname(files[0]?.path ?? ''))}, [${names.join(', ')}]`;
+}
 
 const SCRIPT = `#!/usr/bin/env python3
 """Loads candles and trades of a cryptodl lake into a catalogue of nautilus_trader.
@@ -130,7 +148,27 @@ def instrument_of(symbol, base, quote, settle, price_precision, size_precision):
     return CryptoPerpetual(**common, settlement_currency=Currency.from_str(settle), is_inverse=settle == base)
 
 
-@READER@
+def frames(folder, files, times, others):
+    """The rows of the range in each file, in order, with their times in UTC. \`times\`: columns of times; the first one decides."""
+    for file in files:
+        if isinstance(file, tuple):
+            # A CSV file, and the form of its times.
+            name, form = file
+            frame = pd.read_csv(Path(folder) / name, usecols=[*times, *others], float_precision="round_trip")
+            unit = None if form == "iso" else form
+        else:
+            frame = pd.read_parquet(Path(folder) / file, columns=[*times, *others])
+            unit = None
+        for time in times:
+            frame[time] = pd.to_datetime(frame[time], unit=unit, utc=True)
+        inside = frame[times[0]].notna()
+        if FROM is not None:
+            inside &= frame[times[0]] >= pd.Timestamp(FROM, tz="UTC")
+        if TO is not None:
+            inside &= frame[times[0]] < pd.Timestamp(TO, tz="UTC")
+        frame = frame[inside]
+        if len(frame) > 0:
+            yield frame
 
 TIMES = {"klines": ["open_time", "close_time"], "trades": ["time"], "aggTrades": ["transact_time"]}
 SIZES = {"klines": "volume", "trades": "qty", "aggTrades": "quantity"}

@@ -1,4 +1,4 @@
-/** `cryptodl export nautilus-loader` and `qlib`: the files that the scripts load, the series that they leave out, and proposed lines. */
+/** `cryptodl export nautilus-loader`: the files that the script loads, the series that it leaves out, and proposed lines. */
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
@@ -39,58 +39,49 @@ const BTC = 'binance/um/klines/interval=1h/symbol=BTCUSDT';
 /** A new lake with these downloads. */
 const lakeOf = (...downloads: readonly string[]): Promise<string> => scene.lakeOf(downloads);
 
-function scriptOf(engine: string, lake: string, ...flags: readonly string[]): Promise<CliResult> {
-  return cryptodl(['export', engine, '--out', lake, '--now', scene.now, ...flags]);
+function scriptOf(lake: string, ...flags: readonly string[]): Promise<CliResult> {
+  return cryptodl(['export', 'nautilus-loader', '--out', lake, '--now', scene.now, ...flags]);
 }
 
 const HAS_PYTHON = spawnSync('python3', ['--version']).status === 0;
 const noPython = HAS_PYTHON ? '' : ' (skipped: apt-get install python3)';
 
-describe('the scripts', () => {
-  it('hold the series with their assets, steps, folders and files', async () => {
+describe('the script', () => {
+  it('holds the series with their assets, steps, folders and files', async () => {
     const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`, `-m cm -i 1d -s BTCUSD_PERP ${RANGE}`);
-    const nautilus = await scriptOf('nautilus-loader', lake);
-    expect(nautilus.stdout).toContain(
+    const { stdout } = await scriptOf(lake);
+    expect(stdout).toContain(
       `("BTCUSDT", "BTC", "USDT", "USDT", "klines", "1-HOUR", "${lake}/${BTC}", ["2024-01.parquet", "2024-02.parquet"]),`,
     );
-    expect(nautilus.stdout).toContain('("BTCUSD_PERP", "BTC", "USD", "BTC", "klines", "1-DAY", ');
-    const qlib = await scriptOf('qlib', lake, '-m', 'cm');
-    expect(qlib.stdout).toContain(
-      'FREQUENCY = "day"\n\n# The first day, and the day after the last one. None: no limit.\nFROM, TO = (None, None)\n',
-    );
+    expect(stdout).toContain('("BTCUSD_PERP", "BTC", "USD", "BTC", "klines", "1-DAY", ');
+    expect(stdout).toContain('FROM, TO = (None, None)\n');
   });
 
-  it('hold the range, and only the files that can have its rows', async () => {
+  it('holds the range, and only the files that can have its rows', async () => {
     const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
     for (const [from, to, end, files] of [
       ['2024-01-02', '2024-01-03', '2024-01-04', '["2024-01.parquet"]'],
       ['2024-01-31', '2024-02-03', '2024-02-04', '["2024-01.parquet", "2024-02.parquet"]'],
     ] as const) {
-      const { stdout } = await scriptOf('nautilus-loader', lake, '--from', from, '--to', to);
+      const { stdout } = await scriptOf(lake, '--from', from, '--to', to);
       expect(stdout).toContain(`FROM, TO = ("${from}", "${end}")\n`);
       expect(stdout).toContain(`${BTC}", ${files}),`);
     }
-    const none = await scriptOf('nautilus-loader', lake, '--from', '2023-01', '--to', '2023-02');
+    const none = await scriptOf(lake, '--from', '2023-01', '--to', '2023-02');
     expect([none.code, none.stdout]).toEqual([4, '']);
     expect(none.stderr).toContain('left out: um klines 1h BTCUSDT: the lake has none of these days');
   });
 
-  it('filter the times with their rows', async () => {
+  it.skipIf(!HAS_PYTHON)(`is a program of Python${noPython}`, async () => {
     const lake = await lakeOf(`-m cm -i 1d -s BTCUSD_PERP ${RANGE}`);
-    for (const engine of ['nautilus-loader', 'qlib'])
-      expect((await scriptOf(engine, lake)).stdout).not.toMatch(/frame = frame\[time\b/);
-  });
-
-  it.skipIf(!HAS_PYTHON)(`are programs of Python${noPython}`, async () => {
-    const lake = await lakeOf(`-m cm -i 1d -s BTCUSD_PERP ${RANGE}`);
-    for (const script of ['nautilus-loader', 'qlib']) {
-      const { stdout } = await scriptOf(script, lake);
-      const parsed = spawnSync('python3', ['-c', 'import ast, sys; ast.parse(sys.stdin.read())'], {
-        input: stdout,
-        encoding: 'utf8',
-      });
-      expect([script, parsed.stderr, parsed.status]).toEqual([script, '', 0]);
-    }
+    const { stdout } = await scriptOf(lake);
+    const parsed = spawnSync('python3', ['-c', 'import ast, sys; ast.parse(sys.stdin.read())'], {
+      input: stdout,
+      encoding: 'utf8',
+    });
+    expect([parsed.stderr, parsed.status]).toEqual(['', 0]);
+    // A frame and its times are filtered together.
+    expect(stdout).not.toMatch(/frame = frame\[time\b/);
   });
 });
 
@@ -102,17 +93,14 @@ describe('the files of a script', () => {
     );
     const folder = join(lake, 'binance/um/klines/interval=1d/symbol=BTCUSDT');
     copyFileSync(join(folder, '2024-01.parquet'), join(folder, 'copy.parquet'));
-    for (const engine of ['nautilus-loader', 'qlib']) {
-      const { code, stdout } = await scriptOf(engine, lake);
-      expect(code).toBe(0);
-      expect(stdout).toContain(`"${folder}", ["2024-01.parquet", ("2024-02.csv", "iso")]),`);
-      expect(stdout).not.toContain('glob(');
-    }
+    const { code, stdout } = await scriptOf(lake);
+    expect(code).toBe(0);
+    expect(stdout).toContain(`"${folder}", ["2024-01.parquet", ("2024-02.csv", "iso")]),`);
+    expect(stdout).not.toContain('glob(');
   });
 
-  it.each(['nautilus-loader', 'qlib'])('of %s are complete, or the series is left out', async (engine) => {
+  it('are complete, or the series is left out', async () => {
     const lake = await lakeOf(`-m um -i 1d -s BTCUSDT ${RANGE}`, `-m cm -i 1d -s BTCUSD_PERP ${RANGE}`);
-    const market = engine === 'qlib' ? ['-m', 'um'] : [];
     const file = join(lake, 'binance/um/klines/interval=1d/symbol=BTCUSDT/2024-01.parquet');
     const damages = [
       (): void => flipByte(file, 300),
@@ -121,19 +109,15 @@ describe('the files of a script', () => {
     ];
     for (const [at, damage] of damages.entries()) {
       damage();
-      const result = await scriptOf(engine, lake, ...market);
+      const result = await scriptOf(lake);
       expect(result.code).toBe(4);
       expect(result.stderr).toContain('left out: um klines 1d BTCUSDT: ');
       expect(result.stderr).toContain(
         `2024-01.parquet ${at === 0 ? 'does not have the content that was committed' : 'is missing or damaged'}`,
       );
-      // qlib has one market, so no series is left.
-      if (engine === 'qlib') expect(result.stdout).toBe('');
-      else {
-        expect(result.stdout).toContain('("BTCUSD_PERP", ');
-        expect(result.stdout).not.toContain('("BTCUSDT", ');
-      }
-      const complete = await scriptOf(engine, lake, ...market, '--require-complete');
+      expect(result.stdout).toContain('("BTCUSD_PERP", ');
+      expect(result.stdout).not.toContain('("BTCUSDT", ');
+      const complete = await scriptOf(lake, '--require-complete');
       expect([complete.code, complete.stdout]).toEqual([4, '']);
       expect(complete.stderr).toContain('nothing is exported, because --require-complete is given');
     }
@@ -141,13 +125,11 @@ describe('the files of a script', () => {
 
   it('are not zips', async () => {
     const lake = await lakeOf(`-m um -i 1d -s BTCUSDT ${RANGE} --format zip`);
-    for (const engine of ['nautilus-loader', 'qlib']) {
-      const result = await scriptOf(engine, lake);
-      expect([result.code, result.stdout]).toEqual([4, '']);
-      expect(result.stderr).toContain(
-        'left out: um klines 1d BTCUSDT: the lake has no Parquet or CSV files of it',
-      );
-    }
+    const result = await scriptOf(lake);
+    expect([result.code, result.stdout]).toEqual([4, '']);
+    expect(result.stderr).toContain(
+      'left out: um klines 1d BTCUSDT: the lake has no Parquet or CSV files of it',
+    );
   });
 
   it('are the only text of stdout, also with --json', async () => {
@@ -155,7 +137,7 @@ describe('the files of a script', () => {
       '-m um --dataset aggTrades -s BTCUSDT --from 2024-01-01 --to 2024-01-01',
       '-m um --dataset aggTrades -s BTCUSDT --from 2024-01-03 --to 2024-01-03 --recheck-days 0',
     );
-    const { code, stdout, stderr } = await scriptOf('nautilus-loader', lake, '--json');
+    const { code, stdout, stderr } = await scriptOf(lake, '--json');
     expect([code, stdout.slice(0, 2)]).toEqual([0, '#!']);
     expect(stderr).toContain('the lake lacks um aggTrades BTCUSDT: 2024-01-02');
   });
@@ -187,8 +169,6 @@ describe('the proposed line', () => {
       'nautilus-loader -s BTCUSDT,CVCUSDTSETTLED,FOOBAR -i 1h',
       'CVCUSDTSETTLED (settled), FOOBAR (assets not known)',
     ],
-    ['qlib -m um -i 1h -s BTCUSDT --target x', 'of days or minutes, and the selection has um 1h'],
-    ['qlib', 'the selection has um 1d, um 1h, um 1mo'],
   ])('of export %s', async (line, message) => {
     const words = ['export', ...line.split(' '), '--out', lake];
     const refused = await cryptodl(words, { cwd: scene.newFolder() });

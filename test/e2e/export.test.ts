@@ -1018,7 +1018,7 @@ describe('a file of the lake that changes during the export', () => {
 
 describe('a wrong command line of export', () => {
   it.each([
-    ['export', 'export needs a program to write for: freqtrade, tardis, lean, csv, nautilus-loader, qlib'],
+    ['export', 'export needs a program to write for: freqtrade, tardis, lean, csv, nautilus-loader'],
     ['export freqtrad --target x', 'did you mean freqtrade?'],
     ['export freqtrade', 'export freqtrade needs --target'],
     ['export freqtrade --target s3://bucket/x', 'export writes to local folders only'],

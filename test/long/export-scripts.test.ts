@@ -1,6 +1,6 @@
 /**
- * The Python programs of `cryptodl export nautilus-loader` and `qlib`, run with pandas on lakes of all forms. Stand-ins for nautilus_trader and
- * dump_bin.py print what they get. Warnings are errors.
+ * The Python program of `cryptodl export nautilus-loader`, run with pandas on lakes of all forms. Stand-ins for nautilus_trader print what they
+ * get. Warnings are errors.
  */
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
@@ -96,28 +96,19 @@ print(json.dumps(found))
 /** The version of nautilus_trader that Python finds. */
 let installed = '1.231.0';
 
-/** Prints the CSV files that the script wrote. */
-const DUMP_BIN = `import sys
-from pathlib import Path
-for path in sorted(Path(sys.argv[sys.argv.index("--data_path") + 1]).iterdir()):
-    print(path.name, path.read_text(), sep="\\n")
-`;
-
-/** The last line of the output for nautilus-loader, all of it for qlib. Local time is not UTC. */
-function run(engine: string, script: string, failure = ''): string {
+/** The output of the script. Local time is not UTC. */
+function run(script: string, failure = ''): string {
   const folder = scene.newFolder();
   mkdirSync(folder, { recursive: true });
   const path = join(folder, 'load.py');
   writeFileSync(path, script);
   writeFileSync(join(folder, 'run.py'), RUN);
-  writeFileSync(join(folder, 'dump_bin.py'), DUMP_BIN);
   if (installed !== 'none') {
     const facts = join(folder, `nautilus_trader-${installed}.dist-info`);
     mkdirSync(facts);
     writeFileSync(join(facts, 'METADATA'), `Name: nautilus_trader\nVersion: ${installed}\n`);
   }
-  const args = engine === 'qlib' ? [join(folder, 'dump_bin.py'), 'target'] : ['target'];
-  const { status, signal, stdout, stderr } = spawnSync(PYTHON, [join(folder, 'run.py'), path, ...args], {
+  const { status, signal, stdout, stderr } = spawnSync(PYTHON, [join(folder, 'run.py'), path, 'target'], {
     encoding: 'utf8',
     maxBuffer: 1e9,
     env: { ...process.env, TZ: 'Asia/Tokyo' },
@@ -130,19 +121,20 @@ function run(engine: string, script: string, failure = ''): string {
   return stdout;
 }
 
-async function loaded(engine: string, lake: string, ...flags: readonly string[]): Promise<string> {
-  const { code, stdout } = await cryptodl(['export', engine, '--out', lake, '--now', scene.now, ...flags]);
+async function loaded(lake: string, ...flags: readonly string[]): Promise<string> {
+  const words = ['export', 'nautilus-loader', '--out', lake, '--now', scene.now, ...flags];
+  const { code, stdout } = await cryptodl(words);
   expect(code).toBe(0);
-  return run(engine, stdout);
+  return run(stdout);
 }
 
 const BOTH_MONTHS = 60;
 /** A run of Python takes a second, and several on a busy machine. */
 const TIMEOUT_MS = 240_000;
 
-describe(`the scripts${WHY}`, { skip: !HAS_PANDAS }, () => {
+describe(`the script${WHY}`, { skip: !HAS_PANDAS }, () => {
   it(
-    'load the same rows of each form of a lake, with and without a range',
+    'loads the same rows of each form of a lake, with and without a range',
     { timeout: TIMEOUT_MS },
     async () => {
       const all = await lakes();
@@ -151,55 +143,43 @@ describe(`the scripts${WHY}`, { skip: !HAS_PANDAS }, () => {
         [['--from', '2024-01-31', '--to', '2024-02-01'], 2],
       ] as const) {
         const rows = new Map<string, string>();
-        const candles = new Map<string, string>();
-        for (const [form, lake] of all) {
-          rows.set(form, await loaded('nautilus-loader', lake, ...flags, '--dataset', 'klines'));
-          candles.set(form, await loaded('qlib', lake, ...flags));
-        }
+        for (const [form, lake] of all) rows.set(form, await loaded(lake, ...flags, '--dataset', 'klines'));
         for (const [form, text] of rows) expect([form, text]).toEqual([form, rows.get('')]);
-        for (const [form, text] of candles) expect([form, text]).toEqual([form, candles.get('')]);
-        expect(candles.get('')?.match(/,2024-\d\d-\d\d,1\.0$/gm)).toHaveLength(days);
         const [, ...parts] = JSON.parse(rows.get('')?.trimEnd().split('\n').at(-1) ?? '[]') as unknown[][];
         expect(parts.flat()).toHaveLength(days);
       }
     },
   );
 
-  it('load trades and aggTrades of each form of a lake', { timeout: TIMEOUT_MS }, async () => {
+  it('loads trades and aggTrades of each form of a lake', { timeout: TIMEOUT_MS }, async () => {
     const all = await lakes();
     for (const flags of [[], ['--from', '2024-01-02', '--to', '2024-01-02']]) {
       const rows = new Map<string, string>();
       for (const [form, lake] of all)
-        rows.set(form, await loaded('nautilus-loader', lake, ...flags, '--dataset', 'trades,aggTrades'));
+        rows.set(form, await loaded(lake, ...flags, '--dataset', 'trades,aggTrades'));
       // Times of 2024 have milliseconds in all markets, so a lake with `--timestamps ms` has the same ones.
       for (const [form, text] of rows) expect([form, text]).toEqual([form, rows.get('')]);
       expect(rows.get('')?.match(/(true|false)\]/g)?.length).toBeGreaterThan(10);
     }
   });
 
-  it.each(['2.0.0', '2.1.0rc1', 'none'])('end with one line for nautilus_trader %s', async (version) => {
+  it.each(['2.0.0', '2.1.0rc1', 'none'])('ends with one line for nautilus_trader %s', async (version) => {
     const lake = await lakeOf('january', '-m um -i 1d -s BTCUSDT --from 2024-01 --to 2024-01');
     const { stdout } = await cryptodl(['export', 'nautilus-loader', '--out', lake]);
     expect(stdout).toContain('Needs: pip install "nautilus_trader<2" pandas pyarrow\n');
     installed = version;
     try {
       const failure = `This program needs pip install "nautilus_trader<2". Installed: ${version}`;
-      expect(run('nautilus-loader', stdout, failure)).toBe('');
+      expect(run(stdout, failure)).toBe('');
     } finally {
       installed = '1.231.0';
     }
   });
 
-  it('tell series without rows in the range', async () => {
+  it('tells series without rows in the range', async () => {
     const lake = await lakeOf('january', '-m um -i 1d -s BTCUSDT --from 2024-01 --to 2024-01');
-    const later = async (engine: string): Promise<string> => {
-      const { stdout } = await cryptodl(['export', engine, '--out', lake]);
-      return stdout.replace('FROM, TO = (None, None)', 'FROM, TO = ("2024-02-01", None)');
-    };
-    const failure = 'the lake has no rows in the range';
-    expect(run('qlib', await later('qlib'), failure)).toContain('no rows in the range: BTCUSDT\n');
-    expect(run('nautilus-loader', await later('nautilus-loader'))).toBe(
-      'no rows in the range: BTCUSDT\n[]\n',
-    );
+    const { stdout } = await cryptodl(['export', 'nautilus-loader', '--out', lake]);
+    const later = stdout.replace('FROM, TO = (None, None)', 'FROM, TO = ("2024-02-01", None)');
+    expect(run(later)).toBe('no rows in the range: BTCUSDT\n[]\n');
   });
 });

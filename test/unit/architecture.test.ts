@@ -138,7 +138,7 @@ const LINES: Readonly<Record<string, number>> = {
   debug: 400,
   doctor: 850,
   download: 4000,
-  export: 2700,
+  export: 2500,
   files: 550,
   http: 6200,
   lake: 3700,
