@@ -11,7 +11,7 @@ import type { AbsenceReason, ArchiveObject, PartitionPlan, Period } from '../mod
 import { countText } from '../model/units.js';
 import { hasDays } from '../source/keys.js';
 import { findDataset } from '../source/venue.js';
-import { repeatLine } from '../write/shorter-revisions.js';
+import { repeatLine } from '../lake/undone-commits.js';
 import type { Session } from './session.js';
 
 /** Codes of faults of an object itself. */

@@ -156,13 +156,9 @@ async function publishWithLines(
   const before = filesBefore(lines);
   const sizes = await Promise.all(publications.map(({ target }) => fileSize(target)));
   // A missing or damaged file hides no rows when it is replaced.
-  const isSound = ({ target }: Publication, at: number): boolean =>
-    before.get(basename(target)) === sizes[at];
-  const replacing = new Set(
-    publications.filter((each, at) => before.has(basename(each.target)) && isSound(each, at)),
-  );
-  const isReplaced = (each: Publication): boolean => replacing.has(each);
-  await renameAll(publications.filter((each) => !isReplaced(each)));
+  const isReplaced = ({ target }: Publication, at: number): boolean =>
+    sizes[at] !== undefined && sizes[at] === before.get(basename(target));
+  await renameAll(publications.filter((each, at) => !isReplaced(each, at)));
   await manifests.append(seriesFolder, lines, async () => {
     await renameAll(publications.filter(isReplaced));
     await end();

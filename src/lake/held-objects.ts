@@ -63,6 +63,8 @@ export class HeldObjects {
   readonly #byMonth = new Map<number, Held>();
   readonly #lastOfFile = new Map<string, Held>();
   readonly #dropped = new Set<string>();
+  /** Files with lines that do not count, because their commits did not happen. */
+  readonly undone = new Set<string>();
   #hasFork = false;
   /** Made at its first use, because a run that has nothing to fetch does not use it. */
   #byFile: Map<string, Set<Held>> | undefined;

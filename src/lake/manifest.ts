@@ -122,6 +122,7 @@ async function readInto(
         line = readLine(text);
         isUndone = isOneOf(undone, line);
         if (!isUndone) applyLine(fold.manifest, line);
+        else if (line.kind === 'object') fold.manifest[line.settings.format].undone.add(line.file);
       } catch (error) {
         line = lineError(`${path} line ${number}`, error);
       }

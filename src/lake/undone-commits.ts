@@ -61,6 +61,23 @@ async function hasFileBefore(seriesFolder: string, line: ObjectLine): Promise<bo
   return fileBefore.sha256 !== fileSha256 && (await digestOf(path)) === fileBefore.sha256;
 }
 
+/** The line of a held object for another append, with the current facts of its file. */
+export function repeatLine(held: HeldObjects, before: ObjectLine): ObjectLine {
+  const { replaces: _, ...line } = before;
+  const { fileBytes, fileSha256, fileRows } = held.lastOfFile(line.file) ?? line;
+  // The file stays: a commit of another file in between did not happen.
+  const fileBefore = { bytes: fileBytes, sha256: fileSha256 };
+  return { ...line, fileBytes, fileSha256, ...(fileRows === undefined ? {} : { fileRows }), fileBefore };
+}
+
+/** The first lines of a commit that removes files: without the files, only these lines tell which of their commits have happened. */
+export function linesOfRemoved(held: HeldObjects, files: Iterable<string>, at: string): ObjectLine[] {
+  return [...files].flatMap((file) => {
+    const [line] = held.undone.has(file) ? held.inFile(file) : [];
+    return line === undefined ? [] : [{ ...repeatLine(held, line), at }];
+  });
+}
+
 /** The commits of each file of a series, in the order of the manifest. */
 export class FileCommits {
   /** A line of each commit. */
@@ -110,9 +127,9 @@ function commitsUpTo(index: number, commits: readonly ObjectLine[]): ReadonlySet
     done.add(commitOf(commit));
     const { fileBefore } = commit;
     const earlier = commits.slice(0, at);
-    at = earlier.findLastIndex(({ fileSha256 }) => fileSha256 === fileBefore?.sha256);
-    // The commits before the first file of a name are of files that are gone.
-    if (at < 0) for (const each of earlier) if (fileBefore === undefined) done.add(commitOf(each));
+    // The last commit before the first file of a name is that of a file that is gone.
+    const before = earlier.findLastIndex(({ fileSha256 }) => fileSha256 === fileBefore?.sha256);
+    at = fileBefore === undefined ? at - 1 : before;
   }
   return done;
 }

@@ -6,8 +6,11 @@ import { moveToQuarantine, quarantineLines, rewriteManifest } from '../lake/quar
 import type { LakePaths } from '../lake/layout.js';
 import { appendManifest } from '../lake/manifest.js';
 import { publishAll } from '../lake/publish.js';
+import { linesOfRemoved } from '../lake/undone-commits.js';
+import { FORMATS } from '../model/task.js';
 import type { Source } from '../source/source.js';
 import { shownPath } from '../text/printable.js';
+import { droppedLine } from '../write/commit.js';
 import { pathInLake } from './check-series.js';
 import type { SeriesCheck } from './check-series.js';
 import type { LakeFinding } from './lake-finding.js';
@@ -68,17 +71,12 @@ async function quarantined(
 /** Records that the lake no longer has the objects of a damaged file, so that `repair` fetches them. */
 async function dropObjects({ nowMs }: FixContext, check: SeriesCheck, { path }: LakeFinding): Promise<void> {
   const at = new Date(nowMs).toISOString();
-  const lines = check.broken
-    .filter((line) => pathInLake(check, line) === path)
-    .map(({ key, settings }) => ({
-      v: 1 as const,
-      kind: 'dropped' as const,
-      key,
-      format: settings.format,
-      at,
-      settings,
-    }));
-  await appendManifest(check.folder.path, lines);
+  const lines = check.broken.filter((line) => pathInLake(check, line) === path);
+  const files = new Set(lines.map(({ file }) => file));
+  await appendManifest(check.folder.path, [
+    ...FORMATS.flatMap((format) => linesOfRemoved(check.inspected.manifest[format], files, at)),
+    ...lines.map((line) => ({ ...droppedLine(line, line.settings.format, at), settings: line.settings })),
+  ]);
 }
 
 /** Writes the sidecar again from the digest in the manifest. */

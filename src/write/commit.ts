@@ -9,6 +9,7 @@ import type { DroppedLine, ManifestLine, ObjectLine } from '../lake/manifest-lin
 import { fileFacts, fileSize } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
 import { commitFiles } from '../lake/commit-journal.js';
+import { linesOfRemoved } from '../lake/undone-commits.js';
 import type { Format, PartitionPlan, Revision } from '../model/task.js';
 import { hasDays } from '../source/keys.js';
 import { findDataset } from '../source/venue.js';
@@ -134,14 +135,19 @@ async function footerOf(
 
 function manifestLines(context: WriterContext, plan: PartitionPlan, commitment: Commit): ManifestLine[] {
   const at = new Date(context.clock.now()).toISOString();
-  const lines: ManifestLine[] = commitment.lost.map((line) => droppedLine(line, plan.settings.format, at));
+  const { existing, dead, lost } = commitment;
+  const removed = new Set([...dead, ...lost.map(({ file }) => file)]);
+  const lines: ManifestLine[] = [
+    ...linesOfRemoved(existing.objects, removed, at),
+    ...lost.map((line) => droppedLine(line, plan.settings.format, at)),
+  ];
   for (const { file, facts, result } of commitment.made) {
-    const fileBefore = commitment.existing.objects.fileBefore(file);
+    const fileBefore = existing.objects.fileBefore(file);
     for (const received of commitment.received) {
       const written = result.written.get(received.object.key);
       if (written === undefined) continue;
       const inFile = { file, fileBytes: facts.bytes, fileSha256: facts.sha256, fileRows: result.rows };
-      const replaces = replacedRevision(commitment.existing.objects, received);
+      const replaces = replacedRevision(existing.objects, received);
       lines.push({
         ...objectLine(received, plan, at, context.tool),
         ...(replaces === undefined ? {} : { replaces }),

@@ -2,6 +2,7 @@
 import type { Clock } from '../model/clock.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
+import { repeatLine } from '../lake/undone-commits.js';
 import type { Lock } from '../lake/lock.js';
 import type { Manifests } from '../lake/manifests.js';
 import type { Serialize } from '../queue/in-order.js';
@@ -64,15 +65,6 @@ export async function recordShorterRevisions(
     });
     await context.manifests.append(seriesFolder, found);
   });
-}
-
-/** The line of a held object for another append, with the current facts of its file. */
-export function repeatLine(held: HeldObjects, before: ObjectLine): ObjectLine {
-  const { replaces: _, ...line } = before;
-  const { fileBytes, fileSha256, fileRows } = held.lastOfFile(line.file) ?? line;
-  // The file stays: a commit of another file in between did not happen.
-  const fileBefore = { bytes: fileBytes, sha256: fileSha256 };
-  return { ...line, fileBytes, fileSha256, ...(fileRows === undefined ? {} : { fileRows }), fileBefore };
 }
 
 function lineWithShorter(

@@ -111,6 +111,42 @@ describe('nothing is lost or doubled', () => {
     return join(scratch, out, SERIES);
   }
 
+  /** A lake whose manifest has the lines of ten days while its file has five: the state after a kill between lines and file. */
+  async function killedBeforeRename(out: string): Promise<string> {
+    await cryptodlOk(args(out, 5));
+    const file = join(scratch, out, SERIES, '2026-10.parquet');
+    const before = readFileSync(file);
+    await cryptodlOk(args(out, 10));
+    writeFileSync(file, before);
+    return file;
+  }
+
+  it('counts no day of a killed run after other files have replaced the one that it would have changed', async () => {
+    const out = 'removed-after-kill';
+    const file = await killedBeforeRename(out);
+    await cryptodlOk(args(out, 5, ['--partition', 'day', '--force']));
+    expect(existsSync(file)).toBe(false);
+    const { stderr } = await cryptodl(['verify', '--out', join(scratch, out)]);
+    expect(stderr).toContain('all sound');
+    await cryptodlOk(args(out, 10, ['--partition', 'day']));
+    expect(await heldRows(out)).toMatchObject({ rows: 2880, distinct: 2880 });
+    expect(filesBelow(join(scratch, out, SERIES), '.parquet')).toHaveLength(10);
+  });
+
+  it('counts no day of a killed run after verify --fix has taken the damaged file that it would have changed', async () => {
+    const out = 'fixed-after-kill';
+    const file = await killedBeforeRename(out);
+    const bytes = readFileSync(file);
+    bytes.writeUInt8(bytes.readUInt8(100) ^ 1, 100);
+    writeFileSync(file, bytes);
+    await cryptodl(['verify', '--deep', '--fix', '--out', join(scratch, out)]);
+    expect(existsSync(file)).toBe(false);
+    const { stderr } = await cryptodl(['verify', '--out', join(scratch, out)]);
+    expect(stderr).toContain('all sound');
+    await cryptodlOk(args(out, 10));
+    expect(await heldRows(out)).toMatchObject({ rows: 2880, distinct: 2880 });
+  });
+
   it.each(['csv', 'parquet'])(
     '%s: a file with more days than its manifest is replaced by all days, or kept in the quarantine',
     async (format) => {
