@@ -8,7 +8,7 @@ import { parquetMetadata, readParquet } from '../helpers/lake.js';
 type Rows = readonly string[];
 
 interface HeldLine {
-  readonly kind: 'object' | 'dropped';
+  readonly kind: 'object' | 'dropped' | 'absent';
   readonly key: string;
   readonly sha256: string;
   readonly rows: number;
@@ -97,6 +97,7 @@ function addHeld(
   const whole = readFileSync(manifest, 'utf8').split('\n').slice(0, -1);
   const lines = whole.map((text) => JSON.parse(text) as HeldLine);
   for (const [at, line] of lines.entries()) {
+    if (line.kind === 'absent') continue;
     const { file, fileBefore } = line;
     const isPending = fileBefore !== undefined && digests.get(join(series, file)) === fileBefore.sha256;
     const isReplaced = (later: HeldLine): boolean =>

@@ -1,5 +1,5 @@
 /** A run is killed at its N-th call on the files of a lake, or that call fails, and then the same command is run again. */
-import { appendFileSync, cpSync, mkdirSync, rmSync, utimesSync } from 'node:fs';
+import { appendFileSync, cpSync, mkdirSync, readFileSync, rmSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
@@ -15,6 +15,7 @@ import { CALLS, HAS_STRACE, STRACE, Tracer } from './strace.js';
 import type { Call, Harm, Traced, TracedRun } from './strace.js';
 
 const SYMBOLS = ['BTCUSDT', 'ETHUSDT'];
+const MANIFEST = '_manifests/binance/um/metrics/symbol=BTCUSDT.jsonl';
 const HARMS: readonly Harm[] = ['SIGKILL', 'ENOSPC', 'EIO'];
 
 interface Scene {
@@ -22,6 +23,8 @@ interface Scene {
   readonly name: string;
   readonly symbols: readonly string[];
   readonly flags: readonly string[];
+  /** The second by default. */
+  readonly lastDay?: number;
   /** Makes the lake as the disturbed run finds it. */
   readonly begin: (bench: Bench) => Promise<void>;
 }
@@ -31,10 +34,29 @@ interface Bench {
   readonly folder: string;
   readonly lake: string;
   readonly tracer: Tracer;
-  readonly command: (scene: Pick<Scene, 'symbols' | 'flags'>, lastDay?: number) => string[];
+  readonly command: (scene: Pick<Scene, 'symbols' | 'flags' | 'lastDay'>) => string[];
 }
 
 const REPLACING = ['--partition', 'month', '--force'];
+
+/** A run that is killed at the first such call whose text fits. */
+async function killAt(
+  { tracer, lake, folder }: Bench,
+  args: readonly string[],
+  call: Call,
+  text: string,
+): Promise<void> {
+  const spare = join(folder, 'spare');
+  cpSync(lake, spare, { recursive: true });
+  const { calls, paths } = await tracer.count(args);
+  const when =
+    calls.filter((traced) => traced.call === call).findIndex((traced) => traced.text.includes(text)) + 1;
+  rmSync(lake, { recursive: true });
+  cpSync(spare, lake, { recursive: true });
+  rmSync(spare, { recursive: true });
+  const killed = await tracer.harm(args, { call, when, harm: 'SIGKILL', paths });
+  expect(killed.signal).toBe('SIGKILL');
+}
 
 const SCENES: readonly Scene[] = [
   {
@@ -48,8 +70,8 @@ const SCENES: readonly Scene[] = [
     symbols: ['BTCUSDT'],
     flags: [],
     begin: async ({ lake, command }) => {
-      await cryptodlProcessOk(command({ symbols: ['BTCUSDT'], flags: [] }, 1));
-      appendFileSync(join(lake, '_manifests/binance/um/metrics/symbol=BTCUSDT.jsonl'), '{"v":1,"kind":"obj');
+      await cryptodlProcessOk(command({ symbols: ['BTCUSDT'], flags: [], lastDay: 1 }));
+      appendFileSync(join(lake, MANIFEST), '{"v":1,"kind":"obj');
     },
   },
   {
@@ -65,21 +87,28 @@ const SCENES: readonly Scene[] = [
     symbols: ['BTCUSDT'],
     // Nothing is fetched anew that the earlier run had.
     flags: ['--partition', 'month'],
-    begin: async ({ command, tracer, lake, folder }) => {
-      await cryptodlProcessOk(command({ symbols: ['BTCUSDT'], flags: ['--partition', 'day'] }));
-      const spare = join(folder, 'spare');
-      cpSync(lake, spare, { recursive: true });
-      const args = command({ symbols: ['BTCUSDT'], flags: REPLACING });
-      const { calls, paths } = await tracer.count(args);
-      const unlinks = calls.filter(({ call }) => call === 'unlink');
-      const when = unlinks.findIndex(({ text }) => text.includes('2026-10-01.parquet')) + 2;
-      rmSync(lake, { recursive: true });
-      cpSync(spare, lake, { recursive: true });
-      rmSync(spare, { recursive: true });
-      const killed = await tracer.harm(args, { call: 'unlink', when, harm: 'SIGKILL', paths });
-      expect(killed.signal).toBe('SIGKILL');
-      const { pending, files } = await readLake(lake);
+    begin: async (bench) => {
+      await cryptodlProcessOk(bench.command({ symbols: ['BTCUSDT'], flags: ['--partition', 'day'] }));
+      await killAt(
+        bench,
+        bench.command({ symbols: ['BTCUSDT'], flags: REPLACING }),
+        'unlink',
+        '2026-10-02.parquet',
+      );
+      const { pending, files } = await readLake(bench.lake);
       expect({ commits: pending.size, files: files.size }).toEqual({ commits: 1, files: 2 });
+    },
+  },
+  {
+    name: 'a month file that is removed for a day file, after a kill that left the lines of a day without their file',
+    symbols: ['BTCUSDT'],
+    flags: ['--partition', 'day', '--force'],
+    lastDay: 1,
+    begin: async (bench) => {
+      await cryptodlProcessOk(bench.command({ symbols: ['BTCUSDT'], flags: [], lastDay: 1 }));
+      await killAt(bench, bench.command({ symbols: ['BTCUSDT'], flags: [] }), 'rename', '2026-10.parquet');
+      const manifest = readFileSync(join(bench.lake, MANIFEST), 'utf8');
+      expect(manifest).toContain('"fileBefore"');
     },
   },
 ];
@@ -105,7 +134,7 @@ describe.skipIf(!HAS_STRACE)(`every call on a lake's files may be the last or fa
     const folder = join(scratch, `scene-${lane}`);
     const lake = join(folder, 'lake');
     mkdirSync(lake, { recursive: true });
-    const command: Bench['command'] = ({ symbols, flags }, lastDay = 2) => {
+    const command: Bench['command'] = ({ symbols, flags, lastDay = 2 }) => {
       const what = ['--dataset', 'metrics', '--symbols', symbols.join(',')];
       const when = ['--from', '2026-10-01', '--to', `2026-10-0${lastDay}`, '--now', '2026-11-21T08:00:00Z'];
       const where = ['--archive-url', archive.url, '--out', lake, '--concurrency', '2'];
@@ -199,7 +228,10 @@ describe.skipIf(!HAS_STRACE)(`every call on a lake's files may be the last or fa
 /** Calls of a commit, after which readers look at the lake. */
 const COMMITTING: ReadonlySet<Call> = new Set(['rename', 'unlink', 'fdatasync', 'fsync']);
 
-/** Rows that were committed before, and that sql does not find at once, after verify --fix, and after a run without the archive. */
+/**
+ * What readers miss of the rows that were committed before: sql, coverage and a reader of the folder, at once, after verify --fix, and after a
+ * run without the archive.
+ */
 async function lostToReaders(
   command: readonly string[],
   { lake, folder, before }: Pick<Stage, 'lake' | 'folder' | 'before'>,
@@ -217,9 +249,12 @@ async function lostToReaders(
     const [rows = 0, distinct = 0] = stdout.split('\n')[1]?.split(',').map(Number) ?? [];
     if (rows < committed || rows !== distinct)
       found.push(`${when} sql finds ${rows} rows (${distinct} distinct) of ${committed}: ${stderr}`);
+    const { events } = await cryptodlProcess(['coverage', '--out', copy, '--json']);
+    const held = events.reduce((sum, event) => sum + Number(event['held'] ?? 0), 0);
+    if (held !== rows) found.push(`${when} coverage counts ${held} rows, sql ${rows}`);
+    found.push(...brokenPromises(await readLake(copy), before).map((text) => `${when} ${text}`));
   };
   await look('at once');
-  await cryptodlProcess(['coverage', '--out', copy]);
   await cryptodlProcess(['verify', '--fix', '--out', copy]);
   await look('after verify --fix');
   const words = command.map((word) => (word === lake ? copy : word));
