@@ -5,17 +5,20 @@
 import { dayText } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
+import type { ArchiveObject } from '../model/task.js';
+import { rowSeconds } from '../source/venue.js';
 import type { Conversion, ConversionResult, ObjectFacts } from './conversion.js';
 import { copyDirectly } from './direct-copy.js';
 import type { Row, DuckDbSession } from './duckdb.js';
 import { countText } from '../model/units.js';
-import { countExtraBars, expectedRows, findGaps, isoInstant, findIrregularObjects } from './gaps.js';
-import type { ObjectPeriod } from './gaps.js';
+import { expectedRows, isoInstant } from './gaps.js';
 import type { Input } from './load-rows.js';
 import { compareOverlap, countChangedRows } from './overlap.js';
 import { readObjects, removeScratch } from './read-objects.js';
 import type { ReadObjects } from './read-objects.js';
-import { createKept } from './statements.js';
+import { timeFacts } from './row-times.js';
+import type { TimeFacts } from './row-times.js';
+import { createKept, timesQuery } from './statements.js';
 import { writeTarget } from './write-target.js';
 
 /**
@@ -84,7 +87,7 @@ async function writeRows(
       lacked.set(line.key, (await countChangedRows(session, conversion, change)).lost);
     }
   if (kept !== undefined) await loadKeptRows(session, conversion, kept, keptOrdinals);
-  const { gaps, extraBars } = await findIrregularities(session, conversion, inputs, stats);
+  const irregular = await findIrregular(session, conversion, inputs, stats);
   const counts = await writeTarget(session, conversion, {
     staged,
     isOrdered: kept === undefined && stats.every((row) => Number(row['unordered']) === 0),
@@ -95,54 +98,47 @@ async function writeRows(
     const row = stats[index] ?? {};
     const ordinal = Number(row['ord']);
     const rows = counts.rowsOf(ordinal) ?? Number(row['rows']);
-    const idConflicts = extraBars.get(ordinal) ?? counts.conflictsOf(ordinal);
+    const { gaps = [], extraBars = 0 } = irregular.get(ordinal) ?? {};
+    const idConflicts = extraBars + counts.conflictsOf(ordinal);
     written.set(received.object.key, {
       rows,
       first: isoInstant(row, 'first'),
       last: isoInstant(row, 'last'),
       duplicates: Number(row['rows']) - rows,
       ...(idConflicts === 0 ? {} : { idConflicts }),
-      ...gapsFact(gaps.get(ordinal) ?? []),
+      ...(gaps.length === 0 ? {} : { gaps }),
     });
   }
   const own = [...written.values()].reduce((sum, facts) => sum + facts.rows, 0);
   return { written, rows: counts.rows ?? own, duplicatesAcross: counts.across, lacked, ...overlap };
 }
 
-function gapsFact(gaps: NonNullable<ObjectFacts['gaps']>): Pick<ObjectFacts, 'gaps'> {
-  return gaps.length === 0 ? {} : { gaps };
-}
-
-interface Irregularities {
-  readonly gaps: ReadonlyMap<number, NonNullable<ObjectFacts['gaps']>>;
-  /** Rows after the first of their bar, and rows outside of the period. */
-  readonly extraBars: ReadonlyMap<number, number>;
-}
-
-/** Gaps and extra rows by ordinal. Only objects with an unexpected row count, order or time grid are searched. */
-async function findIrregularities(
+/** Gaps and extra rows by ordinal, for objects with an unexpected row count, order or time grid. Only datasets of regular times have any. */
+async function findIrregular(
   session: DuckDbSession,
   conversion: Conversion,
   inputs: readonly Input[],
   stats: readonly Row[],
-): Promise<Irregularities> {
-  const isUnordered = stats.some((row) => Number(row['unordered']) > 0);
-  const irregular = isUnordered ? await findIrregularObjects(session, conversion) : new Set<number>();
-  const maybeGaps: ObjectPeriod[] = [];
-  const mayHaveExtraBars: ObjectPeriod[] = [];
+): Promise<ReadonlyMap<number, TimeFacts>> {
+  const { spec, series } = conversion;
+  if (rowSeconds(spec, series.interval) === undefined) return new Map();
+  const isOrdered = stats.every((row) => Number(row['unordered']) === 0);
+  const sought = new Map<number, ArchiveObject>();
   for (const [index, { received }] of inputs.entries()) {
     const row = stats[index] ?? {};
-    const [ordinal, rows] = [Number(row['ord']), Number(row['rows'])];
-    const { object } = received;
-    const expected = expectedRows(conversion.spec, conversion.series, object);
-    const isIrregular = irregular.has(ordinal) || Number(row['off_grid']) > 0;
-    if (rows < (expected ?? 0) || isIrregular) maybeGaps.push({ ordinal, period: object.period });
-    if (rows > (expected ?? rows) || isIrregular) mayHaveExtraBars.push({ ordinal, period: object.period });
+    const rows = Number(row['rows']);
+    const isExpected = rows === (expectedRows(spec, series, received.object) ?? rows);
+    if (!isOrdered || !isExpected || Number(row['off_grid']) > 0)
+      sought.set(Number(row['ord']), received.object);
   }
-  return {
-    gaps: await findGaps(session, conversion, maybeGaps),
-    extraBars: await countExtraBars(session, conversion, mayHaveExtraBars),
-  };
+  if (sought.size === 0) return new Map();
+  const found = await session.rows(timesQuery(spec, [...sought.keys()]));
+  const facts = [...sought].map(([ordinal, object]) => {
+    const times = found.find((row) => Number(row['ord']) === ordinal)?.['times'];
+    const sorted = Float64Array.from(times as number[]);
+    return [ordinal, timeFacts(sorted, { spec, series, object, isOrdered })] as const;
+  });
+  return new Map(facts);
 }
 
 /** Loads the rows that stay. If objects are replaced and the number of rows differs from the manifest, rejects with `partition-incomplete`. */

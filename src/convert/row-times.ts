@@ -1,4 +1,4 @@
-/** The time in the first cell of each row, read from the bytes of a CSV, and the facts about an object that follow from its times. */
+/** The times of the rows of an object, and the facts that follow from them: gaps, and further rows for the same bar. */
 import { startOfDay } from '../model/calendar.js';
 import { MAX_GAPS } from '../lake/manifest.js';
 import type { ArchiveObject, Series } from '../model/task.js';
@@ -140,8 +140,8 @@ export interface TimeFacts {
 }
 
 /**
- * The facts about an object whose times are ascending after sorting. `isOrdered`: the rows of the whole file were ascending before. The same
- * rules as those of the queries in gaps.ts: a row count that is expected, of rows in order and on the grid, is not searched for gaps.
+ * The facts about an object from the sorted times of its rows, without those of exact duplicates. `isOrdered`: the rows of the whole file were
+ * ascending before. A row count that is expected, of rows in order and on the grid, is not searched for gaps.
  */
 export function timeFacts(
   sorted: RowTimes,
@@ -155,7 +155,7 @@ export function timeFacts(
     (bar !== undefined && isOffGrid(sorted, bar)) ||
     (!isOrdered &&
       grid !== undefined &&
-      (isOffGrid(sorted, grid) || last - first !== (sorted.length - 1) * grid * 1e6));
+      (isOffGrid(sorted, grid) || last - first !== (sorted.length - 1) * grid * 1e6 || !isAscending(sorted)));
   const mayHaveGaps = grid !== undefined && (isIrregular || sorted.length < (expected ?? 0));
   const mayHaveExtraBars = bar !== undefined && (isIrregular || sorted.length > (expected ?? sorted.length));
   const period = boundsOf(object, spec);
@@ -201,7 +201,10 @@ function countExtra(sorted: RowTimes, { from, to }: Bounds, step: number): numbe
   return sorted.length - bars;
 }
 
-/** The points of `gapsQuery`: each row covers one step, and both ends of the period are points. */
+/**
+ * Each row covers one step, and both ends of the period are points. If the time of a row is the end of its interval (metrics), all times are one
+ * interval later than in the period. Times vary slightly, so only a distance of one and a half intervals or more counts as a gap.
+ */
 function gapsBetween(sorted: RowTimes, { from, to }: Bounds, step: number): [string, string][] {
   const shift = (sorted.at(-1) ?? 0) >= to ? step : 0;
   const [start, end] = [from + shift - step, to + shift];

@@ -130,6 +130,14 @@ export function statsQuery({ spec, series }: SqlContext): string {
     GROUP BY ord ORDER BY min(number)`;
 }
 
+/** The times of the rows of each object, without those of exact duplicates: microseconds since the epoch, ascending. */
+export function timesQuery(spec: DatasetSpec, ordinals: readonly number[]): string {
+  return `SELECT ord, list(us ORDER BY us) AS times
+    FROM (SELECT DISTINCT ${names(spec)}, CAST(epoch_us(${instantExpression(spec)}) AS DOUBLE) AS us, ${ORDINAL} AS ord
+          FROM rows WHERE ${ORDINAL} IN (${ordinals.join(', ')}))
+    GROUP BY ord`;
+}
+
 /** Rows of the file and distinct sort keys. Equal numbers mean that there are no duplicates. */
 export function keysQuery({ spec, kept }: SqlContext): string {
   const from = (relation: string): string => `SELECT ${sortKey(spec)} AS key FROM ${relation}`;
