@@ -66,7 +66,7 @@ export async function processJob(
     return delay(context, job, token, PUT_BACK_MS);
   };
   if (isNewer(job.data))
-    await putBack(
+    return putBack(
       'a later version of cryptodl made some jobs: this worker leaves them to others; update cryptodl',
     );
   let data: JobData;
@@ -76,25 +76,27 @@ export async function processJob(
     return fail(context, job, endBy(toCryptodlError(error)));
   }
   const lake = lakeOf(data.options.out?.[0] ?? '', context.absolute);
-  const ofLake = lakeProblem(lake, context.lake, context.isLakeGiven);
-  const isFolder = work !== 'whole' && !isLakeAddress(lake);
-  if (ofLake !== undefined || isFolder) {
-    const problem = ofLake ?? `the job is for the folder ${lake}, not a bucket`;
-    const words = `--out ${lake}${isFolder ? ' --role both' : ''}`;
-    await putBack(
+  const wrongLake = lakeProblem(lake, context.lake, context.isLakeGiven);
+  // The zips pass from one part to the other through the bucket of the lake.
+  const needsBucket = work !== 'whole' && !isLakeAddress(lake);
+  if (wrongLake !== undefined || needsBucket) {
+    const problem = wrongLake ?? `the job is for the folder ${lake}, not a bucket`;
+    const words = `--out ${lake}${needsBucket ? ' --role both' : ''}`;
+    return putBack(
       `${problem}: this worker leaves the job to others; to do it here: cryptodl worker ${words}`,
     );
   }
   try {
-    const ofJob = { ...context, signal: AbortSignal.any([signal, leaseSignal]) };
-    const end = await doPart(data, ofJob, job, token, work);
+    const jobContext = { ...context, signal: AbortSignal.any([signal, leaseSignal]) };
+    const end = await doPart(data, jobContext, job, token, work);
     if (end === undefined) return;
     const counts = { ...end.counts, ...context.newRequests(), jobs: 1 };
     await settle(connection.client, queue.name, idOf(job), counts);
     context.onEnd({ id: idOf(job), written: end.written });
   } catch (thrown) {
-    // Without the lease, BullMQ takes no end of the job. A delayed job has been given back.
-    if (leaseSignal.aborted || thrown instanceof bullmq.DelayedError) throw thrown;
+    // `delay` and `fail` have told the queue the end. Without the lease, BullMQ accepts none.
+    const told = [bullmq.DelayedError, bullmq.UnrecoverableError, RetryLater];
+    if (leaseSignal.aborted || told.some((type) => thrown instanceof type)) throw thrown;
     const error = signal.aborted ? toCryptodlError(thrown) : thrown;
     if (!(error instanceof CryptodlError)) throw error;
     if (signal.aborted || (error.fatal && !OF_JOB.has(error.code))) {
@@ -158,7 +160,7 @@ const ACTS: Readonly<Record<Work, Act>> = {
     await whileBehind(context);
     const part: JobPart = { name: idOf(job), zips: fetching, end: () => Promise.resolve() };
     const end = await runJob(data, context, part);
-    // What cannot be fetched fails with the rest of the job, after the rest is converted.
+    // Without a further attempt, the fetched zips are converted first; then the job fails with the objects that could not be fetched.
     if (furtherAttempt(job, end.failed) !== undefined) return fail(context, job, end);
     const { converting: next, connection, queue } = context.open;
     await addConversion(next, job, data, end.failed, context);
@@ -173,7 +175,7 @@ const ACTS: Readonly<Record<Work, Act>> = {
       zips: (staged) => converting(staged, failures),
       end: async (end, staged) => {
         if (furtherAttempt(job, ownOf(end)) === undefined) return staged.clear();
-        // As in a whole job, the next attempt asks the archive for the failed objects again.
+        // This conversion fails, too. Its next attempt uses the objects that were fetched again by then.
         await staged.remove(ownOf(end).map(({ key }) => key));
         await addFetch(context.open.queue, job, data);
       },
@@ -183,7 +185,7 @@ const ACTS: Readonly<Record<Work, Act>> = {
   },
 };
 
-/** Jobs that wait for their conversion, while there are so many: their zips take room in the bucket. */
+/** Fetching pauses while this many jobs wait for their conversion, because their zips take room in the bucket. */
 const MOST_STAGED = 1000;
 const BEHIND_POLL_MS = 2000;
 
@@ -229,10 +231,10 @@ async function fail(
   const attempts = job.attemptsMade + 1;
   const keys = failed.map(({ key }) => key).filter((key) => key !== '');
   const failure = jobFailure(error, keys, attempts);
-  const isLast = furtherAttempt(job, own) === undefined;
+  const isEnd = furtherAttempt(job, own) === undefined;
   await job.updateProgress({ ...failure });
-  context.onEnd({ id: idOf(job), written, failure, isPutOff: !isLast });
-  if (isLast)
+  context.onEnd({ id: idOf(job), written, failure, isPutOff: !isEnd });
+  if (isEnd)
     await settle(client, queue.name, idOf(job), {
       ...(keys.length > 0 ? counts : countsOfFailure(failure)),
       ...context.newRequests(),
@@ -245,7 +247,7 @@ async function fail(
   throw new RetryLater(failure.message, error.retryAfterMs);
 }
 
-/** The end of an attempt that another one follows. */
+/** A retryable end of an attempt. BullMQ makes a further attempt if one is left. */
 export class RetryLater extends Error {
   readonly retryAfterMs: number | undefined;
 
