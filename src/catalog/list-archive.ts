@@ -34,7 +34,10 @@ export const ALWAYS: Pick<Range, 'from' | 'to'> = { to: Number.MAX_SAFE_INTEGER 
 
 export const SERIES_AT_ONCE = 16;
 
-/** Symbols of the datasets, in key order. Throws usage errors for unknown symbols, and if a removed dataset or all datasets have none. */
+/**
+ * The selected symbols of the datasets, in key order. Rejects with usage errors if the archive lists no symbol of a removed dataset, or of all
+ * datasets together; for unknown symbols, unless `skipUnknown`; and if the patterns select nothing.
+ */
 export async function symbolsIn(
   session: Catalog,
   datasets: readonly ChosenDataset[],
@@ -65,7 +68,7 @@ export async function extentOf(
   for (const dataset of datasets) {
     for (const { object } of await periodsOf(session, dataset, symbol, ALWAYS)) {
       if (first === undefined || object.period.from < first.period.from) first = object;
-      if (last === undefined || object.period.to >= last.period.to) last = object;
+      if (last === undefined || object.period.to > last.period.to) last = object;
       objects += 1;
       bytes += object.bytes ?? 0;
     }
@@ -100,14 +103,15 @@ async function periodsOf(
   symbol: string,
   range: Pick<Range, 'from' | 'to'>,
 ): Promise<ListedPeriod[]> {
-  const layer = interval === undefined ? {} : { interval };
-  const series: Series = { market, dataset: spec.name, ...layer, symbol };
+  const ofInterval = interval === undefined ? {} : { interval };
+  const series: Series = { market, dataset: spec.name, ...ofInterval, symbol };
   const { from, to } = range;
   const found: ListedPeriod[] = [];
   for (const cadence of cadences) {
-    // The reasons of absent periods and of the end of a series depend on today. They are not needed here.
+    // `today` serves reasons of absence, which are not needed here: with the largest day, the walk begins no earlier for them.
     const want = { ...(from === undefined ? {} : { from }), to, today: Number.MAX_SAFE_INTEGER };
     const listing = await listSeries(session.listing, session.venue, series, cadence, want);
+    // The walk begins with the month of `from`, and ends with one object after the range.
     for (const { endReason: _, ...object } of listing.objects.values()) {
       if (object.period.to > (from ?? 0) && object.period.from < to) found.push({ series, object });
     }

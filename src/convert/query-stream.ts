@@ -10,7 +10,7 @@ import type {
 import { CryptodlError } from '../model/errors.js';
 import { interrupted, mapErrors } from './duckdb-errors.js';
 
-/** A value without loss: integers of 64 bits and more as bigint, decimals and times as text (UTC, with microseconds). */
+/** A value without loss: integers of 64 bits and more as bigint, decimals and times as text (instants in UTC, with at least 6 digits after the second). */
 export type Cell =
   null | boolean | number | bigint | string | readonly Cell[] | { readonly [name: string]: Cell };
 
@@ -52,7 +52,7 @@ export async function select(
   const query = await withEndRow(connection, sql, columns.length);
   const result = await atPositionOf(BEFORE_QUERY, () => query.statement.stream());
   // The type of the JSON converter is narrower than its behaviour: it passes nested values to the given converter.
-  const converter = cellOf(values, values.JsonDuckDBValueConverter as unknown as ToCell);
+  const converter = cellConverter(values, values.JsonDuckDBValueConverter as unknown as ToCell);
   return {
     columns,
     batches: batchesOf(result, converter, () => whyIncomplete(connection, query.text, isInterrupted)),
@@ -68,8 +68,9 @@ async function withEndRow(
   sql: string,
   columns: number,
 ): Promise<{ readonly statement: DuckDBPreparedStatement; readonly text: string }> {
+  // The columns get their positions as names, which are unique and never `.end`.
   const names = Array.from({ length: columns }, (_, at) => `"${at}"`).join(', ');
-  // A semicolon ends the query, and comments may follow it.
+  // A semicolon and comments may end the query, but a subquery takes no semicolon: cut at the last one until DuckDB accepts the text.
   for (let text = sql; ; text = text.slice(0, text.lastIndexOf(';'))) {
     const whole = `${BEFORE_QUERY}${text}\n) AS ".query" (${names}) UNION ALL BY NAME SELECT true AS ".end"`;
     try {
@@ -81,7 +82,7 @@ async function withEndRow(
 }
 
 const BEFORE_QUERY = 'SELECT *, false AS ".end" FROM (\n';
-/** The same query again, without its rows: hash needs each cell, and max needs little memory. */
+/** Runs the query again for one value: `hash` makes DuckDB compute each cell, and `max` keeps only one. */
 const BEFORE_CHECK = 'SELECT max(hash(COLUMNS(*))) FROM (\n';
 
 /** Corrects the position in an error of DuckDB: the query of the user begins after `prefix`. */
@@ -98,7 +99,10 @@ async function atPositionOf<T>(prefix: string, act: () => Promise<T>): Promise<T
   }
 }
 
-/** For a query whose stream ended too early: runs the query again to reject with its error, else with `disk`. Never resolves. */
+/**
+ * For a query whose stream ended too early. Rejects with `interrupted()` if the user stopped it; else runs the query again and rejects with its
+ * error, or with `disk` if it has none.
+ */
 async function whyIncomplete(
   connection: DuckDBConnection,
   text: string,
@@ -133,6 +137,7 @@ async function* batchesOf(
 ): AsyncGenerator<readonly (readonly Cell[])[]> {
   let isComplete = false;
   for await (const rows of result.yieldConvertedRows(converter)) {
+    // Takes the end column off each row, then removes the end row.
     for (const row of rows) isComplete = row.pop() === true;
     if (isComplete) rows.pop();
     if (rows.length > 0) yield rows;
@@ -141,17 +146,18 @@ async function* batchesOf(
 }
 
 /** Like the JSON converter of DuckDB, except for integers and times. */
-function cellOf(
+function cellConverter(
   { DuckDBTypeId: types, DuckDBTimestampValue: Instant, DuckDBTimestampTZValue: Zoned }: typeof Values,
-  otherwise: ToCell,
+  jsonConverter: ToCell,
 ): ToCell {
   const { TIMESTAMP, TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP_NS } = types;
   const instants = new Set<DuckDBTypeId>([TIMESTAMP, TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP_NS]);
   return (value, type, converter) => {
     if (typeof value === 'bigint') return value;
+    // The text of an instant with a zone is in the local zone of the process.
     if (value instanceof Zoned) return instantText(String(new Instant(value.micros)));
     if (instants.has(type.typeId) && value !== null) return instantText(String(value));
-    return otherwise(value, type, converter);
+    return jsonConverter(value, type, converter);
   };
 }
 

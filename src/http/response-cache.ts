@@ -39,7 +39,7 @@ const MOST_WAITING = 64;
 /** Bytes of a copy at most, packed and unpacked: as many as in the largest accepted answer of REST. */
 const COPY_MAX_BYTES = 64 * 1024 * 1024;
 const ENDING = '.json.gz';
-/** Names of copies. Other files in the folder are never removed. */
+/** Names of copies. Of other files, only temporary files of ended processes are removed. */
 const COPY_NAME = /^[0-9a-f]{40}\.json\.gz$/;
 /** The folder was last cleaned at the modification time of this file. A look at thousands of copies in each run would take too long. */
 const PRUNED = 'pruned';
@@ -53,7 +53,7 @@ export class Copies {
   readonly #options: CopiesOptions;
   /** Copies that are not on disk yet. */
   readonly #waiting = new Map<string, Copy<unknown>>();
-  /** The writes one after the other in each lane. All copies of one name are in one lane. */
+  /** The last write of each lane, which writes one copy after the other. All copies of one name are in one lane, so they stay in order. */
   readonly #lanes: Promise<void>[] = Array.from({ length: WRITES_AT_ONCE }, () => Promise.resolve());
   /** Created with the first copy. */
   #folder: Promise<unknown> | undefined;
@@ -65,7 +65,7 @@ export class Copies {
     this.#options = options;
   }
 
-  /** Undefined if there is no copy, or if it is too old or damaged. `parse` returns undefined for damaged content. */
+  /** Undefined without a copy, or if its file is too old, too large or damaged: `parse` returns undefined. A copy that waits for the disk is not checked. */
   async read<T>(name: string, parse: (value: unknown) => T | undefined): Promise<Copy<T> | undefined> {
     const waiting = this.#waiting.get(name);
     if (waiting !== undefined) return waiting as Copy<T>;

@@ -9,7 +9,8 @@ import { table } from '../text/table.js';
 import { displayWidth, widthOf } from '../text/wrap.js';
 
 const MOST_ROWS = 40;
-const MOST_CELL_COLUMNS = 60;
+/** In columns of the terminal. */
+const MOST_CELL_WIDTH = 60;
 
 /** Resolves with the number of rows, shown or not; undefined when the reader of stdout has closed it. */
 export async function printTable(io: Io, { columns, batches }: QueryResult): Promise<number | undefined> {
@@ -38,6 +39,7 @@ function moreText(number: number, what: string): string[] {
   return number === 0 ? [] : [`${numberText(number)} more ${what}${number === 1 ? '' : 's'}`];
 }
 
+/** A table shows instants as `2024-01-15 08:00:00`, with microseconds only if they are not zero. */
 const INSTANT = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.000000|(\.\d{6}))Z$/;
 
 function cellText(cell: Cell): string {
@@ -47,10 +49,10 @@ function cellText(cell: Cell): string {
 /** Cuts the text at the width of a cell. */
 function shortened(text: string): string {
   const plain = tabbed([text]);
-  if (displayWidth(plain) <= MOST_CELL_COLUMNS) return plain;
+  if (displayWidth(plain) <= MOST_CELL_WIDTH) return plain;
   let cut = '';
   for (const character of plain) {
-    if (displayWidth(cut + character) >= MOST_CELL_COLUMNS) break;
+    if (displayWidth(cut + character) >= MOST_CELL_WIDTH) break;
     cut += character;
   }
   return `${cut}…`;
@@ -67,13 +69,13 @@ function plainText(cell: Exclude<Cell, null>): string {
   return typeof cell === 'bigint' ? String(cell) : JSON.stringify(exact(cell));
 }
 
-/** A row as an NDJSON line. */
-export function jsonLine(names: readonly string[]): (row: readonly Cell[]) => string {
+/** Returns a function that writes a row as an NDJSON line. `names`: the columns, in order. */
+export function jsonLineOf(names: readonly string[]): (row: readonly Cell[]) => string {
   return (row) =>
     `${JSON.stringify(Object.fromEntries(names.map((name, at) => [name, exact(row[at] ?? null)])))}\n`;
 }
 
-/** Integers above 2^53, which JSON readers round, become text. */
+/** A bigint becomes a number if JSON readers keep it exactly (at most 2^53 − 1 in size), else text. */
 function exact(cell: Cell): Cell {
   if (typeof cell === 'bigint') {
     const number = Number(cell);

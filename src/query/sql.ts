@@ -12,7 +12,7 @@ import type { VerbRequest } from '../options/verb-request.js';
 import { reasonOf } from '../text/path-faults.js';
 import { printLines } from '../text/printable.js';
 import { readText } from '../text/read-text.js';
-import { csvRow, jsonLine, printTable } from './print-table.js';
+import { csvRow, jsonLineOf, printTable } from './print-table.js';
 import { lakeViews, queryLake } from './query-lake.js';
 
 /** `operand` is the query, `-` for stdin, or `@FILE`. Throws usage errors. */
@@ -69,7 +69,7 @@ async function print({ io, resolved }: LookUp, answer: QueryResult): Promise<num
   const { options } = resolved;
   if (!options.json && !options.csv && io.stdout.isTTY === true) return printTable(io, answer);
   const names = answer.columns.map(({ name }) => name);
-  const lineOf = options.json ? jsonLine(names) : csvRow;
+  const lineOf = options.json ? jsonLineOf(names) : csvRow;
   if (!options.json && !(await writeExact(io, csvRow(names)))) return undefined;
   let number = 0;
   for await (const rows of answer.batches) {

@@ -35,6 +35,7 @@ export function openLogOf(
   return openLog({
     file: logFile,
     level: logLevel,
+    // A level other than the default asks for a log, also without a file.
     toStderr: logLevel !== 'info',
     warn: (message) => {
       printLines(stderr, [`warning: ${message}`]);
@@ -42,7 +43,7 @@ export function openLogOf(
   });
 }
 
-/** Appends to a file. Without a file, logs nothing unless `toStderr`. */
+/** Logs to the end of a file; without a file, to stderr if `toStderr`, else nowhere. */
 export function openLog({ file, level, toStderr, warn }: LogOptions): Log {
   if (file === undefined && !toStderr) return { logger: pino({ level: 'silent' }), close: () => undefined };
   const output = file === undefined ? standardError() : fileOutput(file, warn);
@@ -51,6 +52,7 @@ export function openLog({ file, level, toStderr, warn }: LogOptions): Log {
       { level, base: null },
       {
         write: (line) => {
+          // linesText masks passwords and escapes control characters.
           output.write(linesText([JSON.parse(line) as object]));
         },
       },
@@ -71,7 +73,7 @@ function standardError(): Output {
   };
 }
 
-/** A log that cannot be written causes a warning. The run goes on. */
+/** Throws a usage error if the file cannot be opened. The first failed write warns and ends the log; the run goes on. */
 function fileOutput(path: string, warn: LogOptions['warn']): Output {
   const file = openFile(path);
   let isBroken = false;
@@ -118,7 +120,7 @@ export function logAttempt(
   logger.debug({ traceId, attemptId, upstream, url: request.url, ms, firstByteMs, error: code }, 'attempt');
 }
 
-/** Returns the fields of the line, which are also those of the event of `--json`. */
+/** Returns the fields of the `retry` event of `--json`. The line has the message of the error, too. */
 export function logRetry({ logger }: Log, event: RetryEvent): object {
   const fields = {
     traceId: event.traceId,

@@ -177,7 +177,7 @@ export function datasetName({ market, spec, interval }: Omit<ChosenDataset, 'cad
 
 type Ended = Pick<ChosenDataset, 'market' | 'spec'>;
 
-/** Throws a usage error with the last day of the dataset. */
+/** Throws a usage error with the last day of the dataset, or with the fact that the exchange has removed it. */
 export function refuseEnded(venue: Venue, { market, spec }: Ended): never {
   const end = endOfDataset(spec);
   throw usage(

@@ -35,7 +35,7 @@ export async function selectRepairs(
   const selection = await selectHeldSeries(session, resolved, read);
   const requests: SeriesRequest[] = [];
   const found: Partial<Record<LakeFindingKind, number>> = {};
-  let series = 0;
+  let seriesCount = 0;
   let hasEvidence = false;
   const fix = !options.dryRun;
   for await (const checked of checkLake(session, { selection, fix })) {
@@ -43,7 +43,7 @@ export async function selectRepairs(
       found[finding.kind] = (found[finding.kind] ?? 0) + 1;
       hasEvidence ||= finding.done?.includes('kept in ') === true;
       session.observer.event('finding', finding);
-      // `left` of a finding that the fix has left: another run may be writing the file.
+      // After a fix, `fix` is left only for a file that was changed in the last minutes: another run may be writing it.
       const isLeft = fix && finding.left === 'fix';
       const remedy = isLeft ? 'wait for it' : SKIPPED[finding.kind];
       if (remedy === undefined) continue;
@@ -54,14 +54,14 @@ export async function selectRepairs(
     }
     const { check } = checked;
     if (check === undefined) continue;
-    series += 1;
-    const { series: of } = check.folder;
+    seriesCount += 1;
+    const { series } = check.folder;
     const { dropped, newer } = check.inspected;
-    const spec = findDataset(venue, of.market, of.dataset);
+    const spec = findDataset(venue, series.market, series.dataset);
     // A line of a later version may hold what seems to be missing, and no run of this version can write the series.
     if (spec === undefined || newer.length > 0) continue;
     if (isMade(spec)) {
-      if (check.broken.length + dropped.length > 0) session.observer.warn(barsAgain(of, options.out));
+      if (check.broken.length + dropped.length > 0) session.observer.warn(barsAgain(series, options.out));
       continue;
     }
     const revised = checked.findings.filter(({ kind }) => kind === 'revised').map(({ path }) => path);
@@ -69,7 +69,7 @@ export async function selectRepairs(
       if (selection.format === undefined || format === selection.format)
         requests.push(...requestOf(session, check, { spec, format, revised }));
   }
-  if (series === 0 && !selection.isEmptyShard) throw nothingHeld(options.out);
+  if (seriesCount === 0 && !selection.isEmptyShard) throw nothingHeld(options.out);
   const days = requests.reduce(
     (sum, { ranges }) => sum + ranges.reduce((total, { from = 0, to }) => total + to - from, 0),
     0,
@@ -79,8 +79,8 @@ export async function selectRepairs(
     requests,
     hasListing: true,
     what: 'repair',
-    idle: `nothing is missing in the ${series} series of the ${options.shard === undefined ? 'lake' : 'shard'}`,
-    range: `${countText(days, 'day')}; the lake has ${countText(series, 'series')}`,
+    idle: `nothing is missing in the ${seriesCount} series of the ${options.shard === undefined ? 'lake' : 'shard'}`,
+    range: `${countText(days, 'day')}; the lake has ${countText(seriesCount, 'series')}`,
     notes: foundNotes(found, hasEvidence),
     ended: [],
     dataPath: join(paths.root, venue.name),
@@ -127,6 +127,7 @@ function requestOf(
     held,
     absences: manifest.absences,
     broken,
+    // Dropped periods that no object holds now, and revised ones of this format.
     others: [
       ...periodsIn(dropped.map(({ key }) => key)).filter((period) => !isHeld(held, period)),
       ...periodsIn(revised).filter((period) => isHeld(held, period)),
@@ -143,7 +144,7 @@ function requestOf(
     broken: new Set(broken.map(({ file }) => file)),
     exact: true,
     ...(spec.cadences.includes('daily') ? { shortMonths: shortMonthsOf(held, spec) } : {}),
-    // A rebuilt file starts without rows, so there are no rows to compare with those of the monthly object.
+    // The rows of the held days are compared with those of the month. A broken file has none, because it is rebuilt.
     ...(broken.length === 0 && settings.partition === 'month' && format !== 'zip'
       ? { fillsHolesFromMonths: true }
       : {}),
@@ -172,7 +173,7 @@ function isHeld(held: HeldObjects, period: Period): boolean {
   return true;
 }
 
-interface DaysToRepair {
+interface RepairFacts {
   readonly held: HeldObjects;
   readonly absences: Absences;
   /** Manifest lines of the objects in missing or damaged files. */
@@ -187,17 +188,18 @@ interface DaysToRepair {
 const MAY_COME: ReadonlySet<AbsenceReason> = new Set(['hole', 'not-published-yet']);
 
 /**
- * The days of a series that `repair` fetches: days missing between the first and the last day that it holds or has lost, days whose last fetch failed,
- * days of broken files and of incomplete objects, and `others`. The spans are half-open, ascending and disjoint.
+ * The days of a series that `repair` fetches: days missing between the first and the last day that it holds or has lost, days whose last fetch failed
+ * and that it does not hold, days of incomplete objects, and `others`, all of them before today; and the days of broken files. The spans are
+ * half-open, ascending and disjoint.
  */
-function daysToRepair(missing: DaysToRepair): { from: number; to: number }[] {
-  const { held, absences, broken, others, today } = missing;
+function daysToRepair(facts: RepairFacts): { from: number; to: number }[] {
+  const { held, absences, broken, others, today } = facts;
   const lines = held.lines();
   const days = new Set<number>();
   const add = ({ from, to }: Pick<Period, 'from' | 'to'>, end = today): void => {
     for (let day = from; day < Math.min(to, end); day += 1) days.add(day);
   };
-  // A line of a day to come is wrong, and only its failure tells the user.
+  // Also days after today: a line of such a day is wrong, and only its failed fetch tells the user.
   for (const period of periodsOfLines(broken)) add(period, period.to);
   for (const period of periodsOfLines(lines.filter(isIncomplete))) add(period);
   for (const period of others) add(period);
@@ -205,7 +207,7 @@ function daysToRepair(missing: DaysToRepair): { from: number; to: number }[] {
   const periods = [...periodsOfLines(lines), ...others];
   const first = Math.min(...periods.map(({ from }) => from));
   const last = Math.max(...periods.map(({ to }) => to));
-  for (let day = first; day < last; day += 1) if (isMissing(missing, day)) add({ from: day, to: day + 1 });
+  for (let day = first; day < last; day += 1) if (isMissing(facts, day)) add({ from: day, to: day + 1 });
   return spansOf([...days].sort((a, b) => a - b));
 }
 
@@ -214,7 +216,7 @@ function isIncomplete({ open, gaps }: ObjectLine): boolean {
   return open === true || (gaps?.length ?? 0) > 0;
 }
 
-function isMissing({ held, absences }: DaysToRepair, day: number): boolean {
+function isMissing({ held, absences }: RepairFacts, day: number): boolean {
   if (isHeld(held, { cadence: 'daily', from: day, to: day + 1 })) return false;
   const known = absences.days().get(day) ?? absences.months().get(monthOf(day));
   return known === undefined || MAY_COME.has(known.reason);

@@ -58,7 +58,7 @@ export function queueKey(queue: string, ...parts: readonly string[]): string {
   return [PREFIX, queue, 'cryptodl', ...parts].join(':');
 }
 
-/** The queue of the jobs whose zips are fetched. Users cannot choose this name. */
+/** The queue of the jobs whose zips are fetched and wait for conversion. `--queue` does not accept `~`. */
 export function convertQueueOf(queue: string): string {
   return `${queue}~convert`;
 }
