@@ -64,8 +64,8 @@ const warnings = (stderr: string): string[] => stderr.match(/^warning: .*$/gm) ?
 describe('a failed run', () => {
   it('is posted with its counts, until the receiver accepts it', async () => {
     const { url, posts } = await receiver(503, 429, 204);
-    scene.refuse(isZip, 403);
-    const { code, stderr, lake } = await scene.vision(['--alert-webhook', url]);
+    timeless.refuse(isZip, 403);
+    const { code, stderr, lake } = await timeless.vision(['--alert-webhook', url]);
     expect([code, warnings(stderr)]).toEqual([4, []]);
     expect(posts.map(({ line, type }) => [line, type])).toEqual(
       Array.from({ length: 3 }, () => ['POST /secret?id=1', 'application/json']),
@@ -183,13 +183,13 @@ describe('a run with exit code 0', () => {
   it('keeps its exit code if the message does not arrive; that is one warning', async () => {
     const { url, posts } = await receiver(404);
     const flags = ['--now', '2026-11-25T00:00:00Z', '--days', '6', '--alert-webhook'];
-    const refused = await scene.vision([...flags, url]);
+    const refused = await timeless.vision([...flags, url]);
     expect([refused.code, posts.length, warnings(refused.stderr)]).toEqual([
       0,
       1,
       [`warning: --alert-webhook: ${new URL(url).host} answered 404`],
     ]);
-    const absent = await scene.vision([...flags, 'http://127.0.0.1:9/secret']);
+    const absent = await timeless.vision([...flags, 'http://127.0.0.1:9/secret']);
     expect([absent.code, warnings(absent.stderr).length]).toEqual([0, 1]);
     expect(absent.stderr).not.toContain('secret');
   });
@@ -220,7 +220,8 @@ describe('the addresses of --ping and --alert-webhook', () => {
       ['vision', '--symbols', 'BTCUSDT', ...addresses, '--print-options'],
     ];
     const results = [run, json];
-    for (const words of commands) results.push({ ...run, ...(await cryptodl(words)) });
+    for (const words of commands)
+      results.push({ ...run, ...(await cryptodl(words, { clock: timeless.virtual })) });
     expect(results.map(({ code }) => code)).toEqual([4, 4, 4, 0, 0, 0]);
     expect(warnings(run.stderr).length).toBe(2);
     const texts = results.flatMap(({ stdout, stderr }) => [stdout, stderr]);

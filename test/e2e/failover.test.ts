@@ -29,6 +29,8 @@ const SIX_DAYS = ['--days', '6'];
 const PATIENT = ['--breaker-open', '1h', '--max-wait', '2h'];
 /** Failures in a row do not open the breaker. */
 const NO_BREAKER = ['--breaker-failures', '1000', '--breaker-open', '5s', '--max-wait', '2h'];
+/** No retry helps. */
+const DOWN = [...NO_BREAKER, '--retries', '0'];
 
 /** Each verb with the days that its archive has. */
 const VERBS = [
@@ -232,8 +234,16 @@ describe('vision --fill rest', () => {
     for (let day = month; day < Date.parse('2026-11-21'); day += DAY_MS)
       publishMetrics(opened.folder, BTC, day);
     takeDown(opened, 'objects');
-    const line = ['vision', '--dataset', 'metrics', '--symbols', 'BTCUSDT', '--fill', 'rest', ...NO_BREAKER];
-    const result = await opened.run([...line, '--from', '2026-10-20', '--to', '2026-10-23', '--json']);
+    const line = ['vision', '--dataset', 'metrics', '--symbols', 'BTCUSDT', '--fill', 'rest'];
+    const result = await opened.run([
+      ...line,
+      ...DOWN,
+      '--from',
+      '2026-10-20',
+      '--to',
+      '2026-10-23',
+      '--json',
+    ]);
     // REST keeps 30 days, and the first of them is not whole.
     expect([result.code, result.stderr]).toEqual([3, expect.stringContaining('1 ok, 3 failed')]);
     expect(sources(opened, METRICS)).toEqual(['2026-10-23 REST instead']);
@@ -247,7 +257,7 @@ describe('vision --fill rest', () => {
     const opened = await scene({ symbols: [{ symbol: 'ETHUSDT', host: 'fapi' }] });
     for (const day of days) publishKlines(opened.folder, BTC, '1h', 3_600_000, day);
     takeDown(opened, 'objects');
-    const result = await opened.run([...FILL, ...SIX_DAYS, ...NO_BREAKER, '--retries', '0']);
+    const result = await opened.run([...FILL, ...SIX_DAYS, ...DOWN]);
     expect([result.code, result.stderr]).toEqual([3, expect.stringContaining('6 failed, http-server-error')]);
     expect(result.stderr).toContain('answered 503');
     // A report of such a run is one of the archive's objects.
@@ -259,7 +269,7 @@ describe('vision --fill rest', () => {
 
   it.each([
     ['with a breaker', PATIENT],
-    ['without one', [...NO_BREAKER, '--retries', '0']],
+    ['without one', DOWN],
   ])('asks REST where nothing listens for the archive, and there is no listing, %s', async (_, flags) => {
     const opened = await scene();
     const nowhere = ['--archive-url', 'http://127.0.0.1:9'];
@@ -316,7 +326,7 @@ describe('vision --fill rest', () => {
     for (const day of days) publishKlines(opened.folder, BTC, '1h', 3_600_000, day);
     await opened.run([...FILL, ...SIX_DAYS]);
     takeDown(opened, 'objects');
-    const other = ['--partition', 'day', '--force', ...NO_BREAKER, '--retries', '0'];
+    const other = ['--partition', 'day', '--force', ...DOWN];
     const result = await opened.run([...FILL, ...SIX_DAYS, ...other]);
     expect([result.code, result.stderr]).toEqual([3, expect.stringContaining('6 failed')]);
     expect(rowRequests(opened)).toEqual([]);
@@ -328,7 +338,7 @@ describe('vision --fill rest', () => {
     for (const day of days) publishKlines(opened.folder, BTC, '1h', 3_600_000, day);
     takeDown(opened, 'objects');
     const line = FILL.filter((word) => word !== '--fill' && word !== 'rest');
-    const result = await opened.run([...line, ...SIX_DAYS, ...NO_BREAKER]);
+    const result = await opened.run([...line, ...SIX_DAYS, ...DOWN]);
     expect([result.code, result.stderr]).toEqual([3, expect.stringContaining('6 failed')]);
     expect(rowRequests(opened)).toEqual([]);
   });

@@ -17,7 +17,10 @@ import type { CliResult } from '../helpers/cli.js';
 import { filesBelow, readParquet } from '../helpers/lake.js';
 import { isListing, isZip, useScene } from '../helpers/scene.js';
 
-const scene = useScene({ archive: [{ from: '2026-11-18', to: '2026-11-24' }] });
+const scene = useScene({
+  archive: [{ from: '2026-11-18', to: '2026-11-24' }],
+  isTimeVirtual: true,
+});
 const keyOf = (day: string): string => `data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-${day}.zip`;
 const WANTED = ['--symbols', 'BTCUSDT', '--interval', '1h', '--days', '3', '--out', 'lake'];
 const REPORT = 'report.jsonl';
@@ -30,6 +33,7 @@ beforeEach(() => {
 function cli(argv: readonly string[]): Promise<CliResult> {
   return cryptodl(argv, {
     cwd,
+    clock: scene.virtual,
     env: { CRYPTODL_ARCHIVE_URL: scene.archive.url, CRYPTODL_NOW: '2026-11-21T12:00:00Z' },
   });
 }

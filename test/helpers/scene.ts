@@ -72,7 +72,8 @@ export class Scene {
   readonly now: string;
   /** The time of the program and of delayed answers. */
   readonly clock: Clock;
-  readonly #idle: IdleClock | undefined;
+  /** For runs of `cryptodl` beside those of the scene: its virtual time. */
+  readonly virtual: IdleClock | undefined;
   readonly #options: SceneOptions;
   readonly #archives: TestArchive[] = [];
   readonly #venues: { readonly venue: RestVenue; readonly served: ServedVenue }[] = [];
@@ -84,8 +85,8 @@ export class Scene {
   ) {
     this.#options = options;
     this.now = options.now ?? '2026-11-21T12:00:00Z';
-    if (options.isTimeVirtual === true) this.#idle = new IdleClock(Date.now());
-    this.clock = this.#idle ?? systemClock;
+    this.virtual = options.isTimeVirtual === true ? new IdleClock(Date.now()) : undefined;
+    this.clock = this.virtual ?? systemClock;
   }
 
   async open(): Promise<void> {
@@ -208,7 +209,7 @@ export class Scene {
     const places = ['--out', out, '--archive-url', options.url ?? this.archive.url, ...hosts];
     const own = [...words(sceneFlags), ...words(flags)];
     const result = await cryptodl([verb, ...places, '--now', this.now, ...FAST, ...own], {
-      clock: this.#idle,
+      clock: this.virtual,
       ...options,
     });
     return { ...result, lake: out, summary: { ...result.events.at(-1) } };
