@@ -71,10 +71,12 @@ export async function serveArchive(options: {
   host: string;
   port: number;
   stalledMs?: number;
+  requestMs?: number;
 }): Promise<{ url: string; close(): Promise<void> }> {
+  const requestMs = options.requestMs ?? REQUEST_MS;
   const limits = {
-    headersTimeout: REQUEST_MS,
-    requestTimeout: REQUEST_MS,
+    headersTimeout: requestMs,
+    requestTimeout: requestMs,
     connectionsCheckingInterval: 1000,
   };
   const server = createServer(limits, archiveHandler(options.directory));

@@ -1,4 +1,4 @@
-/** Clients that do not read their response. */
+/** Clients that do not read their response, or do not end their request. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, expect, it } from 'vitest';
@@ -35,5 +35,19 @@ it('closes the connection of a client that reads nothing, and keeps one that rea
   stalled.on('data', (chunk: Buffer) => (got += chunk.length));
   await isClosed;
   expect(got).toBeLessThan(BYTES);
+  await server.close();
+});
+
+it('answers a request that does not arrive, and ends', async () => {
+  const server = await serveArchive({
+    directory: folderWith({}),
+    host: '127.0.0.1',
+    port: 0,
+    requestMs: 100,
+  });
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+  socket.write('GET / HTTP/1.1\r\nHost: ');
+  expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 408 /);
+  await once(socket, 'close');
   await server.close();
 });
