@@ -14,8 +14,8 @@ import type { DayVolume, TradedSymbol } from '../helpers/universe-archive.js';
 
 const scratch = scratchFolder();
 const query = useSql();
-const NOW = '2024-05-10T08:00:00Z';
-const LAST = '2024-05-09';
+const NOW = '2024-05-03T08:00:00Z';
+const LAST = '2024-05-02';
 let archive: TestArchive;
 
 /** A symbol with the same volume on all days of a range. */
@@ -168,7 +168,10 @@ describe('members', () => {
     ['', { every: 'month', from: '2024-02-01', window: 30 }],
     ['--top 3 --quote USDT', { every: 'month', from: '2024-02-01', window: 30, top: 3, has: isUsdt }],
     ['--every week --window 7d --from 2024-01-08', { every: 'week', from: '2024-01-08', window: 7 }],
-    ['--every day --window 3d --top 2', { every: 'day', from: '2024-01-04', window: 3, top: 2 }],
+    [
+      '--every day --window 3d --top 2 --from 2024-04',
+      { every: 'day', from: '2024-04-01', window: 3, top: 2 },
+    ],
     ['--every quarter --window 60d', { every: 'quarter', from: '2024-04-01', window: 60 }],
     ['--by count --from 2024-03', { every: 'month', from: '2024-03-01', window: 30, by: 'count' }],
     ['--by volume --from 2024-03', { every: 'month', from: '2024-03-01', window: 30, by: 'volume' }],
@@ -214,8 +217,10 @@ describe('members', () => {
   });
 
   it('do not depend on the time zone of the machine', async () => {
-    const args = ['universe', '--now', NOW, '--out', LAKE, '--every', 'day', '--window', '2d'];
-    const utc = await cryptodlProcessOk(args);
+    // Symbols end, and have holes.
+    const days = ['--every', 'day', '--window', '2d', '--from', '2024-03-08', '--to', '2024-03-15'];
+    const args = ['universe', '--now', NOW, '--out', LAKE, ...days];
+    const utc = await cryptodlOk(args);
     for (const TZ of ['America/New_York', 'Asia/Tokyo'])
       expect((await cryptodlProcessOk(args, { env: { TZ } })).stdout).toBe(utc.stdout);
   });
@@ -263,7 +268,8 @@ describe('missing data', () => {
     const halted = await startArchive(folder);
     const lake = join(scratch, 'halted-lake');
     try {
-      await download(lake, '-s', 'all', '-i', '1d', '--from', '2024-01-01', '--archive-url', halted.url);
+      const range = ['--from', '2024-02-01', '--to', '2024-04-30'];
+      await download(lake, '-s', 'all', '-i', '1d', ...range, '--archive-url', halted.url);
     } finally {
       await halted.close();
     }
@@ -345,14 +351,14 @@ describe('klines of several intervals', () => {
     const folder = join(scratch, 'half');
     const days = (from: string, quote: string): TradedSymbol['days'] =>
       new Map(daysBetween(from, LAST).map((day) => [day, { quote }]));
-    writeTraded(folder, { symbol: 'AUSDT', interval: '1d', days: days('2024-05-05', '240') }, NOW);
-    writeTraded(folder, { symbol: 'AUSDT', interval: '1h', days: days('2024-05-01', '480') }, NOW);
+    writeTraded(folder, { symbol: 'AUSDT', interval: '1d', days: days('2024-05-01', '240') }, NOW);
+    writeTraded(folder, { symbol: 'AUSDT', interval: '1h', days: days('2024-04-29', '480') }, NOW);
     const half = await startArchive(folder);
     const lake = join(scratch, 'half-lake');
     try {
       for (const [interval, from] of [
-        ['1d', '2024-05-05'],
-        ['1h', '2024-05-01'],
+        ['1d', '2024-05-01'],
+        ['1h', '2024-04-29'],
       ] as const) {
         const range = ['--from', from, '--to', LAST, '--archive-url', half.url];
         await download(lake, '-s', 'AUSDT', '-i', interval, ...range);
@@ -360,9 +366,9 @@ describe('klines of several intervals', () => {
     } finally {
       await half.close();
     }
-    const { stdout } = await universe('--out', lake, '--every', 'day', '--window', '9d');
+    const { stdout } = await universe('--out', lake, '--every', 'day', '--window', '4d');
     expect(rowsOf(stdout).map(({ period, value, days: used }) => [period, value, used])).toEqual([
-      ['2024-05-10', String(4 * 480 + 5 * 240), 9],
+      ['2024-05-03', String(2 * 480 + 2 * 240), 4],
     ]);
   });
 
@@ -628,7 +634,7 @@ describe('mistakes', () => {
     ['-m um,spot', 'universe ranks the symbols of one market', '--market um'],
     [
       '--from 2024-08',
-      'has the days 2024-01-01 … 2024-05-09, and no month of the range begins after 30 days of them',
+      'has the days 2024-01-01 … 2024-05-02, and no month of the range begins after 30 days of them',
       'change --from or --to',
     ],
     ['--window 365d', 'no month of the range begins after 365 days of them', '--window'],

@@ -20,9 +20,9 @@ const NAMES = [
 /** The sizes with which `open` must open the bucket. */
 export const CONTRACT_SIZES = { aboveBytes: 5 * MIB, partBytes: 5 * MIB };
 
-/** Three parts; each MiB differs from the others. */
+/** Two parts; each MiB differs from the others. */
 const LARGE = Buffer.concat(
-  Array.from({ length: 11 }, (_, part) =>
+  Array.from({ length: 6 }, (_, part) =>
     Buffer.alloc(
       MIB,
       Uint8Array.from({ length: 251 }, (_byte, index) => (index * 31 + part * 7) % 251),
