@@ -4,7 +4,7 @@ import { tier } from '../tier.js';
 export default tier('long', {
   include: [
     'test/long/**/*.test.ts',
-    'test/unit/{simulation,concurrency,resume,lock,priority.property,check-rows.property,direct-copy.property,unzip.property}.test.ts',
+    'test/unit/{simulation,concurrency,resume,lock,priority.property,check-rows.property,direct-copy.property,unzip.property,undone-commits.property}.test.ts',
     'test/e2e/universe-look-ahead.test.ts',
   ],
   env: { CRYPTODL_TEST_SIZE: 'long' },

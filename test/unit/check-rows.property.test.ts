@@ -269,7 +269,7 @@ describe.each(Object.entries(MODES))('%s', (mode, settings) => {
         const { found, right } = await compare(settings, dataset, bytes, inFile);
         expect(found).toEqual(right);
       }),
-      { numRuns: sized(300, 15) },
+      { numRuns: sized(300, 8) },
     );
   });
 
@@ -301,6 +301,6 @@ it('the exact checker accepts just the files that are read as they say', async (
       const line = /line (\d+):/.exec(wrong?.message ?? '')?.[1];
       expect(line).toBe(expected.wrongLine?.toString());
     }),
-    { numRuns: sized(2000, 100) },
+    { numRuns: sized(2000, 50) },
   );
 });

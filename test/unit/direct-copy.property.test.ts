@@ -176,7 +176,7 @@ describe('one statement and several', () => {
           if (one.statements === 1) direct += 1;
         },
       ),
-      { numRuns: sized(5000, 120) },
+      { numRuns: sized(5000, 60) },
     );
     // Otherwise the property compares the steps with themselves.
     expect(direct / all).toBeGreaterThan(0.1);

@@ -11,6 +11,7 @@ import { linesOfRemoved, repeatLine } from '../../src/lake/undone-commits.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { objectLine } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
+import { sized } from '../helpers/tier-size.js';
 
 const ARCHIVE = loadBinance().archive;
 const SERIES = 'binance/um/metrics/symbol=BTCUSDT';
@@ -158,7 +159,7 @@ it('count the lines of the files that are there, and no others', { timeout: 120_
       }
     }),
     {
-      numRuns: 400,
+      numRuns: sized(400, 150),
       // A killed commit adds a day to a file that a later one removes, and then the file comes back.
       examples: [
         [
