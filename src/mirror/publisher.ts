@@ -76,18 +76,18 @@ export class Publisher {
       try {
         for (const { key } of changed) published.add(key);
         const replaced = await replacedFiles(copy.staged);
-        // Before the puts, because they make files known.
-        const inBucket = new Set(
-          changed.map(({ key }) => key).filter((key) => this.#known.get(key) !== undefined),
+        const isReplaced = (key: string): boolean =>
+          this.#known.get(key) !== undefined && replaced.has(nameInLines(key, series.folder));
+        // Chosen before the puts, because they make files known. A sidecar, `a.zip.CHECKSUM`, goes with its zip.
+        const replacing = new Set(
+          changed.filter(({ key }) => isReplaced(key) || isReplaced(key.replace(/\.[^./]*$/, ''))),
         );
-        const isReplaced = ({ key }: ChangedFile): boolean =>
-          inBucket.has(key) && replaced.has(nameInLines(key, series.folder));
         const put = (file: ChangedFile): Promise<void> => this.#putChanged(file, series.onConflict);
-        const fresh = changed.filter((file) => !isReplaced(file));
+        const fresh = changed.filter((file) => !replacing.has(file));
         await inParallel(fresh, AT_ONCE, put);
         const comparesManifest = !this.#isChanged(series.manifest, copy.stamp);
         if (await this.#putCopy(series.manifest, copy, attempt)) {
-          await inParallel(changed.filter(isReplaced), AT_ONCE, put);
+          await inParallel(replacing, AT_ONCE, put);
           await this.#removeAll(gone, series, comparesManifest);
           for (const key of published) await this.toStub(key);
           return isJoined;

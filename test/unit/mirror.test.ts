@@ -139,6 +139,37 @@ describe('a mirror', () => {
     expect([...server.objects.keys()].sort()).toEqual([`data/${kept}`, `data/${MANIFEST}`].sort());
   });
 
+  it('puts a zip and its sidecar after the manifest if they replace a zip, and before it otherwise', async () => {
+    const { mirror, root, folder, server } = await open();
+    const zips = 'data/futures/um/daily/klines/BTCUSDT/1h';
+    const keyOf = (day: number): string => `${zips}/BTCUSDT-1h-${dayOf(day)}.zip`;
+    const line = (day: number): ObjectLine => ({
+      ...lineOf(day),
+      file: keyOf(day),
+      settings: { ...lineOf(day).settings, format: 'zip' },
+    });
+    mkdirSync(join(root, zips), { recursive: true });
+    const commit = async (lines: readonly ObjectLine[], text: string): Promise<string[]> => {
+      for (const { file } of lines) {
+        write(join(root, file), text);
+        write(join(root, `${file}.CHECKSUM`), text);
+      }
+      write(join(root, MANIFEST), `${lines.map((each) => JSON.stringify(each)).join('\n')}\n`);
+      server.requests.length = 0;
+      mirror.publishSeries(folder);
+      await mirror.published(folder);
+      const puts = server.requests.filter(({ method }) => method === 'PUT');
+      return puts.map(({ key }) => key.replace(/.*(?:\/BTCUSDT-1h-|\/symbol=)/, ''));
+    };
+    await commit([line(1)], 'first');
+    const fileBefore = { bytes: 5, sha256: '0'.repeat(64) };
+    const puts = await commit([{ ...line(1), fileBefore }, line(2)], 'second');
+    const namesOf = (day: number): string[] => [`${dayOf(day)}.zip`, `${dayOf(day)}.zip.CHECKSUM`];
+    expect(puts.slice(0, 2).sort()).toEqual(namesOf(2));
+    expect(puts[2]).toBe('BTCUSDT.jsonl');
+    expect(puts.slice(3).sort()).toEqual(namesOf(1));
+  });
+
   it('removes no object that another writer has changed', async () => {
     const { mirror, root, folder, server } = await open();
     rmSync(join(root, FILE));
