@@ -1,4 +1,6 @@
 /** Passes the outcomes of tasks to the reader of the run, and records the tasks that write nothing. */
+import { once } from 'node:events';
+import { PassThrough } from 'node:stream';
 import { CryptodlError } from '../model/errors.js';
 import type { TaskOutcome } from '../model/outcome.js';
 import type { ArchiveObject, PartitionPlan, Task } from '../model/task.js';
@@ -8,58 +10,36 @@ import type { AbsenceNotes } from './remember-absences.js';
 import type { LakeSession, RunSession } from './session.js';
 import { keepEvidence } from './write-objects.js';
 
-/** The run waits while this many outcomes are unread. */
+/** The run waits while this many outcomes are unread: half of them wait on each side of the stream. */
 const ROOM = 1000;
 
 /** A bounded queue of outcomes for one reader. */
 export class OutcomeChannel {
-  #outcomes: TaskOutcome[] = [];
-  #isOver = false;
-  #isUnread = false;
-  #reader: (() => void) | undefined;
-  #writers: (() => void)[] = [];
+  readonly #stream = new PassThrough({ objectMode: true, highWaterMark: ROOM / 2 });
+
+  constructor() {
+    // Each waiting task adds a listener.
+    this.#stream.setMaxListeners(0);
+  }
 
   /** Resolves when there is room for more. */
   async push(outcome: TaskOutcome): Promise<void> {
-    if (this.#isUnread) return;
-    this.#outcomes.push(outcome);
-    this.#reader?.();
-    if (this.#outcomes.length < ROOM) return;
-    await new Promise<void>((resolve) => {
-      this.#writers.push(resolve);
-    });
+    if (!this.#stream.write(outcome)) await once(this.#stream, 'drain');
   }
 
   /** To be called after the last outcome. */
   end(): void {
-    this.#isOver = true;
-    this.#reader?.();
+    this.#stream.end();
   }
 
   /** Drops the unread outcomes and all later ones. */
   discard(): void {
-    this.#isUnread = true;
-    this.#outcomes = [];
-    this.#letWrite();
+    this.#stream.resume();
   }
 
   /** To be called once. */
-  async *read(): AsyncGenerator<TaskOutcome> {
-    for (;;) {
-      const outcomes = this.#outcomes;
-      this.#outcomes = [];
-      this.#letWrite();
-      yield* outcomes;
-      if (this.#outcomes.length > 0) continue;
-      if (this.#isOver) return;
-      await new Promise<void>((resolve) => {
-        this.#reader = resolve;
-      });
-    }
-  }
-
-  #letWrite(): void {
-    for (const resolve of this.#writers.splice(0)) resolve();
+  read(): NodeJS.AsyncIterator<TaskOutcome> {
+    return this.#stream.iterator({ destroyOnReturn: false });
   }
 }
 
