@@ -11,6 +11,7 @@ import { completeLines, completeLinesLength } from '../lake/complete-lines.js';
 import { checkedFolder, entryAt, irregularText, openRegularFile } from '../lake/path-checks.js';
 import { fileFacts, publish } from '../lake/publish.js';
 import { CryptodlError } from '../model/errors.js';
+import { isPlainKey } from '../model/lake-address.js';
 import { shownPath } from '../text/printable.js';
 
 /** The folder of the record, the lock and the staged files. */
@@ -172,7 +173,8 @@ function readLine(text: string): FileLine | undefined {
     typeof line === 'object' &&
     line !== null &&
     line.v === 1 &&
-    isPlainPath(line.file) &&
+    typeof line.file === 'string' &&
+    isPlainKey(line.file) &&
     [line.madeFrom, line.from, line.to].every((value) => typeof value === 'string') &&
     Array.isArray(line.sources) &&
     line.sources.every((source) => typeof source?.file === 'string') &&
@@ -180,24 +182,6 @@ function readLine(text: string): FileLine | undefined {
     [line.rows, line.bytes].every((value) => Number.isSafeInteger(value) && Number(value) >= 0) &&
     typeof line.modifiedAt === 'number';
   return isRight ? (line as FileLine) : undefined;
-}
-
-/** A relative path that stays below its root, with names that a file can have. */
-function isPlainPath(path: unknown): path is string {
-  return (
-    typeof path === 'string' &&
-    path.length <= 1024 &&
-    path
-      .split('/')
-      .every(
-        (name) =>
-          name !== '' &&
-          name !== '.' &&
-          name !== '..' &&
-          !name.includes('\0') &&
-          Buffer.byteLength(name) <= 255,
-      )
-  );
 }
 
 /** Makes the folder of staged files, empty. Rejects with `disk` for a symbolic link on its way. */
