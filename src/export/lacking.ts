@@ -34,8 +34,13 @@ export async function tellLacking(
 ): Promise<boolean> {
   const { options } = resolved;
   const lacking = await lackingData(request, given.selection, given.range);
-  if (!options.quiet || options.requireComplete)
-    printLines(io.stderr, lackingLines(lacking, `cryptodl coverage${lakeFlag(given.selection.root)}`));
+  if (lacking.length > 0 && (!options.quiet || options.requireComplete)) {
+    const first = firstOfKind();
+    const lines = lacking.flatMap(({ series, gaps }) =>
+      first('', `the lake lacks ${seriesName(series)}: ${listText(gaps, 3)}`, 'the lake lacks more data'),
+    );
+    printLines(io.stderr, [...lines, `all gaps: cryptodl coverage${lakeFlag(given.selection.root)}`]);
+  }
   if (given.isJson)
     for (const { series, gaps } of lacking) await writeData(io, [{ event: 'lacking', ...series, gaps }]);
   if (!options.requireComplete || lacking.length + given.selection.unread.length === 0) return true;
@@ -87,23 +92,7 @@ async function lackingData(
   return lacking.sort((a, b) => Number(a.series.dataset === 'bars') - Number(b.series.dataset === 'bars'));
 }
 
-const MOST_SERIES = 5;
-
-/** Lines for people: the first gaps of the first series, and the number of the others. */
-function lackingLines(lacking: readonly Lacking[], coverage: string): string[] {
-  if (lacking.length === 0) return [];
-  const lines = lacking.slice(0, MOST_SERIES).map(({ series, gaps }) => {
-    return `the lake lacks ${seriesName(series)}: ${listText(gaps, 3)}`;
-  });
-  const others = lacking.length - lines.length;
-  return [
-    ...lines,
-    ...(others > 0 ? [`the lake lacks data of ${others} more series`] : []),
-    `all gaps: ${coverage}`,
-  ];
-}
-
-/** Lines for series that are left out for the same reason, and for files without rows. */
+/** Lines for series that lack data or are left out for the same reason, and for files without rows. */
 const MOST_OF_KIND = 3;
 
 /** Returns a function that gives the first three lines of each kind, then `more` once, and no further line. */
