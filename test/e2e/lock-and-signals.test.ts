@@ -310,30 +310,26 @@ describe('one lake, several runs', () => {
   const choice = ['--dataset', 'metrics', '--symbols', 'BTCUSDT'];
 
   it.each([
-    ['vision', ['vision', ...choice, '--days', '1'], 'before the work began'],
-    ['list', ['list', 'symbols', '--dataset', 'metrics'], ''],
-    ['verify', ['verify', '--upstream'], ''],
-    ['audit', ['audit', ...choice, '--months', '1'], ''],
-    ['doctor', ['doctor'], ''],
-  ])(
-    'SIGINT ends %s with 130 and SIGTERM with 143 while the listing gives no answer',
-    async (verb, args, text) => {
+    ['SIGINT', 'vision', 130, ['vision', ...choice, '--days', '1'], 'before the work began'],
+    ['SIGTERM', 'vision', 143, ['vision', ...choice, '--days', '1'], 'before the work began'],
+    ['SIGINT', 'list', 130, ['list', 'symbols', '--dataset', 'metrics'], ''],
+    ['SIGTERM', 'verify', 143, ['verify', '--upstream'], ''],
+    ['SIGINT', 'audit', 130, ['audit', ...choice, '--months', '1'], ''],
+    ['SIGTERM', 'doctor', 143, ['doctor'], ''],
+  ] as const)(
+    '%s ends %s with %i while the listing gives no answer',
+    async (signal, verb, code, args, text) => {
       const out = join(scratch, `no answer ${verb}`);
       if (verb === 'verify') await cryptodlOk(command(out));
-      for (const [signal, code] of [
-        ['SIGINT', 130],
-        ['SIGTERM', 143],
-      ] as const) {
-        let child: ChildProcess | undefined;
-        scene.archive.fault = () => child?.kill(signal) === true;
-        const onSpawn = (spawned: ChildProcess): void => void (child = spawned);
-        const ended = await cryptodl(
-          [...args, ...(verb === 'list' ? [] : ['--out', out]), '--archive-url', scene.archive.url],
-          { onSpawn },
-        );
-        scene.archive.fault = undefined;
-        expect([ended.code, ended.stderr]).toEqual([code, expect.stringContaining(text)]);
-      }
+      let child: ChildProcess | undefined;
+      scene.archive.fault = () => child?.kill(signal) === true;
+      const onSpawn = (spawned: ChildProcess): void => void (child = spawned);
+      const ended = await cryptodl(
+        [...args, ...(verb === 'list' ? [] : ['--out', out]), '--archive-url', scene.archive.url],
+        { onSpawn },
+      );
+      scene.archive.fault = undefined;
+      expect([ended.code, ended.stderr]).toEqual([code, expect.stringContaining(text)]);
     },
   );
 
