@@ -114,7 +114,6 @@ describe.each(CANDIDATES)('$name', ({ shell, isThere }) => {
 
   it.skipIf(!isThere).each([
     ['', [...VERBS, '--help', '--help-all', '--version']],
-    ['vision --mar', ['--market']],
     ['vision --symbols list --forc', ['--force']],
     ['vision --days 7 --format p', ['parquet']],
     ['vision --dataset klines,agg', ['klines,aggTrades']],

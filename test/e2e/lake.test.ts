@@ -48,20 +48,20 @@ describe('the lake', () => {
   ])('days that come in any order make the same partition as all at once: %s', async (flags) => {
     const name = flags.join('');
     for (const [from, to] of [
-      ['20', '24'],
-      ['01', '03'],
+      ['22', '24'],
+      ['18', '19'],
       ['28', '30'],
-      ['04', '27'],
+      ['20', '27'],
     ] as const)
       await run(`pieces${name}`, from, to, flags);
-    await run(`whole${name}`, '01', '30', flags);
+    await run(`whole${name}`, '18', '30', flags);
     const ending = flags.includes('csv') ? 'csv' : 'parquet';
     const read = (out: string): Promise<unknown[]> | unknown[] =>
       ending === 'csv'
         ? readCsv(join(scratch, out, SERIES, '2026-06.csv'))
         : readParquet(join(scratch, out, SERIES, '2026-06.parquet'));
     expect(await read(`pieces${name}`)).toEqual(await read(`whole${name}`));
-    expect(await read(`whole${name}`)).toHaveLength(30 * 288);
+    expect(await read(`whole${name}`)).toHaveLength(13 * 288);
   });
 
   it('sorts by time, keeps both rows of the label seam, and keeps the published order when asked', async () => {
