@@ -4,4 +4,6 @@ import { tier } from './test/tier.js';
 export default tier('{unit,e2e}', {
   isolate: false,
   globalSetup: 'test/scratch-in-memory.ts',
+  // On two cores: many tests wait for processes and servers.
+  maxWorkers: 3,
 });
