@@ -42,13 +42,20 @@ function writeDay(folder: string, day: string, trades: readonly Trade[]): void {
 beforeAll(async () => {
   for (const [day, trades] of TRADES) writeDay(ARCHIVE, day, trades);
   archive = await startArchive(ARCHIVE);
+  await download(MINUTES, '-i', '1m');
 });
 afterAll(() => archive.close());
 
-function newLake(): string {
+/** A new lake; without another one that it copies, its folder is not there. */
+function newLake(copied?: string): string {
   lakes += 1;
-  return join(scratch, `lake-${lakes}`);
+  const lake = join(scratch, `lake-${lakes}`);
+  if (copied !== undefined) cpSync(copied, lake, { recursive: true });
+  return lake;
 }
+
+/** A lake of minutes of all days, for copies. */
+const MINUTES = newLake();
 
 async function download(lake: string, ...args: readonly string[]): Promise<CliResult> {
   const range = args.includes('--from') ? [] : ['--from', DAYS[0] ?? '', '--to', DAYS.at(-1) ?? ''];
@@ -94,7 +101,7 @@ function digestsOf(lake: string, interval: string): unknown[] {
 describe('bars of a length', () => {
   const lake = newLake();
   beforeAll(async () => {
-    await download(lake, '-i', '1m');
+    cpSync(MINUTES, lake, { recursive: true });
     await download(lake, '--dataset', 'aggTrades');
     await download(lake, '--dataset', 'trades');
   });
@@ -227,8 +234,7 @@ describe('the same command again', () => {
         .slice(lines)
         .map(({ period }) => period),
     ).toEqual(['2024-02-02', '2024-02-03']);
-    const whole = newLake();
-    await download(whole, '-i', '1m');
+    const whole = newLake(MINUTES);
     await barsOk(whole, '15m');
     expect(digestsOf(lake, '15m')).toEqual(digestsOf(whole, '15m'));
   });
@@ -246,8 +252,7 @@ describe('the same command again', () => {
   });
 
   it('makes the month of a revised day again, and no other', async () => {
-    const lake = newLake();
-    await download(lake, '-i', '1m');
+    const lake = newLake(MINUTES);
     await barsOk(lake, '15m');
     const revised = join(scratch, 'revised');
     cpSync(ARCHIVE, revised, { recursive: true });
@@ -275,8 +280,7 @@ describe('the same command again', () => {
   });
 
   it('takes the klines with the most days, and of these the longest', async () => {
-    const lake = newLake();
-    await download(lake, '-i', '1m');
+    const lake = newLake(MINUTES);
     await download(lake, '-i', '1h', '--from', '2024-01-29', '--to', '2024-02-01');
     expect((await barsOk(lake, '4h', '-n', '--json')).events[0]).toMatchObject({ source: 'klines 1m' });
     await download(lake, '-i', '1h');
@@ -284,8 +288,7 @@ describe('the same command again', () => {
   });
 
   it('plans the days of a range only', async () => {
-    const lake = newLake();
-    await download(lake, '-i', '1m');
+    const lake = newLake(MINUTES);
     const range = ['--from', '2024-01-31', '--to', '2024-02-01'];
     expect((await barsOk(lake, '1h', ...range, '-n', '--json')).events[0]).toMatchObject({ days: 2 });
   });
@@ -310,8 +313,7 @@ describe('the same command again', () => {
   });
 
   it('with --force makes all bars again, and with --dry-run changes nothing', async () => {
-    const lake = newLake();
-    await download(lake, '-i', '1m');
+    const lake = newLake(MINUTES);
     const plan = await barsOk(lake, '1h', '-n');
     expect(plan.stdout).toBe('make\tum bars 1h BTCUSDT\t2024-01\nmake\tum bars 1h BTCUSDT\t2024-02\n');
     expect(existsSync(folderOf(lake, '1h'))).toBe(false);
@@ -417,7 +419,7 @@ describe('the query of docs/bars.md', () => {
 describe('other verbs', () => {
   const lake = newLake();
   beforeAll(async () => {
-    await download(lake, '-i', '1m');
+    cpSync(MINUTES, lake, { recursive: true });
     await barsOk(lake, '15m');
     await download(lake, '--dataset', 'aggTrades', '--from', '2024-01-29', '--to', '2024-01-29');
     await barsOk(lake, 'tick:100');
