@@ -6,7 +6,7 @@ import type { Verb } from '../options/flag-spec.js';
 import { didYouMean } from '../text/did-you-mean.js';
 import { VERB_TEXTS } from './verbs.js';
 
-/** Commands of other tools with the words that mean the same here. A command with the meaning of one verb is in `aka` of the table of verbs. */
+/** Commands of other tools that mean a verb with further words. Other names of a verb alone are in `aka` of the table of verbs. */
 const COMMANDS: Readonly<Record<string, readonly [Verb, ...(readonly string[])]>> = {
   'fetch-trades': ['vision', '--dataset', 'trades'],
   funding: ['metrics', '--dataset', 'fundingRate'],
@@ -18,12 +18,12 @@ const COMMANDS: Readonly<Record<string, readonly [Verb, ...(readonly string[])]>
   'list-data': ['coverage'],
 };
 
-/** What a line with a download, but without a verb, begins with: a flag, or a symbol like BTCUSDT or BTC/USDT. */
+/** The first word of a download without a verb: a flag, or a symbol like BTCUSDT or BTC/USDT. */
 const DOWNLOAD = /^-.|^[\p{Lu}\p{Lo}\d*]{5,}(?:_\w+)?$|^[A-Z\d]+[/-][A-Z]+/u;
 
 export interface VerbOfLine {
   readonly verb: Verb;
-  /** The words after the verb. */
+  /** The words for the verb, without its name. */
   readonly words: readonly string[];
   /** Whether the line names no verb. */
   readonly isImplied: boolean;
@@ -42,7 +42,7 @@ export function readVerb(line: readonly string[]): VerbOfLine {
   const [other, ...words] = (Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined) ?? [];
   if (other !== undefined) return { verb: other, words: [...words, ...rest], isImplied: false };
   // `cryptodl datasets` is `cryptodl list datasets`, and `cryptodl freqtrade` is `cryptodl export freqtrade`.
-  const owner = VERBS.find((known) => known !== 'enqueue' && VERB_TEXTS[known].choices?.includes(name));
+  const owner = VERBS.find((known) => VERB_TEXTS[known].choices?.includes(name));
   if (owner !== undefined) return { verb: owner, words: line, isImplied: false };
   if (DOWNLOAD.test(first)) return { verb: 'vision', words: line, isImplied: true };
   if (first === '') throw usage('no command given', 'for example: cryptodl vision -s BTCUSDT -d 1');
