@@ -124,25 +124,26 @@ function withTimes(lines: readonly ObjectLine[]): Timed[] {
 
 function describeProblems(row: Row, file: InspectedFile): string[] {
   const { lines, settings, spec } = file;
-  const wrong: string[] = [];
+  const problems: string[] = [];
   const rows = Number(row['rows']);
   const expected = lines.reduce((sum, line) => sum + (line.rows ?? 0), 0);
-  if (rows !== expected) wrong.push(`it has ${rows} rows, its manifest lists ${expected}`);
-  if (Number(row['wrong']) > 0) wrong.push(`${String(row['wrong'])} rows have an invalid cell`);
-  if (rows > 0) wrong.push(...timeProblems(row, file));
+  if (rows !== expected) problems.push(`it has ${rows} rows, its manifest lists ${expected}`);
+  if (Number(row['wrong']) > 0) problems.push(`${String(row['wrong'])} rows have an invalid cell`);
+  if (rows > 0) problems.push(...timeProblems(row, file));
   if (!settings.asPublished && Number(row['unordered']) > 0)
-    wrong.push(`${String(row['unordered'])} rows are not in the order of ${spec.sort.join(', ')}`);
+    problems.push(`${String(row['unordered'])} rows are not in the order of ${spec.sort.join(', ')}`);
   const objects = withTimes(lines);
-  if (objects.length !== lines.length || !areDisjoint(objects)) return wrong;
+  // Rows belong to objects by their times.
+  if (objects.length !== lines.length || !areDisjoint(objects)) return problems;
   for (const [index, { line }] of objects.entries()) {
     const found = Number(row[`object ${index}`]);
     if (found !== line.rows)
-      wrong.push(`${line.period} has ${found} rows, its manifest line has ${line.rows ?? 0}`);
+      problems.push(`${line.period} has ${found} rows, its manifest line has ${line.rows ?? 0}`);
   }
   // Duplicates within an object are kept only with --as-published, and objects that do not overlap share no rows.
   const doubled = Number(row['doubled']);
-  if (!settings.asPublished && doubled > 0) wrong.push(`${doubled} rows are duplicates`);
-  return wrong;
+  if (!settings.asPublished && doubled > 0) problems.push(`${doubled} rows are duplicates`);
+  return problems;
 }
 
 function timeProblems(row: Row, { lines, spec, interval }: InspectedFile): string[] {
@@ -208,24 +209,25 @@ export interface SampledCsv {
  */
 export function sampleRows({ spec, symbol, name }: SampledCsv): (chunk: Buffer) => void {
   const columns = archivedColumns(spec);
-  let bytes = 0;
-  let bytesOfLine = 0;
+  let offset = 0;
+  let openLineBytes = 0;
   return (chunk) => {
-    if (bytes === 0) headerOf(chunk, columns, name);
+    if (offset === 0) headerOf(chunk, columns, name);
     const start = chunk.indexOf(NEWLINE) + 1;
     const end = start === 0 ? -1 : chunk.indexOf(NEWLINE, start);
-    bytesOfLine = start === 0 ? bytesOfLine + chunk.length : chunk.length - chunk.lastIndexOf(NEWLINE) - 1;
-    if (bytesOfLine > LONGEST_LINE) {
-      const text = `${name}: the line at byte ${bytes + chunk.length - bytesOfLine} is longer than ${LONGEST_LINE} bytes`;
+    openLineBytes =
+      start === 0 ? openLineBytes + chunk.length : chunk.length - chunk.lastIndexOf(NEWLINE) - 1;
+    if (openLineBytes > LONGEST_LINE) {
+      const text = `${name}: the line at byte ${offset + chunk.length - openLineBytes} is longer than ${LONGEST_LINE} bytes`;
       throw new CryptodlError('row-malformed', text);
     }
     if (end >= 0) {
       const wrong = findLineError(columns, symbol, chunk.toString('utf8', start, end).replace(/\r$/, ''));
       if (wrong !== undefined) {
         const code = wrong.symbol === true ? 'symbol-mismatch' : 'row-malformed';
-        throw new CryptodlError(code, `${name}: the line at byte ${bytes + start}: ${wrong.text}`);
+        throw new CryptodlError(code, `${name}: the line at byte ${offset + start}: ${wrong.text}`);
       }
     }
-    bytes += chunk.length;
+    offset += chunk.length;
   };
 }

@@ -51,7 +51,7 @@ export interface Notes {
   readonly months: MonthsFromDays;
 }
 
-/** Records a failed task. After a stop, `interrupted` is not recorded. A month that its days may replace is recorded later. */
+/** Records a failed task. After a stop, `interrupted` is not recorded. A month that its daily objects may replace is recorded after them. */
 export async function recordFailure(
   session: RunSession & Pick<LakeSession, 'paths'>,
   { report, absences, months }: Notes,
@@ -89,6 +89,7 @@ function refusalOf({ action }: Task): CryptodlError | undefined {
     code,
     `this revision failed at ${at}; this version of cryptodl does not fetch it again until the archive publishes another (cryptodl retry does)`,
   );
+  // This run sends no request.
   error.attempts = 0;
   return error;
 }
@@ -107,12 +108,11 @@ export async function recordSettled(
   const { rest } = object;
   if (action.kind !== 'absent') {
     if (rest?.keepsHeld === true) absences.noteKept(plan.series, object.period);
-    const { isWithdrawn, archiveFailed }: Partial<Extract<Task['action'], { kind: 'skip' }>> =
-      action.kind === 'skip' ? action : {};
+    const skip = action.kind === 'skip' ? action : undefined;
     return session.tell(plan, object, {
       kind: 'skipped',
-      ...(isWithdrawn === true ? { withdrawn: true } : {}),
-      ...(archiveFailed === undefined ? {} : { archiveFailed }),
+      ...(skip?.isWithdrawn === true ? { withdrawn: true } : {}),
+      ...(skip?.archiveFailed === undefined ? {} : { archiveFailed: skip.archiveFailed }),
     });
   }
   const { reason, since } = action;

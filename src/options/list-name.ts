@@ -5,7 +5,7 @@ import { choice } from './parsers.js';
 export const LISTS = ['markets', 'datasets', 'symbols', 'periods'] as const;
 export type ListName = (typeof LISTS)[number];
 
-const name = choice(LISTS, {
+const parseName = choice(LISTS, {
   markets: ['market', 'exchanges', 'exchange'],
   datasets: ['dataset', 'data', 'types', 'intervals', 'interval'],
   symbols: ['symbol', 'pairs', 'pair', 'tickers', 'coins', 'instruments'],
@@ -15,5 +15,5 @@ const name = choice(LISTS, {
 /** Throws a usage error for any other word. */
 export function listName(word: string | undefined): ListName {
   if (word === undefined) throw usage(`list needs one of ${LISTS.join(', ')}`, 'cryptodl list datasets');
-  return name(word, 'list');
+  return parseName(word, 'list');
 }

@@ -11,25 +11,22 @@ const MOST_GAPS = 200;
 
 const { before, after } = dataElement('group');
 
-/** Yields the text of the elements, in parts. A group of series has one market, dataset and interval. */
+/** Yields the text of the elements, in parts. A group of series has one market, dataset and interval; its series follow each other. */
 export async function* coverageElements(covered: AsyncIterable<CoveredSeries>): AsyncGenerator<string> {
-  let name: string | undefined;
-  let states = new DayStates();
-  let gaps = new GapGroups(false);
+  let group: { readonly name: string; readonly states: DayStates; readonly gaps: GapGroups } | undefined;
   for await (const series of covered) {
-    const own = groupName(series.coverage.series);
-    if (own !== name) {
-      if (name !== undefined) yield endOf(states, gaps);
-      states = new DayStates();
-      gaps = new GapGroups(false);
-      const title = embedded({ name: own, unit: unitOf(series.coverage) }).slice(0, -1);
+    const name = groupName(series.coverage.series);
+    if (group?.name !== name) {
+      if (group !== undefined) yield endOf(group.states, group.gaps);
+      group = { name, states: new DayStates(), gaps: new GapGroups(false) };
+      // Without the closing brace: the rows follow, and `endOf` closes the object.
+      const title = embedded({ name, unit: unitOf(series.coverage) }).slice(0, -1);
       yield `${before}${title},"rows":[`;
     } else yield ',';
-    name = own;
-    gaps.add(labelOf(series.coverage), series.coverage, series.gaps);
-    yield embedded(rowOf(series, states));
+    group.gaps.add(labelOf(series.coverage), series.coverage, series.gaps);
+    yield embedded(rowOf(series, group.states));
   }
-  if (name !== undefined) yield endOf(states, gaps);
+  if (group !== undefined) yield endOf(group.states, group.gaps);
 }
 
 /** Short names, because a lake may have thousands of rows. */
@@ -43,6 +40,7 @@ function rowOf({ coverage, gaps, expected, missing }: CoveredSeries, states: Day
     v: coverage.revisions,
     f: coverage.first ?? null,
     l: coverage.last ?? null,
+    // A series without days begins nowhere.
     d: Number.isFinite(coverage.from) ? coverage.from : 0,
     r: dayRuns(coverage, gaps, states),
   };

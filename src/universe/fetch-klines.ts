@@ -18,26 +18,27 @@ export interface Fetch {
   readonly io: Io;
 }
 
-export interface FetchedDays {
+/** The klines to fetch: from this day on, of these symbols (undefined: all). */
+export interface Klines {
   /** The first day of the first window. */
   readonly from: number;
   readonly patterns: SymbolPatterns | undefined;
 }
 
 /** Resolves with the exit code of the run. All of its output goes to stderr. */
-export function fetchKlines(fetch: Fetch, { market }: UniverseMarket, days: FetchedDays): Promise<ExitCode> {
+export function fetchKlines(fetch: Fetch, { market }: UniverseMarket, klines: Klines): Promise<ExitCode> {
   const { source, io } = fetch;
   const toStderr: Io = { ...io, stdout: io.stderr, isRead: () => true };
   const resolved = visionOptions(fetch, {
     market: [market],
     dataset: [DATASET],
     interval: ['1d'],
-    ...daysOf(days),
+    ...valuesOf(klines),
   });
   return download({ source, resolved, io: toStderr, verb: 'vision' });
 }
 
-function daysOf({ from, patterns }: FetchedDays): RawValues {
+function valuesOf({ from, patterns }: Klines): RawValues {
   return {
     from: [dayText(from)],
     symbols:
@@ -47,7 +48,7 @@ function daysOf({ from, patterns }: FetchedDays): RawValues {
   };
 }
 
-/** The options of this command that the run has too. The files are of a form that this verb reads, and nothing is fetched again. */
+/** The options of the universe that `vision` has too. Zips become Parquet, because the universe reads rows, and held objects are not fetched again. */
 function visionOptions({ source, resolved, layers, io }: Fetch, chosen: RawValues): Resolved {
   const own: RawLayer = {
     origin: 'flag',
@@ -62,12 +63,12 @@ function visionOptions({ source, resolved, layers, io }: Fetch, chosen: RawValue
     first.options.format === 'zip'
       ? resolveOptions('vision', [{ ...own, values: { ...own.values, format: ['parquet'] } }, ...all], source)
       : first;
-  // A lake in a bucket is open as a local one.
+  // The lake is open already: `out` of a bucket is its mirror.
   const { out, tempDir } = resolved.options;
   return { ...run, options: Object.freeze({ ...run.options, out, tempDir }) };
 }
 
-/** A part of the symbols would make a universe of this part. */
+/** `--shard` would fetch only a part of the symbols. */
 function withoutShard(layer: RawLayer): RawLayer {
   const { values } = layer;
   return {
