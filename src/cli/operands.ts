@@ -39,6 +39,7 @@ function operandOf(verb: Verb, words: readonly string[]): string | undefined {
     if (verb === 'sql') return flagOf(verb, word) !== 'out';
     return verb !== 'plot' || flagOf(verb, word) === 'symbols';
   };
+  // Without one, the first word: the verb refuses it.
   return words.find(isOperand) ?? words[0];
 }
 
@@ -50,7 +51,7 @@ function flagOf(verb: Verb, word: string): FlagName | undefined {
   );
   if (named !== undefined) return named;
   if (isPlace(word)) {
-    // The lake exists, and the folder of an export may be new.
+    // Any folder but a lake is the target of an export, also a new one.
     if (flags.includes('target') && !existsSync(join(word, '_manifests'))) return 'target';
     return flags.includes('out') ? 'out' : undefined;
   }
@@ -75,7 +76,7 @@ function isValueOf(name: 'market' | 'dataset' | 'interval', text: string): boole
 /** Whether the word is a path, the address of a bucket or an existing folder. A word like BTCUSDT is a symbol, also if a folder has this name. */
 function isPlace(word: string): boolean {
   if (/^(?:\.{0,2}\/|~|s3:|\.{1,2}$)/i.test(word)) return true;
-  // A query is longer than the name of a file can be, so only existsSync can be asked about it.
+  // existsSync comes first: statSync throws for a query that is longer than a path can be.
   return !/^[\p{Lu}\d]{5,}(?:_\w+)?$/u.test(word) && existsSync(word) && statSync(word).isDirectory();
 }
 
@@ -84,7 +85,7 @@ const DAYS = /^(?:\d+ ?d(?:ays?)?|\d{4}[-/.]\d.*|yesterday|today)$/i;
 
 const DOWNLOADS: readonly Verb[] = ['vision', 'metrics', 'audit', 'enqueue'];
 
-/** Other verbs take only words in capitals as symbols: `verify lake2` without such a folder is a mistake. */
+/** Downloads take any word as symbols. Other verbs take none with small letters: `verify lake2` without such a folder is a mistake. */
 function isSymbolList(verb: Verb, word: string): boolean {
   return DOWNLOADS.includes(verb) || !/\p{Ll}/u.test(word) || word.startsWith('@');
 }

@@ -99,10 +99,7 @@ async function atPositionOf<T>(prefix: string, act: () => Promise<T>): Promise<T
   }
 }
 
-/**
- * For a query whose stream ended too early. Rejects with `interrupted()` if the user stopped it; else runs the query again and rejects with its
- * error, or with `disk` if it has none.
- */
+/** For a query whose stream ended too early. Rejects with `interrupted()` after a stop by the user, else with the error of a second run, else with `disk`. */
 async function whyIncomplete(
   connection: DuckDBConnection,
   text: string,

@@ -18,7 +18,7 @@ export interface CoverageSummary {
   readonly incomplete: number;
   /** Series below `--min`. */
   readonly below: number;
-  /** The percentage of the least complete series, rounded down. */
+  /** The percentage of the least complete series, rounded down to 4 decimals; null if nothing is expected. */
   readonly leastPercent: number | null;
   /** ISO instants `[from, to)` in which no symbol of a dataset has rows. */
   readonly halts: readonly (Omit<FoundHalt, 'from' | 'to'> & {

@@ -237,10 +237,7 @@ export class Publisher {
     }
   }
 
-  /**
-   * First puts the quarantine, so that the bucket always has the bytes of a quarantined file. `comparesManifest`: no put
-   * has compared the manifest with the bucket.
-   */
+  /** First puts the quarantine, so that the bucket always has the bytes of a file. `comparesManifest`: no put has compared the manifest with the bucket. */
   async #removeAll(
     gone: readonly string[],
     { manifest, onConflict }: PublishedSeries,

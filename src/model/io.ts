@@ -40,7 +40,7 @@ export interface Io {
 
 export type Signalled = 'SIGINT' | 'SIGTERM' | undefined;
 
-/** The first signal ends the run, the second one ends the process. */
+/** Watches SIGINT and SIGTERM until `release`. The first of them aborts `signal`, the second one ends the process. */
 export function watchSignals(io: Io): {
   signal: AbortSignal;
   signalled: () => Signalled;

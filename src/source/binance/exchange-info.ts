@@ -29,12 +29,12 @@ export async function exchangeInfo(client: RestClient, market: Market): Promise<
   return client.get(request, readExchangeInfo);
 }
 
-/** Reads a cached answer; undefined for content without symbols. The file itself has a checksum, so its entries are not checked. */
+/** Reads a cached answer; undefined for content without symbols. Its entries are not checked, because the program wrote them, and the file has a checksum. */
 export function parseHeldInfo(content: unknown): ExchangeInfo | undefined {
   return Array.isArray(fieldsOf(content)['symbols']) ? (content as ExchangeInfo) : undefined;
 }
 
-/** The bucket to which the weight limit of a market's host applies. */
+/** The bucket to which the weight limit of a market's host applies; empty for a market without REST. */
 export function weightBucket(market: Market): string {
   return REQUESTS[market]?.bucket ?? '';
 }
