@@ -234,7 +234,7 @@ describe('hosts', () => {
 
   it('hosts that do not answer are checked at the same time, whatever the limits of sockets', async () => {
     disturb = (asked) => ({ ...venue.usual(asked), cut: 'stall' });
-    const limits = ['--total-timeout', '2s', '--pool-limit', '1', '--pool-limit-per-host', '1'];
+    const limits = ['--total-timeout', '500ms', '--pool-limit', '1', '--pool-limit-per-host', '1'];
     const { of } = await doctor(limits);
     expect(of('rest').map(({ figures }) => figures?.['code'])).toEqual(Array(3).fill('total-timeout'));
   });
