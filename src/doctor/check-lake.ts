@@ -63,7 +63,7 @@ export function bucketResult(shown: string, { putMs, keepsConditions }: BackingT
   if (keepsConditions) return checkResult('out', 'ok', found, { figures });
   return checkResult('out', 'warn', `${found}; the server ignores the conditions of writes`, {
     figures,
-    next: 'let only one run at a time write a series (--shard, or the workers of one queue)',
+    next: 'let only one run at a time write a series (--shard)',
   });
 }
 

@@ -9,6 +9,7 @@ import type { Backing, BackingTrial } from '../lake/backing.js';
 import { FOLDERS } from '../lake/layout.js';
 import { manifestPlace } from '../lake/manifest-place.js';
 import type { Clock } from '../model/clock.js';
+import { createSerializer } from '../queue/in-order.js';
 import type { Bucket } from '../s3/bucket.js';
 import { changedElsewhere } from '../s3/conditions.js';
 import { KnownFiles } from './known-files.js';
@@ -55,7 +56,7 @@ export class Mirror implements Backing {
   /** The manifests of a listed lake, in order. */
   #manifests: readonly string[] = [];
   /** The changes of each manifest. */
-  readonly #changes = new Turns();
+  readonly #changes = createSerializer();
   readonly #publications = new Publications((seriesFolder) => this.#publish(seriesFolder));
 
   constructor(options: MirrorOptions) {
@@ -135,7 +136,7 @@ export class Mirror implements Backing {
   }
 
   exclusively<T>(seriesFolder: string, act: () => Promise<T>): Promise<T> {
-    return this.#changes.take(seriesFolder, act);
+    return this.#changes(seriesFolder, act);
   }
 
   tryOut(): Promise<BackingTrial> {
@@ -275,8 +276,7 @@ function isDocument(key: string): boolean {
   return [FOLDERS.manifests, FOLDERS.failures, FOLDERS.internal].some((each) => folder === `${each}/`);
 }
 
-// Work that is done once for each name, and work that is done one after the other for each name.
-
+/** Work that is done once for each name. */
 class Once {
   readonly #begun = new Map<string, Promise<void>>();
 
@@ -298,24 +298,10 @@ class Once {
   }
 }
 
-class Turns {
-  readonly #last = new Map<string, Promise<void>>();
-
-  /** Calls `act` after the earlier calls for this name have ended. */
-  take<T>(name: string, act: () => Promise<T>): Promise<T> {
-    const earlier = this.#last.get(name);
-    const result = earlier === undefined ? act() : earlier.then(act);
-    const ended = result.then(
-      () => undefined,
-      () => undefined,
-    );
-    this.#last.set(name, ended);
-    return result;
-  }
-}
-
-/** Puts a small file into a bucket, tries to replace it against its condition, and removes it. */
-/** `staged`: a free path. Rejects with the error of the bucket. The object is removed in any case. */
+/**
+ * Puts a small file into a bucket, tries to replace it against its condition, and removes it. `staged`: a free path. Rejects with the error of the
+ * bucket. The object is removed in any case.
+ */
 async function tryBucket(
   bucket: Bucket,
   clock: Pick<Clock, 'monotonic'>,

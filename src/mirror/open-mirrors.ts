@@ -32,12 +32,6 @@ interface OpenMirror {
   readonly close: () => Promise<void>;
 }
 
-interface Opening {
-  readonly isWritten: boolean;
-  /** The folders of the selected series; none: all. */
-  readonly parts?: readonly string[];
-}
-
 /** Verbs that only read a lake. `verify` writes with --fix, and `universe` with --fetch. */
 const READERS: ReadonlySet<Verb> = new Set<Verb>([
   'coverage',
@@ -91,8 +85,7 @@ export class Mirrors {
   async resolve<R extends Resolved>(resolved: R): Promise<R> {
     const { options } = resolved;
     if (!isLakeAddress(options.out)) return resolved;
-    const parts = partsOf(this.#verb, resolved);
-    const { mirror } = await this.#open(options, { parts, isWritten: this.#isWritten(options) });
+    const { mirror } = await this.#open(options, partsOf(this.#verb, resolved));
     // The mirror lies in --temp-dir, and the temporary files of a run lie in the mirror.
     const tempDir = READERS.has(this.#verb) ? options.tempDir : undefined;
     return { ...resolved, options: Object.freeze({ ...options, out: mirror.root, tempDir }) };
@@ -100,12 +93,12 @@ export class Mirrors {
 
   /** The bucket of a lake, for objects that no mirror has. */
   async bucketOf({ options }: Resolved): Promise<Bucket> {
-    return (await this.#open(options, { isWritten: this.#isWritten(options) })).bucket;
+    return (await this.#open(options)).bucket;
   }
 
   /** Tries whether the bucket of a lake keeps the conditions of writes. */
   async tryOut({ options }: Resolved): Promise<BackingTrial> {
-    return (await this.#open(options, { isWritten: this.#isWritten(options) })).mirror.tryOut();
+    return (await this.#open(options)).mirror.tryOut();
   }
 
   /** The local path of a file that is named by its address in a bucket, and that is brought in. Other paths stay as they are. */
@@ -114,7 +107,7 @@ export class Mirrors {
     const { text } = parseLakeAddress(path, path);
     const at = text.search(/\/_failures\/[^/]+$/);
     const lake = at < 0 ? text.slice(0, text.lastIndexOf('/')) : text.slice(0, at);
-    const { mirror } = await this.#open({ ...options, out: lake }, { isWritten: this.#isWritten(options) });
+    const { mirror } = await this.#open({ ...options, out: lake });
     const local = mirror.root + text.slice(lake.length);
     await mirror.openFile(local);
     await mirror.bringIn(local);
@@ -135,14 +128,16 @@ export class Mirrors {
     if (errors.length > 0) throw errors[0];
   }
 
-  #open(options: Options, opening: Opening): Promise<OpenMirror> {
+  /** `parts`: the folders of the selected series; none: all. */
+  #open(options: Options, parts: readonly string[] = []): Promise<OpenMirror> {
     const { text } = parseLakeAddress(options.out, '--out');
-    const opened = this.#opened.get(text) ?? this.#make(text, options, opening);
+    const opened = this.#opened.get(text) ?? this.#make(text, options, parts);
     this.#opened.set(text, opened);
     return opened;
   }
 
-  async #make(address: string, options: Options, { isWritten, parts = [] }: Opening): Promise<OpenMirror> {
+  async #make(address: string, options: Options, parts: readonly string[]): Promise<OpenMirror> {
+    const isWritten = this.#isWritten(options);
     const { clock, environment, surroundings, warn, credentials } = this.#caller;
     const stop = new AbortController();
     // Each request in flight adds a listener.

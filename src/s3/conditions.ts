@@ -50,7 +50,7 @@ export class Conditions {
     if (!this.#isSupported) return;
     this.#isSupported = false;
     this.#warn(
-      `${this.#address}: the server has no conditional writes: each object is compared before it is written; let only one run at a time write a series (--shard, or the workers of one queue)`,
+      `${this.#address}: the server has no conditional writes: each object is compared before it is written; let only one run at a time write a series (--shard)`,
     );
   }
 }

@@ -1,5 +1,6 @@
 /** What a worker does with a job: checks it, runs it, and tells the queue how it ended. */
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
+import type { SharedResources } from '../model/io.js';
 import { isLakeAddress } from '../model/lake-address.js';
 import type { Serialize } from '../queue/in-order.js';
 import type { QueuedJob } from './bullmq.js';
@@ -7,9 +8,8 @@ import { isNewer, jobFailure, lakeProblem, lakeOf, parseFailure, parseJob } from
 import type { JobData, JobFailure } from './job-data.js';
 import { addConversion, addFetch, failuresIn } from './hand-over.js';
 import type { OpenQueue } from './open-queue.js';
-import { losesLines, runJob } from './run-job.js';
+import { refuseWithoutConditions, runJob } from './run-job.js';
 import type { FailedObject, JobContext, JobEnd, JobPart } from './run-job.js';
-import type { SeriesTurns } from './series-turns.js';
 import { converting, fetching, isConverted } from './staged-run.js';
 import { countPart, settle } from './waits.js';
 import { countsOfAttempt, countsOfFailure } from './tally-fields.js';
@@ -17,8 +17,6 @@ import type { Counts } from './tally-fields.js';
 
 /** A job that this worker may not do waits this long for another worker. */
 const PUT_BACK_MS = 30_000;
-/** A job waits so long while another one writes its series. */
-const TURN_MS = 1000;
 
 export interface ProcessContext extends JobContext {
   readonly open: OpenQueue;
@@ -27,7 +25,8 @@ export interface ProcessContext extends JobContext {
   readonly isLakeGiven: boolean;
   readonly absolute: (path: string) => string;
   readonly serialize: Serialize;
-  readonly turns: SeriesTurns;
+  /** The lakes in buckets that were tried: whether several workers may write them. */
+  readonly common: SharedResources;
   /** The requests since the last call. */
   readonly newRequests: () => Counts;
   /** Called at the end of each attempt of a job. */
@@ -60,10 +59,11 @@ export async function processJob(
 ): Promise<void> {
   const { signal } = context;
   const { bullmq, connection, queue } = context.open;
-  const putBack = (message: string): Promise<never> => {
+  const putBack = async (message: string): Promise<never> => {
     context.warn(message);
     context.onLeft(idOf(job));
-    return delay(context, job, token, PUT_BACK_MS);
+    await job.moveToDelayed(context.clock.now() + PUT_BACK_MS, token);
+    throw new bullmq.DelayedError();
   };
   if (isNewer(job.data))
     return putBack(
@@ -88,14 +88,14 @@ export async function processJob(
   }
   try {
     const jobContext = { ...context, signal: AbortSignal.any([signal, leaseSignal]) };
-    const end = await doPart(data, jobContext, job, token, work);
+    const end = await doPart(data, jobContext, job, work);
     if (end === undefined) return;
     const counts = { ...end.counts, ...context.newRequests(), jobs: 1 };
     await settle(connection.client, queue.name, idOf(job), counts);
     context.onEnd({ id: idOf(job), written: end.written });
   } catch (thrown) {
-    // `delay` and `fail` have told the queue the end. Without the lease, BullMQ accepts none.
-    const told = [bullmq.DelayedError, bullmq.UnrecoverableError, RetryLater];
+    // `fail` has told the queue the end. Without the lease, BullMQ accepts none.
+    const told = [bullmq.UnrecoverableError, RetryLater];
     if (leaseSignal.aborted || told.some((type) => thrown instanceof type)) throw thrown;
     const error = signal.aborted ? toCryptodlError(thrown) : thrown;
     if (!(error instanceof CryptodlError)) throw error;
@@ -109,42 +109,20 @@ export async function processJob(
   }
 }
 
-/** Moves the job to a later time. It loses no attempt. */
-async function delay(
-  { open: { bullmq }, clock }: ProcessContext,
-  job: QueuedJob,
-  token: string,
-  ms: number,
-): Promise<never> {
-  await job.moveToDelayed(clock.now() + ms, token);
-  throw new bullmq.DelayedError();
-}
-
 function doPart(
   data: JobData,
   context: ProcessContext,
   job: QueuedJob,
-  token: string,
   work: Work,
 ): Promise<JobEnd | undefined> {
-  const { serialize, turns, open } = context;
+  const { serialize, common } = context;
   const act = work === 'fetch' && !isConverted(data) ? 'whole' : work;
-  const series = seriesOf(data);
   // Two jobs of a series would change one manifest at the same time.
-  return serialize(series, async () => {
+  return serialize(seriesOf(data), async () => {
     const [lake = ''] = data.options.out ?? [];
-    if (act === 'fetch' || !isLakeAddress(lake)) return ACTS[act](data, context, job);
-    const lease = {
-      key: (act === 'convert' ? open.converting : open.queue).toKey(`${idOf(job)}:lock`),
-      token,
-    };
-    if (!(await turns.take(lake, series, lease, () => losesLines(data, context))))
-      return delay(context, job, token, TURN_MS);
-    try {
-      return await ACTS[act](data, context, job);
-    } finally {
-      await turns.release(series, lease);
-    }
+    if (act !== 'fetch' && isLakeAddress(lake))
+      await common.once(`conditions of ${lake}`, () => refuseWithoutConditions(data, context));
+    return ACTS[act](data, context, job);
   });
 }
 

@@ -70,12 +70,17 @@ export async function runJob(data: JobData, context: JobContext, part?: JobPart)
   }
 }
 
-/** Whether two jobs of a series could lose each other's lines: the bucket of the lake of the job has no conditional writes. */
-export async function losesLines(data: JobData, context: JobContext): Promise<boolean> {
+/** Rejects with `lake-refused` for a lake in a bucket without conditional writes: two jobs of a series would lose each other's lines. */
+export async function refuseWithoutConditions(data: JobData, context: JobContext): Promise<void> {
   const mirrors = mirrorsOf(context);
   try {
     const { isAtomic } = await mirrors.tryOut(resolveJob(data, context.layers, context.source));
-    return !isAtomic;
+    if (isAtomic) return;
+    throw new CryptodlError(
+      'lake-refused',
+      `${data.options.out?.[0] ?? ''}: the server has no conditional writes, which several workers of a lake need`,
+      { hint: 'run cryptodl vision with --shard on each machine' },
+    );
   } finally {
     await mirrors.close();
   }

@@ -22,7 +22,6 @@ import { withQueue } from './open-queue.js';
 import type { CommandQueue, OpenQueue } from './open-queue.js';
 import { failStalled, processJob, RetryLater } from './process-job.js';
 import type { ProcessContext, Work } from './process-job.js';
-import { SeriesTurns } from './series-turns.js';
 import type { Counts } from './tally-fields.js';
 
 /** The queues of a role, and what it does with their jobs. */
@@ -73,6 +72,7 @@ async function work(
   let fatal: CryptodlError | undefined;
   const isGiven = resolved.origins.out !== 'default';
   const isBucket = isLakeAddress(options.out);
+  const common = new SharedResources();
   const pipeline = new Pipeline({
     source,
     resolved,
@@ -80,7 +80,7 @@ async function work(
     clock,
     stop,
     isToBucket: isBucket || !isGiven,
-    common: new SharedResources(),
+    common,
   });
   const absolute = (path: string): string => absolutePath(path, surroundings.home);
   const context: ProcessContext = {
@@ -97,7 +97,7 @@ async function work(
     isLakeGiven: isGiven,
     absolute,
     serialize: createSerializer(),
-    turns: new SeriesTurns(open.connection.client, open.name),
+    common,
     newRequests: requestCounter(pipeline),
     onEnd: ({ id, written, failure, isPutOff = false }) => {
       ended.written += written;

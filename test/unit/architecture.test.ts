@@ -36,7 +36,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // a bucket of S3
   s3: [...list('http options source'), ...BASE],
   // a lake in a bucket, as a local lake for all other rooms
-  mirror: [...list('files http lake options s3 source'), ...BASE],
+  mirror: [...list('files http lake options queue s3 source'), ...BASE],
 
   // the store, and bytes on their way into it
   lake: [...list('files http'), ...BASE],
@@ -165,7 +165,7 @@ const LINES: Readonly<Record<string, number>> = {
   text: 550,
   universe: 1300,
   verify: 1250,
-  workers: 2250,
+  workers: 2150,
   write: 1500,
 };
 const LINES_STEP = 50;
