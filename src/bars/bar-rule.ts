@@ -32,7 +32,7 @@ const LONGEST_MS = 28 * DAY_MS;
 const TIME = /^(\d{1,7})([mhdw])$/;
 
 const FORMS =
-  'a number with m, h, d or w (15m, 7m, 2h, 3d, 1w), or tick:500, volume:1000 or dollar:1000000 for bars by trades';
+  'a number with m, h, d or w up to 28d (15m, 7m, 2h, 3d, 1w), or tick:500, volume:1000 or dollar:1000000 for bars by trades';
 
 /** Throws a usage error for a text that is no rule. */
 export function parseBar(text: string): BarRule {
@@ -40,19 +40,17 @@ export function parseBar(text: string): BarRule {
   if (time !== null) return timeRule(text, time);
   const trades = /^(tick|volume|dollar)[:-](\d{1,18})(?:\.(\d{1,8}))?$/.exec(text);
   if (trades !== null) return tradeRule(text, trades);
-  throw usage(`bars: "${text}" is no bar`, `a bar is ${FORMS}`);
+  throw noBar(text);
 }
 
-function lengthOf([, number, unit]: RegExpExecArray): number {
-  return Number(number) * UNITS[unit as keyof typeof UNITS];
+function noBar(text: string): Error {
+  return usage(`bars: "${text}" is no bar`, `a bar is ${FORMS}`);
 }
 
-function timeRule(text: string, time: RegExpExecArray): TimeRule {
-  const lengthMs = lengthOf(time);
-  if (lengthMs === 0) throw usage(`bars: ${text} has no length`, 'for example cryptodl bars 15m');
-  if (lengthMs > LONGEST_MS)
-    throw usage(`bars: ${text} is longer than 28 days`, 'the longest bar is 28d or 4w');
-  const isWeeks = time[2] === 'w';
+function timeRule(text: string, [, number, unit]: RegExpExecArray): TimeRule {
+  const lengthMs = Number(number) * UNITS[unit as keyof typeof UNITS];
+  if (lengthMs === 0 || lengthMs > LONGEST_MS) throw noBar(text);
+  const isWeeks = unit === 'w';
   const interval = isWeeks ? `${lengthMs / UNITS.w}w` : intervalOf(lengthMs);
   return { kind: 'time', lengthMs, originMs: isWeeks ? FIRST_MONDAY_MS : 0, interval };
 }
@@ -66,10 +64,7 @@ function intervalOf(lengthMs: number): string {
 function tradeRule(text: string, [, kind, whole = '', fraction = '']: RegExpExecArray): TradeRule {
   const digits = fraction.replace(/(?<!0)0+$/, '');
   const size = `${whole.replace(/^0+(?=\d)/, '')}${digits === '' ? '' : `.${digits}`}`;
-  if (size === '0')
-    throw usage(`bars: ${text} has no size`, `for example cryptodl bars ${kind ?? 'tick'}:1000`);
-  if (kind === 'tick' && digits !== '')
-    throw usage(`bars: ${text} is not a whole number of trades`, `for example cryptodl bars tick:500`);
+  if (size === '0' || (kind === 'tick' && digits !== '')) throw noBar(text);
   return { kind: kind as TradeRule['kind'], size, interval: `${kind ?? ''}-${size}` };
 }
 

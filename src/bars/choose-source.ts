@@ -16,20 +16,16 @@ export function isSource({ dataset }: Pick<Series, 'dataset'>): boolean {
   return DATASETS.includes(dataset);
 }
 
-/** Why this series cannot be the source of these bars; undefined if it can. */
-export function whyUnusable(rule: BarRule, { market, dataset, interval }: Series): string | undefined {
+/** Whether this series can be the source of these bars. */
+export function canMake(rule: BarRule, { market, dataset, interval }: Series): boolean {
   if (dataset === 'klines') {
-    if (rule.kind !== 'time') return 'klines have no single trades';
+    if (rule.kind !== 'time') return false;
     const lengthMs = intervalMs(interval ?? '');
-    if (!(lengthMs < rule.lengthMs)) return `klines of ${interval ?? ''} are not shorter than the bar`;
     // Klines of a day divide a week, but klines of three days begin at multiples of their own.
-    return rule.lengthMs % lengthMs === 0 && rule.originMs % lengthMs === 0
-      ? undefined
-      : `klines of ${interval ?? ''} do not divide the bar`;
+    return lengthMs < rule.lengthMs && rule.lengthMs % lengthMs === 0 && rule.originMs % lengthMs === 0;
   }
-  if (market === 'cm' && dataset === 'aggTrades') return 'aggTrades of cm lack the quantity in the base coin';
-  if (market === 'cm' && rule.kind === 'dollar') return 'trades of cm have no quantity in the quote asset';
-  return undefined;
+  // Of cm, aggTrades lack the quantity in the base coin, and trades have no quantity in the quote asset.
+  return market !== 'cm' || (dataset === 'trades' && rule.kind !== 'dollar');
 }
 
 /** A source with the days of its bars. */

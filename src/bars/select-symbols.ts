@@ -9,7 +9,7 @@ import { readVerbLake, selectGiven } from '../select/held-series.js';
 import { findDataset } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { BarRule } from './bar-rule.js';
-import { isSource, whyUnusable } from './choose-source.js';
+import { canMake, isSource } from './choose-source.js';
 import { sourceName } from './source-days.js';
 
 export interface SymbolSeries {
@@ -51,7 +51,7 @@ export async function selectSymbols(rule: BarRule, request: VerbRequest): Promis
   const own = all.filter(({ bars }) => isInShard(options.shard, venue, bars));
   if (options.shard !== undefined && own.length === 0) observer.warn(emptyShardText(options.shard));
   return own.map(({ series, ...of }) => {
-    const sources = series.filter((one) => whyUnusable(rule, one) === undefined);
+    const sources = series.filter((one) => canMake(rule, one));
     if (sources.length > 0) return { ...of, sources };
     return { ...of, sources, problem: problemOf(rule, series) };
   });
@@ -64,7 +64,7 @@ function namedSources(
   { options, origins }: Resolved,
 ): readonly Series[] {
   if (origins.dataset === 'default' && origins.interval === 'default') return held;
-  const usable = held.filter((one) => whyUnusable(rule, one) === undefined);
+  const usable = held.filter((one) => canMake(rule, one));
   if (usable.length === 0)
     throw usage(`${options.out} has no source for bars of ${rule.interval}`, needText(rule));
   return usable;
@@ -73,15 +73,13 @@ function namedSources(
 function needText(rule: BarRule): string {
   const need =
     rule.kind === 'time'
-      ? `shorter klines that divide ${rule.interval}, aggTrades or trades`
-      : 'aggTrades or trades';
+      ? `shorter klines that divide ${rule.interval}, aggTrades (not of cm) or trades`
+      : 'aggTrades (not of cm) or trades (of cm not for dollar bars)';
   return `bars of ${rule.interval} need ${need}`;
 }
 
 function problemOf(rule: BarRule, series: readonly Series[]): string {
-  const why = series.map((one) => whyUnusable(rule, one));
-  const held = series.map((one) => sourceName(one));
-  return `no source: the lake has ${held.join(', ')} (${[...new Set(why)].join('; ')}); ${needText(rule)}`;
+  return `no source: the lake has ${series.map(sourceName).join(', ')}; ${needText(rule)}`;
 }
 
 /** Whether a day is in the range of the command; true for all days without a range. */

@@ -12,19 +12,16 @@ import type { UniverseMarket } from './choose-symbols.js';
 
 /** Volumes of the archive have at most 8 decimals. */
 const DECIMAL = 'DECIMAL(35, 8)';
-/** Rows have numbers below it. A thousand of them can be added. */
-export const LARGEST = '10^27';
-
 /**
- * The value of a column in units of 10^-8, as a whole number; NULL for a number of `LARGEST` and more. A text has all digits, and that of a
+ * The value of a column in units of 10^-8, as a whole number; an error for a number of 10^27 and more. A text has all digits, and that of a
  * DOUBLE is the shortest one, so it has the published digits. Most volumes are below 2^51 units: there, the rounded product is the same
  * number, and is found much faster.
  */
 function unitsSql(by: Measure, isAllText: boolean): string {
   const column = quoteName(by);
-  if (by === 'count') return `CAST(TRY_CAST(${column} AS BIGINT) AS HUGEINT) * 100000000`;
+  if (by === 'count') return `CAST(${column} AS HUGEINT) * 100000000`;
   // The text of a decimal has 8 digits after the point. A product would be too large for its type.
-  const ofText = `CAST(replace(CAST(TRY_CAST(CAST(${column} AS VARCHAR) AS ${DECIMAL}) AS VARCHAR), '.', '') AS HUGEINT)`;
+  const ofText = `CAST(replace(CAST(CAST(CAST(${column} AS VARCHAR) AS ${DECIMAL}) AS VARCHAR), '.', '') AS HUGEINT)`;
   if (isAllText) return ofText;
   return `CASE WHEN abs(${column}) < 2e7 THEN CAST(CAST(round(${column} * 1e8) AS BIGINT) AS HUGEINT) ELSE ${ofText} END`;
 }
@@ -42,23 +39,17 @@ export interface DailyRequest extends UniverseMarket {
   readonly before: number;
 }
 
-/** A symbol with a number that counts as 0, and the first day of such a number. */
-export interface WrongNumber {
-  readonly symbol: string;
-  readonly day: number;
-}
-
 /**
  * Creates the table `daily` (symbol, day, value) of the selected symbols, and the table `market_day` (day, n) of all days with rows of any
  * symbol, numbered in order. Days are numbers. Of several rows of one candle, the first one counts.
  */
-export async function loadDailySums(session: DuckDbSession, request: DailyRequest): Promise<WrongNumber[]> {
+export async function loadDailySums(session: DuckDbSession, request: DailyRequest): Promise<void> {
   const { selected, files } = request;
   const { sums, days } = statementsOf(request);
   const own = files.filter(({ symbol }) => selected.has(symbol));
   const others = files.filter(({ symbol }) => !selected.has(symbol));
   const repeating = new Set(own.filter(({ mayRepeat }) => mayRepeat).map(({ symbol }) => symbol));
-  await session.run('CREATE TEMP TABLE summed (symbol VARCHAR, day INTEGER, units HUGEINT, unread BIGINT)');
+  await session.run('CREATE TEMP TABLE summed (symbol VARCHAR, day INTEGER, units HUGEINT)');
   await session.run('CREATE TEMP TABLE open_day (day INTEGER)');
   for (const some of [
     ...batches(
@@ -72,7 +63,7 @@ export async function loadDailySums(session: DuckDbSession, request: DailyReques
   ])
     await session.run(await sums(some));
   for (const some of batches(others, MOST_FILES)) await session.run(await days(some));
-  return createTables(session);
+  await createTables(session);
 }
 
 type StatementOf = (files: readonly UniverseFile[]) => Promise<string>;
@@ -97,9 +88,9 @@ function statementsOf({ by, spec, intervals, before, market }: DailyRequest): St
   });
   return {
     sums: async (files) => `INSERT INTO summed
-SELECT symbol, day, arg_min(units, grain), arg_min(unread, grain) FROM (
-  SELECT symbol, day, grain, coalesce(sum(units), 0) AS units, count(*) FILTER (units IS NULL AND is_given) AS unread FROM (
-    SELECT symbol, ${day} AS day, ${grain} AS grain, ${unitsSql(by, files.every(isText))} AS units, ${quoteName(by)} IS NOT NULL AS is_given
+SELECT symbol, day, arg_min(units, grain) FROM (
+  SELECT symbol, day, grain, coalesce(sum(units), 0) AS units FROM (
+    SELECT symbol, ${day} AS day, ${grain} AS grain, ${unitsSql(by, files.every(isText))} AS units
     FROM (${await candlesQuery(tableOf(files), spec)}) WHERE ${isBefore})
   GROUP BY ALL)
 GROUP BY symbol, day`,
@@ -108,14 +99,11 @@ GROUP BY symbol, day`,
   };
 }
 
-/** Creates the tables of `loadDailySums`, and reads the wrong numbers. */
-async function createTables(session: DuckDbSession): Promise<WrongNumber[]> {
+/** Creates the tables of `loadDailySums`. */
+async function createTables(session: DuckDbSession): Promise<void> {
   // Periods read ranges of days, and DuckDB skips blocks of ordered rows.
   await session.run(`CREATE TEMP TABLE daily AS
 SELECT symbol, day, CAST(units AS DECIMAL(38, 0)) * CAST(0.00000001 AS DECIMAL(8, 8)) AS value FROM summed ORDER BY day, symbol`);
-  const numbers = await session.rows(
-    'SELECT symbol, min(day) AS day FROM summed WHERE unread > 0 GROUP BY symbol ORDER BY symbol',
-  );
   await session.run('DROP TABLE summed');
   await session.run(`CREATE TEMP TABLE market_day AS
 SELECT day, CAST(row_number() OVER (ORDER BY day) AS INTEGER) AS n
@@ -123,12 +111,11 @@ FROM (SELECT day FROM daily UNION SELECT day FROM open_day) ORDER BY day`);
   await session.run(`CREATE TEMP TABLE span AS
 SELECT symbol, min(day) AS first_day, max(day) AS last_day, min(n) AS first_n, max(n) AS last_n
 FROM daily JOIN market_day USING (day) GROUP BY symbol`);
-  return numbers.map(({ symbol, day }) => ({ symbol: String(symbol), day: Number(day) }));
 }
 
 /** Whether the numbers of the lake, and not its files, are the reason of an error. */
 export function isTooLarge(error: unknown): boolean {
-  return /overflow|out of range|failed to cast decimal/i.test(firstLine(error));
+  return /overflow|out of range|to decimal|failed to cast decimal/i.test(firstLine(error));
 }
 
 /** The first line of the message of an error of DuckDB. */

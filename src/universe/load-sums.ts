@@ -11,7 +11,6 @@ import type { FilesBySymbol, UniverseFile } from './choose-files.js';
 import { DATASET } from './choose-symbols.js';
 import type { UniverseMarket } from './choose-symbols.js';
 import { loadDailySums } from './daily-sums.js';
-import type { WrongNumber } from './daily-sums.js';
 import type { GivenDays } from './periods.js';
 
 export interface NeededDays extends UniverseMarket, GivenDays {
@@ -30,7 +29,6 @@ export interface SumsRequest extends NeededDays {
 }
 
 export interface LoadedSums {
-  readonly wrongNumbers: readonly WrongNumber[];
   /** Rows of this day and later ones were not read. */
   readonly before: number;
   /** Symbols with files of days that were not read, because they are after the last period began. */
@@ -57,11 +55,11 @@ export async function loadSums(
   await bringIn(files.map(({ path }) => path));
   await new FileDigests(request.root, request.signal).refuseDamaged(files);
   const before = endOf(all, request);
-  const wrongNumbers = await loadDailySums(session, { ...request, files, before });
+  await loadDailySums(session, { ...request, files, before });
   // The object of a month may have no rows after a day in the month: the symbol was delisted.
   const goesOn = ({ last }: UniverseFile): boolean =>
     last !== undefined && dayOf(Date.parse(last), request.spec) >= before;
-  return { wrongNumbers, before, goOn: new Set(all.filter(goesOn).map(({ symbol }) => symbol)) };
+  return { before, goOn: new Set(all.filter(goesOn).map(({ symbol }) => symbol)) };
 }
 
 /** The day that no period needs, and all later days. */

@@ -28,7 +28,7 @@ import { givenDays, periodStarts } from './periods.js';
 import { printUniverse } from './print-universe.js';
 import { rankPeriods } from './rank.js';
 import type { Ranking } from './rank.js';
-import { incompleteWarnings, numberWarnings, refuseZips } from './warnings.js';
+import { incompleteWarnings, refuseZips } from './warnings.js';
 
 export interface UniverseCommand extends LookUp {
   /** The sources of the options, the flags first. */
@@ -42,7 +42,7 @@ interface Checked extends NeededDays {
   readonly target: string | undefined;
 }
 
-/** Throws usage errors. Resolves with the exit code of the download if `--fetch` fails, and with 4 if a number of a selected symbol counts as 0. */
+/** Throws usage errors. Resolves with the exit code of the download if `--fetch` fails. */
 export async function universe(command: UniverseCommand): Promise<ExitCode> {
   const checked = await check(command);
   if (command.resolved.options.fetch) {
@@ -121,15 +121,14 @@ async function rankAndPrint(
   });
   const found = await findFiles(root, source, bySymbol);
   refuseZips(found, { root, out: options.out, market: checked.market });
-  return withSession(request, async (session) => {
+  return withSession<ExitCode>(request, async (session) => {
     const { signal } = request;
     const of = { ...checked, selected: new Set(selected), root, signal };
-    const { wrongNumbers, before, goOn } = await loadSums(session, found, of);
+    const { before, goOn } = await loadSums(session, found, of);
     const ranking = await rankingOf(session, { ...checked, before, goOn }, options);
     const incomplete = await rankPeriods(session, ranking);
     for (const text of [
       ...unitWarnings(selected, checked, { options, venue: source }),
-      ...numberWarnings(wrongNumbers, checked.by),
       ...incompleteWarnings(incomplete, ranking, { root, market: checked.market }),
     ])
       warn(text);
@@ -147,7 +146,7 @@ async function rankAndPrint(
     const more = await printUniverse(session, printing);
     if (more !== undefined && !options.quiet)
       printLines(io.stderr, [[await summary(session, starts), ...more].join('; ')]);
-    return wrongNumbers.length > 0 ? 4 : 0;
+    return 0;
   });
 }
 

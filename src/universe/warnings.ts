@@ -5,8 +5,6 @@ import { countText, listText } from '../model/units.js';
 import { commandLine, lakeFlag, shownPath } from '../text/printable.js';
 import type { FilesBySymbol } from './choose-files.js';
 import { DATASET } from './choose-symbols.js';
-import { LARGEST } from './daily-sums.js';
-import type { WrongNumber } from './daily-sums.js';
 import type { Incomplete, Ranking } from './rank.js';
 
 const FEW = 5;
@@ -27,15 +25,6 @@ export function refuseZips(
     `${out} has no file of ${market} ${DATASET} that universe can read: it reads Parquet and CSV files, and no zips`,
     `add --fetch, or download them as Parquet: cryptodl vision --market ${market} --dataset ${DATASET} --interval 1d --symbols all --from 2023-01 --format parquet${lakeFlag(root)}`,
   );
-}
-
-/** One text for numbers that count as 0. */
-export function numberWarnings(numbers: readonly WrongNumber[], by: string): string[] {
-  if (numbers.length === 0) return [];
-  const places = numbers.map(({ symbol, day }) => `${symbol} on ${dayText(day)}`);
-  return [
-    `${countText(numbers.length, 'symbol')} with a ${by} that is no number below ${LARGEST} and counts as 0, so the rank is wrong: ${listText(places)}; --symbols can leave symbols out`,
-  ];
 }
 
 /** One text for each kind of missing data. */

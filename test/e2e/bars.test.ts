@@ -546,9 +546,11 @@ describe('bars refuses', () => {
   beforeAll(() => download(lake, '-i', '1h', '--from', '2024-01-29', '--to', '2024-01-29'));
 
   it.each([
-    ['0m', 'bars: 0m has no length'],
+    ['0m', 'bars: "0m" is no bar'],
+    ['29d', 'bars: "29d" is no bar'],
+    ['volume:0', 'bars: "volume:0" is no bar'],
     ['1M', 'a bar is a number with m, h, d or w'],
-    ['tick:1.5', 'bars: tick:1.5 is not a whole number of trades'],
+    ['tick:1.5', 'bars: "tick:1.5" is no bar'],
     ["1h'; DROP TABLE x", 'is no bar'],
     ['../../x', 'is no bar'],
   ])('%s', async (bar, message) => {
@@ -563,8 +565,10 @@ describe('bars refuses', () => {
     const { code, stderr } = await bars(own, '15m');
     expect(code).toBe(4);
     expect(stderr).toContain(
-      'um bars 15m BTCUSDT: not made: no source: the lake has klines 1h (klines of 1h are not shorter than the bar); bars of 15m need shorter klines that divide 15m, aggTrades or trades',
+      'um bars 15m BTCUSDT: not made: no source: the lake has klines 1h; bars of 15m need shorter klines that divide 15m, aggTrades (not of cm) or trades',
     );
-    expect((await bars(own, 'tick:5')).stderr).toContain('bars of tick-5 need aggTrades or trades');
+    expect((await bars(own, 'tick:5')).stderr).toContain(
+      'bars of tick-5 need aggTrades (not of cm) or trades',
+    );
   });
 });

@@ -155,6 +155,15 @@ describe('data that cannot be read', () => {
     expect(zips.stderr).toContain('--format parquet --out zips');
   });
 
+  it('numbers above 10^27 are refused in one line', async () => {
+    await download('huge', '-s', 'AUSDT,HUGEUSDT');
+    const { code, stdout, stderr } = await universe('huge', '--to', '2024-04');
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toContain('the sums of quote_volume are too large');
+    const others = await universe('huge', '--to', '2024-04', '-s', '*,!HUGEUSDT');
+    expect([others.code, membersOf(others.stdout)]).toEqual([0, ['2024-04-01 AUSDT']]);
+  });
+
   it('sums above 10^30 are refused in one line', async () => {
     const { code, stdout, stderr } = await universe('sums', '--to', '2024-04', '--window', '90d');
     expect([code, stdout]).toEqual([2, '']);
