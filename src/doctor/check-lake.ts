@@ -57,11 +57,11 @@ export async function checkFolder(input: FolderInput): Promise<CheckResult> {
 }
 
 /** The result for a lake in a bucket. A bucket that refuses the trial fails the check with its error. */
-export function bucketResult(shown: string, { putMs, keepsConditions }: BackingTrial): CheckResult {
+export function bucketResult(shown: string, { putMs, isAtomic }: BackingTrial): CheckResult {
   const figures = { putMs: Math.round(putMs) };
   const found = `${shown} is written; a put takes ${figures.putMs} ms`;
-  if (keepsConditions) return checkResult('out', 'ok', found, { figures });
-  return checkResult('out', 'warn', `${found}; the server ignores the conditions of writes`, {
+  if (isAtomic) return checkResult('out', 'ok', found, { figures });
+  return checkResult('out', 'warn', `${found}; the server has no conditional writes`, {
     figures,
     next: 'let only one run at a time write a series (--shard)',
   });

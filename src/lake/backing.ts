@@ -37,9 +37,7 @@ export interface Backing {
 export interface BackingTrial {
   /** The time of the first put. */
   readonly putMs: number;
-  /** Whether a put that must not replace a file replaces none. */
-  readonly keepsConditions: boolean;
-  /** Whether it also leaves no time between the comparison and the put. */
+  /** Whether a put that must not replace a file replaces none, with no time between the comparison and the put. */
   readonly isAtomic: boolean;
 }
 

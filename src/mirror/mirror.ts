@@ -321,7 +321,7 @@ async function tryBucket(
         throw error;
       },
     );
-    return { putMs, keepsConditions, isAtomic: keepsConditions && bucket.hasConditions };
+    return { putMs, isAtomic: keepsConditions && bucket.hasConditions };
   } finally {
     await rm(staged, { force: true });
     await bucket.remove(key).catch(() => undefined);

@@ -102,15 +102,9 @@ function refuseLostRest({ series, rest }: SeriesRequest, held: HeldObjects, fold
     .spans()
     .find(({ from, facts }) => isFromRest(facts) && from < (rest?.from ?? Infinity));
   if (unavailable === undefined) return;
-  const first = unavailable.facts;
-  if (rest === undefined)
-    throw usage(
-      `${seriesName(series)} in ${folder} holds ${first.period} from REST, and this run does not use REST: the series cannot be rewritten`,
-      'add --fill rest, or choose another --out for other settings',
-    );
   throw usage(
-    `${seriesName(series)} in ${folder} holds ${first.period} from REST, and REST no longer has it: the series cannot be rewritten`,
-    'choose another --out for other settings',
+    `${seriesName(series)} in ${folder} holds ${unavailable.facts.period} from REST, and ${rest === undefined ? 'this run does not use REST' : 'REST no longer has it'}: the series cannot be rewritten`,
+    `${rest === undefined ? 'add --fill rest, or ' : ''}choose another --out for other settings`,
   );
 }
 

@@ -57,21 +57,31 @@ function intervalsWithinDay(spec: DatasetSpec): string[] {
 /** The usable series of the market by symbol. */
 export type SeriesBySymbol = ReadonlyMap<string, readonly Series[]>;
 
+/** A lake: its absolute path, and as the user named it. */
+interface LakeName {
+  readonly root: string;
+  readonly out: string;
+}
+
+/** The error for a lake without files that universe reads. */
+export function noKlines(market: Market, { root, out }: LakeName): Error {
+  return usage(
+    `${out} has no ${market} ${DATASET} with an interval of at most 1d as Parquet or CSV`,
+    `add --fetch, or download them: cryptodl vision --market ${market} --dataset ${DATASET} --interval 1d --symbols all --from 2023-01 --format parquet${lakeFlag(root)}`,
+  );
+}
+
 /** Throws a usage error for a lake without klines of the market. `held`: all series of the lake. */
 export function usableSeries(
   held: readonly Series[],
   { market, intervals }: UniverseMarket,
-  { root, out }: { readonly root: string; readonly out: string },
+  lake: LakeName,
 ): SeriesBySymbol {
   const usable = held.filter(
     (series) =>
       series.market === market && series.dataset === DATASET && intervals.includes(series.interval ?? ''),
   );
-  if (usable.length === 0)
-    throw usage(
-      `${out} has no ${market} ${DATASET} with an interval of at most 1d`,
-      `add --fetch, or download them: cryptodl vision --market ${market} --dataset ${DATASET} --interval 1d --symbols all --from 2023-01${lakeFlag(root)}`,
-    );
+  if (usable.length === 0) throw noKlines(market, lake);
   const bySymbol = new Map<string, Series[]>();
   for (const series of usable) {
     const of = bySymbol.get(series.symbol);

@@ -19,7 +19,14 @@ import { readVerbLake } from '../select/held-series.js';
 import { refuseInLake } from '../select/refuse-in-lake.js';
 import { absolutePath, lakeFlag, printLines } from '../text/printable.js';
 import { findFiles } from './choose-files.js';
-import { DATASET, selectedSymbols, unitWarnings, universeMarket, usableSeries } from './choose-symbols.js';
+import {
+  DATASET,
+  noKlines,
+  selectedSymbols,
+  unitWarnings,
+  universeMarket,
+  usableSeries,
+} from './choose-symbols.js';
 import { firstLine, isTooLarge, marketDays } from './daily-sums.js';
 import { fetchKlines } from './fetch-klines.js';
 import { firstDay, loadSums } from './load-sums.js';
@@ -28,7 +35,7 @@ import { givenDays, periodStarts } from './periods.js';
 import { printUniverse } from './print-universe.js';
 import { rankPeriods } from './rank.js';
 import type { Ranking } from './rank.js';
-import { incompleteWarnings, refuseZips } from './warnings.js';
+import { incompleteWarnings } from './warnings.js';
 
 export interface UniverseCommand extends LookUp {
   /** The sources of the options, the flags first. */
@@ -120,7 +127,8 @@ async function rankAndPrint(
     warn,
   });
   const found = await findFiles(root, source, bySymbol);
-  refuseZips(found, { root, out: options.out, market: checked.market });
+  if ([...found.values()].flat().every(({ files }) => files.length === 0))
+    throw noKlines(checked.market, { root, out: options.out });
   return withSession<ExitCode>(request, async (session) => {
     const { signal } = request;
     const of = { ...checked, selected: new Set(selected), root, signal };

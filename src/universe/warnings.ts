@@ -1,9 +1,7 @@
 /** Texts about data of the lake that a universe lacks. */
 import { dayText } from '../model/calendar.js';
-import { usage } from '../model/errors.js';
 import { countText, listText } from '../model/units.js';
-import { commandLine, lakeFlag, shownPath } from '../text/printable.js';
-import type { FilesBySymbol } from './choose-files.js';
+import { commandLine, shownPath } from '../text/printable.js';
 import { DATASET } from './choose-symbols.js';
 import type { Incomplete, Ranking } from './rank.js';
 
@@ -13,18 +11,6 @@ interface Place {
   /** Absolute. */
   readonly root: string;
   readonly market: string;
-}
-
-/** Throws a usage error if the klines have no files but zips. `out`: the lake as the user named it. */
-export function refuseZips(
-  found: FilesBySymbol,
-  { root, out, market }: Place & { readonly out: string },
-): void {
-  if ([...found.values()].flat().some(({ files }) => files.length > 0)) return;
-  throw usage(
-    `${out} has no file of ${market} ${DATASET} that universe can read: it reads Parquet and CSV files, and no zips`,
-    `add --fetch, or download them as Parquet: cryptodl vision --market ${market} --dataset ${DATASET} --interval 1d --symbols all --from 2023-01 --format parquet${lakeFlag(root)}`,
-  );
 }
 
 /** One text for each kind of missing data. */

@@ -151,7 +151,7 @@ describe('data that cannot be read', () => {
     await download('zips', '-s', 'AUSDT', '--format', 'zip');
     const zips = await universe('zips');
     expect([zips.code, zips.stdout]).toEqual([2, '']);
-    expect(zips.stderr).toContain('it reads Parquet and CSV files, and no zips');
+    expect(zips.stderr).toContain('zips has no um klines with an interval of at most 1d as Parquet or CSV');
     expect(zips.stderr).toContain('--format parquet --out zips');
   });
 

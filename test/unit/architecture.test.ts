@@ -163,7 +163,7 @@ const LINES: Readonly<Record<string, number>> = {
   serve: 750,
   source: 2650,
   text: 550,
-  universe: 1300,
+  universe: 1250,
   verify: 1250,
   workers: 2150,
   write: 1500,
