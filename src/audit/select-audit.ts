@@ -2,7 +2,6 @@
 import { join } from 'node:path';
 import { monthOf } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
-import type { ObjectKeys } from '../lake/check-manifest-line.js';
 import { seriesFolder } from '../lake/layout.js';
 import { readManifest } from '../lake/manifest.js';
 import type { Resolved } from '../options/resolve.js';
@@ -52,10 +51,16 @@ async function heldMonths(session: Session, given: ReadonlySet<string>): Promise
   for await (const series of heldSeries(paths.root, venue, warn)) {
     const spec = findDataset(venue, series.market, series.dataset);
     if (spec === undefined || !isArchived(spec) || !isChosen(series, session, given)) continue;
-    const held = await extentOf(join(paths.root, seriesFolder(venue.name, series)), venue.archive);
-    if (held === undefined) continue;
-    const from = Math.max(monthOf(held.from), range?.from === undefined ? 0 : monthOf(range.from));
-    const to = Math.min(monthOf(held.to - 1), monthOf((range?.to ?? held.to) - 1)) + 1;
+    const { parquet, csv, zip } = await readManifest(
+      join(paths.root, seriesFolder(venue.name, series)),
+      venue.archive,
+    );
+    const spans = [parquet, csv, zip].flatMap((held) => held.spans());
+    if (spans.length === 0) continue;
+    const first = Math.min(...spans.map((span) => span.from));
+    const end = Math.max(...spans.map((span) => span.to));
+    const from = Math.max(monthOf(first), range?.from === undefined ? 0 : monthOf(range.from));
+    const to = monthOf(Math.min(end, range?.to ?? end) - 1) + 1;
     if (from < to) audited.push({ series, from, to });
   }
   if (audited.length > 0) return audited;
@@ -63,18 +68,4 @@ async function heldMonths(session: Session, given: ReadonlySet<string>): Promise
     `no --symbols given, and ${options.out} holds no archive series that matches the flags`,
     "name symbols: --symbols BTCUSDT,ETHUSDT or --symbols '*USDT'",
   );
-}
-
-/** The days `[from, to)` from the first to the last held one, over all formats. Undefined when none is held. */
-async function extentOf(
-  folder: string,
-  archive: ObjectKeys,
-): Promise<{ from: number; to: number } | undefined> {
-  const { parquet, csv, zip } = await readManifest(folder, archive);
-  const periods = [parquet, csv, zip].flatMap((held) => held.spans());
-  if (periods.length === 0) return undefined;
-  return {
-    from: Math.min(...periods.map(({ from }) => from)),
-    to: Math.max(...periods.map(({ to }) => to)),
-  };
 }
