@@ -144,11 +144,10 @@ export class Mirrors {
     setMaxListeners(0, stop.signal);
     const observer = { ...SILENT_OBSERVER, warn };
     const { signal } = stop;
-    const requests = new RequestCounts();
+    const counts = new RequestCounts();
     const signals = new PublicationSignals(this.#caller, stop);
     const bucket = openBucket({
-      figures: requests,
-      costs: requests.costs,
+      counts,
       address,
       options,
       surroundings,
@@ -172,7 +171,7 @@ export class Mirrors {
         signals.watch();
       },
     });
-    const disconnect = connectBacking(mirror, requests);
+    const disconnect = connectBacking(mirror, counts);
     const unshow = showAs(root, address);
     const close = async (): Promise<void> => {
       try {

@@ -52,8 +52,6 @@ export interface BucketOptions {
   readonly requests: S3Requests;
   readonly warn: (message: string) => void;
   readonly multipart: MultipartSizes;
-  /** Objects of a page of a listing, at most; by default the server decides. */
-  readonly pageSize?: number | undefined;
 }
 
 export class S3Bucket implements Bucket {
@@ -73,7 +71,6 @@ export class S3Bucket implements Bucket {
   }
 
   async *list(prefix: string): AsyncGenerator<BucketObject> {
-    const { pageSize } = this.#options;
     const base = this.#options.address.prefix;
     const progress = new PageProgress();
     for (let token: string | undefined = ''; token !== undefined;) {
@@ -81,7 +78,6 @@ export class S3Bucket implements Bucket {
         'list-type': '2',
         'encoding-type': 'url',
         prefix: base + prefix,
-        ...(pageSize === undefined ? {} : { 'max-keys': String(pageSize) }),
         ...(token === '' ? {} : { 'continuation-token': token }),
       };
       const { page, date } = await this.#page(query);

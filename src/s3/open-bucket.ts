@@ -1,9 +1,8 @@
 /** Opens the bucket of a lake: its server, region and credentials come from flags, the environment and the files of AWS. */
 import type { Clock } from '../model/clock.js';
-import type { SharedResources } from '../model/io.js';
 import { parseLakeAddress } from '../model/lake-address.js';
 import type { Observer } from '../model/observer.js';
-import type { RequestCosts, RequestFigures, RequestTimes } from '../http/stack.js';
+import type { RequestCounts } from '../http/request-counts.js';
 import type { Surroundings } from '../options/environment.js';
 import { region as parseRegion, url as parseUrl } from '../options/addresses.js';
 import type { Options } from '../options/flags.js';
@@ -31,12 +30,7 @@ export interface BucketRequest {
   readonly signal: AbortSignal;
   /** Default: the places in which the tools of AWS look. */
   readonly credentials?: FindCredentials | undefined;
-  /** Resources that the jobs of the process share. */
-  readonly common?: SharedResources | undefined;
-  readonly figures?: RequestFigures;
-  readonly costs?: RequestCosts;
-  readonly times?: RequestTimes;
-  readonly pageSize?: number | undefined;
+  readonly counts: RequestCounts;
   readonly multipart?: MultipartSizes | undefined;
 }
 
@@ -57,8 +51,7 @@ export function openBucket(request: BucketRequest): Bucket {
   const warn = (message: string): void => {
     observer.warn(message);
   };
-  const { pageSize, multipart = MULTIPART } = request;
-  return new S3Bucket({ address, requests, warn, pageSize, multipart });
+  return new S3Bucket({ address, requests, warn, multipart: request.multipart ?? MULTIPART });
 }
 
 /** The setting of the first of these variables, or that of the profile, without blanks and line breaks at its ends. */

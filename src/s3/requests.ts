@@ -4,17 +4,10 @@ import { rm, writeFile } from 'node:fs/promises';
 import type { Expectation, FetchRequest, FetchResponse, SentBody } from '../http/fetch.js';
 import type { ExchangeHosts } from '../http/exchange-hosts.js';
 import { backoffOf, createStack } from '../http/stack.js';
-import type {
-  LoadObserver,
-  RequestCosts,
-  RequestFigures,
-  RequestTimes,
-  Stack,
-  StackOptions,
-} from '../http/stack.js';
+import type { RequestCounts } from '../http/request-counts.js';
+import type { LoadObserver, RequestTimes, Stack, StackOptions } from '../http/stack.js';
 import type { Clock } from '../model/clock.js';
 import { CryptodlError, isNoAnswer } from '../model/errors.js';
-import type { SharedResources } from '../model/io.js';
 import type { LakeAddress } from '../model/lake-address.js';
 import type { Observer } from '../model/observer.js';
 import { proxiesOf } from '../options/environment.js';
@@ -26,14 +19,7 @@ import { errorName, hintAfter, readRefusals } from './refusals.js';
 import { Secrets } from './secrets.js';
 import { DIGEST_HEADER, sign } from './sign.js';
 
-/** The observers of a run. Without them, the requests are not counted. */
-interface RunObservers {
-  readonly figures?: RequestFigures;
-  readonly costs?: RequestCosts;
-  readonly times?: RequestTimes;
-}
-
-export interface S3Options extends RunObservers {
+export interface S3Options {
   readonly address: LakeAddress;
   readonly endpoint: string | undefined;
   readonly region: string;
@@ -43,8 +29,7 @@ export interface S3Options extends RunObservers {
   readonly clock: Clock;
   readonly observer: Observer;
   readonly signal: AbortSignal;
-  /** Resources that the jobs of the process share. */
-  readonly common?: SharedResources | undefined;
+  readonly counts: RequestCounts;
 }
 
 export interface S3Request {
@@ -191,7 +176,7 @@ export class S3Requests {
   }
 
   #stackOptions(): StackOptions {
-    const { options, credentials, surroundings, clock, observer, signal, common } = this.#options;
+    const { options, credentials, surroundings, clock, observer, signal, counts } = this.#options;
     return {
       options: {
         ...options,
@@ -205,7 +190,6 @@ export class S3Requests {
       clock,
       observer,
       signal,
-      common,
       hosts: this.#hosts(),
       sign: sign({
         credentials,
@@ -217,9 +201,9 @@ export class S3Requests {
       proxies: proxiesOf(options.proxy, surroundings),
       bans: { leftMs: () => Promise.resolve(0), record: () => undefined },
       concurrency: NO_LOAD,
-      figures: this.#options.figures ?? {},
-      costs: this.#options.costs ?? NO_COSTS,
-      times: this.#options.times ?? NO_TIMES,
+      figures: counts,
+      costs: counts.costs,
+      times: NO_TIMES,
       stateFolder: undefined,
       isLate: () => false,
     };
@@ -287,7 +271,6 @@ const NO_LOAD: LoadObserver = {
   onWaiting: () => undefined,
 };
 
-const NO_COSTS: RequestCosts = { layer: (next) => next, wire: (next) => next };
 const NO_TIMES: RequestTimes = { layer: (next) => next, onAttempt: () => undefined };
 
 /** The server of a bucket. */

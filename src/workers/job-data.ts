@@ -181,17 +181,11 @@ export function jobFailure(error: CryptodlError, keys: readonly string[], attemp
   };
 }
 
-/** The failure of a job as the queue has it; undefined if it has none that this program has written. */
-export function parseFailure(progress: unknown): JobFailure | undefined {
+/** The code of the failure of a job as the queue has it; undefined if it has none that this program has written. */
+export function parseFailure(progress: unknown): Pick<JobFailure, 'code' | 'retryable'> | undefined {
   if (!isRecord(progress)) return undefined;
-  const { code, retryable, attempts, message, keys } = progress;
+  const { code, retryable, message } = progress;
   if (typeof code !== 'string' || typeof retryable !== 'boolean' || typeof message !== 'string')
     return undefined;
-  return {
-    code: /^[a-z0-9-]{1,40}$/.test(code) ? code : 'unknown',
-    retryable,
-    attempts: typeof attempts === 'number' ? attempts : 0,
-    message: message.slice(0, MOST_CHARACTERS),
-    keys: isTexts(keys) ? keys : [],
-  };
+  return { code: /^[a-z0-9-]{1,40}$/.test(code) ? code : 'unknown', retryable };
 }

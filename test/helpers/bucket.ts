@@ -1,5 +1,6 @@
 /** A bucket of the program over a server, closed when the test is over. */
 import { onTestFinished } from 'vitest';
+import { RequestCounts } from '../../src/http/request-counts.js';
 import { systemClock } from '../../src/model/clock.js';
 import type { Clock } from '../../src/model/clock.js';
 import { SILENT_OBSERVER } from '../../src/model/observer.js';
@@ -44,6 +45,7 @@ export function bucketOf({ address = 's3://lake/data', environment, ...more }: B
     clock: more.clock ?? systemClock,
     observer: { ...SILENT_OBSERVER, warn: (message) => warnings.push(message), ...more.observer },
     multipart: more.multipart,
+    counts: new RequestCounts(),
     signal: more.signal ?? new AbortController().signal,
   });
   onTestFinished(() => bucket.close());

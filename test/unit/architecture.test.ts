@@ -129,7 +129,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
  * as expected. A number above the earlier one needs its reason in the message of the commit.
  */
 const LINES: Readonly<Record<string, number>> = {
-  audit: 850,
+  audit: 800,
   bars: 1700,
   catalog: 500,
   cli: 1500,
