@@ -139,7 +139,6 @@ export function verify(
   });
 }
 
-/** A finding about an object of the archive, or an object that could not be read. */
 /** Compares monthly objects with the daily objects of the same days; with `prefer: 'daily'`, rebuilds worse months of the lake. */
 export function audit(
   options: AuditOptions = {},

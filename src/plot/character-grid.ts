@@ -22,10 +22,6 @@ export class CharacterGrid {
     }
   }
 
-  isEmpty(column: number, row: number): boolean {
-    return this.#cells[row]?.[column]?.character === ' ';
-  }
-
   /** Lines without trailing spaces; with the codes of colours only if `hasColour`. */
   lines(hasColour: boolean): string[] {
     return this.#cells.map((row) => {
