@@ -132,10 +132,13 @@ async function findIrregular(
       sought.set(Number(row['ord']), received.object);
   }
   if (sought.size === 0) return new Map();
-  const found = await session.rows(timesQuery(spec, [...sought.keys()]));
+  const times = new Map([...sought.keys()].map((ordinal) => [ordinal, new Array<number>()]));
+  // In batches, because a month of seconds has millions of rows.
+  const found = await session.select(timesQuery(spec, [...sought.keys()], isOrdered));
+  for await (const rows of found?.batches ?? [])
+    for (const [ordinal, us] of rows) times.get(Number(ordinal))?.push(Number(us));
   const facts = [...sought].map(([ordinal, object]) => {
-    const times = found.find((row) => Number(row['ord']) === ordinal)?.['times'];
-    const sorted = Float64Array.from(times as number[]);
+    const sorted = Float64Array.from(times.get(ordinal) ?? []).sort();
     return [ordinal, timeFacts(sorted, { spec, series, object, isOrdered })] as const;
   });
   return new Map(facts);

@@ -208,7 +208,7 @@ function countExtra(sorted: RowTimes, { from, to }: Bounds, step: number): numbe
 function gapsBetween(sorted: RowTimes, { from, to }: Bounds, step: number): [string, string][] {
   const shift = (sorted.at(-1) ?? 0) >= to ? step : 0;
   const [start, end] = [from + shift - step, to + shift];
-  const points = [...sorted, start, end].sort((a, b) => a - b);
+  const points = merged([sorted, Float64Array.of(start, end)]);
   const gaps: [string, string][] = [];
   let covered = Number.NaN;
   for (const point of points) {

@@ -130,12 +130,11 @@ export function statsQuery({ spec, series }: SqlContext): string {
     GROUP BY ord ORDER BY min(number)`;
 }
 
-/** The times of the rows of each object, without those of exact duplicates: microseconds since the epoch, ascending. */
-export function timesQuery(spec: DatasetSpec, ordinals: readonly number[]): string {
-  return `SELECT ord, list(us ORDER BY us) AS times
-    FROM (SELECT DISTINCT ${names(spec)}, CAST(epoch_us(${instantExpression(spec)}) AS DOUBLE) AS us, ${ORDINAL} AS ord
-          FROM rows WHERE ${ORDINAL} IN (${ordinals.join(', ')}))
-    GROUP BY ord`;
+/** Ordinal and time of each row in microseconds since the epoch, without exact duplicates, which ordered rows do not have. */
+export function timesQuery(spec: DatasetSpec, ordinals: readonly number[], isOrdered: boolean): string {
+  const us = `CAST(epoch_us(${instantExpression(spec)}) AS DOUBLE) AS us`;
+  const cells = isOrdered ? us : `DISTINCT ${names(spec)}, ${us}`;
+  return `SELECT ord, us FROM (SELECT ${cells}, ${ORDINAL} AS ord FROM rows WHERE ${ORDINAL} IN (${ordinals.join(', ')}))`;
 }
 
 /** Rows of the file and distinct sort keys. Equal numbers mean that there are no duplicates. */
