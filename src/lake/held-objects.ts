@@ -63,9 +63,8 @@ export class HeldObjects {
   readonly #byMonth = new Map<number, Held>();
   readonly #lastOfFile = new Map<string, Held>();
   readonly #dropped = new Set<string>();
-  /** Files with lines that do not count, because their commits did not happen. */
+  /** Files with lines of commits that did not happen. */
   readonly undone = new Set<string>();
-  #hasFork = false;
   /** Made at its first use, because a run that has nothing to fetch does not use it. */
   #byFile: Map<string, Set<Held>> | undefined;
 
@@ -88,15 +87,10 @@ export class HeldObjects {
     if (this.#dropped.size > 0) this.#dropped.delete(line.key);
   }
 
-  /** Compares the file that the commit of a line replaces with that of the lines before. */
+  /** If the commit of a line replaces another file than the last one of its lines, the commit in between did not happen. */
   #follow({ file, fileBefore, at }: Held): void {
     const last = fileBefore === undefined ? undefined : this.#lastOfFile.get(file);
-    if (last !== undefined && last.at !== at && last.fileSha256 !== fileBefore?.sha256) this.#hasFork = true;
-  }
-
-  /** Whether a commit replaces another file than the last one of its lines: the commit in between did not happen. */
-  get hasFork(): boolean {
-    return this.#hasFork;
+    if (last !== undefined && last.at !== at && last.fileSha256 !== fileBefore?.sha256) this.undone.add(file);
   }
 
   /** The last line of each file that has objects, if its commit replaces it. */

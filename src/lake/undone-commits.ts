@@ -46,7 +46,7 @@ export async function mayHaveUndone(
   manifest: Readonly<Record<Format, HeldObjects>>,
 ): Promise<boolean> {
   for (const format of FORMATS) {
-    if (manifest[format].hasFork) return true;
+    if (manifest[format].undone.size > 0) return true;
     for (const line of manifest[format].replacing()) if (await hasFileBefore(seriesFolder, line)) return true;
   }
   return false;

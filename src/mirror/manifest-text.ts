@@ -7,23 +7,23 @@ import { concernSameData, subjectOf } from './same-data.js';
 
 /** The folders of the zips of a series, relative to the root of the lake. Empty without a manifest. */
 export async function zipFolders(manifestPath: string): Promise<string[]> {
-  const text = await readText(manifestPath);
-  if (!text.includes('"format":"zip"')) return [];
-  const folders = new Set<string>();
-  for (const line of text.split('\n')) {
-    const [, name] = line.includes('"format":"zip"') ? (/"file":("(?:[^"\\]|\\.)*")/.exec(line) ?? []) : [];
-    const folder = name === undefined ? undefined : posix.dirname(unquoted(name));
-    // The check of the manifest line reports any other path.
-    if (folder !== undefined && folder !== '.' && isPlainKey(folder)) folders.add(folder);
-  }
-  return [...folders];
+  const folders = new Set(
+    (await filesOfLines(manifestPath, '"format":"zip"')).map((file) => posix.dirname(file)),
+  );
+  // The check of the manifest line reports any other path.
+  return [...folders].filter((folder) => folder !== '.' && isPlainKey(folder));
 }
 
 /** The files that some commit of the manifest replaces, as its lines name them. */
 export async function replacedFiles(manifestPath: string): Promise<ReadonlySet<string>> {
+  return new Set(await filesOfLines(manifestPath, '"fileBefore"'));
+}
+
+/** The files of the lines that have a text. */
+async function filesOfLines(manifestPath: string, part: string): Promise<string[]> {
   const text = await readText(manifestPath);
-  const lines = text.split('\n').filter((line) => line.includes('"fileBefore"'));
-  return new Set(lines.map((line) => unquoted(/"file":("(?:[^"\\]|\\.)*")/.exec(line)?.[1] ?? '""')));
+  const lines = text.includes(part) ? text.split('\n').filter((line) => line.includes(part)) : [];
+  return lines.map((line) => unquoted(/"file":("(?:[^"\\]|\\.)*")/.exec(line)?.[1] ?? '""'));
 }
 
 async function readText(path: string): Promise<string> {
