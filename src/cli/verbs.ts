@@ -147,7 +147,11 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
   status: {
     doc: 'print the state of a queue; with waiting, active and failed jobs, jobs per minute, workers, failures by code',
     exits: { ...BASE_EXITS, 3: 'try later; no connection to the Redis server' },
-    examples: ['cryptodl status --redis redis://queue', 'cryptodl status --watch', 'cryptodl status --json'],
+    examples: [
+      'cryptodl status --redis redis://queue',
+      'cryptodl status --queue history',
+      'cryptodl status --json',
+    ],
     aka: ['backlog'],
   },
   completion: {

@@ -65,12 +65,6 @@ export const QUEUE_FLAGS = section({ group: 'How' })({
     default: '1m',
     aka: ['lock-duration', 'visibility-timeout'],
   },
-  watch: {
-    group: 'Messages',
-    verbs: ['status'],
-    usual: ['status'],
-    doc: 'print the state again every two seconds until Ctrl-C',
-  },
   codes: {
     group: 'What',
     verbs: ['retry'],

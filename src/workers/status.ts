@@ -10,7 +10,6 @@ import { parseFailure } from './job-data.js';
 import { withQueue } from './open-queue.js';
 import type { OpenQueue } from './open-queue.js';
 
-const WATCH_MS = 2000;
 /** Failed jobs that are read for the counts by code, the newest first. */
 const MOST_FAILED = 10_000;
 const PAGE = 1000;
@@ -37,20 +36,15 @@ export interface QueueState extends Backlog {
   readonly counted: number;
 }
 
-/** Resolves with 0, or after a signal with --watch. */
+/** Resolves with 0. */
 export async function status(options: Options, io: Io): Promise<ExitCode> {
-  return withQueue(options, 'status', io, async ({ open, signals: { signal } }) => {
-    for (;;) {
-      const state = await queueState(open, io.clock.now());
-      const lines = options.json
-        ? [{ event: 'status', queue: open.name, ...state }]
-        : stateLines(open, state);
-      const isRead = await writeData(io, lines);
-      if (!options.watch || !isRead || signal.aborted) return 0;
-      await io.clock.sleep(WATCH_MS, signal).catch(() => undefined);
-      // The reader of a stream has ended it by a signal, which is the usual end.
-      if (signal.aborted) return 0;
-    }
+  return withQueue(options, 'status', io, async ({ open }) => {
+    const state = await queueState(open, io.clock.now());
+    await writeData(
+      io,
+      options.json ? [{ event: 'status', queue: open.name, ...state }] : stateLines(open, state),
+    );
+    return 0;
   });
 }
 
