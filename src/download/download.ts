@@ -11,7 +11,7 @@ import type { Observer } from '../model/observer.js';
 import { nameOptions } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { closingBlock, troubleBlock } from '../report/closing-block.js';
+import { closingBlock } from '../report/closing-block.js';
 import { diagnosisLines, firstAttemptWarning } from '../report/diagnosis.js';
 import { logAttempt, logRetry, openLogOf } from '../report/log.js';
 import type { Log } from '../report/log.js';
@@ -177,7 +177,7 @@ function conclude(
   const elapsedMs = times.elapsedMs - times.pausedMs;
   const diagnosis = diagnosisLines({ network, knobs: resolved.options, elapsedMs });
   const closing = { ...end, diagnosis, reportPath, trouble, next: job === undefined ? next : undefined };
-  const lines = resolved.options.quiet ? troubleBlock(closing) : closingBlock(closing);
+  const lines = closingBlock(closing, resolved.options.quiet);
   reporter.end(lines, { error: end.ended, isWell: exitCode === 0 && end.tally.shorter === 0 });
   for (const alert of end.alerts) reporter.event('alert', alert);
   reporter.event('summary', summary);

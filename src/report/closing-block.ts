@@ -9,7 +9,7 @@ import type { Alert } from './run-summary.js';
 import { timeText } from './stage-times.js';
 import type { TimeFigures } from './stage-times.js';
 import { EXAMPLES, nextStep } from './tally.js';
-import type { Failed, Tally } from './tally.js';
+import type { Failed, Note, Tally } from './tally.js';
 
 export interface Closing {
   readonly tally: Tally;
@@ -36,26 +36,34 @@ export interface Closing {
   };
 }
 
-export function closingBlock(closing: Closing): string[] {
-  const { tally } = closing;
+/** `isQuiet`: only the counts, the reasons for trouble and the next command. */
+export function closingBlock(closing: Closing, isQuiet = false): string[] {
+  const { tally, trouble, alerts } = closing;
+  const unlessQuiet = (lines: readonly string[]): readonly string[] => (isQuiet ? [] : lines);
   return [
     headline(closing),
-    ...work(closing),
-    ...row('time', timeText(closing.times)),
-    ...closing.diagnosis,
-    ...overlapLines(tally),
-    ...reasons(tally, closing.trouble),
-    ...alertLines(closing.alerts),
-    ...row('shard', closing.shard),
-    ...row('data', closing.dataPath),
-    ...lastRows(closing),
+    ...unlessQuiet([
+      ...work(closing),
+      ...row('time', timeText(closing.times)),
+      ...closing.diagnosis,
+      ...overlapLines(tally),
+    ]),
+    ...(trouble.nothingNew ? [NOTHING_NEW] : []),
+    ...unlessQuiet([...substituteLines(tally), ...noteLines(tally, ['changed', 'withdrawn'])]),
+    ...noteLines(tally, ['shorter']),
+    ...(isQuiet && !trouble.strict ? [] : partialLines(tally)),
+    ...absentLines(
+      tally,
+      (reason) => !isQuiet || trouble.nothingNew || (trouble.strict && reason === 'hole'),
+    ),
+    ...unlessQuiet(noteLines(tally, ['conflictingObjects', 'unverified', 'noSidecars', 'staleSidecars'])),
+    ...failedLines(tally),
+    ...alertLines(alerts),
+    ...unlessQuiet([...row('shard', closing.shard), ...row('data', closing.dataPath)]),
+    ...row('failures', closing.reportPath),
+    ...row('quarantine', closing.quarantinePath),
+    ...row('next', closing.next),
   ];
-}
-
-/** The counts, the reasons for trouble and the next command: the lines for `--quiet`. */
-export function troubleBlock(closing: Closing): string[] {
-  const { tally, trouble, alerts } = closing;
-  return [headline(closing), ...troubles(tally, trouble), ...alertLines(alerts), ...lastRows(closing)];
 }
 
 function headline({ tally, undone, openJobs, times }: Closing): string {
@@ -70,10 +78,6 @@ function countsText(outcomes: Tally['outcomes'], undone: number, openJobs = 0): 
   if (undone > 0) counts.push(`${numberText(undone)} not done`);
   if (openJobs > 0) counts.push(`${countText(openJobs, 'job')} not done`);
   return counts.length === 0 ? 'nothing to do' : counts.join(', ');
-}
-
-function lastRows({ reportPath, quarantinePath, next }: Closing): string[] {
-  return [...row('failures', reportPath), ...row('quarantine', quarantinePath), ...row('next', next)];
 }
 
 const MOST_ALERTS = 3;
@@ -133,31 +137,19 @@ function settledLine(settled: Settled | undefined): string[] {
   return [`  settled    at ${level} objects in flight, of ${most} at most: ${WHY_SETTLED[why]}`];
 }
 
-function reasons(tally: Tally, { nothingNew }: Closing['trouble']): string[] {
-  return [
-    ...(nothingNew ? [NOTHING_NEW] : []),
-    ...substituteLines(tally),
-    ...named(tally, 'changed upstream, fetched again', 'changed', tally.changed),
-    ...named(tally, 'withdrawn upstream; the held rows stay', 'withdrawn', tally.withdrawn),
-    ...shorterLines(tally),
-    ...partialLines(tally),
-    ...absentLines(tally, () => true),
-    ...named(
-      tally,
-      'with rows of the same id or bar and different values',
-      'idConflicts',
-      tally.conflictingObjects,
-    ),
-    ...named(
-      tally,
-      'no checksum published, checked only by the CRC-32 of the zip',
-      'unverified',
-      tally.unverified,
-    ),
-    ...named(tally, 'no checksum published, checked by ETag', 'noSidecar', tally.noSidecars),
-    ...named(tally, 'stale checksum, accepted by size and ETag', 'staleSidecar', tally.staleSidecars),
-    ...failedLines(tally),
-  ];
+const NOTES: Readonly<Record<Note, string>> = {
+  changed: 'changed upstream, fetched again',
+  withdrawn: 'withdrawn upstream; the held rows stay',
+  shorter:
+    'revised upstream without some of the held rows; the held rows stay (--revisions take accepts the revision)',
+  conflictingObjects: 'with rows of the same id or bar and different values',
+  unverified: 'no checksum published, checked only by the CRC-32 of the zip',
+  noSidecars: 'no checksum published, checked by ETag',
+  staleSidecars: 'stale checksum, accepted by size and ETag',
+};
+
+function noteLines(tally: Tally, notes: readonly Note[]): string[] {
+  return notes.flatMap((note) => named(tally, NOTES[note], note, tally[note]));
 }
 
 function substituteLines({ archiveFailed: { fromRest, held } }: Tally): string[] {
@@ -166,24 +158,6 @@ function substituteLines({ archiveFailed: { fromRest, held } }: Tally): string[]
     ...(fromRest > 0 ? [`  ${numberText(fromRest)} from REST: ${next}, and its rows replace these`] : []),
     ...(held > 0 ? [`  ${numberText(held)} held from REST stay: ${next}`] : []),
   ];
-}
-
-/** The reasons for trouble in this run. */
-function troubles(tally: Tally, { strict, nothingNew }: Closing['trouble']): string[] {
-  return [
-    ...(nothingNew ? [NOTHING_NEW] : []),
-    ...shorterLines(tally),
-    ...(strict ? partialLines(tally) : []),
-    ...absentLines(tally, (reason) => nothingNew || (strict && reason === 'hole')),
-    ...failedLines(tally),
-  ];
-}
-
-/** Warns of rows that vanished upstream. Part of both blocks. */
-function shorterLines(tally: Tally): string[] {
-  const title =
-    'revised upstream without some of the held rows; the held rows stay (--revisions take accepts the revision)';
-  return named(tally, title, 'shorter', tally.shorter);
 }
 
 function partialLines(tally: Tally): string[] {

@@ -11,6 +11,10 @@ import { DatasetTally } from './dataset-tally.js';
 /** Examples of each kind in the closing block, at most. The failure report has all failures. */
 export const EXAMPLES = 5;
 
+/** Counts of objects that the closing block shows with examples. */
+export type Note =
+  'changed' | 'withdrawn' | 'shorter' | 'conflictingObjects' | 'unverified' | 'noSidecars' | 'staleSidecars';
+
 interface Counted {
   readonly symbol: string;
   readonly key: string;
@@ -67,9 +71,8 @@ export class Tally {
       case 'ok':
       case 'partial':
         if (outcome.keptRows !== undefined) {
-          this.shorter += 1;
           const lacked = outcome.lackedRows === undefined ? '' : `; it lacks ${outcome.lackedRows} held rows`;
-          this.#example(
+          this.#note(
             'shorter',
             `${key}: ${outcome.rows ?? 0} rows, the lake holds ${outcome.keptRows}${lacked}`,
           );
@@ -80,29 +83,17 @@ export class Tally {
         this.duplicates += outcome.duplicates ?? 0;
         if (outcome.idConflicts !== undefined) {
           this.idConflicts += outcome.idConflicts;
-          this.conflictingObjects += 1;
-          this.#example('idConflicts', `${key}: ${outcome.idConflicts} rows`);
+          this.#note('conflictingObjects', `${key}: ${outcome.idConflicts} rows`);
         }
         if (outcome.archiveFailed !== undefined) this.archiveFailed.fromRest += 1;
-        if (outcome.unverified) {
-          this.unverified += 1;
-          this.#example('unverified', key);
-        }
-        if (outcome.noSidecar === true) {
-          this.noSidecars += 1;
-          this.#example('noSidecar', key);
-        }
-        if (outcome.staleSidecar === true) {
-          this.staleSidecars += 1;
-          this.#example('staleSidecar', key);
-        }
-        if (outcome.changed !== undefined) {
-          this.changed += 1;
-          this.#example(
+        if (outcome.unverified) this.#note('unverified', key);
+        if (outcome.noSidecar === true) this.#note('noSidecars', key);
+        if (outcome.staleSidecar === true) this.#note('staleSidecars', key);
+        if (outcome.changed !== undefined)
+          this.#note(
             'changed',
             `${key}: SHA-256 ${outcome.changed.from.sha256} is now ${outcome.changed.sha256}`,
           );
-        }
         if (outcome.kind === 'partial') this.#example('partial', partialText(key, outcome));
         return;
       case 'absent':
@@ -115,9 +106,7 @@ export class Tally {
         return;
       case 'skipped':
         if (outcome.archiveFailed !== undefined) this.archiveFailed.held += 1;
-        if (outcome.withdrawn !== true) return;
-        this.withdrawn += 1;
-        this.#example('withdrawn', key);
+        if (outcome.withdrawn === true) this.#note('withdrawn', key);
     }
   }
 
@@ -126,6 +115,11 @@ export class Tally {
     if (error.code === 'wait-too-long') this.waitedTooLong += 1;
     else if (error.retryable) this.failedRetryable += 1;
     else this.failedPermanent += 1;
+  }
+
+  #note(kind: Note, text: string): void {
+    this[kind] += 1;
+    this.#example(kind, text);
   }
 
   #example(kind: string, text: string): void {

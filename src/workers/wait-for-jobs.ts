@@ -5,7 +5,7 @@ import type { ExitCode } from '../model/exit-code.js';
 import type { Io, Signalled } from '../model/io.js';
 import { countText, numberText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
-import { closingBlock, troubleBlock } from '../report/closing-block.js';
+import { closingBlock } from '../report/closing-block.js';
 import type { Tally } from '../report/tally.js';
 import { printLines } from '../text/printable.js';
 import { parseFailure } from './job-data.js';
@@ -168,8 +168,7 @@ function conclude(waiting: Waiting, tally: Tally, { pending, counts }: State): E
     alerts: [],
     trouble: { strict: options.strict, nothingNew: false },
   };
-  const lines = options.quiet ? (code === 0 ? [] : troubleBlock(closing)) : closingBlock(closing);
-  printLines(io.stderr, lines);
+  if (!options.quiet || code !== 0) printLines(io.stderr, closingBlock(closing, options.quiet));
   return code;
 }
 

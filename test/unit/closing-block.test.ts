@@ -3,7 +3,7 @@ import { CryptodlError } from '../../src/model/errors.js';
 import type { ErrorCode } from '../../src/model/errors.js';
 import type { RetryEvent } from '../../src/model/observer.js';
 import type { Outcome } from '../../src/model/outcome.js';
-import { closingBlock, jobsBlock, troubleBlock } from '../../src/report/closing-block.js';
+import { closingBlock, jobsBlock } from '../../src/report/closing-block.js';
 import type { Closing } from '../../src/report/closing-block.js';
 import { Figures } from '../../src/report/figures.js';
 import { FailureRecords, Tally } from '../../src/report/tally.js';
@@ -260,6 +260,6 @@ describe('alerts', () => {
     const lines = block(tallyOf({}), { alerts });
     expect(lines.slice(-5)).toEqual([...expected, '  data       /lake/binance']);
     expect(block(tallyOf({}), { alerts: alerts.slice(0, 3) }).slice(-4, -1)).toEqual(expected.slice(0, 3));
-    expect(troubleBlock(closingOf(tallyOf({}), { alerts })).slice(-4)).toEqual(expected);
+    expect(closingBlock(closingOf(tallyOf({}), { alerts }), true).slice(-4)).toEqual(expected);
   });
 });
