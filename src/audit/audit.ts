@@ -42,7 +42,6 @@ async function printItems({ io, resolved }: LookUp, request: VerbRequest): Promi
     if (options.json) await writeData(io, [item]);
     else if (item.event === 'finding')
       await writeData(io, [`${seriesName(item)} ${item.month}  ${item.kind}  ${item.text}`]);
-    return true;
   });
 }
 

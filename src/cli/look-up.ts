@@ -81,7 +81,7 @@ export function progressPrinter({ quiet }: Pick<Options, 'quiet'>, io: Io): (tex
  */
 export async function forEachItem<Item, Summary>(
   items: AsyncGenerator<Item, Summary>,
-  act: (item: Item) => Promise<true>,
+  act: (item: Item) => Promise<void> | void,
 ): Promise<Summary>;
 export async function forEachItem<Item, Summary>(
   items: AsyncGenerator<Item, Summary>,
@@ -89,11 +89,7 @@ export async function forEachItem<Item, Summary>(
 ): Promise<Summary | undefined>;
 export async function forEachItem<Item, Summary>(
   items: AsyncGenerator<Item, Summary>,
-  act: (item: Item) => void,
-): Promise<Summary>;
-export async function forEachItem<Item, Summary>(
-  items: AsyncGenerator<Item, Summary>,
-  act: (item: Item) => Promise<boolean> | void,
+  act: (item: Item) => unknown,
 ): Promise<Summary | undefined> {
   for (;;) {
     const { done, value } = await items.next();

@@ -15,16 +15,17 @@ export type DateOption = { readonly text: string } & (
 const WORDS: Readonly<Record<string, number>> = { yesterday: 1, today: 0, now: 0 };
 
 /** For `--from`: the first day of a month or year. */
-export const firstDay: Parse<DateOption> = (value, where) => {
-  const date = parseDate(value, where);
-  return date.kind === 'days' ? { ...date, text: dayText(date.first) } : date;
-};
+export const firstDay = dateOf('first');
 
 /** For `--to`: the last day of a month or year. */
-export const lastDay: Parse<DateOption> = (value, where) => {
-  const date = parseDate(value, where);
-  return date.kind === 'days' ? { ...date, text: dayText(date.last) } : date;
-};
+export const lastDay = dateOf('last');
+
+function dateOf(end: 'first' | 'last'): Parse<DateOption> {
+  return (value, where) => {
+    const date = parseDate(value, where);
+    return date.kind === 'days' ? { ...date, text: dayText(date[end]) } : date;
+  };
+}
 
 function parseDate(value: string, where: string): DateOption {
   const word = value.toLowerCase();

@@ -13,21 +13,13 @@ import {
 import { secretUrl } from './addresses.js';
 import { endpoint, promFile } from './monitoring.js';
 
+/** Verbs that answer a question, and send no request of a download. */
+const ANSWERING = ['status', 'schema', 'sql', 'coverage', 'runs', 'report', 'export', 'doctor'] as const;
+
 export const MESSAGE_FLAGS = {
   ...section({ group: 'Messages', verbs: DOWNLOADS_AND_JOBS })({
     json: {
-      verbs: [
-        ...ONLINE_AND_JOBS,
-        'status',
-        'schema',
-        'sql',
-        'coverage',
-        'runs',
-        'report',
-        'bars',
-        'export',
-        'doctor',
-      ],
+      verbs: [...ONLINE_AND_JOBS, ...ANSWERING, 'bars'],
       usual: [...ONLINE_AND_JOBS, 'status', 'coverage', 'runs', 'bars', 'export', 'doctor'],
       doc: 'print NDJSON: events, then a summary',
       docOf: {
@@ -129,38 +121,14 @@ export const MESSAGE_FLAGS = {
   }),
   ...section({ group: 'Options' })({
     config: {
-      verbs: [
-        ...ONLINE,
-        'status',
-        'schema',
-        'sql',
-        'coverage',
-        'runs',
-        'report',
-        'plot',
-        'export',
-        'serve',
-        'doctor',
-      ],
+      verbs: [...ONLINE, ...ANSWERING, 'plot', 'serve'],
       usual: [...ONLINE.filter((verb) => verb !== 'universe'), 'coverage', 'doctor'],
       doc: 'YAML or JSON file with flag names as keys',
       ...FILE,
       example: 'config/vision.example.yaml',
     },
     'print-options': {
-      verbs: [
-        ...ONLINE_AND_JOBS,
-        'status',
-        'schema',
-        'sql',
-        'coverage',
-        'runs',
-        'report',
-        'plot',
-        'export',
-        'serve',
-        'doctor',
-      ],
+      verbs: [...ONLINE_AND_JOBS, ...ANSWERING, 'plot', 'serve'],
       usual: ['run', 'verify', 'coverage', 'doctor'],
       doc: 'print options with their origins, and do nothing else',
     },
