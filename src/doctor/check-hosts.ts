@@ -160,11 +160,10 @@ async function probe(context: HostChecks, request: Probe): Promise<CheckResult> 
         hint: `check ${flag}: it must be the address above data/`,
       });
     read(bytesOf(response));
-    const figures = { firstByteMs, wholeMs: receivedAt - sentAt };
-    const found = `first byte ${figures.firstByteMs} ms, whole ${figures.wholeMs} ms`;
-    if (firstByteMs <= SLOW_MS) return checkResult(check, 'ok', found, { of, figures });
+    const found = `first byte ${firstByteMs} ms, whole ${receivedAt - sentAt} ms`;
+    if (firstByteMs <= SLOW_MS) return checkResult(check, 'ok', found, { of });
     const next = 'expect long runs; check whether a proxy or VPN is in use';
-    return checkResult(check, 'warn', found, { of, figures, next });
+    return checkResult(check, 'warn', found, { of, next });
   } catch (error) {
     signal.throwIfAborted();
     const result = errorResult(toCryptodlError(error), { ...request, of }, host);
@@ -197,7 +196,6 @@ function errorResult(
   return checkResult(check, isElsewhere ? 'warn' : 'fail', `${cause} (${code})`, {
     of,
     next,
-    figures: { code },
   });
 }
 
@@ -217,13 +215,12 @@ export function checkClock(dates: readonly ServerDate[]): CheckResult {
       next: 'see the lines above',
     });
   const { host, ms } = nearest;
-  const figures = { host, differenceMs: Math.round(ms) };
   if (Math.abs(ms) <= SECOND_MS)
-    return checkResult('clock', 'ok', `within ${durationText(SECOND_MS)} of that of ${host}`, { figures });
+    return checkResult('clock', 'ok', `within ${durationText(SECOND_MS)} of that of ${host}`);
   const found = `${durationText(Math.abs(ms))} ${ms > 0 ? 'behind' : 'ahead of'} that of ${host}`;
   const next =
     'set the clock, for example with timedatectl set-ntp true: "today", publication times and the validity of certificates depend on it';
-  return checkResult('clock', Math.abs(ms) > FAIL_MS ? 'fail' : 'warn', found, { figures, next });
+  return checkResult('clock', Math.abs(ms) > FAIL_MS ? 'fail' : 'warn', found, { next });
 }
 
 /** The least difference (host minus local, in ms) that explains the answer; 0 when the clocks may be equal. */
@@ -243,7 +240,6 @@ export async function checkBans(bans: Pick<Bans, 'current'>): Promise<CheckResul
   if (longest === undefined) return checkResult('bans', 'ok', 'none in force');
   const texts = current.map(([place, { until }]) => `${place} until ${dayAndTime(until)} UTC`);
   return checkResult('bans', 'fail', `${texts.join(', ')}: ${longest[1].why}`, {
-    figures: Object.fromEntries(current.map(([place, { until }]) => [place, new Date(until).toISOString()])),
     next: 'run again after that; until then, runs that need the host send no request and end with exit code 7 (--clear-bans HOST removes a wrong ban)',
   });
 }

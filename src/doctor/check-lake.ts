@@ -19,8 +19,8 @@ export interface FolderInput {
   readonly check: string;
   readonly path: string;
   readonly flag: string;
-  /** The probe file is written into the first of these folders that exists; default: `path`. */
-  readonly tryIn?: readonly string[];
+  /** A folder in it for the probe file; default: `path`. */
+  readonly within?: string;
   /** The result when the folder is not writable. */
   readonly unwritable: { readonly status: Status; readonly next: string };
   readonly clock: Clock;
@@ -37,17 +37,16 @@ export async function checkFolder(input: FolderInput): Promise<CheckResult> {
     const there = await nearest(path);
     const room = await freeBytes(there);
     const free = room === undefined ? '' : `; ${bytesText(room)} free`;
-    const figures: Record<string, number> = room === undefined ? {} : { freeBytes: room };
     let found = `${shown} does not exist yet; the first run creates it`;
+    let perSecond = Infinity;
     if (there === path) {
-      figures['bytesPerSecond'] = Math.round(await writeProbe(input));
-      found = `${shown} is written at ${bytesText(figures['bytesPerSecond'])}/s`;
+      perSecond = Math.round(await writeProbe(input));
+      found = `${shown} is written at ${bytesText(perSecond)}/s`;
     } else await access(there, constants.W_OK | constants.X_OK);
-    const isSlow = (figures['bytesPerSecond'] ?? Infinity) < SLOW_BYTES_PER_SECOND;
-    if (!isSlow && (room ?? Infinity) >= LITTLE_ROOM_BYTES)
-      return checkResult(check, 'ok', found + free, { figures });
+    const isSlow = perSecond < SLOW_BYTES_PER_SECOND;
+    if (!isSlow && (room ?? Infinity) >= LITTLE_ROOM_BYTES) return checkResult(check, 'ok', found + free);
     const next = isSlow ? `choose a faster disk with ${flag}` : `free some space, or choose another ${flag}`;
-    return checkResult(check, 'warn', found + free, { figures, next });
+    return checkResult(check, 'warn', found + free, { next });
   } catch (error) {
     const code = errnoOf(error);
     if (code === 'unknown error') throw error;
@@ -58,11 +57,9 @@ export async function checkFolder(input: FolderInput): Promise<CheckResult> {
 
 /** The result for a lake in a bucket. A bucket that refuses the trial fails the check with its error. */
 export function bucketResult(shown: string, { putMs, isAtomic }: BackingTrial): CheckResult {
-  const figures = { putMs: Math.round(putMs) };
-  const found = `${shown} is written; a put takes ${figures.putMs} ms`;
-  if (isAtomic) return checkResult('out', 'ok', found, { figures });
+  const found = `${shown} is written; a put takes ${Math.round(putMs)} ms`;
+  if (isAtomic) return checkResult('out', 'ok', found);
   return checkResult('out', 'warn', `${found}; the server has no conditional writes`, {
-    figures,
     next: 'let only one run at a time write a series (--shard)',
   });
 }
@@ -89,8 +86,8 @@ async function freeBytes(folder: string): Promise<number | undefined> {
 const PROBE_BYTES = 4 * 1024 * 1024;
 
 /** Writes, syncs and removes a probe file. Resolves with bytes per second. */
-async function writeProbe({ path, tryIn = [path], clock }: FolderInput): Promise<number> {
-  const folder = await firstThere(tryIn, path);
+async function writeProbe({ path, within = path, clock }: FolderInput): Promise<number> {
+  const folder = await nearest(within);
   const file = await stagedBeside(join(folder, 'probe'));
   // File systems with compression would store zeros faster.
   const bytes = randomBytes(PROBE_BYTES);
@@ -107,14 +104,6 @@ async function writeProbe({ path, tryIn = [path], clock }: FolderInput): Promise
   } finally {
     await rm(file, { force: true });
   }
-}
-
-async function firstThere(folders: readonly string[], otherwise: string): Promise<string> {
-  for (const folder of folders) {
-    const facts = await stat(folder).catch(() => undefined);
-    if (facts?.isDirectory() === true) return folder;
-  }
-  return otherwise;
 }
 
 /** Warns while another run holds the lock. */

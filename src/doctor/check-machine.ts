@@ -14,10 +14,8 @@ const MEMORY_BYTES = 1e9;
 export function checkMemory(freeBytes: number, limitBytes: number): CheckResult {
   const availableBytes = Math.min(freeBytes, limitBytes);
   const found = `${bytesText(availableBytes)} available of ${bytesText(limitBytes)}`;
-  const figures = { availableBytes, limitBytes };
-  if (availableBytes >= MEMORY_BYTES) return checkResult('memory', 'ok', found, { figures });
+  if (availableBytes >= MEMORY_BYTES) return checkResult('memory', 'ok', found);
   return checkResult('memory', 'warn', `${found}; a run may use ${bytesText(MEMORY_BYTES)}`, {
-    figures,
     next: 'end other programs or add memory; --concurrency auto:10 needs less, --format zip needs least',
   });
 }
@@ -33,28 +31,22 @@ export interface FilesInput {
 /** Warns when a run may need more open files than the process may have. Every socket counts as an open file. */
 export function checkFiles({ openFiles, most, sockets }: FilesInput): CheckResult {
   const needed = BASE_FILES + Math.min(sockets, most * 2) + most * 2;
-  const figures = { needed, ...(openFiles === undefined ? {} : { openFiles }) };
-  if (openFiles === undefined)
-    return checkResult('files', 'ok', `a run opens up to ${numberText(needed)}`, { figures });
+  if (openFiles === undefined) return checkResult('files', 'ok', `a run opens up to ${numberText(needed)}`);
   const found = `${numberText(openFiles)} allowed, a run opens up to ${numberText(needed)}`;
-  if (openFiles >= needed) return checkResult('files', 'ok', found, { figures });
+  if (openFiles >= needed) return checkResult('files', 'ok', found);
   const fewer = countText(withinOpenFiles(most, openFiles), 'object');
   return checkResult('files', 'warn', `${found}; with fewer it has ${fewer} in flight`, {
-    figures,
     next: `allow ${needed} (ulimit -n ${needed}, LimitNOFILE=${needed} in a systemd unit)`,
   });
 }
 
 /** Fails when DuckDB cannot be loaded. The entry of the program refuses an older Node. */
 export async function checkVersions(duckdbVersion: () => Promise<string>): Promise<CheckResult> {
-  const system = `${platform()} ${arch()}`;
-  const base = `cryptodl ${TOOL_VERSION}, node ${process.versions.node}, ${system}`;
-  const figures = { cryptodl: TOOL_VERSION, node: process.versions.node, system };
+  const base = `cryptodl ${TOOL_VERSION}, node ${process.versions.node}, ${platform()} ${arch()}`;
   try {
-    const duckdb = await duckdbVersion();
-    return checkResult('versions', 'ok', `${base}, DuckDB ${duckdb}`, { figures: { ...figures, duckdb } });
+    return checkResult('versions', 'ok', `${base}, DuckDB ${await duckdbVersion()}`);
   } catch (error) {
     const { message, hint } = toCryptodlError(error);
-    return checkResult('versions', 'fail', `${base}; ${message}`, { figures, next: hint ?? '' });
+    return checkResult('versions', 'fail', `${base}; ${message}`, { next: hint ?? '' });
   }
 }

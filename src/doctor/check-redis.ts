@@ -20,7 +20,7 @@ export async function checkRedis(
     const answerMs = Math.round(clock.monotonic() - begun);
     connection.close();
     const answers = `${shownRedis(address)} answers in ${answerMs} ms`;
-    if (group === undefined) return checkResult('redis', 'ok', answers, { figures: { answerMs } });
+    if (group === undefined) return checkResult('redis', 'ok', answers);
     await group.opened();
     const { name, members, isShared } = group.state;
     if (!isShared)
@@ -28,13 +28,13 @@ export async function checkRedis(
         next: 'see the warning above',
       });
     const found = `${answers}; the group ${name} has ${countText(members, 'program')}, this one included`;
-    return checkResult('redis', 'ok', found, { figures: { answerMs, members } });
+    return checkResult('redis', 'ok', found);
   } catch (error) {
     const { message, hint = 'check --redis', code } = toCryptodlError(error);
     const isWarning = group !== undefined && code === 'redis-unreachable';
     const found = isWarning
       ? `${message}; each run of the group ${group.state.name} takes its share of the limits until it answers`
       : message;
-    return checkResult('redis', isWarning ? 'warn' : 'fail', found, { next: hint, figures: { code } });
+    return checkResult('redis', isWarning ? 'warn' : 'fail', found, { next: hint });
   }
 }

@@ -13,11 +13,9 @@ export interface CheckResult {
   readonly found: string;
   /** What the user can do; empty when nothing needs to be done. */
   readonly next: string;
-  /** For programs. Names of durations and sizes end in their unit. */
-  readonly figures: Readonly<Record<string, number | string>>;
 }
 
-type Details = Partial<Pick<CheckResult, 'of' | 'next' | 'figures'>>;
+type Details = Partial<Pick<CheckResult, 'of' | 'next'>>;
 
 export function checkResult(
   check: string,
@@ -25,7 +23,7 @@ export function checkResult(
   found: string,
   details: Details = {},
 ): CheckResult {
-  return { check, of: '', next: '', figures: {}, ...details, status, found };
+  return { check, of: '', next: '', ...details, status, found };
 }
 
 /** A check that throws becomes a result with status `fail`. Rejects with the reason of the signal. */
@@ -38,7 +36,7 @@ export async function asResult(
     return await check;
   } catch (error) {
     signal.throwIfAborted();
-    const { message, hint = '', code } = toCryptodlError(error);
-    return checkResult(name, 'fail', message, { next: hint, figures: { code } });
+    const { message, hint = '' } = toCryptodlError(error);
+    return checkResult(name, 'fail', message, { next: hint });
   }
 }

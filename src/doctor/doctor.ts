@@ -37,13 +37,6 @@ function tableOf(results: readonly CheckResult[], width: number): string[] {
   return table([{}, {}, {}], rows, { width }).lines;
 }
 
-function fieldsOf({ check, of, status, found, next, figures }: CheckResult): object {
-  return {
-    check,
-    ...(of === '' ? {} : { of }),
-    status,
-    found,
-    ...(next === '' ? {} : { next }),
-    ...(Object.keys(figures).length === 0 ? {} : { figures }),
-  };
+function fieldsOf({ check, of, status, found, next }: CheckResult): object {
+  return { check, ...(of === '' ? {} : { of }), status, found, ...(next === '' ? {} : { next }) };
 }

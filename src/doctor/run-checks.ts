@@ -181,7 +181,7 @@ async function checkDisks({
   const { options } = resolved;
   const { home } = surroundings;
   const paths = lakePaths(absolutePath(options.out, home));
-  const { root, internal, staging } = paths;
+  const { root } = paths;
   const inside = refuseLinkedFolders(paths);
   const of = (check: string, found: Promise<CheckResult>): Promise<CheckResult> =>
     asResult(check, found, signal);
@@ -189,8 +189,14 @@ async function checkDisks({
     await inside;
     const trial = await tryBackingOut(root);
     if (trial !== undefined) return bucketResult(shownPath(root), trial);
-    const tryIn = [staging, internal, root];
-    return checkFolder({ check: 'out', path: root, flag: '--out', tryIn, unwritable: FAIL, clock });
+    return checkFolder({
+      check: 'out',
+      path: root,
+      flag: '--out',
+      within: paths.staging,
+      unwritable: FAIL,
+      clock,
+    });
   };
   const folders = [of('out', out())];
   if (options.tempDir !== undefined) {
