@@ -37,7 +37,6 @@ const COMMAND_LINE = [
   'prometheus-textfile',
   'quiet',
   'summary',
-  'verbose',
   'views',
 ] as const satisfies readonly FlagName[];
 

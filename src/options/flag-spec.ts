@@ -39,8 +39,6 @@ export const GROUPS = ['What', 'When', 'Where', 'How', 'Safety', 'Network', 'Mes
 export interface DefaultSources {
   /** The preset of --retry-preset. */
   readonly preset: RetryPreset;
-  /** The value of --verbose. */
-  readonly verbose: boolean;
   /** The value of --archive-url. */
   readonly archiveUrl: string;
   /** Addresses of the exchange. */

@@ -33,7 +33,6 @@ const SHARED: readonly FlagName[] = [
   'prometheus-port',
   'prometheus-textfile',
   'quiet',
-  'verbose',
   'log-file',
   'log-level',
 ];

@@ -62,13 +62,6 @@ export const MESSAGE_FLAGS = {
       docOf: { coverage: 'leave out the next command', plot: 'leave out the lines below the chart' },
       aka: ['silent'],
     },
-    verbose: {
-      short: 'v',
-      verbs: ONLINE_AND_JOBS,
-      usual: DOWNLOADS_AND_JOBS,
-      doc: 'print a log of each request, retry and decision; the same as --log-level debug; another --log-level wins',
-      aka: ['debug'],
-    },
     ping: {
       verbs: DOWNLOADS,
       value: 'URL',
@@ -112,11 +105,10 @@ export const MESSAGE_FLAGS = {
     'log-level': {
       verbs: ONLINE_AND_JOBS,
       value: 'LEVEL',
-      doc: 'trace, debug, info, warn or error; without --log-file, a level other than info prints the log to stderr',
+      usual: DOWNLOADS_AND_JOBS,
+      doc: 'log: trace, debug, info, warn or error; without --log-file, a level other than info prints the log to stderr',
       ...oneOf(['trace', 'debug', 'info', 'warn', 'error']),
-      unset: 'info; debug with --verbose',
-      derive: ({ verbose }) => (verbose ? 'debug' : 'info'),
-      example: 'debug',
+      default: 'info',
     },
   }),
   ...section({ group: 'Options' })({

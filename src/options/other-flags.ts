@@ -16,6 +16,7 @@ export interface OtherFlag {
 /** A switch for what a run does anyway. */
 const ALWAYS: OtherFlag = { isSwitch: true, valuesOf: () => ({}) };
 const NO_KEY: OtherFlag = { valuesOf: () => ({}) };
+const VERBOSE: OtherFlag = { isSwitch: true, valuesOf: () => ({ 'log-level': 'debug' }) };
 const TIMEFRAME: OtherFlag = {
   valuesOf: (text) => (text === 'tick' ? { dataset: 'trades' } : { interval: text }),
 };
@@ -51,6 +52,9 @@ export const OTHER_FLAGS: Readonly<Record<string, OtherFlag>> = {
   'api-key': NO_KEY,
   apikey: NO_KEY,
   secret: NO_KEY,
+  v: VERBOSE,
+  verbose: VERBOSE,
+  debug: VERBOSE,
   L: ALWAYS,
   location: ALWAYS,
   continue: ALWAYS,

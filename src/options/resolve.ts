@@ -129,10 +129,10 @@ export function resolveOptions(verb: Verb, layers: readonly RawLayer[], exchange
 
 /** The values from which the other defaults are derived. Without an exchange, the hosts are those of the default exchange. */
 function defaultSources(
-  { retryPreset, archiveUrl, verbose }: Pick<Options, 'retryPreset' | 'archiveUrl' | 'verbose'>,
+  { retryPreset, archiveUrl }: Pick<Options, 'retryPreset' | 'archiveUrl'>,
   { hosts }: Pick<ExchangeWords, 'hosts'> = readVenueWords(),
 ): DefaultSources {
-  return { preset: loadRetryPresets()[retryPreset], verbose, archiveUrl, hosts };
+  return { preset: loadRetryPresets()[retryPreset], archiveUrl, hosts };
 }
 
 /** The names of an exchange, for parsers. */

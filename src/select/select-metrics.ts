@@ -16,7 +16,7 @@ import { chooseRestSymbols } from './select-symbols.js';
 import type { RestSymbols } from './select-symbols.js';
 import { continueLake } from './continue-lake.js';
 import { offerOf, retentionNotes } from './rest-offer.js';
-import { describeSelection, excludedNotes, givenFlags, givenSettings, seriesRequest } from './selection.js';
+import { describeSelection, givenFlags, givenSettings, seriesRequest } from './selection.js';
 import type { ParsedOptions, SelectionContext, SymbolContext, RunSelection } from './selection.js';
 
 /** Without --symbols, the REST series of the lake are continued. Throws usage errors. */
@@ -54,7 +54,6 @@ export async function selectMetrics(
     ...describeSelection(context, datasets),
     range: range.text,
     notes: [
-      ...excludedNotes(chosen.excluded),
       ...delistedNotes(chosen, oneMarket(context.venue, options, 'metrics')),
       ...datedNotes(context, chosen.symbols, datasets),
       ...retentionNotes(context, requests),

@@ -15,7 +15,7 @@ import { chooseDatasets, endedNotes, isAll } from './select-datasets.js';
 import type { ChosenDataset } from './select-datasets.js';
 import { chooseSymbols } from './select-symbols.js';
 import type { ChosenSymbols } from './select-symbols.js';
-import { describeSelection, excludedNotes, givenFlags, givenSettings, seriesRequest } from './selection.js';
+import { describeSelection, givenFlags, givenSettings, seriesRequest } from './selection.js';
 import type { ParsedOptions, SelectionContext, SymbolContext, RunSelection } from './selection.js';
 
 /** Without --symbols, the series of the lake are continued. Throws usage errors. */
@@ -50,7 +50,6 @@ export async function selectSeries(
     ...describeSelection(context, datasets),
     range: range.text,
     notes: [
-      ...excludedNotes(selection.excluded),
       ...monthlyNotes(datasets),
       ...lackingNotes(
         (allowsMissing ? [...elsewhere.keys()] : names).filter((name) => selection.symbols.includes(name)),

@@ -167,7 +167,6 @@ export function inKeyOrderOf(listed: ReadonlyMap<DatasetSpec, ReadonlySet<string
 /** The selected symbols of REST. */
 export interface RestSymbols {
   readonly symbols: readonly string[];
-  readonly excluded: readonly string[];
   /** Given symbols that only the archive has. */
   readonly delisted: readonly string[];
 }
@@ -189,7 +188,7 @@ export async function chooseRestSymbols(
   const delisted = named.filter((name) => !traded.has(name) && archived.has(name));
   const isNothingLeft = patterns.globs.length === 0 && delisted.length === named.length;
   const names = isNothingLeft ? named : named.filter((name) => !delisted.includes(name));
-  const { symbols, excluded, warnings } = selectSymbols(
+  const { symbols, warnings } = selectSymbols(
     { ...patterns, names },
     context.options.quote ?? [],
     [...traded].sort(byKey),
@@ -201,7 +200,7 @@ export async function chooseRestSymbols(
     },
   );
   for (const warning of warnings) context.observer.warn(warning);
-  return { symbols, excluded, delisted };
+  return { symbols, delisted };
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Quota } from '../http/throttle/throttle.js';
 import type { LakePaths } from '../lake/layout.js';
 import type { Observer } from '../model/observer.js';
 import type { Market, Settings } from '../model/task.js';
-import { countText, durationText, listText, numberText } from '../model/units.js';
+import { durationText, listText, numberText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { emptyShardText, isInShard } from '../options/shard.js';
@@ -149,12 +149,6 @@ export function describeSelection(
         ? join(market, names[0] ?? '')
         : market;
   return { what, dataPath };
-}
-
-/** The line for excluded symbols; none without them. */
-export function excludedNotes(excluded: readonly string[]): string[] {
-  if (excluded.length === 0) return [];
-  return [`excluded   ${countText(excluded.length, 'symbol')}: ${listText(excluded, 3)}`];
 }
 
 /** The line with the requests to REST per bucket, and the shortest time that the rate limits allow. */

@@ -8,8 +8,6 @@ import { nearest } from '../text/did-you-mean.js';
 /** The result of patterns and quotes. */
 export interface MatchedSymbols {
   readonly symbols: readonly string[];
-  /** Symbols that match a name or glob, and also an exclusion. */
-  readonly excluded: readonly string[];
   /** Texts about the words that select or exclude nothing. */
   readonly warnings: readonly string[];
 }
@@ -72,11 +70,11 @@ export function selectSymbols(
   const { globs, exclusions } = patterns;
   const matchesGlob = matcher(globs);
   const names = new Set(patterns.names);
-  const chosen = available
-    .filter((symbol) => names.has(symbol) || matchesGlob(symbol))
-    .filter((symbol) => quotes.length === 0 || quotes.some((quote) => hasQuote(symbol, quote)));
   const isExcluded = matcher(exclusions);
-  const symbols = chosen.filter((symbol) => !isExcluded(symbol));
+  const symbols = available
+    .filter((symbol) => names.has(symbol) || matchesGlob(symbol))
+    .filter((symbol) => quotes.length === 0 || quotes.some((quote) => hasQuote(symbol, quote)))
+    .filter((symbol) => !isExcluded(symbol));
   const excluding = exclusions.map((pattern) => `!${pattern}`);
   const matchesNone = (words: readonly string[], more = ''): string =>
     `--symbols ${listText(words)}${more} matches none of the ${available.length} symbols of ${what}`;
@@ -96,7 +94,6 @@ export function selectSymbols(
   ];
   return {
     symbols,
-    excluded: chosen.filter((symbol) => isExcluded(symbol)),
     warnings: [
       ...(unknown.length === 0 ? [] : [`${owner} has no ${listText(unknown)} in ${what}: left out`]),
       ...(unmatched.length === 0 ? [] : [matchesNone(unmatched)]),

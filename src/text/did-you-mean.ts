@@ -9,8 +9,7 @@ export function didYouMean(text: string, candidates: readonly string[]): string 
 
 /**
  * The only candidate that begins with the text; else the candidate with the smallest edit distance, ignoring case. Of equal distances, a candidate with the same letters wins, then
- * the first. When the distance is above 1 and above a third of the length, the shortest candidate that contains the text wins. Undefined
- * without one, and for a text of more than 64 characters.
+ * the first. Undefined if the distance is above 1 and above a third of the length, and for a text of more than 64 characters.
  * A number with a unit of time, like `60m`, has no near name: another number or unit would mean something else.
  */
 export function nearest(text: string, candidates: readonly string[]): string | undefined {
@@ -30,12 +29,7 @@ export function nearest(text: string, candidates: readonly string[]): string | u
     if (best === undefined || far < best.far) best = { candidate, far };
   }
   const allowed = Math.max(1, Math.floor(text.length / 3));
-  if (best !== undefined && best.far <= allowed) return best.candidate;
-  return typed.length < SHORTEST_PART
-    ? undefined
-    : candidates
-        .filter((candidate) => candidate.toLowerCase().includes(typed))
-        .sort((one, other) => one.length - other.length)[0];
+  return best !== undefined && best.far <= allowed ? best.candidate : undefined;
 }
 
 const SHORTEST_PART = 3;

@@ -110,7 +110,7 @@ async function work(
         printLines(io.stdout, [{ event: 'job', id, written, failure: failure?.code ?? null, isPutOff }]);
       else if (failure !== undefined)
         say(`${isPutOff ? 'put off' : 'failed '} ${id}: ${failure.code}: ${failure.message}`);
-      else if (options.verbose) say(`done    ${id}: ${countText(written, 'object')} written`);
+      else if (options.logLevel === 'debug') say(`done    ${id}: ${countText(written, 'object')} written`);
     },
     onLeft: (id) => {
       left.add(id);

@@ -161,6 +161,5 @@ it('the short flags are those of the most used flags, each letter once', () => {
     '-o out',
     '-q quiet',
     '-s symbols',
-    '-v verbose',
   ]);
 });

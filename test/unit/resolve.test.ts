@@ -376,13 +376,6 @@ describe('a default that depends on another option', () => {
     expect([origins.retries, origins['retry-delay']]).toEqual(['default', 'flag']);
   });
 
-  it('of --log-level is debug with --verbose, and a given level wins, also info', () => {
-    const levelOf = (values: RawValues): string => resolved(values).options.logLevel;
-    expect([{}, { verbose: ['true'] }].map(levelOf)).toEqual(['info', 'debug']);
-    const levels = ['info', 'warn'].map((level) => levelOf({ verbose: ['true'], 'log-level': [level] }));
-    expect(levels).toEqual(['info', 'warn']);
-  });
-
   it('of listing and fallback are the hosts of the exchange, unless the archive is another one', () => {
     const [archive, listing] = ['http://127.0.0.1:1', 'http://127.0.0.1:2'];
     const urls = ({ options }: Resolved): unknown[] => [options.listingUrl, options.fallbackUrl];

@@ -78,10 +78,8 @@ describe('--symbols', () => {
     expect(await symbols(['USDT', 'ETH*'])).toEqual(['ETHBTC', 'ETHUSDT', 'USDT']);
   });
 
-  it('an exclusion removes symbols at any position, and those are reported', async () => {
-    const { symbols: chosen, excluded } = await select(['!BUSD*', 'B*USDT', '!BNBUSDT']);
-    expect(chosen).toEqual(['BTCUSDT']);
-    expect(excluded).toEqual(['BNBUSDT', 'BUSDUSDT']);
+  it('an exclusion removes symbols at any position', async () => {
+    expect(await symbols(['!BUSD*', 'B*USDT', '!BNBUSDT'])).toEqual(['BTCUSDT']);
   });
 
   it('@FILE has words with commas, spaces, lines and comments', async () => {
@@ -91,7 +89,7 @@ describe('--symbols', () => {
       return Promise.resolve('# mine\nBTCUSDT,ETHUSDT # majors\r\n\n  BNBUSDT\tUSDT\n!USDT\n#ETHBTC\n');
     };
     const chosen = await select(['@my list.txt'], [], read);
-    expect(chosen).toEqual({ symbols: ['BNBUSDT', 'BTCUSDT', 'ETHUSDT'], excluded: ['USDT'], warnings: [] });
+    expect(chosen).toEqual({ symbols: ['BNBUSDT', 'BTCUSDT', 'ETHUSDT'], warnings: [] });
     expect(asked).toEqual([{ file: 'my list.txt' }]);
   });
 
@@ -202,7 +200,6 @@ describe('--symbols', () => {
     const some = selectSymbols(await patternsOf(['BTCUSDT', 'NOPE']), [], AVAILABLE, place);
     expect(some).toEqual({
       symbols: ['BTCUSDT'],
-      excluded: [],
       warnings: ['the archive has no NOPE in um klines: left out'],
     });
     const none = await patternsOf(['NOPE', 'XX*']);
@@ -256,7 +253,6 @@ it('without a listing exact names can be chosen, and nothing else', async () => 
   const names = await patternsOf(['BTCUSDT', 'NEWUSDT', '!NEW*']);
   expect(namesOnly(names, ['USDT'])).toEqual({
     symbols: ['BTCUSDT'],
-    excluded: ['NEWUSDT'],
     warnings: [],
   });
   const others = await patternsOf(['BTCUSDT', '!OTHER']);
