@@ -175,7 +175,7 @@ function conclude(
   if (warning !== undefined) reporter.warn(warning);
   const { network, times } = end;
   const elapsedMs = times.elapsedMs - times.pausedMs;
-  const diagnosis = diagnosisLines({ network, knobs: resolved.options, elapsedMs });
+  const diagnosis = diagnosisLines({ network, elapsedMs });
   const closing = { ...end, diagnosis, reportPath, trouble, next: job === undefined ? next : undefined };
   const lines = closingBlock(closing, resolved.options.quiet);
   reporter.end(lines, { error: end.ended, isWell: exitCode === 0 && end.tally.shorter === 0 });

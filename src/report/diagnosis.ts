@@ -9,10 +9,7 @@ import type { CostFigures, LoopDelay } from './costs.js';
 import type { WireFigures } from './figures.js';
 
 /** The figures of a run that the diagnosis uses. */
-export interface Symptoms extends Pick<
-  WireFigures,
-  'retries' | 'firstByteMs' | 'attemptMs' | 'firstAttempts'
-> {
+export interface Symptoms extends Pick<WireFigures, 'retries' | 'firstAttempts'> {
   readonly costMs: CostFigures;
   readonly limiter: {
     readonly waits: number;
@@ -27,21 +24,8 @@ export interface Symptoms extends Pick<
   readonly loopDelayMs: LoopDelay['figures'];
 }
 
-/** Options that can slow a run down. */
-interface Knobs {
-  readonly concurrency: { readonly kind: 'fixed' | 'auto' };
-  readonly connectTimeoutMs: number;
-  readonly headersTimeoutMs: number;
-  readonly idleTimeoutMs: number;
-  readonly totalTimeoutMs: number;
-  readonly breakerOpenMs: number;
-  readonly poolLimit: number | undefined;
-  readonly poolLimitPerHost: number | undefined;
-}
-
 export interface Diagnosed {
   readonly network: Symptoms;
-  readonly knobs: Knobs;
   readonly elapsedMs: number;
 }
 
@@ -141,92 +125,60 @@ interface Bottleneck {
 }
 
 function bottleneckLines(run: Diagnosed): string[] {
-  const [worst] = [...waitBottlenecks(run), ...timeoutBottlenecks(run), ...cpuBottlenecks(run)].toSorted(
-    (one, other) => other.ms - one.ms,
-  );
+  const { waits, failures } = run.network.costMs;
+  const costs: Readonly<Partial<Record<Wait | ErrorCode, number>>> = { ...waits, ...failures };
+  const texts = Object.entries({ ...BOTTLENECKS, permit: limit(run.network) }) as [
+    Wait | ErrorCode,
+    Omit<Bottleneck, 'ms'>,
+  ][];
+  const [worst] = [
+    ...texts.map(([cost, text]) => ({ ...text, ms: costs[cost] ?? 0 })),
+    ...cpuBottlenecks(run),
+  ].toSorted((one, other) => other.ms - one.ms);
   if (worst === undefined || !isShown(run, worst.ms, BOTTLENECK_SHARE)) return [];
   const share = Math.min(100, Math.round((worst.ms / run.elapsedMs) * 100));
   return [`  bottleneck ${worst.what}, ${share} % of the run: ${worst.advice}`];
 }
 
-function waitBottlenecks(run: Diagnosed): Bottleneck[] {
-  const { network, knobs } = run;
-  const byWait: Readonly<Partial<Record<Wait, Omit<Bottleneck, 'ms'>>>> = {
-    permit: limit(network),
-    pause: {
-      what: 'refusals by a limit of the host (429, 418)',
-      advice: 'a longer --request-interval, or a lower --limits, sends fewer requests',
-    },
-    socket: { what: `--pool-limit ${knobs.poolLimit}`, advice: MORE_SOCKETS },
-    'socket-of-host': { what: `--pool-limit-per-host ${knobs.poolLimitPerHost}`, advice: MORE_SOCKETS },
-    'retry-budget': {
-      what: 'retries that waited, because too many requests failed',
-      advice:
-        knobs.concurrency.kind === 'fixed'
-          ? 'a lower --concurrency, or auto, sends no more requests than the host can serve'
-          : 'the host has a problem, no flag changes that',
-    },
-    'back-off': {
-      what: 'waits before retries',
-      advice: 'a shorter --retry-delay or --retry-max-delay retries sooner',
-    },
-    'retry-after': { what: 'waits that the host asked for (Retry-After)', advice: 'no flag shortens them' },
-    breaker: {
-      what: `--breaker-open ${durationText(knobs.breakerOpenMs)}`,
-      advice: 'a shorter time tries a failed host again sooner',
-    },
-  };
-  return (Object.entries(byWait) as [Wait, Omit<Bottleneck, 'ms'>][]).map(([wait, texts]) => ({
-    ...texts,
-    ms: network.costMs.waits[wait] ?? 0,
-  }));
-}
-
 const MORE_SOCKETS = 'a higher limit allows more requests at once';
+const TIMEOUT = 'a shorter timeout ends hanging requests sooner, a longer one waits for a slow host';
+
+/** Waits, and failed attempts by their error. */
+const BOTTLENECKS: Readonly<Partial<Record<Wait | ErrorCode, Omit<Bottleneck, 'ms'>>>> = {
+  pause: {
+    what: 'refusals by a limit of the host (429, 418)',
+    advice: 'a longer --request-interval, or a lower --limits, sends fewer requests',
+  },
+  socket: { what: '--pool-limit', advice: MORE_SOCKETS },
+  'socket-of-host': { what: '--pool-limit-per-host', advice: MORE_SOCKETS },
+  'retry-budget': {
+    what: 'retries that waited, because too many requests failed',
+    advice: 'the host has a problem; a lower --concurrency sends no more requests than it can serve',
+  },
+  'back-off': {
+    what: 'waits before retries',
+    advice: 'a shorter --retry-delay or --retry-max-delay retries sooner',
+  },
+  'retry-after': { what: 'waits that the host asked for (Retry-After)', advice: 'no flag shortens them' },
+  breaker: { what: '--breaker-open', advice: 'a shorter time tries a failed host again sooner' },
+  'connect-timeout': { what: '--connect-timeout', advice: TIMEOUT },
+  'headers-timeout': { what: '--headers-timeout', advice: TIMEOUT },
+  'idle-timeout': { what: '--idle-timeout', advice: TIMEOUT },
+  'total-timeout': { what: '--total-timeout', advice: TIMEOUT },
+};
 
 /** The limit of the bucket with the longest waits. */
 function limit({ limiter }: Symptoms): Omit<Bottleneck, 'ms'> {
   const [longest] = Object.entries(limiter.buckets).toSorted(
     ([, one], [, other]) => other.waitedMs - one.waitedMs,
   );
-  if (longest === undefined) return { what: 'a limit', advice: 'no flag raises it' };
-  const [name, { isChosen }] = longest;
-  return isChosen
+  const [name, bucket] = longest ?? ['requests'];
+  return bucket?.isChosen === true
     ? {
         what: `your limit for ${name}`,
         advice: 'a higher --limits or --requests-per-minute, or a shorter --request-interval, raises it',
       }
     : { what: `the limit of the exchange for ${name}`, advice: 'no flag raises it' };
-}
-
-/** The error code, which is also the name of the flag; and the option. */
-const TIMEOUTS = [
-  ['connect-timeout', 'connectTimeoutMs'],
-  ['headers-timeout', 'headersTimeoutMs'],
-  ['idle-timeout', 'idleTimeoutMs'],
-  ['total-timeout', 'totalTimeoutMs'],
-] as const satisfies [ErrorCode, keyof Knobs][];
-
-/**
- * If retries succeed and answers come much faster than the timeout, single requests hang: a shorter timeout helps. Otherwise the
- * host is slow: a longer timeout helps.
- */
-function timeoutBottlenecks({ network, knobs }: Diagnosed): Bottleneck[] {
-  const { retries, firstByteMs, attemptMs, costMs } = network;
-  const isHelped = retries.requests > 0 && retries.succeeded * 2 >= retries.requests;
-  const usual = { 'headers-timeout': firstByteMs.p99, 'total-timeout': attemptMs.p99 };
-  return TIMEOUTS.map(([flag, option]) => {
-    const timeoutMs = knobs[option];
-    const usualMs = flag in usual ? usual[flag as keyof typeof usual] : 0;
-    const isHanging = isHelped && usualMs * 2 < timeoutMs;
-    return {
-      ms: costMs.failures[flag] ?? 0,
-      what: `--${flag} ${durationText(timeoutMs)}`,
-      advice: isHanging
-        ? `a shorter timeout ends hanging requests sooner${usualMs > 0 ? `; 99 of 100 answers took ${durationText(usualMs)} at most` : ''}`
-        : 'a longer timeout waits for a slow host',
-    };
-  });
 }
 
 /** The CPU is a bottleneck if the event loop is busy for at least this share of the time, and late. */
