@@ -8,6 +8,7 @@ import { OTHER_FLAGS } from '../options/other-flags.js';
 import type { OtherFlag } from '../options/other-flags.js';
 import type { RawValues } from '../options/resolve.js';
 import { usage } from '../model/errors.js';
+import { listText } from '../model/units.js';
 import { TOOL_VERSION } from '../model/version.js';
 import { didYouMean } from '../text/did-you-mean.js';
 import { helpText } from './help.js';
@@ -186,27 +187,16 @@ function withPlainFlags(argv: readonly string[]): string[] {
   });
 }
 
-const MOST_OWNERS = 4;
-
 function unknownFlag(verb: Verb, typed: string): Error {
-  const flag = FLAG_NAMES.find((name) => typed === `--${name}` || typed === `-${flagSpec(name).short ?? ''}`);
-  const command = VERBS.find((known) => typed === `--${known}`);
+  const owners = VERBS.filter((name) =>
+    flagsOf(name).some((flag) => typed === `--${flag}` || typed === `-${flagSpec(flag).short ?? ''}`),
+  );
+  const place = verb === 'run' ? '; write it into the file of jobs' : '';
   const names = flagsOf(verb).map((name) => `--${name}`);
-  const message = `${verb} has no flag ${typed}`;
-  if (flag === undefined)
-    return usage(
-      message,
-      command === undefined
-        ? (didYouMean(typed, names) ?? `see cryptodl ${verb} --help`)
-        : `${command} is a command: cryptodl ${command}`,
-    );
-  const owners = VERBS.filter((name) => flagsOf(name).includes(flag));
-  const place =
-    verb === 'run'
-      ? '; write it into the file of jobs'
-      : VERB_TEXTS[verb].behind === undefined
-        ? ''
-        : '; write it after the command';
-  const more = owners.length > MOST_OWNERS ? ' and others' : '';
-  return usage(message, `${typed} is a flag of ${owners.slice(0, MOST_OWNERS).join(', ')}${more}${place}`);
+  return usage(
+    `${verb} has no flag ${typed}`,
+    owners.length > 0
+      ? `${typed} is a flag of ${listText(owners, 4)}${place}`
+      : (didYouMean(typed, names) ?? `see cryptodl ${verb} --help`),
+  );
 }

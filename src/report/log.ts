@@ -15,38 +15,22 @@ export interface Log {
   close(): void;
 }
 
-interface LogOptions {
-  readonly file: string | undefined;
-  readonly level: string;
-  readonly toStderr: boolean;
-  readonly warn: (message: string) => void;
-}
-
 interface Output {
   write(text: string): void;
   close(): void;
 }
 
-/** The log of `--log-file` and `--log-level`. Its warnings go to stderr. */
+/** The log of `--log-file` and `--log-level`; without a file, a level other than info goes to stderr. Its warnings go to stderr. */
 export function openLogOf(
-  { logFile, logLevel }: { readonly logFile: string | undefined; readonly logLevel: string },
+  { logFile, logLevel: level }: { readonly logFile: string | undefined; readonly logLevel: string },
   { stderr }: { readonly stderr: NodeJS.WritableStream },
 ): Log {
-  return openLog({
-    file: logFile,
-    level: logLevel,
-    // A level other than the default asks for a log, also without a file.
-    toStderr: logLevel !== 'info',
-    warn: (message) => {
-      printLines(stderr, [`warning: ${message}`]);
-    },
-  });
-}
-
-/** Logs to the end of a file; without a file, to stderr if `toStderr`, else nowhere. */
-export function openLog({ file, level, toStderr, warn }: LogOptions): Log {
-  if (file === undefined && !toStderr) return { logger: pino({ level: 'silent' }), close: () => undefined };
-  const output = file === undefined ? standardError() : fileOutput(file, warn);
+  if (logFile === undefined && level === 'info')
+    return { logger: pino({ level: 'silent' }), close: () => undefined };
+  const warn = (message: string): void => {
+    printLines(stderr, [`warning: ${message}`]);
+  };
+  const output = logFile === undefined ? standardError() : fileOutput(logFile, warn);
   return {
     logger: pino(
       { level, base: null },
@@ -74,7 +58,7 @@ function standardError(): Output {
 }
 
 /** Throws a usage error if the file cannot be opened. The first failed write warns and ends the log; the run goes on. */
-function fileOutput(path: string, warn: LogOptions['warn']): Output {
+function fileOutput(path: string, warn: (message: string) => void): Output {
   const file = openFile(path);
   let isBroken = false;
   return {

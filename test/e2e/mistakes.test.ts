@@ -156,7 +156,7 @@ const REFUSED: readonly (readonly [typed: string, message: string, hint: string]
   [
     'run --symbols BTCUSDT',
     'run has no flag --symbols',
-    '--symbols is a flag of vision, metrics, verify, repair and others; write it into the file of jobs',
+    '--symbols is a flag of vision, metrics, verify, repair and 9 more; write it into the file of jobs',
   ],
   [
     'vision --symbols BTCUSDT --days 7 --from 2026-11-18',
@@ -185,7 +185,7 @@ const REFUSED: readonly (readonly [typed: string, message: string, hint: string]
   [
     'schedule --out /srv/lake -- vision --symbols BTCUSDT',
     'schedule has no flag --out',
-    '--out is a flag of vision, metrics, run, retry and others; write it after the command',
+    '--out is a flag of vision, metrics, run, retry and 14 more',
   ],
   [
     'vision --coin BTCUSDT --upstream --timeframe 1h --foo 1',
@@ -206,7 +206,7 @@ const REFUSED: readonly (readonly [typed: string, message: string, hint: string]
   ['verify no-lake', 'verify takes no argument: "no-lake" is one too many', 'for example: cryptodl verify'],
   ['schedule -- verify --at=09:30 --deep', 'verify has no flag --at', '--at is a flag of schedule'],
   ['resume', '"resume" is not a command', 'repeat the same command: it continues where it ended'],
-  ['verify --repair --deep', 'verify has no flag --repair', 'repair is a command: cryptodl repair'],
+  ['verify --repair --deep', 'verify has no flag --repair', 'see cryptodl verify --help'],
   [
     'vision --symbols BTCUSDT --timerange lastweek',
     '--timerange lastweek has no meaning here',

@@ -16,7 +16,7 @@ import { NO_HISTORY } from '../../src/monitor/run-history.js';
 import { Timeline } from '../../src/monitor/timeline.js';
 import { Costs } from '../../src/report/costs.js';
 import { Figures } from '../../src/report/figures.js';
-import { openLog } from '../../src/report/log.js';
+import { openLogOf } from '../../src/report/log.js';
 import type { NetworkFigures } from '../../src/report/network-figures.js';
 import { Reporter } from '../../src/report/reporter.js';
 import type { LiveRun, RunMonitor } from '../../src/report/run-monitor.js';
@@ -128,7 +128,7 @@ function follower(monitor: RunMonitor, more: Partial<Observer> = {}, tally = new
   };
 }
 
-const silent = openLog({ file: undefined, level: 'silent', toStderr: false, warn: () => undefined });
+const silent = openLogOf({ logFile: undefined, logLevel: 'info' }, { stderr: nowhere() });
 const reporterOf = (progress: 'bar' | 'plain' | 'json'): Reporter =>
   new Reporter({
     stdout: nowhere(),

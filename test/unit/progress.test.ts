@@ -10,7 +10,7 @@ import { liveLines } from '../../src/report/live-lines.js';
 import { LiveScreen } from '../../src/report/live-screen.js';
 import { progressText } from '../../src/report/progress-state.js';
 import type { ProgressState } from '../../src/report/progress-state.js';
-import { openLog } from '../../src/report/log.js';
+import { openLogOf } from '../../src/report/log.js';
 import { Reporter } from '../../src/report/reporter.js';
 import type { LiveRun } from '../../src/report/run-monitor.js';
 import { progressMode, RunProgress } from '../../src/report/run-progress.js';
@@ -361,8 +361,8 @@ describe('the form of the progress', () => {
 
 it('warnings of a quiet run are printed only with its error, at most twenty of them', () => {
   const { clock, stream, sent } = followed('none');
-  const silent = { file: undefined, level: 'info', toStderr: false, warn: () => undefined };
-  const outputs = { stdout: stream, stderr: stream, clock, log: openLog(silent) };
+  const log = openLogOf({ logFile: undefined, logLevel: 'info' }, { stderr: stream });
+  const outputs = { stdout: stream, stderr: stream, clock, log };
   const reporter = new Reporter({ ...outputs, json: false, quiet: true, progress: 'plain' });
   for (let number = 1; number <= 23; number += 1) reporter.warn(String(number));
   expect(sent()).toBe('');
