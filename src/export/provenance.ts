@@ -13,6 +13,7 @@ import { fileFacts, publish } from '../lake/publish.js';
 import { CryptodlError } from '../model/errors.js';
 import { isPlainKey } from '../model/lake-address.js';
 import { shownPath } from '../text/printable.js';
+import { fieldsOf, parseJson } from '../text/json.js';
 
 /** The folder of the record, the lock and the staged files. */
 export const EXPORT_FOLDER = '.cryptodl-export';
@@ -163,15 +164,8 @@ function isSameTime({ mtimeMs }: Stats, { modifiedAt }: FileLine): boolean {
 
 /** Undefined for anything else than a line of this version. */
 function readLine(text: string): FileLine | undefined {
-  let line: Partial<FileLine>;
-  try {
-    line = JSON.parse(text) as Partial<FileLine>;
-  } catch {
-    return undefined;
-  }
+  const line: Partial<FileLine> = fieldsOf(parseJson(text));
   const isRight =
-    typeof line === 'object' &&
-    line !== null &&
     line.v === 1 &&
     typeof line.file === 'string' &&
     isPlainKey(line.file) &&

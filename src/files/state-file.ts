@@ -12,6 +12,7 @@ import { errnoOf } from '../model/errors.js';
 import { reasonOf } from '../text/path-faults.js';
 import { makeFolder } from './disk.js';
 import { stagedBeside } from './temp-files.js';
+import { parseJson } from '../text/json.js';
 
 export interface StateFileOptions {
   readonly folder: string;
@@ -60,7 +61,7 @@ export class StateFile<T> {
       if (errnoOf(error) === 'ENOENT') return this.#empty;
       throw error;
     }
-    const content = this.#parse(parsed(bytes.toString('utf8')));
+    const content = this.#parse(parseJson(bytes.toString('utf8')));
     if (content === undefined)
       this.#warn('is damaged: its content is ignored, and the next write renames it');
     return content;
@@ -116,14 +117,6 @@ export class StateFile<T> {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
     this.#options.warn(`the state file ${this.#path} ${what}`);
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
   }
 }
 

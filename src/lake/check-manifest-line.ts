@@ -9,6 +9,7 @@ import { areSettings, lastSettings } from './settings.js';
 import { readPlainLine } from './manifest-line.js';
 import type { LinePlace, ManifestLine, ObjectLine, PlainLine } from './manifest-line.js';
 import { isLabel } from '../text/label.js';
+import { isRecord } from '../text/json.js';
 
 /** Thrown for a line of a later format version; the message is that version. */
 export class NewerVersion extends Error {}
@@ -52,7 +53,7 @@ export function createLineCheck(seriesFolder: string, archive: ObjectKeys): (lin
 }
 
 function lineProblem(line: unknown, keys: KeyCheck): string | undefined {
-  if (!isObject(line)) return 'the line is not an object';
+  if (!isRecord(line)) return 'the line is not an object';
   const { v: version, kind } = line;
   if (Number.isSafeInteger(version) && (version as number) > 1) throw new NewerVersion(String(version));
   if (version !== 1) return 'unknown version';
@@ -113,7 +114,7 @@ const OBJECT: Checks = [
   ['fileRows', optional(isCount)],
   [
     'fileBefore',
-    optional((value) => isObject(value) && isCount(value['bytes']) && isDigest(value['sha256'])),
+    optional((value) => isRecord(value) && isCount(value['bytes']) && isDigest(value['sha256'])),
   ],
   ['duplicates', optional(isCount)],
   ['idConflicts', optional(isCount)],
@@ -138,8 +139,8 @@ const ABSENT: Checks = [
   ['last', isSupportedPeriod],
   ['reason', oneOf(...ABSENCE_REASONS)],
   ['failed', optional(isText)],
-  ['refused', optional((value) => isObject(value) && isFormat(value['format']))],
-  ['rest', optional((value) => isObject(value) && isCount(value['asked']) && isInstant(value['at']))],
+  ['refused', optional((value) => isRecord(value) && isFormat(value['format']))],
+  ['rest', optional((value) => isRecord(value) && isCount(value['asked']) && isInstant(value['at']))],
 ];
 
 const OTHER_KEY = '"key" is not an object of this series';
@@ -173,7 +174,7 @@ function isText(value: unknown): value is string {
 }
 
 function isRevision(value: unknown): value is Fields {
-  if (!isObject(value)) return false;
+  if (!isRecord(value)) return false;
   const { bytes, sha256, etag, lastModified } = value;
   return isCount(bytes) && isDigest(sha256) && [etag, lastModified].every(isLabelOrNone);
 }
@@ -207,10 +208,6 @@ function areInPeriod(gaps: NonNullable<ObjectLine['gaps']>, days: Period | undef
 /** From 2000 to 2199, because readers iterate over all days of an absence. */
 export function isSupportedPeriod(period: unknown): boolean {
   return typeof period === 'string' && period >= '2000' && period < '2200';
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null;
 }
 
 /** The names of objects in an archive. */

@@ -5,6 +5,7 @@ import { lstat, open } from 'node:fs/promises';
 import { thisProcess } from '../files/running-process.js';
 import type { RunningProcess } from '../files/running-process.js';
 import { errnoOf } from '../model/errors.js';
+import { fieldsOf, parseJson } from '../text/json.js';
 
 /** The holder of a lock, as written in the lock file. */
 export interface LockHolder extends RunningProcess {
@@ -51,23 +52,16 @@ export function describeThisProcess(command: string, now: number): LockHolder {
 
 /** Undefined for invalid content. */
 export function parseHolder(text: string): LockHolder | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  const value = parseJson(text);
   return isHolder(value) ? value : undefined;
 }
 
 const TEXTS = ['host', 'command', 'startedAt', 'bootId', 'processStart', 'pidNamespace', 'nonce'] as const;
 
 function isHolder(value: unknown): value is LockHolder {
-  if (typeof value !== 'object' || value === null) return false;
-  const fields = new Map<string, unknown>(Object.entries(value));
-  const pid = fields.get('pid');
+  const fields = fieldsOf(value);
+  const { pid, heartbeatMs } = fields;
   if (!Number.isSafeInteger(pid) || Number(pid) <= 0) return false;
-  const heartbeatMs = fields.get('heartbeatMs');
   if (heartbeatMs !== undefined && typeof heartbeatMs !== 'number') return false;
-  return TEXTS.every((name) => typeof fields.get(name) === 'string');
+  return TEXTS.every((name) => typeof fields[name] === 'string');
 }

@@ -3,6 +3,7 @@ import { usage } from '../model/errors.js';
 import { FORMATS, seriesName } from '../model/task.js';
 import type { Format, Series, Settings } from '../model/task.js';
 import type { HeldObjects } from './held-objects.js';
+import { isRecord, parseJson } from '../text/json.js';
 
 /** The settings that change the files of a format. */
 const RELEVANT: Readonly<Record<Format, readonly (keyof Settings)[]>> = {
@@ -99,9 +100,8 @@ const ALLOWED: { readonly [Name in keyof Settings]: ReadonlySet<unknown> } = {
 
 /** Whether a value that was read is settings. */
 export function areSettings(settings: unknown): settings is Settings {
-  if (typeof settings !== 'object' || settings === null) return false;
-  const fields = settings as Readonly<Record<string, unknown>>;
-  for (const name in ALLOWED) if (!ALLOWED[name as keyof Settings].has(fields[name])) return false;
+  if (!isRecord(settings)) return false;
+  for (const name in ALLOWED) if (!ALLOWED[name as keyof Settings].has(settings[name])) return false;
   return true;
 }
 
@@ -110,12 +110,7 @@ export function lastSettings(): (text: string) => Settings | undefined {
   let last: { readonly text: string; readonly settings: Settings } | undefined;
   return (text) => {
     if (last?.text === text) return last.settings;
-    let settings: unknown;
-    try {
-      settings = JSON.parse(text);
-    } catch {
-      return undefined;
-    }
+    const settings = parseJson(text);
     if (!areSettings(settings)) return undefined;
     last = { text, settings };
     return settings;

@@ -3,8 +3,9 @@ import { usage } from '../model/errors.js';
 import { SILENT_OBSERVER } from '../model/observer.js';
 import type { Announcement, Observer } from '../model/observer.js';
 import { withAddresses } from '../text/mirror-roots.js';
-import { isObject, inOptionNames } from './options.js';
+import { inOptionNames } from './options.js';
 import type { LibraryVerb } from './options.js';
+import { isRecord } from '../text/json.js';
 
 export interface Hooks {
   /** Ends the call. Committed data stays, and the call rejects with the code `interrupted`. */
@@ -37,7 +38,7 @@ export function checkHooks(verb: LibraryVerb, hooks: unknown): void {
   const isRun = verb === 'vision' || verb === 'metrics' || verb === 'repair';
   const names: readonly string[] = HOOKS.filter((name) => isRun || name !== 'onPlan');
   const hint = `hooks are ${names.join(', ')}`;
-  if (!isObject(hooks) || hooks instanceof AbortSignal || hooks instanceof AbortController)
+  if (!isRecord(hooks) || hooks instanceof AbortSignal || hooks instanceof AbortController)
     throw usage(`the last argument of ${verb} must be an object of hooks`, hint);
   const unknown = Object.keys(hooks).find((key) => !names.includes(key));
   if (unknown !== undefined) throw usage(`${verb} has no hook "${unknown}"`, hint);

@@ -10,7 +10,7 @@ import { withAddresses } from '../text/mirror-roots.js';
 import { libraryError } from './error.js';
 import type { Hooks, S3Credentials } from './hooks.js';
 import { mapItems } from './items.js';
-import { isObject } from './options.js';
+import { isRecord } from '../text/json.js';
 
 type LakeRequest = Pick<VerbRequest, 'clock' | 'observer' | 'resolved' | 'surroundings'>;
 
@@ -61,7 +61,7 @@ export async function* onLake<Item, Summary, Request extends LakeRequest>(
 function replaced(value: unknown, text: (value: string) => string): unknown {
   if (typeof value === 'string') return text(value);
   if (Array.isArray(value)) return value.map((item) => replaced(item, text));
-  if (!isObject(value) || Object.getPrototypeOf(value) !== Object.prototype) return value;
+  if (!isRecord(value) || Object.getPrototypeOf(value) !== Object.prototype) return value;
   return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, replaced(field, text)]));
 }
 
@@ -74,7 +74,7 @@ async function given(s3Credentials: S3Credentials): Promise<Credentials> {
     const text = error instanceof Error ? error.message : String(error);
     throw new CryptodlError('lake-refused', `s3Credentials: ${text.slice(0, 300)}`, { cause: error });
   }
-  const fields: Readonly<Record<string, unknown>> = isObject(found) ? { ...found } : {};
+  const fields: Readonly<Record<string, unknown>> = isRecord(found) ? { ...found } : {};
   const { accessKeyId, secretAccessKey, sessionToken, expiration } = fields;
   if (typeof accessKeyId !== 'string' || typeof secretAccessKey !== 'string')
     throw new CryptodlError('lake-refused', 's3Credentials gives no accessKeyId or no secretAccessKey');

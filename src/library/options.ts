@@ -6,6 +6,7 @@ import type { CamelCase, FlagName, FlagNameOf, FlagValue } from '../options/flag
 import type { RawValues } from '../options/resolve.js';
 import type { ALL, MarketAlias, MARKETS } from '../source/names.js';
 import { didYouMean } from '../text/did-you-mean.js';
+import { isRecord } from '../text/json.js';
 
 const LIBRARY_VERBS = [
   'vision',
@@ -68,7 +69,7 @@ export type OptionsOf<V extends LibraryVerb> = {
 
 /** The texts of the options. Throws usage errors for unknown names, and for values that are not text, numbers and the like. */
 export function rawValues(verb: LibraryVerb, options: unknown): RawValues {
-  if (!isObject(options)) throw usage(`${verb} takes an object of options`, callOf(verb));
+  if (!isRecord(options)) throw usage(`${verb} takes an object of options`, callOf(verb));
   const values: RawValues = {};
   const known = flagsOf(verb).filter((name) => !COMMAND_LINE.some((other) => other === name));
   for (const [key, value] of Object.entries(options)) {
@@ -97,12 +98,8 @@ export function callOf(verb: LibraryVerb): string {
   return `for example ${verb}(${first}{ out: 'data' }, { signal })`;
 }
 
-export function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function itemsOf(name: FlagName, value: unknown): readonly string[] {
-  if (flagSpec(name).isMap === true && isObject(value))
+  if (flagSpec(name).isMap === true && isRecord(value))
     return Object.entries(value).map(([key, item]) => `${key}=${textOf(name, item)}`);
   const items: readonly unknown[] = Array.isArray(value) ? value : [value];
   return items.map((item) => textOf(name, item));

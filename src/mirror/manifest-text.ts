@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { errnoOf } from '../model/errors.js';
 import { isPlainKey } from '../model/lake-address.js';
+import { parseJson } from '../text/json.js';
 import { concernSameData, subjectOf } from './same-data.js';
 
 /** The folders of the zips of a series, relative to the root of the lake. Empty without a manifest. */
@@ -36,11 +37,8 @@ async function readText(path: string): Promise<string> {
 }
 
 function unquoted(json: string): string {
-  try {
-    return String(JSON.parse(json));
-  } catch {
-    return '';
-  }
+  const text = parseJson(json);
+  return typeof text === 'string' ? text : '';
 }
 
 /**

@@ -1,4 +1,5 @@
 /** Whether two writers of one series have written the same data: files, days or months of one file after the other, or the same objects. */
+import { fieldsOf, parseJson } from '../text/json.js';
 
 interface Line {
   readonly kind?: unknown;
@@ -73,10 +74,5 @@ function isCrossing(some: ReadonlyMap<string, string>, others: ReadonlyMap<strin
 }
 
 function parsed(line: string): Line {
-  try {
-    const value: unknown = JSON.parse(line);
-    return typeof value === 'object' && value !== null ? value : {};
-  } catch {
-    return {};
-  }
+  return fieldsOf(parseJson(line));
 }

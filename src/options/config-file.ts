@@ -9,6 +9,7 @@ import type { Verb } from './flag-spec.js';
 import { FLAG_NAMES, flagSpec } from './flags.js';
 import type { FlagName } from './flags.js';
 import type { RawLayer, RawValues } from './resolve.js';
+import { isRecord } from '../text/json.js';
 
 const CONFIG_HINT = 'name a YAML or JSON file with lines like "market: spot"';
 
@@ -66,7 +67,7 @@ interface FileMap {
 
 /** The options in a map. Throws usage errors for other keys, and for values that are no texts and no lists of them. */
 export function fileLayer(content: unknown, { origin, place, known, hint }: FileMap): RawLayer {
-  if (!isMap(content))
+  if (!isRecord(content))
     throw usage(`${place} is not a map of option names to values`, 'write lines like "market: spot"');
   const nameOf = (key: string): string => `${place}: ${key}`;
   const values: RawValues = {};
@@ -78,7 +79,7 @@ export function fileLayer(content: unknown, { origin, place, known, hint }: File
     if (flagSpec(name).list === undefined && items.length !== 1)
       throw usage(`${where} takes one value, not a list`, `write ${key}: VALUE`);
     values[name] =
-      flagSpec(name).isMap === true && isMap(value)
+      flagSpec(name).isMap === true && isRecord(value)
         ? Object.entries(value).map(([part, item]) => `${part}=${scalarText(item, `${where}: ${part}`)}`)
         : items.map((item) => scalarText(item, where));
   }
@@ -89,8 +90,4 @@ function scalarText(value: unknown, where: string): string {
   if (typeof value === 'string' || typeof value === 'boolean' || typeof value === 'number')
     return String(value);
   throw usage(`${where} is not a text, a number, true or false`);
-}
-
-export function isMap(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -2,12 +2,13 @@
 import { fileURLToPath } from 'node:url';
 import { CryptodlError, usage } from '../model/errors.js';
 import { shownPath } from '../text/printable.js';
-import { fileLayer, helpHint, isMap } from './config-file.js';
+import { fileLayer, helpHint } from './config-file.js';
 import type { Verb } from './flag-spec.js';
 import { flagsOf, nameOptions } from './flags.js';
 import type { FlagName } from './flags.js';
 import { choice } from './parsers.js';
 import type { RawLayer } from './resolve.js';
+import { isRecord } from '../text/json.js';
 
 export interface JobEntry {
   readonly name: string;
@@ -48,8 +49,8 @@ const SHAPE = `for example: jobs: { bars: { verb: vision, symbols: BTCUSDT, days
 
 /** Checks the keys of the file; values are parsed later. */
 export function jobsFile(file: string, content: unknown): JobsFile {
-  const { jobs, defaults = {}, ...others } = isMap(content) ? content : {};
-  const isComplete = isMap(jobs) && Object.keys(jobs).length > 0;
+  const { jobs, defaults = {}, ...others } = isRecord(content) ? content : {};
+  const isComplete = isRecord(jobs) && Object.keys(jobs).length > 0;
   if (!isComplete || Object.keys(others).length > 0)
     throw usage(`${file} is not a map with jobs, and with nothing else but defaults`, SHAPE);
   return {
@@ -75,7 +76,7 @@ function jobEntry(file: string, name: string, job: unknown): JobEntry {
       `${file}: jobs: "${name}" is not a valid name of a job`,
       'write a letter, then letters, digits, dots, dashes and underscores',
     );
-  const { verb: given = '', ...map } = isMap(job) ? job : {};
+  const { verb: given = '', ...map } = isRecord(job) ? job : {};
   const verb = choice(VERBS_OF_JOBS)(String(given), `${place}: verb`);
   const known = keysOf(verb).filter((flag) => !SHARED.includes(flag));
   const hint = `${helpHint(verb)}; write ${SHARED.join(', ')} under defaults, because they are the same for all jobs`;

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { CryptodlError, usage } from '../model/errors.js';
 import { shellWord, shownPath } from '../text/printable.js';
+import { fieldsOf, parseJson } from '../text/json.js';
 
 /** The fields of an error of DuckDB with `errors_as_json`. A few errors are text. */
 interface Fault {
@@ -53,11 +54,7 @@ export function queryError(error: unknown, query: string, root: string): unknown
 function faultOf(message: string): Fault {
   const [, type, text] = /^([A-Z][\w ]*) Error: ([^{].*)/.exec(message) ?? [];
   if (type !== undefined && text !== undefined) return { exception_type: type, exception_message: text };
-  try {
-    return JSON.parse(message.slice(Math.max(0, message.indexOf('{')))) as Fault;
-  } catch {
-    return {};
-  }
+  return fieldsOf(parseJson(message.slice(Math.max(0, message.indexOf('{')))));
 }
 
 /** ` (line 1, column 15)`. DuckDB's parser counts characters, its later stages count bytes. */

@@ -4,6 +4,7 @@ import * as v from 'valibot';
 import { errnoOf, usage } from '../model/errors.js';
 import { reasonOf } from '../text/path-faults.js';
 import { FORMATS } from '../model/task.js';
+import { parseJson } from '../text/json.js';
 
 const SettingsSchema = v.strictObject({
   format: v.picklist(FORMATS),
@@ -134,21 +135,12 @@ async function linesOf(path: string): Promise<Lines> {
   const all = text.split('\n').map((each, index) => ({ line: index + 1, text: each.trim() }));
   const lines = all
     .filter((each) => each.text !== '')
-    .map((each) => ({ line: each.line, content: contentOf(each.text) }));
+    .map((each) => ({ line: each.line, content: parseJson(each.text) }));
   const damaged = lines.find(({ content }) => content === undefined);
   if (damaged === undefined) return { lines, cut: undefined };
   // The last line of a run that was killed has no line end.
   if (damaged.line === all.length) return { lines: lines.slice(0, -1), cut: damaged.line };
   throw usage(`${path} line ${damaged.line} is not JSON`, GIVE_REPORT);
-}
-
-/** Undefined for a text that is not JSON. */
-function contentOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** In a report of several jobs, each failure must name a job of the report, because the line of the job has the options. */

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import type { Market } from '../model/task.js';
 import { pairOf } from '../source/pairs.js';
 import type { Venue } from '../source/venue.js';
+import { fieldsOf } from '../text/json.js';
 
 /** `BTC/USDT`, `BTC/USDT:USDT`, `BTC/USD:BTC`, `BTC/USDT:USDT-240329`. Undefined for a symbol whose assets are not known. */
 export function pairName(venue: Venue, market: Market, symbol: string): string | undefined {
@@ -36,8 +37,4 @@ export async function isOwnPairlist(path: string): Promise<boolean> {
   } catch {
     return false;
   }
-}
-
-function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? { ...value } : {};
 }

@@ -8,9 +8,10 @@ import type { ErrorCode } from '../model/errors.js';
 import { ERROR_TRAITS } from '../model/error-codes.js';
 import { newJob } from './add-jobs.js';
 import type { JobQueue, QueuedJob } from './bullmq.js';
-import { isRecord, jobData, MOST_CHARACTERS } from './job-data.js';
+import { jobData, MOST_CHARACTERS } from './job-data.js';
 import type { JobData } from './job-data.js';
 import type { FailedObject } from './run-job.js';
+import { isRecord } from '../text/json.js';
 
 const POLL_MS = 500;
 

@@ -8,6 +8,7 @@ import type { FlagName } from '../options/flags.js';
 import type { ExchangeWords, RawLayer, RawValues, Resolved } from '../options/resolve.js';
 import { resolveOptions } from '../options/resolve.js';
 import { isExactName } from '../options/symbols.js';
+import { isRecord } from '../text/json.js';
 
 /** Raised when workers of the earlier version would do something else with the data. */
 const JOB_VERSION = 1;
@@ -118,10 +119,6 @@ function isTexts(value: unknown): value is string[] {
     value.length > 0 &&
     value.every((text) => typeof text === 'string' && text.length <= MOST_CHARACTERS)
   );
-}
-
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** The options of a job, with those of its worker for everything that the job does not decide. Throws usage errors. */

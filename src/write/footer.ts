@@ -4,6 +4,7 @@ import { quotePath } from '../convert/sql.js';
 import { parquetRowCountQuery } from '../convert/statements.js';
 import { bringIn } from '../lake/backing.js';
 import { refuseIrregular } from '../lake/path-checks.js';
+import { isRecord, parseJson } from '../text/json.js';
 
 export interface Footer {
   readonly rows: number;
@@ -42,7 +43,7 @@ export async function readFooter(session: DuckDbSession, file: string): Promise<
 }
 
 function provenanceIn(text: unknown): Pick<Footer, 'provenance'> {
-  const content = typeof text === 'string' ? parsed(text) : undefined;
+  const content = typeof text === 'string' ? parseJson(text) : undefined;
   const objects = isRecord(content) ? (content['objects'] ?? []) : undefined;
   // Otherwise another program has written a metadata entry of the same name.
   if (!isRecord(content) || !Array.isArray(objects) || !objects.every(isRecord)) return {};
@@ -56,16 +57,4 @@ function provenanceIn(text: unknown): Pick<Footer, 'provenance'> {
 
 function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }

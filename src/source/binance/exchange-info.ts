@@ -4,6 +4,7 @@ import type { Market } from '../../model/task.js';
 import type { Assets } from '../pairs.js';
 import type { TradedSymbol } from '../source.js';
 import type { RestClient, RestRequest } from './rest-client.js';
+import { fieldsOf, parseJson } from '../../text/json.js';
 
 interface RequestLimit {
   /** Weight per window. Windows follow the clock of the host. */
@@ -74,10 +75,6 @@ function weightLimit(limits: readonly unknown[]): RequestLimit | undefined {
   return undefined;
 }
 
-function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
-}
-
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
@@ -96,13 +93,7 @@ export function isPerpetual(market: Market, symbol: string): boolean {
 
 /** Base and quote asset by symbol, from the text of a saved answer; undefined for any other text. */
 export function parseAssets(text: string): ReadonlyMap<string, Assets> | undefined {
-  let content: unknown;
-  try {
-    content = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  const { symbols } = fieldsOf(content);
+  const { symbols } = fieldsOf(parseJson(text));
   if (!Array.isArray(symbols)) return undefined;
   const assets = new Map<string, Assets>();
   for (const entry of symbols as unknown[]) {

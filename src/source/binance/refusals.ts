@@ -2,6 +2,7 @@
 import type { AnswerRules } from '../../http/exchange-hosts.js';
 import type { Refusal } from '../../http/transport/error-map.js';
 import type { ErrorCode } from '../../model/errors.js';
+import { fieldsOf, parseJson } from '../../text/json.js';
 
 export const BINANCE_ANSWERS: AnswerRules = { readRefusal, usedPermits };
 
@@ -43,22 +44,12 @@ function readRefusal({ status, head }: { readonly status: number; readonly head:
 }
 
 function inBody(head: string): Pick<Refusal, 'code' | 'message'> {
-  const body = parsed(head);
-  if (typeof body !== 'object' || body === null) return {};
-  const { code: number, msg } = body as { code?: unknown; msg?: unknown };
+  const { code: number, msg } = fieldsOf(parseJson(head));
   if (typeof number !== 'number' || typeof msg !== 'string') return {};
   // A time before the kept history. With another parameter, the same number means a wrong request.
   const isBeforeHistory = number === INVALID_PARAMETER && /'(?:start|end)Time'/.test(msg);
   const code = isBeforeHistory ? 'before-history' : BY_NUMBER[number];
   return { message: `${number} ${msg}`, ...(code === undefined ? {} : { code }) };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }
 
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
