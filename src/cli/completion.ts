@@ -1,11 +1,10 @@
 /** `cryptodl completion SHELL` prints a few lines of shell, which call the hidden `cryptodl __complete WORD...` at each TAB. */
-import { didYouMean } from '../text/did-you-mean.js';
-import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
 import { choicesOf, docOf, flagSpec, flagsOf, isSwitch } from '../options/flags.js';
 import { VERBS } from '../options/flag-spec.js';
 import type { Verb } from '../options/flag-spec.js';
+import { choice } from '../options/parsers.js';
 import { SHELLS, VERB_TEXTS } from './verbs.js';
 import { writeText } from './write-data.js';
 
@@ -66,12 +65,7 @@ complete -c cryptodl -f -a '(__cryptodl_complete)'
 
 /** Throws a usage error for a missing or unknown shell. */
 export async function completion(shell: string | undefined, io: Io): Promise<ExitCode> {
-  const name = SHELLS.find((candidate) => candidate === shell);
-  if (name === undefined) {
-    const hint = (shell === undefined ? undefined : didYouMean(shell, SHELLS)) ?? SHELLS.join(', ');
-    throw usage(`completion needs the name of a shell${shell === undefined ? '' : `, not "${shell}"`}`, hint);
-  }
-  await writeText(io, { bash: BASH, zsh: ZSH, fish: FISH }[name]);
+  await writeText(io, { bash: BASH, zsh: ZSH, fish: FISH }[choice(SHELLS)(shell ?? '', 'completion')]);
   return 0;
 }
 

@@ -1,4 +1,8 @@
 /** Prints an error for people: the message, the hint, and the stack of a bug. */
+import { readFileSync } from 'node:fs';
+import { SourceMap } from 'node:module';
+import type { SourceMapPayload } from 'node:module';
+import { fileURLToPath } from 'node:url';
 import type { CryptodlError } from '../model/errors.js';
 import { exitCodeOfError } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
@@ -6,7 +10,6 @@ import type { Io } from '../model/io.js';
 import { nameOptions } from '../options/flags.js';
 import type { OptionSources } from '../options/resolve.js';
 import { printLines } from '../text/printable.js';
-import { originalStack } from './original-stack.js';
 
 /** Prints the error with its hint. Bugs also print their stack. Returns the exit code. Without `sources`, messages name flags. */
 export function printError(error: CryptodlError, io: Io, sources?: OptionSources): ExitCode {
@@ -19,4 +22,30 @@ export function printError(error: CryptodlError, io: Io, sources?: OptionSources
     ...stack,
   ]);
   return exitCodeOfError(code);
+}
+
+/** A place in the bundle, whose files have these names for V8 (bin/load-bundle.js). */
+const PLACE = /\bcryptodl-bundle\/([a-z-]+\.cjs):(\d+):(\d+)/g;
+const BUNDLE = new URL('../bundle/', import.meta.url);
+
+/** The stack with the files that the bundle was made from. A place without a source map stays as it is. */
+function originalStack(stack: string): string {
+  const maps = new Map<string, SourceMap | undefined>();
+  return stack.replaceAll(PLACE, (place, name: string, line: string, column: string) => {
+    const map = maps.has(name) ? maps.get(name) : readMap(name);
+    maps.set(name, map);
+    const origin = map?.findOrigin(Number(line), Number(column));
+    if (origin === undefined || !('fileName' in origin)) return place;
+    const path = fileURLToPath(new URL(origin.fileName, BUNDLE));
+    return `${path}:${origin.lineNumber}:${origin.columnNumber}`;
+  });
+}
+
+function readMap(name: string): SourceMap | undefined {
+  try {
+    const text = readFileSync(new URL(`${name}.map`, BUNDLE), 'utf8');
+    return new SourceMap(JSON.parse(text) as SourceMapPayload);
+  } catch {
+    return undefined;
+  }
 }

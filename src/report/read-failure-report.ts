@@ -145,11 +145,8 @@ async function linesOf(path: string): Promise<Lines> {
 
 /** In a report of several jobs, each failure must name a job of the report, because the line of the job has the options. */
 function refuseStrays(path: string, jobs: readonly JobHeader[], entries: readonly ReportEntry[]): void {
-  const names = new Set(jobs.map(({ job }) => job));
-  const isStray = ({ job }: ReportEntry): boolean => (job === undefined ? names.size > 0 : !names.has(job));
-  const stray = entries.find(isStray);
-  if (stray === undefined) return;
-  const problem =
-    stray.job === undefined ? 'names no job' : `names the job "${stray.job}", but the report has no such job`;
-  throw usage(`${path} line ${stray.line} ${problem}`, 'remove that line');
+  const names = new Set<string | undefined>(jobs.length === 0 ? [undefined] : jobs.map(({ job }) => job));
+  const stray = entries.find(({ job }) => !names.has(job));
+  if (stray !== undefined)
+    throw usage(`${path} line ${stray.line} names no job of the report`, 'remove that line');
 }

@@ -13,7 +13,10 @@ import { StagedZips } from '../mirror/staged-zips.js';
 import type { RawLayer, Resolved } from '../options/resolve.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import type { FailureReport } from '../report/failure-report.js';
-import { selectJob } from '../select/select-job.js';
+import { parseMetricsOptions, requestOf as metricsRequest } from '../select/select-metrics.js';
+import { parseSeriesOptions, requestOf as seriesRequest } from '../select/select-series.js';
+import { describeSelection, givenFlags, givenSettings } from '../select/selection.js';
+import type { RunSelection, SymbolContext } from '../select/selection.js';
 import { resolveJob } from './job-data.js';
 import type { JobData } from './job-data.js';
 import { countsOf } from './tally-fields.js';
@@ -134,5 +137,28 @@ function reportInto(failed: FailedObject[]): FailureReport {
     },
     addHole: () => undefined,
     close: () => Promise.resolve(undefined),
+  };
+}
+
+/** The series of a job. Its symbol was chosen when the job was made, so no listing of symbols is read. Throws usage errors. */
+function selectJob(context: SymbolContext, resolved: Resolved, verb: 'vision' | 'metrics'): RunSelection {
+  const { options } = context;
+  const isOfRest = verb === 'metrics';
+  const { range, datasets } = isOfRest ? parseMetricsOptions(context) : parseSeriesOptions(context);
+  const given = givenSettings(givenFlags(resolved));
+  const [symbol = ''] = options.symbols?.names ?? [];
+  const requests = datasets.flatMap((dataset) =>
+    isOfRest
+      ? metricsRequest(context, dataset, symbol, range)
+      : [seriesRequest(context, dataset, symbol, range)],
+  );
+  return {
+    verb,
+    requests: requests.map((request) => ({ ...request, given })),
+    hasListing: !isOfRest || options.join !== undefined,
+    ...describeSelection(context, datasets),
+    range: range.text,
+    notes: [],
+    ended: [],
   };
 }

@@ -570,7 +570,7 @@ jobs:
     const result = await run(['retry', 'failed.jsonl', ...FAST]);
     expect([result.code, result.stderr]).toEqual([
       2,
-      'cryptodl: failed.jsonl line 2 names the job "eth", but the report has no such job\n  remove that line\n',
+      'cryptodl: failed.jsonl line 2 names no job of the report\n  remove that line\n',
     ]);
   });
 });

@@ -159,7 +159,7 @@ const LINES: Readonly<Record<string, number>> = {
   runs: 300,
   s3: 1550,
   schedule: 300,
-  select: 1850,
+  select: 1800,
   serve: 750,
   source: 2650,
   text: 550,
