@@ -382,7 +382,7 @@ describe('a line is damaged', () => {
     ['null', 'the line is not an object'],
     ['5', 'the line is not an object'],
     ['"x"', 'the line is not an object'],
-    ['[]', 'unknown version'],
+    ['[]', 'the line is not an object'],
   ])('that is %j: %s', (text, says) => {
     expect(() => createLineReader(FOLDER, ARCHIVE)(text)).toThrow(new TypeError(says));
   });
