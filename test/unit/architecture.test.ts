@@ -165,7 +165,7 @@ const LINES: Readonly<Record<string, number>> = {
   text: 550,
   universe: 1250,
   verify: 1250,
-  workers: 2150,
+  workers: 2200,
   write: 1500,
 };
 const LINES_STEP = 50;
