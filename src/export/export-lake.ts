@@ -30,10 +30,11 @@ import { madeFrom, stageFile } from './write-file.js';
 
 /**
  * `unchanged`: made from the same sources, and still there. `empty`: the sources have no rows for it, and there is no file. `planned`: a dry run
- * would write it. The others are failures. `foreign`: the place has a file that export did not write, or that has changed since.
- * `unreadable`: a file of the lake is damaged, or has a number that does not fit. `failed`: files of the lake changed during the export.
+ * would write it. The others are failures. `foreign`: the place has a file that export did not write, or that has changed since. `narrower`: the
+ * present file covers more days or symbols. `unreadable`: a file of the lake is damaged, or has a number that does not fit. `failed`: files of the lake changed during the export.
  */
-export type FileOutcome = 'written' | 'unchanged' | 'empty' | 'planned' | 'foreign' | 'unreadable' | 'failed';
+export type FileOutcome =
+  'written' | 'unchanged' | 'empty' | 'planned' | 'foreign' | 'narrower' | 'unreadable' | 'failed';
 
 export interface ExportedFile {
   /** Relative to the target. */
@@ -184,6 +185,8 @@ class Exporter {
       const { rows, bytes } = present;
       return { ...of, outcome: rows === 0 ? 'empty' : 'unchanged', rows, bytes };
     }
+    const lost = present === undefined ? undefined : lostText(present, file.days, sources);
+    if (lost !== undefined) return { ...of, outcome: 'narrower', text: lost };
     const foreign = await record.problemOf(file.path, force);
     if (foreign !== undefined) return { ...of, outcome: 'foreign', text: foreign };
     if (dryRun) return { ...of, outcome: 'planned' };
@@ -310,4 +313,21 @@ function writeFault(error: unknown, root: string): WriteFault | undefined {
     outcome: 'unreadable',
     text: `${reason}; cryptodl verify --deep${lakeFlag(root)} finds damaged files`,
   };
+}
+
+/** Which days or symbols a new file would lose; undefined if it has all of the present one. `days`: its first day and its exclusive end. */
+function lostText(present: FileLine, days: Days, sources: FileLine['sources']): string | undefined {
+  if (present.rows === 0) return undefined;
+  const own = symbolsOf(sources);
+  const symbols = [...symbolsOf(present.sources)].filter((symbol) => !own.has(symbol));
+  const isShorter = dayText(days.from) > present.from || dayText(days.to) < present.to;
+  if (!isShorter && symbols.length === 0) return undefined;
+  const lost = isShorter
+    ? 'days: leave out the range'
+    : `symbols, for example ${symbols[0] ?? ''}: select them too`;
+  return `the file has more ${lost}, or add --force`;
+}
+
+function symbolsOf(sources: FileLine['sources']): ReadonlySet<string> {
+  return new Set(sources.map(({ file }) => basename(dirname(file)).replace(/^symbol=/, '')));
 }

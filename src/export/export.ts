@@ -106,7 +106,7 @@ async function exportFiles(engine: Engine, run: LookUp, request: VerbRequest): P
   return exitCode;
 }
 
-const FAILURES: readonly FileOutcome[] = ['foreign', 'unreadable', 'failed'];
+const FAILURES: readonly FileOutcome[] = ['foreign', 'narrower', 'unreadable', 'failed'];
 
 class Tally {
   readonly #files: Partial<Record<FileOutcome, number>> = {};

@@ -684,7 +684,7 @@ describe('a repeated export', () => {
     expect(outcomes(copied)).toEqual({ 'um_klines_1h/BTCUSDT.csv': 'unchanged' });
   });
 
-  it('replaces no file that it did not write or that has changed', async () => {
+  it('replaces no file that it did not write or that has changed, and no file with more days', async () => {
     const lake = await lakeOf(`-m um ${KLINES} ${RANGE}`);
     const target = newTarget();
     const btc = join(target, 'um_klines_1h/BTCUSDT.csv');
@@ -703,21 +703,29 @@ describe('a repeated export', () => {
       'um_klines_1h/BTCUSDT.csv': 'foreign',
       'um_klines_1h/ETHUSDT.csv': 'unchanged',
     });
+    const narrower = await exported('csv', lake, target, '-s', 'ETHUSDT', '--days', '45');
+    expect([narrower.code, narrower.stdout]).toEqual([
+      4,
+      'narrower\tum_klines_1h/ETHUSDT.csv\tthe file has more days: leave out the range, or add --force\n',
+    ]);
+    // A file that is gone has no days to lose.
+    rmSync(btc);
+    expect((await exported('csv', lake, target, '-s', 'BTCUSDT', '--days', '45')).code).toBe(0);
+    expect((await exported('csv', lake, target, '-s', 'ETHUSDT', '--days', '45', '--force')).code).toBe(0);
+    expect(readFileSync(join(target, 'um_klines_1h/ETHUSDT.csv'), 'utf8')).toContain(
+      '\n2024-01-25T00:00:00.',
+    );
   });
 
-  it('with a range leaves only its days in a file, and without it all days of the lake', async () => {
-    const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
+  it('of one file keeps the symbols that it has', async () => {
+    const lake = await lakeOf(`-m um ${KLINES} ${RANGE}`);
     const target = newTarget();
-    const firstTime = (): string =>
-      readFileSync(join(target, 'um_klines_1h/BTCUSDT.csv'), 'utf8').split('\n')[1]?.slice(0, 10) ?? '';
-    for (const [flags, first] of [
-      [[], '2024-01-01'],
-      [['--days', '45'], '2024-01-25'],
-      [[], '2024-01-01'],
-    ] as const) {
-      expect((await exported('csv', lake, target, ...flags)).code).toBe(0);
-      expect(firstTime()).toBe(first);
-    }
+    await exported('csv', lake, target, '--one-file');
+    const fewer = await exported('csv', lake, target, '--one-file', '-s', 'ETHUSDT');
+    expect([fewer.code, fewer.stdout]).toEqual([
+      4,
+      'narrower\tum_klines_1h.csv\tthe file has more symbols, for example BTCUSDT: select them too, or add --force\n',
+    ]);
   });
 
   it('gives the same zips in each time zone', async () => {
@@ -732,9 +740,13 @@ describe('a repeated export', () => {
     expect(zips[1]?.equals(zips[0] ?? Buffer.alloc(0))).toBe(true);
   });
 
-  it('has no file without rows', async () => {
+  it('replaces no file that ends later, and has no file without rows', async () => {
     const lake = await lakeOf(`-m um --dataset markPriceKlines -i 1h -s BTCUSDT ${RANGE}`);
     const target = newTarget();
+    const csv = 'um_markPriceKlines_1h/BTCUSDT.csv';
+    await exported('csv', lake, target);
+    const earlier = await exported('csv', lake, target, '--from', '2024-01-01', '--to', '2024-02-28');
+    expect([earlier.code, earlier.stdout]).toEqual([4, expect.stringMatching(`^narrower\t${csv}\t`)]);
     // No candle of 48 hours is complete within a day.
     const mark = 'futures/BTC_USDT_USDT-48h-mark.parquet';
     const day = ['--from', '2024-01-02', '--to', '2024-01-02', '--mark-interval', '48h'];
