@@ -21,7 +21,7 @@ import { loadBinance } from '../../src/source/binance/binance.js';
 import { objectLine } from '../helpers/conversion.js';
 import { refuse, syncsOf, withCalls } from '../helpers/file-handles.js';
 import { scratchFolder } from '../helpers/folders.js';
-import { manifestOf, filesBelow } from '../helpers/lake.js';
+import { manifestLines, manifestOf, filesBelow } from '../helpers/lake.js';
 
 const ARCHIVE = loadBinance().archive;
 
@@ -44,11 +44,15 @@ async function newLake(): Promise<LakePaths> {
 /** Commits a month file in place of `dead`. `staged`: names in the staging folder. */
 function commitMonth(
   paths: LakePaths,
-  { dead = DEAD, staged = ['x.partial'] }: { dead?: string; staged?: readonly string[] } = {},
+  {
+    dead = DEAD,
+    staged = ['x.partial'],
+    manifests = new Manifests(ARCHIVE),
+  }: { dead?: string; staged?: readonly string[]; manifests?: Pick<Manifests, 'append'> } = {},
 ): Promise<void> {
   writeFileSync(join(paths.staging, 'x.partial'), 'month');
   return commitFiles(
-    { paths, manifests: new Manifests(ARCHIVE) },
+    { paths, manifests },
     {
       seriesFolder: join(paths.root, SERIES),
       publications: staged.map((name) => ({
@@ -61,7 +65,7 @@ function commitMonth(
   );
 }
 
-/** A lake whose commit ended in the middle: its lines are written, the new file could not take its place yet, and the old one is there. */
+/** A lake whose commit ended in the middle: the new file could not take its place, no line is written, and the old file is there. */
 async function interrupted(): Promise<LakePaths> {
   const paths = await newLake();
   // A folder cannot be replaced by a file.
@@ -75,7 +79,8 @@ async function finished(paths: LakePaths): Promise<boolean> {
   const refused = await finishCommits(paths, venue);
   const { parquet } = await readManifest(join(paths.root, SERIES), ARCHIVE);
   const made = readFileSync(join(paths.root, MADE), 'utf8');
-  const isDone = refused.length === 0 && made === 'month' && parquet.size === 1;
+  const lines = manifestLines(join(paths.root, SERIES)).length;
+  const isDone = refused.length === 0 && made === 'month' && parquet.size === 1 && lines === 1;
   return isDone && !existsSync(join(paths.root, DEAD)) && filesBelow(paths.internal).length === 0;
 }
 
@@ -279,6 +284,19 @@ it('a journal that may not survive a power failure is removed with the files tha
     [],
     ['2024-01-01.parquet'],
   ]);
+});
+
+it('a new file has its name before its lines, and a commit that was interrupted after them writes them once', async () => {
+  const paths = await newLake();
+  const folder = join(paths.root, SERIES);
+  let before: readonly string[] = [];
+  const append: Manifests['append'] = (...[series, lines]) => {
+    before = filesBelow(folder);
+    return new Manifests(ARCHIVE).append(series, lines, () => Promise.reject(new Error('ended')));
+  };
+  await expect(commitMonth(paths, { manifests: { append } })).rejects.toThrow('ended');
+  expect([before, manifestLines(folder).length]).toEqual([[basename(DEAD), basename(MADE)], 1]);
+  expect(await finished(paths)).toBe(true);
 });
 
 it('an old file stays until all new ones have their names', async () => {
