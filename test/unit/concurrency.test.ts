@@ -189,6 +189,10 @@ describe('Concurrency', () => {
     expect(concurrency.retreats).toBeGreaterThan(0);
   });
 
+  it('stays at the lowest level while a host refuses more than half of the requests, whatever the load', () => {
+    expect(settle(1, { refuses: 0.7 }, 4000).mean).toBeLessThan(5);
+  });
+
   it('counts bad content as trouble of the line', () => {
     const concurrency = new Concurrency({ choice: AUTO, start: START });
     for (let bad = 0; bad < 100; bad += 1) concurrency.onBadContent(bad);
