@@ -205,11 +205,15 @@ describe('the closing block', () => {
       a: { kind: 'failed', error: new CryptodlError('idle-timeout', 'silence') },
       b: { kind: 'failed', error: new CryptodlError('zip-broken', 'no') },
     });
-    const lines = block(tally, {
+    const paths = {
       reportPath: '/lake/failures/r.jsonl',
       quarantinePath: '/lake/quarantine',
       next: 'cryptodl retry /lake/failures/r.jsonl',
-    });
+    };
+    const lines = block(tally, paths);
+    expect(closingBlock(closingOf(tally, paths), true)).toEqual(
+      lines.filter((line) => !line.startsWith('  data ')),
+    );
     expect(lines.slice(1)).toEqual([
       '  1 failed, idle-timeout (retrying may help)',
       '      a: silence',
@@ -221,6 +225,22 @@ describe('the closing block', () => {
       '  next       cryptodl retry /lake/failures/r.jsonl',
     ]);
   });
+});
+
+it.each<[string, boolean, readonly RegExp[]]>([
+  ['only revisions that were not taken', false, [/revised/]],
+  ['with --strict also partial objects and holes', true, [/revised/, /partial/, /hole/]],
+])('the closing block for --quiet names %s', (_, strict, titles) => {
+  const tally = tallyOf({
+    a: { ...ok, kind: 'partial', keptRows: 1441 },
+    b: { ...ok, kind: 'partial', expectedRows: 2000 },
+    c: { kind: 'absent', reason: 'hole' },
+    d: { kind: 'absent', reason: 'delisted' },
+  });
+  const lines = closingBlock(closingOf(tally, { trouble: { strict, nothingNew: false } }), true);
+  expect(lines.filter((line) => /^ {2}\d/.test(line))).toEqual(
+    titles.map((title) => expect.stringMatching(title) as unknown),
+  );
 });
 
 it('the closing block of several jobs has the open objects of each job', () => {
