@@ -61,14 +61,17 @@ function lineOf(day: number): ObjectLine {
 describe('a mirror', () => {
   const scratch = scratchFolder();
 
-  async function open(isReadOnly = false): Promise<{
+  async function open(
+    isReadOnly = false,
+    options: Parameters<typeof s3Server>[0] = {},
+  ): Promise<{
     readonly server: S3Server;
     readonly mirror: Mirror;
     readonly root: string;
     readonly folder: string;
     readonly warnings: string[];
   }> {
-    const server = await s3Server();
+    const server = await s3Server(options);
     server.store(`data/${FILE}`, 'from the bucket');
     server.store(`data/${MANIFEST}`, 'line 1\n');
     const root = mkdtempSync(join(scratch, 'mirror-'));
@@ -170,15 +173,20 @@ describe('a mirror', () => {
     expect(puts.slice(3).sort()).toEqual(namesOf(1));
   });
 
-  it('removes no object that another writer has changed', async () => {
-    const { mirror, root, folder, server } = await open();
+  it.each([
+    ['that another writer has changed', FILE, 'kept'],
+    ['that another writer has changed in a bucket without conditions', FILE, 'ignored'],
+    ['while another writer has changed the manifest', MANIFEST, 'kept'],
+  ] as const)('removes no object %s', async (_, changed, conditions) => {
+    const { mirror, root, folder, server } = await open(false, { conditions });
     rmSync(join(root, FILE));
-    server.store(`data/${FILE}`, 'of another writer');
+    server.store(`data/${changed}`, 'of another writer');
+    const before = server.objects.get(`data/${FILE}`);
     mirror.publishSeries(folder);
     await expect(mirror.published(folder)).rejects.toMatchObject({ code: 'lake-conflict' });
-    expect(server.objects.get(`data/${FILE}`)?.bytes.toString()).toBe('of another writer');
+    expect(server.objects.get(`data/${FILE}`)).toEqual(before);
     await mirror.openSeries(folder);
-    expect(lstatSync(join(root, FILE)).size).toBe('of another writer'.length);
+    expect(lstatSync(join(root, FILE)).size).toBe(before?.bytes.length);
   });
 
   it('has a manifest read again whose lines of another writer were joined', async () => {
