@@ -3,7 +3,7 @@ import { FALLBACK_CODES } from '../model/errors.js';
 import { dayText, parsePeriod, periodText } from '../model/calendar.js';
 import { ABSENCE_REASONS, FORMATS } from '../model/task.js';
 import type { Cadence, Period, Series } from '../model/task.js';
-import { isPartitionFile, isPlainName } from './path-checks.js';
+import { isPartitionFile } from './path-checks.js';
 import { keyPath, seriesOfFolder } from './layout.js';
 import { areSettings, lastSettings } from './settings.js';
 import { readPlainLine } from './manifest-line.js';
@@ -17,8 +17,8 @@ export class NewerVersion extends Error {}
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Returns a function that parses and checks a line. It throws `NewerVersion`, or a TypeError with the problem, and does not check whether
- * periods are dates of the calendar. A line of the most frequent form gets only the fields that plans compare.
+ * Returns a function that parses and checks a line. It throws `NewerVersion`, or a TypeError with the problem. It accepts periods that are no
+ * dates of the calendar; `applyLine` refuses them. A line of the most frequent form gets only the fields that plans compare.
  */
 export function createLineReader(
   seriesFolder: string,
@@ -42,7 +42,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Like `createLineReader`, for a line that is already parsed. */
+/** Like `createLineReader`, for a line that is already parsed. The period of an object is a date of the calendar. */
 export function createLineCheck(seriesFolder: string, archive: ObjectKeys): (line: unknown) => ManifestLine {
   const keys = createKeyCheck(seriesFolder, archive);
   return (line) => {
@@ -146,8 +146,14 @@ const ABSENT: Checks = [
 const OTHER_KEY = '"key" is not an object of this series';
 
 function gapProblem({ cadence, period, gaps = [], insteadOf }: ObjectLine): string | undefined {
-  const all = [...gaps, ...(insteadOf?.gaps ?? [])];
-  return areInPeriod(all, parsePeriod(cadence, period)) ? undefined : '"gaps" are not in the period';
+  const days = parsePeriod(cadence, period);
+  if (days === undefined) return '"period" is wrong';
+  // The days of an exchange may begin up to one day before or after those of UTC.
+  const [first, last] = [dayText(days.from - 1), dayText(days.to + 1)];
+  const areInPeriod = [...gaps, ...(insteadOf?.gaps ?? [])].every(
+    ([from, to]) => from >= first && to <= last,
+  );
+  return areInPeriod ? undefined : '"gaps" are not in the period';
 }
 
 function placeProblem(
@@ -157,16 +163,10 @@ function placeProblem(
   if (!keys.isOfPeriod(key, cadence, period)) return OTHER_KEY;
   const isRight =
     format === 'zip'
-      ? file === keyPath(key) && isBelow(keys.topFolder, file)
+      ? file === keyPath(key) && file.startsWith(`${keys.topFolder}/`)
       : isPartitionFile(file) &&
-        (file === `${period}.${format}` ||
-          (cadence === 'daily' && file === `${period.slice(0, 'YYYY-MM'.length)}.${format}`));
+        (file === `${period}.${format}` || file === `${period.slice(0, 'YYYY-MM'.length)}.${format}`);
   return isRight ? undefined : '"file" is not the file of this object';
-}
-
-/** Whether a path has no other parts than plain names, of which the first is the folder. */
-function isBelow(folder: string, path: string): boolean {
-  return path.startsWith(`${folder}/`) && path.split('/').every(isPlainName);
 }
 
 function isText(value: unknown): value is string {
@@ -196,13 +196,6 @@ function areGaps(value: unknown): boolean {
     Array.isArray(value) &&
     value.every((gap) => Array.isArray(gap) && gap.length === 2 && gap.every(isInstant))
   );
-}
-
-/** The days of an exchange may begin up to one day before or after those of UTC. `days` undefined: another check refuses the period. */
-function areInPeriod(gaps: NonNullable<ObjectLine['gaps']>, days: Period | undefined): boolean {
-  const first = days === undefined ? '' : dayText(days.from - 1);
-  const last = days === undefined ? '9999' : dayText(days.to + 1);
-  return gaps.every(([from, to]) => from >= first && to <= last);
 }
 
 /** From 2000 to 2199, because readers iterate over all days of an absence. */

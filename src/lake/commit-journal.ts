@@ -151,7 +151,7 @@ async function publishWithLines(
   manifests: Pick<Manifests, 'append'>,
   publications: readonly Publication[],
   { seriesFolder, lines }: Pick<FileCommit, 'seriesFolder' | 'lines'>,
-  end: () => Promise<void> = () => Promise.resolve(),
+  end?: () => Promise<void>,
 ): Promise<void> {
   const before = filesBefore(lines);
   const sizes = await Promise.all(publications.map(({ target }) => fileSize(target)));
@@ -161,7 +161,7 @@ async function publishWithLines(
   await renameAll(publications.filter((each, at) => !isReplaced(each, at)));
   await manifests.append(seriesFolder, lines, async () => {
     await renameAll(publications.filter(isReplaced));
-    await end();
+    await end?.();
   });
 }
 
@@ -234,7 +234,7 @@ async function readJournal(paths: LakePaths, venue: JournalVenue, path: string):
   } catch (error) {
     // Errors of the disk say nothing about the journal.
     if (error instanceof JournalRefused || (error instanceof Error && 'errno' in error)) throw error;
-    const why = error instanceof CryptodlError && error.code === 'disk' ? error.message : 'it is damaged';
+    const why = error instanceof CryptodlError ? error.message : 'it is damaged';
     throw new JournalRefused(why, { cause: error });
   }
 }

@@ -46,7 +46,7 @@ export async function* completeLinesOf(
       }
       const filled = kept + bytesRead;
       const end = buffer.lastIndexOf(0x0a, filled - 1) + 1;
-      if (end > 0) yield linesIn(buffer, end);
+      yield linesIn(buffer, end);
       buffer.copyWithin(0, end, filled);
       kept = filled - end;
     }

@@ -85,8 +85,7 @@ export async function foldManifest<Fold extends ManifestFold>(
   for (let attempt = 1; ; attempt += 1) {
     const fold = begin();
     await readInto(fold, seriesFolder, archive, undone);
-    const hasNoUndone = undone.size === 0 && !(await mayHaveUndone(seriesFolder, fold.manifest));
-    if (hasNoUndone || attempt === MOST_READINGS) return fold;
+    if (attempt === MOST_READINGS || !(await mayHaveUndone(seriesFolder, fold.manifest))) return fold;
     const found = await undoneIn(seriesFolder, archive);
     if (undone.size === found.size && [...found].every((commit) => undone.has(commit))) return fold;
     undone = found;

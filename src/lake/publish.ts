@@ -146,7 +146,7 @@ export async function fileFacts(
       hash.update(chunk);
       bytes += bytesRead;
       for (let at = chunk.indexOf(0x0a); at >= 0; at = chunk.indexOf(0x0a, at + 1)) newlines += 1;
-      if (tailBytes > 0) tail = lastOf(Buffer.concat([tail, lastOf(chunk, tailBytes)]), tailBytes);
+      tail = lastOf(Buffer.concat([tail, lastOf(chunk, tailBytes)]), tailBytes);
     }
   } finally {
     await file.close();

@@ -16,6 +16,7 @@ const AT = '2026-11-21T12:00:00.000Z';
 const DAY = 'data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-2026-11-20.zip';
 const MONTH = 'data/futures/um/monthly/klines/BTCUSDT/1h/BTCUSDT-1h-2026-10.zip';
 const REST = 'rest/um/klines/1h/BTCUSDT/2026-11-20';
+const MADE = REST.replace('rest', 'made');
 const REVISION = { bytes: 1, sha256: DIGEST };
 const GAPS = [[AT, '2026-11-21T13:00:00Z']];
 
@@ -55,6 +56,7 @@ describe('a sound line', () => {
     ['of a month', { ...OBJECT, key: MONTH, cadence: 'monthly', period: '2026-10', file: '2026-10.parquet' }],
     ['of a day in a file of its own', { ...OBJECT, file: '2026-11-20.parquet' }],
     ['of rows of REST', { ...OBJECT, key: REST, verified: 'rest' }],
+    ['of rows that the program made', { ...OBJECT, key: MADE, verified: 'lake', source: 'klines 1m' }],
     ...[
       'http-server-error',
       'breaker-open',
@@ -74,6 +76,7 @@ describe('a sound line', () => {
         ...OBJECT,
         rows: 0,
         fileRows: 24,
+        fileBefore: REVISION,
         duplicates: 1,
         idConflicts: 2,
         first: AT,
@@ -111,6 +114,7 @@ describe('a sound line', () => {
     ['that drops a day', DROPPED],
     ['that drops a month, with its settings', { ...DROPPED, key: MONTH, settings: SETTINGS }],
     ['that drops rows of REST', { ...DROPPED, key: REST, format: 'csv' }],
+    ['that drops rows that the program made', { ...DROPPED, key: MADE }],
     ['of absent days', ABSENT],
     ['of absent months', { ...ABSENT, cadence: 'monthly', first: '2026-09', last: '2026-10' }],
     [
@@ -169,9 +173,17 @@ describe('a sound line', () => {
       expect(() => check({ ...zip, file })).toThrow('"file" is not the file of this object');
   });
 
-  it('of a zip names no path out of the lake, also where the folder is of no series', () => {
+  it('of a zip names no path out of the folder of the archive, also where the folder is of no series', () => {
     const anywhere = createLineCheck('/somewhere', ARCHIVE);
-    for (const key of ['data/../x.zip', 'data/./x.zip', '../x.zip', '/x.zip']) {
+    for (const key of [
+      'data/../x.zip',
+      'data/./x.zip',
+      'data//x.zip',
+      '../x.zip',
+      '/x.zip',
+      'binance/x.zip',
+      REST,
+    ]) {
       const zip = { ...OBJECT, settings: { ...OBJECT.settings, format: 'zip' }, key, file: key };
       expect(() => anywhere(zip)).toThrow('"file" is not the file of this object');
     }
@@ -222,7 +234,16 @@ const NO_INSTANTS = [
   null,
   [AT],
 ];
-const NO_GAPS = [{}, [AT], [[AT]], [[AT, AT, AT]], [[AT, 'later']], [[AT, AT], 5]];
+const NO_GAPS = [
+  {},
+  [AT],
+  [[AT]],
+  [[AT, AT, AT]],
+  [[AT, 'later']],
+  [[AT, AT.slice(0, -1)]],
+  [[AT.slice(0, -1), AT]],
+  [[AT, AT], 5],
+];
 
 /** Of the object line, then of the others: the name of the field, and what it must not be. */
 const WRONG: readonly [base: Readonly<Record<string, unknown>>, field: string, values: readonly unknown[]][] =
@@ -277,6 +298,7 @@ const WRONG: readonly [base: Readonly<Record<string, unknown>>, field: string, v
     ...['first', 'last'].map((name): (typeof WRONG)[number] => [OBJECT, name, NO_INSTANTS]),
     [OBJECT, 'at', [undefined, ...NO_INSTANTS]],
     [OBJECT, 'gaps', NO_GAPS],
+    [OBJECT, 'fileBefore', [5, null, {}, { bytes: 1 }, { sha256: DIGEST }, { ...REVISION, bytes: -1 }]],
     [
       OBJECT,
       'replaces',
