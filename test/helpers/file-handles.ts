@@ -1,7 +1,8 @@
 /** What this process does with the files that it has open, and a file system that refuses it. */
 import { readlinkSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import fs, { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { vi } from 'vitest';
 
 /** Told before each call, which fails when this throws. */
@@ -41,6 +42,22 @@ export async function withCalls(
     await act();
   } finally {
     spy.mockRestore();
+  }
+}
+
+/** Each rename of a file or folder is answered first, with its old path, and then done. */
+export async function withRenames(act: () => Promise<unknown>, answer: Answer): Promise<void> {
+  const usual = fs.rename;
+  const spy = vi.spyOn(fs, 'rename').mockImplementation(async (from, to) => {
+    answer(String(from));
+    await usual(from, to);
+  });
+  syncBuiltinESMExports();
+  try {
+    await act();
+  } finally {
+    spy.mockRestore();
+    syncBuiltinESMExports();
   }
 }
 

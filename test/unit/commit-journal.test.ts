@@ -14,12 +14,13 @@ import { basename, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { lakePaths } from '../../src/lake/layout.js';
 import type { LakePaths } from '../../src/lake/layout.js';
+import type { ObjectLine } from '../../src/lake/manifest-line.js';
 import { readManifest } from '../../src/lake/manifest.js';
 import { Manifests } from '../../src/lake/manifests.js';
 import { commitFiles, finishCommits } from '../../src/lake/commit-journal.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { objectLine } from '../helpers/conversion.js';
-import { refuse, syncsOf, withCalls } from '../helpers/file-handles.js';
+import { refuse, syncsOf, withCalls, withRenames } from '../helpers/file-handles.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { manifestLines, manifestOf, filesBelow } from '../helpers/lake.js';
 
@@ -31,6 +32,8 @@ const SERIES = 'binance/um/metrics/symbol=BTCUSDT';
 const KEY = 'data/futures/um/daily/metrics/BTCUSDT/BTCUSDT-metrics-2024-01-01.zip';
 const DEAD = `${SERIES}/2024-01-01.parquet`;
 const MADE = `${SERIES}/2024-01.parquet`;
+/** A committed file of three bytes. */
+const OLD = { bytes: 3, sha256: 'a'.repeat(64) };
 
 /** A new lake with an old file of one day. */
 async function newLake(): Promise<LakePaths> {
@@ -47,8 +50,14 @@ function commitMonth(
   {
     dead = DEAD,
     staged = ['x.partial'],
+    line = {},
     manifests = new Manifests(ARCHIVE),
-  }: { dead?: string; staged?: readonly string[]; manifests?: Pick<Manifests, 'append'> } = {},
+  }: {
+    dead?: string;
+    staged?: readonly string[];
+    line?: Partial<ObjectLine>;
+    manifests?: Pick<Manifests, 'append'>;
+  } = {},
 ): Promise<void> {
   writeFileSync(join(paths.staging, 'x.partial'), 'month');
   return commitFiles(
@@ -60,7 +69,7 @@ function commitMonth(
         target: join(paths.root, MADE),
       })),
       dead: [join(paths.root, dead)],
-      lines: [objectLine('2024-01-01', { key: KEY })],
+      lines: [objectLine('2024-01-01', { key: KEY, ...line })],
     },
   );
 }
@@ -86,6 +95,30 @@ async function finished(paths: LakePaths): Promise<boolean> {
 
 it('a commit that was interrupted is finished', async () => {
   expect(await finished(await interrupted())).toBe(true);
+});
+
+it('a journal that was applied may be applied again', async () => {
+  const paths = await interrupted();
+  const [journal = ''] = filesBelow(paths.internal, '.json');
+  const text = readFileSync(join(paths.internal, journal));
+  expect(await finished(paths)).toBe(true);
+  writeFileSync(join(paths.internal, journal), text);
+  expect(await finished(paths)).toBe(true);
+});
+
+it.each<[string, string, Partial<ObjectLine>, string]>([
+  ['takes the place of an unknown one before the lines', 'old', {}, 'month'],
+  ['takes the place of a damaged one before the lines', 'damaged', { fileBefore: OLD }, 'month'],
+  ['takes the place of a committed one after the lines', 'old', { fileBefore: OLD }, 'old'],
+])('a file %s', async (_, before, line, after) => {
+  const paths = await newLake();
+  writeFileSync(join(paths.root, MADE), before);
+  // A manifest that is a folder cannot be added to.
+  mkdirSync(manifestOf(join(paths.root, SERIES)), { recursive: true });
+  await expect(commitMonth(paths, { line })).rejects.toThrow('is not a regular file');
+  expect(readFileSync(join(paths.root, MADE), 'utf8')).toBe(after);
+  rmSync(manifestOf(join(paths.root, SERIES)), { recursive: true });
+  expect(await finished(paths)).toBe(true);
 });
 
 it('a commit is also finished when the lake was renamed since', async () => {
@@ -242,6 +275,18 @@ it('a journal that is refused is set aside also when nothing is staged any more'
   rmSync(paths.staging, { recursive: true });
   const [refused] = await finishCommits(paths, venue);
   expect(filesBelow(refused?.kept ?? '')).toEqual([refused?.name]);
+});
+
+it('a journal that is refused stays in its place while its staged files cannot be moved', async () => {
+  const paths = await interrupted();
+  changeJournal(paths, (journal) => Object.assign(journal, { series: 'binance/um' }));
+  const before = filesBelow(paths.internal);
+  const moving = withRenames(
+    () => finishCommits(paths, venue),
+    (path) => (path === paths.staging ? refuse('EACCES') : undefined),
+  );
+  await expect(moving).rejects.toThrow('EACCES');
+  expect(filesBelow(paths.internal)).toEqual(before);
 });
 
 it('a file that is no journal stays in its place', async () => {

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import * as fc from 'fast-check';
@@ -45,7 +45,16 @@ describe('after a crash', () => {
       fc.asyncProperty(fc.nat(whole.length), async (length) => {
         writeFileSync(file, whole.subarray(0, length));
         const survivors = whole.subarray(0, length).toString('latin1').split('\n').length - 1;
-        expect((await readManifest(folder, ARCHIVE)).parquet.size).toBe(survivors);
+        const tails: string[] = [];
+        const onTail = (text: string): unknown => tails.push(text);
+        const { manifest } = await foldManifest(folder, ARCHIVE, () => ({
+          manifest: emptyManifest(),
+          onLine: () => undefined,
+          onTail,
+        }));
+        expect(manifest.parquet.size).toBe(survivors);
+        const tail = whole.subarray(whole.lastIndexOf(0x0a, length - 1) + 1, length).toString();
+        expect(tails).toEqual(tail === '' ? [] : [tail]);
         await appendManifest(folder, [objectLine('2024-01-09')]);
         const expected = [...LINES.slice(0, survivors), objectLine('2024-01-09')];
         expect(keys((await readManifest(folder, ARCHIVE)).parquet)).toEqual(expected.map((line) => line.key));
@@ -64,6 +73,21 @@ describe('after a crash', () => {
     await appendManifest(folder, [objectLine('2024-01-09')]);
     expect(readFileSync(file, 'utf8')).toBe(`${whole}${JSON.stringify(objectLine('2024-01-09'))}\n`);
   });
+});
+
+it('a manifest with a hard link is replaced, and the other name keeps its content, also after a crash', async () => {
+  const folder = await newFolder();
+  const { path } = manifestPlace(folder);
+  await appendManifest(folder, LINES.slice(0, 2));
+  const before = readFileSync(path, 'utf8');
+  linkSync(path, `${path}.snapshot`);
+  writeFileSync(`${path}.partial`, 'of a killed run');
+  await appendManifest(folder, LINES.slice(2));
+  expect(readFileSync(`${path}.snapshot`, 'utf8')).toBe(before);
+  linkSync(path, `${path}.later`);
+  await appendManifest(folder, [dropped('2024-01-02')]);
+  expect(readFileSync(`${path}.later`, 'utf8')).toBe(`${before}${JSON.stringify(LINES[2])}\n`);
+  expect(keys((await readManifest(folder, ARCHIVE)).parquet)).toEqual(['2024-01-01.zip', '2024-01-03.zip']);
 });
 
 describe('damage', () => {

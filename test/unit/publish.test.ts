@@ -3,8 +3,16 @@ import fs, { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } f
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { fileFacts, fileSize, fileSizes, publish, publishAll } from '../../src/lake/publish.js';
-import { refuse, syncsOf } from '../helpers/file-handles.js';
+import {
+  fileFacts,
+  fileSize,
+  fileSizes,
+  makeSyncedFolder,
+  moveFile,
+  publish,
+  publishAll,
+} from '../../src/lake/publish.js';
+import { refuse, syncsOf, withRenames } from '../helpers/file-handles.js';
 import { openFiles, scratchFolder } from '../helpers/folders.js';
 
 const folder = scratchFolder();
@@ -45,6 +53,35 @@ describe('publishing', () => {
     await expect(publish(path, target)).rejects.toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
     expect(existsSync(path)).toBe(true);
   });
+});
+
+describe('a moved file', () => {
+  const moved = async (code: string): Promise<{ move: Promise<unknown>; from: string; to: string }> => {
+    const [from, to] = [staged('whole'), join(folder, `moved-${code}`)];
+    const move = withRenames(
+      () => moveFile(from, to),
+      (path) => (path === from ? refuse(code) : undefined),
+    );
+    await move.catch(() => undefined);
+    return { move, from, to };
+  };
+
+  it('is copied to another file system before it is removed', async () => {
+    const { move, from, to } = await moved('EXDEV');
+    await move;
+    expect([readFileSync(to, 'utf8'), existsSync(from)]).toEqual(['whole', false]);
+  });
+
+  it('stays in its place after another error', async () => {
+    const { move, from, to } = await moved('EACCES');
+    await expect(move).rejects.toThrow('EACCES');
+    expect([readFileSync(from, 'utf8'), existsSync(to)]).toEqual(['whole', false]);
+  });
+});
+
+it('a new folder with its parents survives a power failure', async () => {
+  const parents = [folder, join(folder, 'synced'), join(folder, 'synced', 'a')];
+  expect((await syncsOf(() => makeSyncedFolder(join(folder, 'synced', 'a', 'b')))).sort()).toEqual(parents);
 });
 
 describe('to survive a power failure, publishing', () => {
@@ -123,6 +160,7 @@ describe('size, digest and times of a file', () => {
       expect([others, tail.equals(whole.subarray(-tailBytes))]).toEqual([facts, true]);
     }
     expect(await fileSize(path)).toBe(whole.length);
+    expect(openFiles(folder)).toEqual([]);
   });
 
   it('are not read to the end after a signal', async () => {
@@ -171,11 +209,11 @@ describe('size, digest and times of a file', () => {
         undefined,
       ]);
       expect(blocking.mock.calls.length).toBeLessThan(100);
+      await expect(fileSizes(folder, [...names, 'x'.repeat(300)])).rejects.toThrow('ENAMETOOLONG');
     } finally {
       blocking.mockRestore();
       syncBuiltinESMExports();
     }
-    await expect(fileSizes(folder, [...names, 'x'.repeat(300)])).rejects.toThrow('ENAMETOOLONG');
   });
 
   it('are not those of a missing file when the system cannot tell', async () => {

@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ObjectLine } from '../../src/lake/manifest-line.js';
-import { appendManifest, readManifest } from '../../src/lake/manifest.js';
+import { appendManifest, emptyManifest, foldManifest, readManifest } from '../../src/lake/manifest.js';
+import type { ReadLine } from '../../src/lake/manifest.js';
 import { linesOfRemoved, repeatLine } from '../../src/lake/undone-commits.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { objectLine } from '../helpers/conversion.js';
@@ -186,27 +187,68 @@ describe('of two commits that replace the same file', () => {
   });
   const fileBefore = { bytes: 3, sha256: sha256('1:1') };
 
+  const written = [
+    lineOf(1, '1:1', 1),
+    { ...lineOf(2, contentAt(2), 2), fileBefore },
+    { ...lineOf(3, contentAt(33), 3), fileBefore },
+  ];
+
   /** Two writers of a bucket have put their lines, of the days 2 and 3. */
   async function twoWriters(): Promise<Lake> {
     const lake = new Lake(await mkdtemp(join(scratch, 'lake-')));
-    await appendManifest(lake.folder, [
-      lineOf(1, '1:1', 1),
-      { ...lineOf(2, contentAt(2), 2), fileBefore },
-      { ...lineOf(3, contentAt(33), 3), fileBefore },
-    ]);
+    await appendManifest(lake.folder, written);
     return lake;
   }
 
-  it.each([
+  const CASES: readonly (readonly [string, string, readonly number[]])[] = [
     ['neither, while the file is the one before', '1:1', [1]],
     ['the first, if its file is there', contentAt(2), [1, 2]],
     ['the second, if its file is there', contentAt(33), [1, 3]],
-  ])('counts %s', async (_, content, days) => {
+  ];
+
+  it.each(CASES)('counts %s', async (_, content, days) => {
     const { folder } = await twoWriters();
     writeFileSync(join(folder, MONTH), content);
     const { parquet } = await readManifest(folder, ARCHIVE);
     expect(parquet.lines().map(({ period }) => Number(period.slice(-2)))).toEqual(days);
     expect(parquet.lastOfFile(MONTH)?.fileSha256).toBe(sha256(content));
+  });
+
+  it('counts those of the files at its last reading, also if both files are replaced while it is read', async () => {
+    const csv = written.map((line): ObjectLine => {
+      return { ...line, file: '2024-01.csv', settings: { ...line.settings, format: 'csv' } };
+    });
+    const state = fc.tuple(fc.constantFrom(...CASES), fc.constantFrom(...CASES));
+    const check = fc.asyncProperty(state, fc.array(state, { maxLength: 8 }), async (first, others) => {
+      const { folder } = await twoWriters();
+      await appendManifest(folder, csv);
+      let readings = 0;
+      let now = first;
+      const fold = await foldManifest(folder, ARCHIVE, () => {
+        now = [first, ...others][readings] ?? now;
+        readings += 1;
+        expect(readings).toBeLessThanOrEqual(Math.min(5, others.length + 2));
+        for (const [at, file] of [MONTH, '2024-01.csv'].entries())
+          writeFileSync(join(folder, file), now[at]?.[1] ?? '');
+        const [read, undone]: [number[], string[]] = [[], []];
+        const onLine = ({ number }: ReadLine): unknown => read.push(number);
+        return {
+          manifest: emptyManifest(),
+          read,
+          undone,
+          onLine,
+          onUndone: (text: string) => undone.push(text),
+        };
+      });
+      // After five readings, the files may be others again.
+      if (readings === 5 && others.length > 3) return;
+      const held = [fold.manifest.parquet, fold.manifest.csv].map((of) =>
+        of.lines().map(({ period }) => Number(period.slice(-2))),
+      );
+      expect(held).toEqual(now.map(([, , days]) => days));
+      expect([fold.read.length, fold.undone.length]).toEqual([held.flat().length, 6 - held.flat().length]);
+    });
+    await fc.assert(check, { numRuns: sized(300, 60) });
   });
 
   it('counts the one that a later commit replaces', async () => {
