@@ -189,6 +189,15 @@ describe('a mirror', () => {
     expect(lstatSync(join(root, FILE)).size).toBe(before?.bytes.length);
   });
 
+  it('replaces no object that another writer has changed', async () => {
+    const { mirror, root, folder, server } = await open();
+    write(join(root, FILE), 'written here');
+    server.store(`data/${FILE}`, 'of another writer');
+    mirror.publishSeries(folder);
+    await expect(mirror.published(folder)).rejects.toMatchObject({ code: 'lake-conflict' });
+    expect(server.objects.get(`data/${FILE}`)?.bytes.toString()).toBe('of another writer');
+  });
+
   it('has a manifest read again whose lines of another writer were joined', async () => {
     const { mirror, root, folder, server } = await open();
     const disconnect = connectBacking(mirror);
