@@ -749,14 +749,17 @@ describe('a repeated export', () => {
     expect([earlier.code, earlier.stdout]).toEqual([4, expect.stringMatching(`^narrower\t${csv}\t`)]);
     // No candle of 48 hours is complete within a day.
     const mark = 'futures/BTC_USDT_USDT-48h-mark.parquet';
-    const day = ['--from', '2024-01-02', '--to', '2024-01-02', '--mark-interval', '48h'];
+    const on = (day: string): string[] => ['--from', day, '--to', day, '--mark-interval', '48h'];
     const outcomeOf = async (...flags: readonly string[]): Promise<unknown> =>
-      outcomes(await exported('freqtrade', lake, target, '--json', ...day, ...flags))[mark];
-    expect([await outcomeOf(), existsSync(join(target, mark)), await outcomeOf()]).toEqual([
+      outcomes(await exported('freqtrade', lake, target, '--json', ...flags))[mark];
+    const day = on('2024-01-02');
+    expect([await outcomeOf(...day), existsSync(join(target, mark)), await outcomeOf(...day)]).toEqual([
       'empty',
       false,
       'empty',
     ]);
+    // A file without rows loses no days.
+    expect(await outcomeOf(...on('2024-01-03'))).toBe('empty');
     const many = ['--mark-interval', '48h,3d,4d,5d,6d', '--from', '2024-01-02', '--to', '2024-01-02'];
     const { stderr } = await exported('freqtrade', lake, newTarget(), ...many);
     expect(stderr).toContain(`without rows: ${mark}\n`);
@@ -767,8 +770,8 @@ describe('a repeated export', () => {
       stderr: '',
     });
     writeFileSync(join(target, mark), '');
-    expect([await outcomeOf(), existsSync(join(target, mark))]).toEqual(['foreign', true]);
-    expect([await outcomeOf('--force'), existsSync(join(target, mark))]).toEqual(['empty', false]);
+    expect([await outcomeOf(...day), existsSync(join(target, mark))]).toEqual(['foreign', true]);
+    expect([await outcomeOf(...day, '--force'), existsSync(join(target, mark))]).toEqual(['empty', false]);
     expect(filesBelow(target).filter((path) => path.startsWith('.cryptodl-export/tmp'))).toEqual([]);
   });
 
