@@ -139,6 +139,7 @@ describe('a report that replaces an earlier one', () => {
     const path = await earlier();
     // No process has this number.
     copyFileSync(path, (await stagedBeside(path)).replace(`.${process.pid}.`, '.4194305.'));
+    expect([await open(path, 'replace').close(false), existsSync(path)]).toEqual([path, true]);
     expect(await open(path, 'replace').close(true)).toBeUndefined();
     expect(readdirSync(dirname(path))).toEqual([]);
   });
