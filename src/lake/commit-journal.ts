@@ -13,12 +13,12 @@ import type { ObjectKeys } from './check-manifest-line.js';
 import { isPartitionFile, isPlainName, readRegularFile } from './path-checks.js';
 import type { LakePaths, VenueFolders } from './layout.js';
 import { seriesAt } from './layout.js';
-import type { ManifestLine } from './manifest-line.js';
+import type { ManifestLine, ObjectLine } from './manifest-line.js';
 import { openManifest } from './manifest-place.js';
 import { appendManifest, applyLine, emptyManifest } from './manifest.js';
 import type { Manifests } from './manifests.js';
 import { filesBefore } from './undone-commits.js';
-import { fileSize, publish, removeStaged, renameAll, syncAll, syncDirectory } from './publish.js';
+import { fileFacts, fileSize, publish, removeStaged, renameAll, syncAll, syncDirectory } from './publish.js';
 import type { Publication } from './publish.js';
 
 interface CommitContext {
@@ -95,6 +95,7 @@ export async function finishCommits(paths: LakePaths, venue: JournalVenue): Prom
     try {
       if (name.endsWith('.json')) {
         const commit = await readJournal(paths, venue, journal);
+        await checkNewFiles(commit);
         await apply(commit, await missingLines(commit), { append: appendManifest });
       }
       await rm(journal);
@@ -104,6 +105,21 @@ export async function finishCommits(paths: LakePaths, venue: JournalVenue): Prom
     }
   }
   return refused.size === 0 ? [] : moveJournals(paths, refused);
+}
+
+/** The superseded files may go only if each new file is sound, staged or in its place. */
+async function checkNewFiles({ publications, lines }: FileCommit): Promise<void> {
+  const objects = new Map(lines.flatMap((line) => (line.kind === 'object' ? [[line.file, line]] : [])));
+  for (const { staged, target } of publications) {
+    const name = basename(target);
+    const line = objects.get(name);
+    if (line === undefined || !((await isFileOf(line, staged)) || (await isFileOf(line, target))))
+      throw new JournalRefused(`its new file ${name} is missing or damaged`);
+  }
+}
+
+async function isFileOf({ fileBytes, fileSha256 }: ObjectLine, path: string): Promise<boolean> {
+  return (await fileSize(path)) === fileBytes && (await fileFacts(path)).sha256 === fileSha256;
 }
 
 /** The lines that the manifest does not have. A run that was killed during or after its append has left some or all of them. */
@@ -263,6 +279,7 @@ async function resolveJournal(
     publications.every(({ staged, target }) => isPlainName(staged) && isPartitionFile(target)) &&
     dead.every(isPartitionFile);
   if (!isInside) throw new JournalRefused('it names files that are not partitions of a series');
+  if (lines.length === 0) throw new JournalRefused('it has no lines for what it removes');
   const seriesFolder = await paths.folder(series);
   const checked = createLineCheck(seriesFolder, venue.archive);
   for (const line of lines) applyLine(emptyManifest(), checked(line));

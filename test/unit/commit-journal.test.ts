@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import {
   cpSync,
   existsSync,
@@ -32,6 +33,12 @@ const SERIES = 'binance/um/metrics/symbol=BTCUSDT';
 const KEY = 'data/futures/um/daily/metrics/BTCUSDT/BTCUSDT-metrics-2024-01-01.zip';
 const DEAD = `${SERIES}/2024-01-01.parquet`;
 const MADE = `${SERIES}/2024-01.parquet`;
+const MONTH = {
+  key: KEY,
+  file: '2024-01.parquet',
+  fileBytes: 'month'.length,
+  fileSha256: createHash('sha256').update('month').digest('hex'),
+};
 /** A committed file of three bytes. */
 const OLD = { bytes: 3, sha256: 'a'.repeat(64) };
 
@@ -69,7 +76,7 @@ function commitMonth(
         target: join(paths.root, MADE),
       })),
       dead: [join(paths.root, dead)],
-      lines: [objectLine('2024-01-01', { key: KEY, ...line })],
+      lines: [objectLine('2024-01-01', { ...MONTH, ...line })],
     },
   );
 }
@@ -202,18 +209,17 @@ it.each<[string, (lake: string, root: string) => void]>([
 });
 
 it.each<[string, (journal: Journal) => unknown]>([
-  ['its series', (journal) => Object.assign(journal, { series: '../other/symbol=BTCUSDT' })],
-  ['its series, the own folder', (journal) => Object.assign(journal, { series: '.cryptodl/symbol=BTCUSDT' })],
-  ['a folder that is no series', (journal) => Object.assign(journal, { series: 'binance/um' })],
-  [
-    'a folder of no market',
-    (journal) => Object.assign(journal, { series: 'binance/x/metrics/symbol=BTCUSDT' }),
-  ],
-  ['a folder of no venue', (journal) => Object.assign(journal, { series: 'mine/um/metrics/symbol=BTCUSDT' })],
-  [
-    'a folder too deep',
-    (journal) => Object.assign(journal, { series: 'binance/um/metrics/a/symbol=BTCUSDT' }),
-  ],
+  ...[
+    '../other/symbol=BTCUSDT',
+    '.cryptodl/symbol=BTCUSDT',
+    'binance/um',
+    'binance/x/metrics/symbol=BTCUSDT',
+    'mine/um/metrics/symbol=BTCUSDT',
+    'binance/um/metrics/a/symbol=BTCUSDT',
+  ].map((series): [string, (journal: Journal) => unknown] => [
+    series,
+    (journal) => Object.assign(journal, { series }),
+  ]),
   ['a target', ({ publications: [first] }) => Object.assign(first ?? {}, { target: '../2024-01.parquet' })],
   ['a staged file', ({ publications: [first] }) => Object.assign(first ?? {}, { staged: '../x.partial' })],
   ['a file to be removed', (journal) => Object.assign(journal, { dead: ['../../2024-01-01.parquet'] })],
@@ -232,7 +238,8 @@ it.each<[string, (journal: Journal) => unknown]>([
   const paths = await interrupted();
   writeFileSync(join(paths.root, DEAD), 'day');
   changeJournal(paths, edit);
-  expect(await finishCommits(paths, venue)).toHaveLength(1);
+  const [refused, ...others] = await finishCommits(paths, venue);
+  expect([others, refused?.why]).toEqual([[], expect.not.stringContaining('missing or damaged')]);
   expect(filesBelow(join(paths.root, 'binance'))).toEqual([DEAD.slice('binance/'.length)]);
 });
 
@@ -244,6 +251,13 @@ it.each<[string, string, (journal: string, root: string) => unknown]>([
     (journal) => {
       writeFileSync(journal, readFileSync(journal, 'utf8').replaceAll('2024-01-01', '2024-02-30'));
     },
+  ],
+  ['has lost its new file', 'is missing or damaged', (_, root) => rmSync(newFileIn(root))],
+  ['has a damaged new file', 'is missing or damaged', (_, root) => writeFileSync(newFileIn(root), 'mouth')],
+  [
+    'has no lines',
+    'it has no lines',
+    (journal) => writeFileSync(journal, readFileSync(journal, 'utf8').replace(/"lines":.*/, '"lines":[]}')),
   ],
   [
     'is a link',
@@ -266,7 +280,7 @@ it.each<[string, string, (journal: string, root: string) => unknown]>([
   edit(join(paths.internal, filesBelow(paths.internal, '.json')[0] ?? ''), paths.root);
   const refused = await finishCommits(paths, venue);
   expect(refused.map((commit) => commit.why)).toEqual([expect.stringContaining(why)]);
-  expect(existsSync(join(paths.root, MADE))).toBe(false);
+  expect([MADE, DEAD].map((file) => existsSync(join(paths.root, file)))).toEqual([false, true]);
 });
 
 it('a journal that is refused is set aside also when nothing is staged any more', async () => {
@@ -365,6 +379,10 @@ it('an old file stays until all new ones have their names', async () => {
   await expect(commit).rejects.toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
   expect(filesBelow(join(paths.root, SERIES))).toEqual(['2024-01-01.parquet', '2024-01-02.parquet']);
 });
+
+function newFileIn(root: string): string {
+  return join(lakePaths(root).staging, 'x.partial');
+}
 
 interface Journal {
   readonly lake: object;
