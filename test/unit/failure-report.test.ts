@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } fr
 import { mkdtemp } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readReport } from '../../src/download/past-runs.js';
+import { pastRun, readReport } from '../../src/download/past-runs.js';
 import { stagedBeside } from '../../src/files/temp-files.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import { createFailureReport } from '../../src/report/failure-report.js';
@@ -132,6 +132,22 @@ it('a new report never takes the place of an earlier one', async () => {
   const report = open(path, 'new');
   await expect(report.add(PLAN, taskOf('2024-01-31'), ERROR, AT)).rejects.toThrow('EEXIST');
   expect((await readFailureReport(path)).entries[0]?.period).toBe('2024-01-15');
+});
+
+it('a report of an earlier run is removed by a run without failures that names it', async () => {
+  const path = await earlier();
+  expect([await open(path).close(true), existsSync(path)]).toEqual([undefined, false]);
+});
+
+it('the lake of a report overrides that of the environment', () => {
+  const layers = (['flag', 'environment'] as const).map((origin) => ({
+    origin,
+    values: origin === 'flag' ? {} : { out: ['/other'] },
+    nameOf: (name: string) => name,
+  }));
+  const past = { file: undefined, header: { verb: 'vision' as const, options: { out: ['/lake'] } } };
+  const { resolved } = pastRun('report', { ...past, entries: [], cut: undefined }, layers, loadBinance());
+  expect(resolved.options.out).toBe('/lake');
 });
 
 describe('a report that replaces an earlier one', () => {
