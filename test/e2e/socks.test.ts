@@ -14,6 +14,7 @@ const scene = useScene({
 });
 const METRICS = '--json --dataset openInterestHist --symbols BTCUSDT --days 2';
 const LOGIN = 'anna:pa55:w0rd%';
+const EARLY = '\x05\0\x05\0\0\x01\0\0\0\0\0\0HTTP/1.1 200 OK\r\n\r\n';
 const WRITTEN_LOGIN = 'anna:pa55%3Aw0rd%25';
 
 /** The address of a local server under a name that only the proxy knows. */
@@ -97,6 +98,8 @@ describe('a SOCKS5 proxy', () => {
       { greeting: Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n') },
       'the proxy does not speak SOCKS5',
     ],
+    ['sends zeros', { greeting: Buffer.of(5, ...Buffer.alloc(99)) }, 'the proxy does not speak SOCKS5'],
+    ['answers early', { greeting: Buffer.from(EARLY, 'latin1') }, 'before the first request'],
     ['hangs up', { greeting: Buffer.of(5) }, 'cannot be reached: no answer to a SOCKS5 request'],
     [
       'refuses the host',

@@ -140,7 +140,7 @@ const LINES: Readonly<Record<string, number>> = {
   download: 3950,
   export: 2450,
   files: 500,
-  http: 6200,
+  http: 6250,
   lake: 3700,
   library: 700,
   main: 300,

@@ -267,6 +267,13 @@ describe('a proxy', () => {
     expect((await refusal(direct({ ...asked, url: host }, context()))).code).toBe('connect-failed');
   });
 
+  it('over the wire: a proxy that closes the connection is asked once', async () => {
+    const { url, heads } = await wireServer((socket) => socket.end());
+    const proxied = wire({ proxies: { http: '', https: url, except: '' } });
+    const error = await refusal(proxied({ url: URL_, bucket: 'archive' }, context()));
+    expect([error.code, heads.length]).toEqual(['proxy-unreachable', 1]);
+  });
+
   it.each<[string, number, ErrorCode]>([
     ['over the wire: 407 to CONNECT', 407, 'proxy-refused'],
     ['over the wire: 403 to CONNECT', 403, 'proxy-refused'],

@@ -1,7 +1,7 @@
 /** Turns exceptions of undici and sockets, and HTTP statuses, into typed errors. */
 import { CryptodlError, errnoOf, LONGEST_WAIT_DAYS, LONGEST_WAIT_MS } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
-import { PROXY_HINT, SocksError } from './socks.js';
+import { PROXY_HINT, TunnelError } from './socks.js';
 
 const BY_CODE: Readonly<Record<string, ErrorCode>> = {
   ECONNREFUSED: 'connect-failed',
@@ -43,7 +43,7 @@ export function mapWireError(error: Error, url: string, proxy?: URL): Error {
   const code = errnoOf(error);
   const proxied = proxyRefusal(error, url);
   if (proxied !== undefined) return proxied;
-  if (error instanceof SocksError)
+  if (error instanceof TunnelError)
     return new CryptodlError(error.kind, error.message, { cause: error, hint: error.hint });
   if (error instanceof CryptodlError || error instanceof TypeError || MISUSE.test(code)) return error;
   if (!('code' in error)) return error;

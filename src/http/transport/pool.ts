@@ -2,14 +2,14 @@
 import type { LookupFunction, Socket } from 'node:net';
 import { rootCertificates } from 'node:tls';
 import { callbackify } from 'node:util';
-import { buildConnector, Client, Pool, ProxyAgent } from 'undici';
+import { buildConnector, Client, errors, Pool, ProxyAgent } from 'undici';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../../model/clock.js';
 import { proxyOf } from '../proxies/no-proxy.js';
 import type { ProxyRules } from '../proxies/no-proxy.js';
 import { DnsCache } from './dns-cache.js';
 import type { DnsFigures } from './dns-cache.js';
-import { openTunnel, SocksError } from './socks.js';
+import { openTunnel, PROXY_HINT, TunnelError } from './socks.js';
 
 export interface PoolOptions {
   /** Sockets per origin, at most. */
@@ -54,7 +54,7 @@ export function createPools(options: PoolOptions): Pools {
   const dns = new DnsCache(options.clock);
   const tls = tlsOptions(options);
   const shared = socketOptions(options);
-  const factory = options.most === undefined ? {} : { factory: clientsWithin(options.most, options.open) };
+  const factory = clientsWithin(options);
   const proxied = (url: string): URL | undefined => {
     const proxy = proxyOf(url, options.proxies);
     return proxy === undefined ? undefined : new URL(proxy);
@@ -62,14 +62,16 @@ export function createPools(options: PoolOptions): Pools {
   const open = (origin: string, proxy: URL | undefined): Pool => {
     const connect =
       proxy === undefined ? { ...tls, lookup: dns.lookup } : socksConnector(proxy, options, dns.lookup);
-    const pool = new Pool(origin, { ...shared, ...factory, connect });
+    const pool = new Pool(origin, { ...shared, factory, connect });
     pool.on('connectionError', () => {
       dns.remove(new URL(origin).hostname);
     });
     return pool;
   };
+  const tunnels = (origin: string | URL, given: object): Pool =>
+    new Pool(origin, { ...given, factory: clientsWithin({}) });
   const agentOf = (uri: string): ProxyAgent =>
-    new ProxyAgent({ ...shared, uri, connect: tls, requestTls: tls, proxyTls: tls, proxyTunnel: false });
+    new ProxyAgent({ ...shared, uri, requestTls: tls, proxyTls: tls, proxyTunnel: false, factory: tunnels });
   return {
     proxyOf: proxied,
     of: (origin) => {
@@ -115,7 +117,7 @@ function socksConnector(proxy: URL, options: PoolOptions, lookup: LookupFunction
         const all = Array.isArray(answers) ? answers : [];
         const first = all.find(({ family }) => family === 4) ?? all[0];
         if (error === null && first !== undefined) found(first.address);
-        else failed(new SocksError('host-unknown', `${name}: ${error?.message ?? 'no address'}`));
+        else failed(new TunnelError('host-unknown', `${name}: ${error?.message ?? 'no address'}`));
       });
     });
   const tunnel = callbackify(async (socket: Socket, name: string, port: number) => {
@@ -162,9 +164,9 @@ export interface Connection {
 }
 
 /** Makes clients that together have at most `most` sockets: before a further one is opened, an idle one is closed. */
-function clientsWithin(most: number, open = new Set<Connection>()): (origin: URL, options: object) => Client {
+function clientsWithin({ most, open = new Set() }: Partial<PoolOptions>): Required<Pool.Options>['factory'] {
   const makeRoom = (): void => {
-    if (open.size < most) return;
+    if (most === undefined || open.size < most) return;
     const idle = [...open].find(({ client, socket }) => socket !== undefined && client.stats.size === 0);
     if (idle === undefined) return;
     open.delete(idle);
@@ -178,11 +180,11 @@ function clientsWithin(most: number, open = new Set<Connection>()): (origin: URL
         makeRoom();
         const connection: Connection = { client };
         open.add(connection);
-        connect(target, (...ended: Parameters<buildConnector.Callback>) => {
-          const [error, socket] = ended;
-          if (error === null && socket !== null) {
-            connection.socket = socket;
-            socket.once('close', () => open.delete(connection));
+        connect(target, (...answer) => {
+          const ended = withoutLoop(answer, target.hostname);
+          if (ended[0] === null) {
+            connection.socket = ended[1];
+            ended[1].once('close', () => open.delete(connection));
           } else open.delete(connection);
           callback(...ended);
         });
@@ -190,6 +192,16 @@ function clientsWithin(most: number, open = new Set<Connection>()): (origin: URL
     });
     return client;
   };
+}
+
+/** undici (7.30.2) fails no request after a SocketError of a connector or early bytes, but connects again at once and for ever. */
+function withoutLoop(ended: Parameters<buildConnector.Callback>, host: string): typeof ended {
+  const [error, socket] = ended;
+  if (error === null && !socket.destroyed && socket.readableLength === 0) return ended;
+  if (error !== null && !(error instanceof errors.SocketError)) return ended;
+  socket?.destroy();
+  const message = `the proxy gave no connection to ${host}: ${error?.message ?? 'bytes before the first request'}`;
+  return [new TunnelError('proxy-unreachable', message, PROXY_HINT), null];
 }
 
 function known<T>(made: Map<string, T>, key: string, make: (key: string) => T): T {

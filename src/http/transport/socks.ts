@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import type { ErrorCode } from '../../model/errors.js';
 
 /** A plain error: several requests may wait for one connection, and each needs a typed error of its own. */
-export class SocksError extends Error {
+export class TunnelError extends Error {
   constructor(
     readonly kind: ErrorCode,
     message: string,
@@ -19,6 +19,7 @@ export class SocksError extends Error {
 export const PROXY_HINT =
   'check --proxy, HTTPS_PROXY, HTTP_PROXY and ALL_PROXY; --proxy none connects directly';
 const NO_ANSWER = 'no answer to a SOCKS5 request';
+const NO_SOCKS = 'the proxy does not speak SOCKS5';
 const LOGIN = 'give --proxy with user and password: socks5h://user:password@host:port';
 
 const REPLIES: readonly string[] = [
@@ -48,18 +49,20 @@ export async function openTunnel(
   try {
     await logIn(socket, proxy);
     socket.write(Buffer.concat([Buffer.of(5, 1, 0), addressBytes(host), Buffer.of(port >> 8, port & 255)]));
-    const [, reply = 1, , kind] = await take(socket, 4);
+    const [version, reply = 1, reserved, kind = 0] = await take(socket, 4);
     if (reply !== 0)
-      throw new SocksError(
+      throw new TunnelError(
         reply === NOT_ALLOWED ? 'proxy-refused' : 'connect-failed',
         `the proxy cannot connect to ${host}: ${REPLIES[reply] ?? `reply ${reply}`}`,
       );
+    if (version !== 5 || reserved !== 0 || ![1, 3, 4].includes(kind))
+      throw new TunnelError('proxy-refused', NO_SOCKS, 'see --proxy');
     const [length = 0] = kind === 1 ? [4] : kind === 4 ? [16] : await take(socket, 1);
     await take(socket, length + 2);
   } catch (error) {
-    if (error instanceof SocksError) throw error;
+    if (error instanceof TunnelError) throw error;
     const reason = error instanceof Error ? error.message : String(error);
-    throw new SocksError(
+    throw new TunnelError(
       'proxy-unreachable',
       `the proxy ${proxy.host} cannot be reached: ${reason}`,
       PROXY_HINT,
@@ -76,13 +79,13 @@ async function logIn(socket: Socket, proxy: URL): Promise<void> {
   const methods = user.length > 0 ? [0, 2] : [0];
   socket.write(Buffer.of(5, methods.length, ...methods));
   const [version, method = 255] = await take(socket, 2);
-  if (version !== 5) throw new SocksError('proxy-refused', 'the proxy does not speak SOCKS5', 'see --proxy');
+  if (version !== 5) throw new TunnelError('proxy-refused', NO_SOCKS, 'see --proxy');
   if (!methods.includes(method))
-    throw new SocksError('proxy-refused', 'the proxy requires another login', LOGIN);
+    throw new TunnelError('proxy-refused', 'the proxy requires another login', LOGIN);
   if (method === 0) return;
   socket.write(Buffer.concat([Buffer.of(1, user.length), user, Buffer.of(password.length), password]));
   const [, status] = await take(socket, 2);
-  if (status !== 0) throw new SocksError('proxy-refused', 'the proxy refused user and password', LOGIN);
+  if (status !== 0) throw new TunnelError('proxy-refused', 'the proxy refused user and password', LOGIN);
 }
 
 function addressBytes(host: string): Buffer {
