@@ -79,7 +79,7 @@ export async function planSeries(
   const months = await planMonths(chosen.days, held, folder, { isForced: options.force, isChosen });
   if (months.length === 0) return { ...named, ...withoutWork(rule, chosen, held, isChosen) };
   const settings = settingsOfBars(source);
-  const [different] = differingSettings(held, settings);
+  const [different] = differingSettings(held.settings(), settings);
   // Other days of a month keep their rows, which have the settings of before.
   const isMade = new Set(months.flatMap(({ changed }) => changed.map(({ day }) => dayText(day))));
   if (different !== undefined && held.lines().some(({ period }) => !isMade.has(period)))

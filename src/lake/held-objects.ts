@@ -1,7 +1,7 @@
 /** The objects that a series holds, by the lines of its manifest. */
 import { monthOf, monthStart, parsePeriod } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
-import type { ArchiveObject, Period, Revision } from '../model/task.js';
+import type { ArchiveObject, Period, Revision, Settings } from '../model/task.js';
 import { PlainLine } from './manifest-line.js';
 import type { FileBefore, LineFacts, ObjectLine } from './manifest-line.js';
 
@@ -55,7 +55,7 @@ export interface HeldSpan {
 }
 
 /**
- * The objects that a series holds in one format. `spans`, `last` and `bytesOf` take much less time and memory than the methods that
+ * The objects that a series holds in one format. `spans`, `newest` and `bytesOf` take much less time and memory than the methods that
  * return whole lines.
  */
 export class HeldObjects {
@@ -63,6 +63,7 @@ export class HeldObjects {
   readonly #byMonth = new Map<number, Held>();
   readonly #lastOfFile = new Map<string, Held>();
   readonly #dropped = new Set<string>();
+  #newest: Held | undefined;
   /** Files with lines of commits that did not happen. */
   readonly undone = new Set<string>();
   /** Made at its first use, because a run that has nothing to fetch does not use it. */
@@ -84,6 +85,8 @@ export class HeldObjects {
     }
     if (this.#byFile !== undefined) addToFile(this.#byFile, line);
     this.#lastOfFile.set(line.file, line);
+    // A repeated line of an earlier commit names its own file as the one before.
+    if (line.fileBefore?.sha256 !== line.fileSha256) this.#newest = line;
     if (this.#dropped.size > 0) this.#dropped.delete(line.key);
   }
 
@@ -150,9 +153,15 @@ export class HeldObjects {
     return [...this.#byDay.values(), ...this.#byMonth.values()].sort(byPeriod);
   }
 
-  /** The object with the last days. */
-  last(): LineFacts | undefined {
-    return this.#lines().at(-1);
+  /** The object that was committed last. */
+  newest(): LineFacts | undefined {
+    return this.size === 0 ? undefined : this.#newest;
+  }
+
+  /** The settings of all objects: one, unless a rewrite of the series did not end. */
+  settings(): ReadonlySet<Settings> {
+    // Nearly all lines of a manifest share one object.
+    return new Set(this.spans().map(({ facts }) => facts.settings));
   }
 
   /** The first held day. */

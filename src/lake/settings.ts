@@ -25,7 +25,7 @@ export function continuedSettings(
     held[format].size > 0 && [...given].every((name) => RELEVANT[format].includes(name));
   const other =
     given.has('format') || held[requested.format].size > 0 ? undefined : FORMATS.find((each) => fits(each));
-  const settings = held[other ?? requested.format].last()?.settings;
+  const settings = held[other ?? requested.format].newest()?.settings;
   if (settings === undefined) return requested;
   const own = Object.entries(requested).filter(([name]) => given.has(name as keyof Settings));
   return { ...settings, ...Object.fromEntries(own) };
@@ -46,14 +46,12 @@ function valueOf(settings: Settings, name: keyof Settings): Settings[keyof Setti
   return timestamps === 'utc' ? 'iso' : timestamps;
 }
 
-/** The differences between the requested settings and those of the first held object that differs; empty if none differs. */
-export function differingSettings(objects: HeldObjects, requested: Settings): Difference[] {
+/** The differences between the requested settings and the first held ones that differ; empty if none differ. */
+export function differingSettings(held: Iterable<Settings>, requested: Settings): Difference[] {
   const names = RELEVANT[requested.format];
-  const differs = (held: Settings, name: keyof Settings): boolean =>
-    valueOf(held, name) !== valueOf(requested, name);
-  // Nearly all lines of a manifest share one object.
-  const different = new Set(objects.spans().map(({ facts }) => facts.settings));
-  const other = [...different].find((settings) => names.some((name) => differs(settings, name)));
+  const differs = (settings: Settings, name: keyof Settings): boolean =>
+    valueOf(settings, name) !== valueOf(requested, name);
+  const other = [...held].find((settings) => names.some((name) => differs(settings, name)));
   if (other === undefined) return [];
   return names
     .filter((name) => differs(other, name))
@@ -64,24 +62,24 @@ export function differingSettings(objects: HeldObjects, requested: Settings): Di
     }));
 }
 
-/** Throws a usage error with the folder, the differences and the corrected flags. No flags fit a series whose files differ among themselves. */
-export function throwSettingsError(
+/**
+ * Throws a usage error with the folder, the differences and the corrected flags, unless the run continues the series. Only the newest
+ * commit decides: objects with other settings are left by a rewrite that did not end.
+ */
+export function checkSettings(
   series: Series,
   folder: string,
-  { differences, objects }: { readonly differences: readonly Difference[]; readonly objects: HeldObjects },
-): never {
-  const own = objects.last()?.settings;
-  if (own !== undefined && differingSettings(objects, own).length > 0)
-    throw usage(
-      `the lines of ${seriesName(series)} in ${folder} name different settings, so no run can continue the series`,
-      '--force rewrites the series; or restore its manifest',
-    );
+  { held, requested }: { readonly held: HeldObjects; readonly requested: Settings },
+): void {
+  const newest = held.newest();
+  const differences = newest === undefined ? [] : differingSettings([newest.settings], requested);
+  if (differences.length === 0) return;
   const texts = differences.map(
-    ({ name, held, requested }) => `${name} ${held}, but --${name} is ${requested}`,
+    (each) => `${each.name} ${each.held}, but --${each.name} is ${each.requested}`,
   );
   throw usage(
     `${seriesName(series)} in ${folder} was written with ${texts.join(' and ')}`,
-    `${differences.map(({ name, held }) => (name === 'as-published' ? (held === 'true' ? '--as-published' : 'leave --as-published out') : `--${name} ${held}`)).join(' ')}, another --out, or --force to rewrite the series`,
+    `${differences.map((each) => (each.name === 'as-published' ? (each.held === 'true' ? '--as-published' : 'leave --as-published out') : `--${each.name} ${each.held}`)).join(' ')}, another --out, or --force to rewrite the series`,
   );
 }
 

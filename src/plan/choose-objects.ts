@@ -39,6 +39,8 @@ export interface ChooseContext {
   readonly held: HeldObjects;
   /** All held objects, for periods that the listing does not have. */
   readonly known: HeldObjects;
+  /** Held months stay monthly, even if `cadences` has only days: a rewrite of the series did not end. */
+  readonly keepsMonths?: boolean;
   /** The listing of one cadence, which is requested at most once. */
   readonly list: (cadence: Cadence) => Promise<SeriesListing>;
   readonly today: number;
@@ -112,9 +114,10 @@ export function byMonth(ranges: readonly { from: number; to: number }[]): Map<nu
 
 /** Whether the monthly object is chosen for these days of the month. A day never has two objects. */
 async function takesMonth(context: ChooseContext, month: number, days: readonly number[]): Promise<boolean> {
+  const isHeld = context.held.ofMonth(month) !== undefined;
+  if (isHeld && context.keepsMonths === true) return true;
   if (!context.cadences.includes('monthly')) return false;
-  if (!context.cadences.includes('daily')) return true;
-  if (context.held.ofMonth(month) !== undefined) return true;
+  if (isHeld || !context.cadences.includes('daily')) return true;
   if (holdsDay(context, month)) return fillsHole(context, month, days);
   const first = monthStart(month);
   const end = monthStart(month + 1);

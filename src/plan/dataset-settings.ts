@@ -41,7 +41,7 @@ export class DatasetSettings {
       const series = seriesAt(venue, path);
       if (series === undefined) continue;
       const held = await manifests.of(join(root, seriesFolder(venue.name, series)));
-      const settings = held[format].last()?.settings;
+      const settings = held[format].newest()?.settings;
       if (settings !== undefined) return settings;
     }
     return undefined;

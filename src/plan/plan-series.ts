@@ -5,7 +5,7 @@ import { seriesFolder } from '../lake/layout.js';
 import { HeldObjects, isFromRest } from '../lake/held-objects.js';
 import type { Manifests } from '../lake/manifests.js';
 import { checkedFolder } from '../lake/path-checks.js';
-import { differingSettings, throwSettingsError } from '../lake/settings.js';
+import { checkSettings, differingSettings } from '../lake/settings.js';
 import { usage } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
@@ -14,7 +14,7 @@ import { TOOL_VERSION } from '../model/version.js';
 import type { Source } from '../source/source.js';
 import { findDataset, rowSeconds } from '../source/venue.js';
 import { chooseObjects, withRecheckedDays } from './choose-objects.js';
-import type { Choice, DayRange } from './choose-objects.js';
+import type { Choice, ChooseContext, DayRange } from './choose-objects.js';
 import type { DatasetSettings } from './dataset-settings.js';
 import { decidePartition } from './decide.js';
 import { chooseFromRest, fillFromRest, joinPeriods } from './rest-periods.js';
@@ -48,20 +48,19 @@ export async function planSeries(context: PlanContext, requested: SeriesRequest)
   );
   const { settings } = request;
   const held = manifest[settings.format];
-  const differences = differingSettings(held, settings);
-  if (differences.length > 0 && !context.force)
-    throwSettingsError(series, folder, { differences, objects: held });
-  if (differences.length > 0) refuseLostRest(request, held, folder);
-  const isRewritten = differences.length > 0 || request.rewrites !== undefined;
-  const ranges =
-    differences.length > 0
-      ? withHeldDays(request.ranges, held)
-      : request.exact === true
-        ? request.ranges
-        : withRecheckedDays(context, request.ranges, held, manifest.absences);
+  if (!context.force) checkSettings(series, folder, { held, requested: settings });
+  const isMixed = differingSettings(held.settings(), settings).length > 0;
+  const isChanged = isMixed && context.force;
+  if (isChanged) refuseLostRest(request, held, folder);
+  const isRewritten = isChanged || request.rewrites !== undefined;
+  const ranges = isChanged
+    ? withHeldDays(request.ranges, held)
+    : request.exact === true
+      ? request.ranges
+      : withRecheckedDays(context, request.ranges, held, manifest.absences);
   // A rewritten series chooses its objects as if the lake were empty.
   const kept = isRewritten ? new HeldObjects() : held;
-  const known = { held: kept, known: held, absences: manifest.absences };
+  const known = { held: kept, known: held, absences: manifest.absences, keepsMonths: isMixed };
   const asked = isRewritten ? withoutSubstitutes(request) : request;
   const chosen = await chosenPeriods(context, asked, ranges, known);
   if (request.rewrites === 'when-days-have-more' && !haveMore(chosen, request.emptyDays)) return [];
@@ -79,7 +78,7 @@ export async function planSeries(context: PlanContext, requested: SeriesRequest)
     ...(request.broken === undefined ? {} : { broken: request.broken }),
     keyOf: (period: Period) => context.venue.archive.objectKey(series, period),
   };
-  const monthFiles = isRewritten ? splitMonths(partitions, held, settings) : [];
+  const monthFiles = isRewritten || isMixed ? splitMonths(partitions, held, { settings, isRewritten }) : [];
   const plans = [...partitions].map(([label, choices]) => decidePartition(decide, label, choices));
   const split = monthFiles.map(([month, choices]) => decidePartition(decide, month, choices, true));
   const { emptyDays } = request;
@@ -117,7 +116,8 @@ async function chosenPeriods(
     held,
     known,
     absences,
-  }: { readonly held: HeldObjects; readonly known: HeldObjects; readonly absences: Absences },
+    keepsMonths,
+  }: Pick<ChooseContext, 'held' | 'known' | 'keepsMonths'> & { readonly absences: Absences },
 ): Promise<Map<string, Choice[]>> {
   // A run requests recently absent periods from REST only when they are due.
   const isAsked = context.force || (exact === true && rest?.standsIn === undefined);
@@ -136,6 +136,7 @@ async function chosenPeriods(
       partition: settings.partition,
       held,
       known,
+      ...(keepsMonths === true ? { keepsMonths } : {}),
       list: memoizedListing(context, series, ranges, known.end()),
       today: context.today,
       recheckDays: context.recheckDays,
@@ -192,17 +193,25 @@ function dropUnlisted(partitions: Map<string, Choice[]>): void {
   }
 }
 
-/** Takes the days of a held month file out of the partitions. Their files replace the month file together or not at all. */
+/**
+ * Takes the days of a held month file out of the partitions, in a rewritten series also the other days of its month. Their files
+ * replace the month file together or not at all.
+ */
 function splitMonths(
   partitions: Map<string, Choice[]>,
   held: HeldObjects,
-  settings: Settings,
+  { settings, isRewritten }: { readonly settings: Settings; readonly isRewritten: boolean },
 ): [string, Choice[]][] {
   if (settings.partition !== 'day') return [];
   const months = new Map<string, Choice[]>();
   for (const [label, choices] of partitions) {
     const month = label.slice(0, 'YYYY-MM'.length);
-    if (label === month || held.inFile(`${month}.${settings.format}`).length === 0) continue;
+    const file = `${month}.${settings.format}`;
+    if (label === month || held.inFile(file).length === 0) continue;
+    const isInFile = choices.some(({ period }) =>
+      held.overlapping(period).some((line) => line.file === file),
+    );
+    if (!isRewritten && !isInFile) continue;
     months.set(month, [...(months.get(month) ?? []), ...choices]);
     partitions.delete(label);
   }

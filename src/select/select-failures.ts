@@ -11,6 +11,7 @@ import type { ReportEntry } from '../report/read-failure-report.js';
 import { cadencesOf, restKey } from '../source/keys.js';
 import { findDataset } from '../source/venue.js';
 import { restOffer } from './rest-offer.js';
+import { givenSettings } from './selection.js';
 import type { LakeContext, RunSelection } from './selection.js';
 
 /** The failures that a retry repeats, and the options of their run. */
@@ -51,12 +52,16 @@ export function selectFailures(context: LakeContext, failures: PastFailures): Ru
   };
 }
 
-/** The lake may have been written again with other settings since then; its own ones count, except for the format. */
-const FORMAT: ReadonlySet<keyof Settings> = new Set(['format']);
+/** The lake may have been written again since then: its own settings count, except for the format and those given with --force. */
+function givenOf(options: PastFailures['options']): ReadonlySet<keyof Settings> {
+  const given = options['force']?.[0] === 'true' ? givenSettings(new Set(Object.keys(options))) : [];
+  return new Set([...given, 'format']);
+}
 
 /** One request per series, settings and source (archive or REST). */
-function requestsOf(context: LakeContext, { path, entries }: PastFailures): SeriesRequest[] {
+function requestsOf(context: LakeContext, { path, entries, options }: PastFailures): SeriesRequest[] {
   const requests = new Map<string, SeriesRequest & { ranges: { from: number; to: number }[] }>();
+  const given = givenOf(options);
   for (const entry of entries) {
     const period = parsePeriod(entry.cadence, entry.period);
     const spec = findDataset(context.venue, entry.market, entry.dataset);
@@ -80,7 +85,7 @@ function requestsOf(context: LakeContext, { path, entries }: PastFailures): Seri
     const request = requests.get(id) ?? {
       series,
       settings,
-      given: FORMAT,
+      given,
       cadences,
       ranges: [],
       exact: true,

@@ -118,7 +118,8 @@ function requestOf(
   const { manifest } = check.inspected;
   const held = manifest[format];
   const dropped = check.inspected.dropped.filter((line) => line.format === format);
-  const settings = held.last()?.settings ?? dropped.findLast((line) => line.settings !== undefined)?.settings;
+  const settings =
+    held.newest()?.settings ?? dropped.findLast((line) => line.settings !== undefined)?.settings;
   if (settings === undefined) return [];
   const periodsIn = (keys: readonly string[]): Period[] =>
     keys.flatMap((key) => periodOf({ venue, series }, key) ?? []);

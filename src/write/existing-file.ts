@@ -5,7 +5,7 @@ import { seriesFolder } from '../lake/layout.js';
 import { heldObject } from '../lake/held-objects.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
-import { differingSettings, throwSettingsError } from '../lake/settings.js';
+import { checkSettings, differingSettings } from '../lake/settings.js';
 import { refuseIrregular } from '../lake/path-checks.js';
 import { fileFacts, fileSize } from '../lake/publish.js';
 import type { PartitionPlan, Period, Task } from '../model/task.js';
@@ -60,11 +60,14 @@ export async function completePlan(
 ): Promise<PartitionPlan> {
   if (plan.rebuild !== undefined) return plan;
   const file = await readExistingFile(context, plan);
-  if (plan.force !== true) checkSettings(file, plan);
+  const { settings, series } = plan;
+  // Repeats the check of the planner: a failure report may have two settings for a new series, and plans precede the first commit.
+  if (plan.force !== true) checkSettings(series, file.folder, { held: file.objects, requested: settings });
   if (file.inFile.length === 0)
     return (await fileSize(file.path)) === undefined ? plan : { ...plan, isUnlisted: true };
   if (plan.force === true && plan.isWritten !== true) return rebuildPlan(plan, file.inFile, 'forced');
   if (!(await isSound(file))) return rebuildPlan(plan, file.inFile, 'damaged');
+  if (mustBeRewritten(file, plan)) return rebuildPlan(plan, file.inFile, 'forced');
   return file.replaced.length === 0 ? plan : addInterleaved(plan, file);
 }
 
@@ -109,10 +112,13 @@ function isOptionalReplacement({ object, action }: Task): boolean {
   return action.kind === 'fetch' && object.rest?.keepsHeld === true;
 }
 
-/** Repeats the check of the planner: a failure report may have two settings for a new series, and plans precede the first commit. */
-function checkSettings({ objects, folder }: ExistingFile, plan: PartitionPlan): void {
-  const differences = differingSettings(objects, plan.settings);
-  if (differences.length > 0) throwSettingsError(plan.series, folder, { differences, objects });
+/** Whether no row of an intact file can stay: its days get files of their own, or its rows have other settings. */
+function mustBeRewritten({ inFile }: ExistingFile, { settings, split }: PartitionPlan): boolean {
+  if (split === true) return true;
+  // The choice of objects does not change rows.
+  const { partition, cadence } = settings;
+  const held = inFile.map((line) => ({ ...line.settings, partition, cadence }));
+  return differingSettings(held, settings).length > 0;
 }
 
 /**

@@ -144,11 +144,4 @@ describe('stops', () => {
     const place = `BTCUSDT.jsonl line ${line} ${says}`;
     expect([code, stderr]).toEqual([1, expect.stringContaining(place) as string]);
   });
-
-  it('at a line with other settings', async () => {
-    const { code, stderr } = await continued('settings', (_, manifest) => {
-      edited(manifest, '2026-09-07', /"numbers":"double"/, '"numbers":"string"');
-    });
-    expect([code, stderr]).toEqual([2, expect.stringContaining('name different settings') as string]);
-  });
 });

@@ -58,16 +58,6 @@ describe('a run with named symbols', () => {
     expect(scene.archive.objectRequests().filter((path) => path.includes('/daily/'))).toEqual([]);
   });
 
-  it('is refused if a given setting differs from the held one', async () => {
-    const shared = { lake: 'differs' };
-    await scene.vision('--symbols BTCUSDT --days 1 --partition day --numbers string', shared);
-    const { code, stderr } = await scene.vision('--symbols BTCUSDT --days 2 --partition month', shared);
-    expect([code, stderr]).toEqual([
-      2,
-      expect.stringContaining('was written with partition day, but --partition is month\n'),
-    ]);
-  });
-
   it('rewrites all held days with --force, also those before the given ones', async () => {
     const shared = { lake: 'forced' };
     await scene.vision('--symbols BTCUSDT --days 5 --partition day', shared);

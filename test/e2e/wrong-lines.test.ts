@@ -3,7 +3,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { cryptodl, cryptodlOk } from '../helpers/cli.js';
-import { manifestLines, manifestOf } from '../helpers/lake.js';
+import { filesBelow, manifestLines, manifestOf } from '../helpers/lake.js';
 import { useScene } from '../helpers/scene.js';
 
 const scene = useScene({ archive: [{ from: '2026-10-28', to: '2026-11-05', symbols: ['BTCUSDT'] }] });
@@ -29,8 +29,8 @@ const swapped = (one: Line, other: Line, names: readonly string[]): Line => ({
   ...one,
   ...Object.fromEntries(names.map((name) => [name, other[name]])),
 });
-const repair = (lake: string) =>
-  cryptodl(['repair', '--out', lake, '--archive-url', scene.archive.url, '--now', scene.now]);
+const repair = (lake: string, verb = 'repair') =>
+  cryptodl([verb, '--out', lake, '--archive-url', scene.archive.url, '--now', scene.now]);
 
 async function rowsOf(lake: string): Promise<string> {
   const query = 'SELECT count(*), count(DISTINCT open_time) FROM um_klines';
@@ -83,19 +83,40 @@ it('a line of a day to come fails in repair, which then forgets it', async () =>
   expect(await rowsOf(lake)).toBe(`${ROWS},${ROWS}`);
 });
 
-it('lines with different settings are named, and --force rewrites the series', async () => {
+it('a line with other settings stays until --force, and the newest one decides about the settings', async () => {
   const lake = await lakeOf('mixed');
-  edit(lake, (lines) =>
-    lines.map((line, at) =>
-      at === 3 ? { ...line, settings: { ...(line['settings'] as object), numbers: 'string' } } : line,
-    ),
-  );
-  const run = (...flags: string[]) => scene.vision(flags.join(' '), { lake: 'mixed', sceneFlags: '' });
-  for (const flags of [[], ['--numbers', 'string'], ['--numbers', 'double']]) {
-    const { code, stderr } = await run(...flags);
-    expect([code, stderr]).toEqual([2, expect.stringContaining('name different settings')]);
-    expect(stderr).toContain('--force rewrites the series');
-  }
-  expect((await run('--force')).code).toBe(0);
-  expect((await run()).code).toBe(0);
+  edit(lake, ([first, ...others]) => [
+    { ...first, settings: { ...(first?.['settings'] as object), numbers: 'string' } },
+    ...others,
+  ]);
+  const run = (flags: string) => scene.vision(flags, { lake: 'mixed', sceneFlags: '' });
+  const { code, stderr } = await run('--numbers string');
+  expect([code, stderr]).toEqual([
+    2,
+    expect.stringContaining('was written with numbers double, but --numbers is string\n'),
+  ]);
+  const held = () => manifestLines(join(lake, SERIES)).filter(({ file }) => file !== undefined).length;
+  for (const flags of ['', '--numbers double']) expect([(await run(flags)).code, held()]).toEqual([0, 9]);
+  expect([(await run('--force')).code, held()]).toEqual([0, 18]);
+});
+
+it('every run and retry continues a --force --partition day that did not rewrite all months', async () => {
+  const flags = '--interval 1h --cadence daily --symbols BTCUSDT --from 2026-10-28 --retries 0';
+  const run = (words: string) => scene.vision(words, { lake: 'split', sceneFlags: '' });
+  const { lake } = await run(`${flags} --to 2026-11-04`);
+  const files = (month: string) => filesBelow(join(lake, SERIES)).filter((file) => file.includes(month));
+  scene.refuse((path) => /-(10-31|11-03)\.zip$/.test(path), 403);
+  expect((await run(`${flags} --to 2026-11-04 --force --partition day`)).code).not.toBe(0);
+  scene.reset();
+  scene.refuse((path) => path.endsWith('-11-03.zip'), 403);
+  expect((await repair(lake, 'retry')).code).not.toBe(0);
+  expect([files('2026-10').length, files('2026-11')]).toEqual([4, ['2026-11.parquet']]);
+  expect((await run('')).code).toBe(0);
+  expect(files('2026-11')).toEqual(['2026-11-05.parquet', '2026-11.parquet']);
+  edit(lake, (lines) => lines.map((line) => ({ ...line, etag: '"old"' })));
+  expect((await run(flags)).code).not.toBe(0);
+  expect(await rowsOf(lake)).toBe(`${ROWS},${ROWS}`);
+  scene.reset();
+  expect([(await run(flags)).code, files('2026-11').length]).toEqual([0, 5]);
+  expect((await cryptodl(['verify', '--out', lake])).code).toBe(0);
 });

@@ -207,22 +207,22 @@ describe('held objects', () => {
   };
 
   it.each<[string, readonly string[], string, string, string]>([
-    ['days', ['2024-01-05', '2024-01-03', '2024-01-04'], '2024-01-03', '2024-01-05', '2024-01-06'],
+    ['days', ['2024-01-05', '2024-01-03', '2024-01-04'], '2024-01-03', '2024-01-04', '2024-01-06'],
     ['a month', ['2024-02'], '2024-02-01', '2024-02', '2024-03-01'],
     [
       'a month before days',
       ['2024-01', '2024-02-03', '2024-02-02'],
       '2024-01-01',
-      '2024-02-03',
+      '2024-02-02',
       '2024-02-04',
     ],
     ['days before a month', ['2024-01-30', '2024-02'], '2024-01-30', '2024-02', '2024-03-01'],
-  ])('of %s has a size, a first day, a last object and an end', (_, labels, first, last, end) => {
+  ])('of %s has a size, a first day, a newest object and an end', (_, labels, first, newest, end) => {
     const held = heldOf(...labels);
-    expect([held.size, held.first(), held.last()?.period, held.end()]).toEqual([
+    expect([held.size, held.first(), held.newest()?.period, held.end()]).toEqual([
       labels.length,
       day(first),
-      last,
+      newest,
       day(end),
     ]);
   });
