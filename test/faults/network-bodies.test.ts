@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { describe, expect } from 'vitest';
 import {
   expectIntact,
+  expectRetried,
   fault,
   faultScene,
   headOf,
@@ -232,9 +233,7 @@ describe('N: what arrives on the wire', () => {
       expect(run.requestsOf(VICTIM)).toBe(3);
       expect(run.summary).toMatchObject({ outcomes: { ok: 9, failed: 1 }, failed: { 'zip-truncated': 1 } });
       await expectIntact(scene, run, 'victim');
-      const again = await scene.retry(run);
-      expect(again.code).toBe(0);
-      await expectIntact(scene, again);
+      await expectRetried(scene, run);
     },
   );
 
@@ -269,9 +268,7 @@ describe('N: what arrives on the wire', () => {
       expect(run.stderr).toContain(`sent more than ${bound} bytes, the listing says ${listed}`);
       expect(run.summary).toMatchObject({ outcomes: { ok: 9, failed: 1 }, failed: { 'length-mismatch': 1 } });
       await expectIntact(scene, run, 'victim');
-      const again = await scene.retry(run);
-      expect(again.code).toBe(0);
-      await expectIntact(scene, again);
+      await expectRetried(scene, run);
     },
   );
 
@@ -313,10 +310,7 @@ describe('N: what arrives on the wire', () => {
       expect(run.requestsOf(VICTIM)).toBe(12);
       expect(run.summary).toMatchObject({ outcomes: { ok: 9, failed: 1 }, failed: { 'http-protocol': 1 } });
       await expectIntact(scene, run, 'victim');
-      const again = await scene.retry(run);
-      expect(again.code).toBe(0);
-      expect(again.requestsOf(VICTIM)).toBe(1);
-      await expectIntact(scene, again);
+      expect((await expectRetried(scene, run)).requestsOf(VICTIM)).toBe(1);
     },
   );
 

@@ -231,6 +231,14 @@ async function rowsOf(out: string): Promise<LakeRow[]> {
   return rows;
 }
 
+/** A retry of the failed run ends with exit code 0 and completes the lake. */
+export async function expectRetried(scene: FaultScene, run: FaultRun): Promise<FaultRun> {
+  const again = await scene.retry(run);
+  expect(again.code).toBe(0);
+  await expectIntact(scene, again);
+  return again;
+}
+
 /** The socket of an answer, to say on it what HTTP does not allow. */
 export function socketOf(response: ServerResponse): Socket {
   // `response.socket` is null while an earlier raw answer on the same connection has not ended as HTTP ends.
