@@ -380,10 +380,3 @@ describe('the lake', () => {
     expect(of('state')[0]?.next).toContain('--state-dir');
   });
 });
-
-describe('settings', () => {
-  it('a --ca-file that cannot be read is a usage error', async () => {
-    const { code, stderr } = await doctor(['--ca-file', join(scratch, 'none.pem')]);
-    expect([code, stderr]).toEqual([2, containing('--ca-file: cannot read')]);
-  });
-});
