@@ -86,17 +86,21 @@ export async function processJob(
       `${problem}: this worker leaves the job to others; to do it here: cryptodl worker ${words}`,
     );
   }
+  let failed: AttemptEnd;
   try {
     const jobContext = { ...context, signal: AbortSignal.any([signal, leaseSignal]) };
     const end = await doPart(data, jobContext, job, work);
     if (end === undefined) return;
-    const counts = { ...end.counts, ...context.newRequests(), jobs: 1 };
-    await settle(connection.client, queue.name, idOf(job), counts);
-    context.onEnd({ id: idOf(job), written: end.written });
+    if (end.failed.length === 0) {
+      const counts = { ...end.counts, ...context.newRequests(), jobs: 1 };
+      await settle(connection.client, queue.name, idOf(job), counts);
+      context.onEnd({ id: idOf(job), written: end.written });
+      return;
+    }
+    failed = end;
   } catch (thrown) {
-    // `fail` has told the queue the end. Without the lease, BullMQ accepts none.
-    const told = [bullmq.UnrecoverableError, RetryLater];
-    if (leaseSignal.aborted || told.some((type) => thrown instanceof type)) throw thrown;
+    // Without the lease, BullMQ accepts no end.
+    if (leaseSignal.aborted) throw thrown;
     const error = signal.aborted ? toCryptodlError(thrown) : thrown;
     if (!(error instanceof CryptodlError)) throw error;
     if (signal.aborted || (error.fatal && !OF_JOB.has(error.code))) {
@@ -105,8 +109,9 @@ export async function processJob(
       await job.moveToWait(token);
       throw new bullmq.WaitingError();
     }
-    return fail(context, job, endBy(error));
+    failed = endBy(error);
   }
+  return fail(context, job, failed);
 }
 
 function doPart(
@@ -114,7 +119,7 @@ function doPart(
   context: ProcessContext,
   job: QueuedJob,
   work: Work,
-): Promise<JobEnd | undefined> {
+): Promise<AttemptEnd | undefined> {
   const { serialize, common } = context;
   const act = work === 'fetch' && !isConverted(data) ? 'whole' : work;
   // Two jobs of a series would change one manifest at the same time.
@@ -126,20 +131,22 @@ function doPart(
   });
 }
 
-type Act = (data: JobData, context: ProcessContext, job: QueuedJob) => Promise<JobEnd | undefined>;
+/** The end of an attempt. `own`: the failures because of which a further attempt may help; by default all. */
+interface AttemptEnd extends JobEnd {
+  readonly own?: readonly FailedObject[];
+}
 
-/** Resolve with the end of a job that is done, or with undefined if another worker goes on with it. A failed job rejects. */
+type Act = (data: JobData, context: ProcessContext, job: QueuedJob) => Promise<AttemptEnd | undefined>;
+
+/** Resolve with the end of this attempt, or with undefined if another worker goes on with the job. */
 const ACTS: Readonly<Record<Work, Act>> = {
-  whole: async (data, context, job) => {
-    const end = await runJob(data, context);
-    return end.failed.length > 0 ? fail(context, job, end) : end;
-  },
+  whole: (data, context) => runJob(data, context),
   fetch: async (data, context, job) => {
     await whileBehind(context);
     const part: JobPart = { name: idOf(job), zips: fetching, end: () => Promise.resolve() };
     const end = await runJob(data, context, part);
     // Without a further attempt, the fetched zips are converted first; then the job fails with the objects that could not be fetched.
-    if (furtherAttempt(job, end.failed) !== undefined) return fail(context, job, end);
+    if (furtherAttempt(job, end.failed) !== undefined) return end;
     const { converting: next, connection, queue } = context.open;
     await addConversion(next, job, data, end.failed, context);
     await countPart(connection.client, queue.name, idOf(job), context.newRequests());
@@ -159,7 +166,7 @@ const ACTS: Readonly<Record<Work, Act>> = {
       },
     };
     const end = await runJob(data, context, part);
-    return end.failed.length > 0 ? fail(context, job, end, ownOf(end)) : end;
+    return { ...end, own: ownOf(end) };
   },
 };
 
@@ -192,15 +199,11 @@ function endBy(error: CryptodlError): JobEnd {
   return { counts: {}, failed: [{ key: '', error }], written: 0 };
 }
 
-/**
- * Keeps the typed failure with the job, and ends this attempt. The last attempt, or a failure that stays, ends the job. `own`: the failures
- * because of which a further attempt may help.
- */
+/** Keeps the typed failure with the job, and ends this attempt. The last attempt, or a failure that stays, ends the job. */
 async function fail(
   context: ProcessContext,
   job: QueuedJob,
-  { failed, counts, written }: JobEnd,
-  own = failed,
+  { failed, counts, written, own = failed }: AttemptEnd,
 ): Promise<never> {
   const { bullmq, connection, queue } = context.open;
   const { client } = connection;

@@ -1,93 +1,94 @@
-/** The end of a job, as a worker tells it to the queue. The run of the job is replaced. */
+/** The end of a job whose run has failed, as a worker tells it to the queue. */
 import { DelayedError, UnrecoverableError, WaitingError } from 'bullmq';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { ErrorCode } from '../../src/model/errors.js';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { Pipeline } from '../../src/download/pipeline/pipeline.js';
+import { systemClock } from '../../src/model/clock.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import { SharedResources } from '../../src/model/io.js';
+import { surroundingsOf } from '../../src/options/environment.js';
+import { resolveOptions } from '../../src/options/resolve.js';
 import { createSerializer } from '../../src/queue/in-order.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
 import type { QueuedJob } from '../../src/workers/bullmq.js';
 import { jobData } from '../../src/workers/job-data.js';
+import { processJob, RetryLater } from '../../src/workers/process-job.js';
 import type { ProcessContext } from '../../src/workers/process-job.js';
+import { startArchive } from '../helpers/archive.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { publish, publishZip } from '../helpers/published.js';
 
-const RUN_JOB = '../../src/workers/run-job.js';
-let failure: Error | undefined;
-let errors: typeof import('../../src/model/errors.js');
-let jobs: typeof import('../../src/workers/process-job.js');
-
-// All files of a worker share their modules, so they are loaded again before and after the replacement.
-beforeAll(async () => {
-  vi.resetModules();
-  vi.doMock(RUN_JOB, () => ({
-    runJob: () => Promise.resolve({ counts: {}, failed: [{ key: 'a.zip', error: failure }], written: 0 }),
-  }));
-  errors = await import('../../src/model/errors.js');
-  jobs = await import('../../src/workers/process-job.js');
-});
-afterAll(() => {
-  vi.doUnmock(RUN_JOB);
-  vi.resetModules();
-});
-
+const scratch = scratchFolder();
+const KEY = 'data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-2024-01-01.zip';
 const OPTIONS = {
   market: ['um'],
-  dataset: ['trades'],
+  dataset: ['klines'],
+  interval: ['1h'],
   symbols: ['BTCUSDT'],
   from: ['2024-01-01'],
-  to: ['2024-01-02'],
-  out: ['/lake'],
+  to: ['2024-01-01'],
 };
 
-/** Runs a job whose object fails with this code. Its worker is stopped while the queue is told. */
-async function stoppedAtEnd(code: ErrorCode): Promise<{ thrown: unknown; moves: number }> {
-  failure = new errors.CryptodlError(code, 'failed');
-  const stop = new AbortController();
-  let moves = 0;
+it('a job that fails while its worker is stopped ends as failed, or waits for its next attempt', async () => {
+  const folder = join(scratch, 'archive');
+  publish(folder, KEY, 'a,row\n');
+  const archive = await startArchive(folder);
+  const lost = await stoppedAtEnd(archive.url);
+  publishZip(folder, KEY, Buffer.from('no zip'));
+  const later = await stoppedAtEnd(archive.url);
+  await archive.close();
+  expect([lost, later]).toEqual([expect.any(UnrecoverableError), expect.any(RetryLater)]);
+});
+
+/** How a job ends whose worker is stopped while the queue is told of the failure. */
+async function stoppedAtEnd(url: string): Promise<unknown> {
+  const [source, stop, common] = [loadBinance(), new AbortController(), new SharedResources()];
+  const surroundings = surroundingsOf({ HOME: scratch, XDG_STATE_HOME: scratch });
+  const values = { 'archive-url': [url], retries: ['0'], 'temp-dir': [scratch] };
+  const layers = [{ origin: 'flag' as const, values, nameOf: (name: string) => `--${name}` }];
+  const out = join(scratch, 'lake');
+  const pipeline = new Pipeline({
+    source,
+    resolved: resolveOptions('worker', layers, source),
+    surroundings,
+    clock: systemClock,
+    stop,
+    isToBucket: false,
+    common,
+  });
   const job = {
     id: 'job',
-    data: jobData('vision', OPTIONS),
+    data: jobData('vision', { ...OPTIONS, out: [out] }),
     attemptsMade: 0,
     opts: { attempts: 3 },
     updateProgress: () => {
-      stop.abort(new errors.CryptodlError('interrupted', 'stopped'));
+      stop.abort(new CryptodlError('interrupted', 'stopped'));
       return Promise.resolve();
     },
-    moveToWait: () => {
-      moves += 1;
-      return Promise.resolve(1);
-    },
+    moveToWait: () => Promise.resolve(1),
   };
   const context = {
+    source,
+    surroundings,
+    clock: systemClock,
+    io: { environment: {} },
+    warn: () => undefined,
+    layers,
+    pipeline,
     signal: stop.signal,
     open: {
       bullmq: { DelayedError, UnrecoverableError, WaitingError },
       connection: { client: { eval: () => Promise.resolve(0) } },
       queue: { name: 'queue' },
     },
-    lake: '/lake',
-    isLakeGiven: true,
+    lake: out,
     absolute: (path: string) => path,
     serialize: createSerializer(),
     newRequests: () => ({}),
     onEnd: () => undefined,
   };
-  const end = jobs.processJob(
-    context as unknown as ProcessContext,
-    job as unknown as QueuedJob,
-    'token',
-    'whole',
-  );
-  const thrown: unknown = await end.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
-  return { thrown, moves };
+  const end = processJob(context as unknown as ProcessContext, job as unknown as QueuedJob, 'token', 'whole');
+  const thrown: unknown = await end.catch((error: unknown) => error);
+  await pipeline.close();
+  return thrown;
 }
-
-describe('a job that fails while its worker is stopped', () => {
-  it('ends as failed, or waits for its next attempt, and does not begin again at once', async () => {
-    const [lost, later] = [await stoppedAtEnd('row-malformed'), await stoppedAtEnd('http-server-error')];
-    expect([lost.thrown, later.thrown]).toEqual([
-      expect.any(UnrecoverableError),
-      expect.any(jobs.RetryLater),
-    ]);
-    expect([lost.moves, later.moves]).toEqual([0, 0]);
-  });
-});
