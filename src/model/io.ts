@@ -60,9 +60,13 @@ export function watchSignals(io: Io): {
 export class SharedResources {
   readonly #made = new Map<string, unknown>();
 
-  /** The resource of this name; the first caller creates it. All callers of a name must use the same type. */
+  /** The resource of this name; the first caller creates it, or the next one if it was a promise that rejected. All callers of a name must use the same type. */
   once<T>(name: string, make: () => T): T {
-    if (!this.#made.has(name)) this.#made.set(name, make());
+    if (!this.#made.has(name)) {
+      const made = make();
+      this.#made.set(name, made);
+      if (made instanceof Promise) made.catch(() => this.#made.delete(name));
+    }
     return this.#made.get(name) as T;
   }
 }

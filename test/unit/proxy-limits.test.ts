@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Fetch, FetchContext, FetchRequest } from '../../src/http/fetch.js';
 import { createThrottle } from '../../src/http/throttle/create-throttle.js';
 import { systemClock } from '../../src/model/clock.js';
-import type { SharedResources } from '../../src/model/io.js';
+import { SharedResources } from '../../src/model/io.js';
 import { scratchFolder } from '../helpers/folders.js';
 
 const scratch = scratchFolder();
@@ -71,13 +71,7 @@ describe('each proxy has permits of its own, which all runs through it share', (
   });
 
   it('among the jobs of a process', async () => {
-    const made = new Map<string, unknown>();
-    const common = {
-      once: <T>(name: string, make: () => T): T => {
-        if (!made.has(name)) made.set(name, make());
-        return made.get(name) as T;
-      },
-    } as unknown as SharedResources;
+    const common = new SharedResources();
     expect(await outcomes(['a:1', 'b:1', 'a:1'], { common })).toEqual(['sent', 'sent', 'waits']);
   });
 });

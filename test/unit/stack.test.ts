@@ -73,3 +73,9 @@ it.each<[string, Job, number]>([
   await done;
   expect(jobs.reduce((sum, { throttle }) => sum + throttle.figures.waits, 0)).toBe(waits);
 });
+
+it('a shared resource that could not be made is made again', async () => {
+  const common = new SharedResources();
+  await common.once('a', () => Promise.reject(new Error('lost'))).catch(() => undefined);
+  expect(await common.once('a', () => Promise.resolve(1))).toBe(1);
+});
