@@ -85,8 +85,8 @@ export class HeldObjects {
     }
     if (this.#byFile !== undefined) addToFile(this.#byFile, line);
     this.#lastOfFile.set(line.file, line);
-    // A repeated line of an earlier commit names its own file as the one before.
-    if (line.fileBefore?.sha256 !== line.fileSha256) this.#newest = line;
+    // A repeated line of an earlier commit names its own file as the one before. It counts only where the earlier line is gone.
+    if (this.#newest === undefined || line.fileBefore?.sha256 !== line.fileSha256) this.#newest = line;
     if (this.#dropped.size > 0) this.#dropped.delete(line.key);
   }
 

@@ -227,6 +227,13 @@ describe('held objects', () => {
     ]);
   });
 
+  it('of a repeated line alone are the newest ones', () => {
+    const { fileBytes: bytes, fileSha256: sha256 } = objectLine('2024-01-01');
+    const held = new HeldObjects();
+    held.add(objectLine('2024-01-01', { fileBefore: { bytes, sha256 } }));
+    expect(held.newest()?.period).toBe('2024-01-01');
+  });
+
   it('of a file and of a period agree with all lines, after any commits', () => {
     const labels = fc.constantFrom(
       '2024-01',
