@@ -46,8 +46,9 @@ const EARNS = 0.4;
 const ROOM = 1.1;
 const QUEUEING = 0.8;
 const LARGEST_CUT = 0.6;
-/** A host that refuses more than twice this share may have too much load. It has, if it refuses less than this share of them with fewer objects in flight. */
+/** A host that refuses more than twice this share may have too much load. */
 const USUAL_REFUSALS = 0.01;
+/** It has too much, if fewer objects in flight bring its refusals below this share of the earlier ones. */
 const FEWER_REFUSALS = 0.4;
 /** A refused level is tried again after this many measurements below it. */
 const MEASUREMENTS_BELOW_CEILING = 20;

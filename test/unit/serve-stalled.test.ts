@@ -39,12 +39,8 @@ it('closes the connection of a client that reads nothing, and keeps one that rea
 });
 
 it('answers a request that does not arrive, and ends', async () => {
-  const server = await serveArchive({
-    directory: folderWith({}),
-    host: '127.0.0.1',
-    port: 0,
-    requestMs: 100,
-  });
+  const directory = folderWith({});
+  const server = await serveArchive({ directory, host: '127.0.0.1', port: 0, requestMs: 100 });
   const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
   socket.write('GET / HTTP/1.1\r\nHost: ');
   expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 408 /);
