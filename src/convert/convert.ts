@@ -18,7 +18,7 @@ import { readObjects, removeScratch } from './read-objects.js';
 import type { ReadObjects } from './read-objects.js';
 import { timeFacts } from './row-times.js';
 import type { TimeFacts } from './row-times.js';
-import { createKept, timesQuery } from './statements.js';
+import { createKept, hoursQuery, timesQuery } from './statements.js';
 import { writeTarget } from './write-target.js';
 
 /**
@@ -113,7 +113,7 @@ async function writeRows(
   return { written, rows: counts.rows ?? own, duplicatesAcross: counts.across, lacked, ...overlap };
 }
 
-/** Gaps and extra rows by ordinal, for objects with an unexpected row count, order or time grid. Only datasets of regular times have any. */
+/** Gaps and extra rows by ordinal: of objects with an unexpected row count, order or time grid, and of months of irregular times. */
 async function findIrregular(
   session: DuckDbSession,
   conversion: Conversion,
@@ -121,20 +121,24 @@ async function findIrregular(
   stats: readonly Row[],
 ): Promise<ReadonlyMap<number, TimeFacts>> {
   const { spec, series } = conversion;
-  if (rowSeconds(spec, series.interval) === undefined) return new Map();
+  const isRegular = rowSeconds(spec, series.interval) !== undefined;
   const isOrdered = stats.every((row) => Number(row['unordered']) === 0);
   const sought = new Map<number, ArchiveObject>();
   for (const [index, { received }] of inputs.entries()) {
     const row = stats[index] ?? {};
     const rows = Number(row['rows']);
     const isExpected = rows === (expectedRows(spec, series, received.object) ?? rows);
-    if (!isOrdered || !isExpected || Number(row['off_grid']) > 0)
-      sought.set(Number(row['ord']), received.object);
+    const isSought = isRegular
+      ? !isOrdered || !isExpected || Number(row['off_grid']) > 0
+      : received.object.period.cadence === 'monthly';
+    if (isSought) sought.set(Number(row['ord']), received.object);
   }
   if (sought.size === 0) return new Map();
   const times = new Map([...sought.keys()].map((ordinal) => [ordinal, new Array<number>()]));
   // In batches, because a month of seconds has millions of rows.
-  const found = await session.select(timesQuery(spec, [...sought.keys()], isOrdered));
+  const found = await session.select(
+    isRegular ? timesQuery(spec, [...sought.keys()], isOrdered) : hoursQuery(spec, [...sought.keys()]),
+  );
   for await (const rows of found?.batches ?? [])
     for (const [ordinal, us] of rows) times.get(Number(ordinal))?.push(Number(us));
   const facts = [...sought].map(([ordinal, object]) => {

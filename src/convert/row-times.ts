@@ -1,10 +1,11 @@
 /** The times of the rows of an object, and the facts that follow from them: gaps, and further rows for the same bar. */
-import { startOfDay } from '../model/calendar.js';
+import { DAY_MS, startOfDay } from '../model/calendar.js';
 import { MAX_GAPS } from '../lake/manifest.js';
 import type { ArchiveObject, Series } from '../model/task.js';
 import type { ColumnSpec } from '../source/facts.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { rowSeconds } from '../source/venue.js';
+import { LONG_BAR_DAYS } from './columns.js';
 import { barSeconds, expectedRows } from './gaps.js';
 
 const [NEWLINE, COMMA, ZERO] = [0x0a, 0x2c, 0x30];
@@ -162,7 +163,12 @@ export function timeFacts(
   return {
     first: instantText(first),
     last: instantText(last),
-    gaps: mayHaveGaps ? gapsBetween(sorted, period, grid * 1e6) : [],
+    gaps:
+      grid === undefined
+        ? gapsOfMonth(sorted, { spec, series, object })
+        : mayHaveGaps
+          ? gapsBetween(sorted, gridBounds(sorted, period, grid * 1e6), grid * 1e6)
+          : [],
     extraBars: mayHaveExtraBars ? countExtra(sorted, period, bar * 1e6) : 0,
   };
 }
@@ -201,20 +207,54 @@ function countExtra(sorted: RowTimes, { from, to }: Bounds, step: number): numbe
   return sorted.length - bars;
 }
 
-/**
- * Each row covers one step, and both ends of the period are points. If the time of a row is the end of its interval (metrics), all times are one
- * interval later than in the period. Times vary slightly, so only a distance of one and a half intervals or more counts as a gap.
- */
-function gapsBetween(sorted: RowTimes, { from, to }: Bounds, step: number): [string, string][] {
+/** If the time of a row is the end of its interval (metrics), all times are one interval later than in the period. */
+function gridBounds(sorted: RowTimes, { from, to }: Bounds, step: number): Bounds {
   const shift = (sorted.at(-1) ?? 0) >= to ? step : 0;
-  const [start, end] = [from + shift - step, to + shift];
-  const points = merged([sorted, Float64Array.of(start, end)]);
+  return { from: from + shift - step, to: to + shift };
+}
+
+/**
+ * The gaps of a monthly object whose days have no fixed number of rows: bars of several days that are missing, else days without rows. Nothing is
+ * missing before the first row of a series, and after the last row of a dataset that has ended.
+ */
+function gapsOfMonth(
+  sorted: RowTimes,
+  { spec, series, object }: TimesOf,
+): readonly (readonly [string, string])[] {
+  if (object.period.cadence !== 'monthly' || object.rest?.open === true) return [];
+  const { from, to } = boundsOf(object, spec);
+  const barDays = LONG_BAR_DAYS[series.interval ?? ''];
+  const step = (barDays ?? 1) * DAY_MS * 1000;
+  const dayOf = (time: number): number => from + Math.floor((time - from) / step) * step;
+  const times = barDays === undefined ? sorted.map(dayOf).filter((day) => day >= from && day < to) : sorted;
+  const [first = from, last = from] = [times[0], times.at(-1)];
+  // In an object that begins with a bar of the month before, the last bar that closes after the month is in the next object.
+  const end = first < from ? to - step : to;
+  const isEnd = spec.spans.monthly?.last?.from === object.period.from;
+  const bounds = {
+    from: first - (object.isFirst === true ? 0 : (Math.floor((first - from) / step) + 1) * step),
+    to: last + (isEnd ? 1 : Math.max(1, Math.ceil((end - last) / step))) * step,
+  };
+  return gapsBetween(times, bounds, step, to);
+}
+
+/**
+ * Each row covers one step, and both bounds are points. Times vary slightly, so only a distance of one and a half intervals or more counts as a
+ * gap. A gap ends at `until` at the latest.
+ */
+function gapsBetween(
+  sorted: RowTimes,
+  { from, to }: Bounds,
+  step: number,
+  until = Infinity,
+): [string, string][] {
+  const points = merged([sorted, Float64Array.of(from, to)]);
   const gaps: [string, string][] = [];
   let covered = Number.NaN;
   for (const point of points) {
-    if (point >= covered + step / 2) gaps.push([instantText(covered), instantText(point)]);
+    if (point >= covered + step / 2) gaps.push([instantText(covered), instantText(Math.min(point, until))]);
     // No row is expected after the end of the period.
-    covered = point === end ? Number.NaN : point + step;
+    covered = point === to ? Number.NaN : point + step;
   }
   return gaps.slice(0, MAX_GAPS);
 }

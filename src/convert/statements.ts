@@ -137,6 +137,12 @@ export function timesQuery(spec: DatasetSpec, ordinals: readonly number[], isOrd
   return `SELECT ord, us FROM (SELECT ${cells}, ${ORDINAL} AS ord FROM rows WHERE ${ORDINAL} IN (${ordinals.join(', ')}))`;
 }
 
+/** Ordinal and start of each hour with rows in microseconds since the epoch: a month of trades has too many rows for memory. */
+export function hoursQuery(spec: DatasetSpec, ordinals: readonly number[]): string {
+  const us = `CAST(epoch_us(${instantExpression(spec)}) // 3600000000 * 3600000000 AS DOUBLE) AS us`;
+  return `SELECT DISTINCT ${ORDINAL} AS ord, ${us} FROM rows WHERE ${ORDINAL} IN (${ordinals.join(', ')})`;
+}
+
 /** Rows of the file and distinct sort keys. Equal numbers mean that there are no duplicates. */
 export function keysQuery({ spec, kept }: SqlContext): string {
   const from = (relation: string): string => `SELECT ${sortKey(spec)} AS key FROM ${relation}`;

@@ -89,7 +89,7 @@ function totalOf(spans: Spans): number {
 }
 
 function addRows(
-  { gaps, edges, rowSeconds = DAY_SECONDS }: SeriesCoverage,
+  { gaps, edges, rowSeconds }: SeriesCoverage,
   halts: Halts,
   add: (from: number, to: number, reason: GapReason) => void,
 ): void {
@@ -97,7 +97,9 @@ function addRows(
   const outer = edges.flatMap(({ from, to }) => [from, to]);
   for (const { from, to, reason } of edges) add(from, to, reason);
   let inner: Spans = outer.length === 0 ? gaps : subtract(gaps, outer);
-  for (const halt of [inWholeRows(halts.known, rowSeconds), halts.derived]) {
+  // Without a fixed number of rows, gaps are days, and a halt of hours does not explain them.
+  const known = rowSeconds === undefined ? wholeDays(halts.known) : inWholeRows(halts.known, rowSeconds);
+  for (const halt of [known, halts.derived]) {
     if (halt.length === 0) continue;
     eachSpan(intersect(inner, halt), (from, to) => add(from, to, 'halt'));
     inner = subtract(inner, halt);

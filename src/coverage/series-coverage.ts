@@ -14,6 +14,7 @@ import { cutStretches, hasTicks } from './cut-days.js';
 import type { EmptyStretch } from './cut-days.js';
 import { codesOf, cutRange, daysOf, objectsOf, ownDays } from './own-days.js';
 import type { DayRange, Days, HeldObject, ReportedFailure } from './own-days.js';
+import { inWholeRows } from './halts.js';
 import { append, at, clip, intersect, overlap, rowsIn } from './spans.js';
 import type { Spans } from './spans.js';
 
@@ -235,7 +236,7 @@ type Missing = Pick<SeriesCoverage, 'gaps' | 'edges' | 'loose' | 'knownDays'>;
 /** Missing rows of held days. */
 function missingRows(objects: readonly HeldObject[], held: HeldRange): Missing {
   const { seconds, dayStartSeconds } = held;
-  if (seconds === undefined) return { gaps: [], edges: [], loose: [], knownDays: [] };
+  if (seconds === undefined) return missingDaysWithin(objects, held);
   const gaps: number[] = [];
   const loose: number[] = [];
   const knownDays: number[] = [];
@@ -261,6 +262,19 @@ function missingRows(objects: readonly HeldObject[], held: HeldRange): Missing {
     edges: [...edgesOf(held, clipped, seconds), ...edges].sort((a, b) => a.from - b.from),
     loose: Uint32Array.from(loose),
     knownDays,
+  };
+}
+
+/** The days that lack rows, in objects without a fixed number of rows. */
+function missingDaysWithin(objects: readonly HeldObject[], held: HeldRange): Missing {
+  const spans = objects.flatMap(({ line }) => secondsOfGaps(line, held.dayStartSeconds));
+  const days = inWholeRows(spans, DAY_SECONDS);
+  const gaps = clip(days, held.from * DAY_SECONDS, held.to * DAY_SECONDS);
+  return {
+    gaps: Uint32Array.from(gaps),
+    edges: edgesOf(held, gaps, DAY_SECONDS),
+    loose: [],
+    knownDays: [],
   };
 }
 

@@ -69,7 +69,8 @@ export async function writeObjects(
     const { replaces, ...facts } = written;
     const { archiveFailed } = object.object.rest ?? {};
     const { rows = 0, idConflicts = 0, expectedRows } = written;
-    const isPartial = expectedRows !== undefined && (rows < expectedRows || idConflicts > 0);
+    const isPartial =
+      expectedRows === undefined ? written.gaps !== undefined : rows < expectedRows || idConflicts > 0;
     const outcome: WrittenOutcome = {
       kind: isPartial ? 'partial' : 'ok',
       bytes: object.zipBytes,

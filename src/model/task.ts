@@ -51,6 +51,8 @@ export interface ArchiveObject {
   readonly sidecarEtag?: string;
   /** Set on the last listed day of a series that has ended. */
   readonly endReason?: 'delisted' | 'dataset-ended';
+  /** The listing has no earlier object of the series: its first rows may be of any day of the period. */
+  readonly isFirst?: true;
 }
 
 export interface RestPeriod {

@@ -94,6 +94,9 @@ export async function listSeries(
   const startsBefore =
     start !== undefined && (earliest === undefined || earliest.from > (selected.from ?? 0));
   const first = startsBefore ? ((await firstPeriod(listing, prefix, periodOf)) ?? earliest) : earliest;
+  const opening = first === undefined ? undefined : objects.get(first.from);
+  if (opening !== undefined && (start === undefined || startsBefore))
+    objects.set(opening.period.from, { ...opening, isFirst: true });
   const copiedAt = listing.copiedAt?.(prefix);
   const listed = {
     objects,

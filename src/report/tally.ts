@@ -4,7 +4,7 @@ import type { DayStart } from '../model/calendar.js';
 import type { CryptodlError, ErrorCode } from '../model/errors.js';
 import type { Outcome, OutcomeKind } from '../model/outcome.js';
 import type { AbsenceReason, Format, Series } from '../model/task.js';
-import { countText } from '../model/units.js';
+import { countText, listText } from '../model/units.js';
 import { shellWord } from '../text/printable.js';
 import { DatasetTally } from './dataset-tally.js';
 
@@ -138,7 +138,10 @@ function partialText(
     idConflicts = 0,
   }: Pick<Outcome & { kind: 'partial' }, 'rows' | 'expectedRows' | 'gaps' | 'idConflicts'>,
 ): string {
-  if (expectedRows === undefined) return `${key}: ${gaps.map(cutText).join(', ')}`;
+  if (expectedRows === undefined)
+    return key.includes('/daily/')
+      ? `${key}: ${gaps.map(cutText).join(', ')}`
+      : `${key}: no rows ${listText(gaps.map(gapText), 3)}`;
   const hint = key.includes('/monthly/') ? '; cryptodl audit compares it with its days' : '';
   if (idConflicts === 0) return `${key}: ${rows} of ${expectedRows} rows${hint}`;
   return `${key}: ${rows - idConflicts} of ${expectedRows} bars, ${countText(idConflicts, 'row')} more${hint}`;
@@ -147,6 +150,14 @@ function partialText(
 /** The gap of a cut day as text: the rows end early or begin late. */
 function cutText([from, to]: readonly [string, string]): string {
   return isMidnight(to) ? `ends at ${hourText(from)}` : `begins at ${hourText(to)}`;
+}
+
+function gapText([from, to]: readonly [string, string]): string {
+  return `from ${minuteText(from)} to ${minuteText(to)}`;
+}
+
+function minuteText(instant: string): string {
+  return instant.slice(0, 'YYYY-MM-DDTHH:MM'.length).replace('T', ' ');
 }
 
 function isMidnight(instant: string): boolean {

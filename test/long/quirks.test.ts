@@ -118,7 +118,8 @@ describe('rows that come twice, or in no order', () => {
     const series: Series = { market: 'spot', dataset: 'aggTrades', symbol: 'FARUSDT' };
     const rows = Array.from(
       { length: 6000 },
-      (_, id) => `${id},1.50000000,2.00000000,${id},${id},${Date.UTC(2026, 1, 1) * 1000 + id},True,True\n`,
+      (_, id) =>
+        `${id},1.50000000,2.00000000,${id},${id},${(Date.UTC(2026, 1, 1) + id * 400_000) * 1000},True,True\n`,
     );
     // As in BTCUSDT 2026-02: a thousand ids twice more and a thousand once more, 1,000 to 2,000 lines later.
     const csv = [

@@ -399,6 +399,53 @@ describe.each([
     ]);
   });
 
+  describe('the gaps of a month without a fixed number of rows', () => {
+    const DAY_MS = 86_400_000;
+    const FEBRUARY = Date.UTC(2024, 1, 1);
+    const BARS: Series = { market: 'um', dataset: 'klines', symbol: 'BTCUSDT' };
+    /** Rows that begin on these days of February, where 1 is the first. */
+    const rowsOn = (series: Series, days: readonly number[]): string =>
+      days
+        .map((day) => FEBRUARY + (day - 1) * DAY_MS)
+        .map((at) => (series.interval === undefined ? `${at},1,2,3,4,${at},true\n` : bar(at, at + 1)))
+        .join('');
+    const from = (first: number, to: number): number[] =>
+      Array.from({ length: to - first + 1 }, (_, index) => first + index);
+
+    it.each<[string, Series, number[], object, string[]]>([
+      ['days without trades', TRADES, [...from(1, 9), ...from(11, 27)], {}, ['10 11', '28 01']],
+      ['days before the first trade', TRADES, from(4, 29), {}, ['01 04']],
+      ['no days before the first trade of a series', TRADES, from(4, 29), { isFirst: true }, []],
+      [
+        'the last day, if a trade is seconds before the month',
+        TRADES,
+        [0.9999, ...from(1, 28)],
+        {},
+        ['29 01'],
+      ],
+      ['no days of a period that is not over', TRADES, from(1, 9), { rest: { open: true } }, []],
+      ['the last week', { ...BARS, interval: '1w' }, [5, 12, 19], {}, ['26 01']],
+      ['the first week', { ...BARS, interval: '1w' }, [12, 19, 26], {}, ['05 12']],
+      [
+        'no week where weeks are published when they close',
+        { ...BARS, interval: '1w' },
+        [-2, 5, 12, 19],
+        {},
+        [],
+      ],
+      ['two bars of three days', { ...BARS, interval: '3d' }, [2, 5, 14, 17, 20, 23, 26, 29], {}, ['08 14']],
+      ['nothing of a month in one bar', { ...BARS, interval: '1mo' }, [1], {}, []],
+    ])('are %s', async (_, series, days, more, gaps) => {
+      const month = received('2024-02', rowsOn(series, days));
+      const object = { ...month.object, ...more } as typeof month.object;
+      const made = await converter.convert({ series, staged, received: [{ ...month, object }] });
+      const found = made.written.get('2024-02.zip')?.gaps ?? [];
+      expect(
+        found.map((gap) => gap.map((at) => at.slice('2024-02-'.length, '2024-02-01'.length)).join(' ')),
+      ).toEqual(gaps);
+    });
+  });
+
   describe('the times of rows', () => {
     const WEEKLY: Series = { market: 'spot', dataset: 'klines', interval: '1w', symbol: 'BTCUSDT' };
     const THREE_DAYS: Series = { ...WEEKLY, interval: '3d' };

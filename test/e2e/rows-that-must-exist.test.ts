@@ -1,0 +1,98 @@
+/** Objects without a fixed number of rows that lack some: days of trades, bars of several days. */
+import { describe, expect, it } from 'vitest';
+import { cryptodl } from '../helpers/cli.js';
+import { publish } from '../helpers/published.js';
+import { useScene } from '../helpers/scene.js';
+import type { SceneRun } from '../helpers/scene.js';
+
+const scene = useScene({ now: '2023-12-20T12:00:00Z', archive: [], flags: '--json' });
+const DAY_MS = 86_400_000;
+
+/** The days from one to another, both included. */
+function days(from: string, to: string, step = 1): string[] {
+  const first = Date.parse(from);
+  const length = Math.floor((Date.parse(to) - first) / (step * DAY_MS)) + 1;
+  return Array.from({ length }, (_, index) =>
+    new Date(first + index * step * DAY_MS).toISOString().slice(0, 10),
+  );
+}
+
+/** Two aggregates per day. */
+function aggTrades(of: readonly string[]): string {
+  const times = of.flatMap((day) => [1, 23].map((hour) => Date.parse(day) + hour * 3_600_000));
+  return times.map((at) => `${at / 1000},1.5,2,${at / 1000},${at / 1000},${at},true\n`).join('');
+}
+
+function bars(of: readonly string[], length: number): string {
+  const opens = of.map((day) => Date.parse(day));
+  return opens.map((at) => `${at},1,2,1,2,5,${at + length * DAY_MS - 1},9,3,1,1,0\n`).join('');
+}
+
+function put(dataset: string, period: string, csv: string, interval?: string): void {
+  const cadence = period.length === 7 ? 'monthly' : 'daily';
+  const folder = interval === undefined ? 'BTCUSDT' : `BTCUSDT/${interval}`;
+  const name = `BTCUSDT-${interval ?? dataset}-${period}.zip`;
+  publish(scene.folder, `data/futures/um/${cadence}/${dataset}/${folder}/${name}`, csv);
+}
+
+/** The gaps of the partial outcomes, and what coverage expects and lacks in days. */
+async function told(run: SceneRun): Promise<unknown> {
+  const { events } = await cryptodl(['coverage', '--out', run.lake, '--json', '--now', scene.now]);
+  return {
+    partial: run.events
+      .filter(({ outcome }) => outcome === 'partial')
+      .map(({ period, gaps }) => [
+        period,
+        ...(gaps as [string, string][]).map((gap) => gap.map((at) => at.slice(0, 10)).join(' ')),
+      ]),
+    lacking: events
+      .filter(({ expected }) => expected !== undefined)
+      .map(({ expected, missing }) => [expected, missing]),
+  };
+}
+
+describe('a monthly object of trades without rows on some days', () => {
+  const LACKS = ['2022-06-10', '2022-06-11', '2022-06-27', '2022-06-28', '2022-06-29', '2022-06-30'];
+  const JUNE = days('2022-06-01', '2022-06-30');
+  const GAPS = ['2022-06', '2022-06-10 2022-06-12', '2022-06-27 2022-07-01'];
+
+  it('is partial and lacks these days, but none before the first row of the series', async () => {
+    put('aggTrades', '2022-05', aggTrades(days('2022-05-10', '2022-05-31')));
+    put('aggTrades', '2022-06', aggTrades(JUNE.filter((day) => !LACKS.includes(day))));
+    put('aggTrades', '2022-07', aggTrades(days('2022-07-01', '2022-07-31')));
+    const run = await scene.vision('--dataset aggTrades -s BTCUSDT --cadence monthly --to 2022-07-31');
+    expect(await told(run)).toEqual({ partial: [GAPS], lacking: [[92, 6]] });
+    expect(run.stderr).toContain(
+      '2022-06.zip: no rows from 2022-06-10 00:00 to 2022-06-12 00:00, from 2022-06-27 00:00 to 2022-07-01 00:00',
+    );
+  });
+
+  it('is taken from its daily objects, at once or by repair when they are published later', async () => {
+    const asked = '--dataset aggTrades -s BTCUSDT --partition month --from 2022-06-01 --to 2022-06-30';
+    const later = await scene.vision(asked, { lake: 'later' });
+    expect(await told(later)).toEqual({ partial: [GAPS], lacking: [[30, 6]] });
+    for (const day of JUNE) put('aggTrades', day, aggTrades([day]));
+    const repair = ['repair', '--out', later.lake, '--archive-url', scene.archive.url, '--now', scene.now];
+    expect((await cryptodl(repair)).code).toBe(0);
+    expect(await told(later)).toMatchObject({ lacking: [[30, 0]] });
+    const once = await scene.vision(asked);
+    expect(await told(once)).toEqual({ partial: [], lacking: [[30, 0]] });
+    expect(once.stderr).toContain(
+      'is taken from its daily objects: its monthly object has no rows of 6 days',
+    );
+  });
+});
+
+it.each([
+  ['1w', 7, '2023-04-10', '2023-05-29 2023-06-01', 3],
+  ['3d', 3, '2023-04-09', '2023-05-30 2023-06-01', 2],
+] as const)('%s bars: the last of a month is missing, none is before the first', async (...row) => {
+  const [interval, step, first, gap, missing] = row;
+  const all = days(first, '2023-07-31', step);
+  for (const month of ['2023-04', '2023-05', '2023-06', '2023-07']) {
+    const own = all.filter((day) => day.startsWith(month));
+    put('klines', month, bars(month === '2023-05' ? own.slice(0, -1) : own, step), interval);
+  }
+  const run = await scene.vision(`-i ${interval} -s BTCUSDT --cadence monthly --to 2023-07-31`);
+  expect(await told(run)).toEqual({ partial: [['2023-05', gap]], lacking: [[122, missing]] });
+});
