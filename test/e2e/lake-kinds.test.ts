@@ -11,26 +11,14 @@ import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow, readParquet } from '../helpers/lake.js';
 import { inBuckets, inFolders } from '../helpers/lake-kinds.js';
 import type { LakeKind, TestLake } from '../helpers/lake-kinds.js';
-import { publish } from '../helpers/published.js';
+import { hourlyBars, publish } from '../helpers/published.js';
 
-const HOUR_MS = 3_600_000;
-const HEADER =
-  'open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore\n';
 const SERIES = 'binance/um/klines/interval=1h/symbol=BTCUSDT';
 const MONTH = `${SERIES}/2026-11.parquet`;
 
 const dayOf = (day: number): string => `2026-11-${String(day).padStart(2, '0')}`;
 const keyOf = (day: number, symbol = 'BTCUSDT'): string =>
   `data/futures/um/daily/klines/${symbol}/1h/${symbol}-1h-${dayOf(day)}.zip`;
-
-function csvOf(day: number, price: number): string {
-  const start = Date.parse(`${dayOf(day)}T00:00:00Z`);
-  const rows = Array.from({ length: 24 }, (_, hour) => {
-    const open = start + hour * HOUR_MS;
-    return `${open},${price},${price},${price},${price},1,${open + HOUR_MS - 1},1,1,1,1,0\n`;
-  });
-  return HEADER + rows.join('');
-}
 
 /** The manifest without the times of its lines. */
 const withoutTimes = (bytes: Buffer): string => bytes.toString().replaceAll(/"at":"[^"]*"/g, '"at":""');
@@ -45,7 +33,8 @@ const RUNS = [
 it('a bucket holds the same files as a folder after the same runs', async () => {
   const scratch = mkdtempSync(join(tmpdir(), 'cryptodl-'));
   const archiveFolder = join(scratch, 'archive');
-  for (let day = 1; day <= 20; day += 1) publish(archiveFolder, keyOf(day), csvOf(day, 100 + day));
+  for (let day = 1; day <= 20; day += 1)
+    publish(archiveFolder, keyOf(day), hourlyBars([dayOf(day)], 100 + day));
   const archive = await startArchive(archiveFolder);
   const kinds = [await inFolders(scratch), await inBuckets(scratch)];
   const contents: string[] = [];
@@ -98,7 +87,7 @@ describe.each([
   });
 
   function put(day: number, price = 100 + day): void {
-    publish(folder, keyOf(day), csvOf(day, price));
+    publish(folder, keyOf(day), hourlyBars([dayOf(day)], price));
   }
 
   function verb(

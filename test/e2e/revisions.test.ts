@@ -5,26 +5,16 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { cryptodl, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { manifestLines, readParquet } from '../helpers/lake.js';
-import { publish } from '../helpers/published.js';
+import { hourlyBars, publish } from '../helpers/published.js';
 import { useScene } from '../helpers/scene.js';
 
-const HOUR_MS = 3_600_000;
-const HEADER =
-  'open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore\n';
 const SERIES = 'binance/um/klines/interval=1h/symbol=BTCUSDT';
 
 const keyOf = (day: string): string => `data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-${day}.zip`;
 
 /** Hourly bars of a day, but for the hours that are left out. */
-function csvOf(day: string, price: number, without: readonly number[] = []): string {
-  const start = Date.parse(`${day}T00:00:00Z`);
-  const hours = Array.from({ length: 24 }, (_, hour) => hour).filter((hour) => !without.includes(hour));
-  const rows = hours.map((hour) => {
-    const open = start + hour * HOUR_MS;
-    return `${open},${price},${price},${price},${price},1,${open + HOUR_MS - 1},1,1,1,1,0\n`;
-  });
-  return HEADER + rows.join('');
-}
+const csvOf = (day: string, price: number, without: readonly number[] = []): string =>
+  hourlyBars([day], price, { without });
 
 describe('a lake that is continued every day', () => {
   const scene = useScene({});

@@ -1,8 +1,5 @@
 /** Days of trades, and what an archive publishes of them: trades, aggTrades and klines, each computed from the same trades with integers. */
-import { createHash } from 'node:crypto';
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { makeZip } from '../../scripts/make-zip.js';
+import { writeObject } from './published.js';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -163,15 +160,4 @@ export function writeKlines(
     'open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore',
     ...rows,
   ]);
-}
-
-/** Writes an object with these lines as CSV, and its sidecar. */
-export function writeObject(archive: string, key: string, lines: readonly string[]): void {
-  const name = key.slice(key.lastIndexOf('/') + 1);
-  const zip = makeZip([{ name: `${name}.csv`, data: `${lines.join('\n')}\n` }]);
-  const path = join(archive, `${key}.zip`);
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, zip);
-  const digest = createHash('sha256').update(zip).digest('hex');
-  writeFileSync(`${path}.CHECKSUM`, `${digest}  ${name}.zip\n`);
 }

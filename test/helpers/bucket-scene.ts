@@ -10,29 +10,16 @@ import { scratchFolder } from './folders.js';
 import { filesBelow, readParquet } from './lake.js';
 import { lakeInBucket } from './lake-kinds.js';
 import type { TestLake } from './lake-kinds.js';
-import { publish } from './published.js';
+import { hourlyBars, publish } from './published.js';
 import { S3Server } from './s3-server.js';
 import type { S3Record } from './s3-server.js';
 
-const HOUR_MS = 3_600_000;
 export const SYMBOLS = ['BTCUSDT', 'ETHUSDT', 'SOLUSDT', 'XRPUSDT'];
 export const FOLDER = 'binance/um/klines/interval=1h';
 export const MONTH = `${FOLDER}/symbol=BTCUSDT/2026-11.parquet`;
 export const MANIFEST = `_manifests/${FOLDER}/symbol=BTCUSDT.jsonl`;
-const HEADER =
-  'open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore\n';
 
 export const dayOf = (day: number): string => `2026-11-${String(day).padStart(2, '0')}`;
-
-/** The price of each row is the number of its day. */
-function csvOf(day: number): string {
-  const start = Date.parse(`${dayOf(day)}T00:00:00Z`);
-  const rows = Array.from({ length: 24 }, (_, hour) => {
-    const open = start + hour * HOUR_MS;
-    return `${open},${day},${day},${day},${day},1,${open + HOUR_MS - 1},1,1,1,1,0\n`;
-  });
-  return HEADER + rows.join('');
-}
 
 export const isPut = ({ method, key }: S3Record, path: string): boolean =>
   method === 'PUT' && key.endsWith(path);
@@ -71,7 +58,8 @@ export function bucketScene(): BucketScene {
         publish(
           folder,
           `data/futures/um/daily/klines/${symbol}/1h/${symbol}-1h-${dayOf(day)}.zip`,
-          csvOf(day),
+          // The price of each row is the number of its day.
+          hourlyBars([dayOf(day)], day),
         );
     started = await startArchive(folder);
     await server.listen();

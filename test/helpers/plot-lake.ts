@@ -1,8 +1,5 @@
 /** Lakes with candles that a test names, for exact pictures. */
-import { createHash } from 'node:crypto';
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { makeZip } from '../../scripts/make-zip.js';
+import { writeObject } from './published.js';
 
 /** open, high, low, close, volume */
 export type Candle = readonly [number, number, number, number, number];
@@ -35,14 +32,4 @@ export function writeFunding(archive: string, symbol: string, month: string, rat
     'calc_time,funding_interval_hours,last_funding_rate',
     ...rates.map((rate, at) => `${start + at * 8 * HOUR_MS},8,${rate}`),
   ]);
-}
-
-function writeObject(archive: string, key: string, lines: readonly string[]): void {
-  const name = key.slice(key.lastIndexOf('/') + 1);
-  const zip = makeZip([{ name: `${name}.csv`, data: `${lines.join('\n')}\n` }]);
-  const path = join(archive, `${key}.zip`);
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, zip);
-  const digest = createHash('sha256').update(zip).digest('hex');
-  writeFileSync(`${path}.CHECKSUM`, `${digest}  ${name}.zip\n`);
 }

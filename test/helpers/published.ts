@@ -30,9 +30,32 @@ export function publish(folder: string, key: string, csv: string, sidecar?: Side
   publishZip(folder, key, makeZip([{ name: memberOf(key), data: csv }]), sidecar);
 }
 
+/** The same with the lines of the CSV, and a key without its ending. */
+export function writeObject(folder: string, key: string, lines: readonly string[]): void {
+  publish(folder, `${key}.zip`, `${lines.join('\n')}\n`);
+}
+
 export function publishZip(folder: string, key: string, zip: Buffer, sidecar = USUAL): void {
   mkdirSync(dirname(join(folder, key)), { recursive: true });
   writeFileSync(join(folder, key), zip);
   const text = sidecar(createHash('sha256').update(zip).digest('hex'), basename(key));
   if (text !== null) writeFileSync(join(folder, `${key}.CHECKSUM`), text);
+}
+
+/** The first line of a CSV of bars. */
+export const BARS_HEADER =
+  'open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore\n';
+
+/** A CSV with the hourly bars of these days, all at one price. `hours`: from the start of each day; more than 24 lead into the next. */
+export function hourlyBars(
+  days: readonly string[],
+  price: number,
+  { hours = 24, without = [] }: { hours?: number; without?: readonly number[] } = {},
+): string {
+  const given = Array.from({ length: hours }, (_, hour) => hour).filter((hour) => !without.includes(hour));
+  const opens = days.flatMap((day) => given.map((hour) => Date.parse(`${day}T00:00:00Z`) + hour * 3_600_000));
+  const rows = opens.map(
+    (open) => `${open},${price},${price},${price},${price},1,${open + 3_599_999},1,1,1,1,0\n`,
+  );
+  return BARS_HEADER + rows.join('');
 }

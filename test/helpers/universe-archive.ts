@@ -1,8 +1,5 @@
 /** Archives of klines with volumes and listings that a test chooses. */
-import { createHash } from 'node:crypto';
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { makeZip } from '../../scripts/make-zip.js';
+import { writeObject } from './published.js';
 
 const DAY_MS = 86_400_000;
 const HEADER =
@@ -59,15 +56,6 @@ function barsOf(day: string, { quote, base = '1', count = 1 }: DayVolume, bars: 
     const part = (text: string): string => (bars === 1 ? text : String(Number(text) / bars));
     return `${open},1,1,1,1,${part(base)},${open + length - 1},${part(quote)},${count},0,0,0`;
   });
-}
-
-function writeObject(archive: string, key: string, lines: readonly string[]): void {
-  const name = key.slice(key.lastIndexOf('/') + 1);
-  const zip = makeZip([{ name: `${name}.csv`, data: `${lines.join('\n')}\n` }]);
-  const path = join(archive, `${key}.zip`);
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, zip);
-  writeFileSync(`${path}.CHECKSUM`, `${createHash('sha256').update(zip).digest('hex')}  ${name}.zip\n`);
 }
 
 /** The days `[from, to]` as `2024-01-31`. */

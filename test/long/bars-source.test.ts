@@ -14,20 +14,14 @@ import {
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { startArchive } from '../helpers/archive.js';
-import {
-  timeBars,
-  tradesOf,
-  writeAggTrades,
-  writeKlines,
-  writeObject,
-  writeTrades,
-} from '../helpers/bar-archive.js';
+import { timeBars, tradesOf, writeAggTrades, writeKlines, writeTrades } from '../helpers/bar-archive.js';
 import type { Trade } from '../helpers/bar-archive.js';
 import { FAST, argv, cryptodl, cryptodlOk } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { flipByte, scratchFolder } from '../helpers/folders.js';
 import { filesBelow, manifestLines, manifestOf, readParquet } from '../helpers/lake.js';
 import { whileLosingLock, whileStaged } from '../helpers/lost-lock.js';
+import { writeObject } from '../helpers/published.js';
 
 const scratch = scratchFolder();
 const NOW = '2024-03-20T08:00:00Z';

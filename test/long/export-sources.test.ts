@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { startArchive } from '../helpers/archive.js';
-import { writeObject } from '../helpers/bar-archive.js';
 import { FAST, argv, cryptodl, cryptodlOk } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { filesBelow } from '../helpers/lake.js';
+import { writeObject } from '../helpers/published.js';
 import { useScene } from '../helpers/scene.js';
 
 const DAYS = { cadence: 'daily', from: '2024-01-01', to: '2024-01-04' } as const;

@@ -7,27 +7,18 @@ import { cryptodl, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { manifestOf, filesBelow, readCsv, readParquet } from '../helpers/lake.js';
 import { publishMetrics } from '../helpers/metrics-archive.js';
-import { memberOf, publish, publishZip } from '../helpers/published.js';
+import { BARS_HEADER, hourlyBars, memberOf, publish, publishZip } from '../helpers/published.js';
 import { isZip, useScene } from '../helpers/scene.js';
 import type { SceneRun } from '../helpers/scene.js';
 
-const HOUR_MS = 3_600_000;
-const HEADER =
-  'open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore\n';
 const SERIES = 'binance/um/klines/interval=1h/symbol=BTCUSDT';
 
 const dayOf = (day: number): string => `2026-11-${String(day).padStart(2, '0')}`;
 const keyOf = (day: number): string => `data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-${dayOf(day)}.zip`;
 
 /** Hourly bars of a day; `hours`: as many, from its start. */
-function csvOf(day: number, price = 100 + day, hours = 24): string {
-  const start = Date.parse(`${dayOf(day)}T00:00:00Z`);
-  const rows = Array.from({ length: hours }, (_, hour) => {
-    const open = start + hour * HOUR_MS;
-    return `${open},${price},${price},${price},${price},1,${open + HOUR_MS - 1},1,1,1,1,0\n`;
-  });
-  return HEADER + rows.join('');
-}
+const csvOf = (day: number, price = 100 + day, hours = 24): string =>
+  hourlyBars([dayOf(day)], price, { hours });
 
 describe('held rows', () => {
   const scene = useScene({ flags: '--symbols BTCUSDT --interval 1h --json' });
@@ -256,7 +247,7 @@ describe('held rows', () => {
   });
 
   /** The 8th without its header. */
-  const rowsOnly = (hours: number): string => csvOf(8, 999, hours).slice(HEADER.length);
+  const rowsOnly = (hours: number): string => csvOf(8, 999, hours).slice(BARS_HEADER.length);
 
   it.each([
     ['a revision without the header has as many rows', csvOf(8, 999), rowsOnly(24), 0],

@@ -9,12 +9,9 @@ import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { parquetDigests } from '../helpers/lake.js';
-import { publish } from '../helpers/published.js';
+import { hourlyBars, publish } from '../helpers/published.js';
 
 const DAY_MS = 86_400_000;
-const HOUR_MS = 3_600_000;
-const HEADER =
-  'open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore\n';
 /** The first day whose rows are wanted; cron runs on the thirty days after it. */
 const START = Date.parse('2026-10-15T00:00:00Z') / DAY_MS;
 const DAYS = 30;
@@ -39,15 +36,8 @@ function isTraded(symbol: string, day: number): boolean {
   return symbol !== DELISTED.symbol || day <= DELISTED.last;
 }
 
-function csvOf(days: readonly number[], price: number, hours = 24): string {
-  const rows = days.flatMap((day) =>
-    Array.from({ length: hours }, (_, hour) => {
-      const open = day * DAY_MS + hour * HOUR_MS;
-      return `${open},${price},${price},${price},${price},1,${open + HOUR_MS - 1},1,1,1,1,0\n`;
-    }),
-  );
-  return HEADER + rows.join('');
-}
+const csvOf = (days: readonly number[], price: number, hours = 24): string =>
+  hourlyBars(days.map(text), price, { hours });
 
 const keyOf = (symbol: string, period: string): string =>
   `data/futures/um/${period.length === 7 ? 'monthly' : 'daily'}/klines/${symbol}/1h/${symbol}-1h-${period}.zip`;
