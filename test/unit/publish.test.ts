@@ -55,13 +55,19 @@ describe('publishing', () => {
   });
 });
 
-it('a file that is moved to another file system is copied before it is removed', async () => {
+it('a file that is moved to another file system is copied before it is removed; after any other refusal it stays', async () => {
   const [from, to] = [staged('whole'), join(folder, 'moved')];
   await withRenames(
     () => moveFile(from, to),
     (path) => (path === from ? refuse('EXDEV') : undefined),
   );
   expect([readFileSync(to, 'utf8'), existsSync(from)]).toEqual(['whole', false]);
+  const refused = withRenames(
+    () => moveFile(to, from),
+    () => refuse('EACCES'),
+  );
+  await expect(refused).rejects.toThrow('EACCES');
+  expect([existsSync(to), existsSync(from)]).toEqual([true, false]);
 });
 
 it('a new folder with its parents survives a power failure', async () => {
