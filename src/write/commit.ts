@@ -89,18 +89,17 @@ async function quarantineUnlisted(
   const replacing = made.find(({ file }) => file === existing.file);
   if (!isDoubtful || replacing === undefined || (await fileSize(existing.path)) === undefined)
     return undefined;
-  const footer = await footerOf(context, plan, existing);
-  const objects = footer?.provenance?.objects ?? [];
+  const { rows, provenance } = await footerOf(context, plan, existing);
+  const objects = provenance?.objects ?? [];
   // A damaged file may hold the revision that its lines name.
   const known = new Set([
     ...existing.inFile.map(({ key, sha256 }) => `${sha256} ${key}`),
     ...received.map(({ object: { key }, sha256 }) => `${sha256} ${key}`),
   ]);
   const isCovered =
-    footer === undefined || objects.length === 0
+    objects.length === 0
       ? await isReplaced(existing, replacing)
-      : footer.rows <= replacing.result.rows &&
-        objects.every(({ key, sha256 }) => known.has(`${sha256} ${key}`));
+      : rows <= replacing.result.rows && objects.every(({ key, sha256 }) => known.has(`${sha256} ${key}`));
   if (isCovered) return undefined;
   const cause = 'no manifest line lists all rows of this file';
   return moveToQuarantine(context.paths, existing.path, cause, context.clock.now());
@@ -116,18 +115,20 @@ async function isReplaced(
   return inFile.length > 0 && (size ?? 0) <= (objects.bytesOf(file) ?? 0);
 }
 
-/** Undefined for a file that is not Parquet. */
+type FileFooter = Pick<Footer, 'rows' | 'provenance'>;
+
+/** For a file that is not Parquet. */
+const NO_FOOTER: FileFooter = { rows: 0 };
+
 async function footerOf(
   { engine }: WriterContext,
   { settings }: PartitionPlan,
   { path }: ExistingFile,
-): Promise<Footer | undefined> {
-  if (settings.format !== 'parquet') return undefined;
+): Promise<FileFooter> {
+  if (settings.format !== 'parquet') return NO_FOOTER;
   const session = await engine.session('small');
   try {
-    return await readFooter(session, path);
-  } catch {
-    return undefined;
+    return await readFooter(session, path).catch(() => NO_FOOTER);
   } finally {
     session.close();
   }
@@ -196,17 +197,12 @@ export function replacedRevision(
   return line === undefined || line.sha256 === sha256 || isFromRest(line) ? undefined : heldRevision(line);
 }
 
-/** The held revisions that the received objects replace, by key. */
+/** `replacedRevision` of each received object, by key. */
 export function replacedRevisions(
   held: HeldObjects,
   received: readonly ReceivedObject[],
-): ReadonlyMap<string, Revision> {
-  const replaced = new Map<string, Revision>();
-  for (const each of received) {
-    const revision = replacedRevision(held, each);
-    if (revision !== undefined) replaced.set(each.object.key, revision);
-  }
-  return replaced;
+): ReadonlyMap<string, Revision | undefined> {
+  return new Map(received.map((each) => [each.object.key, replacedRevision(held, each)]));
 }
 
 /** The manifest line of a received object, without the facts of its file. */

@@ -203,7 +203,7 @@ function withLost(
 }
 
 interface Written {
-  readonly replaced: ReadonlyMap<string, Revision>;
+  readonly replaced: ReadonlyMap<string, Revision | undefined>;
   readonly received: readonly ReceivedObject[];
   readonly made: readonly MadeFile[];
   readonly failed: ReadonlyMap<string, CryptodlError>;

@@ -16,6 +16,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { makeCsv } from '../../scripts/synthetic-archive.js';
 import { systemClock } from '../../src/model/clock.js';
 import { createEngine } from '../../src/convert/duckdb.js';
+import type { Engine } from '../../src/convert/duckdb.js';
 import { lakePaths } from '../../src/lake/layout.js';
 import type { LakePaths } from '../../src/lake/layout.js';
 import type { ObjectLine } from '../../src/lake/manifest-line.js';
@@ -156,7 +157,7 @@ describe('a run', () => {
     const [day, month] = [lineAt(dayOf(2)), lineAt('2026-10')];
     put(dayOf(2), 2);
     put('2026-10', 2);
-    await run({ from: '2026-10-01', to: dayOf(2), force: true });
+    expect(await run({ from: '2026-10-01', to: dayOf(2), force: true })).toMatchObject({ changed: 2 });
     for (const before of [day, month]) {
       const after = lineAt(String(before['period']));
       const { etag, lastModified, bytes, sha256, at: then } = before;
@@ -248,6 +249,19 @@ describe('a commit', () => {
   afterAll(() => {
     engine.close();
   });
+  let openSessions = 0;
+  const session: Engine['session'] = async (work) => {
+    const opened = await engine.session(work);
+    openSessions += 1;
+    const close = (): void => {
+      openSessions -= 1;
+      opened.close();
+    };
+    return { ...opened, close };
+  };
+  afterEach(() => {
+    if (openSessions !== 0) throw new Error(`${openSessions} sessions are open`);
+  });
   const PLACE = 'binance/um/metrics/symbol=BTCUSDT';
   const MONTH = '2024-01.parquet';
   const plan: PartitionPlan = {
@@ -281,6 +295,11 @@ describe('a commit', () => {
     readonly held?: readonly ObjectLine[];
     readonly arrived: readonly ReceivedObject[];
     readonly dead?: readonly string[];
+    /** Its new file. */
+    readonly file?: string;
+    readonly rebuild?: 'damaged';
+    /** Periods of the existing file. */
+    readonly lost?: readonly string[];
   }
 
   /** A lake that holds these lines, with their files and the dead ones. */
@@ -293,13 +312,13 @@ describe('a commit', () => {
     return { paths, folder };
   }
 
-  /** `confirm`: when the lock of the lake is asked. */
-  async function commitTo(paths: LakePaths, scene: Scene, confirm?: () => void): Promise<void> {
+  /** `confirm`: when the lock of the lake is asked. Resolves with the place of a file in the quarantine. */
+  async function commitTo(paths: LakePaths, scene: Scene, confirm?: () => void): Promise<string | undefined> {
     const context: WriterContext = {
       venue,
       paths,
       manifests: new Manifests(ARCHIVE),
-      engine,
+      engine: { ...engine, session },
       tempFolder: scratch,
       serialize: createSerializer(),
       clock: systemClock,
@@ -320,12 +339,15 @@ describe('a commit', () => {
       lacked: new Map(),
     };
     const facts = { bytes: 3, sha256: sha256Of(staged), newlines: 0 };
-    await commit(context, plan, {
-      existing: await readExistingFile(context, plan),
-      made: [{ staged, file: MONTH, facts, result }],
+    const { rebuild, lost = [] } = scene;
+    const changed = rebuild === undefined ? plan : { ...plan, rebuild };
+    const existing = await readExistingFile(context, changed);
+    return commit(context, changed, {
+      existing,
+      made: scene.arrived.length === 0 ? [] : [{ staged, file: scene.file ?? MONTH, facts, result }],
       received: scene.arrived,
       dead: scene.dead ?? [],
-      lost: [],
+      lost: existing.inFile.filter((line) => lost.includes(line.period)),
     });
   }
 
@@ -381,12 +403,13 @@ describe('a commit', () => {
   });
 
   it('takes superseded files away, and no others', async () => {
-    const scene: Scene = { arrived: [arrived('2024-01-02')], dead: ['2024-01-02.parquet'] };
+    const file = '2024-01-03.parquet';
+    const scene: Scene = { arrived: [arrived('2024-01-02')], file, dead: ['2024-01-02.parquet'] };
     const { paths, folder } = await lakeOf(scene);
-    writeFileSync(join(folder, '2024-01-03.parquet'), 'other');
-    await commitTo(paths, scene);
-    expect(filesBelow(folder)).toEqual(['2024-01-03.parquet', MONTH]);
-    expect(filesBelow(paths.internal)).toEqual([]);
+    writeFileSync(join(folder, MONTH), 'other');
+    expect(await commitTo(paths, scene)).toBeUndefined();
+    expect(filesBelow(folder)).toEqual([file, MONTH]);
+    expect([readFileSync(join(folder, MONTH), 'utf8'), filesBelow(paths.internal)]).toEqual(['other', []]);
   });
 
   it('that cannot publish its file leaves nothing staged', async () => {
@@ -397,34 +420,87 @@ describe('a commit', () => {
     expect(filesBelow(paths.internal)).toEqual([]);
   });
 
-  it('keeps a file of which the manifest says nothing', async () => {
-    const scene: Scene = { arrived: [arrived('2024-01-02')] };
+  /** `objects`: in its footer; without them, another program has written it. */
+  async function parquetFile(path: string, rows: number, objects?: readonly object[]): Promise<void> {
+    const writing = await session('small');
+    const entry = objects === undefined ? '' : `, KV_METADATA {cryptodl: '${JSON.stringify({ objects })}'}`;
+    await writing.run(`COPY (FROM range(${rows})) TO '${path}' (FORMAT parquet${entry})`);
+    writing.close();
+  }
+
+  const known = { key: keyOf('2024-01-02'), sha256: '0'.repeat(64) };
+  const other = { key: keyOf('2024-01-03'), sha256: '0'.repeat(64) };
+  const [committed = heldFromRest('2024-01-01')] = heldMonth.held ?? [];
+  const held = [committed];
+  const damaged = { held, rebuild: 'damaged' } as const;
+  // Its object is in another file since.
+  const moved = { held: [committed, { ...committed, file: '2024-01-01.parquet' }] };
+
+  it.each<['takes away' | 'sets aside', string, (path: string) => unknown, Partial<Scene>]>([
+    ['takes away', 'as many rows of the same object', (path) => parquetFile(path, 288, [known]), {}],
+    ['takes away', 'the same bytes', (path) => writeFileSync(path, 'new'), {}],
+    ['sets aside', 'more rows', (path) => parquetFile(path, 289, [known]), {}],
+    ['sets aside', 'another object too', (path) => parquetFile(path, 1, [known, other]), {}],
+    ['sets aside', 'another revision', (path) => parquetFile(path, 1, [{ ...known, sha256: 'f' }]), {}],
+    ['sets aside', 'rows of another program', (path) => parquetFile(path, 1), {}],
+    ['sets aside', 'other bytes of that number', (path) => writeFileSync(path, 'old'), {}],
+    ['sets aside', 'lines that no longer count', (path) => writeFileSync(path, 'old'), moved],
+    [
+      'takes away',
+      'damage but only known objects',
+      (path) => parquetFile(path, 1, [committed, known]),
+      damaged,
+    ],
+    ['sets aside', 'damage and another object', (path) => parquetFile(path, 1, [committed, other]), damaged],
+    ['takes away', 'damage but no further byte', (path) => writeFileSync(path, 'old'), damaged],
+    ['sets aside', 'damage and further bytes', (path) => writeFileSync(path, 'longer'), damaged],
+    ['takes away', 'no damage', (path) => writeFileSync(path, 'longer'), { held }],
+  ])('%s a file in its place that has %s', async (way, _, write, more) => {
+    const scene: Scene = { arrived: [arrived('2024-01-02')], ...more };
     const { paths, folder } = await lakeOf(scene);
-    writeFileSync(join(folder, MONTH), 'unknown');
-    await commitTo(paths, scene);
-    const [kept = ''] = filesBelow(paths.quarantine, '.parquet');
-    expect(readFileSync(join(paths.quarantine, kept), 'utf8')).toBe('unknown');
+    await write(join(folder, MONTH));
+    const before = readFileSync(join(folder, MONTH));
+    const kept = await commitTo(paths, scene);
+    const bytes = kept === undefined ? undefined : readFileSync(kept);
+    expect(bytes).toEqual(way === 'sets aside' ? before : undefined);
     expect(readFileSync(join(folder, MONTH), 'utf8')).toBe('new');
+  });
+
+  it('that loses a file tells again which of its commits have happened', async () => {
+    const { fileBytes: bytes, fileSha256: sha256 } = committed;
+    const undone = { file: MONTH, fileSha256: 'c'.repeat(64), fileBefore: { bytes, sha256 } };
+    const later = { ...undone, key: keyOf('2024-01-02'), at: '2024-02-03T00:00:00.000Z' };
+    const scene: Scene = { held: [committed, objectLine('2024-01-02', later)], arrived: [] };
+    const { paths, folder } = await lakeOf(scene);
+    const kept = await commitTo(paths, { ...scene, lost: ['2024-01-01'] });
+    expect(readFileSync(kept ?? '', 'utf8')).toBe('old');
+    // Without its file, the last line of the manifest tells.
+    expect((await readManifest(folder, ARCHIVE)).parquet.size).toBe(0);
   });
 
   it('records for rows from REST that their day is open, and which object they replace', async () => {
     const short = { bytes: 7, sha256: 'c'.repeat(64), at: '2024-01-09T00:00:00.000Z', rows: 1, gaps: [] };
     const scene: Scene = {
-      held: [heldFromRest('2024-01-02')],
+      held: [heldFromRest('2024-01-02'), objectLine('2024-01-03', { key: keyOf('2024-01-03') })],
       arrived: [
         arrivedFromRest('2024-01-02', { open: true }),
-        arrivedFromRest('2024-01-03', { insteadOf: short }),
+        arrivedFromRest('2024-01-03', { insteadOf: short, archiveFailed: 'connect-failed' }),
         arrived('2024-01-04'),
       ],
     };
     const { paths, folder } = await lakeOf(scene);
     await commitTo(paths, scene);
-    const [, open, instead, usual] = manifestLines(folder);
+    const [, , open, instead, usual] = manifestLines(folder);
     expect(open).toMatchObject({ period: '2024-01-02', verified: 'rest', open: true });
-    expect(instead).toMatchObject({ period: '2024-01-03', verified: 'rest', insteadOf: short });
+    expect(instead).toMatchObject({
+      period: '2024-01-03',
+      verified: 'rest',
+      insteadOf: short,
+      archiveFailed: 'connect-failed',
+    });
     for (const line of [open, usual]) expect(line).not.toHaveProperty('insteadOf');
     for (const line of [instead, usual]) expect(line).not.toHaveProperty('open');
-    // Other rows of REST for the same day are no revision of a published object.
-    expect(open).not.toHaveProperty('replaces');
+    // Rows of REST are no revision of a published object for the same day, nor of others of REST.
+    for (const line of [open, instead]) expect(line).not.toHaveProperty('replaces');
   });
 });
