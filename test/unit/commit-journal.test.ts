@@ -113,6 +113,14 @@ it('a journal that was applied may be applied again', async () => {
   expect(await finished(paths)).toBe(true);
 });
 
+it('a commit that also drops an object is finished', async () => {
+  const paths = await interrupted();
+  const dropped = { v: 1, kind: 'dropped', key: KEY.replace('-01.zip', '-02.zip'), format: 'parquet' };
+  changeJournal(paths, ({ lines }) => lines.push({ ...dropped, at: '2024-02-02T00:00:00.000Z' }));
+  expect(await finishCommits(paths, venue)).toEqual([]);
+  expect(manifestLines(join(paths.root, SERIES)).map(({ kind }) => kind)).toEqual(['object', 'dropped']);
+});
+
 it.each<[string, string, Partial<ObjectLine>, string]>([
   ['takes the place of an unknown one before the lines', 'old', {}, 'month'],
   ['takes the place of a damaged one before the lines', 'damaged', { fileBefore: OLD }, 'month'],
@@ -254,6 +262,13 @@ it.each<[string, string, (journal: string, root: string) => unknown]>([
   ],
   ['has lost its new file', 'is missing or damaged', (_, root) => rmSync(newFileIn(root))],
   ['has a damaged new file', 'is missing or damaged', (_, root) => writeFileSync(newFileIn(root), 'mouth')],
+  [
+    'has no line of its new file',
+    'is missing or damaged',
+    (journal) => {
+      writeFileSync(journal, readFileSync(journal, 'utf8').replace('"target":"2024-01', '"target":"2024-02'));
+    },
+  ],
   [
     'has no lines',
     'it has no lines',
