@@ -39,8 +39,7 @@ const clockOf = (program: number): string[] | undefined =>
 
 describe.skipIf(!HAS_REDIS)(`an egress group${NEEDS_REDIS}`, () => {
   it('of six programs stays inside one budget and uses at least 90 % of it, with clocks ten minutes apart', async () => {
-    const { server, venue, start, scene: group } = await opened('2026-11-21T08:00:50Z');
-    const from = Date.now();
+    const { venue, start, scene: group } = await opened('2026-11-21T08:00:50Z');
     const results = await Promise.all(
       symbolsOf(6).map(({ symbol }, program) => {
         const wrap = clockOf(program);
@@ -58,14 +57,6 @@ describe.skipIf(!HAS_REDIS)(`an egress group${NEEDS_REDIS}`, () => {
       expect(events.at(-1)).toMatchObject({
         network: { limiter: { group: { name: GROUP, isShared: true } } },
       });
-    // Before its first answer, a program knows the window by the clock of Redis. The counts of a window end by themselves.
-    const minutes = Math.ceil((Date.now() - from) / MINUTE_MS) + 1;
-    const known = new Set(group.counted(MINUTE_MS).keys());
-    for (let minute = 0; minute <= minutes; minute += 1) known.add(Math.floor(from / MINUTE_MS) + minute);
-    const keys = await server.client.keys(`cryptodl:{${GROUP}}:used:*`);
-    expect(keys.length).toBeGreaterThan(0);
-    expect(keys.filter((key) => !known.has(Number(key.split(':').at(-1))))).toEqual([]);
-    for (const key of keys) expect(await server.client.pttl(key)).not.toBe(-1);
   }, 300_000);
 
   it('counts in windows by the clock of Redis before the first answer, and they end by themselves', async () => {

@@ -130,59 +130,6 @@ describe.skipIf(!HAS_REDIS)(`a program of an egress group${NEEDS_REDIS}`, () => 
     expect(takeLater(WINDOW + 2, 21)).toBe(Infinity);
     expect(takeLater(WINDOW + 2, 20)).toBe(0);
   });
-
-  it('gives back a permit that comes after the end of its window', async () => {
-    const { group, count } = enter('office');
-    await until(() => group.isJoined);
-    const key = `cryptodl:{office}:used:futures:${BUDGET.windowMs}:${WINDOW}`;
-    // Until the group is settled, Redis gives no permit.
-    while ((await server.client.exists(key)) === 0) {
-      await until(() => !count.isAsking);
-      count.take(WINDOW, 60, BUDGET, 0);
-      count.take(WINDOW + 1, 1, BUDGET, 0);
-      await sleep(120);
-    }
-    await until(() => !count.isAsking);
-    const isGivenBack = async (): Promise<boolean> =>
-      (await server.client.hvals(key)).every((value) => value === '0');
-    while (!(await isGivenBack())) await sleep(10);
-    expect(await server.client.hvals(key)).toEqual(['0']);
-  });
-
-  it('tells the others what the venue counted, and of permits of requests that were not sent', async () => {
-    const [one, other] = [enter('office'), enter('office')];
-    await take(one.count, 30);
-    one.count.raise(WINDOW, 70);
-    await take(other.count, 10);
-    expect(other.count.used(WINDOW)).toBe(80);
-    one.count.giveBack(WINDOW, 30);
-    // 50 are left.
-    await take(other.count, 50);
-    expect(other.count.used(WINDOW)).toBe(100);
-  });
-
-  it('gives back a permit that no request wants', async () => {
-    const { group, count } = enter('office');
-    await until(() => group.isJoined);
-    const key = `cryptodl:{office}:used:futures:${BUDGET.windowMs}:${WINDOW}`;
-    // Each answer finds no bucket that it could wake. The first permit makes the key.
-    while ((await server.client.exists(key)) === 0) {
-      count.take(WINDOW, 60, BUDGET, 0);
-      await sleep(10);
-    }
-    const other = enter('office');
-    await take(other.count, 100);
-    expect(other.count.used(WINDOW)).toBe(100);
-  });
-
-  it('leaves the group at its end', async () => {
-    const { group, count } = enter('office');
-    await take(count, 1);
-    expect(await server.client.hlen('cryptodl:{office}:members')).toBe(1);
-    await group.leave();
-    groups.splice(0);
-    expect(await server.client.hlen('cryptodl:{office}:members')).toBe(0);
-  });
 });
 
 /** Keys of the group `office` with values that no member wrote. */
