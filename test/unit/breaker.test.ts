@@ -521,11 +521,6 @@ describe('a host that refuses this address', () => {
     await clock.advance(BLOCKED_MS);
     host.says = 200;
     expect(await outcome()).toBe(200);
-    // A later refusal is the first one again.
-    await ask('address-blocked');
-    await clock.advance(BLOCKED_MS);
-    host.says = 200;
-    expect(await outcome()).toBe(200);
   });
 
   it.each<[string, ErrorCode, boolean]>([
@@ -545,6 +540,7 @@ describe('a host that refuses this address', () => {
     await ask('http-server-error', 5);
     expect((await refusal(fetch(REQUEST, context()))).message).toContain('keeps failing');
     await clock.advance(OPEN_MS);
+    // A later refusal is the first one again.
     await ask('address-blocked');
     expect(await outcome()).toBe('breaker-open');
   });
@@ -657,17 +653,13 @@ describe('a host whose name does not exist', () => {
     expect(await outcome(OTHER_HOST)).not.toBe('unreachable');
   });
 
-  it('is waited for when it has answered before: then it is the resolver that forgot it', async () => {
+  it.each<[string, ErrorCode, typeof REQUEST]>([
+    ['it has answered before: then it is the resolver that forgot it', 'host-unknown', REQUEST],
+    ['only the resolver failed', 'dns-failed', OTHER_HOST],
+  ])('is waited for when %s', async (_, code, answered) => {
     const { ask, outcome } = guarded();
-    await ask(200);
-    await ask('host-unknown', 5);
-    expect(await outcome()).toBe('breaker-open');
-  });
-
-  it('is different from an error of the resolver', async () => {
-    const { ask, outcome } = guarded();
-    await ask(200, 1, OTHER_HOST);
-    await ask('dns-failed', 5);
+    await ask(200, 1, answered);
+    await ask(code, 5);
     expect(await outcome()).toBe('breaker-open');
   });
 

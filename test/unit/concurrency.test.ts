@@ -23,6 +23,16 @@ interface Host {
 
 const REFUSAL_MS = 20;
 
+/** The end of a request for an object. */
+const sign = (result: LoadSign['result'], sentAt: number, endedAt: number, begunAt = sentAt): LoadSign => ({
+  begunAt,
+  sentAt,
+  endedAt,
+  result,
+  isObject: true,
+  isLate: false,
+});
+
 interface Flight {
   readonly sentAt: number;
   readonly endsAt: number;
@@ -57,14 +67,7 @@ function settle(seed: number, host: Host, requests: number, choice: ConcurrencyC
     now = Math.max(now, next.endsAt);
     if (next.result === 'refused') refused += 1;
     const { sentAt, result } = next;
-    concurrency.onEnded({
-      begunAt: sentAt,
-      sentAt,
-      endedAt: now,
-      result,
-      isObject: true,
-      isLate: host.isLate === true,
-    });
+    concurrency.onEnded({ ...sign(result, sentAt, now), isLate: host.isLate === true });
     levels.push(concurrency.limit);
   }
   const last = levels.slice(-Math.floor(requests / 2));
@@ -114,14 +117,7 @@ describe('Concurrency', () => {
     for (let sent = 0; sent < 60; sent += 1) concurrency.onBegun();
     for (let ended = 0; ended < 60; ended += 1) {
       const result = ended < 6 ? 'refused' : 'good';
-      concurrency.onEnded({
-        begunAt: 0,
-        sentAt: 0,
-        endedAt: 100 + ended,
-        result,
-        isObject: true,
-        isLate: false,
-      });
+      concurrency.onEnded(sign(result, 0, 100 + ended));
     }
     expect(concurrency.retreats).toBe(0);
   });
@@ -130,7 +126,7 @@ describe('Concurrency', () => {
     const concurrency = new Concurrency({ choice: AUTO, start: START });
     for (let begun = 0; begun < 30; begun += 1) concurrency.onBegun();
     const end = (sentAt: number, endedAt: number, result: LoadSign['result']): void => {
-      concurrency.onEnded({ begunAt: 0, sentAt, endedAt, result, isObject: true, isLate: false });
+      concurrency.onEnded(sign(result, sentAt, endedAt, 0));
     };
     for (let refused = 0; refused < 10; refused += 1) end(0, 5, 'refused');
     expect(concurrency.limit).toBe(21);
@@ -144,18 +140,17 @@ describe('Concurrency', () => {
     const sent = (requests: number): void => {
       for (let request = 0; request < requests; request += 1) concurrency.onBegun();
     };
-    const end = (requests: number, sign: Pick<LoadSign, 'sentAt' | 'endedAt' | 'result'>): void => {
-      for (let request = 0; request < requests; request += 1)
-        concurrency.onEnded({ begunAt: sign.sentAt, ...sign, isObject: true, isLate: false });
+    const end = (requests: number, ended: LoadSign): void => {
+      for (let request = 0; request < requests; request += 1) concurrency.onEnded(ended);
     };
     sent(60);
     for (let refused = 0; refused < 50; refused += 1) {
-      end(1, { sentAt: 0, endedAt: 5, result: 'refused' });
+      end(1, sign('refused', 0, 5));
       sent(1);
     }
     expect(concurrency.limit).toBe(21);
-    end(10, { sentAt: 0, endedAt: 300, result: 'good' });
-    end(50, { sentAt: 5, endedAt: 301, result: 'refused' });
+    end(10, sign('good', 0, 300));
+    end(50, sign('refused', 5, 301));
     expect(concurrency.limit).toBeLessThanOrEqual(10);
   });
 
@@ -166,14 +161,7 @@ describe('Concurrency', () => {
       for (let time = 0; time < times; time += 1) {
         now += 1;
         concurrency.onBegun();
-        concurrency.onEnded({
-          begunAt: now - 1,
-          sentAt: now - 1,
-          endedAt: now,
-          result,
-          isObject: true,
-          isLate: false,
-        });
+        concurrency.onEnded(sign(result, now - 1, now));
       }
     };
     end('refused', 1000);
@@ -259,14 +247,7 @@ describe('Concurrency', () => {
           for (let time = 0; time < 10; time += 1) {
             concurrency.onBegun();
             now += ms;
-            concurrency.onEnded({
-              begunAt: now - ms,
-              sentAt: now - ms,
-              endedAt: now,
-              result,
-              isObject: true,
-              isLate: false,
-            });
+            concurrency.onEnded(sign(result, now - ms, now));
           }
           expect(concurrency.limit).toBeLessThanOrEqual(max);
           expect(concurrency.limit).toBeGreaterThanOrEqual(Math.min(2, max));

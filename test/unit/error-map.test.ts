@@ -155,18 +155,6 @@ describe('the wait that an answer asks for', () => {
   });
 });
 
-describe('names', () => {
-  const failure = (code: string): Error => Object.assign(new Error(`getaddrinfo ${code} x`), { code });
-  it.each<[string, ErrorCode]>([
-    ['ENOTFOUND', 'host-unknown'],
-    ['EAI_AGAIN', 'dns-failed'],
-    ['EAI_FAIL', 'dns-failed'],
-    ['EAI_NODATA', 'dns-failed'],
-  ])('%s is %s, which may be over later', (code, expected) => {
-    expect(mapWireError(failure(code), URL_)).toMatchObject({ code: expected, retryable: true });
-  });
-});
-
 describe('a proxy', () => {
   const tunnel = (status: number): unknown =>
     mapWireError(new Error(`Proxy response (${status}) !== 200 when HTTP Tunneling`), URL_);
@@ -276,7 +264,6 @@ describe('a proxy', () => {
 
   it.each<[string, number, ErrorCode]>([
     ['over the wire: 407 to CONNECT', 407, 'proxy-refused'],
-    ['over the wire: 403 to CONNECT', 403, 'proxy-refused'],
     ['over the wire: 502 to CONNECT', 502, 'connect-failed'],
   ])('%s', async (_, status, code) => {
     const { url, heads } = await wireServer((socket) => socket.end(httpAnswer(status, '')));

@@ -4,6 +4,13 @@ import type { PartitionPlan } from '../../src/model/task.js';
 import { Places } from '../../src/queue/places.js';
 import { plan, queueOf, task } from '../helpers/run-queue.js';
 
+const plansOf = (count: number): PartitionPlan[] =>
+  Array.from({ length: count }, (_, label) => plan(String(label), [task(String(label))]));
+const MONTH = plan(
+  '2024-01',
+  Array.from({ length: 31 }, (_, day) => task(String(day))),
+);
+
 describe('RunQueue bounds the number of living tasks', () => {
   it('keeps a few times the concurrency alive, were the plan ten million objects long', async () => {
     const concurrency = 8;
@@ -72,7 +79,7 @@ describe('RunQueue bounds the number of living tasks', () => {
           return new Map();
         },
       });
-      await run(Array.from({ length: 200 }, (_, label) => plan(String(label), [task(String(label))])));
+      await run(plansOf(200));
       expect(written).toBe(200);
       // Two are written, four wait for a writer, and one is received.
       expect(most).toBeLessThanOrEqual(7);
@@ -102,17 +109,11 @@ describe('RunQueue bounds the number of living tasks', () => {
         undefined,
         places,
       );
-    const plans = Array.from({ length: 30 }, (_, label) => plan(String(label), [task(String(label))]));
-    await Promise.all([make(), make(), make(), make()].map(({ run }) => run(plans)));
+    await Promise.all([make(), make(), make(), make()].map(({ run }) => run(plansOf(30))));
     expect(seen).toHaveLength(120);
     expect(Math.max(...seen)).toBe(3);
     // A month of 31 daily objects begins, although it has more objects than there are places.
-    await make().run([
-      plan(
-        '2024-01',
-        Array.from({ length: 31 }, (_, day) => task(String(day))),
-      ),
-    ]);
+    await make().run([MONTH]);
     expect(unwritten).toBe(0);
   });
 
@@ -129,7 +130,7 @@ describe('RunQueue bounds the number of living tasks', () => {
         return object.key;
       },
     });
-    await made.run(Array.from({ length: 60 }, (_, label) => plan(String(label), [task(String(label))])));
+    await made.run(plansOf(60));
     expect(Math.max(...seen.slice(0, 20))).toBe(4);
     expect(Math.max(...seen.slice(30))).toBe(1);
   });
@@ -163,12 +164,7 @@ describe('RunQueue bounds the number of living tasks', () => {
       expect(alive).toBe(0);
       expect(Math.max(...seen)).toBe(2);
       expect(Math.max(...seen.slice(10))).toBe(2);
-      await run([
-        plan(
-          '2024-01',
-          Array.from({ length: 31 }, (_, day) => task(String(day))),
-        ),
-      ]);
+      await run([MONTH]);
       expect(alive).toBe(0);
     },
   );

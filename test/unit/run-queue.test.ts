@@ -281,26 +281,18 @@ describe('RunQueue', () => {
     expect(made.writes).toEqual([]);
   });
 
-  it('rebuilds a file if all objects came before an abort', async () => {
+  it.each<[string, readonly string[], Partial<PartitionPlan>]>([
+    ['rebuilds a file if all objects came', ['a', 'b'], { rebuild: 'damaged' }],
+    ['writes objects that arrived if they are added to a file', ['a', 'b', 'c'], {}],
+  ])('%s before an abort', async (_, keys, kind) => {
     const made = queueOf({
-      download: (_, { object: { key } }) => {
+      download: (_plan, { object: { key } }) => {
         if (key === 'b') made.stop.abort(fails('interrupted'));
         return Promise.resolve(key);
       },
     });
-    await refusal(made.run([{ ...plan('2024-01', [task('a'), task('b')]), rebuild: 'damaged' }]));
-    expect(made.writes.map(({ received }) => received)).toEqual([['a', 'b']]);
-  });
-
-  it('writes objects that arrived before an abort if they are added to a file', async () => {
-    const made = queueOf({
-      download: (_, { object: { key } }) => {
-        if (key === 'b') made.stop.abort(fails('interrupted'));
-        return Promise.resolve(key);
-      },
-    });
-    const error = await refusal(made.run([plan('2024-01', [task('a'), task('b'), task('c')])]));
-    expect(error.code).toBe('interrupted');
+    const tasks = keys.map((key) => task(key));
+    expect((await refusal(made.run([{ ...plan('2024-01', tasks), ...kind }]))).code).toBe('interrupted');
     expect(made.writes.map(({ received }) => received)).toEqual([['a', 'b']]);
   });
 

@@ -12,8 +12,22 @@ import { VirtualClock } from '../helpers/virtual-clock.js';
 const LISTING = { ...REQUEST, bucket: 'listing' };
 const PLENTY = { permitsPerSecond: 1000, burst: 1000 };
 
+/** These buckets, with the headers of Binance and a long patience unless the test says otherwise. */
+const throttleOf = (
+  clock: VirtualClock,
+  buckets: ThrottleOptions['buckets'],
+  changes: Partial<ThrottleOptions> = {},
+): Throttle =>
+  new Throttle({
+    usedPermits: BINANCE_ANSWERS.usedPermits,
+    clock,
+    buckets,
+    maxWaitMs: 3_600_000,
+    ...changes,
+  });
+
 /** Two buckets in front of a host whose next refusals are told. */
-function throttled(refusals: CryptodlError[], maxWaitMs = 3_600_000) {
+function throttled(refusals: CryptodlError[]) {
   const clock = new VirtualClock();
   const sent: string[] = [];
   const host: Fetch = (request) => {
@@ -22,12 +36,7 @@ function throttled(refusals: CryptodlError[], maxWaitMs = 3_600_000) {
     sent.push(request.bucket);
     return Promise.resolve(answer());
   };
-  const throttle = new Throttle({
-    usedPermits: BINANCE_ANSWERS.usedPermits,
-    clock,
-    buckets: { archive: PLENTY, listing: PLENTY },
-    maxWaitMs,
-  });
+  const throttle = throttleOf(clock, { archive: PLENTY, listing: PLENTY });
   return { clock, sent, throttle, fetch: throttle.layer(host) };
 }
 
@@ -92,12 +101,7 @@ describe('throttle', () => {
     ],
   ])('tells whether the user chose the limit that requests wait for: %s', async (_, quota, isChosen) => {
     const clock = new VirtualClock();
-    const throttle = new Throttle({
-      usedPermits: BINANCE_ANSWERS.usedPermits,
-      clock,
-      buckets: { archive: quota },
-      maxWaitMs: 3_600_000,
-    });
+    const throttle = throttleOf(clock, { archive: quota });
     const fetch = throttle.layer(() => Promise.resolve(answer()));
     for (let request = 0; request < 5; request += 1) void fetch(REQUEST, context());
     await clock.advance(600_000);
@@ -107,15 +111,14 @@ describe('throttle', () => {
   it('lets each run of a shared bucket give up a long pause for itself', async () => {
     const clock = new VirtualClock();
     const shared = new SharedBuckets();
-    const usual = { clock, shared, usedPermits: BINANCE_ANSWERS.usedPermits, buckets: { archive: PLENTY } };
     const pauses = [slowDown(60_000)];
     const host: Fetch = () => {
       const error = pauses.shift();
       return error === undefined ? Promise.resolve(answer()) : Promise.reject(error);
     };
     const longestWaitMs = { archive: () => 10_000 };
-    const hasOther = new Throttle({ ...usual, maxWaitMs: 3_600_000, longestWaitMs }).layer(host);
-    const hasNone = new Throttle({ ...usual, maxWaitMs: 3_600_000 }).layer(host);
+    const hasOther = throttleOf(clock, { archive: PLENTY }, { shared, longestWaitMs }).layer(host);
+    const hasNone = throttleOf(clock, { archive: PLENTY }, { shared }).layer(host);
     expect(await refusal(hasOther(REQUEST, context()))).toMatchObject({ isGivenUp: true });
     expect(await refusal(hasOther(REQUEST, context()))).toMatchObject({ isGivenUp: true });
     const waiting = hasNone(REQUEST, context());
@@ -153,12 +156,7 @@ describe('throttle', () => {
       sent += 1;
       return Promise.resolve(answer());
     };
-    const throttle = new Throttle({
-      usedPermits: BINANCE_ANSWERS.usedPermits,
-      clock,
-      buckets: { spot: quota },
-      maxWaitMs: 600_000,
-    });
+    const throttle = throttleOf(clock, { spot: quota });
     throttle.setBudget('spot', { permits: 50, windowMs });
     await clock.advance(windowMs - (clock.now() % windowMs));
     for (let request = 0; request < 200; request += 1)
@@ -175,12 +173,7 @@ describe('throttle', () => {
       return Promise.reject(new CryptodlError('http-server-error', 'host answered 500'));
     };
     const buckets = { archive: { permitsPerSecond: 1, burst: 2 } };
-    const fetch = new Throttle({
-      usedPermits: BINANCE_ANSWERS.usedPermits,
-      clock,
-      buckets,
-      maxWaitMs: 60_000,
-    }).layer(failing);
+    const fetch = throttleOf(clock, buckets).layer(failing);
     for (let request = 0; request < 4; request += 1) fetch(REQUEST, context()).catch(() => undefined);
     await clock.advance(999);
     expect(sent).toBe(2);
@@ -209,13 +202,7 @@ function windowed(says: Says = () => answer(), changes: Partial<ThrottleOptions>
     if (said instanceof CryptodlError) throw said;
     return said;
   };
-  const throttle = new Throttle({
-    usedPermits: BINANCE_ANSWERS.usedPermits,
-    clock,
-    buckets: WINDOWS,
-    maxWaitMs: 3_600_000,
-    ...changes,
-  });
+  const throttle = throttleOf(clock, WINDOWS, changes);
   const fetch = throttle.layer(host);
   const ask = (bucket: string, times = 1, more: Partial<FetchRequest> = {}): void => {
     for (let time = 0; time < times; time += 1)
@@ -337,6 +324,17 @@ describe('a ban (418)', () => {
 });
 
 describe('the count of the server', () => {
+  /** Requests that are sent at the begin of a window when the first answer has these headers. */
+  async function sentAfter({ headers }: FetchResponse): Promise<number> {
+    const { clock, ask, sentTo, toWindow } = windowed(() => ({ ...answer(), headers }));
+    await toWindow();
+    ask('futures');
+    await clock.advance(0);
+    ask('futures', 200);
+    await clock.advance(0);
+    return sentTo('futures');
+  }
+
   it('raises the count of the running window, also for use by others', async () => {
     const { clock, ask, sentTo, toWindow } = windowed(() => counted(95, clock.now()));
     await toWindow();
@@ -358,26 +356,12 @@ describe('the count of the server', () => {
     counted(95, undefined, 'x-x-mbx-used-weight-1m'),
     counted(95, undefined, 'x-mbx-used-weight-1m-raw'),
     counted(95, undefined, 'x-mbx-used-weight-5m'),
-  ])('is not read from other headers: %o', async ({ headers }) => {
-    const { clock, ask, sentTo, toWindow } = windowed(() => ({ ...answer(), headers }));
-    await toWindow();
-    ask('futures');
-    await clock.advance(0);
-    ask('futures', 200);
-    await clock.advance(0);
-    expect(sentTo('futures')).toBe(80);
+  ])('is not read from other headers: %o', async (response) => {
+    expect(await sentAfter(response)).toBe(80);
   });
 
   it.each(['1m', '60s'])('is read from a count of %s for a window of a minute', async (span) => {
-    const { clock, ask, sentTo, toWindow } = windowed(() =>
-      counted(95, undefined, `x-mbx-used-weight-${span}`),
-    );
-    await toWindow();
-    ask('futures');
-    await clock.advance(0);
-    ask('futures', 200);
-    await clock.advance(0);
-    expect(sentTo('futures')).toBe(1);
+    expect(await sentAfter(counted(95, undefined, `x-mbx-used-weight-${span}`))).toBe(1);
   });
 
   it('is of the window of its date: a number of the window before says nothing about this one', async () => {
@@ -453,12 +437,7 @@ describe('permits of requests that were aborted', () => {
       return Promise.resolve(answer());
     };
     const buckets = { archive: { permitsPerSecond: 0.001, burst: 1 } };
-    const fetch = new Throttle({
-      usedPermits: BINANCE_ANSWERS.usedPermits,
-      clock,
-      buckets,
-      maxWaitMs: 1e9,
-    }).layer(host);
+    const fetch = throttleOf(clock, buckets, { maxWaitMs: 1e9 }).layer(host);
     for (let ticks = 0; ticks < 12; ticks += 1) {
       const stop = new AbortController();
       const ended = fetch(REQUEST, context(stop.signal)).then(

@@ -1,51 +1,14 @@
 import { getEventListeners } from 'node:events';
-import { ZIP as ZIP_FORMAT } from '../../src/convert/unzip/unzip.js';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
-import type { Fetch, FetchContext, Sign } from '../../src/http/fetch.js';
-import { timeout } from '../../src/http/transport/timeout.js';
-import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
-import { VirtualClock } from '../helpers/virtual-clock.js';
+import { context, refusal, REQUEST } from '../helpers/requests.js';
+import { timedAttempt } from '../helpers/timed-attempt.js';
 
 const KIB = 1024;
 
-/** A wire on which the test makes things happen; it answers only when told to, and obeys its signal. */
-function wire(expectedBytes?: number, outer = new AbortController()) {
-  const clock = new VirtualClock();
-  const contexts: FetchContext[] = [];
-  let finish = (): void => undefined;
-  const next: Fetch = (_request, inner) => {
-    contexts.push(inner);
-    return new Promise((resolve, reject) => {
-      finish = () => {
-        resolve(answer());
-      };
-      inner.expiry?.signal.addEventListener('abort', () => {
-        reject(inner.expiry?.signal.reason as Error);
-      });
-    });
-  };
-  const fetch = timeout({ clock, headersMs: 5000, idleMs: 3000, totalMs: 60_000 })(next);
-  const expects = expectedBytes === undefined ? {} : { expect: { format: ZIP_FORMAT, bytes: expectedBytes } };
-  const response = fetch({ ...REQUEST, ...expects }, context(outer.signal));
-  response.catch(() => undefined);
-  return {
-    clock,
-    outer,
-    response,
-    fetch,
-    contexts,
-    happens: (what: Sign, bytes?: number) => contexts.at(-1)?.onActivity?.(what, bytes),
-    finish: () => {
-      finish();
-    },
-    isAborted: () => contexts.at(-1)?.expiry?.signal.aborted,
-  };
-}
-
 describe('timeout', () => {
   it('counts the time for the headers from the moment the request is sent, not from the wait for a socket', async () => {
-    const { clock, response, happens, isAborted } = wire();
+    const { clock, response, happens, isAborted, contexts } = timedAttempt();
     await clock.advance(20_000);
     happens('sent');
     await clock.advance(4999);
@@ -55,10 +18,12 @@ describe('timeout', () => {
     expect(error.code).toBe('headers-timeout');
     expect(error.message).toBe('archive.test: no headers within 5s');
     expect(error.retryable).toBe(true);
+    // The attempt itself ends, so that nothing goes on behind the back of the caller.
+    expect(contexts[0]?.expiry?.signal.reason).toBe(error);
   });
 
   it('ends a silent body, and measures the silence from the last byte', async () => {
-    const { clock, response, happens, isAborted } = wire();
+    const { clock, response, happens, isAborted } = timedAttempt();
     happens('sent');
     happens('headers');
     for (let chunk = 0; chunk < 5; chunk += 1) {
@@ -72,7 +37,7 @@ describe('timeout', () => {
   });
 
   it('ends a body that only trickles when the total is over', async () => {
-    const { clock, response, happens, isAborted } = wire();
+    const { clock, response, happens, isAborted } = timedAttempt();
     happens('sent');
     happens('headers');
     for (let second = 0; second < 59; second += 1) {
@@ -86,7 +51,7 @@ describe('timeout', () => {
   });
 
   it('gives a large object a second more for every 16 KiB', async () => {
-    const { clock, response, isAborted } = wire(10 * 16 * KIB);
+    const { clock, response, isAborted } = timedAttempt(10 * 16 * KIB);
     await clock.advance(69_999);
     expect(isAborted()).toBe(false);
     await clock.advance(1);
@@ -95,16 +60,8 @@ describe('timeout', () => {
     expect(error.message).toContain('70s');
   });
 
-  it('aborts the attempt itself, so that nothing goes on behind the back of the caller', async () => {
-    const { clock, response, happens, contexts } = wire();
-    happens('sent');
-    await clock.advance(5000);
-    const error = await refusal(response);
-    expect(contexts[0]?.expiry?.signal.reason).toBe(error);
-  });
-
   it('leaves no listener on the signal of the run', async () => {
-    const { outer, response, finish } = wire();
+    const { outer, response, finish } = timedAttempt();
     expect(getEventListeners(outer.signal, 'abort')).toHaveLength(1);
     finish();
     await response;
@@ -112,7 +69,7 @@ describe('timeout', () => {
   });
 
   it('ends each of several attempts at its own deadline', async () => {
-    const { clock, response, fetch, contexts } = wire();
+    const { clock, response, fetch, contexts } = timedAttempt();
     await clock.advance(1000);
     const second = fetch(REQUEST, context());
     second.catch(() => undefined);
@@ -140,7 +97,7 @@ describe('timeout', () => {
   });
 
   it('watches an attempt that begins after all others have ended', async () => {
-    const { clock, fetch, response, finish, happens, isAborted } = wire();
+    const { clock, fetch, response, finish, happens, isAborted } = timedAttempt();
     happens('sent');
     finish();
     await response;
@@ -156,7 +113,7 @@ describe('timeout', () => {
   });
 
   it('passes an abort of the run on to the attempt, with its reason', async () => {
-    const { clock, outer, response } = wire();
+    const { clock, outer, response } = timedAttempt();
     outer.abort(new CryptodlError('interrupted', 'ended by SIGINT'));
     expect((await refusal(response)).code).toBe('interrupted');
     expect(clock.waiting).toBe(0);
@@ -165,52 +122,44 @@ describe('timeout', () => {
   it('sends nothing when the run is aborted already', async () => {
     const outer = new AbortController();
     outer.abort(new CryptodlError('interrupted', 'ended by SIGINT'));
-    const { clock, contexts, response } = wire(undefined, outer);
+    const { clock, contexts, response } = timedAttempt(undefined, outer);
     expect((await refusal(response)).code).toBe('interrupted');
     expect(contexts).toEqual([]);
     expect(clock.waiting).toBe(0);
   });
 
   it('leaves no timer behind, whether the attempt succeeds or not', async () => {
-    const good = wire();
+    const good = timedAttempt();
     good.happens('sent');
     good.happens('headers');
     good.happens('bytes');
     good.finish();
     await good.response;
     expect(good.clock.waiting).toBe(0);
-    const bad = wire();
+    const bad = timedAttempt();
     bad.happens('sent');
     await bad.clock.advance(5000);
     await refusal(bad.response);
     expect(bad.clock.waiting).toBe(0);
   });
 
-  it('gives up a body that trickles, however steadily (N-rows: slow-loris)', async () => {
-    const { clock, response, happens } = wire();
+  it.each([
+    ['ends a body that trickles, however steadily (N-rows: slow-loris)', KIB - 1, true],
+    ['lets a body be that has just reached the floor', KIB, false],
+  ])('%s', async (_, bytesPerSecond, isEnded) => {
+    const { clock, response, happens, isAborted } = timedAttempt();
     happens('sent');
     happens('headers');
     for (let second = 0; second < 30; second += 1) {
-      happens('bytes', KIB - 1);
+      happens('bytes', bytesPerSecond);
       await clock.advance(1000);
     }
-    const error = await refusal(response);
-    expect([error.code, error.retryable]).toEqual(['too-slow', true]);
-  });
-
-  it('lets a body be that has just reached the floor', async () => {
-    const { clock, happens, isAborted } = wire();
-    happens('sent');
-    happens('headers');
-    for (let second = 0; second < 30; second += 1) {
-      happens('bytes', KIB);
-      await clock.advance(1000);
-    }
-    expect(isAborted()).toBe(false);
+    expect(isAborted()).toBe(isEnded);
+    if (isEnded) expect(await refusal(response)).toMatchObject({ code: 'too-slow', retryable: true });
   });
 
   it('does not hold the time that our own disk takes against the host', async () => {
-    const { clock, happens, isAborted, response } = wire();
+    const { clock, happens, isAborted, response } = timedAttempt();
     happens('sent');
     happens('headers');
     happens('paused');

@@ -1,5 +1,4 @@
 /** Requests that send a body, over real sockets. */
-import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -141,69 +140,63 @@ describe('a request with a body', () => {
 
 describe('the deadlines of a request with a body', () => {
   const OPTIONS = { headersMs: 1000, idleMs: 1000, totalMs: 5000 };
-  const digest = createHash('sha256').update('').digest('hex');
 
-  async function run<T>(clock: VirtualClock, work: Promise<T>): Promise<T> {
-    work.catch(() => undefined);
+  /** The answer to a request for which the test does this, on a clock of its own. */
+  async function sent(
+    size: number,
+    act: (tell: (sign: Sign, bytes?: number) => void, sleep: (ms: number) => Promise<void>) => Promise<void>,
+  ) {
+    const clock = new VirtualClock();
+    const fetch = timeout({ clock, ...OPTIONS })(async (_, { onActivity, expiry }) => {
+      const tell = (sign: Sign, bytes?: number): void => onActivity?.(sign, bytes);
+      tell('sent');
+      await act(tell, (ms) => clock.sleep(ms, expiry?.signal));
+      return answer();
+    });
+    const response = fetch(put('http://s3.test/key', '/file', size), context());
+    response.catch(() => undefined);
     await clock.advance(60_000);
-    return work;
+    return response;
   }
 
   it('that for the headers begins again with each chunk, the total one is longer', async () => {
-    const clock = new VirtualClock();
     const size = 160 * 1024;
-    const layer = timeout({ clock, ...OPTIONS });
-    const fetch = layer(async (_, { onActivity, expiry }) => {
-      onActivity?.('sent');
-      // 14 seconds in all, of 5 and one for each 16 KiB.
+    // 14 seconds in all, of 5 and one for each 16 KiB.
+    const response = await sent(size, async (tell, sleep) => {
       for (let chunk = 0; chunk < 20; chunk += 1) {
-        await clock.sleep(700, expiry?.signal);
-        onActivity?.('uploading', size / 20);
+        await sleep(700);
+        tell('uploading', size / 20);
       }
-      return answer(digest);
     });
-    const request = put('http://s3.test/key', '/file', size);
-    expect(await run(clock, fetch(request, context()))).toMatchObject({ status: 200 });
+    expect(response).toMatchObject({ status: 200 });
   });
 
   it('that for the headers ends a request whose body does not go out', async () => {
-    const clock = new VirtualClock();
-    const fetch = timeout({ clock, ...OPTIONS })(async (_, { onActivity, expiry }) => {
-      onActivity?.('sent');
-      onActivity?.('uploading', 1);
-      await clock.sleep(3000, expiry?.signal);
-      return answer(digest);
+    const ended = sent(10, async (tell, sleep) => {
+      tell('uploading', 1);
+      await sleep(3000);
     });
-    const error = await refusal(run(clock, fetch(put('http://s3.test/key', '/file', 10), context())));
-    expect(error.code).toBe('headers-timeout');
+    expect((await refusal(ended)).code).toBe('headers-timeout');
   });
 
   it('do not count the pauses of this machine', async () => {
-    const clock = new VirtualClock();
-    const fetch = timeout({ clock, ...OPTIONS })(async (_, { onActivity, expiry }) => {
-      onActivity?.('sent');
-      onActivity?.('paused');
-      await clock.sleep(20_000, expiry?.signal);
-      onActivity?.('uploading', 10);
-      await clock.sleep(900, expiry?.signal);
-      return answer(digest);
+    const response = await sent(10, async (tell, sleep) => {
+      tell('paused');
+      await sleep(20_000);
+      tell('uploading', 10);
+      await sleep(900);
     });
-    const request = put('http://s3.test/key', '/file', 10);
-    expect(await run(clock, fetch(request, context()))).toMatchObject({ status: 200 });
+    expect(response).toMatchObject({ status: 200 });
   });
 
   it('count again after a pause', async () => {
-    const clock = new VirtualClock();
-    const fetch = timeout({ clock, ...OPTIONS })(async (_, { onActivity, expiry }) => {
-      onActivity?.('sent');
-      onActivity?.('paused');
+    const ended = sent(10, async (tell, sleep) => {
+      tell('paused');
       for (let chunk = 0; chunk < 20; chunk += 1) {
-        onActivity?.('uploading', 1);
-        await clock.sleep(900, expiry?.signal);
+        tell('uploading', 1);
+        await sleep(900);
       }
-      return answer(digest);
     });
-    const error = await refusal(run(clock, fetch(put('http://s3.test/key', '/file', 10), context())));
-    expect(error.code).toBe('total-timeout');
+    expect((await refusal(ended)).code).toBe('total-timeout');
   });
 });

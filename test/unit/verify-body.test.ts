@@ -25,9 +25,9 @@ function responseOf(bytes: Buffer, kind: Kind): FetchResponse {
   return answer(bytes, 200, { kind, path, size: bytes.length });
 }
 
-function check(response: FetchResponse, expectation: Expectation, more: Partial<FetchRequest> = {}) {
+function check(response: FetchResponse, known: Expectation = {}, more: Partial<FetchRequest> = {}) {
   const next: Fetch = () => Promise.resolve(response);
-  return verify(next)({ ...REQUEST, ...more, expect: expectation }, context());
+  return verify(next)({ ...REQUEST, ...more, expect: { format: ZIP_FORMAT, ...known } }, context());
 }
 
 const published = (digest: string | undefined) => (): Promise<string | undefined> => Promise.resolve(digest);
@@ -36,19 +36,15 @@ describe.each<Kind>(['memory', 'file'])('verify, with the body in a %s', (kind) 
   const good = responseOf(ZIP, kind);
 
   it('passes a body with the digest of its sidecar, at any size in the listing', async () => {
-    expect(
-      await check(responseOf(ZIP, kind), { format: ZIP_FORMAT, bytes: 1, sha256: published(SHA256) }),
-    ).toEqual(good);
+    expect(await check(responseOf(ZIP, kind), { bytes: 1, sha256: published(SHA256) })).toEqual(good);
   });
 
   it('passes a body with the digest of its ETag, without a request for the sidecar', async () => {
-    expect(await check(responseOf(ZIP, kind), { format: ZIP_FORMAT, md5: String(MD5) })).toEqual(good);
+    expect(await check(responseOf(ZIP, kind), { md5: String(MD5) })).toEqual(good);
   });
 
   it('refuses a body that its sidecar contradicts, with both digests and the bytes as evidence', async () => {
-    const error = await refusal(
-      check(responseOf(ZIP, kind), { format: ZIP_FORMAT, sha256: published(OTHER) }),
-    );
+    const error = await refusal(check(responseOf(ZIP, kind), { sha256: published(OTHER) }));
     expect(error.code).toBe('checksum-mismatch');
     expect(error.message).toContain(SHA256);
     expect(error.message).toContain(OTHER);
@@ -59,31 +55,26 @@ describe.each<Kind>(['memory', 'file'])('verify, with the body in a %s', (kind) 
   const withEtag = (etag: string): FetchResponse => ({ ...responseOf(ZIP, kind), headers: { etag } });
 
   it('refuses a body that its ETag contradicts, as a bad transfer', async () => {
-    const error = await refusal(check(responseOf(ZIP, kind), { format: ZIP_FORMAT, md5: NONE }));
+    const error = await refusal(check(responseOf(ZIP, kind), { md5: NONE }));
     expect(error.code).toBe('body-damaged');
     expect(error.message).toContain(String(MD5));
     const named = await refusal(
-      check(withEtag(`"${NONE}"`), { format: ZIP_FORMAT, listedMd5: String(MD5), sha256: published(OTHER) }),
+      check(withEtag(`"${NONE}"`), { listedMd5: String(MD5), sha256: published(OTHER) }),
     );
     expect(named.code).toBe('body-damaged');
   });
 
   it('refuses another revision than the listed one, unless its own sidecar is there already', async () => {
     for (const known of [{ md5: NONE }, { listedMd5: NONE, sha256: published(OTHER) }]) {
-      const error = await refusal(check(withEtag(`"${MD5}"`), { format: ZIP_FORMAT, ...known }));
+      const error = await refusal(check(withEtag(`"${MD5}"`), known));
       expect(error.code).toBe('checksum-mismatch');
     }
-    const replaced = { format: ZIP_FORMAT, listedMd5: NONE, sha256: published(SHA256) };
+    const replaced = { listedMd5: NONE, sha256: published(SHA256) };
     expect((await check(withEtag(`"${MD5}"`), replaced)).sha256).toBe(SHA256);
   });
 
   it('says that the sidecar is stale when size and ETag are those of the listing', async () => {
-    const listed = {
-      format: ZIP_FORMAT,
-      listedMd5: String(MD5),
-      bytes: ZIP.length,
-      sha256: published(OTHER),
-    };
+    const listed = { listedMd5: String(MD5), bytes: ZIP.length, sha256: published(OTHER) };
     for (const response of [responseOf(ZIP, kind), withEtag(`"${MD5}"`)]) {
       const error = await refusal(check(response, listed));
       expect(error.code).toBe('sidecar-stale');
@@ -95,19 +86,19 @@ describe.each<Kind>(['memory', 'file'])('verify, with the body in a %s', (kind) 
 
   it('needs no MD5 from the wire: it makes its own where the ETag of the listing is to decide', async () => {
     const { md5: _, ...bare } = responseOf(ZIP, kind);
-    const decides = { format: ZIP_FORMAT, bytes: 1, sha256: published(undefined) };
+    const decides = { bytes: 1, sha256: published(undefined) };
     expect(await check(bare, { ...decides, listedMd5: String(MD5) })).toEqual(bare);
     const error = await refusal(check(bare, { ...decides, listedMd5: NONE }));
     expect([error.code, error.message]).toEqual([
       'body-damaged',
       `MD5 is ${MD5}, the listing's ETag says ${NONE}; it is not the listed object`,
     ]);
-    const stale = { format: ZIP_FORMAT, listedMd5: String(MD5), bytes: ZIP.length, sha256: published(OTHER) };
+    const stale = { listedMd5: String(MD5), bytes: ZIP.length, sha256: published(OTHER) };
     expect((await refusal(check(bare, stale))).code).toBe('sidecar-stale');
   });
 
   it('names the contradicted source of a damaged body: the listing, or its own ETag', async () => {
-    const listed = { format: ZIP_FORMAT, listedMd5: NONE, sha256: published(OTHER) };
+    const listed = { listedMd5: NONE, sha256: published(OTHER) };
     const differs = `SHA-256 is ${SHA256}, the sidecar says ${OTHER}`;
     for (const response of [responseOf(ZIP, kind), withEtag(`"${NONE}"`)])
       expect((await refusal(check(response, listed))).message).toBe(
@@ -120,7 +111,7 @@ describe.each<Kind>(['memory', 'file'])('verify, with the body in a %s', (kind) 
   });
 
   it('falls back on the size from the listing when no digest is published', async () => {
-    const none = { format: ZIP_FORMAT, sha256: published(undefined) };
+    const none = { sha256: published(undefined) };
     const { length } = ZIP;
     expect(await check(responseOf(ZIP, kind), { ...none, bytes: length })).toEqual(good);
     const error = await refusal(check(responseOf(ZIP, kind), { ...none, bytes: length + 1 }));
@@ -130,23 +121,21 @@ describe.each<Kind>(['memory', 'file'])('verify, with the body in a %s', (kind) 
   });
 
   it('passes a zip of which nothing is known', async () => {
-    expect(await check(responseOf(ZIP, kind), { format: ZIP_FORMAT })).toEqual(good);
+    expect(await check(responseOf(ZIP, kind))).toEqual(good);
   });
 
   it('refuses a page with status 200, before it minds digests, and shows how it begins', async () => {
-    const error = await refusal(
-      check(responseOf(HTML, kind), { format: ZIP_FORMAT, sha256: published(SHA256) }),
-    );
+    const error = await refusal(check(responseOf(HTML, kind), { sha256: published(SHA256) }));
     expect(error.code).toBe('not-a-zip');
     expect(error.message).toBe('not a zip: it starts with "<html><title>Error</title></html>"');
     expect(error.evidence?.status).toBe(200);
-    const long = await refusal(check(responseOf(Buffer.alloc(500, 'x'), kind), { format: ZIP_FORMAT }));
+    const long = await refusal(check(responseOf(Buffer.alloc(500, 'x'), kind)));
     expect(long.message).toBe(`not a zip: it starts with "${'x'.repeat(40)}"`);
   });
 
   it('tells a zip that was cut from one that was replaced', async () => {
     for (const known of [{ sha256: published(SHA256) }, { bytes: ZIP.length }]) {
-      const error = await refusal(check(responseOf(CUT, kind), { format: ZIP_FORMAT, ...known }));
+      const error = await refusal(check(responseOf(CUT, kind), known));
       expect(error.code).toBe('zip-truncated');
     }
   });
@@ -156,15 +145,13 @@ describe.each<Kind>(['memory', 'file'])('verify, with the body in a %s', (kind) 
     const data = Buffer.concat([inner, Buffer.alloc(200_000, '1')]);
     const outer = makeZip([{ name: 'a.zip', data, method: 0 }]);
     const cut = responseOf(outer.subarray(0, 150_000), kind);
-    const error = await refusal(check(cut, { format: ZIP_FORMAT, sha256: published(OTHER) }));
+    const error = await refusal(check(cut, { sha256: published(OTHER) }));
     expect(error.code).toBe('zip-truncated');
   });
 
   it('finds the end of a zip behind the longest comment', async () => {
     const long = makeZip([{ name: 'a.csv', data: '1\n' }], { comment: 'x'.repeat(65_535) });
-    const error = await refusal(
-      check(responseOf(long, kind), { format: ZIP_FORMAT, sha256: published(OTHER) }),
-    );
+    const error = await refusal(check(responseOf(long, kind), { sha256: published(OTHER) }));
     expect(error.code).toBe('checksum-mismatch');
   });
 });
@@ -173,15 +160,15 @@ describe('verify, with a large body in a file', () => {
   const large = makeZip([{ name: 'a.csv', data: Buffer.alloc(200_000, '1'), method: 0 }]);
 
   it('finds its end where it is', async () => {
-    const contradicted = { format: ZIP_FORMAT, sha256: published(OTHER) };
+    const contradicted = { sha256: published(OTHER) };
     expect((await refusal(check(responseOf(large, 'file'), contradicted))).code).toBe('checksum-mismatch');
     const cut = responseOf(large.subarray(0, 150_000), 'file');
     expect((await refusal(check(cut, contradicted))).code).toBe('zip-truncated');
   });
 
   it.runIf(process.platform === 'linux')('does not keep it open, passed or refused', async () => {
-    await check(responseOf(large, 'file'), { format: ZIP_FORMAT });
-    await refusal(check(responseOf(large, 'file'), { format: ZIP_FORMAT, sha256: published(OTHER) }));
+    await check(responseOf(large, 'file'));
+    await refusal(check(responseOf(large, 'file'), { sha256: published(OTHER) }));
     expect(openFiles(folder)).toEqual([]);
   });
 });
@@ -210,14 +197,12 @@ describe('md5OfEtag', () => {
 describe('verify', () => {
   it('accepts an empty zip, which only the unpacking can judge', async () => {
     const empty = makeZip([]);
-    expect((await check(answer(empty), { format: ZIP_FORMAT, bytes: empty.length })).status).toBe(200);
+    expect((await check(answer(empty), { bytes: empty.length })).status).toBe(200);
   });
 
   it('accepts any body of a 404', async () => {
     const missing = answer(HTML, 404);
-    expect(await check(missing, { format: ZIP_FORMAT, bytes: 5, sha256: published(SHA256) })).toEqual(
-      missing,
-    );
+    expect(await check(missing, { bytes: 5, sha256: published(SHA256) })).toEqual(missing);
   });
 
   it('minds nothing when nothing is expected', async () => {
@@ -231,8 +216,8 @@ describe('verify', () => {
       asked.push(bypassCache);
       return Promise.resolve(SHA256);
     };
-    await check(answer(ZIP), { format: ZIP_FORMAT, sha256 });
-    await check(answer(ZIP), { format: ZIP_FORMAT, sha256 }, { bypassCache: true });
+    await check(answer(ZIP), { sha256 });
+    await check(answer(ZIP), { sha256 }, { bypassCache: true });
     expect(asked).toEqual([false, true]);
   });
 
@@ -269,6 +254,6 @@ describe('verify', () => {
 
   it('does not pass an object whose digest is not available', async () => {
     const sha256 = (): Promise<string> => Promise.reject(new CryptodlError('headers-timeout', 'digest'));
-    expect((await refusal(check(answer(ZIP), { format: ZIP_FORMAT, sha256 }))).code).toBe('headers-timeout');
+    expect((await refusal(check(answer(ZIP), { sha256 }))).code).toBe('headers-timeout');
   });
 });

@@ -63,19 +63,6 @@ describe('a bucket with a budget per window', () => {
     );
   });
 
-  it('spreads the last fifth of the budget over the rest of the window', async () => {
-    const { clock, granted, take, toWindow } = bucketOf(100);
-    await toWindow();
-    for (let name = 0; name < 100; name += 1) void take(name);
-    await clock.advance(0);
-    expect(granted).toHaveLength(80);
-    await clock.advance(MINUTE_MS / 2);
-    expect(granted.length).toBeGreaterThan(85);
-    expect(granted.length).toBeLessThan(95);
-    await clock.advance(MINUTE_MS / 2);
-    expect(granted).toHaveLength(100);
-  });
-
   it('takes the count of the server, and never a smaller one', async () => {
     const { clock, meter, granted, take, toWindow } = bucketOf(100);
     await toWindow();
@@ -187,16 +174,6 @@ describe('a bucket with a budget per window', () => {
   it('refuses a request that is heavier than the whole budget instead of waiting for ever', async () => {
     const { bucket } = bucketOf(50);
     await expect(bucket.take({ weight: 51, priority: 'high' }, never)).rejects.toThrow('never fits');
-  });
-
-  it('starts again with the window of the server, not with that of the program', async () => {
-    const { clock, granted, take, toWindow } = bucketOf(10, 45_000);
-    await toWindow();
-    for (let name = 0; name < 12; name += 1) void take(name);
-    await clock.advance(MINUTE_MS);
-    const windows = granted.map(({ at }) => Math.floor(at / MINUTE_MS));
-    expect(windows.at(-1)).toBe((windows[0] ?? 0) + 1);
-    expect(granted).toHaveLength(12);
   });
 });
 

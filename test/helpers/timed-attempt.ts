@@ -1,0 +1,40 @@
+/** An attempt with deadlines, on which the test makes things happen. */
+import { ZIP as ZIP_FORMAT } from '../../src/convert/unzip/unzip.js';
+import type { Fetch, FetchContext, Sign } from '../../src/http/fetch.js';
+import { timeout } from '../../src/http/transport/timeout.js';
+import { answer, context, REQUEST } from './requests.js';
+import { VirtualClock } from './virtual-clock.js';
+
+/** 5 s for the headers, 3 s of silence, a minute in all. It answers only when told to, and obeys its signal. */
+export function timedAttempt(expectedBytes?: number, outer = new AbortController()) {
+  const clock = new VirtualClock();
+  const contexts: FetchContext[] = [];
+  let finish = (): void => undefined;
+  const next: Fetch = (_request, inner) => {
+    contexts.push(inner);
+    return new Promise((resolve, reject) => {
+      finish = () => {
+        resolve(answer());
+      };
+      inner.expiry?.signal.addEventListener('abort', () => {
+        reject(inner.expiry?.signal.reason as Error);
+      });
+    });
+  };
+  const fetch = timeout({ clock, headersMs: 5000, idleMs: 3000, totalMs: 60_000 })(next);
+  const expects = expectedBytes === undefined ? {} : { expect: { format: ZIP_FORMAT, bytes: expectedBytes } };
+  const response = fetch({ ...REQUEST, ...expects }, context(outer.signal));
+  response.catch(() => undefined);
+  return {
+    clock,
+    outer,
+    response,
+    fetch,
+    contexts,
+    happens: (what: Sign, bytes?: number) => contexts.at(-1)?.onActivity?.(what, bytes),
+    finish: () => {
+      finish();
+    },
+    isAborted: () => contexts.at(-1)?.expiry?.signal.aborted,
+  };
+}
