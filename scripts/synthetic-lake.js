@@ -87,9 +87,8 @@ export function writeManifest(folder, lines) {
 export function largeLakeTotals(series) {
   return {
     objects: series * 999,
-    expected: series * (1000 * 1440 - 60),
-    missing: series * (1440 + 10),
-    halted: series * 60,
+    expected: series * 1000 * 1440,
+    missing: series * (1440 + 60 + 10),
   };
 }
 

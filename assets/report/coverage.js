@@ -1,7 +1,7 @@
 // The section about the coverage of the lake: one group of series at a time.
 
 /** @param {Group[]} groups */
-function coverageSection(groups, /** @type {Report['halts']} */ halts) {
+function coverageSection(groups) {
   const place = el('div');
   const show = (/** @type {number} */ at) => {
     const group = groups[at];
@@ -30,20 +30,6 @@ function coverageSection(groups, /** @type {Report['halts']} */ halts) {
         )
       : '',
     place,
-    halts.length === 0
-      ? ''
-      : table(
-          'Times in which no symbol of a dataset has rows',
-          [
-            {
-              title: 'dataset',
-              of: ({ market, dataset, interval }) => [market, dataset, interval ?? ''].join(' ').trim(),
-            },
-            { title: 'from (UTC)', of: ({ from }) => timeText(from) },
-            { title: 'to (UTC)', of: ({ to }) => timeText(to) },
-          ],
-          halts,
-        ),
   );
 }
 

@@ -107,7 +107,6 @@ interface Report {
   failures: { path: string | null; entries: Failure[]; more: Record<string, number> };
   notes: string[];
   moreNotes: number;
-  halts: { market: string; dataset: string; interval?: string; from: string; to: string }[];
 }
 /** `s` symbol, `p` percentage, `e` expected, `m` missing, `o` objects, `v` revisions, `f` first, `l` last, `d` first day, `r` runs of days: letters of a state, and the number of days. */
 interface SeriesRow {

@@ -61,7 +61,7 @@ function start() {
       : [runSection(run), courseSection(run), networkSection(run), failureSection(report)]),
     ...(history.length > 0 ? [historySection(history)] : []),
     groups.length > 0
-      ? coverageSection(groups, report.halts)
+      ? coverageSection(groups)
       : section('coverage', 'Coverage', note('The lake holds no data.')),
     ...(report.publication.length > 0 ? [publicationSection(report)] : []),
     revisionSection(history, groups),

@@ -9,14 +9,22 @@ import type { Spans } from './spans.js';
 /**
  * `unexplained`: no recorded reason applies, and days before and after are held. `not-fetched`: no recorded reason applies, and
  * the day is before the first or after the last held day. `failed:`: the last fetch failed, with the code of its error.
- * `missing`: the manifest lists an object of the day, but its file does not exist. `cut`: the rows of a held day of tick data begin or end hours from midnight, but those of the neighbouring days do not.
+ * `not-traded`: a hole of the archive for which REST answered that it has no rows either. `missing`: the manifest lists an object of the day, but its file does not exist. `cut`: the rows of a held day of tick data begin or end hours from midnight, but those of the neighbouring days do not.
  */
 export type GapReason =
-  AbsenceReason | `failed:${ErrorCode}` | 'unexplained' | 'not-fetched' | 'missing' | 'cut';
+  | AbsenceReason
+  | `failed:${ErrorCode}`
+  | 'unexplained'
+  | 'not-fetched'
+  | 'missing'
+  | 'cut'
+  | 'halt'
+  | 'not-traded';
 
 /** Reasons with which no data is expected. Such days do not count as missing. */
 const NOT_EXPECTED: ReadonlySet<GapReason> = new Set([
   'halt',
+  'not-traded',
   'before-history',
   'not-listed-yet',
   'not-published-yet',
@@ -39,6 +47,8 @@ export interface SeriesFacts {
   readonly currentMonth?: number;
   /** The error codes of days that the last failure report names. */
   readonly reported?: ReadonlyMap<number, ErrorCode>;
+  /** REST has the rows of all times, so its empty answers are evidence. */
+  readonly isWholeInRest?: true;
   /** Today as a day number. `not-published-yet` applies to a day only for a limited time. */
   readonly today?: number;
 }
@@ -85,6 +95,14 @@ export function reasons(held: Spans, known: SeriesFacts): (day: number) => GapRe
     const isAfterEnd = outer.after !== undefined && day >= outer.after.from;
     // A delisted series has no late days.
     const isLate = day >= lastHeld && lateTo >= today && !isAfterEnd;
+    const isInner = day >= firstHeld && day < lastHeld;
+    if (
+      recorded?.reason === 'hole' &&
+      recorded.rest?.isEmpty === true &&
+      known.isWholeInRest === true &&
+      isInner
+    )
+      return 'not-traded';
     if (
       recorded !== undefined &&
       stillApplies(recorded.reason, { isEarly: day < firstHeld, isOver: day >= lastHeld, isLate })
@@ -120,7 +138,6 @@ function stillApplies(
     case 'dataset-ended':
       return day.isOver;
     case 'hole':
-    case 'halt':
       return true;
   }
 }

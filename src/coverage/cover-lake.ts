@@ -1,12 +1,11 @@
-/** Reads the manifests of a lake, looks for the files that they name, and yields the coverage of each series, with the halts of its market. */
+/** Reads the manifests of a lake, looks for the files that they name, and yields the coverage of each series. */
 import { join, posix } from 'node:path';
 import { amountsOf, gapsOf } from './gaps.js';
 import type { Amounts, Gap } from './gaps.js';
-import { HaltFinder } from './halts.js';
 import { coverSeries } from './series-coverage.js';
 import type { DayRange } from './own-days.js';
 import type { SeriesCoverage } from './series-coverage.js';
-import { NO_SPANS, union } from './spans.js';
+import { union } from './spans.js';
 import type { Spans } from './spans.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import { seriesFolder } from '../lake/layout.js';
@@ -14,7 +13,7 @@ import { emptyManifest, foldManifest } from '../lake/manifest.js';
 import type { Manifest, ManifestFold, ReadLine } from '../lake/manifest.js';
 import { listEntries } from '../lake/walk-lake.js';
 import { FORMATS, seriesName } from '../model/task.js';
-import type { Format, Market, Period, Series } from '../model/task.js';
+import type { Format, Period, Series } from '../model/task.js';
 import type { LastFailures } from '../select/last-failures.js';
 import { periodOf } from '../source/keys.js';
 import { findDataset } from '../source/venue.js';
@@ -23,8 +22,6 @@ import type { Source } from '../source/source.js';
 export interface CoverRequest {
   readonly root: string;
   readonly venue: Source;
-  /** All series of the lake, in the order of their paths. Series that are not selected still help to find halts. */
-  readonly held: readonly Series[];
   readonly selected: readonly Series[];
   readonly formats: readonly Format[];
   readonly range: DayRange;
@@ -32,16 +29,6 @@ export interface CoverRequest {
   readonly failures?: LastFailures | undefined;
   /** Called for each manifest line or manifest that cannot be read; the others are still read. */
   readonly onRefused: (error: CryptodlError) => void;
-  readonly onHalt?: (halt: FoundHalt) => void;
-}
-
-/** Seconds since 1970 `[from, to)` in which no symbol of a dataset has rows. */
-export interface FoundHalt {
-  readonly market: Market;
-  readonly dataset: string;
-  readonly interval?: string;
-  readonly from: number;
-  readonly to: number;
 }
 
 /** One series in one format. */
@@ -51,71 +38,28 @@ export interface CoveredSeries extends Amounts {
   readonly gaps: readonly Gap[];
 }
 
-/** Yields series in the order of the lake, once for each format. */
+/** Yields the selected series in their order, once for each format. */
 export async function* coverLake(request: CoverRequest): AsyncGenerator<CoveredSeries> {
-  const all = new Set(request.selected);
-  for (const group of groupsOf(request.held)) {
-    const selected = group.filter((series) => all.has(series));
-    if (selected.length > 0) yield* coverGroup(request, group, selected);
-  }
-}
-
-/** Groups series by market, dataset and interval: a halt affects a whole group. */
-function groupsOf(held: readonly Series[]): Series[][] {
-  const groups = new Map<string, Series[]>();
-  for (const series of held) {
-    const name = JSON.stringify([series.market, series.dataset, series.interval]);
-    const group = groups.get(name);
-    if (group === undefined) groups.set(name, [series]);
-    else group.push(series);
-  }
-  return [...groups.values()];
-}
-
-async function* coverGroup(
-  request: CoverRequest,
-  group: readonly Series[],
-  selected: readonly Series[],
-): AsyncGenerator<CoveredSeries> {
-  const finder = new HaltFinder();
-  const covered: SeriesCoverage[] = [];
-  let rowSeconds: number | undefined;
+  const { formats, selected, venue } = request;
   for (const series of selected) {
-    const found = await coverOne(request, series, finder);
-    for (const coverage of found) {
-      const isSelected = coverage.format === undefined || request.formats.includes(coverage.format);
-      if (!isSelected || (coverage.format === undefined && request.formats.length < FORMATS.length)) continue;
-      covered.push(coverage);
-      if (coverage.gaps.length > 0) rowSeconds = coverage.rowSeconds;
+    const halts = haltsOf(venue, series);
+    for (const coverage of await coverOne(request, series)) {
+      const { format } = coverage;
+      // A series without data is of no format, and stands for all.
+      if (format === undefined ? formats.length < FORMATS.length : !formats.includes(format)) continue;
+      const gaps = gapsOf(coverage, halts);
+      yield { coverage, gaps, ...amountsOf(coverage, gaps) };
     }
   }
-  // The other series are read only to explain gaps of the selected ones.
-  if (rowSeconds !== undefined) {
-    const known = new Set(selected);
-    for (const series of group) if (!known.has(series)) await coverOne(request, series, finder);
-  }
-  const derived = rowSeconds === undefined ? NO_SPANS : finder.halts(rowSeconds);
-  reportHalts(request, selected[0], derived);
-  const known = knownHalts(request, selected[0]);
-  for (const coverage of covered) {
-    const gaps = gapsOf(coverage, { known, derived });
-    yield { coverage, gaps, ...amountsOf(coverage, gaps) };
-  }
 }
 
-function reportHalts({ onHalt, venue }: CoverRequest, series: Series | undefined, halts: Spans): void {
-  if (series === undefined) return;
-  const { symbol: _, ...of } = series;
-  const instant = (at: number): number => (halts[at] ?? 0) + venue.dayStartMs / 1000;
-  for (let i = 0; i < halts.length; i += 2) onHalt?.({ ...of, from: instant(i), to: instant(i + 1) });
-}
-
-function knownHalts({ venue }: CoverRequest, series: Series | undefined): Spans {
+/** The listed halts of the trading that the dataset records. */
+function haltsOf(venue: Source, { market, dataset }: Series): Spans {
   const seconds = (iso: string): number => (Date.parse(iso) - venue.dayStartMs) / 1000;
   return union(
     venue
       .halts()
-      .filter(({ market }) => market === series?.market)
+      .filter((halt) => halt.market === market && halt.datasets.includes(dataset))
       .flatMap(({ from, to }) => [seconds(from), seconds(to)]),
   );
 }
@@ -147,11 +91,7 @@ class CountedLines implements ManifestFold {
 }
 
 /** Resolves with an empty list for a manifest that cannot be read. */
-async function coverOne(
-  request: CoverRequest,
-  series: Series,
-  finder: HaltFinder,
-): Promise<SeriesCoverage[]> {
+async function coverOne(request: CoverRequest, series: Series): Promise<SeriesCoverage[]> {
   const { root, venue, range, today, onRefused } = request;
   const folder = seriesFolder(venue.name, series);
   let read: CountedLines;
@@ -167,7 +107,7 @@ async function coverOne(
   const { manifest, revisions, lost } = read;
   const spec = findDataset(venue, series.market, series.dataset);
   const failures = request.failures?.bySeries.get(seriesName(series)) ?? [];
-  const covered = coverSeries(series, manifest, FORMATS, {
+  return coverSeries(series, manifest, FORMATS, {
     range,
     today,
     spec,
@@ -176,9 +116,6 @@ async function coverOne(
     missingFiles: missing,
     failures,
   });
-  const rows = covered.find(({ knownDays }) => knownDays.length > 0);
-  if (rows !== undefined) finder.add(rows.knownDays, rows.gaps);
-  return covered;
 }
 
 /**

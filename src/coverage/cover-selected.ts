@@ -53,14 +53,12 @@ export async function coverSelected(
   const covered = coverLake({
     root,
     venue,
-    held,
     selected,
     formats: isFormatGiven ? [options.format] : FORMATS,
     range,
     today,
     failures,
     onRefused: (error) => found.refused.push(error),
-    onHalt: (halt) => found.halts.push(halt),
   });
   return {
     covered: counted(covered, found, options.minPercent),

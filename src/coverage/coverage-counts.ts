@@ -5,9 +5,8 @@ import type { ExitCode } from '../model/exit-code.js';
 import { seriesName } from '../model/task.js';
 import { numberText } from '../model/units.js';
 import { printable } from '../text/printable.js';
-import type { CoveredSeries, FoundHalt } from './cover-lake.js';
+import type { CoveredSeries } from './cover-lake.js';
 import { percentOf } from './gaps.js';
-import { instant } from './print-coverage.js';
 import { amountText, percentText, unitOf } from './series-table.js';
 
 /** The counts as plain data. */
@@ -20,11 +19,6 @@ export interface CoverageSummary {
   readonly below: number;
   /** The percentage of the least complete series, rounded down to 4 decimals; null if nothing is expected. */
   readonly leastPercent: number | null;
-  /** ISO instants `[from, to)` in which no symbol of a dataset has rows. */
-  readonly halts: readonly (Omit<FoundHalt, 'from' | 'to'> & {
-    readonly from: string;
-    readonly to: string;
-  })[];
   /** Errors of manifests and of manifest lines that cannot be read. */
   readonly refused: readonly string[];
   /** Reasons why folders that look like series were left out. */
@@ -35,7 +29,6 @@ export class CoverageCounts {
   /** The reasons why folders that look like series were left out, one text each. */
   readonly skipped: string[] = [];
   readonly refused: CryptodlError[] = [];
-  readonly halts: FoundHalt[] = [];
   /** Series below `--min`, with their percentage. */
   readonly below: string[] = [];
   #series = 0;
@@ -63,13 +56,12 @@ export class CoverageCounts {
 
   /** The last object of `--json`. */
   record(): CoverageSummary {
-    const { skipped, refused, halts, below } = this;
+    const { skipped, refused, below } = this;
     return {
       series: this.#series,
       incomplete: this.#incomplete,
       below: below.length,
       leastPercent: this.#least === undefined ? null : Math.floor(this.#least.percent * 10_000) / 10_000,
-      halts: halts.map(({ from, to, ...of }) => ({ ...of, from: instant(from), to: instant(to) })),
       refused: refused.map(({ message }) => message),
       ...(skipped.length === 0 ? {} : { skipped }),
     };

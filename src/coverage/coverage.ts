@@ -58,7 +58,7 @@ async function write(
   } else {
     const text = createCoverageText(io, { by: chosen, isAll: options.all });
     for await (const one of toNext()) if (!(await writeText(io, text.add(one)))) return;
-    await writeText(io, text.end(found.halts));
+    await writeText(io, text.end());
   }
 }
 

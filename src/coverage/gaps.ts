@@ -3,10 +3,9 @@ import { monthOf, monthStart } from '../model/calendar.js';
 import { isMissing } from './absent-days.js';
 import type { GapReason } from './absent-days.js';
 import { isLongStretch } from './cut-days.js';
-import { inWholeRows, canMissRow } from './halts.js';
 import { DAY_SECONDS } from './series-coverage.js';
 import type { SeriesCoverage } from './series-coverage.js';
-import { at, intersect, NO_SPANS, overlap, subtract } from './spans.js';
+import { at, intersect, inWholeRows, NO_SPANS, overlap, subtract } from './spans.js';
 import type { Spans } from './spans.js';
 
 /** A time without data in a series. */
@@ -19,56 +18,54 @@ export interface Gap {
   readonly amount: number;
   /** False when no data is expected. */
   readonly isMissing: boolean;
+  /** The source that proves the reason: config/halts.json, or an answer of REST. */
+  readonly evidence?: 'list' | 'rest';
   /** The missing rows lie somewhere in this time; their exact times are unknown. */
   readonly isLoose?: true;
 }
 
-/** Halts in seconds: `known` from config/halts.json, `derived` from rows that all symbols of a market and dataset lack. */
-export interface Halts {
-  readonly known: Spans;
-  readonly derived: Spans;
-}
+type Add = (from: number, to: number, reason: GapReason, of?: Pick<Gap, 'evidence'>) => void;
 
-export const NO_HALTS: Halts = { known: NO_SPANS, derived: NO_SPANS };
-
-/** Gaps in order of time. Neighbouring gaps with the same reason are joined, except loose ones. */
-export function gapsOf(coverage: SeriesCoverage, halts: Halts): Gap[] {
+/** Gaps in order of time. Neighbouring gaps with the same reason are joined, except loose ones. `halts`: of config/halts.json, in seconds. */
+export function gapsOf(coverage: SeriesCoverage, halts: Spans): Gap[] {
   const { absent, loose, rowSeconds = DAY_SECONDS } = coverage;
   const gaps: Gap[] = [];
-  const add = (from: number, to: number, reason: GapReason, rows?: number): void => {
+  const add: Add = (from, to, reason, of = {}) => {
     if (!canMissRow(from, to, rowSeconds)) return;
-    gaps.push({
-      from,
-      to,
-      reason,
-      amount: rows ?? Math.max(1, Math.round((to - from) / rowSeconds)),
-      isMissing: isMissing(reason),
-      ...(rows === undefined ? {} : { isLoose: true }),
-    });
+    const amount = Math.max(1, Math.round((to - from) / rowSeconds));
+    gaps.push({ from, to, reason, amount, isMissing: isMissing(reason), ...of });
   };
   for (const { from, to, reason } of absent) {
     const days = [from * DAY_SECONDS, to * DAY_SECONDS];
     // A halt explains a day that is not held only when the halt lasted the whole day.
-    const halted = isMissing(reason) ? wholeDays(intersect(days, halts.known)) : NO_SPANS;
-    eachSpan(halted, (start, end) => add(start, end, 'halt'));
-    eachSpan(subtract(days, halted), (start, end) => add(start, end, reason));
+    const halted = isMissing(reason) ? wholeDays(intersect(days, halts)) : NO_SPANS;
+    eachSpan(halted, (start, end) => add(start, end, 'halt', { evidence: 'list' }));
+    const proof = reason === 'not-traded' ? ({ evidence: 'rest' } as const) : {};
+    eachSpan(subtract(days, halted), (start, end) => add(start, end, reason, proof));
   }
   addRows(coverage, halts, add);
   for (let i = 0; i < loose.length; i += 3)
-    add(at(loose, i) * DAY_SECONDS, at(loose, i + 1) * DAY_SECONDS, 'unexplained', at(loose, i + 2));
+    gaps.push({
+      from: at(loose, i) * DAY_SECONDS,
+      to: at(loose, i + 1) * DAY_SECONDS,
+      reason: 'unexplained',
+      amount: at(loose, i + 2),
+      isMissing: true,
+      isLoose: true,
+    });
   gaps.push(...cutsOf(coverage, halts));
   return joined(gaps.sort((a, b) => a.from - b.from || a.to - b.to));
 }
 
 /** A cut day counts as one missing day, also when both of its ends are cut. */
-function cutsOf({ cuts, dayStartSeconds }: SeriesCoverage, { known }: Halts): Gap[] {
+function cutsOf({ cuts, dayStartSeconds }: SeriesCoverage, halts: Spans): Gap[] {
   const placed = cuts.map(({ day, from, to }) => ({
     day,
     from: from - dayStartSeconds * 1000,
     to: to - dayStartSeconds * 1000,
   }));
   const unexplained = placed.filter(({ from, to }) => {
-    const left = subtract([from / 1000, to / 1000], known);
+    const left = subtract([from / 1000, to / 1000], halts);
     return isLongStretch(totalOf(left) * 1000);
   });
   return unexplained.map(({ day, from, to }, index) => ({
@@ -88,23 +85,28 @@ function totalOf(spans: Spans): number {
   return total;
 }
 
-function addRows(
-  { gaps, edges, rowSeconds }: SeriesCoverage,
-  halts: Halts,
-  add: (from: number, to: number, reason: GapReason) => void,
-): void {
+function addRows({ gaps, edges, notInRest, rowSeconds }: SeriesCoverage, halts: Spans, add: Add): void {
   if (gaps.length === 0) return;
   const outer = edges.flatMap(({ from, to }) => [from, to]);
   for (const { from, to, reason } of edges) add(from, to, reason);
   let inner: Spans = outer.length === 0 ? gaps : subtract(gaps, outer);
   // Without a fixed number of rows, gaps are days, and a halt of hours does not explain them.
-  const known = rowSeconds === undefined ? wholeDays(halts.known) : inWholeRows(halts.known, rowSeconds);
-  for (const halt of [known, halts.derived]) {
+  const listed = rowSeconds === undefined ? wholeDays(halts) : inWholeRows(halts, rowSeconds);
+  const proofs = [
+    ['list', listed],
+    ['rest', notInRest],
+  ] as const;
+  for (const [evidence, halt] of proofs) {
     if (halt.length === 0) continue;
-    eachSpan(intersect(inner, halt), (from, to) => add(from, to, 'halt'));
+    eachSpan(intersect(inner, halt), (from, to) => add(from, to, 'halt', { evidence }));
     inner = subtract(inner, halt);
   }
   eachSpan(inner, (from, to) => add(from, to, 'unexplained'));
+}
+
+/** Whether a gap is long enough for a missing row: half the time between two rows, less a second for rounding. */
+function canMissRow(from: number, to: number, rowSeconds: number): boolean {
+  return to - from >= Math.max(1, rowSeconds / 2 - 1);
 }
 
 function eachSpan(spans: Spans, act: (from: number, to: number) => void): void {
@@ -129,6 +131,7 @@ function joined(gaps: readonly Gap[]): Gap[] {
       last !== undefined &&
       last.to === gap.from &&
       last.reason === gap.reason &&
+      last.evidence === gap.evidence &&
       last.isLoose === undefined &&
       gap.isLoose === undefined;
     if (isOne) all[all.length - 1] = { ...last, to: gap.to, amount: last.amount + gap.amount };

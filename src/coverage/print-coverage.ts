@@ -6,14 +6,14 @@ import type { Format, Series } from '../model/task.js';
 import { csvLine } from '../text/csv.js';
 import { printable } from '../text/printable.js';
 import { fitted, widthOf } from '../text/wrap.js';
-import type { CoveredSeries, FoundHalt } from './cover-lake.js';
+import type { CoveredSeries } from './cover-lake.js';
 import { percentOf, periodsOf } from './gaps.js';
 import type { Amounts, Gap, CoveragePeriod } from './gaps.js';
 import { GapGroups } from './gap-groups.js';
 import { heatMap, legend } from './heat-map.js';
 import { DAY_SECONDS } from './series-coverage.js';
 import type { SeriesCoverage } from './series-coverage.js';
-import { cellsOf, percentText, seriesTable, spanText, unitOf } from './series-table.js';
+import { cellsOf, percentText, seriesTable, unitOf } from './series-table.js';
 
 /** Ranges of more days are shown by month. */
 export const MOST_DAYS = 60;
@@ -34,7 +34,7 @@ interface Row {
 export interface CoverageText {
   /** Adds the next series. Returns the text of the previous dataset if the series begins a new one, otherwise an empty text. */
   readonly add: (covered: CoveredSeries) => string;
-  readonly end: (halts: readonly FoundHalt[]) => string;
+  readonly end: () => string;
 }
 
 /** Of a heat-map in a pipe. */
@@ -73,14 +73,10 @@ export function createCoverageText(io: Io, { by, isAll }: TextStyle): CoverageTe
       gaps.add(row.label, covered.coverage, covered.gaps);
       return text;
     },
-    end: (halts) => {
+    end: () => {
       const last = flush();
       if (!wasWritten) return '';
-      const haltLines = halts.map(
-        ({ from, to, ...of }) => `halt  ${groupName({ ...of, symbol: '' })}  ${spanText(from, to, 60)}`,
-      );
-      const lines = [...haltLines, legend(isColoured)].flatMap((line) => fitted(line, width));
-      return `${last}\n${lines.join('\n')}\n`;
+      return `${last}\n${fitted(legend(isColoured), width).join('\n')}\n`;
     },
   };
 }
@@ -186,6 +182,8 @@ interface GapRecord {
   readonly days?: number;
   /** False if no data is expected. */
   readonly missing: boolean;
+  /** The source that proves that there is no data: `list` (config/halts.json) or `rest`. */
+  readonly evidence?: Gap['evidence'];
   /** Present if the exact place of the missing rows is not known. */
   readonly located?: false;
 }
@@ -218,6 +216,7 @@ export function seriesRecord(
       reason: gap.reason,
       [unit]: gap.amount,
       missing: gap.isMissing,
+      ...(gap.evidence === undefined ? {} : { evidence: gap.evidence }),
       ...(gap.isLoose === true ? { located: false } : {}),
     })),
     by,
@@ -239,7 +238,7 @@ function rounded(percent: number | undefined): number | null {
 }
 
 /** ISO 8601 text of seconds since 1970. */
-export function instant(seconds: number): string {
+function instant(seconds: number): string {
   return new Date(seconds * 1000).toISOString();
 }
 

@@ -1,6 +1,7 @@
 /** Computes what a series holds and lacks, from the lines of its manifest and the names of missing files. */
-import { monthOf, monthStart, UTC } from '../model/calendar.js';
+import { monthOf, monthStart, parsePeriod, UTC } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
+import type { Absences } from '../lake/absences.js';
 import type { Manifest } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { isFromRest } from '../lake/held-objects.js';
@@ -14,8 +15,7 @@ import { cutStretches, hasTicks } from './cut-days.js';
 import type { EmptyStretch } from './cut-days.js';
 import { codesOf, cutRange, daysOf, objectsOf, ownDays } from './own-days.js';
 import type { DayRange, Days, HeldObject, ReportedFailure } from './own-days.js';
-import { inWholeRows } from './halts.js';
-import { append, at, clip, intersect, overlap, rowsIn } from './spans.js';
+import { at, clip, intersect, inWholeRows, overlap, rowsIn, union } from './spans.js';
 import type { Spans } from './spans.js';
 
 /** Times in this folder are seconds since the start of the exchange's day 1970-01-01. Each day begins at a multiple of this number. */
@@ -46,7 +46,7 @@ interface Edge {
   readonly reason: GapReason;
 }
 
-/** One series in one format. This object is small, because all series of a dataset stay in memory until the trading halts are found. */
+/** One series in one format. */
 export interface SeriesCoverage {
   readonly series: Series;
   /** Undefined when the series holds no data, but its manifest records absences. */
@@ -79,8 +79,8 @@ export interface SeriesCoverage {
   readonly edges: readonly Edge[];
   /** Missing rows at unknown times, as triples: first day, end day, number of rows. */
   readonly loose: Spans;
-  /** Held days that lack no rows, and held days in which at least a part of the missing rows has known times. */
-  readonly knownDays: Spans;
+  /** The parts of `gaps` whose rows REST lacks too, by its answer about the held revision. */
+  readonly notInRest: Spans;
   /** The stretches of cut days in which there are no rows; empty for datasets without ticks. */
   readonly cuts: readonly EmptyStretch[];
 }
@@ -200,8 +200,14 @@ function factsOf(
     ...(first === undefined || !Number.isFinite(first) ? {} : { first }),
     ...(end === undefined ? {} : { end }),
     today,
+    ...(hasWholeHistory(spec) ? { isWholeInRest: true } : {}),
     ...(isMonthly ? { currentMonth: monthStart(monthOf(today)) } : {}),
   };
+}
+
+/** Whether REST has the rows of all times, as for bars and funding rates, so that an empty answer is evidence. */
+function hasWholeHistory({ rest }: DatasetSpec): boolean {
+  return rest !== undefined && !('joins' in rest) && rest.pager === 'start' && rest.reachHours === undefined;
 }
 
 type Counts = Pick<SeriesCoverage, 'objects' | 'restObjects' | 'rows' | 'duplicates' | 'first' | 'last'>;
@@ -231,7 +237,7 @@ interface HeldRange {
   readonly known: SeriesFacts;
 }
 
-type Missing = Pick<SeriesCoverage, 'gaps' | 'edges' | 'loose' | 'knownDays'>;
+type Missing = Pick<SeriesCoverage, 'gaps' | 'edges' | 'loose' | 'notInRest'>;
 
 /** Missing rows of held days. */
 function missingRows(objects: readonly HeldObject[], held: HeldRange): Missing {
@@ -239,7 +245,7 @@ function missingRows(objects: readonly HeldObject[], held: HeldRange): Missing {
   if (seconds === undefined) return missingDaysWithin(objects, held);
   const gaps: number[] = [];
   const loose: number[] = [];
-  const knownDays: number[] = [];
+  const notInRest: number[] = [];
   const edges: Edge[] = [];
   for (const object of objects) {
     const { line, from, to } = object;
@@ -248,20 +254,21 @@ function missingRows(objects: readonly HeldObject[], held: HeldRange): Missing {
       edges.push({ from: at(notFetched, 0), to: at(notFetched, 1), reason: 'not-fetched' });
     const located = notFetched.length > 0 ? notFetched : secondsOfGaps(line, dayStartSeconds);
     for (const second of located) gaps.push(second);
+    if (held.known.isWholeInRest === true)
+      notInRest.push(...gapsOfBoth(object, held.known.absences, located, dayStartSeconds));
     const expected = ((to - from) * DAY_SECONDS) / seconds;
     const unknown = expected - (line.rows ?? expected) - rowsIn(located, seconds);
     if (unknown >= 1) {
       const rows = Math.round((unknown * overlap(from, to, held.from, held.to)) / (to - from));
       if (rows > 0) loose.push(Math.max(from, held.from), Math.min(to, held.to), rows);
     }
-    if (unknown < 1 || located.length > 0) append(knownDays, from, to);
   }
   const clipped = clip(gaps, held.from * DAY_SECONDS, held.to * DAY_SECONDS);
   return {
     gaps: Uint32Array.from(clipped),
     edges: [...edgesOf(held, clipped, seconds), ...edges].sort((a, b) => a.from - b.from),
     loose: Uint32Array.from(loose),
-    knownDays,
+    notInRest: union(notInRest),
   };
 }
 
@@ -274,8 +281,21 @@ function missingDaysWithin(objects: readonly HeldObject[], held: HeldRange): Mis
     gaps: Uint32Array.from(gaps),
     edges: edgesOf(held, gaps, DAY_SECONDS),
     loose: [],
-    knownDays: [],
+    notInRest: [],
   };
+}
+
+/** The gaps of a held object of the archive that REST has no rows for either; those that both have, if rows of REST replaced the object. */
+function gapsOfBoth(
+  { line }: HeldObject,
+  absences: Absences,
+  located: readonly number[],
+  dayStartSeconds: number,
+): readonly number[] {
+  if (line.insteadOf !== undefined) return intersect(located, secondsOfGaps(line.insteadOf, dayStartSeconds));
+  const period = parsePeriod(line.cadence, line.period);
+  const rest = period === undefined ? undefined : absences.of(period)?.rest;
+  return rest?.lacksToo === line.sha256 ? located : [];
 }
 
 /** The time after the last row, in seconds, of a period that was fetched before it was over. */
@@ -292,7 +312,7 @@ function unfetchedTime(
   return at(rest, 0) < at(rest, 1) ? rest : [];
 }
 
-function secondsOfGaps({ gaps = [] }: ObjectLine, dayStartSeconds: number): number[] {
+function secondsOfGaps({ gaps = [] }: Pick<ObjectLine, 'gaps'>, dayStartSeconds: number): number[] {
   return gaps.flat().map((instant) => Math.round(Date.parse(instant) / 1000) - dayStartSeconds);
 }
 

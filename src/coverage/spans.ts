@@ -77,3 +77,13 @@ export function rowsIn(spans: Spans, seconds: number): number {
 export function clip(spans: number[], from: number, to: number): number[] {
   return intersect(union(spans), [from, to]);
 }
+
+/** Widens spans to whole rows of `rowSeconds`. */
+export function inWholeRows(spans: Spans, rowSeconds: number): number[] {
+  const widened: number[] = [];
+  for (let i = 0; i < spans.length; i += 2) {
+    const from = Math.floor(at(spans, i) / rowSeconds) * rowSeconds;
+    append(widened, from, Math.ceil(at(spans, i + 1) / rowSeconds) * rowSeconds);
+  }
+  return widened;
+}

@@ -67,8 +67,13 @@ export class RestDownloads {
     if (spec?.rest === undefined) throw new CryptodlError('bug', `REST has no ${series.dataset}`);
     try {
       const { rows, isBeforeFirst } = await this.#rowsOf(series, spec, object.period, rest);
-      if (rest.keepsHeld === true && !hasMoreRows(rows, rest.insteadOf)) return { isHeld: true };
-      if (rows.length === 0) return { absent: absenceOf(rest, isBeforeFirst) };
+      if (rest.keepsHeld === true && rest.insteadOf !== undefined) {
+        const { inside, outside } = rowsAround(rows, rest.insteadOf);
+        const isWhole = outside >= rest.insteadOf.rows;
+        if (!isWhole) return { isHeld: true };
+        if (inside === 0) return { isHeld: true, isRestEmpty: true };
+      }
+      if (rows.length === 0) return { absent: absenceOf(rest, isBeforeFirst), isRestEmpty: true };
       const microseconds = hasMicroseconds(spec, object.period);
       const csv = rowsAsCsv(rows, { spec, symbol: series.symbol, microseconds });
       return { received: receivedOf(object, csv) };
@@ -127,13 +132,12 @@ export class RestDownloads {
   }
 }
 
-/** Whether REST has rows inside the gaps, and outside of them at least as many different times as the short object has rows. */
-function hasMoreRows(rows: readonly Row[], short: ShortObject | undefined): boolean {
-  if (short === undefined) return true;
+/** The number of different times of rows inside and outside of the gaps of the short object. */
+function rowsAround(rows: readonly Row[], short: ShortObject): { inside: number; outside: number } {
   const gaps = short.gaps.map(([from, to]) => [Date.parse(from), Date.parse(to)] as const);
   const instants = [...new Set(rows.map(({ at }) => at))];
-  const outside = instants.filter((at) => !gaps.some(([from, to]) => at >= from && at < to));
-  return outside.length >= short.rows && instants.length > outside.length;
+  const inside = instants.filter((at) => gaps.some(([from, to]) => at >= from && at < to)).length;
+  return { inside, outside: instants.length - inside };
 }
 
 function isBeforeHistory(error: unknown): boolean {

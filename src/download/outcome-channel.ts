@@ -107,19 +107,24 @@ export async function recordSettled(
   const { action, object } = task;
   const { rest } = object;
   if (action.kind !== 'absent') {
-    if (rest?.keepsHeld === true) absences.noteKept(plan.series, object.period);
     const skip = action.kind === 'skip' ? action : undefined;
+    const lacksToo = skip?.isRestEmpty === true ? rest?.insteadOf?.sha256 : undefined;
+    if (rest?.keepsHeld === true) absences.noteKept(plan.series, object.period, lacksToo);
     return session.tell(plan, object, {
       kind: 'skipped',
       ...(skip?.isWithdrawn === true ? { withdrawn: true } : {}),
       ...(skip?.archiveFailed === undefined ? {} : { archiveFailed: skip.archiveFailed }),
     });
   }
-  const { reason, since } = action;
+  const { reason, since, isRestEmpty } = action;
   months.absent(plan, object.period, reason);
   // A period that is not over yet cannot be absent.
   if (rest?.open !== true)
-    absences.note(plan.series, task.object.period, reason, { since, hasAskedRest: rest !== undefined });
+    absences.note(plan.series, task.object.period, reason, {
+      since,
+      hasAskedRest: rest !== undefined,
+      isRestEmpty,
+    });
   if (reason === 'hole') report.addHole(plan, task, new Date(session.clock.now()).toISOString());
   return session.tell(plan, task.object, { kind: 'absent', reason });
 }

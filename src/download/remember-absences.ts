@@ -1,8 +1,9 @@
 /** Writes the absent and failed periods of a run into the manifests, with their reasons. */
+import { isDeepStrictEqual } from 'node:util';
 import { dayPeriod, monthOf, monthPeriod, periodText } from '../model/calendar.js';
 import type { CryptodlError, ErrorCode } from '../model/errors.js';
 import { isDue, isRestDue } from '../lake/absences.js';
-import type { Absence, Absences, AbsentLine, RefusedRevision } from '../lake/absences.js';
+import type { Absence, Absences, AbsentLine, RefusedRevision, RestAnswer } from '../lake/absences.js';
 import { isSupportedPeriod } from '../lake/check-manifest-line.js';
 import { checkedFolder } from '../lake/path-checks.js';
 import { seriesFolder } from '../lake/layout.js';
@@ -35,7 +36,7 @@ export interface AbsenceContext extends Pick<LakeSession, 'manifests'> {
 }
 
 /** Consecutive periods with one reason. `from` and `to` are day numbers, or month numbers (see `monthOf`). */
-interface Stretch {
+interface Stretch extends RestAnswer {
   readonly cadence: Cadence;
   readonly reason: AbsenceReason;
   /** The code of the error with which the object failed. */
@@ -53,6 +54,8 @@ interface Found {
   /** The first day with this reason. It may be before the selected periods. */
   readonly since?: number | undefined;
   readonly hasAskedRest?: boolean;
+  /** REST answered, and has no rows of the period. */
+  readonly isRestEmpty?: true | undefined;
 }
 
 /** Collects the absent and failed periods of a run in memory, until `write`. */
@@ -66,7 +69,7 @@ export class AbsenceNotes {
 
   /** Notes an absent period, and the earlier periods with the same reason from the day `since`. */
   note(series: Series, period: Period, reason: AbsenceReason, found: Found = {}): void {
-    const { since = period.from, hasAskedRest = false } = found;
+    const { since = period.from, hasAskedRest = false, isRestEmpty } = found;
     const { cadence } = period;
     const own = numberOf(period);
     const first = numberOf({ cadence, from: Math.min(since, period.from) });
@@ -82,15 +85,17 @@ export class AbsenceNotes {
         stretch.from <= at &&
         at < stretch.to &&
         (stretch.hasAskedRest || !isAsked);
+      const answer = isAsked && isRestEmpty === true ? ({ isEmpty: true } as const) : {};
       if (!this.#stretchesOf(series).some(isTold))
-        this.#add(series, { cadence, reason, hasAskedRest: isAsked, isKept: false, from: at });
+        this.#add(series, { cadence, reason, hasAskedRest: isAsked, isKept: false, from: at, ...answer });
     }
   }
 
-  /** Notes a held period that lacks rows, and of which REST has no further rows. */
-  noteKept(series: Series, period: Period): void {
-    const from = numberOf(period);
-    this.#add(series, { cadence: period.cadence, reason: 'hole', hasAskedRest: true, isKept: true, from });
+  /** Notes a held period that lacks rows, and of which REST gave no further rows. `lacksToo`: the digest of the held object, if REST answered. */
+  noteKept(series: Series, { cadence, from }: Period, lacksToo: string | undefined): void {
+    const answer = lacksToo === undefined ? {} : { lacksToo };
+    const number = numberOf({ cadence, from });
+    this.#add(series, { cadence, reason: 'hole', hasAskedRest: true, isKept: true, from: number, ...answer });
   }
 
   /** Notes a failed object. `isVerified`: the run verifies received bytes, so `--verify` is not `none`. */
@@ -124,6 +129,8 @@ export class AbsenceNotes {
       last.reason === note.reason &&
       last.failed === note.failed &&
       last.hasAskedRest === note.hasAskedRest &&
+      last.isEmpty === note.isEmpty &&
+      last.lacksToo === note.lacksToo &&
       last.isKept === note.isKept;
     if (goesOn && !isSingle) last.to += 1;
     else stretches.push({ ...note, to: note.from + 1 });
@@ -212,26 +219,33 @@ function isFailureNews(absences: Absences, period: Period, { failed, refused }: 
 
 function isAbsenceNews(
   before: Absence | undefined,
-  { reason, hasAskedRest }: Stretch,
+  { reason, hasAskedRest, isEmpty, lacksToo }: Stretch,
   nowMs: number,
 ): boolean {
   if (before?.reason !== reason || isDue(before, nowMs)) return true;
-  return hasAskedRest && isRestDue(before, nowMs);
+  const isProof = (isEmpty ?? before.rest?.isEmpty) !== before.rest?.isEmpty;
+  const isOther = lacksToo !== undefined && lacksToo !== before.rest?.lacksToo;
+  return hasAskedRest && (isProof || isOther || isRestDue(before, nowMs));
 }
 
 /** An earlier answer of REST stays if only the archive was requested now. */
 function restOf(
   before: Absence | undefined,
-  { hasAskedRest }: Stretch,
+  { hasAskedRest, isEmpty, lacksToo }: Stretch,
   at: string,
 ): Pick<AbsentLine, 'rest'> {
-  const { rest } = before ?? {};
-  if (hasAskedRest) return { rest: { asked: (rest?.asked ?? 0) + 1, at } };
-  return rest === undefined ? {} : { rest: { asked: rest.asked, at: new Date(rest.atMs).toISOString() } };
+  const { asked = 0, atMs, ...known } = before?.rest ?? {};
+  const answer = {
+    ...known,
+    ...(isEmpty === undefined ? {} : { isEmpty }),
+    ...(lacksToo === undefined ? {} : { lacksToo }),
+  };
+  if (hasAskedRest) return { rest: { asked: asked + 1, at, ...answer } };
+  return atMs === undefined ? {} : { rest: { asked, at: new Date(atMs).toISOString(), ...answer } };
 }
 
 function isSame(a: AbsentLine, b: Pick<AbsentLine, 'asked' | 'rest'>): boolean {
-  return a.asked === b.asked && a.rest?.asked === b.rest?.asked && a.rest?.at === b.rest?.at;
+  return a.asked === b.asked && isDeepStrictEqual(a.rest, b.rest);
 }
 
 function isHeld(manifest: Manifest, { cadence, from }: Period): boolean {

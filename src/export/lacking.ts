@@ -53,13 +53,12 @@ export const NOTHING_EXPORTED = 'nothing is exported, because --require-complete
 /** A series that the lake holds only as zips lacks all of its data. */
 async function lackingData(
   { source, resolved, clock, observer }: VerbRequest,
-  { root, held, selected }: ExportSelection,
+  { root, selected }: ExportSelection,
   range: Partial<Days>,
 ): Promise<Lacking[]> {
   const covered = coverLake({
     root,
     venue: source,
-    held,
     selected,
     formats: FORMATS,
     range,

@@ -24,8 +24,16 @@ export interface AbsentLine {
   readonly asked: number;
   readonly at: string;
   /** The same for requests to REST. The line may then have held periods that lack rows. */
-  readonly rest?: { readonly asked: number; readonly at: string };
+  readonly rest?: { readonly asked: number; readonly at: string } & RestAnswer;
   readonly tool: string;
+}
+
+/** An answer of REST about the rows that the archive lacks. Without an answer, for example for a symbol that REST no longer knows, both are undefined. */
+export interface RestAnswer {
+  /** REST has no rows of the period. */
+  readonly isEmpty?: true;
+  /** The digest of the held object that lacks rows, of which REST has none. */
+  readonly lacksToo?: string;
 }
 
 /** One version of an object and its sidecar in the listing. */
@@ -48,7 +56,7 @@ export interface Absence {
   /** The last request, in epoch milliseconds. */
   readonly atMs: number;
   /** Requests to REST without result. */
-  readonly rest?: { readonly asked: number; readonly atMs: number };
+  readonly rest?: { readonly asked: number; readonly atMs: number } & RestAnswer;
 }
 
 /** The latest record of each period of a series, for all formats. Callers check held periods first: those are not absent. */
@@ -69,7 +77,7 @@ export class Absences {
     const { reason, asked, rest, failed, refused } = line;
     if (failed !== undefined && refused !== undefined)
       this.#refused.set(`${refused.format} ${line.cadence} ${line.first}`, { ...line, failed, refused });
-    const ofRest = rest === undefined ? {} : { rest: { asked: rest.asked, atMs: Date.parse(rest.at) } };
+    const ofRest = rest === undefined ? {} : { rest: { ...rest, atMs: Date.parse(rest.at) } };
     const absence: Absence = { reason, asked, atMs, ...ofRest };
     const absences = this.#absent[line.cadence];
     const failures = this.#failed[line.cadence];
@@ -131,7 +139,6 @@ const FIRST_WAIT_MS: Readonly<Record<AbsenceReason, number>> = {
   'not-published-yet': 600_000,
   hole: 6 * 3_600_000,
   'not-listed-yet': DAY_MS,
-  halt: DAY_MS,
   delisted: DAY_MS,
   'dataset-ended': DAY_MS,
   'before-history': 7 * DAY_MS,

@@ -140,8 +140,14 @@ const ABSENT: Checks = [
   ['reason', oneOf(...ABSENCE_REASONS)],
   ['failed', optional(isText)],
   ['refused', optional((value) => isRecord(value) && isFormat(value['format']))],
-  ['rest', optional((value) => isRecord(value) && isCount(value['asked']) && isInstant(value['at']))],
+  ['rest', optional(isRestRecord)],
 ];
+
+function isRestRecord(value: unknown): boolean {
+  if (!isRecord(value) || !isCount(value['asked']) || !isInstant(value['at'])) return false;
+  const { isEmpty, lacksToo } = value;
+  return (isEmpty === undefined || isEmpty === true) && (lacksToo === undefined || isDigest(lacksToo));
+}
 
 const OTHER_KEY = '"key" is not an object of this series';
 

@@ -84,7 +84,6 @@ export const ABSENCE_REASONS = [
   'not-listed-yet',
   'not-published-yet',
   'hole',
-  'halt',
   'delisted',
   'dataset-ended',
   'before-history',
@@ -102,9 +101,15 @@ type Action =
       readonly isWithdrawn?: true;
       readonly refused?: Refusal;
       readonly archiveFailed?: ErrorCode;
+      readonly isRestEmpty?: true;
     }
-  /** `since`: the first day that is absent for this reason, if the listing shows it. */
-  | { readonly kind: 'absent'; readonly reason: AbsenceReason; readonly since?: number };
+  /** `since`: the first day that is absent for this reason, if the listing shows it. `isRestEmpty`: REST answered, and has no further rows. */
+  | {
+      readonly kind: 'absent';
+      readonly reason: AbsenceReason;
+      readonly since?: number;
+      readonly isRestEmpty?: true;
+    };
 
 /** The bytes that a download of the object takes: listed or estimated, undefined if neither is known. */
 export function bytesToFetch({

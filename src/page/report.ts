@@ -109,9 +109,9 @@ async function* pageParts(
   yield shell.before;
   yield* coverageElements(covered);
   // The counts are complete after the last series.
-  const { refused, halts, skipped } = lake.found.record();
+  const { refused, skipped } = lake.found.record();
   const all = [...notes, ...(skipped ?? []).filter((text) => !notes.includes(text)), ...refused];
-  const rest = { notes: all.slice(0, MOST_NOTES), moreNotes: Math.max(0, all.length - MOST_NOTES), halts };
+  const rest = { notes: all.slice(0, MOST_NOTES), moreNotes: Math.max(0, all.length - MOST_NOTES) };
   yield data.before;
   yield embedded({ ...head, ...rest });
   yield data.after;

@@ -36,7 +36,6 @@ export async function readFacts(
   const covered = coverLake({
     root,
     venue: source,
-    held: series,
     selected: series,
     formats: [...READABLE, 'zip'],
     range: {},

@@ -35,9 +35,10 @@ export interface QueueWork<Received> {
 
 export type Download<Received> =
   | { readonly received: Received }
-  | { readonly absent: AbsenceReason }
+  /** `isRestEmpty`: REST answered, and has no further rows. */
+  | { readonly absent: AbsenceReason; readonly isRestEmpty?: true }
   /** The held object stays, because REST does not have more rows, or refused the request. */
-  | { readonly isHeld: true };
+  | { readonly isHeld: true; readonly isRestEmpty?: true };
 
 export interface QueueOptions {
   readonly places: Places;

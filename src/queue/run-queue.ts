@@ -177,14 +177,14 @@ export class RunQueue<Received> {
     const arrivals = (await Promise.all(downloads)).flat();
     const failures = new Map<Task, CryptodlError>();
     const received: Received[] = [];
-    const absent = new Map<Task, AbsenceReason>();
-    const held = new Set<Task>();
+    const absent = new Map<Task, Extract<Download<Received>, { absent: AbsenceReason }>>();
+    const held = new Map<Task, Extract<Download<Received>, { isHeld: true }>>();
     const withdrawn = new Set<Task>();
     let isWritten = false;
     for (const { task, end } of arrivals) {
       if ('received' in end) received.push(end.received);
-      else if ('absent' in end) absent.set(task, end.absent);
-      else if ('isHeld' in end) held.add(task);
+      else if ('absent' in end) absent.set(task, end);
+      else if ('isHeld' in end) held.set(task, end);
       else failures.set(task, end.error);
     }
     // A run that is stopped or out of time does not replace a file by one with only a part of its objects.
@@ -215,12 +215,13 @@ export class RunQueue<Received> {
         'partition-incomplete',
         'other objects of its file could not be fetched again',
       );
-      const others = [...absent.keys(), ...held, ...withdrawn].map((task) => [task, error] as const);
+      const others = [...absent.keys(), ...held.keys(), ...withdrawn].map((task) => [task, error] as const);
       return this.#deferrals?.add(plan, new Map([...failures, ...others]));
     }
-    for (const [task, reason] of absent)
-      await this.#work.onSettled(plan, { ...task, action: { kind: 'absent', reason } });
-    for (const task of held) await this.#work.onSettled(plan, { ...task, action: { kind: 'skip' } });
+    for (const [task, { absent: reason, ...answer }] of absent)
+      await this.#work.onSettled(plan, { ...task, action: { kind: 'absent', reason, ...answer } });
+    for (const [task, { isHeld: _, ...answer }] of held)
+      await this.#work.onSettled(plan, { ...task, action: { kind: 'skip', ...answer } });
     for (const task of withdrawn)
       await this.#work.onSettled(plan, { ...task, action: { kind: 'skip', isWithdrawn: true } });
     await this.#settleFailures(isWritten ? { ...plan, isWritten } : plan, failures, mayDefer);

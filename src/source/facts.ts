@@ -186,13 +186,14 @@ const Instant = v.pipe(
   v.check((text) => text.endsWith('Z'), 'not UTC'),
 );
 
-/** A time `[from, to)` without trades in the whole market. `source`: the address of its announcement. */
+/** A time `[from, to)` without trades in the whole market, in the datasets that record them. `source`: the address of its announcement. */
 const Halt = v.pipe(
   v.strictObject({
     market: v.picklist(MARKETS),
     from: Instant,
     to: Instant,
     source: v.pipe(v.string(), v.nonEmpty()),
+    datasets: v.optional(v.array(v.string()), ['klines', 'trades', 'aggTrades']),
   }),
   v.check(({ from, to }) => Date.parse(from) < Date.parse(to), 'ends before it begins'),
 );

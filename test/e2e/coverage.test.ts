@@ -149,16 +149,15 @@ describe('a series', () => {
       }),
       absent('2024-01-04', '2024-01-04', 'hole'),
       klinesLine('NEWUSDT', '2024-01-05'),
-      absent('2024-01-06', '2024-01-06', 'halt'),
+      klinesLine('NEWUSDT', '2024-01-06'),
       klinesLine('NEWUSDT', '2024-01-07'),
       absent('2024-01-08', '2024-01-08', 'delisted'),
     ]);
     const [series] = await seriesOf(lake, '--from', '2023-12-30', '--to', '2024-01-10');
-    expect(series).toMatchObject({ expected: 4 * 1440 - 60, missing: 1440 });
+    expect(series).toMatchObject({ expected: 5 * 1440 - 60, missing: 1440 });
     expect(series?.['gaps']).toEqual([
       gap('2023-12-30T00:00', '2024-01-03T01:00', 'not-listed-yet', 4 * 1440 + 60, false),
       gap('2024-01-04T00:00', '2024-01-05T00:00', 'hole', 1440),
-      gap('2024-01-06T00:00', '2024-01-07T00:00', 'halt', 1440, false),
       gap('2024-01-08T00:00', '2024-01-11T00:00', 'delisted', 3 * 1440, false),
     ]);
   });
@@ -247,7 +246,7 @@ describe('a series', () => {
     expect(series?.['gaps']).toEqual([gap('2024-01-10T12:01', '2024-01-11T00:00', 'not-fetched', 719)]);
   });
 
-  it('with jitter in its times lacks the right number of rows, and has no halts shorter than a row', async () => {
+  it('with jitter in its times lacks the right number of rows', async () => {
     const lake = newLake({});
     const lines = ['00', '01', '02'].map((seconds, at) => ({
       ...klinesLine(`M${at}USDT`, '2024-01-10', {
@@ -263,9 +262,8 @@ describe('a series', () => {
       writeManifest(join(lake, 'binance/um/metrics', `symbol=M${at}USDT`), [line]);
     const { events } = await coverage(lake, '--json');
     expect(events.slice(0, 3).map(({ expected, missing }) => [expected, missing])).toEqual(
-      lines.map(() => [287, 1]),
+      lines.map(() => [288, 2]),
     );
-    expect(events[3]?.['halts']).toHaveLength(1);
   });
 
   it('in two formats is two lines; coverage of zips counts days', async () => {
@@ -293,35 +291,6 @@ describe('a series', () => {
       (await seriesOf(lake, '--from', day, '--to', day)).map(({ expected, missing }) => [expected, missing]);
     expect(await at('2023-12-30')).toEqual([[1440, 5]]);
     expect(await at('2023-12-31')).toEqual([[1440, 0]]);
-  });
-});
-
-describe('a halt', () => {
-  const halted = lacking('2024-01-05T03:00', '2024-01-05T04:00', 60);
-  it('is the time whose rows all symbols lack; further missing rows of one symbol are no halt', async () => {
-    const longer = lacking('2024-01-05T03:00', '2024-01-05T04:05', 65);
-    const lake = newLake({
-      AUSDT: { '2024-01-05': halted },
-      BUSDT: { '2024-01-05': longer },
-      CUSDT: { '2024-01-05': halted },
-      DUSDT: { '2024-01-05': 'missing' },
-    });
-    const { events, code } = await coverage(lake, '--json', '--symbols', 'BUSDT');
-    expect(events[0]).toMatchObject({
-      expected: 14_340,
-      missing: 5,
-      gaps: [
-        gap('2024-01-05T03:00', '2024-01-05T04:00', 'halt', 60, false),
-        gap('2024-01-05T04:00', '2024-01-05T04:05', 'unexplained', 5),
-      ],
-    });
-    expect(events[1]).toMatchObject({
-      event: 'summary',
-      series: 1,
-      incomplete: 1,
-      halts: [{ dataset: 'klines', from: '2024-01-05T03:00:00.000Z', to: '2024-01-05T04:00:00.000Z' }],
-    });
-    expect(code).toBe(0);
   });
 });
 

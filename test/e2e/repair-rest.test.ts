@@ -14,10 +14,13 @@ import type { VenueSymbol } from '../helpers/rest-venue-types.js';
 const scratch = scratchFolder();
 const BTC: VenueSymbol = { symbol: 'BTCUSDT', host: 'fapi' };
 /** REST answers bars of all hours but these. */
-async function scene(restLacks: readonly number[] = []): Promise<JoinedScene> {
+async function scene(
+  restLacks: readonly number[] = [],
+  symbols: readonly VenueSymbol[] = [BTC],
+): Promise<JoinedScene> {
   const opened: JoinedScene = await closing(
     joinedScene(scratch, {
-      symbols: [BTC],
+      symbols,
       disturb: (asked) => {
         if (restLacks.length === 0 || !asked.path.endsWith('/klines')) return undefined;
         const answer = opened.venue.usual(asked);
@@ -29,6 +32,18 @@ async function scene(restLacks: readonly number[] = []): Promise<JoinedScene> {
     }),
   );
   return opened;
+}
+
+/** The gaps of all series, and the exit code for 99.9 %. */
+async function coverageOf(lake: string): Promise<{ readonly code: number | null; readonly gaps: unknown[] }> {
+  const { code, events } = await cryptodl(['coverage', '--out', lake, '--min', '99.9', '--json']);
+  const all = events.flatMap(
+    ({ gaps = [] }) => gaps as { from: string; reason: string; evidence?: string }[],
+  );
+  return {
+    code,
+    gaps: all.map(({ from, reason, evidence = '-' }) => `${from.slice(8, 13)} ${reason} ${evidence}`),
+  };
 }
 
 describe('repair', () => {
@@ -148,6 +163,25 @@ describe('a day of the archive that lacks bars', () => {
     expect(repaired.events.at(-1)).toMatchObject({ outcomes: { ok: 0, skipped: 1, absent: 0 }, exitCode: 0 });
     expect(lineOf(lake, '2026-11-17')?.['etag']).toBe(etag);
     expect(await rowsOf(lake, SERIES)).toEqual(rows);
+    const excused = ['17T05 halt rest', '17T20 halt rest'];
+    expect(await coverageOf(lake)).toEqual({ code: 0, gaps: excused });
+  });
+
+  it('that all symbols lack is missing in all of them until REST has answered', async () => {
+    const symbols = ['AUSDT', 'BUSDT', 'CUSDT'].map((symbol): VenueSymbol => ({ symbol, host: 'fapi' }));
+    const { run, lake, folder } = await scene([], symbols);
+    const lacks = Array.from({ length: 16 }, (_, hour) => 8 + hour);
+    for (const symbol of symbols)
+      for (const day of ['2026-11-16', '2026-11-17', '2026-11-18'])
+        publishKlines(folder, symbol, '1h', HOUR_MS, Date.parse(day), {
+          lacks: day === '2026-11-17' ? lacks : [],
+        });
+    const [from, to] = ['2026-11-16', '2026-11-18'];
+    await run(['vision', '--interval', '1h', '--symbols', '*USDT', '--from', from, '--to', to]);
+    const unexplained = symbols.map(() => '17T08 unexplained -');
+    expect(await coverageOf(lake)).toEqual({ code: 4, gaps: unexplained });
+    expect((await run(['repair'])).code).toBe(0);
+    expect(await coverageOf(lake)).toEqual({ code: 0, gaps: [] });
   });
 
   it('keeps the rows of the archive when REST has some of the missing bars but not all rows of the archive', async () => {
@@ -155,6 +189,7 @@ describe('a day of the archive that lacks bars', () => {
     const rows = await rowsOf(lake, SERIES);
     expect((await run(['repair'])).code).toBe(0);
     expect(await rowsOf(lake, SERIES)).toEqual(rows);
+    expect((await coverageOf(lake)).gaps).toEqual(['17T05 unexplained -', '17T20 unexplained -']);
   });
 
   it('keeps the rows of the archive where rows of another day lie among them, and fetches no other day', async () => {
@@ -223,6 +258,9 @@ describe('rows that REST does not have', () => {
     await run(['repair']);
     const first = klineRequests(opened);
     expect(first).toBeGreaterThan(0);
+    // REST answered about the hole. About the held day it does not even have the rows of the archive.
+    const gaps = ['16T05 unexplained -', '17T00 not-traded rest'];
+    expect((await coverageOf(lake)).gaps).toEqual(gaps);
     const again = await run(['repair', '--json']);
     expect(again.events.at(-1)).toMatchObject({ outcomes: { skipped: 1, absent: 1 }, exitCode: 0 });
     expect(klineRequests(opened)).toBe(first);
@@ -232,6 +270,20 @@ describe('rows that REST does not have', () => {
     await run(['repair']);
     expect(klineRequests(opened)).toBeGreaterThan(first);
     expect(await rowsOf(lake, SERIES)).toHaveLength(47);
+    expect((await coverageOf(lake)).gaps).toEqual(gaps);
+  });
+
+  it('of a symbol that REST does not know stay a hole', async () => {
+    const { run, folder, lake } = await scene([], []);
+    for (const day of ['2026-11-16', '2026-11-18'])
+      publishKlines(folder, BTC, '1h', HOUR_MS, Date.parse(day));
+    await run(THREE_DAYS);
+    await run(['repair']);
+    expect(manifestLines(join(lake, 'binance', SERIES)).at(-1)).toMatchObject({
+      reason: 'hole',
+      rest: { asked: 1 },
+    });
+    expect((await coverageOf(lake)).gaps).toEqual(['17T00 hole -']);
   });
 });
 

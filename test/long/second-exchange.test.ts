@@ -187,7 +187,7 @@ describe('what another exchange lacks', () => {
     publish(2, candles(BTC, dayOf(2), hours));
     await vision(days(1, 3));
     const halt = { from: '2024-03-01T18:00:00.000Z', to: '2024-03-01T21:00:00.000Z' };
-    const halts = [{ ...halt, market: 'swap', source: 'https://tidal.test/halt' }];
+    const halts = [{ ...halt, market: 'swap', datasets: ['candles'], source: 'https://tidal.test/halt' }];
     const source = secondExchange(archive, { halts });
     const { events } = await run(`coverage ${days(1, 3)} --json`, undefined, source);
     expect(events.find(({ event }) => event === 'series')).toMatchObject({

@@ -24,11 +24,11 @@ describe('absences', () => {
   it('knows each period of a line, by its latest word', () => {
     const absences = new Absences();
     absences.add(line({}));
-    absences.add(line({ first: '2026-11-03', last: '2026-11-04', reason: 'halt', asked: 4 }));
+    absences.add(line({ first: '2026-11-03', last: '2026-11-04', reason: 'delisted', asked: 4 }));
     absences.add(line({ cadence: 'monthly', first: '2025-12', last: '2026-01' }));
     expect(absences.of(dayPeriod(day('2026-10-31')))).toBeUndefined();
     expect(absences.of(dayPeriod(day('2026-11-01')))?.reason).toBe('hole');
-    expect(absences.of(dayPeriod(day('2026-11-03')))).toMatchObject({ reason: 'halt', asked: 4 });
+    expect(absences.of(dayPeriod(day('2026-11-03')))).toMatchObject({ reason: 'delisted', asked: 4 });
     expect(absences.of(monthPeriod(monthOf(day('2025-12-15'))))?.reason).toBe('hole');
     expect(absences.of(monthPeriod(monthOf(day('2026-01-15'))))?.reason).toBe('hole');
     expect(absences.of(monthPeriod(monthOf(day('2026-02-15'))))).toBeUndefined();

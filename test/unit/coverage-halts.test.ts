@@ -1,6 +1,6 @@
 /** Known halts from config/halts.json. */
 import { describe, expect, it } from 'vitest';
-import { gapsOf, NO_HALTS } from '../../src/coverage/gaps.js';
+import { gapsOf } from '../../src/coverage/gaps.js';
 import type { SeriesCoverage } from '../../src/coverage/series-coverage.js';
 import { parseHalts, readHalts } from '../../src/source/facts.js';
 
@@ -8,7 +8,7 @@ const DAY = 86_400;
 const FIRST = 20_000;
 
 function coverage(differences: Partial<SeriesCoverage>): SeriesCoverage {
-  const nothing = { absent: [], gaps: [], edges: [], loose: [], cuts: [] };
+  const nothing = { absent: [], gaps: [], edges: [], notInRest: [], loose: [], cuts: [] };
   return {
     from: FIRST,
     to: FIRST + 10,
@@ -20,7 +20,7 @@ function coverage(differences: Partial<SeriesCoverage>): SeriesCoverage {
 }
 
 function reasonsOf(series: SeriesCoverage, from: number, to: number): unknown[] {
-  const gaps = gapsOf(series, { ...NO_HALTS, known: [FIRST * DAY + from, FIRST * DAY + to] });
+  const gaps = gapsOf(series, [FIRST * DAY + from, FIRST * DAY + to]);
   return gaps.map((gap) => [(gap.from - FIRST * DAY) / 3600, (gap.to - FIRST * DAY) / 3600, gap.reason]);
 }
 
@@ -38,7 +38,7 @@ describe('a known halt', () => {
       { day: FIRST, at: 'begin', from: start, to: start + 9 * 3600_000 },
       { day: FIRST, at: 'end', from: start + 15 * 3600_000, to: start + DAY * 1000 },
     ] as const;
-    const gaps = gapsOf(coverage({ cuts }), NO_HALTS);
+    const gaps = gapsOf(coverage({ cuts }), []);
     expect(gaps.map(({ reason }) => reason)).toEqual(['cut', 'cut']);
     expect(gaps.reduce((sum, { amount }) => sum + amount, 0)).toBe(1);
   });
@@ -71,7 +71,7 @@ describe('config/halts.json', () => {
   const line = { market: 'spot', from: '2024-01-01T03:00:00Z', to: '2024-01-01T04:00:00Z', source: 'a page' };
 
   it('is read', () => {
-    expect(parseHalts([line])).toEqual([line]);
+    expect(parseHalts([line])).toEqual([{ ...line, datasets: ['klines', 'trades', 'aggTrades'] }]);
   });
 
   it('has the maintenance of the spot market with sources, in order', () => {
@@ -86,7 +86,7 @@ describe('config/halts.json', () => {
     const day = Math.floor((from ?? 0) / DAY);
     const known = halts.flatMap((halt) => [Date.parse(halt.from) / 1000, Date.parse(halt.to) / 1000]);
     const series = coverage({ from: day, to: day + 1, gaps: [from ?? 0, to ?? 0] });
-    expect(gapsOf(series, { ...NO_HALTS, known }).map(({ reason }) => reason)).toEqual(['halt']);
+    expect(gapsOf(series, known).map(({ reason }) => reason)).toEqual(['halt']);
   });
 
   it.each([

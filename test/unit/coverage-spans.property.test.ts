@@ -1,11 +1,10 @@
-/** Spans, halts and amounts, compared with models that count each second and day. */
+/** Spans and amounts, compared with models that count each second and day. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { absentDays, isMissing } from '../../src/coverage/absent-days.js';
 import type { GapReason } from '../../src/coverage/absent-days.js';
-import { amountsOf, gapsOf, NO_HALTS, periodsOf } from '../../src/coverage/gaps.js';
+import { amountsOf, gapsOf, periodsOf } from '../../src/coverage/gaps.js';
 import type { SeriesCoverage } from '../../src/coverage/series-coverage.js';
-import { HaltFinder } from '../../src/coverage/halts.js';
 import { append, intersect, subtract, union } from '../../src/coverage/spans.js';
 import type { Spans } from '../../src/coverage/spans.js';
 import { dayText } from '../../src/model/calendar.js';
@@ -48,38 +47,7 @@ describe('spans', () => {
   });
 });
 
-describe('halts', () => {
-  it('are times that three or more symbols all lack on a day', () => {
-    const days = fc.array(fc.boolean(), { minLength: 3, maxLength: 3 });
-    // Hours instead of seconds: three days of them.
-    const hours = fc.array(fc.boolean(), { minLength: 72, maxLength: 72 });
-    fc.assert(
-      fc.property(fc.array(fc.record({ days, hours }), { maxLength: 6 }), (symbols) => {
-        const finder = new HaltFinder();
-        for (const symbol of symbols) {
-          const lacks = symbol.hours.map((isLacking, hour) => isLacking && holds(symbol, hour));
-          finder.add(
-            spansOf(symbol.days),
-            spansOf(lacks).map((hour) => hour * 3600),
-          );
-        }
-        const expected = Array.from({ length: 72 }, (_, hour) => {
-          const holding = symbols.filter((symbol) => holds(symbol, hour));
-          const isLackedByAll = holding.every((symbol) => symbol.hours[hour] === true);
-          return holding.length >= 3 && isLackedByAll;
-        });
-        expect(finder.halts(3600)).toEqual(spansOf(expected).map((hour) => hour * 3600));
-      }),
-      { numRuns: 300 },
-    );
-  });
-});
-
-function holds({ days }: { readonly days: readonly boolean[] }, hour: number): boolean {
-  return days[Math.floor(hour / 24)] === true;
-}
-
-const REASONS: readonly AbsenceReason[] = ['hole', 'halt', 'not-published-yet'];
+const REASONS: readonly AbsenceReason[] = ['hole', 'not-published-yet'];
 /** The state of each day: held, absent with a recorded reason, or unknown. */
 const states = fc.array(fc.constantFrom('held' as const, 'unknown' as const, ...REASONS), {
   minLength: 1,
@@ -156,10 +124,11 @@ describe('amounts', () => {
           })),
           gaps: spansOf(lacks).map((hour) => at * DAY + hour * 3600),
           edges: [],
+          notInRest: [],
           loose: [],
           cuts: [],
         } as unknown as SeriesCoverage;
-        const gaps = gapsOf(coverage, NO_HALTS);
+        const gaps = gapsOf(coverage, []);
         const reasons = new Map(modelOf(days));
         const model = days.map((_, day) => {
           const reason = reasons.get(day);

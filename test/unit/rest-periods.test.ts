@@ -235,7 +235,6 @@ describe('periods that REST fills', () => {
     const reasons: readonly AbsenceReason[] = [
       'hole',
       'not-published-yet',
-      'halt',
       'delisted',
       'dataset-ended',
       'before-history',

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { klinesLine, SETTINGS } from '../../scripts/synthetic-lake.js';
 import { coverSeries } from '../../src/coverage/series-coverage.js';
+import { gapsOf } from '../../src/coverage/gaps.js';
 import type { CoverageContext, SeriesCoverage } from '../../src/coverage/series-coverage.js';
 import { applyLine, emptyManifest } from '../../src/lake/manifest.js';
 import type { ManifestLine } from '../../src/lake/manifest-line.js';
@@ -11,6 +12,7 @@ import { FORMATS } from '../../src/model/task.js';
 import type { Format } from '../../src/model/task.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { findDataset } from '../../src/source/venue.js';
+import type { DatasetSpec } from '../../src/source/venue.js';
 import { day } from '../helpers/conversion.js';
 
 const VENUE = loadBinance();
@@ -129,7 +131,7 @@ describe('a series with remembered absences alone', () => {
   it('counts their days, without a format and by day', () => {
     const [covered, ...more] = cover([
       absent('2024-01-03', '2024-01-04', 'hole'),
-      absent('2024-01-05', '2024-01-05', 'halt'),
+      absent('2024-01-05', '2024-01-05', 'dataset-ended'),
     ]);
     expect(more).toEqual([]);
     expect(covered).toMatchObject({ format: undefined, settings: undefined, rowSeconds: undefined });
@@ -140,7 +142,7 @@ describe('a series with remembered absences alone', () => {
       own: { from: day('2024-01-03') },
     });
     expect(daysOf([covered as SeriesCoverage])).toEqual([
-      ['2024-01-03 2024-01-05', '2024-01-03 2 hole', '2024-01-05 1 halt'],
+      ['2024-01-03 2024-01-05', '2024-01-03 2 hole', '2024-01-05 1 dataset-ended'],
     ]);
   });
 
@@ -157,6 +159,38 @@ describe('a series with remembered absences alone', () => {
     const { key } = klinesLine('BTCUSDT', '2024-01-05');
     const dropped = { v: 1, kind: 'dropped', key, format: 'parquet', at: '2024-01-06T00:00:00Z' };
     expect(cover([line('2024-01-05'), dropped])).toEqual([]);
+  });
+});
+
+describe('an answer of REST', () => {
+  const gaps = [['2024-01-06T03:00:00Z', '2024-01-06T03:10:00Z']];
+  const held = [line('2024-01-05'), line('2024-01-06', { rows: 1430, gaps }), line('2024-01-09')];
+  const { sha256 } = klinesLine('BTCUSDT', '2024-01-06');
+  const asked = (of: string, answer: object): object =>
+    absent(of, of, 'hole', { rest: { asked: 1, at: '2024-01-11T00:00:00.000Z', ...answer } });
+  const reasonsOf = (lines: readonly object[], context: Partial<CoverageContext> = {}): unknown[] =>
+    cover(lines, context).flatMap((covered) =>
+      gapsOf(covered, []).map(({ reason, evidence }) => `${reason} ${evidence ?? '-'}`),
+    );
+  const both = [...held, asked('2024-01-06', { lacksToo: sha256 }), asked('2024-01-08', { isEmpty: true })];
+
+  it('proves that there are no rows of a hole between held days, and of the gaps of the held revision', () => {
+    expect(reasonsOf(both)).toEqual(['halt rest', 'unexplained -', 'not-traded rest']);
+  });
+
+  it('proves nothing about another revision, after a refused request, or without the whole history', () => {
+    const lost = ['unexplained -', 'unexplained -', 'hole -'];
+    const other = asked('2024-01-06', { lacksToo: '1'.repeat(64) });
+    expect(reasonsOf([...held, other, asked('2024-01-08', {})])).toEqual(lost);
+    const spec = { ...findDataset(VENUE, 'um', 'metrics'), rowSeconds: 60 } as DatasetSpec;
+    expect(reasonsOf(both, { spec })).toEqual(lost);
+  });
+
+  it('proves that rows are in neither, where rows of REST replace those of the archive', () => {
+    const insteadOf = { bytes: 1, sha256, at: '2024-01-07T00:00:00Z', rows: 1420, gaps };
+    const late = ['2024-01-06T04:00:00Z', '2024-01-06T04:10:00Z'];
+    const filled = line('2024-01-06', { rows: 1420, verified: 'rest', insteadOf, gaps: [...gaps, late] });
+    expect(reasonsOf([line('2024-01-05'), filled])).toEqual(['halt rest', 'unexplained -']);
   });
 });
 
