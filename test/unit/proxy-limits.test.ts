@@ -1,14 +1,15 @@
-/** The permits of several proxies: a server counts the requests of each address on its own. */
+/** The throttle of a run: the permits of several proxies, which a server counts one by one, and the bans of hosts. */
 import { describe, expect, it } from 'vitest';
-import type { Fetch, FetchContext, FetchRequest } from '../../src/http/fetch.js';
 import { createThrottle } from '../../src/http/throttle/create-throttle.js';
-import { systemClock } from '../../src/model/clock.js';
+import { CryptodlError } from '../../src/model/errors.js';
 import { SharedResources } from '../../src/model/io.js';
 import { scratchFolder } from '../helpers/folders.js';
+import { answer, context, refusal } from '../helpers/requests.js';
+import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const scratch = scratchFolder();
-const REQUEST = { url: 'http://host.test/a', bucket: 'futures' } as unknown as FetchRequest;
-const ANSWER = { status: 200, headers: {} } as unknown as Awaited<ReturnType<Fetch>>;
+const clock = new VirtualClock();
+const REQUEST = { url: 'http://host.test/a', bucket: 'futures' };
 const HOSTS = {
   // One permit in a window that does not end during the test.
   buckets: { futures: { permits: 1, windowSeconds: 1_000_000_000 } },
@@ -22,8 +23,16 @@ const HOSTS = {
   readRefusal: () => ({}),
 };
 
-async function untilWaiting(isWaiting: () => boolean): Promise<void> {
-  while (!isWaiting()) await new Promise((resolve) => setImmediate(resolve));
+function throttleOf(changes: Partial<Parameters<typeof createThrottle>[0]>) {
+  return createThrottle({
+    options: { maxWaitMs: 60_000 },
+    clock,
+    hosts: HOSTS,
+    bans: { leftMs: () => Promise.resolve(0), record: () => undefined },
+    observer: { warn: () => undefined },
+    stateFolder: undefined,
+    ...changes,
+  });
 }
 
 /** The outcomes of one request through each of these proxies. */
@@ -33,28 +42,14 @@ async function outcomes(
 ): Promise<string[]> {
   const found: string[] = [];
   for (const via of proxies) {
-    const throttle = createThrottle({
-      options: { maxWaitMs: 1 },
-      clock: systemClock,
-      hosts: HOSTS,
-      bans: { leftMs: () => Promise.resolve(0), record: () => undefined },
-      observer: { warn: () => undefined },
-      stateFolder: shared.stateFolder,
-      common: shared.common,
-      via,
-    });
-    const fetch = throttle.layer(() => Promise.resolve(ANSWER));
+    const fetch = throttleOf({ ...shared, via }).layer(() => Promise.resolve(answer()));
     const stop = new AbortController();
-    const outcome = fetch(REQUEST, { signal: stop.signal } as unknown as FetchContext).then(
+    const outcome = fetch(REQUEST, context(stop.signal)).then(
       () => 'sent',
       () => 'waits',
     );
-    // A request without a permit waits, and its bucket says so.
-    await Promise.race([
-      outcome,
-      untilWaiting(() => stop.signal.aborted || throttle.states.some(({ waiting }) => waiting > 0)),
-    ]);
-    stop.abort();
+    await clock.advance(0);
+    stop.abort(new Error('enough'));
     found.push(await outcome);
   }
   return found;
@@ -73,5 +68,32 @@ describe('each proxy has permits of its own, which all runs through it share', (
   it('among the jobs of a process', async () => {
     const common = new SharedResources();
     expect(await outcomes(['a:1', 'b:1', 'a:1'], { common })).toEqual(['sent', 'sent', 'waits']);
+  });
+});
+
+describe('a ban', () => {
+  it('is recorded with its end for all hosts that ban together, as they see the proxy', async () => {
+    const recorded: unknown[] = [];
+    const throttle = throttleOf({
+      via: 'a:1',
+      hosts: { ...HOSTS, bannedWith: (url) => [url, 'http://other.test/'] },
+      bans: { leftMs: () => Promise.resolve(0), record: (...ban) => void recorded.push(ban) },
+    });
+    const banned = new CryptodlError('banned', 'said by the test', { retryAfterMs: 5000 });
+    await refusal(throttle.layer(() => Promise.reject(banned))(REQUEST, context()));
+    const ban = { until: clock.now() + 5000, why: 'said by the test' };
+    expect(recorded).toEqual(['host.test', 'other.test'].map((host) => [`futures@a:1 ${host}`, ban]));
+  });
+
+  it.each([
+    ['a:1', 'futures@a:1 host.test'],
+    [undefined, 'futures host.test'],
+  ])('of another run through the proxy %s is waited for', async (via, banned) => {
+    const leftMs = (place: string) => Promise.resolve(place === banned ? 3000 : 0);
+    const throttle = throttleOf({ via, bans: { leftMs, record: () => undefined } });
+    const response = throttle.layer(() => Promise.resolve(answer()))(REQUEST, context());
+    await clock.advance(3000);
+    expect(await response).toMatchObject({ status: 200 });
+    expect(throttle.figures).toMatchObject({ waits: 1, waitedMs: 3000 });
   });
 });
