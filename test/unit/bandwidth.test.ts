@@ -154,19 +154,6 @@ describe('pauses made by the program', () => {
 });
 
 describe('a limited transport', () => {
-  it('has the whole body, and pauses the socket meanwhile', async () => {
-    const { url } = await wireServer((socket) => socket.write(httpAnswer(200, 'x'.repeat(256 * KIB))));
-    const signs: Sign[] = [];
-    const slow = limitBandwidth(2048 * KIB, systemClock, never);
-    const how = { ...context(), onActivity: (sign: Sign) => void signs.push(sign) };
-    const response = await wire({ bandwidth: slow })({ ...REQUEST, url }, how);
-    expect(response.sha256).toBe(answer('x'.repeat(256 * KIB)).sha256);
-    expect(signs.filter((sign) => sign === 'paused').length).toBeGreaterThan(0);
-    expect(signs.filter((sign) => sign === 'resumed')).toHaveLength(
-      signs.filter((sign) => sign === 'paused').length,
-    );
-  });
-
   it.each([
     ['of the length of its headers', ['Connection: close'], true],
     ['until the connection ends', [], false],

@@ -18,7 +18,7 @@ const WINDOW = 7;
 let clock: VirtualClock;
 let server: Server;
 let answers: Record<string, (words: readonly string[]) => Reply>;
-/** The scripts that were run, with their arguments. */
+/** The scripts and other commands that were run, with their arguments. */
 let asked: { readonly name: string; readonly words: readonly string[] }[];
 let warnings: string[];
 const sockets = new Set<Socket>();
@@ -61,7 +61,7 @@ beforeEach(async () => {
         text = next.rest;
         const [command = '', script = '', , , ...words] = next.words;
         const name = NAMES.get(script) ?? command;
-        if (NAMES.has(script)) asked.push({ name, words });
+        asked.push({ name, words: NAMES.has(script) ? words : next.words.slice(1) });
         socket.write(encode(answers[name]?.(words) ?? ['done']));
       }
     });
@@ -115,6 +115,9 @@ describe('a program of an egress group', () => {
   it('joins once for all runs, and tells what it knows with each sign of life, until the last run leaves', async () => {
     const { group, taken, count } = await joined();
     group.enter();
+    expect([count.used(WINDOW), count.holds(WINDOW, 0)]).toEqual([0, false]);
+    count.raise(WINDOW, 9);
+    count.giveBack(WINDOW, 9);
     expect(group.state).toEqual({ name: 'office', members: 2, isShared: true });
     expect([group.offsetMs, count.offsetMs]).toEqual(Array(2).fill(5_000_000 - clock.monotonic()));
     await taken(30);
@@ -141,10 +144,15 @@ describe('a program of an egress group', () => {
     expect([take(5), count.isAsking, take(5), count.used(WINDOW)]).toEqual([1000, true, 1000, 0]);
     count.onChange(() => {
       if (woken.length === 0)
-        woken.push(...[5, 6].map((weight) => count.holds(WINDOW, weight)), count.holds(8, 5), take(5));
+        woken.push(
+          ...[5, 6].map((weight) => count.holds(WINDOW, weight)),
+          count.holds(8, 5),
+          count.used(WINDOW),
+          take(5),
+        );
     });
     await until(() => woken.length > 0);
-    expect(woken).toEqual([true, false, false, 0]);
+    expect(woken).toEqual([true, false, false, 35, 0]);
     expect([count.used(WINDOW), count.used(WINDOW + 1), count.isAsking]).toEqual([40, 0, false]);
     expect(wordsOf('take')).toEqual([['1 x', wordsOf('join')[0]?.[1], 'futures', '60000', '7', '5', '100']]);
     await taken(1, WINDOW + 1);
@@ -239,6 +247,7 @@ describe('a program of an egress group', () => {
 
   it.each([
     ['other errors', 'OOM no memory', 500],
+    ['a refusal', 'NOPERM no permissions', 500],
     ['data of another program', 'WRONGTYPE Operation against a key', 60_000],
   ])('joins again after %s, and tells the buckets of both', async (_, message, againMs) => {
     const { group, count, lose } = await joined();
@@ -295,7 +304,7 @@ describe('a program of an egress group', () => {
     expect(group.bans.current).toMatchObject([{ place: 'spot a', why: 'why' }]);
     expect(await group.clearBans((place) => place !== 'spot a')).toEqual([]);
     expect(await group.clearBans((place) => place === 'spot a')).toEqual(['spot a']);
-    expect(group.bans.current).toEqual([]);
+    expect([group.bans.current, wordsOf('hdel')]).toEqual([[], [['cryptodl:{office}:bans', 'spot a']]]);
     await lose('OOM no memory');
     await expect(group.clearBans(() => true)).rejects.toMatchObject({ code: 'redis-unreachable' });
   });

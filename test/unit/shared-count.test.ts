@@ -114,15 +114,6 @@ describe('a shared budget', () => {
     );
   });
 
-  it('is known to a run that begins later', () => {
-    const { folder, first } = runs(1);
-    expect(take(first, WINDOW, 60, 100)).toBe(true);
-    const later = runs(1, folder).first;
-    expect(later.used(WINDOW)).toBe(60);
-    expect(take(later, WINDOW, 41, 100)).toBe(false);
-    expect(take(later, WINDOW, 40, 100)).toBe(true);
-  });
-
   it('is one for each bucket, and starts again in each window', () => {
     const { folder, first } = runs(1);
     take(first, WINDOW, 60, 100);

@@ -84,13 +84,6 @@ describe('transport, when the host answers', () => {
     expect(sockets).toHaveLength(2);
     expect(heads).toHaveLength(25);
   });
-
-  it('tells of every sign of life, in order', async () => {
-    const { url } = await wireServer(answering(200, 'x'));
-    const signs: string[] = [];
-    await transport()(url, {}, { ...context(), onActivity: (what) => signs.push(what) });
-    expect(signs).toEqual(['sent', 'headers', 'bytes']);
-  });
 });
 
 describe('transport, with a large body', () => {
