@@ -16,7 +16,11 @@ const MANIFEST = {
   type: 'module',
   bin: { small: 'bin/small.js' },
   files: ['bin', 'docs', 'README.md', 'CHANGELOG.md'],
-  scripts: { test: 'node bin/small.js', release: 'node scripts/release.js' },
+  scripts: {
+    types: 'node --check bin/small.js',
+    test: 'node bin/small.js',
+    release: 'node scripts/release.js',
+  },
 };
 const LOCKFILE = {
   name: 'small',
@@ -123,6 +127,11 @@ describe('npm run release', () => {
       'a dependency that the lockfile lacks',
       { 'package.json': text({ ...MANIFEST, dependencies: { other: 'file:other' } }) },
       'npm ci failed in a clone of this commit',
+    ],
+    [
+      'a type error',
+      { 'bin/small.js': '#!/usr/bin/env node\n1 = 2;\n' },
+      'npm run types failed in a clone of this commit',
     ],
     [
       'a failing test',
