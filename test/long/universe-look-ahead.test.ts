@@ -6,7 +6,6 @@ import { startArchive } from '../helpers/archive.js';
 import { FAST, argv, cryptodlOk } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { randoms } from '../helpers/randoms.js';
-import { sized } from '../helpers/tier-size.js';
 import { daysBetween, writeTraded } from '../helpers/universe-archive.js';
 import type { DayVolume } from '../helpers/universe-archive.js';
 
@@ -58,7 +57,7 @@ async function membersOf(market: Market, name: string, args: readonly string[]):
 
 const NAMES = Array.from({ length: 12 }, (_, at) => `S${at}USDT`);
 
-it.each(sized([1, 2, 3, 4, 5], [1, 2]))(
+it.each([1, 2, 3, 4, 5])(
   'the members of a period are the same, whatever happens from its first day on (seed %i)',
   async (seed) => {
     const random = randoms(seed);
@@ -168,7 +167,7 @@ it('a later day of a longer interval does not hide hours of earlier days', async
   expect(after).toEqual(before);
 });
 
-it.each(sized([11, 12, 13, 14], [11]))(
+it.each([11, 12, 13, 14])(
   'later days of any interval, with holes, do not change earlier members (seed %i)',
   async (seed) => {
     const random = randoms(seed);
@@ -176,7 +175,7 @@ it.each(sized([11, 12, 13, 14], [11]))(
     const days = daysBetween(from, last);
     const until = days[8 + Math.floor(random() * 12)] ?? '';
     const held: Held[] = [{ symbol: 'BTCUSDT', interval: '1d', days }];
-    for (const symbol of NAMES.slice(0, sized(6, 3)))
+    for (const symbol of NAMES.slice(0, 6))
       for (const interval of ['1d', '6h', '1h'] as const) {
         if (random() < 0.2) continue;
         // Few holes, or few days.
