@@ -6,5 +6,7 @@ export default tier('long', {
     'test/long/**/*.test.ts',
     'test/unit/{simulation,concurrency,resume,lock,priority.property,check-rows.property,direct-copy.property,unzip.property,undone-commits.property}.test.ts',
   ],
+  // On two cores: most of these suites wait for real seconds.
+  maxWorkers: 3,
   env: { CRYPTODL_TEST_SIZE: 'long' },
 });
