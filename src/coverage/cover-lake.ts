@@ -1,7 +1,7 @@
 /** Reads the manifests of a lake, looks for the files that they name, and yields the coverage of each series. */
 import { join, posix } from 'node:path';
 import { amountsOf, gapsOf } from './gaps.js';
-import type { Amounts, Gap } from './gaps.js';
+import type { Gap, SeriesAmounts } from './gaps.js';
 import { coverSeries } from './series-coverage.js';
 import type { DayRange } from './own-days.js';
 import type { SeriesCoverage } from './series-coverage.js';
@@ -32,7 +32,7 @@ export interface CoverRequest {
 }
 
 /** One series in one format. */
-export interface CoveredSeries extends Amounts {
+export interface CoveredSeries extends SeriesAmounts {
   readonly coverage: SeriesCoverage;
   /** In order of time. Includes gaps in which no data is expected (`isMissing` is false). */
   readonly gaps: readonly Gap[];

@@ -6,6 +6,7 @@ import { seriesName } from '../model/task.js';
 import { numberText } from '../model/units.js';
 import { printable } from '../text/printable.js';
 import type { CoveredSeries } from './cover-lake.js';
+import { ExcusedAmounts } from './gap-groups.js';
 import { percentOf } from './gaps.js';
 import { amountText, percentText, unitOf } from './series-table.js';
 
@@ -34,6 +35,7 @@ export class CoverageCounts {
   #series = 0;
   #incomplete = 0;
   readonly #missing = { rows: 0, days: 0 };
+  readonly #excused = new ExcusedAmounts();
   #least: { readonly percent: number; readonly text: string } | undefined;
 
   add(covered: CoveredSeries, minPercent: number | undefined): void {
@@ -41,6 +43,7 @@ export class CoverageCounts {
     this.#series += 1;
     if (covered.missing > 0) this.#incomplete += 1;
     this.#missing[unitOf(covered.coverage)] += covered.missing;
+    for (const gap of covered.gaps) if (!gap.isMissing) this.#excused.add(covered.coverage, gap);
     if (percent === undefined) return;
     const name = printable(seriesName(covered.coverage.series));
     if (percent < (this.#least?.percent ?? Infinity))
@@ -76,9 +79,13 @@ export class CoverageCounts {
       ...(days > 0 ? [amountText(days, 'days')] : []),
     ].join(' and ');
     const unread = this.refused.length + this.skipped.length;
-    const faults = unread === 0 ? '' : `; ${numberText(unread)} manifests or lines could not be read`;
+    const notes = [
+      this.#excused.text(),
+      unread === 0 ? '' : `${numberText(unread)} manifests or lines could not be read`,
+    ];
+    const more = notes.map((note) => (note === '' ? '' : `; ${note}`)).join('');
     return this.#incomplete === 0
-      ? `complete: nothing is missing in ${count}${faults}`
-      : `incomplete: ${numberText(this.#incomplete)} of ${count} lack ${missing}; the least complete is ${this.#least?.text ?? ''}${faults}`;
+      ? `complete: nothing is missing in ${count}${more}`
+      : `incomplete: ${numberText(this.#incomplete)} of ${count} lack ${missing}; the least complete is ${this.#least?.text ?? ''}${more}`;
   }
 }

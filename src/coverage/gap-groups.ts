@@ -19,12 +19,36 @@ const MOST_LABELS = 3;
 /** A large lake may have millions of different gaps, of which only the worst are shown. */
 const MOST_KEPT = 100_000;
 
+const REASON_TEXTS: Readonly<Partial<Record<GapReason, string>>> = {
+  halt: 'exchange halt',
+  'not-traded': 'no trading (archive and REST are both empty)',
+};
+
+/** The amounts of gaps in which no data is expected, by unit and reason. */
+export class ExcusedAmounts {
+  readonly #amounts = new Map<string, number>();
+
+  add(coverage: Of, { reason, amount }: Pick<Gap, 'amount' | 'reason'>): void {
+    const name = `${unitOf(coverage)} ${REASON_TEXTS[reason] ?? reason}`;
+    this.#amounts.set(name, (this.#amounts.get(name) ?? 0) + amount);
+  }
+
+  /** `excused: 120 rows exchange halt, 2 days delisted`; empty without such gaps. */
+  text(): string {
+    const texts = [...this.#amounts].map(([name, amount]) => {
+      const [unit, ...reason] = name.split(' ');
+      return `${amountText(amount, unit === 'days' ? 'days' : 'rows')} ${reason.join(' ')}`;
+    });
+    return texts.length === 0 ? '' : `excused: ${texts.join(', ')}`;
+  }
+}
+
 /** The gaps of one dataset. Without `isAll`, only the worst are kept when there are very many. */
 export class GapGroups {
   readonly #isAll: boolean;
   #groups = new Map<string, GapGroup>();
   #dropped = 0;
-  readonly #notExpected = new Map<string, number>();
+  readonly #excused = new ExcusedAmounts();
 
   constructor(isAll: boolean) {
     this.#isAll = isAll;
@@ -33,7 +57,7 @@ export class GapGroups {
   add(label: string, coverage: Of, gaps: readonly Gap[]): void {
     for (const gap of gaps) {
       if (gap.isMissing) this.#addMissing(label, coverage, gap);
-      else this.#addNotExpected(coverage, gap);
+      else this.#excused.add(coverage, gap);
     }
     if (!this.#isAll && this.#groups.size > MOST_KEPT) this.#dropSmall();
   }
@@ -55,14 +79,6 @@ export class GapGroups {
     });
   }
 
-  #addNotExpected(
-    coverage: Of,
-    { reason, amount }: Pick<Gap, 'amount'> & { readonly reason: GapReason },
-  ): void {
-    const name = `${unitOf(coverage)} ${reason}`;
-    this.#notExpected.set(name, (this.#notExpected.get(name) ?? 0) + amount);
-  }
-
   #dropSmall(): void {
     const kept = this.#worst().slice(0, MOST_KEPT / 2);
     this.#dropped += this.#groups.size - kept.length;
@@ -80,20 +96,17 @@ export class GapGroups {
     return { shown, more: groups.length - shown.length + this.#dropped };
   }
 
-  /** The worst gaps first, and the amounts of gaps in which no data is expected. */
+  /** The worst gaps first, then the excused amounts. */
   lines(): string[] {
     const { shown, more } = this.worst(this.#isAll ? Infinity : MOST_SHOWN);
-    const apart = [...this.#notExpected].map(([name, amount]) => {
-      const [unit, reason = ''] = name.split(' ');
-      return `${amountText(amount, unit === 'days' ? 'days' : 'rows')} ${reason}`;
-    });
+    const excused = this.#excused.text();
     return [
       ...(shown.length === 0 ? [] : [shown.length > 1 ? 'missing, worst first:' : 'missing:']),
       ...shown.map((group) => `  ${groupText(group)}`),
       ...(more > 0
         ? [`  and ${numberText(more)} more gaps: --all shows all, --json shows them by series`]
         : []),
-      ...(apart.length > 0 ? [`not counted: ${apart.join(', ')}`] : []),
+      ...(excused === '' ? [] : [excused]),
     ];
   }
 }

@@ -146,21 +146,27 @@ export interface Amounts {
   readonly missing: number;
 }
 
+/** The amounts of a whole series. `excused`: rows (or days) that are not expected, for a reason of a gap. */
+export interface SeriesAmounts extends Amounts {
+  readonly excused: number;
+}
+
 /** Held share in percent; undefined when nothing is expected. */
 export function percentOf({ expected, missing }: Amounts): number | undefined {
   return expected === 0 ? undefined : (100 * (expected - missing)) / expected;
 }
 
 /** Expected and missing rows (or days) of the whole range. */
-export function amountsOf(coverage: SeriesCoverage, gaps: readonly Gap[]): Amounts {
+export function amountsOf(coverage: SeriesCoverage, gaps: readonly Gap[]): SeriesAmounts {
   const { from, to, rowSeconds = DAY_SECONDS } = coverage;
-  let expected = ((to - from) * DAY_SECONDS) / rowSeconds;
   let missing = 0;
+  let excused = 0;
   for (const gap of gaps) {
     if (gap.isMissing) missing += gap.amount;
-    else expected -= gap.amount;
+    else excused += gap.amount;
   }
-  return { expected: Math.max(0, expected), missing: Math.min(missing, Math.max(0, expected)) };
+  const expected = Math.max(0, ((to - from) * DAY_SECONDS) / rowSeconds - excused);
+  return { expected, missing: Math.min(missing, expected), excused };
 }
 
 /** The length of the periods of the heat-map, `--json` and `--csv`, see `--by`. */

@@ -143,6 +143,7 @@ function section(
 
 /** Amounts in rows or days. */
 interface AmountsRecord {
+  /** Without the excused ones. */
   readonly expected: number;
   readonly held: number;
   readonly missing: number;
@@ -157,6 +158,8 @@ export interface SeriesRecord extends Series, AmountsRecord {
   /** ISO instants `[from, to)`. */
   readonly from: string;
   readonly to: string;
+  /** The amount of the gaps in which no data is expected. */
+  readonly excused: number;
   readonly unit: 'rows' | 'days';
   readonly objects: number;
   /** Objects from REST. */
@@ -203,6 +206,7 @@ export function seriesRecord(
     to: instantOf(to * DAY_SECONDS),
     unit,
     ...amountsRecord(amounts),
+    excused: amounts.excused,
     objects,
     restObjects,
     rows: rows ?? null,

@@ -3,7 +3,7 @@ import { dayText } from '../model/calendar.js';
 import { numberText } from '../model/units.js';
 import { table } from '../text/table.js';
 import type { TableColumn } from '../text/table.js';
-import type { Amounts, Gap } from './gaps.js';
+import type { Amounts, Gap, SeriesAmounts } from './gaps.js';
 import { percentOf } from './gaps.js';
 import { DAY_SECONDS } from './series-coverage.js';
 import type { SeriesCoverage } from './series-coverage.js';
@@ -15,6 +15,12 @@ export function percentText(amounts: Amounts): string {
   return percent === 100 ? '100 %' : `${(Math.floor(percent * 100) / 100).toFixed(2)} %`;
 }
 
+/** The share of rows that are not expected. Rounded up, so that one row is not printed as 0 %. */
+export function excusedText({ expected, excused }: SeriesAmounts): string {
+  if (excused === 0) return '-';
+  return `${(Math.ceil((10_000 * excused) / (expected + excused)) / 100).toFixed(2)} %`;
+}
+
 const number = (title: string, rank?: number): TableColumn => ({
   title,
   isNumber: true,
@@ -23,6 +29,7 @@ const number = (title: string, rank?: number): TableColumn => ({
 const COLUMNS: readonly TableColumn[] = [
   { title: 'series' },
   number('percent'),
+  number('excused', 0),
   number('held'),
   number('expected', 1),
   { title: '' },
@@ -40,12 +47,13 @@ export function seriesTable(rows: readonly (readonly string[])[], width = Infini
 }
 
 /** The cells of a series in the table. */
-export function cellsOf(label: string, coverage: SeriesCoverage, amounts: Amounts): string[] {
+export function cellsOf(label: string, coverage: SeriesCoverage, amounts: SeriesAmounts): string[] {
   const { expected, missing } = amounts;
   const { objects, restObjects, duplicates, revisions, first, last } = coverage;
   return [
     label,
     percentText(amounts),
+    excusedText(amounts),
     numberText(expected - missing),
     numberText(expected),
     unitOf(coverage),

@@ -2,7 +2,7 @@
 import type { CoveredSeries } from '../coverage/cover-lake.js';
 import { GapGroups, gapTexts } from '../coverage/gap-groups.js';
 import { groupName, labelOf } from '../coverage/print-coverage.js';
-import { percentText, unitOf } from '../coverage/series-table.js';
+import { excusedText, percentText, unitOf } from '../coverage/series-table.js';
 import { DayStates, dayRuns } from './day-states.js';
 import { dataElement, embedded } from './shell.js';
 
@@ -30,12 +30,13 @@ export async function* coverageElements(covered: AsyncIterable<CoveredSeries>): 
 }
 
 /** Short names, because a lake may have thousands of rows. */
-function rowOf({ coverage, gaps, expected, missing }: CoveredSeries, states: DayStates): object {
+function rowOf({ coverage, gaps, ...amounts }: CoveredSeries, states: DayStates): object {
+  const excused = amounts.excused === 0 ? '' : ` (${excusedText(amounts)} excused)`;
   return {
     s: labelOf(coverage),
-    p: percentText({ expected, missing }),
-    e: expected,
-    m: missing,
+    p: `${percentText(amounts)}${excused}`,
+    e: amounts.expected,
+    m: amounts.missing,
     o: coverage.objects,
     v: coverage.revisions,
     f: coverage.first ?? null,

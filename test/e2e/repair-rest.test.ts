@@ -165,6 +165,11 @@ describe('a day of the archive that lacks bars', () => {
     expect(await rowsOf(lake, SERIES)).toEqual(rows);
     const excused = ['17T05 halt rest', '17T20 halt rest'];
     expect(await coverageOf(lake)).toEqual({ code: 0, gaps: excused });
+    const { stdout } = await cryptodl(['coverage', '--out', lake]);
+    expect(stdout).toMatch(/BTCUSDT +100 % +4\.17 % +69 +69 +rows/);
+    expect(stdout).toContain('excused: 3 rows exchange halt\n');
+    const { stdout: line } = await cryptodl(['coverage', '--out', lake, '--summary']);
+    expect(line).toBe('complete: nothing is missing in 1 series; excused: 3 rows exchange halt\n');
   });
 
   it('that all symbols lack is missing in all of them until REST has answered', async () => {

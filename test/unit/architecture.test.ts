@@ -134,7 +134,7 @@ const LINES: Readonly<Record<string, number>> = {
   catalog: 500,
   cli: 1450,
   convert: 3500,
-  coverage: 2150,
+  coverage: 2200,
   debug: 400,
   doctor: 800,
   download: 4000,

@@ -46,7 +46,7 @@ function covered(lacks: Lacks): CoveredSeries {
   const series = { market: 'um', dataset, symbol, ...ofInterval };
   const settings = { ...SETTINGS, format, ...lacks.settings };
   const coverage = { series, format, settings, own: OWN } as CoveredSeries['coverage'];
-  return { coverage, gaps: [gap], expected: 1, missing: 1 };
+  return { coverage, gaps: [gap], expected: 1, missing: 1, excused: 0 };
 }
 
 interface Given {

@@ -82,7 +82,7 @@ describe('gaps', () => {
     expect(linesOf(eleven, true).at(-1)).toContain('1970-01-01 00:20: K, ');
   });
 
-  it('in which no data is expected are counted by unit and reason, and are no lines', () => {
+  it('in which no data is expected are counted by unit and reason, apart', () => {
     const quiet = (reason: Gap['reason'], amount: number): Gap => ({
       ...at(1, reason),
       amount,
@@ -90,7 +90,7 @@ describe('gaps', () => {
     });
     expect(
       linesOf([[quiet('halt', 60)], [quiet('delisted', 1)], [quiet('halt', 1)], [quiet('halt', 2), DAYS]]),
-    ).toEqual(['not counted: 61 rows halt, 1 row delisted, 2 days halt']);
+    ).toEqual(['excused: 61 rows exchange halt, 1 row delisted, 2 days exchange halt']);
   });
 });
 

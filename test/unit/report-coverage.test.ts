@@ -36,6 +36,7 @@ function seriesOf(
     gaps,
     expected: 1000,
     missing: 10,
+    excused: 0,
   };
 }
 
