@@ -106,6 +106,11 @@ export function sortExpression(column: ColumnSpec): string {
   return column.type === 'number' ? `CAST(${name} AS DOUBLE)` : name;
 }
 
+/** Expression for the minute at which a row was scheduled, see `hoursSinceLast`; for other datasets the time itself. */
+export function identityOf({ hoursSinceLast }: DatasetSpec, time: string): string {
+  return hoursSinceLast === undefined ? time : `date_trunc('minute', ${time} + INTERVAL 30 SECOND)`;
+}
+
 /** Expression for the time of a row, from converted columns. Throws a RangeError for a dataset without time columns. */
 export function instantExpression(spec: DatasetSpec): string {
   const of = (...types: ColumnSpec['type'][]): string | undefined => {
@@ -155,9 +160,9 @@ export function zonelessExpression(name: string): string {
   return `make_timestamp(epoch_us(${quoteName(name)}))`;
 }
 
-/** Whether rows are identified by an id of the exchange. */
-export function hasIds({ columns, sort }: DatasetSpec): boolean {
-  return columns.find(({ name }) => name === sort[0])?.type === 'integer';
+/** Whether rows are identified by an id of the exchange or by a scheduled minute, so that two rows of one identity are a conflict. */
+export function hasIds({ columns, sort, hoursSinceLast }: DatasetSpec): boolean {
+  return hoursSinceLast !== undefined || columns.find(({ name }) => name === sort[0])?.type === 'integer';
 }
 
 /** Bars longer than a day may open before the period in which the archive publishes them. Lengths in days. */

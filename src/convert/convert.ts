@@ -18,7 +18,7 @@ import { readObjects, removeScratch } from './read-objects.js';
 import type { ReadObjects } from './read-objects.js';
 import { timeFacts } from './row-times.js';
 import type { TimeFacts } from './row-times.js';
-import { createKept, hoursQuery, timesQuery } from './statements.js';
+import { createKept, hoursQuery, scheduleQuery, timesQuery } from './statements.js';
 import { writeTarget } from './write-target.js';
 
 /**
@@ -98,13 +98,14 @@ async function writeRows(
     const row = stats[index] ?? {};
     const ordinal = Number(row['ord']);
     const rows = counts.rowsOf(ordinal) ?? Number(row['rows']);
-    const { gaps = [], extraBars = 0 } = irregular.get(ordinal) ?? {};
+    const { gaps = [], extraBars = 0, expected } = irregular.get(ordinal) ?? {};
     const idConflicts = extraBars + counts.conflictsOf(ordinal);
     written.set(received.object.key, {
       rows,
       first: isoInstant(row, 'first'),
       last: isoInstant(row, 'last'),
       duplicates: Number(row['rows']) - rows,
+      ...(expected === undefined ? {} : { expectedRows: expected }),
       ...(idConflicts === 0 ? {} : { idConflicts }),
       ...(gaps.length === 0 ? {} : { gaps }),
     });
@@ -134,18 +135,30 @@ async function findIrregular(
     if (isSought) sought.set(Number(row['ord']), received.object);
   }
   if (sought.size === 0) return new Map();
-  const times = new Map([...sought.keys()].map((ordinal) => [ordinal, new Array<number>()]));
+  const ordinals = [...sought.keys()];
+  const times = new Map(ordinals.map((ordinal) => [ordinal, new Array<number>()]));
+  const hours = new Map(ordinals.map((ordinal) => [ordinal, new Array<number>()]));
   // In batches, because a month of seconds has millions of rows.
-  const found = await session.select(
-    isRegular ? timesQuery(spec, [...sought.keys()], isOrdered) : hoursQuery(spec, [...sought.keys()]),
-  );
+  const found = await session.select(timesOfRows(conversion, ordinals, isOrdered));
   for await (const rows of found?.batches ?? [])
-    for (const [ordinal, us] of rows) times.get(Number(ordinal))?.push(Number(us));
+    for (const [ordinal, us, sinceLast] of rows) {
+      times.get(Number(ordinal))?.push(Number(us));
+      if (sinceLast !== undefined) hours.get(Number(ordinal))?.push(Number(sinceLast));
+    }
   const facts = [...sought].map(([ordinal, object]) => {
     const sorted = Float64Array.from(times.get(ordinal) ?? []).sort();
-    return [ordinal, timeFacts(sorted, { spec, series, object, isOrdered })] as const;
+    const context = { spec, series, object, isOrdered, hours: hours.get(ordinal) ?? [] };
+    return [ordinal, timeFacts(sorted, context)] as const;
   });
   return new Map(facts);
+}
+
+function timesOfRows({ spec, series }: Conversion, ordinals: readonly number[], isOrdered: boolean): string {
+  if (rowSeconds(spec, series.interval) !== undefined) return timesQuery(spec, ordinals, isOrdered);
+  const { hoursSinceLast } = spec;
+  return hoursSinceLast === undefined
+    ? hoursQuery(spec, ordinals)
+    : scheduleQuery(spec, hoursSinceLast, ordinals);
 }
 
 /** Loads the rows that stay. If objects are replaced and the number of rows differs from the manifest, rejects with `partition-incomplete`. */

@@ -46,7 +46,7 @@ export async function copyDirectly(
   return { written, failed, rows, duplicatesAcross: 0, lacked: new Map() };
 }
 
-/** The first column, if rows are sorted by it, it is a time, and nothing but the received objects concerns the file. */
+/** The first column, if rows are sorted and identified by it, it is a time, and nothing but the received objects concerns the file. */
 function timeKey(conversion: Conversion): ColumnSpec | undefined {
   const { spec, settings, received, kept, overlap, revised, days } = conversion;
   const [key] = spec.columns;
@@ -56,7 +56,7 @@ function timeKey(conversion: Conversion): ColumnSpec | undefined {
     !settings.asPublished &&
     received.every(({ csv, verified }) => csv.kind === 'memory' && verified !== 'rest') &&
     !isLarge(conversion, received);
-  const isKey = spec.sort.length === 1 && spec.sort[0] === key?.name;
+  const isKey = spec.sort.length === 1 && spec.sort[0] === key?.name && spec.hoursSinceLast === undefined;
   return isUsual && isKey && (key?.type === 'time' || key?.type === 'datetime') ? key : undefined;
 }
 

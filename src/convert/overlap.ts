@@ -6,7 +6,7 @@ import { isFromRest } from '../lake/held-objects.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { rowSeconds } from '../source/venue.js';
-import { instantExpression, writtenColumns } from './columns.js';
+import { identityOf, instantExpression, writtenColumns } from './columns.js';
 import type { Conversion, Overlap } from './conversion.js';
 import type { DuckDbSession } from './duckdb.js';
 import { quoteName, quoteText } from './sql.js';
@@ -59,7 +59,7 @@ export async function countChangedRows(
   { file, replaced }: { readonly file: string; readonly replaced: readonly ObjectLine[] },
 ): Promise<{ readonly lost: number; readonly gained: number }> {
   const id = keyOf(spec);
-  const key = id === undefined ? instantExpression(spec) : quoteName(id);
+  const key = id === undefined ? identityOf(spec, instantExpression(spec)) : quoteName(id);
   const spans = replaced.map(({ first = '', last = '' }) => [first, last] as const);
   const held = `SELECT ${instantExpression(spec)} AS instant, ${key} AS key FROM ${readStoredRows({ spec, ...conversion }, file)}`;
   const [row] = await session.rows(
@@ -80,7 +80,7 @@ function overlapQuery(
   const id = keyOf(spec);
   const numbers = writtenColumns(spec).filter(({ type, restOnly }) => type === 'number' && !restOnly);
   const select = (relation: string, shift: string): string =>
-    `SELECT *, ${id === undefined ? 'instant' : quoteName(id)} AS key
+    `SELECT *, ${id === undefined ? identityOf(spec, 'instant') : quoteName(id)} AS key
      FROM (SELECT ${instantExpression(spec)} ${shift} AS instant, ${[
        ...(id === undefined ? [] : [quoteName(id)]),
        ...numbers.map(({ name }) => `TRY_CAST(${quoteName(name)} AS DOUBLE) AS ${quoteName(name)}`),

@@ -138,6 +138,8 @@ export interface TimeFacts {
   readonly gaps: readonly (readonly [string, string])[];
   /** Rows after the first of their bar, and rows outside of the period. */
   readonly extraBars: number;
+  /** The rows that the object must have by the schedule of its own rows. */
+  readonly expected?: number;
 }
 
 /**
@@ -146,7 +148,7 @@ export interface TimeFacts {
  */
 export function timeFacts(
   sorted: RowTimes,
-  { spec, series, object, isOrdered }: TimesOf & { readonly isOrdered: boolean },
+  { spec, series, object, isOrdered, hours = [] }: TimesOf & TimesContext,
 ): TimeFacts {
   const [first = 0, last = 0] = [sorted[0], sorted.at(-1)];
   const grid = rowSeconds(spec, series.interval);
@@ -160,9 +162,10 @@ export function timeFacts(
   const mayHaveGaps = grid !== undefined && (isIrregular || sorted.length < (expected ?? 0));
   const mayHaveExtraBars = bar !== undefined && (isIrregular || sorted.length > (expected ?? sorted.length));
   const period = boundsOf(object, spec);
+  const ends = { first: instantText(first), last: instantText(last) };
+  if (hours.length > 0) return { ...ends, ...scheduleFacts(sorted, hours, { spec, series, object }) };
   return {
-    first: instantText(first),
-    last: instantText(last),
+    ...ends,
     gaps:
       grid === undefined
         ? gapsOfMonth(sorted, { spec, series, object })
@@ -171,6 +174,12 @@ export function timeFacts(
           : [],
     extraBars: mayHaveExtraBars ? countExtra(sorted, period, bar * 1e6) : 0,
   };
+}
+
+interface TimesContext {
+  readonly isOrdered: boolean;
+  /** The hours of each row since the row before, if the rows have them. `sorted` then has scheduled minutes, each once. */
+  readonly hours?: readonly number[];
 }
 
 interface TimesOf {
@@ -236,6 +245,41 @@ function gapsOfMonth(
     to: last + (isEnd ? 1 : Math.max(1, Math.ceil((end - last) / step))) * step,
   };
   return gapsBetween(times, bounds, step, to);
+}
+
+const [MINUTE, HOUR] = [60e6, 3600e6];
+
+/**
+ * The gaps of a monthly object with a schedule: a row at t says that the row before it was at t − hours. After the last row, its own interval
+ * goes on. In the first object of a series, no row is expected before the first one.
+ */
+function scheduleFacts(
+  sorted: RowTimes,
+  hours: readonly number[],
+  { spec, object }: TimesOf,
+): Pick<TimeFacts, 'gaps' | 'extraBars' | 'expected'> {
+  if (object.period.cadence !== 'monthly' || object.rest?.open === true) return { gaps: [], extraBars: 0 };
+  const { from, to } = boundsOf(object, spec);
+  const isFirst = object.isFirst === true || object.rest?.reasonIfEmpty === 'not-listed-yet';
+  const gaps: [string, string][] = [];
+  let expected = sorted.length;
+  /** Adds the gap of the rows that are missing in a time before `end`, if any fits in. */
+  const addGap = (lacking: number, first: number, end: number): void => {
+    if (lacking <= 0) return;
+    expected += lacking;
+    gaps.push([instantText(first), instantText(end)]);
+  };
+  let before = from - MINUTE;
+  let step = HOUR;
+  for (const [index, time] of sorted.entries()) {
+    step = Math.max(1, hours[index] ?? 0) * HOUR;
+    const room = index === 0 ? time - from + step : time - before;
+    const lacking = index === 0 && isFirst ? 0 : Math.floor((room - MINUTE) / step);
+    addGap(lacking, time - lacking * step, time);
+    before = time;
+  }
+  addGap(Math.floor((to - MINUTE - before) / step), before + step, to);
+  return { gaps: gaps.slice(0, MAX_GAPS), extraBars: 0, expected };
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Format, Settings } from '../model/task.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { Conversion, FileMetadata } from './conversion.js';
 import {
+  identityOf,
   instantExpression,
   renderedExpression,
   rereadExpression,
@@ -137,6 +138,13 @@ export function timesQuery(spec: DatasetSpec, ordinals: readonly number[], isOrd
   return `SELECT ord, us FROM (SELECT ${cells}, ${ORDINAL} AS ord FROM rows WHERE ${ORDINAL} IN (${ordinals.join(', ')}))`;
 }
 
+/** Ordinal and scheduled minute of the rows in microseconds since the epoch, and the hours since the row before, in order of time. */
+export function scheduleQuery(spec: DatasetSpec, hours: string, ordinals: readonly number[]): string {
+  const us = `CAST(epoch_us(${identityOf(spec, instantExpression(spec))}) AS DOUBLE) AS us`;
+  return `SELECT ${ORDINAL} AS ord, ${us}, max(CAST(${quoteName(hours)} AS DOUBLE)) AS hours
+    FROM rows WHERE ${ORDINAL} IN (${ordinals.join(', ')}) GROUP BY ALL ORDER BY us`;
+}
+
 /** Ordinal and start of each hour with rows in microseconds since the epoch: a month of trades has too many rows for memory. */
 export function hoursQuery(spec: DatasetSpec, ordinals: readonly number[]): string {
   const us = `CAST(epoch_us(${instantExpression(spec)}) // 3600000000 * 3600000000 AS DOUBLE) AS us`;
@@ -151,7 +159,7 @@ export function keysQuery({ spec, kept }: SqlContext): string {
 }
 
 function sortKey(spec: DatasetSpec): string {
-  const keys = sortColumns(spec).map(sortExpression);
+  const keys = sortColumns(spec).map((column) => identityOf(spec, sortExpression(column)));
   return keys.length === 1 ? (keys[0] ?? '') : `row(${keys.join(', ')})`;
 }
 

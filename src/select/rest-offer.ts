@@ -37,6 +37,7 @@ export function restOffer(series: Series, options: OfferOptions): RestOffer | un
   const settledTo = dayOf(nowMs - SETTLE_MS, venue);
   const seconds = rowSeconds(spec, series.interval);
   const standsIn = (period: Period): boolean =>
+    hasMonths ||
     period.cadence === 'daily' ||
     (seconds !== undefined && ((period.to - period.from) * 86_400) / seconds <= MOST_ROWS);
   return {
@@ -47,9 +48,7 @@ export function restOffer(series: Series, options: OfferOptions): RestOffer | un
     settledTo,
     hasMonths,
     ...(options.standsIn === true ? { standsIn } : {}),
-    ...(options.substitutes === true
-      ? { substitutes: (period: Period) => hasMonths || standsIn(period) }
-      : {}),
+    ...(options.substitutes === true ? { substitutes: standsIn } : {}),
   };
 }
 

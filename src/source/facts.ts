@@ -45,6 +45,11 @@ const Dataset = v.strictObject({
   rowSeconds: v.optional(v.number()),
   /** Seconds by which a row may lie outside of its period: some labels are 00:00 of the next day, and some times are a few seconds off. */
   edgeSeconds: v.optional(v.number(), 30),
+  /**
+   * The column with the hours since the row before, for rows at scheduled times. A row is identified by its scheduled minute, because the time of
+   * a row varies by milliseconds.
+   */
+  hoursSinceLast: v.optional(v.string()),
   /** The first columns of the sort order; all other columns follow. */
   sort: v.pipe(v.array(v.string()), v.minLength(1)),
   partition: v.picklist(['day', 'month']),

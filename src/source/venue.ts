@@ -22,6 +22,7 @@ export interface DatasetSpec extends DayStart {
   /** Intervals by cadence, for datasets with an interval in their keys. */
   readonly intervals?: Readonly<Record<Cadence, readonly string[]>>;
   readonly rowSeconds?: number;
+  readonly hoursSinceLast?: string | undefined;
   /** Seconds by which a row may lie outside of its period. */
   readonly edgeSeconds: number;
   readonly sort: readonly string[];

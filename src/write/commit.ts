@@ -147,13 +147,14 @@ function manifestLines(context: WriterContext, plan: PartitionPlan, commitment: 
     for (const received of commitment.received) {
       const written = result.written.get(received.object.key);
       if (written === undefined) continue;
+      const { expectedRows: _, ...ofObject } = written;
       const inFile = { file, fileBytes: facts.bytes, fileSha256: facts.sha256, fileRows: result.rows };
       const replaces = replacedRevision(existing.objects, received);
       lines.push({
         ...objectLine(received, plan, at, context.tool),
         ...(replaces === undefined ? {} : { replaces }),
         ...(mayHaveMoreDays(context, plan, received, written.gaps) ? { daysPending: true } : {}),
-        ...written,
+        ...ofObject,
         ...inFile,
         ...(fileBefore === undefined ? {} : { fileBefore }),
       });

@@ -218,7 +218,7 @@ function summarize(
   for (const { object } of received) {
     const rows = rowsIn(made, object.key);
     if (rows === undefined) continue;
-    const expected = expectedRows(spec, plan.series, object);
+    const expected = rows.expectedRows ?? expectedRows(spec, plan.series, object);
     const replaces = replaced.get(object.key);
     written.set(object.key, {
       ...rows,

@@ -9,6 +9,7 @@ import { publishKlines } from '../helpers/metrics-archive.js';
 import { publish, publishedRows } from '../helpers/published.js';
 import { closing, joinedScene, rowsOf } from '../helpers/metrics-scene.js';
 import type { JoinedScene } from '../helpers/metrics-scene.js';
+import { fundingEvents } from '../helpers/rest-venue-rows.js';
 import type { VenueSymbol } from '../helpers/rest-venue-types.js';
 
 const scratch = scratchFolder();
@@ -64,6 +65,29 @@ describe('repair', () => {
     expect(again.stderr).toContain(`repair in ${lake}: nothing is missing in the 1 series of the lake`);
     expect(again.stderr).toContain('to fetch   nothing');
     expect((await cryptodl(['verify', '--deep', '--out', lake])).code).toBe(0);
+  });
+
+  it('takes the settlements that a month of the archive lacks from REST', async () => {
+    const { run, lake, folder } = await scene();
+    const events = fundingEvents(BTC, Date.parse('2026-09-01'), Date.parse('2026-10-01') - 1);
+    const rows = events.map(({ fundingTime, fundingRate }) => `${fundingTime},8,${fundingRate}\n`);
+    const key = 'data/futures/um/monthly/fundingRate/BTCUSDT/BTCUSDT-fundingRate-2026-09.zip';
+    publish(folder, key, rows.toSpliced(20, 3).join(''));
+    const what = [
+      '--dataset',
+      'fundingRate',
+      '--symbols',
+      'BTCUSDT',
+      '--from',
+      '2026-09-01',
+      '--to',
+      '2026-09-30',
+    ];
+    expect((await run(['vision', ...what])).stderr).toContain('2026-09.zip: 87 of 90 rows');
+    expect((await run(['repair'])).code).toBe(0);
+    const times = (await rowsOf(lake, 'um/fundingRate/symbol=BTCUSDT')).map((row) => row['calc_time']);
+    expect(times).toEqual(events.map(({ fundingTime }) => new Date(fundingTime)));
+    expect((await run(['repair'])).stderr).toContain('nothing is missing in the 1 series of the lake');
   });
 
   it('fetches a missing or damaged file again from REST when its rows came from REST', async () => {

@@ -1,4 +1,4 @@
-/** Objects without a fixed number of rows that lack some: days of trades, bars of several days. */
+/** Objects without a fixed number of rows that lack some: days of trades, bars of several days, settlements. */
 import { describe, expect, it } from 'vitest';
 import { cryptodl } from '../helpers/cli.js';
 import { publish } from '../helpers/published.js';
@@ -41,10 +41,11 @@ async function told(run: SceneRun): Promise<unknown> {
   return {
     partial: run.events
       .filter(({ outcome }) => outcome === 'partial')
-      .map(({ period, gaps }) => [
-        period,
-        ...(gaps as [string, string][]).map((gap) => gap.map((at) => at.slice(0, 10)).join(' ')),
-      ]),
+      .map(({ period, gaps }) => {
+        const texts = (gaps as [string, string][]).map((gap) => gap.map((at) => at.slice(0, 10)).join(' '));
+        return [period, ...texts] as string[];
+      })
+      .sort(([a = ''], [b = '']) => (a < b ? -1 : 1)),
     lacking: events
       .filter(({ expected }) => expected !== undefined)
       .map(({ expected, missing }) => [expected, missing]),
@@ -95,4 +96,39 @@ it.each([
   }
   const run = await scene.vision(`-i ${interval} -s BTCUSDT --cadence monthly --to 2023-07-31`);
   expect(await told(run)).toEqual({ partial: [['2023-05', gap]], lacking: [[122, missing]] });
+});
+
+describe('funding rates that lack a week and a settlement', () => {
+  /** Settlements every 8 hours of these days, this many milliseconds after the hour. */
+  function settlements(of: readonly string[], jitterMs: number, lacks = ''): string {
+    const times = of.flatMap((day) => [0, 8, 16].map((hour) => Date.parse(day) + hour * 3_600_000));
+    const rows = times.filter((at) => at !== Date.parse(lacks));
+    return rows.map((at) => `${at + jitterMs},8,0.0001\n`).join('');
+  }
+  const [JANUARY, FEBRUARY] = [days('2023-01-01', '2023-01-31'), days('2023-02-01', '2023-02-28')];
+  const asked = '--dataset fundingRate -s BTCUSDT --from 2023-01-01 --to 2023-03-31';
+
+  it('are partial and lack these days, until the months are published again with other milliseconds', async () => {
+    put('fundingRate', '2023-01', settlements(JANUARY, 1, '2023-01-20T16:00Z'));
+    const others = FEBRUARY.filter((day) => day < '2023-02-10' || day > '2023-02-16');
+    put('fundingRate', '2023-02', settlements(others, 2));
+    put('fundingRate', '2023-03', settlements(days('2023-03-01', '2023-03-31'), 3));
+    const run = await scene.vision(asked, { lake: 'funding' });
+    expect(await told(run)).toEqual({
+      partial: [
+        ['2023-01', '2023-01-20 2023-01-21'],
+        ['2023-02', '2023-02-10 2023-02-17'],
+      ],
+      lacking: [[90, 8]],
+    });
+    expect(run.stderr).toContain('fundingRate-2023-02.zip: 63 of 84 rows');
+    const target = ['--target', scene.newFolder(), '--require-complete'];
+    const exported = await cryptodl(['export', 'csv', '--out', run.lake, '--now', scene.now, ...target]);
+    expect([exported.code, exported.stderr]).toEqual([4, expect.stringContaining('nothing is exported')]);
+    put('fundingRate', '2023-01', settlements(JANUARY, 40));
+    put('fundingRate', '2023-02', settlements(FEBRUARY, 41));
+    const again = await scene.vision([...asked.split(' '), '--recheck-days', '400'], { lake: 'funding' });
+    expect(again.stderr).toContain('2 ok, 1 skipped');
+    expect(await told(again)).toEqual({ partial: [], lacking: [[90, 0]] });
+  });
 });

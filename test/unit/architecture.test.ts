@@ -133,7 +133,7 @@ const LINES: Readonly<Record<string, number>> = {
   bars: 1700,
   catalog: 500,
   cli: 1450,
-  convert: 3500,
+  convert: 3600,
   coverage: 2200,
   debug: 400,
   doctor: 800,

@@ -446,6 +446,49 @@ describe.each([
     });
   });
 
+  describe('the settlements that a month lacks', () => {
+    /** Rows of February 2024: hours from its start, hours since the row before, milliseconds after the minute. */
+    const month = (rows: readonly (readonly [number, number, number?])[]): string =>
+      rows.map(([hour, since, ms = 0]) => `${Date.UTC(2024, 1, 1, hour) + ms},${since},${hour}\n`).join('');
+    const every = (hours: number, from: number, to: number): [number, number][] =>
+      Array.from({ length: (to - from) / hours + 1 }, (_, index) => [from + index * hours, hours]);
+    const LAST = 29 * 24 - 8;
+
+    it.each<[string, [number, number, number?][], object, number, string[]]>([
+      ['are none of a whole month', every(8, 0, LAST), {}, 87, []],
+      ['are those between two rows', [...every(8, 0, 16), ...every(8, 40, LAST)], {}, 87, ['02T00 02T16']],
+      ['are those at its ends', every(8, 16, LAST - 16), {}, 87, ['01T00 01T16', '29T08 01T00']],
+      ['are none before the first of the series', every(8, 16, LAST), { isFirst: true }, 85, []],
+      [
+        'follow an interval that changes',
+        [
+          ...every(8, 0, 48),
+          ...every(4, 52, 60),
+          ...every(1, 61, 64),
+          ...every(1, 67, 67),
+          ...every(8, 72, LAST),
+        ],
+        {},
+        95,
+        ['03T17 03T19'],
+      ],
+      ['are none where times vary', [[0, 8, 47], [8, 8, -20], ...every(8, 16, LAST)], {}, 87, []],
+    ])('%s', async (_, rows, more, expected, gaps) => {
+      const whole = received('2024-02', month(rows));
+      const object = { ...whole.object, ...more } as typeof whole.object;
+      const made = await converter.convert({ series: FUNDING, staged, received: [{ ...whole, object }] });
+      const facts = made.written.get('2024-02.zip');
+      const found = (facts?.gaps ?? []).map((gap) => gap.map((at) => at.slice(8, 13)).join(' '));
+      expect([facts?.expectedRows, found]).toEqual([expected, gaps]);
+    });
+
+    it('count a second row of the same minute as a conflict', async () => {
+      const rows = month([[0, 8], [8, 8], [8, 8, 5], ...every(8, 16, LAST)]);
+      const facts = (await make({ '2024-02': rows })).written.get('2024-02.zip');
+      expect(facts).toMatchObject({ rows: 88, expectedRows: 87, idConflicts: 1, duplicates: 0 });
+    });
+  });
+
   describe('the times of rows', () => {
     const WEEKLY: Series = { market: 'spot', dataset: 'klines', interval: '1w', symbol: 'BTCUSDT' };
     const THREE_DAYS: Series = { ...WEEKLY, interval: '3d' };
