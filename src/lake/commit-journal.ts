@@ -279,7 +279,7 @@ async function resolveJournal(
     publications.every(({ staged, target }) => isPlainName(staged) && isPartitionFile(target)) &&
     dead.every(isPartitionFile);
   if (!isInside) throw new JournalRefused('it names files that are not partitions of a series');
-  if (lines.length === 0) throw new JournalRefused('it has no lines for what it removes');
+  if (dead.length > 0 && lines.length === 0) throw new JournalRefused('it has no lines for what it removes');
   const seriesFolder = await paths.folder(series);
   const checked = createLineCheck(seriesFolder, venue.archive);
   for (const line of lines) applyLine(emptyManifest(), checked(line));
