@@ -74,6 +74,7 @@ const COMMANDS: Readonly<Record<Verb, Start>> = {
   ),
   audit: withSource(async (command) => (await import('./audit/audit.js')).audit(command)),
   sql: withSource(async (command, { operand }) => (await import('./query/sql.js')).sql(operand, command)),
+  check: withSource(async (command) => (await import('./check/check.js')).check(command)),
   coverage: withSource(async (command) => (await import('./coverage/coverage.js')).coverage(command)),
   runs: withOptions(async ({ options }, _, io) => (await import('./runs/runs.js')).runs(options, io)),
   report: withSource(async (command) => (await import('./page/report.js')).report(command)),

@@ -15,7 +15,7 @@ export const LAKE_VERB_TEXTS = {
       'cryptodl verify --deep -m um --dataset klines --json',
       'cryptodl verify --fix',
     ],
-    aka: ['check', 'fsck', 'validate'],
+    aka: ['fsck', 'validate'],
   },
   repair: {
     doc: 'fetch damaged and missing data again; covers the first to the last day of each series in the lake',
@@ -50,6 +50,18 @@ export const LAKE_VERB_TEXTS = {
       'cryptodl sql --views > views.sql',
     ],
     aka: ['query'],
+  },
+  check: {
+    doc: 'say whether the lake has what was ordered; compares the orders of all runs with the lake, up to the last day that must be published by now, without the network',
+    exits: {
+      ...BASE_EXITS,
+      0: 'complete',
+      2: 'usage; for example a lake without an order',
+      3: 'behind or incomplete; a run may mend it',
+      4: 'incomplete; what is missing was asked for and cannot be had',
+    },
+    examples: ['cryptodl check', 'cryptodl check --out /srv/lake --quiet', 'cryptodl check --json'],
+    aka: ['verdict', 'complete'],
   },
   coverage: {
     doc: 'compare the rows of the lake with the expected rows; prints a heat-map, a table, and each gap with its reason',

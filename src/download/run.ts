@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { refuseFile, refuseInnerFolder, removeRunFolder } from '../lake/layout.js';
 import { noticePath, writeNotice } from '../lake/notice.js';
-import { errnoOf } from '../model/errors.js';
+import { errnoOf, toCryptodlError } from '../model/errors.js';
 import type { Fetch } from '../http/fetch.js';
 import type { Signalled } from '../model/io.js';
 import type { Announcement } from '../model/observer.js';
@@ -16,14 +16,17 @@ import type { RunEnd } from '../report/run-summary.js';
 import { StageTimes } from '../report/stage-times.js';
 import { shownPath } from '../text/printable.js';
 import type { PartitionPlan } from '../model/task.js';
-import { durationText } from '../model/units.js';
+import { countText, durationText } from '../model/units.js';
+import { dayText } from '../model/calendar.js';
 import { ofShard, requestNotes } from '../select/selection.js';
 import { limitedBuckets } from '../http/exchange-hosts.js';
-import { leaveRecord } from './leave-record.js';
+import { leaveRecord, StartRecord } from './leave-record.js';
 import { openLake } from './open-lake.js';
 import { openReport, refuseBadReport } from './open-report.js';
 import { OutcomeChannel } from './outcome-channel.js';
 import { refuseLargePlan } from './plan-run.js';
+import { continueOrders } from '../select/continue-orders.js';
+import { writeOrders } from '../lake/orders.js';
 import { refuseAllEnded } from '../select/select-datasets.js';
 import type { openSession, Session, SessionRequest, SharedParts } from './session.js';
 import { selectFailures } from '../select/select-failures.js';
@@ -80,11 +83,15 @@ async function work(request: RunRequest, channel: OutcomeChannel, stop: AbortCon
   const times = new StageTimes(request.clock, request.startedAt);
   await times.pause(() => beginLater(request, signal));
   const session = await sessionOf({ ...request, signal, times, tell: (outcome) => channel.push(outcome) });
+  const start = new StartRecord(session, request);
   try {
+    await start.begin();
     await session.refuseBanned(request.verb);
-    return await workIn(session, request);
-  } catch (error) {
-    throw session.deadline.asEarlyEnd(error);
+    return await workIn(session, request, start);
+  } catch (thrown) {
+    const error = session.deadline.asEarlyEnd(thrown);
+    await start.fail(toCryptodlError(error));
+    throw error;
   } finally {
     await session.close();
   }
@@ -103,19 +110,25 @@ async function beginLater(
   await clock.sleep(delayMs, signal);
 }
 
-async function workIn(session: Session, request: RunRequest): Promise<RunEnd> {
+async function workIn(session: Session, request: RunRequest, start: StartRecord): Promise<RunEnd> {
   if (request.verb === 'repair' && request.failures === undefined) {
     // A lake can be checked only while no other run writes to it.
     await refuseBadReport(session.options.failures, undefined, session.paths.failures);
     return locked(session, 'repair', async (open) => {
       open.phase('selecting');
-      return execute(open, request, await selectionOf(open, request));
+      return execute(open, request, await selectionOf(open, request), start);
     });
   }
   await refuseBadReport(session.options.failures, request.failures?.file, session.paths.failures);
-  const selection = await selectionOf(session, request);
-  await waitUntilPublished(session, selection);
-  return locked(session, selection.verb, (open) => execute(open, request, selection));
+  const selected = await selectionOf(session, request);
+  await waitUntilPublished(session, selected);
+  return locked(session, selected.verb, async (open) => {
+    if (session.pipeline !== undefined) return execute(open, request, selected, start);
+    await start.begin();
+    const { selection, changed } = await continueOrders(open, selected);
+    await writeOrders(open.paths, changed);
+    return execute(open, request, selection, start);
+  });
 }
 
 async function locked<T>(
@@ -138,7 +151,12 @@ async function locked<T>(
   }
 }
 
-async function execute(session: Session, request: RunRequest, selection: RunSelection): Promise<RunEnd> {
+async function execute(
+  session: Session,
+  request: RunRequest,
+  selection: RunSelection,
+  start: StartRecord,
+): Promise<RunEnd> {
   session.phase('planning');
   const plan = await makePlan(session, selection);
   try {
@@ -168,7 +186,7 @@ async function execute(session: Session, request: RunRequest, selection: RunSele
     });
     session.phase('ending');
     // A queue may have a million jobs: they leave no record each.
-    return session.pipeline === undefined ? await leaveRecord(session, request, end) : end;
+    return session.pipeline === undefined ? await leaveRecord(session, { ...request, start }, end) : end;
   } finally {
     await plan.spool.close();
   }
@@ -176,14 +194,20 @@ async function execute(session: Session, request: RunRequest, selection: RunSele
 
 function announcement(
   session: Pick<Session, 'options' | 'paths' | 'venue'>,
-  { what, requests, range, idle, notes }: RunSelection,
+  { what, requests, range, idle, notes, order }: RunSelection,
   { totals }: Plan,
 ): Announcement {
   const formats = totals.formats.length === 0 ? session.options.format : totals.formats.join(' and ');
   const ofRest = requestNotes(limitedBuckets(session.venue, session.options), totals.restWeights);
+  const older =
+    totals.older === 0 || order?.first === undefined
+      ? []
+      : [
+          `order      ${countText(totals.older, 'object')} from before ${dayText(order.first)} that an earlier run asked for and the lake lacks; --exact leaves them out`,
+        ];
   const symbols = [...new Set(requests.map(({ series }) => series.symbol))];
   const folder = shownPath(session.paths.root);
-  return { what, symbols, range, idle, notes: [...notes, ...ofRest], formats, folder, totals };
+  return { what, symbols, range, idle, notes: [...notes, ...older, ...ofRest], formats, folder, totals };
 }
 
 /** Writes the notice of the terms into a lake without one, and then resolves with the terms. A failed write is only a warning. */
@@ -245,7 +269,7 @@ export async function* planOnly(request: RunRequest): AsyncGenerator<PartitionPl
   const session = await sessionOf(request);
   try {
     await session.refuseBanned(request.verb);
-    const selection = await selectionOf(session, request);
+    const { selection } = await continueOrders(session, await selectionOf(session, request));
     session.phase('planning');
     const plan = await makePlan(session, selection);
     try {

@@ -89,6 +89,7 @@ export type LineFacts = Pick<
   | 'open'
   | 'archiveFailed'
   | 'daysPending'
+  | 'gaps'
   | 'file'
   | 'fileBytes'
   | 'settings'

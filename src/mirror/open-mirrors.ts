@@ -7,6 +7,7 @@ import { RequestCounts } from '../http/request-counts.js';
 import { connectBacking } from '../lake/backing.js';
 import type { BackingTrial } from '../lake/backing.js';
 import { FOLDERS, safeName } from '../lake/layout.js';
+import { ORDERS_FOLDER } from '../lake/orders.js';
 import type { Clock, Timer } from '../model/clock.js';
 import { CryptodlError, errnoOf, toCryptodlError } from '../model/errors.js';
 import type { Io } from '../model/io.js';
@@ -34,6 +35,7 @@ interface OpenMirror {
 
 /** Verbs that only read a lake. `verify` writes with --fix, and `universe` with --fetch. */
 const READERS: ReadonlySet<Verb> = new Set<Verb>([
+  'check',
   'coverage',
   'sql',
   'runs',
@@ -48,6 +50,7 @@ const OF_RUNS = [
   FOLDERS.quarantine,
   FOLDERS.failures,
   `${FOLDERS.internal}/runs`,
+  ORDERS_FOLDER,
   `${FOLDERS.internal}/debug`,
 ];
 

@@ -184,6 +184,8 @@ export interface PlanTotals {
   absent: number;
   /** Months that are fetched completely although some days or day files were requested. */
   wider: number;
+  /** Objects to fetch that are older than the range of the run: its orders lack them. */
+  older: number;
   /** The formats of the planned files. */
   readonly formats: Format[];
   /** Sum of the listed or held sizes; objects without a known size count as 0. */

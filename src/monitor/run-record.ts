@@ -139,6 +139,21 @@ const RunSchema = v.object({
 
 export type RunRecord = v.InferOutput<typeof RunSchema>;
 
+/** A run that has begun. Its record replaces this one; a run that was killed or could not begin leaves only this one. */
+const StartSchema = v.object({
+  v: v.literal(1),
+  id: text,
+  verb: text,
+  job: v.optional(text),
+  tool: text,
+  startedAt: instant,
+  options: map(v.array(v.string())),
+  /** The error that ended the run before its work. */
+  ended: v.optional(v.object({ at: instant, code: text, message: text })),
+});
+
+export type RunStart = v.InferOutput<typeof StartSchema>;
+
 /** Records that a lake keeps, at most. */
 const MOST_RECORDS = 1000;
 const LONGEST_DAYS = 400;
@@ -147,6 +162,9 @@ const MAX_BYTES = 4 * 1024 * 1024;
 
 const FOLDER = `${FOLDERS.internal}/runs`;
 const NAME = /^\d{8}T\d{9}Z-[0-9a-f]{8}\.json$/;
+const START = /^\d{8}T\d{9}Z-[0-9a-f]{8}\.start\.json$/;
+/** Starts that a lake keeps, at most. */
+const MOST_STARTS = 100;
 
 /** `20261121T070000123Z-1f0c22aa` */
 export function runId(startedAtMs: number): string {
@@ -170,8 +188,34 @@ export async function writeRun(paths: LakePaths, run: WrittenRun): Promise<void>
   await prune(folder, Date.parse(run.endedAt));
 }
 
+/** Writes the start of a run, or how it ended before its work. Rejects with the error of the system, or with `disk` for a link. */
+export async function writeStart(paths: LakePaths, run: RunStart): Promise<void> {
+  const folder = await paths.folder(FOLDER);
+  await makeFolder(folder);
+  // Not by way of the staging folder: a run that holds the lock may clear it.
+  await writeFile(join(folder, `${run.id}.start.json`), `${jsonText(run)}\n`);
+  const names = await namesOf(folder, START);
+  for (const name of names.slice(0, -MOST_STARTS)) await rm(join(folder, name), { force: true });
+}
+
+/** Rejects with the error of the system. */
+export async function removeStart(paths: LakePaths, id: string): Promise<void> {
+  await rm(join(await paths.folder(FOLDER), `${id}.start.json`), { force: true });
+}
+
+/** The starts of runs without a record, oldest first. Rejects like `readRuns`. */
+export async function readStarts(paths: LakePaths): Promise<readonly RunStart[]> {
+  const folder = await paths.folder(FOLDER);
+  const starts: RunStart[] = [];
+  for (const name of (await namesOf(folder, START)).slice(-MOST_STARTS)) {
+    const start = await readAs(StartSchema, join(folder, name));
+    if (start !== undefined && `${start.id}.start.json` === name) starts.push(start);
+  }
+  return starts;
+}
+
 async function prune(folder: string, nowMs: number): Promise<void> {
-  const names = await recordNames(folder);
+  const names = await namesOf(folder, NAME);
   const oldest = runId(nowMs - LONGEST_DAYS * DAY_MS);
   const old = names.filter((name, at) => at < names.length - MOST_RECORDS || name < oldest);
   // Only files with the names of records are removed; `rm` removes a link and not its target.
@@ -181,9 +225,9 @@ async function prune(folder: string, nowMs: number): Promise<void> {
 }
 
 /** Oldest first. */
-async function recordNames(folder: string): Promise<string[]> {
+async function namesOf(folder: string, form: RegExp): Promise<string[]> {
   try {
-    return (await readdir(folder)).filter((name) => NAME.test(name)).sort();
+    return (await readdir(folder)).filter((name) => form.test(name)).sort();
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return [];
     throw error;
@@ -203,11 +247,11 @@ export async function readRuns(paths: LakePaths, most = MOST_RECORDS): Promise<F
   await openBackedFolders(folder);
   const runs: RunRecord[] = [];
   const unreadable: string[] = [];
-  const names = (await recordNames(folder)).slice(-most);
+  const names = (await namesOf(folder, NAME)).slice(-most);
   await bringIn(names.map((name) => join(folder, name)));
   for (const name of names) {
     const path = join(folder, name);
-    const run = await readRun(path);
+    const run = await readAs(RunSchema, path);
     // The name decides about order and age, so a record under another name is not trusted.
     if (run !== undefined && `${run.id}.json` === name) runs.push(run);
     else unreadable.push(shownPath(path));
@@ -218,11 +262,14 @@ export async function readRuns(paths: LakePaths, most = MOST_RECORDS): Promise<F
 }
 
 /** Undefined for anything but a record in a regular file, and for a file that another run has just removed. */
-async function readRun(path: string): Promise<RunRecord | undefined> {
+async function readAs<const Schema extends v.GenericSchema>(
+  schema: Schema,
+  path: string,
+): Promise<v.InferOutput<Schema> | undefined> {
   try {
     if (!(await lstat(path)).isFile()) return undefined;
     const content: unknown = JSON.parse((await readState(path, MAX_BYTES)).toString('utf8'));
-    const parsed = v.safeParse(RunSchema, content);
+    const parsed = v.safeParse(schema, content);
     return parsed.success ? parsed.output : undefined;
   } catch (error) {
     if (error instanceof CryptodlError) throw error;

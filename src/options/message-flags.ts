@@ -14,13 +14,23 @@ import { secretUrl } from './addresses.js';
 import { endpoint, promFile } from './monitoring.js';
 
 /** Verbs that answer a question, and send no request of a download. */
-const ANSWERING = ['status', 'schema', 'sql', 'coverage', 'runs', 'report', 'export', 'doctor'] as const;
+const ANSWERING = [
+  'status',
+  'schema',
+  'sql',
+  'check',
+  'coverage',
+  'runs',
+  'report',
+  'export',
+  'doctor',
+] as const;
 
 export const MESSAGE_FLAGS = {
   ...section({ group: 'Messages', verbs: DOWNLOADS_AND_JOBS })({
     json: {
       verbs: [...ONLINE_AND_JOBS, ...ANSWERING, 'bars'],
-      usual: [...ONLINE_AND_JOBS, 'status', 'coverage', 'runs', 'bars', 'export', 'doctor'],
+      usual: [...ONLINE_AND_JOBS, 'status', 'check', 'coverage', 'runs', 'bars', 'export', 'doctor'],
       doc: 'print NDJSON: events, then a summary',
       docOf: {
         bars: 'print NDJSON: an object per series, then a summary',
@@ -56,10 +66,14 @@ export const MESSAGE_FLAGS = {
     },
     quiet: {
       short: 'q',
-      verbs: [...EXAMINED, 'sql', 'coverage', 'report', 'plot', 'bars', 'export'],
+      verbs: [...EXAMINED, 'sql', 'check', 'coverage', 'report', 'plot', 'bars', 'export'],
       usual: EXAMINED,
       doc: 'print only problems',
-      docOf: { coverage: 'leave out the next command', plot: 'leave out the lines below the chart' },
+      docOf: {
+        check: 'print only the verdict',
+        coverage: 'leave out the next command',
+        plot: 'leave out the lines below the chart',
+      },
       aka: ['silent'],
     },
     ping: {

@@ -263,6 +263,10 @@ export const SELECTION_FLAGS = {
       example: '2h',
       aka: ['max-time', 'time-limit'],
     },
+    exact: {
+      verbs: ['vision', 'metrics'],
+      doc: 'fetch only the selected days; without this flag, a run without --to also fetches what its order lacks since the earliest day that was ever asked for',
+    },
     all: {
       group: 'How',
       verbs: ['coverage'],
@@ -278,7 +282,7 @@ export const SELECTION_FLAGS = {
       aka: ['short', 'brief'],
     },
     now: {
-      verbs: [...ONLINE_AND_JOBS, 'coverage', 'report', 'plot', 'bars', 'export'],
+      verbs: [...ONLINE_AND_JOBS, 'check', 'coverage', 'report', 'plot', 'bars', 'export'],
       value: 'ISO',
       doc: 'use this instant as the current time; for replays and tests',
       parse: parse.instant,

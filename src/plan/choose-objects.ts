@@ -250,6 +250,77 @@ function unknownDays(held: HeldObjects, absences: Absences, since: number, today
   return days;
 }
 
+// What an order lacks.
+
+/** Of an object that lacks rows, the listing is compared on one of so many days: every day at first, once a month at last. */
+const DAYS_PER_CHECK = 8;
+const MOST_DAYS_PER_CHECK = 30;
+
+/**
+ * `since`: the first day of the order; -Infinity: that of the series.
+ * The ranges, together with the days since the first day of the order that the lake lacks, or holds without some of their rows, and that are
+ * due: at once if no run has asked for them, then less and less often, without end.
+ */
+export function withLackingDays(
+  { today, nowMs, revisions }: Pick<RecheckContext, 'today' | 'nowMs' | 'revisions'>,
+  asked: readonly DayRange[],
+  since: number | undefined,
+  { held, absences }: { readonly held: HeldObjects; readonly absences: Absences },
+): readonly DayRange[] {
+  const last = asked.at(-1);
+  if (since === undefined || last === undefined) return asked;
+  const start = since === -Infinity ? (held.first() ?? since) : since;
+  if (start === -Infinity) return [{ from: undefined, to: last.to }];
+  const spans = held.spans();
+  const lacking: DayRange[] = [];
+  const known = knownAbsence(held, absences);
+  const add = (from: number, to: number): void => {
+    for (let day = from; day < to; day += 1) {
+      const absence = known(day);
+      if (absence === undefined || isDue(absence, nowMs)) lacking.push({ from: day, to: day + 1 });
+    }
+  };
+  let next = start;
+  for (const { from, to, facts } of spans) {
+    if (to <= start) continue;
+    add(next, Math.min(from, last.to));
+    const isShort = facts.gaps !== undefined && !isFromRest(facts) && revisions !== 'ignore';
+    if (isShort && isCheckDay(from, today)) lacking.push({ from: Math.max(from, start), to });
+    next = Math.max(next, to);
+  }
+  add(next, last.to);
+  return lacking.length === 0 ? asked : joined([...asked, ...lacking]);
+}
+
+/** Spreads the checks of days of one age over the days of the calendar, so that each run has a share, also a weekly one. */
+function isCheckDay(day: number, today: number): boolean {
+  const age = today - day;
+  const every = Math.max(1, Math.min(Math.ceil(age / DAYS_PER_CHECK), MOST_DAYS_PER_CHECK));
+  return (today + day) % every === 0;
+}
+
+/** The recorded absence of a day; undefined without one, and for one that days held since contradict. */
+function knownAbsence(held: HeldObjects, absences: Absences): (day: number) => Absence | undefined {
+  const first = held.first() ?? Infinity;
+  const end = held.end() ?? -Infinity;
+  const ended = [...absences.days()]
+    .filter(([day, { reason }]) => day >= end && (reason === 'delisted' || reason === 'dataset-ended'))
+    .reduce<readonly [number, Absence] | undefined>(
+      (one, other) => (one === undefined || other[0] < one[0] ? other : one),
+      undefined,
+    );
+  return (day) => {
+    const absence = absences.of(dayPeriod(day)) ?? absences.of(monthPeriod(monthOf(day)));
+    if (absence === undefined) return ended !== undefined && day >= ended[0] ? ended[1] : undefined;
+    if (day < end && AT_THE_END.has(absence.reason)) return undefined;
+    return day > first && AT_THE_START.has(absence.reason) ? undefined : absence;
+  };
+}
+
+/** Reasons of days after the last object, and before the first one. */
+const AT_THE_END: ReadonlySet<AbsenceReason> = new Set(['not-published-yet', 'delisted', 'dataset-ended']);
+const AT_THE_START: ReadonlySet<AbsenceReason> = new Set(['not-listed-yet', 'before-history']);
+
 /** Merges ranges into ascending, disjoint ones. */
 function joined(ranges: readonly DayRange[]): DayRange[] {
   const all: { from: number | undefined; to: number }[] = [];

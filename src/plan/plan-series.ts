@@ -13,7 +13,7 @@ import type { Cadence, PartitionPlan, Period, Series, Settings } from '../model/
 import { TOOL_VERSION } from '../model/version.js';
 import type { Source } from '../source/source.js';
 import { findDataset, rowSeconds } from '../source/venue.js';
-import { chooseObjects, withRecheckedDays } from './choose-objects.js';
+import { chooseObjects, withLackingDays, withRecheckedDays } from './choose-objects.js';
 import type { Choice, ChooseContext, DayRange } from './choose-objects.js';
 import type { DatasetSettings } from './dataset-settings.js';
 import { decidePartition } from './decide.js';
@@ -55,9 +55,7 @@ export async function planSeries(context: PlanContext, requested: SeriesRequest)
   const isRewritten = isChanged || request.rewrites !== undefined;
   const ranges = isChanged
     ? withHeldDays(request.ranges, held)
-    : request.exact === true
-      ? request.ranges
-      : withRecheckedDays(context, request.ranges, held, manifest.absences);
+    : rangesOf(context, request, held, manifest.absences);
   // A rewritten series chooses its objects as if the lake were empty.
   const kept = isRewritten ? new HeldObjects() : held;
   const known = { held: kept, known: held, absences: manifest.absences, keepsMonths: isMixed };
@@ -86,6 +84,18 @@ export async function planSeries(context: PlanContext, requested: SeriesRequest)
     emptyDays === undefined ? plan : { ...plan, emptyDays },
   );
   return request.rest === undefined ? decided : joinPeriods(decided);
+}
+
+/** The ranges of a request, with the days that are checked again, and those that its order lacks. */
+function rangesOf(
+  context: PlanContext,
+  { ranges, exact, since }: SeriesRequest,
+  held: HeldObjects,
+  absences: Absences,
+): readonly DayRange[] {
+  if (exact === true) return ranges;
+  const checked = withRecheckedDays(context, ranges, held, absences);
+  return withLackingDays(context, checked, since, { held, absences });
 }
 
 /** In a rewritten series, rows of REST must not substitute held rows of the archive. */

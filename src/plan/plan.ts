@@ -45,12 +45,17 @@ interface Requested {
   readonly requests: Iterable<SeriesRequest>;
   /** False if it is already known that the listing is not available. */
   readonly hasListing: boolean;
+  /** `first`: the first day of the range of this run. Older days come from the orders that it continues. */
+  readonly order?: { readonly first: number | undefined };
 }
 
 const SERIES_AT_ONCE = 16;
 
 /** Plans the series in order, several at a time. The caller must close the spool. */
-export async function makePlan(session: PlanSession, { requests, hasListing }: Requested): Promise<Plan> {
+export async function makePlan(
+  session: PlanSession,
+  { requests, hasListing, order }: Requested,
+): Promise<Plan> {
   const { venue, manifests, nowMs, options } = session;
   const { root } = session.paths;
   const { force, revisions, recheckDays, verify, staleChecksum } = options;
@@ -73,7 +78,7 @@ export async function makePlan(session: PlanSession, { requests, hasListing }: R
     planWithDays(context, request),
   )) {
     plan.totals.series += 1;
-    for (const partition of partitions) await addTo(plan, partition, venue);
+    for (const partition of partitions) await addTo(plan, partition, { venue, first: order?.first });
   }
   return plan;
 }
@@ -101,7 +106,11 @@ export function listOrProbe(
   };
 }
 
-async function addTo(plan: Plan, partition: PartitionPlan, venue: Source): Promise<void> {
+async function addTo(
+  plan: Plan,
+  partition: PartitionPlan,
+  { venue, first = -Infinity }: { readonly venue: Source; readonly first: number | undefined },
+): Promise<void> {
   await plan.spool.add(partition);
   const { totals } = plan;
   const { format } = partition.settings;
@@ -114,6 +123,7 @@ async function addTo(plan: Plan, partition: PartitionPlan, venue: Source): Promi
   for (const { action, object } of partition.tasks) {
     totals[action.kind] += 1;
     if (action.kind === 'fetch') {
+      if (object.period.to <= first) totals.older += 1;
       bytes += bytesToFetch(object) ?? 0;
       if (object.rest === undefined) continue;
       totals.fetchRest += 1;
@@ -152,6 +162,7 @@ function emptyTotals(): PlanTotals {
     skip: 0,
     absent: 0,
     wider: 0,
+    older: 0,
     formats: [],
     fetchBytes: 0,
     largestBytes: 0,

@@ -19,6 +19,8 @@ export interface SeriesRequest {
   readonly cadences: readonly Cadence[];
   /** Ascending. */
   readonly ranges: readonly DayRange[];
+  /** The first day of the order, or -Infinity for that of the series: days from it on that the lake lacks are added to the ranges. */
+  readonly since?: number;
   /** The data that REST offers; undefined: this request does not use REST. */
   readonly rest?: RestOffer;
   /** Files of the series that differ from their last commit. */

@@ -5,6 +5,8 @@ import type { RunRecord } from '../monitor/run-record.js';
 import { printable } from '../text/printable.js';
 import { table } from '../text/table.js';
 import type { TableColumn } from '../text/table.js';
+import { fateText } from '../monitor/last-run.js';
+import type { LastRun } from '../monitor/last-run.js';
 import { FIGURES, isHealthy, JUDGED_DAYS, newestRuns, runName } from './trends.js';
 import type { FigureName, Trend } from './trends.js';
 
@@ -47,16 +49,20 @@ function timeText(instant: string): string {
 }
 
 /** The state of the newest run of each command: one line if all are healthy. */
-export function healthLines(runs: readonly RunRecord[]): string[] {
+export function healthLines(runs: readonly RunRecord[], starts: readonly LastRun[], nowMs: number): string[] {
   const newest = newestRuns(runs);
   const bad = newest.filter((run) => !isHealthy(run));
   const last = runs.at(-1);
-  if (last === undefined) return [];
+  const unfinished = starts.map(
+    (start) => `${start.fate === 'running' ? '' : 'not healthy: '}${fateText(start, nowMs)}`,
+  );
+  if (last === undefined) return unfinished;
+  if (bad.length === 0 && unfinished.length > 0) return unfinished;
   if (bad.length === 0)
     return [
       `healthy: exit code 0 and no alert in the newest run${newest.length === 1 ? '' : ` of each of ${newest.length} commands (last ${JUDGED_DAYS} days)`}`,
     ];
-  return bad.flatMap((run) => {
+  const texts = bad.flatMap((run) => {
     const { exitCode, outcomes, alerts } = run.summary;
     const failed = outcomes.failed > 0 ? `, ${numberText(outcomes.failed)} failed` : '';
     return [
@@ -64,6 +70,7 @@ export function healthLines(runs: readonly RunRecord[]): string[] {
       ...alerts.map(({ text, advice }) => `  alert  ${printable(`${text}: ${advice}`)}`),
     ];
   });
+  return [...unfinished, ...texts];
 }
 
 const TREND_TEXTS: Readonly<Record<FigureName, readonly [title: string, text: (value: number) => string]>> = {
@@ -122,8 +129,18 @@ export function runFields(run: RunRecord): object {
   };
 }
 
+/** A run without a record. */
+export function startFields(start: LastRun): object {
+  return { event: 'start', ...start };
+}
+
 /** `all`: the runs that are judged, oldest first. */
-export function trendFields({ run, runs, figures }: Trend, all: readonly RunRecord[]): object {
+export function trendFields(
+  { run, runs, figures }: Trend,
+  all: readonly RunRecord[],
+  starts: readonly LastRun[],
+): object {
   const { verb, job } = run;
-  return { event: 'trend', verb, job, runs, healthy: newestRuns(all).every(isHealthy), figures };
+  const healthy = newestRuns(all).every(isHealthy) && starts.every(({ fate }) => fate === 'running');
+  return { event: 'trend', verb, job, runs, healthy, figures };
 }

@@ -4,13 +4,14 @@ import { lakePaths, refuseFile } from '../lake/layout.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
-import { readRuns } from '../monitor/run-record.js';
+import { isRunning, ofStart } from '../monitor/last-run.js';
+import { readRuns, readStarts } from '../monitor/run-record.js';
 import { homeOf } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
 import { absolutePath, printLines, shownPath } from '../text/printable.js';
 import { widthOf } from '../text/wrap.js';
-import { healthLines, runFields, runsTable, trendFields, trendLines } from './print-runs.js';
-import { trendOf } from './trends.js';
+import { healthLines, runFields, runsTable, startFields, trendFields, trendLines } from './print-runs.js';
+import { trendOf, withoutRecord } from './trends.js';
 
 /** Records that are read for the trend and the state of all commands: several jobs may share the lake. */
 const LEAST_READ = 400;
@@ -22,16 +23,27 @@ export async function runs(options: Options, io: Io): Promise<ExitCode> {
   refuseFile(paths.root);
   const found = await readRuns(paths, Math.max(last, LEAST_READ));
   if (found.warning !== undefined) printLines(io.stderr, [`warning: ${found.warning}`]);
+  const running = await isRunning(paths, io.clock);
+  const starts = withoutRecord(await readStarts(paths), found.runs).map((start) => ofStart(start, running));
   const trend = trendOf(found.runs);
-  if (trend === undefined)
+  if (trend === undefined && starts.length === 0)
     throw usage(
       `${shownPath(paths.root)} has no record of a run`,
       'each download leaves one in the folder of --out, for example: cryptodl vision -s BTCUSDT -d 7',
     );
   const shown = found.runs.slice(-last);
   const lines = json
-    ? [...shown.map(runFields), trendFields(trend, found.runs)]
-    : [...healthLines(found.runs), '', ...runsTable(shown, widthOf(io.stdout)), '', ...trendLines(trend)];
+    ? [
+        ...shown.map(runFields),
+        ...starts.map(startFields),
+        ...(trend === undefined ? [] : [trendFields(trend, found.runs, starts)]),
+      ]
+    : [
+        ...healthLines(found.runs, starts, io.clock.now()),
+        ...(trend === undefined
+          ? []
+          : ['', ...runsTable(shown, widthOf(io.stdout)), '', ...trendLines(trend)]),
+      ];
   await writeData(io, lines);
   return 0;
 }

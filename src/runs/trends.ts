@@ -1,7 +1,7 @@
 /** The figures of a run compared with those of the runs before it. */
 import { DAY_MS } from '../model/calendar.js';
 import { selectionOf } from '../monitor/run-history.js';
-import type { RunRecord } from '../monitor/run-record.js';
+import type { RunRecord, RunStart } from '../monitor/run-record.js';
 
 /** The runs of one crontab line or job, for people: `vision`, or `vision bars` for a job. */
 export function runName({ verb, job }: Pick<RunRecord, 'verb' | 'job'>): string {
@@ -86,6 +86,17 @@ export function newestRuns(runs: readonly RunRecord[]): RunRecord[] {
     newest.set(selection, run);
   }
   return [...newest.values()];
+}
+
+/** The newest start of each command that has no later record: the run was killed, could not begin, or is running. */
+export function withoutRecord(starts: readonly RunStart[], runs: readonly RunRecord[]): RunStart[] {
+  const newest = new Map(runs.map((run) => [selectionOf(run), run.id]));
+  const found = new Map(
+    starts
+      .filter((start) => start.id > (newest.get(selectionOf(start)) ?? ''))
+      .map((start) => [selectionOf(start), start]),
+  );
+  return [...found.values()];
 }
 
 export function isHealthy({ summary: { exitCode, alerts } }: RunRecord): boolean {

@@ -1,9 +1,10 @@
 /** `vision` and `metrics` without --symbols: continue each series of the lake from its first gap. */
 import { join } from 'node:path';
-import { dayOf, dayPeriod, dayText, monthOf, monthPeriod } from '../model/calendar.js';
+import { dayOf, dayPeriod, dayText, monthOf, monthPeriod, parseDay } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import { isDue } from '../lake/absences.js';
-import { seriesFolder } from '../lake/layout.js';
+import { lakePaths, seriesFolder } from '../lake/layout.js';
+import { readOrders } from '../lake/orders.js';
 import { isFromRest } from '../lake/held-objects.js';
 import { readManifest } from '../lake/manifest.js';
 import type { HeldObjects } from '../lake/held-objects.js';
@@ -15,7 +16,7 @@ import type { SeriesRequest } from '../plan/series-request.js';
 import { isRangeGiven } from './date-range.js';
 import type { Range } from './date-range.js';
 import { hasQuote } from './symbol-patterns.js';
-import { FORMATS } from '../model/task.js';
+import { FORMATS, seriesName } from '../model/task.js';
 import type { Period, Series } from '../model/task.js';
 import { countText, numberText } from '../model/units.js';
 import { endedText, endOfDataset } from '../source/describe.js';
@@ -45,7 +46,9 @@ export async function continueLake(
   const ended = new Set<string>();
   let outside = 0;
   const lost = { objects: 0, series: 0 };
+  const held = new Set<string>();
   for await (const series of heldSeries(paths.root, venue, warn)) {
+    held.add(seriesName(series));
     if (!isOf(verb, context, series)) continue;
     if (!isChosen(series, context, given)) continue;
     if (!isInShard(options.shard, venue, series)) {
@@ -60,6 +63,12 @@ export async function continueLake(
       if ((days?.from ?? 0) < (days?.to ?? 0)) requests.push(request);
       else ended.add(endedText(venue, series.market, series.dataset) ?? '');
     }
+  }
+  for (const request of await orderedAnew(context, range, verb)) {
+    const { series } = request;
+    if (held.has(seriesName(series)) || !isChosen(series, context, given)) continue;
+    if (isInShard(options.shard, venue, series)) requests.push(request);
+    else outside += 1;
   }
   if (lost.objects > 0)
     warn(
@@ -84,6 +93,29 @@ export async function continueLake(
     ended: [],
     dataPath: join(paths.root, venue.name),
   };
+}
+
+/** A request for each series of an open order. */
+async function orderedAnew(
+  context: LakeContext,
+  { to }: Range,
+  verb: 'vision' | 'metrics',
+): Promise<SeriesRequest[]> {
+  const { venue, paths } = context;
+  const { orders } = await readOrders(lakePaths(paths.root));
+  return orders.flatMap((order) => {
+    const { market, dataset, interval, settings, first } = order;
+    const spec = findDataset(venue, market, dataset);
+    if (order.verb !== verb || order.last !== null || first === null || spec === undefined) return [];
+    const layer = interval === undefined ? {} : { interval };
+    const cadences = cadencesOf(spec, interval, settings.cadence);
+    return order.symbols.map((symbol): SeriesRequest => {
+      const series = { market, dataset, ...layer, symbol };
+      const rest = verb === 'vision' ? fillOf(context, series).rest : offerOf(context, series);
+      const ranges = [{ from: parseDay(first), to }];
+      return { series, settings, cadences, ranges, ...(rest === undefined ? {} : { rest }) };
+    });
+  });
 }
 
 /** `metrics` continues datasets of REST, `vision` those of the archive. */

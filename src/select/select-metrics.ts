@@ -15,6 +15,7 @@ import type { ChosenDataset } from './select-datasets.js';
 import { chooseRestSymbols } from './select-symbols.js';
 import type { RestSymbols } from './select-symbols.js';
 import { continueLake } from './continue-lake.js';
+import { orderTerms } from './continue-orders.js';
 import { offerOf, retentionNotes } from './rest-offer.js';
 import { describeSelection, givenFlags, givenSettings, seriesRequest } from './selection.js';
 import type { ParsedOptions, SelectionContext, SymbolContext, RunSelection } from './selection.js';
@@ -50,6 +51,7 @@ export async function selectMetrics(
   return {
     verb: 'metrics',
     requests,
+    order: orderTerms(patterns, options, range),
     hasListing,
     ...describeSelection(context, datasets),
     range: range.text,

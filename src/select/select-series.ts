@@ -8,6 +8,7 @@ import type { ReadList } from '../options/symbols.js';
 import type { SeriesRequest } from '../plan/series-request.js';
 import { endOfDataset } from '../source/describe.js';
 import { continueLake } from './continue-lake.js';
+import { orderTerms } from './continue-orders.js';
 import { resolveRange } from './date-range.js';
 import type { Range } from './date-range.js';
 import { fillOf } from './rest-offer.js';
@@ -46,6 +47,7 @@ export async function selectSeries(
   return {
     verb: 'vision',
     requests,
+    order: orderTerms(patterns, options, range),
     hasListing: available !== undefined,
     ...describeSelection(context, datasets),
     range: range.text,

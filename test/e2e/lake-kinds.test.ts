@@ -54,7 +54,7 @@ it('a bucket holds the same files as a folder after the same runs', async () => 
     expect(withoutTimes(readFileSync(join(ofBucket, path)))).toBe(
       withoutTimes(readFileSync(join(ofFolder, path))),
     );
-  expect(filesBelow(join(ofBucket, '.cryptodl')).every((path) => path.startsWith('runs/'))).toBe(true);
+  expect(filesBelow(join(ofBucket, '.cryptodl')).every((path) => /^(?:orders|runs)\//.test(path))).toBe(true);
   await Promise.all([archive.close(), ...kinds.map((kind) => kind.close())]);
   rmSync(scratch, { recursive: true });
 });

@@ -185,7 +185,7 @@ const REFUSED: readonly (readonly [typed: string, message: string, hint: string]
   [
     'schedule --out /srv/lake -- vision --symbols BTCUSDT',
     'schedule has no flag --out',
-    '--out is a flag of vision, metrics, run, retry and 14 more',
+    '--out is a flag of vision, metrics, run, retry and 15 more',
   ],
   [
     'vision --coin BTCUSDT --upstream --timeframe 1h --foo 1',

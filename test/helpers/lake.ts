@@ -36,7 +36,7 @@ export function filesBelow(folder: string, ending = ''): string[] {
 
 /** Files below `.cryptodl`, except for the records of runs and debug dumps. */
 export function leftInternally(lake: string): string[] {
-  return filesBelow(join(lake, '.cryptodl')).filter((path) => !/^(runs\/|debug-)/.test(path));
+  return filesBelow(join(lake, '.cryptodl')).filter((path) => !/^(runs\/|orders\/|debug-)/.test(path));
 }
 
 /** The manifest of a series, by the folder of the series in a lake. */

@@ -25,7 +25,7 @@ describe('the lines of runs', () => {
   it('have no control characters of a record', () => {
     const alert = { id: 'x', text: 'a\u001b[31m', advice: 'b\u0007' };
     const runs = [runOf(0, 'j\u001b[2J', { alerts: [alert] })];
-    const lines = [...healthLines(runs), ...runsTable(runs)];
+    const lines = [...healthLines(runs, [], 0), ...runsTable(runs)];
     expect(lines.join('')).not.toMatch(/\p{Cc}/u);
     expect(lines[1]).toMatch(/^ {2}alert {2}a.*: b/);
   });

@@ -4,7 +4,7 @@ import { Absences } from '../../src/lake/absences.js';
 import type { AbsentLine } from '../../src/lake/absences.js';
 import type { ObjectLine } from '../../src/lake/manifest-line.js';
 import { HeldObjects } from '../../src/lake/held-objects.js';
-import { withRecheckedDays } from '../../src/plan/choose-objects.js';
+import { withLackingDays, withRecheckedDays } from '../../src/plan/choose-objects.js';
 import { objectLine } from '../helpers/conversion.js';
 
 const day = (text: string): number => parseDay(text) ?? Number.NaN;
@@ -117,5 +117,80 @@ describe('days that are checked again', () => {
     expect(lookedAt({ held, asked: ['2026-01-01', '2026-01-31'] })).toEqual(['2026-01-01 2026-01-31']);
     expect(lookedAt({ held, recheckDays: 0 })).toEqual(['2026-11-19 2026-11-19']);
     expect(lookedAt({ held: ['2026-11-18'], revisions: 'ignore' })).toEqual(['2026-11-19 2026-11-19']);
+  });
+});
+
+describe('the days that an order lacks', () => {
+  /** The days that are added to yesterday, since 2026-11-01. `gaps`: the lake holds these days without some of their rows. */
+  function lacking({
+    held: labels,
+    gaps = [],
+    absent = [],
+    today = TODAY,
+  }: {
+    readonly held: readonly string[];
+    readonly gaps?: readonly string[];
+    readonly absent?: readonly Partial<AbsentLine>[];
+    readonly today?: number;
+  }): string[] {
+    const held = new HeldObjects();
+    const hour = (label: string): [string, string][] => [[`${label}T00:00:00Z`, `${label}T01:00:00Z`]];
+    for (const label of labels)
+      held.add(objectLine(label, gaps.includes(label) ? { gaps: hour(label) } : {}));
+    const absences = new Absences();
+    const line = { v: 1, kind: 'absent', cadence: 'daily', asked: 9, tool: 'test' } as const;
+    for (const { first = '', last = first, reason = 'hole', ...more } of absent)
+      absences.add({ ...line, first, last, reason, at: '2026-11-19T12:00:00Z', ...more });
+    const context = { today, nowMs: today * DAY_MS, revisions: 'check' as const };
+    const asked = [{ from: today - 1, to: today }];
+    const found = withLackingDays(context, asked, day('2026-11-01'), { held, absences });
+    return found.map(({ from = 0, to }) => `${dayText(from).slice(8)}-${dayText(to - 1).slice(8)}`);
+  }
+  const ALL = Array.from({ length: 19 }, (_, index) => dayText(day('2026-11-01') + index));
+  const without = (...days: readonly string[]): string[] =>
+    ALL.filter((label) => !days.includes(label.slice(8)));
+
+  it.each([
+    ['none of a whole lake', { held: ALL }, ['19-19']],
+    [
+      'before, between and after the held ones',
+      { held: without('01', '02', '09', '18') },
+      ['01-02', '09-09', '18-19'],
+    ],
+    [
+      'not those that were asked for recently',
+      { held: without('09'), absent: [{ first: '2026-11-09' }] },
+      ['19-19'],
+    ],
+    [
+      'those whose wait is over',
+      { held: without('09'), absent: [{ first: '2026-11-09', at: '2026-10-01T00:00:00Z' }] },
+      ['09-09', '19-19'],
+    ],
+    [
+      'late days before a day that has arrived',
+      { held: without('09'), absent: [{ first: '2026-11-09', reason: 'not-published-yet' as const }] },
+      ['09-09', '19-19'],
+    ],
+    [
+      'days that a later day shows to be no end',
+      { held: without('09'), absent: [{ first: '2026-11-09', reason: 'delisted' as const }] },
+      ['09-09', '19-19'],
+    ],
+    [
+      'not the days after a recent end',
+      { held: ALL.slice(0, 8), absent: [{ first: '2026-11-09', reason: 'delisted' as const }] },
+      ['19-19'],
+    ],
+  ] as const)('are %s', (_, given, days) => {
+    expect(lacking(given)).toEqual(days);
+  });
+
+  it('lack rows: their entry in the listing is compared less and less often, without end', () => {
+    const checks = (age: number, days: number): number =>
+      Array.from({ length: days }, (_, index) => day('2026-11-05') + age + index).filter((today) =>
+        lacking({ held: ALL, gaps: ['2026-11-05'], today }).some((range) => range === '05-05'),
+      ).length;
+    expect([checks(3, 4), checks(40, 30), checks(300, 60), checks(900, 60)]).toEqual([4, 5, 2, 2]);
   });
 });

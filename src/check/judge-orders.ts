@@ -1,0 +1,144 @@
+/** Judges the orders of a lake: compares what was asked for, up to the last day that must be published by now, with what the lake holds. */
+import { coverLake } from '../coverage/cover-lake.js';
+import type { CoveredSeries } from '../coverage/cover-lake.js';
+import { percentOf } from '../coverage/gaps.js';
+import type { Amounts, Gap } from '../coverage/gaps.js';
+import { DAY_SECONDS } from '../coverage/series-coverage.js';
+import { isOrdered } from '../lake/orders.js';
+import type { Order } from '../lake/orders.js';
+import { dayOf, monthOf, monthStart, parseDay } from '../model/calendar.js';
+import type { CryptodlError } from '../model/errors.js';
+import { FORMATS } from '../model/task.js';
+import type { Series } from '../model/task.js';
+import { LATE_MS } from '../report/dataset-tally.js';
+import type { LastFailures } from '../select/last-failures.js';
+import type { Source } from '../source/source.js';
+import { findDataset } from '../source/venue.js';
+
+/** `run`: a run of the order may have it. `repair`: REST may have rows that held objects lack. Undefined: it was asked for, and cannot be had. */
+export type Mend = 'run' | 'repair';
+
+/** An order compared with the lake. Days are day numbers `[from, to)`. */
+export interface JudgedOrder {
+  readonly order: Order;
+  /** Undefined: the first day of each series. */
+  readonly from: number | undefined;
+  readonly to: number;
+  readonly series: number;
+  /** Series that lack data. */
+  readonly lacking: number;
+  /** Missing rows, and missing days of datasets whose number of rows is not known. */
+  readonly rows: number;
+  readonly days: number;
+  /** The held share of all series in percent, each series with the same weight; undefined if nothing is expected. */
+  readonly percent: number | undefined;
+  /** The number of days at the end that series lack, if they lack nothing else; else 0. */
+  readonly behind: number;
+  readonly mends: ReadonlySet<Mend>;
+}
+
+interface JudgeRequest {
+  readonly root: string;
+  readonly venue: Source;
+  readonly held: readonly Series[];
+  readonly failures: LastFailures | undefined;
+  readonly nowMs: number;
+  readonly onRefused: (error: CryptodlError) => void;
+}
+
+export async function judgeOrder(request: JudgeRequest, order: Order): Promise<JudgedOrder> {
+  const { venue, held, nowMs } = request;
+  const from = order.first === null ? undefined : (parseDay(order.first) ?? 0);
+  const to = Math.max(dueEnd(order, venue, nowMs), from ?? 0);
+  const own = held.filter((series) => isOrdered(order, series));
+  const best = new Map<string, CoveredSeries>();
+  const covered = coverLake({
+    ...request,
+    selected: own,
+    formats: FORMATS,
+    range: { ...(from === undefined ? {} : { from }), to },
+    today: dayOf(nowMs, venue),
+  });
+  for await (const one of covered) {
+    const { symbol } = one.coverage.series;
+    const known = best.get(symbol);
+    if (known === undefined || one.missing < known.missing) best.set(symbol, one);
+  }
+  return summed(order, { from, to }, best, canAskRest(order, venue));
+}
+
+/** The day after the last one that must be published by now. */
+function dueEnd({ market, dataset, verb, last }: Order, venue: Source, nowMs: number): number {
+  const spec = findDataset(venue, market, dataset);
+  const isMonthly = verb === 'vision' && spec !== undefined && !spec.cadences.includes('daily');
+  const due = dayOf(nowMs - LATE_MS[isMonthly ? 'monthly' : 'daily'], venue);
+  const end = last === null ? Infinity : (parseDay(last) ?? 0) + 1;
+  return Math.min(isMonthly ? monthStart(monthOf(due)) : due, end);
+}
+
+function canAskRest({ market, dataset }: Order, venue: Source): boolean {
+  return findDataset(venue, market, dataset)?.rest !== undefined;
+}
+
+function summed(
+  order: Order,
+  { from, to }: { readonly from: number | undefined; readonly to: number },
+  covered: ReadonlyMap<string, CoveredSeries>,
+  hasRest: boolean,
+): JudgedOrder {
+  let lacking = 0;
+  let rows = 0;
+  let days = 0;
+  let behind = 0;
+  let isBehind = true;
+  const percents: number[] = [];
+  const mends = new Set<Mend>();
+  for (const symbol of order.symbols) {
+    const one = covered.get(symbol);
+    const amounts: Amounts = one ?? emptyAmounts(from, to);
+    const percent = percentOf(amounts);
+    if (percent !== undefined) percents.push(percent);
+    if (amounts.missing === 0) continue;
+    lacking += 1;
+    if (one?.coverage.rowSeconds === undefined) days += amounts.missing;
+    else rows += amounts.missing;
+    const missing = one?.gaps.filter(({ isMissing }) => isMissing) ?? [];
+    const [last] = missing;
+    const isAtEnd =
+      order.last === null &&
+      missing.length === 1 &&
+      last?.reason === 'not-fetched' &&
+      last.to >= to * DAY_SECONDS;
+    isBehind &&= isAtEnd;
+    if (isAtEnd) behind = Math.max(behind, Math.ceil((last.to - last.from) / DAY_SECONDS));
+    if (one === undefined) mends.add('run');
+    for (const gap of missing) for (const mend of mendsOf(gap, hasRest)) mends.add(mend);
+  }
+  const percent = percents.length === 0 ? undefined : percents.reduce((a, b) => a + b, 0) / percents.length;
+  return {
+    order,
+    from,
+    to,
+    series: order.symbols.length,
+    lacking,
+    rows,
+    days,
+    percent,
+    behind: isBehind ? behind : 0,
+    mends,
+  };
+}
+
+/** A symbol that the lake lacks has 0 %. */
+function emptyAmounts(from: number | undefined, to: number): Amounts {
+  const expected = Math.max(1, to - (from ?? to - 1));
+  return { expected, missing: expected };
+}
+
+/** What may mend a gap. The archive was asked for the days of a hole, and held objects that lack rows are asked from REST by `repair`. */
+function mendsOf({ reason, from, to }: Gap, hasRest: boolean): Mend[] {
+  if (reason === 'hole' || reason === 'cut') return [];
+  if (reason !== 'unexplained') return reason === 'missing' ? ['repair'] : ['run'];
+  if (to - from >= DAY_SECONDS) return ['run'];
+  return hasRest ? ['repair'] : [];
+}

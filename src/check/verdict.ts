@@ -1,0 +1,64 @@
+/** The verdict about a lake: one state, an exit code, and the command that may mend it. */
+import type { ExitCode } from '../model/exit-code.js';
+import { commandLine, lakeFlag } from '../text/printable.js';
+import type { Order } from '../lake/orders.js';
+import type { JudgedOrder, Mend } from './judge-orders.js';
+import type { LastRun } from '../monitor/last-run.js';
+
+export interface FoundOrders {
+  readonly root: string;
+  readonly nowMs: number;
+  readonly running: boolean;
+  readonly run: LastRun | undefined;
+  readonly orders: readonly JudgedOrder[];
+}
+
+export interface Verdict {
+  readonly state: 'complete' | 'behind' | 'incomplete' | 'running';
+  readonly exitCode: ExitCode;
+  /** A command line; undefined if nothing is missing, or if no command can mend it. */
+  readonly next: string | undefined;
+}
+
+export function verdictOf({ root, orders, running }: FoundOrders): Verdict {
+  const lacking = orders.filter((one) => one.lacking > 0);
+  const can = (mend: Mend): JudgedOrder[] => lacking.filter(({ mends }) => mends.has(mend));
+  const [first] = can('run');
+  const next =
+    first !== undefined
+      ? `${commandLine(words(first.order))}${lakeFlag(root)}`
+      : can('repair').length > 0
+        ? `${commandLine(['repair'])}${lakeFlag(root)}`
+        : undefined;
+  const state = running
+    ? 'running'
+    : lacking.length === 0
+      ? 'complete'
+      : lacking.every(({ behind }) => behind > 0)
+        ? 'behind'
+        : 'incomplete';
+  const exitCode = lacking.length === 0 ? 0 : next === undefined && !running ? 4 : 3;
+  return { state, exitCode, next: running ? undefined : next };
+}
+
+/** The words of the command that fetches what an order lacks. Without symbols, a run continues all open orders. */
+function words(order: Order): string[] {
+  const { verb, market, dataset, interval, words: symbols, quote, first, last, settings, shard } = order;
+  if (last === null) return [verb];
+  return [
+    verb,
+    '--market',
+    market,
+    '--dataset',
+    dataset,
+    ...(interval === undefined ? [] : ['--interval', interval]),
+    '--symbols',
+    symbols.join(','),
+    ...(quote.length === 0 ? [] : ['--quote', quote.join(',')]),
+    ...(first === null ? [] : ['--from', first]),
+    '--to',
+    last,
+    ...(settings.format === 'parquet' ? [] : ['--format', settings.format]),
+    ...(shard === undefined ? [] : ['--shard', shard]),
+  ];
+}

@@ -1,0 +1,210 @@
+/**
+ * The orders of a lake: what runs were asked to have in it. A lake is judged by its orders, and later runs continue them. Each order is a
+ * small JSON file, which is readable and survives a copy of the folder.
+ */
+import { createHash } from 'node:crypto';
+import { lstat, readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as v from 'valibot';
+import { makeFolder } from '../files/disk.js';
+import { readState } from '../files/state-file.js';
+import { parseDay } from '../model/calendar.js';
+import { errnoOf } from '../model/errors.js';
+import { FORMATS } from '../model/task.js';
+import type { Series } from '../model/task.js';
+import { parseJson } from '../text/json.js';
+import { shownPath } from '../text/printable.js';
+import { bringIn, openBackedFolders } from './backing.js';
+import { FOLDERS } from './layout.js';
+import type { LakePaths } from './layout.js';
+import { publish } from './publish.js';
+
+export const ORDERS_FOLDER = `${FOLDERS.internal}/orders`;
+
+// A lake may come from another person: texts and lists have limits.
+const MOST_ORDERS = 10_000;
+const MOST_SYMBOLS = 100_000;
+const MAX_BYTES = 16 * 1024 * 1024;
+const text = v.pipe(v.string(), v.maxLength(1000));
+const texts = v.pipe(v.array(text), v.maxLength(MOST_SYMBOLS));
+const day = v.pipe(
+  v.string(),
+  v.check((value) => parseDay(value) !== undefined),
+);
+
+const OrderSchema = v.strictObject({
+  v: v.literal(1),
+  id: v.pipe(v.string(), v.regex(/^[0-9a-f]{16}$/)),
+  verb: v.picklist(['vision', 'metrics']),
+  exchange: text,
+  market: text,
+  dataset: text,
+  interval: v.optional(text),
+  /** The words of --symbols and of its lists. */
+  words: texts,
+  quote: texts,
+  shard: v.optional(text),
+  settings: v.strictObject({
+    format: v.picklist(FORMATS),
+    partition: v.picklist(['day', 'month']),
+    cadence: v.picklist(['auto', 'daily', 'monthly']),
+    numbers: v.picklist(['double', 'string']),
+    timestamps: v.picklist(['us', 'ms', 'iso', 'utc']),
+    asPublished: v.boolean(),
+  }),
+  /** The earliest day that was ever asked for; null: the first day of each series. */
+  first: v.nullable(day),
+  /** The last day; null: the order is open, and later runs continue it. */
+  last: v.nullable(day),
+  /** The symbols that the words have selected so far. */
+  symbols: texts,
+  /** ISO instants of the first and the latest run. */
+  at: v.pipe(v.string(), v.isoTimestamp()),
+  latest: v.pipe(v.string(), v.isoTimestamp()),
+});
+
+export type Order = Readonly<v.InferOutput<typeof OrderSchema>>;
+
+export interface FoundOrders {
+  /** In the order of their first run. */
+  readonly orders: readonly Order[];
+  /** The shown paths of files that are no orders. */
+  readonly unreadable: readonly string[];
+}
+
+/** Rejects with `disk` for a link in the path of the folder, and with errors of the system. */
+export async function readOrders(paths: LakePaths): Promise<FoundOrders> {
+  const folder = await paths.folder(ORDERS_FOLDER);
+  await openBackedFolders(folder);
+  const names = (await entriesOf(folder)).filter((name) => name.endsWith('.json')).slice(0, MOST_ORDERS);
+  await bringIn(names.map((name) => join(folder, name)));
+  const orders: Order[] = [];
+  const unreadable: string[] = [];
+  for (const name of names) {
+    const order = await readOrder(join(folder, name));
+    // The name is the identity of an order.
+    if (order !== undefined && `${order.id}.json` === name) orders.push(order);
+    else unreadable.push(shownPath(join(folder, name)));
+  }
+  orders.sort((a, b) => (a.at === b.at ? (a.id < b.id ? -1 : 1) : a.at < b.at ? -1 : 1));
+  return { orders, unreadable };
+}
+
+async function entriesOf(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+/** Undefined for anything but an order in a regular file. */
+async function readOrder(path: string): Promise<Order | undefined> {
+  try {
+    if (!(await lstat(path)).isFile()) return undefined;
+    const parsed = v.safeParse(OrderSchema, parseJson((await readState(path, MAX_BYTES)).toString('utf8')));
+    return parsed.success ? parsed.output : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The caller must hold the lock of the lake. Rejects with errors of the system. */
+export async function writeOrders(paths: LakePaths, orders: readonly Order[]): Promise<void> {
+  if (orders.length === 0) return;
+  const folder = await paths.folder(ORDERS_FOLDER);
+  await makeFolder(folder);
+  await makeFolder(paths.staging);
+  for (const order of orders) {
+    const staged = join(paths.staging, `${order.id}.order`);
+    try {
+      await writeFile(staged, `${JSON.stringify(order)}\n`);
+      await publish(staged, join(folder, `${order.id}.json`));
+    } catch (error) {
+      await rm(staged, { force: true });
+      throw error;
+    }
+  }
+}
+
+/** The terms that all orders of a run have in common. Days are day numbers. */
+export interface OrderTerms {
+  readonly words: readonly string[];
+  readonly first: number | undefined;
+  /** Undefined: the order is open. */
+  readonly last: number | undefined;
+}
+
+/** An order as a run asks for it. */
+export type AskedOrder = Omit<Order, 'v' | 'id' | 'at' | 'latest'>;
+
+/** The layers of the lake and the settings that make two orders the same kind. */
+function kindOf({ verb, exchange, market, dataset, interval, shard, quote, settings }: AskedOrder): string {
+  return JSON.stringify([verb, exchange, market, dataset, interval, shard, quote, settings.format]);
+}
+
+/**
+ * The orders after a run that asks for `asked`, and those of them that are new or changed. An open order with at most the words of the
+ * run takes those of the run, and the earlier first day. An open order with more words than the run stays as it is.
+ */
+export function joinOrders(
+  held: readonly Order[],
+  asked: readonly AskedOrder[],
+  at: string,
+): { readonly orders: readonly Order[]; readonly changed: readonly Order[] } {
+  const orders = new Map(held.map((order) => [order.id, order]));
+  const changed = new Map<string, Order>();
+  for (const one of asked) {
+    const order = joined([...orders.values()], one, at);
+    orders.set(order.id, order);
+    changed.set(order.id, order);
+  }
+  return { orders: [...orders.values()], changed: [...changed.values()] };
+}
+
+function joined(held: readonly Order[], asked: AskedOrder, at: string): Order {
+  const same = held.filter(
+    (order) => kindOf(order) === kindOf(asked) && (order.last === null) === (asked.last === null),
+  );
+  const fits = (order: Order): boolean =>
+    asked.last === null
+      ? hasAll(asked.words, order.words) || hasAll(order.words, asked.words)
+      : order.last === asked.last && order.first === asked.first && hasAll(order.words, asked.words);
+  const known = same.find(fits);
+  if (known === undefined) return { v: 1, id: idOf(asked), ...asked, at, latest: at };
+  return {
+    ...known,
+    words: hasAll(known.words, asked.words) ? known.words : asked.words,
+    settings: asked.settings,
+    first: earlier(known.first, asked.first),
+    symbols: [...new Set([...known.symbols, ...asked.symbols])].sort(),
+    latest: at,
+  };
+}
+
+function hasAll(words: readonly string[], some: readonly string[]): boolean {
+  const known = new Set(words);
+  return some.every((word) => known.has(word));
+}
+
+function earlier(one: string | null, other: string | null): string | null {
+  if (one === null || other === null) return null;
+  return one < other ? one : other;
+}
+
+function idOf(asked: AskedOrder): string {
+  const range = asked.last === null ? [] : [asked.first, asked.last];
+  const name = JSON.stringify([kindOf(asked), [...asked.words].sort(), ...range]);
+  return createHash('sha256').update(name).digest('hex').slice(0, 16);
+}
+
+/** Whether a series belongs to an order. */
+export function isOrdered(order: Order, { market, dataset, interval, symbol }: Series): boolean {
+  return (
+    order.market === market &&
+    order.dataset === dataset &&
+    order.interval === interval &&
+    order.symbols.includes(symbol)
+  );
+}

@@ -1,0 +1,118 @@
+/** The orders of a run: what it asks for, and the first days of the orders that it continues. */
+import { joinOrders, readOrders } from '../lake/orders.js';
+import type { AskedOrder, Order, OrderTerms } from '../lake/orders.js';
+import type { LakePaths } from '../lake/layout.js';
+import { dayText, parseDay } from '../model/calendar.js';
+import type { Observer } from '../model/observer.js';
+import { listText } from '../model/units.js';
+import type { Options } from '../options/flags.js';
+import type { SymbolPatterns } from '../options/symbols.js';
+import type { SeriesRequest } from '../plan/series-request.js';
+import type { Source } from '../source/source.js';
+import { isRangeGiven } from './date-range.js';
+import type { Range } from './date-range.js';
+import type { RunSelection } from './selection.js';
+
+/** A range that ends at a date is closed. One that moves with the current day is open. */
+export function orderTerms(
+  { names, globs, exclusions }: SymbolPatterns,
+  { to }: Pick<Options, 'to'>,
+  range: Range,
+): OrderTerms {
+  return {
+    words: [...names, ...globs, ...exclusions.map((word) => `!${word}`)],
+    first: range.from,
+    last: to?.kind === 'days' ? to.last : undefined,
+  };
+}
+
+interface OrderContext {
+  readonly paths: LakePaths;
+  readonly venue: Source;
+  readonly options: Options;
+  readonly observer: Pick<Observer, 'warn'>;
+  readonly nowMs: number;
+}
+
+/**
+ * The selection with the first days of its open orders, and the orders to write before the first request for data. A run with `--exact`, and a run
+ * with an end, keep to their range. Rejects with errors of the system.
+ */
+export async function continueOrders(
+  context: OrderContext,
+  selection: RunSelection,
+): Promise<{ readonly selection: RunSelection; readonly changed: readonly Order[] }> {
+  const { paths, options, observer, nowMs } = context;
+  if (options.revisions === 'only') return { selection, changed: [] };
+  const { orders: held, unreadable } = await readOrders(paths);
+  if (unreadable.length > 0)
+    observer.warn(`no orders, left out: ${listText(unreadable, 3)}; cryptodl check says more`);
+  const { orders, changed } = joinOrders(
+    held,
+    askedOrders(context, selection),
+    new Date(nowMs).toISOString(),
+  );
+  if (options.exact || options.to !== undefined) return { selection, changed };
+  const firsts = firstDays(orders.filter(({ last }) => last === null));
+  if (selection.order === undefined && isRangeGiven(options)) return { selection, changed };
+  const requests = selection.requests.map((request) => withFirstDay(request, firsts));
+  return { selection: { ...selection, requests }, changed };
+}
+
+function withFirstDay(request: SeriesRequest, firsts: ReadonlyMap<string, number>): SeriesRequest {
+  const { market, dataset, interval, symbol } = request.series;
+  const first = firsts.get(nameOf(market, dataset, interval, symbol));
+  if (first === undefined || request.exact === true) return request;
+  // REST keeps a window of some days.
+  const since = request.rest?.mode === 'only' ? Math.max(first, request.rest.from) : first;
+  return { ...request, since };
+}
+
+function askedOrders(
+  { venue, options }: OrderContext,
+  { verb, order, requests }: RunSelection,
+): AskedOrder[] {
+  if (order === undefined || (verb !== 'vision' && verb !== 'metrics')) return [];
+  const layers = new Map<string, SeriesRequest[]>();
+  for (const request of requests) {
+    const { market, dataset, interval } = request.series;
+    const name = nameOf(market, dataset, interval);
+    layers.set(name, [...(layers.get(name) ?? []), request]);
+  }
+  return [...layers.values()].flatMap((group) => {
+    const [one] = group;
+    if (one === undefined) return [];
+    const { market, dataset, interval } = one.series;
+    return {
+      verb,
+      exchange: venue.name,
+      market,
+      dataset,
+      ...(interval === undefined ? {} : { interval }),
+      words: [...order.words],
+      quote: [...(options.quote ?? [])],
+      ...(options.shard === undefined ? {} : { shard: options.shard.text }),
+      settings: one.settings,
+      first: order.first === undefined ? null : dayText(order.first),
+      last: order.last === undefined ? null : dayText(order.last),
+      symbols: group.map(({ series }) => series.symbol),
+    };
+  });
+}
+
+/** The earliest first day of each series of the orders. */
+function firstDays(orders: readonly Order[]): Map<string, number> {
+  const firsts = new Map<string, number>();
+  for (const { market, dataset, interval, symbols, first } of orders) {
+    const day = first === null ? -Infinity : (parseDay(first) ?? Infinity);
+    for (const symbol of symbols) {
+      const name = nameOf(market, dataset, interval, symbol);
+      firsts.set(name, Math.min(firsts.get(name) ?? Infinity, day));
+    }
+  }
+  return firsts;
+}
+
+function nameOf(...parts: readonly (string | undefined)[]): string {
+  return JSON.stringify(parts);
+}

@@ -1,0 +1,142 @@
+/** Orders: what runs were asked for, what later runs fetch of it, and the verdict of `cryptodl check`. */
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { cryptodl } from '../helpers/cli.js';
+import { isZip, useScene } from '../helpers/scene.js';
+
+const scene = useScene({
+  archive: [{ from: '2026-10-01', to: '2026-11-20', symbols: ['BTCUSDT', 'ETHUSDT', 'SOLUSDT', 'HOLEUSDT'] }],
+  change: (folder) => {
+    const zip = join(folder, 'data/futures/um/daily/klines/HOLEUSDT/1h/HOLEUSDT-1h-2026-11-10.zip');
+    for (const path of [zip, `${zip}.CHECKSUM`]) rmSync(path);
+  },
+  flags: '--interval 1h',
+});
+const DAYS = '--symbols BTCUSDT,ETHUSDT --days 7';
+
+interface Verdict {
+  readonly verdict: string;
+  readonly exitCode: number;
+  readonly orders: readonly Readonly<Record<string, unknown>>[];
+  readonly lastRun: { readonly fate: string };
+  readonly next: string | null;
+}
+
+async function check(lake: string, now = scene.now): Promise<Verdict> {
+  const { code, stdout } = await cryptodl(['check', '--out', lake, '--now', now, '--json']);
+  const verdict = JSON.parse(stdout) as Verdict;
+  expect(code).toBe(verdict.exitCode);
+  return verdict;
+}
+
+/** A run at another time. */
+const at = (day: string): string => `--now ${day}T12:00:00Z`;
+
+describe('a later run', () => {
+  it('fetches the days of an outage that are before its range, and says so', async () => {
+    const shared = { lake: 'outage' };
+    const { lake } = await scene.vision(`${DAYS} ${at('2026-10-15')}`, shared);
+    expect(await check(lake)).toMatchObject({
+      verdict: 'behind',
+      exitCode: 3,
+      orders: [{ first: '2026-10-08', last: null, lacking: 2, behindDays: 35 }],
+      next: `cryptodl vision --out ${lake}`,
+    });
+    const exact = await scene.vision(`${DAYS} --exact --dry-run`, shared);
+    expect(exact.stdout.split('\n').filter((line) => line.startsWith('fetch'))).toHaveLength(14);
+    const { stderr } = await scene.vision(DAYS, shared);
+    expect(stderr).toContain('order      60 objects from before 2026-11-14 that an earlier run asked for');
+    expect(stderr).toContain('74 ok');
+    expect(await check(lake)).toMatchObject({ verdict: 'complete', exitCode: 0, next: null });
+  });
+
+  it('gives a further symbol the first day of its order, also without symbols of its own', async () => {
+    const shared = { lake: 'further' };
+    const { lake } = await scene.vision(`${DAYS} --days 20`, shared);
+    scene.refuse((path) => isZip(path) && path.includes('SOLUSDT'), 500);
+    await scene.vision('--symbols BTCUSDT,ETHUSDT,SOLUSDT --days 2 --retries 0', shared);
+    // The lake has no file of the symbol, and the order says what it lacks.
+    expect(await check(lake)).toMatchObject({
+      verdict: 'incomplete',
+      exitCode: 3,
+      orders: [{ symbols: ['BTCUSDT', 'ETHUSDT', 'SOLUSDT'], series: 3, lacking: 1, first: '2026-11-01' }],
+    });
+    scene.reset();
+    const { stderr } = await scene.vision([], { ...shared, sceneFlags: '' });
+    expect(stderr).toContain('20 ok, 14 skipped');
+    expect(await check(lake)).toMatchObject({ verdict: 'complete' });
+  });
+
+  it('does not extend an order with an end', async () => {
+    const shared = { lake: 'closed' };
+    const closed = '--symbols BTCUSDT --from 2026-10-03 --to 2026-10-05';
+    const { lake } = await scene.vision(closed, shared);
+    const { stderr } = await scene.vision('--symbols BTCUSDT --days 2', shared);
+    expect(stderr).toContain('2 ok');
+    const { orders } = await check(lake);
+    expect(new Set(orders.map(({ first, last, lacking }) => JSON.stringify([first, last, lacking])))).toEqual(
+      new Set(['["2026-10-03","2026-10-05",0]', '["2026-11-19",null,0]']),
+    );
+  });
+});
+
+describe('the verdict', () => {
+  it('is incomplete after the kill of a first load, and runs name it', async () => {
+    const shared = { lake: 'killed' };
+    const zips = new Set<string>();
+    const killed = await scene.vision('--symbols BTCUSDT,ETHUSDT,SOLUSDT --days 30 --concurrency 1', {
+      ...shared,
+      onSpawn: (child) => {
+        scene.answer(isZip, (request, response, path) => {
+          zips.add(path);
+          if (zips.size > 40) child.kill('SIGKILL');
+          else scene.archive.serve(request, response);
+        });
+      },
+    });
+    expect(killed.signal).toBe('SIGKILL');
+    scene.reset();
+    const { lake } = killed;
+    const verdict = await check(lake);
+    expect(verdict).toMatchObject({ verdict: 'incomplete', exitCode: 3, lastRun: { fate: 'killed' } });
+    expect(verdict.orders).toMatchObject([{ series: 3, first: '2026-10-22' }]);
+    const runs = await cryptodl(['runs', '--out', lake]);
+    expect(runs.stdout).toMatch(/^not healthy: vision, .*: was killed before its end\n/);
+    expect((await scene.vision([], { ...shared, sceneFlags: '' })).code).toBe(0);
+    expect(await check(lake)).toMatchObject({ verdict: 'complete', lastRun: { fate: 'ended' } });
+  });
+
+  it('names the runs that could not begin, and wrong options leave nothing', async () => {
+    const shared = { lake: 'unreachable' };
+    const { lake } = await scene.vision(DAYS, shared);
+    const down = await scene.vision(`${DAYS} --retries 0`, { ...shared, url: 'http://127.0.0.1:1' });
+    expect(down.code).toBe(1);
+    expect(await check(lake)).toMatchObject({ verdict: 'complete', lastRun: { fate: 'failed' } });
+    const { stdout } = await cryptodl(['runs', '--out', lake]);
+    expect(stdout).toContain('could not begin: the archive cannot be reached');
+    const before = readdirSync(join(lake, '.cryptodl/runs'));
+    expect((await scene.vision('--symbols NOSUCHUSDT --days 7', shared)).code).toBe(2);
+    expect(readdirSync(join(lake, '.cryptodl/runs'))).toEqual(before);
+  });
+
+  it('says that a gap cannot be had once the archive was asked for it', async () => {
+    const { lake } = await scene.vision('--symbols HOLEUSDT --days 20', { lake: 'hole' });
+    expect(await check(lake)).toMatchObject({
+      verdict: 'incomplete',
+      exitCode: 4,
+      orders: [{ lacking: 1, missing: { rows: 24, days: 0 }, mend: [] }],
+      next: null,
+    });
+  });
+
+  it('needs an order, and leaves out files that are none', async () => {
+    const { lake } = await scene.vision(DAYS, { lake: 'foreign' });
+    const orders = join(lake, '.cryptodl/orders');
+    const [name = ''] = readdirSync(orders);
+    writeFileSync(join(orders, name), '{"v":1}');
+    const { code, stderr } = await cryptodl(['check', '--out', lake, '--now', scene.now]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`${name} is not an order`) as string]);
+    expect(stderr).toContain('has no order, so nothing tells what it should hold');
+  });
+});

@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest';
+import { isOrdered, joinOrders } from '../../src/lake/orders.js';
+import type { AskedOrder, Order } from '../../src/lake/orders.js';
+import { objectLine } from '../helpers/conversion.js';
+
+const AT = '2026-11-21T12:00:00.000Z';
+const LATER = '2026-11-22T12:00:00.000Z';
+
+/** Symbols and first day of an open order; with a third word, the last day of a closed one. */
+function asked(text: string, more: Partial<AskedOrder> = {}): AskedOrder {
+  const [symbols = '', first = '', last = null] = text.split(' ');
+  return {
+    verb: 'vision',
+    exchange: 'binance',
+    market: 'um',
+    dataset: 'klines',
+    interval: '1h',
+    words: symbols.split(','),
+    quote: [],
+    settings: objectLine('2026-11-20').settings,
+    first,
+    last,
+    symbols: symbols.split(','),
+    ...more,
+  };
+}
+
+function ordersAfter(...runs: readonly AskedOrder[]): readonly Order[] {
+  return runs.reduce<readonly Order[]>(
+    (held, run, index) => joinOrders(held, [run], index === 0 ? AT : LATER).orders,
+    [],
+  );
+}
+
+const shown = ({ words, symbols, first, last }: Order): string =>
+  [words.join(), symbols.join(), first, last ?? 'open'].join(' ');
+
+describe('an open order', () => {
+  it.each([
+    [
+      'goes on from the earliest first day',
+      ['A,B 2026-11-01', 'A,B 2026-11-14'],
+      ['A,B A,B 2026-11-01 open'],
+    ],
+    ['begins earlier if a run asks for it', ['A 2026-11-14', 'A 2026-11-01'], ['A A 2026-11-01 open']],
+    ['takes further symbols', ['A,B 2026-11-01', 'B,C,A 2026-11-14'], ['B,C,A A,B,C 2026-11-01 open']],
+    [
+      'keeps symbols that one run leaves out',
+      ['A,B 2026-11-01', 'A 2026-11-14'],
+      ['A,B A,B 2026-11-01 open'],
+    ],
+    [
+      'takes no symbols of another selection',
+      ['A,B 2026-11-01', 'B,C 2026-11-14'],
+      ['A,B A,B 2026-11-01 open', 'B,C B,C 2026-11-14 open'],
+    ],
+    [
+      'and a closed one stay apart',
+      ['A 2026-11-14', 'A 2026-01-01 2026-01-31', 'A 2026-01-01 2026-01-31', 'A 2026-02-01 2026-02-28'],
+      ['A A 2026-11-14 open', 'A A 2026-01-01 2026-01-31', 'A A 2026-02-01 2026-02-28'],
+    ],
+  ])('%s', (_, runs, orders) => {
+    const after = ordersAfter(...runs.map((run) => asked(run)));
+    expect(after.map(shown)).toEqual(orders);
+    expect(new Set(after.map(({ id }) => id)).size).toBe(orders.length);
+  });
+
+  it('has the symbols of each run that a glob selected', () => {
+    const glob = { words: ['*USDT'] };
+    const [order] = ordersAfter(asked('A 2026-11-01', glob), asked('B 2026-11-14', glob));
+    expect([order?.symbols, order?.first, order?.at, order?.latest]).toEqual([
+      ['A', 'B'],
+      '2026-11-01',
+      AT,
+      LATER,
+    ]);
+  });
+
+  it.each([
+    { market: 'spot' },
+    { dataset: 'trades' },
+    { interval: '1m' },
+    { verb: 'metrics' as const },
+    { quote: ['USDT'] },
+    { shard: '0/2' },
+    { settings: { ...objectLine('2026-11-20').settings, format: 'zip' as const } },
+  ])('is another one with $market$dataset$interval$verb$quote$shard$settings.format', (other) => {
+    expect(ordersAfter(asked('A 2026-11-01'), asked('A 2026-11-14', other))).toHaveLength(2);
+  });
+});
+
+it('a series belongs to the orders of its layers that name its symbol', () => {
+  const [order] = ordersAfter(asked('A,B 2026-11-01'));
+  const series = { market: 'um', dataset: 'klines', interval: '1h', symbol: 'B' } as const;
+  const is = (more: object): boolean => order !== undefined && isOrdered(order, { ...series, ...more });
+  expect(
+    [{}, { symbol: 'C' }, { market: 'spot' }, { dataset: 'trades' }, { interval: '1m' }].map(is),
+  ).toEqual([true, false, false, false, false]);
+});
