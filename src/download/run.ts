@@ -27,6 +27,7 @@ import { OutcomeChannel } from './outcome-channel.js';
 import { refuseLargePlan } from './plan-run.js';
 import { continueOrders } from '../select/continue-orders.js';
 import { writeOrders } from '../lake/orders.js';
+import type { Order } from '../lake/orders.js';
 import { refuseAllEnded } from '../select/select-datasets.js';
 import type { openSession, Session, SessionRequest, SharedParts } from './session.js';
 import { selectFailures } from '../select/select-failures.js';
@@ -116,18 +117,17 @@ async function workIn(session: Session, request: RunRequest, start: StartRecord)
     await refuseBadReport(session.options.failures, undefined, session.paths.failures);
     return locked(session, 'repair', async (open) => {
       open.phase('selecting');
-      return execute(open, request, await selectionOf(open, request), start);
+      return execute(open, request, await selectionOf(open, request), { start });
     });
   }
   await refuseBadReport(session.options.failures, request.failures?.file, session.paths.failures);
   const selected = await selectionOf(session, request);
   await waitUntilPublished(session, selected);
   return locked(session, selected.verb, async (open) => {
-    if (session.pipeline !== undefined) return execute(open, request, selected, start);
+    if (session.pipeline !== undefined) return execute(open, request, selected, { start });
     await start.begin();
     const { selection, changed } = await continueOrders(open, selected);
-    await writeOrders(open.paths, changed);
-    return execute(open, request, selection, start);
+    return execute(open, request, selection, { start, orders: changed });
   });
 }
 
@@ -155,13 +155,15 @@ async function execute(
   session: Session,
   request: RunRequest,
   selection: RunSelection,
-  start: StartRecord,
+  { start, orders = [] }: { readonly start: StartRecord; readonly orders?: readonly Order[] },
 ): Promise<RunEnd> {
   session.phase('planning');
   const plan = await makePlan(session, selection);
   try {
     refuseAllEnded(session.venue, selection.ended, plan.totals);
     refuseLargePlan(session, plan);
+    // A refused plan leaves no order: a later run would fetch what it was refused.
+    await writeOrders(session.paths, orders);
     const terms = plan.totals.fetch + plan.totals.skip === 0 ? undefined : await noteTerms(session);
     session.observer.announce({ ...announcement(session, selection, plan), terms });
     const report = openReport(session, request);

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { lstat, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import * as v from 'valibot';
 import { makeFolder } from '../files/disk.js';
 import { readState } from '../files/state-file.js';
@@ -58,9 +59,8 @@ const OrderSchema = v.strictObject({
   last: v.nullable(day),
   /** The symbols that the words have selected so far. */
   symbols: texts,
-  /** ISO instants of the first and the latest run. */
+  /** The ISO instant of the first run. */
   at: v.pipe(v.string(), v.isoTimestamp()),
-  latest: v.pipe(v.string(), v.isoTimestamp()),
 });
 
 export type Order = Readonly<v.InferOutput<typeof OrderSchema>>;
@@ -137,7 +137,7 @@ export interface OrderTerms {
 }
 
 /** An order as a run asks for it. */
-export type AskedOrder = Omit<Order, 'v' | 'id' | 'at' | 'latest'>;
+export type AskedOrder = Omit<Order, 'v' | 'id' | 'at'>;
 
 /** The layers of the lake and the settings that make two orders the same kind. */
 function kindOf({ verb, exchange, market, dataset, interval, shard, quote, settings }: AskedOrder): string {
@@ -157,8 +157,9 @@ export function joinOrders(
   const changed = new Map<string, Order>();
   for (const one of asked) {
     const order = joined([...orders.values()], one, at);
+    const isNew = !isDeepStrictEqual(orders.get(order.id), order);
     orders.set(order.id, order);
-    changed.set(order.id, order);
+    if (isNew) changed.set(order.id, order);
   }
   return { orders: [...orders.values()], changed: [...changed.values()] };
 }
@@ -172,14 +173,13 @@ function joined(held: readonly Order[], asked: AskedOrder, at: string): Order {
       ? hasAll(asked.words, order.words) || hasAll(order.words, asked.words)
       : order.last === asked.last && order.first === asked.first && hasAll(order.words, asked.words);
   const known = same.find(fits);
-  if (known === undefined) return { v: 1, id: idOf(asked), ...asked, at, latest: at };
+  if (known === undefined) return { v: 1, id: idOf(asked), ...asked, symbols: [...asked.symbols].sort(), at };
   return {
     ...known,
     words: hasAll(known.words, asked.words) ? known.words : asked.words,
     settings: asked.settings,
     first: earlier(known.first, asked.first),
     symbols: [...new Set([...known.symbols, ...asked.symbols])].sort(),
-    latest: at,
   };
 }
 

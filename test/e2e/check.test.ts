@@ -68,6 +68,13 @@ describe('a later run', () => {
     expect(await check(lake)).toMatchObject({ verdict: 'complete' });
   });
 
+  it('leaves no order if its plan is refused', async () => {
+    const shared = { lake: 'refused' };
+    const { lake } = await scene.vision('--symbols BTCUSDT --days 2', shared);
+    expect((await scene.vision('--symbols BTCUSDT --days 40 --max-bytes 1', shared)).code).toBe(2);
+    expect(await check(lake)).toMatchObject({ verdict: 'complete', orders: [{ first: '2026-11-19' }] });
+  });
+
   it('does not extend an order with an end', async () => {
     const shared = { lake: 'closed' };
     const closed = '--symbols BTCUSDT --from 2026-10-03 --to 2026-10-05';

@@ -449,7 +449,7 @@ const usualFiles = [
 ];
 
 function visibleFiles(out: string): string[] {
-  return filesBelow(out).filter((path) => !path.startsWith('.cryptodl/runs/'));
+  return filesBelow(out).filter((path) => !/^\.cryptodl\/(?:runs|orders)\//.test(path));
 }
 
 describe('D: rows', () => {
@@ -993,7 +993,7 @@ describe('D: files, listings and names', () => {
       expect(
         visible.filter(
           (path) =>
-            !/^lake\/(_NOTICE\.md$|\.cryptodl\/runs\/|(_manifests\/)?binance\/um\/metrics\/symbol=(BTC|ETH)USDT(\/|\.jsonl$))/.test(
+            !/^lake\/(_NOTICE\.md$|\.cryptodl\/(runs|orders)\/|(_manifests\/)?binance\/um\/metrics\/symbol=(BTC|ETH)USDT(\/|\.jsonl$))/.test(
               path,
             ),
         ),

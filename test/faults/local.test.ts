@@ -173,14 +173,15 @@ describe('L: disks', () => {
     {
       id: 'L1',
       fault: 'ENOSPC when a file is synced',
-      inject: 'fsync:error=ENOSPC:when=1',
+      // After the order and its folder.
+      inject: 'fsync:error=ENOSPC:when=3',
       says: 'the disk is full: ENOSPC',
     },
     {
       id: 'L1',
       fault: 'ENOSPC when a file is renamed',
-      // After the writes of listing copies, which the run does not need, and of the lock.
-      inject: 'rename:error=ENOSPC:when=6',
+      // After the writes of listing copies, which the run does not need, of the lock and of the order.
+      inject: 'rename:error=ENOSPC:when=7',
       says: 'the disk is full: ENOSPC',
     },
     {
@@ -211,7 +212,7 @@ describe('L: disks', () => {
       path: MANIFEST,
       says: 'EMFILE',
     },
-    { id: 'L3', fault: 'EIO when a file is synced', inject: 'fsync:error=EIO:when=1', says: 'EIO' },
+    { id: 'L3', fault: 'EIO when a file is synced', inject: 'fsync:error=EIO:when=3', says: 'EIO' },
     {
       id: 'L3',
       fault: 'EIO when a folder is synced',
@@ -313,7 +314,7 @@ describe('L: disks', () => {
       async (exit) => {
         const out = newLakeWithNotice(scene);
         const zips = ['--format', 'zip'];
-        const run = await scene.run(zips, { out, ...strace(`fsync:error=${errno}:when=1`) });
+        const run = await scene.run(zips, { out, ...strace(`fsync:error=${errno}:when=3`) });
         expectFatal(run, exit, errno);
         expect(run.stderr).toContain(`${out}/.cryptodl/tmp/`);
         const there = filesBelow(out).filter((path) => path.startsWith('data/'));
@@ -618,7 +619,7 @@ describe('L: signals and crashes', () => {
   );
 
   const kills: { at: string; inject: string; path?: string }[] = [
-    { at: 'while the staged file is synced', inject: 'fsync:signal=KILL:when=1' },
+    { at: 'while the staged file is synced', inject: 'fsync:signal=KILL:when=3' },
     { at: 'at the rename of the first file', inject: 'rename:signal=KILL:when=3' },
     { at: 'while the folder is synced', inject: 'fsync:signal=KILL:when=1', path: SERIES },
     { at: 'at the first write of the manifest', inject: 'write:signal=KILL:when=1', path: MANIFEST },

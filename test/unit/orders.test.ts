@@ -68,11 +68,14 @@ describe('an open order', () => {
   it('has the symbols of each run that a glob selected', () => {
     const glob = { words: ['*USDT'] };
     const [order] = ordersAfter(asked('A 2026-11-01', glob), asked('B 2026-11-14', glob));
-    expect([order?.symbols, order?.first, order?.at, order?.latest]).toEqual([
-      ['A', 'B'],
-      '2026-11-01',
-      AT,
-      LATER,
+    expect([order?.symbols, order?.first, order?.at]).toEqual([['A', 'B'], '2026-11-01', AT]);
+  });
+
+  it('is not written again without a change', () => {
+    const held = ordersAfter(asked('A,B 2026-11-01'));
+    const changedBy = (text: string): number => joinOrders(held, [asked(text)], LATER).changed.length;
+    expect(['A,B 2026-11-14', 'B 2026-11-14', 'B,A,C 2026-11-14', 'A,B 2026-10-01'].map(changedBy)).toEqual([
+      0, 0, 1, 1,
     ]);
   });
 
