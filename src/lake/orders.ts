@@ -11,7 +11,7 @@ import { makeFolder } from '../files/disk.js';
 import { readState } from '../files/state-file.js';
 import { parseDay } from '../model/calendar.js';
 import { errnoOf } from '../model/errors.js';
-import { FORMATS } from '../model/task.js';
+import { SettingsSchema } from '../model/settings-schema.js';
 import type { Series } from '../model/task.js';
 import { parseJson } from '../text/json.js';
 import { shownPath } from '../text/printable.js';
@@ -45,14 +45,7 @@ const OrderSchema = v.strictObject({
   words: texts,
   quote: texts,
   shard: v.optional(text),
-  settings: v.strictObject({
-    format: v.picklist(FORMATS),
-    partition: v.picklist(['day', 'month']),
-    cadence: v.picklist(['auto', 'daily', 'monthly']),
-    numbers: v.picklist(['double', 'string']),
-    timestamps: v.picklist(['us', 'ms', 'iso', 'utc']),
-    asPublished: v.boolean(),
-  }),
+  settings: SettingsSchema,
   /** The earliest day that was ever asked for; null: the first day of each series. */
   first: v.nullable(day),
   /** The last day; null: the order is open, and later runs continue it. */

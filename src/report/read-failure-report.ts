@@ -2,18 +2,9 @@
 import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises';
 import * as v from 'valibot';
 import { errnoOf, usage } from '../model/errors.js';
+import { SettingsSchema } from '../model/settings-schema.js';
 import { reasonOf } from '../text/path-faults.js';
-import { FORMATS } from '../model/task.js';
 import { parseJson } from '../text/json.js';
-
-const SettingsSchema = v.strictObject({
-  format: v.picklist(FORMATS),
-  partition: v.picklist(['day', 'month']),
-  cadence: v.picklist(['auto', 'daily', 'monthly']),
-  numbers: v.picklist(['double', 'string']),
-  timestamps: v.picklist(['us', 'ms', 'iso', 'utc']),
-  asPublished: v.boolean(),
-});
 
 const OptionsSchema = v.record(v.string(), v.array(v.string()));
 

@@ -117,6 +117,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   valibot: [
     'lake/orders.ts',
     'mirror/staged-zips.ts',
+    'model/settings-schema.ts',
     'monitor/run-record.ts',
     'report/read-failure-report.ts',
     'source/facts.ts',
