@@ -15,7 +15,7 @@ import type { LastFailures } from '../select/last-failures.js';
 import type { Source } from '../source/source.js';
 import { findDataset } from '../source/venue.js';
 
-/** `run`: a run of the order may have it. `repair`: REST may have rows that held objects lack. Undefined: it was asked for, and cannot be had. */
+/** `run`: a run of the order may have it. `repair`: REST may have rows that held objects lack. A gap without either was asked for, and cannot be had. */
 export type Mend = 'run' | 'repair';
 
 /** An order compared with the lake. Days are day numbers `[from, to)`. */

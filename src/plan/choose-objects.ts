@@ -257,9 +257,9 @@ const DAYS_PER_CHECK = 8;
 const MOST_DAYS_PER_CHECK = 30;
 
 /**
- * `since`: the first day of the order; -Infinity: that of the series.
  * The ranges, together with the days since the first day of the order that the lake lacks, or holds without some of their rows, and that are
  * due: at once if no run has asked for them, then less and less often, without end.
+ * `since`: the first day of the order; -Infinity: that of the series.
  */
 export function withLackingDays(
   { today, nowMs, revisions }: Pick<RecheckContext, 'today' | 'nowMs' | 'revisions'>,

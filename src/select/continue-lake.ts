@@ -106,13 +106,13 @@ async function orderedAnew(
   return orders.flatMap((order) => {
     const { market, dataset, interval, settings, first } = order;
     const spec = findDataset(venue, market, dataset);
-    if (order.verb !== verb || order.last !== null || first === null || spec === undefined) return [];
+    if (order.verb !== verb || order.last !== null || spec === undefined) return [];
     const layer = interval === undefined ? {} : { interval };
     const cadences = cadencesOf(spec, interval, settings.cadence);
     return order.symbols.map((symbol): SeriesRequest => {
       const series = { market, dataset, ...layer, symbol };
       const rest = verb === 'vision' ? fillOf(context, series).rest : offerOf(context, series);
-      const ranges = [{ from: parseDay(first), to }];
+      const ranges = [{ from: first === null ? undefined : parseDay(first), to }];
       return { series, settings, cadences, ranges, ...(rest === undefined ? {} : { rest }) };
     });
   });

@@ -45,8 +45,7 @@ export async function continueOrders(
   const { paths, options, observer, nowMs } = context;
   if (options.revisions === 'only') return { selection, changed: [] };
   const { orders: held, unreadable } = await readOrders(paths);
-  if (unreadable.length > 0)
-    observer.warn(`no orders, left out: ${listText(unreadable, 3)}; cryptodl check says more`);
+  if (unreadable.length > 0) observer.warn(`no orders, left out: ${listText(unreadable, 3)}`);
   const { orders, changed } = joinOrders(
     held,
     askedOrders(context, selection),

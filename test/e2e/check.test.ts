@@ -68,6 +68,15 @@ describe('a later run', () => {
     expect(await check(lake)).toMatchObject({ verdict: 'complete' });
   });
 
+  it('without symbols fetches an order from the first day of its series', async () => {
+    const shared = { lake: 'start' };
+    scene.refuse(isZip, 500);
+    const { lake } = await scene.vision('--symbols BTCUSDT --to yesterday --retries 0', shared);
+    scene.reset();
+    expect((await scene.vision([], { ...shared, sceneFlags: '' })).stderr).toContain('51 ok');
+    expect(await check(lake)).toMatchObject({ verdict: 'complete', orders: [{ first: null, last: null }] });
+  });
+
   it('leaves no order if its plan is refused', async () => {
     const shared = { lake: 'refused' };
     const { lake } = await scene.vision('--symbols BTCUSDT --days 2', shared);
