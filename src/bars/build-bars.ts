@@ -17,7 +17,7 @@ import { CryptodlError } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Series } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { FileDigests } from '../query/file-digests.js';
+import { FileDigests } from '../catalogue/file-digests.js';
 import { StageTimes } from '../report/stage-times.js';
 import { absolutePath } from '../text/printable.js';
 import type { BarRule } from './bar-rule.js';

@@ -4,9 +4,9 @@ import { DAY_MS, dayOf, parseDay, startOfDay } from '../model/calendar.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { isFileError } from '../convert/duckdb-errors.js';
 import { timestampLiteral } from '../convert/sql.js';
-import { UnreadableFile } from '../query/file-digests.js';
-import type { FileDigests } from '../query/file-digests.js';
-import { candlesQuery, rowsQuery } from '../query/views.js';
+import { UnreadableFile } from '../catalogue/file-digests.js';
+import type { FileDigests } from '../catalogue/file-digests.js';
+import { uniqueRowsQuery } from '../catalogue/views.js';
 import { findDataset } from '../source/venue.js';
 import type { Venue } from '../source/venue.js';
 import { lakeFlag } from '../text/printable.js';
@@ -88,11 +88,8 @@ async function rowsOf(
   const table = { ...series, hasInterval: series.interval !== undefined, files: some };
   const time =
     series.dataset === 'klines' ? 'open_time' : series.dataset === 'trades' ? '"time"' : 'transact_time';
-  const literal = (day: number): string => {
-    const instant = timestampLiteral(startOfDay(day, spec));
-    return source.isZoned ? `${instant.replace('TIMESTAMP', 'TIMESTAMPTZ').slice(0, -1)}+00'` : instant;
-  };
-  const rows = await (series.dataset === 'klines' ? candlesQuery : rowsQuery)(table, spec);
+  const literal = (day: number): string => timestampLiteral(startOfDay(day, spec), source.isZoned);
+  const rows = await uniqueRowsQuery(table, spec);
   return sourceRows(
     source,
     `SELECT * FROM (${rows}) WHERE ${time} >= ${literal(from)} AND ${time} < ${literal(to)}`,

@@ -18,7 +18,7 @@ import { moveToQuarantine } from '../lake/quarantine.js';
 import { DAY_MS, dayPeriod, dayText, parseDay } from '../model/calendar.js';
 import type { Series, Settings } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
-import type { FileDigests } from '../query/file-digests.js';
+import type { FileDigests } from '../catalogue/file-digests.js';
 import { describeColumns } from '../source/describe.js';
 import { madeKey } from '../source/keys.js';
 import type { DatasetSpec, Venue } from '../source/venue.js';

@@ -5,9 +5,10 @@ import { isFromRest } from '../lake/held-objects.js';
 import { readManifest } from '../lake/manifest.js';
 import { parsePeriod } from '../model/calendar.js';
 import type { Series, Settings } from '../model/task.js';
-import { faultOfSeries } from '../query/file-digests.js';
-import { readSeriesFiles } from '../query/lake-tables.js';
-import type { LakeFile } from '../query/lake-tables.js';
+import { faultOfSeries } from '../catalogue/file-digests.js';
+import { readSeriesFiles } from '../catalogue/lake-tables.js';
+import type { LakeFile } from '../catalogue/lake-tables.js';
+import { hasTextNumbers, hasZonedTimes } from '../catalogue/views.js';
 import type { Source } from '../source/source.js';
 import { findDataset } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
@@ -72,13 +73,9 @@ export async function readSourceDays(
     byDay,
     from: days[0] ?? 0,
     to: (days.at(-1) ?? 0) + 1,
-    isText: files.every((file) => isParquet(file) && file.settings.numbers === 'string'),
-    isZoned: files.every((file) => isParquet(file) && file.settings.timestamps === 'utc'),
+    isText: hasTextNumbers(files),
+    isZoned: hasZonedTimes(files),
   };
-}
-
-function isParquet({ settings }: LakeFile): boolean {
-  return settings.format === 'parquet';
 }
 
 /** The source as in messages and manifest lines: `klines 1m`. */

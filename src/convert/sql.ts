@@ -17,7 +17,8 @@ export function quotePath(path: string): string {
   return quoteText(path.replaceAll(/[*?[]/g, '[$&]'));
 }
 
-/** A TIMESTAMP literal for a time in epoch milliseconds, cut to the second. */
-export function timestampLiteral(epochMs: number): string {
-  return `TIMESTAMP '${new Date(epochMs).toISOString().slice(0, 19).replace('T', ' ')}'`;
+/** A literal for a time in epoch milliseconds, cut to the second: a TIMESTAMP, or with `isZoned` a TIMESTAMPTZ. */
+export function timestampLiteral(epochMs: number, isZoned = false): string {
+  const text = new Date(epochMs).toISOString().slice(0, 19).replace('T', ' ');
+  return isZoned ? `TIMESTAMPTZ '${text}+00'` : `TIMESTAMP '${text}'`;
 }

@@ -1,5 +1,5 @@
 /** The files of an export, before they are written. */
-import type { LakeFile } from '../query/lake-tables.js';
+import type { LakeFile } from '../catalogue/lake-tables.js';
 import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
 import type { Assets } from '../source/pairs.js';

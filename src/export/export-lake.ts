@@ -18,7 +18,7 @@ import { cores, memoryLimitBytes, withinOpenFiles } from '../model/machine.js';
 import type { Series } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { FileDigests, UnreadableFile } from '../query/file-digests.js';
+import { FileDigests, UnreadableFile } from '../catalogue/file-digests.js';
 import { refuseInLake } from '../select/refuse-in-lake.js';
 import { absolutePath, shownPath, lakeFlag } from '../text/printable.js';
 import type { Days, Engine, EngineSettings, ExportFile, Refused } from './export-file.js';

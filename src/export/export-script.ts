@@ -5,7 +5,7 @@ import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { seriesName } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { FileDigests, UnreadableFile } from '../query/file-digests.js';
+import { FileDigests, UnreadableFile } from '../catalogue/file-digests.js';
 import { isMirror } from '../text/mirror-roots.js';
 import { absolutePath, printLines } from '../text/printable.js';
 import { refuseOtherFlags, refuseTarget } from './engine-settings.js';

@@ -5,7 +5,7 @@ import { listText } from '../model/units.js';
 import { usage } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
-import type { LakeFile } from '../query/lake-tables.js';
+import type { LakeFile } from '../catalogue/lake-tables.js';
 import { isSettled, pairOf } from '../source/pairs.js';
 import type { Source } from '../source/source.js';
 import { intervalMs } from '../source/venue.js';

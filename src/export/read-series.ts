@@ -1,8 +1,8 @@
 /** The committed files of a series, or the reason why it cannot be exported. */
 import { CryptodlError } from '../model/errors.js';
 import type { Series } from '../model/task.js';
-import { faultOfSeries } from '../query/file-digests.js';
-import { readSeriesFiles } from '../query/lake-tables.js';
+import { faultOfSeries } from '../catalogue/file-digests.js';
+import { readSeriesFiles } from '../catalogue/lake-tables.js';
 import { findDataset } from '../source/venue.js';
 import type { Source } from '../source/source.js';
 import type { HeldData, Refused } from './export-file.js';

@@ -13,8 +13,8 @@ import { openRegularFile } from '../lake/path-checks.js';
 import { CryptodlError } from '../model/errors.js';
 import { startOfDay } from '../model/calendar.js';
 import { seriesName } from '../model/task.js';
-import type { FileDigests } from '../query/file-digests.js';
-import { rowsQuery } from '../query/views.js';
+import type { FileDigests } from '../catalogue/file-digests.js';
+import { rowsQuery } from '../catalogue/views.js';
 import type { ExportFile, FileForm, RowSource } from './export-file.js';
 
 export interface StagedFile {

@@ -12,10 +12,10 @@ import { findDataset } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { absolutePath, shownPath } from '../text/printable.js';
 import { noViews } from './explain-errors.js';
-import { readTables, tableName } from './lake-tables.js';
-import type { LakeTable, LeftOut } from './lake-tables.js';
+import { readTables, tableName } from '../catalogue/lake-tables.js';
+import type { LakeTable, LeftOut } from '../catalogue/lake-tables.js';
 import { parseStatement, runQuery } from './run-query.js';
-import { viewOf } from './views.js';
+import { viewOf } from '../catalogue/views.js';
 
 /** An open result. The caller must close it. */
 export interface LakeResult extends QueryResult {

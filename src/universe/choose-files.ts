@@ -3,55 +3,33 @@ import { DAY_MS } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
-import { faultOfSeries } from '../query/file-digests.js';
-import { readSeriesFiles } from '../query/lake-tables.js';
-import type { LakeFile } from '../query/lake-tables.js';
-import type { Source } from '../source/source.js';
+import type { Catalogue, DayRange, SeriesFilesPart } from '../catalogue/catalogue.js';
+import type { LakeFile } from '../catalogue/lake-tables.js';
 import { intervalMs } from '../source/venue.js';
 
-/** A range of days `[from, to)`. */
-export type Days = LakeFile['days'];
-
-/** A file with its symbol and interval. */
+/** A file with its symbol and series. */
 export interface UniverseFile extends LakeFile {
   readonly symbol: string;
-}
-
-/** The files of a series. */
-interface SeriesFiles {
   readonly series: Series;
-  readonly files: readonly LakeFile[];
 }
 
 /** The series of each symbol, the longest interval first. */
-export type FilesBySymbol = ReadonlyMap<string, readonly SeriesFiles[]>;
-
-/** Number of symbols whose manifests are read at the same time. */
-const AT_ONCE = 16;
+export type FilesBySymbol = ReadonlyMap<string, readonly SeriesFilesPart[]>;
 
 /**
  * All files of the series that a universe may read. Rejects with `disk` if a file is missing, because a rank without its rows would be wrong,
  * and for a damaged manifest.
  */
 export async function findFiles(
-  root: string,
-  venue: Source,
+  catalogue: Catalogue,
   bySymbol: ReadonlyMap<string, readonly Series[]>,
 ): Promise<FilesBySymbol> {
-  const found = new Map<string, readonly SeriesFiles[]>();
-  const readSeries = async (series: Series): Promise<SeriesFiles> => {
-    const read = await readSeriesFiles(root, venue, series);
-    const fault = faultOfSeries(root, read);
+  const found = new Map<string, SeriesFilesPart[]>([...bySymbol.keys()].map((symbol) => [symbol, []]));
+  const longestFirst = [...bySymbol.values()].flat().sort((a, b) => lengthOf(b) - lengthOf(a));
+  for await (const { series, files, fault, damage } of catalogue.series(longestFirst)) {
+    if (damage !== undefined) throw damage;
     if (fault !== undefined) throw new CryptodlError('disk', `${seriesName(series)}: ${fault}`);
-    return { series, files: read.files };
-  };
-  const symbols = [...bySymbol];
-  for (let at = 0; at < symbols.length; at += AT_ONCE) {
-    const some = symbols.slice(at, at + AT_ONCE).map(async ([symbol, series]) => {
-      const longestFirst = [...series].sort((a, b) => lengthOf(b) - lengthOf(a));
-      return [symbol, await Promise.all(longestFirst.map(readSeries))] as const;
-    });
-    for (const [symbol, read] of await Promise.all(some)) found.set(symbol, read);
+    found.get(series.symbol)?.push({ series, files });
   }
   return found;
 }
@@ -69,11 +47,12 @@ function lengthOf({ interval = '' }: Series): number {
  * The files whose days no longer interval has completely. `longestFirst`: the series of a symbol. Only files with all bars of all of
  * their days count: the statement of the sums then takes no row of the files that are left out, so later days change nothing.
  */
-function needed(longestFirst: readonly SeriesFiles[]): LakeFile[] {
-  const chosen: LakeFile[] = [];
+function needed(longestFirst: readonly SeriesFilesPart[]): Omit<UniverseFile, 'symbol'>[] {
+  const chosen: Omit<UniverseFile, 'symbol'>[] = [];
   const complete: LakeFile[] = [];
   for (const { files, series } of longestFirst) {
-    chosen.push(...files.filter(({ days }) => !isCovered(days, complete)));
+    const own = files.filter(({ days }) => !isCovered(days, complete));
+    chosen.push(...own.map((file) => ({ ...file, series })));
     const barsOfDay = DAY_MS / lengthOf(series);
     complete.push(
       ...files.filter(({ isWhole, rows, days }) => isWhole && rows === (days.to - days.from) * barsOfDay),
@@ -84,14 +63,14 @@ function needed(longestFirst: readonly SeriesFiles[]): LakeFile[] {
 }
 
 /** `files`: ordered by their first days. */
-function isCovered({ from, to }: Days, files: readonly LakeFile[]): boolean {
+function isCovered({ from, to }: DayRange, files: readonly LakeFile[]): boolean {
   let reached = from;
   for (const { days } of files) if (days.from <= reached) reached = Math.max(reached, days.to);
   return reached >= to;
 }
 
 /** The files with days in the range, and the earliest file of each symbol, which has its first day. */
-export function filesOfDays(files: readonly UniverseFile[], { from, to }: Days): UniverseFile[] {
+export function filesOfDays(files: readonly UniverseFile[], { from, to }: DayRange): UniverseFile[] {
   const earliest = new Map<string, number>();
   for (const { symbol, days } of files)
     earliest.set(symbol, Math.min(earliest.get(symbol) ?? Infinity, days.from));

@@ -1,13 +1,12 @@
 /** Sums the rows of klines by symbol and day in DuckDB. All sums are decimals, so they are exact and do not depend on the order of rows. */
 import { instantExpression } from '../convert/columns.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
-import { quoteName, quoteText, timestampLiteral } from '../convert/sql.js';
-import { DAY_MS, startOfDay } from '../model/calendar.js';
+import { quoteName, quoteText } from '../convert/sql.js';
+import { DAY_MS } from '../model/calendar.js';
 import type { Measure } from '../options/periods.js';
-import type { LakeTable } from '../query/lake-tables.js';
-import { candlesQuery, rowsQuery } from '../query/views.js';
+import type { Catalogue } from '../catalogue/catalogue.js';
+import { hasTextNumbers } from '../catalogue/views.js';
 import type { UniverseFile } from './choose-files.js';
-import { DATASET } from './choose-symbols.js';
 import type { UniverseMarket } from './choose-symbols.js';
 
 /** Volumes of the archive have at most 8 decimals. */
@@ -26,10 +25,6 @@ function unitsSql(by: Measure, isAllText: boolean): string {
   return `CASE WHEN abs(${column}) < 2e7 THEN CAST(CAST(round(${column} * 1e8) AS BIGINT) AS HUGEINT) ELSE ${ofText} END`;
 }
 
-function isText({ settings }: UniverseFile): boolean {
-  return settings.format === 'parquet' && settings.numbers === 'string';
-}
-
 export interface DailyRequest extends UniverseMarket {
   readonly by: Measure;
   readonly selected: ReadonlySet<string>;
@@ -37,6 +32,7 @@ export interface DailyRequest extends UniverseMarket {
   readonly files: readonly UniverseFile[];
   /** Rows of this day and later ones are not read. */
   readonly before: number;
+  readonly catalogue: Catalogue;
 }
 
 /**
@@ -75,27 +71,24 @@ interface Statements {
   readonly days: StatementOf;
 }
 
-function statementsOf({ by, spec, intervals, before, market }: DailyRequest): Statements {
-  const time = instantExpression(spec);
-  const day = `CAST((epoch_ms(${time}) - ${spec.dayStartMs}) // ${DAY_MS} AS INTEGER)`;
-  const isBefore = `${time} < ${timestampLiteral(startOfDay(before, spec))}`;
+function statementsOf({ by, spec, intervals, before, catalogue }: DailyRequest): Statements {
+  const day = `CAST((epoch_ms(${instantExpression(spec)}) - ${spec.dayStartMs}) // ${DAY_MS} AS INTEGER)`;
   const grain = `list_position([${intervals.map(quoteText).join(', ')}], "interval")`;
-  const tableOf = (files: readonly UniverseFile[]): LakeTable => ({
-    market,
-    dataset: DATASET,
-    hasInterval: true,
-    files,
-  });
+  const rowsOf = async (files: readonly UniverseFile[]): Promise<string> => {
+    const parts = files.map((file) => ({ series: file.series, files: [file] }));
+    const relation = await catalogue.relation(parts, { to: before });
+    if (relation === undefined) throw new RangeError('no file has rows of these days');
+    return relation.sql;
+  };
   return {
     sums: async (files) => `INSERT INTO summed
 SELECT symbol, day, arg_min(units, grain) FROM (
   SELECT symbol, day, grain, coalesce(sum(units), 0) AS units FROM (
-    SELECT symbol, ${day} AS day, ${grain} AS grain, ${unitsSql(by, files.every(isText))} AS units
-    FROM (${await candlesQuery(tableOf(files), spec)}) WHERE ${isBefore})
+    SELECT symbol, ${day} AS day, ${grain} AS grain, ${unitsSql(by, hasTextNumbers(files))} AS units
+    FROM (${await rowsOf(files)}))
   GROUP BY ALL)
 GROUP BY symbol, day`,
-    days: async (files) =>
-      `INSERT INTO open_day SELECT DISTINCT ${day} FROM (${await rowsQuery(tableOf(files), spec)}) WHERE ${isBefore}`,
+    days: async (files) => `INSERT INTO open_day SELECT DISTINCT ${day} FROM (${await rowsOf(files)})`,
   };
 }
 

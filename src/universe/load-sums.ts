@@ -1,11 +1,10 @@
 /** Loads the daily sums of a universe from the files that its periods can need. */
 import type { DuckDbSession } from '../convert/duckdb.js';
-import { bringIn } from '../lake/backing.js';
 import { calendarStart, dayOf, dayText } from '../model/calendar.js';
 import type { CalendarPeriod } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { Measure } from '../options/periods.js';
-import { FileDigests } from '../query/file-digests.js';
+import type { Catalogue } from '../catalogue/catalogue.js';
 import { chosenFiles, filesOfDays } from './choose-files.js';
 import type { FilesBySymbol, UniverseFile } from './choose-files.js';
 import { DATASET } from './choose-symbols.js';
@@ -23,9 +22,7 @@ export interface NeededDays extends UniverseMarket, GivenDays {
 
 export interface SumsRequest extends NeededDays {
   readonly selected: ReadonlySet<string>;
-  /** Absolute. */
-  readonly root: string;
-  readonly signal: AbortSignal;
+  readonly catalogue: Catalogue;
 }
 
 export interface LoadedSums {
@@ -51,9 +48,6 @@ export async function loadSums(
 ): Promise<LoadedSums> {
   const all = chosenFiles(found);
   const files = neededFiles(all, request);
-  // The bytes of a lake in a bucket.
-  await bringIn(files.map(({ path }) => path));
-  await new FileDigests(request.root, request.signal).refuseDamaged(files);
   const before = endOf(all, request);
   await loadDailySums(session, { ...request, files, before });
   // The object of a month may have no rows after a day in the month: the symbol was delisted.

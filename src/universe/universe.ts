@@ -1,6 +1,7 @@
 /** `cryptodl universe`: the most traded symbols at the beginning of each period, from klines of days before the period only. */
 import { runVerb } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
+import { openCatalogue } from '../catalogue/catalogue.js';
 import { isFileError } from '../convert/duckdb-errors.js';
 import { verbEngine } from '../convert/duckdb.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
@@ -126,12 +127,12 @@ async function rankAndPrint(
     venue: source,
     warn,
   });
-  const found = await findFiles(root, source, bySymbol);
+  const catalogue = openCatalogue(root, source, request.signal);
+  const found = await findFiles(catalogue, bySymbol);
   if ([...found.values()].flat().every(({ files }) => files.length === 0))
     throw noKlines(checked.market, { root, out: options.out });
   return withSession<ExitCode>(request, async (session) => {
-    const { signal } = request;
-    const of = { ...checked, selected: new Set(selected), root, signal };
+    const of = { ...checked, selected: new Set(selected), catalogue };
     const { before, goOn } = await loadSums(session, found, of);
     const ranking = await rankingOf(session, { ...checked, before, goOn }, options);
     const incomplete = await rankPeriods(session, ranking);

@@ -1,7 +1,7 @@
 /** Writes the SELECT and the CREATE VIEW statement of a table: all of its files, with the same columns for each. */
 import { open } from 'node:fs/promises';
 import { sep } from 'node:path';
-import { zonelessExpression } from '../convert/columns.js';
+import { hasIds, identityOf, zonelessExpression } from '../convert/columns.js';
 import { quoteName, quotePath, quoteText } from '../convert/sql.js';
 import type { ColumnSpec } from '../source/facts.js';
 import type { DatasetSpec } from '../source/venue.js';
@@ -40,14 +40,20 @@ export async function rowsQuery(
   return selects.join('\n  UNION ALL BY NAME ');
 }
 
-/** The SELECT of `rowsQuery` for klines. Of several rows of one candle, the first one in the order of the files counts. */
-export async function candlesQuery(table: LakeTable, spec: DatasetSpec): Promise<string> {
+/** The SELECT of `rowsQuery`. Of several rows with one key, the first one in the order of the files counts. */
+export async function uniqueRowsQuery(table: LakeTable, spec: DatasetSpec): Promise<string> {
   const all = await rowsQuery(table, spec);
-  if (!table.files.some(({ mayRepeat }) => mayRepeat)) return all;
-  const candle = ['symbol', ...(table.hasInterval ? ['interval'] : []), 'open_time']
-    .map(quoteName)
-    .join(', ');
-  return `SELECT * EXCLUDE (place) FROM (SELECT *, row_number() OVER () AS place FROM (${all})) QUALIFY row_number() OVER (PARTITION BY ${candle} ORDER BY place) = 1`;
+  const key = rowKey(spec);
+  if (key === undefined || !table.files.some(({ mayRepeat }) => mayRepeat)) return all;
+  const names = [...['symbol', ...(table.hasInterval ? ['interval'] : [])].map(quoteName), ...key];
+  return `SELECT * EXCLUDE (place) FROM (SELECT *, row_number() OVER () AS place FROM (${all})) QUALIFY row_number() OVER (PARTITION BY ${names.join(', ')} ORDER BY place) = 1`;
+}
+
+/** Expressions that identify a row of a series; undefined for a dataset whose rows have nothing of the kind. */
+function rowKey(spec: DatasetSpec): string[] | undefined {
+  const isRegular = spec.rowSeconds !== undefined || spec.intervals !== undefined;
+  if (!isRegular && !hasIds(spec)) return undefined;
+  return spec.sort.map((name) => identityOf(spec, quoteName(name)));
 }
 
 interface Part {
@@ -74,10 +80,8 @@ function layersOf(hasInterval: boolean): string[] {
 
 /** Undefined for a dataset that this version does not know; its columns then come from the files. */
 function columnsOf({ files }: LakeTable, spec: DatasetSpec | undefined): ViewColumn[] | undefined {
-  const isText = files.every(
-    ({ settings }) => settings.format === 'parquet' && settings.numbers === 'string',
-  );
-  const isZoned = files.every(hasZone);
+  const isText = hasTextNumbers(files);
+  const isZoned = hasZonedTimes(files);
   return spec?.columns.flatMap((column) =>
     column.type === 'symbol'
       ? []
@@ -89,6 +93,16 @@ function columnsOf({ files }: LakeTable, spec: DatasetSpec | undefined): ViewCol
           },
         ],
   );
+}
+
+/** Whether the relation of these files has numbers as text with every digit; else they are doubles. */
+export function hasTextNumbers(files: readonly LakeFile[]): boolean {
+  return files.every(({ settings }) => settings.format === 'parquet' && settings.numbers === 'string');
+}
+
+/** Whether the relation of these files has times with a time zone. */
+export function hasZonedTimes(files: readonly LakeFile[]): boolean {
+  return files.every(hasZone);
 }
 
 /** Whether the times of a file have a time zone. */
