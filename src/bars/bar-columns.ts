@@ -7,7 +7,7 @@ import { quoteName } from '../convert/sql.js';
 import type { TimeRule } from './bar-rule.js';
 import { intervalMs } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
-import type { SourceDays } from './source-days.js';
+import type { BarSource } from './source.js';
 
 /** Digits after the point of volumes. The exchange publishes at most 8; a price times a quantity has 16. */
 const VOLUME_SCALE = 8;
@@ -37,9 +37,10 @@ function digitsOf(expression: string, isText: boolean): string {
 }
 
 /** The rows of a source, from its SELECT. */
-export function sourceRows({ series, spec, isText }: SourceDays, rows: string): string {
+export function sourceRows({ series, spec, isText }: BarSource, rows: string): string {
   if (series.dataset === 'klines') return klineRows(rows, isText);
   const isAggregated = series.dataset === 'aggTrades';
+  const counted = isAggregated ? withoutRepeated(rows) : rows;
   const [time, id, quantity] = isAggregated
     ? ['transact_time', 'agg_trade_id', 'quantity']
     : ['time', 'id', 'qty'];
@@ -54,7 +55,18 @@ export function sourceRows({ series, spec, isText }: SourceDays, rows: string): 
       CAST(${amount} AS ${VOLUME}) AS v, CAST(${q} AS ${QUOTE}) AS q, ${trades} AS n,
       CASE WHEN is_buyer_maker THEN 0 ELSE v END AS tv, CASE WHEN is_buyer_maker THEN 0 ELSE q END AS tq,
       true AS traded, ${digitsOf(quantity ?? '', isText)} AS dv, ${dq} AS dq, dv AS dtv, dq AS dtq
-    FROM (${rows})`;
+    FROM (${counted})`;
+}
+
+/**
+ * Aggregates without those that repeat trades: a new id, with ids of trades that earlier aggregates have. After a symbol was listed again, both
+ * ids begin anew, so its aggregates repeat nothing. Aggregates without trades have the ids -1.
+ */
+function withoutRepeated(rows: string): string {
+  return `SELECT * FROM (SELECT *, lag(last_id) OVER () AS last_before, lag(newest) OVER () AS newest_before
+      FROM (SELECT *, max(last_trade_id) OVER so_far AS last_id, max(agg_trade_id) OVER so_far AS newest
+        FROM (${rows}) WINDOW so_far AS (ROWS UNBOUNDED PRECEDING)))
+    WHERE newest_before IS NULL OR first_trade_id < 0 OR last_trade_id > last_before OR agg_trade_id <= newest_before`;
 }
 
 function klineRows(rows: string, isText: boolean): string {
@@ -116,6 +128,6 @@ export function bucketOf({ lengthMs, originMs }: TimeRule): string {
 }
 
 /** The number of rows of a whole bar; undefined for trades. */
-export function rowsOfBar({ lengthMs }: TimeRule, { series }: SourceDays): number | undefined {
+export function rowsOfBar({ lengthMs }: TimeRule, { series }: BarSource): number | undefined {
   return series.dataset === 'klines' ? lengthMs / intervalMs(series.interval ?? '') : undefined;
 }

@@ -1,37 +1,50 @@
 /** Builds bars into the lake, symbol by symbol and month by month. Sends no request. */
 import { join } from 'node:path';
+import { openCatalogue } from '../catalogue/catalogue.js';
+import type { Catalogue } from '../catalogue/catalogue.js';
 import { createEngine } from '../convert/duckdb.js';
-import { tempFolderOf } from '../files/temp-files.js';
-import type { DuckDbSession } from '../convert/duckdb.js';
-import { Deadline } from '../download/deadline.js';
+import type { DuckDbSession, Engine } from '../convert/duckdb.js';
 import { openLake } from '../download/open-lake.js';
-import type { LakeParts } from '../download/session.js';
+import { openSession } from '../download/session.js';
+import type { LakeParts, Session } from '../download/session.js';
 import { releaseBacked } from '../lake/backing.js';
 import { commitFiles } from '../lake/commit-journal.js';
-import { lakePaths, removeRunFolder, seriesFolder } from '../lake/layout.js';
-import type { LakePaths } from '../lake/layout.js';
-import { Manifests } from '../lake/manifests.js';
+import { removeRunFolder, seriesFolder } from '../lake/layout.js';
 import { writeNotice } from '../lake/notice.js';
-import { removeStaged } from '../lake/publish.js';
+import { fileSize, removeStaged } from '../lake/publish.js';
+import { differingSettings } from '../lake/settings.js';
+import { dayText, monthOf } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
+import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { FileDigests } from '../catalogue/file-digests.js';
-import { StageTimes } from '../report/stage-times.js';
-import { absolutePath } from '../text/printable.js';
+import { shownPath } from '../text/printable.js';
 import type { BarRule } from './bar-rule.js';
-import type { Chosen } from './choose-source.js';
 import { UnreadableSource } from './make-bars.js';
 import { makeMonth } from './make-month.js';
-import type { MadeMonth, MonthContext } from './make-month.js';
-import type { BarMonth } from './plan-months.js';
-import { planSeries } from './plan-series.js';
-import { selectSymbols } from './select-symbols.js';
+import type { BarTarget, MadeMonth } from './make-month.js';
+import { planMonths } from './plan-months.js';
+import type { BarMonth, Recipe } from './plan-months.js';
+import { chosenMonths, selectSymbols } from './select-symbols.js';
 import type { SymbolSeries } from './select-symbols.js';
+import { chooseSource, missingDays, settingsOfBars, sourceName, sourceOf } from './source.js';
+import type { BarSource } from './source.js';
 
-/** The result for one symbol. */
-export interface BuiltSeries extends Series {
+/** What was made, of one symbol or of all. */
+interface Amounts {
+  /** Days of the months that are made. */
+  readonly days: number;
+  /** Bars of these months, and bars that lack rows of the source or are absent for that reason. Both are 0 with --dry-run. */
+  readonly bars: number;
+  readonly short: number;
+  /** Days between the first and the last day of the source, in months of the range, that the source does not have. They have no bars. */
+  readonly missingDays: number;
+  readonly bytes: number;
+}
+
+/** The result for a series of bars. */
+interface Built extends Amounts {
   /**
    * `made`, or with --dry-run what would be made; `skipped`: the bars of the lake are up to date; `empty`: the source has no rows in the
    * range, or less than one bar.
@@ -42,27 +55,27 @@ export interface BuiltSeries extends Series {
   /** `klines 1m` */
   readonly source?: string;
   readonly months: readonly string[];
-  /** New and changed days, their bars, and bars that lack rows of the source or are absent for that reason. The last two are 0 with --dry-run. */
-  readonly days: number;
-  readonly bars: number;
-  readonly short: number;
-  /** Days of the range between the first and the last day of the source that the source does not have. They have no bars. */
-  readonly missingDays: number;
-  readonly bytes: number;
 }
 
-export interface BuildSummary {
-  readonly made: number;
-  readonly skipped: number;
-  readonly empty: number;
-  readonly failed: number;
+export type BuiltSeries = Series & Built;
+
+export interface BuildSummary extends Readonly<Record<Built['outcome'], number>>, Amounts {
   readonly months: number;
-  readonly days: number;
-  readonly bars: number;
-  readonly short: number;
-  readonly missingDays: number;
-  readonly bytes: number;
   readonly exitCode: ExitCode;
+}
+
+const AMOUNTS = ['days', 'bars', 'short', 'missingDays', 'bytes'] as const;
+const NOTHING = { months: [], days: 0, bars: 0, short: 0, missingDays: 0, bytes: 0 };
+
+interface Build {
+  readonly rule: BarRule;
+  readonly session: Session;
+  /** Whether a month is in the range of the command. */
+  readonly isChosen: (month: number) => boolean;
+  readonly catalogue: Catalogue;
+  /** Undefined with --dry-run. */
+  readonly engine: DuckDbSession | undefined;
+  readonly onMonth: () => void;
 }
 
 /**
@@ -74,213 +87,217 @@ export async function* buildBars(
   request: VerbRequest,
   onMonth: () => void = () => undefined,
 ): AsyncGenerator<BuiltSeries, BuildSummary> {
-  const { options } = request.resolved;
-  const paths = lakePaths(absolutePath(options.out, request.surroundings.home));
-  const symbols = await selectSymbols(rule, request);
-  const build = new Build(rule, request, paths, onMonth);
-  if (!options.dryRun) await build.open();
+  const session = openSession(request);
+  const { options, paths, stop, venue } = session;
+  let opened: LakeParts | undefined;
+  let engine: Engine | undefined;
   try {
-    for (const symbol of symbols) yield await build.symbol(symbol);
-    return await build.summary();
+    const symbols = await selectSymbols(rule, request);
+    if (!options.dryRun) {
+      opened = await openLake(session, 'cryptodl bars');
+      engine = createEngine({ tempFolder: opened.runFolder, signal: stop.signal });
+    }
+    const build = {
+      rule,
+      session: { ...session, ...opened },
+      isChosen: chosenMonths(request),
+      catalogue: openCatalogue(paths.root, venue, stop.signal),
+      engine: await engine?.session(),
+      onMonth,
+    };
+    const summary = yield* buildAll(build, symbols);
+    if (opened !== undefined && summary.months > 0 && venue.terms !== undefined)
+      await writeNotice(paths, venue.terms.notice);
+    return summary;
   } catch (error) {
     // An interrupted statement does not tell why: a lost lock, or Ctrl-C.
-    build.throwIfStopped();
+    stop.signal.throwIfAborted();
     throw error;
   } finally {
-    await build.close();
+    engine?.close();
+    await session.close();
+    if (opened !== undefined) await closeLake(session, opened);
   }
+}
+
+async function closeLake({ paths }: Session, { lock, runFolder }: LakeParts): Promise<void> {
+  try {
+    await removeRunFolder(paths, runFolder);
+  } finally {
+    await lock.release();
+  }
+}
+
+async function* buildAll(
+  build: Build,
+  symbols: readonly SymbolSeries[],
+): AsyncGenerator<BuiltSeries, BuildSummary> {
+  const counts = { made: 0, skipped: 0, empty: 0, failed: 0, ...NOTHING, months: 0 };
+  for (const symbol of symbols) {
+    build.session.stop.signal.throwIfAborted();
+    const built = await buildSymbol(build, symbol);
+    counts[built.outcome] += 1;
+    counts.months += built.months.length;
+    for (const name of AMOUNTS) counts[name] += built[name];
+    yield built;
+  }
+  return { ...counts, exitCode: counts.failed > 0 ? 4 : 0 };
+}
+
+async function buildSymbol(build: Build, symbol: SymbolSeries): Promise<BuiltSeries> {
+  const { bars, sources, problem } = symbol;
+  const failed = (text: string): BuiltSeries => ({ ...bars, ...NOTHING, outcome: 'failed', text });
+  if (problem !== undefined) return failed(problem);
+  const { catalogue, rule, session } = build;
+  const usable: BarSource[] = [];
+  for await (const held of catalogue.series(sources)) {
+    const source = sourceOf(held);
+    if (source !== undefined) usable.push(source);
+  }
+  try {
+    const folder = join(session.paths.root, seriesFolder(session.venue.name, bars));
+    const { parquet: held } = await session.manifests.of(folder);
+    const source = chooseSource(usable, held);
+    if (source === undefined) return failed(`${sources.map(seriesName).join(', ')}: no files`);
+    // A candle without trades is a row of klines, so klines have nothing to fill.
+    const isFilled = session.options.fillEmpty && source.series.dataset !== 'klines';
+    // The newest line names the source, so a line is newer than the lines before it.
+    const nowMs = held
+      .lines()
+      .reduce((most, { at }) => Math.max(most, Date.parse(at) + 1), session.clock.now());
+    const target = { series: bars, spec: symbol.spec, folder, held, nowMs };
+    return { ...bars, ...(await buildSeries(build, { rule, source, isFilled }, target)) };
+  } catch (error) {
+    if (!(error instanceof CryptodlError) || error.code !== 'manifest-damaged') throw error;
+    return failed(error.message);
+  }
+}
+
+/** Makes the months that are not up to date. Rejects with errors of the disk, and when interrupted. */
+async function buildSeries(build: Build, recipe: Recipe, target: BarTarget): Promise<Built> {
+  const { source } = recipe;
+  const named = { ...NOTHING, source: sourceName(source.series) };
+  if (source.fault !== undefined)
+    return { ...named, outcome: 'failed', text: `${named.source}: ${source.fault}` };
+  const all = planMonths(recipe);
+  const missing = missingDays(source).filter((day) => build.isChosen(monthOf(day)));
+  const of = { ...named, missingDays: missing.length };
+  const months = await monthsToMake(build, all, named.source, target);
+  if (months.length === 0) return { ...of, ...withoutWork(build, recipe, target) };
+  const difference = settingsProblem(recipe, months, target);
+  if (difference !== undefined) return { ...of, outcome: 'failed', text: difference };
+  return { ...of, ...(await makeMonths(build, target, recipe, months)) };
+}
+
+/** The months whose file is not there with its size, or was made from something else. A change of the source concerns months outside of the range too. */
+async function monthsToMake(
+  { isChosen, session }: Build,
+  all: readonly BarMonth[],
+  source: string,
+  { held, folder }: BarTarget,
+): Promise<BarMonth[]> {
+  const months: BarMonth[] = [];
+  for (const month of all) {
+    const last = held.inFile(month.file).length === 0 ? undefined : held.lastOfFile(month.file);
+    const isUpToDate =
+      last?.sha256 === month.sha256 && (await fileSize(join(folder, month.file))) === last.fileBytes;
+    const isConcerned = isChosen(month.month) || (last !== undefined && last.source !== source);
+    if (isConcerned && (session.options.force || !isUpToDate)) months.push(month);
+  }
+  return months;
+}
+
+function withoutWork(
+  { isChosen }: Build,
+  { rule, source }: Recipe,
+  { held }: BarTarget,
+): Pick<Built, 'outcome' | 'text'> {
+  const span = `${dayText(source.from)} … ${dayText(source.to - 1)}`;
+  if (![...source.days].some((day) => isChosen(monthOf(day))))
+    return {
+      outcome: 'empty',
+      text: `the lake has no ${sourceName(source.series)} in this range; it has ${span}`,
+    };
+  if (held.size > 0) return { outcome: 'skipped' };
+  return { outcome: 'empty', text: `no bar of ${rule.interval} lies within ${span}, the days of the source` };
+}
+
+/** Why the months cannot be made: other days keep their rows, which have the settings of before. */
+function settingsProblem(
+  { source }: Recipe,
+  months: readonly BarMonth[],
+  { held, folder }: BarTarget,
+): string | undefined {
+  const [different] = differingSettings(held.settings(), settingsOfBars(source));
+  const made = new Set(months.flatMap(({ days }) => days.map(dayText)));
+  if (different === undefined || held.lines().every(({ period }) => made.has(period))) return undefined;
+  return `its bars have ${different.name} ${different.held}, its source has ${different.requested}, and some days of the bars have no source or are outside of the range: move ${shownPath(folder)} away`;
 }
 
 /** Months of one commit. The months of bars from trades take long, so each is a commit of its own. */
 const MONTHS_IN_COMMIT = 16;
 
-class Build {
-  readonly #rule: BarRule;
-  readonly #request: VerbRequest;
-  readonly #paths: LakePaths;
-  readonly #onMonth: () => void;
-  readonly #stop = new AbortController();
-  readonly #digests: FileDigests;
-  readonly #counts = {
-    made: 0,
-    skipped: 0,
-    empty: 0,
-    failed: 0,
-    months: 0,
-    days: 0,
-    bars: 0,
-    short: 0,
-    missingDays: 0,
-    bytes: 0,
-  };
-  #manifests: Manifests;
-  #opened: LakeParts | undefined;
-  #session: DuckDbSession | undefined;
-  #closeEngine: () => void = () => undefined;
-
-  constructor(rule: BarRule, request: VerbRequest, paths: LakePaths, onMonth: () => void) {
-    this.#rule = rule;
-    this.#request = request;
-    this.#paths = paths;
-    this.#onMonth = onMonth;
-    this.#digests = new FileDigests(paths.root, this.#signal);
-    this.#manifests = new Manifests(request.source.archive);
-  }
-
-  async open(): Promise<void> {
-    const { clock, observer, resolved, source, surroundings } = this.#request;
-    const stop = this.#stop;
-    const session = {
-      paths: this.#paths,
-      tempFolder: tempFolderOf(resolved.options.tempDir, surroundings.home),
-      clock,
-      observer,
-      options: resolved.options,
-      venue: source,
-      stop,
-      times: new StageTimes(clock),
-      deadline: new Deadline({ clock, maxDurationMs: undefined, stop }),
+async function makeMonths(
+  { catalogue, engine, onMonth, session }: Build,
+  target: BarTarget,
+  recipe: Recipe,
+  months: readonly BarMonth[],
+): Promise<Omit<Built, 'missingDays' | 'source'>> {
+  if (engine === undefined)
+    return {
+      outcome: 'made',
+      ...sumOf(months.map(({ label, days }) => ({ ...NOTHING, label, days: days.length }))),
     };
-    this.#opened = await openLake(session, 'cryptodl bars');
-    this.#manifests = this.#opened.manifests;
-    const engine = createEngine({ tempFolder: this.#opened.runFolder, signal: this.#signal });
-    this.#closeEngine = () => {
-      engine.close();
-    };
-    this.#session = await engine.session();
-  }
-
-  async close(): Promise<void> {
-    this.#session?.close();
-    this.#closeEngine();
-    if (this.#opened === undefined) return;
-    const { lock, runFolder: folder } = this.#opened;
-    try {
-      await removeRunFolder(this.#paths, folder);
-    } finally {
-      await lock.release();
-    }
-  }
-
-  get #signal(): AbortSignal {
-    return AbortSignal.any([this.#request.signal, this.#stop.signal]);
-  }
-
-  /** Throws the error that stopped the command. */
-  throwIfStopped(): void {
-    this.#signal.throwIfAborted();
-  }
-
-  async symbol(symbol: SymbolSeries): Promise<BuiltSeries> {
-    this.throwIfStopped();
-    const built = await this.#build(symbol);
-    this.#counts[built.outcome] += 1;
-    this.#counts.months += built.months.length;
-    for (const name of ['days', 'bars', 'short', 'missingDays', 'bytes'] as const)
-      this.#counts[name] += built[name];
-    return built;
-  }
-
-  async #build({ bars, spec, sources, problem }: SymbolSeries): Promise<BuiltSeries> {
-    const of = { ...bars, months: [], days: 0, bars: 0, short: 0, missingDays: 0, bytes: 0 };
-    if (problem !== undefined) return { ...of, outcome: 'failed', text: problem };
-    const { source: venue } = this.#request;
-    const { root } = this.#paths;
-    const folder = join(root, seriesFolder(venue.name, bars));
-    try {
-      const held = (await this.#manifests.of(folder)).parquet;
-      const context = { rule: this.#rule, request: this.#request, root, held, folder };
-      const plan = await planSeries(context, { sources });
-      const { outcome, missingDays, source } = plan;
-      const named = { ...of, ...(source === undefined ? {} : { source }), missingDays };
-      if (outcome !== 'made')
-        return { ...named, outcome, ...(plan.text === undefined ? {} : { text: plan.text }) };
-      const { chosen, months, settings } = plan;
-      const session = this.#session;
-      if (session === undefined) return plannedSeries(named, months);
-      // The newest line names the source, so a line is newer than the lines before it.
-      const nowMs = held
-        .lines()
-        .reduce((most, { at }) => Math.max(most, Date.parse(at) + 1), this.#request.clock.now());
-      const places = { venue, paths: this.#paths, folder, series: bars, spec };
-      const tools = { session, digests: this.#digests };
-      const month = { ...places, ...tools, settings, held, nowMs, signal: this.#signal };
-      return await this.#make(named, month, chosen, months);
-    } catch (error) {
-      if (!(error instanceof CryptodlError) || error.code !== 'manifest-damaged') throw error;
-      return { ...of, outcome: 'failed', text: error.message };
-    }
-  }
-
-  async #make(
-    of: Omit<BuiltSeries, 'outcome'>,
-    context: MonthContext,
-    { recipe }: Chosen,
-    months: readonly BarMonth[],
-  ): Promise<BuiltSeries> {
-    const most = recipe.source.series.dataset === 'klines' ? MONTHS_IN_COMMIT : 1;
-    const made: MadeMonth[] = [];
-    let open: MadeMonth[] = [];
-    let failure: UnreadableSource | undefined;
-    const commit = async (): Promise<void> => {
+  const { manifests, paths, stop, venue } = session;
+  const tools = { engine, catalogue, venue, paths, signal: stop.signal };
+  const step = recipe.source.series.dataset === 'klines' ? MONTHS_IN_COMMIT : 1;
+  const made: MadeMonth[] = [];
+  let open: MadeMonth[] = [];
+  let failure: UnreadableSource | undefined;
+  try {
+    for (const [at, month] of months.entries()) {
+      stop.signal.throwIfAborted();
+      const one = await makeMonth(tools, target, recipe, month);
+      onMonth();
+      if (one !== undefined) open.push(one);
+      if (open.length < step && at < months.length - 1) continue;
       const ready = open;
       open = [];
-      await this.#commit(context, ready);
+      await commit(session, target, ready);
       made.push(...ready);
-    };
-    try {
-      for (const month of months) {
-        this.#signal.throwIfAborted();
-        const one = await makeMonth(context, recipe, month);
-        this.#onMonth();
-        if (one === undefined) continue;
-        open.push(one);
-        if (open.length < most) continue;
-        await commit();
-      }
-      if (open.length > 0) await commit();
-    } catch (error) {
-      await removeStaged(open);
-      if (!(error instanceof UnreadableSource)) throw error;
-      failure = error;
     }
-    await this.#manifests.published(context.folder);
-    const { root } = this.#paths;
-    const folder = join(root, seriesFolder(this.#request.source.name, recipe.source.series));
-    await releaseBacked(folder, context.folder);
-    const sum = (name: 'days' | 'bars' | 'short' | 'bytes'): number =>
-      made.reduce((total, one) => total + one[name], 0);
-    const sums = { days: sum('days'), bars: sum('bars'), short: sum('short'), bytes: sum('bytes') };
-    const all = { ...of, ...sums, months: made.map(({ label }) => label) };
-    if (failure !== undefined) return { ...all, outcome: 'failed', text: failure.message };
-    return { ...all, outcome: made.length > 0 ? 'made' : 'skipped' };
+  } catch (error) {
+    await removeStaged(open);
+    if (!(error instanceof UnreadableSource)) throw error;
+    failure = error;
   }
-
-  async #commit({ folder, series }: MonthContext, made: readonly MadeMonth[]): Promise<void> {
-    await this.#opened?.lock.confirm();
-    // Checked again: a symbolic link may have replaced a folder since the rows were read.
-    await this.#paths.folder(seriesFolder(this.#request.source.name, series));
-    await commitFiles(
-      { paths: this.#paths, manifests: this.#manifests },
-      {
-        seriesFolder: folder,
-        publications: made.map(({ staged, target }) => ({ staged, target })),
-        dead: [],
-        lines: made.flatMap(({ lines }) => lines),
-      },
-    );
-  }
-
-  async summary(): Promise<BuildSummary> {
-    const { failed, months } = this.#counts;
-    const { terms } = this.#request.source;
-    if (this.#opened !== undefined && months > 0 && terms !== undefined)
-      await writeNotice(this.#paths, terms.notice);
-    return { ...this.#counts, exitCode: failed > 0 ? 4 : 0 };
-  }
+  await manifests.published(target.folder);
+  await releaseBacked(join(paths.root, seriesFolder(venue.name, recipe.source.series)), target.folder);
+  const sums = sumOf(made);
+  if (failure !== undefined) return { ...sums, outcome: 'failed', text: failure.message };
+  return { ...sums, outcome: made.length > 0 ? 'made' : 'skipped' };
 }
 
-function plannedSeries(of: Omit<BuiltSeries, 'outcome'>, months: readonly BarMonth[]): BuiltSeries {
-  const days = months.reduce((sum, { changed }) => sum + changed.length, 0);
-  return { ...of, outcome: 'made', months: months.map(({ label }) => label), days };
+function sumOf(
+  made: readonly Pick<MadeMonth, 'label' | 'days' | 'bars' | 'short' | 'bytes'>[],
+): Omit<Built, 'outcome' | 'missingDays'> {
+  const sum = (name: 'days' | 'bars' | 'short' | 'bytes'): number =>
+    made.reduce((total, one) => total + one[name], 0);
+  const months = made.map(({ label }) => label);
+  return { months, days: sum('days'), bars: sum('bars'), short: sum('short'), bytes: sum('bytes') };
+}
+
+async function commit(
+  { lock, manifests, paths, venue }: Session & Partial<LakeParts>,
+  { folder, series }: BarTarget,
+  made: readonly MadeMonth[],
+): Promise<void> {
+  if (made.length === 0) return;
+  await lock?.confirm();
+  // Checked again: a symbolic link may have replaced a folder since the rows were read.
+  await paths.folder(seriesFolder(venue.name, series));
+  await commitFiles(
+    { paths, manifests },
+    { seriesFolder: folder, publications: made, dead: [], lines: made.flatMap(({ lines }) => lines) },
+  );
 }

@@ -1,49 +1,49 @@
-/** Makes bars in a table of DuckDB: `made`, with the columns of the dataset, `day`, `seq` and `is_short`. */
-import { bringIn } from '../lake/backing.js';
-import { DAY_MS, dayOf, parseDay, startOfDay } from '../model/calendar.js';
-import type { DuckDbSession } from '../convert/duckdb.js';
-import { isFileError } from '../convert/duckdb-errors.js';
-import { timestampLiteral } from '../convert/sql.js';
+/** Makes the bars of a month in a table of DuckDB: `made`, with the columns of the dataset, `day`, `seq` and `is_short`. */
+import type { Catalogue } from '../catalogue/catalogue.js';
 import { UnreadableFile } from '../catalogue/file-digests.js';
-import type { FileDigests } from '../catalogue/file-digests.js';
-import { uniqueRowsQuery } from '../catalogue/views.js';
+import { isFileError } from '../convert/duckdb-errors.js';
+import type { DuckDbSession } from '../convert/duckdb.js';
+import { DAY_MS, parseDay, startOfDay } from '../model/calendar.js';
 import { findDataset } from '../source/venue.js';
 import type { Venue } from '../source/venue.js';
 import { lakeFlag } from '../text/printable.js';
 import { aggregates, barColumns, bucketOf, rowsOfBar, sourceRows } from './bar-columns.js';
 import { nextStart } from './bar-rule.js';
 import type { TimeRule, TradeRule } from './bar-rule.js';
-import { objectBefore } from './day-rules.js';
-import type { BarDay, Recipe } from './day-rules.js';
-import { sourceName } from './source-days.js';
-import type { SourceDays } from './source-days.js';
+import type { BarMonth, Recipe, Span } from './plan-months.js';
+import { missingDays, sourceName } from './source.js';
+import type { BarSource } from './source.js';
 
 export interface BarTools {
-  readonly session: DuckDbSession;
-  readonly digests: FileDigests;
+  readonly engine: DuckDbSession;
+  readonly catalogue: Catalogue;
+  readonly venue: Venue;
 }
 
 /**
- * Creates the table `made` with the bars of these days, which are ascending. Resolves with the number of bars that are absent because the
- * source lacks all of their rows. Rejects with `UnreadableSource` if the rows cannot be read, or have numbers out of range.
+ * Creates the table `made`. Resolves with the number of bars that are absent because the source lacks all of their rows. Rejects with
+ * `UnreadableSource` if the rows cannot be read, or have numbers out of range.
  */
-export async function makeBars(
-  tools: BarTools,
-  venue: Venue,
-  recipe: Recipe,
-  days: readonly BarDay[],
-): Promise<number> {
+export async function makeBars(tools: BarTools, recipe: Recipe, month: BarMonth): Promise<number> {
+  const { rule, source } = recipe;
   try {
-    return await makeAll(tools, venue, recipe, days);
+    if (rule.kind === 'time') return await makeTimeBars(tools, { ...recipe, rule }, month);
+    for (const [at, day] of month.days.entries()) {
+      const bars = await tradeBars(tools, { ...recipe, rule }, month, day);
+      await tools.engine.run(
+        at === 0 ? `CREATE OR REPLACE TEMP TABLE made AS ${bars}` : `INSERT INTO made ${bars}`,
+      );
+    }
+    return 0;
   } catch (error) {
     if (!isFileError(error)) throw error;
-    throw new UnreadableSource(recipe.source, error);
+    throw new UnreadableSource(tools.catalogue.root, source, error);
   }
 }
 
 /** The rows of a source cannot be read, or no bars can be made from them. */
 export class UnreadableSource extends Error {
-  constructor({ root, series }: SourceDays, cause: unknown) {
+  constructor(root: string, { series }: BarSource, cause: unknown) {
     const [why = ''] = (cause instanceof Error ? cause.message : String(cause)).split('\n');
     const advice =
       cause instanceof UnreadableFile ? '' : `; cryptodl verify --deep${lakeFlag(root)} finds damaged files`;
@@ -51,169 +51,106 @@ export class UnreadableSource extends Error {
   }
 }
 
-async function makeAll(
-  tools: BarTools,
-  venue: Venue,
-  recipe: Recipe,
-  days: readonly BarDay[],
-): Promise<number> {
-  const { rule } = recipe;
-  const { isText } = recipe.source;
-  const { session } = tools;
-  const none = `SELECT 0 AS day, 0::BIGINT AS seq, false AS is_short, ${barColumns(isText, { open: '0', close: '0' })} FROM (${emptyBar(isText)}) LIMIT 0`;
-  await session.run(`CREATE OR REPLACE TEMP TABLE made AS ${none}`);
-  if (rule.kind === 'time') return addTimeBars(tools, venue, { ...recipe, rule }, days);
-  for (const { day } of days) await addTradeBars(tools, { ...recipe, rule }, day);
-  return 0;
-}
-
-function emptyBar(isText: boolean): string {
-  const price = isText ? "'0'" : '0.0::DOUBLE';
-  const zero = 'CAST(0 AS DECIMAL(38, 8))';
-  return `SELECT ${price} AS o, ${price} AS h, ${price} AS l, ${price} AS c, ${zero} AS v, CAST(0 AS DECIMAL(38, 16)) AS q,
-    0::BIGINT AS n, ${zero} AS tv, CAST(0 AS DECIMAL(38, 16)) AS tq, 0 AS dv, 0 AS dq, 0 AS dtv, 0 AS dtq`;
-}
-
-/** The rows of the source within days `[from, to)`, as a subquery. */
+/** The rows of the source within these days, as a subquery. */
 async function rowsOf(
-  { digests }: BarTools,
-  source: SourceDays,
-  { from, to }: { readonly from: number; readonly to: number },
+  { catalogue }: BarTools,
+  source: BarSource,
+  { from: files }: BarMonth,
+  days: Span,
 ): Promise<string> {
-  const { series, spec, files } = source;
-  const some = files.filter(({ days }) => days.from < to && days.to > from);
-  if (some.length === 0) throw new RangeError('no file has rows of these days');
-  await bringIn(some.map(({ path }) => path));
-  await digests.refuseDamaged(some);
-  const table = { ...series, hasInterval: series.interval !== undefined, files: some };
-  const time =
-    series.dataset === 'klines' ? 'open_time' : series.dataset === 'trades' ? '"time"' : 'transact_time';
-  const literal = (day: number): string => timestampLiteral(startOfDay(day, spec), source.isZoned);
-  const rows = await uniqueRowsQuery(table, spec);
-  return sourceRows(
-    source,
-    `SELECT * FROM (${rows}) WHERE ${time} >= ${literal(from)} AND ${time} < ${literal(to)}`,
-  );
+  const rows = await catalogue.relation([{ series: source.series, files }], days);
+  if (rows === undefined) throw new RangeError('no file has rows of these days');
+  return sourceRows(source, rows.sql);
 }
 
 type TimeRecipe = Recipe & { readonly rule: TimeRule };
 
-async function addTimeBars(
-  tools: BarTools,
-  venue: Venue,
-  recipe: TimeRecipe,
-  days: readonly BarDay[],
-): Promise<number> {
+async function makeTimeBars(tools: BarTools, recipe: TimeRecipe, month: BarMonth): Promise<number> {
   const { rule, source, isFilled } = recipe;
-  const { session } = tools;
-  const starts = joined(
-    days.flatMap(({ starts: own }) => (own !== undefined && own.from < own.to ? own : [])),
-  );
-  const [first, last] = [starts[0], starts.at(-1)];
-  if (first === undefined || last === undefined) return 0;
-  const { spec } = source;
+  const { engine, venue } = tools;
+  const { starts = { from: 0, to: 0 }, rows: days } = month;
   const lengthUs = rule.lengthMs * 1000;
-  const from = dayOf(first.from, spec);
-  const before = isFilled ? objectBefore(source, from) : undefined;
-  const to = dayOf(last.to - 1, spec) + 1;
-  const rows = await rowsOf(tools, source, { from: Math.min(from, before?.from ?? from), to });
-  const own = `SELECT ${bucketOf(rule)} AS b, ${aggregates(source.isText)} FROM (${rows}) GROUP BY b`;
-  const spans = starts.map((span) => `(${span.from * 1000}, ${span.to * 1000})`).join(', ');
-  // Bars outside of these days give only the close before an empty bar.
-  const wanted = `EXISTS (FROM (VALUES ${spans}) AS spans(a, z) WHERE b >= a AND b < z)`;
-  const all = isFilled ? filled(own, spans, recipe, { from, to }) : own;
-  const micros = (parseDay(microsecondsFrom(venue, source) ?? '') ?? Infinity) * DAY_MS * 1000;
-  const inclusive = Number.isFinite(micros) ? `CASE WHEN b >= ${micros} THEN 1 ELSE 1000 END` : '1000';
-  const columns = barColumns(source.isText, { open: 'b', close: `b + ${lengthUs} - ${inclusive}` });
-  await session.run(`INSERT INTO made
-    SELECT ${dayExpression('b', source)}, b, ${shortExpression(recipe, { from, to })}, ${columns} FROM (${all}) WHERE ${wanted}`);
-  const [absent] = await session.rows(`SELECT count(*) AS bars FROM (${startsIn(spans, rule)})
-    WHERE b NOT IN (SELECT seq FROM made) AND ${source.series.dataset === 'klines' ? 'true' : missingDays(recipe, { from, to })}
-      ${first.from <= nextStart(rule, startOfDay(source.from, spec)) ? 'AND b > (SELECT min(seq) FROM made)' : ''}`);
+  const all = `SELECT unnest(range(${starts.from * 1000}, ${starts.to * 1000}, ${lengthUs})) AS b`;
+  const lacksDays = lackingDays(source, days, rule.lengthMs);
+  // A day without source has no bars that begin on it, unless they are longer than a day.
+  const wanted =
+    rule.lengthMs > DAY_MS ? all : `SELECT b FROM (${all}) WHERE NOT ${lackingDays(source, days, 1)}`;
+  const own = `SELECT ${bucketOf(rule)} AS b, ${aggregates(source.isText)} FROM (${await rowsOf(tools, source, month, days)}) GROUP BY b`;
+  // Bars outside of these starts give only the close before an empty bar.
+  const bars = isFilled ? filled(own, wanted, lacksDays) : own;
+  const rowsOfWhole = rowsOfBar(rule, source);
+  // Of klines, candles are counted; of trades, whole days.
+  const isShort = rowsOfWhole === undefined ? lacksDays : `row_count < ${rowsOfWhole}`;
+  const columns = barColumns(source.isText, {
+    open: 'b',
+    close: `b + ${lengthUs} - ${inclusiveEnd(venue, source)}`,
+  });
+  await engine.run(
+    `CREATE OR REPLACE TEMP TABLE made AS SELECT ${dayOfBar('b', source)} AS day, b AS seq, ${isShort} AS is_short, ${columns} FROM (${bars}) WHERE b IN (${wanted})`,
+  );
+  const isFirst = starts.from === nextStart(rule, startOfDay(source.from, source.spec));
+  const [absent] =
+    await engine.rows(`SELECT count(*) AS bars FROM (${wanted}) WHERE b NOT IN (SELECT seq FROM made)
+    ${rowsOfWhole === undefined ? `AND ${lacksDays}` : ''} ${isFirst ? 'AND b > (SELECT min(seq) FROM made)' : ''}`);
   return Number(absent?.['bars']);
 }
 
-interface Span {
-  readonly from: number;
-  readonly to: number;
-}
-
-/** Joins adjacent spans. */
-function joined(spans: readonly Span[]): Span[] {
-  const all: Span[] = [];
-  for (const span of spans) {
-    const last = all.at(-1);
-    if (last?.to === span.from) all[all.length - 1] = { from: last.from, to: span.to };
-    else all.push(span);
-  }
-  return all;
-}
-
-/** From this day on, the times of the market are published in microseconds, so a bar ends a microsecond before the next one. */
-function microsecondsFrom(venue: Venue, { series }: SourceDays): string | undefined {
+/** The microseconds from the last one of a bar to the next bar: from a day on, the times of a market are published in microseconds. */
+function inclusiveEnd(venue: Venue, { series }: BarSource): string {
   const rest = findDataset(venue, series.market, 'klines')?.rest;
-  return rest !== undefined && 'microsecondsFrom' in rest ? rest.microsecondsFrom : undefined;
+  const from =
+    rest !== undefined && 'microsecondsFrom' in rest ? parseDay(rest.microsecondsFrom ?? '') : undefined;
+  return from === undefined ? '1000' : `CASE WHEN b >= ${from * DAY_MS * 1000} THEN 1 ELSE 1000 END`;
 }
 
-function dayExpression(us: string, { spec }: SourceDays): string {
+function dayOfBar(us: string, { spec }: BarSource): string {
   return `CAST((${us} - ${spec.dayStartMs * 1000}) // ${DAY_MS * 1000} AS INTEGER)`;
 }
 
-/** True for a bar that lacks rows of the source: candles of klines, or whole days of trades. */
-function shortExpression(recipe: TimeRecipe, days: Span): string {
-  const rows = rowsOfBar(recipe.rule, recipe.source);
-  return rows === undefined ? missingDays(recipe, days) : `row_count < ${rows}`;
-}
-
-/** True for a bar with one of these days that the source does not have. */
-function missingDays({ rule, source }: TimeRecipe, { from, to }: Span): string {
-  const missing: string[] = [];
-  for (let day = from; day < to; day += 1)
-    if (!source.byDay.has(day)) {
-      const at = (one: number): number => startOfDay(one, source.spec) * 1000;
-      missing.push(`(b < ${at(day + 1)} AND b + ${rule.lengthMs * 1000} > ${at(day)})`);
-    }
+/** True for a bar of this length with time in one of these days that the source does not have. */
+function lackingDays(source: BarSource, { from, to }: Span, lengthMs: number): string {
+  const missing = missingDays(source)
+    .filter((day) => day >= from && day < to)
+    .map((day) => {
+      const [begin, end] = [startOfDay(day, source.spec), startOfDay(day + 1, source.spec)];
+      return `(b < ${end * 1000} AND b + ${lengthMs * 1000} > ${begin * 1000})`;
+    });
   return missing.length === 0 ? 'false' : `(${missing.join(' OR ')})`;
 }
 
-/** The starts of bars in spans of microseconds, as rows with `b`. */
-function startsIn(spans: string, { lengthMs }: TimeRule): string {
-  return `SELECT unnest(range(a, z, ${lengthMs * 1000})) AS b FROM (VALUES ${spans}) AS spans(a, z)`;
-}
-
 /** The bars and a flat bar for each start without rows, except before the first row and in days that the source does not have. */
-function filled(bars: string, spans: string, recipe: TimeRecipe, days: Span): string {
+function filled(bars: string, starts: string, lacksDays: string): string {
   return `SELECT b, coalesce(o, before) AS o, coalesce(h, before) AS h, coalesce(l, before) AS l, coalesce(c, before) AS c,
       coalesce(v, 0) AS v, coalesce(q, 0) AS q, coalesce(n, 0) AS n, coalesce(tv, 0) AS tv, coalesce(tq, 0) AS tq,
       coalesce(dv, 0) AS dv, coalesce(dq, 0) AS dq, coalesce(dtv, 0) AS dtv, coalesce(dtq, 0) AS dtq, coalesce(row_count, 0) AS row_count
     FROM (SELECT *, last_value(c IGNORE NULLS) OVER (ORDER BY b ROWS UNBOUNDED PRECEDING) AS before
-      FROM (${bars}) FULL JOIN (${startsIn(spans, recipe.rule)}) USING (b))
-    WHERE before IS NOT NULL AND (row_count IS NOT NULL OR NOT ${missingDays(recipe, days)})`;
+      FROM (${bars}) FULL JOIN (${starts}) USING (b))
+    WHERE before IS NOT NULL AND (row_count IS NOT NULL OR NOT ${lacksDays})`;
 }
 
 /** Full bars are inserted in parts of this number. */
 const MOST_STARTS = 10_000;
 
-async function addTradeBars(
+/** The SELECT of the bars of a day. */
+async function tradeBars(
   tools: BarTools,
   { rule, source }: Recipe & { readonly rule: TradeRule },
+  month: BarMonth,
   day: number,
-): Promise<void> {
-  const { session } = tools;
-  const rows = await rowsOf(tools, source, { from: day, to: day + 1 });
-  await session.run(`CREATE OR REPLACE TEMP TABLE day_rows AS
+): Promise<string> {
+  const { engine } = tools;
+  const rows = await rowsOf(tools, source, month, { from: day, to: day + 1 });
+  await engine.run(`CREATE OR REPLACE TEMP TABLE day_rows AS
     SELECT row_number() OVER () - 1 AS number, * FROM (SELECT * FROM (${rows}) ORDER BY seq, t)`);
-  await session.run('CREATE OR REPLACE TEMP TABLE starts (start BIGINT)');
-  const starts = await startsOf(session, rule);
+  await engine.run('CREATE OR REPLACE TEMP TABLE starts (start BIGINT)');
+  const starts = await startsOf(engine, rule);
   for (let at = 0; at < starts.length; at += MOST_STARTS) {
     const some = starts.slice(at, at + MOST_STARTS).map((start) => `(${start})`);
-    await session.run(`INSERT INTO starts VALUES ${some.join(', ')}`);
+    await engine.run(`INSERT INTO starts VALUES ${some.join(', ')}`);
   }
-  await session.run(`INSERT INTO made
-    SELECT ${day}, seq, false, ${barColumns(source.isText, { open: 'first_t', close: 'last_t' })}
+  return `SELECT ${day} AS day, seq, false AS is_short, ${barColumns(source.isText, { open: 'first_t', close: 'last_t' })}
     FROM (SELECT start AS seq, ${aggregates(source.isText).replaceAll('seq', 'number')}
-      FROM day_rows ASOF JOIN starts ON number >= start GROUP BY start)`);
-  await session.run('DROP TABLE day_rows');
+      FROM day_rows ASOF JOIN starts ON number >= start GROUP BY start)`;
 }
 
 const MEASURES = { tick: 'n', volume: 'v', dollar: 'q' } as const;

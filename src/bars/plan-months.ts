@@ -1,48 +1,131 @@
-/** Compares the days of bars with those of the lake: the months with new or changed days. */
-import type { HeldObjects } from '../lake/held-objects.js';
-import { fileSizes } from '../lake/publish.js';
-import { monthOf, monthText } from '../model/calendar.js';
-import type { BarDay } from './day-rules.js';
+/**
+ * The months of bars: the days of each file, and what its bars are made from. A bar belongs to the month of its start. A bar is made if its
+ * whole time lies within the days that the source holds, from the first to the last one.
+ */
+import { createHash } from 'node:crypto';
+import { basename } from 'node:path';
+import type { LakeFile } from '../catalogue/lake-tables.js';
+import { DAY_MS, dayOf, monthOf, monthStart, monthText, startOfDay } from '../model/calendar.js';
+import { barStart, nextStart } from './bar-rule.js';
+import type { BarRule, TimeRule } from './bar-rule.js';
+import { eachDay, sourceName } from './source.js';
+import type { BarSource } from './source.js';
 
-/** A month with days to make. */
+/** What bars are made of, apart from the rows. */
+export interface Recipe {
+  readonly rule: BarRule;
+  readonly source: BarSource;
+  /** Whether there are bars of times without trades. */
+  readonly isFilled: boolean;
+}
+
+/** Half-open: epoch milliseconds, or days. */
+export interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** A file of bars. */
 export interface BarMonth {
+  readonly month: number;
   readonly label: string;
   readonly file: string;
-  /** New and changed days, ascending. */
-  readonly changed: readonly BarDay[];
-  /** All days of the month that the source has. */
-  readonly all: readonly BarDay[];
+  /** The days that have bars or lie within a bar, ascending. */
+  readonly days: readonly number[];
+  /** The starts of its bars. Undefined for bars by trades. */
+  readonly starts: Span | undefined;
+  /** The days whose rows are read, and the files of the source with these days. */
+  readonly rows: Span;
+  readonly from: readonly LakeFile[];
+  /** Of the rule, the starts and the files of the source: months with the same digest have the same bars. */
+  readonly sha256: string;
 }
 
-/**
- * The months with work, ascending. A day is up to date if its line has the same digest, and its file the committed size. `isChosen`: whether
- * a day is in the range of the command. `isForced`: all days are made again.
- */
-export async function planMonths(
-  days: readonly BarDay[],
-  held: HeldObjects,
-  folder: string,
-  { isForced, isChosen }: { readonly isForced: boolean; readonly isChosen: (day: number) => boolean },
-): Promise<BarMonth[]> {
-  const files = held.files().filter((file) => held.inFile(file).length > 0);
-  const sizes = await fileSizes(folder, files);
-  const unsound = new Set(files.filter((file, at) => sizes[at] !== held.bytesOf(file)));
-  const months = new Map<string, { all: BarDay[]; changed: BarDay[] }>();
-  for (const day of days) {
-    const label = monthText(monthOf(day.day));
-    const month = months.get(label) ?? { all: [], changed: [] };
-    months.set(label, month);
-    month.all.push(day);
-    const line = held.ofDay(day.day);
-    const isOld = line === undefined || line.sha256 !== day.sha256 || unsound.has(line.file);
-    if (isChosen(day.day) && (isForced || isOld)) month.changed.push(day);
+/** All months that can have bars, ascending. */
+export function planMonths(recipe: Recipe): BarMonth[] {
+  const { from, to } = recipe.source;
+  const months: BarMonth[] = [];
+  for (let month = monthOf(from); month <= monthOf(to - 1); month += 1) {
+    const planned = planMonth(recipe, month);
+    if (planned !== undefined) months.push(planned);
   }
-  return [...months]
-    .filter(([, { all, changed }]) => changed.length > 0 && all.some(hasBars))
-    .map(([label, month]) => ({ label, file: `${label}.parquet`, ...month }));
+  return months;
 }
 
-/** Whether a bar begins on this day. Days within a longer bar have a line in the file of their month, if it has a file. */
-function hasBars({ starts }: BarDay): boolean {
-  return starts === undefined || starts.from < starts.to;
+function planMonth(recipe: Recipe, month: number): BarMonth | undefined {
+  const { rule, source, isFilled } = recipe;
+  const all = { from: monthStart(month), to: monthStart(month + 1) };
+  const starts = rule.kind === 'time' ? startsIn(rule, source, all) : undefined;
+  if (starts !== undefined && starts.from >= starts.to) return undefined;
+  const days = eachDay(all).filter((day) => isOfBars(recipe, day));
+  const own = starts === undefined ? all : daysOf(starts, source);
+  const files = filesOf(source, own);
+  const [first] = files;
+  if (days.length === 0 || first === undefined) return undefined;
+  // The file before has the close for empty bars at the start.
+  const before = isFilled ? source.files.findLast((file) => file.days.to <= first.days.from) : undefined;
+  const from = before === undefined ? files : [before, ...files];
+  const label = monthText(month);
+  const text = JSON.stringify([
+    ruleText(recipe),
+    starts,
+    from.map(({ path, sha256 }) => [basename(path), sha256]),
+  ]);
+  return {
+    month,
+    label,
+    file: `${label}.parquet`,
+    days,
+    starts,
+    rows: { from: before?.days.from ?? own.from, to: own.to },
+    from,
+    sha256: createHash('sha256').update(text).digest('hex'),
+  };
+}
+
+/** The starts of the whole bars that begin on these days. */
+function startsIn(rule: TimeRule, source: BarSource, { from, to }: Span): Span {
+  const { spec } = source;
+  const whole = wholeBars(rule, source);
+  return {
+    from: Math.max(whole.from, nextStart(rule, startOfDay(from, spec))),
+    to: Math.min(whole.to, nextStart(rule, startOfDay(to, spec))),
+  };
+}
+
+/** The time of all whole bars. */
+function wholeBars(rule: TimeRule, { from, to, spec }: BarSource): Span {
+  return { from: nextStart(rule, startOfDay(from, spec)), to: barStart(rule, startOfDay(to, spec)) };
+}
+
+/** Whether a day has bars or lies within one. A day without source does only if bars are longer than a day. */
+function isOfBars({ rule, source }: Recipe, day: number): boolean {
+  const { spec, days } = source;
+  if (rule.kind !== 'time') return days.has(day);
+  const [begin, end] = [startOfDay(day, spec), startOfDay(day + 1, spec)];
+  const whole = wholeBars(rule, source);
+  if (end <= whole.from || begin >= whole.to) return false;
+  if (days.has(day)) return true;
+  const hasRows = (from: number): boolean =>
+    eachDay(daysOf({ from, to: from + rule.lengthMs }, source)).some((at) => days.has(at));
+  return rule.lengthMs > DAY_MS && [begin, end - 1].some((at) => hasRows(barStart(rule, at)));
+}
+
+function daysOf({ from, to }: Span, { spec }: BarSource): Span {
+  return { from: dayOf(from, spec), to: dayOf(to - 1, spec) + 1 };
+}
+
+function filesOf({ files }: BarSource, { from, to }: Span): LakeFile[] {
+  return files.filter(({ days }) => days.from < to && days.to > from);
+}
+
+/** The rule as text: bars with the same rule and the same files are the same bars. */
+export function ruleText({ rule, source, isFilled }: Recipe): string {
+  return [
+    `bars ${rule.interval}`,
+    `from ${sourceName(source.series)}`,
+    `numbers ${source.isText ? 'string' : 'double'}`,
+    ...(source.isZoned ? ['timestamps utc'] : []),
+    ...(isFilled ? ['filled'] : []),
+  ].join(', ');
 }

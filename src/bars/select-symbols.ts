@@ -1,4 +1,5 @@
 /** The symbols of the lake whose bars are made, with the series that can be their source. */
+import { monthOf } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { Series } from '../model/task.js';
 import { emptyShardText, isInShard } from '../options/shard.js';
@@ -9,8 +10,7 @@ import { readVerbLake, selectGiven } from '../select/held-series.js';
 import { findDataset } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { BarRule } from './bar-rule.js';
-import { canMake, isSource } from './choose-source.js';
-import { sourceName } from './source-days.js';
+import { canMake, isSource, sourceName } from './source.js';
 
 export interface SymbolSeries {
   /** The series of the bars. */
@@ -82,10 +82,10 @@ function problemOf(rule: BarRule, series: readonly Series[]): string {
   return `no source: the lake has ${series.map(sourceName).join(', ')}; ${needText(rule)}`;
 }
 
-/** Whether a day is in the range of the command; true for all days without a range. */
-export function chosenRange({ resolved, clock, source }: VerbRequest): (day: number) => boolean {
+/** Whether a month has days in the range of the command; true for all months without a range. */
+export function chosenMonths({ resolved, clock, source }: VerbRequest): (month: number) => boolean {
   const { options } = resolved;
   if (!isRangeGiven(options)) return () => true;
-  const { from = -Infinity, to } = resolveRange(options, options.nowMs ?? clock.now(), source);
-  return (day) => day >= from && day < to;
+  const { from, to } = resolveRange(options, options.nowMs ?? clock.now(), source);
+  return (month) => (from === undefined || month >= monthOf(from)) && month <= monthOf(to - 1);
 }

@@ -20,7 +20,7 @@ export interface DayRange {
 }
 
 /** A series that the lake holds. */
-interface HeldSeries extends LeftOut {
+export interface HeldSeries extends LeftOut {
   readonly series: Series;
   /** Undefined for a dataset that this version does not know. */
   readonly spec: DatasetSpec | undefined;

@@ -6,6 +6,7 @@ import { reopenBackedSeries } from '../lake/backing.js';
 import { seriesFolder } from '../lake/layout.js';
 import type { Source } from '../source/source.js';
 import { readManifest } from '../lake/manifest.js';
+import { isFromRest } from '../lake/held-objects.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import type { Manifest } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
@@ -25,6 +26,10 @@ export interface LakeFile {
   readonly isWhole: boolean;
   /** The days among these without an object. */
   readonly missing: readonly number[];
+  /** The days that were not over when their rows were fetched. */
+  readonly open: readonly number[];
+  /** Whether it has rows from REST. */
+  readonly hasRest: boolean;
   /** Rows of its objects. */
   readonly rows: number;
   /** Whether several rows may have the same time, in datasets with rows at regular intervals. */
@@ -118,6 +123,8 @@ async function soundFiles(folder: string, manifest: Manifest): Promise<SeriesFil
         days,
         isWhole,
         missing,
+        open,
+        hasRest,
         rows,
         mayRepeat,
         last,
@@ -129,6 +136,8 @@ async function soundFiles(folder: string, manifest: Manifest): Promise<SeriesFil
         days,
         isWhole,
         missing,
+        open,
+        hasRest,
         rows,
         mayRepeat,
         last,
@@ -143,7 +152,10 @@ async function soundFiles(folder: string, manifest: Manifest): Promise<SeriesFil
   };
 }
 
-interface ChosenFile extends Pick<LakeFile, 'days' | 'isWhole' | 'missing' | 'rows' | 'mayRepeat' | 'last'> {
+interface ChosenFile extends Pick<
+  LakeFile,
+  'days' | 'isWhole' | 'missing' | 'open' | 'hasRest' | 'rows' | 'mayRepeat' | 'last'
+> {
   /** The line of the last commit. */
   readonly committed: ObjectLine;
 }
@@ -170,13 +182,27 @@ function chosenFile(held: HeldObjects, file: string, lines: readonly ObjectLine[
   if (committed === undefined) return [];
   const own = new Set(lines.flatMap(daysOf));
   const missing = Array.from({ length: to - from }, (_, at) => from + at).filter((day) => !own.has(day));
+  const open = lines.filter((line) => line.open === true).flatMap(daysOf);
+  const hasRest = lines.some(isFromRest);
   const rows = lines.reduce((sum, line) => sum + (line.rows ?? 0), 0);
   const mayRepeat = lines.some(({ idConflicts = 0, settings }) => idConflicts > 0 || settings.asPublished);
   const last = lines
     .flatMap((line) => line.last ?? [])
     .sort()
     .at(-1);
-  return [{ committed, days: { from, to }, isWhole: missing.length === 0, missing, rows, mayRepeat, last }];
+  return [
+    {
+      committed,
+      days: { from, to },
+      isWhole: missing.length === 0,
+      missing,
+      open,
+      hasRest,
+      rows,
+      mayRepeat,
+      last,
+    },
+  ];
 }
 
 function byFile(held: HeldObjects): Map<string, ObjectLine[]> {

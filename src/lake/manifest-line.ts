@@ -16,7 +16,7 @@ export interface ObjectLine {
   readonly sha256: string;
   /**
    * The check of the bytes: sidecar, ETag of the listing, or only the CRC of the zip; rows from REST are checked one by one. `lake`: rows
-   * that the program made from other rows of the lake; `sha256` is then the digest of the rule and of the digests of their objects.
+   * that the program made from other rows of the lake; `sha256` is then the digest of the rule and of the files of these rows.
    */
   readonly verified: 'sidecar' | 'etag' | 'crc' | 'rest' | 'lake';
   /** The rows from which the program made these rows, for example `klines 1m`. Only with `verified` `lake`. */

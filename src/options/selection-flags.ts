@@ -214,7 +214,7 @@ export const SELECTION_FLAGS = {
       value: 'DATE',
       doc: 'first day, for example 2024-01-31, 2024-01 or yesterday; a month (2024-01) or a year (2024) begins with its first day; --to without --from begins at the first day of each series',
       docOf: {
-        bars: 'the first day whose bars are made, for example 2024-01-31, 2024-01 or yesterday; other days of the month keep their bars; --to without --from begins at the first day of each series',
+        bars: 'the first day whose month of bars is made, for example 2024-01-31, 2024-01 or yesterday; months are made as a whole; --to without --from begins at the first day of each series',
         universe:
           'the first period is that of this date; for example 2023-01-01 or 2023-01; without this flag, it is the first one with a full window before it',
       },
@@ -228,7 +228,7 @@ export const SELECTION_FLAGS = {
       value: 'DATE',
       doc: 'last day, inclusive; a month (2024-01) or a year (2024) ends with its last day; yesterday and today are the last complete day; --from without --to ends yesterday',
       docOf: {
-        bars: 'the last day whose bars are made, inclusive; a month (2024-01) or a year (2024) ends with its last day; --from without --to ends yesterday',
+        bars: 'the last day whose month of bars is made, inclusive; a month (2024-01) or a year (2024) ends with its last day; --from without --to ends yesterday',
         universe:
           'the last period is that of this date; without this flag, it is the last one of which the lake has all days before it',
       },

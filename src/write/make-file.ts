@@ -19,12 +19,12 @@ import { periodText } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { PartitionPlan } from '../model/task.js';
 import { stagingFolder } from '../lake/layout.js';
-import { describeColumns } from '../source/describe.js';
 import { findDataset } from '../source/venue.js';
-import type { DatasetSpec, Venue } from '../source/venue.js';
+import type { DatasetSpec } from '../source/venue.js';
 import type { MadeFile } from './commit.js';
 import { overlaps } from './existing-file.js';
 import type { ExistingFile } from './existing-file.js';
+import { fileMetadata } from './file-metadata.js';
 import type { WriterContext } from './writer.js';
 
 interface Part {
@@ -108,10 +108,7 @@ async function convertPart(
     csvPath: inputs.csvPath,
     targetPath: inputs.staged,
     memoryCsvBytes: MEMORY_CSV_BYTES,
-    metadata: (written) => ({
-      cryptodl: provenance(context, plan, spec, inputs.label, kept, written),
-      ...termsOf(context.venue, kept, written),
-    }),
+    metadata: (written) => metadataOf(context, plan, spec, inputs.label, kept, written),
   });
 }
 
@@ -154,15 +151,14 @@ async function readBack(plan: PartitionPlan, staged: string, result: ConversionR
   throw new CryptodlError('disk', `${staged} has ${rows} rows when read back, ${result.rows} were written`);
 }
 
-/** JSON for the metadata of the file. Without time stamps, so that the same objects produce the same file. */
-function provenance(
-  context: Pick<WriterContext, 'tool' | 'venue'>,
-  plan: PartitionPlan,
+function metadataOf(
+  { tool, venue }: Pick<WriterContext, 'tool' | 'venue'>,
+  { series, settings }: PartitionPlan,
   spec: DatasetSpec,
   label: string,
   kept: readonly ObjectLine[],
   written: readonly ReceivedObject[],
-): string {
+): FileMetadata {
   const facts = [
     ...kept,
     ...written.map(({ object, zipBytes, ...received }) => ({
@@ -175,34 +171,13 @@ function provenance(
   const objects = facts.map(({ key, sha256, bytes, verified, etag, lastModified }) => {
     return { key, sha256, bytes, verified, etag, lastModified };
   });
-  return JSON.stringify({
-    tool: `cryptodl ${context.tool}`,
-    venue: context.venue.name,
-    ...plan.series,
-    settings: plan.settings,
-    period: label,
-    timeZone: 'UTC',
-    columns: Object.fromEntries(
-      describeColumns(spec).map(({ name, unit, doc }) => [name, unit === '' ? doc : `${doc}; ${unit}`]),
-    ),
-    objects: objects.sort((a, b) => (a.key < b.key ? -1 : 1)),
-  });
-}
-
-/** The terms of the sources of the rows. They have no time of download, so that equal rows give equal files. */
-function termsOf(
-  { terms }: Pick<Venue, 'terms'>,
-  kept: readonly ObjectLine[],
-  written: readonly ReceivedObject[],
-): Pick<FileMetadata, 'license' | 'attribution'> {
-  if (terms === undefined) return {};
-  const isRest = [...kept.map(isFromRest), ...written.map(({ verified }) => verified === 'rest')];
-  const sources = [
-    ...(isRest.includes(false) ? [terms.archive] : []),
-    ...(isRest.includes(true) ? [terms.rest] : []),
-  ];
-  return {
-    license: sources.map(({ license }) => license).join('; '),
-    attribution: sources.map(({ attribution }) => attribution).join('; '),
-  };
+  const isRest = objects.map(isFromRest);
+  return fileMetadata(
+    { venue, tool, series, spec, settings, label },
+    {
+      entry: { objects: objects.sort((a, b) => (a.key < b.key ? -1 : 1)) },
+      isFromArchive: isRest.includes(false),
+      isFromRest: isRest.includes(true),
+    },
+  );
 }

@@ -18,6 +18,7 @@ import { FAST, argv, cryptodl, cryptodlOk } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow, manifestLines, parquetMetadata, readParquet } from '../helpers/lake.js';
+import { writeObject } from '../helpers/published.js';
 
 const scratch = scratchFolder();
 const ARCHIVE = join(scratch, 'archive');
@@ -149,29 +150,26 @@ describe('bars of a length', () => {
     expect(existsSync(folderOf(lake, '1w'))).toBe(false);
   });
 
-  it('have a footer with the rule and the objects, and lines with their digest', async () => {
+  it('have a footer with the rule and the files, and a last line with their digest', async () => {
     await barsOk(lake, '15m');
     const { key_value_metadata: entries } = await parquetMetadata(
       join(folderOf(lake, '15m'), '2024-01.parquet'),
     );
     const entryOf = (name: string): string => entries?.find(({ key }) => key === name)?.value ?? '';
-    const { made, objects } = JSON.parse(entryOf('cryptodl')) as {
-      made: { period: string; rule: string; objects: string[][] }[];
-      objects: { key: string; sha256: string; verified: string }[];
-    };
-    const source = manifestLines(join(lake, 'binance/um/klines/interval=1m/symbol=BTCUSDT'));
-    expect(made.map(({ period, objects: from }) => [period, from])).toEqual(
-      DAYS.slice(0, 3).map((day) => {
-        const line = source.find(({ period }) => period === day);
-        return [day, [[line?.['key'], line?.['sha256']]]];
-      }),
+    const { made } = JSON.parse(entryOf('cryptodl')) as { made: object };
+    const source = manifestLines(join(lake, 'binance/um/klines/interval=1m/symbol=BTCUSDT')).findLast(
+      ({ file }) => file === '2024-01.parquet',
     );
-    expect(made[0]?.rule).toBe('bars 15m, from klines 1m, numbers double');
-    expect(objects.map(({ key, verified }) => [key, verified])[0]).toEqual([
-      'made/um/bars/15m/BTCUSDT/2024-01-29',
-      'lake',
-    ]);
+    expect(made).toEqual({
+      rule: 'bars 15m, from klines 1m, numbers double',
+      files: [['2024-01.parquet', source?.['fileSha256']]],
+    });
     expect(entryOf('license')).toContain('Binance');
+    const lines = manifestLines(folderOf(lake, '15m')).slice(0, 3);
+    expect(lines.map(({ key, verified, rows }) => [key, verified, rows])).toEqual(
+      DAYS.slice(0, 3).map((day) => [`made/um/bars/15m/BTCUSDT/${day}`, 'lake', 96]),
+    );
+    expect(new Set(lines.map(({ sha256 }) => sha256)).size).toBe(1);
   });
 });
 
@@ -205,6 +203,43 @@ describe('bars by trades', () => {
     expect((await barsOk(own, '1m', '--fill-empty')).stderr).toContain('nothing new');
   });
 
+  it('count trades once that aggregates repeat under new ids', async () => {
+    const folder = join(scratch, 'repeated');
+    const own = newLake();
+    const day = DAYS[0] ?? '';
+    const trades = tradesOf(day, 900);
+    const rows = trades.map(({ id, timeMs }, at) => `${at},100.5,2,${id},${id},${timeMs},true`);
+    const again = trades
+      .slice(400, 500)
+      .map(({ id, timeMs }, at) => `${900 + at},100.5,2,${id},${id},${timeMs},true`);
+    writeObject(folder, `data/futures/um/daily/aggTrades/BTCUSDT/BTCUSDT-aggTrades-${day}`, [
+      'agg_trade_id,price,quantity,first_trade_id,last_trade_id,transact_time,is_buyer_maker',
+      ...rows,
+      ...again,
+    ]);
+    const served = await startArchive(folder);
+    try {
+      const places = ['--archive-url', served.url, '--out', own, '--now', NOW, ...FAST];
+      await cryptodl([
+        'vision',
+        ...places,
+        '-s',
+        'BTCUSDT',
+        '--dataset',
+        'aggTrades',
+        '--from',
+        day,
+        '--to',
+        day,
+      ]);
+    } finally {
+      await served.close();
+    }
+    for (const bar of ['1d', 'tick:1']) await barsOk(own, bar);
+    expect(await barsIn(own, '1d')).toMatchObject([{ count: 900, volume: 1800 }]);
+    expect(await barsIn(own, 'tick-1')).toHaveLength(900);
+  });
+
   it('are never empty, and need trades', async () => {
     expect(await bars(lake, 'tick:100', '--fill-empty')).toMatchObject({
       code: 2,
@@ -214,7 +249,7 @@ describe('bars by trades', () => {
 });
 
 describe('the same command again', () => {
-  it('makes nothing, then only new days, and writes a line for each of these', async () => {
+  it('makes nothing, then only the month of new days, and writes a line for each of these', async () => {
     const lake = newLake();
     await download(lake, '-i', '1m', '--from', '2024-01-29', '--to', '2024-02-01');
     await barsOk(lake, '15m');
@@ -228,7 +263,7 @@ describe('the same command again', () => {
     expect(digestsOf(lake, '15m')).toEqual(before);
     await download(lake, '-i', '1m', '--from', '2024-02-02', '--to', '2024-02-03');
     const { events } = await barsOk(lake, '15m', '--json');
-    expect(events[0]).toMatchObject({ outcome: 'made', months: ['2024-02'], days: 2 });
+    expect(events[0]).toMatchObject({ outcome: 'made', months: ['2024-02'], days: 3 });
     expect(
       manifestLines(folderOf(lake, '15m'))
         .slice(lines)
@@ -268,7 +303,7 @@ describe('the same command again', () => {
       await second.close();
     }
     const { events } = await barsOk(lake, '15m', '--json');
-    expect(events[0]).toMatchObject({ months: ['2024-01'], days: 1 });
+    expect(events[0]).toMatchObject({ months: ['2024-01'], days: 3 });
     const day = Date.parse('2024-01-30T00:00:00Z');
     const made = (await barsIn(lake, '15m')).filter(({ count }) => count > 0);
     expect(made.filter(({ open_time: at }) => at >= day && at < day + DAY)).toEqual(
@@ -287,10 +322,10 @@ describe('the same command again', () => {
     expect((await barsOk(lake, '4h', '-n', '--json')).events[0]).toMatchObject({ source: 'klines 1h' });
   });
 
-  it('plans the days of a range only', async () => {
+  it('plans the months of a range only', async () => {
     const lake = newLake(MINUTES);
-    const range = ['--from', '2024-01-31', '--to', '2024-02-01'];
-    expect((await barsOk(lake, '1h', ...range, '-n', '--json')).events[0]).toMatchObject({ days: 2 });
+    const { events } = await barsOk(lake, '1h', '--from', '2024-01-31', '--to', '2024-01-31', '-n', '--json');
+    expect(events[0]).toMatchObject({ months: ['2024-01'], days: 3 });
   });
 
   it('tells bars that lack a day of trades', async () => {

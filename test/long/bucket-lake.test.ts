@@ -426,7 +426,7 @@ describe('a lake in a bucket', () => {
     expect(written).toEqual([]);
     await vision(4, 5);
     const more = await cryptodl([...words, '--json'], { env: lake.environment });
-    expect(more.events[0]).toMatchObject({ outcome: 'made', days: 2, bars: 24 });
+    expect(more.events[0]).toMatchObject({ outcome: 'made', days: 5, bars: 60 });
     expect(await isSound()).toBe(true);
   });
 

@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { barStart, nextStart, parseBar } from '../../src/bars/bar-rule.js';
 import type { TimeRule } from '../../src/bars/bar-rule.js';
 import { aggregates, barColumns, sourceRows } from '../../src/bars/bar-columns.js';
-import { barDays } from '../../src/bars/day-rules.js';
-import type { SourceDays, SourceObject } from '../../src/bars/source-days.js';
+import { planMonths } from '../../src/bars/plan-months.js';
+import type { BarSource } from '../../src/bars/source.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { findDataset } from '../../src/source/venue.js';
 import { useSql } from '../helpers/sql.js';
@@ -15,25 +15,39 @@ const MONDAY = 19_723; // 2024-01-01
 const BARS = ['1m', '7m', '15m', '90m', '2h', '5h', '1d', '3d', '1w', '2w', '28d'];
 const timeRule = (text: string): TimeRule => parseBar(text) as TimeRule;
 
-/** A source of one object a day. */
-function sourceOf(days: readonly number[], interval = '1m'): SourceDays {
+/** A source with a file for each day. */
+function sourceOf(days: readonly number[], interval = '1m'): BarSource {
   const spec = findDataset(loadBinance(), 'um', 'klines');
   if (spec === undefined) throw new Error('no klines');
-  const objects = days.map((day): [number, SourceObject] => [
-    day,
-    { key: `key ${day}`, sha256: `digest ${day}`, bytes: 1, from: day, to: day + 1, isFromRest: false },
-  ]);
-  const series = { market: 'um', dataset: 'klines', interval, symbol: 'BTCUSDT' };
-  const [from, to] = [Math.min(...days), Math.max(...days) + 1];
+  const files = days.map((day) => ({
+    path: `/lake/${day}`,
+    sha256: `digest ${day}`,
+    bytes: 1,
+    days: { from: day, to: day + 1 },
+    isWhole: true,
+    missing: [],
+    open: [],
+    hasRest: false,
+    rows: 1440,
+    mayRepeat: false,
+    last: undefined,
+    settings: {
+      format: 'parquet',
+      partition: 'day',
+      cadence: 'auto',
+      numbers: 'double',
+      timestamps: 'us',
+      asPublished: false,
+    } as const,
+  }));
   return {
-    root: '/lake',
-    series,
+    series: { market: 'um', dataset: 'klines', interval, symbol: 'BTCUSDT' },
     spec,
-    files: [],
+    files,
     fault: undefined,
-    byDay: new Map(objects),
-    from,
-    to,
+    days: new Set(days),
+    from: Math.min(...days),
+    to: Math.max(...days) + 1,
     isText: false,
     isZoned: false,
   };
@@ -72,7 +86,7 @@ describe('a bar', () => {
   });
 });
 
-describe('the days of bars', () => {
+describe('the months of bars', () => {
   it('have each whole bar between the first and the last day once', () => {
     assert(
       property(
@@ -83,7 +97,7 @@ describe('the days of bars', () => {
           const rule = timeRule(text);
           const from = MONDAY + skip;
           const source = sourceOf(Array.from({ length: number }, (_, at) => from + at));
-          const starts = barDays({ rule, source, isFilled: false }).flatMap(({ starts: own }) => {
+          const starts = planMonths({ rule, source, isFilled: false }).flatMap(({ starts: own }) => {
             const { from: first = 0, to = 0 } = own ?? {};
             return Array.from(
               { length: (to - first) / rule.lengthMs },
@@ -101,30 +115,61 @@ describe('the days of bars', () => {
     );
   });
 
-  it('change their digest with an object of their rows, and with no other', () => {
-    const days = [0, 1, 2, 3, 4].map((at) => MONDAY + at);
-    const digests = (rule: string, isFilled: boolean, changed?: number): Map<number, string> => {
+  it('change their digest with a file of their rows, and with no other', () => {
+    // The last days of January, all of February, and the first days of March.
+    const days = Array.from({ length: 36 }, (_, at) => MONDAY + 28 + at);
+    const digests = (rule: string, isFilled: boolean, changed?: number): string[] => {
       const source = sourceOf(days);
-      const object = source.byDay.get(changed ?? 0);
-      if (object !== undefined)
-        (source.byDay as Map<number, SourceObject>).set(object.from, { ...object, sha256: 'other' });
-      return new Map(
-        barDays({ rule: parseBar(rule), source, isFilled }).map(({ day, sha256 }) => [day, sha256]),
+      const files = source.files.map((file) =>
+        file.days.from === changed ? { ...file, sha256: 'other' } : file,
       );
+      const recipe = { rule: parseBar(rule), source: { ...source, files }, isFilled };
+      return planMonths(recipe).map(({ label, sha256 }) => `${label} ${sha256}`);
     };
-    const changed = (rule: string, isFilled = false): number[] => {
-      const [before, after] = [digests(rule, isFilled), digests(rule, isFilled, MONDAY + 2)];
-      return [...before.keys()]
-        .filter((day) => before.get(day) !== after.get(day))
-        .map((day) => day - MONDAY);
+    const changed = (rule: string, day: number, isFilled = false): string[] => {
+      const before = digests(rule, isFilled);
+      const after = digests(rule, isFilled, MONDAY + day);
+      return after.filter((digest) => !before.includes(digest)).map((digest) => digest.slice(0, 7));
     };
-    expect(changed('15m')).toEqual([2]);
-    // The last bar of a day may reach into the next one.
-    expect(changed('7m')).toEqual([1, 2]);
-    expect(changed('3d')).toEqual([2, 3, 4]);
-    expect(changed('tick:5')).toEqual([2]);
-    // The first bars of the next day may have its last close.
-    expect(changed('15m', true)).toEqual([2, 3]);
+    // 31 is 2024-02-01, and 60 is 2024-03-01.
+    expect(changed('15m', 31)).toEqual(['2024-02']);
+    // The last bar of a month may reach into the next one.
+    expect(changed('5h', 31)).toEqual(['2024-01', '2024-02']);
+    expect(changed('5h', 32)).toEqual(['2024-02']);
+    expect(changed('1w', 60)).toEqual(['2024-02']);
+    expect(changed('tick:5', 60)).toEqual(['2024-03']);
+    // The first bars of a month may have the last close of the one before.
+    expect(changed('15m', 30, true)).toEqual(['2024-01', '2024-02']);
+  });
+});
+
+describe('aggregates that repeat trades', () => {
+  const query = useSql();
+  const spec = findDataset(loadBinance(), 'um', 'aggTrades');
+  const ids = async (...rows: readonly (readonly [id: number, first: number, last: number])[]) => {
+    if (spec === undefined) throw new Error('no aggTrades');
+    const source = {
+      ...sourceOf([MONDAY]),
+      spec,
+      series: { market: 'um', dataset: 'aggTrades', symbol: 'X' },
+    };
+    const all = rows.map(
+      ([id, first, last]) =>
+        `(TIMESTAMP '2024-01-01', ${id}, 1.0::DOUBLE, 1.0::DOUBLE, ${first}, ${last}, false)`,
+    );
+    const names =
+      'transact_time, agg_trade_id, price, quantity, first_trade_id, last_trade_id, is_buyer_maker';
+    const table = `SELECT * FROM (VALUES ${all.join(', ')}) AS rows(${names})`;
+    return (await query(`SELECT seq FROM (${sourceRows(source, table)})`)).map(({ seq }) => Number(seq));
+  };
+
+  it('do not count, whether single or joined anew', async () => {
+    expect(await ids([1, 1, 3], [2, 4, 4], [3, 1, 3], [4, 1, 4], [5, 5, 6])).toEqual([1, 2, 5]);
+  });
+
+  it('are not those of a second listing, of another order, or without trades', async () => {
+    expect(await ids([7, 70, 71], [1, 1, 3], [2, 4, 4])).toEqual([7, 1, 2]);
+    expect(await ids([1, 1, 3], [2, -1, -1], [3, 4, 9])).toEqual([1, 2, 3]);
   });
 });
 

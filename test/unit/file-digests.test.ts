@@ -28,6 +28,8 @@ function fileOf(name: string, text: string): LakeFile {
     isWhole: true,
     missing: [],
     rows: 1,
+    open: [],
+    hasRest: false,
     mayRepeat: false,
     last: undefined,
   };
