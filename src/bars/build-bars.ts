@@ -28,7 +28,7 @@ import { planMonths } from './plan-months.js';
 import type { BarMonth, Recipe } from './plan-months.js';
 import { chosenMonths, selectSymbols } from './select-symbols.js';
 import type { SymbolSeries } from './select-symbols.js';
-import { chooseSource, missingDays, settingsOfBars, sourceName, sourceOf } from './source.js';
+import { chooseSource, missingDays, sourceName, sourceOf } from './source.js';
 import type { BarSource } from './source.js';
 
 /** What was made, of one symbol or of all. */
@@ -228,7 +228,7 @@ function settingsProblem(
   months: readonly BarMonth[],
   { held, folder }: BarTarget,
 ): string | undefined {
-  const [different] = differingSettings(held.settings(), settingsOfBars(source));
+  const [different] = differingSettings(held.settings(), source.settings);
   const made = new Set(months.flatMap(({ days }) => days.map(dayText)));
   if (different === undefined || held.lines().every(({ period }) => made.has(period))) return undefined;
   return `its bars have ${different.name} ${different.held}, its source has ${different.requested}, and some days of the bars have no source or are outside of the range: move ${shownPath(folder)} away`;

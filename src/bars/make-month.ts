@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { DuckDbSession } from '../convert/duckdb.js';
+import type { Row } from '../convert/duckdb.js';
 import { isoInstant } from '../convert/gaps.js';
 import { countParquetRows, FOOTER_BYTES } from '../convert/parquet-rows.js';
 import { copyTo, readStoredRows } from '../convert/statements.js';
@@ -12,7 +12,7 @@ import { stagingFolder } from '../lake/layout.js';
 import type { LakePaths } from '../lake/layout.js';
 import type { ManifestLine, ObjectLine } from '../lake/manifest-line.js';
 import { fileFacts, fileSize } from '../lake/publish.js';
-import type { FileFacts, Publication } from '../lake/publish.js';
+import type { Publication } from '../lake/publish.js';
 import { moveToQuarantine } from '../lake/quarantine.js';
 import { DAY_MS, dayPeriod, dayText, parseDay } from '../model/calendar.js';
 import type { FileMetadata } from '../convert/conversion.js';
@@ -26,7 +26,7 @@ import { makeBars } from './make-bars.js';
 import type { BarTools } from './make-bars.js';
 import { ruleText } from './plan-months.js';
 import type { BarMonth, Recipe } from './plan-months.js';
-import { settingsOfBars, sourceName } from './source.js';
+import { sourceName } from './source.js';
 
 /** The series of bars in the lake. */
 export interface BarTarget {
@@ -61,42 +61,64 @@ export async function makeMonth(
   recipe: Recipe,
   month: BarMonth,
 ): Promise<MadeMonth | undefined> {
-  const { engine, paths } = tools;
-  const { spec, nowMs } = series;
   const absent = await makeBars(tools, recipe, month);
   const target = join(series.folder, month.file);
-  const { kept, lost } = await otherDays(tools, series, month, target);
-  const staged = join(await stagingFolder(paths), `${randomUUID()}.partial`);
-  const written = { spec, settings: settingsOfBars(recipe.source), targetPath: staged };
+  const others = await otherDays(tools, series, month, target);
+  const staged = join(await stagingFolder(tools.paths), `${randomUUID()}.partial`);
   try {
-    await engine.run(
-      copyTo(written, rowsOf(written, target, kept), metadataOf(tools, series, recipe, month)),
-    );
-    const facts = await fileFacts(staged, FOOTER_BYTES);
-    const fileRows = await countParquetRows(staged, facts);
-    if (fileRows === 0) {
-      await rm(staged, { force: true });
-      return undefined;
-    }
-    const byDay = await barsByDay(engine);
-    const sum = (name: 'rows' | 'short'): number =>
-      [...byDay.values()].reduce((total, own) => total + own[name], 0);
-    const at = new Date(nowMs).toISOString();
-    const dropped = lost.map((line) => droppedLine(line, 'parquet', at));
-    return {
-      label: month.label,
-      staged,
-      target,
-      lines: [...dropped, ...linesOf(series, recipe, month, { facts, fileRows, byDay })],
-      days: month.days.length,
-      bars: sum('rows'),
-      short: sum('short') + absent,
-      bytes: facts.bytes,
-    };
+    const made = await stageMonth(tools, series, recipe, { month, others, staged, target });
+    if (made !== undefined) return { ...made, short: made.short + absent };
+    await rm(staged, { force: true });
+    return undefined;
   } catch (error) {
     await rm(staged, { force: true });
     throw error;
   }
+}
+
+interface Staging extends Publication {
+  readonly month: BarMonth;
+  readonly others: OtherDays;
+}
+
+async function stageMonth(
+  tools: MonthTools,
+  series: BarTarget,
+  recipe: Recipe,
+  { month, others, staged, target }: Staging,
+): Promise<MadeMonth | undefined> {
+  const { engine } = tools;
+  const { held, spec, nowMs } = series;
+  const written = { spec, settings: recipe.source.settings, targetPath: staged };
+  const metadata = metadataOf(tools, series, recipe, month);
+  await engine.run(copyTo(written, rowsOf(written, target, others.kept), metadata));
+  const { bytes, sha256, tail } = await fileFacts(staged, FOOTER_BYTES);
+  const fileRows = await countParquetRows(staged, { bytes, tail });
+  if (fileRows === 0) return undefined;
+  const byDay = await engine.rows(
+    'SELECT day, count(*) AS rows, count_if(is_short) AS short, min(open_time) AS first, max(open_time) AS last FROM made GROUP BY day',
+  );
+  const sum = (name: 'rows' | 'short'): number => byDay.reduce((total, row) => total + Number(row[name]), 0);
+  const at = new Date(nowMs).toISOString();
+  const fileBefore = held.fileBefore(month.file);
+  const ofFile = { file: month.file, fileBytes: bytes, fileSha256: sha256, fileRows };
+  const lines = month.days.map((day) => ({
+    ...lineOf(series, recipe, month, day),
+    at,
+    ...rowsOfDay(byDay.find((row) => row['day'] === day)),
+    ...ofFile,
+    ...(fileBefore === undefined ? {} : { fileBefore }),
+  }));
+  return {
+    label: month.label,
+    staged,
+    target,
+    lines: [...others.lost.map((line) => droppedLine(line, 'parquet', at)), ...newLines(series, lines)],
+    days: month.days.length,
+    bars: sum('rows'),
+    short: sum('short'),
+    bytes,
+  };
 }
 
 interface OtherDays {
@@ -141,72 +163,34 @@ function rowsOf(
   return `(SELECT * FROM (SELECT * EXCLUDE (day, is_short) FROM made ${stay}) ORDER BY open_time, seq)`;
 }
 
-interface DayBars {
-  readonly rows: number;
-  readonly short: number;
-  readonly first: string;
-  readonly last: string;
+/** The fields of a line about the bars of its day. */
+function rowsOfDay(row: Row | undefined): Pick<ObjectLine, 'rows' | 'first' | 'last'> {
+  if (row === undefined) return { rows: 0 };
+  return { rows: Number(row['rows']), first: isoInstant(row, 'first'), last: isoInstant(row, 'last') };
 }
 
-async function barsByDay(engine: DuckDbSession): Promise<Map<number, DayBars>> {
-  const rows = await engine.rows(
-    'SELECT day, count(*) AS rows, count_if(is_short) AS short, min(open_time) AS first, max(open_time) AS last FROM made GROUP BY day',
-  );
-  return new Map(
-    rows.map((row) => [
-      Number(row['day']),
-      {
-        rows: Number(row['rows']),
-        short: Number(row['short']),
-        first: isoInstant(row, 'first'),
-        last: isoInstant(row, 'last'),
-      },
-    ]),
-  );
+/** The fields of a line that are known before the file is written. */
+function lineOf({ series }: BarTarget, { source }: Recipe, { from, sha256 }: BarMonth, day: number) {
+  return {
+    v: 1,
+    kind: 'object',
+    key: madeKey(series, dayPeriod(day)),
+    cadence: 'daily',
+    period: dayText(day),
+    bytes: from.reduce((sum, { bytes }) => sum + bytes, 0),
+    sha256,
+    verified: 'lake',
+    source: sourceName(source.series),
+    settings: source.settings,
+    tool: TOOL_VERSION,
+  } as const;
 }
 
-interface StagedBars {
-  readonly facts: FileFacts;
-  readonly fileRows: number;
-  readonly byDay: ReadonlyMap<number, DayBars>;
-}
-
-/** The lines of days that differ from the held ones, and of the last day: the last line of a file has the digest of its month. */
-function linesOf(
-  { series, held, nowMs }: BarTarget,
-  { source }: Recipe,
-  { file, days, from, sha256 }: BarMonth,
-  { facts, fileRows, byDay }: StagedBars,
-): ObjectLine[] {
-  const fileBefore = held.fileBefore(file);
-  const settings = settingsOfBars(source);
-  const lines = days.map((day): ObjectLine => {
-    const { rows, first, last } = byDay.get(day) ?? { rows: 0 };
-    return {
-      v: 1,
-      kind: 'object',
-      key: madeKey(series, dayPeriod(day)),
-      cadence: 'daily',
-      period: dayText(day),
-      bytes: from.reduce((sum, { bytes }) => sum + bytes, 0),
-      sha256,
-      verified: 'lake',
-      source: sourceName(source.series),
-      settings,
-      at: new Date(nowMs).toISOString(),
-      tool: TOOL_VERSION,
-      rows,
-      ...(first === undefined || last === undefined ? {} : { first, last }),
-      file,
-      fileBytes: facts.bytes,
-      fileSha256: facts.sha256,
-      fileRows,
-      ...(fileBefore === undefined ? {} : { fileBefore }),
-    };
-  });
+/** The lines that differ from the held ones, and the last one: the last line of a file has the digest of its month. */
+function newLines({ held }: BarTarget, lines: readonly ObjectLine[]): ObjectLine[] {
   return lines.filter((line, at) => {
-    const before = held.ofDay(days[at] ?? 0);
-    return at === lines.length - 1 || before?.file !== file || contentOf(line) !== contentOf(before);
+    const before = held.ofDay(parseDay(line.period) ?? 0);
+    return at === lines.length - 1 || before?.file !== line.file || contentOf(line) !== contentOf(before);
   });
 }
 
@@ -223,7 +207,7 @@ function metadataOf(
 ): FileMetadata {
   const files = from.map(({ path, sha256 }) => [basename(path), sha256]);
   return fileMetadata(
-    { venue, tool: TOOL_VERSION, series, spec, settings: settingsOfBars(recipe.source), label },
+    { venue, tool: TOOL_VERSION, series, spec, settings: recipe.source.settings, label },
     {
       entry: { made: { rule: ruleText(recipe), files } },
       isFromArchive: true,

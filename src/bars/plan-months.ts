@@ -121,11 +121,7 @@ function filesOf({ files }: BarSource, { from, to }: Span): LakeFile[] {
 
 /** The rule as text: bars with the same rule and the same files are the same bars. */
 export function ruleText({ rule, source, isFilled }: Recipe): string {
-  return [
-    `bars ${rule.interval}`,
-    `from ${sourceName(source.series)}`,
-    `numbers ${source.isText ? 'string' : 'double'}`,
-    ...(source.isZoned ? ['timestamps utc'] : []),
-    ...(isFilled ? ['filled'] : []),
-  ].join(', ');
+  const { numbers, timestamps } = source.settings;
+  const zone = timestamps === 'utc' ? ', timestamps utc' : '';
+  return `bars ${rule.interval}, from ${sourceName(source.series)}, numbers ${numbers}${zone}${isFilled ? ', filled' : ''}`;
 }

@@ -43,12 +43,14 @@ export interface BarSource extends Pick<HeldSeries, 'series' | 'files' | 'fault'
   readonly to: number;
   /** Whether all numbers are text with every digit. */
   readonly isText: boolean;
-  readonly isZoned: boolean;
+  /** Of files of bars from this source. */
+  readonly settings: Settings;
 }
 
 /** Undefined for a series without days, unless it has a fault. */
 export function sourceOf({ series, spec, files, fault }: HeldSeries): BarSource | undefined {
   const days = files.flatMap(heldDays);
+  const isText = hasTextNumbers(files);
   if (spec === undefined || (days.length === 0 && fault === undefined)) return undefined;
   return {
     series,
@@ -58,8 +60,15 @@ export function sourceOf({ series, spec, files, fault }: HeldSeries): BarSource 
     days: new Set(days),
     from: days[0] ?? 0,
     to: (days.at(-1) ?? -1) + 1,
-    isText: hasTextNumbers(files),
-    isZoned: hasZonedTimes(files),
+    isText,
+    settings: {
+      format: 'parquet',
+      partition: 'month',
+      cadence: 'daily',
+      numbers: isText ? 'string' : 'double',
+      timestamps: hasZonedTimes(files) ? 'utc' : 'us',
+      asPublished: false,
+    },
   };
 }
 
@@ -75,18 +84,6 @@ export function eachDay({ from, to }: { readonly from: number; readonly to: numb
 /** The days between the first and the last one that the source does not have. */
 export function missingDays({ from, to, days }: BarSource): number[] {
   return eachDay({ from, to }).filter((day) => !days.has(day));
-}
-
-/** The settings of the files of bars from this source. */
-export function settingsOfBars({ isText, isZoned }: BarSource): Settings {
-  return {
-    format: 'parquet',
-    partition: 'month',
-    cadence: 'daily',
-    numbers: isText ? 'string' : 'double',
-    timestamps: isZoned ? 'utc' : 'us',
-    asPublished: false,
-  };
 }
 
 /**

@@ -15,6 +15,15 @@ const MONDAY = 19_723; // 2024-01-01
 const BARS = ['1m', '7m', '15m', '90m', '2h', '5h', '1d', '3d', '1w', '2w', '28d'];
 const timeRule = (text: string): TimeRule => parseBar(text) as TimeRule;
 
+const SETTINGS = {
+  format: 'parquet',
+  partition: 'day',
+  cadence: 'auto',
+  numbers: 'double',
+  timestamps: 'us',
+  asPublished: false,
+} as const;
+
 /** A source with a file for each day. */
 function sourceOf(days: readonly number[], interval = '1m'): BarSource {
   const spec = findDataset(loadBinance(), 'um', 'klines');
@@ -31,14 +40,7 @@ function sourceOf(days: readonly number[], interval = '1m'): BarSource {
     rows: 1440,
     mayRepeat: false,
     last: undefined,
-    settings: {
-      format: 'parquet',
-      partition: 'day',
-      cadence: 'auto',
-      numbers: 'double',
-      timestamps: 'us',
-      asPublished: false,
-    } as const,
+    settings: SETTINGS,
   }));
   return {
     series: { market: 'um', dataset: 'klines', interval, symbol: 'BTCUSDT' },
@@ -49,7 +51,7 @@ function sourceOf(days: readonly number[], interval = '1m'): BarSource {
     from: Math.min(...days),
     to: Math.max(...days) + 1,
     isText: false,
-    isZoned: false,
+    settings: SETTINGS,
   };
 }
 
