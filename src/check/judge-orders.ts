@@ -13,7 +13,8 @@ import type { Series } from '../model/task.js';
 import { LATE_MS } from '../report/dataset-tally.js';
 import type { LastFailures } from '../select/last-failures.js';
 import type { Source } from '../source/source.js';
-import { findDataset } from '../source/venue.js';
+import { cadencesOf } from '../source/keys.js';
+import { findDataset, rowSeconds } from '../source/venue.js';
 
 /** `run`: a run of the order may have it. `repair`: REST may have rows that held objects lack. A gap without either was asked for, and cannot be had. */
 export type Mend = 'run' | 'repair';
@@ -67,10 +68,18 @@ export async function judgeOrder(request: JudgeRequest, order: Order): Promise<J
   return summed(order, { from, to }, best, canAskRest(order, venue));
 }
 
-/** The day after the last one that must be published by now. */
-function dueEnd({ market, dataset, verb, last }: Order, venue: Source, nowMs: number): number {
+/** The day after the last one that must be published by now. Bars above a day have daily objects only for some symbols. */
+function dueEnd(
+  { market, dataset, interval, verb, settings, last }: Order,
+  venue: Source,
+  nowMs: number,
+): number {
   const spec = findDataset(venue, market, dataset);
-  const isMonthly = verb === 'vision' && spec !== undefined && !spec.cadences.includes('daily');
+  const isLong = spec !== undefined && interval !== undefined && rowSeconds(spec, interval) === undefined;
+  const isMonthly =
+    verb === 'vision' &&
+    spec !== undefined &&
+    (isLong || !cadencesOf(spec, interval, settings.cadence).includes('daily'));
   const due = dayOf(nowMs - LATE_MS[isMonthly ? 'monthly' : 'daily'], venue);
   const end = last === null ? Infinity : (parseDay(last) ?? 0) + 1;
   return Math.min(isMonthly ? monthStart(monthOf(due)) : due, end);

@@ -3,6 +3,7 @@ import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cryptodl } from '../helpers/cli.js';
+import { hourlyBars, publish } from '../helpers/published.js';
 import { isZip, useScene } from '../helpers/scene.js';
 
 const scene = useScene({
@@ -77,6 +78,23 @@ describe('a later run', () => {
     expect(await check(lake)).toMatchObject({ verdict: 'complete', orders: [{ first: null, last: null }] });
   });
 
+  it('compares a short day with the listing again after it has left the range', async () => {
+    const shared = { lake: 'short' };
+    const put = (day: string, hours: number): void => {
+      const key = `data/futures/um/daily/klines/SHORTUSDT/1h/SHORTUSDT-1h-${day}.zip`;
+      publish(scene.folder, key, hourlyBars([day], 1, { hours }));
+    };
+    const days = Array.from({ length: 20 }, (_, index) => `2026-11-${String(index + 1).padStart(2, '0')}`);
+    for (const day of days) put(day, day === '2026-11-05' ? 8 : 24);
+    const { lake } = await scene.vision(`--symbols SHORTUSDT --from 2026-11-01 ${at('2026-11-18')}`, shared);
+    expect(await check(lake, '2026-11-18T12:00:00Z')).toMatchObject({ verdict: 'incomplete' });
+    put('2026-11-05', 24);
+    // A day of this age is compared every second day.
+    for (const day of ['2026-11-19', '2026-11-20', '2026-11-21'])
+      await scene.vision(`--symbols SHORTUSDT --days 7 ${at(day)}`, shared);
+    expect(await check(lake)).toMatchObject({ verdict: 'complete', exitCode: 0 });
+  });
+
   it('leaves no order if its plan is refused', async () => {
     const shared = { lake: 'refused' };
     const { lake } = await scene.vision('--symbols BTCUSDT --days 2', shared);
@@ -144,6 +162,21 @@ describe('the verdict', () => {
       orders: [{ lacking: 1, missing: { rows: 24, days: 0 }, mend: [] }],
       next: null,
     });
+  });
+
+  it('expects bars above a day once their month must be published', async () => {
+    const opens = ['2026-10-05', '2026-10-12', '2026-10-19', '2026-10-26'].map((day) => Date.parse(day));
+    const rows = opens.map((open) => `${open},1,2,1,2,5,${open + 7 * 86_400_000 - 1},9,3,1,1,0\n`);
+    const key = 'data/futures/um/monthly/klines/WEEKUSDT/1w/WEEKUSDT-1w-2026-10.zip';
+    publish(scene.folder, key, rows.join(''));
+    const { lake } = await scene.vision('--symbols WEEKUSDT --interval 1w --from 2026-10-01', {
+      sceneFlags: '',
+    });
+    expect(await check(lake)).toMatchObject({
+      verdict: 'complete',
+      orders: [{ judged: { from: '2026-10-01', to: '2026-10-31' }, missing: { rows: 0, days: 0 } }],
+    });
+    expect(await check(lake, '2026-12-11T12:00:00Z')).toMatchObject({ verdict: 'behind', exitCode: 3 });
   });
 
   it('needs an order, and leaves out files that are none', async () => {
