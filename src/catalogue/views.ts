@@ -1,7 +1,7 @@
 /** Writes the SELECT and the CREATE VIEW statement of a table: all of its files, with the same columns for each. */
 import { open } from 'node:fs/promises';
 import { sep } from 'node:path';
-import { hasIds, identityOf, zonelessExpression } from '../convert/columns.js';
+import { identityOf, zonelessExpression } from '../convert/columns.js';
 import { quoteName, quotePath, quoteText } from '../convert/sql.js';
 import type { ColumnSpec } from '../source/facts.js';
 import type { DatasetSpec } from '../source/venue.js';
@@ -51,9 +51,7 @@ export async function uniqueRowsQuery(table: LakeTable, spec: DatasetSpec): Prom
 
 /** Expressions that identify a row of a series; undefined for a dataset whose rows have nothing of the kind. */
 function rowKey(spec: DatasetSpec): string[] | undefined {
-  const isRegular = spec.rowSeconds !== undefined || spec.intervals !== undefined;
-  if (!isRegular && !hasIds(spec)) return undefined;
-  return spec.sort.map((name) => identityOf(spec, quoteName(name)));
+  return spec.hasKey ? spec.sort.map((name) => identityOf(spec, quoteName(name))) : undefined;
 }
 
 interface Part {

@@ -160,11 +160,6 @@ export function zonelessExpression(name: string): string {
   return `make_timestamp(epoch_us(${quoteName(name)}))`;
 }
 
-/** Whether rows are identified by an id of the exchange or by a scheduled minute, so that two rows of one identity are a conflict. */
-export function hasIds({ columns, sort, hoursSinceLast }: DatasetSpec): boolean {
-  return hoursSinceLast !== undefined || columns.find(({ name }) => name === sort[0])?.type === 'integer';
-}
-
 /** Bars longer than a day may open before the period in which the archive publishes them. Lengths in days. */
 export const LONG_BAR_DAYS: Readonly<Record<string, number>> = { '3d': 3, '1w': 7, '1mo': 31 };
 

@@ -48,7 +48,7 @@ export interface ObjectFacts {
   readonly last: string;
   /** Removed exact duplicates within the object; 0 with `asPublished`. */
   readonly duplicates: number;
-  /** Rows that share their id with another row but differ in values. For bars: rows after the first of their bar, and rows outside of the period. Undefined: none. */
+  /** Rows that share their key with another row but differ in values. For bars: rows after the first of their bar, and rows outside of the period. Undefined: none. */
   readonly idConflicts?: number;
   readonly gaps?: NonNullable<ObjectLine['gaps']>;
   /** The rows that the object must have by the schedule of its own rows. */

@@ -11,7 +11,7 @@ import type { Conversion, ConversionResult, ObjectFacts } from './conversion.js'
 import { copyDirectly } from './direct-copy.js';
 import type { Row, DuckDbSession } from './duckdb.js';
 import { countText } from '../model/units.js';
-import { expectedRows, isoInstant } from './gaps.js';
+import { barSeconds, expectedRows, isoInstant } from './gaps.js';
 import type { Input } from './load-rows.js';
 import { compareOverlap, countChangedRows } from './overlap.js';
 import { readObjects, removeScratch } from './read-objects.js';
@@ -99,7 +99,9 @@ async function writeRows(
     const ordinal = Number(row['ord']);
     const rows = counts.rowsOf(ordinal) ?? Number(row['rows']);
     const { gaps = [], extraBars = 0, expected } = irregular.get(ordinal) ?? {};
-    const idConflicts = extraBars + counts.conflictsOf(ordinal);
+    // The further rows of a bar are the conflicts of bars.
+    const idConflicts =
+      barSeconds(conversion.spec, conversion.series) === undefined ? counts.conflictsOf(ordinal) : extraBars;
     written.set(received.object.key, {
       rows,
       first: isoInstant(row, 'first'),

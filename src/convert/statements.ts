@@ -209,7 +209,7 @@ export function sortRows(context: SqlContext, { path }: SortedRows): string {
   const all = kept === undefined ? from('rows') : `${from('rows')} UNION ALL ${from('kept')}`;
   const order = settings.asPublished ? totalOrder(context) : `${totalOrder(context)}, ${ORDINAL}, ${NUMBER}`;
   const isDuplicate = settings.asPublished ? 'false' : `same AND ${ORDINAL} = lag(${ORDINAL}) OVER ()`;
-  const sorted = `SELECT ${columns}, ${ORDINAL}, coalesce(${isDuplicate}, false) AS ${DUPLICATE}
+  const sorted = `SELECT ${columns}, ${ORDINAL}, ${NUMBER}, coalesce(${isDuplicate}, false) AS ${DUPLICATE}
       FROM (SELECT *, ${sameAsBefore(columns)} AS same FROM (SELECT * FROM (${all}) ORDER BY ${order}))`;
   if (path === undefined) return `CREATE OR REPLACE TEMP TABLE sorted AS ${sorted}`;
   return `COPY (${sorted}) TO ${quoteText(path)} (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1)`;
@@ -221,21 +221,37 @@ function sameAsBefore(columns: string): string {
 }
 
 /**
- * Counts in the sorted rows, without marked duplicates, for each object: rows, rows equal to the previous row,
- * and rows with the same sort key as the previous row but other values.
+ * Counts in the sorted rows, without marked duplicates, for each object: rows, rows equal to the previous row, and rows with the same key as
+ * the previous row, which may be of another object, but other values.
  */
 export function sortedCounts({ spec }: SqlContext, sorted: SortedRows): string {
-  const key = `row(${sortKey(spec)}, ${ORDINAL})`;
-  return `SELECT ord, count(*) AS rows, count_if(same) AS across, count_if(NOT same AND same_id) AS ids
+  const key = sortKey(spec);
+  return `SELECT ord, count(*) AS rows, count_if(same) AS across, count_if(NOT same AND same_key) AS disputed
     FROM (SELECT ${ORDINAL} AS ord, ${sameAsBefore(names(spec))} AS same,
-            ${key} IS NOT DISTINCT FROM lag(${key}) OVER () AS same_id
+            ${key} IS NOT DISTINCT FROM lag(${key}) OVER () AS same_key
           FROM ${relationOf(sorted)} WHERE NOT ${DUPLICATE})
     GROUP BY ord`;
 }
 
-/** Writes the target from the sorted rows. */
-export function copySorted(context: SqlContext, sorted: SortedRows, metadata: FileMetadata): string {
-  return copyTo(context, `${relationOf(sorted)} WHERE NOT ${DUPLICATE}`, metadata);
+/** Counts in the rows, without exact duplicates, for each object: rows that share the key of another row of the object. */
+export function conflictsQuery({ spec }: SqlContext, sorted: SortedRows): string {
+  // With `asPublished`, duplicates are not marked.
+  return `SELECT ${ORDINAL} AS ord, count(*) - count(DISTINCT ${sortKey(spec)}) AS conflicts
+    FROM (SELECT DISTINCT ${names(spec)}, ${ORDINAL} FROM ${relationOf(sorted)}) GROUP BY ord`;
+}
+
+/** Writes the target from the sorted rows. `isDisputed`: rows of one key have different values, and the first published one comes first. */
+export function copySorted(
+  context: SqlContext,
+  sorted: SortedRows,
+  { isDisputed, metadata }: { readonly isDisputed: boolean; readonly metadata: FileMetadata },
+): string {
+  const order = [...sortColumns(context.spec).map(sortExpression), ORDINAL, NUMBER].join(', ');
+  return copyTo(
+    context,
+    `(SELECT * FROM ${relationOf(sorted)} WHERE NOT ${DUPLICATE}${isDisputed ? ` ORDER BY ${order}` : ''})`,
+    metadata,
+  );
 }
 
 function relationOf({ path }: SortedRows): string {

@@ -1,10 +1,17 @@
 /** Writes the relations `rows` and `kept` to the target file: sorted and without exact duplicates within an object, except with `asPublished`. */
 import { rename, rm } from 'node:fs/promises';
 import type { ObjectLine } from '../lake/manifest-line.js';
-import { hasIds } from './columns.js';
 import type { Conversion, FileMetadata } from './conversion.js';
 import type { Row, DuckDbSession } from './duckdb.js';
-import { copyByKey, copySorted, copyTo, keysQuery, sortedCounts, sortRows } from './statements.js';
+import {
+  conflictsQuery,
+  copyByKey,
+  copySorted,
+  copyTo,
+  keysQuery,
+  sortedCounts,
+  sortRows,
+} from './statements.js';
 
 export interface Target {
   /** Path of the file with `rows`; undefined when they are in memory. */
@@ -17,7 +24,7 @@ export interface Target {
 export interface Counts {
   /** Rows of an object by ordinal, without removed duplicates; undefined if the rows were not counted. */
   readonly rowsOf: (ordinal: number) => number | undefined;
-  /** Rows of an object, by ordinal, that share an id with an earlier row but differ in values; 0 for datasets without ids. */
+  /** Rows of an object, by ordinal, that share the key of another row but differ in values; 0 for datasets without a key. */
   readonly conflictsOf: (ordinal: number) => number;
   /** Rows of the file; undefined if they were not counted. */
   readonly rows: number | undefined;
@@ -71,19 +78,30 @@ async function sortThrough(
   const sorted = { path };
   try {
     await session.run(sortRows(conversion, sorted));
-    await session.run(copySorted(conversion, sorted, metadata));
-    return countsOf(conversion, await session.rows(sortedCounts(conversion, sorted)));
+    const counts = await session.rows(sortedCounts(conversion, sorted));
+    const { spec, settings } = conversion;
+    const isDisputed = !settings.asPublished && counts.some((row) => Number(row['disputed']) > 0);
+    const conflicts =
+      spec.hasKey && (isDisputed || settings.asPublished)
+        ? await session.rows(conflictsQuery(conversion, sorted))
+        : [];
+    await session.run(copySorted(conversion, sorted, { isDisputed, metadata }));
+    return countsOf(conversion, counts, byOrdinal(conflicts, 'conflicts'));
   } finally {
     if (path !== undefined) await rm(path, { force: true });
   }
 }
 
-function countsOf({ spec, settings }: Conversion, counts: readonly Row[]): Counts {
-  const [rows, conflicts] = [byOrdinal(counts, 'rows'), byOrdinal(counts, 'ids')];
+function countsOf(
+  { settings }: Conversion,
+  counts: readonly Row[],
+  conflicts: ReadonlyMap<number, number>,
+): Counts {
+  const rows = byOrdinal(counts, 'rows');
   const sum = (name: string): number => counts.reduce((total, row) => total + Number(row[name]), 0);
   return {
     rowsOf: (ordinal) => rows.get(ordinal),
-    conflictsOf: (ordinal) => (hasIds(spec) ? (conflicts.get(ordinal) ?? 0) : 0),
+    conflictsOf: (ordinal) => conflicts.get(ordinal) ?? 0,
     rows: sum('rows'),
     across: settings.asPublished ? 0 : sum('across'),
   };

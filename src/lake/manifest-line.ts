@@ -42,7 +42,10 @@ export interface ObjectLine {
   readonly last?: string;
   /** Exact duplicates within the object that were dropped. */
   readonly duplicates?: number;
-  /** Rows that share an id or a bar with another row of the object but differ in values, and rows of bars outside the period. The file has all of them. */
+  /**
+   * Rows that share the key or the bar of another row of the object but differ in values, and rows of bars outside the period. The file has all of
+   * them; of the rows of one key, the first published one comes first.
+   */
   readonly idConflicts?: number;
   /** Times of missing rows, in datasets with rows at regular intervals: ISO instants `[from, to)`, ascending, at most `MAX_GAPS`. */
   readonly gaps?: readonly (readonly [string, string])[];

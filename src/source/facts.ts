@@ -50,8 +50,10 @@ const Dataset = v.strictObject({
    * a row varies by milliseconds.
    */
   hoursSinceLast: v.optional(v.string()),
-  /** The first columns of the sort order; all other columns follow. */
+  /** The columns of the sort order. Rows that are equal in all of them keep their published order. */
   sort: v.pipe(v.array(v.string()), v.minLength(1)),
+  /** Whether the sort columns are the key of a row: of two rows with one key and different values, the first published one counts. */
+  hasKey: v.optional(v.boolean(), true),
   partition: v.picklist(['day', 'month']),
   /** Intervals with one file per day, in a dataset with one file per month. */
   dayPartitionIntervals: v.optional(v.array(v.string()), []),

@@ -26,6 +26,7 @@ export interface DatasetSpec extends DayStart {
   /** Seconds by which a row may lie outside of its period. */
   readonly edgeSeconds: number;
   readonly sort: readonly string[];
+  readonly hasKey: boolean;
   readonly partition: PartitionPeriod;
   readonly dayPartitionIntervals: readonly string[];
   readonly columns: readonly ColumnSpec[];

@@ -164,6 +164,7 @@ const CANDLES: DatasetSpec = {
   dayStartMs: DAY_START_HOURS * HOUR_MS,
   edgeSeconds: 30,
   sort: ['opened'],
+  hasKey: true,
   partition: 'month',
   dayPartitionIntervals: [],
   columns: [

@@ -89,12 +89,35 @@ describe.each([
       });
     });
 
-    it('breaks ties of the time by the other columns, so that one input has one output', async () => {
-      const rows = [funding(1, 0.5), funding(1, -0.5), funding(1, 0.25), funding(0, 7)];
-      const made = await make({ '2024-01-15': rows.join('') });
-      const turned = await make({ '2024-01-15': rows.toReversed().join('') });
-      expect(await rates(made)).toEqual([7, -0.5, 0.25, 0.5]);
-      expect(readFileSync(turned.file).equals(readFileSync(made.file))).toBe(true);
+    it.each(['parquet', 'csv'] as const)(
+      'keeps the published order of rows of one key in %s',
+      async (format) => {
+        const rows = [funding(1, 0.5), funding(1, -0.5), funding(1, 0.5), funding(1, 0.25), funding(0, 7)];
+        const again = funding(0, 8) + funding(1, -0.5);
+        const made = await make({ '2024-01-15': rows.join(''), '2024-01-16': again }, { format });
+        const found =
+          format === 'csv'
+            ? readCsv(made.file).map((row) => Number(row['last_funding_rate']))
+            : await rates(made);
+        expect(found).toEqual([7, 8, 0.5, -0.5, 0.25, -0.5]);
+        expect(made.written.get('2024-01-15.zip')).toMatchObject({ rows: 4, duplicates: 1, idConflicts: 2 });
+      },
+    );
+
+    it('keeps the published order of rows that are added to a file', async () => {
+      const held = await make({ '2024-01-15': funding(1, 0.5) + funding(1, -0.5) + funding(0, 7) });
+      const kept = { file: held.file, objects: { '2024-01-15': 3 } };
+      const objects = [received('2024-01-16', funding(1, -2) + funding(1, -3))];
+      const made = await converter.convert({ series: FUNDING, staged, kept, received: objects });
+      expect(await rates(made)).toEqual([7, 0.5, -0.5, -2, -3]);
+    });
+
+    it.each([
+      ['metrics', METRICS, metric('BTCUSD_PERP'), '1,2,3', '1,9,3'],
+      ['bars', KLINES, bar(T0, T0 + 59_999), ',5,', ',4,'],
+    ] as const)('counts %s of one key with other values', async (_, series, row, cells, other) => {
+      const made = await make({ '2024-01-15': row + row.replace(cells, other) + row }, {}, series);
+      expect(made.written.get('2024-01-15.zip')).toMatchObject({ rows: 2, duplicates: 1, idConflicts: 1 });
     });
 
     it('sorts numbers that are kept as text by time all the same', async () => {
