@@ -1,7 +1,8 @@
 /** Finds days of tick data without rows for hours after or before midnight, although most days around them have rows there. */
-import { parsePeriod, startOfDay } from '../model/calendar.js';
+import { startOfDay } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
+import type { HeldObject } from './own-days.js';
 import type { Series } from '../model/task.js';
 
 /** Shorter pauses at midnight are common. */
@@ -54,20 +55,17 @@ export function longStretches(rows: DayRows, dayStart: DayStart): EmptyStretch[]
  * that has ended.
  */
 export function cutStretches(
-  lines: readonly ObjectLine[],
+  held: readonly HeldObject[],
   hasEnded: boolean,
   dayStart: DayStart,
 ): EmptyStretch[] {
   const days = new Map<number, DayRows>();
-  for (const line of lines) {
-    const { rows, first, last } = line;
-    if (line.cadence !== 'daily' || line.open === true || first === undefined || last === undefined) continue;
-    const period = parsePeriod(line.cadence, line.period);
-    if (period !== undefined && rows !== undefined)
-      days.set(period.from, { day: period.from, rows, first, last });
+  for (const { line, from } of held) {
+    const { cadence, open, rows, first, last } = line;
+    if (cadence !== 'daily' || open === true || first === undefined || last === undefined) continue;
+    if (rows !== undefined) days.set(from, { day: from, rows, first, last });
   }
-  const periods = lines.map((line) => parsePeriod(line.cadence, line.period));
-  const [start, end] = [periods[0]?.from, periods.at(-1)?.to];
+  const [start, end] = [held[0]?.from, held.at(-1)?.to];
   const isSeriesEdge = ({ day, at }: EmptyStretch): boolean =>
     at === 'begin' ? day === start : hasEnded && day + 1 === end;
   return [...days.values()]

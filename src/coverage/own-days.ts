@@ -1,7 +1,7 @@
 /** The days that coverage judges by default: those that the lake holds, has lost, or failed to fetch. */
 import type { Absences } from '../lake/absences.js';
-import type { ObjectLine } from '../lake/manifest-line.js';
-import { parsePeriod } from '../model/calendar.js';
+import type { HeldObjects } from '../lake/held-objects.js';
+import type { LineFacts } from '../lake/manifest-line.js';
 import type { ErrorCode } from '../model/errors.js';
 import type { Format } from '../model/task.js';
 import { append, at } from './spans.js';
@@ -28,16 +28,14 @@ export interface ReportedFailure {
 
 /** A held object, with its days `[from, to)`. */
 export interface HeldObject {
-  readonly line: ObjectLine;
+  readonly line: LineFacts;
   readonly from: number;
   readonly to: number;
 }
 
-export function objectsOf(lines: readonly ObjectLine[]): HeldObject[] {
-  return lines.flatMap((line) => {
-    const period = parsePeriod(line.cadence, line.period);
-    return period === undefined ? [] : { line, from: period.from, to: period.to };
-  });
+/** In order of their days. */
+export function objectsOf(held: HeldObjects): HeldObject[] {
+  return held.spans().map(({ from, to, facts }) => ({ line: facts, from, to }));
 }
 
 export function daysOf(objects: readonly HeldObject[]): number[] {

@@ -111,7 +111,7 @@ function cover(
   context: CoverageContext,
 ): SeriesCoverage {
   const { absences } = manifest;
-  const listed = format === undefined ? [] : objectsOf(manifest[format].lines());
+  const listed = format === undefined ? [] : objectsOf(manifest[format]);
   const isMissing = ({ line }: HeldObject): boolean => context.missingFiles.has(line.file);
   const held = listed.filter((object) => !isMissing(object));
   // A missing file does not change the reasons of other days.
@@ -164,9 +164,8 @@ function cutsOf(
   heldDays: Spans,
   { known, dayStart }: { readonly known: SeriesFacts; readonly dayStart: DayStart },
 ): EmptyStretch[] {
-  const lines = held.map(({ line }) => line);
   const after = reasons(heldDays, known)(at(heldDays, heldDays.length - 1));
-  return cutStretches(lines, hasEnded(after), dayStart);
+  return cutStretches(held, hasEnded(after), dayStart);
 }
 
 function hasEnded(after: GapReason): boolean {
@@ -292,6 +291,7 @@ function gapsOfBoth(
   located: readonly number[],
   dayStartSeconds: number,
 ): readonly number[] {
+  if (located.length === 0) return located;
   if (line.insteadOf !== undefined) return intersect(located, secondsOfGaps(line.insteadOf, dayStartSeconds));
   const period = parsePeriod(line.cadence, line.period);
   const rest = period === undefined ? undefined : absences.of(period)?.rest;

@@ -82,7 +82,7 @@ export interface DroppedLine {
 
 export type ManifestLine = ObjectLine | DroppedLine | AbsentLine;
 
-/** The fields of an object that a plan compares for each held object. */
+/** The fields of an object that plans and coverage read for each held object. */
 export type LineFacts = Pick<
   ObjectLine,
   | 'key'
@@ -93,6 +93,12 @@ export type LineFacts = Pick<
   | 'archiveFailed'
   | 'daysPending'
   | 'gaps'
+  | 'insteadOf'
+  | 'sha256'
+  | 'rows'
+  | 'first'
+  | 'last'
+  | 'duplicates'
   | 'file'
   | 'fileBytes'
   | 'settings'
@@ -123,10 +129,10 @@ const FORM: readonly (readonly [before: string, value: string, mark?: '*'])[] = 
   ['","settings":', '\\{[^{}]*\\}', '*'],
   [',"at":"', INSTANT],
   ['","tool":"', LABEL],
-  ['","rows":', COUNT],
+  ['","rows":', COUNT, '*'],
   [',"first":"', INSTANT],
   ['","last":"', INSTANT],
-  ['","duplicates":', COUNT],
+  ['","duplicates":', COUNT, '*'],
   [',"file":"', TEXT, '*'],
   ['","fileBytes":', COUNT, '*'],
   [',"fileSha256":"', DIGEST],
@@ -140,6 +146,8 @@ const PLAIN_LINE = new RegExp(
 );
 const FILE_BEFORE = new RegExp(`${BEFORE}\\}$`);
 
+type Counts = Readonly<Record<'rows' | 'duplicates' | 'fileBytes', string>>;
+
 /** The fields of a line that say where it belongs. */
 export type LinePlace = Pick<ObjectLine, 'key' | 'cadence' | 'period' | 'file' | 'settings'>;
 
@@ -152,16 +160,25 @@ export class PlainLine implements LineFacts {
   readonly settings: Settings;
   readonly file: string;
   readonly fileBytes: number;
+  readonly rows: number;
+  readonly duplicates: number;
   /** The text until the fields are read. */
   #line: string | ObjectLine;
 
-  constructor(text: string, { cadence, period, file, settings }: LinePlace, verified: string, bytes: string) {
+  constructor(
+    text: string,
+    { cadence, period, file, settings }: LinePlace,
+    verified: string,
+    counts: Counts,
+  ) {
     this.cadence = cadence;
     this.period = period;
     this.verified = verified as ObjectLine['verified'];
     this.settings = settings;
     this.file = file;
-    this.fileBytes = Number(bytes);
+    this.fileBytes = Number(counts.fileBytes);
+    this.rows = Number(counts.rows);
+    this.duplicates = Number(counts.duplicates);
     this.#line = text;
   }
 
@@ -177,6 +194,18 @@ export class PlainLine implements LineFacts {
     return this.line.key;
   }
 
+  get sha256(): string {
+    return this.line.sha256;
+  }
+
+  get first(): string {
+    return this.#field('first');
+  }
+
+  get last(): string {
+    return this.#field('last');
+  }
+
   get at(): string {
     return this.#field('at');
   }
@@ -185,8 +214,8 @@ export class PlainLine implements LineFacts {
     return this.#field('fileSha256');
   }
 
-  #field(name: 'at' | 'fileSha256'): string {
-    if (typeof this.#line !== 'string') return this.#line[name];
+  #field(name: 'first' | 'last' | 'at' | 'fileSha256'): string {
+    if (typeof this.#line !== 'string') return this.#line[name] ?? '';
     const from = this.#line.indexOf(`,"${name}":"`) + name.length + 5;
     return this.#line.slice(from, this.#line.indexOf('"', from));
   }
@@ -213,9 +242,10 @@ export function readPlainLine(
 ): PlainLine | undefined {
   const match = PLAIN_LINE.exec(text);
   if (match === null) return undefined;
-  const [, key = '', cadence, period = '', verified = '', settingsText = '', file = '', bytes = ''] = match;
+  const [, key = '', cadence, period = '', verified = '', settingsText = '', ...last] = match;
+  const [rows = '', duplicates = '', file = '', fileBytes = ''] = last;
   const settings = settingsOf(settingsText);
   if (settings === undefined) return undefined;
   const place = { key, cadence: cadence as ObjectLine['cadence'], period, file: fileOf(file), settings };
-  return isRight(place) ? new PlainLine(text, place, verified, bytes) : undefined;
+  return isRight(place) ? new PlainLine(text, place, verified, { rows, duplicates, fileBytes }) : undefined;
 }

@@ -1,7 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { dayPeriod, dayText, UTC } from '../../src/model/calendar.js';
+import { dayPeriod, dayText, parseDay, UTC } from '../../src/model/calendar.js';
 import { cutStretches } from '../../src/coverage/cut-days.js';
+import type { HeldObject } from '../../src/coverage/own-days.js';
 import { lakePaths } from '../../src/lake/layout.js';
 import { Manifests } from '../../src/lake/manifests.js';
 import type { ObjectLine } from '../../src/lake/manifest-line.js';
@@ -27,10 +28,15 @@ function line(day: number, [first, last, rows = 1000]: Hours): ObjectLine {
   return { cadence: 'daily', ...facts } as ObjectLine;
 }
 
+function heldOf(of: ObjectLine): HeldObject {
+  const from = parseDay(of.period) ?? 0;
+  return { line: of, from, to: from + 1 };
+}
+
 /** The cut ends of consecutive days; undefined is a day that is not held. */
 function cuts(days: readonly (Hours | undefined)[], hasEnded = false): string[] {
   const lines = days.flatMap((hours, index) => (hours === undefined ? [] : [line(FIRST + index, hours)]));
-  return cutStretches(lines, hasEnded, UTC).map(({ day, at }) => `${day - FIRST} ${at}`);
+  return cutStretches(lines.map(heldOf), hasEnded, UTC).map(({ day, at }) => `${day - FIRST} ${at}`);
 }
 
 describe('a day is cut', () => {
@@ -73,8 +79,8 @@ describe('a day is cut', () => {
   it('not when it was fetched before it was over', () => {
     const days = [WHOLE, WHOLE, [0, 7] as Hours].map((hours, index) => line(FIRST + index, hours));
     const open = days.map((day, index) => (index === 2 ? { ...day, open: true as const } : day));
-    expect(cutStretches(days, false, UTC)).toHaveLength(1);
-    expect(cutStretches(open, false, UTC)).toEqual([]);
+    expect(cutStretches(days.map(heldOf), false, UTC)).toHaveLength(1);
+    expect(cutStretches(open.map(heldOf), false, UTC)).toEqual([]);
   });
 
   it('not at the begin of the first held day, and not at the end of a series', () => {

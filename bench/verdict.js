@@ -1,0 +1,126 @@
+/**
+ * `node bench/verdict.js [--series N] [--days N] [--rounds N] [--bin FILE] [--folder FOLDER]`, after a build: wall time, CPU time and memory of
+ * `cryptodl check` for a lake of N series, half of them with month partitions and half with day partitions. bench/README.md explains the output.
+ */
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { SETTINGS, klinesFolder, klinesLine, writeManifest } from '../scripts/synthetic-lake.js';
+import { daysFrom } from './endless.js';
+
+const BIN = fileURLToPath(new URL('../bin/cryptodl.js', import.meta.url));
+/** A process writes this line to stderr when it ends. */
+const METER = `data:text/javascript,process.on('exit',()=>{const{user,system}=process.cpuUsage();process.stderr.write('\\nused '+JSON.stringify({cpuSeconds:(user+system)/1e6,peakMb:process.resourceUsage().maxRSS/1024})+'\\n')})`;
+const FIRST_DAY = '2023-11-01';
+const DAY_MS = 86_400_000;
+
+const { values } = parseArgs({
+  options: {
+    series: { type: 'string', default: '500' },
+    days: { type: 'string', default: '1095' },
+    rounds: { type: 'string', default: '5' },
+    bin: { type: 'string' },
+    folder: { type: 'string', default: tmpdir() },
+  },
+});
+const days = daysFrom(FIRST_DAY, Number(values.days));
+const last = days.at(-1) ?? FIRST_DAY;
+const now = new Date(Date.parse(last) + 2.5 * DAY_MS).toISOString();
+const lake = mkdtempSync(join(values.folder, 'cryptodl-bench-'));
+process.on('exit', () => rmSync(lake, { recursive: true, force: true }));
+const half = Math.ceil(Number(values.series) / 2);
+makeBars();
+makeTrades();
+console.log(`${2 * half} series × ${days.length} days`);
+console.log('build        verb       CPU s   wall s  peak MB');
+const bins = { 'this build': BIN, ...(values.bin === undefined ? {} : { '--bin': values.bin }) };
+for (let round = 0; round < Number(values.rounds); round += 1)
+  for (const [name, bin] of Object.entries(bins))
+    for (const verb of ['check', 'coverage']) measured(name, bin, verb);
+
+function makeBars() {
+  const symbols = symbolsOf('B');
+  for (const symbol of symbols)
+    writeManifest(
+      klinesFolder(lake, symbol),
+      days.map((day) => klinesLine(symbol, day)),
+    );
+  writeOrder('0', { dataset: 'klines', interval: '1m', symbols, settings: SETTINGS });
+}
+
+function makeTrades() {
+  const symbols = symbolsOf('T');
+  const settings = { ...SETTINGS, partition: 'day' };
+  for (const symbol of symbols)
+    writeManifest(
+      join(lake, 'binance', 'um', 'aggTrades', `symbol=${symbol}`),
+      days.map((day) =>
+        klinesLine(symbol, day, {
+          key: `data/futures/um/daily/aggTrades/${symbol}/${symbol}-aggTrades-${day}.zip`,
+          file: `${day}.parquet`,
+          settings,
+          rows: 86_400,
+          first: `${day}T00:00:00.123Z`,
+          last: `${day}T23:59:59.456Z`,
+        }),
+      ),
+    );
+  writeOrder('1', { dataset: 'aggTrades', symbols, settings });
+}
+
+/** @param {string} letter */
+function symbolsOf(letter) {
+  return Array.from({ length: half }, (_, index) => `${letter}${String(index).padStart(4, '0')}USDT`);
+}
+
+/**
+ * @param {string} digit
+ * @param {{ dataset: string, interval?: string, symbols: string[], settings: object }} terms
+ */
+function writeOrder(digit, { symbols, ...terms }) {
+  const folder = join(lake, '.cryptodl', 'orders');
+  mkdirSync(folder, { recursive: true });
+  const id = digit.repeat(16);
+  const market = { v: 1, id, verb: 'vision', exchange: 'binance', market: 'um', quote: [], last: null };
+  const order = {
+    ...market,
+    ...terms,
+    words: symbols,
+    symbols,
+    first: FIRST_DAY,
+    at: `${FIRST_DAY}T00:00:00.000Z`,
+  };
+  writeFileSync(join(folder, `${id}.json`), `${JSON.stringify(order)}\n`);
+}
+
+/**
+ * @param {string} name
+ * @param {string} bin
+ * @param {string} verb
+ */
+function measured(name, bin, verb) {
+  const started = performance.now();
+  const { status, stderr, stdout } = spawnSync(
+    process.execPath,
+    ['--import', METER, bin, verb, '--out', lake, '--now', now],
+    { encoding: 'utf8', maxBuffer: 1e9 },
+  );
+  const wall = (performance.now() - started) / 1000;
+  const used = /^used (.*)$/m.exec(stderr)?.[1];
+  if (status !== 0 || used === undefined)
+    throw new Error(`${bin} ended with ${status}\n${stdout.slice(0, 2000)}\n${stderr}`);
+  /** @type {{ cpuSeconds: number, peakMb: number }} */
+  const { cpuSeconds, peakMb } = JSON.parse(used);
+  console.log(
+    [
+      name.padEnd(12),
+      verb.padEnd(8),
+      cpuSeconds.toFixed(2).padStart(7),
+      wall.toFixed(2).padStart(8),
+      peakMb.toFixed(0).padStart(8),
+    ].join(' '),
+  );
+}
