@@ -57,7 +57,7 @@ export const UNIVERSE_FLAGS = section({ group: 'What', verbs: ['universe'], usua
   'min-age': {
     group: 'When',
     value: 'TIME',
-    doc: 'only symbols with a first row at least this long before the period; the first row is that of the lake',
+    doc: 'only symbols with a first row at least this long before the period; the first row is that of the lake, or the first one after more than 30 days without rows',
     parse: wholeDays,
     unit: 'Ms',
     example: '90d',

@@ -35,9 +35,13 @@ export interface DailyRequest extends UniverseMarket {
   readonly catalogue: Catalogue;
 }
 
+/** A symbol without rows on so many days on which others have rows was listed again: its name may stand for another asset. */
+export const RELISTED_DAYS = 30;
+
 /**
- * Creates the table `daily` (symbol, day, value) of the selected symbols, and the table `market_day` (day, n) of all days with rows of any
- * symbol, numbered in order. Days are numbers. Of several rows of one candle, the first one counts.
+ * Creates the table `daily` (symbol, first_day, day, value) of the selected symbols, the table `span` of their listings (symbol, first_day,
+ * last_day, first_n), and the table `market_day` (day, n) of all days with rows of any symbol, numbered in order. Days are numbers;
+ * `first_day` is that of the listing. Of several rows of one candle, the first one counts.
  */
 export async function loadDailySums(session: DuckDbSession, request: DailyRequest): Promise<void> {
   const { selected, files } = request;
@@ -94,16 +98,19 @@ GROUP BY symbol, day`,
 
 /** Creates the tables of `loadDailySums`. */
 async function createTables(session: DuckDbSession): Promise<void> {
-  // Periods read ranges of days, and DuckDB skips blocks of ordered rows.
-  await session.run(`CREATE TEMP TABLE daily AS
-SELECT symbol, day, CAST(units AS DECIMAL(38, 0)) * CAST(0.00000001 AS DECIMAL(8, 8)) AS value FROM summed ORDER BY day, symbol`);
-  await session.run('DROP TABLE summed');
   await session.run(`CREATE TEMP TABLE market_day AS
 SELECT day, CAST(row_number() OVER (ORDER BY day) AS INTEGER) AS n
-FROM (SELECT day FROM daily UNION SELECT day FROM open_day) ORDER BY day`);
+FROM (SELECT day FROM summed UNION SELECT day FROM open_day) ORDER BY day`);
+  // Periods read ranges of days, and DuckDB skips blocks of ordered rows.
+  await session.run(`CREATE TEMP TABLE daily AS
+SELECT symbol, max(CASE WHEN is_first THEN day END) OVER (PARTITION BY symbol ORDER BY day) AS first_day, day, n,
+  CAST(units AS DECIMAL(38, 0)) * CAST(0.00000001 AS DECIMAL(8, 8)) AS value
+FROM (SELECT *, coalesce(n - lag(n) OVER (PARTITION BY symbol ORDER BY day) > ${RELISTED_DAYS}, true) AS is_first
+  FROM summed JOIN market_day USING (day))
+ORDER BY day, symbol`);
+  await session.run('DROP TABLE summed');
   await session.run(`CREATE TEMP TABLE span AS
-SELECT symbol, min(day) AS first_day, max(day) AS last_day, min(n) AS first_n, max(n) AS last_n
-FROM daily JOIN market_day USING (day) GROUP BY symbol`);
+SELECT symbol, first_day, max(day) AS last_day, min(n) AS first_n FROM daily GROUP BY symbol, first_day`);
 }
 
 /** Whether the numbers of the lake, and not its files, are the reason of an error. */

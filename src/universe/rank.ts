@@ -25,6 +25,8 @@ export interface Incomplete {
   readonly early: readonly number[];
   /** Periods without a member. */
   readonly withoutMembers: readonly number[];
+  /** Members that were listed again: their days before count for no rank and no age. */
+  readonly relisted: readonly string[];
 }
 
 /**
@@ -55,7 +57,14 @@ SELECT 0 AS period, symbol, 0 AS rank, sum(value) AS value, 0 AS days, 0 AS firs
     emptyDays: [...emptyDays].sort((a, b) => a - b),
     early,
     withoutMembers,
+    relisted: await relistedMembers(session),
   };
+}
+
+async function relistedMembers(session: DuckDbSession): Promise<string[]> {
+  const rows = await session.rows(`SELECT DISTINCT symbol FROM member JOIN span USING (symbol)
+WHERE span.first_day < member.first_day ORDER BY symbol`);
+  return rows.map((row) => String(row['symbol']));
 }
 
 interface Window {
@@ -65,25 +74,27 @@ interface Window {
   readonly last: number;
 }
 
-/** Resolves with whether the period has members. */
+/** A row of `traded` is a listing. A symbol has the last day in one listing only. Resolves with whether the period has members. */
 async function rankPeriod(
   session: DuckDbSession,
   { start, from, last }: Window,
   { top, minAge }: Pick<Ranking, 'top' | 'minAge'>,
 ): Promise<boolean> {
   await session.run(`CREATE OR REPLACE TEMP TABLE traded AS
-SELECT symbol, sum(value) AS value, count(*) AS days, max(day) AS last_day
-FROM daily WHERE day >= ${from} AND day < ${start} GROUP BY symbol`);
+SELECT symbol, first_day, sum(value) AS value, count(*) AS days, max(day) AS last_day
+FROM daily WHERE day >= ${from} AND day < ${start} GROUP BY symbol, first_day`);
   await session.run(`INSERT INTO member
 SELECT ${start}, symbol, row_number() OVER (ORDER BY value DESC, symbol) AS rank, value, days, first_day
-FROM traded JOIN span USING (symbol)
-WHERE traded.last_day = ${last} AND first_day <= ${start - minAge}
+FROM traded WHERE traded.last_day = ${last} AND first_day <= ${start - minAge}
 ${top === undefined ? '' : `QUALIFY rank <= ${top}`}`);
   const [row] = await session.rows(`SELECT count(*) AS members FROM member WHERE period = ${start}`);
   return Number(row?.['members']) > 0;
 }
 
-/** Symbols with fewer days in the window than other symbols since their first day. Those that have ended before the period are left out. */
+/**
+ * Symbols with fewer days in the window than other symbols since the first day of their latest listing. Those that have ended before the period
+ * are left out.
+ */
 async function lackingSymbols(
   session: DuckDbSession,
   { start, from, last }: Window,
@@ -91,9 +102,10 @@ async function lackingSymbols(
 ): Promise<string[]> {
   const rows =
     await session.rows(`SELECT symbol, traded.last_day = ${last} OR span.last_day >= ${start} AS goes_on
-FROM span LEFT JOIN traded USING (symbol), (SELECT min(n) AS n FROM market_day WHERE day >= ${from}) AS f,
+FROM (SELECT * FROM span WHERE first_day < ${start} QUALIFY row_number() OVER (PARTITION BY symbol ORDER BY first_day DESC) = 1) AS span
+    LEFT JOIN traded USING (symbol, first_day), (SELECT min(n) AS n FROM market_day WHERE day >= ${from}) AS f,
   (SELECT n FROM market_day WHERE day = ${last}) AS l
-WHERE first_day < ${start} AND coalesce(days, 0) < l.n - greatest(first_n, f.n) + 1`);
+WHERE coalesce(days, 0) < l.n - greatest(first_n, f.n) + 1`);
   return rows
     .filter((row) => row['goes_on'] === true || goOn.has(String(row['symbol'])))
     .map((row) => String(row['symbol']));

@@ -3,6 +3,7 @@ import { dayText } from '../model/calendar.js';
 import { countText, listText } from '../model/units.js';
 import { commandLine, shownPath } from '../text/printable.js';
 import { DATASET } from './choose-symbols.js';
+import { RELISTED_DAYS } from './daily-sums.js';
 import type { Incomplete, Ranking } from './rank.js';
 
 const FEW = 5;
@@ -15,7 +16,7 @@ interface Place {
 
 /** One text for each kind of missing data. */
 export function incompleteWarnings(
-  { lacking, emptyDays, early, withoutMembers }: Incomplete,
+  { lacking, emptyDays, early, withoutMembers, relisted }: Incomplete,
   { window, minAge, marketDays }: Ranking,
   { root, market }: Place,
 ): string[] {
@@ -36,6 +37,10 @@ export function incompleteWarnings(
   if (withoutMembers.length > 0)
     texts.push(
       `${countText(withoutMembers.length, 'period')} without a member: ${listText(withoutMembers.map(dayText))}`,
+    );
+  if (relisted.length > 0)
+    texts.push(
+      `${countText(relisted.length, 'symbol')} had no rows for more than ${RELISTED_DAYS} days of the market, so age and sums begin after them: ${listText(relisted)}`,
     );
   return texts;
 }

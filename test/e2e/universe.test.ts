@@ -238,6 +238,47 @@ describe('members', () => {
   });
 });
 
+it('begins age and sums of a symbol anew that was listed again, and names it', async () => {
+  const folder = join(scratch, 'twice');
+  writeTraded(folder, steady('BTCUSDT', '2024-01-01', LAST, { quote: '10' }), NOW);
+  const days = [...daysBetween('2024-01-01', '2024-02-10'), ...daysBetween('2024-03-14', LAST)];
+  writeTraded(folder, { symbol: 'TWICEUSDT', days: new Map(days.map((day) => [day, { quote: '50' }])) }, NOW);
+  const twice = await startArchive(folder);
+  const flags = ['--out', join(scratch, 'lake-twice'), '--archive-url', twice.url, '--now', NOW, ...FAST];
+  await cryptodl(['vision', ...flags, '-s', 'all', '-i', '1d', '--from', '2024-01-01', '--to', '2024-04-30']);
+  await twice.close();
+  const members = await universe(
+    '--out',
+    'lake-twice',
+    '--window',
+    '60d',
+    '--from',
+    '2024-04',
+    '--to',
+    '2024-04',
+  );
+  expect(rowsOf(members.stdout).find(({ symbol }) => symbol === 'TWICEUSDT')).toEqual({
+    period: '2024-04-01',
+    symbol: 'TWICEUSDT',
+    rank: 1,
+    value: '900',
+    days: 18,
+    firstDay: '2024-03-14',
+  });
+  expect(members.stderr).toContain('1 symbol had no rows for more than 30 days of the market');
+  const old = await universe(
+    '--out',
+    'lake-twice',
+    '--min-age',
+    '60d',
+    '--from',
+    '2024-04',
+    '--to',
+    '2024-04',
+  );
+  expect(rowsOf(old.stdout).map(({ symbol }) => symbol)).toEqual(['BTCUSDT']);
+});
+
 describe('missing data', () => {
   it('is told with a command that shows it', async () => {
     const { stderr } = await universe('--quote', 'USDT', '--from', '2024-02');
