@@ -21,11 +21,7 @@ export async function viewOf(
  * The SELECT of all rows of a table: `symbol`, `interval` if the table has intervals, and the columns of the dataset. `spec` is undefined for
  * a dataset that this version does not know. Rejects with a system error for a CSV file that cannot be read.
  */
-export async function rowsQuery(
-  table: LakeTable,
-  spec: DatasetSpec | undefined,
-  isShown = false,
-): Promise<string> {
+async function rowsQuery(table: LakeTable, spec: DatasetSpec | undefined, isShown = false): Promise<string> {
   const of = (format: string): LakeFile[] => table.files.filter((file) => file.settings.format === format);
   const columns = columnsOf(table, spec);
   const parts = [

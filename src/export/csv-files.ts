@@ -5,8 +5,8 @@ import { usage } from '../model/errors.js';
 import type { ColumnSpec } from '../source/facts.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { didYouMean } from '../text/did-you-mean.js';
-import { rowSource } from './export-file.js';
-import type { Engine, EngineInput, EngineSettings, ExportFile } from './export-file.js';
+import { csvForm } from './export-file.js';
+import type { Engine, EngineInput, EngineSettings, ExportFile, FileForm } from './export-file.js';
 import { numberText, timeText } from './value-text.js';
 
 /** `datasets` is empty: all. */
@@ -36,29 +36,21 @@ function folderOf({
     .join('_');
 }
 
-function symbolFiles({ held, range, settings }: EngineInput): ExportFile[] {
-  return held.flatMap((one) => {
-    const source = rowSource(one, range);
-    if (source === undefined) return [];
-    const { series, spec, days } = source;
-    return [
-      {
-        path: `${folderOf(series)}/${safeName(series.symbol)}.csv`,
-        sources: [source],
-        select: ([rows = '']: readonly string[]) =>
-          query(columnsOf(spec, settings, series.symbol), spec, rows),
-        order: [],
-        isUnique: false,
-        form: formOf(settings),
-        days,
-      },
-    ];
+function symbolFiles({ sources, settings }: EngineInput): ExportFile[] {
+  return sources.map((source) => {
+    const { series, spec } = source;
+    const columns = columnsOf(spec, settings, series.symbol);
+    return {
+      path: `${folderOf(series)}/${safeName(series.symbol)}.csv`,
+      sources: [source],
+      select: ([rows = '']) => query(columns, spec, rows),
+      form: formOf(settings),
+    };
   });
 }
 
 /** Ordered by time, then by symbol. */
-function oneFile({ held, range, settings }: EngineInput): ExportFile[] {
-  const sources = held.flatMap((one) => rowSource(one, range) ?? []);
+function oneFile({ sources, settings }: EngineInput): ExportFile[] {
   const [first] = sources;
   if (first === undefined) return [];
   const { spec, series } = first;
@@ -69,19 +61,13 @@ function oneFile({ held, range, settings }: EngineInput): ExportFile[] {
       sources,
       select: (relations) =>
         query(columns, spec, relations.map((rows) => `(${rows})`).join(' UNION ALL BY NAME '), ['symbol']),
-      order: [],
-      isUnique: false,
       form: formOf(settings),
-      days: {
-        from: Math.min(...sources.map(({ days }) => days.from)),
-        to: Math.max(...sources.map(({ days }) => days.to)),
-      },
     },
   ];
 }
 
-function formOf({ delimiter }: EngineSettings): ExportFile['form'] {
-  return { kind: 'csv', hasHeader: true, delimiter, isCompressed: false };
+function formOf({ delimiter }: EngineSettings): FileForm {
+  return { copy: csvForm({ delimiter: quoteText(delimiter) }) };
 }
 
 interface NamedValue {

@@ -2,7 +2,6 @@
 import { readFile } from 'node:fs/promises';
 import { errnoOf, usage } from '../model/errors.js';
 import type { FlagName } from '../options/flags.js';
-import type { Resolved } from '../options/resolve.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { parseAssets } from '../source/binance/exchange-info.js';
 import type { Assets } from '../source/pairs.js';
@@ -22,27 +21,13 @@ const FLAGS_OF: Readonly<Partial<Record<FlagName, string>>> = {
 };
 
 /** Throws a usage error for a flag of another engine. */
-export function refuseOtherFlags(engine: string, { resolved }: VerbRequest): void {
-  const [name] = otherFlags(engine, resolved);
+export function refuseOtherFlags(engine: string, { resolved: { origins } }: VerbRequest): void {
+  const names = Object.keys(FLAGS_OF) as FlagName[];
+  const name = names.find((flag) => origins[flag] === 'flag' && FLAGS_OF[flag] !== engine);
   if (name !== undefined)
     throw usage(
       `--${name} is for export ${FLAGS_OF[name] ?? ''}, not for export ${engine}`,
       `leave --${name} out`,
-    );
-}
-
-function otherFlags(engine: string, { origins }: Resolved): FlagName[] {
-  return (Object.keys(FLAGS_OF) as FlagName[]).filter(
-    (name) => origins[name] === 'flag' && FLAGS_OF[name] !== engine,
-  );
-}
-
-/** Throws a usage error for the target of a script. */
-export function refuseTarget({ resolved }: VerbRequest): void {
-  if (resolved.origins.target === 'flag')
-    throw usage(
-      'export nautilus-loader prints a script and writes no files, so --target is not used',
-      'redirect the output: > load_nautilus.py',
     );
 }
 

@@ -1,40 +1,38 @@
 /** Writes the files of an engine from the lake: reads the series group by group, and writes several files at once. */
-import { isFileError } from '../convert/duckdb-errors.js';
-import { reasonOf } from '../text/path-faults.js';
-import { acquireLock } from '../lake/lock.js';
-import { makeFolder } from '../files/disk.js';
+import { createHash } from 'node:crypto';
 import { rm, stat } from 'node:fs/promises';
-import { basename, dirname, join, relative, sep } from 'node:path';
+import { dirname, join, relative, sep } from 'node:path';
+import { openCatalogue } from '../catalogue/catalogue.js';
+import type { Catalogue, DayRange } from '../catalogue/catalogue.js';
+import { UnreadableFile } from '../catalogue/file-digests.js';
+import { isFileError } from '../convert/duckdb-errors.js';
 import { verbEngine } from '../convert/duckdb.js';
-import type { DuckDbSession, Engine as DuckDbEngine } from '../convert/duckdb.js';
-import { releaseBacked } from '../lake/backing.js';
+import type { DuckDbSession } from '../convert/duckdb.js';
+import { bringIn, releaseBacked } from '../lake/backing.js';
 import { seriesFolder } from '../lake/layout.js';
 import type { Lock } from '../lake/lock.js';
-import { checkedFolder } from '../lake/path-checks.js';
-import { fileFacts, publish } from '../lake/publish.js';
-import { dayText } from '../model/calendar.js';
-import { CryptodlError, errnoOf, usage } from '../model/errors.js';
+import { fileFacts } from '../lake/publish.js';
+import { CryptodlError } from '../model/errors.js';
 import { cores, memoryLimitBytes, withinOpenFiles } from '../model/machine.js';
+import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
+import { listText } from '../model/units.js';
 import { TOOL_VERSION } from '../model/version.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { FileDigests, UnreadableFile } from '../catalogue/file-digests.js';
 import { refuseInLake } from '../select/refuse-in-lake.js';
-import { absolutePath, shownPath, lakeFlag } from '../text/printable.js';
-import type { Days, Engine, EngineSettings, ExportFile, Refused } from './export-file.js';
-import { emptyStaging, Provenance, removeStaging, EXPORT_FOLDER } from './provenance.js';
-import type { FileLine } from './provenance.js';
-import { readSeries } from './read-series.js';
+import { absolutePath, lakeFlag } from '../text/printable.js';
+import { oneForEachPath } from './export-file.js';
+import type { Engine, EngineSettings, ExportFile, Refused, RowSource } from './export-file.js';
+import { lockTarget, Output } from './export-target.js';
 import { groupsOf } from './select-export.js';
-import { madeFrom, stageFile } from './write-file.js';
+import { writeRows } from './write-rows.js';
 
 /**
  * `unchanged`: made from the same sources, and still there. `empty`: the sources have no rows for it, and there is no file. `planned`: a dry run
- * would write it. The others are failures. `foreign`: the place has a file that export did not write, or that has changed since. `narrower`: the
- * present file covers more days or symbols. `unreadable`: a file of the lake is damaged, or has a number that does not fit. `failed`: files of the lake changed during the export.
+ * would write it. The others are failures. `foreign`: the place has a file that export did not write, or that has changed since. `unreadable`:
+ * a file of the lake is damaged, or has a number that does not fit. `failed`: files of the lake changed during the export.
  */
-export type FileOutcome =
-  'written' | 'unchanged' | 'empty' | 'planned' | 'foreign' | 'narrower' | 'unreadable' | 'failed';
+export type FileOutcome = 'written' | 'unchanged' | 'empty' | 'planned' | 'foreign' | 'unreadable' | 'failed';
 
 export interface ExportedFile {
   /** Relative to the target. */
@@ -42,8 +40,6 @@ export interface ExportedFile {
   readonly outcome: FileOutcome;
   readonly rows: number;
   readonly bytes: number;
-  /** Rows that were left out, because the row before had the same time. */
-  readonly repeated: number;
   /** Why it failed. */
   readonly text?: string;
 }
@@ -53,7 +49,7 @@ export interface ExportRequest {
   readonly engine: Engine;
   readonly settings: EngineSettings;
   readonly selected: readonly Series[];
-  readonly range: Partial<Days>;
+  readonly range: Partial<DayRange>;
   /** Absolute. */
   readonly target: string;
   readonly onFile: (file: ExportedFile) => void;
@@ -63,59 +59,59 @@ export interface ExportRequest {
 /** Resolves when all files are written. Rejects with `locked` while another export writes to the target, and with errors of disk, memory or interruption. */
 export async function exportLake(given: ExportRequest): Promise<void> {
   const { request, target } = given;
-  const { dryRun } = request.resolved.options;
-  const { clock, observer } = request;
   const stop = new AbortController();
-  const lock = dryRun ? undefined : await lockTarget(target, { clock, stop });
+  const onLost = (error: CryptodlError): void => {
+    stop.abort(error);
+  };
+  const { dryRun } = request.resolved.options;
+  const lock = dryRun ? undefined : await lockTarget(target, { clock: request.clock, onLost });
   try {
-    const staging = dryRun ? '' : await emptyStaging(target);
-    const record = await Provenance.open(target, {
-      isWritten: !dryRun,
-      warn: (message) => {
-        observer.warn(message);
-      },
-    });
-    const signal = AbortSignal.any([request.signal, stop.signal]);
-    const exporter = new Exporter(given, { record, staging, lock, signal });
-    await exporter.run();
-    if (!dryRun) await record.compact();
+    await new Exporter(given, lock, AbortSignal.any([request.signal, stop.signal])).run();
   } finally {
-    // The lock proves that the staged files are those of this export.
-    if (lock?.isLost === false) await removeStaging(target);
     await lock?.release();
   }
 }
 
-interface Surroundings {
-  readonly record: Provenance;
-  readonly staging: string;
-  readonly lock: Lock | undefined;
-  readonly signal: AbortSignal;
+/** The series that can be read as row sources, or the reason why not. A series with a file that cannot be read would have a hole that nothing shows. */
+export async function* readSources(
+  catalogue: Catalogue,
+  selected: readonly Series[],
+  range: Partial<DayRange>,
+): AsyncGenerator<RowSource | Refused> {
+  for await (const { series, spec, files, fault } of catalogue.series(selected)) {
+    const none = files.length === 0 ? 'the lake has no Parquet or CSV files of it' : undefined;
+    const reason =
+      spec === undefined ? 'this version of cryptodl does not know the dataset' : (fault ?? none);
+    if (spec === undefined || reason !== undefined) yield { series, reason: reason ?? '', isFault: true };
+    else yield { series, spec, files, range };
+  }
+}
+
+/** Whether the lake holds any day of the range. */
+export function isHeld({ files, range: { from = -Infinity, to = Infinity } }: RowSource): boolean {
+  return files.some(({ days }) => days.from < to && days.to > from);
 }
 
 class Exporter {
   readonly #given: ExportRequest;
-  readonly #around: Surroundings;
-  readonly #root: string;
-  /** Lines of the record are appended one after the other. */
-  #appended: Promise<void> = Promise.resolve();
+  readonly #lock: Lock | undefined;
+  readonly #signal: AbortSignal;
+  readonly #catalogue: Catalogue;
   readonly #seen = new Set<string>();
   /** Folders of files that are not in the lake. */
   readonly #folders = new Set<string>();
-  readonly #digests: FileDigests;
 
-  constructor(given: ExportRequest, around: Surroundings) {
+  constructor(given: ExportRequest, lock: Lock | undefined, signal: AbortSignal) {
     this.#given = given;
-    this.#around = around;
-    const { resolved, surroundings } = given.request;
-    this.#root = absolutePath(resolved.options.out, surroundings.home);
-    this.#digests = new FileDigests(this.#root, around.signal);
+    this.#lock = lock;
+    this.#signal = signal;
+    const { resolved, source, surroundings } = given.request;
+    this.#catalogue = openCatalogue(absolutePath(resolved.options.out, surroundings.home), source, signal);
   }
 
   async run(): Promise<void> {
-    const { request } = this.#given;
-    const { dryRun: isPlan } = request.resolved.options;
-    const { signal } = this.#around;
+    const { request, onFile } = this.#given;
+    const signal = this.#signal;
     const engine = verbEngine('export', { ...request, signal }, memoryLimitBytes() / 4);
     const files = this.#files();
     const work = async (): Promise<void> => {
@@ -125,45 +121,51 @@ class Exporter {
           signal.throwIfAborted();
           const next = await files.next();
           if (next.done === true) return;
-          session ??= await openSession(engine);
-          this.#given.onFile(await this.#export(next.value, session));
+          session ??= await engine.session();
+          // Comparing a time with and without a zone depends on it.
+          await session.run("SET TimeZone = 'UTC'");
+          onFile(await this.#export(next.value, session));
         }
       } finally {
         session?.close();
       }
     };
     try {
-      await allOrFirstError(Array.from({ length: isPlan ? 1 : withinOpenFiles(cores()) }, work));
-    } catch (error) {
+      const workers = request.resolved.options.dryRun ? 1 : withinOpenFiles(cores());
+      // All end before the lock is released.
+      const results = await Promise.allSettled(Array.from({ length: workers }, work));
       // An interrupted statement does not tell why: a lost lock, or Ctrl-C.
       signal.throwIfAborted();
-      throw error;
+      for (const result of results) if (result.status === 'rejected') throw result.reason;
     } finally {
       await engine.end();
     }
   }
 
   async *#files(): AsyncGenerator<ExportFile, void> {
-    const { engine, range, request, selected, settings } = this.#given;
-    const venue = request.source;
+    const { engine, range, request, selected, settings, onRefused } = this.#given;
+    const { source: venue } = request;
     for (const group of groupsOf(selected, engine.groupBy)) {
-      const read = await Promise.all(group.map((series) => readSeries(this.#root, venue, series)));
-      const held = read.filter((one) => 'files' in one);
-      const symbol = group[0]?.symbol ?? '';
-      const { files, refused } = engine.files({ venue, symbol, held, range, settings });
-      for (const one of [...read.filter((each) => 'reason' in each), ...refused]) this.#given.onRefused(one);
+      const sources: RowSource[] = [];
+      for await (const read of readSources(this.#catalogue, group, range))
+        if ('reason' in read) onRefused(read);
+        else if (isHeld(read)) sources.push(read);
+      const { files: all, refused } = engine.files({ venue, sources, settings });
+      const { files, refused: others } = oneForEachPath(all);
+      for (const one of [...refused, ...others]) onRefused(one);
       for (const file of files) {
+        const [{ series } = {}] = file.sources;
         // Two symbols can have one name in a layout.
-        if (this.#seen.has(file.path)) {
-          for (const { series } of file.sources.slice(0, 1))
-            this.#given.onRefused({ series, reason: 'another symbol has files with the same names' });
+        if (this.#seen.has(file.path) && series !== undefined) {
+          onRefused({ series, reason: 'another symbol has files with the same names' });
           continue;
         }
         this.#seen.add(file.path);
         await this.#refuseInLake(dirname(file.path));
         yield file;
       }
-      await releaseBacked(...group.map((series) => join(this.#root, seriesFolder(venue.name, series))));
+      const folders = group.map((series) => join(this.#catalogue.root, seriesFolder(venue.name, series)));
+      await releaseBacked(...folders);
     }
   }
 
@@ -171,29 +173,30 @@ class Exporter {
   async #refuseInLake(folder: string): Promise<void> {
     if (this.#folders.has(folder)) return;
     this.#folders.add(folder);
-    await refuseInLake(join(this.#given.target, folder), this.#root, this.#given.request.source.name);
+    await refuseInLake(
+      join(this.#given.target, folder),
+      this.#catalogue.root,
+      this.#given.request.source.name,
+    );
   }
 
   async #export(file: ExportFile, session: DuckDbSession): Promise<ExportedFile> {
-    const { record } = this.#around;
-    const { force, dryRun } = this.#given.request.resolved.options;
-    const of = { file: file.path, rows: 0, bytes: 0, repeated: 0 };
+    const { target, request } = this.#given;
+    const { force, dryRun } = request.resolved.options;
+    const of = { file: file.path, rows: 0, bytes: 0 };
     const sources = this.#sourcesOf(file);
-    const digest = madeFrom(file, sources);
-    const present = force ? undefined : await record.presentOf(file.path);
-    if (present?.madeFrom === digest) {
-      const { rows, bytes } = present;
-      return { ...of, outcome: rows === 0 ? 'empty' : 'unchanged', rows, bytes };
-    }
-    const lost = present === undefined ? undefined : lostText(present, file.days, sources);
-    if (lost !== undefined) return { ...of, outcome: 'narrower', text: lost };
-    const foreign = await record.problemOf(file.path, force);
-    if (foreign !== undefined) return { ...of, outcome: 'foreign', text: foreign };
-    if (dryRun) return { ...of, outcome: 'planned' };
+    const recipe = recipeOf(file, sources);
     try {
-      return await this.#write(file, session, { madeFrom: digest, sources });
+      const output = await Output.open(target, file.path);
+      if (!force && (await output.isMadeBy(recipe))) {
+        const { rows = 0, bytes = 0 } = output.state ?? {};
+        return { ...of, outcome: rows === 0 ? 'empty' : 'unchanged', rows, bytes };
+      }
+      await output.refuseForeign(force);
+      if (dryRun) return { ...of, outcome: 'planned' };
+      return await this.#write(file, output, { session, recipe, sources });
     } catch (error) {
-      const fault = writeFault(error, this.#root);
+      const fault = faultOf(error, this.#catalogue.root);
       if (fault === undefined) throw error;
       return { ...of, ...fault };
     }
@@ -201,133 +204,108 @@ class Exporter {
 
   async #write(
     file: ExportFile,
-    session: DuckDbSession,
-    facts: Pick<FileLine, 'madeFrom' | 'sources'>,
+    output: Output,
+    { session, recipe, sources }: Made & { readonly session: DuckDbSession },
   ): Promise<ExportedFile> {
-    const { engine, target, request } = this.#given;
-    const { record, lock, staging, signal } = this.#around;
-    const staged = await stageFile(session, file, { staging, digests: this.#digests });
-    const { rows, repeated } = staged;
-    const { bytes, sha256 } = await fileFacts(staged.path);
-    const { mtimeMs } = await stat(staged.path);
-    const folder = await checkedFolder(target, dirname(file.path));
-    const path = join(folder, basename(file.path));
-    signal.throwIfAborted();
-    await lock?.confirm();
-    // A file of another program may have appeared since the rows were read.
-    const foreign = await record.problemOf(file.path, request.resolved.options.force);
-    if (foreign !== undefined) {
-      await rm(staged.path, { force: true });
-      return { file: file.path, outcome: 'foreign', rows: 0, bytes: 0, repeated: 0, text: foreign };
+    const { engine, request } = this.#given;
+    const staged = [await output.stagedPath(), await output.stagedPath()] as const;
+    try {
+      const { rows, path } = await this.#stage(file, session, staged);
+      const { bytes, sha256 } = await fileFacts(path);
+      const { mtimeMs } = await stat(path);
+      this.#signal.throwIfAborted();
+      await this.#lock?.confirm();
+      // A file of another program may have appeared since the rows were read.
+      await output.refuseForeign(request.resolved.options.force);
+      await output.publish(path, {
+        v: 1,
+        engine: engine.name,
+        recipe,
+        sources,
+        rows,
+        bytes: rows === 0 ? 0 : bytes,
+        sha256,
+        modifiedAt: mtimeMs,
+        at: new Date(request.clock.now()).toISOString(),
+        tool: `cryptodl ${TOOL_VERSION}`,
+      });
+      return {
+        file: file.path,
+        outcome: rows === 0 ? 'empty' : 'written',
+        rows,
+        bytes: rows === 0 ? 0 : bytes,
+      };
+    } finally {
+      for (const path of staged) await rm(path, { force: true });
     }
-    const line: FileLine = {
-      v: 1,
-      engine: engine.name,
-      file: file.path,
-      ...facts,
-      from: dayText(file.days.from),
-      to: dayText(file.days.to),
-      rows,
-      bytes: rows === 0 ? 0 : bytes,
-      sha256,
-      modifiedAt: mtimeMs,
-      at: new Date(request.clock.now()).toISOString(),
-      tool: `cryptodl ${TOOL_VERSION}`,
-    };
-    const append = this.#appended.then(() => record.append(line));
-    this.#appended = append.catch(() => undefined);
-    await append;
-    const of = { file: file.path, rows, bytes: line.bytes, repeated };
-    if (rows > 0) {
-      await publish(staged.path, path);
-      return { ...of, outcome: 'written' };
+  }
+
+  /** Rejects with `partition-incomplete` if files of the lake change meanwhile: a run could have replaced some of them. */
+  async #stage(
+    file: ExportFile,
+    session: DuckDbSession,
+    staged: readonly [string, string],
+  ): Promise<{ rows: number; path: string }> {
+    const paths = file.sources.flatMap(({ files }) => files.map(({ path }) => path));
+    await bringIn(paths);
+    const before = await statesOf(paths);
+    const relations: string[] = [];
+    for (const source of file.sources) {
+      const some = await this.#catalogue.relation([source], source.range);
+      const { sql = '' } = some ?? (await this.#catalogue.relation([source])) ?? {};
+      relations.push(some === undefined ? `SELECT * FROM (${sql}) WHERE false` : sql);
     }
-    await rm(staged.path, { force: true });
-    await rm(path, { force: true });
-    return { ...of, outcome: 'empty' };
+    const written = await writeRows(session, file.select(relations), file.form, staged);
+    if ((await statesOf(paths)) === before) return written;
+    const names = file.sources.map(({ series }) => seriesName(series));
+    throw new CryptodlError(
+      'partition-incomplete',
+      `${listText(names, 1)}: files of the lake changed during the export`,
+      { hint: 'run the export again when no run writes to the lake' },
+    );
   }
 
   /** The files of the lake that the rows come from, relative to the lake. */
-  #sourcesOf(file: ExportFile): FileLine['sources'] {
+  #sourcesOf(file: ExportFile): Made['sources'] {
+    const { root } = this.#catalogue;
     return file.sources.flatMap(({ files }) =>
-      files.map(({ path, sha256 }) => ({ file: relative(this.#root, path).split(sep).join('/'), sha256 })),
+      files.map(({ path, sha256 }) => ({ file: relative(root, path).split(sep).join('/'), sha256 })),
     );
   }
 }
 
-/** A session whose times are UTC: comparing a time with and without a zone depends on it. */
-async function openSession(engine: DuckDbEngine): Promise<DuckDbSession> {
-  const session = await engine.session();
-  await session.run("SET TimeZone = 'UTC'");
-  return session;
+interface Made {
+  readonly recipe: string;
+  readonly sources: readonly { readonly file: string; readonly sha256: string }[];
 }
 
-/** Waits for all, then rejects with the first error: a worker must not write while the lock is released. */
-async function allOrFirstError(work: readonly Promise<void>[]): Promise<void> {
-  const results = await Promise.allSettled(work);
-  for (const result of results) if (result.status === 'rejected') throw result.reason;
+/** The digest of everything that decides the content of a file. */
+function recipeOf({ sources, select, form }: ExportFile, files: Made['sources']): string {
+  const names = sources.map((_, at) => `$${at}`);
+  const parts = sources.map(({ series, range }) => [series, range]);
+  return createHash('sha256')
+    .update(JSON.stringify([select(names), form, parts, files]))
+    .digest('hex');
 }
 
-/** Makes the target if it is missing. Rejects with `locked`, with a usage error for a place that cannot be written, and with `disk` for a symbolic link. */
-async function lockTarget(
-  target: string,
-  { clock, stop }: { readonly clock: VerbRequest['clock']; readonly stop: AbortController },
-): Promise<Lock> {
-  try {
-    await makeFolder(target);
-    return await acquireLock(await checkedFolder(target, EXPORT_FOLDER), {
-      command: 'cryptodl export',
-      clock,
-      onLost: (error) => {
-        stop.abort(error);
-      },
-    });
-  } catch (error) {
-    if (error instanceof CryptodlError && error.code === 'locked')
-      throw new CryptodlError('locked', `another export is writing to ${shownPath(target)}`, {
-        cause: error,
-        hint: 'wait until it has ended, or choose another --target',
-      });
-    if (error instanceof CryptodlError) throw error;
-    throw usage(
-      `--target ${shownPath(target)} cannot be written (${reasonOf(errnoOf(error))})`,
-      'choose another --target',
-    );
-  }
+/** Size, time of change and inode of each file. */
+async function statesOf(paths: readonly string[]): Promise<string> {
+  const states = await Promise.all(paths.map((path) => stat(path).catch(() => undefined)));
+  return JSON.stringify(states.map((entry) => entry && [entry.size, entry.mtimeMs, entry.ino]));
 }
 
-interface WriteFault {
-  /** `unreadable`: a file of the lake is damaged. `failed`: files of the lake changed during the export. */
-  readonly outcome: 'unreadable' | 'failed';
-  readonly text: string;
-}
-
-/** Undefined for an error that ends the export. */
-function writeFault(error: unknown, root: string): WriteFault | undefined {
-  if (error instanceof CryptodlError && error.code === 'partition-incomplete')
-    return { outcome: 'failed', text: `${error.message}; ${error.hint ?? ''}` };
+/** The failure of one file. Undefined for an error that ends the export. */
+function faultOf(error: unknown, root: string): Pick<ExportedFile, 'outcome' | 'text'> | undefined {
   if (error instanceof UnreadableFile) return { outcome: 'unreadable', text: error.message };
-  if (error instanceof CryptodlError || !isFileError(error)) return undefined;
+  if (error instanceof CryptodlError) {
+    const text = [error.message, ...(error.hint === undefined ? [] : [error.hint])].join('; ');
+    if (error.code === 'partition-incomplete') return { outcome: 'failed', text };
+    return error.code === 'usage' || error.code === 'disk' ? { outcome: 'foreign', text } : undefined;
+  }
+  if (!isFileError(error)) return undefined;
   const [reason = ''] = error instanceof Error ? error.message.split('\n') : [];
   return {
     outcome: 'unreadable',
     text: `${reason}; cryptodl verify --deep${lakeFlag(root)} finds damaged files`,
   };
-}
-
-/** Which days or symbols a new file would lose; undefined if it has all of the present one. `days`: its first day and its exclusive end. */
-function lostText(present: FileLine, days: Days, sources: FileLine['sources']): string | undefined {
-  if (present.rows === 0) return undefined;
-  const own = symbolsOf(sources);
-  const symbols = [...symbolsOf(present.sources)].filter((symbol) => !own.has(symbol));
-  const isShorter = dayText(days.from) > present.from || dayText(days.to) < present.to;
-  if (!isShorter && symbols.length === 0) return undefined;
-  const lost = isShorter
-    ? 'days: leave out the range'
-    : `symbols, for example ${symbols[0] ?? ''}: select them too`;
-  return `the file has more ${lost}, or add --force`;
-}
-
-function symbolsOf(sources: FileLine['sources']): ReadonlySet<string> {
-  return new Set(sources.map(({ file }) => basename(dirname(file)).replace(/^symbol=/, '')));
 }

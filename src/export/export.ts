@@ -1,24 +1,27 @@
 /** `cryptodl export`: files for other programs from the lake. Failures and, with --dry-run, planned files go to stdout, the rest to stderr. */
+import { openCatalogue } from '../catalogue/catalogue.js';
+import type { Catalogue } from '../catalogue/catalogue.js';
+import { UnreadableFile } from '../catalogue/file-digests.js';
 import { progressPrinter, runVerb } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
-import { writeData } from '../cli/write-data.js';
+import { writeData, writeText } from '../cli/write-data.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { seriesName } from '../model/task.js';
-import { bytesText, countText, durationText, numberText } from '../model/units.js';
+import { bytesText, countText, durationText, listText, numberText } from '../model/units.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { nearest } from '../text/did-you-mean.js';
-import { printLines, shownPath, tabbed } from '../text/printable.js';
+import { isMirror } from '../text/mirror-roots.js';
+import { absolutePath, printLines, shownPath, tabbed } from '../text/printable.js';
 import { CSV } from './csv-files.js';
 import { refuseOtherFlags, settingsOf } from './engine-settings.js';
-import type { Engine } from './export-file.js';
-import { exportLake } from './export-lake.js';
+import type { Engine, Refused, RowSource } from './export-file.js';
+import { exportLake, isHeld, readSources } from './export-lake.js';
 import type { ExportedFile, FileOutcome } from './export-lake.js';
-import { exportScript } from './export-script.js';
 import { FREQTRADE } from './freqtrade.js';
-import { firstOfKind, rangeOf, tellLacking } from './lacking.js';
+import { NOTHING_EXPORTED, rangeOf, tellLacking } from './lacking.js';
 import { LEAN } from './lean.js';
-import { NAUTILUS } from './nautilus-script.js';
+import { NAUTILUS, nautilusScript, refuseOthers } from './nautilus-script.js';
 import { selectExport, targetFolder } from './select-export.js';
 import { TARDIS } from './tardis.js';
 
@@ -36,7 +39,7 @@ async function exportNow(operand: string | undefined, run: LookUp, request: Verb
       `export needs a program to write for: ${names.join(', ')}`,
       'for example: cryptodl export freqtrade --target user_data/data/binance',
     );
-  if (operand === NAUTILUS.name) return exportScript(run, request);
+  if (operand === NAUTILUS.name) return printScript(run, request);
   const engine = ENGINES.find(({ name }) => name === operand);
   if (engine === undefined) {
     const near = nearest(operand, names) ?? names.find((name) => name.startsWith(operand));
@@ -64,7 +67,6 @@ async function exportFiles(engine: Engine, run: LookUp, request: VerbRequest): P
   const print = (line: object | string): void => {
     printed = printed.then(() => writeData(io, [line]));
   };
-  const first = firstOfKind();
   await exportLake({
     request,
     engine,
@@ -77,21 +79,10 @@ async function exportFiles(engine: Engine, run: LookUp, request: VerbRequest): P
       progress(() => tally.text());
       if (options.json) print({ event: 'file', ...file });
       else if (FAILURES.includes(file.outcome) || file.outcome === 'planned') print(lineOf(file));
-      else if (file.outcome === 'empty' && !options.quiet)
-        printLines(
-          io.stderr,
-          first(file.outcome, `without rows: ${file.file}`, 'without rows: more files; --json lists all'),
-        );
     },
     onRefused: (refused) => {
-      const { reason, series, isFault } = refused;
-      tally.leftOut += 1;
-      tally.faults += isFault === true ? 1 : 0;
-      if (options.json) print({ event: 'left-out', ...series, reason });
-      printLines(
-        io.stderr,
-        first(reason, `left out: ${seriesName(series)}: ${reason}`, `left out: more series: ${reason}`),
-      );
+      tally.refuse(refused);
+      if (options.json) print({ event: 'left-out', ...refused.series, reason: refused.reason });
     },
   });
   await printed;
@@ -101,28 +92,92 @@ async function exportFiles(engine: Engine, run: LookUp, request: VerbRequest): P
     await writeData(io, [
       { event: 'summary', dryRun: options.dryRun, ...tally.counts(), elapsedMs, exitCode },
     ]);
+  printLines(io.stderr, tally.leftOutLines());
+  if (!options.quiet) printLines(io.stderr, tally.emptyLines());
   if (!options.quiet || exitCode !== 0)
     printLines(io.stderr, closing(engine, tally, { target, elapsedMs, isPlan: options.dryRun }));
   return exitCode;
 }
 
-const FAILURES: readonly FileOutcome[] = ['foreign', 'narrower', 'unreadable', 'failed'];
+/** Prints a Python program that loads the committed files of the series. Exit code 4 if a series cannot be read, or if there is no program because all are left out. */
+async function printScript({ io, ...run }: LookUp, request: VerbRequest): Promise<ExitCode> {
+  const { source, resolved, signal } = request;
+  const root = localRoot(request);
+  const range = rangeOf(request);
+  refuseOtherFlags(NAUTILUS.name, request);
+  const selection = await selectExport(request, { ...NAUTILUS, onlyNamed: [], anyInterval: [] });
+  refuseOthers(selection.selected, source);
+  if (resolved.origins.target === 'flag')
+    throw usage(
+      'export nautilus-loader prints a script and writes no files, so --target is not used',
+      'redirect the output: > load_nautilus.py',
+    );
+  // The script is the only text of stdout.
+  if (!(await tellLacking({ io, ...run }, request, { selection, range, isJson: false }))) return 4;
+  const catalogue = openCatalogue(root, source, signal);
+  const tally = new Tally();
+  const sources: RowSource[] = [];
+  for await (const read of readSources(catalogue, selection.selected, range)) {
+    const found = 'reason' in read ? read : await soundSource(catalogue, read);
+    if ('reason' in found) tally.refuse(found);
+    else sources.push(found);
+  }
+  printLines(io.stderr, tally.leftOutLines());
+  if (resolved.options.requireComplete && tally.leftOut > 0) printLines(io.stderr, [NOTHING_EXPORTED]);
+  if (sources.length === 0 || (resolved.options.requireComplete && tally.leftOut > 0)) return 4;
+  await writeText(io, nautilusScript(sources, source, range));
+  return tally.faults > 0 ? 4 : 0;
+}
+
+/** The absolute folder of the lake. Throws a usage error for a lake in a bucket. */
+function localRoot({ resolved, surroundings }: VerbRequest): string {
+  const root = absolutePath(resolved.options.out, surroundings.home);
+  if (isMirror(root))
+    throw usage(
+      'the script reads local files, and this lake is in a bucket',
+      'copy the lake, and name the copy with --out',
+    );
+  return root;
+}
+
+/** The source with the files that can have rows of the range. */
+async function soundSource(catalogue: Catalogue, source: RowSource): Promise<RowSource | Refused> {
+  const { series, range } = source;
+  try {
+    const relation = isHeld(source) ? await catalogue.relation([source], range) : undefined;
+    if (relation === undefined) return { series, reason: 'the lake has none of these days' };
+    return { ...source, files: relation.files };
+  } catch (error) {
+    if (!(error instanceof UnreadableFile)) throw error;
+    return { series, reason: error.message, isFault: true };
+  }
+}
+
+const FAILURES: readonly FileOutcome[] = ['foreign', 'unreadable', 'failed'];
 
 class Tally {
   readonly #files: Partial<Record<FileOutcome, number>> = {};
+  readonly #empty: string[] = [];
+  /** Series that are left out, by reason. */
+  readonly #refused = new Map<string, string[]>();
   rows = 0;
   bytes = 0;
-  repeated = 0;
   leftOut = 0;
   /** Series of `leftOut` because of which the export fails. */
   faults = 0;
 
-  add({ outcome, rows, bytes, repeated }: ExportedFile): void {
+  add({ outcome, file, rows, bytes }: ExportedFile): void {
     this.#files[outcome] = this.of(outcome) + 1;
+    if (outcome === 'empty') this.#empty.push(file);
     if (outcome !== 'written') return;
     this.rows += rows;
     this.bytes += bytes;
-    this.repeated += repeated;
+  }
+
+  refuse({ reason, series, isFault }: Refused): void {
+    this.#refused.set(reason, [...(this.#refused.get(reason) ?? []), seriesName(series)]);
+    this.leftOut += 1;
+    this.faults += isFault === true ? 1 : 0;
   }
 
   of(...outcomes: readonly FileOutcome[]): number {
@@ -135,12 +190,20 @@ class Tally {
   }
 
   counts(): object {
-    const { rows, bytes, repeated, leftOut } = this;
-    return { files: this.#files, rows, bytes, repeated, leftOut };
+    const { rows, bytes, leftOut } = this;
+    return { files: this.#files, rows, bytes, leftOut };
   }
 
   text(): string {
     return `${countText(this.of('written'), 'file')} written (${bytesText(this.bytes)}, ${numberText(this.rows)} rows)`;
+  }
+
+  leftOutLines(): string[] {
+    return [...this.#refused].map(([reason, names]) => `left out: ${listText(names, 3)}: ${reason}`);
+  }
+
+  emptyLines(): string[] {
+    return this.#empty.length === 0 ? [] : [`without rows: ${listText(this.#empty, 3)}`];
   }
 }
 
@@ -180,8 +243,6 @@ function closing(
         ? 'nothing is exported, because all series are left out'
         : 'nothing is exported, because the lake has no rows of these series in the range; cryptodl coverage shows its days',
     );
-  if (tally.repeated > 0)
-    lines.push(`${countText(tally.repeated, 'row')} left out, because the row before had the same time`);
   if (!isPlan && tally.of('written') > 0) lines.push(...notes);
   if (tally.of(...FAILURES) > 0)
     lines.push(`next  cryptodl export ${name} again, after the reasons above are removed`);

@@ -7,8 +7,7 @@ import type { Series } from '../model/task.js';
 import { isSettled, pairOf } from '../source/pairs.js';
 import type { Pair } from '../source/pairs.js';
 import { intervalMs } from '../source/venue.js';
-import { oneForEachPath, rowSource } from './export-file.js';
-import type { Candidate, Engine, EngineInput, HeldData, Refused } from './export-file.js';
+import type { Engine, ExportFile, Refused, RowSource } from './export-file.js';
 import { epochUs } from './value-text.js';
 
 /** The candle type of a file name, by dataset. Spot candles have none. */
@@ -19,7 +18,6 @@ const CANDLES: Readonly<Record<string, string>> = {
   indexPriceKlines: 'index',
   premiumIndexKlines: 'premiumIndex',
 };
-const SETTLED = 'a settled contract has no pair';
 const UNKNOWN = 'base and quote asset are not known; --exchange-info names them';
 const TRADES = ['aggTrades', 'trades'];
 
@@ -28,79 +26,67 @@ export const FREQTRADE: Engine = {
   datasets: [...Object.keys(CANDLES), 'fundingRate', ...TRADES],
   onlyNamed: TRADES,
   anyInterval: ['markPriceKlines', 'fundingRate'],
-  groupBy: 'symbol',
-  files: (input) => {
-    const candidates: Candidate[] = [];
+  groupBy: 'pair',
+  files: ({ sources, venue, settings }) => {
+    const files: ExportFile[] = [];
     const refused: Refused[] = [];
-    for (const held of input.held) {
-      const { series } = held;
-      const pair = pairOf(input.venue, series.market, series.symbol, input.settings.assets);
-      if (pair === undefined) refused.push({ series, reason: isSettled(series.symbol) ? SETTLED : UNKNOWN });
-      else if (series.dataset === 'bars' && !/^\d+[a-z]$/.test(series.interval ?? ''))
-        refused.push({ series, reason: 'freqtrade has no bars by trades' });
-      else if (series.market === 'cm' && TRADES.includes(series.dataset))
-        refused.push({ series, reason: 'freqtrade has no trades of coin-margined contracts' });
-      else candidates.push(...filesOf(held, pair, input));
+    for (const source of sources.toSorted((a, b) => lengthOf(b) - lengthOf(a))) {
+      const { series } = source;
+      const pair = pairOf(venue, series.market, series.symbol, settings.assets);
+      const reason = pair === undefined ? noPair(series) : noFile(series);
+      if (pair === undefined || reason !== undefined) refused.push({ series, reason: reason ?? UNKNOWN });
+      else files.push(...filesOf(source, placeOf(pair, series), settings.markIntervals));
     }
-    const { files, refused: others } = oneForEachPath(candidates);
-    return { files, refused: [...refused, ...others] };
+    return { files, refused };
   },
   notes: [
     'freqtrade reads these files with --data-format-ohlcv parquet, and trades with --data-format-trades parquet; in its configuration: dataformat_ohlcv and dataformat_trades',
   ],
 };
 
-function filesOf(held: HeldData, pair: Pair, { range, settings }: EngineInput): Candidate[] {
-  const { series } = held;
-  const source = rowSource(held, range);
-  if (source === undefined) return [];
-  const of = { sources: [source], days: source.days, form: { kind: 'parquet', utc: 'date' } as const };
-  const place = placeOf(pair, series);
-  if (series.dataset === 'fundingRate')
-    return settings.markIntervals.map((interval) => ({
-      ...of,
-      path: `${place}-${fileInterval(interval)}-funding_rate.parquet`,
-      select: ([rows = '']) =>
-        `SELECT ${SECOND('calc_time')}, ${double('last_funding_rate')} AS open, ${ZEROS} FROM (${rows})`,
-      order: ['date'],
-      isUnique: true,
-      rank: 0,
-    }));
-  if (TRADES.includes(series.dataset))
-    return [
-      {
-        ...of,
-        path: `${place}-trades.parquet`,
-        form: { kind: 'parquet' },
-        select: ([rows = '']) => tradesQuery(series.dataset, rows),
-        order: ['timestamp', 'CAST(id AS BIGINT)'],
-        isUnique: false,
-        rank: series.dataset === 'aggTrades' ? 1 : 0,
-      },
-    ];
-  const type = CANDLES[series.dataset] ?? '';
-  const suffix = series.market === 'spot' ? '' : `-${type}`;
-  const own = series.interval ?? '';
-  const candles: Candidate = {
-    ...of,
-    path: `${place}-${fileInterval(own)}${suffix}.parquet`,
-    select: ([rows = '']) => candlesQuery(series, rows),
-    order: ['date'],
-    isUnique: true,
-    // Candles as published before bars, and these before candles that are made here from the longest shorter ones.
-    rank: series.dataset === 'bars' ? Number.MAX_SAFE_INTEGER - 1 : Number.MAX_SAFE_INTEGER,
-  };
-  const longer = type === 'mark' ? settings.markIntervals.filter((interval) => isLonger(interval, own)) : [];
+/** The length of mark candles in milliseconds: candles as published come before candles that are made here, and these from the longest shorter ones. */
+function lengthOf({ series: { dataset, interval = '' } }: RowSource): number {
+  return dataset === 'markPriceKlines' ? intervalMs(interval) : 0;
+}
+
+function noPair({ symbol }: Series): string {
+  return isSettled(symbol) ? 'a settled contract has no pair' : UNKNOWN;
+}
+
+function noFile({ market, dataset, interval = '' }: Series): string | undefined {
+  if (dataset === 'bars' && !/^\d+[a-z]$/.test(interval)) return 'freqtrade has no bars by trades';
+  return market === 'cm' && TRADES.includes(dataset)
+    ? 'freqtrade has no trades of coin-margined contracts'
+    : undefined;
+}
+
+function filesOf(source: RowSource, place: string, markIntervals: readonly string[]): ExportFile[] {
+  const { market, dataset, interval: own = '' } = source.series;
+  const fileOf = (name: string, select: (rows: string) => string, utc?: string): ExportFile => ({
+    path: `${place}-${name}.parquet`,
+    sources: [source],
+    select: ([rows = '']) => select(rows),
+    form: {
+      copy: 'FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1',
+      ...(utc === undefined ? {} : { utc }),
+    },
+  });
+  if (dataset === 'fundingRate')
+    return markIntervals.map((each) => fileOf(`${fileInterval(each)}-funding_rate`, fundingQuery, 'date'));
+  if (TRADES.includes(dataset)) return [fileOf('trades', (rows) => tradesQuery(dataset, rows))];
+  const suffix = market === 'spot' ? '' : `-${CANDLES[dataset] ?? ''}`;
+  const candles = (rows: string): string => candlesQuery(market, rows);
+  const longer =
+    dataset === 'markPriceKlines' ? markIntervals.filter((interval) => isLonger(interval, own)) : [];
   return [
-    candles,
-    ...longer.map((interval) => ({
-      ...candles,
-      path: `${place}-${fileInterval(interval)}${suffix}.parquet`,
-      select: ([rows = '']: readonly string[]) =>
-        longerCandles(candlesQuery(series, rows), intervalMs(own), intervalMs(interval)),
-      order: [],
-      rank: intervalMs(own),
-    })),
+    fileOf(`${fileInterval(own)}${suffix}`, candles, 'date'),
+    ...longer.map((interval) =>
+      fileOf(
+        `${fileInterval(interval)}${suffix}`,
+        (rows) => longerCandles(candles(rows), intervalMs(own), intervalMs(interval)),
+        'date',
+      ),
+    ),
   ];
 }
 
@@ -132,11 +118,15 @@ function double(column: string): string {
   return `CAST(${quoteName(column)} AS DOUBLE)`;
 }
 
-function candlesQuery({ market }: Series, rows: string): string {
+function fundingQuery(rows: string): string {
+  return `SELECT ${SECOND('calc_time')}, ${double('last_funding_rate')} AS open, ${ZEROS} FROM (${rows}) ORDER BY date`;
+}
+
+function candlesQuery(market: Series['market'], rows: string): string {
   // The volume of coin-margined contracts counts contracts; ccxt takes the volume in the base asset, which is their quote_volume.
   const volume = market === 'cm' ? 'quote_volume' : 'volume';
   const prices = ['open', 'high', 'low', 'close'].map((name) => `${double(name)} AS ${name}`);
-  return `SELECT ${DATE('open_time')}, ${prices.join(', ')}, ${double(volume)} AS volume FROM (${rows})`;
+  return `SELECT ${DATE('open_time')}, ${prices.join(', ')}, ${double(volume)} AS volume FROM (${rows}) ORDER BY date`;
 }
 
 /** A candle is left out if the candles that it is made from begin after its start, or end before its end. */
@@ -157,5 +147,5 @@ function tradesQuery(dataset: string, rows: string): string {
     : ['id', 'qty', 'time'];
   return `SELECT ${epochUs(time)} // 1000 AS timestamp, CAST(${id} AS VARCHAR) AS id, CAST(NULL AS VARCHAR) AS type,
       CASE WHEN is_buyer_maker THEN 'sell' ELSE 'buy' END AS side, ${double('price')} AS price, ${double(amount)} AS amount,
-      ${double('price')} * ${double(amount)} AS cost FROM (${rows})`;
+      ${double('price')} * ${double(amount)} AS cost FROM (${rows}) ORDER BY timestamp, CAST(${id} AS BIGINT)`;
 }

@@ -6,16 +6,8 @@ import { quoteName } from '../convert/sql.js';
 import { safeName } from '../lake/layout.js';
 import { dayText } from '../model/calendar.js';
 import type { Series } from '../model/task.js';
-import { daysOf, oneForEachPath, onDay, rowSource } from './export-file.js';
-import type {
-  Candidate,
-  Engine,
-  ExportFile,
-  HeldData,
-  EngineInput,
-  Refused,
-  RowSource,
-} from './export-file.js';
+import { csvForm, daysOf, onDay } from './export-file.js';
+import type { Engine, ExportFile, FileForm, Refused, RowSource } from './export-file.js';
 import { epochUs, numberText, timeText } from './value-text.js';
 
 /** The resolutions of Lean, by interval. */
@@ -25,49 +17,41 @@ const RESOLUTIONS: Readonly<Record<string, string>> = {
   '1h': 'hour',
   '1d': 'daily',
 };
-const TRADES = ['aggTrades', 'trades'];
 const CANDLES = ['klines', 'bars'];
 
 export const LEAN: Engine = {
   name: 'lean',
-  datasets: ['klines', 'bars', 'bookTicker', 'fundingRate', ...TRADES],
+  datasets: ['klines', 'bars', 'bookTicker', 'fundingRate', 'aggTrades', 'trades'],
   onlyNamed: [],
   anyInterval: ['fundingRate'],
-  groupBy: 'symbol',
-  files: (input) => {
-    const candidates: Candidate[] = [];
-    const refused: Refused[] = [];
-    for (const held of input.held) {
-      const { series } = held;
-      const { dataset, interval = '' } = series;
-      if (CANDLES.includes(dataset) && !Object.hasOwn(RESOLUTIONS, interval))
-        refused.push({ series, reason: `Lean has no resolution of ${interval}; it has 1s, 1m, 1h and 1d` });
-      else {
-        const rank = ['trades', 'bars'].includes(dataset) ? 0 : 1;
-        candidates.push(...filesOf(held, input).map((file) => ({ ...file, rank })));
-      }
-    }
-    const { files, refused: others } = oneForEachPath(candidates);
-    return { files, refused: [...refused, ...others] };
+  groupBy: 'pair',
+  files: ({ sources, venue }) => {
+    const refused = sources.filter(hasNone).map(({ series }): Refused => {
+      const reason = `Lean has no resolution of ${series.interval ?? ''}; it has 1s, 1m, 1h and 1d`;
+      return { series, reason };
+    });
+    const others = sources.filter((source) => !hasNone(source));
+    return { files: others.flatMap((source) => filesOf(source, venue.name)), refused };
   },
   notes: ['copy the folders crypto and cryptofuture into the data folder of Lean'],
 };
 
-function filesOf(held: HeldData, { venue, range }: EngineInput): ExportFile[] {
-  const source = rowSource(held, range);
-  if (source === undefined) return [];
+function hasNone({ series: { dataset, interval = '' } }: RowSource): boolean {
+  return CANDLES.includes(dataset) && !Object.hasOwn(RESOLUTIONS, interval);
+}
+
+function filesOf(source: RowSource, venue: string): ExportFile[] {
   const { series } = source;
-  const root = `${series.market === 'spot' ? 'crypto' : 'cryptofuture'}/${venue.name}`;
+  const root = `${series.market === 'spot' ? 'crypto' : 'cryptofuture'}/${venue}`;
   const name = safeName(series.symbol.replace(/_PERP$/, '').toLowerCase());
   if (series.dataset === 'fundingRate')
     return [
       {
-        ...whole(source),
         path: `${root}/margin_interest/${name}.csv`,
+        sources: [source],
         select: ([rows = '']) =>
-          `SELECT ${timeText('calc_time', '%Y%m%d %H:%M:%S')} AS time, ${numberText('last_funding_rate')} AS rate FROM (${rows})`,
-        form: { kind: 'csv', hasHeader: false, delimiter: ',', isCompressed: false },
-        order: ['time'],
+          `SELECT ${timeText('calc_time', '%Y%m%d %H:%M:%S')} AS time, ${numberText('last_funding_rate')} AS rate FROM (${rows}) ORDER BY calc_time`,
+        form: { copy: csvForm({ header: false }) },
       },
     ];
   const resolution = RESOLUTIONS[series.interval ?? ''] ?? 'tick';
@@ -75,27 +59,25 @@ function filesOf(held: HeldData, { venue, range }: EngineInput): ExportFile[] {
   if (resolution === 'hour' || resolution === 'daily')
     return [
       {
-        ...whole(source),
         path: `${root}/${resolution}/${name}_${type}.zip`,
+        sources: [source],
         select: ([rows = '']) => candles(timeText('open_time', '%Y%m%d %H:%M'), rows),
-        form: { kind: 'zip', member: `${name}.csv` },
-        order: ['time'],
+        form: zipOf(`${name}.csv`),
       },
     ];
   return daysOf([source]).map((day) => {
     const date = dayText(day).replaceAll('-', '');
     return {
-      ...whole(onDay(source, day)),
       path: `${root}/${resolution}/${name}/${date}_${type}.zip`,
+      sources: [onDay(source, day)],
       select: ([rows = '']) => dayQuery(series, rows),
-      form: { kind: 'zip', member: `${date}_${name}_${resolution}_${type}.csv` },
-      order: ['time'],
+      form: zipOf(`${date}_${name}_${resolution}_${type}.csv`),
     };
   });
 }
 
-function whole(source: RowSource): Pick<ExportFile, 'sources' | 'days' | 'isUnique'> {
-  return { sources: [source], days: source.days, isUnique: false };
+function zipOf(member: string): FileForm {
+  return { copy: csvForm({ header: false }), member };
 }
 
 /** Milliseconds since midnight. */
@@ -110,23 +92,23 @@ function dayQuery({ dataset }: Series, rows: string): string {
       return candles(sinceMidnight('open_time'), rows);
     case 'bookTicker':
       return values(
-        'transaction_time',
+        ['transaction_time', 'update_id'],
         ['best_bid_price', 'best_bid_qty', 'best_ask_price', 'best_ask_qty'],
-        `SELECT * FROM (${rows}) ORDER BY transaction_time, update_id`,
+        rows,
       );
     case 'trades':
-      return values('time', ['price', 'qty'], rows);
+      return values(['time', 'id'], ['price', 'qty'], rows);
     default:
-      return values('transact_time', ['price', 'quantity'], rows);
+      return values(['transact_time', 'agg_trade_id'], ['price', 'quantity'], rows);
   }
 }
 
-function values(column: string, numbers: readonly string[], from: string): string {
+function values([time = '', ...ids]: readonly string[], numbers: readonly string[], rows: string): string {
   const texts = numbers.map((name) => `${numberText(name)} AS ${quoteName(name)}`);
-  return `SELECT ${sinceMidnight(column)} AS time, ${texts.join(', ')} FROM (${from})`;
+  return `SELECT ${sinceMidnight(time)} AS milliseconds, ${texts.join(', ')} FROM (${rows}) ORDER BY ${[time, ...ids].map(quoteName).join(', ')}`;
 }
 
 function candles(time: string, rows: string): string {
   const texts = ['open', 'high', 'low', 'close', 'volume'].map((name) => `${numberText(name)} AS ${name}`);
-  return `SELECT ${time} AS time, ${texts.join(', ')} FROM (${rows})`;
+  return `SELECT ${time} AS milliseconds, ${texts.join(', ')} FROM (${rows}) ORDER BY open_time`;
 }

@@ -1,5 +1,6 @@
 /** The Python program that loads candles and trades of the lake into a catalogue of nautilus_trader with its own wranglers. */
 import { basename, dirname } from 'node:path';
+import type { DayRange } from '../catalogue/catalogue.js';
 import { dayText } from '../model/calendar.js';
 import { listText } from '../model/units.js';
 import { usage } from '../model/errors.js';
@@ -9,7 +10,7 @@ import type { LakeFile } from '../catalogue/lake-tables.js';
 import { isSettled, pairOf } from '../source/pairs.js';
 import type { Source } from '../source/source.js';
 import { intervalMs } from '../source/venue.js';
-import type { Days, HeldData } from './export-file.js';
+import type { RowSource } from './export-file.js';
 
 export const NAUTILUS = { name: 'nautilus-loader', datasets: ['klines', 'trades', 'aggTrades'] } as const;
 
@@ -51,13 +52,13 @@ function noInstrument({ market, symbol }: Series, source: Source): string | unde
   return pair.expiry === undefined ? undefined : 'ends';
 }
 
-/** The program. `held`: at least one of the series that `refuseOthers` accepted. Each has a file. */
+/** The program. `sources`: at least one of the series that `refuseOthers` accepted. Each has a file. */
 export function nautilusScript(
-  held: readonly HeldData[],
+  sources: readonly RowSource[],
   source: Source,
-  { from, to }: Partial<Days>,
+  { from, to }: Partial<DayRange>,
 ): string {
-  const rows = held.map(({ series, files }) => {
+  const rows = sources.map(({ series, files }) => {
     const { base, quote, settle } = pairOf(source, series.market, series.symbol) ?? {};
     const step = series.interval === undefined ? '' : barStep(series.interval);
     const cells = [series.symbol, base, quote, settle, series.dataset, step];
@@ -172,8 +173,8 @@ def frames(folder, files, times, others):
 
 TIMES = {"klines": ["open_time", "close_time"], "trades": ["time"], "aggTrades": ["transact_time"]}
 SIZES = {"klines": "volume", "trades": "qty", "aggTrades": "quantity"}
+KEYS = {"klines": "open_time", "trades": "id", "aggTrades": "agg_trade_id"}
 PRICES = {"klines": ["open", "high", "low", "close"], "trades": ["price"], "aggTrades": ["price"]}
-IDS = {"trades": "id", "aggTrades": "agg_trade_id"}
 
 
 def precision_of(group):
@@ -189,8 +190,10 @@ def precision_of(group):
 def load(catalog, instrument, dataset, step, folder, files):
     others = [*PRICES[dataset], SIZES[dataset]]
     if dataset != "klines":
-        others += [IDS[dataset], "is_buyer_maker"]
+        others += [KEYS[dataset], "is_buyer_maker"]
     for frame in frames(folder, files, TIMES[dataset], others):
+        # Of rows with one key, the first published one counts.
+        frame = frame.drop_duplicates(KEYS[dataset])
         # The wranglers take nanoseconds as integers.
         if dataset == "klines":
             bar_type = BarType.from_str(f"{instrument.id}-{step}-LAST-EXTERNAL")
@@ -203,7 +206,7 @@ def load(catalog, instrument, dataset, step, folder, files):
             index = pd.DatetimeIndex(frame[TIMES[dataset][0]], name="timestamp").as_unit("ns")
             ticks = pd.DataFrame(
                 {
-                    "trade_id": frame[IDS[dataset]].astype(str),
+                    "trade_id": frame[KEYS[dataset]].astype(str),
                     "price": frame["price"].astype(float),
                     "quantity": frame[SIZES[dataset]].astype(float),
                     "buyer_maker": frame["is_buyer_maker"],

@@ -7,7 +7,6 @@ import type { Resolved } from '../options/resolve.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { filterHeldSeries, readVerbLake, selectGiven } from '../select/held-series.js';
 import type { VerbLake } from '../select/held-series.js';
-import { isSettled } from '../source/pairs.js';
 import { refuseInLake } from '../select/refuse-in-lake.js';
 import { isAll } from '../select/select-datasets.js';
 import { absolutePath } from '../text/printable.js';
@@ -79,28 +78,17 @@ function pairName({ market, symbol }: Series): string {
   return `${market} ${symbol.replace(/_.*/, '')}`;
 }
 
-/** In the order of the lake. */
+/** In the order of the lake; in each group, bars come last. */
 export function groupsOf(selected: readonly Series[], groupBy: Engine['groupBy']): Series[][] {
   const groups = new Map<string, Series[]>();
   for (const series of selected) {
-    const { symbol, ...others } = series;
-    const name = groupBy === 'dataset' ? seriesName({ ...others, symbol: '' }) : `${series.market} ${symbol}`;
-    const group = groups.get(name);
-    if (group === undefined) groups.set(name, [series]);
-    else group.push(series);
+    const name = groupBy === 'dataset' ? seriesName({ ...series, symbol: '' }) : pairName(series);
+    groups.set(name, [...(groups.get(name) ?? []), series]);
   }
-  if (groupBy !== 'contract') return [...groups.values()];
-  // Contracts without index prices of their own get those of their pair.
-  const used = new Set<string>();
-  const all = [...groups].map(([name, group]) => {
-    const [first] = group;
-    const pair = first === undefined ? name : pairName(first);
-    const isAlone = pair === name || first === undefined || isSettled(first.symbol) || group.some(isIndex);
-    if (isAlone) return { name, group };
-    used.add(pair);
-    return { name, group: [...group, ...(groups.get(pair) ?? []).filter(isIndex)] };
-  });
-  return all.filter(({ name, group }) => !(used.has(name) && group.every(isIndex))).map(({ group }) => group);
+  return [...groups.values()].map((group) => [
+    ...group.filter(({ dataset }) => dataset !== 'bars'),
+    ...group.filter(({ dataset }) => dataset === 'bars'),
+  ]);
 }
 
 /** The absolute path of the target. Throws usage errors for a missing --target, for a file, and for a folder in the lake. */

@@ -6,10 +6,11 @@ import { quoteName, quoteText } from '../convert/sql.js';
 import { DAY_MS, dayText, parseDay } from '../model/calendar.js';
 import { safeName } from '../lake/layout.js';
 import type { Series } from '../model/task.js';
+import { isSettled } from '../source/pairs.js';
 import { intervalsOf } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
-import { daysOf, onDay, rowSource } from './export-file.js';
-import type { Engine, EngineInput, ExportFile, RowSource } from './export-file.js';
+import { csvForm, daysOf, onDay } from './export-file.js';
+import type { Engine, ExportFile, RowSource } from './export-file.js';
 import { epochUs, numberText } from './value-text.js';
 
 /** Names of exchanges at Tardis. */
@@ -28,9 +29,14 @@ export const TARDIS: Engine = {
   datasets: [...TRADES, 'bookTicker', ...OF_TICKER],
   onlyNamed: [],
   anyInterval: [...TRADES, 'bookTicker', 'fundingRate', 'metrics'],
-  groupBy: 'contract',
-  files: (input) => ({
-    files: [...tradeFiles(input), ...quoteFiles(input), ...tickerFiles(input)],
+  groupBy: 'pair',
+  files: ({ sources }) => ({
+    files: contractsOf(sources).flatMap(({ own, pair }) => [
+      ...tradeFiles(own, 'trades', ['time', 'id', 'qty']),
+      ...tradeFiles(own, 'aggTrades', ['transact_time', 'agg_trade_id', 'quantity']),
+      ...quoteFiles(own),
+      ...tickerFiles(own, pair),
+    ]),
     refused: [],
   }),
   notes: [
@@ -38,41 +44,59 @@ export const TARDIS: Engine = {
   ],
 };
 
-/** trades, and aggTrades on days without trades. */
-function tradeFiles(input: EngineInput): ExportFile[] {
-  const own = filesOfTrades(input, 'trades');
-  const days = new Set(own.map(({ path }) => path));
-  return [...own, ...filesOfTrades(input, 'aggTrades').filter(({ path }) => !days.has(path))];
+interface Contract {
+  readonly own: readonly RowSource[];
+  /** The index prices of its pair, if the contract has none. */
+  readonly pair: readonly RowSource[];
 }
 
-function filesOfTrades(input: EngineInput, dataset: string): ExportFile[] {
-  const [time, id, amount] =
-    dataset === 'trades' ? ['time', 'id', 'qty'] : ['transact_time', 'agg_trade_id', 'quantity'];
-  return dayFiles('trades', sourcesOf(input, [dataset]), {
+function isIndex({ series }: RowSource): boolean {
+  return series.dataset === 'indexPriceKlines';
+}
+
+function contractsOf(sources: readonly RowSource[]): Contract[] {
+  const symbols = [...new Set(sources.map(({ series }) => series.symbol))];
+  const contracts = symbols.map((symbol) => {
+    const own = sources.filter(({ series }) => series.symbol === symbol);
+    const isAlone = !symbol.includes('_') || isSettled(symbol) || own.some(isIndex);
+    const ofPair = (source: RowSource): boolean =>
+      isIndex(source) && source.series.symbol === symbol.replace(/_.*/, '');
+    return { own, pair: isAlone ? [] : sources.filter(ofPair) };
+  });
+  // BTCUSD has only index prices, and those are in the files of BTCUSD_PERP.
+  const used = new Set(contracts.flatMap(({ pair }) => pair));
+  return contracts.filter(({ own }) => !own.every((source) => used.has(source)));
+}
+
+function tradeFiles(
+  own: readonly RowSource[],
+  dataset: string,
+  [time = '', id = '', amount = '']: readonly string[],
+): ExportFile[] {
+  const sources = own.filter(({ series }) => series.dataset === dataset);
+  return dayFiles('trades', sources, {
     select: (series, [rows = '']) => `SELECT ${head(series, time)}, ${quoteName(id)} AS id,
-        CASE WHEN is_buyer_maker THEN 'sell' ELSE 'buy' END AS side, ${numberText('price')} AS price, ${numberText(amount)} AS amount FROM (${rows})`,
-    order: ['timestamp', 'id'],
+        CASE WHEN is_buyer_maker THEN 'sell' ELSE 'buy' END AS side, ${numberText('price')} AS price, ${numberText(amount)} AS amount FROM (${rows})
+        ORDER BY timestamp, ${quoteName(id)}`,
   });
 }
 
-function quoteFiles(input: EngineInput): ExportFile[] {
-  return dayFiles('quotes', sourcesOf(input, ['bookTicker']), {
+function quoteFiles(own: readonly RowSource[]): ExportFile[] {
+  const sources = own.filter(({ series }) => series.dataset === 'bookTicker');
+  return dayFiles('quotes', sources, {
     select: (
       series,
       [rows = ''],
     ) => `SELECT ${head(series, 'transaction_time')}, ${numberText('best_ask_qty')} AS ask_amount,
         ${numberText('best_ask_price')} AS ask_price, ${numberText('best_bid_price')} AS bid_price, ${numberText('best_bid_qty')} AS bid_amount
-        FROM (SELECT * FROM (${rows}) ORDER BY transaction_time, update_id)`,
-    order: [],
+        FROM (${rows}) ORDER BY transaction_time, update_id`,
   });
 }
 
 /** A row for each time at which a value is known: a funding rate, an open interest, or the price at the end of a mark or index candle. */
-function tickerFiles(input: EngineInput): ExportFile[] {
-  const all = shortest(sourcesOf(input, OF_TICKER));
-  // The index price of its pair belongs to a contract on the days on which it has other rows.
-  const own = all.filter(({ series }) => series.symbol === input.symbol);
-  const sources = [...own, ...all.filter((source) => !own.includes(source))];
+function tickerFiles(contract: readonly RowSource[], pair: readonly RowSource[]): ExportFile[] {
+  const own = shortest(contract.filter(({ series }) => OF_TICKER.includes(series.dataset)));
+  const sources = [...own, ...shortest(pair)];
   return dayFiles('derivative_ticker', sources, {
     select: (
       series,
@@ -84,7 +108,6 @@ function tickerFiles(input: EngineInput): ExportFile[] {
       FROM (${relations.map((rows, at) => tickerPart(parts[at], rows)).join(' UNION ALL BY NAME ')})
       WHERE timestamp >= ${dayUs(day)} AND timestamp < ${dayUs(day + 1)}
       GROUP BY timestamp ORDER BY timestamp`,
-    order: [],
     own,
     // The last metrics of a day are known at 00:00 of the next day, and so is its last candle.
     after: 1,
@@ -160,19 +183,12 @@ function rankOf({ series: { interval = '' }, spec }: RowSource): number {
   return (intervalsOf(spec) ?? []).indexOf(interval);
 }
 
-function sourcesOf({ held, range }: EngineInput, datasets: readonly string[]): RowSource[] {
-  return held
-    .filter(({ series }) => datasets.includes(series.dataset))
-    .flatMap((one) => rowSource(one, range) ?? []);
-}
-
 interface DayQuery {
   readonly select: (
     series: Series,
     relations: readonly string[],
     of: { readonly parts: readonly RowSource[]; readonly day: number },
   ) => string;
-  readonly order: readonly string[];
   /** The sources whose days have files. Default: all. */
   readonly own?: readonly RowSource[];
   /** Rows may lie on this many days after the day of their object. */
@@ -184,7 +200,7 @@ interface DayQuery {
 function dayFiles(
   type: string,
   sources: readonly RowSource[],
-  { select, order, own = sources, after, before }: DayQuery,
+  { select, own = sources, after, before }: DayQuery,
 ): ExportFile[] {
   const [first] = own;
   if (first === undefined) return [];
@@ -195,10 +211,7 @@ function dayFiles(
       path: `${EXCHANGES[market] ?? market}/${type}/${dayText(day).replaceAll('-', '/')}/${safeName(symbol)}.csv.gz`,
       sources: parts,
       select: (relations) => select(first.series, relations, { parts, day }),
-      order,
-      isUnique: false,
-      form: { kind: 'csv', hasHeader: true, delimiter: ',', isCompressed: true },
-      days: { from: day, to: day + 1 },
+      form: { copy: csvForm({ compression: 'gzip' }) },
     };
   });
 }

@@ -3,12 +3,13 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { vi } from 'vitest';
 
-/** `folder` has the folder of temporary files. Calls `change` once, when the first of these is there and the command has not committed. */
+/** `folder` has temporary files, or a folder of them. Calls `change` once, when the first of these is there and the command has not committed. */
 export async function whileStaged<T>(folder: string, change: () => void, act: () => Promise<T>): Promise<T> {
   let isOver = false;
   const look = (): void => {
     if (isOver) return;
-    if (isEmpty(join(folder, 'tmp'))) setImmediate(look);
+    if (isEmpty(join(folder, 'tmp')) && !namesIn(folder).some((name) => name.startsWith('.cryptodl-staged')))
+      setImmediate(look);
     else change();
   };
   look();
@@ -19,12 +20,16 @@ export async function whileStaged<T>(folder: string, change: () => void, act: ()
   }
 }
 
-/** Also true for a folder that is missing: the command may remove it at any time. */
 function isEmpty(folder: string): boolean {
+  return namesIn(folder).length === 0;
+}
+
+/** None for a folder that is missing: the command may remove it at any time. */
+function namesIn(folder: string): string[] {
   try {
-    return readdirSync(folder).length === 0;
+    return readdirSync(folder);
   } catch {
-    return true;
+    return [];
   }
 }
 

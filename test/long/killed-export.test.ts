@@ -31,7 +31,7 @@ function contentOf(target: string): Record<string, string> {
 
 describe.skipIf(MISSING.strace !== undefined)(`an export under strace${why}`, () => {
   it.each(['freqtrade', 'csv', 'lean'])(
-    'of %s may be killed at each of its renames and writes to the record',
+    'of %s may be killed at each of its renames and syncs',
     async (engine) => {
       const flags = '--interval 1h --symbols all';
       const { lake } = await scene.vision(`${flags} --from 2026-10-25 --to 2026-11-05`);
@@ -54,19 +54,18 @@ describe.skipIf(MISSING.strace !== undefined)(`an export under strace${why}`, ()
       await run(whole);
       const after = contentOf(whole);
       expect(Object.keys(after)).toHaveLength(3);
-      const kills = { rename: 0, fdatasync: 0, pwrite64: 0 };
+      const kills = { rename: 0, fsync: 0 };
       for (const [at, target] of targets.entries()) {
-        const call = (['rename', 'fdatasync', 'pwrite64'] as const)[at % 3] ?? 'rename';
-        const places = call === 'pwrite64' ? [join(target, '.cryptodl-export/files.jsonl')] : [];
-        const fault = `${call}:signal=KILL:when=${Math.floor(at / 3) + 1}`;
-        const killed = await run(target, strace(fault, ...places));
+        const call = (['rename', 'fsync'] as const)[at % 2] ?? 'rename';
+        const fault = `${call}:signal=KILL:when=${Math.floor(at / 2) + 1}`;
+        const killed = await run(target, strace(fault));
         if (killed.code === null || killed.code > 128) kills[call] += 1;
         for (const [file, digest] of Object.entries(contentOf(target)))
           expect([before[file], after[file]]).toContain(digest);
         const again = await run(target);
         expect([again.code, again.stdout]).toEqual([0, '']);
         expect(contentOf(target)).toEqual(after);
-        expect(filesBelow(target).filter((path) => path.startsWith('.cryptodl-export/tmp'))).toEqual([]);
+        expect(filesBelow(target).filter((path) => path.includes('staged'))).toEqual([]);
         const third = await cryptodl(['export', engine, '--out', lake, '--target', target, '--json']);
         expect(third.events.filter(({ event }) => event === 'file').map(({ outcome }) => outcome)).toEqual([
           'unchanged',
@@ -74,7 +73,7 @@ describe.skipIf(MISSING.strace !== undefined)(`an export under strace${why}`, ()
           'unchanged',
         ]);
       }
-      // Before each line, before it is on the disk, and before the file has its name.
+      // Before a file or its state is on the disk, and before it has its name.
       for (const number of Object.values(kills)) expect(number).toBeGreaterThan(2);
     },
     300_000,
@@ -97,6 +96,6 @@ describe.skipIf(MISSING.mount !== undefined)(`an export on a full disk${whyFull}
     const kept = contentOf(target);
     for (const [file, digest] of Object.entries(kept)) expect(contentOf(whole)[file]).toBe(digest);
     expect(Object.keys(kept).length).toBeLessThan(3);
-    expect(filesBelow(target).filter((path) => path.startsWith('.cryptodl-export/tmp'))).toEqual([]);
+    expect(filesBelow(target).filter((path) => path.includes('staged'))).toEqual([]);
   });
 });

@@ -126,7 +126,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   ],
   yaml: ['options/config-file.ts'],
   yauzl: ['convert/unzip/find-entry.ts'],
-  yazl: ['export/write-file.ts'],
+  yazl: ['export/write-rows.ts'],
 };
 
 /**
@@ -145,7 +145,7 @@ const LINES: Readonly<Record<string, number>> = {
   debug: 400,
   doctor: 800,
   download: 4100,
-  export: 2450,
+  export: 2150,
   files: 500,
   http: 6250,
   lake: 3950,
@@ -185,8 +185,6 @@ const LONG_FUNCTIONS: readonly string[] = [
   'download/http-session.ts openStack',
   'download/session.ts openSession',
   'download/write-objects.ts writeObjects',
-  'export/export.ts exportFiles',
-  'export/freqtrade.ts filesOf',
   'mirror/open-mirrors.ts #make',
   'page/report.ts report',
   'page/report.ts without a name',
