@@ -117,7 +117,8 @@ async function planner(root, runFolder) {
     runFolder,
     observer: { warn: (/** @type {string} */ message) => void process.stderr.write(`${message}\n`) },
   });
-  return (/** @type {number} */ tasks) => makePlan(session, { requests: wanted(tasks), hasListing: true });
+  return (/** @type {number} */ tasks) =>
+    makePlan(session, { requests: [...wanted(tasks)], hasListing: true });
 }
 
 /**

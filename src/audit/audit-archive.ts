@@ -91,8 +91,7 @@ async function monthsOf(
   const first = Math.min(...objects.map(({ period }) => monthOf(period.from)));
   const listed = listings.get('daily');
   const isHole = (day: number): boolean =>
-    listed?.objects.has(day) === false &&
-    absenceReason(listed, dayPeriod(day), { today, span: spec.spans.daily }) === 'hole';
+    listed?.objects.has(day) === false && absenceReason(listed, dayPeriod(day), spec.spans.daily) === 'hole';
   const months: ListedMonth[] = [];
   for (let month = Math.max(first, from ?? 0); month < to; month += 1) {
     const begin = monthStart(month);

@@ -1,4 +1,5 @@
 /** Judges the orders of a lake: compares what was asked for, up to the last day that must be published by now, with what the lake holds. */
+import { LATE_MS } from '../model/absence-reasons.js';
 import { coverLake } from '../coverage/cover-lake.js';
 import type { CoveredSeries } from '../coverage/cover-lake.js';
 import { percentOf } from '../coverage/gaps.js';
@@ -10,7 +11,6 @@ import { dayOf, monthOf, monthStart, parseDay } from '../model/calendar.js';
 import type { CryptodlError } from '../model/errors.js';
 import { FORMATS } from '../model/task.js';
 import type { Series } from '../model/task.js';
-import { LATE_MS } from '../report/dataset-tally.js';
 import type { LastFailures } from '../select/last-failures.js';
 import type { Source } from '../source/source.js';
 import { cadencesOf } from '../source/keys.js';

@@ -1,4 +1,5 @@
 /** The times of the rows of an object, and the facts that follow from them: gaps, and further rows for the same bar. */
+import { REASON_FACTS } from '../model/absence-reasons.js';
 import { DAY_MS, startOfDay } from '../model/calendar.js';
 import { MAX_GAPS } from '../lake/manifest.js';
 import type { ArchiveObject, Series } from '../model/task.js';
@@ -260,7 +261,9 @@ function scheduleFacts(
 ): Pick<TimeFacts, 'gaps' | 'extraBars' | 'expected'> {
   if (object.period.cadence !== 'monthly' || object.rest?.open === true) return { gaps: [], extraBars: 0 };
   const { from, to } = boundsOf(object, spec);
-  const isFirst = object.isFirst === true || object.rest?.reasonIfEmpty === 'not-listed-yet';
+  const { isFirst: isFirstListed, rest } = object;
+  const isFirst =
+    isFirstListed === true || (rest !== undefined && REASON_FACTS[rest.reasonIfEmpty].at === 'start');
   const gaps: [string, string][] = [];
   let expected = sorted.length;
   /** Adds the gap of the rows that are missing in a time before `end`, if any fits in. */

@@ -1,15 +1,17 @@
 /** Gives the reason for each day that a series does not hold. */
-import { dayPeriod, monthOf, monthPeriod, monthStart } from '../model/calendar.js';
+import { ABSENCE_REASONS, LATE_MS, REASON_FACTS } from '../model/absence-reasons.js';
+import { DAY_MS, dayPeriod, monthOf, monthPeriod } from '../model/calendar.js';
 import type { ErrorCode } from '../model/errors.js';
-import type { Absences } from '../lake/absences.js';
-import type { AbsenceReason } from '../model/task.js';
+import type { Absence, Absences } from '../lake/absences.js';
+import type { Period } from '../model/task.js';
+import type { AbsenceReason } from '../model/absence-reasons.js';
 import { at, subtract } from './spans.js';
 import type { Spans } from './spans.js';
 
 /**
- * `unexplained`: no recorded reason applies, and days before and after are held. `not-fetched`: no recorded reason applies, and
+ * `stalled`: after the last published period, and its publication is late. `unexplained`: no recorded reason applies, and days before and after are held. `not-fetched`: no recorded reason applies, and
  * the day is before the first or after the last held day. `failed:`: the last fetch failed, with the code of its error.
- * `not-traded`: a hole of the archive for which REST answered that it has no rows either. `missing`: the manifest lists an object of the day, but its file does not exist. `cut`: the rows of a held day of tick data begin or end hours from midnight, but those of the neighbouring days do not.
+ * `missing`: the manifest lists an object of the day, but its file does not exist. `cut`: the rows of a held day of tick data begin or end hours from midnight, but those of the neighbouring days do not.
  */
 export type GapReason =
   | AbsenceReason
@@ -19,17 +21,13 @@ export type GapReason =
   | 'missing'
   | 'cut'
   | 'halt'
-  | 'not-traded';
+  | 'stalled';
 
 /** Reasons with which no data is expected. Such days do not count as missing. */
 const NOT_EXPECTED: ReadonlySet<GapReason> = new Set([
   'halt',
-  'not-traded',
-  'before-history',
-  'not-listed-yet',
   'not-published-yet',
-  'delisted',
-  'dataset-ended',
+  ...ABSENCE_REASONS.filter((reason) => REASON_FACTS[reason].isProven),
 ]);
 
 /** Whether data is expected on days with this reason. */
@@ -53,110 +51,113 @@ export interface SeriesFacts {
   readonly today?: number;
 }
 
-export interface AbsentDays {
+/** The source that proves a reason: config/halts.json, the listing of the archive, or an answer of REST. */
+export type Evidence = 'list' | 'archive' | 'rest';
+
+interface DayReason {
+  readonly reason: GapReason;
+  readonly evidence?: Evidence;
+}
+
+export interface AbsentDays extends DayReason {
   readonly from: number;
   readonly to: number;
-  readonly reason: GapReason;
 }
 
 /** Days of `[from, to)` that are not held. Neighbouring days with the same reason form one item. */
-export function absentDays(held: Spans, from: number, to: number, known: SeriesFacts): AbsentDays[] {
-  const reasonOf = reasons(held, known);
+export function absentDays(held: Spans, from: number, to: number, facts: SeriesFacts): AbsentDays[] {
+  const reasonOf = reasons(held, facts);
   const found: AbsentDays[] = [];
   const missing = subtract([from, to], held);
   for (let i = 0; i < missing.length; i += 2) {
     let start = at(missing, i);
-    let reason = reasonOf(start);
+    let known = reasonOf(start);
     for (let day = start + 1; day <= at(missing, i + 1); day += 1) {
       const next = day < at(missing, i + 1) ? reasonOf(day) : undefined;
-      if (next === reason) continue;
-      found.push({ from: start, to: day, reason });
+      if (next?.reason === known.reason && next.evidence === known.evidence) continue;
+      found.push({ from: start, to: day, ...known });
       if (next === undefined) break;
       start = day;
-      reason = next;
+      known = next;
     }
   }
   return found;
 }
 
 /** Returns a function that gives the reason for a day that is not held. */
-export function reasons(held: Spans, known: SeriesFacts): (day: number) => GapReason {
+export function reasons(held: Spans, known: SeriesFacts): (day: number) => DayReason {
   const { absences, first = -Infinity, end = Infinity, currentMonth = Infinity, today = -Infinity } = known;
   const { reported } = known;
   const firstHeld = held.length === 0 ? Infinity : at(held, 0);
   const lastHeld = held.length === 0 ? -Infinity : at(held, held.length - 1);
-  const outer = outerReasons(absences, firstHeld, lastHeld);
+  const { before, after } = outerReasons(absences, firstHeld, lastHeld);
   return (day) => {
     const failed = absences.failureOf(dayPeriod(day)) ?? absences.failureOf(monthPeriod(monthOf(day)));
-    if (failed !== undefined) return `failed:${failed}`;
-    const ofDay = absences.days().get(day);
-    const recorded = ofDay ?? absences.months().get(monthOf(day));
-    const lateTo = ofDay === undefined ? monthStart(monthOf(day) + 1) + LATE_MONTH_DAYS : day + LATE_DAYS;
-    const isAfterEnd = outer.after !== undefined && day >= outer.after.from;
-    // A delisted series has no late days.
-    const isLate = day >= lastHeld && lateTo >= today && !isAfterEnd;
-    const isInner = day >= firstHeld && day < lastHeld;
-    if (
-      recorded?.reason === 'hole' &&
-      recorded.rest?.isEmpty === true &&
-      known.isWholeInRest === true &&
-      isInner
-    )
-      return 'not-traded';
-    if (
-      recorded !== undefined &&
-      stillApplies(recorded.reason, { isEarly: day < firstHeld, isOver: day >= lastHeld, isLate })
-    )
-      return recorded.reason;
-    if (outer.before !== undefined && day < outer.before.to) return outer.before.reason;
-    if (outer.after !== undefined && day >= outer.after.from) return outer.after.reason;
-    if (day < first) return 'before-history';
-    if (day >= end) return 'dataset-ended';
-    if (day >= currentMonth) return 'not-published-yet';
+    if (failed !== undefined) return { reason: `failed:${failed}` };
+    const period = absences.days().has(day) ? dayPeriod(day) : monthPeriod(monthOf(day));
+    const recorded = absences.of(period);
+    if (recorded !== undefined && known.isWholeInRest === true && isEmptyInRest(recorded, period))
+      return { reason: 'not-traded', evidence: 'rest' };
+    const isAfterEnd = after !== undefined && day >= after.from;
+    const isRefuted = { start: day >= firstHeld, end: day < lastHeld, any: false };
+    if (recorded !== undefined && !isRefuted[REASON_FACTS[recorded.reason].at]) {
+      // A delisted series has no late days.
+      if (recorded.reason !== 'not-published-yet') return withEvidence(recorded);
+      if (!isAfterEnd) return { reason: lateReason(period, recorded, today) };
+    }
+    if (before !== undefined && day < before.to) return before.known;
+    if (isAfterEnd) return after.known;
+    if (day < first) return { reason: 'before-history' };
+    if (day >= end) return { reason: 'dataset-ended' };
+    if (day >= currentMonth) return { reason: 'not-published-yet' };
     const ofReport = reported?.get(day);
-    if (ofReport !== undefined) return `failed:${ofReport}`;
-    return day < firstHeld || day >= lastHeld ? 'not-fetched' : 'unexplained';
+    if (ofReport !== undefined) return { reason: `failed:${ofReport}` };
+    return { reason: day < firstHeld || day >= lastHeld ? 'not-fetched' : 'unexplained' };
   };
 }
 
-/** The longest known delays of publication in days: of a daily object, and of a monthly object after the end of its month. */
-const LATE_DAYS = 14;
-const LATE_MONTH_DAYS = 45;
-
-/** Whether a recorded reason still applies. Days that were fetched later may contradict it. */
-function stillApplies(
-  reason: AbsenceReason,
-  day: { readonly isEarly: boolean; readonly isOver: boolean; readonly isLate: boolean },
-): boolean {
-  switch (reason) {
-    case 'not-published-yet':
-      return day.isLate;
-    case 'not-listed-yet':
-    case 'before-history':
-      return day.isEarly;
-    case 'delisted':
-    case 'dataset-ended':
-      return day.isOver;
-    case 'hole':
-      return true;
-  }
+/** `not-fetched`: the last request was before the archive should have published the period. */
+function lateReason({ cadence, to }: Period, { atMs }: Absence, today: number): GapReason {
+  const dueMs = to * DAY_MS + LATE_MS[cadence];
+  if (dueMs > today * DAY_MS) return 'not-published-yet';
+  return atMs < dueMs ? 'not-fetched' : 'stalled';
 }
 
-/** Recorded reasons that also apply to other days: `not-listed-yet` for all days before, `delisted` for all days after. */
+/** Whether REST answered that it has no rows of the period, a day or more after its end. */
+function isEmptyInRest({ reason, rest }: Absence, { to }: Period): boolean {
+  return REASON_FACTS[reason].mayCome && rest?.isEmpty === true && rest.atMs >= (to + 1) * DAY_MS;
+}
+
+/** The program itself knows when datasets begin and end. */
+const KNOWN_SPANS: ReadonlySet<GapReason> = new Set(['before-history', 'dataset-ended']);
+
+function withEvidence({ reason, rest }: Absence): DayReason {
+  if (!REASON_FACTS[reason].isProven || KNOWN_SPANS.has(reason)) return { reason };
+  return { reason, evidence: rest === undefined ? 'archive' : 'rest' };
+}
+
+interface OuterDays {
+  readonly from: number;
+  readonly to: number;
+  readonly known: DayReason;
+}
+
+/** Proven reasons that also apply to other days: those of the start for all days before, those of the end for all days after. */
 function outerReasons(
   absences: Absences,
   firstHeld: number,
   lastHeld: number,
-): { readonly before: AbsentDays | undefined; readonly after: AbsentDays | undefined } {
-  let before: AbsentDays | undefined;
-  let after: AbsentDays | undefined;
-  const look = (from: number, to: number, reason: AbsenceReason): void => {
-    const isEarly = reason === 'not-listed-yet' || reason === 'before-history';
-    const isOver = reason === 'delisted' || reason === 'dataset-ended';
-    if (isEarly && to <= firstHeld && to > (before?.to ?? -Infinity)) before = { from, to, reason };
-    if (isOver && from >= lastHeld && from < (after?.from ?? Infinity)) after = { from, to, reason };
+): { readonly before: OuterDays | undefined; readonly after: OuterDays | undefined } {
+  let before: OuterDays | undefined;
+  let after: OuterDays | undefined;
+  const look = ({ from, to }: Period, absence: Absence): void => {
+    const { at: part, isProven } = REASON_FACTS[absence.reason];
+    if (!isProven) return;
+    const known = withEvidence(absence);
+    if (part === 'start' && to <= firstHeld && to > (before?.to ?? -Infinity)) before = { from, to, known };
+    if (part === 'end' && from >= lastHeld && from < (after?.from ?? Infinity)) after = { from, to, known };
   };
-  for (const [day, { reason }] of absences.days()) look(day, day + 1, reason);
-  for (const [month, { reason }] of absences.months()) look(monthStart(month), monthStart(month + 1), reason);
+  for (const [day, absence] of absences.days()) look(dayPeriod(day), absence);
+  for (const [month, absence] of absences.months()) look(monthPeriod(month), absence);
   return { before, after };
 }

@@ -21,7 +21,7 @@ const MOST_KEPT = 100_000;
 
 const REASON_TEXTS: Readonly<Partial<Record<GapReason, string>>> = {
   halt: 'exchange halt',
-  'not-traded': 'no trading (archive and REST are both empty)',
+  'not-traded': 'no trading',
 };
 
 /** The amounts of gaps in which no data is expected, by unit and reason. */

@@ -1,7 +1,7 @@
 /** Finds the gaps of a series with their reasons, and counts expected and missing rows or days. */
 import { monthOf, monthStart } from '../model/calendar.js';
 import { isMissing } from './absent-days.js';
-import type { GapReason } from './absent-days.js';
+import type { Evidence, GapReason } from './absent-days.js';
 import { isLongStretch } from './cut-days.js';
 import { DAY_SECONDS } from './series-coverage.js';
 import type { SeriesCoverage } from './series-coverage.js';
@@ -18,8 +18,7 @@ export interface Gap {
   readonly amount: number;
   /** False when no data is expected. */
   readonly isMissing: boolean;
-  /** The source that proves the reason: config/halts.json, or an answer of REST. */
-  readonly evidence?: 'list' | 'rest';
+  readonly evidence?: Evidence;
   /** The missing rows lie somewhere in this time; their exact times are unknown. */
   readonly isLoose?: true;
 }
@@ -35,12 +34,12 @@ export function gapsOf(coverage: SeriesCoverage, halts: Spans): Gap[] {
     const amount = Math.max(1, Math.round((to - from) / rowSeconds));
     gaps.push({ from, to, reason, amount, isMissing: isMissing(reason), ...of });
   };
-  for (const { from, to, reason } of absent) {
+  for (const { from, to, reason, evidence } of absent) {
     const days = [from * DAY_SECONDS, to * DAY_SECONDS];
     // A halt explains a day that is not held only when the halt lasted the whole day.
     const halted = isMissing(reason) ? wholeDays(intersect(days, halts)) : NO_SPANS;
     eachSpan(halted, (start, end) => add(start, end, 'halt', { evidence: 'list' }));
-    const proof = reason === 'not-traded' ? ({ evidence: 'rest' } as const) : {};
+    const proof = evidence === undefined ? {} : { evidence };
     eachSpan(subtract(days, halted), (start, end) => add(start, end, reason, proof));
   }
   addRows(coverage, halts, add);
@@ -88,7 +87,7 @@ function totalOf(spans: Spans): number {
 function addRows({ gaps, edges, notInRest, rowSeconds }: SeriesCoverage, halts: Spans, add: Add): void {
   if (gaps.length === 0) return;
   const outer = edges.flatMap(({ from, to }) => [from, to]);
-  for (const { from, to, reason } of edges) add(from, to, reason);
+  for (const { from, to, reason, ...proof } of edges) add(from, to, reason, proof);
   let inner: Spans = outer.length === 0 ? gaps : subtract(gaps, outer);
   // Without a fixed number of rows, gaps are days, and a halt of hours does not explain them.
   const listed = rowSeconds === undefined ? wholeDays(halts) : inWholeRows(halts, rowSeconds);

@@ -40,11 +40,7 @@ export interface CoverageContext {
 }
 
 /** A gap at the start or the end of a series, in seconds. */
-interface Edge {
-  readonly from: number;
-  readonly to: number;
-  readonly reason: GapReason;
-}
+type Edge = AbsentDays;
 
 /** One series in one format. */
 export interface SeriesCoverage {
@@ -165,7 +161,7 @@ function cutsOf(
   { known, dayStart }: { readonly known: SeriesFacts; readonly dayStart: DayStart },
 ): EmptyStretch[] {
   const after = reasons(heldDays, known)(at(heldDays, heldDays.length - 1));
-  return cutStretches(held, hasEnded(after), dayStart);
+  return cutStretches(held, hasEnded(after.reason), dayStart);
 }
 
 function hasEnded(after: GapReason): boolean {
@@ -324,12 +320,14 @@ function edgesOf({ heldDays, known }: HeldRange, gaps: Spans, seconds: number): 
   const endDay = at(heldDays, heldDays.length - 1);
   const edges: Edge[] = [];
   const before = reasonOf(firstDay - 1);
-  const first = { from: at(gaps, 0), to: at(gaps, 1), reason: before };
+  const first = { from: at(gaps, 0), to: at(gaps, 1), ...before };
   // Where the time of a row is the end of its interval, the first row of a day has a time one interval after the start of the day.
   const isEarly = first.from <= firstDay * DAY_SECONDS + seconds;
-  if (isEarly && (before === 'not-listed-yet' || before === 'before-history')) edges.push(first);
+  if (isEarly && (before.reason === 'not-listed-yet' || before.reason === 'before-history'))
+    edges.push(first);
   const after = reasonOf(endDay);
-  const last = { from: at(gaps, gaps.length - 2), to: at(gaps, gaps.length - 1), reason: after };
-  if (hasEnded(after) && last.to >= endDay * DAY_SECONDS && edges.length * 2 < gaps.length) edges.push(last);
+  const last = { from: at(gaps, gaps.length - 2), to: at(gaps, gaps.length - 1), ...after };
+  if (hasEnded(after.reason) && last.to >= endDay * DAY_SECONDS && edges.length * 2 < gaps.length)
+    edges.push(last);
   return edges;
 }

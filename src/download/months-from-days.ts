@@ -7,7 +7,9 @@ import { makePlan } from '../plan/plan.js';
 import type { Plan } from '../plan/plan.js';
 import type { SeriesRequest } from '../plan/series-request.js';
 import { seriesName } from '../model/task.js';
-import type { AbsenceReason, ArchiveObject, PartitionPlan, Period } from '../model/task.js';
+import { REASON_FACTS } from '../model/absence-reasons.js';
+import type { AbsenceReason } from '../model/absence-reasons.js';
+import type { ArchiveObject, PartitionPlan, Period } from '../model/task.js';
 import { countText } from '../model/units.js';
 import { hasDays } from '../source/keys.js';
 import { findDataset } from '../source/venue.js';
@@ -123,10 +125,9 @@ export class MonthsFromDays {
   absent(plan: PartitionPlan, { from }: Period, reason: AbsenceReason): void {
     const attempt = this.#attempts.get(idOf(plan));
     if (attempt === undefined || attempt.emptyDays.includes(from)) return;
-    const isOutside =
-      (reason === 'not-listed-yet' && !attempt.goesOn.before) ||
-      (reason === 'delisted' && !attempt.goesOn.after);
-    if (!isOutside) attempt.isWhole = false;
+    const { at, isProven } = REASON_FACTS[reason];
+    const goesOn = { start: attempt.goesOn.before, end: attempt.goesOn.after, any: true }[at];
+    if (goesOn || !isProven) attempt.isWhole = false;
   }
 
   /** Reports the outcomes of all kept months. */

@@ -10,7 +10,9 @@ import { seriesFolder } from '../lake/layout.js';
 import { hasManifest } from '../lake/manifest-place.js';
 import type { Manifest } from '../lake/manifest.js';
 import { FORMATS } from '../model/task.js';
-import type { AbsenceReason, ArchiveObject, Cadence, Format, Period, Series } from '../model/task.js';
+import { REASON_FACTS } from '../model/absence-reasons.js';
+import type { AbsenceReason } from '../model/absence-reasons.js';
+import type { ArchiveObject, Cadence, Format, Period, Series } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
 import type { LakeSession } from './session.js';
 
@@ -231,10 +233,12 @@ function isAbsenceNews(
 /** An earlier answer of REST stays if only the archive was requested now. */
 function restOf(
   before: Absence | undefined,
-  { hasAskedRest, isEmpty, lacksToo }: Stretch,
+  { reason, hasAskedRest, isEmpty, lacksToo }: Stretch,
   at: string,
 ): Pick<AbsentLine, 'rest'> {
-  const { asked = 0, atMs, ...known } = before?.rest ?? {};
+  // A new reason with evidence of the archive is not one of REST.
+  const isOld = before?.reason !== reason && REASON_FACTS[reason].isProven;
+  const { asked = 0, atMs, ...known } = (isOld ? undefined : before?.rest) ?? {};
   const answer = {
     ...known,
     ...(isEmpty === undefined ? {} : { isEmpty }),

@@ -7,7 +7,7 @@ import type { Until } from '../options/parsers.js';
 import type { PlanContext } from '../plan/plan-series.js';
 import type { SeriesRequest } from '../plan/series-request.js';
 import { listOrProbe } from '../plan/plan.js';
-import { absenceReason } from '../plan/series-listing.js';
+import { absenceReason, LONGEST_DELAY_DAYS } from '../plan/series-listing.js';
 import { mapOrdered } from '../queue/in-order.js';
 import type { RunSelection } from '../select/selection.js';
 import { findDataset, rowSeconds } from '../source/venue.js';
@@ -170,7 +170,8 @@ async function lookAt({ venue, today, listSeries }: PublicationContext, awaited:
     awaited,
     isMissing:
       !listing.objects.has(period.from) &&
-      absenceReason(listing, period, { today, span }) === 'not-published-yet',
+      absenceReason(listing, period, span) === 'not-published-yet' &&
+      (listing.last?.to ?? 0) >= today - LONGEST_DELAY_DAYS[period.cadence],
     before: Math.max(Number.NEGATIVE_INFINITY, ...earlier),
   };
 }

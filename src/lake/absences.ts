@@ -2,7 +2,9 @@
 import { DAY_MS, dayPeriod, monthOf, monthPeriod, parsePeriod, periodText } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
-import type { AbsenceReason, ArchiveObject, Cadence, Format, Period } from '../model/task.js';
+import { REASON_FACTS } from '../model/absence-reasons.js';
+import type { AbsenceReason } from '../model/absence-reasons.js';
+import type { ArchiveObject, Cadence, Format, Period } from '../model/task.js';
 
 /** A manifest line: consecutive periods of one cadence that are absent for one reason. */
 export interface AbsentLine {
@@ -134,20 +136,11 @@ function periodsOf({ daily, monthly }: Readonly<Record<Cadence, ReadonlyMap<numb
   return [...[...daily.keys()].map(dayPeriod), ...[...monthly.keys()].map(monthPeriod)];
 }
 
-/** The wait after the first request without result, in milliseconds. It is short for objects that may be published at any hour. */
-const FIRST_WAIT_MS: Readonly<Record<AbsenceReason, number>> = {
-  'not-published-yet': 600_000,
-  hole: 6 * 3_600_000,
-  'not-listed-yet': DAY_MS,
-  delisted: DAY_MS,
-  'dataset-ended': DAY_MS,
-  'before-history': 7 * DAY_MS,
-};
 const LONGEST_WAIT_MS = 30 * DAY_MS;
 
 /** Whether to request an absent period again. The wait doubles after each request, up to 30 days. */
 export function isDue({ reason, asked, atMs }: Omit<Absence, 'rest'>, nowMs: number): boolean {
-  const waitMs = Math.min(FIRST_WAIT_MS[reason] * 2 ** Math.min(asked - 1, 30), LONGEST_WAIT_MS);
+  const waitMs = Math.min(REASON_FACTS[reason].firstWaitMs * 2 ** Math.min(asked - 1, 30), LONGEST_WAIT_MS);
   // A time in the future means that the clock was set back. Requests must not stop then.
   return nowMs < atMs || nowMs >= atMs + waitMs;
 }

@@ -1,7 +1,8 @@
 /** Validation of manifest lines, field by field, for all readers of manifests. */
 import { FALLBACK_CODES } from '../model/errors.js';
 import { dayText, parsePeriod, periodText } from '../model/calendar.js';
-import { ABSENCE_REASONS, FORMATS } from '../model/task.js';
+import { ABSENCE_REASONS } from '../model/absence-reasons.js';
+import { FORMATS } from '../model/task.js';
 import type { Cadence, Period, Series } from '../model/task.js';
 import { isPartitionFile } from './path-checks.js';
 import { keyPath, seriesOfFolder } from './layout.js';

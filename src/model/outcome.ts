@@ -1,6 +1,7 @@
 /** The outcome of a task, inside the program and as plain data for reports and the library. */
 import type { CryptodlError, ErrorCode } from './errors.js';
-import type { AbsenceReason, ArchiveObject, Cadence, Market, Revision, Series } from './task.js';
+import type { AbsenceReason } from './absence-reasons.js';
+import type { ArchiveObject, Cadence, Market, Revision, Series } from './task.js';
 import { periodText } from './calendar.js';
 
 interface Written {

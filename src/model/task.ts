@@ -1,4 +1,5 @@
 /** The types that all stages share. Days are integers since 1970-01-01; ranges are half-open. */
+import type { AbsenceReason } from './absence-reasons.js';
 import type { ErrorCode } from './errors.js';
 
 /** A market of the exchange, for example `um`. */
@@ -79,16 +80,6 @@ export interface ShortObject extends Revision {
   /** ISO instants `[from, to)`, ascending. */
   readonly gaps: readonly (readonly [string, string])[];
 }
-
-export const ABSENCE_REASONS = [
-  'not-listed-yet',
-  'not-published-yet',
-  'hole',
-  'delisted',
-  'dataset-ended',
-  'before-history',
-] as const;
-export type AbsenceReason = (typeof ABSENCE_REASONS)[number];
 
 type Action =
   | { readonly kind: 'fetch' }

@@ -1,6 +1,6 @@
 /** Thresholds for the figures of a run, and the alerts of a run beyond them. */
+import { LATE_MS } from '../model/absence-reasons.js';
 import { countText, durationText, numberText } from '../model/units.js';
-import { LATE_MS } from '../report/dataset-tally.js';
 import type { Alert } from '../report/run-summary.js';
 import { isSame } from './run-history.js';
 import type { SelectedRun } from './run-history.js';
@@ -95,7 +95,7 @@ function notFresh({ summary }: JudgedRun, { nowMs, lakeFlag }: AlertContext): Al
     return [
       {
         id: 'not-fresh',
-        text: `${market} ${dataset} is not fresh: ${unpublished} is not published ${hoursText(ageMs)} after its end (usual: ${hoursText(limitMs)} at most); newest held: ${newest ?? 'none'}`,
+        text: `${market} ${dataset} is not fresh: publication has stalled, ${unpublished} is not published ${hoursText(ageMs)} after its end (usual: ${hoursText(limitMs)} at most); newest held: ${newest ?? 'none'}`,
         advice: `cryptodl doctor${lakeFlag} checks the archive; --fill rest takes the newest days from REST`,
       },
     ];

@@ -5,7 +5,9 @@ import type { ObjectLine } from '../lake/manifest-line.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import { isFromRest } from '../lake/held-objects.js';
 import { dayPeriod, dayText, monthOf, monthPeriod, monthStart, monthText } from '../model/calendar.js';
-import type { AbsenceReason, ArchiveObject, Cadence, PartitionPeriod, Period, Task } from '../model/task.js';
+import { REASON_FACTS } from '../model/absence-reasons.js';
+import type { AbsenceReason } from '../model/absence-reasons.js';
+import type { ArchiveObject, Cadence, PartitionPeriod, Period, Task } from '../model/task.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { absenceReason } from './series-listing.js';
 import type { SeriesListing } from './series-listing.js';
@@ -22,8 +24,6 @@ export interface Choice {
   readonly absent: AbsenceReason;
   /** The day after the last listed period, if the absent period is `delisted` or `not-published-yet`. */
   readonly since?: number;
-  /** There was no listing, so the start of the series is not known. */
-  readonly isProbed?: true;
   /** The listing has the neighbours of the period, but no longer the period itself. */
   readonly isWithdrawn?: true;
   /** The name of an absent period that has no key in the archive. */
@@ -134,12 +134,13 @@ function holdsDay({ held }: ChooseContext, month: number): boolean {
 
 /** Whether one of the days is a hole of the daily listing that the monthly object may fill. */
 async function fillsHole(context: ChooseContext, month: number, days: readonly number[]): Promise<boolean> {
-  const { mayReplaceDays, held, today } = context;
+  const { mayReplaceDays, held } = context;
   if (mayReplaceDays === undefined) return false;
   const daily = await context.list('daily');
-  const where = { today, span: context.spans.daily };
   const isHole = (day: number): boolean =>
-    !held.hasDay(day) && !daily.objects.has(day) && absenceReason(daily, dayPeriod(day), where) === 'hole';
+    !held.hasDay(day) &&
+    !daily.objects.has(day) &&
+    absenceReason(daily, dayPeriod(day), context.spans.daily) === 'hole';
   if (!days.some(isHole)) return false;
   const monthly = await context.list('monthly');
   const listed = monthly.objects.get(monthStart(month));
@@ -156,15 +157,13 @@ function choose(context: ChooseContext, listing: SeriesListing, period: Period):
   const listed = listing.objects.get(period.from);
   const known = listed === undefined ? context.known : context.held;
   const held = period.cadence === 'daily' ? known.ofDay(period.from) : known.ofMonth(monthOf(period.from));
-  const span = context.spans[period.cadence];
-  const absent = absenceReason(listing, period, { today: context.today, span });
+  const absent = absenceReason(listing, period, context.spans[period.cadence]);
   if (listed === undefined) {
-    const isAfterLast = absent === 'delisted' || absent === 'not-published-yet';
-    const since = isAfterLast && listing.last !== undefined ? { since: listing.last.to } : {};
-    const probed = listing.isProbed === true ? ({ isProbed: true } as const) : {};
-    if (held === undefined) return { period, absent, ...since, ...probed };
+    const isAfterLast = absent === 'not-published-yet' && listing.last !== undefined;
+    const since = isAfterLast ? { since: listing.last.to } : {};
+    if (held === undefined) return { period, absent, ...since };
     const withdrawn = isWithdrawn(listing, absent) ? ({ isWithdrawn: true } as const) : {};
-    return { period, absent, ...since, ...probed, held, ...withdrawn };
+    return { period, absent, ...since, held, ...withdrawn };
   }
   const object = withSidecar(context, listing, listed, held);
   return held === undefined ? { period, absent, listed: object } : { period, absent, listed: object, held };
@@ -196,9 +195,6 @@ export interface RecheckContext {
   readonly recheckDays: number;
 }
 
-/** Reasons of absence that may end, because the archive may publish the object later. */
-const LATE: ReadonlySet<AbsenceReason> = new Set(['not-published-yet', 'hole']);
-
 /**
  * The ranges, ascending and disjoint, together with recent days that are held or unknown, held months whose missing days were
  * not requested yet, rows of REST that substitute the archive's, and absent periods that are due again. Ranges that all end before the recent
@@ -217,7 +213,7 @@ export function withRecheckedDays(
     // Rows of REST substitute those of the archive, which may answer again.
     return isRecent || facts.daysPending === true || facts.archiveFailed !== undefined;
   });
-  const isLate = (absence: Absence): boolean => LATE.has(absence.reason) && isDue(absence, nowMs);
+  const isLate = (absence: Absence): boolean => REASON_FACTS[absence.reason].mayCome && isDue(absence, nowMs);
   const days = [...absences.days()].flatMap(([day, absence]) =>
     isLate(absence) && !held.hasDay(day) ? [{ from: day, to: day + 1 }] : [],
   );
@@ -304,7 +300,7 @@ function knownAbsence(held: HeldObjects, absences: Absences): (day: number) => A
   const first = held.first() ?? Infinity;
   const end = held.end() ?? -Infinity;
   const ended = [...absences.days()]
-    .filter(([day, { reason }]) => day >= end && (reason === 'delisted' || reason === 'dataset-ended'))
+    .filter(([day, { reason }]) => day >= end && isEnd(reason))
     .reduce<readonly [number, Absence] | undefined>(
       (one, other) => (one === undefined || other[0] < one[0] ? other : one),
       undefined,
@@ -312,14 +308,16 @@ function knownAbsence(held: HeldObjects, absences: Absences): (day: number) => A
   return (day) => {
     const absence = absences.of(dayPeriod(day)) ?? absences.of(monthPeriod(monthOf(day)));
     if (absence === undefined) return ended !== undefined && day >= ended[0] ? ended[1] : undefined;
-    if (day < end && AT_THE_END.has(absence.reason)) return undefined;
-    return day > first && AT_THE_START.has(absence.reason) ? undefined : absence;
+    const { at } = REASON_FACTS[absence.reason];
+    const isRefuted = (at === 'end' && day < end) || (at === 'start' && day > first);
+    return isRefuted ? undefined : absence;
   };
 }
 
-/** Reasons of days after the last object, and before the first one. */
-const AT_THE_END: ReadonlySet<AbsenceReason> = new Set(['not-published-yet', 'delisted', 'dataset-ended']);
-const AT_THE_START: ReadonlySet<AbsenceReason> = new Set(['not-listed-yet', 'before-history']);
+function isEnd(reason: AbsenceReason): boolean {
+  const { at, isProven } = REASON_FACTS[reason];
+  return at === 'end' && isProven;
+}
 
 /** Merges ranges into ascending, disjoint ones. */
 function joined(ranges: readonly DayRange[]): DayRange[] {

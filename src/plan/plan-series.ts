@@ -17,10 +17,12 @@ import { chooseObjects, withLackingDays, withRecheckedDays } from './choose-obje
 import type { Choice, ChooseContext, DayRange } from './choose-objects.js';
 import type { DatasetSettings } from './dataset-settings.js';
 import { decidePartition } from './decide.js';
+import { proveAbsences } from './prove-absences.js';
 import { chooseFromRest, fillFromRest, joinPeriods } from './rest-periods.js';
 import { withHeldSettings } from './series-request.js';
 import type { SeriesRequest } from './series-request.js';
 import type { SeriesListing, ListingRange } from './series-listing.js';
+import type { SymbolLife } from './symbol-life.js';
 
 export interface PlanContext {
   readonly venue: Source;
@@ -32,6 +34,8 @@ export interface PlanContext {
   readonly revisions: 'check' | 'ignore' | 'only' | 'take';
   /** This many days before today are checked again: held objects may change, and late ones may be published. */
   readonly recheckDays: number;
+  /** The evidence for reasons of absence. */
+  readonly life: SymbolLife;
   readonly listSeries: (series: Series, cadence: Cadence, selected: ListingRange) => Promise<SeriesListing>;
   /** Earlier refusals with these codes are ignored: their revisions are fetched again. */
   readonly ignoredRefusals: ReadonlySet<ErrorCode>;
@@ -140,25 +144,25 @@ async function chosenPeriods(
       ? undefined
       : { series, offer: rest, partition: settings.partition, held, isRecentlyAbsent };
   if (fromRest?.offer.mode === 'only') return chooseFromRest(fromRest, ranges);
-  const partitions = await chooseObjects(
-    {
-      cadences,
-      partition: settings.partition,
-      held,
-      known,
-      ...(keepsMonths === true ? { keepsMonths } : {}),
-      list: memoizedListing(context, series, ranges, known.end()),
-      today: context.today,
-      recheckDays: context.recheckDays,
-      spans: findDataset(context.venue, series.market, series.dataset)?.spans ?? {},
-      ...(fillsHolesFromMonths === true
-        ? { mayReplaceDays: (monthly) => absences.refusalOf(settings.format, monthly)?.tool !== TOOL_VERSION }
-        : {}),
-    },
-    ranges,
-  );
-  if (opensOnSomeDays(context.venue, series)) dropUnlisted(partitions);
-  return fromRest === undefined ? partitions : fillFromRest(fromRest, partitions);
+  const choose: ChooseContext = {
+    cadences,
+    partition: settings.partition,
+    held,
+    known,
+    ...(keepsMonths === true ? { keepsMonths } : {}),
+    list: memoizedListing(context, series, ranges, known.end()),
+    today: context.today,
+    recheckDays: context.recheckDays,
+    spans: findDataset(context.venue, series.market, series.dataset)?.spans ?? {},
+    ...(fillsHolesFromMonths === true
+      ? { mayReplaceDays: (monthly) => absences.refusalOf(settings.format, monthly)?.tool !== TOOL_VERSION }
+      : {}),
+  };
+  const partitions = await chooseObjects(choose, ranges);
+  const { nowMs, force, life } = context;
+  const proven = await proveAbsences({ ...choose, series, life, absences, nowMs, force }, partitions);
+  if (opensOnSomeDays(context.venue, series)) dropUnlisted(proven, known);
+  return fromRest === undefined ? proven : fillFromRest(fromRest, proven);
 }
 
 /** Whether the archive lists every day that is not in `emptyDays`, and at least one day that is. Without `emptyDays`: whether it lists any day. */
@@ -189,9 +193,12 @@ function opensOnSomeDays(venue: Source, { market, dataset, interval }: Series): 
   return interval !== undefined && spec !== undefined && rowSeconds(spec, interval) === undefined;
 }
 
-function dropUnlisted(partitions: Map<string, Choice[]>): void {
-  for (const [label, choices] of partitions) {
-    const there = choices.filter(
+/** Of a series without any object, all days stay, with their reason. */
+function dropUnlisted(partitions: Map<string, Choice[]>, known: HeldObjects): void {
+  const choices = [...partitions.values()].flat();
+  if (known.size === 0 && choices.every(({ listed }) => listed === undefined)) return;
+  for (const [label, ofLabel] of partitions) {
+    const there = ofLabel.filter(
       ({ period, listed, held, absent }) =>
         period.cadence === 'monthly' ||
         listed !== undefined ||

@@ -21,6 +21,7 @@ import { planSeries } from './plan-series.js';
 import { PlanSpool } from './plan-spool.js';
 import { listSeries, probeSeries, withNewerProbed } from './series-listing.js';
 import type { Probe, SeriesListing, ListingRange } from './series-listing.js';
+import { SymbolLife } from './symbol-life.js';
 
 export interface Plan {
   readonly spool: PlanSpool;
@@ -42,7 +43,7 @@ export interface PlanSession extends Pick<PlanContext, 'venue' | 'manifests' | '
 }
 
 interface Requested {
-  readonly requests: Iterable<SeriesRequest>;
+  readonly requests: readonly SeriesRequest[];
   /** False if it is already known that the listing is not available. */
   readonly hasListing: boolean;
   /** `first`: the first day of the range of this run. Older days come from the orders that it continues. */
@@ -58,17 +59,24 @@ export async function makePlan(
 ): Promise<Plan> {
   const { venue, manifests, nowMs, options } = session;
   const { root } = session.paths;
+  const today = dayOf(nowMs, venue);
   const { force, revisions, recheckDays, verify, staleChecksum } = options;
   const context: PlanContext = {
     venue,
     root,
     manifests,
-    today: dayOf(nowMs, venue),
+    today,
     nowMs,
     force,
     revisions,
     recheckDays,
     ignoredRefusals: new Set(verify === 'sha256' && staleChecksum === 'fail' ? [] : ['sidecar-stale']),
+    life: new SymbolLife({
+      venue,
+      listing: session.listing,
+      today,
+      series: requests.map(({ series }) => series),
+    }),
     listSeries: listOrProbe(session, hasListing),
     datasetSettings: new DatasetSettings({ root, venue, manifests }),
   };

@@ -3,8 +3,9 @@ import { dayPeriod, dayText, monthOf, monthPeriod, monthStart, monthText } from 
 import type { HeldObjects } from '../lake/held-objects.js';
 import { heldRevision, isFromRest } from '../lake/held-objects.js';
 import { MAX_GAPS } from '../lake/manifest.js';
+import { REASON_FACTS } from '../model/absence-reasons.js';
+import type { AbsenceReason } from '../model/absence-reasons.js';
 import type {
-  AbsenceReason,
   ArchiveObject,
   PartitionPeriod,
   PartitionPlan,
@@ -69,9 +70,6 @@ export function chooseFromRest(context: RestContext, ranges: readonly DayRange[]
   return partitions;
 }
 
-/** Reasons of absence in the archive for which REST may have the period. */
-const FILLED: ReadonlySet<AbsenceReason> = new Set(['hole', 'not-published-yet']);
-
 /** The choices, with periods of REST for those that the archive lacks. */
 export function fillFromRest(
   context: RestContext,
@@ -98,8 +96,7 @@ function fill(context: RestContext, choice: Choice): Choice[] {
     const substitute = substituteOf(context, choice);
     return [substitute === undefined ? choice : { ...choice, substitute }];
   }
-  const isFilled = FILLED.has(absent) || (absent === 'not-listed-yet' && choice.isProbed === true);
-  if ((held !== undefined && !isFromRest(held)) || !isFilled) return [choice];
+  if ((held !== undefined && !isFromRest(held)) || !REASON_FACTS[absent].mayCome) return [choice];
   if (period.cadence === 'daily') {
     const isOffered = period.from >= offer.from && period.to <= offer.to;
     return isOffered ? [choiceOf(context, period, absent)] : [choice];

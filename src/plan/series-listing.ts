@@ -1,11 +1,11 @@
 /** The objects of one series in one cadence, near the selected days: from the listing, or, without a current listing, from requests for sidecars. */
 import { dayOf, dayPeriod, dayText, monthOf, monthPeriod, monthStart } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
-import type { AbsenceReason, ArchiveObject, Cadence, Period, Series } from '../model/task.js';
+import type { AbsenceReason } from '../model/absence-reasons.js';
+import type { ArchiveObject, Cadence, Period, Series } from '../model/task.js';
 import { mapOrdered } from '../queue/in-order.js';
 import type { Listing } from '../source/listing.js';
 import type { Source } from '../source/source.js';
-import { findDataset } from '../source/venue.js';
 import type { Span } from '../source/venue.js';
 
 export interface SeriesListing {
@@ -19,6 +19,8 @@ export interface SeriesListing {
   readonly last: Period | undefined;
   /** Whether the walk stopped at a period after the selected days. */
   readonly more: boolean;
+  /** The day at which the walk began; undefined: it began with the series. */
+  readonly start?: number;
   /** The time of the copy that replaced the listing, in epoch milliseconds. */
   readonly copiedAt?: number;
   /** Sidecars were requested one by one. A missing sidecar does not prove that its object is missing. */
@@ -29,7 +31,7 @@ export interface SeriesListing {
 const FIRST_ENTRIES = 20;
 
 /** The longest seen delay of the archive, in days: of daily objects, and of a monthly object after the end of its month. */
-const LATE_DAYS: Readonly<Record<Cadence, number>> = { daily: 14, monthly: 45 };
+export const LONGEST_DELAY_DAYS: Readonly<Record<Cadence, number>> = { daily: 14, monthly: 45 };
 
 export interface ListingRange {
   readonly from?: number;
@@ -65,7 +67,7 @@ export async function listSeries(
       ? undefined
       : Math.min(
           monthStart(monthOf(selected.from)),
-          selected.today - LATE_DAYS[cadence] - 1,
+          selected.today - LONGEST_DELAY_DAYS[cadence] - 1,
           ...(isNear ? [heldTo - 1] : []),
         );
   const marker = start === undefined ? undefined : archive.markerBefore(series, periodAt(cadence, start));
@@ -93,38 +95,37 @@ export async function listSeries(
   }
   const startsBefore =
     start !== undefined && (earliest === undefined || earliest.from > (selected.from ?? 0));
-  const first = startsBefore ? ((await firstPeriod(listing, prefix, periodOf)) ?? earliest) : earliest;
+  const first = startsBefore
+    ? ((await firstPeriod(listing, archive, series, cadence)) ?? earliest)
+    : earliest;
   const opening = first === undefined ? undefined : objects.get(first.from);
   if (opening !== undefined && (start === undefined || startsBefore))
     objects.set(opening.period.from, { ...opening, isFirst: true });
   const copiedAt = listing.copiedAt?.(prefix);
-  const listed = {
+  return {
     objects,
     ...(suffix === undefined ? {} : { sidecars }),
     first,
     last,
     more,
+    ...(start === undefined ? {} : { start }),
     ...(copiedAt === undefined ? {} : { copiedAt }),
   };
-  const object = last === undefined || more || cadence === 'monthly' ? undefined : objects.get(last.from);
-  if (object !== undefined) {
-    const span = findDataset(venue, series.market, series.dataset)?.spans.daily;
-    const after = absenceReason(listed, dayPeriod(object.period.to), { today: selected.today, span });
-    if (after === 'delisted' || after === 'dataset-ended')
-      objects.set(object.period.from, { ...object, endReason: after });
-  }
-  return listed;
 }
 
-function periodAt(cadence: Cadence, day: number): Period {
+export function periodAt(cadence: Cadence, day: number): Period {
   return cadence === 'daily' ? dayPeriod(day) : monthPeriod(monthOf(day));
 }
 
-async function firstPeriod(
+/** The first listed period of a series; undefined if the first page has none. */
+export async function firstPeriod(
   listing: Listing,
-  prefix: string,
-  periodOf: (key: string) => Period | undefined,
+  archive: Source['archive'],
+  series: Series,
+  cadence: Cadence,
 ): Promise<Period | undefined> {
+  const prefix = archive.seriesPrefix(series, cadence);
+  const periodOf = archive.periodOf(series, cadence);
   let seen = 0;
   for await (const page of listing.objects(prefix, undefined, FIRST_ENTRIES)) {
     for (const listed of page) {
@@ -137,22 +138,18 @@ async function firstPeriod(
   return undefined;
 }
 
-/** The reason of absence of a period. `span`: first and last known periods of the dataset. */
-export function absenceReason(
-  listing: SeriesListing,
-  period: Period,
-  context: { readonly today: number; readonly span: Span | undefined },
-): AbsenceReason {
-  const { today, span } = context;
+/**
+ * The reason of absence of a period, as far as the listing of the series and the first and last known periods of the dataset (`span`)
+ * prove it. `unknown`: before the first listed period. `not-published-yet`: after the last one. `hole`: between.
+ */
+export function absenceReason(listing: SeriesListing, period: Period, span: Span | undefined): AbsenceReason {
   if (listing.first === undefined || period.to <= listing.first.from) {
     if (span?.first !== undefined && period.to <= span.first.from) return 'before-history';
     if (span?.last !== undefined && period.from > span.last.from) return 'dataset-ended';
-    return 'not-listed-yet';
+    return 'unknown';
   }
   if (listing.more || (listing.last !== undefined && period.from < listing.last.from)) return 'hole';
-  if (span?.last !== undefined && period.from > span.last.from) return 'dataset-ended';
-  const late = today - LATE_DAYS[period.cadence];
-  return listing.last !== undefined && listing.last.to >= late ? 'not-published-yet' : 'delisted';
+  return span?.last !== undefined && period.from > span.last.from ? 'dataset-ended' : 'not-published-yet';
 }
 
 // Without a current listing, the sidecars that should exist by date are requested.

@@ -1,6 +1,7 @@
 /** Tasks that wait for a further round, spooled to disk when there are many, and the types of the queue's work. */
 import { CryptodlError } from '../model/errors.js';
-import type { AbsenceReason, PartitionPlan, Task } from '../model/task.js';
+import type { AbsenceReason } from '../model/absence-reasons.js';
+import type { PartitionPlan, Task } from '../model/task.js';
 import type { Places } from './places.js';
 
 /** The work of a run, as callbacks of the queue. */

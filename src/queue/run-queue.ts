@@ -1,6 +1,7 @@
 /** The queue of a run: takes partition plans lazily, downloads their objects, and hands complete partitions to the writers. */
 import { CryptodlError, toCryptodlError, FALLBACK_CODES } from '../model/errors.js';
-import type { AbsenceReason, PartitionPlan, Task } from '../model/task.js';
+import type { AbsenceReason } from '../model/absence-reasons.js';
+import type { PartitionPlan, Task } from '../model/task.js';
 import { Deferrals, failureOf, withoutSubstitute } from './deferrals.js';
 import type { Download, QueueOptions, QueueWork } from './deferrals.js';
 import type { Places } from './places.js';

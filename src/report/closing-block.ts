@@ -2,7 +2,8 @@
 import type { ErrorCode } from '../model/errors.js';
 import { CryptodlError } from '../model/errors.js';
 import { OUTCOME_KINDS } from '../model/outcome.js';
-import type { AbsenceReason } from '../model/task.js';
+import { ABSENCE_REASONS, REASON_FACTS } from '../model/absence-reasons.js';
+import type { AbsenceReason } from '../model/absence-reasons.js';
 import { bytesText, countText, durationText, numberText } from '../model/units.js';
 import type { NetworkTotals, Settled } from './network-figures.js';
 import type { Alert } from './run-summary.js';
@@ -189,7 +190,10 @@ const NOTHING_NEW = '  nothing new was written (--error-on-nothing)';
 const TIME_OVER = 'failed, time-over: --max-duration ended before they were done (retrying may help)';
 
 /** Routine absences have one example. Other absences have up to five, because they may need a check. */
-const ROUTINE: ReadonlySet<string> = new Set(['not-listed-yet', 'not-published-yet', 'delisted']);
+const ROUTINE: ReadonlySet<string> = new Set([
+  'not-published-yet',
+  ...ABSENCE_REASONS.filter((reason) => REASON_FACTS[reason].isProven),
+]);
 
 /** Empty if there are none. */
 function named(tally: Tally, title: string, key: string, count: number): string[] {

@@ -1,8 +1,9 @@
 /** The outcomes of a run by market and dataset. */
+import { LATE_MS } from '../model/absence-reasons.js';
 import { DAY_MS, dayPeriod, monthOf, monthPeriod, periodText, startOfDay } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
 import type { Outcome, OutcomeKind } from '../model/outcome.js';
-import type { ArchiveObject, Cadence, Period, Series } from '../model/task.js';
+import type { ArchiveObject, Period, Series } from '../model/task.js';
 import { parseDurationMs } from '../model/units.js';
 
 export interface DatasetFigures {
@@ -25,9 +26,6 @@ export interface DatasetFigures {
   /** The time from which the publication of the period after `newest` is late; null if no further one is due. */
   readonly freshUntilMs: number | null;
 }
-
-/** The time from the end of a period until its publication is late. Binance publishes days on the next day, months in their first week. */
-export const LATE_MS: Readonly<Record<Cadence, number>> = { daily: 2 * DAY_MS, monthly: 10 * DAY_MS };
 
 interface Counts {
   readonly outcomes: Record<OutcomeKind, number>;

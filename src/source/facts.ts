@@ -50,6 +50,8 @@ const Dataset = v.strictObject({
    * a row varies by milliseconds.
    */
   hoursSinceLast: v.optional(v.string()),
+  /** Its objects prove that a symbol is traded: those of these intervals, or all of a dataset without intervals. */
+  provesTrading: v.optional(v.array(v.string())),
   /** The columns of the sort order. Rows that are equal in all of them keep their published order. */
   sort: v.pipe(v.array(v.string()), v.minLength(1)),
   /** Whether the sort columns are the key of a row: of two rows with one key and different values, the first published one counts. */
@@ -128,6 +130,8 @@ const Market = v.strictObject({
   quotes: v.optional(v.array(v.string())),
   /** The quote of symbols that end with another, also known quote: EUR and AEUR. */
   quoteOf: v.optional(v.record(v.string(), v.string())),
+  /** Symbols that are traded all the time: they show that the market goes on when another symbol ends. */
+  references: v.optional(v.array(v.string())),
   /** The asset of margins and profits, for futures. */
   settle: v.optional(v.picklist(['base', 'quote'])),
   datasets: v.record(v.string(), Offer),

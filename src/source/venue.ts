@@ -23,6 +23,7 @@ export interface DatasetSpec extends DayStart {
   readonly intervals?: Readonly<Record<Cadence, readonly string[]>>;
   readonly rowSeconds?: number;
   readonly hoursSinceLast?: string | undefined;
+  readonly provesTrading?: readonly string[] | undefined;
   /** Seconds by which a row may lie outside of its period. */
   readonly edgeSeconds: number;
   readonly sort: readonly string[];
@@ -38,7 +39,9 @@ export interface DatasetSpec extends DayStart {
 type MarketFacts = VenueFacts['markets'][string];
 
 interface MarketSpec
-  extends Pick<MarketFacts, 'path' | 'title'>, Partial<Pick<MarketFacts, 'quotes' | 'quoteOf' | 'settle'>> {
+  extends
+    Pick<MarketFacts, 'path' | 'title'>,
+    Partial<Pick<MarketFacts, 'quotes' | 'quoteOf' | 'references' | 'settle'>> {
   readonly datasets: Readonly<Record<string, DatasetSpec>>;
 }
 

@@ -8,7 +8,8 @@ import { isFromRest } from '../lake/held-objects.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import { dayOf, dayPeriod, monthOf, parsePeriod } from '../model/calendar.js';
 import { FORMATS, seriesName } from '../model/task.js';
-import type { AbsenceReason, Format, Period, Series } from '../model/task.js';
+import { REASON_FACTS } from '../model/absence-reasons.js';
+import type { Format, Period, Series } from '../model/task.js';
 import { countText } from '../model/units.js';
 import type { Resolved } from '../options/resolve.js';
 import type { ReadList } from '../options/symbols.js';
@@ -185,9 +186,6 @@ interface RepairFacts {
   readonly today: number;
 }
 
-/** Absences that a later fetch may end. */
-const MAY_COME: ReadonlySet<AbsenceReason> = new Set(['hole', 'not-published-yet']);
-
 /**
  * The days of a series that `repair` fetches: days missing between the first and the last day that it holds or has lost, days whose last fetch failed
  * and that it does not hold, days of incomplete objects, and `others`, all of them before today; and the days of broken files. The spans are
@@ -220,7 +218,7 @@ function isIncomplete({ open, gaps }: ObjectLine): boolean {
 function isMissing({ held, absences }: RepairFacts, day: number): boolean {
   if (isHeld(held, { cadence: 'daily', from: day, to: day + 1 })) return false;
   const known = absences.days().get(day) ?? absences.months().get(monthOf(day));
-  return known === undefined || MAY_COME.has(known.reason);
+  return known === undefined || REASON_FACTS[known.reason].mayCome;
 }
 
 function spansOf(days: readonly number[]): { from: number; to: number }[] {

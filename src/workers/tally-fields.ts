@@ -2,7 +2,7 @@
 import { OUTCOME_KINDS } from '../model/outcome.js';
 import type { ErrorCode } from '../model/errors.js';
 import { ERROR_TRAITS } from '../model/error-codes.js';
-import { ABSENCE_REASONS } from '../model/task.js';
+import { ABSENCE_REASONS } from '../model/absence-reasons.js';
 import { Tally } from '../report/tally.js';
 import type { JobFailure } from './job-data.js';
 

@@ -61,7 +61,11 @@ describe('a run with exit code 0', () => {
     const loud = await scene.vision(late);
     expect([loud.code, alertLines(loud.stderr)]).toEqual([
       0,
-      [expect.stringContaining('um klines is not fresh: 2026-11-21 is not published 60 h after its end')],
+      [
+        expect.stringContaining(
+          'um klines is not fresh: publication has stalled, 2026-11-21 is not published 60 h after its end',
+        ),
+      ],
     ]);
     const quiet = await scene.vision([...late, '--quiet']);
     expect([quiet.code, quiet.stderr]).toEqual([0, '']);

@@ -155,10 +155,11 @@ describe('a series', () => {
     ]);
     const [series] = await seriesOf(lake, '--from', '2023-12-30', '--to', '2024-01-10');
     expect(series).toMatchObject({ expected: 5 * 1440 - 60, missing: 1440 });
+    const archive = { evidence: 'archive' };
     expect(series?.['gaps']).toEqual([
-      gap('2023-12-30T00:00', '2024-01-03T01:00', 'not-listed-yet', 4 * 1440 + 60, false),
+      { ...gap('2023-12-30T00:00', '2024-01-03T01:00', 'not-listed-yet', 4 * 1440 + 60, false), ...archive },
       gap('2024-01-04T00:00', '2024-01-05T00:00', 'hole', 1440),
-      gap('2024-01-08T00:00', '2024-01-11T00:00', 'delisted', 3 * 1440, false),
+      { ...gap('2024-01-08T00:00', '2024-01-11T00:00', 'delisted', 3 * 1440, false), ...archive },
     ]);
   });
 

@@ -116,7 +116,7 @@ describe('the listing', () => {
     expect(result.events.at(-1)).toMatchObject({
       // With the days before the range that the order lacks: four, and three more of the symbol that has ended.
       outcomes: { ok: 29, absent: 32 },
-      absent: { delisted: 32 },
+      absent: { 'not-published-yet': 32 },
     });
     const warnings = result.events.filter(({ event }) => event === 'warning');
     expect(warnings).toEqual([

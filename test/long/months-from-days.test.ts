@@ -43,6 +43,8 @@ function publishBroken(symbol: string, period: string): void {
 }
 
 beforeAll(() => {
+  // The market goes on.
+  publishDays('BTCUSDT', [new Date(Date.now() - 5 * 86_400_000).toISOString().slice(0, 10)]);
   publishBroken('BROKENUSDT', '2024-01');
   publishDays('BROKENUSDT');
   publishBroken('TWICEUSDT', '2024-01');

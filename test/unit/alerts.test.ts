@@ -199,7 +199,7 @@ describe('freshness', () => {
   it('names the dataset, its newest period and the late one', () => {
     const [first] = alerts(runOf(late('2026-11-19', NOW - 60 * HOUR)));
     expect(first?.text).toBe(
-      'um klines is not fresh: 2026-11-19 is not published 60 h after its end (usual: 48 h at most); newest held: 2026-11-18',
+      'um klines is not fresh: publication has stalled, 2026-11-19 is not published 60 h after its end (usual: 48 h at most); newest held: 2026-11-18',
     );
   });
 });

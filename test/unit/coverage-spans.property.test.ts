@@ -9,7 +9,7 @@ import { append, intersect, subtract, union } from '../../src/coverage/spans.js'
 import type { Spans } from '../../src/coverage/spans.js';
 import { dayText } from '../../src/model/calendar.js';
 import { Absences } from '../../src/lake/absences.js';
-import type { AbsenceReason } from '../../src/model/task.js';
+import type { AbsenceReason } from '../../src/model/absence-reasons.js';
 
 const END = 60;
 const DAY = 86_400;

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import { dayPeriod, parseDay, parsePeriod } from '../../src/model/calendar.js';
 import type { Outcome } from '../../src/model/outcome.js';
-import type { AbsenceReason, ArchiveObject, Period, Series } from '../../src/model/task.js';
+import type { AbsenceReason } from '../../src/model/absence-reasons.js';
+import type { ArchiveObject, Period, Series } from '../../src/model/task.js';
 import { DatasetTally } from '../../src/report/dataset-tally.js';
 
 const KLINES: Series = { market: 'um', dataset: 'klines', interval: '1m', symbol: 'BTCUSDT' };

@@ -87,7 +87,8 @@ describe('a failure', () => {
     const { folder, run } = scene();
     await run(fail('zip-broken', monthPeriod(monthOf(day('2026-10-01')))));
     const { absences } = await readManifest(folder, ARCHIVE);
-    const reasonOf = reasons([], { absences, today: day('2026-11-21') });
+    const told = reasons([], { absences, today: day('2026-11-21') });
+    const reasonOf = (of: number): string => told(of).reason;
     expect(reasonOf(day('2026-10-31'))).toBe('failed:zip-broken');
     expect(reasonOf(day('2026-11-01'))).not.toBe('failed:zip-broken');
   });

@@ -6,7 +6,8 @@ import type { ObjectLine } from '../../src/lake/manifest-line.js';
 import type { Choice, DayRange } from '../../src/plan/choose-objects.js';
 import { chooseFromRest, fillFromRest, joinPeriods, substitutedPlan } from '../../src/plan/rest-periods.js';
 import type { RestContext, RestOffer } from '../../src/plan/rest-periods.js';
-import type { AbsenceReason, PartitionPeriod, PartitionPlan, Series, Task } from '../../src/model/task.js';
+import type { AbsenceReason } from '../../src/model/absence-reasons.js';
+import type { PartitionPeriod, PartitionPlan, Series, Task } from '../../src/model/task.js';
 import { day, objectLine, period, SETTINGS } from '../helpers/conversion.js';
 
 const SERIES: Series = { market: 'um', dataset: 'fundingRate', symbol: 'BTCUSDT' };
@@ -235,15 +236,18 @@ describe('periods that REST fills', () => {
     const reasons: readonly AbsenceReason[] = [
       'hole',
       'not-published-yet',
+      'unknown',
       'delisted',
       'dataset-ended',
       'before-history',
       'not-listed-yet',
+      'not-traded',
     ];
     expect(reasons.map((reason) => filled({}, choice('2024-02-07', reason))[0])).toEqual([
       '2024-02-07',
       '2024-02-07',
-      ...reasons.slice(2).map((reason) => `2024-02-07 ${reason}`),
+      '2024-02-07',
+      ...reasons.slice(3).map((reason) => `2024-02-07 ${reason}`),
     ]);
   });
 
@@ -488,15 +492,6 @@ describe('periods from REST while the archive does not answer', () => {
       expect(found?.object.rest).toMatchObject({ ...span, archiveFailed: 'http-server-error' });
     expect([first?.standsFor?.key, first?.failure]).toEqual(['2024-02-07.zip', failure]);
     expect(held?.action).toEqual({ kind: 'skip', archiveFailed: 'http-server-error' });
-  });
-
-  it('fill those that probing did not find, before the first one that it found', () => {
-    const context = contextOf({ mode: 'fill', hasMonths: false });
-    const unknown: Choice = { period: period('2024-02-07'), absent: 'not-listed-yet' };
-    const fill = (choice: Choice): Record<string, string[]> =>
-      saidBy(fillFromRest(context, new Map([['2024-02', [choice]]])));
-    expect(fill({ ...unknown, isProbed: true })).toEqual({ '2024-02': ['2024-02-07'] });
-    expect(fill(unknown)).toEqual({ '2024-02': ['2024-02-07 not-listed-yet'] });
   });
 });
 

@@ -4,7 +4,8 @@ import type { ListedObject } from '../../src/source/source.js';
 import type { Listing } from '../../src/source/listing.js';
 import { absenceReason, listSeries } from '../../src/plan/series-listing.js';
 import type { SeriesListing } from '../../src/plan/series-listing.js';
-import type { AbsenceReason, Cadence, Series } from '../../src/model/task.js';
+import type { AbsenceReason } from '../../src/model/absence-reasons.js';
+import type { Cadence, Series } from '../../src/model/task.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { day, period } from '../helpers/conversion.js';
 
@@ -68,8 +69,6 @@ function texts(listing: SeriesListing): string[] {
   return [...listing.objects.keys()].map(dayText);
 }
 
-const IN_GENERAL = { today: day(TODAY), span: undefined };
-
 describe('the walk', () => {
   it('starts by marker at the first wanted day and stops after the last', async () => {
     const bucket = bucketOf('daily', days('2023-01-01', '2024-05-31'));
@@ -121,8 +120,8 @@ describe('the walk', () => {
 
 describe('a day that is not there is', () => {
   const reasons: readonly (readonly [AbsenceReason, string, readonly string[], string])[] = [
-    ['not-listed-yet', 'before the first listed day', days('2024-03-10', TODAY), '2024-03-09'],
-    ['not-listed-yet', 'of a series without objects', [], '2024-03-09'],
+    ['unknown', 'before the first listed day', days('2024-03-10', TODAY), '2024-03-09'],
+    ['unknown', 'of a series without objects', [], '2024-03-09'],
     [
       'hole',
       'between listed days',
@@ -130,23 +129,26 @@ describe('a day that is not there is', () => {
       '2024-03-05',
     ],
     ['not-published-yet', 'after a last day that is near', days('2024-03-01', '2024-05-25'), '2024-05-31'],
-    ['delisted', 'after a last day that is long ago', days('2024-03-01', '2024-04-01'), '2024-05-31'],
-    ['delisted', 'long after the last day of a dead series', days('2021-03-01', '2021-04-01'), '2024-05-31'],
+    [
+      'not-published-yet',
+      'after a last day that is long ago',
+      days('2024-03-01', '2024-04-01'),
+      '2024-05-31',
+    ],
+    [
+      'not-published-yet',
+      'long after the last day of a dead series',
+      days('2021-03-01', '2021-04-01'),
+      '2024-05-31',
+    ],
   ];
   it.each(reasons)('%s %s', async (reason, _, labels, wanted) => {
     const listing = await walk(bucketOf('daily', labels), 'daily', wanted, dayText(day(wanted) + 1));
     expect(listing.objects.has(day(wanted))).toBe(false);
-    expect(absenceReason(listing, period(wanted), IN_GENERAL)).toBe(reason);
+    expect(absenceReason(listing, period(wanted), undefined)).toBe(reason);
   });
 
-  it('months are late for longer', async () => {
-    const listing = await walk(bucketOf('monthly', ['2024-03', '2024-04']), 'monthly', '2024-05-01', TODAY);
-    expect(absenceReason(listing, period('2024-05'), IN_GENERAL)).toBe('not-published-yet');
-    const ended = await walk(bucketOf('monthly', ['2024-01', '2024-02']), 'monthly', '2024-05-01', TODAY);
-    expect(absenceReason(ended, period('2024-05'), IN_GENERAL)).toBe('delisted');
-  });
-
-  const BOOK = { today: day(TODAY), span: { first: period('2023-05-16'), last: period('2024-03-30') } };
+  const BOOK = { first: period('2023-05-16'), last: period('2024-03-30') };
 
   it('a day after the end of a dataset is no late day', async () => {
     const listing = await walk(
@@ -166,7 +168,7 @@ describe('a day that is not there is', () => {
       TODAY,
     );
     expect(absenceReason(listing, period('2023-05-10'), BOOK)).toBe('before-history');
-    expect(absenceReason(listing, period('2023-05-18'), BOOK)).toBe('not-listed-yet');
+    expect(absenceReason(listing, period('2023-05-18'), BOOK)).toBe('unknown');
   });
 
   it('the listing counts more than earlier knowledge', async () => {

@@ -1,0 +1,38 @@
+/** The reasons of absence, and what follows from each. */
+
+interface ReasonFacts {
+  /** The part of a series that the reason is about: before its first object, after its last one, or any. */
+  readonly at: 'start' | 'end' | 'any';
+  /** The reason is written only with evidence, so no rows are expected. */
+  readonly isProven: boolean;
+  /** The archive may publish the period later, and REST may have it. */
+  readonly mayCome: boolean;
+  /** The wait after the first request without result, in milliseconds. It is short for objects that may be published at any hour. */
+  readonly firstWaitMs: number;
+}
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+const REASONS = {
+  'not-listed-yet': { at: 'start', isProven: true, mayCome: false, firstWaitMs: DAY_MS },
+  /** Before the first known object, without a current listing that proves more. */
+  unknown: { at: 'start', isProven: false, mayCome: true, firstWaitMs: 6 * HOUR_MS },
+  'before-history': { at: 'start', isProven: true, mayCome: false, firstWaitMs: 7 * DAY_MS },
+  'not-published-yet': { at: 'end', isProven: false, mayCome: true, firstWaitMs: HOUR_MS / 6 },
+  delisted: { at: 'end', isProven: true, mayCome: false, firstWaitMs: DAY_MS },
+  'dataset-ended': { at: 'end', isProven: true, mayCome: false, firstWaitMs: DAY_MS },
+  hole: { at: 'any', isProven: false, mayCome: true, firstWaitMs: 6 * HOUR_MS },
+  'not-traded': { at: 'any', isProven: true, mayCome: false, firstWaitMs: DAY_MS },
+} as const;
+
+export type AbsenceReason = keyof typeof REASONS;
+
+export const REASON_FACTS: Readonly<Record<AbsenceReason, ReasonFacts>> = REASONS;
+export const ABSENCE_REASONS = Object.keys(REASONS) as readonly AbsenceReason[];
+
+/** The time from the end of a period until its publication is late. Binance publishes days on the next day, months in their first week. */
+export const LATE_MS: Readonly<Record<'daily' | 'monthly', number>> = {
+  daily: 2 * DAY_MS,
+  monthly: 10 * DAY_MS,
+};

@@ -1,0 +1,153 @@
+/** Replaces the reasons of absence that the listing of a series leaves open by those that the other datasets of its symbol prove. */
+import { isDue } from '../lake/absences.js';
+import type { Absences } from '../lake/absences.js';
+import type { AbsenceReason } from '../model/absence-reasons.js';
+import { dayPeriod, monthOf, monthPeriod } from '../model/calendar.js';
+import type { Cadence, Period, Series } from '../model/task.js';
+import type { Choice, ChooseContext } from './choose-objects.js';
+import { absenceReason, LONGEST_DELAY_DAYS } from './series-listing.js';
+import type { SeriesListing } from './series-listing.js';
+import type { SymbolLife } from './symbol-life.js';
+
+/** A shorter hole may be one of the archive alone. */
+const LEAST_PAUSE_DAYS = 30;
+
+export interface ProofContext extends Pick<ChooseContext, 'list' | 'spans' | 'today'> {
+  readonly series: Series;
+  readonly life: Pick<SymbolLife, 'firstDay' | 'end' | 'days' | 'goesOn'>;
+  readonly absences: Absences;
+  readonly nowMs: number;
+  /** Recorded reasons do not count. */
+  readonly force: boolean;
+}
+
+type Proof = Pick<Choice, 'absent' | 'since'>;
+
+/** The choices with proven reasons, and the last listed day of a series that has ended with the reason of its end. */
+export async function proveAbsences(
+  context: ProofContext,
+  partitions: ReadonlyMap<string, readonly Choice[]>,
+): Promise<Map<string, Choice[]>> {
+  const proven = new Map<string, Choice[]>();
+  for (const [label, choices] of partitions) {
+    const own: Choice[] = [];
+    for (const choice of choices) own.push(await provenChoice(context, choice));
+    proven.set(label, own);
+  }
+  return proven;
+}
+
+async function provenChoice(context: ProofContext, choice: Choice): Promise<Choice> {
+  const { period, listed, held, absent } = choice;
+  const listing = await context.list(period.cadence);
+  if (listed === undefined)
+    return held === undefined ? { ...choice, ...(await prove(context, listing, period, absent)) } : choice;
+  if (listing.more || listing.last?.from !== period.from || period.cadence === 'monthly') return choice;
+  const next = dayPeriod(period.to);
+  const after = await prove(context, listing, next, absenceReason(listing, next, context.spans.daily));
+  return after.absent === 'delisted' || after.absent === 'dataset-ended'
+    ? { ...choice, listed: { ...listed, endReason: after.absent } }
+    : choice;
+}
+
+/** Without a current listing, nothing is proven. */
+async function prove(
+  context: ProofContext,
+  listing: SeriesListing,
+  period: Period,
+  absent: AbsenceReason,
+): Promise<Proof> {
+  if (listing.isProbed === true || listing.copiedAt !== undefined) return { absent };
+  if (absent === 'unknown') return { absent: await startReason(context, listing, period) };
+  if (absent === 'hole') return { absent: await holeReason(context, listing, period) };
+  return absent === 'not-published-yet' ? endReason(context, listing, period) : { absent };
+}
+
+/** The reason that an earlier run recorded, if it is one of these and its wait is not over. */
+function recordedReason(
+  { absences, nowMs, force }: ProofContext,
+  period: Period,
+  reasons: readonly AbsenceReason[],
+): AbsenceReason | undefined {
+  const absence = force ? undefined : absences.of(period);
+  const isKnown = absence !== undefined && reasons.includes(absence.reason) && !isDue(absence, nowMs);
+  return isKnown ? absence.reason : undefined;
+}
+
+/** The datasets of a symbol begin together. Of a series without objects in this cadence, each period may still be published. */
+async function startReason(
+  context: ProofContext,
+  listing: SeriesListing,
+  period: Period,
+): Promise<AbsenceReason> {
+  const recorded = recordedReason(context, period, ['not-listed-yet', 'hole']);
+  if (recorded !== undefined) return recorded;
+  const first = await context.life.firstDay(context.series);
+  if (first === undefined) return 'unknown';
+  if (period.to <= first) return 'not-listed-yet';
+  return listing.first === undefined ? 'not-published-yet' : 'hole';
+}
+
+/** A symbol is delisted if all of its datasets end together while others of the market go on. */
+async function endReason(context: ProofContext, listing: SeriesListing, period: Period): Promise<Proof> {
+  const { series, life, today } = context;
+  const { cadence } = period;
+  const open = { absent: 'not-published-yet', since: listing.last?.to } as const;
+  const last = listing.last?.to ?? Math.max(listing.start ?? period.from, listing.first?.to ?? period.from);
+  const recorded = recordedEnd(context, cadence, last);
+  if (recorded !== undefined && period.from >= recorded) return { absent: 'delisted', since: recorded };
+  const delay = LONGEST_DELAY_DAYS[cadence];
+  if (last > today - delay) return proofOf(open);
+  const end = await life.end(series, last);
+  if (end === undefined || period.from < end || end > today - delay) return proofOf(open);
+  if (!(await life.goesOn(series, cadence, end + delay - 1))) return proofOf(open);
+  return { absent: 'delisted', since: firstPeriodFrom(cadence, Math.min(end, period.from)) };
+}
+
+function proofOf({ absent, since }: { absent: AbsenceReason; since: number | undefined }): Proof {
+  return since === undefined ? { absent } : { absent, since };
+}
+
+/** The start of the first period that begins on this day or after it. */
+function firstPeriodFrom(cadence: Cadence, day: number): number {
+  if (cadence === 'daily') return day;
+  const { from } = monthPeriod(monthOf(day));
+  return from === day ? day : monthPeriod(monthOf(day) + 1).from;
+}
+
+/** The first period after the last listed one that is recorded as delisted. */
+function recordedEnd(context: ProofContext, cadence: Cadence, last: number): number | undefined {
+  const starts = context.absences
+    .periods()
+    .filter(
+      (period) =>
+        period.cadence === cadence &&
+        period.from >= last &&
+        recordedReason(context, period, ['delisted']) !== undefined,
+    )
+    .map(({ from }) => from);
+  return starts.length === 0 ? undefined : Math.min(...starts);
+}
+
+/** A symbol without objects of any dataset for a month, while others of the market go on, was listed twice or suspended. */
+async function holeReason(
+  context: ProofContext,
+  listing: SeriesListing,
+  period: Period,
+): Promise<AbsenceReason> {
+  const recorded = recordedReason(context, period, ['not-traded', 'hole']);
+  if (recorded !== undefined) return recorded;
+  let [from, to] = [listing.start ?? listing.first?.to ?? period.from, Infinity];
+  for (const { period: other } of listing.objects.values()) {
+    if (other.to <= period.from) from = Math.max(from, other.to);
+    if (other.from >= period.to) to = Math.min(to, other.from);
+  }
+  if (to === Infinity || to - from < LEAST_PAUSE_DAYS) return 'hole';
+  for (const day of (await context.life.days(context.series, from, to)) ?? [period.from]) {
+    if (day < period.from) from = Math.max(from, day + 1);
+    else if (day >= period.to) to = Math.min(to, day);
+    else return 'hole';
+  }
+  if (to - from < LEAST_PAUSE_DAYS) return 'hole';
+  return (await context.life.goesOn(context.series, period.cadence, from, to)) ? 'not-traded' : 'hole';
+}

@@ -1,0 +1,136 @@
+/** Reasons for absence need evidence: what the archive has of a symbol, and whether its market goes on. */
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { cryptodl } from '../helpers/cli.js';
+import { useScene } from '../helpers/scene.js';
+
+const from = '2026-07-01';
+const scene = useScene({
+  archive: [
+    { from: '2026-05-01', to: '2026-11-19' },
+    // All datasets of a symbol end together.
+    { from, to: '2026-10-10', symbols: ['GONEUSDT'] },
+    { from, to: '2026-10-10', symbols: ['GONEUSDT'], dataset: 'trades' },
+    // Bars of a day go on.
+    { from, to: '2026-10-10', symbols: ['HALFUSDT'] },
+    { from, to: '2026-11-19', symbols: ['HALFUSDT'], interval: '1d' },
+    // Listed twice, and a hole of the archive alone.
+    { from: '2026-06-01', to: '2026-08-31', symbols: ['TWICEUSDT', 'HOLEUSDT'] },
+    { from: '2026-10-20', to: '2026-11-19', symbols: ['TWICEUSDT', 'HOLEUSDT'] },
+    { from: '2026-06-01', to: '2026-11-19', symbols: ['HOLEUSDT'], dataset: 'aggTrades' },
+    // Begins with its trades, and later than its trades.
+    { from: '2026-09-05', to: '2026-11-19', symbols: ['NEWUSDT', 'LATEUSDT'] },
+    { from: '2026-09-05', to: '2026-11-19', symbols: ['NEWUSDT'], dataset: 'trades' },
+    { from: '2026-09-01', to: '2026-11-19', symbols: ['LATEUSDT'], dataset: 'trades' },
+  ],
+  flags: '--interval 1h',
+  now: '2026-11-20T12:00:00Z',
+});
+
+interface Gap {
+  readonly from: string;
+  readonly reason: string;
+  readonly evidence?: string;
+  readonly isMissing: boolean;
+}
+
+async function gapsOf(
+  lake: string,
+  now = scene.now,
+  first?: string,
+): Promise<[string, string, string | undefined][]> {
+  const range = ['--to', 'now', ...(first === undefined ? [] : ['--from', first])];
+  const { events } = await cryptodl(['coverage', '--out', lake, '--now', now, '--json', ...range]);
+  const series = events.filter(({ event }) => event === 'series') as unknown as { gaps: Gap[] }[];
+  return series.flatMap(({ gaps }) =>
+    gaps.map(({ from: start, reason, evidence }) => [start.slice(0, 10), reason, evidence] as const),
+  ) as [string, string, string | undefined][];
+}
+
+async function checked(lake: string, now = scene.now): Promise<{ code: number | null; verdict: string }> {
+  const { code, stdout } = await cryptodl(['check', '--out', lake, '--now', now, '--json']);
+  const { verdict } = JSON.parse(stdout) as { verdict: string };
+  return { code, verdict };
+}
+
+describe('an absent day is', () => {
+  it.each([
+    [
+      'delisted if all datasets of the symbol end together',
+      'GONEUSDT',
+      ['2026-10-11', 'delisted', 'archive'],
+    ],
+    ['missing if another interval goes on', 'HALFUSDT', ['2026-10-11', 'stalled', undefined]],
+    ['not traded if the symbol was listed twice', 'TWICEUSDT', ['2026-09-01', 'not-traded', 'archive']],
+    ['a hole if another dataset has it', 'HOLEUSDT', ['2026-09-01', 'hole', undefined]],
+    ['not listed yet if all datasets begin together', 'NEWUSDT', ['2026-08-01', 'not-listed-yet', 'archive']],
+  ])('%s', async (_, symbol, gap) => {
+    const since = symbol === 'NEWUSDT' ? '2026-08-01' : from;
+    const { code, lake } = await scene.vision(`--symbols ${symbol} --from ${since}`);
+    const [first] = await gapsOf(lake, scene.now, since);
+    expect([code, first]).toEqual([0, gap]);
+    const isExcused = gap[2] !== undefined;
+    expect(await checked(lake)).toMatchObject({ verdict: isExcused ? 'complete' : 'incomplete' });
+  });
+
+  it('missing if the daily objects begin later than those of trades', async () => {
+    const { lake } = await scene.vision('--symbols LATEUSDT --from 2026-08-30');
+    expect(await gapsOf(lake, scene.now, '2026-08-30')).toEqual([
+      ['2026-08-30', 'not-listed-yet', 'archive'],
+      ['2026-09-01', 'hole', undefined],
+    ]);
+    expect((await checked(lake)).verdict).toBe('incomplete');
+  });
+
+  it('proven once: a later run asks nothing more, also of a symbol that is suspended', async () => {
+    const shared = { lake: 'once' };
+    await scene.vision('--symbols GONEUSDT,TWICEUSDT,NEWUSDT --from 2026-07-01', shared);
+    scene.archive.requests.length = 0;
+    await scene.vision('--symbols GONEUSDT,TWICEUSDT,NEWUSDT --days 7', shared);
+    expect(scene.archive.requests.filter((path) => path.includes('trades'))).toEqual([]);
+    expect((await checked(join(scene.scratch, 'once'))).verdict).toBe('complete');
+  });
+
+  it('asks for no evidence where nothing is absent', async () => {
+    await scene.vision('--symbols NEWUSDT,BTCUSDT --from 2026-11-01 --to 2026-11-19');
+    expect(scene.archive.requests.filter((path) => path.includes('rades') || path.includes('/1d/'))).toEqual(
+      [],
+    );
+  });
+});
+
+describe('publication that stalls for weeks', () => {
+  const stalled = useScene({
+    archive: [{ from: '2026-03-01', to: '2026-03-20', symbols: ['AUSDT', 'BUSDT', 'CUSDT'] }],
+    flags: '--interval 1h --symbols AUSDT,BUSDT,CUSDT --days 7',
+  });
+
+  it('is missing and alerted until it goes on, and then everything is fetched', async () => {
+    const shared = { lake: 'stalled' };
+    const run = (day: string) => stalled.vision(`--now ${day}T12:00:00Z`, shared);
+    const { lake } = await run('2026-03-08');
+    for (const day of ['2026-03-15', '2026-03-21', '2026-03-22', '2026-03-25', '2026-04-02', '2026-04-05']) {
+      const { stderr } = await run(day);
+      const isLate = day > '2026-03-22';
+      const { verdict } = await checked(lake, `${day}T12:00:00Z`);
+      expect([day, verdict, stderr.includes('publication has stalled')]).toEqual(
+        isLate ? [day, 'incomplete', true] : [day, 'complete', false],
+      );
+    }
+    expect((await gapsOf(lake, '2026-04-05T12:00:00Z')).map(([, reason]) => reason)).toContain('stalled');
+    makeArchive(stalled.folder, {
+      market: 'um',
+      dataset: 'klines',
+      interval: '1h',
+      cadence: 'daily',
+      symbols: ['AUSDT', 'BUSDT', 'CUSDT'],
+      from: '2026-03-21',
+      to: '2026-04-17',
+    });
+    await run('2026-04-17');
+    await run('2026-04-18');
+    expect(await checked(lake, '2026-04-18T12:00:00Z')).toEqual({ code: 0, verdict: 'complete' });
+    expect(await gapsOf(lake, '2026-04-18T12:00:00Z')).toEqual([]);
+  });
+});
