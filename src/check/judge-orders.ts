@@ -138,9 +138,9 @@ function summed(
   };
 }
 
-/** A symbol that the lake lacks has 0 %. */
+/** A symbol that the lake lacks has 0 %, once a day of the order must be published. */
 function emptyAmounts(from: number | undefined, to: number): Amounts {
-  const expected = Math.max(1, to - (from ?? to - 1));
+  const expected = to - (from ?? to - 1);
   return { expected, missing: expected };
 }
 
