@@ -177,7 +177,9 @@ describe('the verdict', () => {
       orders: [{ judged: { from: '2026-10-01', to: '2026-10-31' }, missing: { rows: 0, days: 0 } }],
     });
     expect(await check(lake, '2026-12-11T12:00:00Z')).toMatchObject({ verdict: 'behind', exitCode: 3 });
-    const early = await scene.vision('--symbols WEEKUSDT --interval 1w --from 2026-11-02', { sceneFlags: '' });
+    const early = await scene.vision('--symbols WEEKUSDT --interval 1w --from 2026-11-02', {
+      sceneFlags: '',
+    });
     expect(await check(early.lake)).toMatchObject({ verdict: 'complete', orders: [{ lacking: 0 }] });
   });
 

@@ -1,0 +1,147 @@
+/** Fills a lake with the runs of a random world, and compares what it holds and what it says with the truth. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { cryptodl, FAST } from './cli.js';
+import { readParquet } from './lake.js';
+import { DAY_MS, isMonthly, monthOf, monthStart, nameOf, textOf } from './proof-rows.js';
+import type { ProofRow, ProofSeries } from './proof-rows.js';
+import type { ProofWorld, PublishedSeries } from './proof-world.js';
+import type { TimedArchive } from './timed-archive.js';
+
+/** From the end of a period until it must be published. */
+const DUE_DAYS = { daily: 2, monthly: 10 };
+/** The end of all datasets of a symbol is a delisting after this many days; before, it may be a delay of publication. */
+const PROVEN_DAYS = 14;
+
+interface Order {
+  readonly symbols: Set<string>;
+  first: number;
+  last: number | undefined;
+}
+
+/** The differences of one world from the truth; empty if there are none. */
+export async function tryWorld(world: ProofWorld, archive: TimedArchive, lake: string): Promise<string[]> {
+  const problems: string[] = [];
+  archive.replaceAll(
+    new Map(
+      world.published.flatMap(({ objects }) => objects.map(({ key, publications }) => [key, publications])),
+    ),
+  );
+  const order: Order = { symbols: new Set(), first: Infinity, last: undefined };
+  /** The days that earlier runs asked for and did not get: they are compared again less and less often. */
+  const asked = new Set<string>();
+  for (const run of world.runs.filter(({ symbols }) => symbols.length > 0)) {
+    archive.nowMs = run.nowMs;
+    for (const symbol of run.symbols) order.symbols.add(symbol);
+    order.first = Math.min(order.first, run.first ?? Infinity);
+    order.last = run.last;
+    const today = Math.floor(run.nowMs / DAY_MS);
+    const at = `${textOf(today)}: `;
+    const flags = ['--out', lake, '--now', new Date(run.nowMs).toISOString()];
+    const ran = await cryptodl([...run.words, ...flags, '--archive-url', archive.url, '--quiet', ...FAST]);
+    if (ran.code !== 0) problems.push(`${at}vision ended with ${ran.code}: ${ran.stderr}`);
+    const checked = await cryptodl(['check', '--json', ...flags]);
+    const [verdict = {}] = checked.events;
+    const lacking: string[] = [];
+    let isSuspected = false;
+    for (const one of world.published) {
+      const { series } = one;
+      if (!world.ordered(series) || !order.symbols.has(series.symbol)) continue;
+      const held = await heldKeys(lake, series);
+      const range = {
+        from: order.first,
+        to: Math.min(dueEnd(series, run.nowMs), (order.last ?? Infinity) + 1),
+      };
+      const due = one.rows.filter(({ day }) => day >= range.from && day < range.to);
+      const missing = due.filter(({ key }) => !held.has(key));
+      if (missing.length > 0) lacking.push(`${nameOf(series)} lacks ${rowsText(missing)}`);
+      isSuspected ||= (world.lives.get(series.symbol) ?? []).some(
+        ({ to }) => to / DAY_MS < range.to && to / DAY_MS + PROVEN_DAYS + 3 > today,
+      );
+      if (run.symbols.includes(series.symbol))
+        problems.push(...notTaken(one, held, { run, order, today, asked }).map((text) => at + text));
+    }
+    const said = `check says ${JSON.stringify(verdict['verdict'])}, exit ${checked.code}`;
+    if (lacking.length > 0 && checked.code === 0) problems.push(`${at}${said}, but ${lacking.join('; ')}`);
+    if (lacking.length === 0 && checked.code !== 0 && !isSuspected)
+      problems.push(`${at}${said}, but nothing is missing: ${JSON.stringify(verdict['orders'])}`);
+  }
+  return problems;
+}
+
+/** The day after the last one that must be published by now. */
+function dueEnd(series: ProofSeries, nowMs: number): number {
+  if (!isMonthly(series)) return Math.floor(nowMs / DAY_MS) - DUE_DAYS.daily;
+  return monthStart(monthOf(nowMs / DAY_MS - DUE_DAYS.monthly));
+}
+
+interface Asked {
+  readonly run: {
+    readonly nowMs: number;
+    readonly first: number | undefined;
+    readonly last: number | undefined;
+  };
+  readonly order: Order;
+  readonly today: number;
+  readonly asked: Set<string>;
+}
+
+/** Rows that the archive had at the time of the run, on days that the run or its order asks for. */
+function notTaken(
+  { series, objects, rows }: PublishedSeries,
+  held: ReadonlySet<number>,
+  { run, order, today, asked }: Asked,
+): string[] {
+  const first = order.first;
+  const last = Math.min(today - 1, order.last ?? Infinity);
+  const there = new Map<number, ProofRow>();
+  const now = objects.flatMap((object) => {
+    const published = object.publications.findLast(({ atMs }) => atMs <= run.nowMs);
+    return published === undefined ? [] : { ...object, rows: published.rows };
+  });
+  const dailyMonths = new Set(now.filter(({ from, to }) => to - from === 1).map(({ from }) => monthOf(from)));
+  for (const { from, to, rows: published } of now) {
+    // A month that the archive has by days is held by its days. Only `repair` takes the monthly object for days that are holes.
+    if (to - from > 1 && dailyMonths.has(monthOf(from))) continue;
+    for (const row of published) if (row.day >= first && row.day <= last) there.set(row.key, row);
+  }
+  const lacking = [...there.values()].filter(({ key }) => !held.has(key));
+  const lost = lacking.filter(
+    ({ day }) => day >= (run.first ?? first) || !asked.has(`${nameOf(series)} ${day}`),
+  );
+  for (const { key, day } of rows)
+    if (day >= first && day <= last && !held.has(key)) asked.add(`${nameOf(series)} ${day}`);
+  return lost.length === 0 ? [] : [`the run has not taken ${rowsText(lost)} of ${nameOf(series)}`];
+}
+
+function rowsText(rows: readonly ProofRow[]): string {
+  const days = [...new Set(rows.map(({ day }) => textOf(day)))];
+  return `${rows.length} rows of ${days.slice(0, 4).join(' ')}${days.length > 4 ? ` … ${days.at(-1) ?? ''}` : ''}`;
+}
+
+/** The identities of the rows of a series in a lake of CSV or Parquet files. */
+async function heldKeys(lake: string, series: ProofSeries): Promise<ReadonlySet<number>> {
+  const { market, dataset, interval, symbol } = series;
+  const layer = interval === undefined ? [] : [`interval=${interval}`];
+  const folder = join(lake, 'binance', market, dataset, ...layer, `symbol=${symbol}`);
+  const keys = new Set<number>();
+  if (!existsSync(folder)) return keys;
+  for (const name of readdirSync(folder)) {
+    const path = join(folder, name);
+    if (name.endsWith('.csv'))
+      for (const line of readFileSync(path, 'utf8').trimEnd().split('\n').slice(1))
+        keys.add(keyOf(series, Number(line.slice(0, line.indexOf(',')))));
+    else
+      for (const row of await readParquet(path)) {
+        const [value] = Object.values(row);
+        keys.add(keyOf(series, value instanceof Date ? value.getTime() * 1000 : Number(value)));
+      }
+  }
+  return keys;
+}
+
+/** Settlements are identified by their minute, other rows by their time or id. */
+function keyOf({ dataset }: ProofSeries, value: number): number {
+  if (dataset === 'trades' || dataset === 'aggTrades') return value;
+  return dataset === 'fundingRate' ? Math.round(value / 60_000_000) * 60_000 : value / 1000;
+}
