@@ -34,7 +34,8 @@ export interface LakeFile {
   readonly rows: number;
   /** Whether several rows may have the same time, in datasets with rows at regular intervals. */
   readonly mayRepeat: boolean;
-  /** ISO instant of the last row; undefined without rows. */
+  /** ISO instants of the first and the last row; undefined without rows. */
+  readonly first: string | undefined;
   readonly last: string | undefined;
 }
 
@@ -115,34 +116,13 @@ async function soundFiles(folder: string, manifest: Manifest): Promise<SeriesFil
   const { chosen, overlapping } = chooseFiles(manifest);
   const sizes = await Promise.all(chosen.map(({ committed }) => fileSize(join(folder, committed.file))));
   const isSound = ({ committed }: ChosenFile, at: number): boolean => sizes[at] === committed.fileBytes;
-  const files = chosen
-    .filter(isSound)
-    .map(
-      ({
-        committed: { file, settings, fileBytes, fileSha256 },
-        days,
-        isWhole,
-        missing,
-        open,
-        hasRest,
-        rows,
-        mayRepeat,
-        last,
-      }) => ({
-        path: join(folder, file),
-        settings,
-        bytes: fileBytes,
-        sha256: fileSha256,
-        days,
-        isWhole,
-        missing,
-        open,
-        hasRest,
-        rows,
-        mayRepeat,
-        last,
-      }),
-    );
+  const files = chosen.filter(isSound).map(({ committed, ...facts }) => ({
+    ...facts,
+    path: join(folder, committed.file),
+    settings: committed.settings,
+    bytes: committed.fileBytes,
+    sha256: committed.fileSha256,
+  }));
   return {
     files: files.sort((a, b) => a.days.from - b.days.from),
     unsound: chosen
@@ -152,10 +132,7 @@ async function soundFiles(folder: string, manifest: Manifest): Promise<SeriesFil
   };
 }
 
-interface ChosenFile extends Pick<
-  LakeFile,
-  'days' | 'isWhole' | 'missing' | 'open' | 'hasRest' | 'rows' | 'mayRepeat' | 'last'
-> {
+interface ChosenFile extends Omit<LakeFile, 'path' | 'settings' | 'bytes' | 'sha256'> {
   /** The line of the last commit. */
   readonly committed: ObjectLine;
 }
@@ -186,6 +163,7 @@ function chosenFile(held: HeldObjects, file: string, lines: readonly ObjectLine[
   const hasRest = lines.some(isFromRest);
   const rows = lines.reduce((sum, line) => sum + (line.rows ?? 0), 0);
   const mayRepeat = lines.some(({ idConflicts = 0, settings }) => idConflicts > 0 || settings.asPublished);
+  const [first] = lines.flatMap((line) => line.first ?? []).sort();
   const last = lines
     .flatMap((line) => line.last ?? [])
     .sort()
@@ -200,6 +178,7 @@ function chosenFile(held: HeldObjects, file: string, lines: readonly ObjectLine[
       hasRest,
       rows,
       mayRepeat,
+      first,
       last,
     },
   ];

@@ -54,9 +54,6 @@ function intervalsWithinDay(spec: DatasetSpec): string[] {
     .sort((a, b) => intervalMs(b) - intervalMs(a));
 }
 
-/** The usable series of the market by symbol. */
-export type SeriesBySymbol = ReadonlyMap<string, readonly Series[]>;
-
 /** A lake: its absolute path, and as the user named it. */
 interface LakeName {
   readonly root: string;
@@ -76,19 +73,13 @@ export function usableSeries(
   held: readonly Series[],
   { market, intervals }: UniverseMarket,
   lake: LakeName,
-): SeriesBySymbol {
+): Series[] {
   const usable = held.filter(
     (series) =>
       series.market === market && series.dataset === DATASET && intervals.includes(series.interval ?? ''),
   );
   if (usable.length === 0) throw noKlines(market, lake);
-  const bySymbol = new Map<string, Series[]>();
-  for (const series of usable) {
-    const of = bySymbol.get(series.symbol);
-    if (of === undefined) bySymbol.set(series.symbol, [series]);
-    else of.push(series);
-  }
-  return bySymbol;
+  return usable;
 }
 
 /** The symbols that --symbols, --quote and --contract select. Throws usage errors for names that the lake does not have, and if none is left. */

@@ -1,5 +1,8 @@
 /** Ranks the symbols of each period by their sums over the days before it. */
 import type { DuckDbSession } from '../convert/duckdb.js';
+import { quoteText } from '../convert/sql.js';
+import { marketDays } from './daily-sums.js';
+import type { HeldSymbol } from './held-symbols.js';
 
 export interface Ranking {
   /** First days of the periods. */
@@ -9,10 +12,10 @@ export interface Ranking {
   readonly top: number | undefined;
   /** Days between the first day of a symbol and the period. */
   readonly minAge: number;
-  /** All days with rows of any symbol of the market, in order. */
-  readonly marketDays: readonly number[];
-  /** Symbols with files of days that were not read, because they are after the last period began. */
-  readonly goOn: ReadonlySet<string>;
+  /** The first day with rows of any symbol in the lake. */
+  readonly firstHeld: number;
+  /** The selected symbols. */
+  readonly symbols: readonly HeldSymbol[];
 }
 
 /** Days and symbols that are missing in the windows of the periods. */
@@ -25,7 +28,7 @@ export interface Incomplete {
   readonly early: readonly number[];
   /** Periods without a member. */
   readonly withoutMembers: readonly number[];
-  /** Members that were listed again: their days before count for no rank and no age. */
+  /** Symbols with several listings, of which one ended before the last period. */
   readonly relisted: readonly string[];
 }
 
@@ -36,35 +39,53 @@ export interface Incomplete {
 export async function rankPeriods(session: DuckDbSession, ranking: Ranking): Promise<Incomplete> {
   await session.run(`CREATE TEMP TABLE member AS
 SELECT 0 AS period, symbol, 0 AS rank, sum(value) AS value, 0 AS days, 0 AS first_day FROM daily GROUP BY symbol LIMIT 0`);
+  await createListings(session, ranking.symbols);
   const lacking = new Set<string>();
   const emptyDays = new Set<number>();
   const early: number[] = [];
   const withoutMembers: number[] = [];
-  const held = new Set(ranking.marketDays);
-  const [firstHeld = 0] = ranking.marketDays;
+  const days = await marketDays(session);
+  const held = new Set(days);
   for (const start of ranking.starts) {
     const from = start - ranking.window;
-    if (start - Math.max(ranking.window, ranking.minAge) < firstHeld) early.push(start);
-    for (let day = Math.max(from, firstHeld); day < start; day += 1) if (!held.has(day)) emptyDays.add(day);
-    const last = ranking.marketDays.findLast((day) => day < start) ?? -1;
+    if (start - Math.max(ranking.window, ranking.minAge) < ranking.firstHeld) early.push(start);
+    for (let day = Math.max(from, ranking.firstHeld); day < start; day += 1)
+      if (!held.has(day)) emptyDays.add(day);
+    const last = days.findLast((day) => day < start) ?? -1;
     if (last < from || !(await rankPeriod(session, { start, from, last }, ranking)))
       withoutMembers.push(start);
     if (last < from) continue;
-    for (const symbol of await lackingSymbols(session, { start, from, last }, ranking)) lacking.add(symbol);
+    for (const symbol of await lackingSymbols(session, { start, from, last })) lacking.add(symbol);
   }
   return {
     lacking: [...lacking].sort(),
     emptyDays: [...emptyDays].sort((a, b) => a - b),
     early,
     withoutMembers,
-    relisted: await relistedMembers(session),
+    relisted: relistedSymbols(ranking),
   };
 }
 
-async function relistedMembers(session: DuckDbSession): Promise<string[]> {
-  const rows = await session.rows(`SELECT DISTINCT symbol FROM member JOIN span USING (symbol)
-WHERE span.first_day < member.first_day ORDER BY symbol`);
-  return rows.map((row) => String(row['symbol']));
+/** Creates the table `listing` (symbol, first_day, last_day, until). A listing holds until the first day of the next one. */
+async function createListings(session: DuckDbSession, symbols: readonly HeldSymbol[]): Promise<void> {
+  await session.run(
+    'CREATE TEMP TABLE listing (symbol VARCHAR, first_day INTEGER, last_day INTEGER, until INTEGER)',
+  );
+  const rows = symbols.flatMap(({ symbol, listings }) =>
+    listings.map(
+      ({ first, last }, at) =>
+        `(${quoteText(symbol)}, ${first}, ${last}, ${listings[at + 1]?.first ?? 2 ** 31 - 1})`,
+    ),
+  );
+  if (rows.length > 0) await session.run(`INSERT INTO listing VALUES ${rows.join(', ')}`);
+}
+
+function relistedSymbols({ symbols, starts }: Ranking): string[] {
+  const end = starts.at(-1) ?? 0;
+  return symbols
+    .filter(({ listings: [first, second] }) => second !== undefined && (first?.last ?? end) < end)
+    .map(({ symbol }) => symbol)
+    .sort();
 }
 
 interface Window {
@@ -74,39 +95,28 @@ interface Window {
   readonly last: number;
 }
 
-/** A row of `traded` is a listing. A symbol has the last day in one listing only. Resolves with whether the period has members. */
+/** Resolves with whether the period has members. */
 async function rankPeriod(
   session: DuckDbSession,
   { start, from, last }: Window,
   { top, minAge }: Pick<Ranking, 'top' | 'minAge'>,
 ): Promise<boolean> {
   await session.run(`CREATE OR REPLACE TEMP TABLE traded AS
-SELECT symbol, first_day, sum(value) AS value, count(*) AS days, max(day) AS last_day
-FROM daily WHERE day >= ${from} AND day < ${start} GROUP BY symbol, first_day`);
+SELECT l.symbol, l.first_day, l.last_day AS end_day, sum(value) AS value, count(day) AS days, max(day) AS last_day
+FROM listing l LEFT JOIN daily d ON d.symbol = l.symbol AND day >= l.first_day AND day >= ${from} AND day < ${start}
+WHERE l.first_day < ${start} AND until >= ${start} GROUP BY ALL`);
   await session.run(`INSERT INTO member
 SELECT ${start}, symbol, row_number() OVER (ORDER BY value DESC, symbol) AS rank, value, days, first_day
-FROM traded WHERE traded.last_day = ${last} AND first_day <= ${start - minAge}
+FROM traded WHERE last_day = ${last} AND first_day <= ${start - minAge}
 ${top === undefined ? '' : `QUALIFY rank <= ${top}`}`);
   const [row] = await session.rows(`SELECT count(*) AS members FROM member WHERE period = ${start}`);
   return Number(row?.['members']) > 0;
 }
 
-/**
- * Symbols with fewer days in the window than other symbols since the first day of their latest listing. Those that have ended before the period
- * are left out.
- */
-async function lackingSymbols(
-  session: DuckDbSession,
-  { start, from, last }: Window,
-  { goOn }: Pick<Ranking, 'goOn'>,
-): Promise<string[]> {
-  const rows =
-    await session.rows(`SELECT symbol, traded.last_day = ${last} OR span.last_day >= ${start} AS goes_on
-FROM (SELECT * FROM span WHERE first_day < ${start} QUALIFY row_number() OVER (PARTITION BY symbol ORDER BY first_day DESC) = 1) AS span
-    LEFT JOIN traded USING (symbol, first_day), (SELECT min(n) AS n FROM market_day WHERE day >= ${from}) AS f,
-  (SELECT n FROM market_day WHERE day = ${last}) AS l
-WHERE coalesce(days, 0) < l.n - greatest(first_n, f.n) + 1`);
-  return rows
-    .filter((row) => row['goes_on'] === true || goOn.has(String(row['symbol'])))
-    .map((row) => String(row['symbol']));
+/** Symbols with fewer days in the window than other symbols since their first day. Those that have ended before the period are left out. */
+async function lackingSymbols(session: DuckDbSession, { start, from, last }: Window): Promise<string[]> {
+  const rows = await session.rows(`SELECT symbol FROM traded
+WHERE (last_day = ${last} OR end_day >= ${start})
+  AND days < (SELECT count(*) FROM market_day WHERE day >= greatest(first_day, ${from}) AND day <= ${last})`);
+  return rows.map((row) => String(row['symbol']));
 }

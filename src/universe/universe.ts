@@ -5,13 +5,15 @@ import { openCatalogue } from '../catalogue/catalogue.js';
 import { isFileError } from '../convert/duckdb-errors.js';
 import { verbEngine } from '../convert/duckdb.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
-import { DAY_MS, dayText } from '../model/calendar.js';
+import { calendarStart, DAY_MS, dayText } from '../model/calendar.js';
+import type { CalendarPeriod } from '../model/calendar.js';
 import { CryptodlError, usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { countText } from '../model/units.js';
 import { surroundingsOf } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
 import { MEASURES } from '../options/periods.js';
+import type { Measure } from '../options/periods.js';
 import type { RawLayer } from '../options/resolve.js';
 import { readLists, readPatterns } from '../options/symbols.js';
 import type { SymbolPatterns } from '../options/symbols.js';
@@ -19,7 +21,6 @@ import type { VerbRequest } from '../options/verb-request.js';
 import { readVerbLake } from '../select/held-series.js';
 import { refuseInLake } from '../select/refuse-in-lake.js';
 import { absolutePath, lakeFlag, printLines } from '../text/printable.js';
-import { findFiles } from './choose-files.js';
 import {
   DATASET,
   noKlines,
@@ -28,11 +29,13 @@ import {
   universeMarket,
   usableSeries,
 } from './choose-symbols.js';
-import { firstLine, isTooLarge, marketDays } from './daily-sums.js';
+import type { UniverseMarket } from './choose-symbols.js';
+import { firstLine, isTooLarge, loadDailySums } from './daily-sums.js';
 import { fetchKlines } from './fetch-klines.js';
-import { firstDay, loadSums } from './load-sums.js';
-import type { NeededDays } from './load-sums.js';
+import { readHeldSymbols } from './held-symbols.js';
+import type { HeldSymbol } from './held-symbols.js';
 import { givenDays, periodStarts } from './periods.js';
+import type { GivenDays } from './periods.js';
 import { printUniverse } from './print-universe.js';
 import { rankPeriods } from './rank.js';
 import type { Ranking } from './rank.js';
@@ -44,7 +47,12 @@ export interface UniverseCommand extends LookUp {
 }
 
 /** Everything that is known before the lake is read. */
-interface Checked extends NeededDays {
+interface Checked extends UniverseMarket, GivenDays {
+  readonly by: Measure;
+  readonly every: CalendarPeriod;
+  /** In days. */
+  readonly window: number;
+  readonly minAge: number;
   readonly patterns: SymbolPatterns | undefined;
   /** Absolute; undefined for the forms that are printed. */
   readonly target: string | undefined;
@@ -62,6 +70,11 @@ export async function universe(command: UniverseCommand): Promise<ExitCode> {
     }
   }
   return runVerb(command, (request) => rankAndPrint(command, request, checked));
+}
+
+/** The first day that the first given period needs. */
+function firstDay({ from = 0, every, window, minAge }: Checked): number {
+  return calendarStart(from, every) - Math.max(window, minAge);
 }
 
 async function check({ resolved, source, io }: UniverseCommand): Promise<Checked> {
@@ -121,66 +134,62 @@ async function rankAndPrint(
     request.observer.warn(text);
   };
   const { root, held } = await readVerbLake(request);
-  const bySymbol = usableSeries(held, checked, { root, out: options.out });
-  const selected = selectedSymbols([...bySymbol.keys()], checked.patterns, checked, {
-    resolved,
-    venue: source,
-    warn,
-  });
+  const usable = usableSeries(held, checked, { root, out: options.out });
+  const names = [...new Set(usable.map(({ symbol }) => symbol))];
+  const of = { resolved, venue: source, warn };
+  const selected = new Set(selectedSymbols(names, checked.patterns, checked, of));
   const catalogue = openCatalogue(root, source, request.signal);
-  const found = await findFiles(catalogue, bySymbol);
-  if ([...found.values()].flat().every(({ files }) => files.length === 0))
-    throw noKlines(checked.market, { root, out: options.out });
+  const symbols = await readHeldSymbols(catalogue, usable, checked.spec);
+  if (symbols.length === 0) throw noKlines(checked.market, { root, out: options.out });
+  const ranking = rankingOf(symbols, selected, checked, options);
+  const { starts, window } = ranking;
+  const days = { from: (starts[0] ?? 0) - window, to: starts.at(-1) ?? 0 };
   return withSession<ExitCode>(request, async (session) => {
-    const of = { ...checked, selected: new Set(selected), catalogue };
-    const { before, goOn } = await loadSums(session, found, of);
-    const ranking = await rankingOf(session, { ...checked, before, goOn }, options);
+    await loadDailySums(session, { ...checked, catalogue, symbols, selected, days });
     const incomplete = await rankPeriods(session, ranking);
     for (const text of [
-      ...unitWarnings(selected, checked, { options, venue: source }),
+      ...unitWarnings([...selected], checked, { options, venue: source }),
       ...incompleteWarnings(incomplete, ranking, { root, market: checked.market }),
     ])
       warn(text);
-    const { starts } = ranking;
-    const printing = {
+    const { market, by, target } = checked;
+    const more = await printUniverse(session, {
       io,
       options,
       venue: source,
-      market: checked.market,
-      by: checked.by,
+      market,
+      by,
       starts,
-      target: checked.target,
+      target,
       warn,
-    };
-    const more = await printUniverse(session, printing);
+    });
     if (more !== undefined && !options.quiet)
       printLines(io.stderr, [[await summary(session, starts), ...more].join('; ')]);
     return 0;
   });
 }
 
-/** `before`: rows of this day and later ones were not read. */
-async function rankingOf(
-  session: DuckDbSession,
-  checked: Checked & Pick<Ranking, 'goOn'> & { readonly before: number },
+/** The periods that the days of the lake allow. Throws a usage error if the selected symbols have no rows before the last one. */
+function rankingOf(
+  all: readonly HeldSymbol[],
+  selected: ReadonlySet<string>,
+  { from, to, every, window, minAge, market }: Checked,
   { top, out }: Options,
-): Promise<Ranking> {
-  const days = await marketDays(session);
-  const [first] = days;
-  const last = days.at(-1);
-  if (first === undefined || last === undefined)
-    throw usage(`${out} has no rows of ${checked.market} ${DATASET} before the last period`);
-  const { from, to, every, window, minAge, goOn, before } = checked;
-  const what = `${out} ${checked.market} ${DATASET}`;
-  const starts = periodStarts({
-    every,
-    lookback: Math.max(window, minAge),
-    held: { first, last: goOn.size > 0 ? Math.max(last, before - 1) : last },
-    from,
-    to,
-    what,
-  });
-  return { starts, window, minAge, top, marketDays: days, goOn };
+): Ranking {
+  const listings = all.flatMap((symbol) => symbol.listings);
+  const first = listings.reduce((least, listing) => Math.min(least, listing.first), Infinity);
+  const last = listings.reduce((most, listing) => Math.max(most, listing.last), -Infinity);
+  const lookback = Math.max(window, minAge);
+  const what = `${out} ${market} ${DATASET}`;
+  const starts = periodStarts({ every, lookback, held: { first, last }, from, to, what });
+  const before = starts.at(-1) ?? 0;
+  const symbols = all.filter(({ symbol }) => selected.has(symbol));
+  if (symbols.every((symbol) => symbol.listings.every((listing) => listing.first >= before)))
+    throw usage(
+      `the lake has no ${market} ${DATASET} of the selected symbols before ${dayText(before)}`,
+      'download earlier days, or give a later --to',
+    );
+  return { starts, window, minAge, top, firstHeld: first, symbols };
 }
 
 async function summary(session: DuckDbSession, starts: readonly number[]): Promise<string> {

@@ -3,7 +3,7 @@ import { dayText } from '../model/calendar.js';
 import { countText, listText } from '../model/units.js';
 import { commandLine, shownPath } from '../text/printable.js';
 import { DATASET } from './choose-symbols.js';
-import { RELISTED_DAYS } from './daily-sums.js';
+import { RELISTED_DAYS } from './held-symbols.js';
 import type { Incomplete, Ranking } from './rank.js';
 
 const FEW = 5;
@@ -17,7 +17,7 @@ interface Place {
 /** One text for each kind of missing data. */
 export function incompleteWarnings(
   { lacking, emptyDays, early, withoutMembers, relisted }: Incomplete,
-  { window, minAge, marketDays }: Ranking,
+  { window, minAge, firstHeld }: Ranking,
   { root, market }: Place,
 ): string[] {
   const what = `${market} ${DATASET}`;
@@ -32,7 +32,7 @@ export function incompleteWarnings(
     );
   if (early.length > 0)
     texts.push(
-      `the ${what} of the lake begin ${dayText(marketDays[0] ?? 0)}, less than ${countText(Math.max(window, minAge), 'day')} before ${countText(early.length, 'period')}: ${listText(early.map(dayText))}`,
+      `the ${what} of the lake begin ${dayText(firstHeld)}, less than ${countText(Math.max(window, minAge), 'day')} before ${countText(early.length, 'period')}: ${listText(early.map(dayText))}`,
     );
   if (withoutMembers.length > 0)
     texts.push(

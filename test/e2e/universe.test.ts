@@ -445,6 +445,30 @@ describe('klines of several intervals', () => {
   });
 });
 
+it('takes no old symbol for one that was listed again, if later symbols were listed before the window', async () => {
+  const folder = join(scratch, 'listed-later');
+  writeTraded(folder, steady('OLDUSDT', '2023-06-01', LAST, 50), NOW);
+  for (const month of ['07', '08', '09', '10', '11'])
+    writeTraded(folder, steady(`M${month}USDT`, `2023-${month}-01`, LAST, 5), NOW);
+  const later = await startArchive(folder);
+  const lake = join(scratch, 'lake-later');
+  await download(lake, '-s', 'all', '-i', '1d', '--from', '2023-06-01', '--archive-url', later.url);
+  await later.close();
+  const { stdout, stderr } = await universe('--out', lake, '--from', '2024-04', '--min-age', '200d');
+  expect(rowsOf(stdout).map(({ period, symbol, firstDay }) => [period, symbol, firstDay])).toEqual([
+    ['2024-04-01', 'OLDUSDT', '2023-06-01'],
+    ['2024-04-01', 'M07USDT', '2023-07-01'],
+    ['2024-04-01', 'M08USDT', '2023-08-01'],
+    ['2024-04-01', 'M09USDT', '2023-09-01'],
+    ['2024-05-01', 'OLDUSDT', '2023-06-01'],
+    ['2024-05-01', 'M07USDT', '2023-07-01'],
+    ['2024-05-01', 'M08USDT', '2023-08-01'],
+    ['2024-05-01', 'M09USDT', '2023-09-01'],
+    ['2024-05-01', 'M10USDT', '2023-10-01'],
+  ]);
+  expect(stderr).not.toContain('had no rows');
+});
+
 describe('forms', () => {
   const FEW = ['--quote', 'USDT', '--top', '3', '--from', '2024-03'];
 
@@ -679,7 +703,8 @@ describe('mistakes', () => {
       'change --from or --to',
     ],
     ['--window 365d', 'no month of the range begins after 365 days of them', '--window'],
-    ['--to 2023-12', 'of the selected symbols before 2023-12-01', '--to'],
+    ['--to 2023-12', 'no month of the range begins after 30 days of them', '--to'],
+    ['--to 2024-02 -s NEWUSDT', 'of the selected symbols before 2024-02-01', '--to'],
     ['--as parquet', '--as parquet needs --target', '--target universe'],
     [
       '-s ETHUSDT --contract dated',

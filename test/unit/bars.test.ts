@@ -39,6 +39,7 @@ function sourceOf(days: readonly number[], interval = '1m'): BarSource {
     hasRest: false,
     rows: 1440,
     mayRepeat: false,
+    first: undefined,
     last: undefined,
     settings: SETTINGS,
   }));

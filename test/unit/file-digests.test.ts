@@ -31,6 +31,7 @@ function fileOf(name: string, text: string): LakeFile {
     open: [],
     hasRest: false,
     mayRepeat: false,
+    first: undefined,
     last: undefined,
   };
 }
