@@ -7,7 +7,7 @@ import { table } from '../text/table.js';
 import type { TableColumn } from '../text/table.js';
 import { fateText } from '../monitor/last-run.js';
 import type { LastRun } from '../monitor/last-run.js';
-import { FIGURES, isHealthy, JUDGED_DAYS, newestRuns, runName } from './trends.js';
+import { FIGURES, runName } from './trends.js';
 import type { FigureName, Trend } from './trends.js';
 
 const NUMBERS = ['took', 'new', 'held', 'failed', 'retries', 'p95', 'exit'];
@@ -48,29 +48,17 @@ function timeText(instant: string): string {
   return instant.slice(0, 16).replace('T', ' ');
 }
 
-/** The state of the newest run of each command: one line if all are healthy. */
-export function healthLines(runs: readonly RunRecord[], starts: readonly LastRun[], nowMs: number): string[] {
-  const newest = newestRuns(runs);
-  const bad = newest.filter((run) => !isHealthy(run));
-  const last = runs.at(-1);
-  const unfinished = starts.map(
-    (start) => `${start.fate === 'running' ? '' : 'not healthy: '}${fateText(start, nowMs)}`,
-  );
-  if (last === undefined) return unfinished;
-  if (bad.length === 0 && unfinished.length > 0) return unfinished;
-  if (bad.length === 0)
-    return [
-      `healthy: exit code 0 and no alert in the newest run${newest.length === 1 ? '' : ` of each of ${newest.length} commands (last ${JUDGED_DAYS} days)`}`,
-    ];
-  const texts = bad.flatMap((run) => {
-    const { exitCode, outcomes, alerts } = run.summary;
-    const failed = outcomes.failed > 0 ? `, ${numberText(outcomes.failed)} failed` : '';
-    return [
-      `not healthy: ${printable(runName(run))} of ${timeText(run.startedAt)} ended with exit code ${exitCode}${failed}`,
-      ...alerts.map(({ text, advice }) => `  alert  ${printable(`${text}: ${advice}`)}`),
-    ];
-  });
-  return [...unfinished, ...texts];
+/** Runs without a record, and the alerts of the newest run. */
+export function noteLines(
+  newest: RunRecord | undefined,
+  starts: readonly LastRun[],
+  nowMs: number,
+): string[] {
+  const alerts = newest?.summary.alerts ?? [];
+  return [
+    ...starts.map((start) => fateText(start, nowMs)),
+    ...alerts.map(({ text, advice }) => `alert of the newest run: ${printable(`${text}: ${advice}`)}`),
+  ];
 }
 
 const TREND_TEXTS: Readonly<Record<FigureName, readonly [title: string, text: (value: number) => string]>> = {
@@ -134,13 +122,7 @@ export function startFields(start: LastRun): object {
   return { event: 'start', ...start };
 }
 
-/** `all`: the runs that are judged, oldest first. */
-export function trendFields(
-  { run, runs, figures }: Trend,
-  all: readonly RunRecord[],
-  starts: readonly LastRun[],
-): object {
+export function trendFields({ run, runs, figures }: Trend): object {
   const { verb, job } = run;
-  const healthy = newestRuns(all).every(isHealthy) && starts.every(({ fate }) => fate === 'running');
-  return { event: 'trend', verb, job, runs, healthy, figures };
+  return { event: 'trend', verb, job, runs, figures };
 }

@@ -8,12 +8,12 @@ import { isRunning, ofStart } from '../monitor/last-run.js';
 import { readRuns, readStarts } from '../monitor/run-record.js';
 import { homeOf } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
-import { absolutePath, printLines, shownPath } from '../text/printable.js';
+import { absolutePath, commandLine, lakeFlag, printLines, shownPath } from '../text/printable.js';
 import { widthOf } from '../text/wrap.js';
-import { healthLines, runFields, runsTable, startFields, trendFields, trendLines } from './print-runs.js';
+import { noteLines, runFields, runsTable, startFields, trendFields, trendLines } from './print-runs.js';
 import { trendOf, withoutRecord } from './trends.js';
 
-/** Records that are read for the trend and the state of all commands: several jobs may share the lake. */
+/** Records that are read for the trend: several jobs may share the lake. */
 const LEAST_READ = 400;
 
 /** Resolves with 0. Throws a usage error if the lake has no record. */
@@ -36,13 +36,14 @@ export async function runs(options: Options, io: Io): Promise<ExitCode> {
     ? [
         ...shown.map(runFields),
         ...starts.map(startFields),
-        ...(trend === undefined ? [] : [trendFields(trend, found.runs, starts)]),
+        ...(trend === undefined ? [] : [trendFields(trend)]),
       ]
     : [
-        ...healthLines(found.runs, starts, io.clock.now()),
         ...(trend === undefined
           ? []
-          : ['', ...runsTable(shown, widthOf(io.stdout)), '', ...trendLines(trend)]),
+          : [...runsTable(shown, widthOf(io.stdout)), '', ...trendLines(trend), '']),
+        ...noteLines(found.runs.at(-1), starts, io.clock.now()),
+        `whether the lake is complete: ${commandLine(['check'])}${lakeFlag(paths.root)}`,
       ];
   await writeData(io, lines);
   return 0;

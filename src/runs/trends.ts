@@ -1,5 +1,4 @@
 /** The figures of a run compared with those of the runs before it. */
-import { DAY_MS } from '../model/calendar.js';
 import { selectionOf } from '../monitor/run-history.js';
 import type { RunRecord, RunStart } from '../monitor/run-record.js';
 
@@ -72,22 +71,6 @@ export function trendOf(runs: readonly RunRecord[]): Trend | undefined {
   return { run, runs: before.length, figures: figures as Trend['figures'] };
 }
 
-/** A command that has not run for longer is not judged: it may have been given up. */
-export const JUDGED_DAYS = 7;
-
-/** The newest run of each command of the last days before the newest run, oldest first; `runs`: oldest first. */
-export function newestRuns(runs: readonly RunRecord[]): RunRecord[] {
-  const since = Date.parse(runs.at(-1)?.startedAt ?? '') - JUDGED_DAYS * DAY_MS;
-  const newest = new Map<string, RunRecord>();
-  for (const run of runs) {
-    if (Date.parse(run.startedAt) < since) continue;
-    const selection = selectionOf(run);
-    newest.delete(selection);
-    newest.set(selection, run);
-  }
-  return [...newest.values()];
-}
-
 /** The newest start of each command that has no later record: the run was killed, could not begin, or is running. */
 export function withoutRecord(starts: readonly RunStart[], runs: readonly RunRecord[]): RunStart[] {
   const newest = new Map(runs.map((run) => [selectionOf(run), run.id]));
@@ -97,10 +80,6 @@ export function withoutRecord(starts: readonly RunStart[], runs: readonly RunRec
       .map((start) => [selectionOf(start), start]),
   );
   return [...found.values()];
-}
-
-export function isHealthy({ summary: { exitCode, alerts } }: RunRecord): boolean {
-  return exitCode === 0 && alerts.length === 0;
 }
 
 function written({ outcomes }: RunRecord['summary']): number {

@@ -136,7 +136,7 @@ describe('the verdict', () => {
     expect(verdict).toMatchObject({ verdict: 'incomplete', exitCode: 3, lastRun: { fate: 'killed' } });
     expect(verdict.orders).toMatchObject([{ series: 3, first: '2026-10-22' }]);
     const runs = await cryptodl(['runs', '--out', lake]);
-    expect(runs.stdout).toMatch(/^not healthy: vision, .*: was killed before its end\n/);
+    expect(runs.stdout).toMatch(/^vision, .*: was killed before its end\n/);
     expect((await scene.vision([], { ...shared, sceneFlags: '' })).code).toBe(0);
     expect(await check(lake)).toMatchObject({ verdict: 'complete', lastRun: { fate: 'ended' } });
   });

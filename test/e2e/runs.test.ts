@@ -6,7 +6,7 @@ import { lakePaths } from '../../src/lake/layout.js';
 import { readRuns } from '../../src/monitor/run-record.js';
 import type { RunRecord } from '../../src/monitor/run-record.js';
 import { cryptodl } from '../helpers/cli.js';
-import { isZip, useScene } from '../helpers/scene.js';
+import { useScene } from '../helpers/scene.js';
 
 const scene = useScene({
   archive: [{ from: '2026-11-13', to: '2026-11-20' }],
@@ -70,74 +70,25 @@ async function lakeWith(records: readonly Figures[]): Promise<string> {
 const startOf = (minute: number): string => new Date(Date.UTC(2026, 10, 20, 6, minute)).toISOString();
 
 describe('the list', () => {
-  it('has a healthy run with its figures, and no trend of a single run', async () => {
+  it('has a run with its figures, no trend of a single run, and names the command of the verdict', async () => {
     const { lake } = await scene.vision();
     const { code, stdout, stderr } = await runs(lake);
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout.split('\n')).toEqual([
-      'healthy: exit code 0 and no alert in the newest run',
-      '',
       expect.stringMatching(/^started \(UTC\) {5}run +took +new +held +failed +retries +p95 +exit$/),
       expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d {2}vision +[\d.]+m?s +3 +0 +0 +0 % +\d+ms +0$/),
       '',
       'newest run of vision: no earlier run to compare with',
       '',
+      `whether the lake is complete: cryptodl check --out ${lake}`,
+      '',
     ]);
   });
 
-  it('says that the newest run is not healthy, with its alerts', async () => {
-    const lake = 'unhealthy';
-    scene.refuse(isZip, 403);
-    const { lake: root } = await scene.vision([], { lake });
-    await scene.vision([], { lake });
-    const { stdout } = await runs(root);
-    const [first, second] = stdout.split('\n');
-    expect(first).toMatch(/^not healthy: vision of 2\S+ \S+ ended with exit code 4, 3 failed$/);
-    expect(second).toMatch(
-      /^ {2}alert {2}failed objects in two runs in a row: 3 now, 3 before: cryptodl doctor/,
-    );
-    scene.archive.fault = undefined;
-    await scene.vision([], { lake });
-    expect((await runs(root)).stdout).toMatch(/^healthy: /);
-  });
-
-  it('judges each job by its newest run', async () => {
-    const lake = await lakeWith([
-      { start: startOf(0), job: 'bars', exitCode: 3, failed: 1200 },
-      { start: startOf(1), job: 'trades', exitCode: 1 },
-      { start: startOf(2), job: 'trades' },
-    ]);
-    const { stdout } = await runs(lake);
-    expect(stdout.split('\n\n')[0]).toBe(
-      'not healthy: vision bars of 2026-11-20 06:00 ended with exit code 3, 1,200 failed',
-    );
-    expect((await runs(lake, '--last', '2')).stdout).toMatch(/^not healthy: vision bars /);
-    expect((await runs(lake, '--json', '--last', '2')).events.at(-1)?.['healthy']).toBe(false);
-  });
-
-  it('judges each command of the last seven days by its newest run', async () => {
-    const day = (number: number): string => new Date(Date.UTC(2026, 10, number, 6)).toISOString();
-    const before = { start: day(12), symbols: 'XRPUSDT', exitCode: 3 };
-    const bad = { start: day(13), symbols: 'LTCUSDT', exitCode: 3, failed: 2 };
-    const good = { start: day(20), symbols: 'ETHUSDT' };
-    const { stdout } = await runs(await lakeWith([before, bad, good]));
-    expect(stdout.split('\n')[0]).toBe(
-      'not healthy: vision of 2026-11-13 06:00 ended with exit code 3, 2 failed',
-    );
-    const mended = await lakeWith([before, bad, { start: day(19), symbols: 'LTCUSDT' }, good]);
-    expect((await runs(mended)).stdout.split('\n')[0]).toBe(
-      'healthy: exit code 0 and no alert in the newest run of each of 2 commands (last 7 days)',
-    );
-    expect((await runs(mended, '--json')).events.at(-1)?.['healthy']).toBe(true);
-  });
-
-  it('says that a run with an alert is not healthy, also with exit code 0', async () => {
+  it('has the alerts of the newest run', async () => {
     const alert = { id: 'retry-rate', text: 'retry rate 12 %', advice: 'cryptodl doctor' };
     const { stdout } = await runs(await lakeWith([{ start: startOf(0), alerts: [alert] }]));
-    expect(stdout.split('\n').slice(0, 2)).toEqual([
-      'not healthy: vision of 2026-11-20 06:00 ended with exit code 0',
-      '  alert  retry rate 12 %: cryptodl doctor',
-    ]);
+    expect(stdout).toContain('\nalert of the newest run: retry rate 12 %: cryptodl doctor\n');
   });
 
   it('has the newest 20 runs or as many as --last, the newest first, with whole names in a pipe', async () => {
@@ -181,7 +132,7 @@ describe('the trends', () => {
 
   it('compare the newest run with the mean of the last 30 of its job', async () => {
     const { stdout } = await runs(await lakeWith(records));
-    expect(stdout.trimEnd().split('\n').slice(-7)).toEqual([
+    expect(stdout.trimEnd().split('\n').slice(-9, -2)).toEqual([
       'newest run of vision bars, and the 30 runs before it',
       '  retry rate                 3 %, last 30 runs 0.4 %',
       '  failed objects             0, last 30 runs 0.5',
@@ -213,7 +164,6 @@ describe('the trends', () => {
     });
     expect(events[2]).toMatchObject({
       runs: 30,
-      healthy: true,
       figures: { retryRate: { newest: 0.03, before: 0.004 }, failedObjects: { newest: 0, before: 0.5 } },
     });
   });

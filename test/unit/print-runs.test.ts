@@ -1,7 +1,7 @@
 /** The lines of `cryptodl runs`. */
 import { describe, expect, it } from 'vitest';
 import type { RunRecord } from '../../src/monitor/run-record.js';
-import { healthLines, runsTable } from '../../src/runs/print-runs.js';
+import { noteLines, runsTable } from '../../src/runs/print-runs.js';
 import { runRecord } from '../helpers/report-lake.js';
 
 const START = Date.parse('2026-11-20T08:00:00Z');
@@ -25,8 +25,8 @@ describe('the lines of runs', () => {
   it('have no control characters of a record', () => {
     const alert = { id: 'x', text: 'a\u001b[31m', advice: 'b\u0007' };
     const runs = [runOf(0, 'j\u001b[2J', { alerts: [alert] })];
-    const lines = [...healthLines(runs, [], 0), ...runsTable(runs)];
+    const lines = [...noteLines(runs[0], [], 0), ...runsTable(runs)];
     expect(lines.join('')).not.toMatch(/\p{Cc}/u);
-    expect(lines[1]).toMatch(/^ {2}alert {2}a.*: b/);
+    expect(lines[0]).toMatch(/^alert of the newest run: a.*: b/);
   });
 });
