@@ -75,9 +75,11 @@ export function tradeRows(job) {
   const { price, quantity, time, product } = formatsOf(market);
   return daysOf(job).flatMap(({ dayMs, day, count, micros, random }) => {
     const next = pricesOf(job, dayMs, random);
-    let id = day * count * 4;
-    return micros.map((at) => {
-      id += random() < 0.02 ? 2 + Math.floor(random() * 3) : 1;
+    let trade = day * count * 4;
+    return micros.map((at, i) => {
+      trade += random() < 0.02 ? 2 + Math.floor(random() * 3) : 1;
+      // The files of the futures markets lack some ids, those of spot none.
+      const id = market === 'spot' ? day * count + i : trade;
       const ticks = next();
       const units = quantityOf(random);
       return `${id},${price(ticks)},${quantity(units)},${product(ticks, units)},${time(at)},${flagsOf(market, random)}\n`;

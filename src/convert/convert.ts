@@ -4,6 +4,7 @@
  */
 import { dayText } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
+import { MAX_GAPS } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { ArchiveObject } from '../model/task.js';
 import { rowSeconds } from '../source/venue.js';
@@ -17,6 +18,8 @@ import { compareOverlap, countChangedRows } from './overlap.js';
 import { readObjects, removeScratch } from './read-objects.js';
 import type { ReadObjects } from './read-objects.js';
 import { timeFacts } from './row-times.js';
+import { sequenceOf } from './sequences.js';
+import type { Sequence } from './sequences.js';
 import type { TimeFacts } from './row-times.js';
 import { createKept, hoursQuery, scheduleQuery, timesQuery } from './statements.js';
 import { writeTarget } from './write-target.js';
@@ -88,6 +91,8 @@ async function writeRows(
     }
   if (kept !== undefined) await loadKeptRows(session, conversion, kept, keptOrdinals);
   const irregular = await findIrregular(session, conversion, inputs, stats);
+  const sequences: Sequence[] = [];
+  for (const row of stats) sequences.push(await sequenceOf(session, conversion.spec, row));
   const counts = await writeTarget(session, conversion, {
     staged,
     isOrdered: kept === undefined && stats.every((row) => Number(row['unordered']) === 0),
@@ -98,8 +103,9 @@ async function writeRows(
     const row = stats[index] ?? {};
     const ordinal = Number(row['ord']);
     const rows = counts.rowsOf(ordinal) ?? Number(row['rows']);
-    const { gaps = [], extraBars = 0, expected } = irregular.get(ordinal) ?? {};
-    // The further rows of a bar are the conflicts of bars.
+    const { gaps: times = [], extraBars = 0, expected } = irregular.get(ordinal) ?? {};
+    const { ids, gaps: places = [] } = sequences[index] ?? {};
+    const gaps = withPlaces(times, places);
     const idConflicts =
       barSeconds(conversion.spec, conversion.series) === undefined ? counts.conflictsOf(ordinal) : extraBars;
     written.set(received.object.key, {
@@ -107,6 +113,7 @@ async function writeRows(
       first: isoInstant(row, 'first'),
       last: isoInstant(row, 'last'),
       duplicates: Number(row['rows']) - rows,
+      ...(ids === undefined ? {} : { ids }),
       ...(expected === undefined ? {} : { expectedRows: expected }),
       ...(idConflicts === 0 ? {} : { idConflicts }),
       ...(gaps.length === 0 ? {} : { gaps }),
@@ -161,6 +168,12 @@ function timesOfRows({ spec, series }: Conversion, ordinals: readonly number[], 
   return hoursSinceLast === undefined
     ? hoursQuery(spec, ordinals)
     : scheduleQuery(spec, hoursSinceLast, ordinals);
+}
+
+/** Adds the times around missing ids to gaps of times, except those around days without rows, which are gaps of times already. */
+function withPlaces(times: TimeFacts['gaps'], places: TimeFacts['gaps']): TimeFacts['gaps'] {
+  const others = places.filter(([from, to]) => !times.some(([since, until]) => from < until && since < to));
+  return [...times, ...others].sort(([a], [b]) => (a < b ? -1 : 1)).slice(0, MAX_GAPS);
 }
 
 /** Loads the rows that stay. If objects are replaced and the number of rows differs from the manifest, rejects with `partition-incomplete`. */

@@ -307,7 +307,7 @@ function gapsBetween(
 }
 
 /** An instant as the queries format it: without a fraction, or with its significant digits. */
-function instantText(microseconds: number): string {
+export function instantText(microseconds: number): string {
   const seconds = Math.floor(microseconds / 1e6);
   const fraction = String(microseconds - seconds * 1e6)
     .padStart(6, '0')

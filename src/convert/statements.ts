@@ -124,11 +124,63 @@ function readLakeFile(file: string, format: Format, spec: DatasetSpec): string {
 /** Per object: rows, first and last time, invalid rows, rows off the grid, and rows that are not after the previous row. */
 export function statsQuery({ spec, series }: SqlContext): string {
   const key = sortKey(spec);
+  const ids = idsOf(spec);
+  const counted =
+    ids === undefined
+      ? ''
+      : ', min(low) AS first_id, max(low) AS last_id, count_if(range_low <= range_before) AS overlaps';
+  const before = ids === undefined ? '' : ', lag(range_high) OVER () AS range_before';
+  const read =
+    ids === undefined ? '' : `, ${ids.id} AS low, ${ids.from} AS range_low, ${ids.to} AS range_high`;
   return `SELECT ord, count(*) AS rows, min(instant) AS first, max(instant) AS last,
-      count_if(NOT legal) AS wrong, count_if(${offGridExpression(spec, series)}) AS off_grid, count_if(previous IS NOT NULL AND NOT (key > previous)) AS unordered
-    FROM (SELECT *, lag(key) OVER () AS previous
-          FROM (SELECT ${ORDINAL} AS ord, ${NUMBER} AS number, ${LEGAL} AS legal, ${instantExpression(spec)} AS instant, ${key} AS key FROM rows))
+      count_if(NOT legal) AS wrong, count_if(${offGridExpression(spec, series)}) AS off_grid, count_if(previous IS NOT NULL AND NOT (key > previous)) AS unordered${counted}
+    FROM (SELECT *, lag(key) OVER () AS previous${before}
+          FROM (SELECT ${ORDINAL} AS ord, ${NUMBER} AS number, ${LEGAL} AS legal, ${instantExpression(spec)} AS instant, ${key} AS key${read} FROM rows))
     GROUP BY ord ORDER BY min(number)`;
+}
+
+/** Expressions for the id of a row, and for the first and last id of its range; undefined for a dataset whose ids prove nothing. */
+function idsOf({ sequence, columns }: DatasetSpec): { id: string; from: string; to: string } | undefined {
+  if (sequence === undefined) return undefined;
+  const expression = (name: string): string => {
+    const column = columns.find((candidate) => candidate.name === name);
+    if (column === undefined) throw new RangeError(`id column ${name} is not declared`);
+    return sortExpression(column);
+  };
+  const { id, range: [from, to] = [id, id] } = sequence;
+  return { id: expression(id), from: expression(from), to: expression(to) };
+}
+
+/**
+ * The places of an object where ids are missing (`missing` above 0), with the times before and after, and the rows whose range overlaps an
+ * earlier one (`missing` below 1), in the order of ids. `of`: the ids, or the ranges.
+ */
+function seamsOf(spec: DatasetSpec, ordinal: number, of: 'ids' | 'ranges'): string {
+  const { id = '', from = '', to = '' } = idsOf(spec) ?? {};
+  const [low, high] = of === 'ids' ? [id, id] : [from, to];
+  return `(SELECT low - before - 1 AS missing, epoch_us(time_before) AS since, epoch_us(instant) AS until, low
+    FROM (SELECT *, max(high) OVER earlier AS before, max(instant) OVER earlier AS time_before
+          FROM (SELECT ${low} AS low, ${high} AS high, ${instantExpression(spec)} AS instant FROM rows WHERE ${ORDINAL} = ${ordinal})
+          WINDOW earlier AS (ORDER BY low, high ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING))
+    WHERE low <> before + 1)`;
+}
+
+/** Missing ids of an object, and the times of at most `most` places where they are missing. */
+export function missingIdsQueries(
+  spec: DatasetSpec,
+  ordinal: number,
+  most: number,
+): readonly [total: string, places: string] {
+  const seams = seamsOf(spec, ordinal, 'ids');
+  return [
+    `SELECT coalesce(sum(missing) FILTER (WHERE missing > 0), 0) AS missing FROM ${seams}`,
+    `SELECT since, until FROM ${seams} WHERE missing > 0 ORDER BY low LIMIT ${most}`,
+  ];
+}
+
+/** Rows of an object whose range of ids overlaps an earlier one. */
+export function overlappingQuery(spec: DatasetSpec, ordinal: number): string {
+  return `SELECT count(*) FILTER (WHERE missing < 0) AS overlapping FROM ${seamsOf(spec, ordinal, 'ranges')}`;
 }
 
 /** Ordinal and time of each row in microseconds since the epoch, without exact duplicates, which ordered rows do not have. */

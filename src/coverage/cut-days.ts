@@ -32,6 +32,8 @@ export interface EmptyStretch {
   readonly at: 'begin' | 'end';
   readonly from: number;
   readonly to: number;
+  /** The ids that are missing there. Undefined if only the length of the stretch tells that rows are missing. */
+  readonly ids?: number;
 }
 
 /** Whether a pause at midnight is longer than two hours. */
@@ -68,9 +70,52 @@ export function cutStretches(
   const [start, end] = [held[0]?.from, held.at(-1)?.to];
   const isSeriesEdge = ({ day, at }: EmptyStretch): boolean =>
     at === 'begin' ? day === start : hasEnded && day + 1 === end;
-  return [...days.values()]
+  const { missing, proven } = seamsOf(held, dayStart);
+  const unusual = [...days.values()]
     .flatMap((rows) => longStretches(rows, dayStart))
-    .filter((stretch) => !isSeriesEdge(stretch) && isUnusual(stretch, days, dayStart));
+    .filter(
+      (stretch) =>
+        !proven.has(midnightOf(stretch)) && !isSeriesEdge(stretch) && isUnusual(stretch, days, dayStart),
+    );
+  return [...missing, ...unusual].sort((a, b) => a.from - b.from);
+}
+
+/** The day that begins at the midnight of a stretch. */
+function midnightOf({ day, at }: EmptyStretch): number {
+  return at === 'begin' ? day : day + 1;
+}
+
+/**
+ * Compares the last id of each object with the first id of the next one: `missing` has the longer stretch of each midnight at which ids are
+ * missing. `proven`: the midnights at which ids decide, so that a silence is none of trades that are missing. Ids that begin anew prove nothing.
+ */
+function seamsOf(
+  held: readonly HeldObject[],
+  dayStart: DayStart,
+): { readonly missing: EmptyStretch[]; readonly proven: ReadonlySet<number> } {
+  const missing: EmptyStretch[] = [];
+  const proven = new Set<number>();
+  for (const [index, { line, from: day }] of held.entries()) {
+    const before = held[index - 1];
+    const [last, first] = [before?.line.ids?.last, line.ids?.first];
+    if (before?.to !== day || before.line.open === true || last === undefined || first === undefined)
+      continue;
+    const ids = first - last - 1;
+    if (ids < 0) continue;
+    proven.add(day);
+    const tail = stretchAt({ ...timesOf(before), day: day - 1 }, 'end', dayStart);
+    const head = stretchAt({ ...timesOf({ line }), day }, 'begin', dayStart);
+    const longer = head.to - head.from > tail.to - tail.from ? head : tail;
+    if (ids > 0) missing.push({ ...longer, to: Math.max(longer.to, longer.from + 1), ids });
+  }
+  return { missing, proven };
+}
+
+function timesOf({ line: { first = '', last = '' } }: Pick<HeldObject, 'line'>): {
+  first: string;
+  last: string;
+} {
+  return { first, last };
 }
 
 function isUnusual(

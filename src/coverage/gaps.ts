@@ -57,21 +57,26 @@ export function gapsOf(coverage: SeriesCoverage, halts: Spans): Gap[] {
 }
 
 /** A cut day counts as one missing day, also when both of its ends are cut. */
-function cutsOf({ cuts, dayStartSeconds }: SeriesCoverage, halts: Spans): Gap[] {
-  const placed = cuts.map(({ day, from, to }) => ({
+function cutsOf({ cuts, gaps, dayStartSeconds }: SeriesCoverage, halts: Spans): Gap[] {
+  const placed = cuts.map(({ day, from, to, ids }) => ({
     day,
+    ids,
     from: from - dayStartSeconds * 1000,
     to: to - dayStartSeconds * 1000,
   }));
-  const unexplained = placed.filter(({ from, to }) => {
+  const unexplained = placed.filter(({ from, to, ids }) => {
+    // A halt does not explain missing ids.
+    if (ids !== undefined) return true;
     const left = subtract([from / 1000, to / 1000], halts);
     return isLongStretch(totalOf(left) * 1000);
   });
+  const isCounted = (day: number): boolean =>
+    intersect([day * DAY_SECONDS, (day + 1) * DAY_SECONDS], gaps).length > 0;
   return unexplained.map(({ day, from, to }, index) => ({
     from: Math.floor(from / 1000),
     to: Math.ceil(to / 1000),
     reason: 'cut',
-    amount: unexplained[index - 1]?.day === day ? 0 : 1,
+    amount: unexplained[index - 1]?.day === day || isCounted(day) ? 0 : 1,
     isMissing: true,
   }));
 }

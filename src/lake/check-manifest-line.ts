@@ -119,6 +119,7 @@ const OBJECT: Checks = [
   ],
   ['duplicates', optional(isCount)],
   ['idConflicts', optional(isCount)],
+  ['ids', optional(areIds)],
   ['first', optional(isInstant)],
   ['last', optional(isInstant)],
   ['at', isInstant],
@@ -196,6 +197,12 @@ function isCount(value: unknown): boolean {
 
 function isInstant(value: unknown): boolean {
   return typeof value === 'string' && INSTANT.test(value);
+}
+
+function areIds(value: unknown): boolean {
+  if (!isRecord(value)) return false;
+  const { first, last, missing, overlapping } = value;
+  return isCount(first) && isCount(last) && [missing, overlapping].every(optional(isCount));
 }
 
 function areGaps(value: unknown): boolean {

@@ -47,6 +47,8 @@ export interface ObjectLine {
    * them; of the rows of one key, the first published one comes first.
    */
   readonly idConflicts?: number;
+  /** The ids of the rows, in datasets whose ids leave out none. Absent if the ids are not known. */
+  readonly ids?: IdFacts | undefined;
   /** Times of missing rows, in datasets with rows at regular intervals: ISO instants `[from, to)`, ascending, at most `MAX_GAPS`. */
   readonly gaps?: readonly (readonly [string, string])[];
   /** Relative to the folder of the series; for zip, relative to the root of the lake. */
@@ -61,6 +63,16 @@ export interface ObjectLine {
   /** Time of the commit, ISO. */
   readonly at: string;
   readonly tool: string;
+}
+
+/** The ids of an object. */
+export interface IdFacts {
+  readonly first: number;
+  readonly last: number;
+  /** Ids between the first and the last that no row has. */
+  readonly missing?: number;
+  /** Rows whose range of trade ids overlaps that of another row before it: the same trades under new ids. */
+  readonly overlapping?: number;
 }
 
 /** A file as its last commit left it. */
@@ -96,6 +108,7 @@ export type LineFacts = Pick<
   | 'insteadOf'
   | 'sha256'
   | 'rows'
+  | 'ids'
   | 'first'
   | 'last'
   | 'duplicates'
@@ -133,6 +146,7 @@ const FORM: readonly (readonly [before: string, value: string, mark?: '*'])[] = 
   [',"first":"', INSTANT],
   ['","last":"', INSTANT],
   ['","duplicates":', COUNT, '*'],
+  ['', `(?:,"ids":\\{"first":(?:${COUNT}),"last":(?:${COUNT})\\})?`],
   [',"file":"', TEXT, '*'],
   ['","fileBytes":', COUNT, '*'],
   [',"fileSha256":"', DIGEST],
@@ -144,6 +158,7 @@ const BEFORE = `,"fileBefore":\\{"bytes":(${COUNT}),"sha256":"(${DIGEST})"\\}`;
 const PLAIN_LINE = new RegExp(
   `^${FORM.map(([before, value, mark]) => `${before}(${mark === '*' ? '' : '?:'}${value})`).join('')}(?:${BEFORE})?\\}$`,
 );
+const IDS = new RegExp(`,"ids":\\{"first":(${COUNT}),"last":(${COUNT})\\}`);
 const FILE_BEFORE = new RegExp(`${BEFORE}\\}$`);
 
 type Counts = Readonly<Record<'rows' | 'duplicates' | 'fileBytes', string>>;
@@ -212,6 +227,12 @@ export class PlainLine implements LineFacts {
 
   get fileSha256(): string {
     return this.#field('fileSha256');
+  }
+
+  get ids(): IdFacts | undefined {
+    if (typeof this.#line !== 'string') return this.#line.ids;
+    const [, first, last] = IDS.exec(this.#line) ?? [];
+    return first === undefined ? undefined : { first: Number(first), last: Number(last) };
   }
 
   #field(name: 'first' | 'last' | 'at' | 'fileSha256'): string {

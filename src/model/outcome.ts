@@ -21,6 +21,13 @@ interface Written {
   readonly duplicates?: number;
   /** Rows that share an id or a bar with another row of the object but differ in values, and rows of bars outside the period. */
   readonly idConflicts?: number;
+  /** The ids of the rows, in datasets whose ids leave out none. */
+  readonly ids?: {
+    readonly first: number;
+    readonly last: number;
+    readonly missing?: number;
+    readonly overlapping?: number;
+  };
   /** Size of the zip; for rows from REST, of their text as CSV. */
   readonly bytes: number;
   /** No digest is published: only the CRC-32 in the zip verifies the content. */

@@ -137,12 +137,15 @@ function partialText(
     expectedRows,
     gaps = [],
     idConflicts = 0,
-  }: Pick<Outcome & { kind: 'partial' }, 'rows' | 'expectedRows' | 'gaps' | 'idConflicts'>,
+    ids,
+  }: Pick<Outcome & { kind: 'partial' }, 'rows' | 'expectedRows' | 'gaps' | 'idConflicts' | 'ids'>,
 ): string {
+  const lacking = ids?.missing === undefined ? '' : `${countText(ids.missing, 'id')} missing`;
+  const places = listText(gaps.map(gapText), 3);
+  if (expectedRows === undefined && !key.includes('/daily/'))
+    return `${key}: no rows ${places}${lacking === '' ? '' : `; ${lacking}`}`;
   if (expectedRows === undefined)
-    return key.includes('/daily/')
-      ? `${key}: ${gaps.map(cutText).join(', ')}`
-      : `${key}: no rows ${listText(gaps.map(gapText), 3)}`;
+    return `${key}: ${lacking === '' ? gaps.map(cutText).join(', ') : `${lacking} ${places}`}`;
   const hint = key.includes('/monthly/') ? '; cryptodl audit compares it with its days' : '';
   if (idConflicts === 0) return `${key}: ${rows} of ${expectedRows} rows${hint}`;
   return `${key}: ${rows - idConflicts} of ${expectedRows} bars, ${countText(idConflicts, 'row')} more${hint}`;

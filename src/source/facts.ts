@@ -120,6 +120,13 @@ const Offer = v.strictObject({
   /** Differences of columns in this market, by name. */
   columns: v.optional(v.record(v.string(), v.partial(Column)), {}),
   notes: v.optional(v.array(v.string()), []),
+  /**
+   * The column of ids of which the exchange leaves out none, and the columns of the first and last id of ranges that never overlap. Trades of the
+   * futures markets lack ids in whole files: those of liquidations and insurance funds (upstream issues 363 and 378).
+   */
+  sequence: v.optional(
+    v.strictObject({ id: v.string(), range: v.optional(v.tuple([v.string(), v.string()])) }),
+  ),
   rest: v.optional(v.union([Route, Join])),
 });
 

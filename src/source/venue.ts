@@ -28,6 +28,8 @@ export interface DatasetSpec extends DayStart {
   readonly edgeSeconds: number;
   readonly sort: readonly string[];
   readonly hasKey: boolean;
+  /** The ids of which none is left out, see config/binance.json. */
+  readonly sequence?: NonNullable<OfferFacts['sequence']>;
   readonly partition: PartitionPeriod;
   readonly dayPartitionIntervals: readonly string[];
   readonly columns: readonly ColumnSpec[];
@@ -104,6 +106,7 @@ function specOf(
     columns,
     notes: [...offer.notes, ...notes],
     ...(seconds === undefined ? {} : { rowSeconds: seconds }),
+    ...(offer.sequence === undefined ? {} : { sequence: offer.sequence }),
     ...(offer.rest === undefined ? {} : { rest: offer.rest }),
     ...(intervals === undefined
       ? {}

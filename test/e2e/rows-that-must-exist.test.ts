@@ -17,10 +17,11 @@ function days(from: string, to: string, step = 1): string[] {
   );
 }
 
-/** Two aggregates per day. */
+/** Two aggregates per day, with the ids that they have if no day is left out. */
 function aggTrades(of: readonly string[]): string {
   const times = of.flatMap((day) => [1, 23].map((hour) => Date.parse(day) + hour * 3_600_000));
-  return times.map((at) => `${at / 1000},1.5,2,${at / 1000},${at / 1000},${at},true\n`).join('');
+  const idOf = (at: number): number => Math.floor(at / (DAY_MS / 2));
+  return times.map((at) => `${idOf(at)},1.5,2,${idOf(at)},${idOf(at)},${at},true\n`).join('');
 }
 
 function bars(of: readonly string[], length: number): string {
@@ -81,6 +82,53 @@ describe('a monthly object of trades without rows on some days', () => {
     expect(once.stderr).toContain(
       'is taken from its daily objects: its monthly object has no rows of 6 days',
     );
+  });
+});
+
+describe('days of aggregates that lack ids', () => {
+  const DAY = Date.parse('2023-05-10');
+  /** Aggregates of a day, one every two minutes, whose ids go on from day to day. */
+  function everyTwoMinutes(day: number, isHeld: (minute: number) => boolean): string {
+    const minutes = Array.from({ length: 720 }, (_, index) => 2 * index).filter(isHeld);
+    const rows = minutes.map((minute) => [DAY + day * DAY_MS + minute * 60_000, day * 720 + minute / 2]);
+    return rows.map(([at = 0, id = 0]) => `${id},1.5,2,${id},${id},${at},true\n`).join('');
+  }
+  const whole = (): boolean => true;
+
+  it.each<[string, (minute: number) => boolean, string[][], number]>([
+    ['19 minutes at its end are missing', (minute) => minute < 1421, [], 1],
+    [
+      'six hours within it are missing',
+      (minute) => minute < 400 || minute >= 760,
+      [['2023-05-12', '2023-05-12 2023-05-12']],
+      1,
+    ],
+    ['nothing is missing', whole, [], 0],
+  ])('%s', async (name, isHeld, partial, missing) => {
+    for (const day of [0, 1, 2, 3, 4])
+      put(
+        'aggTrades',
+        new Date(DAY + day * DAY_MS).toISOString().slice(0, 10),
+        everyTwoMinutes(day, day === 2 ? isHeld : whole),
+      );
+    const asked = '--dataset aggTrades -s BTCUSDT --from 2023-05-10 --to 2023-05-14';
+    const run = await scene.vision(asked, { lake: name.replaceAll(' ', '-') });
+    expect(await told(run)).toEqual({ partial, lacking: [[5, missing]] });
+  });
+
+  it('a silence of six hours over which the ids go on is whole', async () => {
+    const quiet = everyTwoMinutes(3, (minute) => minute >= 360)
+      .split('\n')
+      .filter((line) => line !== '');
+    const renumbered = quiet.map((line, index) => [2160 + index, ...line.split(',').slice(1)].join(','));
+    put('aggTrades', '2023-05-12', everyTwoMinutes(2, whole));
+    put('aggTrades', '2023-05-13', `${renumbered.join('\n')}\n`);
+    for (const day of ['2023-05-10', '2023-05-11'])
+      put('aggTrades', day, everyTwoMinutes((Date.parse(day) - DAY) / DAY_MS, whole));
+    const run = await scene.vision('--dataset aggTrades -s BTCUSDT --from 2023-05-10 --to 2023-05-13', {
+      lake: 'quiet',
+    });
+    expect(await told(run)).toEqual({ partial: [], lacking: [[4, 0]] });
   });
 });
 

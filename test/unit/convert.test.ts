@@ -405,6 +405,44 @@ describe.each([
     expect(made.failed.get('2024-01-16.zip')?.code).toBe('file-empty');
   });
 
+  describe('ids', () => {
+    /** Aggregates, one a second, of ids and their ranges of trade ids. */
+    const aggregates = (of: readonly (readonly [id: number, from: number, to: number])[]): string =>
+      of.map(([id, low, high]) => `${id},1,2,${low},${high},${T0 + id * 1000},true\n`).join('');
+    const all = Array.from({ length: 10 }, (_, id) => [id, 2 * id, 2 * id + 1] as const);
+    const [FIRST, LAST] = [all.slice(0, 3), all.slice(6)];
+    const place = ['2024-01-15T00:00:02Z', '2024-01-15T00:00:06Z'];
+
+    it.each([
+      ['of a whole object', all, { first: 0, last: 9 }, undefined],
+      ['that are missing', [...FIRST, ...LAST], { first: 0, last: 9, missing: 3 }, [place]],
+      [
+        'that are missing in rows without order',
+        [...LAST, ...FIRST],
+        { first: 0, last: 9, missing: 3 },
+        [place],
+      ],
+      [
+        'under which the same trades come again',
+        [...all, ...FIRST.map(([id, low, high]) => [id + 10, low, high] as const)],
+        { first: 0, last: 12, overlapping: 3 },
+        undefined,
+      ],
+    ] as const)('%s are told', async (_, rows, ids, gaps) => {
+      const facts = (await make({ '2024-01-15': aggregates(rows) }, {}, TRADES)).written.get(
+        '2024-01-15.zip',
+      );
+      expect([facts?.ids, facts?.gaps]).toEqual([ids, gaps]);
+    });
+
+    it('prove nothing in trades of futures, whose whole files lack some', async () => {
+      const rows = [1, 2, 5].map((id) => `${id},1,2,2,${T0 + id},true\n`).join('');
+      const made = await make({ '2024-01-15': rows }, {}, { ...TRADES, dataset: 'trades' });
+      expect(made.written.get('2024-01-15.zip')).toMatchObject({ rows: 3 });
+      expect(made.written.get('2024-01-15.zip')?.ids).toBeUndefined();
+    });
+  });
+
   it('ids that come with different values are counted within their object', async () => {
     const other = (id: string): string => trade(id).replace(',1,2,', ',9,2,');
     const made = await make(
@@ -430,7 +468,9 @@ describe.each([
     const rowsOn = (series: Series, days: readonly number[]): string =>
       days
         .map((day) => FEBRUARY + (day - 1) * DAY_MS)
-        .map((at) => (series.interval === undefined ? `${at},1,2,3,4,${at},true\n` : bar(at, at + 1)))
+        .map((at, id) =>
+          series.interval === undefined ? `${id},1,2,${id},${id},${at},true\n` : bar(at, at + 1),
+        )
         .join('');
     const from = (first: number, to: number): number[] =>
       Array.from({ length: to - first + 1 }, (_, index) => first + index);
