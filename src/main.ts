@@ -65,6 +65,7 @@ const COMMANDS: Readonly<Record<Verb, Start>> = {
     const { schedule } = await import('./schedule/schedule.js');
     return schedule(behind, command);
   }),
+  remove: withSource(async (command) => (await import('./remove/remove.js')).remove(command)),
   verify: withSource(async (command) => (await import('./verify/verify.js')).verify(command)),
   list: withSource(async (command, { operand }) =>
     (await import('./catalog/list.js')).list(operand, command),

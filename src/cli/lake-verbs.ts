@@ -23,6 +23,16 @@ export const LAKE_VERB_TEXTS = {
     examples: ['cryptodl repair', 'cryptodl repair -n', 'cryptodl repair --dataset klines -s BTCUSDT --deep'],
     aka: ['fix', 'heal'],
   },
+  remove: {
+    doc: 'drop series with their data and manifests, and take them out of the orders, or drop orders; without --yes, print what would go',
+    exits: { ...BASE_EXITS, 6: LOCK_EXIT },
+    examples: [
+      'cryptodl remove -s LUNAUSDT',
+      'cryptodl remove -m um --dataset klines -i 1m -s BTCUSDT --yes',
+      'cryptodl remove --order 0123456789abcdef --yes',
+    ],
+    aka: ['rm', 'delete', 'drop', 'forget', 'purge'],
+  },
   audit: {
     doc: 'compare monthly and daily objects of the same days; also checks the ids and columns of both',
     exits: {

@@ -3,7 +3,7 @@ import { dayText } from '../model/calendar.js';
 import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
 import { isExactName } from '../options/symbols.js';
-import { flagsOf, flagSpec } from '../options/flags.js';
+import { givenWords } from '../options/given-words.js';
 import type { FlagName } from '../options/flags.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { Resolved } from '../options/resolve.js';
@@ -122,17 +122,8 @@ export class NextStep {
     ];
   }
 
-  /** The given flags of these names that the verb takes too, without those of the environment: the next command has them from there. */
   #given(verb: Verb, names: readonly FlagName[]): string[] {
-    const { texts, origins } = this.#context.resolved;
-    const known = flagsOf(verb);
-    return names.flatMap((name) => {
-      const values = texts[name];
-      if (values === undefined || origins[name] === 'environment' || !known.includes(name)) return [];
-      // For a flag that takes one value, the last one counts.
-      const given = flagSpec(name).list === undefined ? values.slice(-1) : values;
-      return [`--${name}`, given.join(',')];
-    });
+    return givenWords(this.#context.resolved, verb, names);
   }
 }
 

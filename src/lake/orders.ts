@@ -18,7 +18,7 @@ import { shownPath } from '../text/printable.js';
 import { bringIn, openBackedFolders } from './backing.js';
 import { FOLDERS } from './layout.js';
 import type { LakePaths } from './layout.js';
-import { publish } from './publish.js';
+import { publish, syncDirectory } from './publish.js';
 
 export const ORDERS_FOLDER = `${FOLDERS.internal}/orders`;
 
@@ -119,6 +119,14 @@ export async function writeOrders(paths: LakePaths, orders: readonly Order[]): P
       throw error;
     }
   }
+}
+
+/** The caller must hold the lock of the lake. Rejects with errors of the system. */
+export async function removeOrders(paths: LakePaths, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  const folder = await paths.folder(ORDERS_FOLDER);
+  for (const id of ids) await rm(join(folder, `${id}.json`), { force: true });
+  await syncDirectory(folder);
 }
 
 /** The terms that all orders of a run have in common. Days are day numbers. */

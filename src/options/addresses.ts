@@ -1,12 +1,22 @@
 /** Parsers for addresses: text in, checked text out, or a usage error that names the expected form. */
 import { usage } from '../model/errors.js';
-import { parseLake } from '../model/lake-address.js';
+import { isLakeAddress, parseLake } from '../model/lake-address.js';
 import { HOST_AND_PORT, readProxy } from './environment.js';
 import { given, text } from './parsers.js';
 import type { Parse } from './parsers.js';
 
 /** A folder, or the address of a lake in a bucket. */
 export const lake: Parse<string> = (value, where) => parseLake(text(value, where), where);
+
+/** A folder, for verbs that do not work on a bucket. */
+export const localLake: Parse<string> = (value, where) => {
+  const parsed = lake(value, where);
+  if (!isLakeAddress(parsed)) return parsed;
+  throw usage(
+    `${where}: cryptodl remove does not work on a lake in a bucket`,
+    'delete the folder of the series and its manifest with the tools of the bucket',
+  );
+};
 
 /** An http(s) address that may have a query. Its path is a secret, so the errors contain only its host. */
 export function secretUrl(example: string): Parse<string> {

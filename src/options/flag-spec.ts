@@ -10,6 +10,7 @@ export const VERBS = [
   'retry',
   'verify',
   'repair',
+  'remove',
   'schedule',
   'list',
   'schema',
@@ -184,10 +185,13 @@ export const SHARDED = [
 ] as const satisfies readonly Verb[];
 /** Verbs that select among the series of a lake. */
 export const HELD = ['verify', 'repair'] as const satisfies readonly Verb[];
+/** `HELD`, and `remove`. */
+export const SELECTING = [...HELD, 'remove'] as const satisfies readonly Verb[];
 /** Verbs that use a lake. */
 export const OF_LAKE = [
   ...DOWNLOADS_AND_JOBS,
   'verify',
+  'remove',
   'audit',
   'sql',
   'check',

@@ -1,6 +1,6 @@
 /** Flags of the groups Where, How and Safety: the files that are written, what is printed, and the checks. */
 import { FORMATS } from '../model/task.js';
-import { lake } from './addresses.js';
+import { lake, localLake } from './addresses.js';
 import {
   DIR,
   DOWNLOADS,
@@ -33,10 +33,12 @@ export const LAKE_FLAGS = {
         run: 'folder of the lake',
         report: 'folder of the lake, which is read; --html names the file of the report',
         export: 'folder of the lake, which is read; --target names the folder of the files',
+        remove: 'folder of the lake',
         worker:
           'the only lake that the jobs may write to; without it, also lakes in buckets that the jobs name',
       },
       parse: lake,
+      parseOf: { remove: localLake },
       default: './data',
       aka: [
         'output',
@@ -199,6 +201,12 @@ export const LAKE_FLAGS = {
       usual: HELD,
       doc: 'compare the lake with the archive; reads the listing, and the sidecar of each object with one request',
     },
+    yes: {
+      verbs: ['remove'],
+      usual: ['remove'],
+      doc: 'remove; without this flag, print what would be removed',
+      aka: ['y', 'confirm'],
+    },
     fix: {
       verbs: ['verify'],
       usual: ['verify'],
@@ -258,7 +266,7 @@ export const LAKE_FLAGS = {
       doc: 'end with exit code 5 if nothing new was written',
     },
     'wait-lock': {
-      verbs: [...DOWNLOADS_AND_JOBS, 'bars', 'universe', 'worker'],
+      verbs: [...DOWNLOADS_AND_JOBS, 'remove', 'bars', 'universe', 'worker'],
       usual: ['run', 'retry', 'repair'],
       doc: 'wait this long for the lock of the lake; without this flag, a locked lake ends the run at once with exit code 6',
       ...DURATION,

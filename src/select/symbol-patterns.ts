@@ -2,6 +2,7 @@
 import picomatch from 'picomatch';
 import { usage } from '../model/errors.js';
 import { listText } from '../model/units.js';
+import { isExactName } from '../options/symbols.js';
 import type { SymbolPatterns } from '../options/symbols.js';
 import { nearest } from '../text/did-you-mean.js';
 
@@ -106,6 +107,13 @@ export function namesOnly(patterns: SymbolPatterns, quotes: readonly string[]): 
   if (patterns.globs.length > 0) return undefined;
   // It is not known whether an exclusion matches a symbol of the archive.
   return { ...selectSymbols(patterns, quotes, patterns.names, { what: 'the named symbols' }), warnings: [] };
+}
+
+/** The globs among the words of a selection that select a symbol; none if the selection excludes it. */
+export function globsThatSelect(words: readonly string[], symbol: string): string[] {
+  const exclusions = words.flatMap((word) => (word.startsWith('!') ? word.slice(1) : []));
+  if (matcher(exclusions)(symbol)) return [];
+  return words.filter((word) => !word.startsWith('!') && !isExactName(word) && matcher([word])(symbol));
 }
 
 function matcher(globs: readonly string[]): (symbol: string) => boolean {
