@@ -652,7 +652,8 @@ describe('metrics', () => {
     const seam = rows.filter(
       (row) => (row['create_time'] as Date).toISOString() === '2026-06-25T00:00:00.000Z',
     );
-    expect(seam.map((row) => row['sum_open_interest'])).toEqual([0.5, 287.5]);
+    // In their published order: the end of one day, then the start of the next.
+    expect(seam.map((row) => row['sum_open_interest'])).toEqual([287.5, 0.5]);
     expect(timesOf(rows, 'create_time')[0]).toBe('2026-06-24T00:05:00.000Z');
   });
 
