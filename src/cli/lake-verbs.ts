@@ -24,7 +24,7 @@ export const LAKE_VERB_TEXTS = {
     aka: ['fix', 'heal'],
   },
   remove: {
-    doc: 'drop series with their data and manifests, and take them out of the orders, or drop orders; without --yes, print what would go',
+    doc: 'drop series with their data, or orders; series leave their orders too; without --yes, print what would go',
     exits: { ...BASE_EXITS, 6: LOCK_EXIT },
     examples: [
       'cryptodl remove -s LUNAUSDT',

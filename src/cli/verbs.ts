@@ -125,7 +125,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
   enqueue: {
     operand: '<verb>',
     choices: ['vision', 'metrics'],
-    doc: 'put a download into a queue on a Redis server, as jobs for cryptodl worker; enqueuing the same again adds no job twice',
+    doc: 'put a download into a queue on a Redis server; cryptodl worker does its jobs; enqueuing the same again adds no job twice',
     exits: QUEUE_EXITS,
     examples: [
       'cryptodl enqueue vision -s all --months 60 --redis redis://queue -o s3://lake',
