@@ -668,6 +668,20 @@ describe('a repeated export', () => {
     ).toEqual([{ n: '1440' }]);
   });
 
+  it('of a range stays when the lake gets days outside of it', async () => {
+    const lake = await lakeOf('-m um -i 1m -s BTCUSDT --from 2024-01-01 --to 2024-01-01 --partition day');
+    const target = newTarget();
+    const day = ['--from', '2024-01-01', '--to', '2024-01-01', '--json'];
+    await exported('csv', lake, target, ...day);
+    const name = lake.slice(scene.scratch.length + 1);
+    await scene.vision('-m um -i 1m -s BTCUSDT --from 2024-01-03 --to 2024-01-03 --exact --partition day', {
+      lake: name,
+    });
+    expect(outcomes(await exported('csv', lake, target, ...day))).toEqual({
+      'um_klines_1m/BTCUSDT.csv': 'unchanged',
+    });
+  });
+
   it('writes a file again that another rule makes, or that is gone', async () => {
     const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
     const target = newTarget();
