@@ -5,7 +5,7 @@ import type { CoveredSeries } from '../coverage/cover-lake.js';
 import { percentOf } from '../coverage/gaps.js';
 import type { Amounts, Gap } from '../coverage/gaps.js';
 import { DAY_SECONDS } from '../coverage/series-coverage.js';
-import { isOrdered } from '../lake/orders.js';
+import { isOrderedBy } from '../lake/orders.js';
 import type { Order } from '../lake/orders.js';
 import { dayOf, monthOf, monthStart, parseDay } from '../model/calendar.js';
 import type { CryptodlError } from '../model/errors.js';
@@ -51,7 +51,7 @@ export async function judgeOrder(request: JudgeRequest, order: Order): Promise<J
   const { venue, held, nowMs } = request;
   const from = order.first === null ? undefined : (parseDay(order.first) ?? 0);
   const to = Math.max(dueEnd(order, venue, nowMs), from ?? 0);
-  const own = held.filter((series) => isOrdered(order, series));
+  const own = held.filter(isOrderedBy(order));
   const best = new Map<string, CoveredSeries>();
   const covered = coverLake({
     ...request,

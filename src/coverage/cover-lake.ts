@@ -1,5 +1,5 @@
 /** Reads the manifests of a lake, looks for the files that they name, and yields the coverage of each series. */
-import { join, posix } from 'node:path';
+import { join } from 'node:path';
 import { amountsOf, gapsOf } from './gaps.js';
 import type { Gap, SeriesAmounts } from './gaps.js';
 import { coverSeries } from './series-coverage.js';
@@ -132,10 +132,11 @@ async function missingFiles(
   for (const format of FORMATS) {
     const top = format === 'zip' ? root : join(root, ofSeries);
     for (const file of manifest[format].files()) {
-      const folder = join(top, posix.dirname(file));
-      const names = listed.get(folder) ?? new Set((await listEntries(folder)).files);
-      listed.set(folder, names);
-      if (!names.has(posix.basename(file))) missing.add(file);
+      const end = file.lastIndexOf('/') + 1;
+      const place = `${top}/${file.slice(0, end)}`;
+      const names = listed.get(place) ?? new Set((await listEntries(place)).files);
+      listed.set(place, names);
+      if (!names.has(file.slice(end))) missing.add(file);
     }
   }
   return missing;

@@ -140,16 +140,16 @@ const FORM: readonly (readonly [before: string, value: string, mark?: '*'])[] = 
   ['","verified":"', 'sidecar|etag|crc|rest|lake', '*'],
   // Whether these are settings is checked later. A JSON object has no longer text that begins with another object.
   ['","settings":', '\\{[^{}]*\\}', '*'],
-  [',"at":"', INSTANT],
+  [',"at":"', INSTANT, '*'],
   ['","tool":"', LABEL],
   ['","rows":', COUNT, '*'],
-  [',"first":"', INSTANT],
-  ['","last":"', INSTANT],
+  [',"first":"', INSTANT, '*'],
+  ['","last":"', INSTANT, '*'],
   ['","duplicates":', COUNT, '*'],
-  ['', `(?:,"ids":\\{"first":(?:${COUNT}),"last":(?:${COUNT})\\})?`],
+  ['', `(?:,"ids":\\{"first":(${COUNT}),"last":(${COUNT})\\})?`],
   [',"file":"', TEXT, '*'],
   ['","fileBytes":', COUNT, '*'],
-  [',"fileSha256":"', DIGEST],
+  [',"fileSha256":"', DIGEST, '*'],
   ['","fileRows":', COUNT],
 ];
 
@@ -158,10 +158,11 @@ const BEFORE = `,"fileBefore":\\{"bytes":(${COUNT}),"sha256":"(${DIGEST})"\\}`;
 const PLAIN_LINE = new RegExp(
   `^${FORM.map(([before, value, mark]) => `${before}(${mark === '*' ? '' : '?:'}${value})`).join('')}(?:${BEFORE})?\\}$`,
 );
-const IDS = new RegExp(`,"ids":\\{"first":(${COUNT}),"last":(${COUNT})\\}`);
-const FILE_BEFORE = new RegExp(`${BEFORE}\\}$`);
 
-type Counts = Readonly<Record<'rows' | 'duplicates' | 'fileBytes', string>>;
+type Copied = Readonly<Record<'verified' | 'rows' | 'duplicates' | 'fileBytes', string>>;
+
+/** Fields that are parts of the text of a line. */
+type Parts = Pick<ObjectLine, 'at' | 'first' | 'last' | 'ids' | 'fileSha256' | 'fileBefore'>;
 
 /** The fields of a line that say where it belongs. */
 export type LinePlace = Pick<ObjectLine, 'key' | 'cadence' | 'period' | 'file' | 'settings'>;
@@ -179,12 +180,14 @@ export class PlainLine implements LineFacts {
   readonly duplicates: number;
   /** The text until the fields are read. */
   #line: string | ObjectLine;
+  /** They share the memory of the text. */
+  #parts: Parts;
 
   constructor(
     text: string,
     { cadence, period, file, settings }: LinePlace,
-    verified: string,
-    counts: Counts,
+    { verified, ...counts }: Copied,
+    parts: Parts,
   ) {
     this.cadence = cadence;
     this.period = period;
@@ -195,13 +198,16 @@ export class PlainLine implements LineFacts {
     this.rows = Number(counts.rows);
     this.duplicates = Number(counts.duplicates);
     this.#line = text;
+    this.#parts = parts;
   }
 
   /** All fields; the same object for each call. */
   get line(): ObjectLine {
     // JSON.parse makes texts of their own. Parts of the text of the line would keep all of it in memory.
-    if (typeof this.#line === 'string')
+    if (typeof this.#line === 'string') {
       this.#line = Object.assign(JSON.parse(this.#line) as ObjectLine, { settings: this.settings });
+      this.#parts = this.#line;
+    }
     return this.#line;
   }
 
@@ -214,37 +220,27 @@ export class PlainLine implements LineFacts {
   }
 
   get first(): string {
-    return this.#field('first');
+    return this.#parts.first ?? '';
   }
 
   get last(): string {
-    return this.#field('last');
+    return this.#parts.last ?? '';
   }
 
   get at(): string {
-    return this.#field('at');
+    return this.#parts.at;
   }
 
   get fileSha256(): string {
-    return this.#field('fileSha256');
+    return this.#parts.fileSha256;
   }
 
   get ids(): IdFacts | undefined {
-    if (typeof this.#line !== 'string') return this.#line.ids;
-    const [, first, last] = IDS.exec(this.#line) ?? [];
-    return first === undefined ? undefined : { first: Number(first), last: Number(last) };
-  }
-
-  #field(name: 'first' | 'last' | 'at' | 'fileSha256'): string {
-    if (typeof this.#line !== 'string') return this.#line[name] ?? '';
-    const from = this.#line.indexOf(`,"${name}":"`) + name.length + 5;
-    return this.#line.slice(from, this.#line.indexOf('"', from));
+    return this.#parts.ids;
   }
 
   get fileBefore(): FileBefore | undefined {
-    if (typeof this.#line !== 'string') return this.#line.fileBefore;
-    const [, bytes, sha256 = ''] = FILE_BEFORE.exec(this.#line) ?? [];
-    return bytes === undefined ? undefined : { bytes: Number(bytes), sha256 };
+    return this.#parts.fileBefore;
   }
 }
 
@@ -263,10 +259,16 @@ export function readPlainLine(
 ): PlainLine | undefined {
   const match = PLAIN_LINE.exec(text);
   if (match === null) return undefined;
-  const [, key = '', cadence, period = '', verified = '', settingsText = '', ...last] = match;
-  const [rows = '', duplicates = '', file = '', fileBytes = ''] = last;
+  const [, key = '', cadence, period = '', verified = '', settingsText = '', at = '', ...counted] = match;
+  const [rows = '', first = '', last = '', duplicates = '', firstId, lastId, file = '', ...ending] = counted;
+  const [fileBytes = '', fileSha256 = '', bytesBefore, sha256Before = ''] = ending;
   const settings = settingsOf(settingsText);
   if (settings === undefined) return undefined;
   const place = { key, cadence: cadence as ObjectLine['cadence'], period, file: fileOf(file), settings };
-  return isRight(place) ? new PlainLine(text, place, verified, { rows, duplicates, fileBytes }) : undefined;
+  if (!isRight(place)) return undefined;
+  const before =
+    bytesBefore === undefined ? {} : { fileBefore: { bytes: Number(bytesBefore), sha256: sha256Before } };
+  const ids = firstId === undefined ? {} : { ids: { first: Number(firstId), last: Number(lastId) } };
+  const parts = { at, first, last, ...ids, fileSha256, ...before };
+  return new PlainLine(text, place, { verified, rows, duplicates, fileBytes }, parts);
 }

@@ -200,12 +200,12 @@ function idOf(asked: AskedOrder): string {
   return createHash('sha256').update(name).digest('hex').slice(0, 16);
 }
 
-/** Whether a series belongs to an order. */
-export function isOrdered(order: Order, { market, dataset, interval, symbol }: Series): boolean {
-  return (
+/** The test whether a series belongs to an order. */
+export function isOrderedBy(order: Order): (series: Series) => boolean {
+  const symbols = new Set(order.symbols);
+  return ({ market, dataset, interval, symbol }) =>
     order.market === market &&
     order.dataset === dataset &&
     order.interval === interval &&
-    order.symbols.includes(symbol)
-  );
+    symbols.has(symbol);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isOrdered, joinOrders } from '../../src/lake/orders.js';
+import { isOrderedBy, joinOrders } from '../../src/lake/orders.js';
 import type { AskedOrder, Order } from '../../src/lake/orders.js';
 import { objectLine } from '../helpers/conversion.js';
 
@@ -95,7 +95,7 @@ describe('an open order', () => {
 it('a series belongs to the orders of its layers that name its symbol', () => {
   const [order] = ordersAfter(asked('A,B 2026-11-01'));
   const series = { market: 'um', dataset: 'klines', interval: '1h', symbol: 'B' } as const;
-  const is = (more: object): boolean => order !== undefined && isOrdered(order, { ...series, ...more });
+  const is = (more: object): boolean => order !== undefined && isOrderedBy(order)({ ...series, ...more });
   expect(
     [{}, { symbol: 'C' }, { market: 'spot' }, { dataset: 'trades' }, { interval: '1m' }].map(is),
   ).toEqual([true, false, false, false, false]);
