@@ -4,7 +4,7 @@ import { FOLDERS, lakePaths, seriesFolder } from '../lake/layout.js';
 import type { LakePaths } from '../lake/layout.js';
 import { readManifest } from '../lake/manifest.js';
 import { MANIFEST_ENDING } from '../lake/manifest-place.js';
-import { isOrdered, readOrders } from '../lake/orders.js';
+import { isOrderedBy, readOrders } from '../lake/orders.js';
 import type { Order } from '../lake/orders.js';
 import { entryAt } from '../lake/path-checks.js';
 import { listEntries } from '../lake/walk-lake.js';
@@ -94,7 +94,7 @@ export async function planRemoval(paths: LakePaths, venue: Source, removed: Remo
   }
   const changes = orders.flatMap((order) => {
     if (order.exchange !== venue.name) return [];
-    const own = removed.series.filter((series) => isOrdered(order, series));
+    const own = removed.series.filter(isOrderedBy(order));
     return own.length === 0
       ? []
       : withoutSymbols(

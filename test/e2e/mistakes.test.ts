@@ -156,7 +156,7 @@ const REFUSED: readonly (readonly [typed: string, message: string, hint: string]
   [
     'run --symbols BTCUSDT',
     'run has no flag --symbols',
-    '--symbols is a flag of vision, metrics, verify, repair and 9 more; write it into the file of jobs',
+    '--symbols is a flag of vision, metrics, verify, repair and 10 more; write it into the file of jobs',
   ],
   [
     'vision --symbols BTCUSDT --days 7 --from 2026-11-18',
@@ -185,7 +185,7 @@ const REFUSED: readonly (readonly [typed: string, message: string, hint: string]
   [
     'schedule --out /srv/lake -- vision --symbols BTCUSDT',
     'schedule has no flag --out',
-    '--out is a flag of vision, metrics, run, retry and 15 more',
+    '--out is a flag of vision, metrics, run, retry and 16 more',
   ],
   [
     'vision --coin BTCUSDT --upstream --timeframe 1h --foo 1',
