@@ -87,7 +87,7 @@ function midnightOf({ day, at }: EmptyStretch): number {
 
 /**
  * Compares the last id of each object with the first id of the next one: `missing` has the longer stretch of each midnight at which ids are
- * missing. `proven`: the midnights at which ids decide, so that a silence is none of trades that are missing. Ids that begin anew prove nothing.
+ * missing, or both if both are long. `proven`: the midnights at which ids decide, so that a silence is none of trades that are missing. Ids that begin anew prove nothing.
  */
 function seamsOf(
   held: readonly HeldObject[],
@@ -106,7 +106,10 @@ function seamsOf(
     const tail = stretchAt({ ...timesOf(before), day: day - 1 }, 'end', dayStart);
     const head = stretchAt({ ...timesOf({ line }), day }, 'begin', dayStart);
     const longer = head.to - head.from > tail.to - tail.from ? head : tail;
-    if (ids > 0) missing.push({ ...longer, to: Math.max(longer.to, longer.from + 1), ids });
+    const long = [tail, head].filter(({ from, to }) => isLongStretch(to - from));
+    if (ids > 0)
+      for (const stretch of long.length > 1 ? long : [longer])
+        missing.push({ ...stretch, to: Math.max(stretch.to, stretch.from + 1), ids });
   }
   return { missing, proven };
 }

@@ -239,12 +239,17 @@ describe('rows that are missing', () => {
 
   describe('days of trades', () => {
     const DAYS = ['13', '14', '15', '16', '17'].map((day) => `2024-01-${day}`);
-    /** A trade every so many minutes between two hours of the day. */
-    const trades = (day: string, minutes: number, from = 0, to = 24): string => {
+    /**
+     * A trade every so many minutes between two hours of the day. By default, ids go on from midnight to midnight, so those of the other hours
+     * are missing; `firstId`: they begin with it.
+     */
+    const trades = (day: string, minutes: number, from = 0, to = 24, firstId?: number): string => {
       const start = Date.parse(`${day}T00:00:00Z`);
       const lines: string[] = [];
-      for (let at = from * 60; at < to * 60; at += minutes)
-        lines.push(`${at + 1},1.5,2,${at + 1},${at + 1},${start + at * 60_000},true\n`);
+      for (let at = from * 60; at < to * 60; at += minutes) {
+        const id = firstId === undefined ? (start / 60_000 + at) / minutes : firstId + lines.length;
+        lines.push(`${id},1.5,2,${id},${id},${start + at * 60_000},true\n`);
+      }
       return AGG_TRADES + lines.join('');
     };
     const NAMES = { market: 'um', dataset: 'aggTrades' } as const;
@@ -328,7 +333,13 @@ describe('rows that are missing', () => {
     it('of a quiet symbol are whole, though hours lie between its trades', async () => {
       const series = { ...NAMES, symbol: 'QUIETUSDT' };
       const hours: Record<string, [number, number]> = { '2024-01-15': [0, 7], '2024-01-16': [13, 24] };
-      for (const day of DAYS) put(series, day, trades(day, 180, ...(hours[day] ?? [0, 24])));
+      let held = 0;
+      for (const day of DAYS) {
+        const [from, to] = hours[day] ?? [0, 24];
+        const rows = trades(day, 180, from, to, held + 1);
+        held += rows.trimEnd().split('\n').length - 1;
+        put(series, day, rows);
+      }
       const result = await runOk(series, range('quiet'));
       expect(ends(result, series.symbol)).toEqual(['ok', 'ok', 'ok', 'ok', 'ok']);
     });

@@ -30,7 +30,17 @@ const swapped = (one: Line, other: Line, names: readonly string[]): Line => ({
   ...Object.fromEntries(names.map((name) => [name, other[name]])),
 });
 const repair = (lake: string, verb = 'repair') =>
-  cryptodl([verb, '--out', lake, '--archive-url', scene.archive.url, '--now', scene.now]);
+  cryptodl([
+    verb,
+    '--out',
+    lake,
+    '--archive-url',
+    scene.archive.url,
+    '--now',
+    scene.now,
+    // Days after the last object are asked from REST, which has none.
+    ...(verb === 'repair' ? ['--fapi-url', scene.archive.url] : []),
+  ]);
 
 async function rowsOf(lake: string): Promise<string> {
   const query = 'SELECT count(*), count(DISTINCT open_time) FROM um_klines';

@@ -142,7 +142,7 @@ const LINES: Readonly<Record<string, number>> = {
   cli: 1500,
   convert: 3750,
   check: 400,
-  coverage: 2200,
+  coverage: 2250,
   debug: 400,
   doctor: 800,
   download: 4100,
