@@ -101,8 +101,8 @@ async function heldSeriesOf(root: string, venue: Source, series: Series): Promis
   }
 }
 
-/** A row can lie outside of the period of its object: seconds, or the length of a bar above a day. */
-function filesOfRange(
+/** The files that may have rows of the range. A row can lie outside of the period of its object: seconds, or the length of a bar above a day. */
+export function filesOfRange(
   { series: { interval }, files }: SeriesFilesPart,
   spec: DatasetSpec,
   { from, to }: Partial<DayRange>,

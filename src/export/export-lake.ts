@@ -2,10 +2,9 @@
 import { createHash } from 'node:crypto';
 import { rm, stat } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
-import { openCatalogue } from '../catalogue/catalogue.js';
+import { filesOfRange, openCatalogue } from '../catalogue/catalogue.js';
 import type { Catalogue, DayRange } from '../catalogue/catalogue.js';
 import { UnreadableFile } from '../catalogue/file-digests.js';
-import type { LakeFile } from '../catalogue/lake-tables.js';
 import { isFileError } from '../convert/duckdb-errors.js';
 import { verbEngine } from '../convert/duckdb.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
@@ -84,13 +83,8 @@ export async function* readSources(
     const reason =
       spec === undefined ? 'this version of cryptodl does not know the dataset' : (fault ?? none);
     if (spec === undefined || reason !== undefined) yield { series, reason: reason ?? '', isFault: true };
-    else yield { series, spec, files: files.filter((file) => isNear(file, range)), range };
+    else yield { series, spec, files: filesOfRange({ series, files }, spec, range), range };
   }
-}
-
-/** Whether a file may have rows of the range: a row can lie up to a day outside of the period of its object. */
-function isNear({ days }: LakeFile, { from = -Infinity, to = Infinity }: Partial<DayRange>): boolean {
-  return days.from - 1 < to && days.to + 1 > from;
 }
 
 /** Whether the lake holds any day of the range. */
