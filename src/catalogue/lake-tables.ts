@@ -139,10 +139,10 @@ interface ChosenFile extends Omit<LakeFile, 'path' | 'settings' | 'bytes' | 'sha
 
 /** All Parquet files, then CSV files whose days no Parquet file has. */
 function chooseFiles({ parquet, csv }: Manifest): { chosen: ChosenFile[]; overlapping: string[] } {
-  const chosen = [...byFile(parquet)].flatMap(([file, lines]) => chosenFile(parquet, file, lines));
+  const chosen = [...parquet.linesByFile()].flatMap(([file, lines]) => chosenFile(parquet, file, lines));
   const days = new Set(parquet.lines().flatMap(daysOf));
   const overlapping: string[] = [];
-  for (const [file, lines] of byFile(csv)) {
+  for (const [file, lines] of csv.linesByFile()) {
     const own = lines.flatMap(daysOf);
     const both = own.filter((day) => days.has(day)).length;
     if (both === 0) chosen.push(...chosenFile(csv, file, lines));
@@ -182,16 +182,6 @@ function chosenFile(held: HeldObjects, file: string, lines: readonly ObjectLine[
       last,
     },
   ];
-}
-
-function byFile(held: HeldObjects): Map<string, ObjectLine[]> {
-  const files = new Map<string, ObjectLine[]>();
-  for (const line of held.lines()) {
-    const lines = files.get(line.file);
-    if (lines === undefined) files.set(line.file, [line]);
-    else lines.push(line);
-  }
-  return files;
 }
 
 function daysOf({ cadence, period }: ObjectLine): number[] {

@@ -205,6 +205,17 @@ export class HeldObjects {
     return [...(this.#byFile.get(file) ?? [])].sort(byPeriod).map(lineOf);
   }
 
+  /** The objects of each file, in period order. */
+  linesByFile(): Map<string, ObjectLine[]> {
+    const files = new Map<string, ObjectLine[]>();
+    for (const line of this.lines()) {
+      const lines = files.get(line.file);
+      if (lines === undefined) files.set(line.file, [line]);
+      else lines.push(line);
+    }
+    return files;
+  }
+
   /** The last line that names a file: it has the current size and digest of the file. */
   lastOfFile(file: string): ObjectLine | undefined {
     const held = this.#lastOfFile.get(file);

@@ -60,7 +60,7 @@ export async function checkSeries(context: CheckContext, folder: SeriesFolder): 
     if (context.format !== undefined && format !== context.format) continue;
     const held = inspected.manifest[format];
     if (format === 'zip' && linked.length > 0) continue;
-    for (const [file, lines] of linesByFile(held)) {
+    for (const [file, lines] of held.linesByFile()) {
       found.files += 1;
       found.bytes += held.bytesOf(file) ?? 0;
       const path = format === 'zip' ? file : `${relativePath}/${file}`;
@@ -100,16 +100,6 @@ async function readManifest(
     const text = `the manifest cannot be read: ${(error as Error).message}`;
     return { kind: 'unreadable', path: manifestPath, text, series };
   }
-}
-
-function linesByFile(held: HeldObjects): Map<string, ObjectLine[]> {
-  const files = new Map<string, ObjectLine[]>();
-  for (const line of held.lines()) {
-    const lines = files.get(line.file);
-    if (lines === undefined) files.set(line.file, [line]);
-    else lines.push(line);
-  }
-  return files;
 }
 
 function lineFindings(series: Series, path: string, { damaged, newer }: InspectedManifest): LakeFinding[] {
