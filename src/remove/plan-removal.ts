@@ -34,16 +34,16 @@ export interface OrderChange {
 }
 
 /** A path relative to the root of the lake. */
-export interface LakeFile {
+export interface RemovedFile {
   readonly path: string;
   readonly bytes: number;
 }
 
 interface SeriesRemoval {
   readonly series: Series;
-  readonly data: readonly LakeFile[];
+  readonly data: readonly RemovedFile[];
   /** Undefined for an ordered series without one. */
-  readonly manifest: LakeFile | undefined;
+  readonly manifest: RemovedFile | undefined;
   /** Entries in the folder that no manifest line names, and names of files that are no files. They stay. */
   readonly kept: readonly string[];
 }
@@ -125,7 +125,7 @@ async function planSeries(paths: LakePaths, venue: Source, series: Series): Prom
   const path = await paths.folder(folder);
   const manifestPath = `${FOLDERS.manifests}/${folder}${MANIFEST_ENDING}`;
   const names = await namedFiles(path, venue);
-  const data: LakeFile[] = [];
+  const data: RemovedFile[] = [];
   const kept: string[] = [];
   for (const name of [...names.own.map((file) => `${folder}/${file}`), ...names.zips]) {
     const found = await fileOf(paths, name);
@@ -151,7 +151,7 @@ async function namedFiles(path: string, { archive }: Source) {
 }
 
 /** Undefined for a missing file. */
-async function fileOf(paths: LakePaths, path: string): Promise<LakeFile | 'other' | undefined> {
+async function fileOf(paths: LakePaths, path: string): Promise<RemovedFile | 'other' | undefined> {
   await paths.folder(path);
   const entry = await entryAt(join(paths.root, path));
   if (entry === undefined) return undefined;

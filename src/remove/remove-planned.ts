@@ -9,7 +9,7 @@ import type { Lock } from '../lake/lock.js';
 import { removeOrders, writeOrders } from '../lake/orders.js';
 import { syncDirectory } from '../lake/publish.js';
 import { errnoOf } from '../model/errors.js';
-import type { LakeFile, RemovalPlan } from './plan-removal.js';
+import type { RemovedFile, RemovalPlan } from './plan-removal.js';
 
 /** Rejects with `locked` if the lock was lost, with the error of the signal, and with errors of the disk. */
 export async function removePlanned(
@@ -34,7 +34,7 @@ export async function removePlanned(
   }
 }
 
-async function removeFiles(paths: LakePaths, files: readonly LakeFile[]): Promise<void> {
+async function removeFiles(paths: LakePaths, files: readonly RemovedFile[]): Promise<void> {
   // The path is checked again, because a link may have replaced a folder since the plan.
   for (const { path } of files) await rm(await paths.folder(path), { force: true });
   const folders = new Set(files.map(({ path }) => dirname(path)));
