@@ -1,17 +1,18 @@
 /** Gives the reason for each day that a series does not hold. */
 import { ABSENCE_REASONS, LATE_MS, REASON_FACTS } from '../model/absence-reasons.js';
+import type { AbsenceReason } from '../model/absence-reasons.js';
 import { DAY_MS, dayPeriod, monthOf, monthPeriod } from '../model/calendar.js';
 import type { ErrorCode } from '../model/errors.js';
 import type { Absence, Absences } from '../lake/absences.js';
 import type { Period } from '../model/task.js';
-import type { AbsenceReason } from '../model/absence-reasons.js';
 import { at, subtract } from './spans.js';
 import type { Spans } from './spans.js';
 
 /**
- * `stalled`: after the last published period, and its publication is late. `unexplained`: no recorded reason applies, and days before and after are held. `not-fetched`: no recorded reason applies, and
- * the day is before the first or after the last held day. `failed:`: the last fetch failed, with the code of its error.
- * `missing`: the manifest lists an object of the day, but its file does not exist. `cut`: the rows of a held day of tick data begin or end hours from midnight, but those of the neighbouring days do not.
+ * `stalled`: after the last published period, and its publication is late. `unexplained`: no recorded reason applies, and days before and
+ * after are held. `not-fetched`: no recorded reason applies, and the day is before the first or after the last held day. `failed:`: the last
+ * fetch failed, with the code of its error. `missing`: the manifest lists an object of the day, but its file does not exist. `cut`: ids of
+ * trades are missing, or the rows of a held day of tick data begin or end hours from midnight, but those of the neighbouring days do not.
  */
 export type GapReason =
   | AbsenceReason

@@ -32,7 +32,7 @@ export interface EmptyStretch {
   readonly at: 'begin' | 'end';
   readonly from: number;
   readonly to: number;
-  /** The ids that are missing there. Undefined if only the length of the stretch tells that rows are missing. */
+  /** The number of ids that are missing at its midnight. Undefined if only the length of the stretch tells that rows are missing. */
   readonly ids?: number;
 }
 

@@ -38,7 +38,7 @@ const repair = (lake: string, verb = 'repair') =>
     scene.archive.url,
     '--now',
     scene.now,
-    // Days after the last object are asked from REST, which has none.
+    // Days after the last object are asked from REST: the archive's server stands in for it, and knows no such path.
     ...(verb === 'repair' ? ['--fapi-url', scene.archive.url] : []),
   ]);
 
