@@ -1,5 +1,5 @@
 /** Days of tick data that may be cut off: their outcomes are reported after the days around them are held. */
-import { dayOf, dayPeriod } from '../model/calendar.js';
+import { dayOf } from '../model/calendar.js';
 import { hasTicks, longStretches } from '../coverage/cut-days.js';
 import type { EmptyStretch } from '../coverage/cut-days.js';
 import { coverSeries } from '../coverage/series-coverage.js';
@@ -8,7 +8,6 @@ import type { Manifest } from '../lake/manifest.js';
 import type { WrittenOutcome } from '../model/outcome.js';
 import type { ArchiveObject, Format, PartitionPlan, Series } from '../model/task.js';
 import { findDataset } from '../source/venue.js';
-import type { AbsenceNotes } from './remember-absences.js';
 import type { Session } from './session.js';
 
 interface DoubtfulDay {
@@ -24,31 +23,24 @@ type CutDaysSession = Pick<Session, 'paths' | 'manifests' | 'venue' | 'tell' | '
 
 export class CutDays {
   readonly #session: CutDaysSession;
-  readonly #absences: Pick<AbsenceNotes, 'note'>;
   #doubtful: DoubtfulDay[] = [];
 
-  constructor(session: CutDaysSession, absences: Pick<AbsenceNotes, 'note'>) {
+  constructor(session: CutDaysSession) {
     this.#session = session;
-    this.#absences = absences;
   }
 
   /** Keeps a day that may be cut, to report it later. False: the day is not cut, and the caller reports it at once. */
   async doubt(day: DoubtfulDay): Promise<boolean> {
     const { plan, object, outcome } = day;
-    const { period, endReason } = object;
+    const { period } = object;
     if (!hasTicks(plan.series) || period.cadence !== 'daily' || object.rest?.open === true) return false;
-    const stretches = longStretches({ ...outcome, day: period.from }, this.#session.venue);
-    const isEnd = ({ at }: { at: string }): boolean => endReason !== undefined && at === 'end';
-    // Coverage does not read the listing; this note tells it that the series ends here.
-    if (endReason !== undefined && stretches.some(isEnd))
-      this.#absences.note(plan.series, dayPeriod(period.to), endReason);
-    if (stretches.every(isEnd)) return false;
+    if (longStretches({ ...outcome, day: period.from }, this.#session.venue).length === 0) return false;
     this.#doubtful.push(day);
     if (this.#doubtful.length >= MOST_DAYS) await this.tell();
     return true;
   }
 
-  /** Reports the outcomes of all kept days. */
+  /** Reports the outcomes of all kept days. The manifests then have the reasons of absence that the run found: a day may be the last one. */
   async tell(): Promise<void> {
     const groups = new Map<string, DoubtfulDay[]>();
     for (const day of this.#doubtful.splice(0)) {

@@ -86,7 +86,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
   const months = new MonthsFromDays(session, (plan, object, error) =>
     tellFailure(session, { report: run.report, absences }, plan, object, error),
   );
-  const cutDays = new CutDays(session, absences);
+  const cutDays = new CutDays(session);
   const notes = { report: run.report, absences, months };
   const isFetchOnly = session.zips?.isLast === true;
   const queue = new RunQueue<ReceivedObject>(
@@ -135,17 +135,20 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
   const figures = tellFigures(session);
   try {
     try {
-      await queue.run(run.plans);
-      // The run that converts the zips judges its months and notes what is absent.
-      if (isFetchOnly) return;
-      source = { ...source, zips: undefined };
-      await takeDays(months, run.totals, (plans) => queue.run(plans));
+      try {
+        await queue.run(run.plans);
+        // The run that converts the zips judges its months and notes what is absent.
+        if (isFetchOnly) return;
+        source = { ...source, zips: undefined };
+        await takeDays(months, run.totals, (plans) => queue.run(plans));
+      } finally {
+        await months.tell();
+      }
+      await session.lock?.confirm();
+      await absences.write();
     } finally {
-      await months.tell();
       await cutDays.tell();
     }
-    await session.lock?.confirm();
-    await absences.write();
   } finally {
     for (const monitor of session.monitors) monitor.end?.();
     figures.cancel();

@@ -2,17 +2,17 @@
 import { isDue } from '../lake/absences.js';
 import type { Absences } from '../lake/absences.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
-import { dayPeriod, monthOf, monthPeriod } from '../model/calendar.js';
+import { monthOf, monthPeriod } from '../model/calendar.js';
 import type { Cadence, Period, Series } from '../model/task.js';
 import type { Choice, ChooseContext } from './choose-objects.js';
-import { absenceReason, LONGEST_DELAY_DAYS } from './series-listing.js';
+import { LONGEST_DELAY_DAYS } from './series-listing.js';
 import type { SeriesListing } from './series-listing.js';
 import type { SymbolLife } from './symbol-life.js';
 
 /** A shorter hole may be one of the archive alone. */
 const LEAST_PAUSE_DAYS = 30;
 
-export interface ProofContext extends Pick<ChooseContext, 'list' | 'spans' | 'today'> {
+export interface ProofContext extends Pick<ChooseContext, 'list' | 'today'> {
   readonly series: Series;
   readonly life: Pick<SymbolLife, 'firstDay' | 'end' | 'days' | 'goesOn'>;
   readonly absences: Absences;
@@ -23,7 +23,7 @@ export interface ProofContext extends Pick<ChooseContext, 'list' | 'spans' | 'to
 
 type Proof = Pick<Choice, 'absent' | 'since'>;
 
-/** The choices with proven reasons, and the last listed day of a series that has ended with the reason of its end. */
+/** The choices with proven reasons. */
 export async function proveAbsences(
   context: ProofContext,
   partitions: ReadonlyMap<string, readonly Choice[]>,
@@ -31,32 +31,18 @@ export async function proveAbsences(
   const proven = new Map<string, Choice[]>();
   for (const [label, choices] of partitions) {
     const own: Choice[] = [];
-    for (const choice of choices) own.push(await provenChoice(context, choice));
+    for (const choice of choices) {
+      const isAbsent = choice.listed === undefined && choice.held === undefined;
+      own.push(isAbsent ? { ...choice, ...(await prove(context, choice)) } : choice);
+    }
     proven.set(label, own);
   }
   return proven;
 }
 
-async function provenChoice(context: ProofContext, choice: Choice): Promise<Choice> {
-  const { period, listed, held, absent } = choice;
-  const listing = await context.list(period.cadence);
-  if (listed === undefined)
-    return held === undefined ? { ...choice, ...(await prove(context, listing, period, absent)) } : choice;
-  if (listing.more || listing.last?.from !== period.from || period.cadence === 'monthly') return choice;
-  const next = dayPeriod(period.to);
-  const after = await prove(context, listing, next, absenceReason(listing, next, context.spans.daily));
-  return after.absent === 'delisted' || after.absent === 'dataset-ended'
-    ? { ...choice, listed: { ...listed, endReason: after.absent } }
-    : choice;
-}
-
 /** Without a current listing, nothing is proven. */
-async function prove(
-  context: ProofContext,
-  listing: SeriesListing,
-  period: Period,
-  absent: AbsenceReason,
-): Promise<Proof> {
+async function prove(context: ProofContext, { period, absent }: Choice): Promise<Proof> {
+  const listing = await context.list(period.cadence);
   if (listing.isProbed === true || listing.copiedAt !== undefined) return { absent };
   if (absent === 'unknown') return { absent: await startReason(context, listing, period) };
   if (absent === 'hole') return { absent: await holeReason(context, listing, period) };

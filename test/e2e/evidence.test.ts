@@ -92,8 +92,12 @@ describe('an absent day is', () => {
     expect((await checked(join(scene.scratch, 'once'))).verdict).toBe('complete');
   });
 
-  it('asks for no evidence where nothing is absent', async () => {
-    await scene.vision('--symbols NEWUSDT,BTCUSDT --from 2026-11-01 --to 2026-11-19');
+  it.each([
+    ['NEWUSDT,BTCUSDT', '2026-11-19'],
+    // The listing of the symbol ends with the range.
+    ['GONEUSDT', '2026-10-10'],
+  ])('asks for no evidence where nothing is absent: %s to %s', async (symbols, to) => {
+    await scene.vision(`--symbols ${symbols} --from 2026-10-01 --to ${to}`);
     expect(scene.archive.requests.filter((path) => path.includes('rades') || path.includes('/1d/'))).toEqual(
       [],
     );

@@ -173,7 +173,7 @@ const LINES: Readonly<Record<string, number>> = {
   source: 2700,
   text: 550,
   universe: 1200,
-  verify: 1250,
+  verify: 1200,
   workers: 2200,
   write: 1550,
 };

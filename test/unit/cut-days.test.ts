@@ -123,19 +123,16 @@ interface Doubts {
 /** Days whose rows end at seven, in an empty lake. */
 function doubts(): Doubts {
   const told: string[] = [];
-  const days = new CutDays(
-    {
-      paths: lakePaths(scratch),
-      manifests: new Manifests(ARCHIVE),
-      venue: loadBinance(),
-      nowMs: (FIRST + 5000) * DAY_MS,
-      tell: (_plan, object) => {
-        told.push(object.key);
-        return Promise.resolve();
-      },
+  const days = new CutDays({
+    paths: lakePaths(scratch),
+    manifests: new Manifests(ARCHIVE),
+    venue: loadBinance(),
+    nowMs: (FIRST + 5000) * DAY_MS,
+    tell: (_plan, object) => {
+      told.push(object.key);
+      return Promise.resolve();
     },
-    { note: () => undefined },
-  );
+  });
   const doubt: Doubts['doubt'] = (index, dataset = 'aggTrades', object = {}) => {
     const { rows = 0, first = '', last = '' } = line(FIRST + index, [0, 7]);
     const outcome = { kind: 'ok', bytes: 1, unverified: false, rows, first, last } as const;
