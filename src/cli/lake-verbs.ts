@@ -117,7 +117,7 @@ export const LAKE_VERB_TEXTS = {
     exits: {
       ...BASE_EXITS,
       3: 'try later; files of the lake changed during the export',
-      4: 'not exported; a file that export did not write, a file with more days, or with --require-complete: data that the lake lacks',
+      4: 'not exported; a file that export did not write, a file of the lake that cannot be read, or with --require-complete: data that the lake lacks',
       6: 'locked; another export writes to the folder',
     },
     examples: [

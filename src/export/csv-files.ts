@@ -5,7 +5,7 @@ import { usage } from '../model/errors.js';
 import type { ColumnSpec } from '../source/facts.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { didYouMean } from '../text/did-you-mean.js';
-import { csvForm } from './export-file.js';
+import { csvForm, fileOf } from './export-file.js';
 import type { Engine, EngineInput, EngineSettings, ExportFile, FileForm } from './export-file.js';
 import { numberText, timeText } from './value-text.js';
 
@@ -16,7 +16,7 @@ export const CSV: Engine = {
   onlyNamed: [],
   anyInterval: [],
   groupBy: 'dataset',
-  files: (input) => ({ files: input.settings.isOneFile ? oneFile(input) : symbolFiles(input), refused: [] }),
+  files: (input) => (input.settings.oneFile ? oneFile(input) : symbolFiles(input)),
   notes: [],
 };
 
@@ -40,12 +40,9 @@ function symbolFiles({ sources, settings }: EngineInput): ExportFile[] {
   return sources.map((source) => {
     const { series, spec } = source;
     const columns = columnsOf(spec, settings, series.symbol);
-    return {
-      path: `${folderOf(series)}/${safeName(series.symbol)}.csv`,
-      sources: [source],
-      select: ([rows = '']) => query(columns, spec, rows),
-      form: formOf(settings),
-    };
+    return fileOf(`${folderOf(series)}/${safeName(series.symbol)}.csv`, source, formOf(settings), (rows) =>
+      query(columns, spec, rows),
+    );
   });
 }
 

@@ -1,8 +1,10 @@
 /** The files of an export, before they are written: a SELECT over rows of the lake, and the form of the file. */
+import { filesOfRange } from '../catalogue/catalogue.js';
 import type { DayRange } from '../catalogue/catalogue.js';
 import type { LakeFile } from '../catalogue/lake-tables.js';
 import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
+import type { Options } from '../options/flags.js';
 import type { Assets } from '../source/pairs.js';
 import type { Source } from '../source/source.js';
 import type { DatasetSpec } from '../source/venue.js';
@@ -11,7 +13,7 @@ import type { DatasetSpec } from '../source/venue.js';
 export interface RowSource {
   readonly series: Series;
   readonly spec: DatasetSpec;
-  /** Ordered by days. */
+  /** All files of the series that may have rows of the range, and others. Ordered by days. */
   readonly files: readonly LakeFile[];
   /** Only rows with a time on these days. */
   readonly range: Partial<DayRange>;
@@ -30,6 +32,7 @@ export interface FileForm {
 export interface ExportFile {
   /** Relative to the target, with `/`. */
   readonly path: string;
+  /** At least one. */
   readonly sources: readonly RowSource[];
   /** The SELECT of the rows, in their order. `relations`: a SELECT for the rows of each source. Its text is part of the recipe. */
   readonly select: (relations: readonly string[]) => string;
@@ -44,15 +47,12 @@ export interface Refused {
   readonly isFault?: true;
 }
 
-export interface EngineSettings {
-  readonly markIntervals: readonly string[];
+export interface EngineSettings extends Pick<
+  Options,
+  'markInterval' | 'columns' | 'delimiter' | 'timeFormat' | 'oneFile'
+> {
   /** Assets of symbols, from a saved answer of exchangeInfo. */
   readonly assets: ReadonlyMap<string, Assets>;
-  /** Undefined: all. */
-  readonly columns: readonly string[] | undefined;
-  readonly delimiter: string;
-  readonly timeFormat: string;
-  readonly isOneFile: boolean;
 }
 
 /** What an engine makes its files from. */
@@ -61,12 +61,6 @@ export interface EngineInput {
   /** Series of one pair, or of one dataset; bars come last. */
   readonly sources: readonly RowSource[];
   readonly settings: EngineSettings;
-}
-
-export interface EngineFiles {
-  /** Several files may have one path, see `oneForEachPath`. */
-  readonly files: readonly ExportFile[];
-  readonly refused: readonly Refused[];
 }
 
 /** The layout of a program that reads the files. */
@@ -80,8 +74,10 @@ export interface Engine {
   readonly anyInterval: readonly string[];
   /** The series that are given to `files` together: those of a pair (BTCUSD, BTCUSD_PERP), or those of a market, dataset and interval. */
   readonly groupBy: 'pair' | 'dataset';
-  /** Throws usage errors for settings. */
-  readonly files: (input: EngineInput) => EngineFiles;
+  /** Several files may have one path, see `oneForEachPath`. Throws usage errors for settings. */
+  readonly files: (input: EngineInput) => readonly (ExportFile | Refused)[];
+  /** The text that is printed in place of files. `sources`: those of its files, at least one. */
+  readonly script?: (sources: readonly RowSource[], venue: Source) => string;
   /** Lines about the files, for the end of an export. */
   readonly notes: readonly string[];
 }
@@ -95,7 +91,17 @@ export function csvForm({
   return `FORMAT csv, HEADER ${header}, DELIMITER ${delimiter}, COMPRESSION ${compression}`;
 }
 
-/** The days on which any of the sources has objects, ascending. `after`: rows may lie on this many days after an object. */
+/** A file with rows of one series. */
+export function fileOf(
+  path: string,
+  source: RowSource,
+  form: FileForm,
+  select: (rows: string) => string,
+): ExportFile {
+  return { path, sources: [source], select: ([rows = '']) => select(rows), form };
+}
+
+/** The days of the ranges on which any of the sources has objects, ascending. `after`: rows may lie on this many days after an object. */
 export function daysOf(sources: readonly RowSource[], after = 0): number[] {
   const days = new Set<number>();
   for (const { files, range } of sources)
@@ -111,28 +117,40 @@ export function daysOf(sources: readonly RowSource[], after = 0): number[] {
 /** The part of a source on one day. `before`: also the rows of this many days before. */
 export function onDay(source: RowSource, day: number, before = 0): RowSource {
   const range = { from: day - before, to: day + 1 };
-  // A row can lie up to a day outside of the period of its object.
-  const files = source.files.filter(({ days }) => days.from <= range.to && days.to >= range.from);
-  return { ...source, range, files };
+  // Series may have a file for each of thousands of days.
+  const near = source.files.filter(({ days }) => days.from <= range.to && days.to >= range.from);
+  return { ...source, range, files: filesOfRange({ ...source, files: near }, source.spec, range) };
 }
 
-/** One file for each path: the one with the most days, of equally many days the first. A series that no file has is refused if it has days that the file of its path lacks. */
-export function oneForEachPath(candidates: readonly ExportFile[]): EngineFiles {
-  const all = candidates.map((file) => ({ file, days: daysOf(file.sources) }));
+/**
+ * One file for each path that is not `taken` by another symbol: the one with the most days, of equally many days the first. Takes the paths. A
+ * series that is in no file is refused if it has days that the file of its path lacks.
+ */
+export function oneForEachPath(
+  candidates: readonly (ExportFile | Refused)[],
+  taken: Set<string>,
+): readonly (ExportFile | Refused)[] {
+  const all = candidates.flatMap((one) => ('path' in one ? [{ file: one, days: daysOf(one.sources) }] : []));
+  const refused = new Map<Series, Refused>();
+  for (const one of candidates) if ('reason' in one) refused.set(one.series, one);
   const chosen = new Map<string, (typeof all)[number]>();
   for (const one of all.toSorted((a, b) => b.days.length - a.days.length))
-    if (!chosen.has(one.file.path)) chosen.set(one.file.path, one);
-  const files = [...chosen.values()].map(({ file }) => file);
-  const written = new Set(files.flatMap(({ sources }) => sources.map(({ series }) => series)));
-  const refused = new Map<Series, Refused>();
+    if (!taken.has(one.file.path) && !chosen.has(one.file.path)) chosen.set(one.file.path, one);
+  const written = new Set(
+    [...chosen.values()].flatMap(({ file }) => file.sources.map(({ series }) => series)),
+  );
   for (const { file, days } of all) {
     const other = chosen.get(file.path);
     const [{ series } = {}, { series: of } = {}] = [file.sources[0], other?.file.sources[0]];
-    if (series === undefined || of === undefined || written.has(series)) continue;
+    if (series === undefined || (of !== undefined && written.has(series))) continue;
     const own = new Set(other?.days);
-    if (days.every((day) => own.has(day))) continue;
-    const reason = `${seriesName(of)} goes to the same file, which lacks days that only this series has`;
-    refused.set(series, { series, reason });
+    const reason =
+      of === undefined
+        ? 'another symbol has files with the same names'
+        : `${seriesName(of)} goes to the same file, which lacks days that only this series has`;
+    if (!days.every((day) => own.has(day))) refused.set(series, { series, reason });
   }
-  return { files, refused: [...refused.values()] };
+  for (const path of chosen.keys()) taken.add(path);
+  const isChosen = (file: ExportFile): boolean => chosen.get(file.path)?.file === file;
+  return [...refused.values(), ...all.flatMap(({ file }) => (isChosen(file) ? [file] : []))];
 }

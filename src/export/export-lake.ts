@@ -1,17 +1,17 @@
-/** Writes the files of an engine from the lake: reads the series group by group, and writes several files at once. */
+/** Writes the files of an engine: a SELECT over the relations of the catalogue for each of them, several at once. */
 import { createHash } from 'node:crypto';
-import { rm, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { filesOfRange, openCatalogue } from '../catalogue/catalogue.js';
 import type { Catalogue, DayRange } from '../catalogue/catalogue.js';
 import { UnreadableFile } from '../catalogue/file-digests.js';
+import type { LakeFile } from '../catalogue/lake-tables.js';
 import { isFileError } from '../convert/duckdb-errors.js';
 import { verbEngine } from '../convert/duckdb.js';
-import type { DuckDbSession } from '../convert/duckdb.js';
+import type { Engine as Database } from '../convert/duckdb.js';
 import { bringIn, releaseBacked } from '../lake/backing.js';
 import { seriesFolder } from '../lake/layout.js';
 import type { Lock } from '../lake/lock.js';
-import { fileFacts } from '../lake/publish.js';
 import { CryptodlError } from '../model/errors.js';
 import { cores, memoryLimitBytes, withinOpenFiles } from '../model/machine.js';
 import { seriesName } from '../model/task.js';
@@ -19,12 +19,15 @@ import type { Series } from '../model/task.js';
 import { listText } from '../model/units.js';
 import { TOOL_VERSION } from '../model/version.js';
 import type { VerbRequest } from '../options/verb-request.js';
+import { mapOrdered } from '../queue/in-order.js';
 import { refuseInLake } from '../select/refuse-in-lake.js';
-import { absolutePath, lakeFlag } from '../text/printable.js';
+import { lakeFlag } from '../text/printable.js';
 import { oneForEachPath } from './export-file.js';
 import type { Engine, EngineSettings, ExportFile, Refused, RowSource } from './export-file.js';
-import { lockTarget, Output } from './export-target.js';
 import { groupsOf } from './select-export.js';
+import type { ExportSelection } from './select-export.js';
+import { lockTarget, Output } from './target.js';
+import type { Origin } from './target.js';
 import { writeRows } from './write-rows.js';
 
 /**
@@ -44,248 +47,205 @@ export interface ExportedFile {
   readonly text?: string;
 }
 
-export interface ExportRequest {
+export interface ExportRequest extends Pick<ExportSelection, 'root' | 'selected' | 'range'> {
   readonly request: VerbRequest;
   readonly engine: Engine;
   readonly settings: EngineSettings;
-  readonly selected: readonly Series[];
-  readonly range: Partial<DayRange>;
-  /** Absolute. */
-  readonly target: string;
-  readonly onFile: (file: ExportedFile) => void;
-  readonly onRefused: (refused: Refused) => void;
 }
 
-/** Resolves when all files are written. Rejects with `locked` while another export writes to the target, and with errors of disk, memory or interruption. */
-export async function exportLake(given: ExportRequest): Promise<void> {
-  const { request, target } = given;
+/**
+ * Yields the files of the selected series, group by group, and the series that are left out. A series with a file that cannot be read would
+ * have a hole that nothing shows, so it is left out. `atEnd` is called after each group.
+ */
+export async function* exportFiles(
+  { request, engine, settings, selected, range }: ExportRequest,
+  catalogue: Catalogue,
+  atEnd: (group: readonly Series[]) => Promise<void> = () => Promise.resolve(),
+): AsyncGenerator<ExportFile | Refused, void> {
+  const taken = new Set<string>();
+  for (const group of groupsOf(selected, engine.groupBy)) {
+    const sources: RowSource[] = [];
+    for await (const { series, spec, files, fault } of catalogue.series(group)) {
+      const none = files.length === 0 ? 'the lake has no Parquet or CSV files of it' : undefined;
+      const unknown = spec === undefined ? 'this version of cryptodl does not know the dataset' : undefined;
+      const reason = unknown ?? fault ?? none;
+      if (spec === undefined || reason !== undefined) yield { series, reason: reason ?? '', isFault: true };
+      else if (files.some((file) => isWithin(file, range))) sources.push({ series, spec, files, range });
+    }
+    yield* oneForEachPath(engine.files({ venue: request.source, sources, settings }), taken);
+    await atEnd(group);
+  }
+}
+
+function isWithin({ days }: LakeFile, { from = -Infinity, to = Infinity }: Partial<DayRange>): boolean {
+  return days.from < to && days.to > from;
+}
+
+/** The files of the lake that may have rows of a source. */
+function partOf(source: RowSource): LakeFile[] {
+  return filesOfRange(source, source.spec, source.range);
+}
+
+/** What the files of one export have in common. */
+interface Work {
+  readonly given: ExportRequest;
+  readonly target: string;
+  readonly catalogue: Catalogue;
+  readonly database: Database;
+  readonly lock: Lock | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** Sessions of DuckDB are as many as cores. So many files wait for them or for the disk, so that a long one does not stop the others. */
+const FILES_PER_CORE = 4;
+
+/**
+ * Yields each file after it is written, and the series that are left out. `target`: its absolute path. Rejects with `locked` while another export
+ * writes to the target, and with errors of disk, memory or interruption.
+ */
+export async function* exportLake(
+  given: ExportRequest,
+  target: string,
+): AsyncGenerator<ExportedFile | Refused, void> {
+  const { request, root } = given;
+  const { source, clock } = request;
   const stop = new AbortController();
   const onLost = (error: CryptodlError): void => {
     stop.abort(error);
   };
-  const { dryRun } = request.resolved.options;
-  const lock = dryRun ? undefined : await lockTarget(target, { clock: request.clock, onLost });
+  const lock = request.resolved.options.dryRun ? undefined : await lockTarget(target, { clock, onLost });
+  const signal = AbortSignal.any([request.signal, stop.signal]);
+  const database = verbEngine('export', { ...request, signal }, memoryLimitBytes() / 4);
+  const catalogue = openCatalogue(root, source, signal);
+  const work: Work = { given, target, catalogue, database, lock, signal };
+  const running = new Set<Promise<unknown>>();
+  const folders = new Set<string>();
+  const release = async (group: readonly Series[]): Promise<void> => {
+    await Promise.allSettled(running);
+    await releaseBacked(...group.map((series) => join(root, seriesFolder(source.name, series))));
+  };
   try {
-    await new Exporter(given, lock, AbortSignal.any([request.signal, stop.signal])).run();
+    const files = exportFiles(given, catalogue, release);
+    yield* mapOrdered(files, withinOpenFiles(cores()) * FILES_PER_CORE, async (file) => {
+      if ('reason' in file) return file;
+      const folder = join(target, dirname(file.path));
+      // The lake may be below the target.
+      if (!folders.has(folder)) await refuseInLake(folder, root, source.name);
+      folders.add(folder);
+      const exported = exportFile(file, work);
+      running.add(exported);
+      return exported.finally(() => running.delete(exported));
+    });
+  } catch (error) {
+    // An interrupted statement does not tell why: a lost lock, or Ctrl-C.
+    signal.throwIfAborted();
+    throw error;
   } finally {
+    database.interrupt();
+    await Promise.allSettled(running);
+    await database.end();
     await lock?.release();
   }
 }
 
-/** The series that can be read as row sources, or the reason why not. A series with a file that cannot be read would have a hole that nothing shows. */
-export async function* readSources(
-  catalogue: Catalogue,
-  selected: readonly Series[],
-  range: Partial<DayRange>,
-): AsyncGenerator<RowSource | Refused> {
-  for await (const { series, spec, files, fault } of catalogue.series(selected)) {
-    const none = files.length === 0 ? 'the lake has no Parquet or CSV files of it' : undefined;
-    const reason =
-      spec === undefined ? 'this version of cryptodl does not know the dataset' : (fault ?? none);
-    if (spec === undefined || reason !== undefined) yield { series, reason: reason ?? '', isFault: true };
-    else yield { series, spec, files: filesOfRange({ series, files }, spec, range), range };
-  }
-}
-
-/** Whether the lake holds any day of the range. */
-export function isHeld({ files, range: { from = -Infinity, to = Infinity } }: RowSource): boolean {
-  return files.some(({ days }) => days.from < to && days.to > from);
-}
-
-class Exporter {
-  readonly #given: ExportRequest;
-  readonly #lock: Lock | undefined;
-  readonly #signal: AbortSignal;
-  readonly #catalogue: Catalogue;
-  readonly #seen = new Set<string>();
-  /** Folders of files that are not in the lake. */
-  readonly #folders = new Set<string>();
-
-  constructor(given: ExportRequest, lock: Lock | undefined, signal: AbortSignal) {
-    this.#given = given;
-    this.#lock = lock;
-    this.#signal = signal;
-    const { resolved, source, surroundings } = given.request;
-    this.#catalogue = openCatalogue(absolutePath(resolved.options.out, surroundings.home), source, signal);
-  }
-
-  async run(): Promise<void> {
-    const { request, onFile } = this.#given;
-    const signal = this.#signal;
-    const engine = verbEngine('export', { ...request, signal }, memoryLimitBytes() / 4);
-    const files = this.#files();
-    const work = async (): Promise<void> => {
-      let session: DuckDbSession | undefined;
-      try {
-        for (;;) {
-          signal.throwIfAborted();
-          const next = await files.next();
-          if (next.done === true) return;
-          session ??= await engine.session();
-          // Comparing a time with and without a zone depends on it.
-          await session.run("SET TimeZone = 'UTC'");
-          onFile(await this.#export(next.value, session));
-        }
-      } finally {
-        session?.close();
-      }
-    };
-    try {
-      const workers = request.resolved.options.dryRun ? 1 : withinOpenFiles(cores());
-      // All end before the lock is released.
-      const results = await Promise.allSettled(Array.from({ length: workers }, work));
-      // An interrupted statement does not tell why: a lost lock, or Ctrl-C.
-      signal.throwIfAborted();
-      for (const result of results) if (result.status === 'rejected') throw result.reason;
-    } finally {
-      await engine.end();
+async function exportFile(asked: ExportFile, work: Work): Promise<ExportedFile> {
+  const { given, target, signal } = work;
+  const { force, dryRun } = given.request.resolved.options;
+  const of = { file: asked.path, rows: 0, bytes: 0 };
+  try {
+    signal.throwIfAborted();
+    const output = await Output.open(target, asked.path);
+    const { state } = output;
+    const file = force || state === undefined || state.rows === 0 ? asked : widened(asked, state.range);
+    const origin = originOf(file, given);
+    if (!force && (await output.isMadeBy(origin.recipe))) {
+      const { rows = 0, bytes = 0 } = state ?? {};
+      return { ...of, outcome: rows === 0 ? 'empty' : 'unchanged', rows, bytes };
     }
-  }
-
-  async *#files(): AsyncGenerator<ExportFile, void> {
-    const { engine, range, request, selected, settings, onRefused } = this.#given;
-    const { source: venue } = request;
-    for (const group of groupsOf(selected, engine.groupBy)) {
-      const sources: RowSource[] = [];
-      for await (const read of readSources(this.#catalogue, group, range))
-        if ('reason' in read) onRefused(read);
-        else if (isHeld(read)) sources.push(read);
-      const { files: all, refused } = engine.files({ venue, sources, settings });
-      const { files, refused: others } = oneForEachPath(all);
-      for (const one of [...refused, ...others]) onRefused(one);
-      for (const file of files) {
-        const [{ series } = {}] = file.sources;
-        // Two symbols can have one name in a layout.
-        if (this.#seen.has(file.path) && series !== undefined) {
-          onRefused({ series, reason: 'another symbol has files with the same names' });
-          continue;
-        }
-        this.#seen.add(file.path);
-        await this.#refuseInLake(dirname(file.path));
-        yield file;
-      }
-      const folders = group.map((series) => join(this.#catalogue.root, seriesFolder(venue.name, series)));
-      await releaseBacked(...folders);
-    }
-  }
-
-  /** Throws a usage error if a folder of the target lies in the lake: the lake may be below the target. */
-  async #refuseInLake(folder: string): Promise<void> {
-    if (this.#folders.has(folder)) return;
-    this.#folders.add(folder);
-    await refuseInLake(
-      join(this.#given.target, folder),
-      this.#catalogue.root,
-      this.#given.request.source.name,
-    );
-  }
-
-  async #export(file: ExportFile, session: DuckDbSession): Promise<ExportedFile> {
-    const { target, request } = this.#given;
-    const { force, dryRun } = request.resolved.options;
-    const of = { file: file.path, rows: 0, bytes: 0 };
-    const sources = this.#sourcesOf(file);
-    const recipe = recipeOf(file, sources);
-    try {
-      const output = await Output.open(target, file.path);
-      if (!force && (await output.isMadeBy(recipe))) {
-        const { rows = 0, bytes = 0 } = output.state ?? {};
-        return { ...of, outcome: rows === 0 ? 'empty' : 'unchanged', rows, bytes };
-      }
+    if (dryRun) {
       await output.refuseForeign(force);
-      if (dryRun) return { ...of, outcome: 'planned' };
-      return await this.#write(file, output, { session, recipe, sources });
-    } catch (error) {
-      const fault = faultOf(error, this.#catalogue.root);
-      if (fault === undefined) throw error;
-      return { ...of, ...fault };
+      return { ...of, outcome: 'planned' };
     }
+    const { rows, bytes } = await write(file, { output, origin }, work);
+    return { ...of, outcome: rows === 0 ? 'empty' : 'written', rows, bytes };
+  } catch (error) {
+    const fault = faultOf(error, given.root);
+    if (fault === undefined) throw error;
+    return { ...of, ...fault };
   }
+}
 
-  async #write(
-    file: ExportFile,
-    output: Output,
-    { session, recipe, sources }: Made & { readonly session: DuckDbSession },
-  ): Promise<ExportedFile> {
-    const { engine, request } = this.#given;
-    const staged = [await output.stagedPath(), await output.stagedPath()] as const;
-    try {
-      const { rows, path } = await this.#stage(file, session, staged);
-      const { bytes, sha256 } = await fileFacts(path);
-      const { mtimeMs } = await stat(path);
-      this.#signal.throwIfAborted();
-      await this.#lock?.confirm();
-      // A file of another program may have appeared since the rows were read.
-      await output.refuseForeign(request.resolved.options.force);
-      await output.publish(path, {
-        v: 1,
-        engine: engine.name,
-        recipe,
-        sources,
-        rows,
-        bytes: rows === 0 ? 0 : bytes,
-        sha256,
-        modifiedAt: mtimeMs,
-        at: new Date(request.clock.now()).toISOString(),
-        tool: `cryptodl ${TOOL_VERSION}`,
-      });
-      return {
-        file: file.path,
-        outcome: rows === 0 ? 'empty' : 'written',
-        rows,
-        bytes: rows === 0 ? 0 : bytes,
-      };
-    } finally {
-      for (const path of staged) await rm(path, { force: true });
-    }
-  }
+/** The file with the days that it has already, too. */
+function widened(file: ExportFile, { from, to }: Partial<DayRange>): ExportFile {
+  const sources = file.sources.map((source) => {
+    const { range } = source;
+    const first = from === undefined || range.from === undefined ? {} : { from: Math.min(from, range.from) };
+    const end = to === undefined || range.to === undefined ? {} : { to: Math.max(to, range.to) };
+    return { ...source, range: { ...first, ...end } };
+  });
+  return { ...file, sources };
+}
 
-  /** Rejects with `partition-incomplete` if files of the lake change meanwhile: a run could have replaced some of them. */
-  async #stage(
-    file: ExportFile,
-    session: DuckDbSession,
-    staged: readonly [string, string],
-  ): Promise<{ rows: number; path: string }> {
-    const paths = file.sources.flatMap(({ files }) => files.map(({ path }) => path));
+/** Everything that decides the content of a file. */
+function originOf({ sources, select, form }: ExportFile, { request, engine, root }: ExportRequest): Origin {
+  const files = sources.flatMap((source) =>
+    partOf(source).map(({ path, sha256 }) => ({ file: relative(root, path).split(sep).join('/'), sha256 })),
+  );
+  const names = sources.map((_, at) => `$${at}`);
+  const parts = sources.map(({ series, range: { from, to } }) => [series, from, to]);
+  return {
+    engine: engine.name,
+    recipe: createHash('sha256')
+      .update(JSON.stringify([select(names), form, parts, files]))
+      .digest('hex'),
+    range: sources[0]?.range ?? {},
+    sources: files,
+    at: new Date(request.clock.now()).toISOString(),
+    tool: `cryptodl ${TOOL_VERSION}`,
+  };
+}
+
+/** Rejects with `partition-incomplete` if files of the lake change meanwhile: a run could have replaced some of them. */
+async function write(
+  { sources, select, form }: ExportFile,
+  { output, origin }: { readonly output: Output; readonly origin: Origin },
+  { given, catalogue, database, lock, signal }: Work,
+): Promise<{ rows: number; bytes: number }> {
+  const session = await database.session();
+  try {
+    // Comparing a time with and without a zone depends on it.
+    await session.run("SET TimeZone = 'UTC'");
+    const paths = sources.flatMap((source) => partOf(source).map(({ path }) => path));
     await bringIn(paths);
     const before = await statesOf(paths);
     const relations: string[] = [];
-    for (const source of file.sources) {
-      const some = await this.#catalogue.relation([source], source.range);
-      const { sql = '' } = some ?? (await this.#catalogue.relation([source])) ?? {};
-      relations.push(some === undefined ? `SELECT * FROM (${sql}) WHERE false` : sql);
+    for (const source of sources) {
+      const relation = await catalogue.relation([source], source.range);
+      if (relation === undefined) throw new CryptodlError('bug', `${seriesName(source.series)}: no files`);
+      relations.push(relation.sql);
     }
-    const written = await writeRows(session, file.select(relations), file.form, staged);
-    if ((await statesOf(paths)) === before) return written;
-    const names = file.sources.map(({ series }) => seriesName(series));
-    throw new CryptodlError(
-      'partition-incomplete',
-      `${listText(names, 1)}: files of the lake changed during the export`,
-      { hint: 'run the export again when no run writes to the lake' },
-    );
+    return await output.staging(async (folder) => {
+      const { rows, path } = await writeRows(session, select(relations), form, folder);
+      const name = listText(
+        sources.map(({ series }) => seriesName(series)),
+        1,
+      );
+      if ((await statesOf(paths)) !== before)
+        throw new CryptodlError(
+          'partition-incomplete',
+          `${name}: files of the lake changed during the export`,
+          {
+            hint: 'run the export again when no run writes to the lake',
+          },
+        );
+      signal.throwIfAborted();
+      await lock?.confirm();
+      await output.refuseForeign(given.request.resolved.options.force);
+      return { rows, bytes: await output.publish(path, rows, origin) };
+    });
+  } finally {
+    session.close();
   }
-
-  /** The files of the lake that the rows come from, relative to the lake. */
-  #sourcesOf(file: ExportFile): Made['sources'] {
-    const { root } = this.#catalogue;
-    return file.sources.flatMap(({ files }) =>
-      files.map(({ path, sha256 }) => ({ file: relative(root, path).split(sep).join('/'), sha256 })),
-    );
-  }
-}
-
-interface Made {
-  readonly recipe: string;
-  readonly sources: readonly { readonly file: string; readonly sha256: string }[];
-}
-
-/** The digest of everything that decides the content of a file. */
-function recipeOf({ sources, select, form }: ExportFile, files: Made['sources']): string {
-  const names = sources.map((_, at) => `$${at}`);
-  const parts = sources.map(({ series, range }) => [series, range]);
-  return createHash('sha256')
-    .update(JSON.stringify([select(names), form, parts, files]))
-    .digest('hex');
 }
 
 /** Size, time of change and inode of each file. */

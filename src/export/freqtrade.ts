@@ -7,6 +7,7 @@ import type { Series } from '../model/task.js';
 import { isSettled, pairOf } from '../source/pairs.js';
 import type { Pair } from '../source/pairs.js';
 import { intervalMs } from '../source/venue.js';
+import { fileOf } from './export-file.js';
 import type { Engine, ExportFile, Refused, RowSource } from './export-file.js';
 import { epochUs } from './value-text.js';
 
@@ -18,7 +19,6 @@ const CANDLES: Readonly<Record<string, string>> = {
   indexPriceKlines: 'index',
   premiumIndexKlines: 'premiumIndex',
 };
-const UNKNOWN = 'base and quote asset are not known; --exchange-info names them';
 const TRADES = ['aggTrades', 'trades'];
 
 export const FREQTRADE: Engine = {
@@ -27,18 +27,17 @@ export const FREQTRADE: Engine = {
   onlyNamed: TRADES,
   anyInterval: ['markPriceKlines', 'fundingRate'],
   groupBy: 'pair',
-  files: ({ sources, venue, settings }) => {
-    const files: ExportFile[] = [];
-    const refused: Refused[] = [];
-    for (const source of sources.toSorted((a, b) => lengthOf(b) - lengthOf(a))) {
-      const { series } = source;
-      const pair = pairOf(venue, series.market, series.symbol, settings.assets);
-      const reason = pair === undefined ? noPair(series) : noFile(series);
-      if (pair === undefined || reason !== undefined) refused.push({ series, reason: reason ?? UNKNOWN });
-      else files.push(...filesOf(source, placeOf(pair, series), settings.markIntervals));
-    }
-    return { files, refused };
-  },
+  files: ({ sources, venue, settings }) =>
+    sources
+      .toSorted((a, b) => lengthOf(b) - lengthOf(a))
+      .flatMap((source): (ExportFile | Refused)[] => {
+        const { series } = source;
+        const pair = pairOf(venue, series.market, series.symbol, settings.assets);
+        if (pair === undefined) return [{ series, reason: noPair(series) }];
+        const reason = noFile(series);
+        if (reason !== undefined) return [{ series, reason }];
+        return filesOf(source, placeOf(pair, series), settings.markInterval);
+      }),
   notes: [
     'freqtrade reads these files with --data-format-ohlcv parquet, and trades with --data-format-trades parquet; in its configuration: dataformat_ohlcv and dataformat_trades',
   ],
@@ -50,7 +49,9 @@ function lengthOf({ series: { dataset, interval = '' } }: RowSource): number {
 }
 
 function noPair({ symbol }: Series): string {
-  return isSettled(symbol) ? 'a settled contract has no pair' : UNKNOWN;
+  return isSettled(symbol)
+    ? 'a settled contract has no pair'
+    : 'base and quote asset are not known; --exchange-info names them';
 }
 
 function noFile({ market, dataset, interval = '' }: Series): string | undefined {
@@ -60,32 +61,28 @@ function noFile({ market, dataset, interval = '' }: Series): string | undefined 
     : undefined;
 }
 
+const PARQUET = { copy: 'FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1' } as const;
+
 function filesOf(source: RowSource, place: string, markIntervals: readonly string[]): ExportFile[] {
   const { market, dataset, interval: own = '' } = source.series;
-  const fileOf = (name: string, select: (rows: string) => string, utc?: string): ExportFile => ({
-    path: `${place}-${name}.parquet`,
-    sources: [source],
-    select: ([rows = '']) => select(rows),
-    form: {
-      copy: 'FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1',
-      ...(utc === undefined ? {} : { utc }),
-    },
-  });
+  if (TRADES.includes(dataset))
+    return [fileOf(`${place}-trades.parquet`, source, PARQUET, (rows) => tradesQuery(dataset, rows))];
+  const dated = (interval: string, suffix: string, select: (rows: string) => string): ExportFile =>
+    fileOf(
+      `${place}-${fileInterval(interval)}${suffix}.parquet`,
+      source,
+      { ...PARQUET, utc: 'date' },
+      select,
+    );
   if (dataset === 'fundingRate')
-    return markIntervals.map((each) => fileOf(`${fileInterval(each)}-funding_rate`, fundingQuery, 'date'));
-  if (TRADES.includes(dataset)) return [fileOf('trades', (rows) => tradesQuery(dataset, rows))];
+    return markIntervals.map((each) => dated(each, '-funding_rate', fundingQuery));
   const suffix = market === 'spot' ? '' : `-${CANDLES[dataset] ?? ''}`;
   const candles = (rows: string): string => candlesQuery(market, rows);
-  const longer =
-    dataset === 'markPriceKlines' ? markIntervals.filter((interval) => isLonger(interval, own)) : [];
+  const longer = dataset === 'markPriceKlines' ? markIntervals.filter((each) => isLonger(each, own)) : [];
   return [
-    fileOf(`${fileInterval(own)}${suffix}`, candles, 'date'),
-    ...longer.map((interval) =>
-      fileOf(
-        `${fileInterval(interval)}${suffix}`,
-        (rows) => longerCandles(candles(rows), intervalMs(own), intervalMs(interval)),
-        'date',
-      ),
+    dated(own, suffix, candles),
+    ...longer.map((each) =>
+      dated(each, suffix, (rows) => longerCandles(candles(rows), intervalMs(own), intervalMs(each))),
     ),
   ];
 }

@@ -1,6 +1,5 @@
 /** The data of the selected series that the lake lacks, by the same day states as `check` and `coverage`. */
 import { openCatalogue } from '../catalogue/catalogue.js';
-import type { DayRange } from '../catalogue/catalogue.js';
 import type { LookUp } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
 import { coverLake } from '../coverage/cover-lake.js';
@@ -11,15 +10,8 @@ import { dayOf } from '../model/calendar.js';
 import { seriesName } from '../model/task.js';
 import { countText, listText } from '../model/units.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { isRangeGiven, resolveRange } from '../select/date-range.js';
 import { lakeFlag, printLines } from '../text/printable.js';
 import type { ExportSelection } from './select-export.js';
-
-/** The given range; without it, all days. */
-export function rangeOf({ resolved, clock, source }: VerbRequest): Partial<DayRange> {
-  const { options } = resolved;
-  return isRangeGiven(options) ? resolveRange(options, options.nowMs ?? clock.now(), source) : {};
-}
 
 export const NOTHING_EXPORTED = 'nothing is exported, because --require-complete is given';
 
@@ -30,26 +22,25 @@ const MOST_LINES = 3;
 export async function tellLacking(
   { io, resolved }: LookUp,
   request: VerbRequest,
-  given: { readonly selection: ExportSelection; readonly range: Partial<DayRange>; readonly isJson: boolean },
+  selection: ExportSelection,
+  isJson: boolean,
 ): Promise<boolean> {
   const { options } = resolved;
-  const { root, selected, unread } = given.selection;
-  const covered = await coveredSeries(request, given.selection, given.range);
-  const lacking = selected.flatMap((series) => {
-    const gaps = missingOf(covered.get(seriesName(series)));
-    return gaps.length === 0 ? [] : [{ series, gaps }];
-  });
+  const { root, selected, unread } = selection;
+  const covered = await coveredSeries(request, selection);
+  const gapsOf = new Map(selected.map((series) => [series, missingOf(covered.get(seriesName(series)))]));
   if (options.requireComplete)
     for await (const { series, fault } of openCatalogue(root, request.source, request.signal).series(
       selected,
     ))
-      if (fault !== undefined && !lacking.some((one) => one.series === series))
-        lacking.push({ series, gaps: [fault] });
+      if (fault !== undefined && gapsOf.get(series)?.length === 0) gapsOf.set(series, [fault]);
   // Bars lack what their source lacks.
-  lacking.sort((a, b) => Number(a.series.dataset === 'bars') - Number(b.series.dataset === 'bars'));
+  const lacking = [...gapsOf]
+    .filter(([, gaps]) => gaps.length > 0)
+    .sort(([a], [b]) => Number(a.dataset === 'bars') - Number(b.dataset === 'bars'));
   if (lacking.length > 0 && (!options.quiet || options.requireComplete)) {
     const lines = lacking.map(
-      ({ series, gaps }) => `the lake lacks ${seriesName(series)}: ${listText(gaps, 3)}`,
+      ([series, gaps]) => `the lake lacks ${seriesName(series)}: ${listText(gaps, 3)}`,
     );
     const more = countText(lacking.length - MOST_LINES, 'further series');
     if (lacking.length > MOST_LINES) lines.splice(MOST_LINES, lines.length, `the lake lacks data of ${more}`);
@@ -62,8 +53,8 @@ export async function tellLacking(
     request.observer.warn(
       `${listText(twice)}: no rows for 30 days or more between others; after a second listing under the same name, prices do not continue`,
     );
-  if (given.isJson)
-    for (const { series, gaps } of lacking) await writeData(io, [{ event: 'lacking', ...series, gaps }]);
+  if (isJson)
+    for (const [series, gaps] of lacking) await writeData(io, [{ event: 'lacking', ...series, gaps }]);
   if (!options.requireComplete || lacking.length + unread.length === 0) return true;
   printLines(io.stderr, [NOTHING_EXPORTED]);
   return false;
@@ -72,8 +63,7 @@ export async function tellLacking(
 /** The coverage of each series in the format that lacks least, by name. Zips cannot be exported. */
 async function coveredSeries(
   { source, resolved, clock, observer }: VerbRequest,
-  { root, selected }: ExportSelection,
-  range: Partial<DayRange>,
+  { root, selected, range }: ExportSelection,
 ): Promise<ReadonlyMap<string, CoveredSeries>> {
   const best = new Map<string, CoveredSeries>();
   const covered = coverLake({
@@ -89,8 +79,7 @@ async function coveredSeries(
   });
   for await (const one of covered) {
     const name = seriesName(one.coverage.series);
-    const known = best.get(name);
-    if (known === undefined || one.missing < known.missing) best.set(name, one);
+    if (one.missing < (best.get(name)?.missing ?? Infinity)) best.set(name, one);
   }
   return best;
 }
@@ -101,14 +90,10 @@ function missingOf(covered: CoveredSeries | undefined): string[] {
   return gaps.filter(({ isMissing }) => isMissing).map((gap) => gapText(gap, coverage));
 }
 
-const LONG_GAP_SECONDS = 30 * DAY_SECONDS;
-
 /** Whether the series has no rows for 30 days or more, and rows before and after. */
 function isListedTwice({ coverage, gaps }: CoveredSeries): boolean {
   const { first, last, dayStartSeconds } = coverage;
   if (first === undefined || last === undefined) return false;
-  const [start, end] = [first, last].map((instant) => Date.parse(instant) / 1000 - dayStartSeconds);
-  return gaps.some(
-    ({ from, to }) => to - from >= LONG_GAP_SECONDS && from > (start ?? 0) && to <= (end ?? 0),
-  );
+  const [start = 0, end = 0] = [first, last].map((instant) => Date.parse(instant) / 1000 - dayStartSeconds);
+  return gaps.some(({ from, to }) => to - from >= 30 * DAY_SECONDS && from > start && to <= end);
 }

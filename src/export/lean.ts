@@ -6,7 +6,7 @@ import { quoteName } from '../convert/sql.js';
 import { safeName } from '../lake/layout.js';
 import { dayText } from '../model/calendar.js';
 import type { Series } from '../model/task.js';
-import { csvForm, daysOf, onDay } from './export-file.js';
+import { csvForm, daysOf, fileOf, onDay } from './export-file.js';
 import type { Engine, ExportFile, FileForm, Refused, RowSource } from './export-file.js';
 import { epochUs, numberText, timeText } from './value-text.js';
 
@@ -25,14 +25,13 @@ export const LEAN: Engine = {
   onlyNamed: [],
   anyInterval: ['fundingRate'],
   groupBy: 'pair',
-  files: ({ sources, venue }) => {
-    const refused = sources.filter(hasNone).map(({ series }): Refused => {
+  files: ({ sources, venue }) =>
+    sources.flatMap((source): (ExportFile | Refused)[] => {
+      const { series } = source;
+      if (!hasNone(source)) return filesOf(source, venue.name);
       const reason = `Lean has no resolution of ${series.interval ?? ''}; it has 1s, 1m, 1h and 1d`;
-      return { series, reason };
-    });
-    const others = sources.filter((source) => !hasNone(source));
-    return { files: others.flatMap((source) => filesOf(source, venue.name)), refused };
-  },
+      return [{ series, reason }];
+    }),
   notes: ['copy the folders crypto and cryptofuture into the data folder of Lean'],
 };
 
@@ -46,38 +45,31 @@ function filesOf(source: RowSource, venue: string): ExportFile[] {
   const name = safeName(series.symbol.replace(/_PERP$/, '').toLowerCase());
   if (series.dataset === 'fundingRate')
     return [
-      {
-        path: `${root}/margin_interest/${name}.csv`,
-        sources: [source],
-        select: ([rows = '']) =>
-          `SELECT ${timeText('calc_time', '%Y%m%d %H:%M:%S')} AS time, ${numberText('last_funding_rate')} AS rate FROM (${rows}) ORDER BY calc_time`,
-        form: { copy: csvForm({ header: false }) },
-      },
+      fileOf(`${root}/margin_interest/${name}.csv`, source, PLAIN, (rows) => {
+        const time = timeText('calc_time', '%Y%m%d %H:%M:%S');
+        return `SELECT ${time} AS time, ${numberText('last_funding_rate')} AS rate FROM (${rows}) ORDER BY calc_time`;
+      }),
     ];
   const resolution = RESOLUTIONS[series.interval ?? ''] ?? 'tick';
   const type = series.dataset === 'bookTicker' ? 'quote' : 'trade';
   if (resolution === 'hour' || resolution === 'daily')
     return [
-      {
-        path: `${root}/${resolution}/${name}_${type}.zip`,
-        sources: [source],
-        select: ([rows = '']) => candles(timeText('open_time', '%Y%m%d %H:%M'), rows),
-        form: zipOf(`${name}.csv`),
-      },
+      fileOf(`${root}/${resolution}/${name}_${type}.zip`, source, zipOf(`${name}.csv`), (rows) =>
+        candles(timeText('open_time', '%Y%m%d %H:%M'), rows),
+      ),
     ];
   return daysOf([source]).map((day) => {
     const date = dayText(day).replaceAll('-', '');
-    return {
-      path: `${root}/${resolution}/${name}/${date}_${type}.zip`,
-      sources: [onDay(source, day)],
-      select: ([rows = '']) => dayQuery(series, rows),
-      form: zipOf(`${date}_${name}_${resolution}_${type}.csv`),
-    };
+    const form = zipOf(`${date}_${name}_${resolution}_${type}.csv`);
+    const path = `${root}/${resolution}/${name}/${date}_${type}.zip`;
+    return fileOf(path, onDay(source, day), form, (rows) => dayQuery(series, rows));
   });
 }
 
+const PLAIN = { copy: csvForm({ header: false }) } as const;
+
 function zipOf(member: string): FileForm {
-  return { copy: csvForm({ header: false }), member };
+  return { ...PLAIN, member };
 }
 
 /** Milliseconds since midnight. */

@@ -1,18 +1,31 @@
 /** The Python program that loads candles and trades of the lake into a catalogue of nautilus_trader with its own wranglers. */
 import { basename, dirname } from 'node:path';
-import type { DayRange } from '../catalogue/catalogue.js';
 import { dayText } from '../model/calendar.js';
-import { listText } from '../model/units.js';
-import { usage } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
 import type { LakeFile } from '../catalogue/lake-tables.js';
 import { isSettled, pairOf } from '../source/pairs.js';
 import type { Source } from '../source/source.js';
 import { intervalMs } from '../source/venue.js';
-import type { RowSource } from './export-file.js';
+import { fileOf } from './export-file.js';
+import type { Engine, RowSource } from './export-file.js';
 
-export const NAUTILUS = { name: 'nautilus-loader', datasets: ['klines', 'trades', 'aggTrades'] } as const;
+export const NAUTILUS: Engine = {
+  name: 'nautilus-loader',
+  datasets: ['klines', 'trades', 'aggTrades'],
+  onlyNamed: [],
+  anyInterval: [],
+  groupBy: 'dataset',
+  files: ({ sources, venue }) =>
+    sources.map((source) => {
+      const { series } = source;
+      const reason = noInstrument(series, venue);
+      if (reason !== undefined) return { series, reason };
+      return fileOf(seriesName(series), source, { copy: '' }, (rows) => rows);
+    }),
+  script: nautilusScript,
+  notes: [],
+};
 
 /** Steps and units of bar types, by length. Longer bars have no fixed unit there. */
 const UNITS: readonly (readonly [ms: number, unit: string])[] = [
@@ -29,41 +42,24 @@ function barStep(interval: string): string | undefined {
   return length === undefined || unit === undefined ? undefined : `${ms / length}-${unit}`;
 }
 
-/** Throws one usage error for all series that the script cannot load. */
-export function refuseOthers(selected: readonly Series[], source: Source): void {
-  const reasons = new Map<string, string>();
-  for (const series of selected) {
-    const reason = noInstrument(series, source);
-    if (reason !== undefined) reasons.set(series.symbol, `${series.symbol} (${reason})`);
-  }
-  if (reasons.size > 0)
-    throw usage(
-      `nautilus-loader makes instruments of spot pairs and perpetual contracts only, not of ${listText([...reasons.values()], 3)}`,
-      'leave them out with --symbols',
-    );
-  const long = selected.find(({ interval }) => interval !== undefined && barStep(interval) === undefined);
-  if (long === undefined) return;
-  throw usage(`nautilus-loader has no bar type for ${seriesName(long)}`, 'choose others with --interval');
+function noInstrument({ market, symbol, interval }: Series, venue: Source): string | undefined {
+  const pair = pairOf(venue, market, symbol);
+  if (isSettled(symbol)) return 'a settled contract has no instrument';
+  if (pair === undefined) return 'base and quote asset are not known';
+  if (pair.expiry !== undefined) return 'the loader has no instruments of contracts that end';
+  const isLong = interval !== undefined && barStep(interval) === undefined;
+  return isLong ? `nautilus_trader has no bar type for ${interval}` : undefined;
 }
 
-function noInstrument({ market, symbol }: Series, source: Source): string | undefined {
-  const pair = pairOf(source, market, symbol);
-  if (pair === undefined) return isSettled(symbol) ? 'settled' : 'assets not known';
-  return pair.expiry === undefined ? undefined : 'ends';
-}
-
-/** The program. `sources`: at least one of the series that `refuseOthers` accepted. Each has a file. */
-export function nautilusScript(
-  sources: readonly RowSource[],
-  source: Source,
-  { from, to }: Partial<DayRange>,
-): string {
+/** The program. Each source has a file. */
+function nautilusScript(sources: readonly RowSource[], venue: Source): string {
   const rows = sources.map(({ series, files }) => {
-    const { base, quote, settle } = pairOf(source, series.market, series.symbol) ?? {};
+    const { base, quote, settle } = pairOf(venue, series.market, series.symbol) ?? {};
     const step = series.interval === undefined ? '' : barStep(series.interval);
     const cells = [series.symbol, base, quote, settle, series.dataset, step];
     return `    (${[...cells.map(pythonText), pythonFiles(files)].join(', ')}),`;
   });
+  const { from, to } = sources[0]?.range ?? {};
   const days = [from, to].map((day) => pythonText(day === undefined ? undefined : dayText(day)));
   const values = { '@SERIES@': `[\n${rows.join('\n')}\n]`, '@RANGE@': `(${days.join(', ')})` };
   return SCRIPT.replace(/@SERIES@|@RANGE@/g, (name) => values[name as keyof typeof values]);

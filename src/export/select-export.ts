@@ -1,39 +1,45 @@
-/** The series of an export, in groups, and the folder of its files. */
+/** The series of an export, in groups, its range, its settings, and the folder of its files. */
+import { readFile } from 'node:fs/promises';
+import type { DayRange } from '../catalogue/catalogue.js';
 import { refuseFile } from '../lake/layout.js';
-import { usage } from '../model/errors.js';
+import { errnoOf, usage } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
+import type { FlagName } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import type { VerbRequest } from '../options/verb-request.js';
+import { isRangeGiven, resolveRange } from '../select/date-range.js';
 import { filterHeldSeries, readVerbLake, selectGiven } from '../select/held-series.js';
 import type { VerbLake } from '../select/held-series.js';
 import { refuseInLake } from '../select/refuse-in-lake.js';
 import { isAll } from '../select/select-datasets.js';
-import { absolutePath } from '../text/printable.js';
-import type { Engine } from './export-file.js';
+import { parseAssets } from '../source/binance/exchange-info.js';
+import { intervalMs } from '../source/venue.js';
+import { reasonOf } from '../text/path-faults.js';
+import { absolutePath, shownPath } from '../text/printable.js';
+import type { Engine, EngineSettings } from './export-file.js';
 
 export interface ExportSelection extends VerbLake {
   readonly selected: readonly Series[];
+  /** Without a given range, all days. */
+  readonly range: Partial<DayRange>;
   /** Why folders of series are left out: links, and files without a manifest. They were warned of. */
   readonly unread: readonly string[];
 }
 
 /** The series that flags select and that the engine has files for. Throws usage errors, also if there is none. */
-export async function selectExport(
-  request: VerbRequest,
-  { name, datasets, onlyNamed, anyInterval }: Pick<Engine, 'name' | 'datasets' | 'onlyNamed' | 'anyInterval'>,
-): Promise<ExportSelection> {
-  const { resolved, observer } = request;
+export async function selectExport(request: VerbRequest, engine: Engine): Promise<ExportSelection> {
+  const { resolved, observer, source, clock } = request;
   const { options, origins } = resolved;
+  const { name, datasets, onlyNamed, anyInterval } = engine;
+  const range = isRangeGiven(options) ? resolveRange(options, options.nowMs ?? clock.now(), source) : {};
   const unread: string[] = [];
   const lake = await readVerbLake(request, (message) => {
     unread.push(message);
     observer.warn(message);
   });
-  const { held } = lake;
-  const found = await selectGiven(held, request, anyInterval);
-  const hasIndex = datasets.includes(INDEX);
-  const chosen = [...found, ...(hasIndex ? indexesOf(found, held, resolved) : [])];
+  const found = await selectGiven(lake.held, request, anyInterval);
+  const chosen = datasets.includes(INDEX) ? [...found, ...indexesOf(found, lake.held, resolved)] : found;
   const named = origins.dataset === 'default' || isAll(options.dataset) ? undefined : options.dataset;
   const unknown = named?.find((dataset) => datasets.length > 0 && !datasets.includes(dataset));
   if (unknown !== undefined)
@@ -41,36 +47,29 @@ export async function selectExport(
       `export ${name} has no files for ${unknown}; it has files for ${datasets.join(', ')}`,
       'choose one of these with --dataset, or leave it out',
     );
-  const takes = ({ dataset }: Series): boolean =>
-    datasets.length === 0 ||
-    (datasets.includes(dataset) && (named !== undefined || !onlyNamed.includes(dataset)));
-  const selected = chosen.filter(takes);
-  if (selected.length > 0) return { ...lake, selected, unread };
+  const taken = datasets.filter((dataset) => named !== undefined || !onlyNamed.includes(dataset));
+  const selected = chosen.filter(({ dataset }) => datasets.length === 0 || taken.includes(dataset));
+  if (selected.length > 0) return { ...lake, selected, range, unread };
   const others = [...new Set(chosen.map(({ dataset }) => dataset))];
+  const left = onlyNamed.find((dataset) => others.includes(dataset));
   throw usage(
-    `export ${name} takes ${datasets.filter((dataset) => !onlyNamed.includes(dataset)).join(', ')}; ${options.out} holds ${others.join(', ')} of these symbols`,
-    onlyNamed.some((dataset) => others.includes(dataset))
-      ? `for trades, name them: --dataset ${onlyNamed.find((dataset) => others.includes(dataset)) ?? ''}`
-      : undefined,
+    `export ${name} takes ${taken.join(', ')}; ${options.out} holds ${others.join(', ')} of these symbols`,
+    left === undefined ? undefined : `for trades, name them: --dataset ${left}`,
   );
-}
-
-/** The index prices of the pairs of these contracts: BTCUSD of BTCUSD_PERP. --symbols names contracts, so it leaves them out. */
-function indexesOf(chosen: readonly Series[], held: readonly Series[], resolved: Resolved): Series[] {
-  const options = { ...resolved.options, quote: undefined };
-  const pairs = new Set(chosen.map((series) => pairName(series)));
-  const others = held.filter(
-    (series) => isIndex(series) && pairs.has(pairName(series)) && !chosen.includes(series),
-  );
-  if (others.length === 0) return [];
-  const all = filterHeldSeries(held, { ...resolved, options }, undefined, () => undefined);
-  return others.filter((series) => all.includes(series));
 }
 
 const INDEX = 'indexPriceKlines';
 
-function isIndex({ dataset }: Series): boolean {
-  return dataset === INDEX;
+/** The index prices of the pairs of these contracts: BTCUSD of BTCUSD_PERP. --symbols names contracts, so it leaves them out. */
+function indexesOf(chosen: readonly Series[], held: readonly Series[], resolved: Resolved): Series[] {
+  const pairs = new Set(chosen.map(pairName));
+  const others = held.filter(
+    (series) => series.dataset === INDEX && pairs.has(pairName(series)) && !chosen.includes(series),
+  );
+  if (others.length === 0) return [];
+  const options = { ...resolved.options, quote: undefined };
+  const all = filterHeldSeries(held, { ...resolved, options }, undefined, () => undefined);
+  return others.filter((series) => all.includes(series));
 }
 
 /** `cm BTCUSD`, the pair of BTCUSD_PERP and BTCUSD_240329. */
@@ -80,15 +79,14 @@ function pairName({ market, symbol }: Series): string {
 
 /** In the order of the lake; in each group, bars come last. */
 export function groupsOf(selected: readonly Series[], groupBy: Engine['groupBy']): Series[][] {
+  const nameOf = groupBy === 'pair' ? pairName : (series: Series) => seriesName({ ...series, symbol: '' });
   const groups = new Map<string, Series[]>();
-  for (const series of selected) {
-    const name = groupBy === 'dataset' ? seriesName({ ...series, symbol: '' }) : pairName(series);
-    groups.set(name, [...(groups.get(name) ?? []), series]);
-  }
-  return [...groups.values()].map((group) => [
-    ...group.filter(({ dataset }) => dataset !== 'bars'),
-    ...group.filter(({ dataset }) => dataset === 'bars'),
-  ]);
+  for (const series of selected) groups.set(nameOf(series), [...(groups.get(nameOf(series)) ?? []), series]);
+  return [...groups.values()].map((group) => group.sort((a, b) => rankOf(a) - rankOf(b)));
+}
+
+function rankOf({ dataset }: Series): number {
+  return dataset === 'bars' ? 1 : 0;
 }
 
 /** The absolute path of the target. Throws usage errors for a missing --target, for a file, and for a folder in the lake. */
@@ -100,7 +98,7 @@ export async function targetFolder(
   if (target === undefined)
     throw usage(
       `export ${engine} needs --target, the folder for its files; --out is the lake`,
-      `for example --target ${exampleTarget(engine)}`,
+      `for example --target ${engine === 'freqtrade' ? 'user_data/data/binance' : engine}`,
     );
   if (/^s3:/i.test(target))
     throw usage(
@@ -113,7 +111,47 @@ export async function targetFolder(
   return path;
 }
 
-/** A folder for the files of an engine, for corrected lines. */
-function exampleTarget(engine: string): string {
-  return engine === 'freqtrade' ? 'user_data/data/binance' : engine;
+/** Flags that only one engine reads. */
+const FLAGS_OF: Readonly<Partial<Record<FlagName, string>>> = {
+  'mark-interval': 'freqtrade',
+  'exchange-info': 'freqtrade',
+  columns: 'csv',
+  delimiter: 'csv',
+  'time-format': 'csv',
+  'one-file': 'csv',
+};
+
+/** The options that engines read. Throws usage errors, also for a flag of another engine. */
+export async function settingsOf(
+  engine: string,
+  { resolved: { options, origins }, surroundings }: VerbRequest,
+): Promise<EngineSettings> {
+  for (const [flag, owner] of Object.entries(FLAGS_OF))
+    if (origins[flag as FlagName] === 'flag' && owner !== engine)
+      throw usage(`--${flag} is for export ${owner}, not for export ${engine}`, `leave --${flag} out`);
+  const wrong = options.markInterval.find((interval) => !(intervalMs(interval) > 0));
+  if (wrong !== undefined)
+    throw usage(
+      `--mark-interval: "${wrong}" is not an interval like 1h or 8h`,
+      'for example --mark-interval 1h,8h',
+    );
+  const { exchangeInfo } = options;
+  if (exchangeInfo === undefined) return { ...options, assets: new Map() };
+  return { ...options, assets: await readAssets(absolutePath(exchangeInfo, surroundings.home)) };
+}
+
+async function readAssets(path: string): Promise<EngineSettings['assets']> {
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    throw usage(
+      `--exchange-info ${shownPath(path)} cannot be read (${reasonOf(errnoOf(error))})`,
+      'name a file with an answer of exchangeInfo',
+    );
+  });
+  const assets = parseAssets(text);
+  if (assets === undefined)
+    throw usage(
+      `--exchange-info ${shownPath(path)} is not an answer of exchangeInfo: it has no list of symbols with baseAsset and quoteAsset`,
+      'save one: curl https://fapi.binance.com/fapi/v1/exchangeInfo > exchangeInfo.json',
+    );
+  return assets;
 }

@@ -30,15 +30,13 @@ export const TARDIS: Engine = {
   onlyNamed: [],
   anyInterval: [...TRADES, 'bookTicker', 'fundingRate', 'metrics'],
   groupBy: 'pair',
-  files: ({ sources }) => ({
-    files: contractsOf(sources).flatMap(({ own, pair }) => [
+  files: ({ sources }) =>
+    contractsOf(sources).flatMap(({ own, pair }) => [
       ...tradeFiles(own, 'trades', ['time', 'id', 'qty']),
       ...tradeFiles(own, 'aggTrades', ['transact_time', 'agg_trade_id', 'quantity']),
       ...quoteFiles(own),
       ...tickerFiles(own, pair),
     ]),
-    refused: [],
-  }),
   notes: [
     'local_timestamp is the same as timestamp, because the archive has no time of a receiver: latencies computed from these files mean nothing',
   ],

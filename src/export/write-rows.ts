@@ -1,5 +1,6 @@
 /** Writes the rows of one file of an export. */
 import { constants, createReadStream, createWriteStream } from 'node:fs';
+import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import yazl from 'yazl';
 import type { DuckDbSession } from '../convert/duckdb.js';
@@ -8,17 +9,19 @@ import { openRegularFile } from '../lake/path-checks.js';
 import { CryptodlError } from '../model/errors.js';
 import type { FileForm } from './export-file.js';
 
-/** Writes the rows of a SELECT. `staged`: new paths for a file and for its zip. Resolves with the path that was written last, and the number of rows. */
+/** Writes the rows of a SELECT to a file in `folder`. Resolves with its path, and the number of rows. */
 export async function writeRows(
   session: DuckDbSession,
   select: string,
   { copy, utc, member }: FileForm,
-  [file, zip]: readonly [string, string],
+  folder: string,
 ): Promise<{ rows: number; path: string }> {
+  const file = join(folder, 'rows');
   const [copied] = await session.rows(`COPY (${select}) TO ${quoteText(file)} (${copy})`);
   const rows = Number(copied?.['Count']);
   if (utc !== undefined) await markAsUtc(file, utc);
   if (member === undefined) return { rows, path: file };
+  const zip = join(folder, 'zip');
   await writeZip(file, member, zip);
   return { rows, path: zip };
 }

@@ -69,7 +69,9 @@ describe('the script', () => {
     }
     const none = await scriptOf(lake, '--from', '2023-01', '--to', '2023-02');
     expect([none.code, none.stdout]).toEqual([4, '']);
-    expect(none.stderr).toContain('left out: um klines 1h BTCUSDT: the lake has none of these days');
+    expect(none.stderr).toContain(
+      'nothing is exported, because the lake has no rows of these series in the range',
+    );
   });
 
   it.skipIf(!HAS_PYTHON)(`is a program of Python${noPython}`, async () => {
@@ -156,23 +158,33 @@ describe('the proposed line', () => {
   it.each([
     ['nautilus -s BTCUSDT -i 1h --target xx', 'did you mean nautilus-loader?'],
     ['nautilus-loader -s BTCUSDT -i 1h --target xx', 'so --target is not used'],
-    ['nautilus-loader -s BTCUSDT -i 1h --target xx --columns open --one-file', '--columns is for export csv'],
+    ['nautilus-loader -s BTCUSDT -i 1h --columns open --one-file', '--columns is for export csv'],
     ['nautilus -s BTCUSDT -i 1h --target xx --columns open', 'did you mean nautilus-loader?'],
-    ['nautilus-loader -s BTCUSDT -i 1h --dataset metrics,klines --target xx', 'metrics'],
-    ['nautilus-loader -s BTCUSDT --target xx', 'has no bar type for um klines 1mo BTCUSDT'],
-    [
-      'nautilus-loader',
-      'BTCUSDT_240329 (ends), CVCUSDTSETTLED (settled), FOOBAR (assets not known) and 3 more',
-    ],
-    ['nautilus-loader -s *USDT*', 'CVCUSDTSETTLED (settled)'],
-    [
-      'nautilus-loader -s BTCUSDT,CVCUSDTSETTLED,FOOBAR -i 1h',
-      'CVCUSDTSETTLED (settled), FOOBAR (assets not known)',
-    ],
+    ['nautilus-loader -s BTCUSDT -i 1h --dataset metrics,klines', 'metrics'],
+    ['nautilus-loader -s BTCUSDT --target xx', 'so --target is not used'],
   ])('of export %s', async (line, message) => {
     const words = ['export', ...line.split(' '), '--out', lake];
     const refused = await cryptodl(words, { cwd: scene.newFolder() });
     expect([refused.code, refused.stdout]).toEqual([2, '']);
     expect(refused.stderr).toContain(message);
+  });
+
+  it('is not given for series without an instrument or a bar type: they are left out with a line', async () => {
+    const all = await scriptOf(lake);
+    expect(all.code).toBe(0);
+    const lines = all.stderr.split('\n').filter((line) => line.startsWith('left out: '));
+    expect(lines).toEqual([
+      'left out: um klines 1h BTCUSDT_240329: the loader has no instruments of contracts that end',
+      'left out: um klines 1h CVCUSDTSETTLED, um klines 1h FTTUSDTSETTLED, um klines 1h RAYUSDTSETTLED and 1 more: a settled contract has no instrument',
+      'left out: um klines 1h FOOBAR: base and quote asset are not known',
+      'left out: um klines 1mo BTCUSDT: nautilus_trader has no bar type for 1mo',
+    ]);
+    const symbols = [...all.stdout.matchAll(/^ {4}\("(\w+)", .*"(\d-\w+)", "/gm)].map(([, ...found]) =>
+      found.join(' '),
+    );
+    expect(symbols).toEqual(['BTCUSDT 1-DAY', 'BTCUSDT 1-HOUR', 'ETHUSDT 1-HOUR']);
+    const none = await scriptOf(lake, '-s', 'CVCUSDTSETTLED,FOOBAR', '-i', '1h');
+    expect([none.code, none.stdout]).toEqual([4, '']);
+    expect(none.stderr).toContain('nothing is exported, because all series are left out');
   });
 });

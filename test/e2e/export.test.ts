@@ -682,6 +682,32 @@ describe('a repeated export', () => {
     });
   });
 
+  it('of fewer days keeps the days that a file has, and one of other days extends it', async () => {
+    const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
+    const target = newTarget();
+    const daysOf = async (...flags: readonly string[]): Promise<unknown[]> => {
+      const result = await exported('csv', lake, target, '--json', ...flags);
+      const days = await sql(
+        `SELECT DISTINCT open_time[:10] AS day FROM read_csv('${target}/um_klines_1h/BTCUSDT.csv', types = {'open_time': 'VARCHAR'}) ORDER BY 1`,
+      );
+      const texts = days.map(({ day }) => String(day));
+      return [outcomes(result)['um_klines_1h/BTCUSDT.csv'], texts.length, texts[0], texts.at(-1)];
+    };
+    const on = (from: string, to: string): string[] => ['--from', from, '--to', to];
+    const middle = on('2024-01-10', '2024-01-12');
+    expect(await daysOf(...middle)).toEqual(['written', 3, '2024-01-10', '2024-01-12']);
+    expect(await daysOf(...on('2024-01-15', '2024-01-16'))).toEqual([
+      'written',
+      7,
+      '2024-01-10',
+      '2024-01-16',
+    ]);
+    expect(await daysOf(...middle)).toEqual(['unchanged', 7, '2024-01-10', '2024-01-16']);
+    expect(await daysOf()).toEqual(['written', 60, '2024-01-01', '2024-02-29']);
+    expect(await daysOf(...middle)).toEqual(['unchanged', 60, '2024-01-01', '2024-02-29']);
+    expect(await daysOf('--force', ...middle)).toEqual(['written', 3, '2024-01-10', '2024-01-12']);
+  });
+
   it('writes a file again that another rule makes, or that is gone', async () => {
     const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
     const target = newTarget();
@@ -914,6 +940,36 @@ describe('data that the lake lacks', () => {
     const lost = await exported('csv', lake, target, '--require-complete');
     expect(lost.code).toBe(4);
     expect(lost.stderr).toContain('the lake lacks um klines 1h BTCUSDT');
+  });
+});
+
+describe('a symbol without rows for 30 days or more', () => {
+  it('between others is named, because the name may stand for another asset', async () => {
+    const archive = scene.newFolder();
+    for (const [from, to] of [
+      ['2024-01-01', '2024-01-05'],
+      ['2024-02-05', '2024-02-10'],
+    ] as const)
+      makeArchive(archive, {
+        ...DAYS,
+        from,
+        to,
+        market: 'um',
+        dataset: 'klines',
+        interval: '1h',
+        symbols: ['BTCUSDT'],
+      });
+    const served = await startArchive(archive);
+    const flags = `-m um -i 1h -s BTCUSDT --from 2024-01-01 --to 2024-02-10 --archive-url ${served.url}`;
+    const { lake } = await scene.vision(flags);
+    await served.close();
+    const warning = 'no rows for 30 days or more between others';
+    const both = await exported('csv', lake, newTarget());
+    expect(both.stderr).toContain(`warning: BTCUSDT: ${warning}`);
+    for (const range of ['--from 2024-02-01 --to 2024-02-10', '--from 2024-01-01 --to 2024-02-04']) {
+      const { stderr } = await exported('csv', lake, newTarget(), ...range.split(' '));
+      expect([range, stderr]).toEqual([range, expect.not.stringContaining(warning) as string]);
+    }
   });
 });
 

@@ -2,8 +2,9 @@
  * The folder of an export. For each file that export has made, a hidden folder has a JSON file with its sources and its recipe: it tells whether
  * the file is up to date, and whether it may be replaced.
  */
-import { rm, writeFile } from 'node:fs/promises';
+import { mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import type { DayRange } from '../catalogue/catalogue.js';
 import { makeFolder } from '../files/disk.js';
 import { refuseForeignFile } from '../files/own-file.js';
 import { stagedBeside } from '../files/temp-files.js';
@@ -19,14 +20,22 @@ import { shownPath } from '../text/printable.js';
 /** The folder of the states, the lock and the staged files. */
 const OWN_FOLDER = '.cryptodl-export';
 
-/** How a file was made. */
-export interface OutputState {
-  readonly v: 1;
+/** How the content of a file comes about. */
+export interface Origin {
   readonly engine: string;
   /** The digest of everything that decides the content: the SELECT, the form, the range, and the sources. */
   readonly recipe: string;
+  readonly range: Partial<DayRange>;
   /** Files of the lake, relative to it, with their digests. */
   readonly sources: readonly { readonly file: string; readonly sha256: string }[];
+  /** ISO. */
+  readonly at: string;
+  readonly tool: string;
+}
+
+/** A file that export has made. */
+interface OutputState extends Origin {
+  readonly v: 1;
   /** 0 rows: there is no file. */
   readonly rows: number;
   readonly bytes: number;
@@ -35,19 +44,14 @@ export interface OutputState {
   readonly replaces?: string;
   /** Epoch milliseconds. */
   readonly modifiedAt: number;
-  /** ISO. */
-  readonly at: string;
-  readonly tool: string;
 }
 
 /** Makes the target, and locks it. Rejects with `locked`, with a usage error for a place that cannot be written, and with `disk` for a symbolic link. */
 export async function lockTarget(target: string, request: Omit<LockRequest, 'command'>): Promise<Lock> {
   try {
     await makeFolder(target);
-    return await acquireLock(await checkedFolder(target, OWN_FOLDER), {
-      command: 'cryptodl export',
-      ...request,
-    });
+    const folder = await checkedFolder(target, OWN_FOLDER);
+    return await acquireLock(folder, { command: 'cryptodl export', ...request });
   } catch (error) {
     if (error instanceof CryptodlError && error.code === 'locked')
       throw new CryptodlError('locked', `another export is writing to ${shownPath(target)}`, {
@@ -65,29 +69,24 @@ export async function lockTarget(target: string, request: Omit<LockRequest, 'com
 /** A place in the target. Each export makes a new one. */
 export class Output {
   readonly #target: string;
-  readonly #file: string;
-  /** Undefined without a state that can be read. A file at this place then is not ours. */
+  readonly #path: string;
+  readonly #statePath: string;
+  /** Undefined without a state of this version that can be read. A file at this place then is not ours. */
   readonly state: OutputState | undefined;
 
-  private constructor(target: string, file: string, state: OutputState | undefined) {
+  private constructor(target: string, [path, statePath]: readonly [string, string], text = '{}') {
     this.#target = target;
-    this.#file = file;
-    this.state = state;
+    [this.#path, this.#statePath] = [path, statePath];
+    const state: Partial<OutputState> = fieldsOf(parseJson(text));
+    this.state = state.v === 1 ? (state as OutputState) : undefined;
   }
 
   /** `file`: relative to the target, with `/`. Rejects with `disk` for a symbolic link on the way. */
   static async open(target: string, file: string): Promise<Output> {
-    for (const path of [file, stateOf(file)]) await checkedFolder(target, dirname(path));
-    return new Output(target, file, readState(await readRegularFile(join(target, stateOf(file)))));
-  }
-
-  get path(): string {
-    return join(this.#target, this.#file);
-  }
-
-  /** A new path for a staged file. Removes those of killed exports. */
-  stagedPath(): Promise<string> {
-    return stagedBeside(join(this.#target, OWN_FOLDER, 'file'));
+    const state = `${OWN_FOLDER}/${file}.json`;
+    for (const path of [file, state]) await checkedFolder(target, dirname(path));
+    const text = await readRegularFile(join(target, state));
+    return new Output(target, [join(target, file), join(target, state)], text);
   }
 
   /** Whether the file was made by this recipe, and has not changed since. */
@@ -101,7 +100,7 @@ export class Output {
   async refuseForeign(force: boolean): Promise<void> {
     await refuseForeignFile({
       flag: 'target',
-      path: this.path,
+      path: this.#path,
       what: 'an unchanged file of cryptodl export',
       isOwn: async () => {
         const digest = await this.#digest();
@@ -111,41 +110,49 @@ export class Output {
     });
   }
 
-  /** Gives a staged file its name; without rows, there is no file. Its state comes first and names the file before too, so that after a kill either of them is ours. */
-  async publish(staged: string, state: OutputState): Promise<void> {
-    const replaces = await this.#digest();
-    const stagedState = await this.stagedPath();
-    const all = { ...state, ...(replaces === undefined ? {} : { replaces }) };
+  /** Calls `act` with a new folder for staged files, and removes it. Removes those of killed exports. */
+  async staging<T>(act: (folder: string) => Promise<T>): Promise<T> {
+    const folder = await stagedBeside(join(this.#target, OWN_FOLDER, 'file'));
     try {
-      await writeFile(stagedState, `${JSON.stringify(all)}\n`, { flag: 'wx' });
-      await publish(stagedState, join(this.#target, stateOf(this.#file)));
+      await mkdir(folder);
+      return await act(folder);
     } finally {
-      await rm(stagedState, { force: true });
+      await rm(folder, { recursive: true, force: true });
     }
-    if (state.rows > 0) await publish(staged, this.path);
-    else await rm(this.path, { force: true });
+  }
+
+  /**
+   * Gives a staged file its name; without rows, there is no file. Its state comes first and names the file before too, so that after a
+   * kill either of them is ours. Resolves with its size in bytes.
+   */
+  async publish(staged: string, rows: number, origin: Origin): Promise<number> {
+    const { bytes, sha256 } = await fileFacts(staged);
+    const { mtimeMs: modifiedAt } = await stat(staged);
+    const replaces = await this.#digest();
+    const size = rows === 0 ? 0 : bytes;
+    const state: OutputState = {
+      v: 1,
+      ...origin,
+      rows,
+      bytes: size,
+      sha256,
+      modifiedAt,
+      ...(replaces === undefined ? {} : { replaces }),
+    };
+    const stagedState = join(dirname(staged), 'state');
+    await writeFile(stagedState, `${JSON.stringify(state)}\n`, { flag: 'wx' });
+    await publish(stagedState, this.#statePath);
+    if (rows > 0) await publish(staged, this.#path);
+    else await rm(this.#path, { force: true });
+    return size;
   }
 
   /** The digest of the present file, undefined without one. Its bytes are read if its size or its time of change is another one. */
   async #digest(): Promise<string | undefined> {
-    const { path, state } = this;
-    const entry = await entryAt(path);
+    const entry = await entryAt(this.#path);
     if (entry === undefined) return undefined;
-    const isSame = entry.isFile() && entry.size === state?.bytes && entry.mtimeMs === state.modifiedAt;
-    return isSame ? state.sha256 : (await fileFacts(path)).sha256;
+    const { bytes, modifiedAt, sha256 } = this.state ?? {};
+    const isSame = entry.isFile() && entry.size === bytes && entry.mtimeMs === modifiedAt;
+    return isSame ? sha256 : (await fileFacts(this.#path)).sha256;
   }
-}
-
-function stateOf(file: string): string {
-  return `${OWN_FOLDER}/${file}.json`;
-}
-
-/** Undefined for anything else than a state of this version. */
-function readState(text = ''): OutputState | undefined {
-  const state: Partial<OutputState> = fieldsOf(parseJson(text));
-  const isRight =
-    state.v === 1 &&
-    /^[0-9a-f]{64}$/.test(state.sha256 ?? '') &&
-    [state.rows, state.bytes, state.modifiedAt].every((value) => Number(value) >= 0);
-  return isRight ? (state as OutputState) : undefined;
 }
