@@ -1,29 +1,33 @@
-/** Prints or writes the members of a universe in the form of `--as`. */
-import { writeFile } from 'node:fs/promises';
+/** Prints or writes the members of a universe in the form of `--as`: CSV, NDJSON, a list, Parquet, lists of pairs. */
+import { createHash } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeData, writeExact } from '../cli/write-data.js';
-import type { DuckDbSession } from '../convert/duckdb.js';
+import type { DuckDbSession, Row } from '../convert/duckdb.js';
+import { quoteName, quotePath, quoteText } from '../convert/sql.js';
 import { refuseForeignFile, writeOwnFile } from '../files/own-file.js';
 import type { OwnFile } from '../files/own-file.js';
 import { dayText } from '../model/calendar.js';
 import type { Io } from '../model/io.js';
-import type { Market } from '../model/task.js';
 import { countText, listText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
-import type { Measure } from '../options/periods.js';
+import type { Market } from '../model/task.js';
+import { pairOf } from '../source/pairs.js';
+import { fieldsOf } from '../text/json.js';
 import type { Venue } from '../source/venue.js';
 import { csvLine } from '../text/csv.js';
 import { shownPath } from '../text/printable.js';
-import { isOwnParquet, memberFields, membersOf, symbolsOf, writeParquet } from './member-rows.js';
-import { isOwnPairlist, pairlistText, pairName } from './pairlist.js';
+import type { Ranking } from './members.js';
 
-export interface Printing {
+/** Mark of the files of this verb. */
+const MARK = 'cryptodl universe';
+
+type Printed = Pick<Ranking, 'by' | 'market' | 'starts'>;
+
+interface Output {
   readonly io: Io;
   readonly options: Options;
   readonly venue: Venue;
-  readonly market: Market;
-  readonly by: Measure;
-  readonly starts: readonly number[];
   /** Absolute; undefined for the forms that are printed. */
   readonly target: string | undefined;
   readonly warn: (text: string) => void;
@@ -32,45 +36,57 @@ export interface Printing {
 /** Resolves with further texts for the summary, or with undefined if the reader of stdout has stopped. */
 export async function printUniverse(
   session: DuckDbSession,
-  printing: Printing,
+  ranking: Printed,
+  output: Output,
 ): Promise<string[] | undefined> {
-  const { options, target = '' } = printing;
-  if (options.as === 'csv') return printRows(session, printing);
-  if (options.as === 'list') return printSymbols(session, printing);
-  if (options.as === 'parquet') return writeRows(session, { ...printing, target });
-  return writePairlists(session, { ...printing, target });
+  const { io, options, target = '' } = output;
+  if (options.as === 'csv') return printRows(session, ranking, output);
+  if (options.as === 'parquet') return writeRows(session, ranking, { ...output, target });
+  if (options.as === 'freqtrade') return writePairlists(session, ranking, { ...output, target });
+  const rows = await session.rows('SELECT DISTINCT symbol FROM member ORDER BY symbol');
+  const isRead = await writeData(io, options.json ? rows : rows.map(({ symbol }) => String(symbol)));
+  return isRead ? [] : undefined;
+}
+
+/** The members of each period, by rank. Sums of volumes are text with all digits, without zeros at the end. */
+async function* membersOf(
+  session: DuckDbSession,
+  { by, starts }: Printed,
+): AsyncGenerator<{ readonly period: string; readonly members: readonly Row[] }> {
+  const value =
+    by === 'count'
+      ? 'CAST("count" AS DOUBLE)'
+      : String.raw`regexp_replace(CAST(${quoteName(by)} AS VARCHAR), '\.?0+$', '')`;
+  for (const period of starts.map(dayText)) {
+    const members = await session.rows(
+      `SELECT * REPLACE (${value} AS ${quoteName(by)}) FROM member WHERE period = DATE '${period}' ORDER BY rank`,
+    );
+    yield { period, members };
+  }
 }
 
 async function printRows(
   session: DuckDbSession,
-  { io, options, by }: Printing,
+  ranking: Printed,
+  { io, options }: Output,
 ): Promise<string[] | undefined> {
-  const head = csvLine(['period', 'symbol', 'rank', by, 'days', 'first_day']);
+  const head = csvLine(['period', 'symbol', 'rank', ranking.by, 'days', 'first_day']);
   if (!options.json && !(await writeExact(io, head))) return undefined;
-  for await (const members of membersOf(session)) {
-    const rows = members.map((member) => memberFields(member, by));
-    const isRead = options.json
-      ? await writeData(io, rows)
-      : await writeExact(io, rows.map((row) => csvLine(Object.values(row))).join(''));
-    if (!isRead) return undefined;
+  for await (const { members } of membersOf(session, ranking)) {
+    const csv = members.map((row) =>
+      csvLine(Object.values(row).map((cell) => (typeof cell === 'number' ? cell : String(cell)))),
+    );
+    if (!(await (options.json ? writeData(io, members) : writeExact(io, csv.join(''))))) return undefined;
   }
   return [];
 }
 
-async function printSymbols(
-  session: DuckDbSession,
-  { io, options }: Printing,
-): Promise<string[] | undefined> {
-  const symbols = await symbolsOf(session);
-  const isRead = await writeData(io, options.json ? symbols.map((symbol) => ({ symbol })) : symbols);
-  return isRead ? [] : undefined;
-}
-
-type WithTarget = Printing & { readonly target: string };
+type WithTarget = Output & { readonly target: string };
 
 async function writeRows(
   session: DuckDbSession,
-  { io, options, by, target }: WithTarget,
+  { by }: Printed,
+  { io, options, target }: WithTarget,
 ): Promise<string[] | undefined> {
   const own: OwnFile = {
     flag: 'target',
@@ -79,48 +95,89 @@ async function writeRows(
     isOwn: (path) => isOwnParquet(session, path),
     force: options.force,
   };
+  const value = `CAST(${quoteName(by)} AS ${by === 'count' ? 'BIGINT' : 'DOUBLE'}) AS ${quoteName(by)}`;
   await refuseForeignFile(own);
-  await writeOwnFile(own, (staged) => writeParquet(session, staged, by));
+  await writeOwnFile(own, (staged) =>
+    session.run(`COPY (SELECT * REPLACE (${value}) FROM member ORDER BY period, rank)
+TO ${quoteText(staged)} (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false, KV_METADATA {made_by: ${quoteText(MARK)}})`),
+  );
   if (options.json && !(await writeData(io, [{ file: shownPath(target) }]))) return undefined;
   return [`wrote ${shownPath(target)}`];
 }
 
-async function writePairlists(session: DuckDbSession, printing: WithTarget): Promise<string[] | undefined> {
-  const { io, options, starts, target } = printing;
-  const fileOf = (start: number): OwnFile => ({
+/** Whether a file is a Parquet file of this verb. */
+async function isOwnParquet(session: DuckDbSession, path: string): Promise<boolean> {
+  const rows = await session
+    .rows(
+      `SELECT decode(value) AS made_by FROM parquet_kv_metadata(${quotePath(path)}) WHERE decode(key) = 'made_by'`,
+    )
+    .catch(() => []);
+  return rows.some((row) => row['made_by'] === MARK);
+}
+
+async function writePairlists(
+  session: DuckDbSession,
+  ranking: Printed,
+  { io, options, target, venue, warn }: WithTarget,
+): Promise<string[] | undefined> {
+  const { market, starts } = ranking;
+  const fileOf = (period: string): OwnFile => ({
     flag: 'target',
-    path: join(target, `pairlist-${dayText(start)}.json`),
+    path: join(target, `pairlist-${period}.json`),
     what: 'an unchanged list of cryptodl universe',
     isOwn: isOwnPairlist,
     force: options.force,
   });
-  for (const start of starts) await refuseForeignFile(fileOf(start));
-  const pairs = await pairsByPeriod(session, printing);
-  for (const start of starts) {
-    const names = pairs.get(start) ?? [];
-    const own = fileOf(start);
-    await writeOwnFile(own, (staged) => writeFile(staged, pairlistText(names)));
-    const fields = { period: dayText(start), file: shownPath(own.path), pairs: names.length };
+  for (const start of starts) await refuseForeignFile(fileOf(dayText(start)));
+  const unnamed = new Set<string>();
+  for await (const { period, members } of membersOf(session, ranking)) {
+    const pairs = members.flatMap(({ symbol }) => {
+      const pair = pairName(venue, market, String(symbol));
+      if (pair === undefined) unnamed.add(String(symbol));
+      return pair ?? [];
+    });
+    const own = fileOf(period);
+    await writeOwnFile(own, (staged) => writeFile(staged, pairlistText(pairs)));
+    const fields = { period, file: shownPath(own.path), pairs: pairs.length };
     if (options.json && !(await writeData(io, [fields]))) return undefined;
   }
-  return [`wrote ${countText(starts.length, 'file')} in ${shownPath(target)}`];
-}
-
-async function pairsByPeriod(
-  session: DuckDbSession,
-  { venue, market, warn }: Printing,
-): Promise<ReadonlyMap<number, string[]>> {
-  const pairs = new Map<number, string[]>();
-  const unnamed = new Set<string>();
-  for await (const members of membersOf(session))
-    for (const { period, symbol } of members) {
-      const name = pairName(venue, market, symbol);
-      if (name === undefined) unnamed.add(symbol);
-      else if (pairs.get(period)?.push(name) === undefined) pairs.set(period, [name]);
-    }
   if (unnamed.size > 0)
     warn(
       `${countText(unnamed.size, 'symbol')} left out of the pairs, because the quote asset is not known: ${listText([...unnamed].sort())}`,
     );
-  return pairs;
+  return [`wrote ${countText(starts.length, 'file')} in ${shownPath(target)}`];
+}
+
+/** `BTC/USDT`, `BTC/USDT:USDT`, `BTC/USD:BTC`, `BTC/USDT:USDT-240329`. Undefined for a symbol whose assets are not known. */
+function pairName(venue: Venue, market: Market, symbol: string): string | undefined {
+  const pair = pairOf(venue, market, symbol);
+  if (pair === undefined) return undefined;
+  const { base, quote, settle, expiry } = pair;
+  return `${base}/${quote}${settle === undefined ? '' : `:${settle}`}${expiry === undefined ? '' : `-${expiry}`}`;
+}
+
+/**
+ * A fragment of a configuration of freqtrade: its StaticPairList reads the pairs of `exchange.pair_whitelist`. The mark and the digest tell later runs that the file may be replaced. freqtrade
+ * ignores both.
+ */
+function pairlistText(pairs: readonly string[]): string {
+  const digest = createHash('sha256').update(JSON.stringify(pairs)).digest('hex');
+  const content = {
+    made_by: MARK,
+    digest,
+    exchange: { pair_whitelist: pairs },
+    pairlists: [{ method: 'StaticPairList' }],
+  };
+  return `${JSON.stringify(content, undefined, 2)}\n`;
+}
+
+/** Whether a file has the text of `pairlistText` without any change. */
+async function isOwnPairlist(path: string): Promise<boolean> {
+  try {
+    const text = await readFile(path, 'utf8');
+    const { pair_whitelist: pairs } = fieldsOf(fieldsOf(JSON.parse(text))['exchange']);
+    return Array.isArray(pairs) && text === pairlistText(pairs.map(String));
+  } catch {
+    return false;
+  }
 }

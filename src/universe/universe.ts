@@ -1,19 +1,20 @@
 /** `cryptodl universe`: the most traded symbols at the beginning of each period, from klines of days before the period only. */
-import { runVerb } from '../cli/look-up.js';
-import type { LookUp } from '../cli/look-up.js';
 import { openCatalogue } from '../catalogue/catalogue.js';
+import { runVerb } from '../cli/look-up.js';
+import type { LayeredCommand } from '../cli/look-up.js';
 import { isFileError } from '../convert/duckdb-errors.js';
 import { verbEngine } from '../convert/duckdb.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
-import { calendarStart, DAY_MS, dayText } from '../model/calendar.js';
+import { calendarStart, DAY_MS, dayOf, dayText, nextCalendarStart } from '../model/calendar.js';
 import type { CalendarPeriod } from '../model/calendar.js';
 import { CryptodlError, usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { countText } from '../model/units.js';
+import { download } from '../download/download.js';
 import { surroundingsOf } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
 import { MEASURES } from '../options/periods.js';
-import type { Measure } from '../options/periods.js';
+import { environmentLayer, resolveOptions } from '../options/resolve.js';
 import type { RawLayer } from '../options/resolve.js';
 import { readLists, readPatterns } from '../options/symbols.js';
 import type { SymbolPatterns } from '../options/symbols.js';
@@ -23,48 +24,38 @@ import { refuseInLake } from '../select/refuse-in-lake.js';
 import { absolutePath, lakeFlag, printLines } from '../text/printable.js';
 import {
   DATASET,
+  isUsable,
   noKlines,
   selectedSymbols,
-  unitWarnings,
+  unitWarning,
   universeMarket,
-  usableSeries,
 } from './choose-symbols.js';
 import type { UniverseMarket } from './choose-symbols.js';
-import { firstLine, isTooLarge, loadDailySums } from './daily-sums.js';
-import { fetchKlines } from './fetch-klines.js';
 import { readHeldSymbols } from './held-symbols.js';
 import type { HeldSymbol } from './held-symbols.js';
-import { givenDays, periodStarts } from './periods.js';
-import type { GivenDays } from './periods.js';
+import { loadDailySums, missingTexts, rankSymbols } from './members.js';
+import type { Ranking } from './members.js';
 import { printUniverse } from './print-universe.js';
-import { rankPeriods } from './rank.js';
-import type { Ranking } from './rank.js';
-import { incompleteWarnings } from './warnings.js';
-
-export interface UniverseCommand extends LookUp {
-  /** The sources of the options, the flags first. */
-  readonly layers: readonly RawLayer[];
-}
 
 /** Everything that is known before the lake is read. */
-interface Checked extends UniverseMarket, GivenDays {
-  readonly by: Measure;
+interface Checked extends UniverseMarket, Pick<Ranking, 'by' | 'window' | 'minAge'> {
   readonly every: CalendarPeriod;
-  /** In days. */
-  readonly window: number;
-  readonly minAge: number;
+  /** Days of the first and the last period. */
+  readonly from: number | undefined;
+  readonly to: number | undefined;
   readonly patterns: SymbolPatterns | undefined;
   /** Absolute; undefined for the forms that are printed. */
   readonly target: string | undefined;
 }
 
 /** Throws usage errors. Resolves with the exit code of the download if `--fetch` fails. */
-export async function universe(command: UniverseCommand): Promise<ExitCode> {
+export async function universe(command: LayeredCommand): Promise<ExitCode> {
   const checked = await check(command);
-  if (command.resolved.options.fetch) {
-    const code = await fetchKlines(command, checked, { from: firstDay(checked), patterns: checked.patterns });
+  const { options } = command.resolved;
+  if (options.fetch) {
+    const code = await fetchKlines(command, checked);
     if (code !== 0) {
-      if (!command.resolved.options.quiet)
+      if (!options.quiet)
         printLines(command.io.stderr, ['nothing is ranked, because the download is not complete']);
       return code;
     }
@@ -72,124 +63,120 @@ export async function universe(command: UniverseCommand): Promise<ExitCode> {
   return runVerb(command, (request) => rankAndPrint(command, request, checked));
 }
 
-/** The first day that the first given period needs. */
-function firstDay({ from = 0, every, window, minAge }: Checked): number {
-  return calendarStart(from, every) - Math.max(window, minAge);
+/**
+ * Downloads the 1d klines from the first window on, as an ordinary run of `cryptodl vision` whose output goes to stderr. Resolves with its exit
+ * code.
+ */
+function fetchKlines(
+  { source, resolved, layers: [flags, ...others], io }: LayeredCommand,
+  { market, patterns, from, every, window, minAge }: Checked,
+): Promise<ExitCode> {
+  if (from === undefined) throw usage('--fetch needs --from, the date of the first period', '--from 2023-01');
+  const { names, globs, exclusions } = patterns ?? { names: ['all'], globs: [], exclusions: [] };
+  const own: RawLayer = {
+    origin: 'flag',
+    nameOf: (name) => `--${name}`,
+    values: {
+      market: [market],
+      dataset: [DATASET],
+      interval: ['1d'],
+      from: [dayText(calendarStart(from, every) - Math.max(window, minAge))],
+      symbols: [...names, ...globs, ...exclusions.map((word) => `!${word}`)],
+      force: ['false'],
+      json: ['false'],
+    },
+  };
+  const given = [...(flags === undefined ? [] : [flags]), environmentLayer(io.environment, 'vision')];
+  const run = resolveOptions('vision', [own, ...given, ...others], source);
+  // The lake is open already: `out` of a bucket is its mirror. A shard has a part of the symbols, and rows of zips are not read.
+  const { out, tempDir } = resolved.options;
+  const format = run.options.format === 'zip' ? 'parquet' : run.options.format;
+  const options = Object.freeze({ ...run.options, out, tempDir, format, shard: undefined });
+  const toStderr = { ...io, stdout: io.stderr, isRead: () => true };
+  return download({ source, resolved: { ...run, options }, io: toStderr, verb: 'vision' });
 }
 
-async function check({ resolved, source, io }: UniverseCommand): Promise<Checked> {
+async function check({ resolved, source, io }: LayeredCommand): Promise<Checked> {
   const { options } = resolved;
-  const chosen = universeMarket(resolved, source);
+  const { as, by, every, from, minAgeMs = 0, nowMs, symbols, target, to, windowMs } = options;
+  const chosen = universeMarket(options, source);
+  if (target === undefined && (as === 'parquet' || as === 'freqtrade'))
+    throw usage(`--as ${as} needs --target`, `for example --as ${as} --target universe`);
   const { home } = surroundingsOf(io.environment);
-  const root = absolutePath(options.out, home);
-  const target = targetOf(options, home);
-  if (target !== undefined) await refuseInLake(target, root, source.name);
-  const given = givenDays(options, options.nowMs ?? io.clock.now(), chosen.spec);
-  if (options.fetch && given.from === undefined)
-    throw usage('--fetch needs --from, the date of the first period', '--from 2023-01');
+  const file = target === undefined ? undefined : absolutePath(target, home);
+  if (file !== undefined) await refuseInLake(file, absolutePath(options.out, home), source.name);
+  const today = dayOf(nowMs ?? io.clock.now(), chosen.spec);
   return {
     ...chosen,
-    ...given,
-    ...lengthsOf(options),
-    target,
-    patterns: options.symbols === undefined ? undefined : await readPatterns(options.symbols, readLists(io)),
-  };
-}
-
-/** The absolute path of --target; undefined for a form that is printed. Throws a usage error for a missing or an idle --target. */
-function targetOf(
-  { as, target }: Pick<Options, 'as' | 'target'>,
-  home: string | undefined,
-): string | undefined {
-  const isPrinted = as === 'csv' || as === 'list';
-  if (isPrinted === (target === undefined))
-    return target === undefined ? undefined : absolutePath(target, home);
-  throw isPrinted
-    ? usage(`--target changes nothing with --as ${as}, which is printed`, 'leave --target out')
-    : usage(`--as ${as} needs --target`, `for example --as ${as} --target universe`);
-}
-
-function lengthsOf({
-  by,
-  every,
-  windowMs,
-  minAgeMs = 0,
-}: Options): Pick<Checked, 'by' | 'every' | 'window' | 'minAge'> {
-  return {
     by: MEASURES.find((measure) => measure === by) ?? MEASURES[0],
     every: every?.kind === 'calendar' ? every.period : 'month',
     window: windowMs / DAY_MS,
     minAge: minAgeMs / DAY_MS,
+    from: from?.kind === 'word' ? today - from.daysAgo : from?.first,
+    to: to?.kind === 'word' ? today - Math.max(1, to.daysAgo) : to?.last,
+    target: file,
+    patterns: symbols === undefined ? undefined : await readPatterns(symbols, readLists(io)),
   };
 }
 
 async function rankAndPrint(
-  command: UniverseCommand,
+  { io }: LayeredCommand,
   request: VerbRequest,
   checked: Checked,
 ): Promise<ExitCode> {
-  const { io, resolved, source } = command;
+  const { source: venue, resolved, observer } = request;
   const { options } = resolved;
-  const warn = (text: string): void => {
-    request.observer.warn(text);
-  };
   const { root, held } = await readVerbLake(request);
-  const usable = usableSeries(held, checked, { root, out: options.out });
-  const names = [...new Set(usable.map(({ symbol }) => symbol))];
-  const of = { resolved, venue: source, warn };
-  const selected = new Set(selectedSymbols(names, checked.patterns, checked, of));
-  const catalogue = openCatalogue(root, source, request.signal);
+  const usable = held.filter((series) => isUsable(series, checked));
+  if (usable.length === 0) throw noKlines(checked.market, root, options.out);
+  const selected = selectedSymbols(usable, checked.patterns, request);
+  const catalogue = openCatalogue(root, venue, request.signal);
   const symbols = await readHeldSymbols(catalogue, usable, checked.spec);
-  if (symbols.length === 0) throw noKlines(checked.market, { root, out: options.out });
-  const ranking = rankingOf(symbols, selected, checked, options);
-  const { starts, window } = ranking;
-  const days = { from: (starts[0] ?? 0) - window, to: starts.at(-1) ?? 0 };
+  const listings = symbols.flatMap(({ symbol, listings: own }) => (selected.has(symbol) ? own : []));
+  if (listings.length === 0) throw noKlines(checked.market, root, options.out);
+  const starts = periodStarts(checked, symbols, options);
+  const ranking = { ...checked, top: options.top, symbols, selected, starts };
   return withSession<ExitCode>(request, async (session) => {
-    await loadDailySums(session, { ...checked, catalogue, symbols, selected, days });
-    const incomplete = await rankPeriods(session, ranking);
-    for (const text of [
-      ...unitWarnings([...selected], checked, { options, venue: source }),
-      ...incompleteWarnings(incomplete, ranking, { root, market: checked.market }),
-    ])
-      warn(text);
-    const { market, by, target } = checked;
-    const more = await printUniverse(session, {
-      io,
-      options,
-      venue: source,
-      market,
-      by,
-      starts,
-      target,
-      warn,
-    });
+    await loadDailySums(session, catalogue, ranking);
+    await rankSymbols(session, ranking);
+    const warn = observer.warn.bind(observer);
+    for (const text of unitWarning(selected, checked, { by: checked.by, venue })) warn(text);
+    for (const text of await missingTexts(session, ranking)) warn(text);
+    const more = await printUniverse(session, ranking, { io, options, venue, target: checked.target, warn });
     if (more !== undefined && !options.quiet)
       printLines(io.stderr, [[await summary(session, starts), ...more].join('; ')]);
     return 0;
   });
 }
 
-/** The periods that the days of the lake allow. Throws a usage error if the selected symbols have no rows before the last one. */
-function rankingOf(
-  all: readonly HeldSymbol[],
-  selected: ReadonlySet<string>,
-  { from, to, every, window, minAge, market }: Checked,
-  { top, out }: Options,
-): Ranking {
-  const listings = all.flatMap((symbol) => symbol.listings);
-  const first = listings.reduce((least, listing) => Math.min(least, listing.first), Infinity);
-  const last = listings.reduce((most, listing) => Math.max(most, listing.last), -Infinity);
+/**
+ * The first days of all periods, in order. The last period is at most the one that begins on the day after the last held day. Throws a usage
+ * error for a range without periods.
+ */
+function periodStarts(
+  { every, window, minAge, from, to, market }: Checked,
+  symbols: readonly HeldSymbol[],
+  { out }: Options,
+): number[] {
+  const listings = symbols.flatMap((symbol) => symbol.listings);
+  const held = {
+    first: listings.reduce((least, listing) => Math.min(least, listing.first), Infinity),
+    last: listings.reduce((most, listing) => Math.max(most, listing.last), -Infinity),
+  };
   const lookback = Math.max(window, minAge);
-  const what = `${out} ${market} ${DATASET}`;
-  const starts = periodStarts({ every, lookback, held: { first, last }, from, to, what });
-  const before = starts.at(-1) ?? 0;
-  const symbols = all.filter(({ symbol }) => selected.has(symbol));
-  if (symbols.every((symbol) => symbol.listings.every((listing) => listing.first >= before)))
+  const latest = calendarStart(held.last + 1, every);
+  // Without --from, the first period with a full window.
+  const full = nextCalendarStart(calendarStart(held.first + lookback - 1, every), every);
+  const first = from === undefined ? full : calendarStart(from, every);
+  const last = to === undefined ? latest : Math.min(calendarStart(to, every), latest);
+  if (first > last || last <= held.first)
     throw usage(
-      `the lake has no ${market} ${DATASET} of the selected symbols before ${dayText(before)}`,
-      'download earlier days, or give a later --to',
+      `${out} ${market} ${DATASET} has the days ${dayText(held.first)} … ${dayText(held.last)}, and no ${every} of the range begins after ${countText(lookback, 'day')} of them`,
+      'change --from or --to, give a shorter --window or --min-age, or add --fetch',
     );
-  return { starts, window, minAge, top, firstHeld: first, symbols };
+  const starts: number[] = [];
+  for (let start = first; start <= last; start = nextCalendarStart(start, every)) starts.push(start);
+  return starts;
 }
 
 async function summary(session: DuckDbSession, starts: readonly number[]): Promise<string> {
@@ -206,28 +193,29 @@ async function withSession<Result>(
   request: VerbRequest,
   act: (session: DuckDbSession) => Promise<Result>,
 ): Promise<Result> {
-  const { resolved, surroundings } = request;
   const engine = verbEngine('universe', request, MOST_MEMORY);
-  let session: DuckDbSession | undefined;
   try {
-    session = await engine.session();
+    const session = await engine.session();
     await session.run("SET TimeZone = 'UTC'");
     await session.run('SET enable_external_file_cache = false');
     return await act(session);
   } catch (error) {
-    if (error instanceof CryptodlError || !isFileError(error)) throw error;
-    if (isTooLarge(error))
-      throw usage(
-        `the sums of ${resolved.options.by} are too large: universe adds numbers up to 10^30`,
-        'leave the symbol with the wrong numbers out, for example --symbols "*,!BTCUSDT"',
-      );
-    throw new CryptodlError('disk', `a file of the lake cannot be read: ${firstLine(error)}`, {
-      cause: error,
-      hint: `to find it: cryptodl verify --deep${lakeFlag(absolutePath(resolved.options.out, surroundings.home))}`,
-    });
+    throw error instanceof CryptodlError || !isFileError(error) ? error : rankingError(error, request);
   } finally {
-    engine.interrupt();
-    session?.close();
     await engine.end();
   }
+}
+
+/** The numbers of the lake, or one of its files, are the reason of an error of DuckDB. */
+function rankingError(error: unknown, { resolved: { options }, surroundings }: VerbRequest): Error {
+  const [why = ''] = error instanceof Error ? error.message.split('\n') : [];
+  if (/overflow|out of range|to decimal|failed to cast decimal/i.test(why))
+    return usage(
+      `the sums of ${options.by} are too large: universe adds numbers up to 10^30`,
+      'leave the symbol with the wrong numbers out, for example --symbols "*,!BTCUSDT"',
+    );
+  return new CryptodlError('disk', `a file of the lake cannot be read: ${why}`, {
+    cause: error,
+    hint: `to find it: cryptodl verify --deep${lakeFlag(absolutePath(options.out, surroundings.home))}`,
+  });
 }

@@ -136,7 +136,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
  */
 const LINES: Readonly<Record<string, number>> = {
   audit: 800,
-  bars: 1400,
+  bars: 1350,
   catalog: 500,
   catalogue: 650,
   cli: 1500,
@@ -172,7 +172,7 @@ const LINES: Readonly<Record<string, number>> = {
   serve: 750,
   source: 2700,
   text: 550,
-  universe: 1200,
+  universe: 750,
   verify: 1200,
   workers: 2200,
   write: 1550,

@@ -1,0 +1,162 @@
+/** The members of all periods in DuckDB: daily sums of klines, and the symbols of each period by the sums of the days before it. */
+import type { Catalogue, DayRange, SeriesFilesPart } from '../catalogue/catalogue.js';
+import { hasTextNumbers } from '../catalogue/views.js';
+import { instantExpression } from '../convert/columns.js';
+import type { DuckDbSession } from '../convert/duckdb.js';
+import { decimalOf, quoteName, quoteText } from '../convert/sql.js';
+import { DAY_MS, dayText } from '../model/calendar.js';
+import { countText, listText } from '../model/units.js';
+import type { Measure } from '../options/periods.js';
+import { intervalMs } from '../source/venue.js';
+import { DATASET } from './choose-symbols.js';
+import type { UniverseMarket } from './choose-symbols.js';
+import type { HeldSymbol } from './held-symbols.js';
+
+export interface Ranking extends UniverseMarket {
+  readonly by: Measure;
+  /** First days of the periods, in order. */
+  readonly starts: readonly number[];
+  /** Days before a period whose sums are ranked. */
+  readonly window: number;
+  readonly top: number | undefined;
+  /** Days between the first day of a symbol and the period. */
+  readonly minAge: number;
+  /** All symbols of the market, which tell its days. */
+  readonly symbols: readonly HeldSymbol[];
+  /** The symbols that can be members. */
+  readonly selected: ReadonlySet<string>;
+}
+
+/** Volumes of the archive have at most 8 decimals. */
+const SUM = 'DECIMAL(38, 8)';
+
+/**
+ * Creates the table `daily` (symbol, day, value) of all days with rows in the windows of the periods. The value is NULL for symbols that are
+ * not selected. Days are numbers. Each day of a symbol comes from the longest interval that has rows of it. Sums of decimals are exact, and
+ * do not depend on the order of rows.
+ */
+export async function loadDailySums(
+  session: DuckDbSession,
+  catalogue: Catalogue,
+  { by, spec, starts, window, symbols, selected }: Ranking,
+): Promise<void> {
+  const days = { from: (starts[0] ?? 0) - window, to: starts.at(-1) ?? 0 };
+  const day = `CAST((epoch_ms(${instantExpression(spec)}) - ${spec.dayStartMs}) // ${DAY_MS} AS INTEGER)`;
+  await session.run(`CREATE TEMP TABLE daily (symbol VARCHAR, day INTEGER, value ${SUM})`);
+  const all = symbols.flatMap(({ parts }) => parts);
+  const lengths = new Set(all.map(lengthOf));
+  for (const length of [...lengths].sort((a, b) => b - a))
+    for (const isOwn of [true, false]) {
+      const parts = all.filter(
+        (part) => lengthOf(part) === length && selected.has(part.series.symbol) === isOwn,
+      );
+      for (const batch of batchesOf(await withoutKnownDays(session, parts, days))) {
+        const relation = await catalogue.relation(batch, days);
+        if (relation === undefined) continue;
+        const number = decimalOf(quoteName(by), by === 'count' || hasTextNumbers(relation.files), SUM);
+        await session.run(`INSERT INTO daily SELECT * FROM (
+  SELECT symbol, ${day} AS day, ${isOwn ? `coalesce(sum(${number}), 0)` : 'NULL'} AS value FROM (${relation.sql}) GROUP BY ALL)
+ANTI JOIN daily USING (symbol, day)`);
+      }
+    }
+}
+
+function lengthOf({ series: { interval = '' } }: SeriesFilesPart): number {
+  return intervalMs(interval);
+}
+
+/** The files with days of the range that `daily` does not have. Later files are never read, so they change nothing. */
+async function withoutKnownDays(
+  session: DuckDbSession,
+  parts: readonly SeriesFilesPart[],
+  { from, to }: DayRange,
+): Promise<SeriesFilesPart[]> {
+  const names = parts.map(({ series }) => quoteText(series.symbol));
+  if (names.length === 0) return [];
+  const rows = await session.rows(`SELECT symbol, day FROM daily WHERE symbol IN (${names.join(', ')})`);
+  const known = new Set(rows.map(({ symbol, day }) => `${String(symbol)} ${String(day)}`));
+  return parts.map(({ series, files }) => {
+    const isNeeded = (day: number): boolean => !known.has(`${series.symbol} ${day}`);
+    const needed = files.filter(({ days }) => {
+      const first = Math.max(days.from, from);
+      const length = Math.max(0, Math.min(days.to, to) - first);
+      return Array.from({ length }, (_, at) => first + at).some(isNeeded);
+    });
+    return { series, files: needed };
+  });
+}
+
+/** DuckDB keeps a reader for each file of a statement. */
+const MOST_FILES = 1000;
+
+/** Batches of whole series. */
+function batchesOf(parts: readonly SeriesFilesPart[]): SeriesFilesPart[][] {
+  const batches: SeriesFilesPart[][] = [];
+  let count = Infinity;
+  for (const part of parts) {
+    count += part.files.length;
+    if (count <= MOST_FILES) batches.at(-1)?.push(part);
+    else {
+      batches.push([part]);
+      count = part.files.length;
+    }
+  }
+  return batches;
+}
+
+/**
+ * Creates the table `member` with the columns of the result from `daily`, and the table `used` (period, day) of the days of all
+ * windows. A period takes rows of its window only, which ends on the day before the period. Its members have rows on the last day of
+ * the window with rows of any symbol.
+ */
+export async function rankSymbols(session: DuckDbSession, ranking: Ranking): Promise<void> {
+  const { by, starts, window, minAge, top, symbols, selected } = ranking;
+  // A listing holds until the first day of the next one.
+  const listings = symbols
+    .filter(({ symbol }) => selected.has(symbol))
+    .flatMap(({ symbol, listings: own }) =>
+      own.map(
+        ({ first, last }, at) =>
+          `(${quoteText(symbol)}, ${first}, ${last}, ${own[at + 1]?.first ?? 2 ** 31 - 1})`,
+      ),
+    );
+  await session.run(
+    'CREATE TEMP TABLE listing (symbol VARCHAR, first_day INTEGER, last_day INTEGER, until INTEGER)',
+  );
+  await session.run(`INSERT INTO listing VALUES ${listings.join(', ')}`);
+  await session.run(`CREATE TEMP TABLE used AS
+SELECT period, CAST(unnest(range(period - ${window}, period)) AS INTEGER) AS day
+FROM (VALUES ${starts.map((start) => `(${start})`).join(', ')}) AS given(period)`);
+  await session.run(`CREATE TEMP TABLE member AS
+WITH open AS (
+  SELECT period, day, max(day) OVER (PARTITION BY period) AS last FROM used SEMI JOIN daily USING (day)
+), traded AS (
+  SELECT period, symbol, first_day, sum(value) AS value, count(*) AS days
+  FROM open JOIN daily USING (day) JOIN listing USING (symbol)
+  WHERE day >= first_day AND until >= period
+  GROUP BY ALL HAVING max(day) = any_value(last)
+)
+SELECT DATE '1970-01-01' + period AS period, symbol,
+  CAST(row_number() OVER (PARTITION BY period ORDER BY value DESC, symbol) AS INTEGER) AS rank,
+  value AS ${quoteName(by)}, CAST(days AS INTEGER) AS days, DATE '1970-01-01' + first_day AS first_day
+FROM traded WHERE first_day <= traded.period - ${minAge}
+${top === undefined ? '' : `QUALIFY rank <= ${top}`}`);
+}
+
+/** A text for each kind of missing data, from the tables of `rankSymbols`. */
+export async function missingTexts(session: DuckDbSession, { market }: Ranking): Promise<string[]> {
+  const symbols = await session.rows(`SELECT DISTINCT symbol
+FROM listing JOIN (SELECT DISTINCT day FROM daily) ON day BETWEEN first_day AND last_day
+SEMI JOIN used USING (day) ANTI JOIN daily USING (symbol, day) ORDER BY symbol`);
+  const days = await session.rows('SELECT DISTINCT day FROM used ANTI JOIN daily USING (day) ORDER BY day');
+  const texts = [];
+  if (symbols.length > 0)
+    texts.push(
+      `${countText(symbols.length, 'symbol')} ${symbols.length === 1 ? 'lacks' : 'lack'} days of the windows, so the sums are too small, and a symbol without the last day is not a member: ${listText(symbols.map(({ symbol }) => String(symbol)))}; cryptodl coverage shows the days`,
+    );
+  if (days.length > 0)
+    texts.push(
+      `the lake has no ${market} ${DATASET} of any symbol on ${countText(days.length, 'day')} of the windows: ${listText(days.map(({ day }) => dayText(Number(day))))}; a period after such days takes the last day before them`,
+    );
+  return texts;
+}
