@@ -43,6 +43,7 @@ try {
     from: '2026-10-22',
     to: '2026-11-20',
     cadence: 'daily',
+    level: 6,
   });
   const server = spawn(process.execPath, [BIN, 'serve', join(folder, 'archive'), '--port', '0']);
   try {

@@ -34,6 +34,7 @@ import {
  *   EOHSummary only
  * @property {number} [rowsPerDay] of the tick and option datasets, see CsvSpec
  * @property {boolean} [sidecars] write `.CHECKSUM` files, default true
+ * @property {number} [level] of the compression, default 1: level 6 takes three times as long, and makes zips that are 8 % smaller
  */
 
 const DAY_MS = 24 * 3600_000;
@@ -114,7 +115,7 @@ const MAKERS = {
  * @returns {{ objects: number, rows: number, bytes: number, keys: string[] }}
  */
 export function makeArchive(directory, spec) {
-  const { market, dataset, cadence, interval = '1m' } = spec;
+  const { market, dataset, cadence, interval = '1m', level = 1 } = spec;
   const made = { objects: 0, rows: 0, bytes: 0, keys: /** @type {string[]} */ ([]) };
   for (const symbol of spec.symbols) {
     const isBars = /klines$/i.test(dataset);
@@ -124,7 +125,7 @@ export function makeArchive(directory, spec) {
     for (const period of periodsOf(spec)) {
       const stem = `${symbol}-${isBars ? interval : dataset}-${period}`;
       const { csv, rows } = makeCsv({ ...spec, symbol, period });
-      const zip = makeZip([{ name: `${stem}.csv`, data: csv }]);
+      const zip = makeZip([{ name: `${stem}.csv`, data: csv, level }]);
       const key = `${folder}/${stem}.zip`;
       writeFileSync(join(directory, key), zip);
       if (spec.sidecars !== false) {

@@ -85,13 +85,8 @@ describe('the real binary', () => {
 
   it.each<[string, () => string[]]>([
     ['verify', () => ['verify', '--out', lake, '--deep']],
-    ['audit', () => ['audit', ...WHAT, '--archive-url', archive.url]],
     ['coverage', () => ['coverage', '--out', lake, '--json', '--now', '2026-11-21T12:00:00Z']],
     ['sql', () => ['sql', '--out', lake, '--csv', 'SELECT count(*) FROM um_klines']],
-    ['list', () => ['list', 'symbols', '--archive-url', archive.url]],
-    ['schema', () => ['schema', 'klines']],
-    ['schedule', () => ['schedule', '--', 'vision', '--symbols', 'BTCUSDT']],
-    ['completion', () => ['completion', 'bash']],
     ['man', () => ['man']],
     ['no such verb', () => ['wish']],
   ])('%s ends and prints as within a process', async (_, words) => {

@@ -115,8 +115,6 @@ describe.each(CANDIDATES)('$name', ({ shell, isThere }) => {
   it.skipIf(!isThere).each([
     ['', [...VERBS, '--help', '--help-all', '--version']],
     ['vision --symbols list --forc', ['--force']],
-    ['vision --days 7 --format p', ['parquet']],
-    ['vision --dataset klines,agg', ['klines,aggTrades']],
     ['vision --config ', ['first.yaml', 'folder', 'my lake', 'my report.jsonl']],
     ['vision --out ', ['folder', 'my lake']],
   ])('offers after "cryptodl %s" the words %j', async (line, words) => {
@@ -155,6 +153,7 @@ describe('__complete', () => {
     ['list --interval 1m,1h,1mo', ['1m,1h,1mo']],
     ['vision --interval 1m,', (flagSpec('interval').choices ?? []).map((interval) => `1m,${interval}`)],
     ['vision -m ', flagSpec('market').choices ?? []],
+    ['vision --dataset klines,agg', ['klines,aggTrades']],
     ['vision --market=s', ['--market=spot']],
     ['vision --market = s', ['spot']],
     ['vision --market =', flagSpec('market').choices ?? []],

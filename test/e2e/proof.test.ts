@@ -12,7 +12,7 @@ import { sized } from '../helpers/tier-size.js';
 import { TimedArchive } from '../helpers/timed-archive.js';
 
 /** `12` or `0-1999`. */
-const [FIRST = 0, LAST = FIRST] = (process.env['CRYPTODL_PROOF_SEEDS'] ?? sized('0-59', '0-7', '0-1999'))
+const [FIRST = 0, LAST = FIRST] = (process.env['CRYPTODL_PROOF_SEEDS'] ?? sized('0-59', '0-4', '0-1999'))
   .split('-')
   .map(Number);
 

@@ -467,7 +467,7 @@ async function computes({ pid }: ChildProcess): Promise<void> {
   };
   if (process.platform !== 'linux') await sleep(4000);
   // A tick is a hundredth of a second.
-  else while (ticks() < 200) await sleep(20);
+  else while (ticks() < 80) await sleep(20);
 }
 
 /** Lines of one format. */

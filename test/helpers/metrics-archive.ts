@@ -18,6 +18,9 @@ const FIELDS: readonly (readonly [dataset: string, field: string])[] = [
   ['takerlongshortRatio', 'buySellRatio'],
 ];
 
+/** Each day is made once: many tests of a file publish the same days. */
+const made = new Map<string, string>();
+
 /** The numbers of a row of metrics, in column order. */
 export function metricsAt(symbol: VenueSymbol, at: number): number[] {
   return FIELDS.map(([dataset, field]) => Number(statistic(dataset, symbol, at)[field]));
@@ -37,7 +40,18 @@ export function publishMetrics(
   day: number,
   options: MetricsOptions = {},
 ): void {
-  const { shiftMs = 0, differing = 0 } = options;
+  const id = JSON.stringify([symbol, day, options]);
+  const text = made.get(id) ?? metricsText(symbol, day, options);
+  made.set(id, text);
+  const name = `${symbol.symbol}-metrics-${dayText(day)}.zip`;
+  publish(folder, `data/futures/um/daily/metrics/${symbol.symbol}/${name}`, text);
+}
+
+function metricsText(
+  symbol: VenueSymbol,
+  day: number,
+  { shiftMs = 0, differing = 0 }: MetricsOptions,
+): string {
   const lines = Array.from({ length: 288 }, (_, index) => {
     const at = day + index * 300_000;
     const [interest = 0, ...others] = metricsAt(symbol, at);
@@ -45,12 +59,7 @@ export function publishMetrics(
     const told = [index < differing ? interest * 2 : interest, ...others.map((value) => value + 0.00001)];
     return [label, symbol.symbol, ...told.map((value) => value.toFixed(8))].join(',');
   });
-  const name = `${symbol.symbol}-metrics-${dayText(day)}.zip`;
-  publish(
-    folder,
-    `data/futures/um/daily/metrics/${symbol.symbol}/${name}`,
-    `${[HEADER, ...lines].join('\n')}\n`,
-  );
+  return `${[HEADER, ...lines].join('\n')}\n`;
 }
 
 /** `month`: its first day. */

@@ -27,7 +27,7 @@ export function memberOf(key: string): string {
 
 /** Puts a CSV under its key into a folder that is served. */
 export function publish(folder: string, key: string, csv: string, sidecar?: SidecarOf): void {
-  publishZip(folder, key, makeZip([{ name: memberOf(key), data: csv }]), sidecar);
+  publishZip(folder, key, makeZip([{ name: memberOf(key), data: csv, level: 1 }]), sidecar);
 }
 
 /** The same with the lines of the CSV, and a key without its ending. */

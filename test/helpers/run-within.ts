@@ -178,6 +178,6 @@ async function allClosed(
       const what = left.map(([kind, count]) => `${kind} ×${count - (before.get(kind) ?? 0)}`);
       throw new Error(`the run left behind: ${what.join(', ')}`);
     }
-    await new Promise((resolve) => setTimeout(resolve, 1));
+    await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }

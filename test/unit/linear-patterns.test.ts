@@ -5,9 +5,9 @@ import { describe, expect, it } from 'vitest';
 import { attacksOn, patternsIn } from '../helpers/patterns.js';
 
 const SRC = fileURLToPath(new URL('../../src', import.meta.url));
-const BYTES = 200_000;
+const BYTES = 100_000;
 
-/** A linear expression needs some milliseconds for the text; a quadratic one half a minute and more. */
+/** A linear expression needs some milliseconds for the text; a quadratic one eight seconds and more. */
 const KILLED_AFTER_MS = 5000;
 
 const context = createContext({});
@@ -30,7 +30,7 @@ describe('a regular expression in src', () => {
     expect(patterns.length).toBeGreaterThan(200);
   });
 
-  it.each(patterns)('at $place reads 200 kB', { timeout: 60_000 }, ({ pattern }) => {
+  it.each(patterns)('at $place reads 100 kB', { timeout: 60_000 }, ({ pattern }) => {
     for (const text of attacksOn(pattern, BYTES)) {
       const error = errorOf(() => (pattern.global ? text.replaceAll(pattern, '') : pattern.exec(text)));
       expect({ start: text.slice(0, 80), error }).toMatchObject({ error: undefined });
