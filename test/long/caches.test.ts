@@ -1,13 +1,4 @@
 /** What hosts said last stands in when they do not answer: the listing's pages and exchangeInfo, never silently. */
-import {
-  existsSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -36,7 +27,6 @@ describe('the listing', () => {
     symbols: ['BTCUSDT'],
   } as const;
   const GONE = { ...BTC, symbols: ['GONEUSDT'], from: '2026-09-01', to: '2026-09-10' } as const;
-  const DAYS = 'data/futures/um/daily/klines/BTCUSDT/1h';
   const THEN = '2026-11-21T12:00:00Z';
   const LATER = '2026-12-20T12:00:00Z';
   let archive: TestArchive;
@@ -74,8 +64,6 @@ describe('the listing', () => {
       return true;
     };
   };
-  const copiesIn = (state: string): string[] =>
-    existsSync(join(state, 'cache')) ? readdirSync(join(state, 'cache')) : [];
   const probes = (): string[] => archive.requests.filter((path) => path.endsWith('.CHECKSUM'));
   const USED = /^warning: the listing at 127\.0\.0\.1:\d+ is not available \(.*\): its copy of .* is used; /m;
 
@@ -127,29 +115,6 @@ describe('the listing', () => {
     ]);
   });
 
-  it('names and globs are chosen from the copy too', async () => {
-    const { run } = place('BTC*');
-    await run(THEN);
-    answerAll((_, response) => response.writeHead(500).end());
-    const result = await run(THEN, '--dry-run', '--force');
-    expect([result.code, result.stdout.trimEnd().split('\n').length]).toEqual([0, 3]);
-    const wrong = await run(THEN, '--symbols', 'BTCUSTD', '--dry-run');
-    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('did you mean BTCUSDT?')]);
-  });
-
-  it('a series without a copy is named, and only its calendar is probed', async () => {
-    const { run } = place('BTCUSDT');
-    await run(THEN);
-    answerAll((_, response) => response.writeHead(503).end());
-    archive.requests.length = 0;
-    const { code, stderr } = await run(THEN, '--symbols', 'GONEUSDT', '--dry-run', '--force');
-    expect(code).toBe(0);
-    expect(stderr).toMatch(USED);
-    expect(stderr).toContain('warning: the listing of um klines 1h GONEUSDT is not available (');
-    expect(stderr.match(/the sidecar of each selected period is requested/g)).toHaveLength(1);
-    expect(probes().filter((path) => path.includes('GONEUSDT'))).not.toEqual([]);
-  });
-
   it.each([403, 404, 451])('that answers %i has answered: no copy is used', async (status) => {
     const { run } = place();
     await run(THEN);
@@ -158,48 +123,6 @@ describe('the listing', () => {
     expect(result.code).toBe(0);
     expect(result.stderr).not.toMatch(USED);
     expect(result.stderr).toContain('the sidecar of each selected period is requested');
-  });
-
-  it('copies that are damaged are thrown away with one warning, and the calendar is probed', async () => {
-    const { run, state } = place();
-    await run(THEN);
-    const files = copiesIn(state);
-    expect(files.length).toBeGreaterThan(0);
-    files.forEach((file, index) => {
-      const path = join(state, 'cache', file);
-      if (index % 2 === 0) truncateSync(path, 20);
-      else writeFileSync(path, readFileSync(path).toReversed());
-    });
-    answerAll((_, response) => response.writeHead(503).end());
-    const dry = await run(THEN, '--dry-run', '--force');
-    expect([dry.code, dry.stderr.match(/is damaged and not used/g)?.length]).toEqual([0, 1]);
-    expect(dry.stderr).toContain('the sidecar of each selected period is requested');
-    expect(copiesIn(state)).toEqual(files);
-    expect((await run(THEN, '--force')).code).toBe(0);
-    expect(copiesIn(state).length).toBeLessThan(files.length);
-  });
-
-  it('an unchanged copy is written again after an hour, a changed one at once', async () => {
-    const { run, state } = place('BTCUSDT');
-    const files = (): string[] =>
-      copiesIn(state)
-        .filter((name) => name.endsWith('.json.gz'))
-        .map((name) => `${name} ${statSync(join(state, 'cache', name)).ino}`);
-    await run(THEN);
-    const first = files();
-    const same = await run('2026-11-21T12:59:00Z');
-    expect([same.code, files()]).toEqual([0, first]);
-    await run('2026-11-21T13:01:00Z');
-    const second = files();
-    expect(second.filter((file) => first.includes(file))).toEqual([]);
-    makeArchive(folder, { ...BTC, from: '2026-11-21', to: '2026-11-21' });
-    try {
-      await run('2026-11-21T13:02:00Z');
-      expect(files()).not.toEqual(second);
-    } finally {
-      for (const name of readdirSync(join(folder, DAYS)))
-        if (name.includes('2026-11-21')) rmSync(join(folder, DAYS, name));
-    }
   });
 });
 

@@ -1,7 +1,6 @@
 /** The flags for unattended runs, through the real binary in an environment like cron's. */
 import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ChildProcess } from 'node:child_process';
 import { dirname, join } from 'node:path';
@@ -155,30 +154,6 @@ describe('--wait-lock', () => {
     holding.release();
     expect((await first).code).toBe(0);
   });
-
-  it.each([
-    { signal: 'SIGINT', code: 130 },
-    { signal: 'SIGTERM', code: 143 },
-  ] as const)('$signal ends the wait with $code, and the other run goes on', async ({ signal, code }) => {
-    const holding = holdBack(isZip);
-    const first = vision([]);
-    await holding.first;
-    const waiting = saying('(--wait-lock)');
-    const second = vision(['--wait-lock', '1h'], waiting);
-    (await waiting.said).kill(signal);
-    expect((await second).code).toBe(code);
-    holding.release();
-    expect((await first).code).toBe(0);
-  });
-
-  it('--max-duration ends the wait too: it is still the other run that is in the way', async () => {
-    const holding = holdBack(isZip);
-    const first = vision([]);
-    await holding.first;
-    expect((await vision(['--wait-lock', '1h', '--max-duration', '8s'])).code).toBe(6);
-    holding.release();
-    expect((await first).code).toBe(0);
-  });
 });
 
 describe('--max-duration', () => {
@@ -215,27 +190,6 @@ describe('--max-duration', () => {
     const again = await cryptodlProcess([...next.trim().split(/\s+/).slice(2), '--now', NOW, ...FAST]);
     expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('8 ok')]);
     expect(heldKeys()).toHaveLength(10);
-  });
-
-  it('ends with 0 when everything was done in time, or was under way', async () => {
-    expect((await vision(['--max-duration', '1h'])).code).toBe(0);
-  });
-
-  it.each([
-    ['a limit that the archive set', 429, { 'retry-after': '600' }],
-    ['a ban', 418, { 'retry-after': '600' }],
-  ])('ends a long wait: %s', async (_, status, headers) => {
-    archive.fault = (path, _request, response: ServerResponse) => {
-      if (!path.endsWith('.zip')) return false;
-      response.writeHead(status, headers).end();
-      return true;
-    };
-    const args = ['--max-duration', '8s', '--max-wait', '1h'];
-    const { code, stderr } = await vision(args);
-    expect(code).toBe(3);
-    expect(stderr).toContain('10 failed, time-over');
-    const messages = reportLines().map(({ message }) => message);
-    expect(messages).toContainEqual(expect.stringMatching(`^--max-duration 8s ended; .* answered ${status}`));
   });
 
   it('ends the planning before any object: 3, and the next step', async () => {
@@ -286,12 +240,6 @@ describe('--wait-for-publication', () => {
     };
   }
 
-  it('goes on at once when the newest day is there', async () => {
-    const { code, stderr } = await vision(['--wait-for-publication', '23:59']);
-    expect(code).toBe(0);
-    expect(stderr).not.toContain('--wait-for-publication');
-  });
-
   it.each(['1500ms', '2026-11-21T08:00:02Z'])(
     'waits until %s at the latest, and then continues with the published objects',
     async (until) => {
@@ -315,31 +263,6 @@ describe('--wait-for-publication', () => {
     publish();
     const { code, stderr } = await running;
     expect([code, stderr]).toEqual([0, expect.stringContaining('5 ok in')]);
-  });
-
-  it('does not wait when the time of day has passed, nor for a symbol that had stopped before the others', async () => {
-    const publishBoth = [unpublish('BTCUSDT'), unpublish('ETHUSDT')];
-    const late = await vision(['--wait-for-publication', '07:59']);
-    expect([late.code, late.stderr]).toEqual([0, expect.stringContaining('continuing without them')]);
-    for (const publish of publishBoth) publish();
-    const publish = unpublish('XRPUSDT', 3);
-    const stopped = await vision(['--symbols', 'BTCUSDT,XRPUSDT', '--wait-for-publication', '23:59']);
-    publish();
-    expect([stopped.code, stopped.stderr]).toEqual([
-      0,
-      expect.stringContaining('3 absent, not-published-yet'),
-    ]);
-  });
-
-  it('Ctrl-C and --max-duration end the wait', async () => {
-    const publish = unpublish('BTCUSDT');
-    const over = await vision(['--wait-for-publication', '12h', '--max-duration', '1s']);
-    expect([over.code, over.stderr]).toEqual([3, expect.stringContaining('ended before the work started')]);
-    const waiting = saying('(--wait-for-publication)');
-    const running = vision(['--wait-for-publication', '20:30'], waiting);
-    (await waiting.said).kill('SIGTERM');
-    publish();
-    expect((await running).code).toBe(143);
   });
 });
 
@@ -478,13 +401,6 @@ describe('--ping', () => {
     expect(stderr.match(/^warning: .*$/gm)).toEqual([
       expect.stringMatching(new RegExp(`^warning: --ping: .*${said}$`)),
     ]);
-    expect(stderr).not.toContain('secret');
-  });
-
-  it('a watcher that is not there is one warning', async () => {
-    const { code, stderr } = await vision(['--ping', 'http://127.0.0.1:9/secret']);
-    expect(code).toBe(0);
-    expect(stderr.match(/^warning: .*$/gm)).toHaveLength(1);
     expect(stderr).not.toContain('secret');
   });
 

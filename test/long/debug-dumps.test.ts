@@ -95,17 +95,6 @@ describe('SIGUSR2', () => {
     expect(endTime - startTime).toBeLessThan(9e6);
   });
 
-  it('warns where the dump cannot be written, and the run goes on', async () => {
-    const state = scene.newFolder();
-    writeFileSync(join(state, 'debug'), '');
-    const standing = await standAt(scene, isListing, `${TWO} --dry-run`, {
-      env: { CRYPTODL_STATE_DIR: state },
-    });
-    await standing.dump(/^warning: the debug dump cannot be written: .*$/m);
-    standing.release();
-    expect((await standing.ended).code).toBe(0);
-  });
-
   it('does not end a verb without dumps', async () => {
     const listed = cryptodl(['list', 'symbols', '--archive-url', scene.archive.url], {
       onSpawn: (child) => {

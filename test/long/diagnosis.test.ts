@@ -1,6 +1,5 @@
 /** What a run says about its own speed: waits, refusals, retries, and the flag to change. */
 import names from 'node:dns';
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { syncBuiltinESMExports } from 'node:module';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { CliResult } from '../helpers/cli.js';
@@ -13,8 +12,6 @@ const scene = useScene({
   flags: '--interval 1h --symbols BTCUSDT --verify none --days 30 --json',
   isTimeVirtual: true,
 });
-/** The archive under a name that is looked up. */
-const named = (): string => scene.archive.url.replace('127.0.0.1', 'localhost');
 
 interface Network {
   readonly concurrency: number;
@@ -30,50 +27,9 @@ afterEach(() => {
   replaceLookup(lookup);
 });
 
-/** Every look-up of a name takes this long. */
-function delayLookups(ms: number): void {
-  const delayed = (...question: Parameters<typeof lookup>): void => {
-    scene.after(ms, () => {
-      lookup(...question);
-    });
-  };
-  replaceLookup(delayed as typeof lookup);
-}
-
 function replaceLookup(by: typeof lookup): void {
   names.lookup = by;
   syncBuiltinESMExports();
-}
-
-describe('the figures of the network', () => {
-  it.each(['--pool-limit', '--pool-limit-per-host'])('has the requests that wait for %s', async (flag) => {
-    const held = holdZips(11_000);
-    const result = await scene.vision(`--concurrency 8 ${flag} 2`);
-    const first = result.events.find(({ event }) => event === 'network') as unknown as Network;
-    expect([result.code, held.length, first.pool.queued]).toEqual([0, 2, 6]);
-    expect(networkOf(result).pool.queued).toBe(0);
-  });
-
-  it('has the look-ups of names', async () => {
-    delayLookups(300);
-    const result = await scene.vision('--concurrency 8', { url: named() });
-    const { dns } = networkOf(result);
-    expect([result.code, dns.misses, dns.failures]).toEqual([0, 1, 0]);
-    expect(dns.lookups).toBe(dns.hits + dns.misses);
-    expect(dns.hits).toBeGreaterThan(0);
-    expect(dns.ms).toBeGreaterThanOrEqual(290);
-  });
-});
-
-/** Requests of zips wait until they are released together after `ms`; later ones are served at once. */
-function holdZips(ms: number): readonly unknown[] {
-  const requests: [IncomingMessage, ServerResponse][] = [];
-  scene.answer(isZip, (request, response) => requests.push([request, response]));
-  scene.after(ms, () => {
-    scene.archive.fault = undefined;
-    for (const [request, response] of requests) scene.archive.serve(request, response);
-  });
-  return requests;
 }
 
 /** The lines of the closing block that tell what held the run up, and warnings. */
@@ -118,17 +74,6 @@ const levelsOf = ({ events }: CliResult): readonly Readonly<Record<string, unkno
   events.filter(({ event }) => event === 'concurrency');
 
 describe('the level of concurrency', () => {
-  it('is at most that of auto:N', async () => {
-    const result = await scene.vision('--concurrency auto:3');
-    expect([result.code, levelsOf(result), networkOf(result).concurrency]).toEqual([0, [], 3]);
-  });
-
-  it('falls when bodies are damaged', async () => {
-    scene.answer(isZip, (_, response) => response.end('no zip'));
-    const result = await scene.vision('--breaker-failures 999');
-    expect([result.code, levelsOf(result)[0]]).toEqual([3, expect.objectContaining({ why: 'troubled' })]);
-  });
-
   it('is not that of the listing or of REST', async () => {
     let refusals = 0;
     const refuse = (): boolean => (refusals += 1) <= 5;
@@ -140,26 +85,6 @@ describe('the level of concurrency', () => {
     const result = await scene.vision('--days 14 --breaker-failures 999 --retries 50');
     expect([result.code, refusals > 5, levelsOf(result)]).toEqual([0, true, []]);
   });
-
-  it('leaves the place of an object that waits for the retry budget to another one', async () => {
-    const objects = new Set<string>();
-    scene.answer(isZip, (request, response, path) => {
-      objects.add(path);
-      if (objects.size <= 16 && !seen.has(path)) request.destroy();
-      else
-        scene.after(3000, () => {
-          scene.archive.fault = undefined;
-          atOnce ??= objects.size;
-          scene.archive.serve(request, response);
-        });
-      seen.add(path);
-    });
-    const seen = new Set<string>();
-    let atOnce: number | undefined;
-    const result = await scene.vision('--concurrency auto:16 --breaker-failures 999 --retries 50');
-    // Five are retried at once. Two that wait make room for one.
-    expect([result.code, atOnce]).toEqual([0, 16 + 5]);
-  });
 });
 
 const REFUSED = [
@@ -169,11 +94,6 @@ const REFUSED = [
 ];
 
 describe('the closing block', () => {
-  it('has no line about delays when there were none', async () => {
-    const result = await scene.vision();
-    expect([result.code, told(result)]).toEqual([0, []]);
-  });
-
   it('has the refusals and their number per hour; with the flag that it names there are none', async () => {
     const limit = limitZips(10, 300);
     const result = await scene.vision('--days 14');
@@ -185,12 +105,6 @@ describe('the closing block', () => {
     const slower = await scene.vision('--days 14 --request-interval 400ms');
     limit.stop();
     expect([slower.code, networkOf(slower).limiter.refusals]).toEqual([0, 0]);
-  });
-
-  it('counts no pause of the whole run as a part of its work', async () => {
-    const result = await scene.vision('--days 14 --jitter 1h --request-interval 1s');
-    const line = expect.stringMatching(/^ {2}bottleneck your limit for archive, (9\d|100) % of the run: /);
-    expect([result.code, told(result)]).toEqual([0, expect.arrayContaining([line])]);
   });
 
   it('has the level of concurrency at the end; each change of it is an event with its reason', async () => {

@@ -3,12 +3,10 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { servePage } from '../../src/monitor/prometheus-outputs.js';
 import { cryptodlProcess, FAST } from '../helpers/cli.js';
 import { freePort, valueOf } from '../helpers/prometheus.js';
 import { isZip, useScene } from '../helpers/scene.js';
@@ -246,21 +244,4 @@ describe.skipIf(!HAS_EXPORTER)(`a real node_exporter${EXPORTER_NEEDS}`, () => {
       await closed;
     }
   });
-});
-
-it('readers that send nothing or half of a request do not keep others out', async () => {
-  const port = await freePort();
-  const page = { contentType: 'text/plain', text: () => Promise.resolve('cryptodl_up 1\n') };
-  const end = await servePage(page, { host: '127.0.0.1', port });
-  try {
-    const slow = Array.from({ length: 16 }, (_, at) => {
-      const socket = connect(port, '127.0.0.1').on('error', () => undefined);
-      if (at % 2 === 0) socket.write('GET /metrics HTTP/1.1\r\n');
-      return new Promise((closed) => socket.resume().once('close', closed));
-    });
-    await Promise.all(slow);
-    expect(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()).toBe('cryptodl_up 1\n');
-  } finally {
-    await end();
-  }
 });

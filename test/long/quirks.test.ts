@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
-import { filesBelow, manifestLines, readCsv, readParquet } from '../helpers/lake.js';
+import { filesBelow, readCsv, readParquet } from '../helpers/lake.js';
 import type { LakeRow } from '../helpers/lake.js';
 import { memberOf, publish } from '../helpers/published.js';
 import type { SidecarOf } from '../helpers/published.js';
@@ -114,35 +114,6 @@ function metrics(symbol: string, day: string, firstMinute: number, rows = 288): 
 }
 
 describe('rows that come twice, or in no order', () => {
-  it('duplicates far apart are dropped and counted, and kept when asked for as published', async () => {
-    const series: Series = { market: 'spot', dataset: 'aggTrades', symbol: 'FARUSDT' };
-    const rows = Array.from(
-      { length: 6000 },
-      (_, id) =>
-        `${id},1.50000000,2.00000000,${id},${id},${(Date.UTC(2026, 1, 1) + id * 400_000) * 1000},True,True\n`,
-    );
-    // As in BTCUSDT 2026-02: a thousand ids twice more and a thousand once more, 1,000 to 2,000 lines later.
-    const csv = [
-      ...rows.slice(0, 3000),
-      ...rows.slice(1000, 3000),
-      ...rows.slice(1000, 2000),
-      ...rows.slice(3000),
-    ];
-    const key = put(series, '2026-02', csv.join(''));
-    const dropped = await runOk(series, { out: 'far', days: '2026-02' });
-    const kept = await runOk(series, { out: 'far-kept', days: '2026-02', flags: ['--as-published'] });
-    expect(eventOf(dropped, key)).toMatchObject({ outcome: 'ok', rows: 6000, duplicates: 3000 });
-    expect(summary(dropped)).toMatchObject({ duplicatesDropped: 3000 });
-    expect(dropped.stderr).toContain('3,000 exact duplicate rows');
-    expect((await read('far', series, '2026-02')).map((row) => row['agg_trade_id'])).toEqual(
-      Array.from({ length: 6000 }, (_, id) => BigInt(id)),
-    );
-    expect(eventOf(kept, key)).toMatchObject({ outcome: 'ok', rows: 9000, duplicates: 0 });
-    expect((await read('far-kept', series, '2026-02')).map((row) => row['agg_trade_id'])).toEqual(
-      csv.map((line) => BigInt(line.slice(0, line.indexOf(',')))),
-    );
-  });
-
   it.each([
     {
       dataset: 'trades',
@@ -188,7 +159,6 @@ describe('rows that come twice, or in no order', () => {
 
 describe('rows that are missing', () => {
   const METRIC: Series = { market: 'um', dataset: 'metrics', symbol: 'EARLYUSDT' };
-  const ANY_ORDER: Series = { ...METRIC, symbol: 'SHUFFLEDUSDT' };
 
   it('a day that ends early is partial and named, with the rows it has and should have', async () => {
     const days = ['2024-02-15', '2024-02-16'] as const;
@@ -204,22 +174,6 @@ describe('rows that are missing', () => {
     expect(summary(result)).toMatchObject({ outcomes: { ok: 1, partial: 1 }, exitCode: 0 });
     expect(result.stderr).toContain(`${key}: 162 of 288 rows`);
     expect(await read('early', METRIC, '2024-02')).toHaveLength(288 + 162);
-  });
-
-  it('a row that is missing is told, also where rows come in any order and one of them twice', async () => {
-    const days = ['2024-02-15', '2024-02-16'] as const;
-    const shuffled = (lines: readonly string[]): string =>
-      METRICS + [...lines.slice(100), ...lines.slice(0, 100)].join('');
-    const whole = metrics(ANY_ORDER.symbol, days[0], 5);
-    put(ANY_ORDER, days[0], shuffled(whole));
-    const lines = metrics(ANY_ORDER.symbol, days[1], 5);
-    put(ANY_ORDER, days[1], shuffled([...lines.slice(0, 20), ...lines.slice(21), lines[30] ?? '']));
-    await runOk(ANY_ORDER, { out: 'hidden', days });
-    const held = manifestLines(lake('hidden', folderOf(ANY_ORDER)));
-    const [first, second] = days.map((day) => held.find((line) => line['period'] === day));
-    expect([first?.['gaps'], first?.['rows']]).toEqual([undefined, 288]);
-    expect(second).toMatchObject({ rows: 287, gaps: [['2024-02-16T01:45:00Z', '2024-02-16T01:50:00Z']] });
-    expect(await read('hidden', ANY_ORDER, '2024-02')).toHaveLength(288 + 287);
   });
 
   it('seconds that end early are partial as well; trades, which have no fixed number, tell their last time', async () => {
@@ -330,20 +284,6 @@ describe('rows that are missing', () => {
       expect([next, whole.stdout, whole.stderr]).toEqual(['repair', expect.stringContaining('100 %'), '']);
     });
 
-    it('of a quiet symbol are whole, though hours lie between its trades', async () => {
-      const series = { ...NAMES, symbol: 'QUIETUSDT' };
-      const hours: Record<string, [number, number]> = { '2024-01-15': [0, 7], '2024-01-16': [13, 24] };
-      let held = 0;
-      for (const day of DAYS) {
-        const [from, to] = hours[day] ?? [0, 24];
-        const rows = trades(day, 180, from, to, held + 1);
-        held += rows.trimEnd().split('\n').length - 1;
-        put(series, day, rows);
-      }
-      const result = await runOk(series, range('quiet'));
-      expect(ends(result, series.symbol)).toEqual(['ok', 'ok', 'ok', 'ok', 'ok']);
-    });
-
     it('on which a symbol is listed and delisted are whole, in the run and in coverage', async () => {
       const series = { ...NAMES, symbol: 'EDGEUSDT' };
       const hours: Record<string, [number, number]> = { '2024-01-13': [8, 24], '2024-01-17': [0, 9] };
@@ -372,41 +312,6 @@ describe('rows that are missing', () => {
     expect(eventOf(result, key)).toMatchObject({ outcome: 'partial', rows: 17, expectedRows: 24 });
     const opens = timesOf(await read('halt', series, '2018-02'), 'open_time');
     expect(opens.slice(2, 4)).toEqual(['2018-02-08T02:00:00.000Z', '2018-02-08T10:00:00.000Z']);
-  });
-
-  it('days that are missing within a series are holes, named, and no error', async () => {
-    const series: Series = { market: 'spot', dataset: 'klines', interval: '1d', symbol: 'FTTUSDT' };
-    for (const day of ['2022-11-14', '2022-11-15', '2022-11-18'])
-      put(series, day, bars(`${day}T00:00:00Z`, DAY_MS, 1).join(''));
-    const days = ['2022-11-14', '2022-11-18'] as const;
-    const result = await runOk(series, { out: 'holes', days });
-    expect(summary(result)).toMatchObject({
-      outcomes: { ok: 3, absent: 2 },
-      absent: { hole: 2 },
-      exitCode: 0,
-    });
-    expect(result.stderr).toContain(keyOf(series, '2022-11-16'));
-  });
-
-  it('a monthly object that lacks days is partial', async () => {
-    const series: Series = { market: 'um', dataset: 'klines', interval: '1d', symbol: 'LACKSUSDT' };
-    const all = bars('2022-04-01T00:00:00Z', DAY_MS, 30);
-    const key = put(series, '2022-04', [...all.slice(0, 10), ...all.slice(12)].join(''));
-    const result = await runOk(series, { out: 'lacks', days: '2022-04' });
-    expect(eventOf(result, key)).toMatchObject({ outcome: 'partial', rows: 28, expectedRows: 30 });
-  });
-
-  it('ids that are not contiguous are no error', async () => {
-    const trades: Series = { market: 'um', dataset: 'trades', symbol: 'IDSUSDT' };
-    const at = Date.UTC(2024, 0, 1);
-    const key = put(
-      trades,
-      '2024-01-01',
-      TRADES + [3, 4, 900, 6957, 6958].map((id) => `${id},1.5,2,3,${at + id},true\n`).join(''),
-    );
-    const result = await runOk(trades, { out: 'ids', days: ['2024-01-01', '2024-01-01'] });
-    expect(eventOf(result, key)).toMatchObject({ outcome: 'ok', rows: 5, duplicates: 0 });
-    expect(result.stderr).not.toContain('warning');
   });
 });
 
@@ -578,34 +483,6 @@ describe('times', () => {
     ]);
   });
 
-  it('milliseconds and microseconds of spot become one unit, in a series and within one object', async () => {
-    const series: Series = { market: 'spot', dataset: 'klines', interval: '1w', symbol: 'UNITSUSDT' };
-    put(
-      series,
-      '2024-12',
-      bars('2024-12-23T00:00:00Z', 7 * DAY_MS, 1).join('') +
-        '1735516800000000,1,1,1,1,1,1736121599999999,1,1,1,1,0\n',
-    );
-    put(series, '2025-01', '1736121600000000,1,1,1,1,1,1736726399999999,1,1,1,1,0\n');
-    const trades: Series = { market: 'spot', dataset: 'trades', symbol: 'UNITSUSDT' };
-    put(trades, '2024-12-31', '1,1.5,2,3,1735689599999,True,True\n');
-    put(trades, '2025-01-01', '2,1.5,2,3,1735689600000001,True,True\n');
-    await runOk(series, { out: 'units', days: ['2024-12-01', '2025-01-31'] });
-    await runOk(trades, { out: 'units', days: ['2024-12-31', '2025-01-01'] });
-    const rows = await sql(
-      `SELECT open_time::VARCHAR AS opens, close_time::VARCHAR AS closes FROM read_parquet('${lake('units', folderOf(series))}/*.parquet') ORDER BY 1`,
-    );
-    expect(rows).toEqual([
-      { opens: '2024-12-23 00:00:00', closes: '2024-12-29 23:59:59.999' },
-      { opens: '2024-12-30 00:00:00', closes: '2025-01-05 23:59:59.999999' },
-      { opens: '2025-01-06 00:00:00', closes: '2025-01-12 23:59:59.999999' },
-    ]);
-    const [times] = await sql(
-      `SELECT list(epoch_us(time)::VARCHAR ORDER BY time) AS times FROM read_parquet('${lake('units', folderOf(trades))}/*.parquet')`,
-    );
-    expect(times).toEqual({ times: ['1735689599999000', '1735689600000001'] });
-  });
-
   it('settlements that jitter after the hour are kept as they are', async () => {
     const series: Series = { market: 'um', dataset: 'fundingRate', symbol: 'JITTERUSDT' };
     put(
@@ -627,30 +504,6 @@ describe('metrics', () => {
     market,
     dataset: 'metrics',
     symbol,
-  });
-
-  it('early files hold every row twice: 576 rows become 288', async () => {
-    const series = seriesOf('TWICEUSDT');
-    const rows = metrics(series.symbol, '2020-10-01', 5);
-    const key = put(series, '2020-10-01', METRICS + [...rows, ...rows].join(''));
-    const result = await runOk(series, { out: 'twice', days: ['2020-10-01', '2020-10-01'] });
-    expect(eventOf(result, key)).toMatchObject({ outcome: 'ok', rows: 288, duplicates: 288 });
-    expect(await read('twice', series, '2020-10')).toHaveLength(288);
-  });
-
-  it('rows come in no order and are sorted', async () => {
-    const series = seriesOf('ORDERUSDT');
-    const rows = metrics(series.symbol, '2026-07-01', 0);
-    put(
-      series,
-      '2026-07-01',
-      METRICS +
-        [...rows.slice(30, 200), ...rows.slice(6, 30), ...rows.slice(200), ...rows.slice(0, 6)].join(''),
-    );
-    await runOk(series, { out: 'order', days: ['2026-07-01', '2026-07-01'] });
-    const times = timesOf(await read('order', series, '2026-07'), 'create_time');
-    expect(times).toEqual([...times].sort());
-    expect(times[0]).toBe('2026-07-01T00:00:00.000Z');
   });
 
   it('labels shift on 2026-06-25 and are kept as published: 00:00 of the seam is there twice, from two objects', async () => {
@@ -691,52 +544,9 @@ describe('metrics', () => {
       '2023-01-21T00:00:00.000Z',
     ]);
   });
-
-  it('blanks are nothing or two quotes, and both are NULL in Parquet and empty in CSV', async () => {
-    const series = seriesOf('BTCUSD_PERP', 'cm');
-    put(
-      series,
-      '2023-06-25',
-      `${METRICS}2023-06-25 00:00:00,BTCUSD_PERP,1.5,2,"","","",6\n2023-06-25 00:05:00,BTCUSD_PERP,1.5,2,,4,5,\n`,
-    );
-    for (const flags of [[], ['--numbers', 'string'], ['--format', 'csv']])
-      await runOk(series, { out: `blanks${flags.join('')}`, days: ['2023-06-25', '2023-06-25'], flags });
-    const ratios = (rows: readonly Record<string, unknown>[]): unknown[][] =>
-      rows.map((row) => Object.values(row).slice(3));
-    expect(ratios(await read('blanks', series, '2023-06'))).toEqual([
-      [null, null, null, 6],
-      [null, 4, 5, null],
-    ]);
-    expect(ratios(await read('blanks--numbersstring', series, '2023-06'))).toEqual([
-      [null, null, null, '6'],
-      [null, '4', '5', null],
-    ]);
-    expect(
-      readFileSync(lake('blanks--formatcsv', folderOf(series), '2023-06.csv'), 'utf8')
-        .split('\n')
-        .slice(1, 3),
-    ).toEqual(['1687651200000000,1.5,2,,,,6', '1687651500000000,1.5,2,,4,5,']);
-  });
 });
 
 describe('numbers', () => {
-  it('rates with an exponent are numbers, and keep their spelling where digits are kept', async () => {
-    const series: Series = { market: 'um', dataset: 'fundingRate', symbol: 'EXPUSDT' };
-    const rates = ['-1.8E-7', '-6E-8', '9.0E-7', '0.00010000', '0'];
-    put(
-      series,
-      '2026-04',
-      FUNDING + rates.map((rate, index) => `${1775001600000 + index * 8 * HOUR_MS},8,${rate}\n`).join(''),
-    );
-    for (const flags of [[], ['--numbers', 'string'], ['--format', 'csv']])
-      await runOk(series, { out: `exponents${flags.join('')}`, days: '2026-04', flags });
-    const of = (rows: readonly Record<string, unknown>[]): unknown[] =>
-      rows.map((row) => row['last_funding_rate']);
-    expect(of(await read('exponents', series, '2026-04'))).toEqual([-1.8e-7, -6e-8, 9e-7, 0.0001, 0]);
-    expect(of(await read('exponents--numbersstring', series, '2026-04'))).toEqual(rates);
-    expect(of(readText('exponents--formatcsv', series, '2026-04'))).toEqual(rates);
-  });
-
   it('options write zero as 0E-8, no volatility as -1E-8 and blanks as two quotes, in no order of hours', async () => {
     const series: Series = { market: 'option', dataset: 'EOHSummary', symbol: 'BTCUSDT' };
     const header =
@@ -779,25 +589,6 @@ describe('numbers', () => {
     });
   });
 
-  it('flags are True in spot and true in futures, and the same in the lake', async () => {
-    const spot: Series = { market: 'spot', dataset: 'aggTrades', symbol: 'FLAGSUSDT' };
-    const um: Series = { market: 'um', dataset: 'aggTrades', symbol: 'FLAGSUSDT' };
-    put(spot, '2024-01-01', '1,1.5,2,1,1,1704067200000,True,True\n2,1.5,2,2,2,1704067200000,False,True\n');
-    put(um, '2024-01-01', `${AGG_TRADES}1,1.5,2,1,1,1704067200000,true\n2,1.5,2,2,2,1704067200000,false\n`);
-    for (const series of [spot, um]) {
-      await runOk(series, { out: 'flags', days: ['2024-01-01', '2024-01-01'] });
-      await runOk(series, {
-        out: 'flags-csv',
-        days: ['2024-01-01', '2024-01-01'],
-        flags: ['--format', 'csv'],
-      });
-      const flags = (rows: readonly Record<string, unknown>[]): unknown[] =>
-        rows.map((row) => row['is_buyer_maker']);
-      expect(flags(await read('flags', series, '2024-01-01'))).toEqual([true, false]);
-      expect(flags(readText('flags-csv', series, '2024-01-01'))).toEqual(['true', 'false']);
-    }
-  });
-
   it.each([[[]], [['--numbers', 'string']]])(
     'bands of depth are 10 and then 12, written -5 and then -5.00, and sorted by value %s',
     async (flags) => {
@@ -829,27 +620,6 @@ describe('numbers', () => {
       );
     },
   );
-
-  it('a premium is negative as well, and a count of samples and an ignored number are kept', async () => {
-    const series: Series = {
-      market: 'um',
-      dataset: 'premiumIndexKlines',
-      interval: '1h',
-      symbol: 'PREMIUMUSDT',
-    };
-    const lines = ['-0.00012345,0.00010000,-0.00050000,-0.00000001', '0,0,-1.2E-7,0'].map((prices, index) => {
-      const open = Date.UTC(2024, 0, 1) + index * HOUR_MS;
-      return `${open},${prices},0,${open + HOUR_MS - 1},0,12,0,0,17.5\n`;
-    });
-    put(series, '2024-01-01', BARS + lines.join(''));
-    await runOk(series, { out: 'premium', days: ['2024-01-01', '2024-01-01'] });
-    const rows = await read('premium', series, '2024-01');
-    expect(rows.map((row) => [row['open'], row['high'], row['low'], row['close']])).toEqual([
-      [-0.00012345, 0.0001, -0.0005, -1e-8],
-      [0, 0, -1.2e-7, 0],
-    ]);
-    expect(rows[0]).toMatchObject({ count: 12n, ignore: 17.5 });
-  });
 });
 
 describe('symbols', () => {
@@ -906,16 +676,6 @@ describe('symbols', () => {
       ...FAST,
     ]);
     expect(summary(again)).toMatchObject({ outcomes: { ok: 0, failed: 0 }, exitCode: 0 });
-  });
-
-  it('are checked against the column that repeats them, underscores and other scripts too', async () => {
-    for (const symbol of ['BTCUSDT_240329', '币安人生USDT']) {
-      const series: Series = { market: 'um', dataset: 'metrics', symbol };
-      put(series, '2026-07-01', METRICS + metrics(symbol, '2026-07-01', 0).join(''));
-      const result = await runOk(series, { out: 'repeated', days: ['2026-07-01', '2026-07-01'] });
-      expect(summary(result)).toMatchObject({ outcomes: { ok: 1 }, rows: 288 });
-      expect(Object.keys((await read('repeated', series, '2026-07'))[0] ?? {})).not.toContain('symbol');
-    }
   });
 
   it('cm perpetuals and deliveries are contracts, and index bars lie under the pair: asking for the contract is answered with it', async () => {

@@ -1,5 +1,4 @@
 /** `--failures FILE`: what may lie at that path, and what becomes of it. */
-import type { ChildProcess } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
@@ -84,21 +83,6 @@ describe('a file that is no failure report is refused before the run', () => {
     expect(existsSync(join(cwd, 'lake/binance'))).toBe(false);
   });
 
-  it('also a file that appears there during the run', async () => {
-    scene.archive.fault = (path, _request, response) => {
-      if (path !== `/${KEY}`) return false;
-      writeFileSync(join(cwd, 'report.jsonl'), NOTES);
-      response.writeHead(503).end();
-      return true;
-    };
-    const result = await vision('report.jsonl');
-    expect([result.code, result.stderr]).toEqual([
-      2,
-      expect.stringContaining('--failures report.jsonl is not a failure report'),
-    ]);
-    expect(readFileSync(join(cwd, 'report.jsonl'), 'utf8')).toBe(NOTES);
-  });
-
   it('a file in the place of the folder that has the reports of runs without --failures', async () => {
     mkdirSync(join(cwd, 'lake'));
     writeFileSync(join(cwd, 'lake/_failures'), NOTES);
@@ -148,34 +132,6 @@ describe('files that the report may replace', () => {
     failing();
     expect((await cli(['vision', ...WANTED, '--force', '--failures', 'other'])).code).toBe(3);
     expect(readFileSync(join(cwd, 'other'), 'utf8')).toContain(KEY);
-  });
-
-  it('an earlier report is replaced by the next, and removed when nothing fails', async () => {
-    failing();
-    await vision('report.jsonl');
-    expect((await vision('report.jsonl')).code).toBe(3);
-    expect(readFileSync(join(cwd, 'report.jsonl'), 'utf8').trimEnd().split('\n')).toHaveLength(2);
-    scene.archive.fault = undefined;
-    expect((await vision('report.jsonl')).code).toBe(0);
-    expect(existsSync(join(cwd, 'report.jsonl'))).toBe(false);
-  });
-
-  it('an earlier report stays when a run without failures is cut short', async () => {
-    failing();
-    await vision('report.jsonl');
-    const earlier = readFileSync(join(cwd, 'report.jsonl'), 'utf8');
-    scene.archive.fault = (path) => {
-      if (path !== `/${KEY}`) return false;
-      child?.kill('SIGINT');
-      return true;
-    };
-    let child: ChildProcess | undefined;
-    const argv = ['vision', ...WANTED, '--failures', 'report.jsonl', ...FAST];
-    const onSpawn = (spawned: ChildProcess): void => {
-      child = spawned;
-    };
-    expect((await cryptodl(argv, { cwd, env: env(), onSpawn })).code).toBe(130);
-    expect(readFileSync(join(cwd, 'report.jsonl'), 'utf8')).toBe(earlier);
   });
 
   it('the link to a report is retried: without a failure, the file behind the link is removed', async () => {

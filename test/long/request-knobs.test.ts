@@ -47,17 +47,10 @@ function gaps(): number[] {
 }
 
 describe('the back-off', () => {
-  const EXPONENTIAL = '--days 1 --retries 2 --retry-strategy exponential';
-
   /** The random number of the scene is always a half. */
   it.each([
     ['of the preset vision', '', [500, 750]],
-    ['fixed', '--retry-strategy fixed', [1000, 1000]],
-    ['linear', '--retry-strategy linear', [1000, 2000]],
-    ['exponential', '--retry-strategy exponential', [1000, 3000]],
-    ['full', '--retry-strategy full', [500, 1500]],
     ['equal', '--retry-strategy equal', [750, 2250]],
-    ['decorrelated', '--retry-strategy decorrelated', [2000, 3500]],
   ])('%s has its delays', async (name, flags, expected) => {
     const factor = name.startsWith('of') ? '' : '--retry-factor 3 --retry-max-delay 1m';
     const result = await run(`--days 1 --retries 2 --retry-delay 1s ${factor} ${flags}`, [503, 503]);
@@ -65,13 +58,6 @@ describe('the back-off', () => {
     for (const [at, gap] of gaps().entries())
       expect(Math.abs(gap - (expected[at] ?? 0))).toBeLessThanOrEqual(3 * EARLY_MS);
   });
-
-  it('is never longer than --retry-max-delay', async () => {
-    const delays = '--retry-preset metrics --retry-delay 10m --retry-max-delay 10ms';
-    const result = await run(`${EXPONENTIAL} ${delays}`, [503, 503]);
-    // The cap of the preset is a minute: the test would be over before.
-    expect([result.code, arrivals.length]).toEqual([0, 3]);
-  }, 50_000);
 });
 
 describe('an attempt', () => {
@@ -89,13 +75,6 @@ describe('an attempt', () => {
 
 describe('the breaker', () => {
   const BREAKER = '--days 12 --concurrency 1 --retries 0 --max-wait 1m';
-
-  it('opens after --breaker-failures failures in a row', async () => {
-    const counts = '--breaker-failures 2 --breaker-open 900ms';
-    const result = await run(`${BREAKER} ${counts}`, [200, 503, 200, 503, 503]);
-    expect([result.code, arrivals.length]).toEqual([0, 12 + 3]);
-    expect(gaps()[4]).toBeGreaterThanOrEqual(900 - EARLY_MS);
-  });
 
   it('closes after --breaker-successes successes in a row: a failure before opens it again', async () => {
     const failures = [503, 503, 503, 503, 503] as const;
@@ -139,39 +118,6 @@ describe('the pace of a bucket', () => {
   ])('is at most that of limits, from the %s', async (_, flags, options) => {
     const result = await run(`${SIX} ${flags}`, [], options);
     expect([result.code, arrivals.length]).toEqual([3, 3]);
-  });
-
-  it('is at most that of limits, for the other buckets of the venue too', async () => {
-    const what = '--symbols BTCUSDT --dataset openInterestHist --days 29 --max-duration 2s';
-    const config = `--config ${configFile('limits:\n  futuresData: 5/5m\n')}`;
-    const result = await scene.metrics(`${what} ${config}`, { sceneFlags: [] });
-    const asked = scene.venue.log.filter(({ path }) => path.startsWith('/futures/data/'));
-    expect([result.code, result.stderr]).toEqual([3, expect.stringContaining('(5 in 5m)')]);
-    // Seventeen pages: as many as fit into a window of our clock, before the first answer, and into one of the venue's.
-    expect(asked.length).toBeGreaterThanOrEqual(4);
-    expect(asked.length).toBeLessThanOrEqual(10);
-  });
-
-  it.each([
-    [
-      'limits: { archives: 1/s }',
-      'limits: "archives" is not one of archive, listing, spot, futures, futuresData, funding',
-    ],
-    ['limits: { archive: fast }', 'limits: "archive=fast" is not a limit of a bucket'],
-    ['limits: { archive: 0/s }', 'limits: "archive=0/s" is not a limit of a bucket'],
-    ['limits: { archive: [1] }', 'limits: archive is not a text, a number, true or false'],
-    ['limits: { archive: 5001/s }', 'limits: archive=5001/s is above the limit of archive, 5000/s'],
-    [
-      'limits: { futuresData: 1200/5m }',
-      'limits: futuresData=1200/5m is above the limit of futuresData, 1000/5m',
-    ],
-    ['requests-per-minute: 0', 'requests-per-minute: "0" is not a whole number of at least 1'],
-    ['retry-factor: 0.5', 'retry-factor: "0.5" is not a factor from 1 to 100'],
-  ])('is refused when the config file is wrong: %s', async (content, message) => {
-    const file = configFile(content);
-    const result = await run(`--days 1 --config ${file}`);
-    expect([result.code, arrivals.length]).toEqual([2, 0]);
-    expect(result.stderr.split('\n')[0]).toBe(`cryptodl: ${file}: ${message}`);
   });
 });
 
@@ -247,11 +193,5 @@ describe('sockets', () => {
     expect(scene.archive.objectRequests()).toHaveLength(3);
     expect(seen.all.size).toBeGreaterThanOrEqual(least);
     expect(seen.all.size).toBeLessThanOrEqual(most);
-  });
-
-  it('are new for each request with --keep-alive 0', async () => {
-    const seen = slow(0);
-    expect((await scene.vision(`${MANY} --keep-alive 0`)).code).toBe(0);
-    expect(seen.all.size).toBe(scene.archive.requests.length);
   });
 });

@@ -6,7 +6,6 @@ import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
 import { scratchFolder } from '../helpers/folders.js';
-import { filesBelow } from '../helpers/lake.js';
 import { BIN, framesOf, HAS_TERMINAL, onTerminal, screenOf, TERMINAL } from '../helpers/terminal.js';
 import type { Screen, Size, TerminalOptions, TerminalRun } from '../helpers/terminal.js';
 
@@ -238,37 +237,6 @@ describe.skipIf(!HAS_TERMINAL)(`on ${TERMINAL}`, () => {
     expect(bars({ lines: [sent.slice(sent.indexOf('ending: '))] })).toEqual([]);
     expect(screen.lines).toContainEqual(expect.stringMatching(/ not done in /));
   });
-
-  it.each<[string, string[], Record<string, string>]>([
-    ['TERM=dumb', [], { TERM: 'dumb' }],
-    ['CI=1', [], { CI: '1' }],
-    ['--quiet', ['--quiet'], {}],
-    ['--json', ['--json'], {}],
-  ])('%s: no bar and no escape sequence', async (_name, more, env) => {
-    delayObjects();
-    const { args, out } = vision(...more);
-    const { code, sent, stdout } = await onTerminal(args, options({ env }));
-    expect(code).toBe(0);
-    expect(sent).not.toMatch(/[█░]/);
-    expect(sent).not.toContain(ESCAPE);
-    expect(stdout.split('\n').filter((line) => line !== '')).toHaveLength(
-      more.includes('--json') ? OBJECTS + SYMBOLS.length + 2 : 0,
-    );
-    if (more.includes('--quiet')) expect(sent).toBe('');
-    expect(filesBelow(out, '.parquet')).toHaveLength(SYMBOLS.length);
-  });
-
-  it('lists are aligned, without escape sequences, and every line is whole', async () => {
-    const { code, sent } = await onTerminal(['list', 'datasets'], options({ isAllShown: true }));
-    expect(code).toBe(0);
-    expect(sent).not.toContain(ESCAPE);
-    expect(sent).not.toContain('\t');
-    const lines = sent.trimEnd().split('\r\n').slice(0, -1);
-    // A row that is too wide goes on in the next line, after spaces.
-    const rows = lines.filter((line) => !line.startsWith(' '));
-    const second = rows.map((line) => /^(\S+ +)\S/.exec(line)?.[1]?.length);
-    expect(new Set(second).size).toBe(1);
-  });
 });
 
 interface Ended {
@@ -303,32 +271,6 @@ function lineOf(args: readonly string[]): string {
 }
 
 describe('without a terminal', () => {
-  it('--progress json: events on stderr among the words, or with --json among those of stdout', async () => {
-    delayObjects();
-    const eventsOf = (text: string): Record<string, unknown>[] =>
-      text
-        .split('\n')
-        .filter((line) => line.startsWith('{"event":"progress"'))
-        .map((line) => JSON.parse(line) as Record<string, unknown>);
-    const apart = await typed(lineOf(vision('--progress', 'json').args));
-    expect(apart).toMatchObject({ code: 0, stdout: '' });
-    const events = eventsOf(apart.stderr);
-    expect(events.length).toBeGreaterThan(1);
-    expect(events.at(-1)).toMatchObject({
-      phase: 'work',
-      objects: OBJECTS,
-      totalObjects: OBJECTS,
-      failed: 0,
-      leftMs: 0,
-    });
-    expect(apart.stderr).toMatch(/\n30 ok in /);
-    const joined = await typed(lineOf(vision('--progress', 'json', '--json', '--quiet').args));
-    expect(joined).toMatchObject({ code: 0, stderr: '' });
-    expect(eventsOf(joined.stdout).at(-1)).toMatchObject({ objects: OBJECTS });
-    const quiet = await typed(lineOf(vision('--progress', 'json', '--quiet').args));
-    expect(quiet).toEqual({ code: 0, stdout: '', stderr: '' });
-  });
-
   it('symbols from a closed or empty stdin are refused in a line, not with a trace', async () => {
     for (const from of ['<&-', '< /dev/null']) {
       const { args } = visionOf('-', '--dry-run');

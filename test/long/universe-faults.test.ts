@@ -1,15 +1,5 @@
 /** `cryptodl universe` with damaged, missing and wrong data, and with places where it must not write. */
-import {
-  appendFileSync,
-  cpSync,
-  linkSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { appendFileSync, cpSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startArchive } from '../helpers/archive.js';
@@ -196,70 +186,6 @@ describe('--target', () => {
     expect(readFileSync(file).equals(before)).toBe(true);
   });
 
-  it('keeps lists of pairs that other programs wrote or that were edited', async () => {
-    const args = ['--to', '2024-04', '--as', 'freqtrade', '--target', 'lists'];
-    const path = join(scratch, 'lists/pairlist-2024-04-01.json');
-    expect((await universe('lake', ...args)).code).toBe(0);
-    const own = readFileSync(path, 'utf8');
-    expect((await universe('lake', ...args)).code).toBe(0);
-    const pairs = {
-      exchange: { pair_whitelist: ['X/USDT:USDT'] },
-      pairlists: [{ method: 'StaticPairList' }],
-    };
-    const foreign = [
-      JSON.stringify(pairs),
-      JSON.stringify({ made_by: 'cryptodl universe', ...pairs }, undefined, 2),
-      own.replace('B/USDT:USDT', 'Y/USDT:USDT'),
-      own.replace('"exchange": {', '"exchange": {\n    "name": "binance",'),
-    ];
-    for (const text of foreign) {
-      expect(text).not.toBe(own);
-      writeFileSync(path, text);
-      const { code, stderr } = await universe('lake', ...args);
-      expect([code, readFileSync(path, 'utf8')]).toEqual([2, text]);
-      expect(stderr).toContain('is not an unchanged list of cryptodl universe, and is not replaced');
-    }
-    expect((await universe('lake', ...args, '--force')).code).toBe(0);
-    expect(readFileSync(path, 'utf8')).toBe(own);
-  });
-
-  it('may be a link to a folder, and a file is refused', async () => {
-    mkdirSync(join(scratch, 'real-lists'));
-    symlinkSync(join(scratch, 'real-lists'), join(scratch, 'link-to-lists'));
-    const linked = await universe('lake', '--as', 'freqtrade', '--target', 'link-to-lists');
-    expect(linked.code).toBe(0);
-    expect(readdirSync(join(scratch, 'real-lists'))).toHaveLength(2);
-    writeFileSync(join(scratch, 'a-file'), '');
-    const file = await universe('lake', '--as', 'freqtrade', '--target', 'a-file');
-    expect(file.code).toBe(2);
-    expect(file.stderr).toContain('a-file/pairlist-2024-04-01.json cannot be used');
-  });
-
-  it.runIf(process.platform === 'linux')('that cannot be written is one line with the reason', async () => {
-    const { code, stderr } = await universe('lake', '--as', 'parquet', '--target', '/proc/universe.parquet');
-    expect(code).toBe(1);
-    expect(stderr).toContain(
-      '--target /proc/universe.parquet cannot be written (no such file or folder)\n  choose another place with --target',
-    );
-    expect(stderr).not.toContain('IO Error');
-  });
-
-  it('is replaced by a new file, so that an open reader keeps the old one', async () => {
-    for (const [as, target, file] of [
-      ['parquet', 'replaced.parquet', 'replaced.parquet'],
-      ['freqtrade', 'replaced', 'replaced/pairlist-2024-04-01.json'],
-    ] as const) {
-      const args = ['--to', '2024-04', '--as', as, '--target', target];
-      expect((await universe('lake', ...args, '--top', '1')).code).toBe(0);
-      const open = join(scratch, `open-${as}`);
-      linkSync(join(scratch, file), open);
-      const before = readFileSync(open);
-      expect((await universe('lake', ...args)).code).toBe(0);
-      expect(readFileSync(open).equals(before)).toBe(true);
-      expect(readFileSync(join(scratch, file)).equals(before)).toBe(false);
-    }
-  });
-
   it('keeps its file after a failure, without a staged one', async () => {
     const place = join(scratch, 'kept');
     const target = join(place, 'kept.parquet');
@@ -271,17 +197,5 @@ describe('--target', () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining('the sums of count are too large') as string]);
     expect(readFileSync(target).equals(before)).toBe(true);
     expect(readdirSync(place)).toEqual(['kept.parquet']);
-  });
-
-  it('has no folder in the place of a file', async () => {
-    mkdirSync(join(scratch, 'places/pairlist-2024-05-01.json'), { recursive: true });
-    for (const [as, target, says] of [
-      ['parquet', 'places', 'places is a folder, and is not replaced'],
-      ['freqtrade', 'places', 'pairlist-2024-05-01.json is a folder, and is not replaced'],
-    ] as const) {
-      const { code, stderr } = await universe('lake', '--as', as, '--target', target, '--force');
-      expect([code, stderr]).toEqual([2, expect.stringContaining(says) as string]);
-      expect(readdirSync(join(scratch, 'places'))).toEqual(['pairlist-2024-05-01.json']);
-    }
   });
 });

@@ -281,26 +281,6 @@ describe('verify', () => {
     expect(await parquetDigests(lake)).toEqual([rows(24), rows(30 * 24), digests[1]]);
   });
 
-  it('names damaged lines by file and number; vision names them and the command that mends them', async () => {
-    const lake = copy();
-    editLines(lake, (lines) => lines.map((line, at) => (at === 3 ? line.slice(5) : line)));
-    const looked = await cryptodl(['verify', '--out', lake]);
-    expect(looked.stdout).toContain(`line-damaged\t${MANIFEST}:4\t`);
-    expect(looked.stderr).toContain(`next  cryptodl verify --fix --out ${lake}`);
-    const run = await cryptodl([...vision(lake), '--days', '1']);
-    expect([run.code, run.stderr]).toEqual([
-      1,
-      expect.stringContaining(`${join(lake, MANIFEST)} line 4 is damaged`),
-    ]);
-    expect(run.stderr).toContain('cryptodl verify --fix');
-    const fixed = await verify(lake, '--fix');
-    expect(fixed.code).toBe(4);
-    const kept = filesBelow(join(lake, '_quarantine'), '.jsonl');
-    expect(kept).toHaveLength(1);
-    expect(readFileSync(join(lake, '_quarantine', kept[0] ?? ''), 'utf8')).not.toContain('"v":1,"kind"');
-    expect((await cryptodl([...vision(lake), '--days', '1'])).code).toBe(0);
-  });
-
   it('--upstream fails with exit 1 when only the cached listing is available', async () => {
     const lake = copy();
     const env = { CRYPTODL_STATE_DIR: join(scratch, 'state-of-upstream') };
@@ -430,18 +410,6 @@ describe('verify', () => {
     const deep = await verify(lake, '--deep');
     expect([deep.code, found(deep)]).toEqual([4, [`damaged ${OCTOBER}`]]);
     expect(deep.stdout).toContain('not in the order of open_time');
-  });
-
-  it('checks only what the flags select, and exits with 2 when they select nothing', async () => {
-    const lake = copy();
-    flipBit(join(lake, OCTOBER), 700);
-    writeFileSync(join(lake, 'binance', 'note'), '');
-    expect((await verify(lake, '--format', 'csv')).code).toBe(2);
-    expect(found(await verify(lake, '--symbols', 'BTC*'))).toEqual([`damaged ${OCTOBER}`]);
-    expect((await verify(lake, '--market', 'spot')).code).toBe(2);
-    const typo = await verify(lake, '--symbols', 'BTCUSD');
-    expect([typo.code, typo.stderr]).toEqual([2, expect.stringContaining('did you mean BTCUSDT?')]);
-    expect((await verify(join(scratch, 'nowhere'))).code).toBe(2);
   });
 });
 
