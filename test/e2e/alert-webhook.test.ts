@@ -1,5 +1,5 @@
 /** `--alert-webhook` through the program. test/unit/webhook.test.ts has its retries and time limit. */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { RequestListener, Server } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
@@ -129,20 +129,6 @@ describe('a failed run', () => {
     expect([code, posts.map(({ body }) => body['exitCode'])]).toEqual([143, [143]]);
   });
 
-  it('is posted and leaves no connection open', async () => {
-    const { url, posts, server } = await receiver(200);
-    timeless.refuse(isZip, 403);
-    await timeless.vision(['--alert-webhook', url]);
-    expect(posts).toHaveLength(1);
-    const open = (): Promise<number> =>
-      new Promise((resolve) => {
-        server.getConnections((_, count) => {
-          resolve(count);
-        });
-      });
-    await expect.poll(open).toBe(0);
-  });
-
   it.skipIf(!HAS_OPENSSL)('is posted to a receiver with a certificate of --ca-file', async () => {
     const certificate = makeCertificate(scene.newFolder(), 'receiver', { names: 'IP:127.0.0.1', days: 2 });
     const posts: Posted[] = [];
@@ -153,19 +139,6 @@ describe('a failed run', () => {
     const { stderr } = await scene.vision(flags);
     expect(warnings(stderr)).toEqual([]);
     expect(posts.map(({ line }) => line).sort()).toEqual(['GET /fail', 'GET /start', 'POST /']);
-  });
-
-  it('is posted with the name of its job', async () => {
-    const { url, posts } = await receiver(200);
-    scene.refuse(isZip, 403);
-    const out = scene.newFolder();
-    const jobs = join(out, 'jobs.json');
-    const job = { verb: 'vision', symbols: 'BTCUSDT', interval: '1h', days: 2, 'alert-webhook': url };
-    const places = { out, 'archive-url': scene.archive.url, now: scene.now, retries: 0 };
-    writeFileSync(jobs, JSON.stringify({ defaults: places, jobs: { bars: job } }));
-    const result = await cryptodl(['run', jobs]);
-    expect([result.code, result.stderr.includes('--alert-webhook')]).toEqual([4, false]);
-    expect(posts.map(({ body }) => [body['verb'], body['job']])).toEqual([['vision', 'bars']]);
   });
 });
 
@@ -234,12 +207,6 @@ describe('the addresses of --ping and --alert-webhook', () => {
 
   it.each<[string, string[], string]>([
     ['a mistyped flag', ['vision', '--formt', 'zip', ...addresses], 'vision has no flag --formt'],
-    ['a mistyped flag of an address', ['vision', '--pingg', 'http://h/secret'], 'vision has no flag --pingg'],
-    [
-      'a mistake in front of the command',
-      ['schedule', '--att', '08:05', '--', 'vision', ...addresses],
-      'schedule has no flag --att',
-    ],
     [
       'another protocol',
       ['vision', '--ping', 'ftp://h/secret'],

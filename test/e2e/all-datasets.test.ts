@@ -6,7 +6,6 @@ import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
 import { cryptodlOk, FAST } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
-import { filesBelow } from '../helpers/lake.js';
 
 const scratch = scratchFolder();
 const keys: string[] = [];
@@ -61,24 +60,4 @@ describe('vision over all datasets and all intervals', () => {
     const { stdout } = await cryptodlOk(['vision', ...chosen, ...wanted, ...place], { cwd: scratch });
     expect(keysIn(stdout)).toContain(keys.find((key) => key.includes('-1h-')));
   });
-
-  it.each(['zip', 'parquet'])(
-    'downloads all of it as %s, holds it then, and goes on with it',
-    async (format) => {
-      const out = join(scratch, format);
-      const told = ['--format', format, '--out', out, '--json'];
-      const { events } = await cryptodlOk(['vision', ...EVERYTHING, '--symbols', 'all', ...told, ...place]);
-      const summary = events.at(-1);
-      expect(summary).toMatchObject({
-        event: 'summary',
-        outcomes: { ok: keys.length, failed: 0 },
-        exitCode: 0,
-      });
-      expect(summary?.['peakMemoryBytes']).toBeGreaterThan(20e6);
-      if (format === 'zip')
-        expect(filesBelow(join(out, 'data'), '.zip').map((path) => `data/${path}`)).toEqual([...keys].sort());
-      const again = await cryptodlOk(['vision', ...EVERYTHING, ...told, ...place]);
-      expect(again.events.at(-1)).toMatchObject({ outcomes: { ok: 0, skipped: keys.length } });
-    },
-  );
 });

@@ -85,17 +85,6 @@ describe('bad input', () => {
     expect([result.code, result.stdout, scene.archive.requests]).toEqual([2, '', []]);
   });
 
-  it('a failure report that cannot be written is refused before the first request', async () => {
-    const failures = join(scratch, 'empty.txt', 'x.jsonl');
-    scene.archive.requests.length = 0;
-    const result =
-      await cryptodl(argv`vision ${BASE} --symbols BTCUSDT --archive-url ${scene.archive.url} --now ${NOW} --out
-      ${join(scratch, 'no-report')} --failures ${failures} ${FAST}`);
-    expect(result.code).toBe(2);
-    expect(result.stderr).toContain(`--failures ${failures} cannot be used`);
-    expect(scene.archive.requests).toEqual([]);
-  });
-
   it('a run that is refused makes no failure report', async () => {
     const failures = join(scratch, 'never-made.jsonl');
     const flags = ['--symbols', 'BTCUSDT', '--max-bytes', '1', '--failures', failures];
@@ -104,15 +93,6 @@ describe('bad input', () => {
       ${join(scratch, 'no-report')} ${FAST}`);
     expect(result.code).toBe(2);
     expect(existsSync(failures)).toBe(false);
-  });
-
-  it('an unreachable archive ends with 1 and names the next step', async () => {
-    const result =
-      await cryptodl(argv`vision ${BASE} --symbols BTCUSDT --archive-url http://127.0.0.1:9 --now ${NOW} --out
-      ${join(scratch, 'nobody')} ${FAST}`);
-    expect(result.code).toBe(1);
-    expect(result.stderr).toContain('cannot be reached');
-    expect(result.stderr).toContain('check the network, --archive-url and --listing-url');
   });
 
   it('metrics without a network says what cannot be reached, and names the address', async () => {

@@ -230,17 +230,6 @@ describe('a series', () => {
     await isValid(stderr);
   });
 
-  it('with a report that cannot be read has a warning, and its gaps stay unexplained', async () => {
-    const lake = newLake({ BTCUSDT: { '2024-01-04': 'missing' } });
-    writeReport(lake, '20240110T080000000Z', ['2024-01-04']);
-    writeFileSync(join(lake, '_failures', 'vision-20240111T080000000Z.jsonl'), 'no report');
-    const { code, stderr, events } = await coverage(lake, '--json');
-    // One line: --json prints no next command.
-    expect(stderr).toMatch(/^warning: \S+vision-20240111T080000000Z\.jsonl is not a failure report: .*\n$/);
-    expect(events[0]?.['gaps']).toMatchObject([{ reason: 'unexplained' }]);
-    expect(code).toBe(0);
-  });
-
   it('fetched before the end of a day lacks the rest of the day', async () => {
     const open = { verified: 'rest', open: true, rows: 721, last: '2024-01-10T12:00:00.000Z' };
     const [series] = await seriesOf(newLake({ BTCUSDT: { '2024-01-10': open } }));
@@ -266,33 +255,6 @@ describe('a series', () => {
       lines.map(() => [288, 2]),
     );
   });
-
-  it('in two formats is two lines; coverage of zips counts days', async () => {
-    const lake = newLake({ BTCUSDT: {} });
-    const { rows: _, ...zip } = klinesLine('BTCUSDT', '2024-01-09');
-    const settings = { ...(zip.settings as object), format: 'zip' };
-    const lines = DAYS.map((day) => klinesLine('BTCUSDT', day));
-    writeManifest(klinesFolder(lake, 'BTCUSDT'), [...lines, { ...zip, settings, file: zip.key }]);
-    const series = await seriesOf(lake);
-    expect(series.map(({ format, unit, expected, missing }) => [format, unit, expected, missing])).toEqual([
-      ['parquet', 'rows', 14_400, 0],
-      ['zip', 'days', 1, 0],
-    ]);
-    expect((await seriesOf(lake, '--format', 'zip')).map(({ format }) => format)).toEqual(['zip']);
-    expect((await coverage(lake)).stdout).toContain('BTCUSDT (zip)');
-  });
-
-  it('of a monthly object counts only the days of the range', async () => {
-    const lake = newLake({});
-    const key = 'data/futures/um/monthly/klines/BTCUSDT/1m/BTCUSDT-1m-2023-12.zip';
-    const month = { key, cadence: 'monthly', period: '2023-12', rows: 31 * 1440 - 5 };
-    const gaps = [['2023-12-30T00:00:00.000Z', '2023-12-30T00:05:00.000Z']];
-    writeManifest(klinesFolder(lake, 'BTCUSDT'), [klinesLine('BTCUSDT', '2023-12-01', { ...month, gaps })]);
-    const at = async (day: string): Promise<unknown> =>
-      (await seriesOf(lake, '--from', day, '--to', day)).map(({ expected, missing }) => [expected, missing]);
-    expect(await at('2023-12-30')).toEqual([[1440, 5]]);
-    expect(await at('2023-12-31')).toEqual([[1440, 0]]);
-  });
 });
 
 describe('coverage as text', () => {
@@ -311,37 +273,6 @@ describe('coverage as text', () => {
     expect(stdout).not.toContain('\u001b');
     expect(stderr).toBe(`next  cryptodl repair --out ${lake} --now ${NOW}\n`);
     expect(code).toBe(0);
-  });
-
-  it('groups equal gaps over the symbols, the ten worst first; --all shows each', async () => {
-    const lacks = (day: number): Change =>
-      lacking(
-        `2024-01-${DAYS[day]?.slice(8) ?? ''}T03:00`,
-        `2024-01-${DAYS[day]?.slice(8) ?? ''}T03:0${day}`,
-        day,
-      );
-    const changes = Object.fromEntries(DAYS.slice(1, 10).map((day, index) => [day, lacks(index + 1)]));
-    const lake = newLake({
-      ...Object.fromEntries(
-        ['A', 'B', 'C', 'D'].map((name) => [name, { '2024-01-05': 'missing', '2024-01-06': 'missing' }]),
-      ),
-      E: changes,
-      F: { '2024-01-02': 'missing', '2024-01-04': 'missing' },
-      G: { '2024-01-04': 'missing' },
-    });
-    const { stdout } = await coverage(lake);
-    const gapsIn = (text: string): string[] =>
-      text.split('\n').filter((line) => /^ {2}(2024|and)/.test(line));
-    expect(gapsIn(stdout).slice(0, 3)).toEqual([
-      '  2024-01-05 … 2024-01-06: 4 symbols, unexplained, 11,520 rows',
-      '  2024-01-04: F G, unexplained, 2,880 rows',
-      '  2024-01-02: F, unexplained, 1,440 rows',
-    ]);
-    expect(gapsIn(stdout)).toHaveLength(11);
-    expect(gapsIn(stdout).at(-1)).toBe('  and 2 more gaps: --all shows all, --json shows them by series');
-    const all = gapsIn((await coverage(lake, '--all')).stdout);
-    expect(all).toHaveLength(12);
-    expect(all.at(-1)).toBe('  2024-01-02 03:00: E, unexplained, 1 row');
   });
 
   it('with --summary is one line: what is missing, and the least complete series', async () => {

@@ -1,5 +1,5 @@
 /** `--debug-dump` at the end of a run, and a dump on SIGUSR2 while a download stands still. */
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cryptodl } from '../helpers/cli.js';
@@ -78,48 +78,10 @@ describe('--debug-dump', () => {
     ]);
   });
 
-  it('refuses a file of another kind in one line, before the first request', async () => {
-    const foreign = join(scene.newFolder(), 'notes.txt');
-    writeFileSync(foreign, 'my notes');
-    const { code, stderr, lake } = await scene.vision(['--debug-dump', foreign]);
-    expect([code, existsSync(lake)]).toEqual([2, false]);
-    expect(stderr).toMatch(/^cryptodl: --debug-dump .*is not a debug dump/);
-    expect([readFileSync(foreign, 'utf8'), scene.archive.requests]).toEqual(['my notes', []]);
-  });
-
-  it('makes a missing folder', async () => {
-    const file = join(scene.newFolder(), 'none/debug.json');
-    expect((await scene.vision(['--debug-dump', file])).code).toBe(0);
-    expect(readDump(file).reason).toBe('end');
-  });
-
-  it('has what a plan did', async () => {
-    const file = join(scene.newFolder(), 'debug.json');
-    expect((await scene.vision(['--debug-dump', file, '--dry-run'])).code).toBe(0);
-    const { runs } = readDump(file);
-    expect(runs).toMatchObject([{ phase: 'ended', exitCode: 0, workInProgress: [] }]);
-    expect(runs[0]?.['network']).toMatchObject({ requests: scene.archive.requests.length });
-  });
-
   it('warns of a full disk, and the run ends as without', async () => {
     const { code, stderr } = await scene.vision(['--debug-dump', '/dev/full', '--quiet']);
     expect(code).toBe(0);
     expect(stderr).toMatch(/^warning: the debug dump cannot be written: .*full/m);
     expect(statSync('/dev/full').isCharacterDevice()).toBe(true);
-  });
-
-  it('has the runs of all jobs', async () => {
-    const folder = scene.newFolder();
-    const [file, jobs] = [join(folder, 'debug.json'), join(folder, 'jobs.yaml')];
-    mkdirSync(join(folder, 'lake'));
-    const job = (symbol: string): string =>
-      `{ verb: vision, symbols: ${symbol}, interval: 1h, days: 1, out: '${join(folder, 'lake')}' }`;
-    writeFileSync(jobs, `jobs: { btc: ${job('BTCUSDT')}, eth: ${job('ETHUSDT')} }`);
-    const env = { CRYPTODL_ARCHIVE_URL: scene.archive.url, CRYPTODL_NOW: scene.now };
-    expect((await cryptodl(['run', jobs, '--debug-dump', file], { env })).code).toBe(0);
-    expect(readDump(file).runs).toMatchObject([
-      { job: 'btc', exitCode: 0, queue: { plannedObjects: 1 } },
-      { job: 'eth', exitCode: 0 },
-    ]);
   });
 });

@@ -108,15 +108,6 @@ describe('without any problem', () => {
     expect(readdirSync(join(lake, '.cryptodl'))).toEqual(['tmp']);
   });
 
-  it('creates neither a lake nor a state folder', async () => {
-    const home = join(scratch, 'home');
-    mkdirSync(home);
-    const flags = ['--out', join(home, 'lake'), '--state-dir', join(home, 'state')];
-    const { code, of } = await doctor(flags, { env: { HOME: home } });
-    expect([code, readdirSync(home)]).toEqual([0, []]);
-    expect(of('out')[0]?.found).toContain('does not exist yet');
-  });
-
   it('prints one line per check; with --quiet none', async () => {
     const said = await cryptodl(['doctor', ...places()]);
     expect(said.stdout.trimEnd().split('\n')).toHaveLength(ORDER.length);
@@ -259,8 +250,6 @@ describe('hosts', () => {
 describe.skipIf(!HAS_OPENSSL)('TLS (needs openssl)', () => {
   it.each([
     ['of an unknown authority', { names: 'IP:127.0.0.1', days: 90 }, false, 'self-signed', '--ca-file'],
-    ['that has expired', { names: 'IP:127.0.0.1', days: -1 }, true, 'has expired', 'clock'],
-    ['for another host', { names: 'DNS:other.test', days: 90 }, true, 'does not match certificate', ''],
     ['that is valid', { names: 'IP:127.0.0.1', days: 90 }, true, undefined, undefined],
   ] as const)('a certificate %s', async (_, names, isTrusted, found, next) => {
     const certificate = makeCertificate(scratch, 'strange', names);

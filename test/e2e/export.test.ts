@@ -857,16 +857,6 @@ describe('the state of the target', () => {
     expect(readFileSync(join(outside, 'tmp/precious'), 'utf8')).toBe('x');
   });
 
-  it('is not in the lake, also behind a symbolic link, and may be beside it', async () => {
-    const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
-    const link = join(scene.newFolder(), 'link');
-    symlinkSync(lake, link);
-    const refused = await exported('csv', lake, join(link, 'files'));
-    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('is in the lake') as string]);
-    expect(existsSync(join(lake, 'files'))).toBe(false);
-    expect((await exported('csv', lake, `${lake}-files`)).code).toBe(0);
-  });
-
   it('has one export at a time', async () => {
     const lake = await lakeOf(`-m um ${KLINES} ${RANGE}`);
     const target = newTarget();

@@ -156,14 +156,6 @@ describe('a commit journal', () => {
     expect([code, stderr]).toEqual([0, expect.stringContaining('it is not a regular file')]);
   });
 
-  it('is named in a warning, with a command that checks the lake', async () => {
-    const lake = join(scene.newFolder(), "the lake's");
-    cpSync(sound, lake, { recursive: true });
-    pending(lake, lake, () => ({}));
-    const word = `'${lake.replace("'", String.raw`'\''`)}'`;
-    expect((await going(lake)).stderr).toContain(`; to check the lake: cryptodl verify --out ${word}`);
-  });
-
   it('is not applied while .cryptodl/tmp is a symbolic link, and nothing is moved out of its target', async () => {
     const { lake, outside } = copy();
     pending(lake, lake);

@@ -5,7 +5,6 @@ import {
   mkdtempSync,
   readFileSync,
   rmSync,
-  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -335,29 +334,6 @@ jobs:
     expect(files('a').concat(files('b'))).toHaveLength(2);
   });
 
-  it('is one after the other when nothing is said, and side by side with CRYPTODL_JOBS', async () => {
-    const alone = answering('later');
-    const first = await run(['run', jobs(APART), '--json', ...FAST]);
-    expect([first.code, alone.at.length]).toEqual([0, 6]);
-    const order = first.events.filter(({ event }) => event === 'object' || event === 'summary');
-    expect(order.map(({ job }) => job)).toEqual([
-      'btc',
-      'btc',
-      'btc',
-      'btc',
-      'eth',
-      'eth',
-      'eth',
-      'eth',
-      undefined,
-    ]);
-    answering('together');
-    rmSync(join(cwd, 'a'), { recursive: true });
-    rmSync(join(cwd, 'b'), { recursive: true });
-    const env = { CRYPTODL_JOBS: '2' };
-    expect((await run(['run', jobs(APART), ...FAST], { env })).code).toBe(0);
-  });
-
   it('jobs of one lake that does not exist yet run one after the other, with links on its path', async () => {
     mkdirSync(join(cwd, 'real'));
     symlinkSync('real', join(cwd, 'link'));
@@ -372,12 +348,6 @@ jobs:
     expect(files('real/new')).toHaveLength(1);
   });
 
-  it.each(['--pool-limit', '--pool-limit-per-host'])('%s is that of all jobs together', async (flag) => {
-    const seen = answering('later');
-    const result = await run(['run', jobs(APART), '--jobs', '2', flag, '1', ...FAST]);
-    expect([result.code, seen.at.length, seen.most()]).toEqual([0, 6, 1]);
-  });
-
   it.each([
     ['--request-interval', '200ms'],
     ['--limits', 'archive=5/s'],
@@ -387,42 +357,6 @@ jobs:
     expect([result.code, at.length]).toEqual([0, 6]);
     // The first request also opens the connection.
     expect((at[5] ?? 0) - (at[0] ?? 0)).toBeGreaterThan(700);
-  });
-
-  it.each([
-    ['high', 'normal, the default,', 'priority: high', ''],
-    ['normal, the default,', 'low', '', 'priority: low'],
-  ])('a job of priority %s has most of the permits, before one of %s', async (_, _other, btc, eth) => {
-    const order: string[] = [];
-    archive.fault = (path, request, response) => {
-      if (path.endsWith('.zip')) order.push(path.includes('BTCUSDT') ? 'BTC' : 'ETH');
-      if (!path.includes('prefix=') || !path.includes('BTCUSDT')) return false;
-      // All requests of the other job wait already.
-      clock.timer(1500, () => {
-        archive.serve(request, response);
-      });
-      return true;
-    };
-    const text = `
-defaults: { dataset: klines, interval: 1h, days: 7, verify: none, limits: archive=1/s }
-jobs:
-  eth: { verb: vision, symbols: ETHUSDT, out: b, ${eth} }
-  btc: { verb: vision, symbols: BTCUSDT, out: a, ${btc} }
-`;
-    const result = await run(['run', jobs(text), '--jobs', '2', ...FAST]);
-    const before = order.slice(0, order.lastIndexOf('BTC')).filter((job) => job === 'ETH');
-    expect([result.code, order.length, before.length <= 4]).toEqual([0, 14, true]);
-  });
-
-  it('--bwlimit is that of all jobs together', async () => {
-    const { at } = answering('together');
-    const text = APART.replace('1h', '1m').replace('days: 3', 'days: 1');
-    const names = ['BTCUSDT', 'ETHUSDT'].map((symbol) => `${symbol}/1m/${symbol}-1m-2026-11-20.zip`);
-    const bytes = names.reduce((sum, name) => sum + statSync(join(archived, KLINES, name)).size, 0);
-    const limit = String(Math.floor(bytes / 4));
-    const result = await run(['run', jobs(text), '--jobs', '2', '--bwlimit', limit, ...FAST]);
-    // Each alone would take its two seconds.
-    expect([result.code, clock.monotonic() - (at[0] ?? 0) > 3000]).toEqual([0, true]);
   });
 
   it('a signal ends all jobs, and the whole with 143', async () => {
@@ -560,18 +494,6 @@ jobs:
     ]);
     expect(files('a')).toHaveLength(1);
     expect(lines('failed.jsonl')).toEqual(before);
-  });
-
-  it('a failure of a job that is not told is refused with its line', async () => {
-    failing(ETH);
-    await run(['run', jobs(TWO), '--failures', 'failed.jsonl', ...FAST]);
-    const [header, , failure] = lines('failed.jsonl').map((line) => JSON.stringify(line));
-    writeFileSync(join(cwd, 'failed.jsonl'), `${header}\n${failure}\n`);
-    const result = await run(['retry', 'failed.jsonl', ...FAST]);
-    expect([result.code, result.stderr]).toEqual([
-      2,
-      'cryptodl: failed.jsonl line 2 names no job of the report\n  remove that line\n',
-    ]);
   });
 });
 

@@ -10,7 +10,6 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { spawn } from 'node:child_process';
-import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -108,24 +107,6 @@ describe('list', () => {
   });
 });
 
-it('coverage gives the series and the summary of the command', async () => {
-  const out = join(scratch, 'gaps');
-  await fetch(out);
-  const covered = coverage({ out, from: '2026-11-16', to: '2026-11-20', min: 80, now: NOW });
-  const series = await covered.toArray();
-  const lines = await printed(
-    'coverage',
-    '--out',
-    out,
-    ...'--from 2026-11-16 --to 2026-11-20 --min 80'.split(' '),
-  );
-  expect(series.map((one) => ({ event: 'series', ...one }))).toEqual(lines.slice(0, -1));
-  const { exitCode, ...summary } = await covered.summary();
-  expect({ event: 'summary', ...summary }).toEqual(lines.at(-1));
-  expect(exitCode).toBe(4);
-  expect(series[0]).toMatchObject({ symbol: 'BTCUSDT', unit: 'rows', expected: 120, held: 72, percent: 60 });
-});
-
 describe('verify and repair', () => {
   const damaged = join(scratch, 'damaged');
   beforeAll(async () => {
@@ -157,35 +138,6 @@ describe('verify and repair', () => {
       name: 'CryptodlError',
       code: 'usage',
     });
-  });
-});
-
-describe('audit', () => {
-  const october = { from: '2026-10-01', to: '2026-10-31' };
-
-  it('gives the findings and the summary of the command', async () => {
-    const key = 'data/futures/um/daily/klines/ETHUSDT/1h/ETHUSDT-1h-2026-10-03.zip';
-    archive.fault = (path, _, response) => {
-      if (path !== `/${key}`) return false;
-      response.writeHead(500).end();
-      return true;
-    };
-    const audited = audit({ ...BARS, ...hosts(), ...october, retryDelay: 2, retries: 0 });
-    const items = await audited.toArray();
-    const flags = [
-      ...'--interval 1h --symbols BTCUSDT,ETHUSDT --retries 0 --archive-url'.split(' '),
-      archive.url,
-    ];
-    const lines = await printed('audit', ...flags, '--from', october.from, '--to', october.to);
-    archive.fault = undefined;
-    expect(items).toEqual(lines.slice(0, -1));
-    expect({ event: 'audit', ...(await audited.summary()) }).toEqual(lines.at(-1));
-    expect(items.map(({ event, symbol }) => `${symbol} ${event}`)).toEqual([
-      'BTCUSDT finding',
-      'ETHUSDT finding',
-      'ETHUSDT failed',
-    ]);
-    expect(await audited.summary()).toMatchObject({ series: 2, months: 2, rebuildable: 0 });
   });
 });
 
@@ -440,15 +392,6 @@ describe('a call', () => {
     expect(error).toMatchObject({ code: 'usage', exitCode: 2, message, hint });
   });
 
-  it('takes a map of limits', async () => {
-    const limits = { archive: '100/s' };
-    expect(await list('symbols', { ...MARKET, ...hosts(), limits }).toArray()).toHaveLength(2);
-    const wrong = { limits: { archive: { most: 1 } } } as object;
-    expect(await refusal(() => list('symbols', wrong))).toMatchObject({
-      message: 'limits is not a text, a number, a Date, a map, true or false',
-    });
-  });
-
   it('can be read once, and its summary is known after the last item', async () => {
     const found = verify({ out: lake });
     const early = found[Symbol.asyncIterator]();
@@ -487,26 +430,6 @@ describe('a call', () => {
       for await (const _ of rows) stop.abort();
     };
     expect(await refusal(read)).toMatchObject({ code: 'interrupted' });
-  });
-
-  it('shares the limit of sockets with the calls at the same time', async () => {
-    const open = new Set<ServerResponse>();
-    let most = 0;
-    archive.fault = (_, request, response) => {
-      open.add(response);
-      most = Math.max(most, open.size);
-      setTimeout(() => {
-        open.delete(response);
-        archive.serve(request, response);
-      }, 20);
-      return true;
-    };
-    const calls = ['one', 'two', 'three'].map((name) =>
-      vision({ ...BARS, ...hosts(), days: 2, poolLimit: 1, out: join(scratch, name) }).summary(),
-    );
-    expect((await Promise.all(calls)).map(({ exitCode }) => exitCode)).toEqual([0, 0, 0]);
-    archive.fault = undefined;
-    expect(most).toBe(1);
   });
 
   it('prints nothing, listens to no signal and lets the process end', async () => {

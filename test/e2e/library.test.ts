@@ -110,13 +110,6 @@ describe("import { vision } from 'cryptodl'", () => {
     expect(scene.archive.objectRequests()).toEqual([]);
   });
 
-  it('has its summary after the last outcome, and each outcome once', async () => {
-    const run = vision(options('within'));
-    for await (const _ of run) await expect(run.summary()).rejects.toThrow('known after the last item');
-    expect((await run.summary()).outcomes.ok).toBe(6);
-    await expect(all(run)).rejects.toThrow('can be read only once');
-  });
-
   it('does nothing before the first outcome is requested', async () => {
     scene.archive.requests.length = 0;
     vision(options('unasked'));
@@ -151,27 +144,12 @@ describe("import { vision } from 'cryptodl'", () => {
     expect(again.outcomes.ok + again.outcomes.skipped).toBe(6);
   });
 
-  it('a signal ends the run with the code interrupted', async () => {
-    const stop = new AbortController();
-    const run = vision(options('stopped', { partition: 'day', concurrency: 1 }), { signal: stop.signal });
-    const error = await refusal(async () => {
-      for await (const _ of run) stop.abort();
-    });
-    expect(error).toMatchObject({ name: 'CryptodlError', code: 'interrupted' });
-    expect((await vision(options('stopped', { partition: 'day' })).summary()).exitCode).toBe(0);
-  });
-
   it("passes on the caller's own error from onPlan as it is", async () => {
     const mine = new RangeError('mine');
     const onPlan = (): never => {
       throw mine;
     };
     expect(await refusal(() => vision(options('refused-plan'), { onPlan }).summary())).toBe(mine);
-  });
-
-  it('several runs in one process do not disturb each other', async () => {
-    const runs = ['one', 'two', 'three'].map((name) => vision(options(`beside-${name}`)).summary());
-    expect((await Promise.all(runs)).map(({ rows }) => rows)).toEqual([144, 144, 144]);
   });
 
   it.each([

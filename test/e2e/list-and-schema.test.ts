@@ -1,8 +1,5 @@
-import { execFile } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
-import { basename, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { describeColumns } from '../../src/source/describe.js';
@@ -15,7 +12,6 @@ import { cryptodl, cryptodlOk } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 
-const BIN = fileURLToPath(new URL('../../bin/cryptodl.js', import.meta.url));
 const SPECS = MARKETS.flatMap((market) =>
   datasetsOf(loadBinance(), market).map((spec) => ({ market, name: spec.name, spec })),
 );
@@ -126,19 +122,6 @@ describe('list markets and datasets', () => {
     ).toMatchObject({ cadences: { daily: { last: '2024-03-30' } } });
   });
 
-  it('datasets: each with its sources (archive, REST) and its first day', async () => {
-    const cells = cellsOf(await cryptodlOk(['list', 'datasets', '--market', 'um']));
-    const sourcesOf = (dataset: string): string[] | undefined =>
-      cells.find(([name]) => name === dataset)?.slice(2, 5);
-    expect(sourcesOf('trades')).toEqual(['daily,monthly', '2019-09-08…now', '-']);
-    expect(sourcesOf('fundingRate')).toEqual(['monthly,rest', '2020-01…now', '-']);
-    expect(sourcesOf('openInterestHist')).toEqual([
-      'rest',
-      'the last 30 days',
-      '5m,15m,30m,1h,2h,4h,6h,12h,1d',
-    ]);
-  });
-
   it('neither sends a request', async () => {
     const before = archive.requests.length;
     for (const what of ['markets', 'datasets']) await list(what);
@@ -170,19 +153,6 @@ describe('list symbols', () => {
     expect(cellsOf(await list(...args))).toEqual(expected.map((line) => Object.values(line).map(String)));
     const daily = await list(...args, '--cadence', 'daily', '--symbols', 'BTCUSDT', '--json');
     expect(daily.events).toMatchObject([{ first: '2026-10-30', objects: 22, bytes: bytesOf(made.daily) }]);
-  });
-
-  it('prints lines that --symbols - accepts', async () => {
-    const cli = `"$NODE" "$BIN"`;
-    const run = `vision --interval 1h --symbols - --days 1 --dry-run --out ${join(scratch, 'none')} ${place.join(' ')}`;
-    const line = `${cli} list symbols --quote USDT ${place.join(' ')} | ${cli} ${run}`;
-    const { stdout } = await promisify(execFile)('bash', ['-c', `set -o pipefail; ${line}`], {
-      env: { PATH: process.env['PATH'] ?? '', NODE: process.execPath, BIN },
-    });
-    expect(linesOf(stdout).map((text) => basename(text.split('\t')[2] ?? ''))).toEqual([
-      'BTCUSDT-1h-2026-11-20.zip',
-      'ETHUSDT-1h-2026-11-20.zip',
-    ]);
   });
 });
 

@@ -1,6 +1,4 @@
 /** What a run says of its wire: in its summary and its log, by the server's own count; and of its proxy nothing. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { isZip, useScene } from '../helpers/scene.js';
 
@@ -8,12 +6,6 @@ const scene = useScene({
   archive: [{ symbols: ['BTCUSDT', 'ETHUSDT'], from: '2026-11-13', to: '2026-11-20' }],
   flags: '--interval 1h --symbols BTCUSDT,ETHUSDT --days 8 --json',
 });
-
-const logged = (path: string): Record<string, unknown>[] =>
-  readFileSync(path, 'utf8')
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Record<string, unknown>);
 
 /** The first request of every third zip is refused. */
 function refuseSome(): { refused: string[] } {
@@ -79,34 +71,5 @@ describe('the network of a run', () => {
       },
     });
     expect(summary).toMatchObject({ requests: scene.archive.requests.length, retries: count });
-  });
-
-  it('is in its log: each retry with its ids, its number, its error and its host; each attempt as it went', async () => {
-    const { refused } = refuseSome();
-    const log = join(scene.scratch, 'run.log');
-    const result = await scene.vision(`--concurrency 4 --log-file ${log} --log-level trace`);
-    expect(result.code).toBe(0);
-    const lines = logged(log);
-    const retries = lines.filter(({ msg }) => msg === 'retry');
-    expect(retries.map(({ url }) => decodeURIComponent(new URL(String(url)).pathname)).sort()).toEqual(
-      refused.toSorted(),
-    );
-    for (const line of retries) {
-      expect(line).toMatchObject({
-        retry_attempt: 1,
-        original_error: 'http-server-error',
-        upstream: new URL(scene.archive.url).host,
-        attemptId: `${String(line['traceId'])}/1`,
-        message: expect.stringContaining('503: SlowDown'),
-      });
-      // The attempt that failed and the one that did not are found by the ids.
-      const attempts = lines.filter(({ msg, traceId }) => msg === 'attempt' && traceId === line['traceId']);
-      expect(attempts.map(({ attemptId, error }) => [attemptId, error])).toEqual([
-        [`${String(line['traceId'])}/1`, 'http-server-error'],
-        [`${String(line['traceId'])}/2`, undefined],
-      ]);
-    }
-    expect(lines.filter(({ msg }) => msg === 'attempt')).toHaveLength(scene.archive.requests.length);
-    expect(result.events.filter(({ event }) => event === 'retry')).toHaveLength(refused.length);
   });
 });

@@ -24,17 +24,6 @@ async function planned(args: readonly string[], env: Record<string, string> = {}
 const BARS = ['vision', '--symbols', 'BTCUSDT', '--interval', '1h'];
 
 describe('words for dates', () => {
-  it.each([
-    ['2026-11-19', 'yesterday', '2026-11-19', '2026-11-20'],
-    ['20261119', 'today', '2026-11-19', '2026-11-20'],
-    ['yesterday', 'now', '2026-11-20', '2026-11-20'],
-    ['2026-11', '2026-11', '2026-11-01', '2026-11-20'],
-    ['2026-10-31', '2026-10', '2026-10-31', '2026-10-31'],
-    ['2026-11-01', '2026', '2026-11-01', '2026-11-20'],
-  ])('--from %s --to %s', async (from, to, first, last) => {
-    expect(await planned([...BARS, '--from', from, '--to', to])).toEqual([first, last]);
-  });
-
   it('mean the same in the environment, a config file and a job', async () => {
     const expected = ['2026-11-01', '2026-11-20'];
     expect(await planned(BARS, { CRYPTODL_FROM: '2026-11', CRYPTODL_TO: 'yesterday' })).toEqual(expected);
@@ -45,21 +34,6 @@ describe('words for dates', () => {
       'jobs:\n  bars: { verb: vision, symbols: BTCUSDT, interval: 1h, from: 2026-11, to: 2026 }\n',
     );
     expect(await planned(['run', 'jobs.yaml'])).toEqual(expected);
-  });
-
-  it('mean the same in the library', async () => {
-    const options = { symbols: 'BTCUSDT', interval: '1h', archiveUrl: scene.archive.url, now: NOW };
-    const out = join(cwd, 'from-library');
-    const run = vision({ ...options, out, from: '2026-11', to: 'yesterday', stateDir: join(cwd, 'state') });
-    expect((await run.summary()).outcomes.ok).toBe(20);
-  });
-
-  it('of a month or year are shown as their day by --print-options, and other words as they are', async () => {
-    const { stdout } = await cryptodlOk([...BARS, '--from', '2024', '--to', 'Yesterday', '--print-options']);
-    expect(stdout).toMatch(/^from +2024-01-01 {2}\(flag\)$/m);
-    expect(stdout).toMatch(/^to +yesterday {2}\(flag\)$/m);
-    const month = await cryptodlOk([...BARS, '--to', '2024-02', '--print-options']);
-    expect(month.stdout).toMatch(/^to +2024-02-29 {2}\(flag\)$/m);
   });
 });
 
@@ -92,16 +66,5 @@ describe('other names of markets and intervals', () => {
     expect(filesBelow(join(out, 'binance'), '.parquet')).toEqual([
       'um/klines/interval=1h/symbol=BTCUSDT/2026-11.parquet',
     ]);
-  });
-
-  it('select series of the lake, and are shown by their own names', async () => {
-    const lake = ['--market', 'futures', '--interval', '60min', '--out', 'names-library'];
-    const env = { CRYPTODL_NOW: NOW };
-    const covered = await cryptodlOk(['coverage', ...lake], { cwd, env });
-    expect(covered.stdout).toMatch(/^um klines 1h /);
-    await cryptodlOk(['verify', ...lake], { cwd, env });
-    const { stdout } = await cryptodlOk(['vision', ...lake, '--print-options'], { cwd });
-    expect(stdout).toMatch(/^market +um {2}\(flag\)$/m);
-    expect(stdout).toMatch(/^interval +1h {2}\(flag\)$/m);
   });
 });

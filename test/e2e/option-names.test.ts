@@ -16,7 +16,6 @@ const SETTINGS = {
   timestamps: 'us',
   asPublished: false,
 };
-const AS_FLAGS = ['--from', REVERSED.from, '--to', REVERSED.to];
 
 async function refusalOf(args: readonly string[], env: Record<string, string> = {}): Promise<string> {
   const symbols = ['--symbols', 'BTCUSDT'];
@@ -26,16 +25,6 @@ async function refusalOf(args: readonly string[], env: Record<string, string> = 
 }
 
 describe('the same mistake is told under the name with which the option was given', () => {
-  it('as a flag', async () => {
-    expect(await refusalOf(AS_FLAGS)).toContain('cryptodl: --from 2024-02-02 is after --to 2024-02-01\n');
-  });
-
-  it('as an environment variable', async () => {
-    const env = { CRYPTODL_FROM: REVERSED.from, CRYPTODL_TO: REVERSED.to };
-    const stderr = await refusalOf([], env);
-    expect(stderr).toContain('cryptodl: CRYPTODL_FROM 2024-02-02 is after CRYPTODL_TO 2024-02-01\n');
-  });
-
   it('as a key of a config file', async () => {
     writeFileSync(join(folder, 'my.yaml'), 'from: "2024-02-02"\nto: "2024-02-01"\n');
     expect(await refusalOf(['--config', 'my.yaml'])).toContain(
@@ -51,24 +40,6 @@ describe('the same mistake is told under the name with which the option was give
     });
     await expect(refused).rejects.toBeInstanceOf(CryptodlError);
   });
-});
-
-it('an option that was not given is a flag on the command line, and an option in the library', async () => {
-  const out = join(folder, 'empty');
-  const stderr = (await cryptodl(['vision', '--out', out])).stderr;
-  expect(stderr).toContain(`cryptodl: no --symbols, and ${out} holds no series to continue\n`);
-  await expect(vision({ out }).summary()).rejects.toMatchObject({
-    message: `no symbols, and ${out} holds no series to continue`,
-    hint: expect.stringMatching(/^name some: symbols BTCUSDT,ETHUSDT or symbols /),
-  });
-});
-
-it('the loop over outcomes throws with the names of the library too', async () => {
-  const run = vision({ ...REVERSED, symbols: 'BTCUSDT', out: join(folder, 'loop') });
-  const read = async (): Promise<void> => {
-    for await (const outcome of run) expect(outcome).toBeUndefined();
-  };
-  await expect(read()).rejects.toThrow(/^from 2024-02-02 is after to 2024-02-01$/);
 });
 
 describe('every command names an option of the environment by its variable', () => {

@@ -41,12 +41,6 @@ describe('names that would steer a terminal', () => {
     expect(stdout.trimEnd().split('\n').sort()).toEqual(['BTCUSDT', ...SHOWN].sort());
   });
 
-  it('are JSON with escapes in list symbols --json, and read as the names', async () => {
-    const { stdout, events } = await cryptodlOk(['list', 'symbols', '--json', ...place]);
-    expect(new Set(events.map(({ symbol }) => symbol))).toEqual(new Set(['BTCUSDT', ...NAMES]));
-    expect(stdout).not.toMatch(/[^\n\P{Cc}]|[\p{Zl}\p{Zp}\p{Bidi_Control}]/u);
-  });
-
   it('are escaped in warnings and errors, also those of the command line', async () => {
     const wanted = [...'vision --symbols * --interval 1h --days 1 --out'.split(' '), join(scratch, 'a')];
     const { stderr } = await cryptodl([...wanted, ...place, ...FAST]);
@@ -78,11 +72,6 @@ describe('names that would steer a terminal', () => {
       expect(text).toMatch(/Access.*\\(x9b|u009b)2J see http:\/\/u:\*\*\*@h/);
       expect(text).not.toMatch(/[^\n\P{Cc}]|hunter2/u);
     }
-  });
-
-  it('are kept in CSV for a program', async () => {
-    const { stdout } = await cryptodlOk(['sql', "SELECT chr(27) || 'x' AS a", '--csv', '--out', scratch]);
-    expect(stdout).toBe('a\n"\u001bx"\n');
   });
 });
 

@@ -216,17 +216,6 @@ describe('--prometheus-textfile', () => {
     expect(code).toBe(0);
     expect(stderr).toContain('warning: --prometheus-textfile /proc/cryptodl.prom cannot be written (');
   });
-
-  it('does not replace a file of another program', async () => {
-    const file = newFile();
-    writeFileSync(file, '# HELP node_load1 load\n');
-    const { code, stderr } = await scene.vision(['--prometheus-textfile', file]);
-    expect([code, stderr]).toEqual([
-      2,
-      `cryptodl: --prometheus-textfile ${file} is not a file of these metrics, and is not replaced\n  choose another --prometheus-textfile, or remove the file\n`,
-    ]);
-    expect(readFileSync(file, 'utf8')).toBe('# HELP node_load1 load\n');
-  });
 });
 
 describe('several jobs', () => {

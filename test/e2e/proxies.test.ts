@@ -129,21 +129,6 @@ describe('several proxies', () => {
     expectNoSecrets([run.stdout, run.stderr]);
   });
 
-  it('one that refuses the credentials is taken out', async () => {
-    const [good, bad] = await proxies(2);
-    const wrong = bad?.address.replace('s3cr3t-too', 'wr0ng-one') ?? '';
-    const run = await scene.vision([
-      ...BARS.split(' '),
-      ...flagsOf(good === undefined ? [] : [good]),
-      '--proxy',
-      wrong,
-    ]);
-    expect([run.code, run.summary['outcomes']]).toEqual([0, expect.objectContaining({ ok: OBJECTS })]);
-    expect(run.stderr).toContain(`the proxy ${bad?.label ?? ''} is taken out`);
-    expect(run.stderr).toContain(': it answered 407 to a request for ');
-    expect(run.stdout + run.stderr).not.toContain('wr0ng');
-  });
-
   it('that all do not work end the run with one line that names each of them', async () => {
     const some = await proxies(2);
     for (const proxy of some) proxy.stop();
@@ -181,20 +166,6 @@ describe('several proxies', () => {
     const again = await scene.metrics(wordsOf(`${flags} --force`, some));
     expect(again.code).toBe(0);
     expect(banned?.asked.slice(before).filter(isRest)).toEqual([]);
-  });
-
-  it('have the messages about the run, through the first that works', async () => {
-    const some = await proxies(2);
-    some[0]?.stop();
-    if (some[1] !== undefined)
-      some[1].fault = (url, _request, response) => {
-        if (url.includes('/ping')) response.end('OK');
-        return url.includes('/ping');
-      };
-    const flags = ['--ping', `${scene.archive.url}/ping`];
-    const run = await scene.vision([...wordsOf(BARS, some), ...flags]);
-    expect(run.stderr).not.toContain('--ping');
-    expect(some[1]?.asked.filter((url) => url.includes('/ping'))).toHaveLength(2);
   });
 
   it('are lines of a file', async () => {

@@ -1,10 +1,9 @@
 /** `cryptodl report`: one HTML file about a lake and a run. test/long/report.test.ts opens it in a browser. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { lakePaths } from '../../src/lake/layout.js';
 import { readRuns } from '../../src/monitor/run-record.js';
-import type { RunRecord } from '../../src/monitor/run-record.js';
 import { klinesFolder, klinesLine, writeManifest } from '../../scripts/synthetic-lake.js';
 import { cryptodl, cryptodlOk, cryptodlProcessOk } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
@@ -119,16 +118,6 @@ describe('a report', () => {
 });
 
 describe('a lake of another person', () => {
-  it('has a record with a megabyte of addresses that never end', { timeout: 60_000 }, async () => {
-    const lake = newLake();
-    const record = runRecord(START);
-    const symbols = ['a://:'.repeat(200_000), 'BTC@USDT'];
-    writeRecord(lake, { ...record, options: { ...record.options, symbols } });
-    const file = join(scratch, 'addresses.html');
-    await cryptodlProcessOk(['report', '-o', lake, '--now', NOW, '--html', file]);
-    expect(dataOf(file).head).toMatchObject({ run: { id: record.id, options: { symbols } } });
-  });
-
   it('names a file outside of the lake as the failure report of a run', async () => {
     const [lake, other] = [newLake(), newLake()];
     const failures = writeFailures(other, ['secret']);
@@ -137,25 +126,6 @@ describe('a lake of another person', () => {
     const { stderr } = await report(lake, '--html', file);
     expect(stderr).toContain('is not a failure report of this lake; the page has no failures');
     expect(readFileSync(file, 'utf8')).not.toContain('secret');
-  });
-
-  it('has records with lists and texts longer than any run writes: one warning, and the others are shown', async () => {
-    const lake = newLake();
-    const record = runRecord(START);
-    writeRecord(lake, record);
-    const [dataset] = record.summary.datasets;
-    const datasets = Array.from({ length: 5000 }, (_, at) => ({ ...dataset, dataset: `klines${at}` }));
-    const name = (at: number): string => `20261121T000000000Z-0000000${at}`;
-    const hostile = [
-      { ...record, summary: { ...record.summary, datasets } },
-      { ...record, job: 'x'.repeat(1_000_000) },
-    ];
-    for (const [at, content] of hostile.entries())
-      writeRecord(lake, { ...content, id: name(at) } as RunRecord);
-    const file = join(scratch, 'hostile.html');
-    const { stderr } = await report(lake, '--html', file);
-    expect(stderr).toMatch(/^warning: no records of runs, left out: .*00\.json, .*01\.json\n/);
-    expect(dataOf(file).head).toMatchObject({ run: { id: record.id }, history: [{ id: record.id }] });
   });
 });
 
@@ -239,23 +209,5 @@ describe('mistakes', () => {
     const first = readFileSync(file, 'utf8');
     expect(await report(lake, '--html', file, '-s', 'BTCUSDT', '-q')).toMatchObject({ code: 0, stdout: '' });
     expect(readFileSync(file, 'utf8')).not.toBe(first);
-  });
-
-  it.each([
-    ['a folder', (path: string) => mkdirSync(path), 'is a folder'],
-    ['a link', (path: string) => symlinkSync('/dev/null', path), 'is a link, and is not replaced'],
-    [
-      'a link to a report',
-      (path: string) => {
-        writeFileSync(`${path}.target`, '');
-        symlinkSync(`${path}.target`, path);
-      },
-      'is a link, and is not replaced',
-    ],
-  ])('%s in place of the file', async (name, make, message) => {
-    const path = join(scratch, `${name.replaceAll(' ', '-')}.html`);
-    make(path);
-    const { code, stderr } = await report(newLake(), '--html', path);
-    expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
   });
 });

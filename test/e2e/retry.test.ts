@@ -67,16 +67,6 @@ describe('a report whose last line is cut', () => {
     ]);
     expect(existsSync(join(cwd, REPORT))).toBe(false);
   });
-
-  it('also when it is the report of several jobs', async () => {
-    failing('2026-11-20');
-    const job = '{ verb: vision, symbols: BTCUSDT, interval: 1h, days: 3, out: lake }';
-    writeFileSync(join(cwd, 'jobs.yaml'), `jobs: { a: ${job} }`);
-    await cli(['run', 'jobs.yaml', '--failures', REPORT, ...FAST]);
-    cut();
-    const result = await cli(['retry', REPORT, '--quiet', ...FAST]);
-    expect([result.code, result.stderr]).toEqual([3, expect.stringContaining('report.jsonl line 3 is cut')]);
-  });
 });
 
 it('keeps the options and the verb of the run, also for rows from REST', async () => {
@@ -138,20 +128,6 @@ it('keeps all options of the run that say how things are fetched and judged', as
   expect(Object.keys(kept).filter((name) => !names.has(name))).toEqual([]);
   expect(names).not.toContain('symbols');
 });
-
-it.each(['revisions', 'recheck-days'])(
-  'takes --%s of the report as well, though it has no such flag',
-  async (name) => {
-    failing('2026-11-20');
-    await cli(['vision', ...WANTED, '--failures', REPORT, ...FAST]);
-    const [first = '', ...others] = text().split('\n');
-    const head = JSON.parse(first) as { options: Record<string, string[]> };
-    head.options[name] = ['nonsense'];
-    writeFileSync(join(cwd, REPORT), [JSON.stringify(head), ...others].join('\n'));
-    const result = await cli(['retry', REPORT, ...FAST]);
-    expect([result.code, result.stderr]).toEqual([2, expect.stringContaining(`${name}: `)]);
-  },
-);
 
 it('names the certificates of the run by an absolute path, for a retry from elsewhere', async () => {
   failing('2026-11-20');
@@ -232,17 +208,6 @@ describe('a report in a lake', () => {
     expect((await cli(['retry', report.replace('lake', 'moved'), ...FAST])).code).toBe(0);
     expect(existsSync(join(cwd, 'lake'))).toBe(false);
     expect([await rowsIn('moved'), await rowsIn('other'), reports('moved')]).toEqual([72, 72, []]);
-  });
-
-  it('is the default', async () => {
-    await failed();
-    expect((await cli(['retry', '--out', 'lake', ...FAST])).code).toBe(0);
-    expect([await rowsIn('lake'), reports('lake')]).toEqual([72, []]);
-    const again = await cli(['retry', '--out', 'lake', ...FAST]);
-    expect([again.code, again.stderr]).toEqual([
-      2,
-      expect.stringContaining('lake/_failures has no failure report'),
-    ]);
   });
 
   it('that was moved out of it writes into the recorded lake, or into --out', async () => {

@@ -302,17 +302,6 @@ describe('a folder and an argument', () => {
     expect(words[words.indexOf('--config') + 1]).toBe(name);
     expect(resolve(valueIn(service, 'WorkingDirectory').replaceAll('%%', '%'))).toBe(folder);
   });
-
-  it('the file with variables is no pattern of files', async () => {
-    const home = folderNamed('*?[a]\\');
-    const file = join(home, '.config/cryptodl/environment');
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, '');
-    const stdout = await scheduled(scratch, ['--', 'vision', '--days', '7'], { HOME: home });
-    const pattern = valueIn(unitOf(stdout, 'service'), 'EnvironmentFile');
-    expect(pattern.replaceAll(/\\(.)/g, '$1')).toBe(file);
-    expect(pattern.replaceAll(/\\./g, '')).not.toMatch(/[*?[\\]/);
-  });
 });
 
 describe('another command', () => {

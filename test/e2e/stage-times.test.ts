@@ -57,15 +57,6 @@ describe('the time of a run', () => {
     expect(timesOf(result).planMs).toBeGreaterThanOrEqual(1200);
   });
 
-  it('has the pause before another round apart', async () => {
-    scene.answerFirst(isZip, (_, response) => response.writeHead(503).end());
-    const result = await scene.vision('--retries 0 --retry-delay 100ms --breaker-failures 99');
-    expect(result.code).toBe(0);
-    const times = timesOf(result);
-    expect(times.pausedMs).toBeGreaterThanOrEqual(1000);
-    expectSum(times);
-  });
-
   it('has the wait for another run apart', async () => {
     const control = join(scene.scratch, 'locked/.cryptodl');
     mkdirSync(control, { recursive: true });
@@ -95,22 +86,5 @@ describe('the stages of objects in the summary', () => {
     const { stagesMs } = timesOf(result);
     expect(stagesMs.transfer).toBeGreaterThanOrEqual(OBJECTS * 300);
     for (const stage of ['check', 'convert', 'commit'] as const) expect(stagesMs[stage]).toBeGreaterThan(0);
-  });
-
-  it('count the wait before a retry as waiting', async () => {
-    scene.answerFirst(isZip, (_, response) => response.writeHead(503, { 'retry-after': '1' }).end());
-    const result = await scene.vision('--breaker-failures 99');
-    expect(result.code).toBe(0);
-    const { stagesMs, pausedMs } = timesOf(result);
-    expect(pausedMs).toBe(0);
-    expect(stagesMs.wait).toBeGreaterThanOrEqual(OBJECTS * 1000);
-  });
-
-  it('count the pages of REST, and have the check of files that are read back', async () => {
-    const result = await scene.metrics('--symbols BTCUSDT --days 2 --json', { sceneFlags: [] });
-    expect(result.code).toBe(0);
-    const { stagesMs } = timesOf(result);
-    for (const stage of ['transfer', 'check', 'convert', 'commit'] as const)
-      expect(stagesMs[stage]).toBeGreaterThan(0);
   });
 });

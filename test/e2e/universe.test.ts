@@ -197,25 +197,6 @@ describe('members', () => {
     expect(rowsOf(stdout)).toEqual(rows);
   });
 
-  it('leave at the period after their delisting, and not before', async () => {
-    const rows = rowsOf((await universe('--from', '2024-02')).stdout);
-    const periodsOf = (symbol: string): string[] =>
-      rows.filter((row) => row.symbol === symbol).map(({ period }) => period);
-    expect(periodsOf('OLDUSDT')).toEqual(['2024-02-01', '2024-03-01']);
-    expect(periodsOf('ENDUSDT')).toEqual(['2024-02-01']);
-    expect(periodsOf('NEWUSDT')).toEqual(['2024-03-01', '2024-04-01', '2024-05-01']);
-  });
-
-  it('with equal sums are in the order of their names', async () => {
-    const rows = rowsOf((await universe('-s', 'TIEBUSDT,TIEAUSDT', '--top', '1')).stdout);
-    expect(new Set(rows.map(({ symbol }) => symbol))).toEqual(new Set(['TIEAUSDT']));
-  });
-
-  it('are all eligible symbols if --top is larger', async () => {
-    const all = await universe('--from', '2024-02');
-    expect((await universe('--from', '2024-02', '--top', '1000')).stdout).toBe(all.stdout);
-  });
-
   it('do not depend on the time zone of the machine', async () => {
     // Symbols end, and have holes.
     const days = ['--every', 'day', '--window', '2d', '--from', '2024-03-08', '--to', '2024-03-15'];
@@ -473,25 +454,6 @@ describe('forms', () => {
     expect(counted.events[0]).toMatchObject({ symbol: 'ETHUSDT', count: 270 });
   });
 
-  it('a CSV has any symbol in one cell, as that of sql and of coverage', async () => {
-    const folder = join(scratch, 'any-symbol');
-    const symbol = 'A,"B\u001b[2JUSDT';
-    writeTraded(folder, steady(symbol, '2024-02-01', LAST, 5), NOW);
-    const own = await startArchive(folder);
-    const lake = join(scratch, 'any-symbol-lake');
-    await download(lake, '-s', 'all', '-i', '1d', '--from', '2024-02-01', '--archive-url', own.url);
-    await own.close();
-    const cell = '"A,""B\u001b[2JUSDT"';
-    const args = ['--out', lake, '--now', NOW];
-    const members = await cryptodlOk(['universe', ...args, '--quote', 'USDT', '--from', '2024-03']);
-    expect(members.stdout.split('\n')[1]).toBe(`2024-03-01,${cell},1,145,29,2024-02-01`);
-    const covered = await cryptodlOk(['coverage', ...args, '--csv', '--by', 'month']);
-    expect(covered.stdout).toContain(`\num,klines,1d,${cell},parquet,2024-02,rows,29,29,0,100,\n`);
-    const statement = 'SELECT DISTINCT symbol, NULL AS none FROM um_klines';
-    const rows = await cryptodlOk(['sql', statement, '--csv', ...args.slice(0, 2)]);
-    expect(rows.stdout).toBe(`symbol,none\n${cell},\n`);
-  });
-
   it('--as list has each symbol once, and --symbols takes list and CSV', async () => {
     const csv = (await universe(...FEW)).stdout;
     const list = (await universe(...FEW, '--as', 'list')).stdout;
@@ -622,28 +584,6 @@ describe('--fetch', () => {
     );
     expect(archive.objectRequests().filter((path) => path.endsWith('.zip'))).toEqual([]);
     expect(keys.length).toBeGreaterThan(0);
-  });
-
-  it('uses --min-age for the first day of the download', async () => {
-    const lake = join(scratch, 'fetched-ages');
-    const { stdout } = await universe(
-      '--out',
-      lake,
-      '--archive-url',
-      archive.url,
-      ...FAST,
-      ...'--fetch --from 2024-04 --min-age 60d -s NEWUSDT,ETHUSDT'.split(' '),
-    );
-    expect(rowsOf(stdout)[0]).toMatchObject({
-      period: '2024-04-01',
-      symbol: 'ETHUSDT',
-      firstDay: '2024-02-01',
-    });
-    expect(
-      rowsOf(stdout)
-        .filter(({ symbol }) => symbol === 'NEWUSDT')
-        .map(({ period }) => period),
-    ).toEqual(['2024-05-01']);
   });
 
   it('ends with the exit code of a download that failed, and ranks nothing', async () => {

@@ -155,29 +155,6 @@ it('a zip of another revision than that of the archive goes to the quarantine be
   expect((await verify(lake, '--deep')).code).toBe(0);
 });
 
-it('a damaged file goes to the quarantine and its lines are dropped; the lake is sound then, and repair fetches it', async () => {
-  const lake = copy();
-  writeFileSync(join(lake, FILE), 'damaged');
-  const fixed = await verify(lake, '--fix');
-  expect([fixed.code, found(fixed)]).toEqual([4, [`damaged ${FILE}`]]);
-  expect(quarantined(lake)).toHaveLength(1);
-  expect((await verify(lake, '--deep')).code).toBe(0);
-  const covered = await cryptodl(['coverage', '--out', lake, ...NOW, '--json', '--symbols', 'ETHUSDT']);
-  expect(covered.code).toBe(0);
-  expect((await cryptodl(['repair', ...places(lake)])).code).toBe(0);
-  expect(await parquetDigests(lake)).toEqual(await parquetDigests(sound));
-});
-
-it('a missing file is listed with the ways to get it back and to give it up', async () => {
-  const lake = copy();
-  rmSync(join(lake, FILE));
-  const { code, stdout, stderr } = await verify(lake);
-  expect([code, stdout]).toEqual([4, expect.stringContaining('"kind":"missing"')]);
-  expect(stderr).toContain(
-    'missing files: cryptodl repair fetches their objects again; to give them up, delete',
-  );
-});
-
 it('a pipe in place of a file is neither opened nor replaced', async () => {
   const lake = copy();
   rmSync(manifestOf(join(lake, SERIES)));
