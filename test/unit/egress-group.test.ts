@@ -112,6 +112,17 @@ async function joined() {
 }
 
 describe('a program of an egress group', () => {
+  it('leaves no connection behind if it leaves before it is connected, and may enter again at once', async () => {
+    const { group } = enter();
+    await group.leave();
+    group.enter();
+    await group.opened();
+    expect([group.isJoined, wordsOf('join').length]).toEqual([true, 1]);
+    await group.leave();
+    await until(() => [...sockets].every(({ destroyed }) => destroyed));
+    expect(groups.pop()).toBe(group);
+  });
+
   it('joins once for all runs, and tells what it knows with each sign of life, until the last run leaves', async () => {
     const { group, taken, count } = await joined();
     group.enter();

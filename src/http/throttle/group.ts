@@ -60,6 +60,7 @@ export class EgressGroup {
   readonly #known = new Map<string, () => KnownWindow | undefined>();
   #opened: Promise<void> = Promise.resolve();
   #users = 0;
+  #isConnecting = false;
   #isJoined = false;
   #epoch = '';
   #members: readonly string[] = [];
@@ -81,7 +82,7 @@ export class EgressGroup {
   /** Begins to connect, unless another run of this process has the group open. The caller must leave it. */
   enter(): void {
     this.#users += 1;
-    if (this.#users > 1) return;
+    if (this.#users > 1 || this.#isConnecting) return;
     this.#opened = this.#open();
     this.#opened.catch(() => undefined);
   }
@@ -182,7 +183,15 @@ export class EgressGroup {
 
   async #open(): Promise<void> {
     this.#lostAt = undefined;
-    const connection = await openRedis(this.#options.address, 'limit');
+    this.#isConnecting = true;
+    const connection = await openRedis(this.#options.address, 'limit').finally(() => {
+      this.#isConnecting = false;
+    });
+    // All runs may have left the group meanwhile.
+    if (this.#users === 0) {
+      connection.close();
+      return;
+    }
     this.#connection = connection;
     try {
       await connection.opened;
