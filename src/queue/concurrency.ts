@@ -42,7 +42,6 @@ const NEARLY_ALL = 0.9;
 const ANSWERS_PER_OBJECT = 2;
 
 type FailureKind = 'refused' | 'troubled';
-const FAILURE_KINDS: readonly FailureKind[] = ['refused', 'troubled'];
 
 export class Concurrency {
   /** How often the level fell because of failures. */
@@ -87,7 +86,7 @@ export class Concurrency {
   get settled(): Settled | undefined {
     const { heldBy: why } = this.#search;
     // No level is known before the first object has arrived.
-    if (!this.#hasObject || why === undefined || this.limit >= this.#most) return undefined;
+    if (!this.#hasObject || why === undefined) return undefined;
     return { level: this.limit, most: this.#most, why };
   }
 
@@ -188,7 +187,8 @@ export class Concurrency {
   }
 
   #forgetResults(): void {
-    for (const why of FAILURE_KINDS) this.#failures[why].recent.clear();
+    this.#failures.refused.recent.clear();
+    this.#failures.troubled.recent.clear();
   }
 
   #take(step: Step | undefined, from: number, now: number): void {

@@ -23,14 +23,10 @@ export type Serialize = <T>(name: string, work: () => Promise<T>) => Promise<T>;
 
 export function createSerializer(): Serialize {
   const tails = new Map<string, Promise<unknown>>();
-  return async (name, work) => {
+  return (name, work) => {
     const before = tails.get(name) ?? Promise.resolve();
     const result = before.then(work, work);
     tails.set(name, result);
-    try {
-      return await result;
-    } finally {
-      if (tails.get(name) === result) tails.delete(name);
-    }
+    return result;
   };
 }

@@ -34,7 +34,8 @@ const FLAT_LEVELS = 2;
 /** A level is better than a lower one only if its rate is higher by this factor. */
 const BETTER = 1.05;
 /** The level of a trial, relative to the present one, and the measurements between a failed trial and the next one. */
-const [FEWER, MORE] = [0.75, 1.3];
+const FEWER = 0.75;
+const MORE = 1.3;
 const MEASUREMENTS_BETWEEN_TRIALS = 6;
 /** A trial with fewer objects must keep the share `AS_FAST` of the rate. A trial with x % more must raise the rate by `EARNS` times x %. */
 const AS_FAST = 0.93;
@@ -53,6 +54,8 @@ const FEWER_REFUSALS = 0.4;
 /** A refused level is tried again after this many measurements below it. */
 const MEASUREMENTS_BELOW_CEILING = 20;
 
+const NONE: Measurement = { level: 1, perSecond: 0, meanMs: 0, refusedShare: 0, isLocal: false };
+
 export class LevelSearch {
   #mode: 'growing' | 'holding' | 'trying-more' | 'trying-fewer' = 'growing';
   readonly #bounds: LevelBounds;
@@ -65,13 +68,14 @@ export class LevelSearch {
   #scaling: Measurement | undefined;
   #best: Measurement | undefined;
   /** The last measurement at the held level. */
-  #held: Measurement | undefined;
+  #held = NONE;
   #measurementsHeld = 0;
   #measurementsToHold = MEASUREMENTS_BETWEEN_TRIALS;
   #measurementsBelowCeiling = 0;
   /** The direction of the last trial, if it was a success. The next trial has the same direction. */
   #direction: 'fewer' | 'more' | undefined;
-  #trials = 0;
+  /** Trials with fewer and with more objects alternate. */
+  #isTurnOfFewer = true;
   #isTroubled = false;
   /** The share of refusals at any load, as far as is known. */
   #usualRefusals = USUAL_REFUSALS;
@@ -154,7 +158,6 @@ export class LevelSearch {
   #hold(measurement: Measurement): Step | undefined {
     this.#held = measurement;
     this.#measurementsHeld += 1;
-    if (this.#unhinderedMs === Number.POSITIVE_INFINITY) this.#unhinderedMs = measurement.meanMs;
     if (this.#measurementsHeld <= this.#measurementsToHold && !this.#isRefusing(measurement))
       return undefined;
     this.#measurementsHeld = 0;
@@ -175,8 +178,8 @@ export class LevelSearch {
     if (isLocal || this.#level <= this.#bounds.least) return undefined;
     const enough = (this.#level * ROOM * this.#unhinderedMs) / meanMs;
     const isQueueing = enough < this.#level * QUEUEING;
-    if (this.#direction === undefined) this.#trials += 1;
-    const isTurn = this.#direction === 'fewer' || (this.#direction === undefined && this.#trials % 2 === 0);
+    if (this.#direction === undefined) this.#isTurnOfFewer = !this.#isTurnOfFewer;
+    const isTurn = this.#direction === undefined ? this.#isTurnOfFewer : this.#direction === 'fewer';
     if (!isQueueing && !isTurn) return undefined;
     this.#mode = 'trying-fewer';
     return this.#step(
@@ -200,7 +203,7 @@ export class LevelSearch {
 
   #judgeFewer(measurement: Measurement): Step | undefined {
     const held = this.#held;
-    if (held !== undefined && held.refusedShare > this.#usualRefusals * 2) {
+    if (held.refusedShare > this.#usualRefusals * 2) {
       if (measurement.refusedShare < held.refusedShare * FEWER_REFUSALS) {
         this.#ceiling = held.level;
         this.#startHolding(MEASUREMENTS_BETWEEN_TRIALS);
@@ -209,7 +212,7 @@ export class LevelSearch {
       this.#usualRefusals = held.refusedShare;
       return this.#revert(held, 'slower-with-fewer');
     }
-    if (held === undefined || measurement.perSecond >= held.perSecond * AS_FAST) {
+    if (measurement.perSecond >= held.perSecond * AS_FAST) {
       this.#keep(measurement, 'fewer');
       return undefined;
     }
@@ -220,8 +223,8 @@ export class LevelSearch {
 
   #judgeMore(measurement: Measurement): Step | undefined {
     const held = this.#held;
-    const growth = held === undefined ? 0 : measurement.level / held.level - 1;
-    if (held !== undefined && measurement.perSecond < held.perSecond * (1 + growth * EARNS))
+    const growth = measurement.level / held.level - 1;
+    if (measurement.perSecond < held.perSecond * (1 + growth * EARNS))
       return this.#revert(held, 'no-faster-with-more');
     this.#keep(measurement, 'more');
     return undefined;

@@ -1,6 +1,5 @@
 /** The members of all periods in DuckDB: daily sums of klines, and the symbols of each period by the sums of the days before it. */
-import type { Catalogue, SeriesFilesPart } from '../catalogue/catalogue.js';
-import type { DayRange } from '../catalogue/spans.js';
+import type { Catalogue, DayRange, SeriesFilesPart } from '../catalogue/catalogue.js';
 import { hasTextNumbers } from '../catalogue/views.js';
 import { instantExpression } from '../convert/columns.js';
 import type { DuckDbSession } from '../convert/duckdb.js';

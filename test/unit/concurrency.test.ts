@@ -83,7 +83,7 @@ function settle(seed: number, host: Host, requests: number, choice: ConcurrencyC
 describe('Concurrency', () => {
   it('stays where the user fixed it', () => {
     const { changes, concurrency } = settle(1, { bears: 3 }, 5000, { kind: 'fixed', limit: 7 });
-    concurrency.onBadContent(0);
+    for (let bad = 0; bad < 100; bad += 1) concurrency.onBadContent(bad);
     expect(concurrency.limit).toBe(7);
     expect(changes).toEqual([]);
   });
@@ -202,6 +202,25 @@ describe('Concurrency', () => {
     if (why !== undefined) expect(settled).toMatchObject({ most: 128 });
   });
 
+  it('does not count ends that say nothing about the host, and does not settle while it grows', () => {
+    const concurrency = new Concurrency({ choice: AUTO, start: START });
+    const end = (times: number, result: LoadSign['result'], sentAt = 0): void => {
+      for (let time = 0; time < times; time += 1) {
+        concurrency.onBegun();
+        concurrency.onEnded(sign(result, sentAt, sentAt + 1));
+      }
+    };
+    end(1, 'good');
+    expect(concurrency.settled).toBeUndefined();
+    end(100, 'other');
+    end(6, 'refused');
+    expect([concurrency.limit, concurrency.retreats]).toEqual([21, 1]);
+    // Results from before the retreat are forgotten, and requests from before it do not count.
+    end(50, 'good', 10);
+    end(6, 'refused', 0);
+    expect(concurrency.retreats).toBe(1);
+  });
+
   it('does not say where it settled when no object arrived', () => {
     const { concurrency } = settle(1, { refuses: 1 }, 300);
     expect([concurrency.limit < 30, concurrency.settled]).toEqual([true, undefined]);
@@ -226,6 +245,7 @@ describe('Concurrency', () => {
     for (let waiting = 0; waiting < 100; waiting += 1) concurrency.onWaiting(-1);
     expect([told.at(-1), concurrency.limit]).toEqual([30, 30]);
     const fixed = new Concurrency({ choice: { kind: 'fixed', limit: 3 }, start: START });
+    fixed.onWaiting(1);
     fixed.onWaiting(1);
     expect(fixed.places).toBe(3);
   });

@@ -256,6 +256,47 @@ describe('RunQueue', () => {
     expect(made.spools.every(({ isClosed }) => isClosed)).toBe(true);
   });
 
+  it.each<[ErrorCode, Record<string, string[]>]>([
+    ['http-server-error', { written: ['late'], absent: ['absent'], skip: ['held'], failed: [] }],
+    ['zip-broken', { written: [], absent: ['absent'], skip: ['held'], failed: ['late', 'broken'] }],
+  ])(
+    'settles no object of a file to rebuild before the round that rebuilds it, after %s',
+    async (code, { written, absent, skip, failed: lost }) => {
+      let isLate = true;
+      const { run, writes, settled, failed, rounds } = queueOf({
+        download: (_, { object: { key } }) => {
+          if (key === 'absent') return Promise.resolve(undefined);
+          if (key === 'held') return Promise.resolve({ isHeld: true });
+          if (key === 'broken')
+            return isLate ? Promise.reject(fails('zip-broken')) : Promise.resolve(undefined);
+          if (!isLate) return Promise.resolve(key);
+          return Promise.reject(fails(code));
+        },
+        prepare: (wanted) => {
+          isLate = rounds.length === 0;
+          return Promise.resolve(wanted);
+        },
+      });
+      const keys = ['absent', 'held', 'late', 'broken'];
+      await run([
+        {
+          ...plan(
+            '2024-01',
+            keys.map((key) => task(key)),
+          ),
+          rebuild: 'forced',
+        },
+      ]);
+      const isAgain = code === 'http-server-error';
+      expect(rounds).toEqual(isAgain ? [1] : []);
+      expect(writes.at(-1)?.received).toEqual(written);
+      const of = (kind: string): string[] =>
+        settled.flatMap(([key, each]) => (each === kind ? [key] : [])).sort();
+      expect([of('absent'), of('skip')]).toEqual([isAgain ? [...(absent ?? []), 'broken'] : absent, skip]);
+      expect(failed.map(([key]) => key).sort()).toEqual([...(lost ?? [])].sort());
+    },
+  );
+
   it.each([{ rebuild: 'forced' }, { isUnlisted: true }] as const)(
     'does not replace a file by the objects that came before an abort: %j',
     async (kind) => {
