@@ -5,8 +5,8 @@ import { usage } from '../model/errors.js';
 import type { ColumnSpec } from '../source/facts.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { didYouMean } from '../text/did-you-mean.js';
-import { csvForm, fileOf } from './export-file.js';
-import type { Engine, EngineInput, EngineSettings, ExportFile, FileForm } from './export-file.js';
+import { csvForm } from './export-file.js';
+import type { Engine, EngineInput, EngineSettings, ExportFile } from './export-file.js';
 import { numberText, timeText } from './value-text.js';
 
 /** `datasets` is empty: all. */
@@ -16,7 +16,7 @@ export const CSV: Engine = {
   onlyNamed: [],
   anyInterval: [],
   groupBy: 'dataset',
-  files: (input) => (input.settings.oneFile ? oneFile(input) : symbolFiles(input)),
+  files: filesOf,
   notes: [],
 };
 
@@ -36,51 +36,34 @@ function folderOf({
     .join('_');
 }
 
-function symbolFiles({ sources, settings }: EngineInput): ExportFile[] {
-  return sources.map((source) => {
-    const { series, spec } = source;
-    const columns = columnsOf(spec, settings, series.symbol);
-    return fileOf(`${folderOf(series)}/${safeName(series.symbol)}.csv`, source, formOf(settings), (rows) =>
-      query(columns, spec, rows),
-    );
+/** The rows of one file of all symbols are ordered by time, then by symbol. */
+function filesOf({ sources, settings }: EngineInput): ExportFile[] {
+  const { oneFile, delimiter } = settings;
+  const sets = oneFile ? [sources] : sources.map((source) => [source]);
+  return sets.flatMap((set): ExportFile[] => {
+    const [first] = set;
+    if (first === undefined) return [];
+    const { series, spec } = first;
+    const columns = columnsOf(spec, settings, oneFile ? undefined : series.symbol);
+    const order = [...spec.sort, ...(oneFile ? ['symbol'] : [])].map(quoteName).join(', ');
+    const values = columns.map(({ name, sql }) => `${sql} AS ${quoteName(name)}`).join(', ');
+    return [
+      {
+        path: oneFile ? `${folderOf(series)}.csv` : `${folderOf(series)}/${safeName(series.symbol)}.csv`,
+        sources: set,
+        select: (relations) => {
+          const rows = relations.map((one) => `(${one})`).join(' UNION ALL BY NAME ');
+          return `SELECT ${values} FROM (SELECT * FROM (${rows}) ORDER BY ${order})`;
+        },
+        form: { copy: csvForm({ delimiter: quoteText(delimiter) }) },
+      },
+    ];
   });
-}
-
-/** Ordered by time, then by symbol. */
-function oneFile({ sources, settings }: EngineInput): ExportFile[] {
-  const [first] = sources;
-  if (first === undefined) return [];
-  const { spec, series } = first;
-  const columns = columnsOf(spec, settings, undefined);
-  return [
-    {
-      path: `${folderOf(series)}.csv`,
-      sources,
-      select: (relations) =>
-        query(columns, spec, relations.map((rows) => `(${rows})`).join(' UNION ALL BY NAME '), ['symbol']),
-      form: formOf(settings),
-    },
-  ];
-}
-
-function formOf({ delimiter }: EngineSettings): FileForm {
-  return { copy: csvForm({ delimiter: quoteText(delimiter) }) };
 }
 
 interface NamedValue {
   readonly name: string;
   readonly sql: string;
-}
-
-function query(
-  values: readonly NamedValue[],
-  { sort }: DatasetSpec,
-  rows: string,
-  then: readonly string[] = [],
-): string {
-  const order = [...sort, ...then].map(quoteName).join(', ');
-  const selected = values.map(({ name, sql }) => `${sql} AS ${quoteName(name)}`);
-  return `SELECT ${selected.join(', ')} FROM (SELECT * FROM (${rows}) ORDER BY ${order})`;
 }
 
 /** `symbol`: the symbol of the file; undefined: the file has a column with the symbol of each row. Throws usage errors for unknown columns. */

@@ -9,7 +9,7 @@ import type { Series } from '../model/task.js';
 import { isSettled } from '../source/pairs.js';
 import { intervalsOf } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
-import { csvForm, daysOf, onDay } from './export-file.js';
+import { csvForm, daysOf, fileOf, onDay } from './export-file.js';
 import type { Engine, ExportFile, RowSource } from './export-file.js';
 import { epochUs, numberText } from './value-text.js';
 
@@ -21,20 +21,21 @@ const EXCHANGES: Readonly<Record<string, string>> = {
   option: 'binance-options',
 };
 
-const TRADES = ['trades', 'aggTrades'];
+/** In a file of trades, those of the first dataset. */
+const EVENTS = ['trades', 'aggTrades', 'bookTicker'];
 const OF_TICKER = ['fundingRate', 'metrics', 'markPriceKlines', 'indexPriceKlines'];
 
 export const TARDIS: Engine = {
   name: 'tardis',
-  datasets: [...TRADES, 'bookTicker', ...OF_TICKER],
+  datasets: [...EVENTS, ...OF_TICKER],
   onlyNamed: [],
-  anyInterval: [...TRADES, 'bookTicker', 'fundingRate', 'metrics'],
+  anyInterval: [...EVENTS, 'fundingRate', 'metrics'],
   groupBy: 'pair',
   files: ({ sources }) =>
     contractsOf(sources).flatMap(({ own, pair }) => [
-      ...tradeFiles(own, 'trades', ['time', 'id', 'qty']),
-      ...tradeFiles(own, 'aggTrades', ['transact_time', 'agg_trade_id', 'quantity']),
-      ...quoteFiles(own),
+      ...EVENTS.flatMap((dataset) => own.filter(({ series }) => series.dataset === dataset)).flatMap(
+        eventFiles,
+      ),
       ...tickerFiles(own, pair),
     ]),
   notes: [
@@ -66,50 +67,56 @@ function contractsOf(sources: readonly RowSource[]): Contract[] {
   return contracts.filter(({ own }) => !own.every((source) => used.has(source)));
 }
 
-function tradeFiles(
-  own: readonly RowSource[],
-  dataset: string,
-  [time = '', id = '', amount = '']: readonly string[],
-): ExportFile[] {
-  const sources = own.filter(({ series }) => series.dataset === dataset);
-  return dayFiles('trades', sources, {
-    select: (series, [rows = '']) => `SELECT ${head(series, time)}, ${quoteName(id)} AS id,
-        CASE WHEN is_buyer_maker THEN 'sell' ELSE 'buy' END AS side, ${numberText('price')} AS price, ${numberText(amount)} AS amount FROM (${rows})
-        ORDER BY timestamp, ${quoteName(id)}`,
-  });
+const GZIP = { copy: csvForm({ compression: 'gzip' }) } as const;
+
+function pathOf(type: string, { market, symbol }: Series, day: number): string {
+  const date = dayText(day).replaceAll('-', '/');
+  return `${EXCHANGES[market] ?? market}/${type}/${date}/${safeName(symbol)}.csv.gz`;
 }
 
-function quoteFiles(own: readonly RowSource[]): ExportFile[] {
-  const sources = own.filter(({ series }) => series.dataset === 'bookTicker');
-  return dayFiles('quotes', sources, {
-    select: (
-      series,
-      [rows = ''],
-    ) => `SELECT ${head(series, 'transaction_time')}, ${numberText('best_ask_qty')} AS ask_amount,
+/** The files of trades or quotes of a series. */
+function eventFiles(source: RowSource): ExportFile[] {
+  const { series } = source;
+  const type = series.dataset === 'bookTicker' ? 'quotes' : 'trades';
+  return daysOf([source]).map((day) =>
+    fileOf(pathOf(type, series, day), onDay(source, day), GZIP, (rows) => eventQuery(series, rows)),
+  );
+}
+
+function eventQuery(series: Series, rows: string): string {
+  if (series.dataset === 'bookTicker')
+    return `SELECT ${head(series, 'transaction_time')}, ${numberText('best_ask_qty')} AS ask_amount,
         ${numberText('best_ask_price')} AS ask_price, ${numberText('best_bid_price')} AS bid_price, ${numberText('best_bid_qty')} AS bid_amount
-        FROM (${rows}) ORDER BY transaction_time, update_id`,
-  });
+        FROM (${rows}) ORDER BY transaction_time, update_id`;
+  const [time, id, amount] =
+    series.dataset === 'trades' ? ['time', 'id', 'qty'] : ['transact_time', 'agg_trade_id', 'quantity'];
+  return `SELECT ${head(series, time)}, ${quoteName(id)} AS id,
+        CASE WHEN is_buyer_maker THEN 'sell' ELSE 'buy' END AS side, ${numberText('price')} AS price, ${numberText(amount)} AS amount FROM (${rows})
+        ORDER BY timestamp, ${quoteName(id)}`;
 }
 
 /** A row for each time at which a value is known: a funding rate, an open interest, or the price at the end of a mark or index candle. */
 function tickerFiles(contract: readonly RowSource[], pair: readonly RowSource[]): ExportFile[] {
   const own = shortest(contract.filter(({ series }) => OF_TICKER.includes(series.dataset)));
+  const [first] = own;
+  if (first === undefined) return [];
   const sources = [...own, ...shortest(pair)];
-  return dayFiles('derivative_ticker', sources, {
-    select: (
-      series,
-      relations,
-      { parts, day },
-    ) => `SELECT ${exchangeAndSymbol(series)}, timestamp, timestamp AS local_timestamp, ${value('funding_timestamp')},
+  // The last metrics of a day are known at 00:00 of the next day, and so is its last candle.
+  return daysOf(own, 1).map((day) => {
+    const parts = sources.map((source) => onDay(source, day, 1)).filter(({ files }) => files.length > 0);
+    return {
+      path: pathOf('derivative_ticker', first.series, day),
+      sources: parts,
+      select: (
+        relations,
+      ) => `SELECT ${exchangeAndSymbol(first.series)}, timestamp, timestamp AS local_timestamp, ${value('funding_timestamp')},
         ${value('funding_rate')}, CAST(NULL AS VARCHAR) AS predicted_funding_rate, ${value('open_interest')}, CAST(NULL AS VARCHAR) AS last_price,
         ${value('index_price')}, ${value('mark_price')}
       FROM (${relations.map((rows, at) => tickerPart(parts[at], rows)).join(' UNION ALL BY NAME ')})
       WHERE timestamp >= ${dayUs(day)} AND timestamp < ${dayUs(day + 1)}
       GROUP BY timestamp ORDER BY timestamp`,
-    own,
-    // The last metrics of a day are known at 00:00 of the next day, and so is its last candle.
-    after: 1,
-    before: 1,
+      form: GZIP,
+    };
   });
 }
 
@@ -179,39 +186,6 @@ function shortest(sources: readonly RowSource[]): RowSource[] {
 /** The intervals of a dataset are in order of their length. */
 function rankOf({ series: { interval = '' }, spec }: RowSource): number {
   return (intervalsOf(spec) ?? []).indexOf(interval);
-}
-
-interface DayQuery {
-  readonly select: (
-    series: Series,
-    relations: readonly string[],
-    of: { readonly parts: readonly RowSource[]; readonly day: number },
-  ) => string;
-  /** The sources whose days have files. Default: all. */
-  readonly own?: readonly RowSource[];
-  /** Rows may lie on this many days after the day of their object. */
-  readonly after?: number;
-  /** Rows of this many days before the day may belong to it. */
-  readonly before?: number;
-}
-
-function dayFiles(
-  type: string,
-  sources: readonly RowSource[],
-  { select, own = sources, after, before }: DayQuery,
-): ExportFile[] {
-  const [first] = own;
-  if (first === undefined) return [];
-  const { market, symbol } = first.series;
-  return daysOf(own, after).map((day) => {
-    const parts = sources.map((source) => onDay(source, day, before)).filter(({ files }) => files.length > 0);
-    return {
-      path: `${EXCHANGES[market] ?? market}/${type}/${dayText(day).replaceAll('-', '/')}/${safeName(symbol)}.csv.gz`,
-      sources: parts,
-      select: (relations) => select(first.series, relations, { parts, day }),
-      form: { copy: csvForm({ compression: 'gzip' }) },
-    };
-  });
 }
 
 function exchangeAndSymbol({ market, symbol }: Series): string {
