@@ -2,22 +2,22 @@
 import { instantExpression, legalTimeRange } from '../convert/columns.js';
 import { timestampLiteral } from '../convert/sql.js';
 import { bringIn } from '../lake/backing.js';
-import { startOfDay } from '../model/calendar.js';
-import { CryptodlError } from '../model/errors.js';
-import type { Series } from '../model/task.js';
+import { dayOf, startOfDay } from '../model/calendar.js';
+import { CryptodlError, toCryptodlError } from '../model/errors.js';
+import { seriesName } from '../model/task.js';
+import type { Format, Series } from '../model/task.js';
 import { findDataset } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { Source } from '../source/source.js';
+import { statesOf } from './day-states.js';
+import type { ReportedFailure, SeriesStates } from './day-states.js';
 import { faultOfSeries, FileDigests } from './file-digests.js';
 import { readSeriesFiles } from './lake-tables.js';
 import type { LakeFile, LeftOut } from './lake-tables.js';
+import { readSeries } from './read-series.js';
+import { union } from './spans.js';
+import type { DayRange, Spans } from './spans.js';
 import { hasZonedTimes, uniqueRowsQuery } from './views.js';
-
-/** Days `[from, to)` of the exchange. */
-export interface DayRange {
-  readonly from: number;
-  readonly to: number;
-}
 
 /** A series that the lake holds. */
 export interface HeldSeries extends LeftOut {
@@ -43,11 +43,26 @@ interface Relation {
   readonly files: readonly LakeFile[];
 }
 
+/** What the states of series are compared with. */
+interface JudgeTerms {
+  /** The ranges of days to judge a series in. Without `from` or `to`, a range begins or ends with the own days of the series. */
+  readonly rangesOf: (series: Series) => readonly Partial<DayRange>[];
+  /** Undefined: all, and series that hold nothing and record absences. */
+  readonly formats?: readonly Format[] | undefined;
+  readonly nowMs: number;
+  /** Of the last failure report, by the name of the series. */
+  readonly failures?: ReadonlyMap<string, readonly ReportedFailure[]> | undefined;
+  /** Called for each manifest line or manifest that cannot be read; the others are still read. */
+  readonly onRefused: (error: CryptodlError) => void;
+}
+
 export interface Catalogue {
   /** Absolute. */
   readonly root: string;
   /** The given series, in their order. Manifests are read with some at a time, so that memory stays bounded. */
   series(selected: Iterable<Series>): AsyncGenerator<HeldSeries>;
+  /** The day states of the given series in their order, in each range and each format. Each manifest is read once, and no data file. */
+  states(selected: Iterable<Series>, terms: JudgeTerms): AsyncGenerator<SeriesStates>;
   /**
    * The rows of these files, all of one market and dataset; undefined if no file can have rows of the range. With a range, only its files are
    * read, and only rows with a time in it. Of several rows with one key, the first published one counts. Bytes come from the bucket, and
@@ -70,6 +85,9 @@ export function openCatalogue(root: string, venue: Source, signal: AbortSignal):
       for (let at = 0; at < all.length; at += AT_ONCE)
         yield* await Promise.all(all.slice(at, at + AT_ONCE).map((one) => heldSeriesOf(root, venue, one)));
     },
+    states: async function* (selected, terms) {
+      for (const series of selected) yield* await judgedSeries(root, venue, series, terms);
+    },
     relation: async (parts, range = {}) => {
       const [first] = parts;
       const { market, dataset, interval } = first?.series ?? {};
@@ -88,6 +106,42 @@ export function openCatalogue(root: string, venue: Source, signal: AbortSignal):
       return { sql: withinRange(rows, files, spec, range), files };
     },
   };
+}
+
+/** Empty for a manifest that cannot be read. */
+async function judgedSeries(
+  root: string,
+  venue: Source,
+  series: Series,
+  { rangesOf, formats, nowMs, failures, onRefused }: JudgeTerms,
+): Promise<SeriesStates[]> {
+  try {
+    const read = await readSeries(root, venue, series);
+    for (const error of read.refused) onRefused(error);
+    const terms = {
+      today: dayOf(nowMs, venue),
+      spec: findDataset(venue, series.market, series.dataset),
+      halts: haltsOf(venue, series),
+      failures: failures?.get(seriesName(series)) ?? [],
+    };
+    const isWanted = ({ format }: SeriesStates): boolean =>
+      formats === undefined || (format !== undefined && formats.includes(format));
+    return rangesOf(series).flatMap((range) => statesOf(series, read, { ...terms, range }).filter(isWanted));
+  } catch (error) {
+    onRefused(toCryptodlError(error));
+    return [];
+  }
+}
+
+/** The listed halts of the trading that the dataset records. */
+function haltsOf(venue: Source, { market, dataset }: Series): Spans {
+  const seconds = (iso: string): number => (Date.parse(iso) - venue.dayStartMs) / 1000;
+  return union(
+    venue
+      .halts()
+      .filter((halt) => halt.market === market && halt.datasets.includes(dataset))
+      .flatMap(({ from, to }) => [seconds(from), seconds(to)]),
+  );
 }
 
 async function heldSeriesOf(root: string, venue: Source, series: Series): Promise<HeldSeries> {

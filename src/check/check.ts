@@ -14,8 +14,7 @@ import { readLastFailures } from '../select/last-failures.js';
 import { lakeFlag, printLines, shownPath } from '../text/printable.js';
 import { widthOf } from '../text/wrap.js';
 import { isRunning, lastRun } from '../monitor/last-run.js';
-import { judgeOrder } from './judge-orders.js';
-import type { JudgedOrder } from './judge-orders.js';
+import { judgeOrders } from './judge-orders.js';
 import { checkLines, checkRecord } from './print-check.js';
 import { verdictOf } from './verdict.js';
 
@@ -39,7 +38,7 @@ export async function check(command: LookUp): Promise<ExitCode> {
 }
 
 async function judged(request: VerbRequest) {
-  const { source: venue, resolved, clock, observer } = request;
+  const { source: venue, resolved, clock, observer, signal } = request;
   const nowMs = resolved.options.nowMs ?? clock.now();
   const warn = (message: string): void => {
     observer.warn(message);
@@ -61,8 +60,6 @@ async function judged(request: VerbRequest) {
   const onRefused = (error: CryptodlError): void => {
     refused.push(error);
   };
-  const judgedOrders: JudgedOrder[] = [];
-  for (const order of own)
-    judgedOrders.push(await judgeOrder({ root, venue, held, failures, nowMs, onRefused }, order));
-  return { root, nowMs, running, run, orders: judgedOrders, refused };
+  const lake = { root, venue, held, failures, nowMs, signal, onRefused };
+  return { root, nowMs, running, run, orders: await judgeOrders(lake, own), refused };
 }

@@ -1,15 +1,13 @@
 /** Judges the orders of a lake: compares what was asked for, up to the last day that must be published by now, with what the lake holds. */
 import { LATE_MS } from '../model/absence-reasons.js';
-import { coverLake } from '../coverage/cover-lake.js';
-import type { CoveredSeries } from '../coverage/cover-lake.js';
-import { percentOf } from '../coverage/gaps.js';
-import type { Amounts, Gap } from '../coverage/gaps.js';
-import { DAY_SECONDS } from '../coverage/series-coverage.js';
+import { openCatalogue } from '../catalogue/catalogue.js';
+import { DAY_SECONDS } from '../catalogue/day-states.js';
+import type { Amounts, Gap, SeriesStates } from '../catalogue/day-states.js';
+import { percentOf } from '../coverage/amounts.js';
 import { isOrderedBy } from '../lake/orders.js';
 import type { Order } from '../lake/orders.js';
 import { dayOf, monthOf, monthStart, parseDay } from '../model/calendar.js';
 import type { CryptodlError } from '../model/errors.js';
-import { FORMATS } from '../model/task.js';
 import type { Series } from '../model/task.js';
 import type { LastFailures } from '../select/last-failures.js';
 import type { Source } from '../source/source.js';
@@ -44,28 +42,38 @@ interface JudgeRequest {
   readonly held: readonly Series[];
   readonly failures: LastFailures | undefined;
   readonly nowMs: number;
+  readonly signal: AbortSignal;
   readonly onRefused: (error: CryptodlError) => void;
 }
 
-export async function judgeOrder(request: JudgeRequest, order: Order): Promise<JudgedOrder> {
-  const { venue, held, nowMs } = request;
-  const from = order.first === null ? undefined : (parseDay(order.first) ?? 0);
-  const to = Math.max(dueEnd(order, venue, nowMs), from ?? 0);
-  const own = held.filter(isOrderedBy(order));
-  const best = new Map<string, CoveredSeries>();
-  const covered = coverLake({
-    ...request,
-    selected: own,
-    formats: FORMATS,
-    range: { ...(from === undefined ? {} : { from }), to },
-    today: dayOf(nowMs, venue),
+export async function judgeOrders(
+  request: JudgeRequest,
+  orders: readonly Order[],
+): Promise<readonly JudgedOrder[]> {
+  const { root, venue, held, failures, nowMs, signal, onRefused } = request;
+  const judged = orders.map((order) => {
+    const from = order.first === null ? undefined : (parseDay(order.first) ?? 0);
+    const to = Math.max(dueEnd(order, venue, nowMs), from ?? 0);
+    const range = { ...(from === undefined ? {} : { from }), to };
+    return { order, range, isOwn: isOrderedBy(order), best: new Map<string, SeriesStates>() };
   });
-  for await (const one of covered) {
-    const { symbol } = one.coverage.series;
-    const known = best.get(symbol);
-    if (known === undefined || one.missing < known.missing) best.set(symbol, one);
+  const ofSeries = (series: Series) => judged.filter(({ isOwn }) => isOwn(series));
+  const states = openCatalogue(root, venue, signal).states(
+    held.filter((series) => ofSeries(series).length > 0),
+    {
+      rangesOf: (series) => ofSeries(series).map(({ range }) => range),
+      nowMs,
+      failures: failures?.bySeries,
+      onRefused,
+    },
+  );
+  for await (const one of states) {
+    const { symbol } = one.series;
+    const best = judged.find(({ range }) => range === one.range)?.best;
+    const known = best?.get(symbol);
+    if (known === undefined || one.missing < known.missing) best?.set(symbol, one);
   }
-  return summed(order, { from, to }, best, canAskRest(order, venue));
+  return judged.map(({ order, range, best }) => summed(order, range, best, canAskRest(order, venue)));
 }
 
 /** The day after the last one that must be published by now. Bars above a day have daily objects only for some symbols. */
@@ -91,8 +99,8 @@ function canAskRest({ market, dataset }: Order, venue: Source): boolean {
 
 function summed(
   order: Order,
-  { from, to }: { readonly from: number | undefined; readonly to: number },
-  covered: ReadonlyMap<string, CoveredSeries>,
+  { from, to }: { readonly from?: number; readonly to: number },
+  states: ReadonlyMap<string, SeriesStates>,
   hasRest: boolean,
 ): JudgedOrder {
   let lacking = 0;
@@ -103,13 +111,13 @@ function summed(
   const percents: number[] = [];
   const mends = new Set<Mend>();
   for (const symbol of order.symbols) {
-    const one = covered.get(symbol);
+    const one = states.get(symbol);
     const amounts: Amounts = one ?? emptyAmounts(from, to);
     const percent = percentOf(amounts);
     if (percent !== undefined) percents.push(percent);
     if (amounts.missing === 0) continue;
     lacking += 1;
-    if (one?.coverage.rowSeconds === undefined) days += amounts.missing;
+    if (one?.rowSeconds === undefined) days += amounts.missing;
     else rows += amounts.missing;
     const missing = one?.gaps.filter(({ isMissing }) => isMissing) ?? [];
     const [last] = missing;
@@ -145,9 +153,9 @@ function emptyAmounts(from: number | undefined, to: number): Amounts {
 }
 
 /** What may mend a gap. The archive was asked for the days of a hole, and held objects that lack rows are asked from REST by `repair`. */
-function mendsOf({ reason, from, to }: Gap, hasRest: boolean): Mend[] {
+function mendsOf({ state, reason, from, to }: Gap, hasRest: boolean): Mend[] {
   if (reason === 'hole' || reason === 'cut') return [];
-  if (reason !== 'unexplained') return reason === 'missing' ? ['repair'] : ['run'];
-  if (to - from >= DAY_SECONDS) return ['run'];
+  if (reason === 'missing') return ['repair'];
+  if (state !== 'short' || to - from >= DAY_SECONDS) return ['run'];
   return hasRest ? ['repair'] : [];
 }

@@ -1,28 +1,26 @@
 /** Covers the selected series of a lake, and counts over all of them. Checks that data files exist, but reads none, and sends no request. */
+import { openCatalogue } from '../catalogue/catalogue.js';
+import type { SeriesStates } from '../catalogue/day-states.js';
+import type { DayRange } from '../catalogue/spans.js';
 import { lakePaths } from '../lake/layout.js';
-import { dayOf } from '../model/calendar.js';
-import { FORMATS } from '../model/task.js';
 import { emptyShardText, isInShard } from '../options/shard.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { isRangeGiven, resolveRange } from '../select/date-range.js';
 import { readVerbLake, refuseFormat, selectGiven } from '../select/held-series.js';
 import { readLastFailures } from '../select/last-failures.js';
 import type { LastFailures } from '../select/last-failures.js';
-import { coverLake } from './cover-lake.js';
-import type { CoveredSeries } from './cover-lake.js';
 import { CoverageCounts } from './coverage-counts.js';
-import type { CoveragePeriod } from './gaps.js';
-import type { DayRange } from './own-days.js';
+import type { CoveragePeriod } from './amounts.js';
 import { MOST_DAYS } from './print-coverage.js';
 
 export interface LakeCoverage {
   /** Can be read once. */
-  readonly covered: AsyncGenerator<CoveredSeries>;
+  readonly covered: AsyncGenerator<SeriesStates>;
   /** The counts of the series that were read so far. */
   readonly found: CoverageCounts;
   readonly failures: LastFailures | undefined;
   /** The period of the amounts of a series: the value of `--by`; for `auto`, a day or a month, depending on the length of the range. */
-  readonly periodOf: (covered: CoveredSeries) => CoveragePeriod;
+  readonly periodOf: (covered: SeriesStates) => CoveragePeriod;
 }
 
 /** Rejects with usage errors, also for a lake without series, unless it `mayBeEmpty`. */
@@ -33,7 +31,7 @@ export async function coverSelected(
   const { source: venue, resolved, observer, clock } = request;
   const { options, origins } = resolved;
   const nowMs = options.nowMs ?? clock.now();
-  const range: DayRange = isRangeGiven(options) ? resolveRange(options, nowMs, venue) : {};
+  const range: Partial<DayRange> = isRangeGiven(options) ? resolveRange(options, nowMs, venue) : {};
   const found = new CoverageCounts();
   const warn = (message: string): void => {
     observer.warn(message);
@@ -49,22 +47,18 @@ export async function coverSelected(
   const selected = chosen.filter((series) => isInShard(options.shard, venue, series));
   if (options.shard !== undefined && selected.length === 0) warn(emptyShardText(options.shard));
   const failures = await readLastFailures(lakePaths(root), warn);
-  const today = dayOf(nowMs, venue);
-  const covered = coverLake({
-    root,
-    venue,
-    selected,
-    formats: isFormatGiven ? [options.format] : FORMATS,
-    range,
-    today,
-    failures,
+  const covered = openCatalogue(root, venue, request.signal).states(selected, {
+    rangesOf: () => [range],
+    formats: isFormatGiven ? [options.format] : undefined,
+    nowMs,
+    failures: failures?.bySeries,
     onRefused: (error) => found.refused.push(error),
   });
   return {
     covered: counted(covered, found, options.minPercent),
     found,
     failures,
-    periodOf: ({ coverage: { from, to } }) =>
+    periodOf: ({ from, to }) =>
       options.by === 'day' || options.by === 'month'
         ? options.by
         : to - (range.from ?? from) <= MOST_DAYS
@@ -74,10 +68,10 @@ export async function coverSelected(
 }
 
 async function* counted(
-  covered: AsyncIterable<CoveredSeries>,
+  covered: AsyncIterable<SeriesStates>,
   found: CoverageCounts,
   minPercent: number | undefined,
-): AsyncGenerator<CoveredSeries> {
+): AsyncGenerator<SeriesStates> {
   for await (const series of covered) {
     found.add(series, minPercent);
     yield series;

@@ -1,13 +1,13 @@
 /** Counts over all series, for the summary, the exit code and the next step. */
+import type { SeriesStates } from '../catalogue/day-states.js';
 import type { CryptodlError } from '../model/errors.js';
 import { exitCodeOfError } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { seriesName } from '../model/task.js';
 import { numberText } from '../model/units.js';
 import { printable } from '../text/printable.js';
-import type { CoveredSeries } from './cover-lake.js';
 import { ExcusedAmounts } from './gap-groups.js';
-import { percentOf } from './gaps.js';
+import { percentOf } from './amounts.js';
 import { amountText, percentText, unitOf } from './series-table.js';
 
 /** The counts as plain data. */
@@ -38,14 +38,14 @@ export class CoverageCounts {
   readonly #excused = new ExcusedAmounts();
   #least: { readonly percent: number; readonly text: string } | undefined;
 
-  add(covered: CoveredSeries, minPercent: number | undefined): void {
+  add(covered: SeriesStates, minPercent: number | undefined): void {
     const percent = percentOf(covered);
     this.#series += 1;
     if (covered.missing > 0) this.#incomplete += 1;
-    this.#missing[unitOf(covered.coverage)] += covered.missing;
-    for (const gap of covered.gaps) if (!gap.isMissing) this.#excused.add(covered.coverage, gap);
+    this.#missing[unitOf(covered)] += covered.missing;
+    for (const gap of covered.gaps) if (!gap.isMissing) this.#excused.add(covered, gap);
     if (percent === undefined) return;
-    const name = printable(seriesName(covered.coverage.series));
+    const name = printable(seriesName(covered.series));
     if (percent < (this.#least?.percent ?? Infinity))
       this.#least = { percent, text: `${name} (${percentText(covered)})` };
     if (minPercent !== undefined && percent < minPercent)

@@ -1,4 +1,5 @@
 /** `cryptodl coverage`: prints the held rows of a lake compared with the expected rows. */
+import type { SeriesStates } from '../catalogue/day-states.js';
 import { listText } from '../model/units.js';
 import { runVerb } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
@@ -6,7 +7,6 @@ import { writeData, writeExact, writeText } from '../cli/write-data.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { printLines } from '../text/printable.js';
-import type { CoveredSeries } from './cover-lake.js';
 import { coverSelected } from './cover-selected.js';
 import type { LakeCoverage } from './cover-selected.js';
 import type { CoverageCounts } from './coverage-counts.js';
@@ -36,7 +36,7 @@ async function write(
 ): Promise<void> {
   const { options } = resolved;
   const chosen = options.by === 'day' || options.by === 'month' ? options.by : undefined;
-  const toNext = async function* (): AsyncGenerator<CoveredSeries> {
+  const toNext = async function* (): AsyncGenerator<SeriesStates> {
     for await (const one of covered) {
       next.add(one);
       yield one;
@@ -54,7 +54,7 @@ async function write(
   } else if (options.csv) {
     if (!(await writeExact(io, CSV_HEAD))) return;
     for await (const one of toNext())
-      if (!(await writeExact(io, csvLines(one.coverage, one.gaps, periodOf(one)).join('')))) return;
+      if (!(await writeExact(io, csvLines(one, periodOf(one)).join('')))) return;
   } else {
     const text = createCoverageText(io, { by: chosen, isAll: options.all });
     for await (const one of toNext()) if (!(await writeText(io, text.add(one)))) return;

@@ -1,14 +1,13 @@
 /** Groups equal gaps over the symbols of a dataset: the same time, the same reason and the same unit. */
+import type { GapReason } from '../catalogue/absent-days.js';
+import type { Gap, SeriesStates } from '../catalogue/day-states.js';
 import { numberText } from '../model/units.js';
 import { printable } from '../text/printable.js';
-import type { GapReason } from './absent-days.js';
-import type { Gap } from './gaps.js';
-import type { SeriesCoverage } from './series-coverage.js';
 import { amountText, spanText, unitOf } from './series-table.js';
 
-type Of = Pick<SeriesCoverage, 'rowSeconds' | 'dayStartSeconds'>;
+type Of = Pick<SeriesStates, 'rowSeconds' | 'dayStartSeconds'>;
 
-export interface GapGroup extends Omit<Gap, 'isMissing'>, Of {
+export interface GapGroup extends Omit<Gap, 'isMissing' | 'state'>, Of {
   /** The labels of the first series. */
   readonly labels: readonly string[];
   readonly series: number;

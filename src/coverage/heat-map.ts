@@ -1,7 +1,8 @@
 /** Draws the heat-map: one line per series, one cell per period, or per several periods on a narrow terminal. */
 import { dayText, monthOf, monthText } from '../model/calendar.js';
-import type { Amounts, CoveragePeriod } from './gaps.js';
-import { percentOf } from './gaps.js';
+import type { Amounts } from '../catalogue/day-states.js';
+import { percentOf } from './amounts.js';
+import type { CoveragePeriod } from './amounts.js';
 
 export interface HeatRow {
   readonly label: string;

@@ -1,4 +1,6 @@
 /** The command that fetches what coverage found missing, and nothing else. */
+import { DAY_SECONDS } from '../catalogue/day-states.js';
+import type { Gap, SeriesStates } from '../catalogue/day-states.js';
 import { dayText } from '../model/calendar.js';
 import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
@@ -12,9 +14,6 @@ import { barOfInterval } from '../source/keys.js';
 import { findDataset, isArchived, isMade } from '../source/venue.js';
 import type { Venue } from '../source/venue.js';
 import { commandLine, shownPath } from '../text/printable.js';
-import type { CoveredSeries } from './cover-lake.js';
-import type { Gap } from './gaps.js';
-import { DAY_SECONDS } from './series-coverage.js';
 
 interface Context {
   readonly venue: Venue;
@@ -43,28 +42,28 @@ export class NextStep {
     this.#context = context;
   }
 
-  add(covered: CoveredSeries): void {
-    const { own, series } = covered.coverage;
+  add(states: SeriesStates): void {
+    const { own, series, gaps } = states;
     const spec = findDataset(this.#context.venue, series.market, series.dataset);
     if (spec !== undefined && isMade(spec)) {
-      if (covered.gaps.some(({ isMissing }) => isMissing)) this.#bars.add(series.interval ?? '');
+      if (gaps.some(({ isMissing }) => isMissing)) this.#bars.add(series.interval ?? '');
       return;
     }
-    for (const gap of covered.gaps) {
+    for (const gap of gaps) {
       if (!gap.isMissing) continue;
       if (gap.from < own.from * DAY_SECONDS || gap.to > own.to * DAY_SECONDS) {
-        if (isExactName(covered.coverage.series.symbol)) this.#addDownload(covered, gap);
-      } else if (this.#isReported(covered, gap)) this.#reported += 1;
+        if (isExactName(series.symbol)) this.#addDownload(series, gap);
+      } else if (this.#isReported(series, gap)) this.#reported += 1;
       else this.#others += 1;
     }
   }
 
-  #isReported({ coverage: { series } }: CoveredSeries, { reason }: Gap): boolean {
+  #isReported(series: Series, { reason }: Gap): boolean {
     return reason.startsWith('failed:') && this.#context.failures?.bySeries.has(seriesName(series)) === true;
   }
 
   /** Patterns would also select symbols that the lake does not have. So with `--symbols`, each dataset has a command that names its symbols. */
-  #addDownload({ coverage: { series } }: CoveredSeries, gap: Gap): void {
+  #addDownload(series: Series, gap: Gap): void {
     const { symbol: _, ...of } = series;
     const spec = findDataset(this.#context.venue, of.market, of.dataset);
     const verb = spec !== undefined && !isArchived(spec) ? 'metrics' : 'vision';

@@ -1,18 +1,17 @@
 /** Formats coverage: a heat-map and a table with gaps for people, NDJSON or CSV for programs. */
-import { dayText, monthOf, monthStart, monthText } from '../model/calendar.js';
+import { DAY_SECONDS } from '../catalogue/day-states.js';
+import type { Amounts, Gap, SeriesStates } from '../catalogue/day-states.js';
+import { dayText } from '../model/calendar.js';
 import { hasColour } from '../cli/terminal-style.js';
 import type { Io } from '../model/io.js';
 import type { Format, Series } from '../model/task.js';
 import { csvLine } from '../text/csv.js';
 import { printable } from '../text/printable.js';
 import { fitted, widthOf } from '../text/wrap.js';
-import type { CoveredSeries } from './cover-lake.js';
-import { percentOf, periodsOf } from './gaps.js';
-import type { Amounts, Gap, CoveragePeriod } from './gaps.js';
+import { percentOf, periodsOf } from './amounts.js';
+import type { CoveragePeriod } from './amounts.js';
 import { GapGroups } from './gap-groups.js';
 import { heatMap, legend } from './heat-map.js';
-import { DAY_SECONDS } from './series-coverage.js';
-import type { SeriesCoverage } from './series-coverage.js';
 import { cellsOf, percentText, seriesTable, unitOf } from './series-table.js';
 
 /** Ranges of more days are shown by month. */
@@ -33,7 +32,7 @@ interface Row {
 
 export interface CoverageText {
   /** Adds the next series. Returns the text of the previous dataset if the series begins a new one, otherwise an empty text. */
-  readonly add: (covered: CoveredSeries) => string;
+  readonly add: (covered: SeriesStates) => string;
   readonly end: () => string;
 }
 
@@ -51,7 +50,7 @@ export function createCoverageText(io: Io, { by, isAll }: TextStyle): CoverageTe
   const { stdout } = io;
   const isColoured = hasColour(io);
   const width = widthOf(stdout);
-  let group: CoveredSeries['coverage']['series'] | undefined;
+  let group: Series | undefined;
   let rows: Row[] = [];
   let gaps = new GapGroups(isAll);
   let wasWritten = false;
@@ -65,12 +64,12 @@ export function createCoverageText(io: Io, { by, isAll }: TextStyle): CoverageTe
   };
   return {
     add: (covered) => {
-      const { series } = covered.coverage;
+      const { series } = covered;
       const text = group !== undefined && groupName(group) !== groupName(series) ? flush() : '';
       group = series;
       const row = rowOf(covered, by);
       rows.push(row);
-      gaps.add(row.label, covered.coverage, covered.gaps);
+      gaps.add(row.label, covered, covered.gaps);
       return text;
     },
     end: () => {
@@ -81,23 +80,27 @@ export function createCoverageText(io: Io, { by, isAll }: TextStyle): CoverageTe
   };
 }
 
-function rowOf({ coverage, gaps, ...amounts }: CoveredSeries, by: CoveragePeriod | undefined): Row {
-  const { from, to } = coverage;
-  const label = labelOf(coverage);
+function rowOf(states: SeriesStates, by: CoveragePeriod | undefined): Row {
+  const { from, to } = states;
+  const label = labelOf(states);
   const isShort = to - from <= MOST_DAYS;
   return {
     label,
     from,
     to,
-    percent: percentText(amounts),
-    cells: cellsOf(label, coverage, amounts),
-    days: by === 'day' || (by === undefined && isShort) ? periodsOf(coverage, gaps, 'day') : undefined,
-    months: by === 'day' ? undefined : periodsOf(coverage, gaps, 'month'),
+    percent: percentText(states),
+    cells: cellsOf(label, states),
+    days: by === 'day' || (by === undefined && isShort) ? amountsBy(states, 'day') : undefined,
+    months: by === 'day' ? undefined : amountsBy(states, 'month'),
   };
 }
 
+function amountsBy(states: SeriesStates, by: CoveragePeriod): Amounts[] {
+  return periodsOf(states, by).map(({ expected, missing }) => ({ expected, missing }));
+}
+
 /** `BTCUSDT`, with the format if it is not Parquet. */
-export function labelOf({ series, format }: Pick<SeriesCoverage, 'series' | 'format'>): string {
+export function labelOf({ series, format }: Pick<SeriesStates, 'series' | 'format'>): string {
   return `${printable(series.symbol)}${format === undefined || format === 'parquet' ? '' : ` (${format})`}`;
 }
 
@@ -192,29 +195,27 @@ interface GapRecord {
 }
 
 /** One object per series and format. */
-export function seriesRecord(
-  { coverage, gaps, ...amounts }: CoveredSeries,
-  by: CoveragePeriod,
-): SeriesRecord {
-  const { series, format, from, to, objects, restObjects, rows, duplicates, revisions } = coverage;
-  const unit = unitOf(coverage);
-  const instantOf = (seconds: number): string => instant(seconds + coverage.dayStartSeconds);
+export function seriesRecord(states: SeriesStates, by: CoveragePeriod): SeriesRecord {
+  const { series, format, from, to, objects, restObjects, rows, duplicates, revisions } = states;
+  const unit = unitOf(states);
+  const instantOf = (seconds: number): string =>
+    new Date((seconds + states.dayStartSeconds) * 1000).toISOString();
   return {
     ...series,
     format: format ?? null,
     from: instantOf(from * DAY_SECONDS),
     to: instantOf(to * DAY_SECONDS),
     unit,
-    ...amountsRecord(amounts),
-    excused: amounts.excused,
+    ...amountsRecord(states),
+    excused: states.excused,
     objects,
     restObjects,
     rows: rows ?? null,
     duplicates,
     revisions,
-    first: coverage.first ?? null,
-    last: coverage.last ?? null,
-    gaps: gaps.map((gap) => ({
+    first: states.first ?? null,
+    last: states.last ?? null,
+    gaps: states.gaps.map((gap) => ({
       from: instantOf(gap.from),
       to: instantOf(gap.to),
       reason: gap.reason,
@@ -224,10 +225,7 @@ export function seriesRecord(
       ...(gap.isLoose === true ? { located: false } : {}),
     })),
     by,
-    periods: periodsOf(coverage, gaps, by).map((period, index) => ({
-      period: periodName(from, index, by),
-      ...amountsRecord(period),
-    })),
+    periods: periodsOf(states, by).map(({ period, ...amounts }) => ({ period, ...amountsRecord(amounts) })),
   };
 }
 
@@ -241,42 +239,17 @@ function rounded(percent: number | undefined): number | null {
   return percent === undefined ? null : Math.floor(percent * 10_000) / 10_000;
 }
 
-/** ISO 8601 text of seconds since 1970. */
-function instant(seconds: number): string {
-  return new Date(seconds * 1000).toISOString();
-}
-
-/** Name of the period that is `index` periods after that of day `from`. */
-function periodName(from: number, index: number, by: CoveragePeriod): string {
-  return by === 'day' ? dayText(from + index) : monthText(monthOf(from) + index);
-}
-
 export const CSV_HEAD =
   'market,dataset,interval,symbol,format,period,unit,expected,held,missing,percent,reasons\n';
 
 /** A line of CSV per series and period. `reasons` includes those of gaps in which no data is expected. */
-export function csvLines(coverage: SeriesCoverage, gaps: readonly Gap[], by: CoveragePeriod): string[] {
-  const { series, format, from } = coverage;
-  const { market, dataset, interval, symbol } = series;
-  const about = [market, dataset, interval ?? null, symbol, format ?? null];
-  let first = 0;
-  return periodsOf(coverage, gaps, by).map((period, index) => {
-    const name = periodName(from, index, by);
-    const end = endOf(from, index, by) * DAY_SECONDS;
-    const start = (index === 0 ? from : endOf(from, index - 1, by)) * DAY_SECONDS;
-    while ((gaps[first]?.to ?? Infinity) <= start) first += 1;
-    const reasons = new Set<string>();
-    for (let at = first; (gaps[at]?.from ?? Infinity) < end; at += 1) {
-      const gap = gaps[at];
-      if (gap !== undefined && gap.to > start) reasons.add(gap.reason);
-    }
-    const { expected, held, missing, percent } = amountsRecord(period);
-    const ofReasons = reasons.size === 0 ? null : [...reasons].join(' ');
-    return csvLine([...about, name, unitOf(coverage), expected, held, missing, percent, ofReasons]);
+export function csvLines(states: SeriesStates, by: CoveragePeriod): string[] {
+  const { market, dataset, interval, symbol } = states.series;
+  const about = [market, dataset, interval ?? null, symbol, states.format ?? null];
+  return periodsOf(states, by).map(({ period, gaps, ...amounts }) => {
+    const { expected, held, missing, percent } = amountsRecord(amounts);
+    const reasons = [...new Set(gaps.map(({ reason }) => reason))].join(' ');
+    const counted = [unitOf(states), expected, held, missing, percent];
+    return csvLine([...about, period, ...counted, reasons === '' ? null : reasons]);
   });
-}
-
-/** The day after the period. */
-function endOf(from: number, index: number, by: CoveragePeriod): number {
-  return by === 'day' ? from + index + 1 : monthStart(monthOf(from) + index + 1);
 }

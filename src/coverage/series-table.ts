@@ -1,12 +1,11 @@
 /** Formats the table of series. */
+import { DAY_SECONDS } from '../catalogue/day-states.js';
+import type { Amounts, Gap, SeriesStates } from '../catalogue/day-states.js';
 import { dayText } from '../model/calendar.js';
 import { numberText } from '../model/units.js';
 import { table } from '../text/table.js';
 import type { TableColumn } from '../text/table.js';
-import type { Amounts, Gap, SeriesAmounts } from './gaps.js';
-import { percentOf } from './gaps.js';
-import { DAY_SECONDS } from './series-coverage.js';
-import type { SeriesCoverage } from './series-coverage.js';
+import { percentOf } from './amounts.js';
 
 /** Rounds down, so that 99.999 % is not printed as 100 %. */
 export function percentText(amounts: Amounts): string {
@@ -16,7 +15,7 @@ export function percentText(amounts: Amounts): string {
 }
 
 /** The share of rows that are not expected. Rounded up, so that one row is not printed as 0 %. */
-export function excusedText({ expected, excused }: SeriesAmounts): string {
+export function excusedText({ expected, excused }: Pick<SeriesStates, 'expected' | 'excused'>): string {
   if (excused === 0) return '-';
   return `${(Math.ceil((10_000 * excused) / (expected + excused)) / 100).toFixed(2)} %`;
 }
@@ -47,16 +46,15 @@ export function seriesTable(rows: readonly (readonly string[])[], width = Infini
 }
 
 /** The cells of a series in the table. */
-export function cellsOf(label: string, coverage: SeriesCoverage, amounts: SeriesAmounts): string[] {
-  const { expected, missing } = amounts;
-  const { objects, restObjects, duplicates, revisions, first, last } = coverage;
+export function cellsOf(label: string, states: SeriesStates): string[] {
+  const { expected, missing, objects, restObjects, duplicates, revisions, first, last } = states;
   return [
     label,
-    percentText(amounts),
-    excusedText(amounts),
+    percentText(states),
+    excusedText(states),
     numberText(expected - missing),
     numberText(expected),
-    unitOf(coverage),
+    unitOf(states),
     instantText(first),
     instantText(last),
     numberText(objects),
@@ -67,7 +65,7 @@ export function cellsOf(label: string, coverage: SeriesCoverage, amounts: Series
 }
 
 /** Coverage counts rows where the number of rows of a day is known, else days. */
-export function unitOf({ rowSeconds }: Pick<SeriesCoverage, 'rowSeconds'>): 'rows' | 'days' {
+export function unitOf({ rowSeconds }: Pick<SeriesStates, 'rowSeconds'>): 'rows' | 'days' {
   return rowSeconds === undefined ? 'days' : 'rows';
 }
 
@@ -85,7 +83,7 @@ export function spanText(from: number, to: number, rowSeconds = DAY_SECONDS, day
 /** `2024-01-12 … 2024-01-14 (hole)` */
 export function gapText(
   { from, to, reason }: Gap,
-  { rowSeconds, dayStartSeconds }: Pick<SeriesCoverage, 'rowSeconds' | 'dayStartSeconds'>,
+  { rowSeconds, dayStartSeconds }: Pick<SeriesStates, 'rowSeconds' | 'dayStartSeconds'>,
 ): string {
   return `${spanText(from, to, reason === 'cut' ? 60 : rowSeconds, dayStartSeconds)} (${reason})`;
 }

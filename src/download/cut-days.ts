@@ -1,12 +1,10 @@
 /** Days of tick data that may be cut off: their outcomes are reported after the days around them are held. */
 import { dayOf } from '../model/calendar.js';
-import { hasTicks, longStretches } from '../coverage/cut-days.js';
-import type { EmptyStretch } from '../coverage/cut-days.js';
-import { coverSeries } from '../coverage/series-coverage.js';
+import { hasTicks, longStretches } from '../catalogue/cut-days.js';
+import { heldCuts } from '../catalogue/day-states.js';
 import { seriesFolder } from '../lake/layout.js';
-import type { Manifest } from '../lake/manifest.js';
 import type { WrittenOutcome } from '../model/outcome.js';
-import type { ArchiveObject, Format, PartitionPlan, Series } from '../model/task.js';
+import type { ArchiveObject, PartitionPlan } from '../model/task.js';
 import { findDataset } from '../source/venue.js';
 import type { Session } from './session.js';
 
@@ -57,9 +55,11 @@ export class CutDays {
     const [first] = days;
     if (first === undefined) return;
     const { series, settings } = first.plan;
-    const { paths, manifests, venue } = this.#session;
+    const { paths, manifests, venue, nowMs } = this.#session;
     const manifest = await manifests.of(await paths.folder(seriesFolder(venue.name, series)));
-    const cuts = heldCuts(this.#session, series, manifest, settings.format);
+    const held = { held: manifest[settings.format], absences: manifest.absences };
+    const spec = findDataset(venue, series.market, series.dataset);
+    const cuts = heldCuts(series, held, { spec, today: dayOf(nowMs, venue) });
     for (const { plan, object, outcome } of days) {
       const gaps = cuts
         .filter(({ day }) => day === object.period.from)
@@ -68,25 +68,6 @@ export class CutDays {
       await this.#session.tell(plan, object, told);
     }
   }
-}
-
-/** The long stretches without rows that make held days of tick data count as cut. */
-export function heldCuts(
-  { venue, nowMs }: Pick<Session, 'venue' | 'nowMs'>,
-  series: Series,
-  manifest: Manifest,
-  format: Format,
-): readonly EmptyStretch[] {
-  const [coverage] = coverSeries(series, manifest, [format], {
-    range: {},
-    today: dayOf(nowMs, venue),
-    spec: findDataset(venue, series.market, series.dataset),
-    revisions: {},
-    lost: {},
-    missingFiles: new Set(),
-    failures: [],
-  });
-  return coverage?.cuts ?? [];
 }
 
 function instant(ms: number): string {

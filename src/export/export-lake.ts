@@ -3,7 +3,8 @@ import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { filesOfRange, openCatalogue } from '../catalogue/catalogue.js';
-import type { Catalogue, DayRange } from '../catalogue/catalogue.js';
+import type { Catalogue } from '../catalogue/catalogue.js';
+import type { DayRange } from '../catalogue/spans.js';
 import { UnreadableFile } from '../catalogue/file-digests.js';
 import type { LakeFile } from '../catalogue/lake-tables.js';
 import { isFileError } from '../convert/duckdb-errors.js';
@@ -12,6 +13,7 @@ import type { Engine as Database } from '../convert/duckdb.js';
 import { bringIn, releaseBacked } from '../lake/backing.js';
 import { seriesFolder } from '../lake/layout.js';
 import type { Lock } from '../lake/lock.js';
+import { startOfDay } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import { cores, memoryLimitBytes, withinOpenFiles } from '../model/machine.js';
 import { seriesName } from '../model/task.js';
@@ -21,6 +23,7 @@ import { TOOL_VERSION } from '../model/version.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { mapOrdered } from '../queue/in-order.js';
 import { refuseInLake } from '../select/refuse-in-lake.js';
+import type { DatasetSpec } from '../source/venue.js';
 import { lakeFlag } from '../text/printable.js';
 import { oneForEachPath } from './export-file.js';
 import type { Engine, EngineSettings, ExportFile, Refused, RowSource } from './export-file.js';
@@ -70,15 +73,24 @@ export async function* exportFiles(
       const unknown = spec === undefined ? 'this version of cryptodl does not know the dataset' : undefined;
       const reason = unknown ?? fault ?? none;
       if (spec === undefined || reason !== undefined) yield { series, reason: reason ?? '', isFault: true };
-      else if (files.some((file) => isWithin(file, range))) sources.push({ series, spec, files, range });
+      else if (files.some((file) => isWithin(file, range, spec)))
+        sources.push({ series, spec, files, range });
     }
     yield* oneForEachPath(engine.files({ venue: request.source, sources, settings }), taken);
     await atEnd(group);
   }
 }
 
-function isWithin({ days }: LakeFile, { from = -Infinity, to = Infinity }: Partial<DayRange>): boolean {
-  return days.from < to && days.to > from;
+/** Whether an object of the file or a row of it lies on the days: the last row of a day of metrics lies on the next one. */
+function isWithin(
+  { days, first = '', last = '' }: LakeFile,
+  { from = -Infinity, to = Infinity }: Partial<DayRange>,
+  spec: DatasetSpec,
+): boolean {
+  const [start, end] = [Date.parse(first), Date.parse(last)];
+  return (
+    (days.from < to && days.to > from) || (start < startOfDay(to, spec) && end >= startOfDay(from, spec))
+  );
 }
 
 /** The files of the lake that may have rows of a source. */

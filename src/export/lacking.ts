@@ -1,12 +1,10 @@
 /** The data of the selected series that the lake lacks, by the same day states as `check` and `coverage`. */
 import { openCatalogue } from '../catalogue/catalogue.js';
+import { DAY_SECONDS } from '../catalogue/day-states.js';
+import type { SeriesStates } from '../catalogue/day-states.js';
 import type { LookUp } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
-import { coverLake } from '../coverage/cover-lake.js';
-import type { CoveredSeries } from '../coverage/cover-lake.js';
-import { DAY_SECONDS } from '../coverage/series-coverage.js';
 import { gapText } from '../coverage/series-table.js';
-import { dayOf } from '../model/calendar.js';
 import { seriesName } from '../model/task.js';
 import { countText, listText } from '../model/units.js';
 import type { VerbRequest } from '../options/verb-request.js';
@@ -46,9 +44,7 @@ export async function tellLacking(
     if (lacking.length > MOST_LINES) lines.splice(MOST_LINES, lines.length, `the lake lacks data of ${more}`);
     printLines(io.stderr, [...lines, `all gaps: cryptodl coverage${lakeFlag(root)}`]);
   }
-  const twice = new Set(
-    [...covered.values()].filter(isListedTwice).map(({ coverage }) => coverage.series.symbol),
-  );
+  const twice = new Set([...covered.values()].filter(isListedTwice).map(({ series }) => series.symbol));
   if (twice.size > 0)
     request.observer.warn(
       `${listText(twice)}: no rows for 30 days or more between others; after a second listing under the same name, prices do not continue`,
@@ -62,37 +58,32 @@ export async function tellLacking(
 
 /** The coverage of each series in the format that lacks least, by name. Zips cannot be exported. */
 async function coveredSeries(
-  { source, resolved, clock, observer }: VerbRequest,
+  { source, resolved, clock, observer, signal }: VerbRequest,
   { root, selected, range }: ExportSelection,
-): Promise<ReadonlyMap<string, CoveredSeries>> {
-  const best = new Map<string, CoveredSeries>();
-  const covered = coverLake({
-    root,
-    venue: source,
-    selected,
+): Promise<ReadonlyMap<string, SeriesStates>> {
+  const best = new Map<string, SeriesStates>();
+  const judged = openCatalogue(root, source, signal).states(selected, {
+    rangesOf: () => [range],
     formats: ['parquet', 'csv'],
-    range,
-    today: dayOf(resolved.options.nowMs ?? clock.now(), source),
+    nowMs: resolved.options.nowMs ?? clock.now(),
     onRefused: (error) => {
       observer.warn(error.message);
     },
   });
-  for await (const one of covered) {
-    const name = seriesName(one.coverage.series);
+  for await (const one of judged) {
+    const name = seriesName(one.series);
     if (one.missing < (best.get(name)?.missing ?? Infinity)) best.set(name, one);
   }
   return best;
 }
 
-function missingOf(covered: CoveredSeries | undefined): string[] {
+function missingOf(covered: SeriesStates | undefined): string[] {
   if (covered === undefined) return ['all rows: the lake has no Parquet or CSV files of it that can be read'];
-  const { coverage, gaps } = covered;
-  return gaps.filter(({ isMissing }) => isMissing).map((gap) => gapText(gap, coverage));
+  return covered.gaps.filter(({ isMissing }) => isMissing).map((gap) => gapText(gap, covered));
 }
 
 /** Whether the series has no rows for 30 days or more, and rows before and after. */
-function isListedTwice({ coverage, gaps }: CoveredSeries): boolean {
-  const { first, last, dayStartSeconds } = coverage;
+function isListedTwice({ first, last, dayStartSeconds, gaps }: SeriesStates): boolean {
   if (first === undefined || last === undefined) return false;
   const [start = 0, end = 0] = [first, last].map((instant) => Date.parse(instant) / 1000 - dayStartSeconds);
   return gaps.some(({ from, to }) => to - from >= 30 * DAY_SECONDS && from > start && to <= end);

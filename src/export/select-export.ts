@@ -1,6 +1,6 @@
 /** The series of an export, in groups, its range, its settings, and the folder of its files. */
 import { readFile } from 'node:fs/promises';
-import type { DayRange } from '../catalogue/catalogue.js';
+import type { DayRange } from '../catalogue/spans.js';
 import { refuseFile } from '../lake/layout.js';
 import { errnoOf, usage } from '../model/errors.js';
 import { seriesName } from '../model/task.js';

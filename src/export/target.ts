@@ -4,7 +4,7 @@
  */
 import { mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { DayRange } from '../catalogue/catalogue.js';
+import type { DayRange } from '../catalogue/spans.js';
 import { makeFolder } from '../files/disk.js';
 import { refuseForeignFile } from '../files/own-file.js';
 import { stagedBeside } from '../files/temp-files.js';

@@ -1,5 +1,5 @@
 /** The coverage of the lake in the page: text of one group of series after the other, so that a large lake needs little memory. */
-import type { CoveredSeries } from '../coverage/cover-lake.js';
+import type { SeriesStates } from '../catalogue/day-states.js';
 import { GapGroups, gapTexts } from '../coverage/gap-groups.js';
 import { groupName, labelOf } from '../coverage/print-coverage.js';
 import { excusedText, percentText, unitOf } from '../coverage/series-table.js';
@@ -12,38 +12,38 @@ const MOST_GAPS = 200;
 const { before, after } = dataElement('group');
 
 /** Yields the text of the elements, in parts. A group of series has one market, dataset and interval; its series follow each other. */
-export async function* coverageElements(covered: AsyncIterable<CoveredSeries>): AsyncGenerator<string> {
+export async function* coverageElements(covered: AsyncIterable<SeriesStates>): AsyncGenerator<string> {
   let group: { readonly name: string; readonly states: DayStates; readonly gaps: GapGroups } | undefined;
   for await (const series of covered) {
-    const name = groupName(series.coverage.series);
+    const name = groupName(series.series);
     if (group?.name !== name) {
       if (group !== undefined) yield endOf(group.states, group.gaps);
       group = { name, states: new DayStates(), gaps: new GapGroups(false) };
       // Without the closing brace: the rows follow, and `endOf` closes the object.
-      const title = embedded({ name, unit: unitOf(series.coverage) }).slice(0, -1);
+      const title = embedded({ name, unit: unitOf(series) }).slice(0, -1);
       yield `${before}${title},"rows":[`;
     } else yield ',';
-    group.gaps.add(labelOf(series.coverage), series.coverage, series.gaps);
+    group.gaps.add(labelOf(series), series, series.gaps);
     yield embedded(rowOf(series, group.states));
   }
   if (group !== undefined) yield endOf(group.states, group.gaps);
 }
 
 /** Short names, because a lake may have thousands of rows. */
-function rowOf({ coverage, gaps, ...amounts }: CoveredSeries, states: DayStates): object {
-  const excused = amounts.excused === 0 ? '' : ` (${excusedText(amounts)} excused)`;
+function rowOf(series: SeriesStates, states: DayStates): object {
+  const excused = series.excused === 0 ? '' : ` (${excusedText(series)} excused)`;
   return {
-    s: labelOf(coverage),
-    p: `${percentText(amounts)}${excused}`,
-    e: amounts.expected,
-    m: amounts.missing,
-    o: coverage.objects,
-    v: coverage.revisions,
-    f: coverage.first ?? null,
-    l: coverage.last ?? null,
+    s: labelOf(series),
+    p: `${percentText(series)}${excused}`,
+    e: series.expected,
+    m: series.missing,
+    o: series.objects,
+    v: series.revisions,
+    f: series.first ?? null,
+    l: series.last ?? null,
     // A series without days begins nowhere.
-    d: Number.isFinite(coverage.from) ? coverage.from : 0,
-    r: dayRuns(coverage, gaps, states),
+    d: Number.isFinite(series.from) ? series.from : 0,
+    r: dayRuns(series, states),
   };
 }
 

@@ -1,10 +1,7 @@
 /** The heat-map of a series as runs of days with the same state, because a lake has millions of days and few states. */
-import type { GapReason } from '../coverage/absent-days.js';
-import { percentOf, periodsOf } from '../coverage/gaps.js';
-import type { Amounts, Gap } from '../coverage/gaps.js';
-import { DAY_SECONDS } from '../coverage/series-coverage.js';
-import type { SeriesCoverage } from '../coverage/series-coverage.js';
-import { overlap } from '../coverage/spans.js';
+import type { GapReason } from '../catalogue/absent-days.js';
+import { overlap } from '../catalogue/spans.js';
+import { percentOf, periodsOf } from '../coverage/amounts.js';
 
 /** The held percentage of a day, rounded down, or null if nothing is expected; and the reason of its largest gap. */
 export type DayState = readonly [percent: number | null, reason: GapReason | null];
@@ -28,27 +25,16 @@ export class DayStates {
  * number of days: `A30B` is 30 days of the first state and one of the second. In the worst case each day is a run of its own, and
  * a lake of 2,000 series and 3,000 days has six million of them.
  */
-export function dayRuns(coverage: SeriesCoverage, gaps: readonly Gap[], states: DayStates): string {
-  const runs: string[] = [];
-  let last: number | undefined;
-  let days = 0;
-  const end = (): void => {
-    if (last !== undefined) runs.push(lettersOf(last) + (days > 1 ? String(days) : ''));
-  };
-  let first = 0;
-  for (const [index, amounts] of periodsOf(coverage, gaps, 'day').entries()) {
-    const start = (coverage.from + index) * DAY_SECONDS;
-    while ((gaps[first]?.to ?? Infinity) <= start) first += 1;
-    const state = states.numberOf([percent(amounts), reasonOf(gaps, first, start, amounts)]);
-    if (state !== last) {
-      end();
-      days = 0;
-    }
-    last = state;
-    days += 1;
+export function dayRuns(series: Parameters<typeof periodsOf>[0], states: DayStates): string {
+  const runs: { state: number; days: number }[] = [];
+  for (const period of periodsOf(series, 'day')) {
+    const percent = percentOf(period);
+    const state = states.numberOf([percent === undefined ? null : Math.floor(percent), reasonOf(period)]);
+    const last = runs.at(-1);
+    if (last?.state === state) last.days += 1;
+    else runs.push({ state, days: 1 });
   }
-  end();
-  return runs.join('');
+  return runs.map(({ state, days }) => lettersOf(state) + (days > 1 ? String(days) : '')).join('');
 }
 
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
@@ -61,25 +47,12 @@ function lettersOf(number: number): string {
   return text;
 }
 
-function percent(amounts: Amounts): number | null {
-  const exact = percentOf(amounts);
-  return exact === undefined ? null : Math.floor(exact);
-}
-
 /** The reason of the gap that takes most of the day. Gaps in which data is expected come first if the day lacks data. */
-function reasonOf(
-  gaps: readonly Gap[],
-  first: number,
-  start: number,
-  { missing }: Pick<Amounts, 'missing'>,
-): GapReason | null {
-  const end = start + DAY_SECONDS;
-  let reason: GapReason | null = null;
+function reasonOf({ start, end, missing, gaps }: ReturnType<typeof periodsOf>[number]): GapReason | null {
   let most = 0;
-  for (let at = first; (gaps[at]?.from ?? Infinity) < end; at += 1) {
-    const gap = gaps[at];
-    if (gap === undefined || (missing > 0 && !gap.isMissing)) continue;
-    const seconds = overlap(gap.from, gap.to, start, end);
+  let reason: GapReason | null = null;
+  for (const gap of gaps) {
+    const seconds = missing > 0 && !gap.isMissing ? 0 : overlap(gap.from, gap.to, start, end);
     if (seconds <= most) continue;
     most = seconds;
     ({ reason } = gap);

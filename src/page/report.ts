@@ -3,9 +3,9 @@ import { writeFile } from 'node:fs/promises';
 import { progressPrinter, runVerb } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
+import type { SeriesStates } from '../catalogue/day-states.js';
 import { coverSelected } from '../coverage/cover-selected.js';
 import type { LakeCoverage } from '../coverage/cover-selected.js';
-import type { CoveredSeries } from '../coverage/cover-lake.js';
 import { beginsWith, refuseForeignFile, writeOwnFile } from '../files/own-file.js';
 import type { OwnFile } from '../files/own-file.js';
 import { lakePaths, refuseFile } from '../lake/layout.js';
@@ -59,7 +59,7 @@ export async function report(command: LookUp): Promise<ExitCode> {
     const run = chosenRun(found, options.run);
     const say = progressPrinter(options, io);
     let series = 0;
-    const counted = async function* (): AsyncGenerator<CoveredSeries> {
+    const counted = async function* (): AsyncGenerator<SeriesStates> {
       for await (const one of lake.covered) {
         request.signal.throwIfAborted();
         series += 1;
@@ -101,7 +101,7 @@ function chosenRun({ runs }: FoundRuns, id: string): RunRecord | undefined {
 
 async function* pageParts(
   head: object,
-  covered: AsyncIterable<CoveredSeries>,
+  covered: AsyncIterable<SeriesStates>,
   { lake, notes }: { readonly lake: LakeCoverage; readonly notes: readonly string[] },
 ): AsyncGenerator<string> {
   const shell = pageShell('report');

@@ -1,9 +1,8 @@
 /** The extent of a series and the times without rows, from its manifest. No data file is read. */
-import { coverLake } from '../coverage/cover-lake.js';
-import type { CoveredSeries } from '../coverage/cover-lake.js';
+import { openCatalogue } from '../catalogue/catalogue.js';
+import type { SeriesStates } from '../catalogue/day-states.js';
 import { gapText } from '../coverage/series-table.js';
 import { usage } from '../model/errors.js';
-import { dayOf } from '../model/calendar.js';
 import type { Format, Series } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { lakeFlag, shellWord } from '../text/printable.js';
@@ -29,28 +28,23 @@ const READABLE: readonly Format[] = ['parquet', 'csv'];
 export async function readFacts(
   root: string,
   series: readonly Series[],
-  { source, resolved, clock, observer }: Omit<VerbRequest, 'read' | 'surroundings'>,
+  { source, resolved, clock, observer, signal }: Omit<VerbRequest, 'read' | 'surroundings'>,
 ): Promise<SeriesFacts[]> {
-  const found = new Map<Series, CoveredSeries[]>();
+  const found = new Map<Series, SeriesStates[]>();
   const formats = new Set<Format>();
-  const covered = coverLake({
-    root,
-    venue: source,
-    selected: series,
-    formats: [...READABLE, 'zip'],
-    range: {},
-    today: dayOf(resolved.options.nowMs ?? clock.now(), source),
+  const judged = openCatalogue(root, source, signal).states(series, {
+    rangesOf: () => [{}],
+    nowMs: resolved.options.nowMs ?? clock.now(),
     onRefused: (error) => {
       observer.warn(error.message);
     },
   });
-  for await (const one of covered) {
-    const { format } = one.coverage;
+  for await (const one of judged) {
+    const { format } = one;
     if (format === undefined) continue;
     formats.add(format);
     if (!READABLE.includes(format)) continue;
-    const own = found.get(one.coverage.series) ?? [];
-    found.set(one.coverage.series, [...own, one]);
+    found.set(one.series, [...(found.get(one.series) ?? []), one]);
   }
   const facts = [...found].flatMap(([of, formatted]) => factsOf(of, formatted) ?? []);
   if (facts.length === 0 && formats.has('zip'))
@@ -62,19 +56,17 @@ export async function readFacts(
 }
 
 /** Undefined for a series without rows. */
-function factsOf(series: Series, formatted: readonly CoveredSeries[]): SeriesFacts | undefined {
-  const firsts = formatted.flatMap(({ coverage: { first } }) =>
-    first === undefined ? [] : [Date.parse(first)],
-  );
-  const lasts = formatted.flatMap(({ coverage: { last } }) => (last === undefined ? [] : [Date.parse(last)]));
+function factsOf(series: Series, formatted: readonly SeriesStates[]): SeriesFacts | undefined {
+  const firsts = formatted.flatMap(({ first }) => (first === undefined ? [] : [Date.parse(first)]));
+  const lasts = formatted.flatMap(({ last }) => (last === undefined ? [] : [Date.parse(last)]));
   // Where a series has two formats, each explains only its own files, so only the larger one is asked for gaps.
-  const [largest] = formatted.toSorted((a, b) => b.coverage.objects - a.coverage.objects);
+  const [largest] = formatted.toSorted((a, b) => b.objects - a.objects);
   if (largest === undefined || firsts.length === 0 || lasts.length === 0) return undefined;
-  const { gaps, coverage } = largest;
+  const { gaps, dayStartSeconds } = largest;
   const spans = gaps.filter(({ isLoose }) => isLoose !== true);
   const rangeOf = ({ from, to }: TimeRange): TimeRange => ({
-    from: (from + coverage.dayStartSeconds) * 1000,
-    to: (to + coverage.dayStartSeconds) * 1000,
+    from: (from + dayStartSeconds) * 1000,
+    to: (to + dayStartSeconds) * 1000,
   });
   return {
     series,
@@ -83,7 +75,7 @@ function factsOf(series: Series, formatted: readonly CoveredSeries[]): SeriesFac
     breaks: spans.map(rangeOf),
     missing: gaps
       .filter(({ isMissing }) => isMissing)
-      .map((gap) => ({ ...rangeOf(gap), text: gapText(gap, coverage) })),
+      .map((gap) => ({ ...rangeOf(gap), text: gapText(gap, largest) })),
   };
 }
 

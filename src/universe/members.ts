@@ -1,5 +1,6 @@
 /** The members of all periods in DuckDB: daily sums of klines, and the symbols of each period by the sums of the days before it. */
-import type { Catalogue, DayRange, SeriesFilesPart } from '../catalogue/catalogue.js';
+import type { Catalogue, SeriesFilesPart } from '../catalogue/catalogue.js';
+import type { DayRange } from '../catalogue/spans.js';
 import { hasTextNumbers } from '../catalogue/views.js';
 import { instantExpression } from '../convert/columns.js';
 import type { DuckDbSession } from '../convert/duckdb.js';

@@ -1,6 +1,6 @@
 /** `cryptodl repair`: fixes the lake, then plans the lost objects and the missing days like any other run. */
 import { join } from 'node:path';
-import { heldCuts } from '../download/cut-days.js';
+import { heldCuts } from '../catalogue/day-states.js';
 import type { Session } from '../download/session.js';
 import type { Absences } from '../lake/absences.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
@@ -118,6 +118,7 @@ function requestOf(
   const { series } = check.folder;
   const { manifest } = check.inspected;
   const held = manifest[format];
+  const today = dayOf(nowMs, venue);
   const dropped = check.inspected.dropped.filter((line) => line.format === format);
   const settings =
     held.newest()?.settings ?? dropped.findLast((line) => line.settings !== undefined)?.settings;
@@ -133,9 +134,11 @@ function requestOf(
     others: [
       ...periodsIn(dropped.map(({ key }) => key)).filter((period) => !isHeld(held, period)),
       ...periodsIn(revised).filter((period) => isHeld(held, period)),
-      ...heldCuts(session, series, manifest, format).map(({ day }) => dayPeriod(day)),
+      ...heldCuts(series, { held, absences: manifest.absences }, { spec, today }).map(({ day }) =>
+        dayPeriod(day),
+      ),
     ],
-    today: dayOf(nowMs, venue),
+    today,
   });
   if (ranges.length === 0) return [];
   const request: SeriesRequest = {

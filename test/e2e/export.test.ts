@@ -605,6 +605,11 @@ describe('export csv', () => {
     expect(lines).toHaveLength(Number(n) + 1);
     expect(lines.at(-1)?.split(',')[0]).toBe(last);
     expect(last).toBe('2024-01-04T00:00:00.000000Z');
+    // Of a day without an object, the lake has the row at its start.
+    const next = newTarget();
+    expect((await exported('csv', lake, next, '--from', '2024-01-04', '--to', '2024-01-04')).code).toBe(0);
+    const own = readFileSync(join(next, 'um_metrics/BTCUSDT.csv'), 'utf8').trimEnd().split('\n');
+    expect(own.slice(1)).toEqual(lines.slice(-1));
     // The first row of a day is in the object of the day before.
     const day = newTarget();
     await exported('csv', lake, day, '--from', '2024-01-03', '--to', '2024-01-03');

@@ -2,15 +2,13 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { SETTINGS } from '../../scripts/synthetic-lake.js';
+import { DAY_SECONDS } from '../../src/catalogue/day-states.js';
+import type { Gap, SeriesStates } from '../../src/catalogue/day-states.js';
 import { flagLayer } from '../../src/cli/option-layers.js';
 import { parseCommandLine } from '../../src/cli/program.js';
-import type { CoveredSeries } from '../../src/coverage/cover-lake.js';
-import type { Gap } from '../../src/coverage/gaps.js';
 import { NextStep } from '../../src/coverage/next-step.js';
-import { DAY_SECONDS } from '../../src/coverage/series-coverage.js';
 import { dayPeriod } from '../../src/model/calendar.js';
-import type { Format, Settings } from '../../src/model/task.js';
+import type { Format } from '../../src/model/task.js';
 import { resolveOptions } from '../../src/options/resolve.js';
 import type { RawValues } from '../../src/options/resolve.js';
 import type { LastFailures } from '../../src/select/last-failures.js';
@@ -31,22 +29,27 @@ interface Lacks {
   readonly dataset?: string;
   readonly interval?: string;
   readonly format?: Format;
-  readonly settings?: Partial<Settings>;
   readonly days: readonly [from: number, to: number];
   readonly reason?: Gap['reason'];
   readonly isMissing?: boolean;
 }
 
-function covered(lacks: Lacks): CoveredSeries {
+function covered(lacks: Lacks): SeriesStates {
   const { symbol = 'BTCUSDT', dataset = 'klines', interval = '1m', format = 'parquet' } = lacks;
   const { days, reason = 'not-fetched', isMissing = true } = lacks;
   const [from, to] = days.map((number) => (day('2024-01-01') + number - 1) * DAY_SECONDS);
-  const gap = { from: from ?? 0, to: to ?? 0, reason, amount: 1, isMissing };
+  const gap: Gap = { from: from ?? 0, to: to ?? 0, state: 'absent', reason, amount: 1, isMissing };
   const ofInterval = interval === '' ? {} : { interval };
   const series = { market: 'um', dataset, symbol, ...ofInterval };
-  const settings = { ...SETTINGS, format, ...lacks.settings };
-  const coverage = { series, format, settings, own: OWN } as CoveredSeries['coverage'];
-  return { coverage, gaps: [gap], expected: 1, missing: 1, excused: 0 };
+  return {
+    series,
+    format,
+    own: OWN,
+    gaps: [gap],
+    expected: 1,
+    missing: 1,
+    excused: 0,
+  } as unknown as SeriesStates;
 }
 
 interface Given {
@@ -182,10 +185,10 @@ describe('the next step for days outside the own days of given symbols', () => {
     );
   });
 
-  it('is one command for each dataset, and repeats no settings, which each series keeps', () => {
+  it('is one command for each dataset', () => {
     const lacks = [
       { days: LATER },
-      { symbol: 'ETHUSDT', days: LATER, settings: { partition: 'day', asPublished: true } },
+      { symbol: 'ETHUSDT', days: LATER },
       { dataset: 'metrics', interval: '', days: LATER },
     ] as const;
     expect(nextOf(lacks, { flags })).toBe(

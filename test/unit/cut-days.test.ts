@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { dayPeriod, dayText, parseDay, UTC } from '../../src/model/calendar.js';
-import { cutStretches } from '../../src/coverage/cut-days.js';
-import type { HeldObject } from '../../src/coverage/own-days.js';
+import { cutStretches } from '../../src/catalogue/cut-days.js';
+import type { HeldSpan } from '../../src/lake/held-objects.js';
 import { lakePaths } from '../../src/lake/layout.js';
 import { Manifests } from '../../src/lake/manifests.js';
 import type { ObjectLine } from '../../src/lake/manifest-line.js';
@@ -28,9 +28,9 @@ function line(day: number, [first, last, rows = 1000]: Hours): ObjectLine {
   return { cadence: 'daily', ...facts } as ObjectLine;
 }
 
-function heldOf(of: ObjectLine): HeldObject {
+function heldOf(of: ObjectLine): HeldSpan {
   const from = parseDay(of.period) ?? 0;
-  return { line: of, from, to: from + 1 };
+  return { facts: of, from, to: from + 1 };
 }
 
 /** The cut ends of consecutive days; undefined is a day that is not held. */

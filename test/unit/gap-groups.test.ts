@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { GapGroups } from '../../src/coverage/gap-groups.js';
-import type { Gap } from '../../src/coverage/gaps.js';
+import type { Gap } from '../../src/catalogue/day-states.js';
 
 const OF = { rowSeconds: 60, dayStartSeconds: 0 };
 const gapAt = (minute: number, amount = 1): Gap => ({
   from: minute * 60,
   to: (minute + amount) * 60,
+  state: 'absent',
   reason: 'hole',
   amount,
   isMissing: true,

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { dayPeriod, monthOf, monthPeriod, parseDay } from '../../src/model/calendar.js';
-import { reasons } from '../../src/coverage/absent-days.js';
+import { reasons } from '../../src/catalogue/absent-days.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { ErrorCode } from '../../src/model/errors.js';
 import { seriesFolder } from '../../src/lake/layout.js';

@@ -1,8 +1,7 @@
 /** The coverage of a lake in the page of `cryptodl report`. */
 import { describe, expect, it } from 'vitest';
-import type { CoveredSeries } from '../../src/coverage/cover-lake.js';
-import type { Gap } from '../../src/coverage/gaps.js';
-import { DAY_SECONDS } from '../../src/coverage/series-coverage.js';
+import { DAY_SECONDS } from '../../src/catalogue/day-states.js';
+import type { Gap, SeriesStates } from '../../src/catalogue/day-states.js';
 import { coverageElements } from '../../src/page/coverage-data.js';
 
 interface Group {
@@ -18,38 +17,25 @@ function seriesOf(
   symbol: string,
   interval: string | undefined,
   gaps: readonly Gap[] = [],
-  changes: Partial<CoveredSeries['coverage']> = {},
-): CoveredSeries {
+  changes: Partial<SeriesStates> = {},
+): SeriesStates {
   const rowSeconds = interval === undefined ? undefined : 60;
-  const coverage = {
-    from: 10,
-    to: 400,
-    dayStartSeconds: 0,
-    rowSeconds,
-    objects: 7,
-    revisions: 2,
-    ...changes,
-  };
   const series = { market: 'um', dataset: interval === undefined ? 'trades' : 'klines', interval, symbol };
-  return {
-    coverage: { series, format: 'parquet', ...coverage } as unknown as CoveredSeries['coverage'],
-    gaps,
-    expected: 1000,
-    missing: 10,
-    excused: 0,
-  };
+  const days = { from: 10, to: 400, dayStartSeconds: 0, rowSeconds };
+  const amounts = { objects: 7, revisions: 2, expected: 1000, missing: 10, excused: 0 };
+  return { series, format: 'parquet', ...days, ...amounts, gaps, ...changes } as unknown as SeriesStates;
 }
 
 /** A missing minute on each of so many days. */
 function minutes(count: number): Gap[] {
   return Array.from({ length: count }, (_, at) => {
     const from = (11 + at) * DAY_SECONDS + 3600;
-    return { from, to: from + 60, reason: 'unexplained', amount: 1, isMissing: true };
+    return { from, to: from + 60, state: 'short', reason: 'unexplained', amount: 1, isMissing: true };
   });
 }
 
-async function groupsOf(covered: readonly CoveredSeries[]): Promise<Group[]> {
-  const each = async function* (): AsyncGenerator<CoveredSeries> {
+async function groupsOf(covered: readonly SeriesStates[]): Promise<Group[]> {
+  const each = async function* (): AsyncGenerator<SeriesStates> {
     for (const one of covered) yield await Promise.resolve(one);
   };
   let text = '';

@@ -3,10 +3,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { runInNewContext } from 'node:vm';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { periodsOf } from '../../src/coverage/gaps.js';
-import type { Gap } from '../../src/coverage/gaps.js';
-import { DAY_SECONDS } from '../../src/coverage/series-coverage.js';
-import type { SeriesCoverage } from '../../src/coverage/series-coverage.js';
+import { DAY_SECONDS } from '../../src/catalogue/day-states.js';
+import type { Gap, SeriesStates } from '../../src/catalogue/day-states.js';
+import { periodsOf } from '../../src/coverage/amounts.js';
 import { dayRuns, DayStates } from '../../src/page/day-states.js';
 import { embedded, hashSource, pageShell } from '../../src/page/shell.js';
 import { runData } from '../../src/page/run-data.js';
@@ -106,11 +105,12 @@ describe('the states of days', () => {
     );
   }
 
-  const of = (from: number, to: number, rowSeconds?: number): SeriesCoverage =>
-    ({ from, to, rowSeconds }) as SeriesCoverage;
+  const of = (from: number, to: number, gaps: readonly Gap[]): SeriesStates =>
+    ({ from, to, rowSeconds: 60, gaps }) as SeriesStates;
   const gap = (from: number, to: number, reason: Gap['reason'], isMissing = true, rowSeconds = 60): Gap => ({
     from: from * DAY_SECONDS,
     to: to * DAY_SECONDS,
+    state: 'absent',
     reason,
     amount: ((to - from) * DAY_SECONDS) / rowSeconds,
     isMissing,
@@ -124,7 +124,7 @@ describe('the states of days', () => {
       gap(13.75, 14.25, 'unexplained'),
       gap(16, 16.5, 'halt', false),
     ];
-    expect(dayRuns(of(10, 18, 60), gaps, states)).toBe('A2BCDBEB');
+    expect(dayRuns(of(10, 18, gaps), states)).toBe('A2BCDBEB');
     expect(states.list).toEqual([
       [null, 'not-listed-yet'],
       [100, null],
@@ -137,7 +137,7 @@ describe('the states of days', () => {
   it('that lack data have the reason of the missing data, also if another gap is longer', () => {
     const states = new DayStates();
     const gaps = [gap(10, 10.5, 'halt', false), gap(10.75, 11, 'hole')];
-    expect(dayRuns(of(10, 11, 60), gaps, states)).toBe('A');
+    expect(dayRuns(of(10, 11, gaps), states)).toBe('A');
     expect(states.list).toEqual([[50, 'hole']]);
   });
 
@@ -146,7 +146,7 @@ describe('the states of days', () => {
     const states = new DayStates();
     let day = 0;
     states.numberOf = () => expected[day++] ?? -1;
-    const runs = dayRuns(of(0, expected.length, 60), [], states);
+    const runs = dayRuns(of(0, expected.length, []), states);
     expect(runs.slice(0, 8)).toBe('A3DCBGDC');
     expect(daysOf(runs)).toEqual(expected);
   });
@@ -164,12 +164,12 @@ describe('the states of days', () => {
             end = from + length / 8;
             return gap(from, end, reason, reason === 'hole');
           });
-          const coverage = of(0, Math.ceil(end) + 1, 60);
+          const series = of(0, Math.ceil(end) + 1, gaps);
           const states = new DayStates();
-          const runs = dayRuns(coverage, gaps, states);
+          const runs = dayRuns(series, states);
           const percents = daysOf(runs).map((state) => states.list[state]?.[0]);
           expect(percents).toEqual(
-            periodsOf(coverage, gaps, 'day').map(({ expected, missing }) =>
+            periodsOf(series, 'day').map(({ expected, missing }) =>
               expected === 0 ? null : Math.floor((100 * (expected - missing)) / expected),
             ),
           );

@@ -1,14 +1,12 @@
 /** The range that coverage checks, and the formats and failures that it counts. */
 import { describe, expect, it } from 'vitest';
 import { klinesLine, SETTINGS } from '../../scripts/synthetic-lake.js';
-import { coverSeries } from '../../src/coverage/series-coverage.js';
-import { gapsOf } from '../../src/coverage/gaps.js';
-import type { CoverageContext, SeriesCoverage } from '../../src/coverage/series-coverage.js';
+import { DAY_SECONDS, statesOf } from '../../src/catalogue/day-states.js';
+import type { SeriesRead, SeriesStates, StateTerms } from '../../src/catalogue/day-states.js';
 import { applyLine, emptyManifest } from '../../src/lake/manifest.js';
 import type { ManifestLine } from '../../src/lake/manifest-line.js';
 import { dayText } from '../../src/model/calendar.js';
 import type { ErrorCode } from '../../src/model/errors.js';
-import { FORMATS } from '../../src/model/task.js';
 import type { Format } from '../../src/model/task.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { findDataset } from '../../src/source/venue.js';
@@ -18,7 +16,8 @@ import { day } from '../helpers/conversion.js';
 const VENUE = loadBinance();
 const SERIES = { market: 'um', dataset: 'klines', interval: '1m', symbol: 'BTCUSDT' } as const;
 const FUNDING = { market: 'um', dataset: 'fundingRate', symbol: 'BTCUSDT' } as const;
-const CONTEXT: CoverageContext = {
+type Context = Omit<SeriesRead, 'manifest'> & StateTerms;
+const CONTEXT: Context = {
   range: {},
   today: day('2024-01-20'),
   lost: {},
@@ -26,6 +25,7 @@ const CONTEXT: CoverageContext = {
   failures: [],
   spec: findDataset(VENUE, 'um', 'klines'),
   revisions: {},
+  halts: [],
 };
 
 const line = (of: string, differences: Record<string, unknown> = {}): object =>
@@ -37,26 +37,29 @@ function absent(first: string, last: string, reason: string, more: object = {}):
   return { v: 1, kind: 'absent', cadence, first, last, reason, asked: 1, at, tool: 'test', ...more };
 }
 
-function failure(of: string, format: Format = 'parquet'): CoverageContext['failures'][number] {
+function failure(of: string, format: Format = 'parquet'): Context['failures'][number] {
   const code: ErrorCode = 'connect-failed';
   return { format, code, period: { from: day(of), to: day(of) + 1 } };
 }
 
 function cover(
   lines: readonly object[],
-  context: Partial<CoverageContext> = {},
-  series: Parameters<typeof coverSeries>[0] = SERIES,
-): SeriesCoverage[] {
+  context: Partial<Context> = {},
+  series: Parameters<typeof statesOf>[0] = SERIES,
+): SeriesStates[] {
   const manifest = emptyManifest();
   for (const one of lines) applyLine(manifest, one as ManifestLine);
-  return coverSeries(series, manifest, FORMATS, { ...CONTEXT, ...context });
+  const terms = { ...CONTEXT, ...context };
+  return statesOf(series, { ...terms, manifest }, terms);
 }
 
 /** First and last day of each range, and the absent days with their reasons. */
-function daysOf(covered: readonly SeriesCoverage[]): unknown[] {
-  return covered.map(({ from, to, absent: days }) => [
+function daysOf(covered: readonly SeriesStates[]): unknown[] {
+  return covered.map(({ from, to, gaps }) => [
     `${dayText(from)} ${to === from ? '-' : dayText(to - 1)}`,
-    ...days.map((gap) => `${dayText(gap.from)} ${gap.to - gap.from} ${gap.reason}`),
+    ...gaps.map(
+      (gap) => `${dayText(gap.from / DAY_SECONDS)} ${(gap.to - gap.from) / DAY_SECONDS} ${gap.reason}`,
+    ),
   ]);
 }
 
@@ -117,7 +120,7 @@ describe('a given range', () => {
 
   it('that ends before a series begins is empty', () => {
     const [covered] = cover(held, { range: { to: day('2024-01-02') } });
-    expect(covered).toMatchObject({ from: day('2024-01-05'), to: day('2024-01-05'), absent: [], objects: 0 });
+    expect(covered).toMatchObject({ from: day('2024-01-05'), to: day('2024-01-05'), gaps: [], objects: 0 });
   });
 
   it('that begins after a series ends is not fetched', () => {
@@ -134,14 +137,14 @@ describe('a series with remembered absences alone', () => {
       absent('2024-01-05', '2024-01-05', 'dataset-ended'),
     ]);
     expect(more).toEqual([]);
-    expect(covered).toMatchObject({ format: undefined, settings: undefined, rowSeconds: undefined });
+    expect(covered).toMatchObject({ format: undefined, rowSeconds: undefined });
     expect(covered).toMatchObject({
       objects: 0,
       rows: undefined,
       revisions: 0,
       own: { from: day('2024-01-03') },
     });
-    expect(daysOf([covered as SeriesCoverage])).toEqual([
+    expect(daysOf([covered as SeriesStates])).toEqual([
       ['2024-01-03 2024-01-05', '2024-01-03 2 hole', '2024-01-05 1 dataset-ended'],
     ]);
   });
@@ -168,9 +171,9 @@ describe('an answer of REST', () => {
   const { sha256 } = klinesLine('BTCUSDT', '2024-01-06');
   const asked = (of: string, answer: object): object =>
     absent(of, of, 'hole', { rest: { asked: 1, at: '2024-01-11T00:00:00.000Z', ...answer } });
-  const reasonsOf = (lines: readonly object[], context: Partial<CoverageContext> = {}): unknown[] =>
+  const reasonsOf = (lines: readonly object[], context: Partial<Context> = {}): unknown[] =>
     cover(lines, context).flatMap((covered) =>
-      gapsOf(covered, []).map(({ reason, evidence }) => `${reason} ${evidence ?? '-'}`),
+      covered.gaps.map(({ reason, evidence }) => `${reason} ${evidence ?? '-'}`),
     );
   const both = [...held, asked('2024-01-06', { lacksToo: sha256 }), asked('2024-01-08', { isEmpty: true })];
 
@@ -217,12 +220,6 @@ describe('each format', () => {
   it('is covered if it has lost all of its objects', () => {
     const lost = { csv: [{ from: day('2024-01-07'), to: day('2024-01-08') }] };
     expect(daysOf(cover([], { lost }))).toEqual([['2024-01-07 2024-01-07', '2024-01-07 1 not-fetched']]);
-  });
-
-  it('has the settings of its last object', () => {
-    const settings = { ...SETTINGS, timestamps: 'ms' };
-    const covered = cover([line('2024-01-06', { settings }), line('2024-01-05')]);
-    expect(covered[0]?.settings).toEqual(settings);
   });
 
   it('counts rows, but archive files count days', () => {

@@ -2,7 +2,7 @@
 import { startOfDay } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
-import type { HeldObject } from './own-days.js';
+import type { HeldSpan } from '../lake/held-objects.js';
 import type { Series } from '../model/task.js';
 
 /** Shorter pauses at midnight are common. */
@@ -57,12 +57,12 @@ export function longStretches(rows: DayRows, dayStart: DayStart): EmptyStretch[]
  * that has ended.
  */
 export function cutStretches(
-  held: readonly HeldObject[],
+  held: readonly HeldSpan[],
   hasEnded: boolean,
   dayStart: DayStart,
 ): EmptyStretch[] {
   const days = new Map<number, DayRows>();
-  for (const { line, from } of held) {
+  for (const { facts: line, from } of held) {
     const { cadence, open, rows, first, last } = line;
     if (cadence !== 'daily' || open === true || first === undefined || last === undefined) continue;
     if (rows !== undefined) days.set(from, { day: from, rows, first, last });
@@ -90,21 +90,21 @@ function midnightOf({ day, at }: EmptyStretch): number {
  * missing, or both if both are long. `proven`: the midnights at which ids decide, so that a silence is none of trades that are missing. Ids that begin anew prove nothing.
  */
 function seamsOf(
-  held: readonly HeldObject[],
+  held: readonly HeldSpan[],
   dayStart: DayStart,
 ): { readonly missing: EmptyStretch[]; readonly proven: ReadonlySet<number> } {
   const missing: EmptyStretch[] = [];
   const proven = new Set<number>();
-  for (const [index, { line, from: day }] of held.entries()) {
+  for (const [index, { facts: line, from: day }] of held.entries()) {
     const before = held[index - 1];
-    const [last, first] = [before?.line.ids?.last, line.ids?.first];
-    if (before?.to !== day || before.line.open === true || last === undefined || first === undefined)
+    const [last, first] = [before?.facts.ids?.last, line.ids?.first];
+    if (before?.to !== day || before.facts.open === true || last === undefined || first === undefined)
       continue;
     const ids = first - last - 1;
     if (ids < 0) continue;
     proven.add(day);
     const tail = stretchAt({ ...timesOf(before), day: day - 1 }, 'end', dayStart);
-    const head = stretchAt({ ...timesOf({ line }), day }, 'begin', dayStart);
+    const head = stretchAt({ ...timesOf({ facts: line }), day }, 'begin', dayStart);
     const longer = head.to - head.from > tail.to - tail.from ? head : tail;
     const long = [tail, head].filter(({ from, to }) => isLongStretch(to - from));
     if (ids > 0)
@@ -114,7 +114,7 @@ function seamsOf(
   return { missing, proven };
 }
 
-function timesOf({ line: { first = '', last = '' } }: Pick<HeldObject, 'line'>): {
+function timesOf({ facts: { first = '', last = '' } }: Pick<HeldSpan, 'facts'>): {
   first: string;
   last: string;
 } {

@@ -6,7 +6,7 @@ import type { ErrorCode } from '../model/errors.js';
 import type { Absence, Absences } from '../lake/absences.js';
 import type { Period } from '../model/task.js';
 import { at, subtract } from './spans.js';
-import type { Spans } from './spans.js';
+import type { DayRange, Spans } from './spans.js';
 
 /**
  * `stalled`: after the last published period, and its publication is late. `unexplained`: no recorded reason applies, and days before and
@@ -60,10 +60,7 @@ interface DayReason {
   readonly evidence?: Evidence;
 }
 
-export interface AbsentDays extends DayReason {
-  readonly from: number;
-  readonly to: number;
-}
+interface AbsentDays extends DayReason, DayRange {}
 
 /** Days of `[from, to)` that are not held. Neighbouring days with the same reason form one item. */
 export function absentDays(held: Spans, from: number, to: number, facts: SeriesFacts): AbsentDays[] {

@@ -1,15 +1,20 @@
 /** Spans and amounts, compared with models that count each second and day. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { absentDays, isMissing } from '../../src/coverage/absent-days.js';
-import type { GapReason } from '../../src/coverage/absent-days.js';
-import { amountsOf, gapsOf, periodsOf } from '../../src/coverage/gaps.js';
-import type { SeriesCoverage } from '../../src/coverage/series-coverage.js';
-import { append, intersect, subtract, union } from '../../src/coverage/spans.js';
-import type { Spans } from '../../src/coverage/spans.js';
+import { klinesLine } from '../../scripts/synthetic-lake.js';
+import { absentDays, isMissing } from '../../src/catalogue/absent-days.js';
+import type { GapReason } from '../../src/catalogue/absent-days.js';
+import { statesOf } from '../../src/catalogue/day-states.js';
+import { append, intersect, subtract, union } from '../../src/catalogue/spans.js';
+import type { Spans } from '../../src/catalogue/spans.js';
+import { periodsOf } from '../../src/coverage/amounts.js';
 import { dayText } from '../../src/model/calendar.js';
+import { emptyManifest } from '../../src/lake/manifest.js';
 import { Absences } from '../../src/lake/absences.js';
+import type { ObjectLine } from '../../src/lake/manifest-line.js';
 import type { AbsenceReason } from '../../src/model/absence-reasons.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
+import { findDataset } from '../../src/source/venue.js';
 
 const END = 60;
 const DAY = 86_400;
@@ -73,9 +78,9 @@ describe('absent days', () => {
   });
 });
 
-function remembered(days: readonly string[]): Absences {
-  const absences = new Absences();
-  for (const [day, reason] of days.entries()) {
+function remembered(days: readonly string[], first = 0, absences = new Absences()): Absences {
+  for (const [index, reason] of days.entries()) {
+    const day = first + index;
     if (reason === 'held' || reason === 'unknown') continue;
     absences.add({
       v: 1,
@@ -105,53 +110,65 @@ function modelOf(days: readonly string[]): [number, GapReason][] {
   });
 }
 
+const SPEC = findDataset(loadBinance(), 'um', 'klines');
+
+/** A day of hourly rows without those of some hours. */
+function lineOf(day: number, lacks: readonly boolean[]): ObjectLine {
+  const instant = (hour: number): string => new Date((day * DAY + hour * 3600) * 1000).toISOString();
+  const spans = spansOf(lacks);
+  const gaps = spans.flatMap((hour, at) =>
+    at % 2 === 0 ? [[hour, spans[at + 1] ?? hour].map(instant)] : [],
+  );
+  const rows = lacks.filter((isLacking) => !isLacking).length;
+  return klinesLine('BTCUSDT', dayText(day), {
+    rows,
+    ...(gaps.length > 0 ? { gaps } : {}),
+  }) as unknown as ObjectLine;
+}
+
 describe('amounts', () => {
   const hourSets = fc.array(fc.boolean(), { minLength: END * 24, maxLength: END * 24 });
   it('of a series, its months and its days equal a count of each hour', () => {
     fc.assert(
       fc.property(states, hourSets, fc.nat(40), (days, lacking, offset) => {
         const at = offset + 20_000;
-        const held = spansOf(days.map((state) => state === 'held'));
         const lacks = lacking.map((isLacking, hour) => isLacking && days[Math.floor(hour / 24)] === 'held');
-        const coverage = {
-          from: at,
-          to: at + days.length,
-          rowSeconds: 3600,
-          absent: absentDays(held, 0, days.length, { absences: remembered(days) }).map((piece) => ({
-            ...piece,
-            from: piece.from + at,
-            to: piece.to + at,
-          })),
-          gaps: spansOf(lacks).map((hour) => at * DAY + hour * 3600),
-          edges: [],
-          notInRest: [],
-          loose: [],
-          cuts: [],
-        } as unknown as SeriesCoverage;
-        const gaps = gapsOf(coverage, []);
+        const manifest = emptyManifest();
+        remembered(days, at, manifest.absences);
+        for (const [day, state] of days.entries())
+          if (state === 'held') manifest.parquet.add(lineOf(at + day, lacks.slice(day * 24, day * 24 + 24)));
+        const series = { market: 'um', dataset: 'klines', interval: '1h', symbol: 'BTCUSDT' };
+        const range = { from: at, to: at + days.length };
+        const read = { manifest, revisions: {}, lost: {}, missingFiles: new Set<string>() };
+        const [judged] = statesOf(series, read, { range, today: at, failures: [], spec: SPEC, halts: [] });
+        if (judged === undefined) return;
+        // Without a held object, days are counted.
+        const unit = judged.rowSeconds === undefined ? 1 : 24;
         const reasons = new Map(modelOf(days));
         const model = days.map((_, day) => {
           const reason = reasons.get(day);
-          if (reason !== undefined) return isMissing(reason) ? [24, 24] : [0, 0];
+          if (reason !== undefined) return isMissing(reason) ? [unit, unit] : [0, 0];
           return [24, lacks.slice(day * 24, day * 24 + 24).filter(Boolean).length];
         });
-        expect(periodsOf(coverage, gaps, 'day')).toEqual(
+        expect(periodsOf(judged, 'day').map(({ expected, missing }) => ({ expected, missing }))).toEqual(
           model.map(([expected, missing]) => ({ expected, missing })),
         );
         const sums = (all: readonly (readonly number[])[]): object => ({
           expected: all.reduce((sum, [expected = 0]) => sum + expected, 0),
           missing: all.reduce((sum, [, missing = 0]) => sum + missing, 0),
         });
-        expect(amountsOf(coverage, gaps)).toEqual({
+        expect(judged).toMatchObject({
           ...sums(model),
-          excused: 24 * model.filter(([expected]) => expected === 0).length,
+          excused: unit * model.filter(([expected]) => expected === 0).length,
         });
         const months = new Map<string, number[][]>();
         for (const [day, amounts] of model.entries()) {
           const month = dayText(at + day).slice(0, 7);
           months.set(month, [...(months.get(month) ?? []), amounts]);
         }
-        expect(periodsOf(coverage, gaps, 'month')).toEqual([...months.values()].map(sums));
+        expect(periodsOf(judged, 'month').map(({ expected, missing }) => ({ expected, missing }))).toEqual(
+          [...months.values()].map(sums),
+        );
       }),
       { numRuns: 200 },
     );

@@ -6,6 +6,12 @@
  */
 export type Spans = ArrayLike<number>;
 
+/** Days `[from, to)` of the exchange. */
+export interface DayRange {
+  readonly from: number;
+  readonly to: number;
+}
+
 export const NO_SPANS: Spans = [];
 
 /** Times in both lists. */
@@ -86,4 +92,17 @@ export function inWholeRows(spans: Spans, rowSeconds: number): number[] {
     append(widened, from, Math.ceil(at(spans, i + 1) / rowSeconds) * rowSeconds);
   }
   return widened;
+}
+
+export function eachSpan(spans: Spans, act: (from: number, to: number) => void): void {
+  for (let i = 0; i < spans.length; i += 2) act(at(spans, i), at(spans, i + 1));
+}
+
+/** The length of all spans together. */
+export function totalOf(spans: Spans): number {
+  let total = 0;
+  eachSpan(spans, (from, to) => {
+    total += to - from;
+  });
+  return total;
 }

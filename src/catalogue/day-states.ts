@@ -1,0 +1,553 @@
+/**
+ * The states of the days of a series: what it holds, and what it lacks, with the reason and the evidence. Computed from the lines of its
+ * manifest and the names of missing files; no data file is read.
+ */
+import { isFromRest } from '../lake/held-objects.js';
+import type { HeldObjects, HeldSpan } from '../lake/held-objects.js';
+import type { Absences } from '../lake/absences.js';
+import type { Manifest } from '../lake/manifest.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
+import { monthOf, monthStart, parsePeriod, UTC } from '../model/calendar.js';
+import type { ErrorCode } from '../model/errors.js';
+import { FORMATS } from '../model/task.js';
+import type { Format, Series } from '../model/task.js';
+import { endOfDataset } from '../source/describe.js';
+import { isMade, rowSeconds } from '../source/venue.js';
+import type { DatasetSpec } from '../source/venue.js';
+import { absentDays, isMissing, reasons } from './absent-days.js';
+import type { Evidence, GapReason, SeriesFacts } from './absent-days.js';
+import { cutStretches, hasTicks, isLongStretch } from './cut-days.js';
+import type { EmptyStretch } from './cut-days.js';
+import {
+  append,
+  at,
+  clip,
+  eachSpan,
+  intersect,
+  inWholeRows,
+  NO_SPANS,
+  overlap,
+  rowsIn,
+  subtract,
+  totalOf,
+  union,
+} from './spans.js';
+import type { DayRange, Spans } from './spans.js';
+
+/** Times of states are seconds since the start of the exchange's day 1970-01-01. Each day begins at a multiple of this number. */
+export const DAY_SECONDS = 86_400;
+
+/**
+ * What is not held. `short`: rows of a held object are missing. `absent`: no object of the day is held. `unpublished`: the day is not due
+ * yet. `failed`: the last fetch failed. `unasked`: no run has asked for the day, or for its rest, since it could be had.
+ */
+type LackState = 'short' | 'absent' | 'unpublished' | 'failed' | 'unasked';
+
+/** A time without data in a series. Between the gaps, the series is `held`. */
+export interface Gap {
+  /** `[from, to)` in seconds since the start of day 0 of the exchange. */
+  readonly from: number;
+  readonly to: number;
+  readonly state: LackState;
+  readonly reason: GapReason;
+  /** Number of rows, or of days where the expected number of rows is unknown. */
+  readonly amount: number;
+  /** False when no data is expected. */
+  readonly isMissing: boolean;
+  readonly evidence?: Evidence;
+  /** The missing rows lie somewhere in this time; their exact times are unknown. */
+  readonly isLoose?: true;
+}
+
+/** A failure of the last failure report. */
+export interface ReportedFailure {
+  readonly format: Format;
+  readonly period: DayRange;
+  readonly code: ErrorCode;
+}
+
+/** The manifest of a series, and what its folders tell. */
+export interface SeriesRead {
+  readonly manifest: Manifest;
+  /** Number of replaced objects per format. The manifest has only the latest line of an object. */
+  readonly revisions: Readonly<Partial<Record<Format, number>>>;
+  /** The periods of the objects that each format has lost. */
+  readonly lost: Readonly<Partial<Record<Format, readonly DayRange[]>>>;
+  /** Files that manifest lines name and that do not exist. */
+  readonly missingFiles: ReadonlySet<string>;
+}
+
+export interface StateTerms {
+  /** The range of days to judge. Without `from` or `to`, that of each series begins or ends with its own days, see `ownDays`. */
+  readonly range: Partial<DayRange>;
+  /** Today as a day number. */
+  readonly today: number;
+  /** The failures of this series in the last failure report. */
+  readonly failures: readonly ReportedFailure[];
+  /** Undefined for a dataset that this version does not know. */
+  readonly spec: DatasetSpec | undefined;
+  /** Of config/halts.json, in seconds. */
+  readonly halts: Spans;
+}
+
+/** Expected and missing rows (or days) of a series or a period. */
+export interface Amounts {
+  readonly expected: number;
+  readonly missing: number;
+}
+
+/** One series in one format. `excused`: rows (or days) that are not expected, for a reason of a gap. */
+export interface SeriesStates extends Amounts {
+  readonly series: Series;
+  /** Undefined when the series holds no data, but its manifest records absences. */
+  readonly format: Format | undefined;
+  /** The range of the terms. */
+  readonly range: Partial<DayRange>;
+  /** Days `[from, to)`. */
+  readonly from: number;
+  readonly to: number;
+  /** The days that the lake holds, has lost, or failed to fetch, with those between them. */
+  readonly own: DayRange;
+  /** When the days begin, in seconds after 00:00 UTC of their date. */
+  readonly dayStartSeconds: number;
+  /** Seconds from row to row. Undefined where the number of rows of a day is not known; days are counted then. */
+  readonly rowSeconds: number | undefined;
+  /** Number of objects that overlap the range. The other counts include the rows of these objects outside of the range. */
+  readonly objects: number;
+  readonly restObjects: number;
+  readonly rows: number | undefined;
+  readonly duplicates: number;
+  /** Number of objects that were replaced by a later revision. */
+  readonly revisions: number;
+  /** Time of the first row, ISO 8601. */
+  readonly first: string | undefined;
+  readonly last: string | undefined;
+  /** In order of time. Neighbouring gaps of one state are joined, except loose ones. Includes gaps in which no data is expected. */
+  readonly gaps: readonly Gap[];
+  readonly excused: number;
+}
+
+/** The states in each format that the series holds. Empty when it holds nothing and records no absences. */
+export function statesOf(series: Series, read: SeriesRead, terms: StateTerms): SeriesStates[] {
+  const { absences, ...held } = read.manifest;
+  const formats = FORMATS.filter((format) => held[format].size > 0 || (read.lost[format] ?? []).length > 0);
+  if (formats.length > 0) return formats.map((format) => statesOfFormat(series, format, read, terms));
+  const isRemembered = absences.periods().length + absences.failed().length > 0;
+  return isRemembered ? [statesOfFormat(series, undefined, read, terms)] : [];
+}
+
+/** What is asked of the part of a series that the range selects. */
+interface Part {
+  readonly from: number;
+  readonly to: number;
+  readonly rowSeconds: number | undefined;
+  readonly dayStartSeconds: number;
+  readonly halts: Spans;
+  readonly heldDays: Spans;
+  readonly known: SeriesFacts;
+}
+
+function statesOfFormat(
+  series: Series,
+  format: Format | undefined,
+  { manifest, lost, revisions, missingFiles }: SeriesRead,
+  terms: StateTerms,
+): SeriesStates {
+  const { spec, today, halts } = terms;
+  const { absences } = manifest;
+  const listed = format === undefined ? [] : manifest[format].spans();
+  const isThere = ({ facts }: HeldSpan): boolean => !missingFiles.has(facts.file);
+  const held = listed.filter(isThere);
+  const missing = listed.filter((object) => !isThere(object));
+  // A missing file does not change the reasons of other days.
+  const heldDays = daysOf(listed);
+  const failures = terms.failures.filter((failure) => failure.format === format);
+  const known = { absences, ...factsOf(terms, listed), reported: codesOf(failures) };
+  const others = [...((format && lost[format]) ?? []), ...failures.map(({ period }) => period)];
+  const own = ownDays(heldDays, absences, others);
+  const range = spec !== undefined && isMade(spec) ? cutRange(terms.range, own) : terms.range;
+  const from = range.from ?? own.from;
+  const to = Math.max(from, range.to ?? Math.min(own.to, today, known.currentMonth ?? today));
+  const isCounted = format !== undefined && format !== 'zip' && spec !== undefined;
+  const part: Part = {
+    from,
+    to,
+    rowSeconds: isCounted ? rowSeconds(spec, series.interval) : undefined,
+    dayStartSeconds: (spec ?? UTC).dayStartMs / 1000,
+    halts,
+    heldDays,
+    known,
+  };
+  const within = held.filter((object) => object.to > from && object.from < to);
+  const gaps = gapsOf({ within, missing, cuts: cutsOf(series, held, part) }, part);
+  return {
+    series,
+    format,
+    range: terms.range,
+    own,
+    revisions: (format && revisions[format]) ?? 0,
+    ...pick(part),
+    ...countsOf(within),
+    gaps,
+    ...amountsOf(part, gaps),
+  };
+}
+
+function pick({ from, to, rowSeconds: seconds, dayStartSeconds }: Part) {
+  return { from, to, rowSeconds: seconds, dayStartSeconds };
+}
+
+function daysOf(objects: readonly DayRange[]): number[] {
+  const days: number[] = [];
+  for (const { from, to } of objects) append(days, from, to);
+  return days;
+}
+
+/** The codes by day. */
+function codesOf(failures: readonly ReportedFailure[]): Map<number, ErrorCode> {
+  const codes = new Map<number, ErrorCode>();
+  for (const { period, code } of failures)
+    for (let day = period.from; day < period.to; day += 1) codes.set(day, code);
+  return codes;
+}
+
+/**
+ * The days from the first to the last one that the lake holds, has lost, or failed to fetch; for a series without such days, those
+ * with recorded absences. `repair` fetches what is missing of them.
+ */
+function ownDays(heldDays: Spans, absences: Absences, others: readonly DayRange[]): DayRange {
+  const held =
+    heldDays.length === 0 ? [] : [{ from: at(heldDays, 0), to: at(heldDays, heldDays.length - 1) }];
+  const own = [...held, ...absences.failed(), ...others];
+  const days = own.length > 0 ? own : absences.periods();
+  return {
+    from: days.reduce((first, { from }) => Math.min(first, from), Infinity),
+    to: days.reduce((last, { to }) => Math.max(last, to), -Infinity),
+  };
+}
+
+/** The part of a range within the own days: a range does not ask for rows that the program makes, and has not made. */
+function cutRange({ from, to }: Partial<DayRange>, own: DayRange): DayRange {
+  return {
+    from: Math.min(Math.max(from ?? own.from, own.from), own.to),
+    to: Math.max(Math.min(to ?? own.to, own.to), own.from),
+  };
+}
+
+/** The first and last days of the dataset, which explain absent days. */
+function factsOf(
+  { spec, today }: Pick<StateTerms, 'spec' | 'today'>,
+  held: readonly HeldSpan[],
+): Omit<SeriesFacts, 'absences'> {
+  if (spec === undefined) return {};
+  const firsts = spec.cadences.flatMap((cadence) => spec.spans[cadence]?.first?.from ?? -Infinity);
+  const first = Math.min(...firsts);
+  const kinds = [...new Set(held.map(({ facts }) => facts.cadence))];
+  const isRest = held.some(({ facts }) => isFromRest(facts));
+  const end = isRest
+    ? undefined
+    : (endOfDataset(spec, kinds) ?? (spec.removed ? held.at(-1)?.to : undefined));
+  const isMonthly = !isRest && spec.cadences.length > 0 && !spec.cadences.includes('daily');
+  return {
+    ...(Number.isFinite(first) ? { first } : {}),
+    ...(end === undefined ? {} : { end }),
+    today,
+    ...(hasWholeHistory(spec) ? { isWholeInRest: true } : {}),
+    ...(isMonthly ? { currentMonth: monthStart(monthOf(today)) } : {}),
+  };
+}
+
+/** Whether REST has the rows of all times, as for bars and funding rates, so that an empty answer is evidence. */
+function hasWholeHistory({ rest }: DatasetSpec): boolean {
+  return rest !== undefined && !('joins' in rest) && rest.pager === 'start' && rest.reachHours === undefined;
+}
+
+/** The stretches of cut days in which there are no rows; empty for datasets without ticks. */
+function cutsOf(
+  series: Series,
+  held: readonly HeldSpan[],
+  { from, to, heldDays, known, dayStartSeconds }: Part,
+): EmptyStretch[] {
+  if (!hasTicks(series)) return [];
+  const after = reasons(heldDays, known)(at(heldDays, heldDays.length - 1));
+  const cuts = cutStretches(held, hasEnded(after.reason), { dayStartMs: dayStartSeconds * 1000 });
+  return cuts.filter(({ day }) => day >= from && day < to);
+}
+
+/** The long stretches without rows that make held days of tick data count as cut, for runs and repair. */
+export function heldCuts(
+  series: Series,
+  { held, absences }: { readonly held: HeldObjects; readonly absences: Absences },
+  terms: Pick<StateTerms, 'spec' | 'today'>,
+): readonly EmptyStretch[] {
+  const objects = held.spans();
+  const heldDays = daysOf(objects);
+  const known = { absences, ...factsOf(terms, objects) };
+  const { from, to } = ownDays(heldDays, absences, []);
+  const dayStartSeconds = (terms.spec ?? UTC).dayStartMs / 1000;
+  const part = { from, to: Math.min(to, terms.today), rowSeconds: undefined, halts: NO_SPANS };
+  return cutsOf(series, objects, { ...part, dayStartSeconds, heldDays, known });
+}
+
+function hasEnded(after: GapReason): boolean {
+  return after === 'delisted' || after === 'dataset-ended';
+}
+
+type Counts = Pick<SeriesStates, 'objects' | 'restObjects' | 'rows' | 'duplicates' | 'first' | 'last'>;
+
+function countsOf(objects: readonly HeldSpan[]): Counts {
+  let restObjects = 0;
+  let rows: number | undefined;
+  let duplicates = 0;
+  let first: string | undefined;
+  let last: string | undefined;
+  for (const { facts } of objects) {
+    if (isFromRest(facts)) restObjects += 1;
+    if (facts.rows !== undefined) rows = (rows ?? 0) + facts.rows;
+    duplicates += facts.duplicates ?? 0;
+    if (facts.first !== undefined && (first === undefined || facts.first < first)) first = facts.first;
+    if (facts.last !== undefined && (last === undefined || facts.last > last)) last = facts.last;
+  }
+  return { objects: objects.length, restObjects, rows, duplicates, first, last };
+}
+
+interface Lacking {
+  /** The held objects in the range. */
+  readonly within: readonly HeldSpan[];
+  /** Objects whose files are missing. */
+  readonly missing: readonly HeldSpan[];
+  readonly cuts: readonly EmptyStretch[];
+}
+
+type Add = (
+  span: readonly [from: number, to: number],
+  state: LackState,
+  of: Pick<Gap, 'reason' | 'evidence'>,
+) => void;
+
+function gapsOf({ within, missing, cuts }: Lacking, part: Part): Gap[] {
+  const { from, to, heldDays, known, halts, rowSeconds: seconds = DAY_SECONDS } = part;
+  const gaps: Gap[] = [];
+  const add: Add = ([start, end], state, { reason, evidence }) => {
+    // Half the time between two rows, less a second for rounding, may lack a row.
+    if (end - start < Math.max(1, seconds / 2 - 1)) return;
+    const amount = Math.max(1, Math.round((end - start) / seconds));
+    const proof = evidence === undefined ? {} : { evidence };
+    gaps.push({ from: start, to: end, state, reason, amount, isMissing: isMissing(reason), ...proof });
+  };
+  const addDays = (days: Spans, reason: GapReason, evidence?: Evidence): void => {
+    // A halt explains a day that is not held only when the halt lasted the whole day.
+    const halted = isMissing(reason) ? wholeDays(intersect(days, halts)) : NO_SPANS;
+    eachSpan(halted, (...span) => add(span, 'absent', { reason: 'halt', evidence: 'list' }));
+    const of = evidence === undefined ? { reason } : { reason, evidence };
+    eachSpan(subtract(days, halted), (...span) => add(span, stateOf(reason), of));
+  };
+  for (const one of absentDays(heldDays, from, to, known))
+    addDays([one.from * DAY_SECONDS, one.to * DAY_SECONDS], one.reason, one.evidence);
+  eachSpan(intersect(daysOf(missing), [from, to]), (start, end) =>
+    addDays([start * DAY_SECONDS, end * DAY_SECONDS], 'missing'),
+  );
+  const short = addRows(within, part, add);
+  if (part.rowSeconds !== undefined) gaps.push(...looseGaps(within, part, part.rowSeconds));
+  gaps.push(...cutGaps(cuts, short, part));
+  return joined(gaps.sort((a, b) => a.from - b.from || a.to - b.to));
+}
+
+/** The state of days that are not held. */
+function stateOf(reason: GapReason): LackState {
+  if (reason === 'not-published-yet') return 'unpublished';
+  if (reason === 'not-fetched') return 'unasked';
+  return reason.startsWith('failed:') ? 'failed' : 'absent';
+}
+
+/** Adds the missing rows of held objects, or days without rows where their number is not known. Resolves with their times. */
+function addRows(objects: readonly HeldSpan[], part: Part, add: Add): Spans {
+  const { rowSeconds: seconds, dayStartSeconds, known, halts } = part;
+  const located: number[] = [];
+  const notInRest: number[] = [];
+  const edges: Edge[] = [];
+  for (const object of objects) {
+    const spans = gapsWithin(object, part);
+    if (spans.length === 0) continue;
+    if (isUnfetched(object, part))
+      edges.push({ from: at(spans, 0), to: at(spans, 1), reason: 'not-fetched' });
+    for (const second of spans) located.push(second);
+    if (seconds !== undefined && known.isWholeInRest === true)
+      notInRest.push(...gapsOfBoth(object, known.absences, spans, dayStartSeconds));
+  }
+  const rows = seconds === undefined ? inWholeRows(located, DAY_SECONDS) : located;
+  const gaps = clip(rows, part.from * DAY_SECONDS, part.to * DAY_SECONDS);
+  if (gaps.length === 0) return gaps;
+  edges.unshift(...edgesOf(part, gaps));
+  edges.sort((a, b) => a.from - b.from);
+  for (const { from, to, ...of } of edges)
+    add([from, to], of.reason === 'not-fetched' ? 'unasked' : 'absent', of);
+  let inner: Spans =
+    edges.length === 0
+      ? gaps
+      : subtract(
+          gaps,
+          edges.flatMap(({ from, to }) => [from, to]),
+        );
+  // Without a fixed number of rows, gaps are days, and a halt of hours does not explain them.
+  const listed = seconds === undefined ? wholeDays(halts) : inWholeRows(halts, seconds);
+  const proofs = [
+    ['list', listed],
+    ['rest', union(notInRest)],
+  ] as const;
+  for (const [evidence, halt] of proofs) {
+    if (halt.length === 0) continue;
+    eachSpan(intersect(inner, halt), (...span) => add(span, 'short', { reason: 'halt', evidence }));
+    inner = subtract(inner, halt);
+  }
+  eachSpan(inner, (...span) => add(span, 'short', { reason: 'unexplained' }));
+  return gaps;
+}
+
+/** The missing times that an object names; those after its last row, if it was fetched before its period was over. */
+function gapsWithin(object: HeldSpan, part: Part): readonly number[] {
+  const { facts } = object;
+  if (facts.open !== true && facts.gaps === undefined) return [];
+  const unfetched = unfetchedTime(object, part);
+  return unfetched.length > 0 ? unfetched : secondsOfGaps(facts, part.dayStartSeconds);
+}
+
+function isUnfetched(object: HeldSpan, part: Part): boolean {
+  return unfetchedTime(object, part).length > 0;
+}
+
+/** The time after the last row, in seconds, of a period that was fetched before it was over. */
+function unfetchedTime({ facts, from, to }: HeldSpan, part: Part): number[] {
+  if (facts.open !== true || part.rowSeconds === undefined) return [];
+  const start =
+    facts.last === undefined
+      ? from * DAY_SECONDS
+      : Math.round(Date.parse(facts.last) / 1000 - part.dayStartSeconds + part.rowSeconds);
+  const end = Math.min(to, part.to) * DAY_SECONDS;
+  return start < end ? [start, end] : [];
+}
+
+function secondsOfGaps({ gaps = [] }: Pick<ObjectLine, 'gaps'>, dayStartSeconds: number): number[] {
+  return gaps.flat().map((instant) => Math.round(Date.parse(instant) / 1000) - dayStartSeconds);
+}
+
+/** The gaps of a held object of the archive that REST has no rows for either; those that both have, if rows of REST replaced the object. */
+function gapsOfBoth(
+  { facts }: HeldSpan,
+  absences: Absences,
+  located: readonly number[],
+  dayStartSeconds: number,
+): readonly number[] {
+  if (facts.insteadOf !== undefined)
+    return intersect(located, secondsOfGaps(facts.insteadOf, dayStartSeconds));
+  const period = parsePeriod(facts.cadence, facts.period);
+  const rest = period === undefined ? undefined : absences.of(period)?.rest;
+  return rest?.lacksToo === facts.sha256 ? located : [];
+}
+
+/** A gap at the start or the end of a series, in seconds. */
+type Edge = Pick<Gap, 'from' | 'to' | 'reason' | 'evidence'>;
+
+/** Gaps within held days that lie before the listing or after the end of the series. */
+function edgesOf({ heldDays, known, rowSeconds: seconds = DAY_SECONDS }: Part, gaps: Spans): Edge[] {
+  const reasonOf = reasons(heldDays, known);
+  const firstDay = at(heldDays, 0);
+  const endDay = at(heldDays, heldDays.length - 1);
+  const edges: Edge[] = [];
+  const before = reasonOf(firstDay - 1);
+  const first = { from: at(gaps, 0), to: at(gaps, 1), ...before };
+  // Where the time of a row is the end of its interval, the first row of a day has a time one interval after the start of the day.
+  const isEarly = first.from <= firstDay * DAY_SECONDS + seconds;
+  if (isEarly && (before.reason === 'not-listed-yet' || before.reason === 'before-history'))
+    edges.push(first);
+  const after = reasonOf(endDay);
+  const last = { from: at(gaps, gaps.length - 2), to: at(gaps, gaps.length - 1), ...after };
+  if (hasEnded(after.reason) && last.to >= endDay * DAY_SECONDS && edges.length * 2 < gaps.length)
+    edges.push(last);
+  return edges;
+}
+
+/** Missing rows at unknown times: an object has fewer rows than its period and the gaps that it names. */
+function looseGaps(objects: readonly HeldSpan[], part: Part, seconds: number): Gap[] {
+  const loose: Gap[] = [];
+  for (const object of objects) {
+    const { facts, from, to } = object;
+    const expected = ((to - from) * DAY_SECONDS) / seconds;
+    if (facts.rows === undefined || facts.rows >= expected) continue;
+    const unknown = expected - facts.rows - rowsIn(gapsWithin(object, part), seconds);
+    if (unknown < 1) continue;
+    const amount = Math.round((unknown * overlap(from, to, part.from, part.to)) / (to - from));
+    if (amount === 0) continue;
+    const span = {
+      from: Math.max(from, part.from) * DAY_SECONDS,
+      to: Math.min(to, part.to) * DAY_SECONDS,
+    };
+    loose.push({ ...span, state: 'short', reason: 'unexplained', amount, isMissing: true, isLoose: true });
+  }
+  return loose;
+}
+
+/** A cut day counts as one missing day, also when both of its ends are cut. */
+function cutGaps(cuts: readonly EmptyStretch[], short: Spans, { dayStartSeconds, halts }: Part): Gap[] {
+  const placed = cuts.map((cut) => ({
+    ...cut,
+    from: cut.from / 1000 - dayStartSeconds,
+    to: cut.to / 1000 - dayStartSeconds,
+  }));
+  // A halt does not explain missing ids.
+  const unexplained = placed.filter(
+    ({ from, to, ids }) => ids !== undefined || isLongStretch(totalOf(subtract([from, to], halts)) * 1000),
+  );
+  const isCounted = (day: number): boolean =>
+    intersect([day * DAY_SECONDS, (day + 1) * DAY_SECONDS], short).length > 0;
+  return unexplained.map(({ day, from, to }, index) => ({
+    from: Math.floor(from),
+    to: Math.ceil(to),
+    state: 'short',
+    reason: 'cut',
+    amount: unexplained[index - 1]?.day === day || isCounted(day) ? 0 : 1,
+    isMissing: true,
+  }));
+}
+
+function wholeDays(spans: Spans): number[] {
+  const days: number[] = [];
+  eachSpan(spans, (from, to) => {
+    const start = Math.ceil(from / DAY_SECONDS) * DAY_SECONDS;
+    const end = Math.floor(to / DAY_SECONDS) * DAY_SECONDS;
+    if (start < end) days.push(start, end);
+  });
+  return days;
+}
+
+function joined(gaps: readonly Gap[]): Gap[] {
+  const all: Gap[] = [];
+  for (const gap of gaps) {
+    const last = all.at(-1);
+    const isOne =
+      last !== undefined &&
+      last.to === gap.from &&
+      last.reason === gap.reason &&
+      last.evidence === gap.evidence &&
+      last.isLoose === undefined &&
+      gap.isLoose === undefined;
+    if (isOne) all[all.length - 1] = { ...last, to: gap.to, amount: last.amount + gap.amount };
+    else all.push(gap);
+  }
+  return all;
+}
+
+/** Expected and missing rows (or days) of the whole range. */
+function amountsOf(
+  { from, to, rowSeconds: seconds = DAY_SECONDS }: Part,
+  gaps: readonly Gap[],
+): Amounts & Pick<SeriesStates, 'excused'> {
+  let missing = 0;
+  let excused = 0;
+  for (const gap of gaps) {
+    if (gap.isMissing) missing += gap.amount;
+    else excused += gap.amount;
+  }
+  const expected = Math.max(0, ((to - from) * DAY_SECONDS) / seconds - excused);
+  return { expected, missing: Math.min(missing, expected), excused };
+}
