@@ -6,7 +6,7 @@ import type { ExitCode } from '../model/exit-code.js';
 import { seriesName } from '../model/task.js';
 import { bytesText, countText, durationText, numberText } from '../model/units.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { absolutePath, printLines, shellWord, shownPath, tabbed } from '../text/printable.js';
+import { printLines, tabbed } from '../text/printable.js';
 import { parseBar } from './bar-rule.js';
 import type { BarRule } from './bar-rule.js';
 import { buildBars } from './build-bars.js';
@@ -29,42 +29,30 @@ function monthPrinter({ resolved, io }: LookUp): () => void {
 
 async function buildAndPrint(rule: BarRule, run: LookUp, request: VerbRequest): Promise<ExitCode> {
   const { io, resolved } = run;
-  const { options } = resolved;
+  const { dryRun, json, quiet } = resolved.options;
   const startedAt = io.clock.monotonic();
   const summary = await forEachItem(buildBars(rule, request, monthPrinter(run)), async (series) => {
-    if (options.json) return writeData(io, [{ event: 'series', ...series }]);
-    if (options.dryRun && series.outcome === 'made')
+    if (json) return writeData(io, [{ event: 'series', ...series }]);
+    if (dryRun && series.outcome === 'made')
       return writeData(
         io,
         series.months.map((month) => tabbed(['make', seriesName(series), month])),
       );
     const hasText = series.outcome === 'made' || series.text !== undefined;
-    if (series.outcome === 'failed' || (!options.quiet && hasText)) printLines(io.stderr, [lineOf(series)]);
+    if (series.outcome === 'failed' || (!quiet && hasText)) printLines(io.stderr, [lineOf(series)]);
     return true;
   });
   if (summary === undefined) return 0;
   const elapsedMs = Math.round(io.clock.monotonic() - startedAt);
-  if (options.json)
-    await writeData(io, [{ event: 'summary', dryRun: options.dryRun, ...summary, elapsedMs }]);
-  const out = shellWord(shownPath(absolutePath(options.out, request.surroundings.home)));
-  if (!options.quiet || summary.failed > 0)
-    printLines(io.stderr, closing(summary, { isPlan: options.dryRun, elapsedMs, out }));
+  if (json) await writeData(io, [{ event: 'summary', dryRun, ...summary, elapsedMs }]);
+  if (!quiet || summary.failed > 0) printLines(io.stderr, closing(summary, dryRun ? undefined : elapsedMs));
   return summary.exitCode;
 }
 
-function lineOf({
-  outcome,
-  text = '',
-  source = '',
-  months,
-  days,
-  bars: number,
-  short,
-  missingDays,
-  ...series
-}: BuiltSeries): string {
+function lineOf({ outcome, text = '', source = '', months, ...series }: BuiltSeries): string {
   const name = seriesName(series);
   if (outcome !== 'made') return `${name}: not made: ${text}`;
+  const { bars: number, days, missingDays, short } = series;
   const lacking = [
     ...(missingDays > 0 ? [`; ${source} lack ${countText(missingDays, 'day')}`] : []),
     ...(short > 0 ? [`; ${lackText(short)}`] : []),
@@ -77,34 +65,27 @@ function lackText(short: number): string {
   return `${countText(short, 'bar')} ${short === 1 ? 'lacks' : 'lack'} rows of the source`;
 }
 
-interface Closing {
-  readonly isPlan: boolean;
-  readonly elapsedMs: number;
-  /** The lake as a word for a shell. */
-  readonly out: string;
-}
-
-function closing(summary: BuildSummary, { isPlan, elapsedMs, out }: Closing): string[] {
+/** `elapsedMs`: undefined with --dry-run. */
+function closing(summary: BuildSummary, elapsedMs: number | undefined): string[] {
   const { made, skipped, empty, failed, months, days, bars: number, short, missingDays, bytes } = summary;
-  const amounts = isPlan
-    ? `${countText(days, 'day')} in ${countText(months, 'month')}`
-    : `${countText(number, 'bar')} of ${countText(days, 'day')} in ${countText(months, 'file')}, ${bytesText(bytes)}`;
+  const amounts =
+    elapsedMs === undefined
+      ? `to make (${countText(days, 'day')} in ${countText(months, 'month')})`
+      : `made (${countText(number, 'bar')} of ${countText(days, 'day')} in ${countText(months, 'file')}, ${bytesText(bytes)})`;
   const parts = [
-    ...(made > 0 ? [`${numberText(made)} series ${isPlan ? 'to make' : 'made'} (${amounts})`] : []),
+    ...(made > 0 ? [`${numberText(made)} series ${amounts}`] : []),
     ...(skipped > 0 ? [`nothing new for ${numberText(skipped)} series`] : []),
     ...(empty > 0 ? [`no rows to make bars from for ${numberText(empty)} series`] : []),
     ...(failed > 0 ? [`${numberText(failed)} series not made`] : []),
   ];
-  const [first = 'no series', ...others] = parts;
-  const head = `${[first, ...others].join('; ')}${isPlan ? '' : ` in ${durationText(elapsedMs)}`}`;
-  if (isPlan) return [head];
+  const head = parts.length === 0 ? 'no series' : parts.join('; ');
+  if (elapsedMs === undefined) return [head];
   const lacking = [
     ...(missingDays > 0 ? [`the sources lack ${countText(missingDays, 'day')}`] : []),
-    ...(short > 0 ? [`${lackText(short)}, because the lake does not have them`] : []),
+    ...(short > 0 ? [lackText(short)] : []),
   ];
   return [
-    head,
+    `${head} in ${durationText(elapsedMs)}`,
     ...(lacking.length > 0 ? [`${lacking.join('; ')}; cryptodl coverage shows gaps`] : []),
-    ...(made > 0 ? [`next  cryptodl coverage --dataset bars --out ${out}`] : []),
   ];
 }

@@ -12,24 +12,30 @@ import { commitFiles } from '../lake/commit-journal.js';
 import { removeRunFolder, seriesFolder } from '../lake/layout.js';
 import { writeNotice } from '../lake/notice.js';
 import { fileSize, removeStaged } from '../lake/publish.js';
-import { differingSettings } from '../lake/settings.js';
 import { dayText, monthOf } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
+import { listText } from '../model/units.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { shownPath } from '../text/printable.js';
 import type { BarRule } from './bar-rule.js';
 import { UnreadableSource } from './make-bars.js';
-import { makeMonth } from './make-month.js';
+import { lostDays, makeMonth } from './make-month.js';
 import type { BarTarget, MadeMonth } from './make-month.js';
 import { planMonths } from './plan-months.js';
 import type { BarMonth, Recipe } from './plan-months.js';
-import { chosenMonths, selectSymbols } from './select-symbols.js';
-import type { SymbolSeries } from './select-symbols.js';
-import { chooseSource, missingDays, sourceName, sourceOf } from './source.js';
-import type { BarSource } from './source.js';
+import {
+  canMake,
+  chosenMonths,
+  chooseSource,
+  missingDays,
+  noSourceText,
+  selectSymbols,
+  sourceName,
+  sourceOf,
+} from './source.js';
+import type { BarSource, SymbolSeries } from './source.js';
 
 /** What was made, of one symbol or of all. */
 interface Amounts {
@@ -46,8 +52,8 @@ interface Amounts {
 /** The result for a series of bars. */
 interface Built extends Amounts {
   /**
-   * `made`, or with --dry-run what would be made; `skipped`: the bars of the lake are up to date; `empty`: the source has no rows in the
-   * range, or less than one bar.
+   * `made`, or with --dry-run what would be made; `skipped`: the bars of the lake are up to date; `empty`: the source has no whole bar in
+   * the range.
    */
   readonly outcome: 'made' | 'skipped' | 'empty' | 'failed';
   /** Why it failed, or why there is nothing to make. */
@@ -69,7 +75,7 @@ const NOTHING = { months: [], days: 0, bars: 0, short: 0, missingDays: 0, bytes:
 
 interface Build {
   readonly rule: BarRule;
-  readonly session: Session;
+  readonly session: Session & Partial<LakeParts>;
   /** Whether a month is in the range of the command. */
   readonly isChosen: (month: number) => boolean;
   readonly catalogue: Catalogue;
@@ -144,11 +150,11 @@ async function* buildAll(
   return { ...counts, exitCode: counts.failed > 0 ? 4 : 0 };
 }
 
-async function buildSymbol(build: Build, symbol: SymbolSeries): Promise<BuiltSeries> {
-  const { bars, sources, problem } = symbol;
-  const failed = (text: string): BuiltSeries => ({ ...bars, ...NOTHING, outcome: 'failed', text });
-  if (problem !== undefined) return failed(problem);
+async function buildSymbol(build: Build, { bars, spec, held: all }: SymbolSeries): Promise<BuiltSeries> {
   const { catalogue, rule, session } = build;
+  const failed = (text: string): BuiltSeries => ({ ...bars, ...NOTHING, outcome: 'failed', text });
+  const sources = all.filter((series) => canMake(rule, series));
+  if (sources.length === 0) return failed(noSourceText(rule, all));
   const usable: BarSource[] = [];
   for await (const held of catalogue.series(sources)) {
     const source = sourceOf(held);
@@ -165,7 +171,7 @@ async function buildSymbol(build: Build, symbol: SymbolSeries): Promise<BuiltSer
     const nowMs = held
       .lines()
       .reduce((most, { at }) => Math.max(most, Date.parse(at) + 1), session.clock.now());
-    const target = { series: bars, spec: symbol.spec, folder, held, nowMs };
+    const target = { series: bars, spec, folder, held, nowMs };
     return { ...bars, ...(await buildSeries(build, { rule, source, isFilled }, target)) };
   } catch (error) {
     if (!(error instanceof CryptodlError) || error.code !== 'manifest-damaged') throw error;
@@ -175,18 +181,25 @@ async function buildSymbol(build: Build, symbol: SymbolSeries): Promise<BuiltSer
 
 /** Makes the months that are not up to date. Rejects with errors of the disk, and when interrupted. */
 async function buildSeries(build: Build, recipe: Recipe, target: BarTarget): Promise<Built> {
-  const { source } = recipe;
-  const named = { ...NOTHING, source: sourceName(source.series) };
+  const { rule, source } = recipe;
+  const name = sourceName(source.series);
   if (source.fault !== undefined)
-    return { ...named, outcome: 'failed', text: `${named.source}: ${source.fault}` };
+    return { ...NOTHING, source: name, outcome: 'failed', text: `${name}: ${source.fault}` };
   const all = planMonths(recipe);
   const missing = missingDays(source).filter((day) => build.isChosen(monthOf(day)));
-  const of = { ...named, missingDays: missing.length };
-  const months = await monthsToMake(build, all, named.source, target);
-  if (months.length === 0) return { ...of, ...withoutWork(build, recipe, target) };
-  const difference = settingsProblem(recipe, months, target);
-  if (difference !== undefined) return { ...of, outcome: 'failed', text: difference };
-  return { ...of, ...(await makeMonths(build, target, recipe, months)) };
+  const of = { source: name, missingDays: missing.length };
+  const months = await monthsToMake(build, all, name, target);
+  const text = build.session.options.force ? undefined : lossProblem(months, name, target);
+  if (text !== undefined) return { ...NOTHING, ...of, outcome: 'failed', text };
+  if (months.length > 0) return { ...(await makeMonths(build, target, recipe, months)), ...of };
+  if (all.some(({ month }) => build.isChosen(month))) return { ...NOTHING, ...of, outcome: 'skipped' };
+  const span = `${dayText(source.from)} … ${dayText(source.to - 1)}`;
+  return {
+    ...NOTHING,
+    ...of,
+    outcome: 'empty',
+    text: `no bar of ${rule.interval} of the range lies within ${span}, the days of ${name}`,
+  };
 }
 
 /** The months whose file is not there with its size, or was made from something else. A change of the source concerns months outside of the range too. */
@@ -207,31 +220,11 @@ async function monthsToMake(
   return months;
 }
 
-function withoutWork(
-  { isChosen }: Build,
-  { rule, source }: Recipe,
-  { held }: BarTarget,
-): Pick<Built, 'outcome' | 'text'> {
-  const span = `${dayText(source.from)} … ${dayText(source.to - 1)}`;
-  if (![...source.days].some((day) => isChosen(monthOf(day))))
-    return {
-      outcome: 'empty',
-      text: `the lake has no ${sourceName(source.series)} in this range; it has ${span}`,
-    };
-  if (held.size > 0) return { outcome: 'skipped' };
-  return { outcome: 'empty', text: `no bar of ${rule.interval} lies within ${span}, the days of the source` };
-}
-
-/** Why the months cannot be made: other days keep their rows, which have the settings of before. */
-function settingsProblem(
-  { source }: Recipe,
-  months: readonly BarMonth[],
-  { held, folder }: BarTarget,
-): string | undefined {
-  const [different] = differingSettings(held.settings(), source.settings);
-  const made = new Set(months.flatMap(({ days }) => days.map(dayText)));
-  if (different === undefined || held.lines().every(({ period }) => made.has(period))) return undefined;
-  return `its bars have ${different.name} ${different.held}, its source has ${different.requested}, and some days of the bars have no source or are outside of the range: move ${shownPath(folder)} away`;
+/** Why months are not made again: a month is made as a whole, and would lose days that the source no longer has. */
+function lossProblem(months: readonly BarMonth[], source: string, target: BarTarget): string | undefined {
+  const lost = months.flatMap((month) => lostDays(target, month)).map(({ period }) => period);
+  if (lost.length === 0) return undefined;
+  return `its bars have days that ${source} does not have: ${listText(lost.sort())}; --force makes their months again without them`;
 }
 
 /** Months of one commit. The months of bars from trades take long, so each is a commit of its own. */
@@ -242,53 +235,53 @@ async function makeMonths(
   target: BarTarget,
   recipe: Recipe,
   months: readonly BarMonth[],
-): Promise<Omit<Built, 'missingDays' | 'source'>> {
-  if (engine === undefined)
-    return {
-      outcome: 'made',
-      ...sumOf(months.map(({ label, days }) => ({ ...NOTHING, label, days: days.length }))),
-    };
+): Promise<Built> {
+  if (engine === undefined) return { ...sumOf(months), outcome: 'made' };
   const { manifests, paths, stop, venue } = session;
-  const tools = { engine, catalogue, venue, paths, signal: stop.signal };
-  const step = recipe.source.series.dataset === 'klines' ? MONTHS_IN_COMMIT : 1;
+  const { dataset } = recipe.source.series;
+  const step = dataset === 'klines' ? MONTHS_IN_COMMIT : 1;
   const made: MadeMonth[] = [];
-  let open: MadeMonth[] = [];
-  let failure: UnreadableSource | undefined;
-  try {
-    for (const [at, month] of months.entries()) {
-      stop.signal.throwIfAborted();
-      const one = await makeMonth(tools, target, recipe, month);
-      onMonth();
-      if (one !== undefined) open.push(one);
-      if (open.length < step && at < months.length - 1) continue;
-      const ready = open;
-      open = [];
-      await commit(session, target, ready);
-      made.push(...ready);
+  let failure: string | undefined;
+  for (let at = 0; at < months.length; at += step) {
+    const some: MadeMonth[] = [];
+    try {
+      for (const month of months.slice(at, at + step)) {
+        stop.signal.throwIfAborted();
+        const one = await makeMonth({ engine, catalogue, venue, paths }, target, recipe, month);
+        onMonth();
+        if (one !== undefined) some.push(one);
+      }
+    } catch (error) {
+      await removeStaged(some);
+      if (!(error instanceof UnreadableSource)) throw error;
+      failure = error.message;
+      break;
     }
-  } catch (error) {
-    await removeStaged(open);
-    if (!(error instanceof UnreadableSource)) throw error;
-    failure = error;
+    await commit(session, target, some);
+    made.push(...some);
   }
   await manifests.published(target.folder);
   await releaseBacked(join(paths.root, seriesFolder(venue.name, recipe.source.series)), target.folder);
   const sums = sumOf(made);
-  if (failure !== undefined) return { ...sums, outcome: 'failed', text: failure.message };
+  if (failure !== undefined) return { ...sums, outcome: 'failed', text: failure };
   return { ...sums, outcome: made.length > 0 ? 'made' : 'skipped' };
 }
 
 function sumOf(
-  made: readonly Pick<MadeMonth, 'label' | 'days' | 'bars' | 'short' | 'bytes'>[],
-): Omit<Built, 'outcome' | 'missingDays'> {
-  const sum = (name: 'days' | 'bars' | 'short' | 'bytes'): number =>
-    made.reduce((total, one) => total + one[name], 0);
-  const months = made.map(({ label }) => label);
-  return { months, days: sum('days'), bars: sum('bars'), short: sum('short'), bytes: sum('bytes') };
+  made: readonly (Pick<MadeMonth, 'label' | 'days'> & Partial<Pick<MadeMonth, 'bars' | 'short' | 'bytes'>>)[],
+): Omit<Built, 'outcome'> {
+  const sums = { ...NOTHING, months: made.map(({ label }) => label) };
+  for (const { days, bars = 0, short = 0, bytes = 0 } of made) {
+    sums.days += days.length;
+    sums.bars += bars;
+    sums.short += short;
+    sums.bytes += bytes;
+  }
+  return sums;
 }
 
 async function commit(
-  { lock, manifests, paths, venue }: Session & Partial<LakeParts>,
+  { lock, manifests, paths, venue }: Build['session'],
   { folder, series }: BarTarget,
   made: readonly MadeMonth[],
 ): Promise<void> {

@@ -1,12 +1,10 @@
 /** Makes the bars of a month in a table of DuckDB: `made`, with the columns of the dataset, `day`, `seq` and `is_short`. */
 import type { Catalogue } from '../catalogue/catalogue.js';
-import { UnreadableFile } from '../catalogue/file-digests.js';
 import { isFileError } from '../convert/duckdb-errors.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { DAY_MS, parseDay, startOfDay } from '../model/calendar.js';
 import { findDataset } from '../source/venue.js';
 import type { Venue } from '../source/venue.js';
-import { lakeFlag } from '../text/printable.js';
 import { aggregates, barColumns, bucketOf, rowsOfBar, sourceRows } from './bar-columns.js';
 import { nextStart } from './bar-rule.js';
 import type { TimeRule, TradeRule } from './bar-rule.js';
@@ -37,17 +35,15 @@ export async function makeBars(tools: BarTools, recipe: Recipe, month: BarMonth)
     return 0;
   } catch (error) {
     if (!isFileError(error)) throw error;
-    throw new UnreadableSource(tools.catalogue.root, source, error);
+    throw new UnreadableSource(source, error);
   }
 }
 
 /** The rows of a source cannot be read, or no bars can be made from them. */
 export class UnreadableSource extends Error {
-  constructor(root: string, { series }: BarSource, cause: unknown) {
+  constructor({ series }: BarSource, cause: unknown) {
     const [why = ''] = (cause instanceof Error ? cause.message : String(cause)).split('\n');
-    const advice =
-      cause instanceof UnreadableFile ? '' : `; cryptodl verify --deep${lakeFlag(root)} finds damaged files`;
-    super(`the rows of ${sourceName(series)}: ${why}${advice}`, { cause });
+    super(`the rows of ${sourceName(series)}: ${why}`, { cause });
   }
 }
 

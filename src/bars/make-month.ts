@@ -2,11 +2,11 @@
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import type { FileMetadata } from '../convert/conversion.js';
 import type { Row } from '../convert/duckdb.js';
 import { isoInstant } from '../convert/gaps.js';
 import { countParquetRows, FOOTER_BYTES } from '../convert/parquet-rows.js';
-import { copyTo, readStoredRows } from '../convert/statements.js';
-import { bringIn } from '../lake/backing.js';
+import { copyTo } from '../convert/statements.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import { stagingFolder } from '../lake/layout.js';
 import type { LakePaths } from '../lake/layout.js';
@@ -14,9 +14,8 @@ import type { ManifestLine, ObjectLine } from '../lake/manifest-line.js';
 import { fileFacts, fileSize } from '../lake/publish.js';
 import type { Publication } from '../lake/publish.js';
 import { moveToQuarantine } from '../lake/quarantine.js';
-import { DAY_MS, dayPeriod, dayText, parseDay } from '../model/calendar.js';
-import type { FileMetadata } from '../convert/conversion.js';
-import type { Series, Settings } from '../model/task.js';
+import { dayPeriod, dayText, parseDay } from '../model/calendar.js';
+import type { Series } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
 import { madeKey } from '../source/keys.js';
 import type { DatasetSpec } from '../source/venue.js';
@@ -39,16 +38,9 @@ export interface BarTarget {
   readonly nowMs: number;
 }
 
-interface MonthTools extends BarTools {
-  readonly paths: LakePaths;
-  readonly signal: AbortSignal;
-}
-
-export interface MadeMonth extends Publication {
-  readonly label: string;
+export interface MadeMonth extends Publication, Pick<BarMonth, 'label' | 'days'> {
   readonly lines: readonly ManifestLine[];
-  readonly days: number;
-  /** Bars of the source; and bars that lack rows of the source, together with those that are absent because it has none of their rows. */
+  /** Bars; and those that lack rows of the source, together with those that are absent because it has none of their rows. */
   readonly bars: number;
   readonly short: number;
   readonly bytes: number;
@@ -56,17 +48,15 @@ export interface MadeMonth extends Publication {
 
 /** Undefined for a month without bars. Rejects with `UnreadableSource`, and with `disk` for a staged file that is not Parquet. */
 export async function makeMonth(
-  tools: MonthTools,
-  series: BarTarget,
+  tools: BarTools & { readonly paths: LakePaths },
+  target: BarTarget,
   recipe: Recipe,
   month: BarMonth,
 ): Promise<MadeMonth | undefined> {
   const absent = await makeBars(tools, recipe, month);
-  const target = join(series.folder, month.file);
-  const others = await otherDays(tools, series, month, target);
   const staged = join(await stagingFolder(tools.paths), `${randomUUID()}.partial`);
   try {
-    const made = await stageMonth(tools, series, recipe, { month, others, staged, target });
+    const made = await stageMonth(tools, target, recipe, { month, staged });
     if (made !== undefined) return { ...made, short: made.short + absent };
     await rm(staged, { force: true });
     return undefined;
@@ -76,91 +66,48 @@ export async function makeMonth(
   }
 }
 
-interface Staging extends Publication {
-  readonly month: BarMonth;
-  readonly others: OtherDays;
-}
-
+/** Writes the bars of the table `made`. */
 async function stageMonth(
-  tools: MonthTools,
-  series: BarTarget,
+  tools: BarTools & { readonly paths: LakePaths },
+  target: BarTarget,
   recipe: Recipe,
-  { month, others, staged, target }: Staging,
+  { month, staged }: { readonly month: BarMonth; readonly staged: string },
 ): Promise<MadeMonth | undefined> {
-  const { engine } = tools;
-  const { held, spec, nowMs } = series;
+  const { engine, paths } = tools;
+  const { folder, held, nowMs, spec } = target;
+  const { days, file, label } = month;
+  // Bars by trades may have equal times, so `seq` has their order.
+  const rows = '(SELECT * FROM made ORDER BY open_time, seq)';
   const written = { spec, settings: recipe.source.settings, targetPath: staged };
-  const metadata = metadataOf(tools, series, recipe, month);
-  await engine.run(copyTo(written, rowsOf(written, target, others.kept), metadata));
+  await engine.run(copyTo(written, rows, metadataOf(tools, target, recipe, month)));
   const { bytes, sha256, tail } = await fileFacts(staged, FOOTER_BYTES);
   const fileRows = await countParquetRows(staged, { bytes, tail });
   if (fileRows === 0) return undefined;
+  const path = join(folder, file);
+  const fileBefore = held.fileBefore(file);
+  if ((await fileSize(path)) !== fileBefore?.bytes)
+    await moveToQuarantine(paths, path, 'damaged: cryptodl bars makes this file again', nowMs);
   const byDay = await engine.rows(
     'SELECT day, count(*) AS rows, count_if(is_short) AS short, min(open_time) AS first, max(open_time) AS last FROM made GROUP BY day',
   );
-  const sum = (name: 'rows' | 'short'): number => byDay.reduce((total, row) => total + Number(row[name]), 0);
   const at = new Date(nowMs).toISOString();
-  const fileBefore = held.fileBefore(month.file);
-  const ofFile = { file: month.file, fileBytes: bytes, fileSha256: sha256, fileRows };
-  const lines = month.days.map((day) => ({
-    ...lineOf(series, recipe, month, day),
-    at,
+  const before = fileBefore === undefined ? {} : { fileBefore };
+  const ofFile = { at, file, fileBytes: bytes, fileSha256: sha256, fileRows, ...before };
+  const made = days.map((day) => ({
+    ...lineOf(target, recipe, month, day),
     ...rowsOfDay(byDay.find((row) => row['day'] === day)),
     ...ofFile,
-    ...(fileBefore === undefined ? {} : { fileBefore }),
   }));
-  return {
-    label: month.label,
-    staged,
-    target,
-    lines: [...others.lost.map((line) => droppedLine(line, 'parquet', at)), ...newLines(series, lines)],
-    days: month.days.length,
-    bars: sum('rows'),
-    short: sum('short'),
-    bytes,
-  };
+  const lost = lostDays(target, month).map((line) => droppedLine(line, 'parquet', at));
+  const lines = [...lost, ...changedLines(target, made)];
+  const short = byDay.reduce((sum, row) => sum + Number(row['short']), 0);
+  return { label, days, staged, target: path, lines, bars: fileRows, short, bytes };
 }
 
-interface OtherDays {
-  /** The source no longer has their rows, so those of the existing file stay. */
-  readonly kept: readonly ObjectLine[];
-  /** They are lost with a missing or damaged file. */
-  readonly lost: readonly ObjectLine[];
-}
-
-/** The lines of the existing file whose days are not made. A file that is not the one of its manifest goes to the quarantine. */
-async function otherDays(
-  { paths, signal }: MonthTools,
-  { held, nowMs }: BarTarget,
-  { file, days }: BarMonth,
-  target: string,
-): Promise<OtherDays> {
+/** The lines of the existing file whose days the month does not have: the source no longer has their rows. */
+export function lostDays({ held }: BarTarget, { file, days }: BarMonth): ObjectLine[] {
   const made = new Set(days.map(dayText));
-  const others = held.inFile(file).filter(({ period }) => !made.has(period));
-  const size = await fileSize(target);
-  if (size === undefined) return { kept: [], lost: others };
-  const committed = held.lastOfFile(file);
-  await bringIn(target);
-  if (size === committed?.fileBytes && (await fileFacts(target, 0, signal)).sha256 === committed.fileSha256)
-    return { kept: others, lost: [] };
-  await moveToQuarantine(paths, target, 'damaged: cryptodl bars makes this file again', nowMs);
-  return { kept: [], lost: others };
-}
-
-/** The new bars and the rows that stay. Bars by trades may have equal times, so `seq` has their order. */
-function rowsOf(
-  written: { readonly spec: DatasetSpec; readonly settings: Settings },
-  target: string,
-  kept: readonly ObjectLine[],
-): string {
-  const days = kept.flatMap(({ period }) => parseDay(period) ?? []);
-  const day = `(epoch_us(open_time) - ${written.spec.dayStartMs * 1000}) // ${DAY_MS * 1000}`;
-  const stored = `SELECT *, row_number() OVER () AS seq FROM ${readStoredRows(written, target)}`;
-  const stay =
-    days.length === 0
-      ? ''
-      : `UNION ALL BY NAME SELECT * FROM (${stored}) WHERE ${day} IN (${days.join(', ')})`;
-  return `(SELECT * FROM (SELECT * EXCLUDE (day, is_short) FROM made ${stay}) ORDER BY open_time, seq)`;
+  return held.inFile(file).filter(({ period }) => !made.has(period));
 }
 
 /** The fields of a line about the bars of its day. */
@@ -187,20 +134,19 @@ function lineOf({ series }: BarTarget, { source }: Recipe, { from, sha256 }: Bar
 }
 
 /** The lines that differ from the held ones, and the last one: the last line of a file has the digest of its month. */
-function newLines({ held }: BarTarget, lines: readonly ObjectLine[]): ObjectLine[] {
+function changedLines({ held }: BarTarget, lines: readonly ObjectLine[]): ObjectLine[] {
   return lines.filter((line, at) => {
     const before = held.ofDay(parseDay(line.period) ?? 0);
-    return at === lines.length - 1 || before?.file !== line.file || contentOf(line) !== contentOf(before);
+    return at === lines.length - 1 || before === undefined || contentOf(line) !== contentOf(before);
   });
 }
 
-/** The fields of a line that tell of the bars of its day. */
-function contentOf({ rows, first, last, source, settings }: ObjectLine): string {
-  return JSON.stringify([rows, first, last, source, settings]);
+function contentOf({ file, rows, first, last, source, settings }: ObjectLine): string {
+  return JSON.stringify([file, rows, first, last, source, settings]);
 }
 
 function metadataOf(
-  { venue }: MonthTools,
+  { venue }: BarTools,
   { series, spec }: BarTarget,
   recipe: Recipe,
   { label, from }: BarMonth,

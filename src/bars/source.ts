@@ -1,19 +1,61 @@
-/** The series of klines, aggTrades or trades from which the bars of a symbol are made: which one it is, and the days that it holds. */
+/** The symbols whose bars are made, and their sources: series of klines, aggTrades or trades. */
 import type { HeldSeries } from '../catalogue/catalogue.js';
 import type { LakeFile } from '../catalogue/lake-tables.js';
 import { hasTextNumbers, hasZonedTimes } from '../catalogue/views.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
+import { monthOf } from '../model/calendar.js';
+import { usage } from '../model/errors.js';
 import type { Series, Settings } from '../model/task.js';
-import { intervalMs } from '../source/venue.js';
+import { emptyShardText, isInShard } from '../options/shard.js';
+import type { VerbRequest } from '../options/verb-request.js';
+import { isRangeGiven, resolveRange } from '../select/date-range.js';
+import { readVerbLake, selectGiven } from '../select/held-series.js';
+import { findDataset, intervalMs } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { BarRule } from './bar-rule.js';
 
+/** The datasets of sources. */
 const DATASETS = ['klines', 'aggTrades', 'trades'];
+/** The dataset of bars. */
+const BARS = 'bars';
 
-/** Whether bars can be made from series of this dataset. */
-export function isSource({ dataset }: Pick<Series, 'dataset'>): boolean {
-  return DATASETS.includes(dataset);
+export interface SymbolSeries {
+  /** The series of the bars. */
+  readonly bars: Series;
+  readonly spec: DatasetSpec;
+  /** The selected series of the symbol. */
+  readonly held: readonly Series[];
+}
+
+/** The selected symbols of the lake. Rejects with usage errors for a lake without sources, and for values of flags that it does not have. */
+export async function selectSymbols(rule: BarRule, request: VerbRequest): Promise<SymbolSeries[]> {
+  const { source: venue, resolved, observer } = request;
+  const { fillEmpty, out, shard } = resolved.options;
+  if (fillEmpty && rule.kind !== 'time')
+    throw usage(`--fill-empty: bars of ${rule.interval} are never empty`, 'leave --fill-empty out');
+  const held = (await readVerbLake(request)).held.filter(({ dataset }) => DATASETS.includes(dataset));
+  if (held.length === 0)
+    throw usage(`${out} holds no klines, aggTrades or trades`, 'name the lake with --out');
+  const symbols = new Map<string, SymbolSeries>();
+  for (const series of await selectGiven(held, request)) {
+    const { market, symbol } = series;
+    const name = `${market} ${symbol}`;
+    const bars = { market, dataset: BARS, interval: rule.interval, symbol };
+    const spec = findDataset(venue, market, BARS);
+    if (spec !== undefined && isInShard(shard, venue, bars))
+      symbols.set(name, { bars, spec, held: [...(symbols.get(name)?.held ?? []), series] });
+  }
+  if (shard !== undefined && symbols.size === 0) observer.warn(emptyShardText(shard));
+  return [...symbols.values()];
+}
+
+/** Whether a month has days in the range of the command; true for all months without a range. */
+export function chosenMonths({ resolved, clock, source }: VerbRequest): (month: number) => boolean {
+  const { options } = resolved;
+  if (!isRangeGiven(options)) return () => true;
+  const { from, to } = resolveRange(options, options.nowMs ?? clock.now(), source);
+  return (month) => (from === undefined || month >= monthOf(from)) && month <= monthOf(to - 1);
 }
 
 /** Whether this series can be the source of these bars. */
@@ -26,6 +68,15 @@ export function canMake(rule: BarRule, { market, dataset, interval }: Series): b
   }
   // Of cm, aggTrades lack the quantity in the base coin, and trades have no quantity in the quote asset.
   return market !== 'cm' || (dataset === 'trades' && rule.kind !== 'dollar');
+}
+
+/** Why none of these series can be the source. */
+export function noSourceText(rule: BarRule, held: readonly Series[]): string {
+  const need =
+    rule.kind === 'time'
+      ? `shorter klines that divide ${rule.interval}, aggTrades (not of cm) or trades`
+      : 'aggTrades (not of cm) or trades (of cm not for dollar bars)';
+  return `no source: the lake has ${held.map(sourceName).join(', ')}; bars of ${rule.interval} need ${need}`;
 }
 
 /** The source as in messages and manifest lines: `klines 1m`. */
@@ -100,10 +151,9 @@ export function chooseSource(usable: readonly BarSource[], held: HeldObjects): B
     -days.size,
     -(intervalMs(series.interval ?? '') || 0),
   ];
-  return usable.toSorted((a, b) => inOrder(rank(a), rank(b)))[0];
-}
-
-/** Compares lists of numbers by their first difference. */
-function inOrder(a: readonly number[], b: readonly number[]): number {
-  return a.map((value, at) => value - (b[at] ?? 0)).find((difference) => difference !== 0) ?? 0;
+  const inOrder = (a: BarSource, b: BarSource): number =>
+    rank(a)
+      .map((value, at) => value - (rank(b)[at] ?? 0))
+      .find((difference) => difference !== 0) ?? 0;
+  return usable.toSorted(inOrder)[0];
 }

@@ -146,7 +146,9 @@ describe('bars of a length', () => {
 
   it('of a week begin on a Monday, and wait until the week is over', async () => {
     const { stderr } = await barsOk(lake, '1w');
-    expect(stderr).toContain('no bar of 1w lies within 2024-01-29 … 2024-02-03, the days of the source');
+    expect(stderr).toContain(
+      'no bar of 1w of the range lies within 2024-01-29 … 2024-02-03, the days of klines 1m',
+    );
     expect(existsSync(folderOf(lake, '1w'))).toBe(false);
   });
 

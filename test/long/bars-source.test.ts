@@ -120,19 +120,24 @@ describe('the source of bars', () => {
     expect((await bars(lake, '1h', '--fill-empty')).stderr).toContain('made from aggTrades');
   });
 
-  it('changes with flags for all days of bars that the new source has', async () => {
+  it('changes with flags for whole months, and with --force if it lacks days of them', async () => {
     const lake = newFolder('lake');
     await download(first, lake, '-i', '1m');
     await bars(lake, '1h');
     await download(revised, lake, '--dataset', 'aggTrades', '--to', '2024-01-30');
     const range = ['--from', '2024-01-29', '--to', '2024-01-29'];
-    const { code, stderr } = await bars(lake, '1h', '--dataset', 'aggTrades', ...range);
+    const refused = await bars(lake, '1h', '--dataset', 'aggTrades', ...range);
+    expect([refused.code, refused.stderr]).toEqual([
+      4,
+      expect.stringContaining(
+        'its bars have days that aggTrades does not have: 2024-01-31; --force makes their months again without them',
+      ) as string,
+    ]);
+    expect(await volumes(lake)).toEqual(expectedVolumes(1));
+    const { code, stderr } = await bars(lake, '1h', '--dataset', 'aggTrades', '--force', ...range);
     expect(code).toBe(0);
     expect(stderr).toContain('of 2 days in 1 month made from aggTrades');
-    expect(await volumes(lake)).toEqual([
-      ...expectedVolumes(2, DAYS.slice(0, 2)),
-      ...expectedVolumes(1, DAYS.slice(2)),
-    ]);
+    expect(await volumes(lake)).toEqual(expectedVolumes(2, DAYS.slice(0, 2)));
     // The next command keeps it.
     const again = await bars(lake, '1h');
     expect(again.stderr.split('\n')).toEqual([expect.stringContaining('nothing new for 1 series'), '']);
@@ -367,7 +372,7 @@ describe('bars of trades at the same time', () => {
 });
 
 describe('a damaged file of bars with days that no source has', () => {
-  it('loses these days, also in its manifest', async () => {
+  it('loses these days with --force, also in its manifest', async () => {
     const lake = newFolder('lake');
     await download(first, lake, '-i', '1m');
     await bars(lake, '1h');
@@ -375,7 +380,8 @@ describe('a damaged file of bars with days that no source has', () => {
     rmSync(folderOf(lake, KLINES_1M), { recursive: true });
     await download(first, lake, '-i', '1m', '--from', '2024-01-30');
     truncateSync(join(folderOf(lake, BARS_1H), '2024-01.parquet'), 1000);
-    expect((await bars(lake, '1h')).code).toBe(0);
+    expect((await bars(lake, '1h')).code).toBe(4);
+    expect((await bars(lake, '1h', '--force')).code).toBe(0);
     const lines = manifestLines(folderOf(lake, BARS_1H)).slice(DAYS.length);
     expect(lines.map(({ kind, key }) => `${String(kind)} ${String(key).slice(-10)}`)).toEqual([
       'dropped 2024-01-29',
@@ -404,7 +410,7 @@ describe('a symbolic link in place of the folder of bars', () => {
 });
 
 describe('a source with other settings', () => {
-  it('is refused if days of the bars have no source, and makes all bars again if they have one', async () => {
+  it('makes whole months again, and none if it lacks days of them', async () => {
     const lake = newFolder('lake');
     await download(first, lake, '-i', '1m');
     await bars(lake, '1h');
@@ -417,9 +423,7 @@ describe('a source with other settings', () => {
     const before = await rowsIn(lake, BARS_1H);
     const { code, stderr } = await bars(lake, '1h');
     expect(code).toBe(4);
-    const text =
-      'not made: its bars have numbers double, its source has string, and some days of the bars have no source or are outside of the range: move ';
-    expect(stderr).toContain(text);
+    expect(stderr).toContain('not made: its bars have days that klines 1m does not have: 2024-01-29; ');
     expect(await rowsIn(lake, BARS_1H)).toEqual(before);
     await replaceSource();
     expect((await bars(lake, '1h')).code).toBe(0);

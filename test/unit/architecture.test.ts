@@ -139,7 +139,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
  */
 const LINES: Readonly<Record<string, number>> = {
   audit: 800,
-  bars: 1350,
+  bars: 1250,
   catalog: 500,
   catalogue: 1750,
   cli: 1500,
@@ -172,7 +172,7 @@ const LINES: Readonly<Record<string, number>> = {
   s3: 1550,
   schedule: 300,
   select: 2000,
-  serve: 750,
+  serve: 700,
   source: 2700,
   text: 550,
   universe: 750,
