@@ -139,7 +139,7 @@ export function verify(
   });
 }
 
-/** Compares monthly objects with the daily objects of the same days; with `prefer: 'daily'`, rebuilds worse months of the lake. */
+/** Compares monthly objects with the daily objects of the same days; with `prefer: 'daily'`, rebuilds worse months of the lake; with `against: 'rest'`, compares bars of the lake with REST. */
 export function audit(
   options: AuditOptions = {},
   hooks: Hooks = {},

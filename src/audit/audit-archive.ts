@@ -26,10 +26,16 @@ const ENGINE_MEMORY_BYTES = 600e6;
 /** One month is compared while the next one is downloaded. */
 const MONTHS_AT_ONCE = 2;
 
-/** Yields months in the order of the series, then of time. Rejects with fatal errors, and when the listing is unavailable. */
-export async function* auditArchive(
+/** The engine of an audit, and its folder for temporary files. */
+export interface AuditTools {
+  readonly engine: Engine;
+  readonly folder: string;
+}
+
+/** Calls `audit` with tools that are closed and deleted after it. */
+export async function* withTools(
   session: Session,
-  audited: readonly AuditedSeries[],
+  audit: (tools: AuditTools) => AsyncGenerator<AuditedMonth>,
 ): AsyncGenerator<AuditedMonth> {
   const { stop } = session;
   const folder = tempPath(session.tempFolder, 'audit');
@@ -40,17 +46,26 @@ export async function* auditArchive(
     signal: stop.signal,
   });
   try {
-    for (const one of audited) yield* auditSeries(session, one, { engine, folder });
+    yield* audit({ engine, folder });
   } finally {
     engine.close();
     await rm(folder, { recursive: true, force: true });
   }
 }
 
+/** Yields months in the order of the series, then of time. Rejects with fatal errors, and when the listing is unavailable. */
+export async function* auditArchive(
+  session: Session,
+  audited: readonly AuditedSeries[],
+  tools: AuditTools,
+): AsyncGenerator<AuditedMonth> {
+  for (const one of audited) yield* auditSeries(session, one, tools);
+}
+
 async function* auditSeries(
   session: Session,
   one: AuditedSeries,
-  { engine, folder }: { readonly engine: Engine; readonly folder: string },
+  { engine, folder }: AuditTools,
 ): AsyncGenerator<AuditedMonth> {
   const { series } = one;
   const downloads = mapOrdered(await monthsOf(session, one), MONTHS_AT_ONCE, (month) =>

@@ -8,6 +8,7 @@ import { listText, numberText } from '../model/units.js';
  * - `rows-differ`: rows with the same key and different values.
  * - `short-month`: the monthly object lacks days between its first and last row, and they have no daily object.
  * - `ids-missing`: ids that no object has.
+ * Against REST, `rows-missing` are rows that only REST has, and `rows-extra` rows that only the lake has.
  */
 type AuditFindingKind = 'rows-missing' | 'rows-extra' | 'rows-differ' | 'short-month' | 'ids-missing';
 
@@ -21,28 +22,28 @@ export interface AuditFinding {
   readonly days?: readonly string[];
   /** Columns that differ, with the number of rows. */
   readonly columns?: Readonly<Record<string, number>>;
-  /** The first case: sort key, ids, values of both cadences. */
+  /** The first case: sort key, ids, values of both sides. */
   readonly example?: Readonly<Record<string, unknown>>;
 }
 
-/** The result for one month of one series. */
+/** The result for one month of one series; against REST, for a day or a month. */
 export interface AuditedMonth {
   readonly series: Series;
-  /** `2024-01` */
+  /** `2024-01`, or `2024-01-15` */
   readonly month: string;
   readonly findings: readonly AuditFinding[];
   /** Objects that could not be downloaded or read, by key. */
   readonly failed: ReadonlyMap<string, CryptodlError>;
   /** Days with a daily object. */
   readonly days: ReadonlySet<number>;
-  /** Rows of the compared daily objects; 0: nothing was compared. */
+  /** Rows of the compared daily objects, or of the lake; 0: nothing was compared. */
   readonly rows: number;
   /** Rows of the monthly object on days that have no readable daily object. */
   readonly rowsWithoutDay: number;
 }
 
 /** A finding, or an object that could not be read, as it is printed with --json and given by the library. */
-export type AuditItem = Series & { /** `2024-01` */ readonly month: string } & (
+export type AuditItem = Series & { /** `2024-01`, or `2024-01-15` */ readonly month: string } & (
     | ({ readonly event: 'finding'; readonly text: string } & AuditFinding)
     | {
         readonly event: 'failed';

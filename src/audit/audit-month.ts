@@ -1,6 +1,5 @@
 /** Compares the monthly object of one month with its daily objects, row by row, and finds missing days and ids. */
-import { DAY_MS, dayText } from '../model/calendar.js';
-import { instantExpression } from '../convert/columns.js';
+import { dayText } from '../model/calendar.js';
 import type { Conversion } from '../convert/conversion.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import type { DuckDbSession, Engine } from '../convert/duckdb.js';
@@ -9,10 +8,11 @@ import { readObjects, removeScratch } from '../convert/read-objects.js';
 import { quoteName } from '../convert/sql.js';
 import type { CryptodlError } from '../model/errors.js';
 import type { ArchiveObject, Series, Settings } from '../model/task.js';
-import type { ColumnSpec } from '../source/facts.js';
 import { archivedColumns, rowSeconds } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { AuditedMonth, AuditFinding } from './audit-finding.js';
+import { compareRows, dayExpression } from './compare-rows.js';
+import type { Difference } from './compare-rows.js';
 
 export interface MonthObjects {
   readonly spec: DatasetSpec;
@@ -41,12 +41,11 @@ export const AUDITED: Settings = {
 };
 
 /** About six months of 1m bars. */
-const MEMORY_CSV_BYTES = 32 * 1024 * 1024;
+export const MEMORY_CSV_BYTES = 32 * 1024 * 1024;
 /** The ordinal of the monthly object. The ordinal of a daily object is its day number. */
 const MONTHLY = -1;
 const ORDINAL = quoteName('.ordinal');
 const OF_MONTH = `${ORDINAL} = ${MONTHLY}`;
-const DAY = quoteName('.day');
 /** Ids of `trades` have gaps at the exchange itself (github.com/binance/binance-public-data, issues 363 and 458). */
 const UNBROKEN_IDS: ReadonlySet<string> = new Set(['aggTrades']);
 
@@ -108,103 +107,25 @@ async function compareObjects(
   const found =
     rows === 0 && holes.size === 0
       ? []
-      : await compareRows(
-          session,
-          spec,
-          `${OF_MONTH} AND NOT list_contains([${uncompared.join(', ')}], ${day})`,
-        );
-  const short: Found = isShort ? { kind: 'short-month', rows: 0, days: lacking.map(dayText) } : undefined;
+      : await compareRows(session, spec, archivedColumns(spec), [
+          {
+            name: 'monthly',
+            rows: `rows WHERE ${OF_MONTH} AND NOT list_contains([${uncompared.join(', ')}], ${day})`,
+            all: `rows WHERE ${OF_MONTH}`,
+          },
+          { name: 'daily', rows: `rows WHERE NOT ${OF_MONTH}`, all: `rows WHERE NOT ${OF_MONTH}` },
+        ]);
+  const short: Difference[] = isShort ? [{ kind: 'short-month', rows: 0, days: lacking.map(dayText) }] : [];
   return {
-    findings: [
-      ...[...found, short].flatMap((finding) => (finding === undefined ? [] : [{ ...finding, key }])),
-      ...ids,
-    ],
+    findings: [...[...found, ...short].map((finding) => ({ ...finding, key })), ...ids],
     rows,
     rowsWithoutDay: withoutDay.reduce((sum, one) => sum + (monthly.get(one) ?? 0), 0),
   };
 }
 
-type Found = Omit<AuditFinding, 'key'> | undefined;
-
-/** The number of the day of a row. */
-function dayExpression(spec: DatasetSpec): string {
-  return `((epoch_ms(${instantExpression(spec)}) - ${spec.dayStartMs}) // ${DAY_MS})`;
-}
-
 async function count(session: DuckDbSession, sql: string): Promise<number> {
   const [row] = await session.rows(sql);
   return Number(row?.['n']);
-}
-
-/** Compares rows by their values. EXCEPT drops repeated rows, which are not a difference. `monthly`: condition of the compared rows of the monthly object. */
-async function compareRows(session: DuckDbSession, spec: DatasetSpec, monthly: string): Promise<Found[]> {
-  const columns = archivedColumns(spec).filter(({ type }) => type !== 'symbol');
-  const names = columns.map(({ name }) => quoteName(name)).join(', ');
-  const only = (side: string, rows: string, others: string): Promise<void> =>
-    session.run(
-      `CREATE OR REPLACE TEMP TABLE ${side} AS SELECT *, ${dayExpression(spec)} AS ${DAY}
-       FROM (SELECT ${names} FROM rows WHERE ${rows} EXCEPT SELECT ${names} FROM rows WHERE ${others})`,
-    );
-  await only('monthly', monthly, `NOT ${OF_MONTH}`);
-  await only('daily', `NOT ${OF_MONTH}`, OF_MONTH);
-  return [
-    await differing(session, columns, spec.sort),
-    await alone(session, spec.sort, { kind: 'rows-missing', side: 'daily', other: 'monthly' }),
-    await alone(session, spec.sort, { kind: 'rows-extra', side: 'monthly', other: 'daily' }),
-  ];
-}
-
-/** Never NULL. */
-function isSame(name: string): string {
-  return `(monthly.${quoteName(name)} IS NOT DISTINCT FROM daily.${quoteName(name)})`;
-}
-
-async function differing(
-  session: DuckDbSession,
-  columns: readonly ColumnSpec[],
-  sort: readonly string[],
-): Promise<Found> {
-  const values = columns.map(({ name }) => name).filter((name) => !sort.includes(name));
-  const joined = `monthly JOIN daily ON ${sort.map(isSame).join(' AND ')}`;
-  const counted = values.map((name) => `count_if(NOT ${isSame(name)}) AS ${quoteName(name)}`);
-  const [counts = {}] = await session.rows(
-    `SELECT count(*) AS ".rows", ${counted.join(', ')} FROM ${joined}`,
-  );
-  const rows = Number(counts['.rows']);
-  if (rows === 0) return undefined;
-  const different = values.filter((name) => Number(counts[name]) > 0);
-  const keys = sort.map((name) => `daily.${quoteName(name)}`);
-  const shown = different.flatMap((name) =>
-    ['monthly', 'daily'].map((side) => `${side}.${quoteName(name)} AS ${quoteName(`${side}.${name}`)}`),
-  );
-  const [example = {}] = await session.rows(
-    `SELECT ${[...keys, ...shown].join(', ')} FROM ${joined} ORDER BY ${keys.join(', ')} LIMIT 1`,
-  );
-  const numbers = Object.fromEntries(different.map((name) => [name, Number(counts[name])]));
-  return { kind: 'rows-differ', rows, columns: numbers, example };
-}
-
-/** Rows whose key only one side has. */
-async function alone(
-  session: DuckDbSession,
-  sort: readonly string[],
-  {
-    kind,
-    side,
-    other,
-  }: { readonly kind: AuditFinding['kind']; readonly side: string; readonly other: string },
-): Promise<Found> {
-  const from = `FROM ${side} ANTI JOIN ${other} ON ${sort.map(isSame).join(' AND ')}`;
-  const days = await session.rows(`SELECT ${DAY} AS day, count(*) AS n ${from} GROUP BY day ORDER BY day`);
-  if (days.length === 0) return undefined;
-  const keys = sort.map(quoteName).join(', ');
-  const [example = {}] = await session.rows(`SELECT ${keys} ${from} ORDER BY ${keys} LIMIT 1`);
-  return {
-    kind,
-    rows: days.reduce((sum, { n }) => sum + Number(n), 0),
-    days: days.map((row) => dayText(Number(row['day']))),
-    example,
-  };
 }
 
 /** Gaps in ids within an object, and from one day to the next. */

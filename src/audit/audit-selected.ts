@@ -1,14 +1,19 @@
 /** Audits the selected months, collects the months of the lake that daily objects would improve, and counts the findings. */
 import { openSession } from '../download/session.js';
 import { refuseFile } from '../lake/layout.js';
+import { usage } from '../model/errors.js';
 import { exitCode, exitCodeOfJobs } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { CryptodlError } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
+import type { Options } from '../options/flags.js';
+import { sampleOf } from '../options/sample.js';
+import type { Sample } from '../options/sample.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import type { SeriesRequest } from '../plan/series-request.js';
 import { asUnreachable } from '../source/listing.js';
-import { auditArchive } from './audit-archive.js';
+import { auditArchive, withTools } from './audit-archive.js';
+import { auditRest } from './audit-rest.js';
 import { itemsOfMonth } from './audit-finding.js';
 import type { AuditedMonth, AuditFinding, AuditItem } from './audit-finding.js';
 import { rebuildOf } from './rebuild-months.js';
@@ -18,8 +23,9 @@ import { selectAudit } from './select-audit.js';
 /** The counts of an audit as plain data. */
 export interface AuditSummary {
   readonly series: number;
+  /** Months; with --against rest, days or months. */
   readonly months: number;
-  /** Months with rows of both cadences. */
+  /** Those with rows of both sides. */
   readonly compared: number;
   /** Compared rows. */
   readonly rows: number;
@@ -30,17 +36,24 @@ export interface AuditSummary {
   readonly rebuildable: number;
   /** With --prefer daily: findings that the lake does not have, because it holds the daily objects. */
   readonly mended: number;
+  /** The value of --sample that draws the same periods again. */
+  readonly sample?: string;
   readonly exitCode: ExitCode;
 }
 
 /** Counts for the summary and the exit code. */
 export class AuditTally {
   readonly rebuilds: SeriesRequest[] = [];
+  readonly #sample: Sample | undefined;
   readonly #series = new Set<string>();
   readonly #findings: Partial<Record<AuditFinding['kind'], number>> = {};
   readonly #errors: CryptodlError[] = [];
   readonly #counts = { months: 0, compared: 0, rows: 0, rebuildable: 0 };
   #mended = 0;
+
+  constructor(sample?: Sample) {
+    this.#sample = sample;
+  }
 
   add({ series, findings, failed, rows }: AuditedMonth, { requests, mended }: Rebuild): void {
     const counts = this.#counts;
@@ -72,6 +85,7 @@ export class AuditTally {
       findings: { ...this.#findings },
       failed: this.#errors.length,
       mended,
+      ...(this.#sample === undefined ? {} : { sample: this.#sample.text }),
       exitCode: exitCodeOfJobs([code, rebuilt ?? 0], undefined),
     };
   }
@@ -85,18 +99,26 @@ export async function* auditSelected(
   request: VerbRequest,
   onProgress: (tally: AuditTally) => void = () => undefined,
 ): AsyncGenerator<AuditItem, AuditTally> {
+  const { options } = request.resolved;
+  const isRest = options.against === 'rest';
+  refuseUnfit(options);
   const session = openSession(request);
-  const tally = new AuditTally();
+  const { sample: given } = options;
+  const seed = (): string => Math.floor(session.clock.random() * 2 ** 32).toString(16);
+  const sample = given?.seed === '' ? sampleOf(given.count, seed()) : given;
+  const tally = new AuditTally(sample);
   try {
     refuseFile(session.paths.root);
-    await session.refuseBanned('audit');
-    const audited = await selectAudit(session, request.resolved, request.read);
-    for await (const month of auditArchive(session, audited)) {
+    await session.refuseBanned(isRest ? 'metrics' : 'audit');
+    const audited = isRest ? [] : await selectAudit(session, request.resolved, request.read);
+    const months = withTools(session, (tools) =>
+      isRest ? auditRest(session, request, { tools, sample }) : auditArchive(session, audited, tools),
+    );
+    for await (const month of months) {
       yield* itemsOfMonth(month);
-      const rebuild = await rebuildOf(session, month);
+      const rebuild = isRest ? NO_REBUILD : await rebuildOf(session, month);
       tally.add(month, rebuild);
-      if (session.options.prefer === 'daily' && rebuild.note !== undefined)
-        session.observer.warn(rebuild.note);
+      if (options.prefer === 'daily' && rebuild.note !== undefined) session.observer.warn(rebuild.note);
       onProgress(tally);
     }
     return tally;
@@ -105,4 +127,14 @@ export async function* auditSelected(
   } finally {
     await session.close();
   }
+}
+
+const NO_REBUILD: Rebuild = { requests: [], mended: 0 };
+
+/** Throws a usage error for flags of the other comparison. */
+function refuseUnfit({ against, sample, prefer }: Options): void {
+  if (against === 'rest' && prefer !== undefined)
+    throw usage('--prefer rebuilds months from objects of the archive', 'leave --prefer or --against out');
+  if (against !== 'rest' && sample !== undefined)
+    throw usage('--sample draws days and months that are compared with REST', 'add --against rest');
 }

@@ -1,4 +1,4 @@
-/** `cryptodl audit`: prints findings about the archive; with --prefer daily, rebuilds faulty months of the lake from daily objects. */
+/** `cryptodl audit`: prints findings about the archive, or about the lake against REST; with --prefer daily, rebuilds faulty months of the lake from daily objects. */
 import { forEachItem, progressPrinter, runVerb } from '../cli/look-up.js';
 import type { LookUp, Signals } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
@@ -7,6 +7,7 @@ import { openLogOf } from '../report/log.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { seriesName } from '../model/task.js';
 import { countText } from '../model/units.js';
+import type { Options } from '../options/flags.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import type { SeriesRequest } from '../plan/series-request.js';
 import { printLines } from '../text/printable.js';
@@ -35,7 +36,7 @@ async function printItems({ io, resolved }: LookUp, request: VerbRequest): Promi
   const { options } = resolved;
   const printProgress = progressPrinter(options, io);
   const items = auditSelected(request, (tally) => {
-    printProgress(() => textOf(tally.summary()));
+    printProgress(() => textOf(tally.summary(), options));
   });
   return forEachItem(items, async (item) => {
     if (item.event === 'failed') printLines(io.stderr, [`failed  ${item.key}: ${item.message}`]);
@@ -67,7 +68,7 @@ async function conclude(
   const { exitCode, rebuildable, mended } = summary;
   if (options.json) await writeData(io, [{ event: 'audit', ...summary }]);
   if (options.quiet && exitCode === 0) return exitCode;
-  printLines(io.stderr, [`${textOf(summary)}${mended > 0 ? `; ${mended} fixed in the lake` : ''}`]);
+  printLines(io.stderr, [`${textOf(summary, options)}${mended > 0 ? `; ${mended} fixed in the lake` : ''}`]);
   if (rebuildable > 0 && rebuilt === undefined)
     printLines(io.stderr, [
       `${countText(rebuildable, 'month')} of the lake should be rebuilt from daily objects`,
@@ -76,8 +77,16 @@ async function conclude(
   return exitCode;
 }
 
-function textOf({ series, months, compared, rows, findings, failed }: AuditSummary): string {
+function textOf(
+  { series, months, compared, rows, findings, failed, sample }: AuditSummary,
+  { against }: Pick<Options, 'against'>,
+): string {
   const found = Object.values(findings).reduce((sum, number) => sum + number, 0);
+  const what =
+    against === 'rest'
+      ? `${countText(compared, 'period')} compared with REST, ${countText(rows, 'row')}`
+      : `${countText(months, 'month')}: ${compared} with both cadences, ${countText(rows, 'row')} compared`;
   const unread = failed > 0 ? `, ${countText(failed, 'object')} could not be read` : '';
-  return `${series} series, ${countText(months, 'month')}: ${compared} with both cadences, ${countText(rows, 'row')} compared; ${countText(found, 'finding')}${unread}`;
+  const drawn = sample === undefined ? '' : `; --sample ${sample} draws the same periods again`;
+  return `${series} series, ${what}; ${countText(found, 'finding')}${unread}${drawn}`;
 }

@@ -34,7 +34,7 @@ export const LAKE_VERB_TEXTS = {
     aka: ['rm', 'delete', 'drop', 'forget', 'purge'],
   },
   audit: {
-    doc: 'compare monthly and daily objects of the same days; also checks the ids and columns of both',
+    doc: 'compare monthly and daily objects of the same days; also checks the ids and columns of both; with --against rest, compare the bars of the lake with REST',
     exits: {
       ...BASE_EXITS,
       0: 'no finding',
@@ -47,6 +47,7 @@ export const LAKE_VERB_TEXTS = {
       'cryptodl audit -s BTCUSDT -i 1h --from 2024-01-01 --to 2024-03-31',
       "cryptodl audit -m spot --dataset aggTrades -s '*BTC' --months 1 --json",
       'cryptodl audit --prefer daily',
+      'cryptodl audit --against rest --sample 5',
     ],
     aka: ['check-archive'],
   },

@@ -15,6 +15,7 @@ import {
   WRITING,
 } from './flag-spec.js';
 import * as parse from './parsers.js';
+import { sample } from './sample.js';
 
 const TIMESTAMPS = ['us', 'ms', 'iso', 'utc'] as const;
 const SYSTEM = 'the temporary folder of the system';
@@ -148,6 +149,21 @@ export const LAKE_FLAGS = {
       value: 'CADENCE',
       doc: 'daily: rebuild faulty months of the lake from daily objects; a month is faulty if its monthly object lacks rows or has wrong rows',
       ...oneOf(['daily']),
+    },
+    against: {
+      verbs: ['audit'],
+      usual: ['audit'],
+      value: 'SOURCE',
+      doc: 'rest: compare the bars of the lake with REST; by value, each held day or month, without the archive',
+      ...oneOf(['rest']),
+    },
+    sample: {
+      verbs: ['audit'],
+      usual: ['audit'],
+      value: 'N[:SEED]',
+      doc: 'compare only N days or months of each series with REST, drawn at random; the summary shows the seed, which draws them again',
+      parse: sample,
+      example: '5',
     },
     force: {
       isCarried: true,

@@ -146,19 +146,19 @@ export const NETWORK_FLAGS = {
       example: 'http://127.0.0.1:8090',
     },
     'fapi-url': {
-      verbs: [...DOWNLOADS_AND_JOBS, 'doctor', 'enqueue', 'worker'],
+      verbs: [...DOWNLOADS_AND_JOBS, 'audit', 'doctor', 'enqueue', 'worker'],
       doc: 'address of REST for USD-margined futures',
       ...ADDRESS,
       default: venue.hosts.fapi,
     },
     'dapi-url': {
-      verbs: [...DOWNLOADS_AND_JOBS, 'doctor', 'enqueue', 'worker'],
+      verbs: [...DOWNLOADS_AND_JOBS, 'audit', 'doctor', 'enqueue', 'worker'],
       doc: 'address of REST for coin-margined futures',
       ...ADDRESS,
       default: venue.hosts.dapi,
     },
     'spot-url': {
-      verbs: [...DOWNLOADS_AND_JOBS, 'doctor', 'enqueue', 'worker'],
+      verbs: [...DOWNLOADS_AND_JOBS, 'audit', 'doctor', 'enqueue', 'worker'],
       doc: `address of REST for spot; if the default refuses your location, ${venue.hosts.spotPublic} is used`,
       ...ADDRESS,
       default: venue.hosts.spot,

@@ -60,8 +60,10 @@ export async function metricsScene(scratch: string, options: SceneOptions): Prom
         `--${host}-url`,
         served.urlOf(host),
       ]);
+      // An audit has no --progress.
+      const fast = verb === 'audit' ? FAST.slice(0, -2) : FAST;
       // What a test says itself comes last, and counts.
-      return cryptodl([verb, ...places, ...hosts, ...FAST, ...flags], { clock: options.clock, ...more });
+      return cryptodl([verb, ...places, ...hosts, ...fast, ...flags], { clock: options.clock, ...more });
     },
     close: () => served.close(),
   };

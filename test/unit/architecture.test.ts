@@ -65,7 +65,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
 
   // a capability each
-  audit: [...list('cli convert download files lake options plan queue report select source'), ...BASE],
+  audit: [...list('catalogue cli convert download files lake options plan queue report select source'), ...BASE],
   bars: [...list('catalogue cli convert download files lake options report select source write'), ...BASE],
   catalog: [...list('cli download options plan queue select source'), ...BASE],
   check: [...list('catalogue cli coverage lake monitor options report select source'), ...BASE],
