@@ -102,16 +102,21 @@ function notFresh({ summary }: JudgedRun, { nowMs, lakeFlag }: AlertContext): Al
   });
 }
 
+/** The share counts days, because an object has one or a month of them. */
 function lowCoverage({ summary: { outcomes, datasets } }: JudgedRun, { lakeFlag }: AlertContext): Alert[] {
-  const holes = datasets.reduce((sum, dataset) => sum + dataset.holes, 0);
-  const missing = holes + outcomes.failed;
-  const held = outcomes.ok + outcomes.partial + outcomes.skipped;
+  const sums = { holes: 0, held: 0, missing: 0 };
+  for (const { holes, days } of datasets) {
+    sums.holes += holes;
+    sums.held += days.held;
+    sums.missing += days.missing;
+  }
+  const { holes, held, missing } = sums;
   const coverage = held / (held + missing);
-  if (missing < LEAST.missingObjects || coverage >= THRESHOLDS.coverage) return [];
+  if (holes + outcomes.failed < LEAST.missingObjects || coverage >= THRESHOLDS.coverage) return [];
   return [
     {
       id: 'low-coverage',
-      text: `the lake holds ${percentText(coverage)} of the objects of this run, less than ${percentText(THRESHOLDS.coverage)}: ${countText(holes, 'hole')}, ${numberText(outcomes.failed)} failed`,
+      text: `the lake holds ${percentText(coverage)} of the days of this run, less than ${percentText(THRESHOLDS.coverage)}: ${countText(holes, 'hole')}, ${numberText(outcomes.failed)} failed`,
       advice: `cryptodl coverage${lakeFlag} shows each gap; cryptodl repair${lakeFlag} fetches missing data`,
     },
   ];

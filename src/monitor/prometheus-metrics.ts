@@ -89,7 +89,7 @@ export const METRICS = {
   cryptodl_received_bytes_total: counter('Bytes of the objects that were received and verified.'),
 
   cryptodl_coverage_ratio: gauge(
-    'Of the objects of the last plan that the archive should have: the share that the lake holds. Failures and holes lower it.',
+    'Of the days of the objects of the last plan that the archive should have: the share that the lake holds. Failures and holes lower it.',
     'market',
     'dataset',
   ),

@@ -193,10 +193,10 @@ export class PrometheusFigures {
         this.#add('cryptodl_bytes_total', bytes, { market, dataset });
       }
     }
-    for (const { labels, due, held, newestEndMs, freshUntilMs, publicationDelayMs } of levels.values()) {
-      if (due > 0) {
-        this.#set('cryptodl_coverage_ratio', held / due, labels);
-        this.#set('cryptodl_missing_objects', due - held, labels);
+    for (const { labels, days, missing, newestEndMs, freshUntilMs, publicationDelayMs } of levels.values()) {
+      if (days.held + days.missing > 0) {
+        this.#set('cryptodl_coverage_ratio', days.held / (days.held + days.missing), labels);
+        this.#set('cryptodl_missing_objects', missing, labels);
       }
       if (newestEndMs !== null)
         this.#set('cryptodl_newest_period_end_timestamp_seconds', newestEndMs / 1000, labels);
@@ -226,16 +226,17 @@ interface Levels {
   readonly labels: Labels;
   /** Whether they are of this process; else of records of earlier runs. */
   readonly isOwn: boolean;
-  /** Objects that the archive should have, and those of them that the lake holds. */
-  due: number;
-  held: number;
+  /** Objects that the archive should have and the lake lacks. */
+  missing: number;
+  /** The days of the objects that the archive should have. */
+  days: DatasetFigures['days'];
   newestEndMs: number | null;
   freshUntilMs: number | null;
   publicationDelayMs: number | null;
 }
 
 function addLevels(levels: Map<string, Levels>, figures: DatasetFigures, isOwn: boolean): void {
-  const { market, dataset, outcomes, holes, publicationDelayMs } = figures;
+  const { market, dataset, outcomes, holes, days, publicationDelayMs } = figures;
   const name = `${market} ${dataset}`;
   const known = levels.get(name);
   const newestEndMs = latest(known?.newestEndMs, figures.newestEndMs);
@@ -244,13 +245,12 @@ function addLevels(levels: Map<string, Levels>, figures: DatasetFigures, isOwn: 
     Object.assign(known, { newestEndMs, freshUntilMs });
     return;
   }
-  const earlier = known?.isOwn === isOwn && isOwn ? known : { due: 0, held: 0 };
-  const held = outcomes.ok + outcomes.partial + outcomes.skipped;
+  const earlier = known?.isOwn === isOwn && isOwn ? known : { missing: 0, days: { held: 0, missing: 0 } };
   levels.set(name, {
     labels: { market, dataset },
     isOwn,
-    held: earlier.held + held,
-    due: earlier.due + held + outcomes.failed + holes,
+    missing: earlier.missing + outcomes.failed + holes,
+    days: { held: earlier.days.held + days.held, missing: earlier.days.missing + days.missing },
     newestEndMs,
     freshUntilMs,
     publicationDelayMs: publicationDelayMs ?? known?.publicationDelayMs ?? null,

@@ -84,6 +84,7 @@ const RunSchema = v.object({
         dataset: text,
         outcomes: v.object({ ok: count, partial: count, skipped: count, absent: count, failed: count }),
         holes: count,
+        days: v.object({ held: count, missing: count }),
         rows: count,
         bytes: count,
         newest: v.nullable(text),

@@ -12,6 +12,8 @@ export interface DatasetFigures {
   readonly outcomes: Readonly<Record<OutcomeKind, number>>;
   /** Holes, which are also counted as absent. */
   readonly holes: number;
+  /** The days of the objects that the lake holds, and of holes and failures. */
+  readonly days: { readonly held: number; readonly missing: number };
   readonly rows: number;
   readonly bytes: number;
   /** The newest period of the run that the lake holds, `2024-01-15` or `2024-01`; null if it holds none. */
@@ -30,6 +32,7 @@ export interface DatasetFigures {
 interface Counts {
   readonly outcomes: Record<OutcomeKind, number>;
   holes: number;
+  readonly days: { held: number; missing: number };
   rows: number;
   bytes: number;
   newest: Period | undefined;
@@ -57,6 +60,9 @@ export class DatasetTally {
   ): void {
     const counts = this.#of(series);
     counts.outcomes[outcome.kind] += 1;
+    const isMissing = outcome.kind === 'failed' || (outcome.kind === 'absent' && outcome.reason === 'hole');
+    if (isMissing) counts.days.missing += period.to - period.from;
+    else if (outcome.kind !== 'absent') counts.days.held += period.to - period.from;
     if (outcome.kind === 'absent') {
       if (outcome.reason === 'hole') counts.holes += 1;
       if (outcome.reason === 'not-published-yet' && hasEachPeriod(series, period))
@@ -79,7 +85,7 @@ export class DatasetTally {
 
   get figures(): DatasetFigures[] {
     return [...this.#counts.values()].map(({ series: { market, dataset }, counts }) => {
-      const { newest, published, outcomes, unpublished, holes, rows, bytes } = counts;
+      const { newest, published, outcomes, unpublished, holes, days, rows, bytes } = counts;
       const next = [...unpublished.values()]
         .filter(({ to }) => to > (newest?.to ?? 0))
         .reduce<Period | undefined>(
@@ -91,6 +97,7 @@ export class DatasetTally {
         dataset,
         outcomes: { ...outcomes },
         holes,
+        days: { ...days },
         rows,
         bytes,
         newest: newest === undefined ? null : periodText(newest),
@@ -117,6 +124,7 @@ export class DatasetTally {
     const counts: Counts = {
       outcomes: { ok: 0, partial: 0, skipped: 0, absent: 0, failed: 0 },
       holes: 0,
+      days: { held: 0, missing: 0 },
       rows: 0,
       bytes: 0,
       newest: undefined,

@@ -73,3 +73,32 @@ describe('a run with exit code 0', () => {
     expect(alertLines(early.stderr)).toEqual([]);
   });
 });
+
+describe('a run with months and holes of single days', () => {
+  const months = useScene({
+    archive: [
+      { cadence: 'monthly', from: '2025-01-01', to: '2026-10-31' },
+      { from: '2026-11-01', to: '2026-11-04' },
+      { from: '2026-11-17', to: '2026-11-20' },
+    ],
+    flags: '--interval 1h --symbols BTCUSDT',
+  });
+
+  it('raises no alert for twelve missing days of 690: an object of a month counts as its days', async () => {
+    const run = await months.vision('--from 2025-01-01 --json');
+    expect(run.summary).toMatchObject({ outcomes: { ok: 30, absent: 12 }, alerts: [] });
+    expect(run.summary).toMatchObject({ datasets: [{ days: { held: 677, missing: 12 } }] });
+  });
+
+  it('raises one for twelve missing days of 51', async () => {
+    const run = await months.vision('--from 2026-10-21 --exact --json');
+    expect(run.summary).toMatchObject({
+      alerts: [
+        {
+          id: 'low-coverage',
+          text: expect.stringMatching(/^the lake holds \d+(\.\d)? % of the days of this run/) as unknown,
+        },
+      ],
+    });
+  });
+});

@@ -42,6 +42,7 @@ function runOf(figures: Figures = {}, rest: Partial<JudgedRun> = {}): JudgedRun 
           dataset: 'klines',
           outcomes,
           holes,
+          days: { held, missing: holes + failed },
           rows: 0,
           bytes: 0,
           newest: '2026-11-18',
@@ -209,6 +210,9 @@ describe('coverage', () => {
     [{ held: 190, holes: 10 }, []],
     [{ held: 189, holes: 10 }, ['low-coverage']],
     [{ held: 100, holes: 5, failed: 5 }, ['low-coverage']],
+    // Months have more days than objects.
+    [{ held: 12, holes: 165, dataset: { days: { held: 365, missing: 165 } } }, ['low-coverage']],
+    [{ held: 12, holes: 12, dataset: { days: { held: 365, missing: 12 } } }, []],
     // Few missing objects are chance.
     [{ held: 1, holes: 9 }, []],
   ])('%j', (figures, expected) => {
@@ -223,7 +227,7 @@ describe('the text of an alert', () => {
     expect(all.map(({ id, text, advice }) => `${id}: ${text}; ${advice}`)).toMatchInlineSnapshot(`
       [
         "failed-again: failed objects in two runs in a row: 3 now, 2 before; cryptodl doctor --out /lake checks the hosts and the lake; cryptodl report --out /lake shows the failed objects",
-        "low-coverage: the lake holds 87 % of the objects of this run, less than 95 %: 12 holes, 3 failed; cryptodl coverage --out /lake shows each gap; cryptodl repair --out /lake fetches missing data",
+        "low-coverage: the lake holds 87 % of the days of this run, less than 95 %: 12 holes, 3 failed; cryptodl coverage --out /lake shows each gap; cryptodl repair --out /lake fetches missing data",
         "limiter-triggers: 4 refusals by a limit of the host (429, 418) in an hour, more than 3; lower --concurrency, or give a longer --request-interval",
         "retry-rate: retry rate 23.4 % (234 of 1,000 requests), more than 10 %; cryptodl doctor --out /lake checks the network",
         "retry-success: 62.5 % of retried requests succeeded (50 of 80), less than 95 %; cryptodl doctor --out /lake checks the hosts; more --retries, or a longer --retry-delay, outlast a longer fault",
