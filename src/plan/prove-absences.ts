@@ -12,9 +12,9 @@ import type { SymbolLife } from './symbol-life.js';
 /** A shorter hole may be one of the archive alone. */
 const LEAST_PAUSE_DAYS = 30;
 
-export interface ProofContext extends Pick<ChooseContext, 'list' | 'today'> {
+export interface ProofContext extends Pick<ChooseContext, 'list' | 'spans' | 'today'> {
   readonly series: Series;
-  readonly life: Pick<SymbolLife, 'firstDay' | 'end' | 'days' | 'goesOn'>;
+  readonly life: Pick<SymbolLife, 'firstDay' | 'datasetStart' | 'end' | 'days' | 'goesOn'>;
   readonly absences: Absences;
   readonly nowMs: number;
   /** Recorded reasons do not count. */
@@ -60,17 +60,23 @@ function recordedReason(
   return isKnown ? absence.reason : undefined;
 }
 
-/** The datasets of a symbol begin together. Of a series without objects in this cadence, each period may still be published. */
+/**
+ * The datasets of a symbol begin together, but not before a dataset as a whole; where the configuration does not know its first day, that of
+ * other symbols counts. Of a series without objects in this cadence, each period may still be published.
+ */
 async function startReason(
   context: ProofContext,
   listing: SeriesListing,
   period: Period,
 ): Promise<AbsenceReason> {
-  const recorded = recordedReason(context, period, ['not-listed-yet', 'hole']);
+  const recorded = recordedReason(context, period, ['not-listed-yet', 'before-history', 'hole']);
   if (recorded !== undefined) return recorded;
   const first = await context.life.firstDay(context.series);
   if (first === undefined) return 'unknown';
   if (period.to <= first) return 'not-listed-yet';
+  const isStartKnown = context.spans[period.cadence]?.first !== undefined;
+  const start = isStartKnown ? undefined : await context.life.datasetStart(context.series);
+  if (start !== undefined && period.to <= start) return 'before-history';
   return listing.first === undefined ? 'not-published-yet' : 'hole';
 }
 

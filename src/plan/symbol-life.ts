@@ -46,6 +46,20 @@ export class SymbolLife {
     });
   }
 
+  /**
+   * The first day of the dataset in any of the symbols that show whether the market goes on, and in this one; undefined if none of the others
+   * has it, or if the listing does not tell. Other symbols have contracts of pairs by the name of the pair.
+   */
+  datasetStart(series: Series): Promise<number | undefined> {
+    return orUndefined(async () => {
+      const symbols = this.#referencesOf(series).flatMap((symbol) => [symbol, symbol.replace(/_.*/, '')]);
+      const others = [...new Set(symbols)].filter((symbol) => symbol !== series.symbol);
+      const firsts = await Promise.all(others.map((symbol) => this.#firstOf({ ...series, symbol })));
+      const first = Math.min(...firsts);
+      return Number.isFinite(first) ? Math.min(first, await this.#firstOf(series)) : undefined;
+    });
+  }
+
   /** The day after the last one, from a day on, that any of these datasets has; that day if there is none, undefined if the listing does not tell. */
   end(series: Series, from: number): Promise<number | undefined> {
     return orUndefined(async () => {

@@ -104,6 +104,29 @@ describe('an absent day is', () => {
   });
 });
 
+describe('before the first day of a dataset that the configuration does not know', () => {
+  const dataset = { dataset: 'indexPriceKlines', to: '2026-11-19' } as const;
+  const begun = useScene({
+    archive: [
+      { from: '2026-05-01', to: '2026-11-19', symbols: ['BTCUSDT', 'AUSDT', 'LATEUSDT'] },
+      { ...dataset, from: '2026-09-01', symbols: ['BTCUSDT', 'AUSDT'] },
+      { ...dataset, from: '2026-10-01', symbols: ['LATEUSDT'] },
+    ],
+    flags: '--interval 1h --dataset indexPriceKlines --from 2026-08-01',
+    now: '2026-11-20T12:00:00Z',
+  });
+  const AUGUST = ['2026-08-01', 'before-history', undefined];
+
+  it.each([
+    ['AUSDT', [AUGUST], 'complete'],
+    ['LATEUSDT', [AUGUST, ['2026-09-01', 'hole', undefined]], 'incomplete'],
+  ])('nothing is missing of %s, by the first day of other symbols', async (symbol, gaps, verdict) => {
+    const { lake } = await begun.vision(`--symbols ${symbol}`, { lake: symbol });
+    expect(await gapsOf(lake, begun.now, '2026-08-01')).toEqual(gaps);
+    expect((await checked(lake, begun.now)).verdict).toBe(verdict);
+  });
+});
+
 describe('publication that stalls for weeks', () => {
   const stalled = useScene({
     archive: [{ from: '2026-03-01', to: '2026-03-20', symbols: ['AUSDT', 'BUSDT', 'CUSDT'] }],
