@@ -1,4 +1,5 @@
 /** The selection of `cryptodl vision`: options → series requests for the archive. */
+import { dayOf, dayText, monthOf, monthStart } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import { listText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
@@ -52,7 +53,7 @@ export async function selectSeries(
     ...describeSelection(context, datasets),
     range: range.text,
     notes: [
-      ...monthlyNotes(datasets),
+      ...monthlyNotes(context, datasets, range),
       ...lackingNotes(
         (allowsMissing ? [...elsewhere.keys()] : names).filter((name) => selection.symbols.includes(name)),
         datasets,
@@ -117,11 +118,32 @@ function lackingNotes(
   return [...new Set(notes)];
 }
 
-/** The line for datasets without daily objects. */
-function monthlyNotes(datasets: readonly ChosenDataset[]): string[] {
+/** `fundingRate, klines 1w`, each once. */
+function namesOf(datasets: readonly ChosenDataset[]): string {
+  const names = datasets.map(({ spec, interval = '' }) => `${spec.name} ${interval}`.trimEnd());
+  return [...new Set(names)].join(', ');
+}
+
+/** The lines for datasets without daily objects: what a range selects, and where its days of the current month are. */
+function monthlyNotes(
+  { options, venue, nowMs }: SelectionContext,
+  datasets: readonly ChosenDataset[],
+  range: Range,
+): string[] {
   const monthly = datasets.filter(({ cadences }) => !cadences.includes('daily'));
-  const names = new Set(monthly.map(({ spec, interval = '' }) => `${spec.name} ${interval}`.trimEnd()));
-  return names.size === 0
-    ? []
-    : [`monthly    ${[...names].join(', ')}: every month that the range touches, as a whole`];
+  const monthDay = monthStart(monthOf(dayOf(nowMs, venue)));
+  const isOpen = range.to > monthDay && options.fill === undefined && options.format !== 'zip';
+  const inRest = monthly.filter(
+    ({ spec }) => isOpen && spec.rest !== undefined && !spec.cadences.includes('daily'),
+  );
+  return [
+    ...(monthly.length === 0
+      ? []
+      : [`monthly    ${namesOf(monthly)}: every month that the range touches, as a whole`]),
+    ...(inRest.length === 0
+      ? []
+      : [
+          `monthly    ${namesOf(inRest)}: published by month, days or more after its end; REST has the days since ${dayText(monthDay)}: add --fill rest`,
+        ]),
+  ];
 }

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { scratchFolder } from '../helpers/folders.js';
-import { metricsScene, rowsOf } from '../helpers/metrics-scene.js';
+import { publishFunding } from '../helpers/metrics-archive.js';
+import { joinedScene, metricsScene, rowsOf } from '../helpers/metrics-scene.js';
 import type { MetricsScene } from '../helpers/metrics-scene.js';
 import { fundingEvents } from '../helpers/rest-venue-rows.js';
 import type { VenueSymbol } from '../helpers/rest-venue-types.js';
@@ -47,5 +48,25 @@ describe('seven years of fundings', () => {
     const pages = venue.log.filter(({ path }) => path === '/fapi/v1/fundingRate');
     expect(pages.length).toBeLessThanOrEqual((events.length + LOOK_BACK) / fundingPage + 2);
     expect({ refused: venue.refused, banned: venue.banned }).toEqual({ refused: 0, banned: 0 });
+  });
+});
+
+describe('vision with funding rates of the current month', () => {
+  it('tells that they are published by month, and the flag with which REST has them', async () => {
+    const opened = await joinedScene(scratch, { symbols: [BTC] });
+    scene = opened;
+    const { folder, run, lake } = opened;
+    const month = Date.parse('2026-10-01');
+    publishFunding(folder, BTC, month);
+    const line = ['vision', '--dataset', 'fundingRate', '--symbols', 'BTCUSDT'];
+    const hint =
+      'published by month, days or more after its end; REST has the days since 2026-11-01: add --fill rest';
+    const { code, stderr } = await run([...line, '--days', '7']);
+    expect([code, stderr]).toEqual([0, expect.stringContaining(`monthly    fundingRate: ${hint}`)]);
+    const filled = await run([...line, '--days', '7', '--fill', 'rest']);
+    expect([filled.code, filled.stderr]).toEqual([0, expect.not.stringContaining(hint)]);
+    expect(await rowsOf(lake, 'um/fundingRate/symbol=BTCUSDT')).toHaveLength(20 * 3);
+    const past = await run([...line, '--from', '2026-10-01', '--to', '2026-10-31']);
+    expect([past.code, past.stderr]).toEqual([0, expect.not.stringContaining(hint)]);
   });
 });
