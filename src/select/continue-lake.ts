@@ -1,10 +1,11 @@
 /** `vision` and `metrics` without --symbols: continue each series of the lake from its first gap. */
 import { join } from 'node:path';
 import { dayOf, dayPeriod, dayText, monthOf, monthPeriod, parseDay } from '../model/calendar.js';
-import { usage } from '../model/errors.js';
+import { isNoAnswer, toCryptodlError, usage } from '../model/errors.js';
 import { isDue } from '../lake/absences.js';
 import { lakePaths, seriesFolder } from '../lake/layout.js';
 import { readOrders } from '../lake/orders.js';
+import type { Order } from '../lake/orders.js';
 import { isFromRest } from '../lake/held-objects.js';
 import { readManifest } from '../lake/manifest.js';
 import type { HeldObjects } from '../lake/held-objects.js';
@@ -15,27 +16,32 @@ import { heldSeries } from './held-series.js';
 import type { SeriesRequest } from '../plan/series-request.js';
 import { isRangeGiven } from './date-range.js';
 import type { Range } from './date-range.js';
-import { hasQuote } from './symbol-patterns.js';
+import { globsThatSelect, hasQuote } from './symbol-patterns.js';
 import { FORMATS, seriesName } from '../model/task.js';
 import type { Period, Series } from '../model/task.js';
 import { countText, numberText } from '../model/units.js';
 import { endedText, endOfDataset } from '../source/describe.js';
 import { cadencesOf, periodOf } from '../source/keys.js';
+import { isListingFault } from '../source/listing.js';
 import type { Source } from '../source/source.js';
 import { findDataset, isArchived, isMetric } from '../source/venue.js';
 import { shellWord } from '../text/printable.js';
 import { isAll } from './select-datasets.js';
+import type { ChosenDataset } from './select-datasets.js';
+import { inKeyOrderOf, listedSymbols } from './select-symbols.js';
 import { givenSettings, settingsOf } from './selection.js';
-import { emptyShardText, isInShard } from '../options/shard.js';
+import { emptyShardText, isInShard, shard } from '../options/shard.js';
+import type { Shard } from '../options/shard.js';
+import { isExactName } from '../options/symbols.js';
 import { fillOf, offerOf } from './rest-offer.js';
-import type { LakeContext, RunSelection } from './selection.js';
+import type { LakeContext, RunSelection, SymbolContext } from './selection.js';
 
 /**
  * A request for each format of each series of the lake that the verb and the given flags select. Settings without a given
  * flag stay those of the series. Complete series of ended datasets get no request. Throws a usage error if no series is selected.
  */
 export async function continueLake(
-  context: LakeContext,
+  context: SymbolContext,
   range: Range,
   given: ReadonlySet<string>,
   verb: 'vision' | 'metrics',
@@ -64,7 +70,8 @@ export async function continueLake(
       else ended.add(endedText(venue, series.market, series.dataset) ?? '');
     }
   }
-  for (const request of await orderedAnew(context, range, verb)) {
+  const { ordered, grown } = await orderedAnew(context, range, verb);
+  for (const request of ordered) {
     const { series } = request;
     if (held.has(seriesName(series)) || !isChosen(series, context, given)) continue;
     if (isInShard(options.shard, venue, series)) requests.push(request);
@@ -81,6 +88,7 @@ export async function continueLake(
     );
   return {
     requests,
+    ...(grown.length === 0 ? {} : { grown }),
     hasListing: true,
     what: 'all series',
     ...(options.shard === undefined || requests.length + ended.size > 0
@@ -95,27 +103,74 @@ export async function continueLake(
   };
 }
 
-/** A request for each series of an open order. */
+/** A request for each series of an open order, and the orders whose globs select further symbols now. */
 async function orderedAnew(
-  context: LakeContext,
+  context: SymbolContext,
   { to }: Range,
   verb: 'vision' | 'metrics',
-): Promise<SeriesRequest[]> {
+): Promise<{ readonly ordered: readonly SeriesRequest[]; readonly grown: readonly Order[] }> {
   const { venue, paths } = context;
   const { orders } = await readOrders(lakePaths(paths.root));
-  return orders.flatMap((order) => {
+  const ordered: SeriesRequest[] = [];
+  const grown: Order[] = [];
+  for (const order of orders) {
     const { market, dataset, interval, settings, first } = order;
     const spec = findDataset(venue, market, dataset);
-    if (order.verb !== verb || order.last !== null || spec === undefined) return [];
+    if (order.verb !== verb || order.last !== null || spec === undefined) continue;
     const layer = interval === undefined ? {} : { interval };
     const cadences = cadencesOf(spec, interval, settings.cadence);
-    return order.symbols.map((symbol): SeriesRequest => {
+    const requestOf = (symbol: string): SeriesRequest => {
       const series = { market, dataset, ...layer, symbol };
       const rest = verb === 'vision' ? fillOf(context, series).rest : offerOf(context, series);
       const ranges = [{ from: first === null ? undefined : parseDay(first), to }];
       return { series, settings, cadences, ranges, ...(rest === undefined ? {} : { rest }) };
-    });
-  });
+    };
+    const available = await availableSymbols(context, order, { market, spec, cadences });
+    const added = newSymbols(order, available)
+      .map(requestOf)
+      .filter(
+        ({ series, rest }) =>
+          (verb === 'vision' || rest !== undefined) && isInShard(shardOf(order), venue, series),
+      );
+    ordered.push(...order.symbols.map(requestOf), ...added);
+    const symbols = [...order.symbols, ...added.map(({ series }) => series.symbol)].sort();
+    if (added.length > 0) grown.push({ ...order, symbols });
+  }
+  return { ordered, grown };
+}
+
+function shardOf(order: Order): Shard | undefined {
+  return order.shard === undefined ? undefined : shard(order.shard, 'shard');
+}
+
+/** The symbols that the globs of an order select, and that it does not have yet. */
+function newSymbols({ words, quote, symbols }: Order, available: readonly string[]): string[] {
+  const known = new Set(symbols);
+  return available.filter(
+    (symbol) =>
+      !known.has(symbol) &&
+      (quote.length === 0 || quote.some((one) => hasQuote(symbol, one))) &&
+      globsThatSelect(words, symbol).length > 0,
+  );
+}
+
+/** The symbols that the globs of an order may select; none, with a warning, if their host does not answer. */
+async function availableSymbols(
+  context: SymbolContext,
+  { verb, words, market }: Order,
+  dataset: ChosenDataset,
+): Promise<readonly string[]> {
+  if (words.every((word) => word.startsWith('!') || isExactName(word))) return [];
+  try {
+    if (verb === 'metrics') return (await context.rest.symbols(market)).map(({ symbol }) => symbol);
+    return inKeyOrderOf(await listedSymbols(context, [dataset]));
+  } catch (error) {
+    if (!isNoAnswer(error) && !isListingFault(error)) throw error;
+    context.observer.warn(
+      `the symbols of ${market} ${dataset.spec.name} are not available (${toCryptodlError(error).message}): new ones of ${words.join(',')} are left out`,
+    );
+    return [];
+  }
 }
 
 /** `metrics` continues datasets of REST, `vision` those of the archive. */

@@ -46,11 +46,9 @@ export async function continueOrders(
   if (options.revisions === 'only') return { selection, changed: [] };
   const { orders: held, unreadable } = await readOrders(paths);
   if (unreadable.length > 0) observer.warn(`no orders, left out: ${listText(unreadable, 3)}`);
-  const { orders, changed } = joinOrders(
-    held,
-    askedOrders(context, selection),
-    new Date(nowMs).toISOString(),
-  );
+  const asked = askedOrders(context, selection);
+  const { orders, changed: joined } = joinOrders(held, asked, new Date(nowMs).toISOString());
+  const changed = [...joined, ...(selection.grown ?? [])];
   if (options.exact || options.to !== undefined) return { selection, changed };
   const firsts = firstDays(orders.filter(({ last }) => last === null));
   if (selection.order === undefined && isRangeGiven(options)) return { selection, changed };

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import type { Quota } from '../http/throttle/throttle.js';
 import type { LakePaths } from '../lake/layout.js';
-import type { OrderTerms } from '../lake/orders.js';
+import type { Order, OrderTerms } from '../lake/orders.js';
 import type { Observer } from '../model/observer.js';
 import type { Market, Settings } from '../model/task.js';
 import { durationText, listText, numberText } from '../model/units.js';
@@ -53,6 +53,8 @@ export interface RunSelection {
   readonly requests: readonly SeriesRequest[];
   /** Set for a download with symbols: it leaves orders in the lake. */
   readonly order?: OrderTerms;
+  /** Set for a download without symbols: the open orders whose globs select further symbols now. */
+  readonly grown?: readonly Order[];
   /** False when it is already known that the listing is not available. */
   readonly hasListing: boolean;
   /** `um klines 1m` */

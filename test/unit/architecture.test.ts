@@ -65,7 +65,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
 
   // a capability each
-  audit: [...list('catalogue cli convert download files lake options plan queue report select source'), ...BASE],
+  audit: [
+    ...list('catalogue cli convert download files lake options plan queue report select source'),
+    ...BASE,
+  ],
   bars: [...list('catalogue cli convert download files lake options report select source write'), ...BASE],
   catalog: [...list('cli download options plan queue select source'), ...BASE],
   check: [...list('catalogue cli coverage lake monitor options report select source'), ...BASE],
@@ -138,7 +141,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
  * as expected. A number above the earlier one needs its reason in the message of the commit.
  */
 const LINES: Readonly<Record<string, number>> = {
-  audit: 800,
+  audit: 1150,
   bars: 1250,
   catalog: 500,
   catalogue: 1750,
@@ -149,7 +152,7 @@ const LINES: Readonly<Record<string, number>> = {
   debug: 400,
   doctor: 800,
   download: 4050,
-  export: 2050,
+  export: 2000,
   files: 500,
   http: 6250,
   lake: 4000,
@@ -159,7 +162,7 @@ const LINES: Readonly<Record<string, number>> = {
   model: 1500,
   monitor: 1400,
   notify: 250,
-  options: 3300,
+  options: 3350,
   page: 450,
   plan: 2050,
   plot: 1350,
@@ -171,7 +174,7 @@ const LINES: Readonly<Record<string, number>> = {
   runs: 300,
   s3: 1550,
   schedule: 300,
-  select: 2000,
+  select: 2050,
   serve: 700,
   source: 2700,
   text: 550,
