@@ -103,6 +103,7 @@ function seamsOf(
     const ids = first - last - 1;
     if (ids < 0) continue;
     proven.add(day);
+    if (endsWithGap(before, dayStart)) continue;
     const tail = stretchAt({ ...timesOf(before), day: day - 1 }, 'end', dayStart);
     const head = stretchAt({ ...timesOf({ facts: line }), day }, 'begin', dayStart);
     const longer = head.to - head.from > tail.to - tail.from ? head : tail;
@@ -112,6 +113,18 @@ function seamsOf(
         missing.push({ ...stretch, to: Math.max(stretch.to, stretch.from + 1), ids });
   }
   return { missing, proven };
+}
+
+/** Whether the missing rows before the end of an object are a gap of it already. */
+function endsWithGap({ facts, to }: HeldSpan, dayStart: DayStart): boolean {
+  const [, end = ''] = facts.gaps?.at(-1) ?? [];
+  return Date.parse(end) >= startOfDay(to, dayStart);
+}
+
+/** Whether the next object proves that no row is missing at the end of an object with scheduled rows, which its own schedule does not tell. */
+export function isProvenWhole({ facts, to }: HeldSpan, next: HeldSpan | undefined): boolean {
+  const [last, first] = [facts.ids?.last, next?.facts.ids?.first];
+  return next?.from === to && last !== undefined && first === last + 1;
 }
 
 function timesOf({ facts: { first = '', last = '' } }: Pick<HeldSpan, 'facts'>): {

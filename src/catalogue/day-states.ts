@@ -16,7 +16,7 @@ import { isMade, rowSeconds } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { absentDays, isMissing, reasons } from './absent-days.js';
 import type { Evidence, GapReason, SeriesFacts } from './absent-days.js';
-import { cutStretches, hasTicks, isLongStretch } from './cut-days.js';
+import { cutStretches, hasTicks, isLongStretch, isProvenWhole } from './cut-days.js';
 import type { EmptyStretch } from './cut-days.js';
 import {
   append,
@@ -262,13 +262,13 @@ function hasWholeHistory({ rest }: DatasetSpec): boolean {
   return rest !== undefined && !('joins' in rest) && rest.pager === 'start' && rest.reachHours === undefined;
 }
 
-/** The stretches of cut days in which there are no rows; empty for datasets without ticks. */
+/** The stretches of cut days in which there are no rows; empty for datasets with neither ticks nor ids. */
 function cutsOf(
   series: Series,
   held: readonly HeldSpan[],
   { from, to, heldDays, known, dayStartSeconds }: Part,
 ): EmptyStretch[] {
-  if (!hasTicks(series)) return [];
+  if (!hasTicks(series) && !held.some(({ facts }) => facts.ids !== undefined)) return [];
   const after = reasons(heldDays, known)(at(heldDays, heldDays.length - 1));
   const cuts = cutStretches(held, hasEnded(after.reason), { dayStartMs: dayStartSeconds * 1000 });
   return cuts.filter(({ day }) => day >= from && day < to);
@@ -366,8 +366,10 @@ function addRows(objects: readonly HeldSpan[], part: Part, add: Add): Spans {
   const located: number[] = [];
   const notInRest: number[] = [];
   const edges: Edge[] = [];
-  for (const object of objects) {
-    const spans = gapsWithin(object, part);
+  for (const [index, object] of objects.entries()) {
+    const named = gapsWithin(object, part);
+    const isWhole = named.at(-1) === object.to * DAY_SECONDS && isProvenWhole(object, objects[index + 1]);
+    const spans = isWhole ? named.slice(0, -2) : named;
     if (spans.length === 0) continue;
     if (isUnfetched(object, part))
       edges.push({ from: at(spans, 0), to: at(spans, 1), reason: 'not-fetched' });

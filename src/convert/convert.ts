@@ -103,8 +103,8 @@ async function writeRows(
     const row = stats[index] ?? {};
     const ordinal = Number(row['ord']);
     const rows = counts.rowsOf(ordinal) ?? Number(row['rows']);
-    const { gaps: times = [], extraBars = 0, expected } = irregular.get(ordinal) ?? {};
-    const { ids, gaps: places = [] } = sequences[index] ?? {};
+    const { gaps: times = [], extraBars = 0, expected, ids: minutes } = irregular.get(ordinal) ?? {};
+    const { ids = minutes, gaps: places = [] } = sequences[index] ?? {};
     const gaps = withPlaces(times, places);
     const idConflicts =
       barSeconds(conversion.spec, conversion.series) === undefined ? counts.conflictsOf(ordinal) : extraBars;
@@ -123,7 +123,7 @@ async function writeRows(
   return { written, rows: counts.rows ?? own, duplicatesAcross: counts.across, lacked, ...overlap };
 }
 
-/** Gaps and extra rows by ordinal: of objects with an unexpected row count, order or time grid, and of months of irregular times. */
+/** Gaps and extra rows by ordinal: of objects with an unexpected row count, order or time grid, of months of irregular times, and of scheduled rows. */
 async function findIrregular(
   session: DuckDbSession,
   conversion: Conversion,
@@ -140,7 +140,7 @@ async function findIrregular(
     const isExpected = rows === (expectedRows(spec, series, received.object) ?? rows);
     const isSought = isRegular
       ? !isOrdered || !isExpected || Number(row['off_grid']) > 0
-      : received.object.period.cadence === 'monthly';
+      : spec.hoursSinceLast !== undefined || received.object.period.cadence === 'monthly';
     if (isSought) sought.set(Number(row['ord']), received.object);
   }
   if (sought.size === 0) return new Map();

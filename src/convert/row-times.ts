@@ -2,6 +2,7 @@
 import { REASON_FACTS } from '../model/absence-reasons.js';
 import { DAY_MS, startOfDay } from '../model/calendar.js';
 import { MAX_GAPS } from '../lake/manifest.js';
+import type { IdFacts } from '../lake/manifest-line.js';
 import type { ArchiveObject, Series } from '../model/task.js';
 import type { ColumnSpec } from '../source/facts.js';
 import type { DatasetSpec } from '../source/venue.js';
@@ -141,6 +142,8 @@ export interface TimeFacts {
   readonly extraBars: number;
   /** The rows that the object must have by the schedule of its own rows. */
   readonly expected?: number;
+  /** For scheduled rows, minutes since 1970 in place of ids, see `IdFacts`. */
+  readonly ids?: IdFacts;
 }
 
 /**
@@ -252,14 +255,14 @@ const [MINUTE, HOUR] = [60e6, 3600e6];
 
 /**
  * The gaps of a monthly object with a schedule: a row at t says that the row before it was at t − hours. After the last row, its own interval
- * goes on. In the first object of a series, no row is expected before the first one.
+ * goes on. In the first object of a series, no row is expected before the first one. A row that must come before the first one, in the
+ * object before, is known to its minute.
  */
 function scheduleFacts(
   sorted: RowTimes,
   hours: readonly number[],
   { spec, object }: TimesOf,
-): Pick<TimeFacts, 'gaps' | 'extraBars' | 'expected'> {
-  if (object.period.cadence !== 'monthly' || object.rest?.open === true) return { gaps: [], extraBars: 0 };
+): Pick<TimeFacts, 'gaps' | 'extraBars' | 'expected' | 'ids'> {
   const { from, to } = boundsOf(object, spec);
   const { isFirst: isFirstListed, rest } = object;
   const isFirst =
@@ -272,17 +275,23 @@ function scheduleFacts(
     expected += lacking;
     gaps.push([instantText(first), instantText(end)]);
   };
-  let before = from - MINUTE;
-  let step = HOUR;
+  const stepOf = (index: number): number => Math.max(1, hours[index] ?? 0) * HOUR;
+  const [first = from] = sorted;
+  const lackingFirst = isFirst ? 0 : Math.max(0, Math.floor((first - from) / stepOf(0)));
+  const firstExpected = first - lackingFirst * stepOf(0);
+  addGap(lackingFirst, firstExpected, first);
+  let before = first;
   for (const [index, time] of sorted.entries()) {
-    step = Math.max(1, hours[index] ?? 0) * HOUR;
-    const room = index === 0 ? time - from + step : time - before;
-    const lacking = index === 0 && isFirst ? 0 : Math.floor((room - MINUTE) / step);
-    addGap(lacking, time - lacking * step, time);
+    const lacking = Math.floor((time - before - MINUTE) / stepOf(index));
+    addGap(lacking, time - lacking * stepOf(index), time);
     before = time;
   }
+  const step = stepOf(sorted.length - 1);
   addGap(Math.floor((to - MINUTE - before) / step), before + step, to);
-  return { gaps: gaps.slice(0, MAX_GAPS), extraBars: 0, expected };
+  const minutesBefore = isFirst ? 1 : stepOf(0) / MINUTE;
+  const ids = { first: firstExpected / MINUTE - minutesBefore + 1, last: before / MINUTE };
+  const isJudged = object.period.cadence === 'monthly' && rest?.open !== true;
+  return { ...(isJudged ? { gaps: gaps.slice(0, MAX_GAPS), expected } : { gaps: [] }), extraBars: 0, ids };
 }
 
 /**

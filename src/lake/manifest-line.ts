@@ -65,7 +65,10 @@ export interface ObjectLine {
   readonly tool: string;
 }
 
-/** The ids of an object. */
+/**
+ * The ids of an object, which go on in the next one. Scheduled rows have minutes since 1970 in their place: `first` is the minute after that of
+ * the row that must come before the first one, and `last` that of the last row.
+ */
 export interface IdFacts {
   readonly first: number;
   readonly last: number;

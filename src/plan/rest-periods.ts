@@ -3,6 +3,7 @@ import { dayPeriod, dayText, monthOf, monthPeriod, monthStart, monthText } from 
 import type { HeldObjects } from '../lake/held-objects.js';
 import { heldRevision, isFromRest } from '../lake/held-objects.js';
 import { MAX_GAPS } from '../lake/manifest.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
 import { REASON_FACTS } from '../model/absence-reasons.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
 import type {
@@ -133,19 +134,28 @@ function substituteOf(
  * recent request, or has too many rows of it.
  */
 function standInOf(
-  { series, offer, isRecentlyAbsent }: RestContext,
+  { series, offer, isRecentlyAbsent, held: all }: RestContext,
   { period, held }: Choice,
 ): ArchiveObject | undefined {
   const { from, to } = period;
-  if (held?.gaps === undefined || held.rows === undefined || isFromRest(held)) return undefined;
+  if (held?.rows === undefined || isFromRest(held)) return undefined;
+  const gaps = held.gaps ?? (offer.hasMonths ? gapAtEnd(all, period, held) : undefined);
+  if (gaps === undefined) return undefined;
   if (from < offer.from || to > offer.today || offer.standsIn?.(period) !== true) return undefined;
   if (isRecentlyAbsent(period)) return undefined;
-  const { rows, gaps } = held;
+  const { rows } = held;
   // At the maximum number, further gaps may be unknown, and the rows of REST cannot be compared with them.
   if (gaps.length >= MAX_GAPS) return undefined;
   const insteadOf = { ...heldRevision(held), rows, gaps };
   const rest: RestPeriod = { from, to, reasonIfEmpty: 'hole', fills: true, insteadOf, keepsHeld: true };
   return { key: restKey(series, period), period, rest };
+}
+
+/** The time of scheduled rows that a held object lacks at its end, if the next one proves it. */
+function gapAtEnd(held: HeldObjects, { to }: Period, { ids }: Pick<ObjectLine, 'ids'>): ObjectLine['gaps'] {
+  const next = (held.ofMonth(monthOf(to)) ?? held.ofDay(to))?.ids;
+  if (ids === undefined || next === undefined || next.first <= ids.last + 1) return undefined;
+  return [[new Date((ids.last + 1) * 60_000).toISOString(), `${dayText(to)}T00:00:00Z`]];
 }
 
 /**

@@ -90,6 +90,30 @@ describe('repair', () => {
     expect((await run(['repair'])).stderr).toContain('nothing is missing in the 1 series of the lake');
   });
 
+  it('takes the settlement from REST that a month lacks at its end by the interval of the next month', async () => {
+    const symbol: VenueSymbol = { symbol: 'BTCUSDT', host: 'fapi', fundingHours: 4 };
+    const { run, lake, folder } = await scene([], [symbol]);
+    const [august, september, october] = ['2026-08-01', '2026-09-01', '2026-10-01'].map(Date.parse);
+    const publishMonth = (month: string, hours: number, from = 0, to = 0): void => {
+      const events = fundingEvents(symbol, from, to - 1).filter((_, index) => index % (hours / 4) === 0);
+      const rows = events.map(({ fundingTime, fundingRate }) => `${fundingTime},${hours},${fundingRate}\n`);
+      const key = `data/futures/um/monthly/fundingRate/BTCUSDT/BTCUSDT-fundingRate-${month}.zip`;
+      publish(folder, key, rows.join(''));
+    };
+    publishMonth('2026-08', 8, august, september);
+    publishMonth('2026-09', 4, september, october);
+    const what = ['--dataset', 'fundingRate', '--symbols', 'BTCUSDT'];
+    const range = ['--from', '2026-08-01', '--to', '2026-09-30'];
+    expect((await run(['vision', ...what, ...range])).stderr).toContain('2 ok');
+    expect((await coverageOf(lake)).gaps).toEqual(['31T16 cut -']);
+    expect((await run(['repair'])).code).toBe(0);
+    const times = (await rowsOf(lake, 'um/fundingRate/symbol=BTCUSDT')).map((row) =>
+      (row['calc_time'] as Date).toISOString().slice(0, 13),
+    );
+    expect(times).toContain('2026-08-31T20');
+    expect((await coverageOf(lake)).gaps).toEqual([]);
+  });
+
   it('fetches a missing or damaged file again from REST when its rows came from REST', async () => {
     const { run, lake } = await scene();
     const series = 'um/openInterestHist/interval=5m/symbol=BTCUSDT';

@@ -180,3 +180,67 @@ describe('funding rates that lack a week and a settlement', () => {
     expect(await told(again)).toEqual({ partial: [], lacking: [[90, 0]] });
   });
 });
+
+describe('settlements on both sides of the end of a month', () => {
+  /** `2023-01-31T16` with the hours since the settlement before it. */
+  type Settlement = readonly [hour: string, hours: number];
+  const every = (hours: number, of: readonly string[]): Settlement[] =>
+    of.flatMap((day) =>
+      Array.from({ length: 24 / hours }, (_, index): Settlement => [
+        `${day}T${String(index * hours).padStart(2, '0')}`,
+        hours,
+      ]),
+    );
+  const csv = (rows: readonly Settlement[]): string =>
+    rows
+      .map(([hour, hours], index) => `${Date.parse(`${hour}:00Z`) + (index % 30)},${hours},0.0001\n`)
+      .join('');
+  const JANUARY = days('2023-01-01', '2023-01-31');
+  const FEBRUARY = days('2023-02-01', '2023-02-28');
+  const until = (hour: string, rows: Settlement[]): Settlement[] => rows.filter(([at]) => at <= hour);
+  const since = (hour: string, rows: Settlement[]): Settlement[] => rows.filter(([at]) => at >= hour);
+
+  it.each<[string, Settlement[], Settlement[], number]>([
+    ['no settlement is missing', every(8, JANUARY), every(8, FEBRUARY), 0],
+    [
+      'the interval becomes shorter on the last day, and its first settlement is missing',
+      every(8, JANUARY),
+      every(4, FEBRUARY),
+      1,
+    ],
+    [
+      'the interval becomes shorter on the last day',
+      [...every(8, JANUARY), ['2023-01-31T20', 4]],
+      every(4, FEBRUARY),
+      0,
+    ],
+    [
+      'the interval becomes longer with the first settlement of a month',
+      until('2023-01-31T16', every(4, JANUARY)),
+      every(8, FEBRUARY),
+      0,
+    ],
+    [
+      'the interval becomes longer within the first day of a month',
+      every(4, JANUARY),
+      [['2023-02-01T04', 8], ...since('2023-02-01T12', every(4, FEBRUARY))],
+      1,
+    ],
+    ['the last of a month is missing', until('2023-01-31T08', every(8, JANUARY)), every(8, FEBRUARY), 1],
+    ['the first of a month is missing', every(8, JANUARY), since('2023-02-01T08', every(8, FEBRUARY)), 1],
+    [
+      'the last and the first are missing',
+      until('2023-01-31T08', every(8, JANUARY)),
+      since('2023-02-01T08', every(8, FEBRUARY)),
+      2,
+    ],
+  ])('%s', async (name, january, february, missing) => {
+    put('fundingRate', '2023-01', csv(january));
+    put('fundingRate', '2023-02', csv(february));
+    const asked = '--dataset fundingRate -s BTCUSDT --from 2023-01-01 --to 2023-02-28';
+    const run = await scene.vision(asked, { lake: name.replaceAll(' ', '-') });
+    expect(await told(run)).toMatchObject({ lacking: [[59, missing]] });
+    const { code } = await cryptodl(['check', '--out', run.lake, '--now', scene.now]);
+    expect(code === 0).toBe(missing === 0);
+  });
+});
