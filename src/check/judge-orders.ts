@@ -1,18 +1,17 @@
 /** Judges the orders of a lake: compares what was asked for, up to the last day that must be published by now, with what the lake holds. */
-import { LATE_MS } from '../model/absence-reasons.js';
 import { openCatalogue } from '../catalogue/catalogue.js';
 import { DAY_SECONDS } from '../catalogue/day-states.js';
 import type { Amounts, Gap, SeriesStates } from '../catalogue/day-states.js';
+import { dueEnd } from '../catalogue/due-end.js';
 import { percentOf } from '../coverage/amounts.js';
 import { isOrderedBy } from '../lake/orders.js';
 import type { Order } from '../lake/orders.js';
-import { dayOf, monthOf, monthStart, parseDay } from '../model/calendar.js';
+import { parseDay } from '../model/calendar.js';
 import type { CryptodlError } from '../model/errors.js';
 import type { Series } from '../model/task.js';
 import type { LastFailures } from '../select/last-failures.js';
 import type { Source } from '../source/source.js';
-import { cadencesOf } from '../source/keys.js';
-import { findDataset, rowSeconds } from '../source/venue.js';
+import { findDataset } from '../source/venue.js';
 
 /** `run`: a run of the order may have it. `repair`: REST may have rows that held objects lack. A gap without either was asked for, and cannot be had. */
 export type Mend = 'run' | 'repair';
@@ -53,7 +52,7 @@ export async function judgeOrders(
   const { root, venue, held, failures, nowMs, signal, onRefused } = request;
   const judged = orders.map((order) => {
     const from = order.first === null ? undefined : (parseDay(order.first) ?? 0);
-    const to = Math.max(dueEnd(order, venue, nowMs), from ?? 0);
+    const to = Math.max(endOf(order, venue, nowMs), from ?? 0);
     const range = { ...(from === undefined ? {} : { from }), to };
     return { order, range, isOwn: isOrderedBy(order), best: new Map<string, SeriesStates>() };
   });
@@ -76,21 +75,15 @@ export async function judgeOrders(
   return judged.map(({ order, range, best }) => summed(order, range, best, canAskRest(order, venue)));
 }
 
-/** The day after the last one that must be published by now. Bars above a day have daily objects only for some symbols. */
-function dueEnd(
+/** The day after the last one of the order that must be published by now. */
+function endOf(
   { market, dataset, interval, verb, settings, last }: Order,
   venue: Source,
   nowMs: number,
 ): number {
-  const spec = findDataset(venue, market, dataset);
-  const isLong = spec !== undefined && interval !== undefined && rowSeconds(spec, interval) === undefined;
-  const isMonthly =
-    verb === 'vision' &&
-    spec !== undefined &&
-    (isLong || !cadencesOf(spec, interval, settings.cadence).includes('daily'));
-  const due = dayOf(nowMs - LATE_MS[isMonthly ? 'monthly' : 'daily'], venue);
-  const end = last === null ? Infinity : (parseDay(last) ?? 0) + 1;
-  return Math.min(isMonthly ? monthStart(monthOf(due)) : due, end);
+  const cadence = verb === 'vision' ? settings.cadence : undefined;
+  const due = dueEnd(findDataset(venue, market, dataset), { interval, cadence, venue, nowMs });
+  return Math.min(due, last === null ? Infinity : (parseDay(last) ?? 0) + 1);
 }
 
 function canAskRest({ market, dataset }: Order, venue: Source): boolean {

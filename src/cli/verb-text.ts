@@ -29,7 +29,7 @@ export const LOCK_EXIT = 'locked; another run holds the lock of the lake';
 export const RUN_EXITS = {
   ...BASE_EXITS,
   3: 'try later; cryptodl retry requests the objects of the failure report again',
-  4: 'failed; a retry does not help; with --strict also for holes and partial objects',
+  4: 'failed; a retry does not help; with --strict also for series that lack data',
   5: 'nothing new; with --error-on-nothing',
   6: LOCK_EXIT,
   7: LIMIT_EXIT,
@@ -39,6 +39,6 @@ export const RUN_EXITS = {
 export const QUEUE_EXITS = {
   ...BASE_EXITS,
   3: 'try later; no connection to the Redis server, or with --wait: a job failed for now',
-  4: 'failed; with --wait: a retry does not help; with --strict also for holes and partial objects',
+  4: 'failed; with --wait: a retry does not help; with --strict also for series that lack data',
   7: LIMIT_EXIT,
 } as const satisfies ExitTexts;

@@ -178,7 +178,7 @@ async function execute(
     const isZip = totals.formats.length === 1 && totals.formats[0] === 'zip';
     const dataPath = isZip ? join(session.paths.root, session.venue.archive.topFolder) : selection.dataPath;
     session.phase('working');
-    const end = await executePlan(session, {
+    const executed = await executePlan(session, {
       ...selection,
       dataPath,
       report,
@@ -187,11 +187,20 @@ async function execute(
       isCut,
     });
     session.phase('ending');
+    const end = session.options.strict ? await judgedStrictly(session, selection, executed) : executed;
     // A queue may have a million jobs: they leave no record each.
     return session.pipeline === undefined ? await leaveRecord(session, { ...request, start }, end) : end;
   } finally {
     await plan.spool.close();
   }
+}
+
+/** The end of a run with the holes of all its series, in place of those of its objects. Jobs of a queue have other runs beside them. */
+async function judgedStrictly(session: Session, selection: RunSelection, end: RunEnd): Promise<RunEnd> {
+  if (end.ended !== undefined || session.pipeline !== undefined) return end;
+  const { countLacking } = await import('./lacking-series.js');
+  const holes = await countLacking(session, selection);
+  return { ...end, status: { ...end.status, holes, partial: 0 } };
 }
 
 function announcement(

@@ -275,7 +275,7 @@ export const LAKE_FLAGS = {
       isCarried: true,
       verbs: [...DOWNLOADS_AND_JOBS, 'enqueue'],
       usual: ['run', 'retry'],
-      doc: 'end with exit code 4 for holes and partial objects',
+      doc: 'end with exit code 4 if a series of the run lacks data; what is proven to be absent does not count, and neither does what is not due yet',
     },
     'error-on-nothing': {
       verbs: DOWNLOADS,

@@ -1,8 +1,9 @@
 /** Reasons for absence need evidence: what the archive has of a symbol, and whether its market goes on. */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { makeArchive, makeCsv } from '../../scripts/synthetic-archive.js';
 import { cryptodl } from '../helpers/cli.js';
+import { publish } from '../helpers/published.js';
 import { useScene } from '../helpers/scene.js';
 
 const from = '2026-07-01';
@@ -159,5 +160,52 @@ describe('publication that stalls for weeks', () => {
     await run('2026-04-18');
     expect(await checked(lake, '2026-04-18T12:00:00Z')).toEqual({ code: 0, verdict: 'complete' });
     expect(await gapsOf(lake, '2026-04-18T12:00:00Z')).toEqual([]);
+  });
+});
+
+describe('--strict', () => {
+  const strict = useScene({
+    archive: [
+      { from: '2026-05-01', to: '2026-11-19' },
+      { from: '2026-05-01', to: '2026-11-14', symbols: ['LATEUSDT'] },
+      { from: '2026-05-01', to: '2026-11-19', symbols: ['LATEUSDT'], interval: '1d' },
+      { from: '2026-07-01', to: '2026-08-31', symbols: ['TWICEUSDT', 'HOLEUSDT'] },
+      { from: '2026-10-20', to: '2026-11-19', symbols: ['TWICEUSDT', 'HOLEUSDT'] },
+      { from: '2026-07-01', to: '2026-11-19', symbols: ['HOLEUSDT'], dataset: 'aggTrades' },
+      { from: '2026-07-01', to: '2026-11-19', symbols: ['CUTUSDT'] },
+    ],
+    flags: '--interval 1h --strict',
+    now: '2026-11-20T12:00:00Z',
+  });
+
+  it.each([
+    ['a series that is not traded for weeks', 0, 'TWICEUSDT', '2026-07-01'],
+    ['a hole', 4, 'HOLEUSDT', '2026-07-01'],
+    ['publication that has stalled', 4, 'LATEUSDT', '2026-11-01'],
+    ['nothing, and a day that is not due', 0, 'BTCUSDT', '2026-11-01'],
+  ])('for %s ends with %i, in each run', async (_, code, symbol, since) => {
+    const shared = { lake: `strict-${symbol}` };
+    const run = () => strict.vision(`--symbols ${symbol} --from ${since}`, shared);
+    const { stderr, code: first } = await run();
+    expect([first, (await run()).code]).toEqual([code, code]);
+    expect(stderr.includes('--strict: 1 of 1 series lack data: cryptodl coverage --out')).toBe(code === 4);
+  });
+
+  it('counts a held day that lacks rows, also in later runs of the range', async () => {
+    const day = '2026-11-10';
+    const { csv } = makeCsv({
+      market: 'um',
+      dataset: 'klines',
+      interval: '1h',
+      symbol: 'CUTUSDT',
+      period: day,
+    });
+    const key = `data/futures/um/daily/klines/CUTUSDT/1h/CUTUSDT-1h-${day}.zip`;
+    publish(strict.folder, key, csv.split('\n').slice(0, -5).join('\n'));
+    const run = (flags: string) => strict.vision(`--symbols CUTUSDT ${flags}`, { lake: 'strict-cut' });
+    const first = await run('--from 2026-11-08');
+    const later = await run('--from 2026-11-08');
+    const beside = await run('--from 2026-11-12 --exact');
+    expect([first.code, later.code, beside.code]).toEqual([4, 4, 0]);
   });
 });
