@@ -115,6 +115,8 @@ const TWINS: Partial<Record<FlagName, [string, unknown]>> = {
   now: ['2026-11-21T08:00:00Z', Date.UTC(2026, 10, 21, 8)],
   format: ['csv', 'csv'],
   prefer: ['daily', 'daily'],
+  against: ['rest', 'rest'],
+  sample: ['5:1f2e', { count: 5, seed: '1f2e', text: '5:1f2e' }],
   partition: ['day', 'day'],
   cadence: ['daily', 'daily'],
   numbers: ['string', 'string'],
