@@ -26,8 +26,8 @@ import { openReport, refuseBadReport } from './open-report.js';
 import { OutcomeChannel } from './outcome-channel.js';
 import { refuseLargePlan } from './plan-run.js';
 import { continueOrders } from '../select/continue-orders.js';
-import { writeOrders } from '../lake/orders.js';
-import type { Order } from '../lake/orders.js';
+import { withOrders } from '../lake/orders.js';
+import type { OrderChange } from '../lake/orders.js';
 import { refuseAllEnded } from '../select/select-datasets.js';
 import type { openSession, Session, SessionRequest, SharedParts } from './session.js';
 import { selectFailures } from '../select/select-failures.js';
@@ -126,8 +126,8 @@ async function workIn(session: Session, request: RunRequest, start: StartRecord)
   return locked(session, selected.verb, async (open) => {
     if (session.pipeline !== undefined) return execute(open, request, selected, { start });
     await start.begin();
-    const { selection, changed } = await continueOrders(open, selected);
-    return execute(open, request, selection, { start, orders: changed });
+    const { selection, orders } = await continueOrders(open, selected);
+    return execute(open, request, selection, { start, orders });
   });
 }
 
@@ -155,15 +155,11 @@ async function execute(
   session: Session,
   request: RunRequest,
   selection: RunSelection,
-  { start, orders = [] }: { readonly start: StartRecord; readonly orders?: readonly Order[] },
+  { start, orders = NO_ORDERS }: { readonly start: StartRecord; readonly orders?: OrderChange },
 ): Promise<RunEnd> {
   session.phase('planning');
-  const plan = await makePlan(session, selection);
+  const plan = await withOrders(session.paths, orders, () => acceptedPlan(session, selection));
   try {
-    refuseAllEnded(session.venue, selection.ended, plan.totals);
-    refuseLargePlan(session, plan);
-    // A refused plan leaves no order: a later run would fetch what it was refused.
-    await writeOrders(session.paths, orders);
     const terms = plan.totals.fetch + plan.totals.skip === 0 ? undefined : await noteTerms(session);
     session.observer.announce({ ...announcement(session, selection, plan), terms });
     const report = openReport(session, request);
@@ -201,6 +197,21 @@ async function judgedStrictly(session: Session, selection: RunSelection, end: Ru
   const { countLacking } = await import('./lacking-series.js');
   const holes = await countLacking(session, selection);
   return { ...end, status: { ...end.status, holes, partial: 0 } };
+}
+
+const NO_ORDERS: OrderChange = { held: [], changed: [] };
+
+/** Rejects with a usage error for a plan that is refused. */
+async function acceptedPlan(session: Session, selection: RunSelection): Promise<Plan> {
+  const plan = await makePlan(session, selection);
+  try {
+    refuseAllEnded(session.venue, selection.ended, plan.totals);
+    refuseLargePlan(session, plan);
+    return plan;
+  } catch (error) {
+    await plan.spool.close();
+    throw error;
+  }
 }
 
 function announcement(

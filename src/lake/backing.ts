@@ -27,6 +27,8 @@ export interface Backing {
   exclusively<T>(seriesFolder: string, act: () => Promise<T>): Promise<T>;
   /** Rejects with the error of the other side. */
   tryOut(): Promise<BackingTrial>;
+  /** Publishes the changes in a folder outside of the series now, also those that no manifest names. */
+  publishFolder(folder: string): Promise<void>;
   /** Begins to publish the present state of a series, together with later changes that come before the turn of the series. */
   publishSeries(seriesFolder: string): void;
   /** Resolves when the changes so far are published; with true if the manifest now has lines of another writer too. */
@@ -130,6 +132,11 @@ export async function publishBackedSeries(seriesFolder: string): Promise<void> {
   const backing = backingOf(seriesFolder);
   backing?.publishSeries(seriesFolder);
   await backing?.published(seriesFolder);
+}
+
+/** The same for a folder outside of the series. Its files replace those of other writers. */
+export async function publishBackedFolder(folder: string): Promise<void> {
+  await backingOf(folder)?.publishFolder(folder);
 }
 
 /** Infinite for a lake without another side: its lock keeps other commands away. */

@@ -10,12 +10,12 @@ import * as v from 'valibot';
 import { makeFolder } from '../files/disk.js';
 import { readState } from '../files/state-file.js';
 import { parseDay } from '../model/calendar.js';
-import { errnoOf } from '../model/errors.js';
+import { errnoOf, toCryptodlError } from '../model/errors.js';
 import { SettingsSchema } from '../model/settings-schema.js';
 import type { Series } from '../model/task.js';
 import { parseJson } from '../text/json.js';
 import { shownPath } from '../text/printable.js';
-import { bringIn, openBackedFolders } from './backing.js';
+import { bringIn, openBackedFolders, publishBackedFolder } from './backing.js';
 import { FOLDERS } from './layout.js';
 import type { LakePaths } from './layout.js';
 import { publish, syncDirectory } from './publish.js';
@@ -119,6 +119,7 @@ export async function writeOrders(paths: LakePaths, orders: readonly Order[]): P
       throw error;
     }
   }
+  await publishBackedFolder(folder);
 }
 
 /** The caller must hold the lock of the lake. Rejects with errors of the system. */
@@ -127,6 +128,37 @@ export async function removeOrders(paths: LakePaths, ids: readonly string[]): Pr
   const folder = await paths.folder(ORDERS_FOLDER);
   for (const id of ids) await rm(join(folder, `${id}.json`), { force: true });
   await syncDirectory(folder);
+  await publishBackedFolder(folder);
+}
+
+/** The orders of a lake before and after a run has joined its own. */
+export interface OrderChange {
+  readonly held: readonly Order[];
+  readonly changed: readonly Order[];
+}
+
+/**
+ * Writes changed orders and calls `act`, the plan of their run: a run that is killed or reaches no host leaves its orders too. A usage error takes
+ * them back, because a later run would fetch what this one was refused.
+ */
+export async function withOrders<T>(
+  paths: LakePaths,
+  { held, changed }: OrderChange,
+  act: () => Promise<T>,
+): Promise<T> {
+  await writeOrders(paths, changed);
+  try {
+    return await act();
+  } catch (error) {
+    if (toCryptodlError(error).code === 'usage') {
+      const ids = new Set(changed.map(({ id }) => id));
+      const before = held.filter(({ id }) => ids.has(id));
+      for (const { id } of before) ids.delete(id);
+      await writeOrders(paths, before);
+      await removeOrders(paths, [...ids]);
+    }
+    throw error;
+  }
 }
 
 /** The terms that all orders of a run have in common. Days are day numbers. */

@@ -158,9 +158,11 @@ export class Mirror implements Backing {
     return this.#publications.end();
   }
 
-  /** Publishes like `Publisher.publishFolder`. */
+  /** Publishes like `Publisher.publishFolder`. `folder`: an absolute path. */
   async publishFolder(folder: string, isConditional = false): Promise<void> {
-    if (!this.#options.isReadOnly) await this.#publisher.publishFolder(folder, isConditional);
+    if (this.#options.isReadOnly) return;
+    this.#options.onPublication?.();
+    await this.#publisher.publishFolder(this.#keyOf(folder) || '.', isConditional);
   }
 
   /** The folders in the root, the quarantine first and the manifests last. */

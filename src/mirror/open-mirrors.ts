@@ -179,10 +179,12 @@ export class Mirrors {
     const close = async (): Promise<void> => {
       try {
         await mirror.endPublications();
-        for (const folder of isWritten ? [...OF_RUNS, '.'] : []) await mirror.publishFolder(folder);
+        for (const folder of isWritten ? [...OF_RUNS, '.'] : [])
+          await mirror.publishFolder(join(root, folder));
         // These verbs move files after they have published their manifest, or without a change of it.
         if (['verify', 'repair'].includes(this.#verb))
-          for (const folder of await mirror.foldersInRoot()) await mirror.publishFolder(folder, true);
+          for (const folder of await mirror.foldersInRoot())
+            await mirror.publishFolder(join(root, folder), true);
       } catch (error) {
         if (!signal.aborted) throw error;
         warn(`${address} does not have all changes of this command: it was ended; run the command again`);

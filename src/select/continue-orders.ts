@@ -1,6 +1,6 @@
 /** The orders of a run: what it asks for, and the first days of the orders that it continues. */
 import { joinOrders, readOrders } from '../lake/orders.js';
-import type { AskedOrder, Order, OrderTerms } from '../lake/orders.js';
+import type { AskedOrder, Order, OrderChange, OrderTerms } from '../lake/orders.js';
 import type { LakePaths } from '../lake/layout.js';
 import { dayText, parseDay } from '../model/calendar.js';
 import type { Observer } from '../model/observer.js';
@@ -41,19 +41,19 @@ interface OrderContext {
 export async function continueOrders(
   context: OrderContext,
   selection: RunSelection,
-): Promise<{ readonly selection: RunSelection; readonly changed: readonly Order[] }> {
+): Promise<{ readonly selection: RunSelection; readonly orders: OrderChange }> {
   const { paths, options, observer, nowMs } = context;
-  if (options.revisions === 'only') return { selection, changed: [] };
+  if (options.revisions === 'only') return { selection, orders: { held: [], changed: [] } };
   const { orders: held, unreadable } = await readOrders(paths);
   if (unreadable.length > 0) observer.warn(`no orders, left out: ${listText(unreadable, 3)}`);
   const asked = askedOrders(context, selection);
-  const { orders, changed: joined } = joinOrders(held, asked, new Date(nowMs).toISOString());
-  const changed = [...joined, ...(selection.grown ?? [])];
-  if (options.exact || options.to !== undefined) return { selection, changed };
-  const firsts = firstDays(orders.filter(({ last }) => last === null));
-  if (selection.order === undefined && isRangeGiven(options)) return { selection, changed };
+  const { orders: all, changed: joined } = joinOrders(held, asked, new Date(nowMs).toISOString());
+  const orders = { held, changed: [...joined, ...(selection.grown ?? [])] };
+  if (options.exact || options.to !== undefined) return { selection, orders };
+  const firsts = firstDays(all.filter(({ last }) => last === null));
+  if (selection.order === undefined && isRangeGiven(options)) return { selection, orders };
   const requests = selection.requests.map((request) => withFirstDay(request, firsts));
-  return { selection: { ...selection, requests }, changed };
+  return { selection: { ...selection, requests }, orders };
 }
 
 function withFirstDay(request: SeriesRequest, firsts: ReadonlyMap<string, number>): SeriesRequest {

@@ -79,6 +79,15 @@ describe('a lake in a bucket', () => {
     expect(killed.signal).toBe('SIGKILL');
   }
 
+  it('has the order of a run that was killed before its first file', async () => {
+    await killAt(args(1, 3), { method: 'PUT', path: MONTH, cut: 'before' });
+    const checked = await cryptodl(['check', '--json', '--out', lake.out], { env: lake.environment });
+    expect(checked).toMatchObject({
+      code: 3,
+      events: [{ verdict: 'incomplete', orders: [{ first: dayOf(1), last: dayOf(3), lacking: 1 }] }],
+    });
+  });
+
   /** Readers of the manifest find them at once, and after `verify --fix`. */
   async function findsRows(rows: number): Promise<void> {
     const read = (words: readonly string[]): Promise<CliResult> =>

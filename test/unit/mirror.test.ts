@@ -121,7 +121,7 @@ describe('a mirror', () => {
     write(join(root, FILE), 'written here');
     mirror.publishSeries(folder);
     expect(await mirror.published(folder)).toBe(false);
-    await mirror.publishFolder('binance');
+    await mirror.publishFolder(join(root, 'binance'));
     expect(server.objects.get(`data/${FILE}`)?.bytes.toString()).toBe('from the bucket');
   });
 
