@@ -1,11 +1,12 @@
 /** Fills a lake with the runs of a random world, and compares what it holds and what it says with the truth. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { cryptodl, FAST } from './cli.js';
+import { cryptodl, cryptodlProcess, FAST } from './cli.js';
+import type { CliResult } from './cli.js';
 import { readParquet } from './lake.js';
 import { DAY_MS, isMonthly, monthOf, monthStart, nameOf, textOf } from './proof-rows.js';
 import type { ProofRow, ProofSeries } from './proof-rows.js';
-import type { ProofWorld, PublishedSeries } from './proof-world.js';
+import type { ProofRun, ProofWorld, PublishedSeries } from './proof-world.js';
 import type { TimedArchive } from './timed-archive.js';
 
 /** From the end of a period until it must be published. */
@@ -38,8 +39,10 @@ export async function tryWorld(world: ProofWorld, archive: TimedArchive, lake: s
     const today = Math.floor(run.nowMs / DAY_MS);
     const at = `${textOf(today)}: `;
     const flags = ['--out', lake, '--now', new Date(run.nowMs).toISOString()];
-    const ran = await cryptodl([...run.words, ...flags, '--archive-url', archive.url, '--quiet', ...FAST]);
-    if (ran.code !== 0) problems.push(`${at}vision ended with ${ran.code}: ${ran.stderr}`);
+    const ran = await runOf(run, archive, lake, flags);
+    const isWhole = run.accident === undefined || ran.code === 0;
+    if (run.accident === undefined ? ran.code !== 0 : ran.code === 0 && run.accident === 'outage')
+      problems.push(`${at}vision ended with ${ran.code}: ${ran.stderr}`);
     const checked = await cryptodl(['check', '--json', ...flags]);
     const [verdict = {}] = checked.events;
     const lacking: string[] = [];
@@ -58,7 +61,7 @@ export async function tryWorld(world: ProofWorld, archive: TimedArchive, lake: s
       isSuspected ||= (world.lives.get(series.symbol) ?? []).some(
         ({ to }) => to / DAY_MS < range.to && to / DAY_MS + PROVEN_DAYS + 3 > today,
       );
-      if (run.symbols.includes(series.symbol))
+      if (run.symbols.includes(series.symbol) && isWhole)
         problems.push(...notTaken(one, held, { run, order, today, asked }).map((text) => at + text));
     }
     const said = `check says ${JSON.stringify(verdict['verdict'])}, exit ${checked.code}`;
@@ -67,6 +70,53 @@ export async function tryWorld(world: ProofWorld, archive: TimedArchive, lake: s
       problems.push(`${at}${said}, but nothing is missing: ${JSON.stringify(verdict['orders'])}`);
   }
   return problems;
+}
+
+/** The run with its accident. Only a run that is killed is a process of its own. */
+async function runOf(
+  { accident, words, symbols }: ProofRun,
+  archive: TimedArchive,
+  lake: string,
+  flags: readonly string[],
+): Promise<CliResult> {
+  const list = `${lake}.txt`;
+  if (words.includes('@')) writeFileSync(list, symbols.join('\n'));
+  const line = [...words.map((word) => (word === '@' ? `@${list}` : word)), ...flags];
+  const args = [...line, '--archive-url', archive.url, '--quiet', ...FAST];
+  if (accident === 'outage') args.push('--retries', '0', '--max-wait', '10ms');
+  const env = { CRYPTODL_STATE_DIR: `${lake}-state` };
+  let requests = 0;
+  archive.isDown = () => accident === 'outage';
+  try {
+    if (typeof accident !== 'object') return await cryptodl(args, { env });
+    return await cryptodlProcess(args, {
+      env,
+      onSpawn: (child) => {
+        archive.isDown = () => {
+          requests += 1;
+          return requests >= accident.killedAfter && child.kill('SIGKILL');
+        };
+      },
+    });
+  } finally {
+    archive.isDown = () => false;
+  }
+}
+
+/** The rows that the archive has at the time of the last run, that the runs have ordered, and that the lake lacks. */
+export async function lackingAtEnd(world: ProofWorld, lake: string): Promise<string[]> {
+  const runs = world.runs.filter(({ symbols }) => symbols.length > 0);
+  const last = runs.at(-1);
+  if (last === undefined) return [];
+  const first = Math.min(...runs.map((run) => run.first ?? Infinity));
+  const lacking: string[] = [];
+  for (const { series, objects } of world.published) {
+    if (!world.ordered(series) || !last.symbols.includes(series.symbol)) continue;
+    const held = await heldKeys(lake, series);
+    const rows = publishedRows(objects, last.nowMs).filter(({ key, day }) => day >= first && !held.has(key));
+    if (rows.length > 0) lacking.push(`at the end ${nameOf(series)} lacks ${rowsText(rows)}`);
+  }
+  return lacking;
 }
 
 /** The day after the last one that must be published by now. */
@@ -94,24 +144,31 @@ function notTaken(
 ): string[] {
   const first = order.first;
   const last = Math.min(today - 1, order.last ?? Infinity);
-  const there = new Map<number, ProofRow>();
-  const now = objects.flatMap((object) => {
-    const published = object.publications.findLast(({ atMs }) => atMs <= run.nowMs);
-    return published === undefined ? [] : { ...object, rows: published.rows };
-  });
-  const dailyMonths = new Set(now.filter(({ from, to }) => to - from === 1).map(({ from }) => monthOf(from)));
-  for (const { from, to, rows: published } of now) {
-    // A month that the archive has by days is held by its days. Only `repair` takes the monthly object for days that are holes.
-    if (to - from > 1 && dailyMonths.has(monthOf(from))) continue;
-    for (const row of published) if (row.day >= first && row.day <= last) there.set(row.key, row);
-  }
-  const lacking = [...there.values()].filter(({ key }) => !held.has(key));
+  const lacking = publishedRows(objects, run.nowMs).filter(
+    ({ key, day }) => day >= first && day <= last && !held.has(key),
+  );
   const lost = lacking.filter(
     ({ day }) => day >= (run.first ?? first) || !asked.has(`${nameOf(series)} ${day}`),
   );
   for (const { key, day } of rows)
     if (day >= first && day <= last && !held.has(key)) asked.add(`${nameOf(series)} ${day}`);
   return lost.length === 0 ? [] : [`the run has not taken ${rowsText(lost)} of ${nameOf(series)}`];
+}
+
+/** The rows that the archive has at a time. */
+function publishedRows(objects: PublishedSeries['objects'], nowMs: number): ProofRow[] {
+  const there = new Map<number, ProofRow>();
+  const now = objects.flatMap((object) => {
+    const published = object.publications.findLast(({ atMs }) => atMs <= nowMs);
+    return published === undefined ? [] : { ...object, rows: published.rows };
+  });
+  const dailyMonths = new Set(now.filter(({ from, to }) => to - from === 1).map(({ from }) => monthOf(from)));
+  for (const { from, to, rows } of now) {
+    // A month that the archive has by days is held by its days. Only `repair` takes the monthly object for days that are holes.
+    if (to - from > 1 && dailyMonths.has(monthOf(from))) continue;
+    for (const row of rows) there.set(row.key, row);
+  }
+  return [...there.values()];
 }
 
 function rowsText(rows: readonly ProofRow[]): string {

@@ -36,9 +36,13 @@ export interface PublishedSeries {
   readonly objects: readonly ProofObject[];
 }
 
-/** A call of `vision`. `first` and `last`: the days of its range. */
-interface ProofRun {
+/** What goes wrong in a run: all requests fail, or the process is killed after so many requests. */
+type Accident = 'outage' | { readonly killedAfter: number };
+
+/** A call of `vision`. `first` and `last`: the days of its range. The word `@` stands for a file with its symbols. */
+export interface ProofRun {
   readonly nowMs: number;
+  readonly accident?: Accident;
   readonly words: readonly string[];
   readonly symbols: readonly string[];
   readonly first: number | undefined;
@@ -113,7 +117,8 @@ interface Stall {
   readonly isOf: (series: ProofSeries) => boolean;
 }
 
-export function worldOf(seed: number): ProofWorld {
+/** `makeRuns`: by default, a few runs with long pauses. `mostLateDays`: between the usual and the real publication. */
+export function worldOf(seed: number, makeRuns = runsOf, mostLateDays = 40): ProofWorld {
   const draw = new Draw(seed);
   const story: string[] = [];
   const market = draw.chance(0.75) ? 'um' : 'spot';
@@ -137,7 +142,7 @@ export function worldOf(seed: number): ProofWorld {
     }));
   });
   const ordered = (series: ProofSeries): boolean => layers.includes(nameOf({ ...series, symbol: '' }).trim());
-  const runs = runsOf(draw, { layers, symbols, start, end, market, lives });
+  const runs = makeRuns(draw, { layers, symbols, start, end, market, lives });
   const history = { from: start - draw.between(0, 20), to: (runs.at(-1)?.nowMs ?? 0) / DAY_MS };
   const stalls = stallsOf(draw, { symbols, layers: [...layers, WITNESS], start, end }, story);
   const published = all.map((series) => {
@@ -148,7 +153,11 @@ export function worldOf(seed: number): ProofWorld {
       draw.number,
     );
     const isOdd = ordered(series);
-    return { series, rows, objects: objectsOf(draw, series, rows, { stalls, isOdd, start, end }, story) };
+    return {
+      series,
+      rows,
+      objects: objectsOf(draw, series, rows, { stalls, isOdd, start, end, mostLateDays }, story),
+    };
   });
   const known = runs.map((run) =>
     onlyListed(
@@ -156,7 +165,12 @@ export function worldOf(seed: number): ProofWorld {
       published.filter(({ series }) => ordered(series)),
     ),
   );
-  story.push(...known.map(({ nowMs, words }) => `${textOf(nowMs / DAY_MS)}: ${words.join(' ')}`));
+  story.push(
+    ...known.map(
+      ({ nowMs, words, symbols: own, accident }) =>
+        `${textOf(nowMs / DAY_MS)}: ${words.join(' ')} ${own.join()} ${JSON.stringify(accident ?? '')}`,
+    ),
+  );
   return { seed, lives, published, ordered, runs: known, story };
 }
 
@@ -252,6 +266,41 @@ function runsOf(draw: Draw, { layers, symbols, start, end, market, lives }: RunF
   return runs;
 }
 
+/** The recipe of the README each day, with the accidents of a month. */
+export function cronRuns(days: number): typeof runsOf {
+  return (draw, { layers, symbols, start, market, lives }) => {
+    const datasets = [...new Set(layers.map((layer) => layer.split(' ')[0] ?? ''))];
+    const intervals = [...new Set(layers.flatMap((layer) => layer.split(' ').slice(1)))];
+    const format = draw.chance(0.8) ? 'csv' : 'parquet';
+    const begin = start + 8;
+    // The last days are without accidents.
+    const end = days - Math.ceil(days / 4);
+    const outageDays = draw.between(1, Math.min(14, end - 2));
+    const outage = { from: begin + draw.between(1, end - outageDays), days: outageDays };
+    const added = new Map(symbols.map((name, index) => [name, index === 0 ? 0 : draw.between(-days, end)]));
+    return Array.from({ length: days }, (_, index) => index).flatMap((index): ProofRun[] => {
+      const day = begin + index;
+      const known = symbols.filter(
+        (name) => (added.get(name) ?? 0) <= index && (lives.get(name)?.[0]?.from ?? 0) < (day - 3) * DAY_MS,
+      );
+      const isDown = day >= outage.from && day < outage.from + outage.days;
+      const accident = isDown
+        ? { accident: 'outage' as const }
+        : index > 0 && index < end && draw.chance(0.12)
+          ? { accident: { killedAfter: draw.between(1, 25) } }
+          : {};
+      // Cron does not run on some days.
+      if (index > 0 && index < end && draw.chance(0.1)) return [];
+      const layer = intervals.length === 0 ? [] : ['--interval', intervals.join(',')];
+      const what = ['--market', market, '--dataset', datasets.join(','), ...layer, '--symbols', '@'];
+      const words = ['vision', ...what, '--days', '7', '--format', format];
+      return [
+        { nowMs: day * DAY_MS + RUN_MS, words, symbols: known, first: day - 7, last: undefined, ...accident },
+      ];
+    });
+  };
+}
+
 function stallsOf(
   draw: Draw,
   {
@@ -293,6 +342,7 @@ interface OddFacts {
   readonly stalls: readonly Stall[];
   /** Whether its objects have faults of their own. */
   readonly isOdd: boolean;
+  readonly mostLateDays: number;
   readonly start: number;
   readonly end: number;
 }
@@ -361,7 +411,7 @@ function revisionsOf(
   series: ProofSeries,
   rows: readonly ProofRow[],
   { from, to, lateDays, odd }: Period,
-  { stalls, start, end }: OddFacts,
+  { stalls, start, end, mostLateDays }: OddFacts,
   story: string[],
 ): Publication[] {
   const isLong = to - from > 1;
@@ -384,7 +434,7 @@ function revisionsOf(
       story.push(`${name} is never published`);
       return [];
     case 'late':
-      at += draw.between(1, 40);
+      at += draw.between(1, mostLateDays);
       story.push(`${name} is published on ${textOf(at)}`);
       return [make(at, rows)];
     case 'doubled':
@@ -393,7 +443,7 @@ function revisionsOf(
     case 'cut': {
       const short = cutOf(draw, rows);
       if (short === undefined) return [make(at, rows)];
-      const again = draw.chance(0.6) ? at + draw.between(1, 40) : undefined;
+      const again = draw.chance(0.6) ? at + draw.between(1, mostLateDays) : undefined;
       story.push(
         `${name} has ${short.length} of ${rows.length} rows on ${textOf(at)}${again === undefined ? '' : `, all on ${textOf(again)}`}`,
       );
