@@ -99,7 +99,7 @@ export interface Amounts {
 /** One series in one format. `excused`: rows (or days) that are not expected, for a reason of a gap. */
 export interface SeriesStates extends Amounts {
   readonly series: Series;
-  /** Undefined when the series holds no data, but its manifest records absences. */
+  /** Undefined when the series holds no data, but its manifest records absences, or an order names it. */
   readonly format: Format | undefined;
   /** The range of the terms. */
   readonly range: Partial<DayRange>;
@@ -127,13 +127,15 @@ export interface SeriesStates extends Amounts {
   readonly excused: number;
 }
 
-/** The states in each format that the series holds. Empty when it holds nothing and records no absences. */
+/** The states in each format that the series holds. Empty when it holds nothing, records no absences, and the range is not that of an order. */
 export function statesOf(series: Series, read: SeriesRead, terms: StateTerms): SeriesStates[] {
   const { absences, ...held } = read.manifest;
   const formats = FORMATS.filter((format) => held[format].size > 0 || (read.lost[format] ?? []).length > 0);
   if (formats.length > 0) return formats.map((format) => statesOfFormat(series, format, read, terms));
   const isRemembered = absences.periods().length + absences.failed().length > 0;
-  return isRemembered ? [statesOfFormat(series, undefined, read, terms)] : [];
+  const { from, to } = terms.range;
+  const isOrdered = from !== undefined && to !== undefined;
+  return isRemembered || isOrdered ? [statesOfFormat(series, undefined, read, terms)] : [];
 }
 
 /** What is asked of the part of a series that the range selects. */

@@ -2,14 +2,14 @@
 import { openCatalogue } from '../catalogue/catalogue.js';
 import { DAY_SECONDS } from '../catalogue/day-states.js';
 import type { Amounts, Gap, SeriesStates } from '../catalogue/day-states.js';
-import { dueEnd } from '../catalogue/due-end.js';
 import { percentOf } from '../coverage/amounts.js';
 import { isOrderedBy } from '../lake/orders.js';
 import type { Order } from '../lake/orders.js';
-import { parseDay } from '../model/calendar.js';
 import type { CryptodlError } from '../model/errors.js';
 import type { Series } from '../model/task.js';
 import type { LastFailures } from '../select/last-failures.js';
+import { orderedDays } from '../catalogue/ordered-series.js';
+import type { OrderedDays } from '../catalogue/ordered-series.js';
 import type { Source } from '../source/source.js';
 import { findDataset } from '../source/venue.js';
 
@@ -51,9 +51,7 @@ export async function judgeOrders(
 ): Promise<readonly JudgedOrder[]> {
   const { root, venue, held, failures, nowMs, signal, onRefused } = request;
   const judged = orders.map((order) => {
-    const from = order.first === null ? undefined : (parseDay(order.first) ?? 0);
-    const to = Math.max(endOf(order, venue, nowMs), from ?? 0);
-    const range = { ...(from === undefined ? {} : { from }), to };
+    const range = orderedDays(order, venue, nowMs);
     return { order, range, isOwn: isOrderedBy(order), best: new Map<string, SeriesStates>() };
   });
   const ofSeries = (series: Series) => judged.filter(({ isOwn }) => isOwn(series));
@@ -75,24 +73,13 @@ export async function judgeOrders(
   return judged.map(({ order, range, best }) => summed(order, range, best, canAskRest(order, venue)));
 }
 
-/** The day after the last one of the order that must be published by now. */
-function endOf(
-  { market, dataset, interval, verb, settings, last }: Order,
-  venue: Source,
-  nowMs: number,
-): number {
-  const cadence = verb === 'vision' ? settings.cadence : undefined;
-  const due = dueEnd(findDataset(venue, market, dataset), { interval, cadence, venue, nowMs });
-  return Math.min(due, last === null ? Infinity : (parseDay(last) ?? 0) + 1);
-}
-
 function canAskRest({ market, dataset }: Order, venue: Source): boolean {
   return findDataset(venue, market, dataset)?.rest !== undefined;
 }
 
 function summed(
   order: Order,
-  { from, to }: { readonly from?: number; readonly to: number },
+  { from, to }: OrderedDays,
   states: ReadonlyMap<string, SeriesStates>,
   hasRest: boolean,
 ): JudgedOrder {

@@ -2,12 +2,18 @@
 import { openCatalogue } from '../catalogue/catalogue.js';
 import type { SeriesStates } from '../catalogue/day-states.js';
 import type { DayRange } from '../catalogue/spans.js';
-import { lakePaths } from '../lake/layout.js';
+import { lakePaths, seriesFolder } from '../lake/layout.js';
+import type { LakePaths } from '../lake/layout.js';
+import { readOrders } from '../lake/orders.js';
+import { seriesName } from '../model/task.js';
+import type { Series } from '../model/task.js';
 import { emptyShardText, isInShard } from '../options/shard.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { isRangeGiven, resolveRange } from '../select/date-range.js';
 import { readVerbLake, refuseFormat, selectGiven } from '../select/held-series.js';
 import { readLastFailures } from '../select/last-failures.js';
+import { orderedDays, seriesOf } from '../catalogue/ordered-series.js';
+import type { Source } from '../source/source.js';
 import type { LastFailures } from '../select/last-failures.js';
 import { CoverageCounts } from './coverage-counts.js';
 import type { CoveragePeriod } from './amounts.js';
@@ -41,14 +47,15 @@ export async function coverSelected(
     warn(message);
   };
   const { root, held } = await readVerbLake(request, skip);
-  const chosen = mayBeEmpty && held.length === 0 ? [] : await selectGiven(held, request);
+  const { known, ordered } = await withOrdered(lakePaths(root), venue, held, nowMs);
+  const chosen = mayBeEmpty && known.length === 0 ? [] : await selectGiven(known, request);
   const isFormatGiven = origins.format !== 'default';
   if (isFormatGiven) await refuseFormat(options.format, chosen, { root, venue, out: options.out });
   const selected = chosen.filter((series) => isInShard(options.shard, venue, series));
   if (options.shard !== undefined && selected.length === 0) warn(emptyShardText(options.shard));
   const failures = await readLastFailures(lakePaths(root), warn);
   const covered = openCatalogue(root, venue, request.signal).states(selected, {
-    rangesOf: () => [range],
+    rangesOf: (series) => [{ ...ordered.get(seriesName(series)), ...range }],
     formats: isFormatGiven ? [options.format] : undefined,
     nowMs,
     failures: failures?.bySeries,
@@ -65,6 +72,34 @@ export async function coverSelected(
           ? 'day'
           : 'month',
   };
+}
+
+/** The series of the lake with those that its orders name and that it lacks, in path order, and the days of these by name. */
+async function withOrdered(
+  paths: LakePaths,
+  venue: Source,
+  held: readonly Series[],
+  nowMs: number,
+): Promise<{ readonly known: readonly Series[]; readonly ordered: ReadonlyMap<string, DayRange> }> {
+  const names = new Set(held.map(seriesName));
+  const ordered = new Map<string, DayRange>();
+  const lacked = new Map<string, Series>();
+  for (const order of (await readOrders(paths)).orders) {
+    if (order.exchange !== venue.name) continue;
+    const { to, from = to - 1 } = orderedDays(order, venue, nowMs);
+    for (const series of seriesOf(order)) {
+      const name = seriesName(series);
+      if (names.has(name)) continue;
+      const other = ordered.get(name);
+      lacked.set(name, series);
+      ordered.set(name, { from: Math.min(from, other?.from ?? from), to: Math.max(to, other?.to ?? to) });
+    }
+  }
+  if (lacked.size === 0) return { known: held, ordered };
+  const byFolder = new Map(
+    [...held, ...lacked.values()].map((series) => [seriesFolder(venue.name, series), series]),
+  );
+  return { known: [...byFolder].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, series]) => series), ordered };
 }
 
 async function* counted(

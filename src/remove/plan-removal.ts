@@ -13,6 +13,7 @@ import { FORMATS, seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { readVerbLake, selectGiven } from '../select/held-series.js';
+import { seriesOf } from '../catalogue/ordered-series.js';
 import { givenFlags } from '../select/selection.js';
 import { globsThatSelect, meantNames } from '../select/symbol-patterns.js';
 import type { Source } from '../source/source.js';
@@ -75,11 +76,6 @@ export async function selectRemoved(request: VerbRequest): Promise<Removed> {
   const ordered = orders.filter(({ exchange }) => exchange === source.name).flatMap(seriesOf);
   const known = new Map([...held, ...ordered].map((series) => [seriesName(series), series]));
   return { kind: 'series', series: await selectGiven([...known.values()], request) };
-}
-
-function seriesOf({ market, dataset, interval, symbols }: Order): Series[] {
-  const layer = interval === undefined ? {} : { interval };
-  return symbols.map((symbol) => ({ market, dataset, ...layer, symbol }));
 }
 
 /**

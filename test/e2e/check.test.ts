@@ -141,6 +141,38 @@ describe('the verdict', () => {
     expect(await check(lake)).toMatchObject({ verdict: 'complete', lastRun: { fate: 'ended' } });
   });
 
+  it('is about the order of a first run that is killed while it plans', async () => {
+    const killed = await scene.vision('--symbols SOLUSDT --days 7', {
+      onSpawn: (child) => {
+        scene.answer(
+          (path) => decodeURIComponent(path).includes('klines/SOLUSDT/1h/'),
+          () => child.kill('SIGKILL'),
+        );
+      },
+    });
+    expect(killed.signal).toBe('SIGKILL');
+    const { lake } = killed;
+    expect(await check(lake)).toMatchObject({
+      verdict: 'incomplete',
+      exitCode: 3,
+      orders: [{ symbols: ['SOLUSDT'], series: 1, lacking: 1, percent: 0 }],
+    });
+    // The order names the symbol, so that coverage knows what is missing of it. Nothing names another one.
+    const flags = ['--out', lake, '--now', scene.now, '--symbols', 'SOLUSDT', '--min', '99'];
+    expect(await cryptodl(['coverage', ...flags, '--json'])).toMatchObject({
+      code: 4,
+      events: [
+        { symbol: 'SOLUSDT', expected: 5, held: 0, missing: 5 },
+        { event: 'summary', series: 1, incomplete: 1, leastPercent: 0 },
+      ],
+    });
+    expect((await cryptodl(['coverage', ...flags])).stderr).toContain('--from 2026-11-14 --to 2026-11-18');
+    expect(await cryptodl(['coverage', ...flags, '--symbols', 'SOLUSD'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('did you mean SOLUSDT?') as string,
+    });
+  });
+
   it('names the runs that could not begin, and wrong options leave nothing', async () => {
     const shared = { lake: 'unreachable' };
     const { lake } = await scene.vision(DAYS, shared);

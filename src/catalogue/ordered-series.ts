@@ -1,0 +1,26 @@
+/** The series of an order, and the days that it must have by now. */
+import type { Order } from '../lake/orders.js';
+import { parseDay } from '../model/calendar.js';
+import type { Series } from '../model/task.js';
+import type { Source } from '../source/source.js';
+import { findDataset } from '../source/venue.js';
+import { dueEnd } from './due-end.js';
+import type { DayRange } from './spans.js';
+
+/** Without `from`, the order begins with the first day of each series. */
+export type OrderedDays = Pick<DayRange, 'to'> & Partial<DayRange>;
+
+export function seriesOf({ market, dataset, interval, symbols }: Order): Series[] {
+  const layer = interval === undefined ? {} : { interval };
+  return symbols.map((symbol) => ({ market, dataset, ...layer, symbol }));
+}
+
+/** The days up to the last one that must be published by now. */
+export function orderedDays(order: Order, venue: Source, nowMs: number): OrderedDays {
+  const { market, dataset, interval, verb, settings, first, last } = order;
+  const cadence = verb === 'vision' ? settings.cadence : undefined;
+  const due = dueEnd(findDataset(venue, market, dataset), { interval, cadence, venue, nowMs });
+  const end = Math.min(due, last === null ? Infinity : (parseDay(last) ?? 0) + 1);
+  const from = first === null ? undefined : (parseDay(first) ?? 0);
+  return { ...(from === undefined ? {} : { from }), to: Math.max(end, from ?? 0) };
+}
