@@ -97,7 +97,13 @@ interface Publication {
   mostMs: number | null;
   runs: number;
 }
+interface Verdict {
+  state: 'complete' | 'behind' | 'incomplete' | 'running';
+  text: string;
+  next: string | null;
+}
 interface Report {
+  verdict: Verdict | null;
   made: string;
   version: string;
   lake: string;

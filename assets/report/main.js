@@ -29,7 +29,9 @@ function themeButton() {
 }
 
 /** @param {Report} report */
-function pageHeader({ lake, made, version }) {
+function pageHeader({ verdict, lake, made, version }) {
+  const verdictText =
+    verdict === null ? 'The lake has no order: nothing tells what it should hold.' : verdict.text;
   return el(
     'header',
     {},
@@ -37,6 +39,8 @@ function pageHeader({ lake, made, version }) {
       'div',
       {},
       el('h1', {}, 'cryptodl report'),
+      el('p', { class: 'verdict' }, verdictText),
+      ...(verdict?.next ? [el('p', {}, 'Next: ', el('code', {}, verdict.next))] : []),
       el('p', {}, el('code', {}, lake), ` ${timeText(made)} UTC, cryptodl ${version}`),
     ),
     themeButton(),

@@ -38,7 +38,7 @@ export function checkLines(
 }
 
 /** `incomplete: 3 of 58 series lack 1,440 rows` */
-function verdictText(orders: readonly JudgedOrder[], { state, exitCode }: Verdict): string {
+export function verdictText(orders: readonly JudgedOrder[], { state, exitCode }: Verdict): string {
   const sum = (of: (order: JudgedOrder) => number): number => orders.reduce((all, one) => all + of(one), 0);
   const series = numberText(sum((one) => one.series));
   const lacking = sum((one) => one.lacking);

@@ -25,6 +25,7 @@ import { RunNotices } from '../notify/run-notices.js';
 import type { EndedRun } from '../notify/run-notices.js';
 import { shownPath } from '../text/printable.js';
 import type { Job } from './jobs.js';
+import { verdictAfter, wantsVerdict } from './lake-verdict.js';
 import { recordedOptions } from './open-report.js';
 import { openMonitors } from './open-monitors.js';
 import type { Follower, Monitors } from './open-monitors.js';
@@ -99,9 +100,10 @@ async function printRun(request: RunRequest, output: ReportedRun): Promise<Print
     reporter.ending(ENDING);
   };
   request.signal.addEventListener('abort', onSignal, { once: true });
-  const tellEnd = async (ended: EndedRun): Promise<void> => {
-    await notices?.end(ended);
-    for (const follower of followers) follower.ended(ended.exitCode);
+  const tellEnd = async (run: EndedRun): Promise<void> => {
+    const verdict = wantsVerdict(options) ? await verdictAfter(request) : undefined;
+    await notices?.end({ ...run, verdict });
+    for (const follower of followers) follower.ended(run.exitCode, verdict);
     // The command ends with its only run.
     if (job !== undefined) return;
     await monitors?.close((message) => {

@@ -11,12 +11,13 @@ import type { Surroundings } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
 import type { Reporter } from '../report/reporter.js';
 import type { RunMonitor } from '../report/run-monitor.js';
+import type { VerdictSummary } from '../report/run-summary.js';
 import { findDataset } from '../source/venue.js';
 import type { Venue } from '../source/venue.js';
 import { absolutePath } from '../text/printable.js';
 
 export interface Follower extends RunMonitor {
-  ended(exitCode: ExitCode): void;
+  ended(exitCode: ExitCode, verdict?: VerdictSummary): void;
 }
 
 interface Place {

@@ -6,6 +6,7 @@ import type { Observer } from '../model/observer.js';
 import type { DatasetFigures } from '../report/dataset-tally.js';
 import type { NetworkFigures } from '../report/network-figures.js';
 import type { LiveRun, RunMonitor, WorkState } from '../report/run-monitor.js';
+import type { VerdictSummary } from '../report/run-summary.js';
 import type { MetricName } from './prometheus-metrics.js';
 import type { RunHistory } from './run-history.js';
 
@@ -27,7 +28,10 @@ export interface RunState {
 
 /** A metric with the label `run_job`. */
 export type RunEndFigure = readonly [
-  name: Extract<MetricName, `cryptodl_last_${string}` | 'cryptodl_failed_runs_in_a_row'>,
+  name: Extract<
+    MetricName,
+    `cryptodl_last_${string}` | `cryptodl_check_${string}` | 'cryptodl_failed_runs_in_a_row'
+  >,
   job: string,
   value: number,
 ];
@@ -70,8 +74,8 @@ export class FollowedRun implements RunMonitor {
   }
 
   /** Keeps the figures and releases the run. */
-  ended(exitCode: ExitCode): void {
-    this.#ended ??= { ...this.#stateOf(exitCode), isLive: false, work: undefined };
+  ended(exitCode: ExitCode, verdict?: VerdictSummary): void {
+    this.#ended ??= { ...this.#stateOf(exitCode, verdict), isLive: false, work: undefined };
     this.#network = undefined;
     this.#live = undefined;
   }
@@ -80,7 +84,7 @@ export class FollowedRun implements RunMonitor {
     return this.#ended ?? this.#stateOf(undefined);
   }
 
-  #stateOf(exitCode: ExitCode | undefined): RunState {
+  #stateOf(exitCode: ExitCode | undefined, verdict?: VerdictSummary): RunState {
     const { tally, totals, work } = this.#live ?? {};
     const outcomes = Object.values(tally?.outcomes ?? {}).reduce((sum, count) => sum + count, 0);
     const planned = totals === undefined ? 0 : totals.fetch + totals.skip + totals.absent;
@@ -93,8 +97,17 @@ export class FollowedRun implements RunMonitor {
       undone: Math.max(0, planned - outcomes),
       receivedBytes: this.#receivedBytes,
       history: this.#followed.history,
-      ends: this.#ends(exitCode),
+      ends: [...this.#verdict(verdict), ...this.#ends(exitCode)],
     };
+  }
+
+  #verdict(verdict: VerdictSummary | undefined): RunEndFigure[] {
+    if (verdict === undefined) return [];
+    const { job } = this.#followed;
+    return [
+      ['cryptodl_check_exit_code', job, verdict.exitCode],
+      ['cryptodl_check_lacking_series', job, verdict.lacking],
+    ];
   }
 
   #ends(exitCode: ExitCode | undefined): RunEndFigure[] {

@@ -13,6 +13,12 @@ interface MetricSpec {
 export const METRICS = {
   cryptodl_build_info: gauge('Version of cryptodl; the value is 1.', 'version'),
 
+  cryptodl_check_exit_code: gauge(
+    'Verdict of cryptodl check after the last run: 0 complete, 3 a run may mend it, 4 the data cannot be had.',
+    'run_job',
+  ),
+  cryptodl_check_lacking_series: gauge('Series that lack data, by the orders of the lake.', 'run_job'),
+
   cryptodl_requests_total: counter(
     'Ended attempts of requests by HTTP status; status none: no answer.',
     'host',

@@ -4,13 +4,14 @@ import { toCryptodlError } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { TOOL_VERSION } from '../model/version.js';
-import type { RunSummary } from '../report/run-summary.js';
+import type { RunSummary, VerdictSummary } from '../report/run-summary.js';
 import { absolutePath, lakeFlag } from '../text/printable.js';
 import type { Clock } from '../model/clock.js';
 import type { Pools } from '../http/transport/pool.js';
 import type { Options } from '../options/flags.js';
 import type { Surroundings } from '../options/environment.js';
 import { openPools, send } from './send.js';
+import type { Content } from './send.js';
 
 export interface NoticesOptions {
   readonly options: Options;
@@ -27,6 +28,8 @@ export interface EndedRun {
   readonly summary?: RunSummary;
   /** The error of a run that could not begin. */
   readonly error?: ErrorCode;
+  /** Undefined for a lake without orders. */
+  readonly verdict?: VerdictSummary | undefined;
 }
 
 /** Reports the start of a run at once, and its end when `end` is called. Messages that do not arrive are warnings, one of each kind. */
@@ -47,21 +50,23 @@ export class RunNotices {
 
   /** Resolves when the messages have arrived or failed. */
   async end(run: EndedRun): Promise<void> {
-    const isTold = run.exitCode !== 0 || (run.summary?.alerts.length ?? 0) > 0;
+    const { exitCode, summary, verdict } = run;
+    // Data that no run may bring are no news after each run.
+    const isTold = exitCode !== 0 || (summary?.alerts.length ?? 0) > 0 || verdict?.exitCode === 3;
     await Promise.all([
-      this.#started.then(() => this.#ping(run.exitCode === 0 ? '' : '/fail')),
+      this.#started.then(() => this.#ping(exitCode === 0 ? '' : '/fail', verdict?.text)),
       isTold ? this.#post(run) : undefined,
     ]);
     await Promise.all(this.#pools.map((pool) => pool.close()));
   }
 
-  async #ping(what: string): Promise<void> {
+  async #ping(what: string, text?: string): Promise<void> {
     const { ping } = this.#options.options;
     if (ping === undefined) return;
     // Appended to the path: `…/uuid/fail?rid=1`.
     const url = new URL(ping);
     if (what !== '') url.pathname = url.pathname.replace(/(?<!\/)\/*$/, what);
-    await this.#send('ping', url.href);
+    await this.#send('ping', url.href, text);
   }
 
   async #post(run: EndedRun): Promise<void> {
@@ -70,9 +75,9 @@ export class RunNotices {
       await this.#send('alert-webhook', alertWebhook, messageOf(this.#options, run));
   }
 
-  async #send(flag: string, url: string, json?: object): Promise<void> {
+  async #send(flag: string, url: string, content?: Content): Promise<void> {
     try {
-      await send(this.#pools, this.#options.clock, url, json);
+      await send(this.#pools, this.#options.clock, url, content);
     } catch (error) {
       if (!this.#warned.has(flag)) this.#options.warn(`--${flag}: ${toCryptodlError(error).message}`);
       this.#warned.add(flag);
@@ -83,11 +88,16 @@ export class RunNotices {
 /** The body of the POST. It has the name of the lake, but no path of this machine. */
 function messageOf(
   { options, surroundings, clock, verb, job }: NoticesOptions,
-  { exitCode, summary, error }: EndedRun,
+  { exitCode, summary, error, verdict }: EndedRun,
 ): object {
   const root = absolutePath(options.out, surroundings.home);
   const alerts = summary?.alerts ?? [];
+  const ofLake = (text: string): string => text.replaceAll(lakeFlag(root), '');
   return {
+    verdict:
+      verdict === undefined
+        ? null
+        : { ...verdict, next: verdict.next === null ? null : ofLake(verdict.next) },
     tool: 'cryptodl',
     version: TOOL_VERSION,
     at: new Date(clock.now()).toISOString(),
@@ -96,7 +106,7 @@ function messageOf(
     job: job ?? null,
     exitCode,
     error: error ?? null,
-    alerts: alerts.map((alert) => ({ ...alert, advice: alert.advice.replaceAll(lakeFlag(root), '') })),
+    alerts: alerts.map((alert) => ({ ...alert, advice: ofLake(alert.advice) })),
     summary: summary === undefined ? null : countsOf(summary),
   };
 }

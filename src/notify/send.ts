@@ -37,21 +37,31 @@ const ATTEMPT_MS = 5000;
 /** The delay before each further attempt. */
 const DELAYS_MS = [250, 500, 1000];
 
+/** A text, or an object as JSON. */
+export type Content = string | object;
+
 /**
- * Sends a POST with the JSON, otherwise a GET, until the receiver answers with 2xx. Each attempt takes the next of `pools`, because a proxy
+ * Sends a POST with the content, otherwise a GET, until the receiver answers with 2xx. Each attempt takes the next of `pools`, because a proxy
  * may not work. Rejects with the typed error of the last attempt, which names the host but not the path, because the path may be a secret.
  */
-export async function send(pools: readonly Pools[], clock: Clock, url: string, json?: object): Promise<void> {
+export async function send(
+  pools: readonly Pools[],
+  clock: Clock,
+  url: string,
+  content?: Content,
+): Promise<void> {
   const endsAt = clock.monotonic() + LIMIT_MS;
   for (let attempt = 0; ; attempt += 1) {
     const pool = pools[attempt % pools.length];
     if (pool === undefined) throw new CryptodlError('bug', 'there is no connection for a message');
     try {
       const timeoutMs = Math.min(ATTEMPT_MS, endsAt - clock.monotonic());
-      await sendOnce({ pool, clock, timeoutMs }, url, json);
+      await sendOnce({ pool, clock, timeoutMs }, url, content);
       return;
     } catch (thrown) {
       const error = toCryptodlError(thrown);
+      // Some receivers of pings know only GET.
+      if (error.code === 'http-refused' && typeof content === 'string') return send(pools, clock, url);
       const delayMs = DELAYS_MS[attempt];
       const mayPass = error.retryable || error.code === 'proxy-refused';
       if (!mayPass || delayMs === undefined || clock.monotonic() + delayMs >= endsAt) throw error;
@@ -66,7 +76,7 @@ interface OneTry {
   readonly timeoutMs: number;
 }
 
-async function sendOnce({ pool, clock, timeoutMs }: OneTry, url: string, json?: object): Promise<void> {
+async function sendOnce({ pool, clock, timeoutMs }: OneTry, url: string, content?: Content): Promise<void> {
   const { origin, pathname, search, host } = new URL(url);
   const stop = new AbortController();
   const timer = clock.timer(timeoutMs, () => {
@@ -76,12 +86,10 @@ async function sendOnce({ pool, clock, timeoutMs }: OneTry, url: string, json?: 
     const { statusCode: status, body } = await pool.of(origin).request({
       origin,
       path: pathname + search,
-      method: json === undefined ? 'GET' : 'POST',
-      headers: {
-        'user-agent': USER_AGENT,
-        ...(json === undefined ? {} : { 'content-type': 'application/json' }),
-      },
-      body: json === undefined ? null : JSON.stringify(json),
+      method: content === undefined ? 'GET' : 'POST',
+      headers: { 'user-agent': USER_AGENT, ...(content === undefined ? {} : typeOf(content)) },
+      body:
+        content === undefined || typeof content === 'string' ? (content ?? null) : JSON.stringify(content),
       signal: stop.signal,
     });
     await body.dump();
@@ -98,4 +106,8 @@ async function sendOnce({ pool, clock, timeoutMs }: OneTry, url: string, json?: 
   } finally {
     timer.cancel();
   }
+}
+
+function typeOf(content: Content): { readonly 'content-type': string } {
+  return { 'content-type': typeof content === 'string' ? 'text/plain; charset=utf-8' : 'application/json' };
 }

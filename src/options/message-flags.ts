@@ -87,7 +87,7 @@ export const MESSAGE_FLAGS = {
     'alert-webhook': {
       verbs: DOWNLOADS,
       value: 'URL',
-      doc: 'address for a POST of JSON after a run with alerts, or with an exit code other than 0',
+      doc: 'address for a POST of JSON after a run with alerts, with an exit code other than 0, or of a lake that lacks data which a command may bring',
       parse: secretUrl('https://hooks.example.com/your-id'),
       example: 'https://hooks.example.com/your-id',
       aka: ['webhook', 'alert-url', 'notify'],

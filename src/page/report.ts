@@ -4,6 +4,7 @@ import { progressPrinter, runVerb } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
 import type { SeriesStates } from '../catalogue/day-states.js';
+import { judgeLake, summaryOfVerdict } from '../check/judge-lake.js';
 import { coverSelected } from '../coverage/cover-selected.js';
 import type { LakeCoverage } from '../coverage/cover-selected.js';
 import { beginsWith, refuseForeignFile, writeOwnFile } from '../files/own-file.js';
@@ -67,8 +68,11 @@ export async function report(command: LookUp): Promise<ExitCode> {
         yield one;
       }
     };
+    const nowMs = options.nowMs ?? io.clock.now();
+    const judged = await judgeLake({ ...request, paths, venue: request.source, nowMs, warn });
     const head = {
-      made: new Date(options.nowMs ?? io.clock.now()).toISOString(),
+      verdict: judged === undefined ? null : summaryOfVerdict(judged),
+      made: new Date(nowMs).toISOString(),
       version: TOOL_VERSION,
       lake: paths.root,
       ...runData(run, found.runs),

@@ -17,6 +17,20 @@ export interface Alert {
   readonly advice: string;
 }
 
+/** The verdict of `cryptodl check` about a lake, for outputs that show no orders. */
+export interface VerdictSummary {
+  readonly state: 'complete' | 'behind' | 'incomplete' | 'running';
+  /** 0, 3 if a run may mend what is missing, or 4 if it cannot be had. */
+  readonly exitCode: ExitCode;
+  /** One line. */
+  readonly text: string;
+  /** The command that may mend what is missing; null if there is none. */
+  readonly next: string | null;
+  readonly series: number;
+  /** Series that lack data. */
+  readonly lacking: number;
+}
+
 export interface RunEnd {
   readonly status: RunStatus;
   readonly tally: Tally;

@@ -52,8 +52,9 @@ function answering(posts: Posted[], statuses: readonly number[]): RequestListene
     request.on('end', () => {
       const { method, url, headers } = request;
       const text = Buffer.concat(chunks).toString('utf8');
-      const body = (text === '' ? {} : JSON.parse(text)) as Record<string, unknown>;
-      posts.push({ line: `${method} ${url}`, type: headers['content-type'], body });
+      const type = headers['content-type'];
+      const body = (type === 'application/json' ? JSON.parse(text) : {}) as Record<string, unknown>;
+      posts.push({ line: `${method} ${url}`, type, body });
       response.writeHead(statuses[posts.length - 1] ?? statuses.at(-1) ?? 200).end('ok');
     });
   };
@@ -71,6 +72,14 @@ describe('a failed run', () => {
       Array.from({ length: 3 }, () => ['POST /secret?id=1', 'application/json']),
     );
     expect(posts[2]?.body).toEqual({
+      verdict: {
+        state: 'incomplete',
+        exitCode: 3,
+        text: 'incomplete: 1 of 1 series lack 1 day',
+        next: 'cryptodl vision',
+        series: 1,
+        lacking: 1,
+      },
       tool: 'cryptodl',
       version: TOOL_VERSION,
       at: expect.stringMatching(/^\d{4}-.*Z$/),
@@ -138,7 +147,7 @@ describe('a failed run', () => {
     const flags = ['--alert-webhook', url, '--ping', url, '--ca-file', certificate.file];
     const { stderr } = await scene.vision(flags);
     expect(warnings(stderr)).toEqual([]);
-    expect(posts.map(({ line }) => line).sort()).toEqual(['GET /fail', 'GET /start', 'POST /']);
+    expect(posts.map(({ line }) => line).sort()).toEqual(['GET /start', 'POST /', 'POST /fail']);
   });
 });
 

@@ -117,6 +117,7 @@ describe('--prometheus-textfile', () => {
     expect(valueOf(page, 'cryptodl_newest_period_end_timestamp_seconds', KLINES)).toBe(
       Date.parse('2026-11-21T00:00:00Z') / 1000,
     );
+    expect(valueOf(page, 'cryptodl_check_exit_code', { run_job: 'vision' })).toBe(0);
     expect(valueOf(page, 'cryptodl_last_run_exit_code', { run_job: 'vision' })).toBe(0);
     expect(valueOf(page, 'cryptodl_last_success_timestamp_seconds', { run_job: 'vision' })).toBe(
       valueOf(page, 'cryptodl_last_run_timestamp_seconds', { run_job: 'vision' }),
@@ -158,6 +159,7 @@ describe('--prometheus-textfile', () => {
     for (const inARow of [1, 2]) {
       const { code } = await scene.vision([...flags, '--days', '5'], { lake });
       expect([code, read('cryptodl_last_run_exit_code')]).toEqual([4, 4]);
+      expect([read('cryptodl_check_exit_code'), read('cryptodl_check_lacking_series')]).toEqual([3, 2]);
       expect(read('cryptodl_failed_runs_in_a_row')).toBe(inARow);
       expect(Math.abs((read('cryptodl_last_success_timestamp_seconds') ?? 0) - success)).toBeLessThan(5);
       expect(read('cryptodl_last_success_timestamp_seconds')).toBeLessThan(

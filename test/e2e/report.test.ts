@@ -51,6 +51,7 @@ describe('a report', () => {
     expect(stdout).toMatch(new RegExp(`^wrote .*whole.html: 2 series, run ${newest.id}, \\d+ kB\\n$`));
     const { head, groups } = dataOf(file);
     expect(head).toMatchObject({
+      verdict: null,
       made: NOW.replace('Z', '.000Z'),
       lake,
       run: { id: newest.id, summary: { outcomes: { failed: 2 } } },
@@ -156,6 +157,7 @@ describe('a report of a lake whose runs failed', () => {
     const { head, groups } = dataOf(file);
     expect(groups).toEqual([]);
     expect(head).toMatchObject({
+      verdict: { state: 'incomplete', text: expect.stringMatching(/^incomplete: 1 of 1 series lack /) },
       run: { job: 'bars' },
       failures: { path: reports[0], entries: [1, 2, 3].map(() => ({ code: 'http-forbidden' })) },
       notes: [],

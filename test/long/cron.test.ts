@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ChildProcess } from 'node:child_process';
+import { text as textOf } from 'node:stream/consumers';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
@@ -340,13 +341,18 @@ describe('--ping', () => {
     close(): Promise<void>;
   }
 
-  async function watcher(status: (path: string) => number | undefined = () => 200): Promise<Watcher> {
+  async function watcher(
+    status: (path: string, method: string) => number | undefined = () => 200,
+  ): Promise<Watcher> {
     const asked: string[] = [];
     const server = createServer((request, response) => {
       const path = request.url ?? '';
-      asked.push(`${request.method} ${path}`);
-      const code = status(path);
-      if (code !== undefined) response.writeHead(code).end('OK');
+      const method = request.method ?? '';
+      void textOf(request).then((body) => {
+        asked.push([method, path, body].filter((part) => part !== '').join(' '));
+        const code = status(path, method);
+        if (code !== undefined) response.writeHead(code).end('OK');
+      });
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
@@ -375,7 +381,17 @@ describe('--ping', () => {
       path === '/uuid' ? 201 : 200,
     );
     expect([code, stderr]).toEqual([0, '']);
-    expect(asked).toEqual(['GET /uuid/start', 'GET /uuid']);
+    expect(asked).toEqual([
+      'GET /uuid/start',
+      'POST /uuid complete: nothing is missing in 2 series of 1 order',
+    ]);
+  });
+
+  it('tells the success without the verdict to a watcher that knows only GET', async () => {
+    const { code, asked } = await watched(['--quiet'], '/uuid', (_, method) =>
+      method === 'GET' ? 200 : 405,
+    );
+    expect([code, asked.at(-1)]).toEqual([0, 'GET /uuid']);
   });
 
   it('tells the failure, also of a run that could not begin; a query stays where it is', async () => {
@@ -388,7 +404,10 @@ describe('--ping', () => {
       return true;
     };
     const failed = await watched(['--retries', '0']);
-    expect([failed.code, failed.asked.at(-1)]).toEqual([3, 'GET /uuid/fail']);
+    expect([failed.code, failed.asked.at(-1)]).toEqual([
+      3,
+      expect.stringMatching(/^POST \/uuid\/fail incomplete: 2 of 2 series lack 576 rows/),
+    ]);
   });
 
   it.each([
@@ -397,7 +416,10 @@ describe('--ping', () => {
   ])('a watcher that %s is one warning, and changes nothing', async (_, status, said) => {
     const { code, stderr, asked } = await watched([], '/secret', () => status);
     expect(code).toBe(0);
-    expect([...new Set(asked)]).toEqual(['GET /secret/start', 'GET /secret']);
+    expect([...new Set(asked.map((line) => line.split(' ', 2).join(' ')))]).toEqual([
+      'GET /secret/start',
+      'POST /secret',
+    ]);
     expect(stderr.match(/^warning: .*$/gm)).toEqual([
       expect.stringMatching(new RegExp(`^warning: --ping: .*${said}$`)),
     ]);
@@ -418,7 +440,7 @@ describe('--ping', () => {
     expect(code).toBe(3);
     expect(proxy.asked).toEqual([
       'GET http://watcher.test/secret/start',
-      'GET http://watcher.test/secret/fail',
+      expect.stringMatching(/^POST http:\/\/watcher.test\/secret\/fail incomplete: /),
     ]);
     const [report = ''] = filesBelow(out).filter((path) => path.startsWith('_failures'));
     expect(readFileSync(join(out, report), 'utf8')).not.toContain('secret');

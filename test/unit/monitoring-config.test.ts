@@ -43,6 +43,8 @@ describe('the rules', () => {
     expect(Object.fromEntries(Object.entries(rules).map(([name, rule]) => [name, boundsOf(rule)]))).toEqual({
       // The metric has the threshold.
       CryptodlNotFresh: [],
+      // A verdict is its threshold.
+      CryptodlIncomplete: [],
       CryptodlNoSuccess: ['> 2'],
       // A time is its threshold.
       CryptodlNeverSucceeded: [],
