@@ -324,12 +324,6 @@ describe('the same command again', () => {
     expect((await barsOk(lake, '4h', '-n', '--json')).events[0]).toMatchObject({ source: 'klines 1h' });
   });
 
-  it('plans the months of a range only', async () => {
-    const lake = newLake(MINUTES);
-    const { events } = await barsOk(lake, '1h', '--from', '2024-01-31', '--to', '2024-01-31', '-n', '--json');
-    expect(events[0]).toMatchObject({ months: ['2024-01'], days: 3 });
-  });
-
   it('tells bars that lack a day of trades', async () => {
     const lake = newLake();
     for (const day of ['2024-01-30', '2024-02-01'])

@@ -64,24 +64,6 @@ describe('the command line', () => {
     expect(stdout).toMatch(/^temp-dir +OUT\/\.cryptodl\/tmp +\(default\)$/m);
   });
 
-  it('takes symbols from files with commas, lines and comments, from stdin, by quote, and several times', async () => {
-    writeFileSync(join(scratch, 'universe.txt'), '# mine\nBTCUSDT, # the first\n\nETHUSDT\n');
-    const dry = async (args: readonly string[], stdin?: string): Promise<string[]> => {
-      const { stdout } = await cryptodlOk([...base, '--days', '1', '--dry-run', ...args], {
-        cwd: scratch,
-        ...(stdin === undefined ? {} : { stdin }),
-      });
-      return stdout
-        .trim()
-        .split('\n')
-        .map((line) => /klines\/([^/]+)/.exec(line)?.[1] ?? '');
-    };
-    expect(await dry(['--symbols', '@universe.txt'])).toEqual(['BTCUSDT', 'ETHUSDT']);
-    expect(await dry(['--symbols', '-'], 'ETHUSDT\nBTCUSDC\n')).toEqual(['BTCUSDC', 'ETHUSDT']);
-    expect(await dry(['--symbols', 'all', '--quote', 'USDC'])).toEqual(['BTCUSDC']);
-    expect(await dry(['--symbols', 'ETHUSDT', '--symbols', 'BTC*,!*USDC'])).toEqual(['BTCUSDT', 'ETHUSDT']);
-  });
-
   it('prints the plan before the work, and after it counts, bytes, rows, files, places and the next command', async () => {
     const out = join(scratch, 'said');
     const { stdout, stderr } = await cryptodlOk([

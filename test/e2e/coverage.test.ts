@@ -5,11 +5,10 @@ import { describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { klinesFolder, klinesLine, SETTINGS, writeManifest } from '../../scripts/synthetic-lake.js';
 import { startArchive } from '../helpers/archive.js';
-import { FAST, argv, cryptodl, cryptodlOk } from '../helpers/cli.js';
+import { FAST, cryptodl, cryptodlOk } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { manifestOf } from '../helpers/lake.js';
-import { HAS_TERMINAL, onTerminal, screenOf, TERMINAL } from '../helpers/terminal.js';
 
 const scratch = scratchFolder();
 const NOW = '2024-01-11T12:00:00Z';
@@ -296,24 +295,6 @@ describe('coverage as text', () => {
     const [usual, quiet] = [await coverage(lake), await coverage(lake, '-q')];
     expect([quiet.stdout, quiet.stderr]).toEqual([usual.stdout, '']);
   });
-
-  it.skipIf(!HAS_TERMINAL)(
-    `fits the width of ${TERMINAL}, in colour unless NO_COLOR says otherwise`,
-    async () => {
-      const lake = newLake({ BTCUSDT: { '2024-01-03': 'missing' } });
-      const args = argv`coverage --out ${lake} --now ${NOW} --from 2023-11-20 --to 2024-01-10 --by day`;
-      const options = { folder: scratch, columns: 40, isAllShown: true };
-      const { sent } = await onTerminal(args, options);
-      expect(sent).toContain('\u001b[31mx');
-      const plain = await onTerminal(args, { ...options, env: { NO_COLOR: '1' } });
-      // 52 days; from 2024-01-01 on they are held, but for one.
-      expect((await screenOf(plain.sent, { columns: 40, rows: 24 })).lines.slice(1, 4)).toEqual([
-        '         2023-11-20 … 2024-01-10',
-        'BTCUSDT  xxxxxxxxxxxxxx▒███  17.30 %',
-        '         a cell is 3 days',
-      ]);
-    },
-  );
 
   it('with --csv has a line per series and period', async () => {
     const lake = newLake({ BTCUSDT: { '2024-01-03': 'missing' } });

@@ -1,22 +1,16 @@
 /** The files of `deploy/`: their commands are those of the program, and they take its exit codes for what they mean. */
-import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { RUN_EXITS } from '../../src/cli/verb-text.js';
 import { cryptodl } from '../helpers/cli.js';
-import { scratchFolder } from '../helpers/folders.js';
 
 const DEPLOY = fileURLToPath(new URL('../../deploy/', import.meta.url));
 const read = (name: string): string => readFileSync(join(DEPLOY, name), 'utf8');
 
 /** A retry does not help after these. */
 const PERMANENT = [2, 4];
-const FAILURES = Object.keys(RUN_EXITS)
-  .map(Number)
-  .filter((code) => code !== 0);
 
 /** Checks the options of a command line without running it. */
 async function expectAccepted(args: readonly string[]): Promise<void> {
@@ -105,54 +99,5 @@ describe('aws-batch-job.json', () => {
     );
     expect(ends).toEqual(PERMANENT);
     expect(job.retryStrategy.evaluateOnExit.at(-1)).toEqual({ onReason: '*', action: 'RETRY' });
-  });
-});
-
-/** Stands for Airflow, which Debian does not have: it runs the tasks of the file at once. */
-const AIRFLOW = {
-  'airflow/__init__.py': '',
-  'airflow/exceptions.py': 'class AirflowFailException(Exception):\n    pass\n',
-  'airflow/sdk.py': `
-class Task:
-    def __init__(self, act): self.act = act
-    def expand(self, **kwargs):
-        [(name, values)] = kwargs.items()
-        for value in values[3:4]: self.act(**{name: value})
-        return self
-    def __call__(self): return self
-    def __rshift__(self, other): return other
-def task(**options):
-    assert options["retries"] > 0
-    return Task
-def dag(**options):
-    assert options["schedule"] == "0 10 * * *"
-    return lambda make: make
-`,
-};
-
-describe.skipIf(spawnSync('python3', ['--version']).status !== 0)('airflow_dag.py (needs python3)', () => {
-  const scratch = scratchFolder();
-  for (const [name, text] of Object.entries(AIRFLOW)) {
-    mkdirSync(join(scratch, name, '..'), { recursive: true });
-    writeFileSync(join(scratch, name), text);
-  }
-  const program = join(scratch, 'cryptodl');
-  writeFileSync(program, '#!/bin/sh\nprintf "%s\\n" "$@"\nexit "$CODE"\n');
-  chmodSync(program, 0o755);
-  const run = (code: number) =>
-    spawnSync('python3', ['-B', join(DEPLOY, 'airflow_dag.py')], {
-      encoding: 'utf8',
-      env: { PATH: `${scratch}:${process.env['PATH'] ?? ''}`, PYTHONPATH: scratch, CODE: String(code) },
-    });
-
-  it('runs one shard per task', async () => {
-    const { status, stdout, stderr } = run(0);
-    expect([status, stderr]).toEqual([0, '']);
-    await expectAccepted(stdout.trimEnd().split('\n'));
-  });
-
-  it.each(FAILURES)('after exit code %i, it tries again only where that may help', (code) => {
-    const error = PERMANENT.includes(code) ? 'AirflowFailException' : 'RuntimeError';
-    expect(run(code).stderr).toContain(`${error}: cryptodl ended with ${code}`);
   });
 });

@@ -1,6 +1,5 @@
 /** `cryptodl doctor`: the results on a sound machine, and the message and next step of each problem. */
-import { chmodSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { hostname } from 'node:os';
+import { chmodSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startArchive } from '../helpers/archive.js';
@@ -332,33 +331,6 @@ describe('the lake', () => {
     const { of } = await doctor(['--temp-dir', temp]);
     expect(of('temp')[0]?.found).toMatch(/spool is written at/);
     expect(readdirSync(temp)).toEqual([]);
-  });
-
-  it('the holder of its lock is named', async () => {
-    const own = join(scratch, 'locked/.cryptodl');
-    mkdirSync(own, { recursive: true });
-    const holder = {
-      pid: process.pid,
-      host: hostname(),
-      command: 'cryptodl vision',
-      startedAt: '2026-11-21T07:00:00.000Z',
-      bootId: '',
-      processStart: '',
-      pidNamespace: '',
-      nonce: 'n',
-    };
-    const run = async (more: object): Promise<Line | undefined> => {
-      writeFileSync(join(own, 'lock.json'), JSON.stringify({ ...holder, ...more }));
-      return (await doctor(['--out', join(scratch, 'locked')])).of('lock')[0];
-    };
-    expect(await run({})).toMatchObject({
-      status: 'warn',
-      found: `another run is writing to this lake: pid ${process.pid} on ${hostname()} since 2026-11-21T07:00:00.000Z (cryptodl vision)`,
-      next: containing('wait for it to end'),
-    });
-    expect(await run({ host: 'elsewhere' })).toMatchObject({ status: 'warn', next: containing('lock.json') });
-    expect(await run({ processStart: 'another' })).toMatchObject({ status: 'ok' });
-    rmSync(join(own, 'lock.json'));
   });
 
   it('a state folder that is not writable is a warning, because runs work without it', async () => {

@@ -386,28 +386,6 @@ jobs:
   });
 });
 
-it('a job has a retry preset and a priority of its own', async () => {
-  failing(BTC, ETH);
-  const text = `
-defaults: { dataset: klines, interval: 1h, days: 1, verify: none, breaker-failures: 100 }
-jobs:
-  btc: { verb: vision, symbols: BTCUSDT, out: a, retry-preset: supplementary, priority: low }
-  eth: { verb: vision, symbols: ETHUSDT, out: b, retry-preset: realtime, priority: high }
-`;
-  const result = await run(['run', jobs(text), '--jobs', '2', ...FAST]);
-  expect(result.code).toBe(3);
-  const asked = (key: string): number => archive.requests.filter((path) => path === `/${key}`).length;
-  // One attempt and the retries of its preset, in the first round and in three more.
-  expect([asked(BTC), asked(ETH)]).toEqual([(1 + 1) * 4, (1 + 5) * 4]);
-  const { stdout } = await run(['run', 'jobs.yaml', '--print-options']);
-  expect(stdout.match(/^(retry-preset|priority) .*$/gm)?.map((line) => line.replace(/ +/, ' '))).toEqual([
-    'retry-preset supplementary  (job)',
-    'priority low  (job)',
-    'retry-preset realtime  (job)',
-    'priority high  (job)',
-  ]);
-});
-
 describe('the report of several jobs', () => {
   const DIFFERENT = `
 defaults: { dataset: klines, interval: 1h, days: 1 }
@@ -455,29 +433,6 @@ jobs:
     expect([third.code, summary(third)]).toMatchObject([0, { outcomes: { ok: 1, failed: 0 } }]);
     expect(files('b')).toEqual([`${SERIES}/symbol=ETHUSDT/2026-11.parquet`]);
     expect(existsSync(join(cwd, 'failed.jsonl'))).toBe(false);
-  });
-
-  it('names the retry only where one of the failures may succeed', async () => {
-    const refusing = (path: string): number => (path === `/${BTC}` ? 400 : path === `/${ETH}` ? 503 : 200);
-    const answering = (statusOf: (path: string) => number): void => {
-      archive.fault = (path, _request, response) => {
-        if (statusOf(path) === 200) return false;
-        response.writeHead(statusOf(path)).end();
-        return true;
-      };
-    };
-    answering((path) => (path === `/${BTC}` || path === `/${ETH}` ? 400 : 200));
-    const permanent = await run(['run', jobs(DIFFERENT), '--failures', 'failed.jsonl', ...FAST]);
-    expect([permanent.code, permanent.stderr]).toEqual([
-      4,
-      expect.stringContaining('  next       run the same command again later'),
-    ]);
-    answering(refusing);
-    const mixed = await run(['run', jobs(DIFFERENT), '--failures', 'failed.jsonl', ...FAST]);
-    expect([mixed.code, mixed.stderr]).toEqual([
-      3,
-      expect.stringContaining('  next       cryptodl retry failed.jsonl\n'),
-    ]);
   });
 
   it('stays as it was when a job of a retry does not come to its end', async () => {

@@ -8,14 +8,6 @@ import { useScene } from '../helpers/scene.js';
 
 const folder = scratchFolder();
 const REVERSED = { from: '2024-02-02', to: '2024-02-01' };
-const SETTINGS = {
-  format: 'parquet',
-  partition: 'month',
-  cadence: 'auto',
-  numbers: 'double',
-  timestamps: 'us',
-  asPublished: false,
-};
 
 async function refusalOf(args: readonly string[], env: Record<string, string> = {}): Promise<string> {
   const symbols = ['--symbols', 'BTCUSDT'];
@@ -45,33 +37,11 @@ describe('the same mistake is told under the name with which the option was give
 describe('every command names an option of the environment by its variable', () => {
   const lake = join(folder, 'data');
   const jobs = join(folder, 'jobs.yaml');
-  const report = join(folder, 'report.jsonl');
   mkdirSync(join(folder, 'taken'), { recursive: true });
   writeFileSync(
     jobs,
     JSON.stringify({ jobs: { bars: { verb: 'vision', symbols: 'BTCUSDT', days: 1, out: lake } } }),
   );
-  const at = '2026-11-21T07:00:00Z';
-  const header = { v: 1, kind: 'header', tool: 'x', at, verb: 'vision', options: { out: [lake] } };
-  const failed = {
-    v: 1,
-    kind: 'failed',
-    market: 'um',
-    dataset: 'klines',
-    interval: '1h',
-    symbol: 'BTCUSDT',
-    key: 'data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-2026-11-19.zip',
-    cadence: 'daily',
-    period: '2026-11-19',
-    code: 'connect-failed',
-    retryable: true,
-    attempts: 1,
-    message: 'no connection',
-    at,
-    settings: SETTINGS,
-  };
-  writeFileSync(report, [header, failed].map((line) => `${JSON.stringify(line)}\n`).join(''));
-
   it.each([
     ['schema', ['schema', 'klines'], { CRYPTODL_MARKET: 'um,cm' }, 'CRYPTODL_MARKET um,cm: schema takes one'],
     [
@@ -90,12 +60,6 @@ describe('every command names an option of the environment by its variable', () 
     [
       'run, for its report',
       ['run', jobs],
-      { CRYPTODL_FAILURES: join(folder, 'taken') },
-      'CRYPTODL_FAILURES taken is a folder',
-    ],
-    [
-      'retry',
-      ['retry', report],
       { CRYPTODL_FAILURES: join(folder, 'taken') },
       'CRYPTODL_FAILURES taken is a folder',
     ],

@@ -2,7 +2,6 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { filesBelow } from '../helpers/lake.js';
 import { isListing, useScene } from '../helpers/scene.js';
 import type { SceneRun } from '../helpers/scene.js';
@@ -76,30 +75,6 @@ describe('the plan', () => {
     expect(scene.archive.requests.filter(isListing).some((path) => path.includes(marker))).toBe(true);
   });
 
-  it('has the symbols of a glob, also non-ASCII and delisted ones, without those of an exclusion', async () => {
-    const result = await scene.vision('--symbols *USD?,!BTC* --days 2 --json');
-    expect(result.code).toBe(0);
-    expect(result.summary).toMatchObject({ outcomes: { ok: 4, absent: 2 }, absent: { delisted: 2 } });
-    expect(filesBelow(result.lake, '.parquet')).toContain(
-      'binance/um/klines/interval=1h/symbol=币安人生USDT/2026-11.parquet',
-    );
-  });
-
-  const WHOLE_MONTHS = 'every month that the range touches';
-
-  it.each([
-    ['--from 2026-09-29 --to 2026-11-01', ['2026-09-29', '2026-09-30', '2026-10', '2026-11-01'], ''],
-    ['--months 2 --cadence monthly', ['2026-09', '2026-10'], ''],
-    ['--from 2026-09-30 --to 2026-10-01 --dataset fundingRate', ['2026-09', '2026-10'], WHOLE_MONTHS],
-  ])(
-    'takes months where they are whole or the only cadence, and days otherwise: %s',
-    async (flags, expected, note) => {
-      const result = await dryRun(`--symbols BTCUSDT ${flags}`);
-      expect(periods(result)).toEqual(expected.map((period) => `fetch ${period}`));
-      expect(result.stderr).toContain(note);
-    },
-  );
-
   it('continues a lake from where each series ends, with the settings of the series', async () => {
     const settings = '--format csv --timestamps ms';
     await scene.vision(`--symbols BTCUSDT --from 2026-11-16 --to 2026-11-17 ${settings}`, {
@@ -138,19 +113,6 @@ describe('the plan', () => {
     expect(fetchedIn(await scene.vision(`${last} --dry-run`, lake))).toBe(bytes);
     const run = await scene.vision(`${last} --json --max-bytes ${bytes}`, lake);
     expect([run.code, run.summary['bytes']]).toEqual([0, bytes]);
-  });
-
-  it('has an object again when its ETag changed, and replaces only its rows', async () => {
-    const run = (): Promise<SceneRun> =>
-      scene.vision('--symbols NEWUSDT --days 5 --json', { lake: 'revised' });
-    await run();
-    const klines = { market: 'um', dataset: 'klines', interval: '1h', cadence: 'daily' } as const;
-    const day = { symbols: ['NEWUSDT'], from: '2026-11-18', to: '2026-11-18', seed: 99 };
-    makeArchive(scene.folder, { ...klines, ...day });
-    expect((await run()).summary).toMatchObject({ outcomes: { ok: 1, skipped: 4 } });
-    const again = await run();
-    expect(again.summary).toMatchObject({ outcomes: { ok: 0, skipped: 5 } });
-    expect(await scene.rows(again)).toHaveLength(5 * 24);
   });
 });
 

@@ -166,30 +166,6 @@ describe('a plot', () => {
     `);
   });
 
-  it('has a line at zero for rates of both signs, and finds the dataset by the column', async () => {
-    expect(await picture(['btcusdt', '--column', 'last_funding_rate'])).toMatchInlineSnapshot(`
-      "
-      BTCUSDT um fundingRate last_funding_rate
-      2024-01-01 … 2024-01-03 UTC
-      last -0.0002  high 0.0004  low -0.0003
-                                           ⢀⠎⢆            ┤ 0.0004
-                                          ⡰⠁  ⠱⡀          │
-                                        ⢀⠜     ⠈⢆         │
-         ⣀⠤⠒⠱⡀                         ⡠⠃        ⠣⡀       ┤ 0.0002
-      ⠤⠒⠉    ⠘⢄                      ⣀⠜           ⠘⢄      │
-              ⠈⠢⡀                ⣀⠤⠒⠉              ⠈⢢     │
-      ┄┄┄┄┄┄┄┄┄┄⠑⡄┄┄┄┄┄┄┄┄┄┄┄┄┄⡔⠉┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄⠱⡀┄┄┄┤ 0
-                 ⠈⢆          ⢠⠊                       ⠈⢆  │
-                   ⠑⢄       ⡰⠁                          ⠣⡀│
-                     ⠑⠢⡀  ⢀⠎                             ⠑┤<-0.0002
-                       ⠈⠢⡰⠁                               │
-      ┬─────────┬────────┬─────────┬─────────┬─────────┬──┘
-      2024      12:00    Jan 2     12:00     Jan 3     12:00
-      also held: um klines 1h (--market, --dataset, --interval)
-      "
-    `);
-  });
-
   it('takes the newest interval that fills the picture, and names the others', async () => {
     const first = async (...args: readonly string[]): Promise<string[]> => {
       const { stdout } = await plot(['MANYUSDT', ...args], { COLUMNS: '80', LINES: '24' });

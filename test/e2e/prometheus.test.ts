@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { lakePaths } from '../../src/lake/layout.js';
 import { readRuns } from '../../src/monitor/run-record.js';
-import { cryptodl, FAST } from '../helpers/cli.js';
 import { freePort, samplesOf, valueOf } from '../helpers/prometheus.js';
 import { isZip, useScene } from '../helpers/scene.js';
 
@@ -217,46 +216,5 @@ describe('--prometheus-textfile', () => {
     const { code, stderr } = await scene.vision(['--prometheus-textfile', '/proc/cryptodl.prom']);
     expect(code).toBe(0);
     expect(stderr).toContain('warning: --prometheus-textfile /proc/cryptodl.prom cannot be written (');
-  });
-});
-
-describe('several jobs', () => {
-  it('have one page of metrics', async () => {
-    const folder = scene.newFolder();
-    const file = join(folder, 'all.prom');
-    const jobs = join(folder, 'jobs.json');
-    const jobOf = (symbol: string): object => ({
-      verb: 'vision',
-      symbols: symbol,
-      out: join(folder, symbol),
-    });
-    writeFileSync(
-      jobs,
-      JSON.stringify({
-        defaults: { 'archive-url': scene.archive.url, interval: '1h', days: 3, now: scene.now },
-        jobs: { bitcoin: jobOf('BTCUSDT'), ether: jobOf('ETHUSDT'), none: { ...jobOf('BTCUSDT'), days: 9 } },
-      }),
-    );
-    scene.refuse((path) => path.includes('2026-11-13') && isZip(path), 403);
-    const flags = ['--jobs', '2', '--prometheus-textfile', file];
-    const { code } = await cryptodl(['run', jobs, ...flags, ...FAST]);
-    const { length: requests } = scene.archive.requests;
-    const page = readFileSync(file, 'utf8');
-    expect(code).toBe(4);
-    expect(valueOf(page, 'cryptodl_objects_total', { outcome: 'ok' })).toBe(3 + 3 + 4);
-    expect(valueOf(page, 'cryptodl_objects_total', { outcome: 'failed' })).toBe(1);
-    expect(valueOf(page, 'cryptodl_coverage_ratio', KLINES)).toBeCloseTo(13 / 14);
-    const codes = samplesOf(page).filter(({ name }) => name === 'cryptodl_last_run_exit_code');
-    // Two jobs at once may end in either order.
-    expect(codes.map(({ labels, value }) => `${labels['run_job']} ${value}`).sort()).toEqual([
-      'bitcoin 0',
-      'ether 0',
-      'none 4',
-    ]);
-    const sum = Object.values(servedStatuses(page)).reduce((total, count) => total + count, 0);
-    expect(sum).toBe(requests);
-    // The figures of a job count more than the records of a later job. Both jobs of one lake ask for the refused day.
-    await cryptodl(['run', jobs, ...flags, ...FAST]);
-    expect(valueOf(readFileSync(file, 'utf8'), 'cryptodl_coverage_ratio', KLINES)).toBeCloseTo(17 / 19);
   });
 });

@@ -170,18 +170,6 @@ describe('a report of a lake whose runs failed', () => {
   });
 });
 
-it('without --html the file is cryptodl-report.html in the working folder, and it is replaced', async () => {
-  const cwd = join(scratch, 'usual');
-  mkdirSync(cwd);
-  const lake = newLake();
-  for (const series of ['BTCUSDT', 'ETHUSDT']) {
-    const { code, stdout } = await cryptodl(['report', '-o', lake, '--now', NOW, '-s', series], { cwd });
-    expect([code, stdout]).toEqual([0, expect.stringMatching(/^wrote cryptodl-report\.html: 1 series, /)]);
-  }
-  expect(readdirSync(cwd)).toEqual(['cryptodl-report.html']);
-  expect(dataOf(join(cwd, 'cryptodl-report.html')).groups[0]).toMatchObject({ rows: [{ s: 'ETHUSDT' }] });
-});
-
 describe('mistakes', () => {
   it('no lake, and an unknown run, are refused before a file is written', async () => {
     const lake = newLake();

@@ -1,9 +1,5 @@
 /** The time that a run tells: from the start of the command, by phase and by stage. Servers make the lower bounds. */
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { systemClock } from '../../src/model/clock.js';
-import { acquireLock } from '../../src/lake/lock.js';
 import type { CliResult } from '../helpers/cli.js';
 import { isListing, isZip, useScene } from '../helpers/scene.js';
 
@@ -55,20 +51,6 @@ describe('the time of a run', () => {
     const result = await scene.vision([], { env: SLOW_START, clock: undefined });
     expect(result.code).toBe(0);
     expect(timesOf(result).planMs).toBeGreaterThanOrEqual(1200);
-  });
-
-  it('has the wait for another run apart', async () => {
-    const control = join(scene.scratch, 'locked/.cryptodl');
-    mkdirSync(control, { recursive: true });
-    const holder = { command: 'test', clock: systemClock, onLost: () => undefined };
-    const lock = await acquireLock(control, holder);
-    scene.after(2500, () => void lock.release());
-    const result = await scene.vision('--wait-lock 30s', { lake: 'locked' });
-    expect(result.stderr).toContain('--wait-lock');
-    const times = timesOf(result);
-    // It looks every second.
-    expect(times.pausedMs).toBeGreaterThanOrEqual(1000);
-    expectSum(times);
   });
 });
 

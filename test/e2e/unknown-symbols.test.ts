@@ -2,7 +2,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { CryptodlError, vision } from '../../src/library.js';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { useScene } from '../helpers/scene.js';
@@ -52,35 +51,6 @@ describe('a name that the archive does not have', () => {
     }
   });
 
-  it('is treated in the same way in a job and in the library', async () => {
-    const job = '{ verb: vision, symbols: [NOPE, BTCUSDT], interval: 1h, days: 1 }';
-    writeFileSync(join(cwd, 'jobs.yaml'), `jobs:\n  bars: ${job}\n`);
-    const run = ['run', 'jobs.yaml', '--dry-run', ...place];
-    const refused = await cryptodl(run, { cwd });
-    expect([refused.code, refused.stderr]).toEqual([
-      2,
-      expect.stringContaining('jobs.yaml: jobs.bars: the archive has no NOPE in um klines\n'),
-    ]);
-    writeFileSync(join(cwd, 'jobs.yaml'), `defaults: { skip-unknown: true }\njobs:\n  bars: ${job}\n`);
-    const skipped = await cryptodl(run, { cwd });
-    expect([skipped.code, planned(skipped)]).toEqual([0, ['fetch BTCUSDT']]);
-
-    const options = {
-      symbols: ['NOPE', 'BTCUSDT'],
-      interval: '1h',
-      days: 1,
-      archiveUrl: scene.archive.url,
-      now: NOW,
-      out: join(cwd, 'from-library'),
-      stateDir: join(cwd, 'state'),
-    };
-    await expect(vision(options).summary()).rejects.toThrow(CryptodlError);
-    const warnings: string[] = [];
-    const hooks = { onWarning: (message: string) => warnings.push(message) };
-    expect((await vision({ ...options, skipUnknown: true }, hooks).summary()).outcomes.ok).toBe(1);
-    expect(warnings).toEqual(['the archive has no NOPE in um klines: left out']);
-  });
-
   it('is treated in the same way by list and audit', async () => {
     const symbols = ['--symbols', 'BTCUSDT,NOPE'];
     for (const verb of [
@@ -120,12 +90,6 @@ describe('a name that another dataset has', () => {
       2,
       expect.stringContaining('cryptodl: the archive has no ETHUSDT in um metrics; um klines has ETHUSDT\n'),
     ]);
-  });
-
-  it('needs no further listing if all names are known', async () => {
-    scene.archive.requests.length = 0;
-    await plan('--dataset', 'metrics', '--symbols', 'BTCUSDT');
-    expect(scene.archive.requests.filter((path) => path.includes('klines'))).toEqual([]);
   });
 });
 

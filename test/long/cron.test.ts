@@ -299,39 +299,6 @@ describe('--quiet', () => {
       expect([again.code, again.stdout, again.stderr]).toEqual([0, '', '']);
     },
   );
-
-  it('of a failed run is the error and the next step, and no more', async () => {
-    archive.fault = (path, _request, response) => {
-      if (!path.endsWith('ETHUSDT-metrics-2026-11-18.zip')) return false;
-      response.writeHead(503).end();
-      return true;
-    };
-    const { code, stdout, stderr } = await vision(
-      '--quiet --retry-strategy fixed --symbols ETHUSDT'.split(' '),
-    );
-    expect([code, stdout]).toEqual([3, '']);
-    const lines = stderr.trimEnd().split('\n');
-    expect(lines).toHaveLength(5);
-    expect(lines[0]).toMatch(/^4 ok, 1 failed in /);
-    expect(lines[1]).toBe('  1 failed, http-server-error (retrying may help)');
-    expect(lines[2]).toContain('ETHUSDT-metrics-2026-11-18.zip: ');
-    expect(lines[3]).toMatch(/^ {2}failures {3}\S/);
-    expect(lines[4]).toMatch(/^ {2}next {7}cryptodl retry \S/);
-  });
-
-  it('says warnings only of a run that does not end well', async () => {
-    const noListing: TestArchive['fault'] = (path, _request, response) => {
-      if (!path.includes('prefix=')) return false;
-      response.writeHead(403).end();
-      return true;
-    };
-    archive.fault = noListing;
-    const well = await vision(['--quiet']);
-    expect([well.code, well.stderr]).toEqual([0, '']);
-    const nothing = await vision(['--quiet', '--error-on-nothing']);
-    expect(nothing.code).toBe(5);
-    expect(nothing.stderr).toMatch(/^warning: /);
-  });
 });
 
 describe('--ping', () => {

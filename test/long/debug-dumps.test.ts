@@ -1,11 +1,11 @@
 /** SIGUSR2 in each phase of a run, many signals, and CPU profiles, through the real program. */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cryptodl } from '../helpers/cli.js';
-import { lineOf, readDump, spawned, standAt } from '../helpers/debug-dumps.js';
+import { readDump, spawned, standAt } from '../helpers/debug-dumps.js';
 import { preload } from '../helpers/preload.js';
-import { isListing, isZip, useScene } from '../helpers/scene.js';
+import { isListing, useScene } from '../helpers/scene.js';
 import type { SceneRun } from '../helpers/scene.js';
 
 const scene = useScene({
@@ -70,29 +70,6 @@ describe('SIGUSR2', () => {
     );
     writeFileSync(go, '');
     expectWell(await running.ended);
-  });
-
-  it('fifty times in a row writes one dump and one CPU profile, which ends with the run', async () => {
-    const env = { CRYPTODL_STATE_DIR: scene.newFolder() };
-    const standing = await standAt(scene, isZip, TWO, { most: 6, env });
-    const dump = await standing.dump();
-    for (let time = 0; time < 50; time += 1) {
-      standing.child.kill('SIGUSR2');
-      await new Promise((next) => setTimeout(next, 5));
-    }
-    standing.release();
-    const run = await standing.ended;
-    expectWell(run);
-    expect(run.stderr.match(/^debug dump: /gm)).toHaveLength(1);
-    const profile = await lineOf(standing.said, /^CPU profile: (.*)$/m);
-    expect(profile).toBe(dump.replace('.json', '.cpuprofile'));
-    const { nodes, samples, timeDeltas, startTime, endTime } = JSON.parse(
-      readFileSync(profile, 'utf8'),
-    ) as Record<'nodes' | 'samples' | 'timeDeltas', unknown[]> & Record<'startTime' | 'endTime', number>;
-    expect(nodes.length).toBeGreaterThan(1);
-    expect(samples).toHaveLength(timeDeltas.length);
-    // In microseconds: the whole profile would have ten seconds.
-    expect(endTime - startTime).toBeLessThan(9e6);
   });
 
   it('does not end a verb without dumps', async () => {

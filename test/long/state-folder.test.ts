@@ -80,15 +80,6 @@ it.skipIf(MISSING.user !== undefined)(
   },
 );
 
-it.each(['', 'relative/state'])('XDG_STATE_HOME=%j counts as not set', async (stateHome) => {
-  const cwd = mkdtempSync(join(scratch, 'xdg-'));
-  const env = { HOME: join(cwd, 'home'), XDG_STATE_HOME: stateHome };
-  const wrap = ['env', '-u', 'CRYPTODL_STATE_DIR'];
-  expect((await cryptodl(command('--out', 'lake'), { cwd, env, wrap })).code).toBe(0);
-  expect(readdirSync(cwd).sort()).toEqual(['home', 'lake']);
-  expect(existsSync(join(cwd, 'home/.local/state/cryptodl/cache'))).toBe(true);
-});
-
 /** A run with a state folder and a lake of its own. */
 function place(): { state: string; run: (...flags: string[]) => Promise<CliResult> } {
   const root = mkdtempSync(join(scratch, 'in-'));

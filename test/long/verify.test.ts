@@ -470,15 +470,6 @@ describe('repair', () => {
     expect(again.events.at(-1)).toMatchObject({ outcomes: { ok: 0, skipped: 0 }, exitCode: 0 });
   });
 
-  it('--dry-run plans the same fetches and changes nothing', async () => {
-    const lake = copy();
-    flipBit(join(lake, OCTOBER), 700);
-    const before = filesBelow(lake);
-    const planned = await cryptodl(['repair', ...places(lake), '--dry-run']);
-    expect([planned.code, planned.stdout.match(/^fetch\t.*2026-10-0[1-5]/gm)?.length]).toEqual([0, 5]);
-    expect(filesBelow(lake)).toEqual(before);
-  });
-
   it('reports a day that neither the archive nor REST has, and keeps the other days', async () => {
     lakes += 1;
     const lake = join(scratch, `lake-${lakes}`);

@@ -9,7 +9,6 @@ import { periodsOf } from '../../src/coverage/amounts.js';
 import { dayRuns, DayStates } from '../../src/page/day-states.js';
 import { embedded, hashSource, pageShell } from '../../src/page/shell.js';
 import { runData } from '../../src/page/run-data.js';
-import type { RunRecord } from '../../src/monitor/run-record.js';
 import { runRecord } from '../helpers/report-lake.js';
 
 describe('data in a page', () => {
@@ -214,27 +213,5 @@ describe('the figures over runs', () => {
         },
       ],
     });
-  });
-
-  it('have the middle of an even number of delays below it, and the newest period also of an earlier run', () => {
-    const [early, late] = [2, 9].map((at, index) => {
-      const record = structuredClone(runs[at] ?? runRecord(start));
-      for (const each of record.summary.datasets) each.publicationDelayMs = (index + 1) * 3_600_000;
-      return record;
-    }) as [RunRecord, RunRecord];
-    // The newest run got the older period: it filled a gap.
-    const { publication } = runData(undefined, [late, early]);
-    expect(publication).toMatchObject([{ newest: '2026-06-09', medianMs: 3_600_000, mostMs: 7_200_000 }]);
-    expect(publication[0]?.newestEndMs).toBe(late.summary.datasets[0]?.newestEndMs);
-  });
-
-  it('have the retries of each run, and the delays of the last hundred runs only', () => {
-    const { history, publication } = runData(undefined, runs);
-    const [record = runRecord(start)] = runs;
-    const { retries } = record.summary.network;
-    const counted = { ...record.summary.network, retries: { ...retries, total: 7, requests: 5 } };
-    const one = { ...record, summary: { ...record.summary, network: counted } };
-    expect(runData(undefined, [one]).history[0]).toMatchObject({ retries: 7, requests: 6400, job: null });
-    expect([history.length, publication[0]?.runs]).toEqual([100, 100]);
   });
 });
