@@ -22,15 +22,3 @@ export function timestampLiteral(epochMs: number, isZoned = false): string {
   const text = new Date(epochMs).toISOString().slice(0, 19).replace('T', ' ');
   return isZoned ? `TIMESTAMPTZ '${text}+00'` : `TIMESTAMP '${text}'`;
 }
-
-/**
- * A double up to this bound times 10^8 is off by less than a half, so its cast to a decimal with 8 digits after the point has the published
- * digits. The shortest text of a larger one has them too, which is slower.
- */
-const DIRECT_BELOW = 10_000_000;
-
-/** A number as a decimal of this type. `isExact`: the expression is a text or an integer, and not a double. */
-export function decimalOf(expression: string, isExact: boolean, type: string): string {
-  if (isExact) return `CAST(${expression} AS ${type})`;
-  return `CASE WHEN abs(${expression}) < ${DIRECT_BELOW} THEN CAST(${expression} AS ${type}) ELSE CAST(CAST(${expression} AS VARCHAR) AS ${type}) END`;
-}
