@@ -2,10 +2,11 @@
 import { openCatalogue } from '../catalogue/catalogue.js';
 import { dueEnd } from '../catalogue/due-end.js';
 import type { DayRange } from '../catalogue/spans.js';
+import { dayOf } from '../model/calendar.js';
 import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
 import type { RunSelection } from '../select/selection.js';
-import { findDataset } from '../source/venue.js';
+import { findDataset, rowSeconds } from '../source/venue.js';
 import { lakeFlag } from '../text/printable.js';
 import type { Session } from './session.js';
 
@@ -21,8 +22,11 @@ export async function countLacking(
   for (const { series, ranges, since = ranges[0]?.from, settings } of requests) {
     const cadence = verb === 'metrics' ? undefined : settings.cadence;
     const spec = findDataset(venue, series.market, series.dataset);
-    const due = dueEnd(spec, { interval: series.interval, cadence, venue, nowMs });
-    const to = Math.min(due, ranges.at(-1)?.to ?? due);
+    const { interval } = series;
+    // Bars above a day have daily objects only for some symbols. Of other series, the run has asked for each day before today.
+    const isLong = spec !== undefined && interval !== undefined && rowSeconds(spec, interval) === undefined;
+    const end = isLong ? dueEnd(spec, { interval, cadence, venue, nowMs }) : dayOf(nowMs, venue);
+    const to = Math.min(end, ranges.at(-1)?.to ?? end);
     const from = since === undefined || since === -Infinity ? {} : { from: since };
     const known = asked.get(seriesName(series)) ?? { series, ranges: [] };
     asked.set(seriesName(series), known);

@@ -207,5 +207,10 @@ describe('--strict', () => {
     const later = await run('--from 2026-11-08');
     const beside = await run('--from 2026-11-12 --exact');
     expect([first.code, later.code, beside.code]).toEqual([4, 4, 0]);
+    // Bars of a week have no daily objects, and their month is not over.
+    const weeks = await strict.vision('--interval 1w --symbols BTCUSDT --from 2026-11-01', {
+      lake: 'strict-weeks',
+    });
+    expect(weeks.code).toBe(0);
   });
 });
