@@ -42,12 +42,28 @@ export function isLongStretch(ms: number): boolean {
 }
 
 /** Long stretches without rows at the start and the end of a day that otherwise has many rows. */
-export function longStretches(rows: DayRows, dayStart: DayStart): EmptyStretch[] {
-  const { rows: count = 0, first = '', last = '' } = rows;
-  const spanMs = Date.parse(last) - Date.parse(first);
+export function longStretches(day: DayRows, dayStart: DayStart): EmptyStretch[] {
+  return longOf(timesOf(day.day, day), day.rows ?? 0, dayStart);
+}
+
+/** The first and the last row of a day, in epoch milliseconds. Texts are read once: a lake has hundreds of thousands of days. */
+interface DayTimes {
+  readonly day: number;
+  readonly first: number;
+  readonly last: number;
+}
+
+function timesOf(day: number, { first = '', last = '' }: Pick<ObjectLine, 'first' | 'last'>): DayTimes {
+  return { day, first: Date.parse(first), last: Date.parse(last) };
+}
+
+function longOf(times: DayTimes, rows: number, dayStart: DayStart): EmptyStretch[] {
+  const [begin, end] = [stretchAt(times, 'begin', dayStart), stretchAt(times, 'end', dayStart)];
   const isLong = ({ from, to }: EmptyStretch): boolean =>
-    count > 1 && isLongStretch(to - from) && (to - from) * (count - 1) >= EXPECTED_ROWS * spanMs;
-  return [stretchAt(rows, 'begin', dayStart), stretchAt(rows, 'end', dayStart)].filter(isLong);
+    rows > 1 &&
+    isLongStretch(to - from) &&
+    (to - from) * (rows - 1) >= EXPECTED_ROWS * (times.last - times.first);
+  return [begin, end].filter(isLong);
 }
 
 /**
@@ -61,22 +77,24 @@ export function cutStretches(
   hasEnded: boolean,
   dayStart: DayStart,
 ): EmptyStretch[] {
-  const days = new Map<number, DayRows>();
-  for (const { facts: line, from } of held) {
-    const { cadence, open, rows, first, last } = line;
+  const days = new Map<number, DayTimes>();
+  const long: EmptyStretch[] = [];
+  for (const { facts, from: day } of held) {
+    const { cadence, open, rows, first, last } = facts;
     if (cadence !== 'daily' || open === true || first === undefined || last === undefined) continue;
-    if (rows !== undefined) days.set(from, { day: from, rows, first, last });
+    if (rows === undefined) continue;
+    const times = timesOf(day, facts);
+    days.set(day, times);
+    long.push(...longOf(times, rows, dayStart));
   }
   const [start, end] = [held[0]?.from, held.at(-1)?.to];
   const isSeriesEdge = ({ day, at }: EmptyStretch): boolean =>
     at === 'begin' ? day === start : hasEnded && day + 1 === end;
   const { missing, proven } = seamsOf(held, dayStart);
-  const unusual = [...days.values()]
-    .flatMap((rows) => longStretches(rows, dayStart))
-    .filter(
-      (stretch) =>
-        !proven.has(midnightOf(stretch)) && !isSeriesEdge(stretch) && isUnusual(stretch, days, dayStart),
-    );
+  const unusual = long.filter(
+    (stretch) =>
+      !proven.has(midnightOf(stretch)) && !isSeriesEdge(stretch) && isUnusual(stretch, days, dayStart),
+  );
   return [...missing, ...unusual].sort((a, b) => a.from - b.from);
 }
 
@@ -103,14 +121,13 @@ function seamsOf(
     const ids = first - last - 1;
     if (ids < 0) continue;
     proven.add(day);
-    if (endsWithGap(before, dayStart)) continue;
-    const tail = stretchAt({ ...timesOf(before), day: day - 1 }, 'end', dayStart);
-    const head = stretchAt({ ...timesOf({ facts: line }), day }, 'begin', dayStart);
+    if (ids === 0 || endsWithGap(before, dayStart)) continue;
+    const tail = stretchAt(timesOf(day - 1, before.facts), 'end', dayStart);
+    const head = stretchAt(timesOf(day, line), 'begin', dayStart);
     const longer = head.to - head.from > tail.to - tail.from ? head : tail;
     const long = [tail, head].filter(({ from, to }) => isLongStretch(to - from));
-    if (ids > 0)
-      for (const stretch of long.length > 1 ? long : [longer])
-        missing.push({ ...stretch, to: Math.max(stretch.to, stretch.from + 1), ids });
+    for (const stretch of long.length > 1 ? long : [longer])
+      missing.push({ ...stretch, to: Math.max(stretch.to, stretch.from + 1), ids });
   }
   return { missing, proven };
 }
@@ -127,36 +144,25 @@ export function isProvenWhole({ facts, to }: HeldSpan, next: HeldSpan | undefine
   return next?.from === to && last !== undefined && first === last + 1;
 }
 
-function timesOf({ facts: { first = '', last = '' } }: Pick<HeldSpan, 'facts'>): {
-  first: string;
-  last: string;
-} {
-  return { first, last };
-}
-
 function isUnusual(
   { day, at, from, to }: EmptyStretch,
-  days: ReadonlyMap<number, DayRows>,
+  days: ReadonlyMap<number, DayTimes>,
   dayStart: DayStart,
 ): boolean {
   let neighbours = 0;
   let shorter = 0;
   for (let near = day - NEAR_DAYS; near <= day + NEAR_DAYS; near += 1) {
-    const rows = near === day ? undefined : days.get(near);
-    if (rows === undefined) continue;
-    const stretch = stretchAt(rows, at, dayStart);
+    const times = near === day ? undefined : days.get(near);
+    if (times === undefined) continue;
+    const stretch = stretchAt(times, at, dayStart);
     neighbours += 1;
     if ((stretch.to - stretch.from) * LONG_TO_SHORT <= to - from) shorter += 1;
   }
   return neighbours >= FEWEST_NEIGHBOURS && shorter * 2 > neighbours;
 }
 
-function stretchAt(
-  { day, first = '', last = '' }: DayRows,
-  at: 'begin' | 'end',
-  dayStart: DayStart,
-): EmptyStretch {
+function stretchAt({ day, first, last }: DayTimes, at: 'begin' | 'end', dayStart: DayStart): EmptyStretch {
   return at === 'begin'
-    ? { day, at, from: startOfDay(day, dayStart), to: Date.parse(first) }
-    : { day, at, from: Date.parse(last), to: startOfDay(day + 1, dayStart) };
+    ? { day, at, from: startOfDay(day, dayStart), to: first }
+    : { day, at, from: last, to: startOfDay(day + 1, dayStart) };
 }

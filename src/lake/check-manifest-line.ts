@@ -1,6 +1,6 @@
 /** Validation of manifest lines, field by field, for all readers of manifests. */
 import { FALLBACK_CODES } from '../model/errors.js';
-import { dayText, parsePeriod, periodText } from '../model/calendar.js';
+import { dayText, parsePeriod } from '../model/calendar.js';
 import { ABSENCE_REASONS } from '../model/absence-reasons.js';
 import { FORMATS } from '../model/task.js';
 import type { Cadence, Period, Series } from '../model/task.js';
@@ -246,9 +246,9 @@ function createKeyCheck(seriesFolder: string, archive: ObjectKeys): KeyCheck {
     monthly: archive.periodOf(series, 'monthly'),
   };
   const isOfPeriod = (key: string, cadence: Cadence, text: string): boolean => {
-    if (key === rest + text || key === made + text) return true;
     const period = periodOf[cadence](key);
-    return period !== undefined && periodText(period) === text;
+    if (period !== undefined) return period.from === parsePeriod(cadence, text)?.from;
+    return key === rest + text || key === made + text;
   };
   const isOfSeries = (key: string): boolean =>
     CADENCES.some((cadence) => {

@@ -162,10 +162,10 @@ const PLAIN_LINE = new RegExp(
   `^${FORM.map(([before, value, mark]) => `${before}(${mark === '*' ? '' : '?:'}${value})`).join('')}(?:${BEFORE})?\\}$`,
 );
 
-type Copied = Readonly<Record<'verified' | 'rows' | 'duplicates' | 'fileBytes', string>>;
-
 /** Fields that are parts of the text of a line. */
-type Parts = Pick<ObjectLine, 'at' | 'first' | 'last' | 'ids' | 'fileSha256' | 'fileBefore'>;
+type Parts = Pick<ObjectLine, 'at' | 'first' | 'last' | 'ids' | 'fileSha256'> & {
+  readonly fileBefore?: FileBefore | undefined;
+};
 
 /** The fields of a line that say where it belongs. */
 export type LinePlace = Pick<ObjectLine, 'key' | 'cadence' | 'period' | 'file' | 'settings'>;
@@ -186,22 +186,17 @@ export class PlainLine implements LineFacts {
   /** They share the memory of the text. */
   #parts: Parts;
 
-  constructor(
-    text: string,
-    { cadence, period, file, settings }: LinePlace,
-    { verified, ...counts }: Copied,
-    parts: Parts,
-  ) {
+  constructor({ cadence, period, file, settings }: LinePlace, match: RegExpExecArray) {
     this.cadence = cadence;
     this.period = period;
-    this.verified = verified as ObjectLine['verified'];
+    this.verified = match[4] as ObjectLine['verified'];
     this.settings = settings;
     this.file = file;
-    this.fileBytes = Number(counts.fileBytes);
-    this.rows = Number(counts.rows);
-    this.duplicates = Number(counts.duplicates);
-    this.#line = text;
-    this.#parts = parts;
+    this.fileBytes = Number(match[14]);
+    this.rows = Number(match[7]);
+    this.duplicates = Number(match[10]);
+    this.#line = match[0];
+    this.#parts = partsOf(match);
   }
 
   /** All fields; the same object for each call. */
@@ -247,6 +242,21 @@ export class PlainLine implements LineFacts {
   }
 }
 
+// Each line of a lake comes here, and patterns with rests would take as long as all the rest, so the captured fields have their numbers.
+
+/** An undefined field instead of an absent one gives all parts one shape. */
+function partsOf(match: RegExpExecArray): Parts {
+  const { 6: at = '', 8: first = '', 9: last = '', 11: firstId, 15: fileSha256 = '', 16: bytes } = match;
+  return {
+    at,
+    first,
+    last,
+    fileSha256,
+    ids: firstId === undefined ? undefined : { first: Number(firstId), last: Number(match[12]) },
+    fileBefore: bytes === undefined ? undefined : { bytes: Number(bytes), sha256: match[17] ?? '' },
+  };
+}
+
 export interface PlainChecks {
   /** Undefined for a text that is no settings. */
   readonly settingsOf: (text: string) => Settings | undefined;
@@ -262,16 +272,9 @@ export function readPlainLine(
 ): PlainLine | undefined {
   const match = PLAIN_LINE.exec(text);
   if (match === null) return undefined;
-  const [, key = '', cadence, period = '', verified = '', settingsText = '', at = '', ...counted] = match;
-  const [rows = '', first = '', last = '', duplicates = '', firstId, lastId, file = '', ...ending] = counted;
-  const [fileBytes = '', fileSha256 = '', bytesBefore, sha256Before = ''] = ending;
-  const settings = settingsOf(settingsText);
+  const { 1: key = '', 2: cadence, 3: period = '', 13: file = '' } = match;
+  const settings = settingsOf(match[5] ?? '');
   if (settings === undefined) return undefined;
   const place = { key, cadence: cadence as ObjectLine['cadence'], period, file: fileOf(file), settings };
-  if (!isRight(place)) return undefined;
-  const before =
-    bytesBefore === undefined ? {} : { fileBefore: { bytes: Number(bytesBefore), sha256: sha256Before } };
-  const ids = firstId === undefined ? {} : { ids: { first: Number(firstId), last: Number(lastId) } };
-  const parts = { at, first, last, ...ids, fileSha256, ...before };
-  return new PlainLine(text, place, { verified, rows, duplicates, fileBytes }, parts);
+  return isRight(place) ? new PlainLine(place, match) : undefined;
 }

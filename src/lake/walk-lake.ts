@@ -15,6 +15,10 @@ export interface SeriesFolder {
   readonly path: string;
   /** Undefined without one. */
   readonly manifest?: FoundManifest;
+}
+
+/** A series with the entries of its folder. */
+export interface ListedSeries extends SeriesFolder {
   /** Names of the files in the folder. */
   readonly files: readonly string[];
   /** Files in subfolders, relative to the folder. */
@@ -81,7 +85,15 @@ async function* walkVenue(root: string, venue: VenueFolders, folder: string): As
     const path = `${folder}/${name}`;
     const series = seriesAt(venue, path);
     if (series === undefined) yield* walkVenue(root, venue, path);
-    else yield await readSeries(root, path, series, manifestOf.get(name));
+    else {
+      const manifest = manifestOf.get(name);
+      yield {
+        kind: 'series',
+        series,
+        path: join(root, path),
+        ...(manifest === undefined ? {} : { manifest }),
+      };
+    }
   }
 }
 
@@ -90,22 +102,11 @@ function* looseIn(folder: string, { files, links }: Omit<Entries, 'folders'>): G
   for (const name of links) yield { kind: 'link', path: `${folder}/${name}` };
 }
 
-/** The same series as it is now. */
-export async function readSeriesAgain(
-  root: string,
-  { path, series, manifest }: SeriesFolder,
-): Promise<SeriesFolder> {
+/** The entries of a series as they are now. */
+export async function listSeries(root: string, found: SeriesFolder): Promise<ListedSeries> {
+  const { path } = found;
   await openBackedSeries(path);
-  return readSeries(root, relative(root, path).replaceAll(sep, '/'), series, manifest);
-}
-
-async function readSeries(
-  root: string,
-  folder: string,
-  series: Series,
-  manifest: FoundManifest | undefined,
-): Promise<SeriesFolder> {
-  const path = join(root, folder);
+  const folder = relative(root, path).replaceAll(sep, '/');
   const { files, folders, links } = await listEntries(path);
   const nestedFiles: string[] = [];
   const nestedLinks: string[] = [];
@@ -113,10 +114,7 @@ async function readSeries(
     for await (const { kind, path: below } of looseBelow(root, `${folder}/${name}`))
       (kind === 'link' ? nestedLinks : nestedFiles).push(below.slice(folder.length + 1));
   return {
-    kind: 'series',
-    series,
-    path,
-    ...(manifest === undefined ? {} : { manifest }),
+    ...found,
     // A folder in place of a partition counts as a file; reading it gives the error.
     files: [...files, ...folders.filter(isPartitionFile)],
     nestedFiles,

@@ -15,7 +15,7 @@ import type { LakeFinding, LakeFindingKind } from './lake-finding.js';
 import { asRegular, linkFinding, NOT_IN_MANIFEST, REMEDIES } from './lake-finding.js';
 import { fixSeries } from './fix-series.js';
 import { CryptodlError } from '../model/errors.js';
-import { readSeriesAgain, walkLake } from '../lake/walk-lake.js';
+import { listSeries, walkLake } from '../lake/walk-lake.js';
 import type { LoosePath, SeriesFolder } from '../lake/walk-lake.js';
 import { findDataset } from '../source/venue.js';
 import { createEngine } from '../convert/duckdb.js';
@@ -129,12 +129,12 @@ async function checkAndFix(
   const { paths, venue } = session;
   const context: CheckContext = { root: paths.root, venue, readRows, format: request.selection.format };
   const isFixed = request.fix;
-  let check = await checkSeries(context, folder);
+  let check = await checkSeries(context, await listSeries(paths.root, folder));
   if (check.findings.length > 0) {
     if (!isFixed) await refuseIfLocked(paths.internal, session.clock);
     // A run may have written since the folder was read. The lock of a fix prevents it, but a lake in a bucket has none.
     if ((await reopenBackedSeries(folder.path)) || !isFixed)
-      check = await checkSeries(context, await readSeriesAgain(paths.root, folder));
+      check = await checkSeries(context, await listSeries(paths.root, folder));
   }
   const upstream = session.options.upstream
     ? await upstreamFindings(session, folder.series, check.inspected.manifest)

@@ -16,7 +16,7 @@ import { checkFile, UNREADABLE } from './check-file.js';
 import type { RowReader } from './check-file.js';
 import { asRegular, linkFinding, NOT_IN_MANIFEST } from './lake-finding.js';
 import type { LakeFinding } from './lake-finding.js';
-import type { SeriesFolder } from '../lake/walk-lake.js';
+import type { ListedSeries, SeriesFolder } from '../lake/walk-lake.js';
 import { listEntries } from '../lake/walk-lake.js';
 
 export interface SeriesCheck {
@@ -41,7 +41,7 @@ export interface CheckContext {
 }
 
 /** Reads the manifest and checks each file. An unreadable file is a finding; other disk errors reject. */
-export async function checkSeries(context: CheckContext, folder: SeriesFolder): Promise<SeriesCheck> {
+export async function checkSeries(context: CheckContext, folder: ListedSeries): Promise<SeriesCheck> {
   const relativePath = folder.path.slice(context.root.length + 1).replaceAll('\\', '/');
   const manifestPath = folder.manifest?.path ?? relativePath;
   const inspected =
@@ -123,7 +123,7 @@ function lineFindings(series: Series, path: string, { damaged, newer }: Inspecte
 
 function fileFindings(
   context: CheckContext,
-  { series, files, nestedFiles, links }: SeriesFolder,
+  { series, files, nestedFiles, links }: ListedSeries,
   relativePath: string,
   { manifest }: InspectedManifest,
 ): LakeFinding[] {

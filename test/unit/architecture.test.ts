@@ -106,6 +106,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
+/**
+ * The rooms that read manifests themselves. `catalogue` does it for all verbs that only read. The others write lines, and compare what they
+ * write with the lines before: a plan, the selection of what a run continues, the rows of an object, months that are made again, removals and repairs.
+ */
+const READ_MANIFESTS = list('audit bars catalogue convert download plan remove select verify write');
+const MANIFEST_MODULES = /\/lake\/(?:manifest|manifests|held-objects|inspect-manifest)\.js$/;
+
 /** Each third-party package has one owner; the second name of a row needs its reason. */
 const OWNERS: Readonly<Record<string, readonly string[]>> = {
   '@duckdb/node-api': ['convert/duckdb.ts', 'convert/query-stream.ts'],
@@ -242,6 +249,13 @@ describe('src', () => {
         .map(({ target }) => `${file.path} → ${target}`),
     );
     expect(wrong).toEqual([]);
+  });
+
+  it('reads manifests in the catalogue and in the rooms that write a lake only', () => {
+    const readers = files.filter(({ imports }) => imports.some((path) => MANIFEST_MODULES.test(path)));
+    const rooms = new Set(readers.map(({ path }) => unitOf(path)));
+    rooms.delete('lake');
+    expect([...rooms].sort()).toEqual(READ_MANIFESTS);
   });
 
   it('has a row in the table for each of its folders and root files, and no other row', () => {
