@@ -57,6 +57,8 @@ export interface Absence {
   readonly asked: number;
   /** The last request, in epoch milliseconds. */
   readonly atMs: number;
+  /** The day after the last period of its line. */
+  readonly to: number;
   /** Requests to REST without result. */
   readonly rest?: { readonly asked: number; readonly atMs: number } & RestAnswer;
 }
@@ -80,7 +82,7 @@ export class Absences {
     if (failed !== undefined && refused !== undefined)
       this.#refused.set(`${refused.format} ${line.cadence} ${line.first}`, { ...line, failed, refused });
     const ofRest = rest === undefined ? {} : { rest: { ...rest, atMs: Date.parse(rest.at) } };
-    const absence: Absence = { reason, asked, atMs, ...ofRest };
+    const absence: Absence = { reason, asked, atMs, to: last.to, ...ofRest };
     const absences = this.#absent[line.cadence];
     const failures = this.#failed[line.cadence];
     for (let at = numberOf(first); at <= numberOf(last); at += 1) {
@@ -136,16 +138,24 @@ function periodsOf({ daily, monthly }: Readonly<Record<Cadence, ReadonlyMap<numb
   return [...[...daily.keys()].map(dayPeriod), ...[...monthly.keys()].map(monthPeriod)];
 }
 
-const LONGEST_WAIT_MS = 30 * DAY_MS;
+/** The age of a period divided by this number is the time between two of its requests. */
+const AGES_PER_WAIT = 8;
+const LONGEST_WAIT_DAYS = 30;
 
-/** Whether to request an absent period again. The wait doubles after each request, up to 30 days. */
-export function isDue({ reason, asked, atMs }: Omit<Absence, 'rest'>, nowMs: number): boolean {
-  const waitMs = Math.min(REASON_FACTS[reason].firstWaitMs * 2 ** Math.min(asked - 1, 30), LONGEST_WAIT_MS);
+/** The days between two requests of a period of this age in days: none at first, 30 at last, without end. */
+export function waitOfAge(days: number): number {
+  return Math.max(0, Math.min(days / AGES_PER_WAIT, LONGEST_WAIT_DAYS));
+}
+
+/** Whether to request an absent period again. The wait grows with the age that the period had at its last request. */
+export function isDue({ reason, atMs, to }: Pick<Absence, 'reason' | 'atMs' | 'to'>, nowMs: number): boolean {
+  const ageDays = Math.floor(atMs / DAY_MS - to);
+  const waitMs = Math.max(REASON_FACTS[reason].leastWaitMs, waitOfAge(ageDays) * DAY_MS);
   // A time in the future means that the clock was set back. Requests must not stop then.
   return nowMs < atMs || nowMs >= atMs + waitMs;
 }
 
 /** Whether to request an absent period from REST; true before the first request. */
-export function isRestDue({ reason, rest }: Absence, nowMs: number): boolean {
-  return rest === undefined || isDue({ reason, ...rest }, nowMs);
+export function isRestDue({ reason, to, rest }: Absence, nowMs: number): boolean {
+  return rest === undefined || isDue({ reason, to, atMs: rest.atMs }, nowMs);
 }

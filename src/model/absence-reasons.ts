@@ -7,23 +7,23 @@ interface ReasonFacts {
   readonly isProven: boolean;
   /** The archive may publish the period later, and REST may have it. */
   readonly mayCome: boolean;
-  /** The wait after the first request without result, in milliseconds. It is short for objects that may be published at any hour. */
-  readonly firstWaitMs: number;
+  /** The shortest wait after a request without result, in milliseconds. It is short for objects that may be published at any hour. */
+  readonly leastWaitMs: number;
 }
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 const REASONS = {
-  'not-listed-yet': { at: 'start', isProven: true, mayCome: false, firstWaitMs: DAY_MS },
+  'not-listed-yet': { at: 'start', isProven: true, mayCome: false, leastWaitMs: DAY_MS },
   /** Before the first known object, without a current listing that proves more. */
-  unknown: { at: 'start', isProven: false, mayCome: true, firstWaitMs: 6 * HOUR_MS },
-  'before-history': { at: 'start', isProven: true, mayCome: false, firstWaitMs: 7 * DAY_MS },
-  'not-published-yet': { at: 'end', isProven: false, mayCome: true, firstWaitMs: HOUR_MS / 6 },
-  delisted: { at: 'end', isProven: true, mayCome: false, firstWaitMs: DAY_MS },
-  'dataset-ended': { at: 'end', isProven: true, mayCome: false, firstWaitMs: DAY_MS },
-  hole: { at: 'any', isProven: false, mayCome: true, firstWaitMs: 6 * HOUR_MS },
-  'not-traded': { at: 'any', isProven: true, mayCome: false, firstWaitMs: DAY_MS },
+  unknown: { at: 'start', isProven: false, mayCome: true, leastWaitMs: 6 * HOUR_MS },
+  'before-history': { at: 'start', isProven: true, mayCome: false, leastWaitMs: 7 * DAY_MS },
+  'not-published-yet': { at: 'end', isProven: false, mayCome: true, leastWaitMs: HOUR_MS / 6 },
+  delisted: { at: 'end', isProven: true, mayCome: false, leastWaitMs: DAY_MS },
+  'dataset-ended': { at: 'end', isProven: true, mayCome: false, leastWaitMs: DAY_MS },
+  hole: { at: 'any', isProven: false, mayCome: true, leastWaitMs: 6 * HOUR_MS },
+  'not-traded': { at: 'any', isProven: true, mayCome: false, leastWaitMs: DAY_MS },
 } as const;
 
 export type AbsenceReason = keyof typeof REASONS;

@@ -1,5 +1,5 @@
 /** Chooses the objects of a series for the selected days, by the rules of `--cadence`. */
-import { isDue } from '../lake/absences.js';
+import { isDue, waitOfAge } from '../lake/absences.js';
 import type { Absence, Absences } from '../lake/absences.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { HeldObjects } from '../lake/held-objects.js';
@@ -248,10 +248,6 @@ function unknownDays(held: HeldObjects, absences: Absences, since: number, today
 
 // What an order lacks.
 
-/** Of an object that lacks rows, the listing is compared on one of so many days: every day at first, once a month at last. */
-const DAYS_PER_CHECK = 8;
-const MOST_DAYS_PER_CHECK = 30;
-
 /**
  * The ranges, together with the days since the first day of the order that the lake lacks, or holds without some of their rows, and that are
  * due: at once if no run has asked for them, then less and less often, without end.
@@ -288,10 +284,9 @@ export function withLackingDays(
   return lacking.length === 0 ? asked : joined([...asked, ...lacking]);
 }
 
-/** Spreads the checks of days of one age over the days of the calendar, so that each run has a share, also a weekly one. */
+/** Spreads the checks of held days of one age over the days of the calendar, so that each run has a share, also a weekly one. */
 function isCheckDay(day: number, today: number): boolean {
-  const age = today - day;
-  const every = Math.max(1, Math.min(Math.ceil(age / DAYS_PER_CHECK), MOST_DAYS_PER_CHECK));
+  const every = Math.max(1, Math.ceil(waitOfAge(today - day)));
   return (today + day) % every === 0;
 }
 

@@ -48,18 +48,20 @@ describe('absences', () => {
 describe('isDue', () => {
   const at = Date.parse('2026-11-05T08:00:00Z');
 
-  it('asks for a day that was not published after minutes, twice as late each time, and after a month at the latest', () => {
-    const due = (asked: number, waitMs: number): boolean =>
-      isDue({ reason: 'not-published-yet', asked, atMs: at }, at + waitMs);
-    expect(due(1, 599_999)).toBe(false);
-    expect(due(1, 600_000)).toBe(true);
-    expect(due(2, 1_199_999)).toBe(false);
-    expect(due(2, 1_200_000)).toBe(true);
-    expect(due(1_000, 30 * DAY_MS - 1)).toBe(false);
-    expect(due(1_000, 30 * DAY_MS)).toBe(true);
+  it.each([
+    ['after minutes before it can be late', -1, 600_000],
+    ['after minutes on the day after it', 0, 600_000],
+    ['after hours a day later', 1, DAY_MS / 8],
+    ['each day in its second week', 8, DAY_MS],
+    ['after ten days in its third month', 80, 10 * DAY_MS],
+    ['after a month at the latest', 5000, 30 * DAY_MS],
+  ])('asks for a day that was not published %s', (_, ageDays, waitMs) => {
+    const absence = { reason: 'not-published-yet', atMs: at, to: Math.floor(at / DAY_MS) - ageDays } as const;
+    expect(isDue(absence, at + waitMs - 1)).toBe(false);
+    expect(isDue(absence, at + waitMs)).toBe(true);
   });
 
   it('asks when the clock was set back', () => {
-    expect(isDue({ reason: 'hole', asked: 9, atMs: at }, at - 1)).toBe(true);
+    expect(isDue({ reason: 'hole', atMs: at, to: 0 }, at - 1)).toBe(true);
   });
 });

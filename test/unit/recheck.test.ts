@@ -99,11 +99,11 @@ describe('days that are checked again', () => {
 
   it('are late days that are due, however old', () => {
     const absent = [
-      { first: '2026-08-01', last: '2026-08-02' },
-      { first: '2026-08-03', asked: 20 },
+      { first: '2026-08-01', last: '2026-08-02', at: '2026-11-05T00:00:00Z' },
+      { first: '2026-08-03' },
       { first: '2026-08-04', reason: 'delisted' as const },
-      { first: '2026-08-05', reason: 'not-published-yet' as const },
-      { first: '2026-06', cadence: 'monthly' as const },
+      { first: '2026-08-05', reason: 'not-published-yet' as const, at: '2026-11-05T00:00:00Z' },
+      { first: '2026-06', cadence: 'monthly' as const, at: '2026-11-01T00:00:00Z' },
     ];
     const late = ['2026-06-01 2026-06-30', '2026-08-01 2026-08-02', '2026-08-05 2026-08-05'];
     expect(lookedAt({ absent })).toEqual([...late, '2026-11-19 2026-11-19']);
