@@ -42,6 +42,8 @@ export interface SeriesFacts {
   /** First day of the dataset, and the day after its last. */
   readonly first?: number;
   readonly end?: number;
+  /** The days of the first row, and after the last row, of the held objects. */
+  readonly rows?: { readonly first: number; readonly end: number };
   /** First day of the current month, for datasets that are published by month. */
   readonly currentMonth?: number;
   /** The error codes of days that the last failure report names. */
@@ -86,8 +88,9 @@ export function absentDays(held: Spans, from: number, to: number, facts: SeriesF
 export function reasons(held: Spans, known: SeriesFacts): (day: number) => DayReason {
   const { absences, first = -Infinity, end = Infinity, currentMonth = Infinity, today = -Infinity } = known;
   const { reported } = known;
-  const firstHeld = held.length === 0 ? Infinity : at(held, 0);
-  const lastHeld = held.length === 0 ? -Infinity : at(held, held.length - 1);
+  const rows = known.rows ?? { first: -Infinity, end: Infinity };
+  const firstHeld = held.length === 0 ? Infinity : Math.max(at(held, 0), rows.first);
+  const lastHeld = held.length === 0 ? -Infinity : Math.min(at(held, held.length - 1), rows.end);
   const { before, after } = outerReasons(absences, firstHeld, lastHeld);
   return (day) => {
     const failed = absences.failureOf(dayPeriod(day)) ?? absences.failureOf(monthPeriod(monthOf(day)));

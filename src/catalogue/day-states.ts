@@ -7,7 +7,8 @@ import type { HeldObjects, HeldSpan } from '../lake/held-objects.js';
 import type { Absences } from '../lake/absences.js';
 import type { Manifest } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
-import { monthOf, monthStart, parsePeriod, UTC } from '../model/calendar.js';
+import { dayOf, monthOf, monthStart, parsePeriod, UTC } from '../model/calendar.js';
+import type { DayStart } from '../model/calendar.js';
 import type { ErrorCode } from '../model/errors.js';
 import { FORMATS } from '../model/task.js';
 import type { Format, Series } from '../model/task.js';
@@ -254,8 +255,21 @@ function factsOf(
     ...(Number.isFinite(first) ? { first } : {}),
     ...(end === undefined ? {} : { end }),
     today,
+    ...rowsOf(held, spec),
     ...(hasWholeHistory(spec) ? { isWholeInRest: true } : {}),
     ...(isMonthly ? { currentMonth: monthStart(monthOf(today)) } : {}),
+  };
+}
+
+/** The days of the first and after the last row. A monthly object may begin before the listing of its symbol, and end after its end. */
+function rowsOf(held: readonly HeldSpan[], dayStart: DayStart): Pick<SeriesFacts, 'rows'> {
+  const [first, last] = [held[0]?.facts, held.at(-1)?.facts];
+  const day = (time: string): number => dayOf(Date.parse(time), dayStart);
+  return {
+    rows: {
+      first: first?.cadence === 'monthly' && first.first !== undefined ? day(first.first) : -Infinity,
+      end: last?.cadence === 'monthly' && last.last !== undefined ? day(last.last) + 1 : Infinity,
+    },
   };
 }
 
@@ -452,23 +466,36 @@ function gapsOfBoth(
 /** A gap at the start or the end of a series, in seconds. */
 type Edge = Pick<Gap, 'from' | 'to' | 'reason' | 'evidence'>;
 
-/** Gaps within held days that lie before the listing or after the end of the series. */
-function edgesOf({ heldDays, known, rowSeconds: seconds = DAY_SECONDS }: Part, gaps: Spans): Edge[] {
+/**
+ * Parts of gaps within held days that lie before the listing or after the end of the series, with the first or last day itself: its
+ * rows begin or end at any time.
+ */
+function edgesOf(
+  { heldDays, known, to: heldTo, rowSeconds: seconds = DAY_SECONDS }: Part,
+  gaps: Spans,
+): Edge[] {
   const reasonOf = reasons(heldDays, known);
-  const firstDay = at(heldDays, 0);
-  const endDay = at(heldDays, heldDays.length - 1);
+  let start = at(heldDays, 0);
+  let end = at(heldDays, heldDays.length - 1);
   const edges: Edge[] = [];
-  const before = reasonOf(firstDay - 1);
-  const first = { from: at(gaps, 0), to: at(gaps, 1), ...before };
+  const first = { from: at(gaps, 0), to: at(gaps, 1), ...reasonOf(start - 1) };
   // Where the time of a row is the end of its interval, the first row of a day has a time one interval after the start of the day.
-  const isEarly = first.from <= firstDay * DAY_SECONDS + seconds;
-  if (isEarly && (before.reason === 'not-listed-yet' || before.reason === 'before-history'))
-    edges.push(first);
-  const after = reasonOf(endDay);
-  const last = { from: at(gaps, gaps.length - 2), to: at(gaps, gaps.length - 1), ...after };
-  if (hasEnded(after.reason) && last.to >= endDay * DAY_SECONDS && edges.length * 2 < gaps.length)
-    edges.push(last);
+  const isEarly = first.from <= Math.max(start, known.rows?.first ?? start) * DAY_SECONDS + seconds;
+  if (isEarly && isBeforeStart(first.reason)) {
+    while ((start + 1) * DAY_SECONDS < first.to && isBeforeStart(reasonOf(start).reason)) start += 1;
+    edges.push({ ...first, to: Math.min(first.to, (start + 1) * DAY_SECONDS) });
+  }
+  const last = { from: at(gaps, gaps.length - 2), to: at(gaps, gaps.length - 1), ...reasonOf(end) };
+  const isLate = last.to >= Math.min(end, heldTo) * DAY_SECONDS && edges.length * 2 < gaps.length;
+  if (isLate && hasEnded(last.reason)) {
+    while ((end - 1) * DAY_SECONDS > last.from && hasEnded(reasonOf(end - 1).reason)) end -= 1;
+    edges.push({ ...last, from: Math.max(last.from, (end - 1) * DAY_SECONDS) });
+  }
   return edges;
+}
+
+function isBeforeStart(reason: GapReason): boolean {
+  return reason === 'not-listed-yet' || reason === 'before-history';
 }
 
 /** Missing rows at unknown times: an object has fewer rows than its period and the gaps that it names. */

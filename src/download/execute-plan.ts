@@ -12,6 +12,7 @@ import type { PartitionPlan, PlanTotals } from '../model/task.js';
 import { isMirror } from '../text/mirror-roots.js';
 import { bytesText } from '../model/units.js';
 import { TOOL_VERSION } from '../model/version.js';
+import type { Plan } from '../plan/plan.js';
 import { PlanSpool } from '../plan/plan-spool.js';
 import { substitutedPlan } from '../plan/rest-periods.js';
 import { FURTHER_ROUNDS, RunQueue } from '../queue/run-queue.js';
@@ -39,6 +40,7 @@ import { writeObjects } from './write-objects.js';
 export interface PlannedRun {
   readonly plans: AsyncIterable<PartitionPlan>;
   readonly totals: PlanTotals;
+  readonly proveEdges: Plan['proveEdges'];
   readonly report: FailureReport;
   /** True for a retry whose failure report has a line that cannot be read. */
   readonly isCut: boolean;
@@ -144,6 +146,9 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
       } finally {
         await months.tell();
       }
+      await run.proveEdges((series, day, reason) => {
+        absences.note(series, day, reason);
+      });
       await session.lock?.confirm();
       await absences.write();
     } finally {

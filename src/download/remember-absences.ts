@@ -174,7 +174,10 @@ export class AbsenceNotes {
         failed === undefined
           ? isAbsenceNews(before, stretch, nowMs)
           : isFailureNews(manifest.absences, period, stretch);
-      if (!isNews || (refused === undefined && isKept !== isHeld(manifest, period))) continue;
+      if (!isNews) continue;
+      // A symbol may begin or end within a held month.
+      const isEdge = REASON_FACTS[reason].isProven && REASON_FACTS[reason].at !== 'any';
+      if (refused === undefined && !isEdge && isKept !== isHeld(manifest, period)) continue;
       const text = periodText(period);
       // Readers refuse other periods.
       if (!isSupportedPeriod(text)) continue;

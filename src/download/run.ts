@@ -180,6 +180,7 @@ async function execute(
       report,
       plans: spool.plans(),
       totals,
+      proveEdges: plan.proveEdges,
       isCut,
     });
     session.phase('ending');

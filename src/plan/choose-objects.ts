@@ -285,7 +285,7 @@ export function withLackingDays(
 }
 
 /** Spreads the checks of held days of one age over the days of the calendar, so that each run has a share, also a weekly one. */
-function isCheckDay(day: number, today: number): boolean {
+export function isCheckDay(day: number, today: number): boolean {
   const every = Math.max(1, Math.ceil(waitOfAge(today - day)));
   return (today + day) % every === 0;
 }

@@ -13,11 +13,14 @@ import { isListingFault } from '../source/listing.js';
 import type { Listing } from '../source/listing.js';
 import { requestsFor, routesOf } from '../source/routes.js';
 import type { Source } from '../source/source.js';
+import { findDataset } from '../source/venue.js';
 import type { DayRange } from './choose-objects.js';
 import { DatasetSettings } from './dataset-settings.js';
 import type { PlanContext } from './plan-series.js';
 import type { SeriesRequest, ShortMonth } from './series-request.js';
 import { planSeries } from './plan-series.js';
+import { proveEdges } from './prove-edges.js';
+import type { EdgeContext, PlannedSeries } from './prove-edges.js';
 import { PlanSpool } from './plan-spool.js';
 import { listSeries, probeSeries, withNewerProbed } from './series-listing.js';
 import type { Probe, SeriesListing, ListingRange } from './series-listing.js';
@@ -26,6 +29,8 @@ import { SymbolLife } from './symbol-life.js';
 export interface Plan {
   readonly spool: PlanSpool;
   readonly totals: PlanTotals;
+  /** Notes the proven outer days of the series after the run. */
+  readonly proveEdges: (note: EdgeContext['note']) => Promise<void>;
 }
 
 /** The parts of a run that its plan needs. */
@@ -57,11 +62,45 @@ export async function makePlan(
   session: PlanSession,
   { requests, hasListing, order }: Requested,
 ): Promise<Plan> {
+  const { venue } = session;
+  const context = contextOf(session, requests, hasListing);
+  const spool = new PlanSpool(join(session.runFolder, `plan-${randomUUID()}.jsonl`));
+  const planned: PlannedSeries[] = [];
+  const plan: Plan = {
+    spool,
+    totals: emptyTotals(),
+    proveEdges: (note) => proveEdges({ ...context, note }, planned),
+  };
+  for await (const { series, settings, partitions } of mapOrdered(
+    requests,
+    SERIES_AT_ONCE,
+    async (request) => ({
+      ...request,
+      partitions: await planWithDays(context, request),
+    }),
+  )) {
+    plan.totals.series += 1;
+    if (hasListing && isPublished(venue, series))
+      planned.push({
+        series,
+        format: settings.format,
+        isChanged: partitions.some(({ tasks }) => tasks.some(({ action }) => action.kind === 'fetch')),
+      });
+    for (const partition of partitions) await addTo(plan, partition, { venue, first: order?.first });
+  }
+  return plan;
+}
+
+function contextOf(
+  session: PlanSession,
+  requests: readonly SeriesRequest[],
+  hasListing: boolean,
+): PlanContext {
   const { venue, manifests, nowMs, options } = session;
   const { root } = session.paths;
   const today = dayOf(nowMs, venue);
   const { force, revisions, recheckDays, verify, staleChecksum } = options;
-  const context: PlanContext = {
+  return {
     venue,
     root,
     manifests,
@@ -80,15 +119,6 @@ export async function makePlan(
     listSeries: listOrProbe(session, hasListing),
     datasetSettings: new DatasetSettings({ root, venue, manifests }),
   };
-  const spool = new PlanSpool(join(session.runFolder, `plan-${randomUUID()}.jsonl`));
-  const plan: Plan = { spool, totals: emptyTotals() };
-  for await (const partitions of mapOrdered(requests, SERIES_AT_ONCE, (request) =>
-    planWithDays(context, request),
-  )) {
-    plan.totals.series += 1;
-    for (const partition of partitions) await addTo(plan, partition, { venue, first: order?.first });
-  }
-  return plan;
 }
 
 /** Walks the listing. If it is not available, requests the sidecars that should exist by date instead. */
@@ -112,6 +142,10 @@ export function listOrProbe(
       return probeSeries(probe, venue, series, cadence, selected);
     }
   };
+}
+
+function isPublished(venue: Source, { market, dataset }: Series): boolean {
+  return (findDataset(venue, market, dataset)?.cadences.length ?? 0) > 0;
 }
 
 async function addTo(

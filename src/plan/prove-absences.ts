@@ -5,14 +5,13 @@ import type { AbsenceReason } from '../model/absence-reasons.js';
 import { monthOf, monthPeriod } from '../model/calendar.js';
 import type { Cadence, Period, Series } from '../model/task.js';
 import type { Choice, ChooseContext } from './choose-objects.js';
-import { LONGEST_DELAY_DAYS } from './series-listing.js';
 import type { SeriesListing } from './series-listing.js';
 import type { SymbolLife } from './symbol-life.js';
 
 /** A shorter hole may be one of the archive alone. */
 const LEAST_PAUSE_DAYS = 30;
 
-export interface ProofContext extends Pick<ChooseContext, 'list' | 'spans' | 'today'> {
+export interface ProofContext extends Pick<ChooseContext, 'list' | 'spans'> {
   readonly series: Series;
   readonly life: Pick<SymbolLife, 'firstDay' | 'datasetStart' | 'end' | 'days' | 'goesOn'>;
   readonly absences: Absences;
@@ -82,17 +81,14 @@ async function startReason(
 
 /** A symbol is delisted if all of its datasets end together while others of the market go on. */
 async function endReason(context: ProofContext, listing: SeriesListing, period: Period): Promise<Proof> {
-  const { series, life, today } = context;
+  const { series, life } = context;
   const { cadence } = period;
   const open = { absent: 'not-published-yet', since: listing.last?.to } as const;
   const last = listing.last?.to ?? Math.max(listing.start ?? period.from, listing.first?.to ?? period.from);
   const recorded = recordedEnd(context, cadence, last);
   if (recorded !== undefined && period.from >= recorded) return { absent: 'delisted', since: recorded };
-  const delay = LONGEST_DELAY_DAYS[cadence];
-  if (last > today - delay) return proofOf(open);
-  const end = await life.end(series, last);
-  if (end === undefined || period.from < end || end > today - delay) return proofOf(open);
-  if (!(await life.goesOn(series, cadence, end + delay - 1))) return proofOf(open);
+  const end = await life.end(series, cadence, last);
+  if (end === undefined || period.from < end) return proofOf(open);
   return { absent: 'delisted', since: firstPeriodFrom(cadence, Math.min(end, period.from)) };
 }
 

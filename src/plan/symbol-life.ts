@@ -6,7 +6,7 @@ import { cadencesOf } from '../source/keys.js';
 import { isListingFault } from '../source/listing.js';
 import type { Listing } from '../source/listing.js';
 import type { Source } from '../source/source.js';
-import { datasetsOf, findDataset } from '../source/venue.js';
+import { datasetsOf, findDataset, rowSeconds } from '../source/venue.js';
 import { firstPeriod, LONGEST_DELAY_DAYS, periodAt } from './series-listing.js';
 
 /** Other series of a run that show whether the market goes on, before those of the configuration. */
@@ -41,8 +41,11 @@ export class SymbolLife {
   /** The first day of the symbol in any of these datasets; Infinity without objects, undefined if the listing does not tell. */
   firstDay(series: Series): Promise<number | undefined> {
     return orUndefined(async () => {
-      const firsts = await Promise.all(this.#recordsOf(series).map((one) => this.#firstOf(one)));
-      return Math.min(...firsts);
+      const [own = Infinity, ...others] = await Promise.all(
+        this.#recordsOf(series).map((one) => this.#firstOf(one)),
+      );
+      const first = Math.min(...others);
+      return first < Infinity && this.#isCoarse(series) ? first : Math.min(own, first);
     });
   }
 
@@ -60,17 +63,29 @@ export class SymbolLife {
     });
   }
 
-  /** The day after the last one, from a day on, that any of these datasets has; that day if there is none, undefined if the listing does not tell. */
-  end(series: Series, from: number): Promise<number | undefined> {
+  /**
+   * The day after the last one, from a day on, that any of these datasets has, if the symbol was delisted then: others of its market go on.
+   * Undefined if that is not proven, or not yet.
+   */
+  end(series: Series, cadence: Cadence, from: number): Promise<number | undefined> {
     return orUndefined(async () => {
+      const isCoarse = this.#isCoarse(series);
+      const delay = LONGEST_DELAY_DAYS[isCoarse ? 'daily' : cadence];
+      const latest = this.#options.today - delay;
       let end = from;
       for (const one of this.#recordsOf(series)) {
+        // The symbol is traded: its other datasets need not be asked.
+        if (end > latest) return undefined;
         const days = await this.#daysOf(one, from, Infinity);
         end = days.reduce((last, day) => Math.max(last, day + 1), end);
-        // The symbol is traded: its other datasets need not be asked.
-        if (end > this.#options.today - LONGEST_DELAY_DAYS.daily) break;
       }
-      return end;
+      if (end > latest) return undefined;
+      const shown = isCoarse ? (this.#recordsOf(series)[1] ?? series) : series;
+      const goesOn = this.#goesOn(series, end + delay - 1, Infinity, {
+        ...shown,
+        cadence: shown === series ? cadence : 'daily',
+      });
+      return (await goesOn) ? end : undefined;
     });
   }
 
@@ -83,13 +98,22 @@ export class SymbolLife {
   }
 
   /** Whether another symbol has an object of the same dataset and cadence in the days `[from, to)`. */
-  async goesOn(series: Series, cadence: Cadence, from: number, to = Infinity): Promise<boolean> {
+  goesOn(series: Series, cadence: Cadence, from: number, to: number): Promise<boolean> {
+    return this.#goesOn(series, from, to, { ...series, cadence });
+  }
+
+  /** Whether one of the references of a series has an object of a dataset in the days `[from, to)`. */
+  async #goesOn(
+    series: Series,
+    from: number,
+    to: number,
+    { cadence, ...shown }: Series & { readonly cadence: Cadence },
+  ): Promise<boolean> {
     const recent = this.#options.today - REFERENCE_DAYS;
     const start = from >= recent || to === Infinity ? recent : from;
+    const end = start === recent ? Infinity : to;
     for (const symbol of this.#referencesOf(series)) {
-      const other = { ...series, symbol };
-      const end = start === recent ? Infinity : to;
-      const periods = await orUndefined(() => this.#periods(other, cadence, start, end));
+      const periods = await orUndefined(() => this.#periods({ ...shown, symbol }, cadence, start, end));
       if (periods?.some((period) => period.to > from && period.from < to) === true) return true;
     }
     return false;
@@ -106,6 +130,14 @@ export class SymbolLife {
       },
     );
     return [series, ...trading.filter((one) => groupOf(one) !== groupOf(series))];
+  }
+
+  /** Whether the objects of a series do not tell its first and last day: it is published by month only, or has bars of several days. */
+  #isCoarse({ market, dataset, interval }: Series): boolean {
+    const spec = findDataset(this.#options.venue, market, dataset);
+    if (spec === undefined) return true;
+    const isLong = interval !== undefined && rowSeconds(spec, interval) === undefined;
+    return isLong || !cadencesOf(spec, interval).includes('daily');
   }
 
   #referencesOf(series: Series): string[] {
@@ -137,6 +169,9 @@ export class SymbolLife {
       this.#periods(series, 'daily', start, end),
       this.#periods(series, 'monthly', start, end),
     ]);
+    // Such an object proves one day of its month.
+    if (this.#isCoarse(series))
+      return [...days, ...months].map((period) => period.from).filter((day) => day >= from);
     const withDays = new Set(days.map((day) => monthOf(day.from)));
     return [...days, ...months.filter((month) => !withDays.has(monthOf(month.from)))]
       .flatMap((period) => Array.from({ length: period.to - period.from }, (_, index) => period.from + index))

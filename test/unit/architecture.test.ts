@@ -171,7 +171,7 @@ const LINES: Readonly<Record<string, number>> = {
   notify: 250,
   options: 3350,
   page: 450,
-  plan: 2100,
+  plan: 2200,
   plot: 1350,
   query: 500,
   queue: 1300,

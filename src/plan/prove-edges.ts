@@ -1,0 +1,71 @@
+/** Proves where a symbol begins or ends within the first or the last held object of a series: no rows are expected before or after. */
+import type { Manifests } from '../lake/manifests.js';
+import type { HeldSpan } from '../lake/held-objects.js';
+import { seriesFolder } from '../lake/layout.js';
+import { checkedFolder } from '../lake/path-checks.js';
+import { dayOf, dayPeriod, monthPeriod, monthOf } from '../model/calendar.js';
+import type { Format, Period, Series } from '../model/task.js';
+import type { Source } from '../source/source.js';
+import { isCheckDay } from './choose-objects.js';
+import type { SymbolLife } from './symbol-life.js';
+
+/** The end of a symbol is proven weeks after it. */
+const RECENT_DAYS = 60;
+
+/** A series of a run. `isChanged`: the run fetches objects of it. */
+export interface PlannedSeries {
+  readonly series: Series;
+  readonly format: Format;
+  readonly isChanged: boolean;
+}
+
+export interface EdgeContext {
+  readonly venue: Source;
+  readonly root: string;
+  readonly manifests: Pick<Manifests, 'of'>;
+  readonly today: number;
+  readonly life: Pick<SymbolLife, 'firstDay' | 'end'>;
+  /** The day before the first one of a symbol, or the day after its last one. */
+  readonly note: (series: Series, day: Period, reason: 'not-listed-yet' | 'delisted') => void;
+}
+
+/** Asks for evidence only where the outer object of a series lacks rows at its outer end, and only if it is new or due for a check. */
+export async function proveEdges(context: EdgeContext, planned: readonly PlannedSeries[]): Promise<void> {
+  const { venue, root, manifests } = context;
+  for (const { series, format, isChanged } of planned) {
+    const manifest = await manifests.of(await checkedFolder(root, seriesFolder(venue.name, series)));
+    const spans = manifest[format].spans();
+    const isAsked = ({ from, to }: HeldSpan): boolean =>
+      isChanged || context.today - to < RECENT_DAYS || isCheckDay(from, context.today);
+    const [first, last] = [spans[0], spans.at(-1)];
+    const isKnown = (day: number, reason: string): boolean =>
+      [dayPeriod(day), monthPeriod(monthOf(day))].some(
+        (period) => manifest.absences.of(period)?.reason === reason,
+      );
+    if (first !== undefined && lacksHead(first) && isAsked(first)) {
+      const row = rowDay(context, first.facts.first);
+      const start = Math.min((await context.life.firstDay(series)) ?? -Infinity, row);
+      if (start >= first.from && !isKnown(start - 1, 'not-listed-yet'))
+        context.note(series, dayPeriod(start - 1), 'not-listed-yet');
+    }
+    if (last !== undefined && lacksTail(last) && isAsked(last)) {
+      const end = await context.life.end(series, 'daily', rowDay(context, last.facts.last) + 1);
+      if (end !== undefined && end <= last.to && !isKnown(end, 'delisted'))
+        context.note(series, dayPeriod(end), 'delisted');
+    }
+  }
+}
+
+function rowDay({ venue }: EdgeContext, time = ''): number {
+  return dayOf(Date.parse(time), venue);
+}
+
+function lacksHead({ facts: { gaps, first } }: HeldSpan): boolean {
+  const head = gaps?.[0]?.[0];
+  return head !== undefined && first !== undefined && Date.parse(head) < Date.parse(first);
+}
+
+function lacksTail({ facts: { gaps, last, open } }: HeldSpan): boolean {
+  const tail = gaps?.at(-1)?.[0];
+  return open !== true && tail !== undefined && last !== undefined && Date.parse(tail) > Date.parse(last);
+}
