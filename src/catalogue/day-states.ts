@@ -396,7 +396,7 @@ function addRows(objects: readonly HeldSpan[], part: Part, add: Add): Spans {
   const rows = seconds === undefined ? inWholeRows(located, DAY_SECONDS) : located;
   const gaps = clip(rows, part.from * DAY_SECONDS, part.to * DAY_SECONDS);
   if (gaps.length === 0) return gaps;
-  edges.unshift(...edgesOf(part, gaps));
+  edges.unshift(...edgesOf(part, gaps), ...pausesOf(part, gaps));
   edges.sort((a, b) => a.from - b.from);
   for (const { from, to, ...of } of edges)
     add([from, to], of.reason === 'not-fetched' ? 'unasked' : 'absent', of);
@@ -491,6 +491,24 @@ function edgesOf(
     while ((end - 1) * DAY_SECONDS > last.from && hasEnded(reasonOf(end - 1).reason)) end -= 1;
     edges.push({ ...last, from: Math.max(last.from, (end - 1) * DAY_SECONDS) });
   }
+  return edges;
+}
+
+/** The parts of gaps that lie in a proven pause of trading, with the days on which it begins and ends. */
+function pausesOf({ known: { absences } }: Part, gaps: Spans): Edge[] {
+  const periods = absences.periods().filter((period) => absences.of(period)?.reason === 'not-traded');
+  const edges: Edge[] = [];
+  eachSpan(union(periods.flatMap(({ from, to }) => [from * DAY_SECONDS, to * DAY_SECONDS])), (from, to) => {
+    eachSpan(gaps, (start, end) => {
+      if (start <= to && from <= end)
+        edges.push({
+          from: Math.max(start, from - DAY_SECONDS),
+          to: Math.min(end, to + DAY_SECONDS),
+          reason: 'not-traded',
+          evidence: 'archive',
+        });
+    });
+  });
   return edges;
 }
 

@@ -146,8 +146,8 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
       } finally {
         await months.tell();
       }
-      await run.proveEdges((series, day, reason) => {
-        absences.note(series, day, reason);
+      await run.proveEdges((...noted) => {
+        absences.note(...noted);
       });
       await session.lock?.confirm();
       await absences.write();

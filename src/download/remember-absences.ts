@@ -175,9 +175,9 @@ export class AbsenceNotes {
           ? isAbsenceNews(before, stretch, nowMs)
           : isFailureNews(manifest.absences, period, stretch);
       if (!isNews) continue;
-      // A symbol may begin or end within a held month.
-      const isEdge = REASON_FACTS[reason].isProven && REASON_FACTS[reason].at !== 'any';
-      if (refused === undefined && !isEdge && isKept !== isHeld(manifest, period)) continue;
+      // A symbol may begin, end or pause within a held month.
+      const { isProven } = REASON_FACTS[reason];
+      if (refused === undefined && !isProven && isKept !== isHeld(manifest, period)) continue;
       const text = periodText(period);
       // Readers refuse other periods.
       if (!isSupportedPeriod(text)) continue;

@@ -8,12 +8,9 @@ import type { Choice, ChooseContext } from './choose-objects.js';
 import type { SeriesListing } from './series-listing.js';
 import type { SymbolLife } from './symbol-life.js';
 
-/** A shorter hole may be one of the archive alone. */
-const LEAST_PAUSE_DAYS = 30;
-
 export interface ProofContext extends Pick<ChooseContext, 'list' | 'spans'> {
   readonly series: Series;
-  readonly life: Pick<SymbolLife, 'firstDay' | 'datasetStart' | 'end' | 'days' | 'goesOn'>;
+  readonly life: Pick<SymbolLife, 'firstDay' | 'datasetStart' | 'end' | 'pauses'>;
   readonly absences: Absences;
   readonly nowMs: number;
   /** Recorded reasons do not count. */
@@ -130,12 +127,7 @@ async function holeReason(
     if (other.to <= period.from) from = Math.max(from, other.to);
     if (other.from >= period.to) to = Math.min(to, other.from);
   }
-  if (to === Infinity || to - from < LEAST_PAUSE_DAYS) return 'hole';
-  for (const day of (await context.life.days(context.series, from, to)) ?? [period.from]) {
-    if (day < period.from) from = Math.max(from, day + 1);
-    else if (day >= period.to) to = Math.min(to, day);
-    else return 'hole';
-  }
-  if (to - from < LEAST_PAUSE_DAYS) return 'hole';
-  return (await context.life.goesOn(context.series, period.cadence, from, to)) ? 'not-traded' : 'hole';
+  if (to === Infinity) return 'hole';
+  const pauses = await context.life.pauses(context.series, period.cadence, from, to);
+  return pauses.some((pause) => pause.from <= period.from && period.to <= pause.to) ? 'not-traded' : 'hole';
 }

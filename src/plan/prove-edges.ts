@@ -24,9 +24,14 @@ export interface EdgeContext {
   readonly root: string;
   readonly manifests: Pick<Manifests, 'of'>;
   readonly today: number;
-  readonly life: Pick<SymbolLife, 'firstDay' | 'end'>;
-  /** The day before the first one of a symbol, or the day after its last one. */
-  readonly note: (series: Series, day: Period, reason: 'not-listed-yet' | 'delisted') => void;
+  readonly life: Pick<SymbolLife, 'firstDay' | 'end' | 'pauses'>;
+  /** The day before the first one of a symbol, the day after its last one, or the last day of a pause, with its first. */
+  readonly note: (
+    series: Series,
+    day: Period,
+    reason: 'not-listed-yet' | 'delisted' | 'not-traded',
+    pause?: { readonly since: number },
+  ) => void;
 }
 
 /** Asks for evidence only where the outer object of a series lacks rows at its outer end, and only if it is new or due for a check. */
@@ -47,6 +52,15 @@ export async function proveEdges(context: EdgeContext, planned: readonly Planned
       const start = Math.min((await context.life.firstDay(series)) ?? -Infinity, row);
       if (start >= first.from && !isKnown(start - 1, 'not-listed-yet'))
         context.note(series, dayPeriod(start - 1), 'not-listed-yet');
+    }
+    for (const [index, next] of spans.entries()) {
+      const before = spans[index - 1];
+      if (before === undefined || !(lacksTail(before) || lacksHead(next)) || !isAsked(next)) continue;
+      const from = rowDay(context, before.facts.last) + 1;
+      const to = rowDay(context, next.facts.first);
+      if (!(to > from) || isKnown(from, 'not-traded')) continue;
+      for (const pause of await context.life.pauses(series, 'daily', from, to))
+        context.note(series, dayPeriod(pause.to - 1), 'not-traded', { since: pause.from });
     }
     if (last !== undefined && lacksTail(last) && isAsked(last)) {
       const end = await context.life.end(series, 'daily', rowDay(context, last.facts.last) + 1);

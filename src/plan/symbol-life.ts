@@ -15,6 +15,11 @@ const MOST_PEERS = 3;
 const REFERENCE_DAYS = 400;
 const MOST_ENTRIES = 1000;
 
+/** A shorter hole may be one of the archive alone. */
+const LEAST_PAUSE_DAYS = 30;
+
+type Days = Pick<Period, 'from' | 'to'>;
+
 interface LifeOptions {
   readonly venue: Source;
   readonly listing: Listing;
@@ -80,40 +85,44 @@ export class SymbolLife {
         end = days.reduce((last, day) => Math.max(last, day + 1), end);
       }
       if (end > latest) return undefined;
-      const shown = isCoarse ? (this.#recordsOf(series)[1] ?? series) : series;
-      const goesOn = this.#goesOn(series, end + delay - 1, Infinity, {
-        ...shown,
-        cadence: shown === series ? cadence : 'daily',
-      });
-      return (await goesOn) ? end : undefined;
+      return (await this.#goesOn(series, cadence, end + delay - 1, Infinity)) ? end : undefined;
     });
   }
 
-  /** The days of `[from, to)` that any of these datasets has; undefined if the listing does not tell. */
-  days(series: Series, from: number, to: number): Promise<readonly number[] | undefined> {
-    return orUndefined(async () => {
-      const found = await Promise.all(this.#recordsOf(series).map((one) => this.#daysOf(one, from, to)));
-      return found.flat();
-    });
+  /**
+   * The longest stretches of the days `[from, to)` of which none of these datasets has an object, while others of the market go on: the symbol
+   * was listed twice, or suspended. A shorter stretch may be a hole of the archive alone.
+   */
+  async pauses(series: Series, cadence: Cadence, from: number, to: number): Promise<readonly Days[]> {
+    const found = await orUndefined(() =>
+      Promise.all(this.#recordsOf(series).map((one) => this.#daysOf(one, from, to))),
+    );
+    if (found === undefined) return [];
+    const days = [...found.flat().sort((a, b) => a - b), to];
+    const pauses: Days[] = [];
+    let start = from;
+    for (const day of days) {
+      if (day - start >= LEAST_PAUSE_DAYS && (await this.#goesOn(series, cadence, start, day)))
+        pauses.push({ from: start, to: day });
+      start = day + 1;
+    }
+    return pauses;
   }
 
-  /** Whether another symbol has an object of the same dataset and cadence in the days `[from, to)`. */
-  goesOn(series: Series, cadence: Cadence, from: number, to: number): Promise<boolean> {
-    return this.#goesOn(series, from, to, { ...series, cadence });
-  }
-
-  /** Whether one of the references of a series has an object of a dataset in the days `[from, to)`. */
-  async #goesOn(
-    series: Series,
-    from: number,
-    to: number,
-    { cadence, ...shown }: Series & { readonly cadence: Cadence },
-  ): Promise<boolean> {
+  /**
+   * Whether another symbol has an object of the same dataset and cadence in the days `[from, to)`; for a coarse series, a daily object of a dataset
+   * that records trading.
+   */
+  async #goesOn(series: Series, cadence: Cadence, from: number, to: number): Promise<boolean> {
+    const trading = this.#isCoarse(series) ? this.#recordsOf(series)[1] : undefined;
+    const shown = trading ?? series;
     const recent = this.#options.today - REFERENCE_DAYS;
     const start = from >= recent || to === Infinity ? recent : from;
     const end = start === recent ? Infinity : to;
     for (const symbol of this.#referencesOf(series)) {
-      const periods = await orUndefined(() => this.#periods({ ...shown, symbol }, cadence, start, end));
+      const periods = await orUndefined(() =>
+        this.#periods({ ...shown, symbol }, trading === undefined ? cadence : 'daily', start, end),
+      );
       if (periods?.some((period) => period.to > from && period.from < to) === true) return true;
     }
     return false;
@@ -171,7 +180,7 @@ export class SymbolLife {
     ]);
     // Such an object proves one day of its month.
     if (this.#isCoarse(series))
-      return [...days, ...months].map((period) => period.from).filter((day) => day >= from);
+      return [...days, ...months].filter((one) => one.from >= from && one.to <= to).map((one) => one.from);
     const withDays = new Set(days.map((day) => monthOf(day.from)));
     return [...days, ...months.filter((month) => !withDays.has(monthOf(month.from)))]
       .flatMap((period) => Array.from({ length: period.to - period.from }, (_, index) => period.from + index))

@@ -151,7 +151,7 @@ const LINES: Readonly<Record<string, number>> = {
   audit: 1150,
   bars: 1250,
   catalog: 500,
-  catalogue: 1800,
+  catalogue: 1850,
   cli: 1500,
   convert: 3750,
   check: 450,
