@@ -220,9 +220,12 @@ function countExtra(sorted: RowTimes, { from, to }: Bounds, step: number): numbe
   return sorted.length - bars;
 }
 
-/** If the time of a row is the end of its interval (metrics), all times are one interval later than in the period. */
+/**
+ * If the time of a row is the end of its interval (metrics), all times are one interval later than in the period. The first row tells that too, if
+ * the last ones are missing.
+ */
 function gridBounds(sorted: RowTimes, { from, to }: Bounds, step: number): Bounds {
-  const shift = (sorted.at(-1) ?? 0) >= to ? step : 0;
+  const shift = (sorted.at(-1) ?? 0) >= to || sorted[0] === from + step ? step : 0;
   return { from: from + shift - step, to: to + shift };
 }
 
