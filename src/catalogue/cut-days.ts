@@ -69,12 +69,12 @@ function longOf(times: DayTimes, rows: number, dayStart: DayStart): EmptyStretch
 /**
  * Long stretches that are unusual: on most held days among the 7 days before and the 7 days after, and on at least two, the same stretch
  * is at most a tenth as long.
- * Leaves out the start of the first day, because the symbol may have been listed during that day, and the end of the last day of a series
- * that has ended.
+ * Leaves out the start of the first day, because the symbol may have been listed during that day, and stretches next to a day on which
+ * the symbol is proven not to trade (`isIdle`).
  */
 export function cutStretches(
   held: readonly HeldSpan[],
-  hasEnded: boolean,
+  isIdle: (day: number) => boolean,
   dayStart: DayStart,
 ): EmptyStretch[] {
   const days = new Map<number, DayTimes>();
@@ -87,9 +87,9 @@ export function cutStretches(
     days.set(day, times);
     long.push(...longOf(times, rows, dayStart));
   }
-  const [start, end] = [held[0]?.from, held.at(-1)?.to];
+  const start = held[0]?.from;
   const isSeriesEdge = ({ day, at }: EmptyStretch): boolean =>
-    at === 'begin' ? day === start : hasEnded && day + 1 === end;
+    at === 'begin' ? day === start || isIdle(day - 1) : isIdle(day + 1);
   const { missing, proven } = seamsOf(held, dayStart);
   const unusual = long.filter(
     (stretch) =>

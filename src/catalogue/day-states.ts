@@ -285,8 +285,12 @@ function cutsOf(
   { from, to, heldDays, known, dayStartSeconds }: Part,
 ): EmptyStretch[] {
   if (!hasTicks(series) && !held.some(({ facts }) => facts.ids !== undefined)) return [];
-  const after = reasons(heldDays, known)(at(heldDays, heldDays.length - 1));
-  const cuts = cutStretches(held, hasEnded(after.reason), { dayStartMs: dayStartSeconds * 1000 });
+  const reasonOf = reasons(heldDays, known);
+  const isIdle = (day: number): boolean => {
+    const { reason } = reasonOf(day);
+    return hasEnded(reason) || reason === 'not-traded';
+  };
+  const cuts = cutStretches(held, isIdle, { dayStartMs: dayStartSeconds * 1000 });
   return cuts.filter(({ day }) => day >= from && day < to);
 }
 

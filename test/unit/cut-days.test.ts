@@ -36,7 +36,9 @@ function heldOf(of: ObjectLine): HeldSpan {
 /** The cut ends of consecutive days; undefined is a day that is not held. */
 function cuts(days: readonly (Hours | undefined)[], hasEnded = false): string[] {
   const lines = days.flatMap((hours, index) => (hours === undefined ? [] : [line(FIRST + index, hours)]));
-  return cutStretches(lines.map(heldOf), hasEnded, UTC).map(({ day, at }) => `${day - FIRST} ${at}`);
+  return cutStretches(lines.map(heldOf), (day) => hasEnded && day >= FIRST + days.length, UTC).map(
+    ({ day, at }) => `${day - FIRST} ${at}`,
+  );
 }
 
 describe('a day is cut', () => {
@@ -79,8 +81,8 @@ describe('a day is cut', () => {
   it('not when it was fetched before it was over', () => {
     const days = [WHOLE, WHOLE, [0, 7] as Hours].map((hours, index) => line(FIRST + index, hours));
     const open = days.map((day, index) => (index === 2 ? { ...day, open: true as const } : day));
-    expect(cutStretches(days.map(heldOf), false, UTC)).toHaveLength(1);
-    expect(cutStretches(open.map(heldOf), false, UTC)).toEqual([]);
+    expect(cutStretches(days.map(heldOf), () => false, UTC)).toHaveLength(1);
+    expect(cutStretches(open.map(heldOf), () => false, UTC)).toEqual([]);
   });
 
   it('not at the begin of the first held day, and not at the end of a series', () => {
