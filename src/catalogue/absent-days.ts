@@ -133,6 +133,7 @@ function isEmptyInRest({ reason, rest }: Absence, { to }: Period): boolean {
 const KNOWN_SPANS: ReadonlySet<GapReason> = new Set(['before-history', 'dataset-ended']);
 
 function withEvidence({ reason, rest }: Absence): DayReason {
+  if (reason === 'hole' && rest !== undefined) return { reason, evidence: 'rest' };
   if (!REASON_FACTS[reason].isProven || KNOWN_SPANS.has(reason)) return { reason };
   return { reason, evidence: rest === undefined ? 'archive' : 'rest' };
 }

@@ -74,7 +74,8 @@ export async function judgeOrders(
 }
 
 function canAskRest({ market, dataset }: Order, venue: Source): boolean {
-  return findDataset(venue, market, dataset)?.rest !== undefined;
+  const rest = findDataset(venue, market, dataset)?.rest;
+  return rest !== undefined && ('joins' in rest || rest.reachHours === undefined);
 }
 
 function summed(
@@ -133,8 +134,10 @@ function emptyAmounts(from: number | undefined, to: number): Amounts {
 }
 
 /** What may mend a gap. The archive was asked for the days of a hole, and held objects that lack rows are asked from REST by `repair`. */
-function mendsOf({ state, reason, from, to }: Gap, hasRest: boolean): Mend[] {
-  if (reason === 'hole' || reason === 'cut') return [];
+function mendsOf({ state, reason, evidence, from, to }: Gap, hasRest: boolean): Mend[] {
+  if (reason === 'cut') return [];
+  // After a request to REST, the evidence says that it has no rows either.
+  if (reason === 'hole') return hasRest && evidence === undefined ? ['repair'] : [];
   if (reason === 'missing') return ['repair'];
   if (state !== 'short' || to - from >= DAY_SECONDS) return ['run'];
   return hasRest ? ['repair'] : [];
