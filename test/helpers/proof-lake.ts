@@ -31,12 +31,17 @@ export async function tryWorld(world: ProofWorld, archive: TimedArchive, lake: s
   const order: Order = { symbols: new Set(), first: Infinity, last: undefined };
   /** The days that earlier runs asked for and did not get: they are compared again less and less often. */
   const asked = new Set<string>();
+  /** The day of the last run that asked for a symbol: later ones cannot have proven its end. */
+  const askedOn = new Map<string, number>();
   for (const run of world.runs.filter(({ symbols }) => symbols.length > 0)) {
     archive.nowMs = run.nowMs;
-    for (const symbol of run.symbols) order.symbols.add(symbol);
+    const today = Math.floor(run.nowMs / DAY_MS);
+    for (const symbol of run.symbols) {
+      order.symbols.add(symbol);
+      askedOn.set(symbol, today);
+    }
     order.first = Math.min(order.first, run.first ?? Infinity);
     order.last = run.last;
-    const today = Math.floor(run.nowMs / DAY_MS);
     const at = `${textOf(today)}: `;
     const flags = ['--out', lake, '--now', new Date(run.nowMs).toISOString()];
     const ran = await runOf(run, archive, lake, flags);
@@ -59,7 +64,8 @@ export async function tryWorld(world: ProofWorld, archive: TimedArchive, lake: s
       const missing = due.filter(({ key }) => !held.has(key));
       if (missing.length > 0) lacking.push(`${nameOf(series)} lacks ${rowsText(missing)}`);
       isSuspected ||= (world.lives.get(series.symbol) ?? []).some(
-        ({ to }) => to / DAY_MS < range.to && to / DAY_MS + PROVEN_DAYS + 3 > today,
+        ({ to }) =>
+          to / DAY_MS < range.to && to / DAY_MS + PROVEN_DAYS + 3 > (askedOn.get(series.symbol) ?? today),
       );
       if (run.symbols.includes(series.symbol) && isWhole)
         problems.push(...notTaken(one, held, { run, order, today, asked }).map((text) => at + text));

@@ -323,7 +323,9 @@ function stallsOf(
   const symbol = draw.one(symbols);
   const layer = draw.one(layers);
   const isOfLayer = (series: ProofSeries): boolean => nameOf({ ...series, symbol: '' }).trim() === layer;
-  const scope = draw.one(['series', 'dataset', 'all'] as const);
+  const drawn = draw.one(['series', 'dataset', 'all'] as const);
+  // Nothing tells a symbol without any object for weeks from a suspended one.
+  const scope = drawn === 'series' && layer === WITNESS ? 'dataset' : drawn;
   story.push(
     `publication of ${scope === 'all' ? 'all' : scope === 'dataset' ? layer : `${layer} ${symbol}`} stalls from ${textOf(from)} to ${textOf(to)}, until ${until === Infinity ? 'the end' : textOf(until)}`,
   );
