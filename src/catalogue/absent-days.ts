@@ -60,6 +60,8 @@ export type Evidence = 'list' | 'archive' | 'rest';
 interface DayReason {
   readonly reason: GapReason;
   readonly evidence?: Evidence;
+  /** REST was asked for the day too, in vain. */
+  readonly isRestAsked?: true;
 }
 
 interface AbsentDays extends DayReason, DayRange {}
@@ -74,7 +76,8 @@ export function absentDays(held: Spans, from: number, to: number, facts: SeriesF
     let known = reasonOf(start);
     for (let day = start + 1; day <= at(missing, i + 1); day += 1) {
       const next = day < at(missing, i + 1) ? reasonOf(day) : undefined;
-      if (next?.reason === known.reason && next.evidence === known.evidence) continue;
+      const isSame = next?.reason === known.reason && next.evidence === known.evidence;
+      if (isSame && next.isRestAsked === known.isRestAsked) continue;
       found.push({ from: start, to: day, ...known });
       if (next === undefined) break;
       start = day;
@@ -133,8 +136,8 @@ function isEmptyInRest({ reason, rest }: Absence, { to }: Period): boolean {
 const KNOWN_SPANS: ReadonlySet<GapReason> = new Set(['before-history', 'dataset-ended']);
 
 function withEvidence({ reason, rest }: Absence): DayReason {
-  if (reason === 'hole' && rest !== undefined) return { reason, evidence: 'rest' };
-  if (!REASON_FACTS[reason].isProven || KNOWN_SPANS.has(reason)) return { reason };
+  if (!REASON_FACTS[reason].isProven || KNOWN_SPANS.has(reason))
+    return rest === undefined ? { reason } : { reason, isRestAsked: true };
   return { reason, evidence: rest === undefined ? 'archive' : 'rest' };
 }
 

@@ -56,6 +56,8 @@ export interface Gap {
   /** False when no data is expected. */
   readonly isMissing: boolean;
   readonly evidence?: Evidence;
+  /** REST was asked for these days too, in vain. */
+  readonly isRestAsked?: true;
   /** The missing rows lie somewhere in this time; their exact times are unknown. */
   readonly isLoose?: true;
 }
@@ -342,30 +344,33 @@ interface Lacking {
 type Add = (
   span: readonly [from: number, to: number],
   state: LackState,
-  of: Pick<Gap, 'reason' | 'evidence'>,
+  of: Pick<Gap, 'reason' | 'evidence' | 'isRestAsked'>,
 ) => void;
 
 function gapsOf({ within, missing, cuts }: Lacking, part: Part): Gap[] {
   const { from, to, heldDays, known, halts, rowSeconds: seconds = DAY_SECONDS } = part;
   const gaps: Gap[] = [];
-  const add: Add = ([start, end], state, { reason, evidence }) => {
+  const add: Add = ([start, end], state, { reason, evidence, isRestAsked }) => {
     // Half the time between two rows, less a second for rounding, may lack a row.
     if (end - start < Math.max(1, seconds / 2 - 1)) return;
     const amount = Math.max(1, Math.round((end - start) / seconds));
-    const proof = evidence === undefined ? {} : { evidence };
+    const proof = {
+      ...(evidence === undefined ? {} : { evidence }),
+      ...(isRestAsked === undefined ? {} : { isRestAsked }),
+    };
     gaps.push({ from: start, to: end, state, reason, amount, isMissing: isMissing(reason), ...proof });
   };
-  const addDays = (days: Spans, reason: GapReason, evidence?: Evidence): void => {
+  const addDays = (days: Spans, of: Parameters<Add>[2]): void => {
+    const { reason } = of;
     // A halt explains a day that is not held only when the halt lasted the whole day.
     const halted = isMissing(reason) ? wholeDays(intersect(days, halts)) : NO_SPANS;
     eachSpan(halted, (...span) => add(span, 'absent', { reason: 'halt', evidence: 'list' }));
-    const of = evidence === undefined ? { reason } : { reason, evidence };
     eachSpan(subtract(days, halted), (...span) => add(span, stateOf(reason), of));
   };
   for (const one of absentDays(heldDays, from, to, known))
-    addDays([one.from * DAY_SECONDS, one.to * DAY_SECONDS], one.reason, one.evidence);
+    addDays([one.from * DAY_SECONDS, one.to * DAY_SECONDS], one);
   eachSpan(intersect(daysOf(missing), [from, to]), (start, end) =>
-    addDays([start * DAY_SECONDS, end * DAY_SECONDS], 'missing'),
+    addDays([start * DAY_SECONDS, end * DAY_SECONDS], { reason: 'missing' }),
   );
   const short = addRows(within, part, add);
   if (part.rowSeconds !== undefined) gaps.push(...looseGaps(within, part, part.rowSeconds));
@@ -582,6 +587,7 @@ function joined(gaps: readonly Gap[]): Gap[] {
       last.to === gap.from &&
       last.reason === gap.reason &&
       last.evidence === gap.evidence &&
+      last.isRestAsked === gap.isRestAsked &&
       last.isLoose === undefined &&
       gap.isLoose === undefined;
     if (isOne) all[all.length - 1] = { ...last, to: gap.to, amount: last.amount + gap.amount };

@@ -133,11 +133,10 @@ function emptyAmounts(from: number | undefined, to: number): Amounts {
   return { expected, missing: expected };
 }
 
-/** What may mend a gap. The archive was asked for the days of a hole, and held objects that lack rows are asked from REST by `repair`. */
-function mendsOf({ state, reason, evidence, from, to }: Gap, hasRest: boolean): Mend[] {
+/** What may mend a gap. The archive was asked for the days of a hole: `repair` asks REST for them, once, and for the rows that held objects lack. */
+function mendsOf({ state, reason, isRestAsked, from, to }: Gap, hasRest: boolean): Mend[] {
   if (reason === 'cut') return [];
-  // After a request to REST, the evidence says that it has no rows either.
-  if (reason === 'hole') return hasRest && evidence === undefined ? ['repair'] : [];
+  if (reason === 'hole') return hasRest && isRestAsked !== true ? ['repair'] : [];
   if (reason === 'missing') return ['repair'];
   if (state !== 'short' || to - from >= DAY_SECONDS) return ['run'];
   return hasRest ? ['repair'] : [];

@@ -1,5 +1,5 @@
 /** Orders: what runs were asked for, what later runs fetch of it, and the verdict of `cryptodl check`. */
-import { readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cryptodl } from '../helpers/cli.js';
@@ -186,8 +186,17 @@ describe('the verdict', () => {
     expect(readdirSync(join(lake, '.cryptodl/runs'))).toEqual(before);
   });
 
-  it('says that a gap cannot be had once the archive was asked for it', async () => {
+  it('says that a gap cannot be had once the archive and REST were asked for it', async () => {
     const { lake } = await scene.vision('--symbols HOLEUSDT --days 20', { lake: 'hole' });
+    expect(await check(lake)).toMatchObject({
+      verdict: 'incomplete',
+      exitCode: 3,
+      orders: [{ lacking: 1, missing: { rows: 24, days: 0 }, mend: ['repair'] }],
+    });
+    const manifest = join(lake, '_manifests/binance/um/klines/interval=1h/symbol=HOLEUSDT.jsonl');
+    const hole = readFileSync(manifest, 'utf8').trimEnd().split('\n').at(-1) ?? '';
+    const rest = { asked: 1, at: scene.now };
+    appendFileSync(manifest, `${JSON.stringify({ ...(JSON.parse(hole) as object), rest })}\n`);
     expect(await check(lake)).toMatchObject({
       verdict: 'incomplete',
       exitCode: 4,
