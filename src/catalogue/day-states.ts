@@ -19,6 +19,8 @@ import { absentDays, isMissing, reasons } from './absent-days.js';
 import type { Evidence, GapReason, SeriesFacts } from './absent-days.js';
 import { cutStretches, hasTicks, isLongStretch, isProvenWhole } from './cut-days.js';
 import type { EmptyStretch } from './cut-days.js';
+import { doubtsOf } from './doubts.js';
+import type { Doubts } from './doubts.js';
 import {
   append,
   at,
@@ -120,6 +122,7 @@ export interface SeriesStates extends Amounts {
   readonly restObjects: number;
   readonly rows: number | undefined;
   readonly duplicates: number;
+  readonly doubts: Doubts;
   /** Number of objects that were replaced by a later revision. */
   readonly revisions: number;
   /** Time of the first row, ISO 8601. */
@@ -193,6 +196,7 @@ function statesOfFormat(
     revisions: (format && revisions[format]) ?? 0,
     ...pick(part),
     ...countsOf(within),
+    doubts: doubtsOf(within),
     gaps,
     ...amountsOf(part, gaps),
   };

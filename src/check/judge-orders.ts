@@ -2,16 +2,19 @@
 import { openCatalogue } from '../catalogue/catalogue.js';
 import { DAY_SECONDS } from '../catalogue/day-states.js';
 import type { Amounts, Gap, SeriesStates } from '../catalogue/day-states.js';
+import { DoubtSums } from '../catalogue/doubts.js';
 import { percentOf } from '../coverage/amounts.js';
 import { isOrderedBy } from '../lake/orders.js';
 import type { Order } from '../lake/orders.js';
 import type { CryptodlError } from '../model/errors.js';
+import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
 import type { LastFailures } from '../select/last-failures.js';
 import { orderedDays } from '../catalogue/ordered-series.js';
 import type { OrderedDays } from '../catalogue/ordered-series.js';
 import type { Source } from '../source/source.js';
 import { findDataset } from '../source/venue.js';
+import { printable } from '../text/printable.js';
 
 /** `run`: a run of the order may have it. `repair`: REST may have rows that held objects lack. A gap without either was asked for, and cannot be had. */
 export type Mend = 'run' | 'repair';
@@ -33,6 +36,7 @@ export interface JudgedOrder {
   /** The number of days at the end that series lack, if they lack nothing else; else 0. */
   readonly behind: number;
   readonly mends: ReadonlySet<Mend>;
+  readonly doubts: DoubtSums;
 }
 
 interface JudgeRequest {
@@ -124,7 +128,14 @@ function summed(
     percent,
     behind: isBehind ? behind : 0,
     mends,
+    doubts: doubtsOfAll(states.values()),
   };
+}
+
+function doubtsOfAll(states: Iterable<SeriesStates>): DoubtSums {
+  const sums = new DoubtSums();
+  for (const { series, doubts } of states) sums.add(printable(seriesName(series)), doubts);
+  return sums;
 }
 
 /** A symbol that the lake lacks has 0 %, once a day of the order must be published. */

@@ -18,7 +18,7 @@ const DATETIME = `${DATE}([ T]([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d)?`;
 const NOT_IN_TEXT = '[[:cntrl:]",\\x{FFFD}]';
 
 /** Whether numbers are stored as the published text. */
-function keepsText(settings: Settings): boolean {
+export function keepsText(settings: Settings): boolean {
   return settings.format === 'csv' || settings.numbers === 'string';
 }
 

@@ -19,9 +19,9 @@ import { readObjects, removeScratch } from './read-objects.js';
 import type { ReadObjects } from './read-objects.js';
 import { timeFacts } from './row-times.js';
 import { sequenceOf } from './sequences.js';
-import type { Sequence } from './sequences.js';
 import type { TimeFacts } from './row-times.js';
 import { createKept, hoursQuery, scheduleQuery, timesQuery } from './statements.js';
+import { findSuspicious } from './values.js';
 import { writeTarget } from './write-target.js';
 
 /**
@@ -90,37 +90,72 @@ async function writeRows(
       lacked.set(line.key, (await countChangedRows(session, conversion, change)).lost);
     }
   if (kept !== undefined) await loadKeptRows(session, conversion, kept, keptOrdinals);
-  const irregular = await findIrregular(session, conversion, inputs, stats);
-  const sequences: Sequence[] = [];
-  for (const row of stats) sequences.push(await sequenceOf(session, conversion.spec, row));
+  const described = await describeRows(session, conversion, inputs, stats);
   const counts = await writeTarget(session, conversion, {
     staged,
     isOrdered: kept === undefined && stats.every((row) => Number(row['unordered']) === 0),
     metadata: conversion.metadata(inputs.map(({ received }) => received)),
   });
   const written = new Map<string, ObjectFacts>();
-  for (const [index, { received }] of inputs.entries()) {
-    const row = stats[index] ?? {};
-    const ordinal = Number(row['ord']);
-    const rows = counts.rowsOf(ordinal) ?? Number(row['rows']);
-    const { gaps: times = [], extraBars = 0, expected, ids: minutes } = irregular.get(ordinal) ?? {};
-    const { ids = minutes, gaps: places = [] } = sequences[index] ?? {};
-    const gaps = withPlaces(times, places);
+  for (const { key, ordinal, published, first, last, extraBars, more } of described) {
+    const rows = counts.rowsOf(ordinal) ?? published;
     const idConflicts =
       barSeconds(conversion.spec, conversion.series) === undefined ? counts.conflictsOf(ordinal) : extraBars;
-    written.set(received.object.key, {
+    written.set(key, {
       rows,
-      first: isoInstant(row, 'first'),
-      last: isoInstant(row, 'last'),
-      duplicates: Number(row['rows']) - rows,
-      ...(ids === undefined ? {} : { ids }),
-      ...(expected === undefined ? {} : { expectedRows: expected }),
+      first,
+      last,
+      duplicates: published - rows,
+      ...more,
       ...(idConflicts === 0 ? {} : { idConflicts }),
-      ...(gaps.length === 0 ? {} : { gaps }),
     });
   }
   const own = [...written.values()].reduce((sum, facts) => sum + facts.rows, 0);
   return { written, rows: counts.rows ?? own, duplicatesAcross: counts.across, lacked, ...overlap };
+}
+
+interface DescribedRows extends Pick<ObjectFacts, 'first' | 'last'> {
+  readonly key: string;
+  readonly ordinal: number;
+  /** Rows of the object. The file may have fewer. */
+  readonly published: number;
+  readonly extraBars: number;
+  readonly more: Omit<ObjectFacts, 'rows' | 'first' | 'last' | 'duplicates' | 'idConflicts'>;
+}
+
+/** What the relation `rows` tells of each object, in their order. */
+async function describeRows(
+  session: DuckDbSession,
+  conversion: Conversion,
+  inputs: readonly Input[],
+  stats: readonly Row[],
+): Promise<DescribedRows[]> {
+  const irregular = await findIrregular(session, conversion, inputs, stats);
+  const suspicious = await findSuspicious(session, conversion);
+  const described: DescribedRows[] = [];
+  for (const [index, { received }] of inputs.entries()) {
+    const row = stats[index] ?? {};
+    const ordinal = Number(row['ord']);
+    const { gaps: times = [], extraBars = 0, expected, ids: minutes } = irregular.get(ordinal) ?? {};
+    const { ids = minutes, gaps: places } = await sequenceOf(session, conversion.spec, row);
+    const gaps = withPlaces(times, places);
+    const doubtful = suspicious.get(ordinal);
+    described.push({
+      key: received.object.key,
+      ordinal,
+      published: Number(row['rows']),
+      first: isoInstant(row, 'first'),
+      last: isoInstant(row, 'last'),
+      extraBars,
+      more: {
+        ...(ids === undefined ? {} : { ids }),
+        ...(expected === undefined ? {} : { expectedRows: expected }),
+        ...(doubtful === undefined ? {} : { suspicious: doubtful }),
+        ...(gaps.length === 0 ? {} : { gaps }),
+      },
+    });
+  }
+  return described;
 }
 
 /** Gaps and extra rows by ordinal: of objects with an unexpected row count, order or time grid, of months of irregular times, and of scheduled rows. */

@@ -15,6 +15,7 @@ import type { Proven } from './published-csv.js';
 import { orderOf, readTimes, timeFacts } from './row-times.js';
 import type { RowTimes, TimeOrder } from './row-times.js';
 import { copyPublished } from './statements.js';
+import { soundExpression } from './values.js';
 
 /**
  * Undefined if the file is not a usual one, or if a row is unusual or invalid: then no target file exists. Rejects with errors that do not concern
@@ -54,6 +55,7 @@ function timeKey(conversion: Conversion): ColumnSpec | undefined {
     [kept, overlap, revised, days].every((rows) => rows === undefined) &&
     settings.format === 'parquet' &&
     !settings.asPublished &&
+    spec.values?.constant === undefined &&
     received.every(({ csv, verified }) => csv.kind === 'memory' && verified !== 'rest') &&
     !isLarge(conversion, received);
   const isKey = spec.sort.length === 1 && spec.sort[0] === key?.name && spec.hoursSinceLast === undefined;
@@ -104,7 +106,14 @@ async function copy(
   const metadata = conversion.metadata(inputs.map(({ received }) => received));
   if (csv === undefined) return false;
   try {
-    const [copied] = await session.rows(copyPublished(conversion, csv, { proven, isOrdered, metadata }));
+    const [copied] = await session.rows(
+      copyPublished(conversion, csv, {
+        proven,
+        isOrdered,
+        metadata,
+        sound: soundExpression(conversion),
+      }),
+    );
     if (Number(copied?.['Count']) === rows) return true;
   } catch (error) {
     // Errors of DuckDB about content have no code of their own.

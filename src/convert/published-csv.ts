@@ -71,7 +71,7 @@ export function legalCondition({ spec, settings, series }: SqlContext, proven?: 
     .join(' AND ');
 }
 
-/** The clause that ends a statement at the first invalid cell. */
-export function refusal(context: SqlContext, proven?: Proven): string {
-  return `WHERE CASE WHEN ${legalCondition(context, proven)} THEN true ELSE error('a cell does not match the type of its column') END`;
+/** The clause that ends a statement at the first invalid cell, and at the first row for which `sound`, which is never NULL, is false. */
+export function refusal(context: SqlContext, proven?: Proven, sound = 'true'): string {
+  return `WHERE CASE WHEN ${legalCondition(context, proven)} AND ${sound} THEN true ELSE error('a cell does not match the type of its column') END`;
 }

@@ -15,8 +15,8 @@ import { convertedList, legalCondition, readPublished, refusal } from './publish
 import type { CsvFile, Proven } from './published-csv.js';
 import { quoteName, quotePath, quoteText } from './sql.js';
 
-const ORDINAL = quoteName('.ordinal');
-const NUMBER = quoteName('.number');
+export const ORDINAL = quoteName('.ordinal');
+export const NUMBER = quoteName('.number');
 const LEGAL = quoteName('.legal');
 const DUPLICATE = quoteName('.duplicate');
 
@@ -51,14 +51,19 @@ export function createRows(context: SqlContext, csv: CsvFile, origin: Origin): s
 
 /**
  * Parses one CSV into the target file. The times of the column `key` are already checked, and all are different. The statement fails
- * at the first invalid cell of the other columns; its result has the number of rows as `Count`.
+ * at the first invalid cell of the other columns, and at a row that is not `sound`; its result has the number of rows as `Count`.
  */
 export function copyPublished(
   context: SqlContext,
   csv: CsvFile,
-  { proven, isOrdered, metadata }: { proven: Proven; isOrdered: boolean; metadata: FileMetadata },
+  {
+    proven,
+    isOrdered,
+    sound,
+    metadata,
+  }: { proven: Proven; isOrdered: boolean; sound: string; metadata: FileMetadata },
 ): string {
-  const rows = `SELECT ${convertedList(context, proven)} FROM ${readPublished(context, csv, { isSmall: true, proven })} ${refusal(context, proven)}`;
+  const rows = `SELECT ${convertedList(context, proven)} FROM ${readPublished(context, csv, { isSmall: true, proven })} ${refusal(context, proven, sound)}`;
   return copyTo(context, `(${rows}${isOrdered ? '' : ` ORDER BY ${quoteName(proven.key.name)}`})`, metadata);
 }
 

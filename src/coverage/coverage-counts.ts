@@ -6,12 +6,14 @@ import type { ExitCode } from '../model/exit-code.js';
 import { seriesName } from '../model/task.js';
 import { numberText } from '../model/units.js';
 import { printable } from '../text/printable.js';
+import { DoubtSums } from '../catalogue/doubts.js';
+import type { Doubts } from '../catalogue/doubts.js';
 import { ExcusedAmounts } from './gap-groups.js';
 import { percentOf } from './amounts.js';
 import { amountText, percentText, unitOf } from './series-table.js';
 
 /** The counts as plain data. */
-export interface CoverageSummary {
+export interface CoverageSummary extends Doubts {
   /** Series, once for each format. */
   readonly series: number;
   /** Series that lack data. */
@@ -36,6 +38,7 @@ export class CoverageCounts {
   #incomplete = 0;
   readonly #missing = { rows: 0, days: 0 };
   readonly #excused = new ExcusedAmounts();
+  readonly #doubts = new DoubtSums();
   #least: { readonly percent: number; readonly text: string } | undefined;
 
   add(covered: SeriesStates, minPercent: number | undefined): void {
@@ -44,8 +47,9 @@ export class CoverageCounts {
     if (covered.missing > 0) this.#incomplete += 1;
     this.#missing[unitOf(covered)] += covered.missing;
     for (const gap of covered.gaps) if (!gap.isMissing) this.#excused.add(covered, gap);
-    if (percent === undefined) return;
     const name = printable(seriesName(covered.series));
+    this.#doubts.add(name, covered.doubts);
+    if (percent === undefined) return;
     if (percent < (this.#least?.percent ?? Infinity))
       this.#least = { percent, text: `${name} (${percentText(covered)})` };
     if (minPercent !== undefined && percent < minPercent)
@@ -65,6 +69,7 @@ export class CoverageCounts {
       incomplete: this.#incomplete,
       below: below.length,
       leastPercent: this.#least === undefined ? null : Math.floor(this.#least.percent * 10_000) / 10_000,
+      ...this.#doubts.sums,
       refused: refused.map(({ message }) => message),
       ...(skipped.length === 0 ? {} : { skipped }),
     };
@@ -81,6 +86,7 @@ export class CoverageCounts {
     const unread = this.refused.length + this.skipped.length;
     const notes = [
       this.#excused.text(),
+      this.#doubts.text(),
       unread === 0 ? '' : `${numberText(unread)} manifests or lines could not be read`,
     ];
     const more = notes.map((note) => (note === '' ? '' : `; ${note}`)).join('');

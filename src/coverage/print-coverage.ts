@@ -10,6 +10,8 @@ import { printable } from '../text/printable.js';
 import { fitted, widthOf } from '../text/wrap.js';
 import { percentOf, periodsOf } from './amounts.js';
 import type { CoveragePeriod } from './amounts.js';
+import { DoubtSums } from '../catalogue/doubts.js';
+import type { Doubts } from '../catalogue/doubts.js';
 import { GapGroups } from './gap-groups.js';
 import { heatMap, legend } from './heat-map.js';
 import { cellsOf, percentText, seriesTable, unitOf } from './series-table.js';
@@ -53,12 +55,14 @@ export function createCoverageText(io: Io, { by, isAll }: TextStyle): CoverageTe
   let group: Series | undefined;
   let rows: Row[] = [];
   let gaps = new GapGroups(isAll);
+  let doubts = new DoubtSums();
   let wasWritten = false;
   const flush = (): string => {
     if (group === undefined || rows.length === 0) return '';
-    const text = `${wasWritten ? '\n' : ''}${section(group, { rows, gaps }, { by, width, hasColour: isColoured })}`;
+    const text = `${wasWritten ? '\n' : ''}${section(group, { rows, gaps, doubts }, { by, width, hasColour: isColoured })}`;
     rows = [];
     gaps = new GapGroups(isAll);
+    doubts = new DoubtSums();
     wasWritten = true;
     return text;
   };
@@ -70,6 +74,7 @@ export function createCoverageText(io: Io, { by, isAll }: TextStyle): CoverageTe
       const row = rowOf(covered, by);
       rows.push(row);
       gaps.add(row.label, covered, covered.gaps);
+      doubts.add(row.label, covered.doubts);
       return text;
     },
     end: () => {
@@ -118,7 +123,11 @@ interface Style {
 
 function section(
   group: Series,
-  { rows, gaps }: { readonly rows: readonly Row[]; readonly gaps: GapGroups },
+  {
+    rows,
+    gaps,
+    doubts,
+  }: { readonly rows: readonly Row[]; readonly gaps: GapGroups; readonly doubts: DoubtSums },
   { by, width, hasColour: isColoured }: Style,
 ): string {
   const from = Math.min(...rows.map((row) => row.from));
@@ -137,7 +146,7 @@ function section(
       rows.map(({ cells }) => cells),
       width,
     ),
-    ...gaps.lines().flatMap((line) => fitted(line, width)),
+    ...[...gaps.lines(), ...doubts.lines()].flatMap((line) => fitted(line, width)),
     '',
   ].join('\n');
 }
@@ -155,7 +164,7 @@ interface AmountsRecord {
 }
 
 /** The coverage of a series in one format. */
-export interface SeriesRecord extends Series, AmountsRecord {
+export interface SeriesRecord extends Series, AmountsRecord, Doubts {
   /** Null if the lake holds no file of the series. */
   readonly format: Format | null;
   /** ISO instants `[from, to)`. */
@@ -212,6 +221,7 @@ export function seriesRecord(states: SeriesStates, by: CoveragePeriod): SeriesRe
     restObjects,
     rows: rows ?? null,
     duplicates,
+    ...states.doubts,
     revisions,
     first: states.first ?? null,
     last: states.last ?? null,

@@ -7,7 +7,7 @@ import type { Cadence, Period, Series } from '../model/task.js';
 import { isPartitionFile } from './path-checks.js';
 import { keyPath, seriesOfFolder } from './layout.js';
 import { areSettings, lastSettings } from './settings.js';
-import { readPlainLine } from './manifest-line.js';
+import { readPlainLine, SUSPICIOUS_KINDS } from './manifest-line.js';
 import type { LinePlace, ManifestLine, ObjectLine, PlainLine } from './manifest-line.js';
 import { isLabel } from '../text/label.js';
 import { isRecord } from '../text/json.js';
@@ -92,6 +92,7 @@ const INSTANT =
   /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?Z$/;
 const CADENCES: readonly Cadence[] = ['daily', 'monthly'];
 const isCadence = oneOf(...CADENCES);
+const isKind = oneOf(...SUSPICIOUS_KINDS);
 const isFormat = oneOf(...FORMATS);
 const isLabelOrNone = optional((value) => isText(value) && isLabel(value));
 
@@ -120,6 +121,7 @@ const OBJECT: Checks = [
   ['duplicates', optional(isCount)],
   ['idConflicts', optional(isCount)],
   ['ids', optional(areIds)],
+  ['suspicious', optional(areSuspicious)],
   ['first', optional(isInstant)],
   ['last', optional(isInstant)],
   ['at', isInstant],
@@ -203,6 +205,16 @@ function areIds(value: unknown): boolean {
   if (!isRecord(value)) return false;
   const { first, last, missing, overlapping } = value;
   return isCount(first) && isCount(last) && [missing, overlapping].every(optional(isCount));
+}
+
+function areSuspicious(value: unknown): boolean {
+  return (
+    Array.isArray(value) &&
+    value.every(
+      (one: unknown) =>
+        isRecord(one) && isKind(one['kind']) && isCount(one['rows']) && isLabelOrNone(one['first']),
+    )
+  );
 }
 
 function areGaps(value: unknown): boolean {

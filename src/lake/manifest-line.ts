@@ -47,6 +47,8 @@ export interface ObjectLine {
    * them; of the rows of one key, the first published one comes first.
    */
   readonly idConflicts?: number;
+  /** Rows with values that cannot be right, by kind. The file has them. */
+  readonly suspicious?: readonly Suspicious[];
   /** The ids of the rows, in datasets whose ids leave out none. Absent if the ids are not known. */
   readonly ids?: IdFacts | undefined;
   /** Times of missing rows, in datasets with rows at regular intervals: ISO instants `[from, to)`, ascending, at most `MAX_GAPS`. */
@@ -77,6 +79,20 @@ export interface IdFacts {
   /** Rows whose range of trade ids overlaps that of another row before it: the same trades under new ids. */
   readonly overlapping?: number;
 }
+
+/**
+ * Rows of an object with values that cannot be right. `order`: high or low against open or close. `zero`: a price of 0 or below. `negative`: a
+ * volume. `constant`: one value for a whole day.
+ */
+export interface Suspicious {
+  readonly kind: SuspiciousKind;
+  readonly rows: number;
+  /** Time and values of the first row. */
+  readonly first: string;
+}
+
+export const SUSPICIOUS_KINDS = ['order', 'zero', 'negative', 'constant'] as const;
+type SuspiciousKind = (typeof SUSPICIOUS_KINDS)[number];
 
 /** A file as its last commit left it. */
 export interface FileBefore {
@@ -112,6 +128,8 @@ export type LineFacts = Pick<
   | 'sha256'
   | 'rows'
   | 'ids'
+  | 'idConflicts'
+  | 'suspicious'
   | 'first'
   | 'last'
   | 'duplicates'

@@ -57,7 +57,15 @@ export function closingBlock(closing: Closing, isQuiet = false): string[] {
       tally,
       (reason) => !isQuiet || trouble.nothingNew || (trouble.strict && reason === 'hole'),
     ),
-    ...unlessQuiet(noteLines(tally, ['conflictingObjects', 'unverified', 'noSidecars', 'staleSidecars'])),
+    ...unlessQuiet(
+      noteLines(tally, [
+        'conflictingObjects',
+        'suspiciousObjects',
+        'unverified',
+        'noSidecars',
+        'staleSidecars',
+      ]),
+    ),
     ...failedLines(tally),
     ...alertLines(alerts),
     ...unlessQuiet([...row('shard', closing.shard), ...row('data', closing.dataPath)]),
@@ -144,6 +152,7 @@ const NOTES: Readonly<Record<Note, string>> = {
   shorter:
     'revised upstream without some of the held rows; the held rows stay (--revisions take accepts the revision)',
   conflictingObjects: 'with rows of the same id or bar and different values',
+  suspiciousObjects: 'with values that cannot be right; the rows are kept',
   unverified: 'no checksum published, checked only by the CRC-32 of the zip',
   noSidecars: 'no checksum published, checked by ETag',
   staleSidecars: 'stale checksum, accepted by size and ETag',

@@ -79,6 +79,8 @@ export interface RunSummary {
   readonly duplicatesKept: number;
   /** Rows that share an id or a bar with another row of the object but differ in values, and rows of bars outside the period. */
   readonly idConflicts: number;
+  /** Objects with rows whose values cannot be right. */
+  readonly suspiciousObjects: number;
   /** From the start of the command, planning and pauses included. */
   readonly elapsedMs: number;
   /** `elapsedMs` by phase, and the time of the objects by stage, in ms. */
@@ -126,6 +128,7 @@ export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary
     duplicatesDropped: tally.duplicates,
     duplicatesKept: tally.duplicatesAcross,
     idConflicts: tally.idConflicts,
+    suspiciousObjects: tally.suspiciousObjects,
     elapsedMs,
     times,
     peakMemoryBytes: peakMemoryBytes(),

@@ -2,7 +2,7 @@
 import { UTC } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
 import type { CryptodlError, ErrorCode } from '../model/errors.js';
-import type { Outcome, OutcomeKind } from '../model/outcome.js';
+import type { Outcome, OutcomeKind, WrittenOutcome } from '../model/outcome.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
 import type { Format, Series } from '../model/task.js';
 import { countText, listText } from '../model/units.js';
@@ -14,7 +14,14 @@ export const EXAMPLES = 5;
 
 /** Counts of objects that the closing block shows with examples. */
 export type Note =
-  'changed' | 'withdrawn' | 'shorter' | 'conflictingObjects' | 'unverified' | 'noSidecars' | 'staleSidecars';
+  | 'changed'
+  | 'withdrawn'
+  | 'shorter'
+  | 'conflictingObjects'
+  | 'suspiciousObjects'
+  | 'unverified'
+  | 'noSidecars'
+  | 'staleSidecars';
 
 interface Counted {
   readonly symbol: string;
@@ -53,6 +60,8 @@ export class Tally {
   idConflicts = 0;
   /** Objects with such rows. */
   conflictingObjects = 0;
+  /** Objects with rows whose values cannot be right. */
+  suspiciousObjects = 0;
   rows = 0;
   /** Bytes of the objects that were written into the lake: zips, and rows from REST as CSV. */
   bytes = 0;
@@ -86,6 +95,8 @@ export class Tally {
           this.idConflicts += outcome.idConflicts;
           this.#note('conflictingObjects', `${key}: ${outcome.idConflicts} rows`);
         }
+        if (outcome.suspicious !== undefined)
+          this.#note('suspiciousObjects', `${key}: ${outcome.suspicious.map(suspiciousText).join('; ')}`);
         if (outcome.archiveFailed !== undefined) this.archiveFailed.fromRest += 1;
         if (outcome.unverified) this.#note('unverified', key);
         if (outcome.noSidecar === true) this.#note('noSidecars', key);
@@ -128,6 +139,11 @@ export class Tally {
     if (texts === undefined) this.examples.set(kind, [text]);
     else if (texts.length < EXAMPLES) texts.push(text);
   }
+}
+
+/** `3 rows zero, first 2024-01-15T00:03:00Z open 0` */
+function suspiciousText({ kind, rows, first }: NonNullable<WrittenOutcome['suspicious']>[number]): string {
+  return `${countText(rows, 'row')} ${kind}, first ${first}`;
 }
 
 function partialText(

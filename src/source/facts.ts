@@ -57,6 +57,18 @@ const Dataset = v.strictObject({
   /** Whether the sort columns are the key of a row: of two rows with one key and different values, the first published one counts. */
   hasKey: v.optional(v.boolean(), true),
   partition: v.picklist(['day', 'month']),
+  /** Values that cannot be right. */
+  values: v.optional(
+    v.strictObject({
+      /** Columns whose values do not fall from left to right. */
+      ordered: v.optional(v.array(v.pipe(v.array(v.string()), v.minLength(2)))),
+      /** Columns of prices, above 0. */
+      positive: v.optional(v.array(v.string())),
+      notNegative: v.optional(v.array(v.string())),
+      /** Columns that do not all keep one value, other than 0, for a whole day and one value of the other key columns. */
+      constant: v.optional(v.array(v.string())),
+    }),
+  ),
   /** Intervals with one file per day, in a dataset with one file per month. */
   dayPartitionIntervals: v.optional(v.array(v.string()), []),
   columns: v.pipe(v.array(Column), v.minLength(1)),

@@ -30,6 +30,7 @@ export interface DatasetSpec extends DayStart {
   readonly hasKey: boolean;
   /** The ids of which none is left out, see config/binance.json. */
   readonly sequence?: NonNullable<OfferFacts['sequence']>;
+  readonly values?: DatasetFacts['values'];
   readonly partition: PartitionPeriod;
   readonly dayPartitionIntervals: readonly string[];
   readonly columns: readonly ColumnSpec[];
@@ -84,8 +85,9 @@ function specOf(
 ): Omit<DatasetSpec, 'dayStartMs'> {
   const { rowSeconds: seconds, columns: _, notes, ...shared } = facts;
   const columns = columnsOf(name, facts, offer);
-  const missing = facts.sort.find((sort) => columns.every((column) => column.name !== sort));
-  if (missing !== undefined) throw new RangeError(`config: ${name} has no column ${missing} to sort by`);
+  const named = [...facts.sort, ...Object.values(facts.values ?? {}).flat(2)];
+  const missing = named.find((one) => columns.every((column) => column.name !== one));
+  if (missing !== undefined) throw new RangeError(`config: ${name} has no column ${missing}`);
   const restOnly = columns.findIndex((column) => column.restOnly);
   if (restOnly >= 0 && columns.slice(restOnly).some((column) => !column.restOnly))
     throw new RangeError(`config: ${name} has a published column after a column that only REST has`);

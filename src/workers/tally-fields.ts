@@ -23,6 +23,7 @@ const NUMBERS = [
   'duplicatesAcross',
   'idConflicts',
   'conflictingObjects',
+  'suspiciousObjects',
   'rows',
   'bytes',
   'files',

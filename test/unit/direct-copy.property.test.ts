@@ -33,10 +33,10 @@ function rowAt(series: Series, us: number, { inMs, value }: { inMs: boolean; val
   const time = inMs ? String(Math.floor(us / 1000)) : String(us);
   if (series.dataset !== 'metrics') {
     const close = Math.floor(us / 1000) + 59_999;
-    return `${time},${value},2.5,0.001,-2,5,${inMs ? close : close * 1000},9,${value},1,1,0`;
+    return `${time},2,2.5,0.001,2,5,${inMs ? close : close * 1000},9,4,1,1,${value}`;
   }
   const text = new Date(Math.floor(us / 1e6) * 1000).toISOString().slice(0, 19).replace('T', ' ');
-  return `${text},${SYMBOL},${value},2,,4,5.5,6`;
+  return `${text},${SYMBOL},${Math.abs(value)},2,,4,5.5,6`;
 }
 
 interface Row {

@@ -21,7 +21,7 @@ const HOUR = 3_600_000;
 const DAY_15 = Date.UTC(2024, 0, 15);
 
 function bar(time: number, open: number | string = 1): string {
-  return `${time},${open},2,1,2,5,${time + HOUR - 1},9,3,1,1,0\n`;
+  return `${time},${open},1000,0.5,2,5,${time + HOUR - 1},9,3,1,1,0\n`;
 }
 
 /** A row so many minutes after the start of 15 January. */
@@ -33,7 +33,7 @@ function metric(minutes: number): string {
 /** The bars of a day from the first hour on. */
 function bars(day: number, hours = 24, stepMs = HOUR): string {
   const start = DAY_15 + (day - 15) * 24 * HOUR;
-  return Array.from({ length: hours }, (_, index) => bar(start + index * stepMs, index)).join('');
+  return Array.from({ length: hours }, (_, index) => bar(start + index * stepMs, index + 1)).join('');
 }
 
 function make(
@@ -71,7 +71,7 @@ describe('a usual file', () => {
     const made = await make({ '2024-01-15': bar(DAY_15 + HOUR, 7) + bar(DAY_15, 8), '2024-01-16': bars(16) });
     expect(made.statements).toBe(1);
     const opens = (await readParquet(made.file)).map((row) => row['open']);
-    expect(opens.slice(0, 4)).toEqual([8, 7, 0, 1]);
+    expect(opens.slice(0, 4)).toEqual([8, 7, 1, 2]);
     expect(made.written.get('2024-01-15.zip')).toEqual({
       rows: 2,
       first: '2024-01-15T00:00:00Z',

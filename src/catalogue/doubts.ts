@@ -1,0 +1,68 @@
+/** Rows of held objects that conflict, and values that cannot be right. They are held: no number of missing rows counts them. */
+import type { Suspicious } from '../lake/manifest-line.js';
+import { countText, numberText } from '../model/units.js';
+import type { HeldSpan } from '../lake/held-objects.js';
+
+export interface Doubts {
+  /** Rows that share the key, the bar or the trades of another row. */
+  readonly conflicts: number;
+  /** One for each kind, with the first row of all objects. */
+  readonly suspicious: readonly Suspicious[];
+}
+
+/** The doubts of objects in order of their days. */
+export function doubtsOf(objects: readonly HeldSpan[]): Doubts {
+  let conflicts = 0;
+  for (const { facts } of objects) conflicts += (facts.idConflicts ?? 0) + (facts.ids?.overlapping ?? 0);
+  return { conflicts, suspicious: byKind(objects.flatMap(({ facts }) => facts.suspicious ?? [])) };
+}
+
+function byKind(all: readonly Suspicious[]): Suspicious[] {
+  const kinds = new Map<string, Suspicious>();
+  for (const one of all) {
+    const known = kinds.get(one.kind);
+    kinds.set(one.kind, known === undefined ? one : { ...known, rows: known.rows + one.rows });
+  }
+  return [...kinds.values()];
+}
+
+/** The doubts of several series. */
+export class DoubtSums {
+  #conflicts = 0;
+  #inConflict = 0;
+  #suspicious: readonly Suspicious[] = [];
+
+  /** `name`: the series, for the examples. */
+  add(name: string, { conflicts, suspicious }: Doubts): void {
+    this.#conflicts += conflicts;
+    if (conflicts > 0) this.#inConflict += 1;
+    const named = suspicious.map((one) => ({ ...one, first: `${name} ${one.first}` }));
+    this.#suspicious = byKind([...this.#suspicious, ...named]);
+  }
+
+  get sums(): Doubts {
+    return { conflicts: this.#conflicts, suspicious: this.#suspicious };
+  }
+
+  /** `suspicious: 3 rows zero, first BTCUSDT 2024-01-15T00:03:00Z open 0`; a line per kind, none without doubts. */
+  lines(): string[] {
+    const of = `in ${countText(this.#inConflict, 'series')}`;
+    return [
+      ...(this.#conflicts === 0 ? [] : [`conflicts: ${countText(this.#conflicts, 'row')} ${of}`]),
+      ...this.#suspicious.map(
+        ({ kind, rows, first }) => `suspicious: ${countText(rows, 'row')} ${kind}, first ${first}`,
+      ),
+    ];
+  }
+
+  /** `12 rows in conflict, 3 suspicious rows`; empty without doubts. */
+  text(): string {
+    const rows = this.#suspicious.reduce((sum, one) => sum + one.rows, 0);
+    return [
+      this.#conflicts === 0 ? '' : `${countText(this.#conflicts, 'row')} in conflict`,
+      rows === 0 ? '' : `${numberText(rows)} suspicious ${rows === 1 ? 'row' : 'rows'}`,
+    ]
+      .filter((part) => part !== '')
+      .join(', ');
+  }
+}

@@ -1,0 +1,133 @@
+/** Values that cannot be right, by the rules of a dataset in config/. Their rows are counted and kept. */
+import type { Suspicious } from '../lake/manifest-line.js';
+import type { DatasetSpec } from '../source/venue.js';
+import { instantExpression, keepsText } from './columns.js';
+import type { Conversion } from './conversion.js';
+import type { DuckDbSession, Row } from './duckdb.js';
+import { isoInstant } from './gaps.js';
+import { quoteName } from './sql.js';
+import { NUMBER, ORDINAL } from './statements.js';
+
+type Context = Pick<Conversion, 'spec' | 'settings'>;
+
+/** What is true of the values of a sound row, or NULL where a cell is blank. */
+interface Rule {
+  readonly kind: Exclude<Suspicious['kind'], 'constant'>;
+  readonly sound: string;
+  readonly broken: string;
+  readonly columns: readonly string[];
+}
+
+/** One rule per column where that is possible: DuckDB skips row groups by their least value. */
+function rulesOf({ spec: { values = {} }, settings }: Context): Rule[] {
+  const { ordered = [], positive = [], notNegative = [] } = values;
+  const value = (name: string): string =>
+    keepsText(settings) ? `TRY_CAST(${quoteName(name)} AS DOUBLE)` : quoteName(name);
+  const pairs = ordered.flatMap((names) => names.slice(1).map((name, index) => [names[index] ?? '', name]));
+  const compared = (sign: string): string[] =>
+    pairs.map(([low = '', high = '']) => `${value(low)} ${sign} ${value(high)}`);
+  const order = { kind: 'order', columns: [...new Set(ordered.flat())] } as const;
+  return [
+    ...(pairs.length === 0
+      ? []
+      : [{ ...order, sound: compared('<=').join(' AND '), broken: compared('>').join(' OR ') }]),
+    ...positive.map(
+      (name) =>
+        ({
+          kind: 'zero',
+          sound: `${value(name)} > 0`,
+          broken: `${value(name)} <= 0`,
+          columns: [name],
+        }) as const,
+    ),
+    ...notNegative.map(
+      (name) =>
+        ({
+          kind: 'negative',
+          sound: `${value(name)} >= 0`,
+          broken: `${value(name)} < 0`,
+          columns: [name],
+        }) as const,
+    ),
+  ];
+}
+
+/** Expression that is true for a sound row of a published CSV; never NULL. Values of a whole day are not compared. */
+export function soundExpression(context: Context): string {
+  // Where the lowest of ordered prices is above 0, the others are too.
+  const higher = new Set((context.spec.values?.ordered ?? []).flatMap((names) => names.slice(1)));
+  const needed = rulesOf(context).filter(
+    ({ kind, columns: [name = ''] }) => kind !== 'zero' || !higher.has(name),
+  );
+  return needed.length === 0 ? 'true' : `coalesce(${needed.map(({ sound }) => sound).join(' AND ')}, true)`;
+}
+
+/** The fewest rows of a day that are expected to differ. */
+const FEWEST_ROWS = 20;
+
+/** The suspicious rows of each object of the relation `rows`, by ordinal: their number, and the first one, for each kind. */
+export async function findSuspicious(
+  session: DuckDbSession,
+  context: Context,
+): Promise<ReadonlyMap<number, Suspicious[]>> {
+  const rules = rulesOf(context);
+  const found = new Map<number, Suspicious[]>();
+  const add = (row: Row, kind: Suspicious['kind'], names: readonly string[]): void => {
+    const cells = names.map((name) => `${name} ${String(row[name])}`);
+    const first = `${isoInstant(row, '.instant')} ${cells.join(', ')}`;
+    const ordinal = Number(row['.ord']);
+    found.set(ordinal, [...(found.get(ordinal) ?? []), { kind, rows: Number(row['.rows']), first }]);
+  };
+  const counted = rules.length === 0 ? [] : await session.rows(countQuery(rules));
+  for (const count of counted) {
+    const [row = {}] = await session.rows(
+      `SELECT *, ${instantExpression(context.spec)} AS ".instant" FROM rows WHERE ${NUMBER} = ${String(count['first'])}`,
+    );
+    const broken = rules.filter(
+      ({ kind, columns: [name = ''] }) => kind === count['kind'] && isBroken(kind, row[name]),
+    );
+    const names = [...new Set(broken.flatMap(({ columns }) => columns))];
+    add({ ...row, '.ord': count['ord'], '.rows': count['rows'] }, broken[0]?.kind ?? 'order', names);
+  }
+  const constant = context.spec.values?.constant ?? [];
+  if (constant.length > 0)
+    for (const row of await session.rows(constantQuery(context, constant)))
+      add(row, 'constant', [...otherKeys(context.spec), ...constant]);
+  return found;
+}
+
+function isBroken(kind: Rule['kind'], value: unknown): boolean {
+  return kind === 'order' || Number(value) < 0 || (kind === 'zero' && Number(value) === 0);
+}
+
+/** A row counts once per kind. */
+function countQuery(rules: readonly Rule[]): string {
+  const parts = rules.map(
+    ({ kind, broken }) =>
+      `SELECT ${ORDINAL} AS ord, ${NUMBER} AS number, '${kind}' AS kind FROM rows WHERE ${broken}`,
+  );
+  return `SELECT ord, kind, count(DISTINCT number) AS rows, min(number) AS first
+    FROM (${parts.join(' UNION ALL ')}) GROUP BY ord, kind ORDER BY ord, kind`;
+}
+
+/** The columns of the sort order that are no time: they tell the bands of a book. */
+function otherKeys({ sort, columns }: DatasetSpec): string[] {
+  return sort.filter((name) => columns.some((column) => column.name === name && column.type === 'number'));
+}
+
+/**
+ * Rows of a day with one value in all of these columns, by the other key columns, with the first of them. Only values other than 0, which is an
+ * empty band. The keys of an object count together.
+ */
+function constantQuery({ spec }: Context, names: readonly string[]): string {
+  const time = instantExpression(spec);
+  const keys = otherKeys(spec).map(quoteName);
+  const isConstant = names.map((name) => `min(${quoteName(name)}) = max(${quoteName(name)})`);
+  const first = [...otherKeys(spec), ...names].map(
+    (name) => `arg_min(${quoteName(name)}, ${time}) AS ${quoteName(name)}`,
+  );
+  const days = `SELECT ${ORDINAL} AS ".ord", count(*) AS rows, min(${time}) AS ".instant", ${first.join(', ')}
+    FROM rows GROUP BY ${[ORDINAL, `date_trunc('day', ${time})`, ...keys].join(', ')}
+    HAVING count(*) >= ${FEWEST_ROWS} AND ${isConstant.join(' AND ')} AND max(abs(TRY_CAST(${quoteName(names[0] ?? '')} AS DOUBLE))) > 0`;
+  return `SELECT DISTINCT ON (".ord") *, sum(rows) OVER (PARTITION BY ".ord") AS ".rows" FROM (${days}) ORDER BY ".ord", ".instant"`;
+}
