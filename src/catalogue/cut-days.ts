@@ -1,9 +1,9 @@
 /** Finds days of tick data without rows for hours after or before midnight, although most days around them have rows there. */
-import { startOfDay } from '../model/calendar.js';
+import { DAY_MS, dayOf, startOfDay } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
-import type { ObjectLine } from '../lake/manifest-line.js';
+import type { LineFacts, ObjectLine } from '../lake/manifest-line.js';
 import type { HeldSpan } from '../lake/held-objects.js';
-import type { Series } from '../model/task.js';
+import type { DatasetSpec } from '../source/venue.js';
 
 /** Shorter pauses at midnight are common. */
 const LONG_MS = 2 * 3600_000;
@@ -14,11 +14,12 @@ const FEWEST_NEIGHBOURS = 2;
 /** A near day counts as shorter if this many times the length of its stretch is at most the length of the long stretch. */
 const LONG_TO_SHORT = 10;
 
-const TICKS: ReadonlySet<string> = new Set(['aggTrades', 'trades', 'bookTicker']);
+/** A day of a steady dataset with less than this share of the rows of the days around it lacks rows. Twelve bands of a book were ten before 2026-01-15. */
+const STEADY_SHARE = 0.75;
 
 /** True for datasets with rows at irregular times, at all hours of the day. */
-export function hasTicks({ dataset }: Series): boolean {
-  return TICKS.has(dataset);
+export function hasTicks(spec: DatasetSpec | undefined): boolean {
+  return spec?.rate !== undefined;
 }
 
 /** Number, first and last time of the rows of a day. */
@@ -26,10 +27,10 @@ export interface DayRows extends Pick<ObjectLine, 'rows' | 'first' | 'last'> {
   readonly day: number;
 }
 
-/** Epoch milliseconds `[from, to)` without rows, at the start or the end of a day. */
+/** Epoch milliseconds `[from, to)` without rows, at the start or the end of a day or within it. */
 export interface EmptyStretch {
   readonly day: number;
-  readonly at: 'begin' | 'end';
+  readonly at: 'begin' | 'end' | 'within';
   readonly from: number;
   readonly to: number;
   /** The number of ids that are missing at its midnight. Undefined if only the length of the stretch tells that rows are missing. */
@@ -43,31 +44,50 @@ export function isLongStretch(ms: number): boolean {
 
 /** Long stretches without rows at the start and the end of a day that otherwise has many rows. */
 export function longStretches(day: DayRows, dayStart: DayStart): EmptyStretch[] {
-  return longOf(timesOf(day.day, day), day.rows ?? 0, dayStart);
+  return longOf(timesOf(day.day, day), dayStart);
 }
 
 /** The first and the last row of a day, in epoch milliseconds. Texts are read once: a lake has hundreds of thousands of days. */
 interface DayTimes {
   readonly day: number;
+  readonly rows: number;
   readonly first: number;
   readonly last: number;
 }
 
-function timesOf(day: number, { first = '', last = '' }: Pick<ObjectLine, 'first' | 'last'>): DayTimes {
-  return { day, first: Date.parse(first), last: Date.parse(last) };
+function timesOf(day: number, { rows = 0, first = '', last = '' }: Omit<DayRows, 'day'>): DayTimes {
+  return { day, rows, first: Date.parse(first), last: Date.parse(last) };
 }
 
-function longOf(times: DayTimes, rows: number, dayStart: DayStart): EmptyStretch[] {
+function longOf(times: DayTimes, dayStart: DayStart): EmptyStretch[] {
   const [begin, end] = [stretchAt(times, 'begin', dayStart), stretchAt(times, 'end', dayStart)];
   const isLong = ({ from, to }: EmptyStretch): boolean =>
-    rows > 1 &&
+    times.rows > 1 &&
     isLongStretch(to - from) &&
-    (to - from) * (rows - 1) >= EXPECTED_ROWS * (times.last - times.first);
+    (to - from) * (times.rows - 1) >= EXPECTED_ROWS * (times.last - times.first);
   return [begin, end].filter(isLong);
 }
 
+/** The silences that the conversion of an object found by the rate of its rows. Longer ones are days without rows. */
+export function silentStretches(
+  { gaps = [], ids }: Pick<LineFacts, 'gaps' | 'ids'>,
+  dayStart: DayStart,
+): EmptyStretch[] {
+  if (ids !== undefined) return [];
+  return gaps.map(toMs).flatMap(([from, to]) => {
+    const day = dayOf(from, dayStart);
+    if (to - from >= DAY_MS) return [];
+    const isEnd = to === startOfDay(day + 1, dayStart);
+    return [{ day, at: from === startOfDay(day, dayStart) ? 'begin' : isEnd ? 'end' : 'within', from, to }];
+  });
+}
+
+function toMs([from, to]: readonly [string, string]): readonly [number, number] {
+  return [Date.parse(from), Date.parse(to)];
+}
+
 /**
- * Long stretches that are unusual: on most held days among the 7 days before and the 7 days after, and on at least two, the same stretch
+ * The silences of held objects, and long stretches that are unusual: on most held days among the 7 days before and the 7 days after, and on at least two, the same stretch
  * is at most a tenth as long.
  * Leaves out the start of the first day, because the symbol may have been listed during that day, and stretches next to a day on which
  * the symbol is proven not to trade (`isIdle`).
@@ -76,6 +96,7 @@ export function cutStretches(
   held: readonly HeldSpan[],
   isIdle: (day: number) => boolean,
   dayStart: DayStart,
+  rate?: DatasetSpec['rate'],
 ): EmptyStretch[] {
   const days = new Map<number, DayTimes>();
   const long: EmptyStretch[] = [];
@@ -85,17 +106,50 @@ export function cutStretches(
     if (rows === undefined) continue;
     const times = timesOf(day, facts);
     days.set(day, times);
-    long.push(...longOf(times, rows, dayStart));
+    long.push(...longOf(times, dayStart));
   }
   const start = held[0]?.from;
   const isSeriesEdge = ({ day, at }: EmptyStretch): boolean =>
-    at === 'begin' ? day === start || isIdle(day - 1) : isIdle(day + 1);
+    at === 'begin' ? day === start || isIdle(day - 1) : at === 'end' && isIdle(day + 1);
   const { missing, proven } = seamsOf(held, dayStart);
   const unusual = long.filter(
     (stretch) =>
       !proven.has(midnightOf(stretch)) && !isSeriesEdge(stretch) && isUnusual(stretch, days, dayStart),
   );
-  return [...missing, ...unusual].sort((a, b) => a.from - b.from);
+  const silent = (rate === undefined ? [] : held)
+    .flatMap(({ facts }) => silentStretches(facts, dayStart))
+    .filter((stretch) => !isSeriesEdge(stretch));
+  const isKnown = ({ day, at }: EmptyStretch): boolean =>
+    silent.some((one) => one.day === day && one.at === at);
+  const cut = [...missing, ...silent, ...unusual.filter((stretch) => !isKnown(stretch))];
+  const cutDays = new Set(cut.map(({ day }) => day));
+  const thin =
+    rate?.isSteady === true
+      ? thinDays(days, dayStart).filter(
+          ({ day }) => day !== start && !isIdle(day - 1) && !isIdle(day + 1) && !cutDays.has(day),
+        )
+      : [];
+  return [...cut, ...thin].sort((a, b) => a.from - b.from);
+}
+
+/** Days with fewer rows than the days around them. Which of their rows are missing is not known. */
+function thinDays(days: ReadonlyMap<number, DayTimes>, dayStart: DayStart): EmptyStretch[] {
+  return [...days.values()].flatMap(({ day, rows }) => {
+    const near = nearDays(day, days).map((one) => one.rows);
+    const median = near.toSorted((a, b) => a - b)[Math.floor(near.length / 2)] ?? 0;
+    if (near.length < FEWEST_NEIGHBOURS || rows >= STEADY_SHARE * median) return [];
+    return [{ day, at: 'within', from: startOfDay(day, dayStart), to: startOfDay(day + 1, dayStart) }];
+  });
+}
+
+/** The held days at most a week before or after. */
+function nearDays(day: number, days: ReadonlyMap<number, DayTimes>): DayTimes[] {
+  const near: DayTimes[] = [];
+  for (let other = day - NEAR_DAYS; other <= day + NEAR_DAYS; other += 1) {
+    const times = other === day ? undefined : days.get(other);
+    if (times !== undefined) near.push(times);
+  }
+  return near;
 }
 
 /** The day that begins at the midnight of a stretch. */
@@ -149,19 +203,15 @@ function isUnusual(
   days: ReadonlyMap<number, DayTimes>,
   dayStart: DayStart,
 ): boolean {
-  let neighbours = 0;
-  let shorter = 0;
-  for (let near = day - NEAR_DAYS; near <= day + NEAR_DAYS; near += 1) {
-    const times = near === day ? undefined : days.get(near);
-    if (times === undefined) continue;
+  const near = nearDays(day, days);
+  const shorter = near.filter((times) => {
     const stretch = stretchAt(times, at, dayStart);
-    neighbours += 1;
-    if ((stretch.to - stretch.from) * LONG_TO_SHORT <= to - from) shorter += 1;
-  }
-  return neighbours >= FEWEST_NEIGHBOURS && shorter * 2 > neighbours;
+    return (stretch.to - stretch.from) * LONG_TO_SHORT <= to - from;
+  });
+  return near.length >= FEWEST_NEIGHBOURS && shorter.length * 2 > near.length;
 }
 
-function stretchAt({ day, first, last }: DayTimes, at: 'begin' | 'end', dayStart: DayStart): EmptyStretch {
+function stretchAt({ day, first, last }: DayTimes, at: EmptyStretch['at'], dayStart: DayStart): EmptyStretch {
   return at === 'begin'
     ? { day, at, from: startOfDay(day, dayStart), to: first }
     : { day, at, from: last, to: startOfDay(day + 1, dayStart) };

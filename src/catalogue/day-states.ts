@@ -17,7 +17,7 @@ import { isMade, rowSeconds } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { absentDays, isMissing, reasons } from './absent-days.js';
 import type { Evidence, GapReason, SeriesFacts } from './absent-days.js';
-import { cutStretches, hasTicks, isLongStretch, isProvenWhole } from './cut-days.js';
+import { cutStretches, isLongStretch, isProvenWhole } from './cut-days.js';
 import type { EmptyStretch } from './cut-days.js';
 import { doubtsOf } from './doubts.js';
 import type { Doubts } from './doubts.js';
@@ -151,6 +151,7 @@ interface Part {
   readonly rowSeconds: number | undefined;
   readonly dayStartSeconds: number;
   readonly halts: Spans;
+  readonly rate: DatasetSpec['rate'];
   readonly heldDays: Spans;
   readonly known: SeriesFacts;
 }
@@ -183,11 +184,12 @@ function statesOfFormat(
     rowSeconds: isCounted ? rowSeconds(spec, series.interval) : undefined,
     dayStartSeconds: (spec ?? UTC).dayStartMs / 1000,
     halts,
+    rate: spec?.rate,
     heldDays,
     known,
   };
   const within = held.filter((object) => object.to > from && object.from < to);
-  const gaps = gapsOf({ within, missing, cuts: cutsOf(series, held, part) }, part);
+  const gaps = gapsOf({ within, missing, cuts: cutsOf(held, part) }, part);
   return {
     series,
     format,
@@ -286,23 +288,21 @@ function hasWholeHistory({ rest }: DatasetSpec): boolean {
 
 /** The stretches of cut days in which there are no rows; empty for datasets with neither ticks nor ids. */
 function cutsOf(
-  series: Series,
   held: readonly HeldSpan[],
-  { from, to, heldDays, known, dayStartSeconds }: Part,
+  { from, to, rate, heldDays, known, dayStartSeconds }: Part,
 ): EmptyStretch[] {
-  if (!hasTicks(series) && !held.some(({ facts }) => facts.ids !== undefined)) return [];
+  if (rate === undefined && !held.some(({ facts }) => facts.ids !== undefined)) return [];
   const reasonOf = reasons(heldDays, known);
   const isIdle = (day: number): boolean => {
     const { reason } = reasonOf(day);
     return hasEnded(reason) || reason === 'not-traded';
   };
-  const cuts = cutStretches(held, isIdle, { dayStartMs: dayStartSeconds * 1000 });
+  const cuts = cutStretches(held, isIdle, { dayStartMs: dayStartSeconds * 1000 }, rate);
   return cuts.filter(({ day }) => day >= from && day < to);
 }
 
 /** The long stretches without rows that make held days of tick data count as cut, for runs and repair. */
 export function heldCuts(
-  series: Series,
   { held, absences }: { readonly held: HeldObjects; readonly absences: Absences },
   terms: Pick<StateTerms, 'spec' | 'today'>,
 ): readonly EmptyStretch[] {
@@ -311,8 +311,9 @@ export function heldCuts(
   const known = { absences, ...factsOf(terms, objects) };
   const { from, to } = ownDays(heldDays, absences, []);
   const dayStartSeconds = (terms.spec ?? UTC).dayStartMs / 1000;
-  const part = { from, to: Math.min(to, terms.today), rowSeconds: undefined, halts: NO_SPANS };
-  return cutsOf(series, objects, { ...part, dayStartSeconds, heldDays, known });
+  const rate = terms.spec?.rate;
+  const part = { from, to: Math.min(to, terms.today), rowSeconds: undefined, halts: NO_SPANS, rate };
+  return cutsOf(objects, { ...part, dayStartSeconds, heldDays, known });
 }
 
 function hasEnded(after: GapReason): boolean {
@@ -440,7 +441,11 @@ function gapsWithin(object: HeldSpan, part: Part): readonly number[] {
   const { facts } = object;
   if (facts.open !== true && facts.gaps === undefined) return [];
   const unfetched = unfetchedTime(object, part);
-  return unfetched.length > 0 ? unfetched : secondsOfGaps(facts, part.dayStartSeconds);
+  if (unfetched.length > 0) return unfetched;
+  const all = secondsOfGaps(facts, part.dayStartSeconds);
+  if (part.rate === undefined || facts.ids !== undefined) return all;
+  // Silences of a part of a day are cuts.
+  return all.filter((_, index) => at(all, index | 1) - at(all, index & ~1) >= DAY_SECONDS);
 }
 
 function isUnfetched(object: HeldSpan, part: Part): boolean {
@@ -556,10 +561,12 @@ function cutGaps(cuts: readonly EmptyStretch[], short: Spans, { dayStartSeconds,
     from: cut.from / 1000 - dayStartSeconds,
     to: cut.to / 1000 - dayStartSeconds,
   }));
-  // A halt does not explain missing ids.
-  const unexplained = placed.filter(
-    ({ from, to, ids }) => ids !== undefined || isLongStretch(totalOf(subtract([from, to], halts)) * 1000),
-  );
+  const unexplained = placed.filter(({ from, to, ids }) => {
+    // A halt does not explain missing ids.
+    if (ids !== undefined) return true;
+    const left = totalOf(subtract([from, to], halts));
+    return left === to - from || isLongStretch(left * 1000);
+  });
   const isCounted = (day: number): boolean =>
     intersect([day * DAY_SECONDS, (day + 1) * DAY_SECONDS], short).length > 0;
   return unexplained.map(({ day, from, to }, index) => ({

@@ -51,6 +51,7 @@ export interface ObjectFacts {
   /** Rows that share their key with another row but differ in values. For bars: rows after the first of their bar, and rows outside of the period. Undefined: none. */
   readonly idConflicts?: number;
   readonly gaps?: NonNullable<ObjectLine['gaps']>;
+  readonly newColumns?: readonly string[];
   readonly suspicious?: NonNullable<ObjectLine['suspicious']>;
   readonly ids?: NonNullable<ObjectLine['ids']>;
   /** The rows that the object must have by the schedule of its own rows. */

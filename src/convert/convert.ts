@@ -13,11 +13,13 @@ import { copyDirectly } from './direct-copy.js';
 import type { Row, DuckDbSession } from './duckdb.js';
 import { countText } from '../model/units.js';
 import { barSeconds, expectedRows, isoInstant } from './gaps.js';
+import { newColumnsOf } from './load-rows.js';
 import type { Input } from './load-rows.js';
 import { compareOverlap, countChangedRows } from './overlap.js';
 import { readObjects, removeScratch } from './read-objects.js';
 import type { ReadObjects } from './read-objects.js';
 import { timeFacts } from './row-times.js';
+import { silencesOf } from './silences.js';
 import { sequenceOf } from './sequences.js';
 import type { TimeFacts } from './row-times.js';
 import { createKept, hoursQuery, scheduleQuery, timesQuery } from './statements.js';
@@ -133,12 +135,13 @@ async function describeRows(
   const irregular = await findIrregular(session, conversion, inputs, stats);
   const suspicious = await findSuspicious(session, conversion);
   const described: DescribedRows[] = [];
-  for (const [index, { received }] of inputs.entries()) {
+  for (const [index, { received, inspected }] of inputs.entries()) {
     const row = stats[index] ?? {};
     const ordinal = Number(row['ord']);
     const { gaps: times = [], extraBars = 0, expected, ids: minutes } = irregular.get(ordinal) ?? {};
     const { ids = minutes, gaps: places } = await sequenceOf(session, conversion.spec, row);
-    const gaps = withPlaces(times, places);
+    const silences = await silencesOf(session, conversion, received.object, row);
+    const gaps = withPlaces(withPlaces(times, places), silences);
     const doubtful = suspicious.get(ordinal);
     described.push({
       key: received.object.key,
@@ -148,6 +151,7 @@ async function describeRows(
       last: isoInstant(row, 'last'),
       extraBars,
       more: {
+        ...newColumnsOf(inspected),
         ...(ids === undefined ? {} : { ids }),
         ...(expected === undefined ? {} : { expectedRows: expected }),
         ...(doubtful === undefined ? {} : { suspicious: doubtful }),
@@ -205,7 +209,7 @@ function timesOfRows({ spec, series }: Conversion, ordinals: readonly number[], 
     : scheduleQuery(spec, hoursSinceLast, ordinals);
 }
 
-/** Adds the times around missing ids to gaps of times, except those around days without rows, which are gaps of times already. */
+/** Adds the times around missing ids, and silences, to gaps of times, except those around days without rows, which are gaps of times already. */
 function withPlaces(times: TimeFacts['gaps'], places: TimeFacts['gaps']): TimeFacts['gaps'] {
   const others = places.filter(([from, to]) => !times.some(([since, until]) => from < until && since < to));
   return [...times, ...others].sort(([a], [b]) => (a < b ? -1 : 1)).slice(0, MAX_GAPS);

@@ -37,6 +37,8 @@ export interface Inspected {
   readonly isFinite: boolean;
   /** No byte order mark, no carriage return and all columns: the fast reader can read the file directly. */
   readonly isPlain: boolean;
+  /** Names of columns at the end of the header that the dataset does not have. Their cells are left out. */
+  readonly newColumns: readonly string[];
 }
 
 const NEWLINE = 0x0a;
@@ -72,22 +74,18 @@ export async function inspectCsv(
   // such a cell.
   const scan = new LineScan(columns.length - 1, rowEnd !== '\n');
   let isPlain = rowEnd === '\n';
-  let headerLines = 0;
-  let isFirst = true;
+  let opened: OpenedCsv | undefined;
+  let cells = new KnownCells(columns.length, 0);
+  const write = async (chunk: Buffer): Promise<void> => {
+    scan.add(chunk);
+    await sink?.appendFile(copyIfShared(withRowEnds(chunk, rowEnd), received.csv));
+  };
   for await (let chunk of readChunks(received.csv)) {
-    if (isFirst) {
-      isFirst = false;
-      if (chunk.subarray(0, 3).equals(BOM)) {
-        chunk = chunk.subarray(3);
-        isPlain = false;
-      }
-      const header = headerOf(chunk, columns, received.name);
-      if (header !== undefined) {
-        const end = chunk.indexOf(NEWLINE);
-        isPlain &&= !header.includes(RETURN);
-        chunk = end < 0 ? chunk.subarray(chunk.length) : chunk.subarray(end + 1);
-        headerLines = 1;
-      }
+    if (opened === undefined) {
+      opened = openCsv(chunk, columns, received.name);
+      chunk = opened.rows;
+      isPlain &&= opened.isPlain;
+      cells = new KnownCells(columns.length, opened.newColumns.length);
     }
     if (chunk.length === 0) continue;
     if (chunk.includes(RETURN)) {
@@ -95,19 +93,69 @@ export async function inspectCsv(
       isPlain = false;
       scan.isSuspicious ||= chunk.includes(RETURN);
     }
-    scan.add(chunk);
-    await sink?.appendFile(copyIfShared(withRowEnds(chunk, rowEnd), received.csv));
+    await write(cells.add(chunk));
   }
+  await write(cells.end());
   if (scan.end()) await sink?.appendFile(rowEnd);
   if (scan.rows === 0) throw new CryptodlError('file-empty', `${received.name} holds no row`);
   return {
     rows: scan.rows,
-    headerLines,
+    headerLines: opened?.headerLines ?? 0,
     needsCheck: scan.isSuspicious || needsCheck(scan, spec, symbol),
     isFinite:
       scan.longest <= FINITE_LINE && scan.lettersN === scan.rows * lettersOfSymbol(spec, symbol, /n/gi),
     isPlain,
+    newColumns: opened?.newColumns ?? [],
   };
+}
+
+interface OpenedCsv extends Pick<Inspected, 'headerLines' | 'newColumns' | 'isPlain'> {
+  readonly rows: Buffer;
+}
+
+/** The first chunk of a CSV without its byte order mark and its header. */
+function openCsv(chunk: Buffer, columns: readonly ColumnSpec[], name: string): OpenedCsv {
+  const hasMark = chunk.subarray(0, 3).equals(BOM);
+  const text = hasMark ? chunk.subarray(3) : chunk;
+  const header = headerOf(text, columns, name);
+  if (header === undefined) return { rows: text, headerLines: 0, newColumns: [], isPlain: !hasMark };
+  const { line, newColumns } = header;
+  const isPlain = !hasMark && newColumns.length === 0 && !line.includes(RETURN);
+  return { rows: text.subarray(Math.min(line.length + 1, text.length)), headerLines: 1, newColumns, isPlain };
+}
+
+/** Takes the cells of new columns from lines that arrive in chunks. */
+class KnownCells {
+  readonly #known: number;
+  readonly #more: number;
+  #openLine = '';
+
+  constructor(known: number, more: number) {
+    this.#known = known;
+    this.#more = more;
+  }
+
+  /** The lines that are complete; without new columns, the chunk. */
+  add(chunk: Buffer): Buffer {
+    if (this.#more === 0) return chunk;
+    const lines = (this.#openLine + chunk.toString('latin1')).split('\n');
+    this.#openLine = lines.pop() ?? '';
+    const kept = lines.map((line) => `${knownCells(line, this.#known, this.#more)}\n`);
+    return Buffer.from(kept.join(''), 'latin1');
+  }
+
+  /** The last line, if it has no end. */
+  end(): Buffer {
+    return this.add(Buffer.from(this.#openLine === '' ? '' : '\n'));
+  }
+}
+
+/** A line without the cells of new columns at its end. A line that lacks these cells gets one cell too many, so that it is refused. */
+export function knownCells(line: string, known: number, more: number): string {
+  if (more === 0) return line;
+  const cells = line.split(',');
+  if (cells.length === known) return `${line},`;
+  return cells.length === known + more ? cells.slice(0, known).join(',') : line;
 }
 
 /** Copies chunks of a file, because their buffer is reused and a sink may keep them. */
@@ -137,14 +185,17 @@ function lettersOfSymbol(spec: DatasetSpec, symbol: string, letter: RegExp): num
 
 /**
  * The header line of a CSV; undefined when it has none: the archive publishes files with and without. Throws `header-unknown`
- * for a header with other columns.
+ * for a header with other columns, unless they are new ones at its end.
  */
-export function headerOf(chunk: Buffer, columns: readonly ColumnSpec[], name: string): Buffer | undefined {
+export function headerOf(
+  chunk: Buffer,
+  columns: readonly ColumnSpec[],
+  name: string,
+): { readonly line: Buffer; readonly newColumns: readonly string[] } | undefined {
   if (!beginsWithHeader(chunk)) return undefined;
   const end = chunk.indexOf(NEWLINE);
   const header = chunk.subarray(0, end < 0 ? chunk.length : end);
-  checkHeader(header, columns, name);
-  return header;
+  return { line: header, newColumns: newColumnsOf(header, columns, name) };
 }
 
 /** Headers begin with a letter; rows begin with a digit, a sign or a blank cell. */
@@ -152,12 +203,21 @@ export function beginsWithHeader(chunk: Buffer): boolean {
   return /^"?[a-z]/i.test(chunk.subarray(0, 2).toString('latin1'));
 }
 
-function checkHeader(line: Buffer, columns: readonly ColumnSpec[], name: string): void {
-  const names = line.toString('utf8').trim().replaceAll('"', '').split(',');
+/** Text that manifests and messages can have. */
+const COLUMN_NAME = /^[\w .%-]{1,64}$/;
+
+function newColumnsOf(line: Buffer, columns: readonly ColumnSpec[], name: string): string[] {
+  const names = line
+    .toString('utf8')
+    .trim()
+    .replaceAll('"', '')
+    .split(',')
+    .map((column) => column.trim());
   const expected = columns.map((column) => column.published ?? column.name);
-  if (names.length === expected.length && names.every((column, index) => column.trim() === expected[index]))
-    return;
-  const unknown = names.filter((column) => !expected.includes(column.trim()));
+  const more = names.slice(expected.length);
+  const areNew = more.every((column) => COLUMN_NAME.test(column) && !expected.includes(column));
+  if (areNew && expected.every((column, index) => column === names[index])) return more;
+  const unknown = names.filter((column) => !expected.includes(column));
   const missing = expected.filter((column) => !names.includes(column));
   const difference = [
     unknown.length === 0 ? '' : `unknown ${listText(unknown)}`,
@@ -196,8 +256,15 @@ async function* readChunks(csv: Body): AsyncGenerator<Buffer> {
   }
 }
 
-/** The lines after the header, for the exact checker. May end within a line that is too long. Only LF and CRLF end a line. */
-export async function* rowLines(received: ReceivedObject, headerLines: number): AsyncGenerator<string> {
+/**
+ * The lines after the header, for the exact checker. May end within a line that is too long. Only LF and CRLF end a line. `cut` gets each
+ * complete line.
+ */
+export async function* rowLines(
+  received: ReceivedObject,
+  headerLines: number,
+  cut: (line: string) => string = (line) => line,
+): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let skip = headerLines;
   let rest = '';
@@ -206,11 +273,11 @@ export async function* rowLines(received: ReceivedObject, headerLines: number): 
     rest = lines.pop() ?? '';
     for (const line of lines) {
       if (skip > 0) skip -= 1;
-      else yield line.endsWith('\r') ? line.slice(0, -1) : line;
+      else yield cut(line.endsWith('\r') ? line.slice(0, -1) : line);
     }
     // A file without line ends would otherwise be copied with every chunk, up to the maximum length of a string.
     if (rest.length > LONGEST_LINE) break;
   }
   rest += decoder.decode();
-  if (rest !== '' && skip === 0) yield rest;
+  if (rest !== '' && skip === 0) yield cut(rest);
 }

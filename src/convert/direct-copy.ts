@@ -9,7 +9,7 @@ import { isWithinPeriod } from './columns.js';
 import type { Conversion, ConversionResult, ObjectFacts } from './conversion.js';
 import type { DuckDbSession } from './duckdb.js';
 import { hasShorterBars } from './gaps.js';
-import { gatherSmall, isLarge } from './load-rows.js';
+import { gatherSmall, isLarge, newColumnsOf } from './load-rows.js';
 import type { Gathered, Input } from './load-rows.js';
 import type { Proven } from './published-csv.js';
 import { orderOf, readTimes, timeFacts } from './row-times.js';
@@ -75,7 +75,7 @@ function describeObjects(
   { sorted, isOrdered }: TimeOrder,
 ): Map<string, ObjectFacts> | undefined {
   const written = new Map<string, ObjectFacts>();
-  for (const [index, { received }] of inputs.entries()) {
+  for (const [index, { received, inspected }] of inputs.entries()) {
     const { object } = received;
     const own = sorted[index] ?? new Float64Array();
     const { first, last, gaps, extraBars } = timeFacts(own, { spec, series, object, isOrdered });
@@ -88,6 +88,7 @@ function describeObjects(
       first,
       last,
       duplicates: 0,
+      ...newColumnsOf(inspected),
       ...(extraBars === 0 ? {} : { idConflicts: extraBars }),
       ...(gaps.length === 0 ? {} : { gaps }),
     });

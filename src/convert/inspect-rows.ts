@@ -20,7 +20,7 @@ import {
   sortExpression,
   writtenColumns,
 } from './columns.js';
-import { headerOf } from './csv-input.js';
+import { headerOf, knownCells } from './csv-input.js';
 import type { DuckDbSession, Row } from './duckdb.js';
 import { quoteName, quoteText } from './sql.js';
 import { readStoredRows } from './statements.js';
@@ -211,8 +211,9 @@ export function sampleRows({ spec, symbol, name }: SampledCsv): (chunk: Buffer) 
   const columns = archivedColumns(spec);
   let offset = 0;
   let openLineBytes = 0;
+  let newColumns = 0;
   return (chunk) => {
-    if (offset === 0) headerOf(chunk, columns, name);
+    if (offset === 0) newColumns = headerOf(chunk, columns, name)?.newColumns.length ?? 0;
     const start = chunk.indexOf(NEWLINE) + 1;
     const end = start === 0 ? -1 : chunk.indexOf(NEWLINE, start);
     openLineBytes =
@@ -222,7 +223,8 @@ export function sampleRows({ spec, symbol, name }: SampledCsv): (chunk: Buffer) 
       throw new CryptodlError('row-malformed', text);
     }
     if (end >= 0) {
-      const wrong = findLineError(columns, symbol, chunk.toString('utf8', start, end).replace(/\r$/, ''));
+      const line = chunk.toString('utf8', start, end).replace(/\r$/, '');
+      const wrong = findLineError(columns, symbol, knownCells(line, columns.length, newColumns));
       if (wrong !== undefined) {
         const code = wrong.symbol === true ? 'symbol-mismatch' : 'row-malformed';
         throw new CryptodlError(code, `${name}: the line at byte ${offset + start}: ${wrong.text}`);

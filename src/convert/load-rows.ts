@@ -4,7 +4,7 @@ import type { FileHandle } from 'node:fs/promises';
 import type { CryptodlError } from '../model/errors.js';
 import { toCryptodlError } from '../model/errors.js';
 import { bodySize } from '../http/fetch.js';
-import type { Conversion } from './conversion.js';
+import type { Conversion, ObjectFacts } from './conversion.js';
 import { inspectCsv } from './csv-input.js';
 import type { Inspected, ReceivedObject, RowSink } from './csv-input.js';
 import type { DuckDbSession } from './duckdb.js';
@@ -21,6 +21,11 @@ export interface Input {
 export interface Gathered {
   readonly inputs: readonly Input[];
   readonly csvs: readonly CsvFile[];
+}
+
+/** The field of a manifest line for columns whose cells were left out. */
+export function newColumnsOf({ newColumns }: Inspected): Pick<ObjectFacts, 'newColumns'> {
+  return newColumns.length === 0 ? {} : { newColumns };
 }
 
 /** Whether the CSVs together are too large to be loaded into memory. */

@@ -5,7 +5,7 @@ import type { Row, DuckDbSession } from './duckdb.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import { findFirstError } from './check-rows.js';
 import type { Conversion } from './conversion.js';
-import { receivedColumns, rowLines } from './csv-input.js';
+import { knownCells, receivedColumns, rowLines } from './csv-input.js';
 import { expectedRows, hasShorterBars, isoInstant } from './gaps.js';
 import { gatherLarge, gatherSmall, isLarge, loadRows, stagedPath } from './load-rows.js';
 import type { Gathered, Input } from './load-rows.js';
@@ -134,10 +134,11 @@ async function findWrongLines(
 ): Promise<boolean> {
   let found = false;
   for (const { received, inspected } of inputs) {
-    const { headerLines } = inspected;
+    const { headerLines, newColumns } = inspected;
     const file = { name: received.name, symbol: conversion.series.symbol, headerLines };
     const columns = receivedColumns(received, conversion.spec);
-    const wrong = await findFirstError(columns, file, rowLines(received, headerLines));
+    const cut = (line: string): string => knownCells(line, columns.length, newColumns.length);
+    const wrong = await findFirstError(columns, file, rowLines(received, headerLines, cut));
     if (wrong === undefined) continue;
     failed.set(received.object.key, wrong);
     found = true;

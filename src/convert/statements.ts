@@ -134,14 +134,35 @@ export function statsQuery({ spec, series }: SqlContext): string {
     ids === undefined
       ? ''
       : ', min(low) AS first_id, max(low) AS last_id, count_if(range_low <= range_before) AS overlaps';
-  const before = ids === undefined ? '' : ', lag(range_high) OVER () AS range_before';
+  const isPaced = isJudgedByRate(spec);
+  const pause = isPaced
+    ? ', max(abs(epoch_us(instant) - epoch_us(instant_before))) AS pause, epoch_us(min(instant)) AS first_us, epoch_us(max(instant)) AS last_us'
+    : '';
+  const before = `${ids === undefined ? '' : ', lag(range_high) OVER () AS range_before'}${isPaced ? ', lag(instant) OVER () AS instant_before' : ''}`;
   const read =
     ids === undefined ? '' : `, ${ids.id} AS low, ${ids.from} AS range_low, ${ids.to} AS range_high`;
   return `SELECT ord, count(*) AS rows, min(instant) AS first, max(instant) AS last,
-      count_if(NOT legal) AS wrong, count_if(${offGridExpression(spec, series)}) AS off_grid, count_if(previous IS NOT NULL AND NOT (key > previous)) AS unordered${counted}
+      count_if(NOT legal) AS wrong, count_if(${offGridExpression(spec, series)}) AS off_grid, count_if(previous IS NOT NULL AND NOT (key > previous)) AS unordered${counted}${pause}
     FROM (SELECT *, lag(key) OVER () AS previous${before}
           FROM (SELECT ${ORDINAL} AS ord, ${NUMBER} AS number, ${LEGAL} AS legal, ${instantExpression(spec)} AS instant, ${key} AS key${read} FROM rows))
     GROUP BY ord ORDER BY min(number)`;
+}
+
+/** Whether the rate of the rows tells that some are missing. Ids that leave out none prove more. */
+export function isJudgedByRate({ rate, sequence }: DatasetSpec): boolean {
+  return rate !== undefined && sequence === undefined;
+}
+
+/** The times from row to row of an object that are at least `leastUs` long, in microseconds since the epoch. */
+export function pausesQuery(
+  spec: DatasetSpec,
+  ordinal: number,
+  { isOrdered, leastUs }: { readonly isOrdered: boolean; readonly leastUs: number },
+): string {
+  return `SELECT since, until
+    FROM (SELECT until, lag(until) OVER (${isOrdered ? '' : 'ORDER BY until'}) AS since
+          FROM (SELECT epoch_us(${instantExpression(spec)}) AS until FROM rows WHERE ${ORDINAL} = ${ordinal}))
+    WHERE until - since >= ${leastUs}`;
 }
 
 /** Expressions for the id of a row, and for the first and last id of its range; undefined for a dataset whose ids prove nothing. */

@@ -1,6 +1,6 @@
 /** Days of tick data that may be cut off: their outcomes are reported after the days around them are held. */
 import { dayOf } from '../model/calendar.js';
-import { hasTicks, longStretches } from '../catalogue/cut-days.js';
+import { hasTicks, longStretches, silentStretches } from '../catalogue/cut-days.js';
 import { heldCuts } from '../catalogue/day-states.js';
 import { seriesFolder } from '../lake/layout.js';
 import type { WrittenOutcome } from '../model/outcome.js';
@@ -31,8 +31,16 @@ export class CutDays {
   async doubt(day: DoubtfulDay): Promise<boolean> {
     const { plan, object, outcome } = day;
     const { period } = object;
-    if (!hasTicks(plan.series) || period.cadence !== 'daily' || object.rest?.open === true) return false;
-    if (longStretches({ ...outcome, day: period.from }, this.#session.venue).length === 0) return false;
+    const { market, dataset } = plan.series;
+    if (
+      !hasTicks(findDataset(this.#session.venue, market, dataset)) ||
+      period.cadence !== 'daily' ||
+      object.rest?.open === true
+    )
+      return false;
+    const { venue } = this.#session;
+    const silent = silentStretches(outcome, venue);
+    if (silent.length + longStretches({ ...outcome, day: period.from }, venue).length === 0) return false;
     this.#doubtful.push(day);
     if (this.#doubtful.length >= MOST_DAYS) await this.tell();
     return true;
@@ -59,13 +67,16 @@ export class CutDays {
     const manifest = await manifests.of(await paths.folder(seriesFolder(venue.name, series)));
     const held = { held: manifest[settings.format], absences: manifest.absences };
     const spec = findDataset(venue, series.market, series.dataset);
-    const cuts = heldCuts(series, held, { spec, today: dayOf(nowMs, venue) });
+    const cuts = heldCuts(held, { spec, today: dayOf(nowMs, venue) });
     for (const { plan, object, outcome } of days) {
       const gaps = cuts
         .filter(({ day }) => day === object.period.from)
         .map(({ from, to }) => [instant(from), instant(to)] as const);
-      const told = gaps.length === 0 ? outcome : { ...outcome, kind: 'partial' as const, gaps };
-      await this.#session.tell(plan, object, told);
+      const { gaps: silences, ...whole } = outcome;
+      // A silence before the first rows of a series, or after its last ones, is none.
+      const isWhole = gaps.length === 0 && silences !== undefined && outcome.ids === undefined;
+      const cut = gaps.length === 0 ? outcome : { ...outcome, kind: 'partial' as const, gaps };
+      await this.#session.tell(plan, object, isWhole ? { ...whole, kind: 'ok' } : cut);
     }
   }
 }

@@ -7,7 +7,7 @@ import type { WrittenOutcome } from '../model/outcome.js';
 import { isBroken } from './months-from-days.js';
 import type { MonthsFromDays } from './months-from-days.js';
 import type { LakeSession, RunSession, Session } from './session.js';
-import type { PartitionPlan } from '../model/task.js';
+import type { PartitionPlan, Series } from '../model/task.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import type { Missing, PartitionWriter, WriteResult } from '../write/writer.js';
 
@@ -67,6 +67,7 @@ export async function writeObjects(
       continue;
     }
     const { replaces, ...facts } = written;
+    tellNewColumns(session, plan.series, facts.newColumns ?? []);
     const { archiveFailed } = object.object.rest ?? {};
     const { rows = 0, idConflicts = 0, expectedRows } = written;
     const isPartial =
@@ -94,6 +95,20 @@ export async function writeObjects(
   const refused = new Map<string, CryptodlError | 'held'>(result.failed);
   for (const key of result.stillHeld ?? []) refused.set(key, 'held');
   return refused;
+}
+
+/** Warns once of each new column of a dataset. */
+function tellNewColumns(
+  { tally, observer }: Pick<RunSession, 'observer' | 'tally'>,
+  { market, dataset }: Series,
+  names: readonly string[],
+): void {
+  for (const name of names) {
+    const column = `${market} ${dataset} has a new column ${name}`;
+    if (tally.newColumns.has(column)) continue;
+    tally.newColumns.add(column);
+    observer.warn(`${column}, which this version does not know: its cells are left out`);
+  }
 }
 
 /** Reports how the held rows of REST differ from the rows that the archive published later. */

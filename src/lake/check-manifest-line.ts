@@ -121,6 +121,7 @@ const OBJECT: Checks = [
   ['duplicates', optional(isCount)],
   ['idConflicts', optional(isCount)],
   ['ids', optional(areIds)],
+  ['newColumns', optional((value) => Array.isArray(value) && value.every(isLabelOrNone))],
   ['suspicious', optional(areSuspicious)],
   ['first', optional(isInstant)],
   ['last', optional(isInstant)],

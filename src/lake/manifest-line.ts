@@ -47,6 +47,8 @@ export interface ObjectLine {
    * them; of the rows of one key, the first published one comes first.
    */
   readonly idConflicts?: number;
+  /** Columns of the object that this version does not know. The file lacks them. */
+  readonly newColumns?: readonly string[];
   /** Rows with values that cannot be right, by kind. The file has them. */
   readonly suspicious?: readonly Suspicious[];
   /** The ids of the rows, in datasets whose ids leave out none. Absent if the ids are not known. */

@@ -21,6 +21,8 @@ interface Written {
   readonly duplicates?: number;
   /** Rows that share an id or a bar with another row of the object but differ in values, and rows of bars outside the period. */
   readonly idConflicts?: number;
+  /** Columns of the object that this version does not know; their cells are left out. */
+  readonly newColumns?: readonly string[];
   /** Rows with values that cannot be right, by kind, each with the first row. They are kept. */
   readonly suspicious?: readonly { readonly kind: string; readonly rows: number; readonly first: string }[];
   /** The ids of the rows, in datasets whose ids leave out none. */

@@ -35,6 +35,8 @@ export class Tally {
   readonly failedBy: Partial<Record<ErrorCode, number>> = {};
   readonly examples = new Map<string, string[]>();
   readonly records = new FailureRecords();
+  /** New columns of the archive that were told, with their dataset. */
+  readonly newColumns = new Set<string>();
   /** The series and format of the first object with rows in the lake. */
   written: { readonly series: Series; readonly format: Format } | undefined;
   failedRetryable = 0;
@@ -167,8 +169,9 @@ function partialText(
   return `${key}: ${rows - idConflicts} of ${expectedRows} bars, ${countText(idConflicts, 'row')} more${hint}`;
 }
 
-/** The gap of a cut day as text: the rows end early or begin late. */
+/** The gap of a cut day as text: the rows end early, begin late, or stop for a while. */
 function cutText([from, to]: readonly [string, string]): string {
+  if (!isMidnight(from) && !isMidnight(to)) return `no rows ${gapText([from, to])}`;
   return isMidnight(to) ? `ends at ${hourText(from)}` : `begins at ${hourText(to)}`;
 }
 
@@ -181,7 +184,7 @@ function minuteText(instant: string): string {
 }
 
 function isMidnight(instant: string): boolean {
-  return instant.endsWith('T00:00:00.000Z');
+  return /T00:00:00(?:\.000)?Z$/.test(instant);
 }
 
 function hourText(instant: string): string {

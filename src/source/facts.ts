@@ -57,6 +57,11 @@ const Dataset = v.strictObject({
   /** Whether the sort columns are the key of a row: of two rows with one key and different values, the first published one counts. */
   hasKey: v.optional(v.boolean(), true),
   partition: v.picklist(['day', 'month']),
+  /**
+   * Rows at irregular times, at all hours. A time without rows is a silence, in which rows are missing, if it is at least this long and long for the
+   * rate of the object. `isSteady`: all days have about the same number of rows.
+   */
+  rate: v.optional(v.strictObject({ silenceSeconds: v.number(), isSteady: v.optional(v.boolean(), false) })),
   /** Values that cannot be right. */
   values: v.optional(
     v.strictObject({

@@ -30,6 +30,7 @@ export interface DatasetSpec extends DayStart {
   readonly hasKey: boolean;
   /** The ids of which none is left out, see config/binance.json. */
   readonly sequence?: NonNullable<OfferFacts['sequence']>;
+  readonly rate?: DatasetFacts['rate'];
   readonly values?: DatasetFacts['values'];
   readonly partition: PartitionPeriod;
   readonly dayPartitionIntervals: readonly string[];

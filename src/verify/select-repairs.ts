@@ -134,9 +134,7 @@ function requestOf(
     others: [
       ...periodsIn(dropped.map(({ key }) => key)).filter((period) => !isHeld(held, period)),
       ...periodsIn(revised).filter((period) => isHeld(held, period)),
-      ...heldCuts(series, { held, absences: manifest.absences }, { spec, today }).map(({ day }) =>
-        dayPeriod(day),
-      ),
+      ...heldCuts({ held, absences: manifest.absences }, { spec, today }).map(({ day }) => dayPeriod(day)),
     ],
     today,
   });

@@ -244,3 +244,85 @@ describe('settlements on both sides of the end of a month', () => {
     expect(code === 0).toBe(missing === 0);
   });
 });
+
+describe('rows at irregular times, judged by the rate of their day', () => {
+  const text = (ms: number): string => new Date(ms).toISOString();
+  /** A trade every 2 to 58 seconds, with ids that leave out some. */
+  function trades(day: string, isHeld: (minute: number) => boolean): string {
+    const rows = Array.from(
+      { length: 2880 },
+      (_, index) => Date.parse(day) + index * 30_000 + ((index * 7919) % 28_000),
+    );
+    const held = rows
+      .map((at, index) => [at, index] as const)
+      .filter(([at]) => isHeld((at - Date.parse(day)) / 60_000));
+    return held
+      .map(([at, index]) => `${Math.floor(at / 1000) * 10 + (index % 3)},1.5,2,3,${at},true\n`)
+      .join('');
+  }
+  /** Snapshots of ten bands, about every 30 seconds. */
+  function book(day: string, isHeld: (minute: number) => boolean): string {
+    const bands = [-5, -4, -3, -2, -1, 1, 2, 3, 4, 5];
+    const times = Array.from({ length: 2880 }, (_, index) => index * 30_000 + ((index * 3) % 7) * 1000);
+    const held = times
+      .filter((ms) => isHeld(ms / 60_000))
+      .map((ms) =>
+        text(Date.parse(day) + ms)
+          .slice(0, 19)
+          .replace('T', ' '),
+      );
+    return `timestamp,percentage,depth,notional\n${held.flatMap((at, index) => bands.map((band) => `${at},${band},${index + 1},9\n`)).join('')}`;
+  }
+  const DAYS = days('2023-03-01', '2023-03-05');
+  const CASES: readonly [string, (minute: number) => boolean, string[]][] = [
+    ['nothing is missing', () => true, []],
+    ['19 minutes at its end are missing', (minute) => minute < 1421, ['2023-03-03T23:4', '2023-03-04T00:00']],
+    ['its first 40 minutes are missing', (minute) => minute >= 40, ['2023-03-03T00:00', '2023-03-03T00:4']],
+    [
+      'six hours within it are missing',
+      (minute) => minute < 400 || minute >= 760,
+      ['2023-03-03T06:39', '2023-03-03T12:40'],
+    ],
+    ['all after six hours is missing', (minute) => minute < 374, ['2023-03-03T06:13', '2023-03-04T00:00']],
+    ['a pause of eight minutes is none', (minute) => minute < 400 || minute >= 402, []],
+  ];
+
+  it.each(['trades', 'bookDepth'].flatMap((dataset) => CASES.map((row) => [dataset, ...row] as const)))(
+    '%s: %s',
+    async (dataset, name, isHeld, gap) => {
+      const make = dataset === 'trades' ? trades : book;
+      for (const day of DAYS) put(dataset, day, make(day, day === '2023-03-03' ? isHeld : () => true));
+      const lake = `${dataset}-${name.replaceAll(' ', '-')}`;
+      const asked = `--dataset ${dataset} -s BTCUSDT --from 2023-03-01 --to 2023-03-05`;
+      const run = await scene.vision(asked, { lake });
+      const { events } = await cryptodl(['coverage', '--out', run.lake, '--json', '--now', scene.now]);
+      const gaps =
+        gap.length === 0
+          ? []
+          : [
+              {
+                from: expect.stringContaining(gap[0] ?? ''),
+                to: expect.stringContaining(gap[1] ?? ''),
+                reason: 'cut',
+                days: 1,
+              },
+            ];
+      expect(events[0]).toMatchObject({ expected: 5, missing: gaps.length, gaps });
+      const partial = run.events.filter(({ outcome }) => outcome === 'partial');
+      expect(partial.map(({ period }) => period)).toEqual(gap.length === 0 ? [] : ['2023-03-03']);
+    },
+  );
+
+  it('a day with a quarter of the rows of the days around it lacks rows', async () => {
+    for (const day of DAYS)
+      put('bookDepth', day, book(day, day === '2023-03-03' ? (minute) => minute % 4 < 1 : () => true));
+    const run = await scene.vision('--dataset bookDepth -s BTCUSDT --from 2023-03-01 --to 2023-03-05', {
+      lake: 'thin',
+    });
+    const { events } = await cryptodl(['coverage', '--out', run.lake, '--json', '--now', scene.now]);
+    expect(events[0]).toMatchObject({
+      missing: 1,
+      gaps: [{ from: '2023-03-03T00:00:00.000Z', to: '2023-03-04T00:00:00.000Z', reason: 'cut' }],
+    });
+  });
+});

@@ -120,3 +120,42 @@ describe('rows in conflict', () => {
     expect(verdict.events).toMatchObject([{ verdict: 'complete', orders: [{ conflicts: 1 }] }]);
   });
 });
+
+describe('a new column of the archive', () => {
+  const HEAD =
+    'open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore';
+  /** The bars of a day with a header and the cells of further columns. */
+  const withCells = (day: string, head: string, cells: string): string =>
+    `${head}\n${bars(day).trimEnd().split('\n').join(`${cells}\n`)}${cells}\n`;
+
+  it('at the end is named once and left out, and the rows are read', async () => {
+    put('klines', '2023-07-01', bars('2023-07-01'), '1h');
+    for (const day of ['2023-07-02', '2023-07-03'])
+      put('klines', day, withCells(day, `${HEAD},open_interest,note`, ',7,a b'), '1h');
+    const run = await scene.vision('-i 1h -s BTCUSDT --from 2023-07-01 --to 2023-07-03');
+    expect(run.code).toBe(0);
+    for (const name of ['open_interest', 'note'])
+      expect(
+        run.stderr.split(`um klines has a new column ${name}, which this version does not know`),
+      ).toHaveLength(2);
+    const lines = manifestLines(`${run.lake}/binance/um/klines/interval=1h/symbol=BTCUSDT`);
+    expect(lines.map(({ rows, newColumns }) => [rows, newColumns])).toEqual([
+      [24, undefined],
+      [24, ['open_interest', 'note']],
+      [24, ['open_interest', 'note']],
+    ]);
+    expect((await cryptodl(['verify', '--deep', '--out', run.lake])).code).toBe(0);
+  });
+
+  it.each([
+    ['elsewhere', HEAD.replace('volume,', 'open_interest,volume,'), ',7'],
+    ['in place of a known one', HEAD.replace('ignore', 'open_interest'), ''],
+    ['that only the header has', `${HEAD},open_interest`, ''],
+    ['with a name that exists', `${HEAD},close`, ',7'],
+  ])('%s is refused', async (_, head, cells) => {
+    put('klines', '2023-08-01', withCells('2023-08-01', head, cells), '1h');
+    const run = await scene.vision('-i 1h -s BTCUSDT --from 2023-08-01 --to 2023-08-01');
+    expect(run.code).toBe(4);
+    expect(run.stderr).toMatch(/1 failed, (header-unknown|row-malformed)/);
+  });
+});

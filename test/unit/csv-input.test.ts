@@ -58,6 +58,7 @@ describe('a CSV that lies in a file', () => {
       needsCheck: false,
       isFinite: true,
       isPlain: true,
+      newColumns: [],
     });
   });
 
