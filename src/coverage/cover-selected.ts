@@ -5,6 +5,7 @@ import type { DayRange } from '../catalogue/spans.js';
 import { lakePaths, seriesFolder } from '../lake/layout.js';
 import type { LakePaths } from '../lake/layout.js';
 import { readOrders } from '../lake/orders.js';
+import { firstSymlink } from '../lake/path-checks.js';
 import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
 import { emptyShardText, isInShard } from '../options/shard.js';
@@ -89,7 +90,9 @@ async function withOrdered(
     const { to, from = to - 1 } = orderedDays(order, venue, nowMs);
     for (const series of seriesOf(order)) {
       const name = seriesName(series);
-      if (names.has(name)) continue;
+      // The lake has a series behind a link, which is not followed.
+      const isLink = firstSymlink(paths.root, seriesFolder(venue.name, series)) !== undefined;
+      if (names.has(name) || isLink) continue;
       const other = ordered.get(name);
       lacked.set(name, series);
       ordered.set(name, { from: Math.min(from, other?.from ?? from), to: Math.max(to, other?.to ?? to) });

@@ -299,9 +299,7 @@ describe('a symbolic link', () => {
       expect.stringContaining(`${SERIES} was not changed: symbolic links inside a lake are not followed;`),
     ]);
     expect((await sql(lake, 'SELECT DISTINCT symbol FROM um_metrics')).stdout).toContain('ETHUSDT');
-    const { events } = await coverage(lake);
-    expect(events.slice(0, 2)).toMatchObject([{ symbol: 'BTCUSDT', objects: 0 }, { symbol: 'ETHUSDT' }]);
-    expect(events[1]?.['objects']).toBeGreaterThan(0);
+    expect((await coverage(lake)).events[0]).toMatchObject({ symbol: 'ETHUSDT' });
   });
 
   it('that stays in the lake is not followed either: no row is seen twice', async () => {
