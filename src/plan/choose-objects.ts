@@ -251,13 +251,18 @@ function unknownDays(held: HeldObjects, absences: Absences, since: number, today
 /**
  * The ranges, together with the days since the first day of the order that the lake lacks, or holds without some of their rows, and that are
  * due: at once if no run has asked for them, then less and less often, without end.
- * `since`: the first day of the order; -Infinity: that of the series.
+ * `since`: the first day of the order; -Infinity: that of the series. `cuts`: held days of ticks that are cut, compared with the days around
+ * them.
  */
 export function withLackingDays(
   { today, nowMs, revisions }: Pick<RecheckContext, 'today' | 'nowMs' | 'revisions'>,
   asked: readonly DayRange[],
   since: number | undefined,
-  { held, absences }: { readonly held: HeldObjects; readonly absences: Absences },
+  {
+    held,
+    absences,
+    cuts,
+  }: { readonly held: HeldObjects; readonly absences: Absences; readonly cuts: ReadonlySet<number> },
 ): readonly DayRange[] {
   const last = asked.at(-1);
   if (since === undefined || last === undefined) return asked;
@@ -276,8 +281,9 @@ export function withLackingDays(
   for (const { from, to, facts } of spans) {
     if (to <= start) continue;
     add(next, Math.min(from, last.to));
-    const isShort = facts.gaps !== undefined && !isFromRest(facts) && revisions !== 'ignore';
-    if (isShort && isCheckDay(from, today)) lacking.push({ from: Math.max(from, start), to });
+    const isShort = facts.gaps !== undefined || cuts.has(from);
+    if (isShort && !isFromRest(facts) && revisions !== 'ignore' && isCheckDay(from, today))
+      lacking.push({ from: Math.max(from, start), to });
     next = Math.max(next, to);
   }
   add(next, last.to);

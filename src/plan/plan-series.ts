@@ -1,4 +1,6 @@
 /** Plans one series: listing and manifest become partition plans. */
+import { hasTicks } from '../catalogue/cut-days.js';
+import { heldCuts } from '../catalogue/day-states.js';
 import { isRestDue } from '../lake/absences.js';
 import type { Absences } from '../lake/absences.js';
 import { seriesFolder } from '../lake/layout.js';
@@ -93,13 +95,20 @@ export async function planSeries(context: PlanContext, requested: SeriesRequest)
 /** The ranges of a request, with the days that are checked again, and those that its order lacks. */
 function rangesOf(
   context: PlanContext,
-  { ranges, exact, since }: SeriesRequest,
+  { series, ranges, exact, since }: SeriesRequest,
   held: HeldObjects,
   absences: Absences,
 ): readonly DayRange[] {
   if (exact === true) return ranges;
   const checked = withRecheckedDays(context, ranges, held, absences);
-  return withLackingDays(context, checked, since, { held, absences });
+  const { venue, today } = context;
+  const spec = findDataset(venue, series.market, series.dataset);
+  const cuts = hasTicks(spec) ? heldCuts({ held, absences }, { spec, today }) : [];
+  return withLackingDays(context, checked, since, {
+    held,
+    absences,
+    cuts: new Set(cuts.map(({ day }) => day)),
+  });
 }
 
 /** In a rewritten series, rows of REST must not substitute held rows of the archive. */

@@ -46,7 +46,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   catalogue: [...list('convert lake source'), ...BASE],
 
   // from options to partitions
-  plan: [...list('files lake queue source'), ...BASE],
+  plan: [...list('catalogue files lake queue source'), ...BASE],
   select: [...list('http lake options plan report source'), ...BASE],
 
   // a run
@@ -171,7 +171,7 @@ const LINES: Readonly<Record<string, number>> = {
   notify: 250,
   options: 3350,
   page: 450,
-  plan: 2200,
+  plan: 2250,
   plot: 1350,
   query: 500,
   queue: 1300,
@@ -182,7 +182,7 @@ const LINES: Readonly<Record<string, number>> = {
   s3: 1550,
   schedule: 300,
   select: 2050,
-  serve: 700,
+  serve: 750,
   source: 2700,
   text: 550,
   universe: 750,
