@@ -18,12 +18,12 @@ import { isRangeGiven } from './date-range.js';
 import type { Range } from './date-range.js';
 import { globsThatSelect, hasQuote } from './symbol-patterns.js';
 import { FORMATS, seriesName } from '../model/task.js';
-import type { Period, Series } from '../model/task.js';
+import type { Market, Period, Series } from '../model/task.js';
 import { countText, numberText } from '../model/units.js';
 import { endedText, endOfDataset } from '../source/describe.js';
 import { cadencesOf, periodOf } from '../source/keys.js';
 import { isListingFault } from '../source/listing.js';
-import type { Source } from '../source/source.js';
+import type { Source, TradedSymbol } from '../source/source.js';
 import { findDataset, isArchived, isMetric } from '../source/venue.js';
 import { shellWord } from '../text/printable.js';
 import { isAll } from './select-datasets.js';
@@ -113,6 +113,7 @@ async function orderedAnew(
   const { orders } = await readOrders(lakePaths(paths.root));
   const ordered: SeriesRequest[] = [];
   const grown: Order[] = [];
+  const traded = new Map<Market, Promise<readonly TradedSymbol[]>>();
   for (const order of orders) {
     const { market, dataset, interval, settings, first } = order;
     const spec = findDataset(venue, market, dataset);
@@ -125,7 +126,7 @@ async function orderedAnew(
       const ranges = [{ from: first === null ? undefined : parseDay(first), to }];
       return { series, settings, cadences, ranges, ...(rest === undefined ? {} : { rest }) };
     };
-    const available = await availableSymbols(context, order, { market, spec, cadences });
+    const available = await availableSymbols(context, order, { market, spec, cadences }, traded);
     const added = newSymbols(order, available)
       .map(requestOf)
       .filter(
@@ -154,15 +155,23 @@ function newSymbols({ words, quote, symbols }: Order, available: readonly string
   );
 }
 
-/** The symbols that the globs of an order may select; none, with a warning, if their host does not answer. */
+/**
+ * The symbols that the globs of an order may select; none, with a warning, if their host does not answer. `traded`: the answers of REST so
+ * far, so that each market is asked once.
+ */
 async function availableSymbols(
   context: SymbolContext,
   { verb, words, market }: Order,
   dataset: ChosenDataset,
+  traded: Map<Market, Promise<readonly TradedSymbol[]>>,
 ): Promise<readonly string[]> {
   if (words.every((word) => word.startsWith('!') || isExactName(word))) return [];
   try {
-    if (verb === 'metrics') return (await context.rest.symbols(market)).map(({ symbol }) => symbol);
+    if (verb === 'metrics') {
+      const symbols = traded.get(market) ?? context.rest.symbols(market);
+      traded.set(market, symbols);
+      return (await symbols).map(({ symbol }) => symbol);
+    }
     return inKeyOrderOf(await listedSymbols(context, [dataset]));
   } catch (error) {
     if (!isNoAnswer(error) && !isListingFault(error)) throw error;
