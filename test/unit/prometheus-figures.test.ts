@@ -122,7 +122,7 @@ async function pageOfTwoRuns() {
   const nowS = clock.now() / 1000;
   first?.ended(0);
   const one = await figures.text();
-  second?.ended(4);
+  second?.ended(4, { state: 'incomplete', exitCode: 3, text: '', next: null, series: 9, lacking: 5 });
   return { both, one, none: await figures.text(), nowS };
 }
 
@@ -245,7 +245,9 @@ describe('the page of metrics', () => {
     const counts = Object.keys(before ?? {}).filter((name) => /_(total|count|sum)\{/.test(name));
     expect(counts.length).toBeGreaterThan(15);
     expect(counts.map((name) => [name, end?.[name]])).toEqual(counts.map((name) => [name, before?.[name]]));
-    expect(Object.entries(end ?? {}).filter(([name]) => /^(last|failed)_/.test(name))).toEqual([
+    expect(Object.entries(end ?? {}).filter(([name]) => /^(last|failed|check)_/.test(name))).toEqual([
+      ['check_exit_code{run_job=trades}', 3],
+      ['check_lacking_series{run_job=trades}', 5],
       ['last_run_timestamp_seconds{run_job=bars}', nowS],
       ['last_run_timestamp_seconds{run_job=trades}', nowS],
       ['last_run_exit_code{run_job=bars}', 0],
