@@ -174,7 +174,7 @@ export function timeFacts(
       grid === undefined
         ? gapsOfMonth(sorted, { spec, series, object })
         : mayHaveGaps
-          ? gapsBetween(sorted, gridBounds(sorted, period, grid * 1e6), grid * 1e6)
+          ? gapsBetween(sorted, gridBounds(sorted, period, grid * 1e6, spec), grid * 1e6)
           : [],
     extraBars: mayHaveExtraBars ? countExtra(sorted, period, bar * 1e6) : 0,
   };
@@ -224,8 +224,14 @@ function countExtra(sorted: RowTimes, { from, to }: Bounds, step: number): numbe
  * If the time of a row is the end of its interval (metrics), all times are one interval later than in the period. The first row tells that too, if
  * the last ones are missing.
  */
-function gridBounds(sorted: RowTimes, { from, to }: Bounds, step: number): Bounds {
-  const shift = (sorted.at(-1) ?? 0) >= to || sorted[0] === from + step ? step : 0;
+function gridBounds(
+  sorted: RowTimes,
+  { from, to }: Bounds,
+  step: number,
+  { rest }: Pick<DatasetSpec, 'rest'>,
+): Bounds {
+  const hasEndLabels = rest !== undefined && 'joins' in rest && rest.endLabelsBefore !== undefined;
+  const shift = (sorted.at(-1) ?? 0) >= to || (hasEndLabels && sorted[0] === from + step) ? step : 0;
   return { from: from + shift - step, to: to + shift };
 }
 
