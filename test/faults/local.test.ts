@@ -181,7 +181,7 @@ describe('L: disks', () => {
       id: 'L1',
       fault: 'ENOSPC when a file is renamed',
       // After the writes of listing copies, which the run does not need, of the lock and of the order.
-      inject: 'rename:error=ENOSPC:when=29',
+      inject: 'rename:error=ENOSPC:when=7',
       says: 'the disk is full: ENOSPC',
     },
     {
