@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { cryptodl } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { publishFunding } from '../helpers/metrics-archive.js';
 import { joinedScene, metricsScene, rowsOf } from '../helpers/metrics-scene.js';
@@ -48,6 +49,8 @@ describe('seven years of fundings', () => {
     const pages = venue.log.filter(({ path }) => path === '/fapi/v1/fundingRate');
     expect(pages.length).toBeLessThanOrEqual((events.length + LOOK_BACK) / fundingPage + 2);
     expect({ refused: venue.refused, banned: venue.banned }).toEqual({ refused: 0, banned: 0 });
+    const checked = await cryptodl(['check', '--out', lake, '--now', new Date(TO).toISOString()]);
+    expect([checked.code, checked.stdout]).toEqual([0, expect.stringContaining('complete')]);
   });
 });
 
