@@ -41,7 +41,9 @@ export function silencesAmong(pauses: readonly Pause[], { rows, bounds, leastUs 
     const next = longest[count];
     const pause = next === undefined ? leastUs / FACTOR : lengthOf(next);
     const activeUs = lengthOf(bounds) - silences.reduce((sum, silence) => sum + lengthOf(silence), 0);
+    // A single row has no rate.
     const isFound =
+      activeUs > 0 &&
       shortest >= leastUs &&
       shortest >= FACTOR * pause &&
       shortest * rows >= EXPECTED_ROWS * activeUs &&
