@@ -1,4 +1,7 @@
 /** Proves where a symbol begins or ends within the first or the last held object of a series: no rows are expected before or after. */
+import { hasTicks } from '../catalogue/cut-days.js';
+import type { EmptyStretch } from '../catalogue/cut-days.js';
+import { heldCuts } from '../catalogue/day-states.js';
 import type { Manifests } from '../lake/manifests.js';
 import type { HeldSpan } from '../lake/held-objects.js';
 import { seriesFolder } from '../lake/layout.js';
@@ -6,6 +9,7 @@ import { checkedFolder } from '../lake/path-checks.js';
 import { dayOf, dayPeriod, monthPeriod, monthOf } from '../model/calendar.js';
 import type { Format, Period, Series } from '../model/task.js';
 import type { Source } from '../source/source.js';
+import { findDataset } from '../source/venue.js';
 import { isCheckDay } from './choose-objects.js';
 import type { SymbolLife } from './symbol-life.js';
 
@@ -39,14 +43,19 @@ export async function proveEdges(context: EdgeContext, planned: readonly Planned
   const { venue, root, manifests } = context;
   for (const { series, format, isChanged } of planned) {
     const manifest = await manifests.of(await checkedFolder(root, seriesFolder(venue.name, series)));
-    const spans = manifest[format].spans();
+    const { absences, [format]: held } = manifest;
+    const spans = held.spans();
+    const spec = findDataset(venue, series.market, series.dataset);
+    const cuts = hasTicks(spec) ? heldCuts({ held, absences }, { spec, today: context.today }) : [];
+    const isCut = (day: number, end: EmptyStretch['at']): boolean =>
+      cuts.some((cut) => cut.day === day && cut.at === end);
+    const lacksHead = (span: HeldSpan): boolean => hasGapAtStart(span) || isCut(span.from, 'begin');
+    const lacksTail = (span: HeldSpan): boolean => hasGapAtEnd(span) || isCut(span.to - 1, 'end');
     const isAsked = ({ from, to }: HeldSpan): boolean =>
       isChanged || context.today - to < RECENT_DAYS || isCheckDay(from, context.today);
     const [first, last] = [spans[0], spans.at(-1)];
     const isKnown = (day: number, reason: string): boolean =>
-      [dayPeriod(day), monthPeriod(monthOf(day))].some(
-        (period) => manifest.absences.of(period)?.reason === reason,
-      );
+      [dayPeriod(day), monthPeriod(monthOf(day))].some((period) => absences.of(period)?.reason === reason);
     if (first !== undefined && lacksHead(first) && isAsked(first)) {
       const row = rowDay(context, first.facts.first);
       const start = Math.min((await context.life.firstDay(series)) ?? -Infinity, row);
@@ -74,12 +83,12 @@ function rowDay({ venue }: EdgeContext, time = ''): number {
   return dayOf(Date.parse(time), venue);
 }
 
-function lacksHead({ facts: { gaps, first } }: HeldSpan): boolean {
+function hasGapAtStart({ facts: { gaps, first } }: HeldSpan): boolean {
   const head = gaps?.[0]?.[0];
   return head !== undefined && first !== undefined && Date.parse(head) < Date.parse(first);
 }
 
-function lacksTail({ facts: { gaps, last, open } }: HeldSpan): boolean {
+function hasGapAtEnd({ facts: { gaps, last, open } }: HeldSpan): boolean {
   const tail = gaps?.at(-1)?.[0];
   return open !== true && tail !== undefined && last !== undefined && Date.parse(tail) > Date.parse(last);
 }
