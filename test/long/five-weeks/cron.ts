@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { cryptodl, FAST } from '../../helpers/cli.js';
 import type { CliResult } from '../../helpers/cli.js';
 import { sql } from '../../helpers/sql.js';
-import { FIRST_CRON, LISTED, SERIES } from './story.js';
+import { FIRST_CRON, SERIES } from './story.js';
 import { COLUMNS, nameOf, textOf } from './rows.js';
 import type { Dataset, Series } from './rows.js';
 import type { Bucket } from './archive.js';
@@ -36,18 +36,11 @@ export function lakeAt(name: string, folder: string, world: World, continues: bo
 /** Runs the command of one cron day and notes each difference from the oracle. */
 export async function cronDay(lake: Lake, bucket: Bucket, today: number, excused: Excused): Promise<void> {
   const isFirst = today === FIRST_CRON;
-  // A glob finds a new symbol on its first day; a run that continues the lake does not.
-  const known = SERIES.filter(
-    ({ symbol }) => !lake.continues || symbol !== LISTED.symbol || today > LISTED.first + 5,
-  );
   const days = lake.continues ? (isFirst ? 7 : 0) : 1;
   const words = days === 0 ? [] : [...PERIOD, '--symbols', '*USDT', '--days', String(days)];
-  const listed = lake.continues && today === LISTED.first + 5;
-  await run(lake, bucket, today, words, lake.oracle.run(today, known, days), excused);
-  if (!listed) return;
-  const series = SERIES.filter(({ symbol }) => symbol === LISTED.symbol);
-  const since = ['--interval', '1h', '--symbols', LISTED.symbol, '--from', textOf(LISTED.first)];
-  await run(lake, bucket, today, since, lake.oracle.run(today, series, today - LISTED.first), excused);
+  // The glob finds a new symbol on its first day, also where a run continues the lake.
+  const ordered = lake.continues ? FIRST_CRON - 7 : today;
+  await run(lake, bucket, today, words, lake.oracle.run(today, SERIES, days, ordered), excused);
 }
 
 async function run(

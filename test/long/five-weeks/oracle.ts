@@ -49,8 +49,8 @@ export class Oracle {
     this.#world = world;
   }
 
-  /** A run over the last `days` of these series. */
-  run(today: number, series: readonly Series[], days: number): Expected {
+  /** A run over the last `days` of these series. A series that the lake lacks is taken from the day `ordered` on. */
+  run(today: number, series: readonly Series[], days: number, ordered: number): Expected {
     const expected: Expected = {
       exitCode: 0,
       outcomes: new Map(),
@@ -63,7 +63,7 @@ export class Oracle {
     for (const one of series) {
       const held = this.#heldOf(one);
       const changedDays: number[] = [];
-      const since = Math.max(today - WINDOW, this.days(one)[0] ?? today);
+      const since = Math.max(today - WINDOW, this.days(one)[0] ?? ordered);
       for (let day = Math.min(since, today - days); day < today; day += 1) {
         const published = this.#world.of(one, day);
         if (published === undefined || held.get(day)?.etag === published.etag) continue;
