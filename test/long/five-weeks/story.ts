@@ -18,7 +18,7 @@ export const MICROS_FROM = dayOf('2026-10-08');
 export const HALT = { day: dayOf('2026-10-02'), hours: [3, 4, 5] };
 export const MONTHLY = { month: '2026-09', on: dayOf('2026-10-05'), differing: 'BCHUSDT' };
 export const DELISTED = { symbol: 'OLDUSDT', last: dayOf('2026-09-23') };
-export const LISTED = { symbol: 'NEWUSDT', first: dayOf('2026-09-22') };
+const LISTED = { symbol: 'NEWUSDT', first: dayOf('2026-09-22') };
 
 const SYMBOLS = ['ADA', 'BCH', 'DOT', 'EOS', 'FIL', 'GMT', 'LTC', 'NEW', 'OLD', 'XRP'].map(
   (base) => `${base}USDT`,
