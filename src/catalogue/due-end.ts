@@ -4,7 +4,7 @@ import { dayOf, monthOf, monthStart } from '../model/calendar.js';
 import type { Settings } from '../model/task.js';
 import { cadencesOf } from '../source/keys.js';
 import type { Source } from '../source/source.js';
-import { rowSeconds } from '../source/venue.js';
+import { hasLongBars } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 
 interface DueContext {
@@ -20,11 +20,10 @@ export function dueEnd(
   spec: DatasetSpec | undefined,
   { interval, cadence, venue, nowMs }: DueContext,
 ): number {
-  const isLong = spec !== undefined && interval !== undefined && rowSeconds(spec, interval) === undefined;
   const isMonthly =
     cadence !== undefined &&
     spec !== undefined &&
-    (isLong || !cadencesOf(spec, interval, cadence).includes('daily'));
+    (hasLongBars(spec, interval) || !cadencesOf(spec, interval, cadence).includes('daily'));
   const due = dayOf(nowMs - LATE_MS[isMonthly ? 'monthly' : 'daily'], venue);
   return isMonthly ? monthStart(monthOf(due)) : due;
 }

@@ -1,7 +1,8 @@
 /** Judges the orders of a lake: compares what was asked for, up to the last day that must be published by now, with what the lake holds. */
 import { openCatalogue } from '../catalogue/catalogue.js';
-import { DAY_SECONDS } from '../catalogue/day-states.js';
-import type { Amounts, Gap, SeriesStates } from '../catalogue/day-states.js';
+import { DAY_SECONDS } from '../catalogue/gap.js';
+import type { Amounts, SeriesStates } from '../catalogue/day-states.js';
+import type { Gap } from '../catalogue/gap.js';
 import { DoubtSums } from '../catalogue/doubts.js';
 import { percentOf } from '../coverage/amounts.js';
 import { isOrderedBy } from '../lake/orders.js';

@@ -195,7 +195,7 @@ export function headerOf(
   if (!beginsWithHeader(chunk)) return undefined;
   const end = chunk.indexOf(NEWLINE);
   const header = chunk.subarray(0, end < 0 ? chunk.length : end);
-  return { line: header, newColumns: newColumnsOf(header, columns, name) };
+  return { line: header, newColumns: namesAtEnd(header, columns, name) };
 }
 
 /** Headers begin with a letter; rows begin with a digit, a sign or a blank cell. */
@@ -206,7 +206,8 @@ export function beginsWithHeader(chunk: Buffer): boolean {
 /** Text that manifests and messages can have. */
 const COLUMN_NAME = /^[\w .%-]{1,64}$/;
 
-function newColumnsOf(line: Buffer, columns: readonly ColumnSpec[], name: string): string[] {
+/** The names of new columns at the end. Throws `header-unknown` for a header with other columns. */
+function namesAtEnd(line: Buffer, columns: readonly ColumnSpec[], name: string): string[] {
   const names = line
     .toString('utf8')
     .trim()

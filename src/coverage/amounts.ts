@@ -1,6 +1,7 @@
 /** The held share of a series, and the amounts of its days or months. */
-import { DAY_SECONDS } from '../catalogue/day-states.js';
-import type { Amounts, Gap, SeriesStates } from '../catalogue/day-states.js';
+import { DAY_SECONDS } from '../catalogue/gap.js';
+import type { Amounts, SeriesStates } from '../catalogue/day-states.js';
+import type { Gap } from '../catalogue/gap.js';
 import { overlap } from '../catalogue/spans.js';
 import { dayText, monthOf, monthStart, monthText } from '../model/calendar.js';
 

@@ -1,6 +1,7 @@
 /** Groups equal gaps over the symbols of a dataset: the same time, the same reason and the same unit. */
 import type { GapReason } from '../catalogue/absent-days.js';
-import type { Gap, SeriesStates } from '../catalogue/day-states.js';
+import type { SeriesStates } from '../catalogue/day-states.js';
+import type { Gap } from '../catalogue/gap.js';
 import { numberText } from '../model/units.js';
 import { printable } from '../text/printable.js';
 import { amountText, spanText, unitOf } from './series-table.js';

@@ -1,6 +1,7 @@
 /** The command that fetches what coverage found missing, and nothing else. */
-import { DAY_SECONDS } from '../catalogue/day-states.js';
-import type { Gap, SeriesStates } from '../catalogue/day-states.js';
+import { DAY_SECONDS } from '../catalogue/gap.js';
+import type { SeriesStates } from '../catalogue/day-states.js';
+import type { Gap } from '../catalogue/gap.js';
 import { dayText } from '../model/calendar.js';
 import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';

@@ -1,6 +1,7 @@
 /** Formats coverage: a heat-map and a table with gaps for people, NDJSON or CSV for programs. */
-import { DAY_SECONDS } from '../catalogue/day-states.js';
-import type { Amounts, Gap, SeriesStates } from '../catalogue/day-states.js';
+import { DAY_SECONDS } from '../catalogue/gap.js';
+import type { Amounts, SeriesStates } from '../catalogue/day-states.js';
+import type { Gap } from '../catalogue/gap.js';
 import { dayText } from '../model/calendar.js';
 import { hasColour } from '../cli/terminal-style.js';
 import type { Io } from '../model/io.js';

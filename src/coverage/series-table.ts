@@ -1,6 +1,7 @@
 /** Formats the table of series. */
-import { DAY_SECONDS } from '../catalogue/day-states.js';
-import type { Amounts, Gap, SeriesStates } from '../catalogue/day-states.js';
+import { DAY_SECONDS } from '../catalogue/gap.js';
+import type { Amounts, SeriesStates } from '../catalogue/day-states.js';
+import type { Gap } from '../catalogue/gap.js';
 import { dayText } from '../model/calendar.js';
 import { numberText } from '../model/units.js';
 import { table } from '../text/table.js';

@@ -6,7 +6,7 @@ import { dayOf } from '../model/calendar.js';
 import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
 import type { RunSelection } from '../select/selection.js';
-import { findDataset, rowSeconds } from '../source/venue.js';
+import { findDataset, hasLongBars } from '../source/venue.js';
 import { lakeFlag } from '../text/printable.js';
 import type { Session } from './session.js';
 
@@ -24,8 +24,9 @@ export async function countLacking(
     const spec = findDataset(venue, series.market, series.dataset);
     const { interval } = series;
     // Bars above a day have daily objects only for some symbols. Of other series, the run has asked for each day before today.
-    const isLong = spec !== undefined && interval !== undefined && rowSeconds(spec, interval) === undefined;
-    const end = isLong ? dueEnd(spec, { interval, cadence, venue, nowMs }) : dayOf(nowMs, venue);
+    const end = hasLongBars(spec, interval)
+      ? dueEnd(spec, { interval, cadence, venue, nowMs })
+      : dayOf(nowMs, venue);
     const to = Math.min(end, ranges.at(-1)?.to ?? end);
     const from = since === undefined || since === -Infinity ? {} : { from: since };
     const known = asked.get(seriesName(series)) ?? { series, ranges: [] };

@@ -7,7 +7,7 @@ import type { VerbRequest } from '../options/verb-request.js';
 import type { VerdictSummary } from '../report/run-summary.js';
 import { absolutePath } from '../text/printable.js';
 
-/** Whether an output of the run shows the verdict. It takes a second for a large lake. */
+/** Whether an output of the run shows the verdict, which takes a reading of all manifests. */
 export function wantsVerdict(options: Options): boolean {
   const { ping, alertWebhook, prometheusPort, prometheusTextfile, dryRun } = options;
   return !dryRun && [ping, alertWebhook, prometheusPort, prometheusTextfile].some((one) => one !== undefined);
@@ -29,7 +29,7 @@ export async function verdictAfter({
   try {
     const paths = lakePaths(absolutePath(options.out, surroundings.home));
     const nowMs = options.nowMs ?? clock.now();
-    // Also after a signal: it takes a second at most.
+    // Also after a signal: the message about the run needs it.
     const { signal } = new AbortController();
     const judged = await judgeLake({ paths, venue, nowMs, clock, signal, warn });
     return judged === undefined ? undefined : summaryOfVerdict(judged);

@@ -10,7 +10,7 @@ import { listOrProbe } from '../plan/plan.js';
 import { absenceReason, LONGEST_DELAY_DAYS } from '../plan/series-listing.js';
 import { mapOrdered } from '../queue/in-order.js';
 import type { RunSelection } from '../select/selection.js';
-import { findDataset, rowSeconds } from '../source/venue.js';
+import { findDataset, hasLongBars } from '../source/venue.js';
 import type { Venue } from '../source/venue.js';
 import type { Session } from './session.js';
 
@@ -128,7 +128,7 @@ function lastWholeMonth(day: number, today: number): Period {
 
 function isOpenOnSomeDays(venue: Venue, { market, dataset, interval }: Series): boolean {
   const spec = findDataset(venue, market, dataset);
-  return interval !== undefined && spec !== undefined && rowSeconds(spec, interval) === undefined;
+  return hasLongBars(spec, interval);
 }
 
 /**

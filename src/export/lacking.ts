@@ -1,6 +1,6 @@
 /** The data of the selected series that the lake lacks, by the same day states as `check` and `coverage`. */
 import { openCatalogue } from '../catalogue/catalogue.js';
-import { DAY_SECONDS } from '../catalogue/day-states.js';
+import { DAY_SECONDS } from '../catalogue/gap.js';
 import type { SeriesStates } from '../catalogue/day-states.js';
 import type { LookUp } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';

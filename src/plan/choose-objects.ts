@@ -251,8 +251,7 @@ function unknownDays(held: HeldObjects, absences: Absences, since: number, today
 /**
  * The ranges, together with the days since the first day of the order that the lake lacks, or holds without some of their rows, and that are
  * due: at once if no run has asked for them, then less and less often, without end.
- * `since`: the first day of the order; -Infinity: that of the series. `cuts`: held days of ticks that are cut, compared with the days around
- * them.
+ * `since`: the first day of the order; -Infinity: that of the series. `cuts`: held days that are cut, compared with the days around them.
  */
 export function withLackingDays(
   { today, nowMs, revisions }: Pick<RecheckContext, 'today' | 'nowMs' | 'revisions'>,

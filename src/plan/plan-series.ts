@@ -1,5 +1,4 @@
 /** Plans one series: listing and manifest become partition plans. */
-import { hasTicks } from '../catalogue/cut-days.js';
 import { heldCuts } from '../catalogue/day-states.js';
 import { isRestDue } from '../lake/absences.js';
 import type { Absences } from '../lake/absences.js';
@@ -14,7 +13,7 @@ import { seriesName } from '../model/task.js';
 import type { Cadence, PartitionPlan, Period, Series, Settings } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
 import type { Source } from '../source/source.js';
-import { findDataset, rowSeconds } from '../source/venue.js';
+import { findDataset, hasLongBars } from '../source/venue.js';
 import { chooseObjects, withLackingDays, withRecheckedDays } from './choose-objects.js';
 import type { Choice, ChooseContext, DayRange } from './choose-objects.js';
 import type { DatasetSettings } from './dataset-settings.js';
@@ -103,7 +102,7 @@ function rangesOf(
   const checked = withRecheckedDays(context, ranges, held, absences);
   const { venue, today } = context;
   const spec = findDataset(venue, series.market, series.dataset);
-  const cuts = hasTicks(spec) ? heldCuts({ held, absences }, { spec, today }) : [];
+  const cuts = heldCuts({ held, absences }, { spec, today });
   return withLackingDays(context, checked, since, {
     held,
     absences,
@@ -199,7 +198,7 @@ function onlyHeld(partitions: ReadonlyMap<string, readonly Choice[]>): Map<strin
 /** Whether the bars are longer than a day: most days have no object, so days between the first and the last object are not missing. */
 function opensOnSomeDays(venue: Source, { market, dataset, interval }: Series): boolean {
   const spec = findDataset(venue, market, dataset);
-  return interval !== undefined && spec !== undefined && rowSeconds(spec, interval) === undefined;
+  return hasLongBars(spec, interval);
 }
 
 /** Of a series without any object, all days stay, with their reason. */

@@ -1,5 +1,4 @@
 /** Proves where a symbol begins or ends within the first or the last held object of a series: no rows are expected before or after. */
-import { hasTicks } from '../catalogue/cut-days.js';
 import type { EmptyStretch } from '../catalogue/cut-days.js';
 import { heldCuts } from '../catalogue/day-states.js';
 import type { Manifests } from '../lake/manifests.js';
@@ -46,7 +45,7 @@ export async function proveEdges(context: EdgeContext, planned: readonly Planned
     const { absences, [format]: held } = manifest;
     const spans = held.spans();
     const spec = findDataset(venue, series.market, series.dataset);
-    const cuts = hasTicks(spec) ? heldCuts({ held, absences }, { spec, today: context.today }) : [];
+    const cuts = heldCuts({ held, absences }, { spec, today: context.today });
     const isCut = (day: number, end: EmptyStretch['at']): boolean =>
       cuts.some((cut) => cut.day === day && cut.at === end);
     const lacksHead = (span: HeldSpan): boolean => hasGapAtStart(span) || isCut(span.from, 'begin');

@@ -6,7 +6,7 @@ import { cadencesOf } from '../source/keys.js';
 import { isListingFault } from '../source/listing.js';
 import type { Listing } from '../source/listing.js';
 import type { Source } from '../source/source.js';
-import { datasetsOf, findDataset, rowSeconds } from '../source/venue.js';
+import { datasetsOf, findDataset, hasLongBars } from '../source/venue.js';
 import { firstPeriod, LONGEST_DELAY_DAYS, periodAt } from './series-listing.js';
 
 /** Other series of a run that show whether the market goes on, before those of the configuration. */
@@ -145,8 +145,7 @@ export class SymbolLife {
   #isCoarse({ market, dataset, interval }: Series): boolean {
     const spec = findDataset(this.#options.venue, market, dataset);
     if (spec === undefined) return true;
-    const isLong = interval !== undefined && rowSeconds(spec, interval) === undefined;
-    return isLong || !cadencesOf(spec, interval).includes('daily');
+    return hasLongBars(spec, interval) || !cadencesOf(spec, interval).includes('daily');
   }
 
   #referencesOf(series: Series): string[] {

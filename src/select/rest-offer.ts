@@ -4,7 +4,7 @@ import type { SeriesRequest } from '../plan/series-request.js';
 import type { RestOffer } from '../plan/rest-periods.js';
 import type { Period, Series } from '../model/task.js';
 import { reachMs, routesOf, takesSymbol } from '../source/routes.js';
-import { findDataset, isArchived, rowSeconds } from '../source/venue.js';
+import { findDataset, hasLongBars, isArchived, rowSeconds } from '../source/venue.js';
 import type { Source } from '../source/source.js';
 import type { SelectionContext } from './selection.js';
 
@@ -25,7 +25,7 @@ export function restOffer(series: Series, options: OfferOptions): RestOffer | un
   const spec = findDataset(venue, series.market, series.dataset);
   if (spec?.rest === undefined || !takesSymbol(venue, spec, series.market, series.symbol)) return undefined;
   // Bars that are longer than a day do not fit into day periods.
-  if (series.interval !== undefined && rowSeconds(spec, series.interval) === undefined) return undefined;
+  if (hasLongBars(spec, series.interval)) return undefined;
   const today = dayOf(nowMs, venue);
   const reach = reachMs(venue, series);
   const firsts = routesOf(venue, series).flatMap(({ route }) => parseDay(route.first ?? '') ?? []);

@@ -199,3 +199,8 @@ export function rowSeconds(spec: DatasetSpec, interval: string | undefined): num
   const seconds = intervalMs(interval ?? '') / 1000;
   return seconds <= 86_400 ? seconds : undefined;
 }
+
+/** Whether a series has bars above a day, or bars of the program. */
+export function hasLongBars(spec: DatasetSpec | undefined, interval: string | undefined): boolean {
+  return spec !== undefined && interval !== undefined && rowSeconds(spec, interval) === undefined;
+}

@@ -2,8 +2,9 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { DAY_SECONDS } from '../../src/catalogue/day-states.js';
-import type { Gap, SeriesStates } from '../../src/catalogue/day-states.js';
+import { DAY_SECONDS } from '../../src/catalogue/gap.js';
+import type { SeriesStates } from '../../src/catalogue/day-states.js';
+import type { Gap } from '../../src/catalogue/gap.js';
 import { flagLayer } from '../../src/cli/option-layers.js';
 import { parseCommandLine } from '../../src/cli/program.js';
 import { NextStep } from '../../src/coverage/next-step.js';

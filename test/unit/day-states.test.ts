@@ -1,7 +1,8 @@
 /** The range that coverage checks, and the formats and failures that it counts. */
 import { describe, expect, it } from 'vitest';
 import { klinesLine, SETTINGS } from '../../scripts/synthetic-lake.js';
-import { DAY_SECONDS, statesOf } from '../../src/catalogue/day-states.js';
+import { statesOf } from '../../src/catalogue/day-states.js';
+import { DAY_SECONDS } from '../../src/catalogue/gap.js';
 import type { SeriesRead, SeriesStates, StateTerms } from '../../src/catalogue/day-states.js';
 import { applyLine, emptyManifest } from '../../src/lake/manifest.js';
 import type { ManifestLine } from '../../src/lake/manifest-line.js';

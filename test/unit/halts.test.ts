@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { klinesLine } from '../../scripts/synthetic-lake.js';
 import { statesOf } from '../../src/catalogue/day-states.js';
-import type { Gap } from '../../src/catalogue/day-states.js';
+import type { Gap } from '../../src/catalogue/gap.js';
 import { applyLine, emptyManifest } from '../../src/lake/manifest.js';
 import type { ManifestLine } from '../../src/lake/manifest-line.js';
 import { dayText } from '../../src/model/calendar.js';

@@ -1,0 +1,250 @@
+/** The gaps of held objects: missing rows with their times, cut days, and what lies before the start, after the end or in a pause of a series. */
+import type { HeldSpan } from '../lake/held-objects.js';
+import type { Absences } from '../lake/absences.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
+import { parsePeriod } from '../model/calendar.js';
+import type { DatasetSpec } from '../source/venue.js';
+import { reasons } from './absent-days.js';
+import type { GapReason, SeriesFacts } from './absent-days.js';
+import { isLongStretch, isProvenWhole } from './cut-days.js';
+import type { EmptyStretch } from './cut-days.js';
+import { DAY_SECONDS } from './gap.js';
+import type { Gap, LackState } from './gap.js';
+import {
+  at,
+  clip,
+  eachSpan,
+  intersect,
+  inWholeRows,
+  overlap,
+  rowsIn,
+  subtract,
+  totalOf,
+  union,
+} from './spans.js';
+import type { Spans } from './spans.js';
+
+/** What is asked of the part of a series that the range selects. */
+export interface Part {
+  readonly from: number;
+  readonly to: number;
+  readonly rowSeconds: number | undefined;
+  readonly dayStartSeconds: number;
+  readonly halts: Spans;
+  readonly rate: DatasetSpec['rate'];
+  readonly heldDays: Spans;
+  readonly known: SeriesFacts;
+}
+
+export type Add = (
+  span: readonly [from: number, to: number],
+  state: LackState,
+  of: Pick<Gap, 'reason' | 'evidence' | 'isRestAsked'>,
+) => void;
+
+export function hasEnded(after: GapReason): boolean {
+  return after === 'delisted' || after === 'dataset-ended';
+}
+
+/** Adds the missing rows of held objects, or days without rows where their number is not known. Returns their times. */
+export function addRows(objects: readonly HeldSpan[], part: Part, add: Add): Spans {
+  const { rowSeconds: seconds, dayStartSeconds, known, halts } = part;
+  const located: number[] = [];
+  const notInRest: number[] = [];
+  const edges: Edge[] = [];
+  for (const [index, object] of objects.entries()) {
+    const named = gapsWithin(object, part);
+    const isWhole = named.at(-1) === object.to * DAY_SECONDS && isProvenWhole(object, objects[index + 1]);
+    const spans = isWhole ? named.slice(0, -2) : named;
+    if (spans.length === 0) continue;
+    if (isUnfetched(object, part))
+      edges.push({ from: at(spans, 0), to: at(spans, 1), reason: 'not-fetched' });
+    for (const second of spans) located.push(second);
+    if (seconds !== undefined && known.isWholeInRest === true)
+      notInRest.push(...gapsOfBoth(object, known.absences, spans, dayStartSeconds));
+  }
+  const rows = seconds === undefined ? inWholeRows(located, DAY_SECONDS) : located;
+  const gaps = clip(rows, part.from * DAY_SECONDS, part.to * DAY_SECONDS);
+  if (gaps.length === 0) return gaps;
+  edges.unshift(...edgesOf(part, gaps), ...pausesOf(part, gaps));
+  edges.sort((a, b) => a.from - b.from);
+  for (const { from, to, ...of } of edges)
+    add([from, to], of.reason === 'not-fetched' ? 'unasked' : 'absent', of);
+  let inner: Spans =
+    edges.length === 0
+      ? gaps
+      : subtract(
+          gaps,
+          edges.flatMap(({ from, to }) => [from, to]),
+        );
+  // Without a fixed number of rows, gaps are days, and a halt of hours does not explain them.
+  const listed = seconds === undefined ? wholeDays(halts) : inWholeRows(halts, seconds);
+  const proofs = [
+    ['list', listed],
+    ['rest', union(notInRest)],
+  ] as const;
+  for (const [evidence, halt] of proofs) {
+    if (halt.length === 0) continue;
+    eachSpan(intersect(inner, halt), (...span) => add(span, 'short', { reason: 'halt', evidence }));
+    inner = subtract(inner, halt);
+  }
+  eachSpan(inner, (...span) => add(span, 'short', { reason: 'unexplained' }));
+  return gaps;
+}
+
+/** The missing times that an object names; those after its last row, if it was fetched before its period was over. */
+function gapsWithin(object: HeldSpan, part: Part): readonly number[] {
+  const { facts } = object;
+  if (facts.open !== true && facts.gaps === undefined) return [];
+  const unfetched = unfetchedTime(object, part);
+  if (unfetched.length > 0) return unfetched;
+  const all = secondsOfGaps(facts, part.dayStartSeconds);
+  if (part.rate === undefined || facts.ids !== undefined) return all;
+  // Silences of a part of a day are cuts.
+  return all.filter((_, index) => at(all, index | 1) - at(all, index & ~1) >= DAY_SECONDS);
+}
+
+function isUnfetched(object: HeldSpan, part: Part): boolean {
+  return unfetchedTime(object, part).length > 0;
+}
+
+/** The time after the last row, in seconds, of a period that was fetched before it was over. */
+function unfetchedTime({ facts, from, to }: HeldSpan, part: Part): number[] {
+  if (facts.open !== true || part.rowSeconds === undefined) return [];
+  const start =
+    facts.last === undefined
+      ? from * DAY_SECONDS
+      : Math.round(Date.parse(facts.last) / 1000 - part.dayStartSeconds + part.rowSeconds);
+  const end = Math.min(to, part.to) * DAY_SECONDS;
+  return start < end ? [start, end] : [];
+}
+
+function secondsOfGaps({ gaps = [] }: Pick<ObjectLine, 'gaps'>, dayStartSeconds: number): number[] {
+  return gaps.flat().map((instant) => Math.round(Date.parse(instant) / 1000) - dayStartSeconds);
+}
+
+/** The gaps of a held object of the archive that REST has no rows for either; those that both have, if rows of REST replaced the object. */
+function gapsOfBoth(
+  { facts }: HeldSpan,
+  absences: Absences,
+  located: readonly number[],
+  dayStartSeconds: number,
+): readonly number[] {
+  if (facts.insteadOf !== undefined)
+    return intersect(located, secondsOfGaps(facts.insteadOf, dayStartSeconds));
+  const period = parsePeriod(facts.cadence, facts.period);
+  const rest = period === undefined ? undefined : absences.of(period)?.rest;
+  return rest?.lacksToo === facts.sha256 ? located : [];
+}
+
+/** A gap at the start or the end of a series, in seconds. */
+type Edge = Pick<Gap, 'from' | 'to' | 'reason' | 'evidence'>;
+
+/**
+ * Parts of gaps within held days that lie before the listing or after the end of the series, with the first or last day itself: its
+ * rows begin or end at any time.
+ */
+function edgesOf(
+  { heldDays, known, to: heldTo, rowSeconds: seconds = DAY_SECONDS }: Part,
+  gaps: Spans,
+): Edge[] {
+  const reasonOf = reasons(heldDays, known);
+  let start = at(heldDays, 0);
+  let end = at(heldDays, heldDays.length - 1);
+  const edges: Edge[] = [];
+  const first = { from: at(gaps, 0), to: at(gaps, 1), ...reasonOf(start - 1) };
+  // Where the time of a row is the end of its interval, the first row of a day has a time one interval after the start of the day.
+  const isEarly = first.from <= Math.max(start, known.rows?.first ?? start) * DAY_SECONDS + seconds;
+  if (isEarly && isBeforeStart(first.reason)) {
+    while ((start + 1) * DAY_SECONDS < first.to && isBeforeStart(reasonOf(start).reason)) start += 1;
+    edges.push({ ...first, to: Math.min(first.to, (start + 1) * DAY_SECONDS) });
+  }
+  const last = { from: at(gaps, gaps.length - 2), to: at(gaps, gaps.length - 1), ...reasonOf(end) };
+  const isLate = last.to >= Math.min(end, heldTo) * DAY_SECONDS && edges.length * 2 < gaps.length;
+  if (isLate && hasEnded(last.reason)) {
+    while ((end - 1) * DAY_SECONDS > last.from && hasEnded(reasonOf(end - 1).reason)) end -= 1;
+    edges.push({ ...last, from: Math.max(last.from, (end - 1) * DAY_SECONDS) });
+  }
+  return edges;
+}
+
+/** The parts of gaps that lie in a proven pause of trading, with the days on which it begins and ends. */
+function pausesOf({ known: { absences } }: Part, gaps: Spans): Edge[] {
+  const periods = absences.periods().filter((period) => absences.of(period)?.reason === 'not-traded');
+  const edges: Edge[] = [];
+  eachSpan(union(periods.flatMap(({ from, to }) => [from * DAY_SECONDS, to * DAY_SECONDS])), (from, to) => {
+    eachSpan(gaps, (start, end) => {
+      if (start <= to && from <= end)
+        edges.push({
+          from: Math.max(start, from - DAY_SECONDS),
+          to: Math.min(end, to + DAY_SECONDS),
+          reason: 'not-traded',
+          evidence: 'archive',
+        });
+    });
+  });
+  return edges;
+}
+
+function isBeforeStart(reason: GapReason): boolean {
+  return reason === 'not-listed-yet' || reason === 'before-history';
+}
+
+/** Missing rows at unknown times: an object has fewer rows than its period and the gaps that it names. */
+export function looseGaps(objects: readonly HeldSpan[], part: Part, seconds: number): Gap[] {
+  const loose: Gap[] = [];
+  for (const object of objects) {
+    const { facts, from, to } = object;
+    const expected = ((to - from) * DAY_SECONDS) / seconds;
+    if (facts.rows === undefined || facts.rows >= expected) continue;
+    const unknown = expected - facts.rows - rowsIn(gapsWithin(object, part), seconds);
+    if (unknown < 1) continue;
+    const amount = Math.round((unknown * overlap(from, to, part.from, part.to)) / (to - from));
+    if (amount === 0) continue;
+    const span = {
+      from: Math.max(from, part.from) * DAY_SECONDS,
+      to: Math.min(to, part.to) * DAY_SECONDS,
+    };
+    loose.push({ ...span, state: 'short', reason: 'unexplained', amount, isMissing: true, isLoose: true });
+  }
+  return loose;
+}
+
+/** A cut day counts as one missing day, also when both of its ends are cut. */
+export function cutGaps(
+  cuts: readonly EmptyStretch[],
+  short: Spans,
+  { dayStartSeconds, halts }: Part,
+): Gap[] {
+  const placed = cuts.map((cut) => ({
+    ...cut,
+    from: cut.from / 1000 - dayStartSeconds,
+    to: cut.to / 1000 - dayStartSeconds,
+  }));
+  const unexplained = placed.filter(({ from, to, ids }) => {
+    // A halt does not explain missing ids.
+    if (ids !== undefined) return true;
+    const left = totalOf(subtract([from, to], halts));
+    return left === to - from || isLongStretch(left * 1000);
+  });
+  const isCounted = (day: number): boolean =>
+    intersect([day * DAY_SECONDS, (day + 1) * DAY_SECONDS], short).length > 0;
+  return unexplained.map(({ day, from, to }, index) => ({
+    from: Math.floor(from),
+    to: Math.ceil(to),
+    state: 'short',
+    reason: 'cut',
+    amount: unexplained[index - 1]?.day === day || isCounted(day) ? 0 : 1,
+    isMissing: true,
+  }));
+}
+
+export function wholeDays(spans: Spans): number[] {
+  const days: number[] = [];
+  eachSpan(spans, (from, to) => {
+    const start = Math.ceil(from / DAY_SECONDS) * DAY_SECONDS;
+    const end = Math.floor(to / DAY_SECONDS) * DAY_SECONDS;
+    if (start < end) days.push(start, end);
+  });
+  return days;
+}
