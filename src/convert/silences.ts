@@ -6,10 +6,10 @@ import type { DuckDbSession, Row } from './duckdb.js';
 import { instantText } from './row-times.js';
 import { isJudgedByRate, pausesQuery } from './statements.js';
 
-/** A silence is this many times as long as each pause that is none. */
+/** A silence is this many times as long as each pause that is none, so at the rate of the rest it would have at least this many rows. */
 const FACTOR = 10;
-/** At the rate of the rest of the object, a silence would have at least this many rows. */
-const EXPECTED_ROWS = 20;
+/** Fewer rows have no rate. */
+const FEWEST_ROWS = 10;
 /** With more silences, they are the way in which this symbol is traded. */
 const MOST = 8;
 
@@ -34,19 +34,16 @@ function lengthOf([from, to]: Pause): number {
  * are a symbol that is rarely traded.
  */
 export function silencesAmong(pauses: readonly Pause[], { rows, bounds, leastUs }: Rows): Pause[] {
+  if (rows < FEWEST_ROWS) return [];
   const longest = pauses.toSorted((a, b) => lengthOf(b) - lengthOf(a));
   for (let count = Math.min(MOST, longest.length); count > 0; count -= 1) {
     const silences = longest.slice(0, count).sort(([a], [b]) => a - b);
     const shortest = Math.min(...silences.map(lengthOf));
     const next = longest[count];
     const pause = next === undefined ? leastUs / FACTOR : lengthOf(next);
-    const activeUs = lengthOf(bounds) - silences.reduce((sum, silence) => sum + lengthOf(silence), 0);
-    // A single row has no rate.
     const isFound =
-      activeUs > 0 &&
       shortest >= leastUs &&
       shortest >= FACTOR * pause &&
-      shortest * rows >= EXPECTED_ROWS * activeUs &&
       activeBetween(silences, bounds).every((us) => us >= leastUs);
     if (isFound) return silences;
   }
