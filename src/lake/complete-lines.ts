@@ -1,13 +1,11 @@
 /** Reading of append-only files of lines. A crash may leave an incomplete last line. */
-import { constants } from 'node:fs';
+import { constants, fstatSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { CryptodlError, errnoOf, withPath } from '../model/errors.js';
 import { shownPath } from '../text/printable.js';
 import { openRegularFile } from './path-checks.js';
 
 const CHUNK_BYTES = 256 * 1024;
-/** For the next file. A buffer of its own for each file would make V8 collect garbage more often. */
-let spare: Buffer | undefined;
 
 /** Lines that end with a newline, in batches. A missing file has none; an incomplete last line is left out. */
 export async function* completeLines(path: string): AsyncGenerator<string[]> {
@@ -34,8 +32,8 @@ export async function* completeLinesOf(
   onTail: (text: string) => void = () => undefined,
 ): AsyncGenerator<string[]> {
   try {
-    let buffer = spare ?? Buffer.allocUnsafe(CHUNK_BYTES);
-    spare = undefined;
+    // A large buffer for each small file would make V8 collect garbage more often.
+    let buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, fstatSync(file.fd).size + 1));
     /** Bytes of a line whose end was not read yet. */
     let kept = 0;
     for (;;) {
@@ -44,7 +42,6 @@ export async function* completeLinesOf(
       const { bytesRead } = await file.read(buffer, kept, buffer.length - kept);
       if (bytesRead === 0) {
         if (kept > 0) onTail(buffer.toString('utf8', 0, kept));
-        if (buffer.length === CHUNK_BYTES) spare = buffer;
         return;
       }
       const filled = kept + bytesRead;

@@ -121,19 +121,10 @@ export function periodText(period: Period): string {
 
 /** The inverse of `periodText`; undefined when the text is no period of that cadence. */
 export function parsePeriod(cadence: Cadence, text: string): Period | undefined {
-  const known = PARSED[cadence].get(text);
-  if (known !== undefined) return known;
   const day = parseDay(cadence === 'daily' ? text : `${text}-01`);
   if (day === undefined) return undefined;
-  const period = cadence === 'daily' ? dayPeriod(day) : monthPeriod(monthOf(day));
-  if (PARSED[cadence].size < MOST_PARSED) PARSED[cadence].set(text, period);
-  return period;
+  return cadence === 'daily' ? dayPeriod(day) : monthPeriod(monthOf(day));
 }
-
-/** The series of a lake have the same days, and each of their lines names one several times. */
-const PARSED = { daily: new Map<string, Period>(), monthly: new Map<string, Period>() };
-/** The days of 54 years. */
-const MOST_PARSED = 20_000;
 
 // Periods of the calendar, for lists that change with each of them.
 
