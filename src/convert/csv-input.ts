@@ -204,7 +204,7 @@ export function beginsWithHeader(chunk: Buffer): boolean {
 }
 
 /** Text that manifests and messages can have. */
-const COLUMN_NAME = /^[\w .%-]{1,64}$/;
+const COLUMN_NAME = /^[a-z_][\w .%-]{0,63}$/i;
 
 /** The names of new columns at the end. Throws `header-unknown` for a header with other columns. */
 function namesAtEnd(line: Buffer, columns: readonly ColumnSpec[], name: string): string[] {

@@ -27,14 +27,16 @@ export function readCsv(
   const header = (lines[0] ?? '')
     .replaceAll('"', '')
     .split(',')
-    .map((name) => name.trim())
-    .join(',');
-  if (hasHeader && header !== columns.map((column) => column.published ?? column.name).join(','))
-    return { rows: [], wrongLine: 1 };
+    .map((name) => name.trim());
+  const expected = columns.map((column) => column.published ?? column.name);
+  const isKnown = expected.every((name, at) => header[at] === name);
+  const newNames = hasHeader ? header.slice(expected.length) : [];
+  const areNames = newNames.every((name) => /^[a-z_][\w .%-]{0,63}$/i.test(name) && !expected.includes(name));
+  if (hasHeader && !(isKnown && areNames)) return { rows: [], wrongLine: 1 };
   const rows: Cell[][] = [];
   for (const [index, line] of lines.entries()) {
     if (index === 0 && hasHeader) continue;
-    const row = readRow(columns, symbol, line, keepsText);
+    const row = readRow(columns, newNames.length, symbol, line, keepsText);
     if (row === undefined) return { rows, wrongLine: index + 1 };
     rows.push(row);
   }
@@ -43,12 +45,13 @@ export function readCsv(
 
 function readRow(
   columns: readonly ColumnSpec[],
+  newColumns: number,
   symbol: string,
   line: string,
   keepsText: boolean,
 ): Cell[] | undefined {
   const cells = line.split(',').map((cell) => /^"([^"]*)"$/.exec(cell)?.[1] ?? cell);
-  if (cells.length !== columns.length) return undefined;
+  if (cells.length !== columns.length + newColumns) return undefined;
   const row: Cell[] = [];
   for (const [at, column] of columns.entries()) {
     const value = valueOf(column, symbol, cells[at] ?? '', keepsText);

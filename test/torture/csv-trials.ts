@@ -6,7 +6,7 @@ import { CryptodlError } from '../../src/model/errors.js';
 import type { Settings } from '../../src/model/task.js';
 import type { ColumnSpec } from '../../src/source/facts.js';
 import { findFirstError } from '../../src/convert/check-rows.js';
-import { inspectCsv, rowLines } from '../../src/convert/csv-input.js';
+import { inspectCsv, knownCells, rowLines } from '../../src/convert/csv-input.js';
 import { received, specOf } from '../helpers/conversion.js';
 import type { Converter } from '../helpers/conversion.js';
 import { CSVS } from './csv-bodies.js';
@@ -41,9 +41,10 @@ export async function checked(random: Random): Promise<string> {
   const right = readCsv(columns, symbol, bytes, false);
   const object = received('2024-01-15', bytes);
   try {
-    const { headerLines } = await inspectCsv(object, spec, symbol);
+    const { headerLines, newColumns } = await inspectCsv(object, spec, symbol);
+    const cut = (line: string): string => knownCells(line, columns.length, newColumns.length);
     const file = { name: object.name, symbol, headerLines };
-    const wrong = await findFirstError(columns, file, rowLines(object, headerLines));
+    const wrong = await findFirstError(columns, file, rowLines(object, headerLines, cut));
     if (wrong !== undefined) throw wrong;
   } catch (error) {
     return refusedAtLine(error, right, how);
