@@ -1,7 +1,7 @@
 /** `cryptodl completion SHELL` prints a few lines of shell, which call the hidden `cryptodl __complete WORD...` at each TAB. */
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
-import { choicesOf, docOf, flagSpec, flagsOf, isSwitch } from '../options/flags.js';
+import { flagFor, flagSpec, flagsOf, isSwitch } from '../options/flags.js';
 import { VERBS } from '../options/flag-spec.js';
 import type { Verb } from '../options/flag-spec.js';
 import { choice } from '../options/parsers.js';
@@ -124,7 +124,7 @@ function flagCandidates(verb: Verb): Candidate[] {
     { word: '--help-all', doc: 'show all flags' },
     ...flagsOf(verb).flatMap((name) => {
       const { short } = flagSpec(name);
-      const doc = firstPart(docOf(name, verb));
+      const doc = firstPart(flagFor(name, verb).doc);
       return [{ word: `--${name}`, doc }, ...(short === undefined ? [] : [{ word: `-${short}`, doc }])];
     }),
   ];
@@ -145,7 +145,7 @@ function valuesOf(verb: Verb, typed: string | undefined, text: string): readonly
   if (value === 'DIR') return [{ word: ':folder' }];
   // `klines,agg` → `klines,aggTrades`
   const earlier = list === 'comma' ? text.slice(0, text.lastIndexOf(',') + 1) : '';
-  return (choicesOf(name, verb) ?? []).map((word) => ({ word: earlier + word }));
+  return (flagFor(name, verb).choices ?? []).map((word) => ({ word: earlier + word }));
 }
 
 const WORDS_OF_OPERANDS: Readonly<Record<string, readonly string[] | undefined>> = {

@@ -1,6 +1,6 @@
 /** The texts of `--help` and `--help-all`, made from the tables of verbs and flags. */
 import { GROUPS, VERBS } from '../options/flag-spec.js';
-import { docOf, environmentName, flagSpec, flagsOf, shownDefault } from '../options/flags.js';
+import { environmentName, flagFor, flagSpec, flagsOf, shownDefault } from '../options/flags.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { FlagName } from '../options/flags.js';
 import { RUN_EXITS } from './verb-text.js';
@@ -62,7 +62,7 @@ function verbParts(verb: Verb, tier: Tier, width: number): string[] {
 /** The flags of `--help`. A verb with few flags shows all of them. */
 function usualFlags(verb: Verb): readonly FlagName[] {
   const all = flagsOf(verb);
-  return all.length <= FEW ? all : all.filter((name) => flagSpec(name).usual?.includes(verb) === true);
+  return all.length <= FEW ? all : all.filter((name) => flagSpec(name).usual?.includes(verb) !== false);
 }
 
 const FEW = 12;
@@ -105,7 +105,7 @@ function flagTerm(name: FlagName): string {
 /** A flag with its meaning and default. */
 function flagItem(name: FlagName, verb: Verb, tier: Tier): Item {
   const shown = shownDefault(name, verb);
-  const text = textFor(docOf(name, verb), tier);
+  const text = textFor(flagFor(name, verb).doc, tier);
   return [flagTerm(name), shown === undefined ? text : `${text} (default: ${shown})`];
 }
 

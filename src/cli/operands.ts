@@ -15,32 +15,13 @@ export interface Operands {
 
 /** Throws a usage error for a word without a meaning. */
 export function readOperands(verb: Verb, words: readonly string[]): Operands {
-  const operand = operandOf(verb, words);
-  const at = operand === undefined ? -1 : words.indexOf(operand);
-  const values = words
-    .filter((_, index) => index !== at)
-    .map((word) => {
-      const flag = flagOf(verb, word);
-      if (flag === undefined) throw oneTooMany(verb, word);
-      return [flag, word] as const;
-    });
-  return { operand, values };
-}
-
-/** The operand of the verb among these words, which may stand in any order: `schema um klines`, `list BTCUSDT periods`. */
-function operandOf(verb: Verb, words: readonly string[]): string | undefined {
-  const { operand, choices } = VERB_TEXTS[verb];
-  if (operand === undefined) return undefined;
-  const isOperand = (word: string): boolean => {
-    // A bar is `15m` or `tick:500`.
-    if (verb === 'bars') return /^\d|:/.test(word);
-    if (choices !== undefined) return choices.includes(word);
-    if (verb === 'schema') return flagOf(verb, word) !== 'market';
-    if (verb === 'sql') return flagOf(verb, word) !== 'out';
-    return verb !== 'plot' || flagOf(verb, word) === 'symbols';
-  };
-  // Without one, the first word: the verb refuses it.
-  return words.find(isOperand) ?? words[0];
+  const hasOperand = VERB_TEXTS[verb].operand !== undefined;
+  const values = words.slice(hasOperand ? 1 : 0).map((word) => {
+    const flag = flagOf(verb, word);
+    if (flag === undefined) throw oneTooMany(verb, word);
+    return [flag, word] as const;
+  });
+  return { operand: hasOperand ? words[0] : undefined, values };
 }
 
 function flagOf(verb: Verb, word: string): FlagName | undefined {
@@ -55,11 +36,6 @@ function flagOf(verb: Verb, word: string): FlagName | undefined {
     if (flags.includes('target') && !existsSync(join(word, '_manifests'))) return 'target';
     return flags.includes('out') ? 'out' : undefined;
   }
-  if (flags.includes('days') && DAYS.test(word))
-    throw usage(
-      `"${word}" is not a symbol`,
-      'days need a flag: --days 7, or --from 2024-01-05 --to 2024-01-31',
-    );
   return flags.includes('symbols') && isSymbolList(verb, word) ? 'symbols' : undefined;
 }
 
@@ -80,9 +56,6 @@ function isPlace(word: string): boolean {
   return !/^[\p{Lu}\d]{5,}(?:_\w+)?$/u.test(word) && existsSync(word) && statSync(word).isDirectory();
 }
 
-/** A number of days, a date, or a word for a day. */
-const DAYS = /^(?:\d+ ?d(?:ays?)?|\d{4}[-/.]\d.*|yesterday|today)$/i;
-
 const DOWNLOADS: readonly Verb[] = ['vision', 'metrics', 'audit', 'enqueue'];
 
 /** Downloads take any word as symbols. Other verbs take none with small letters: `verify lake2` without such a folder is a mistake. */
@@ -94,6 +67,6 @@ function oneTooMany(verb: Verb, word: string): Error {
   const { operand, examples } = VERB_TEXTS[verb];
   return usage(
     `${verb} takes ${operand === undefined ? 'no' : 'one'} argument: "${word}" is one too many`,
-    verb === 'sql' ? 'put the query in quotes' : `for example: ${examples[0] ?? ''}`,
+    `for example: ${examples[0] ?? ''}`,
   );
 }

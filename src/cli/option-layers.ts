@@ -1,7 +1,7 @@
 /** The sources of options (flags, environment, config file), and the lines of `--print-options`. */
 import type { Io } from '../model/io.js';
 import type { Verb } from '../options/flag-spec.js';
-import { environmentName, FLAG_NAMES, flagsOf, isSwitch, optionName, unsetText } from '../options/flags.js';
+import { environmentName, FLAG_NAMES, flagFor, flagsOf, isSwitch, optionName } from '../options/flags.js';
 import { environmentLayer } from '../options/resolve.js';
 import type { RawLayer, Resolved } from '../options/resolve.js';
 import { sharedText } from '../options/value-text.js';
@@ -50,7 +50,7 @@ export function optionLines(verb: Verb, resolved: Resolved): string[] {
   return names.map((name) => {
     const isLeftOut = isSwitch(name) && resolved.origins[name] === 'default';
     const value = isLeftOut ? undefined : resolved.options[optionName(name)];
-    const shown = value === undefined ? (unsetText(name, verb) ?? '-') : sharedText(name, value);
+    const shown = value === undefined ? (flagFor(name, verb).unset ?? '-') : sharedText(name, value);
     return `${name.padEnd(width)}  ${shown}  (${resolved.origins[name]})`;
   });
 }

@@ -2,7 +2,7 @@
 import { Command, CommanderError, Option } from 'commander';
 import { VERBS } from '../options/flag-spec.js';
 import type { Verb } from '../options/flag-spec.js';
-import { defaultOf, FLAG_NAMES, flagsOf, flagSpec, isSwitch } from '../options/flags.js';
+import { FLAG_NAMES, flagsOf, flagSpec, isSwitch } from '../options/flags.js';
 import type { FlagName } from '../options/flags.js';
 import { OTHER_FLAGS } from '../options/other-flags.js';
 import type { OtherFlag } from '../options/other-flags.js';
@@ -40,7 +40,7 @@ export function parseCommandLine(
   const isOfProgram = first === 'help' || HELP_FLAGS.has(first);
   const named = isOfProgram && (second === undefined || second.startsWith('-'));
   if (named) return printHelp(undefined, line, io);
-  const { verb, words, isImplied } = readVerb(isOfProgram ? line.slice(1) : line);
+  const { verb, words } = readVerb(isOfProgram ? line.slice(1) : line);
   const end = words.indexOf('--');
   const own = end < 0 ? words : words.slice(0, end);
   if (isOfProgram || own.some((word) => HELP_FLAGS.has(word)) || (own[0] === 'help' && own.length === 1))
@@ -48,9 +48,6 @@ export function parseCommandLine(
   const { loose, given } = parseWords(verb, words);
   if (VERB_TEXTS[verb].behind !== undefined)
     return { verb, operand: undefined, values: rawValues(verb, given), behind: loose };
-  const late = isImplied ? VERBS.find((known) => loose.includes(known)) : undefined;
-  // `--market um list datasets` is `list --market um datasets`.
-  if (late !== undefined) return parseCommandLine([late, ...line.toSpliced(line.indexOf(late), 1)], io);
   const { operand, values } = readOperands(verb, loose);
   if (operand === undefined && VERB_TEXTS[verb].operand?.startsWith('<') === true)
     throw usage(
@@ -76,7 +73,6 @@ type Given = readonly [flag: FlagName, text: string];
 /** The words without a flag, and the values of the flags. */
 function parseWords(verb: Verb, words: readonly string[]): { loose: string[]; given: Given[] } {
   const given: Given[] = [];
-  const named: string[] = [];
   const command = new Command(verb)
     .exitOverride()
     .configureOutput({ writeErr: () => undefined })
@@ -91,43 +87,34 @@ function parseWords(verb: Verb, words: readonly string[]): { loose: string[]; gi
       read(typed, value as string);
     });
   };
-  const flags = namedFlags(verb);
-  for (const [name, flag] of flags)
-    add(name, flag.isSwitch === true, (typed, value) => given.push(...readFlag(flag, typed, value)));
-  const operand = operandName(verb);
-  // `schema --dataset klines` is `schema klines`.
-  if (operand !== undefined && !flags.has(operand)) add(operand, false, (_, value) => named.push(value));
+  for (const [name, flag] of namedFlags(verb))
+    add(name, flag.isSwitch === true, (typed, value) => given.push(...readFlag(verb, flag, typed, value)));
   try {
     command.parse([...words], { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     const [typed = ''] = /(?<=')-[^ =']+/.exec(error.message) ?? [];
     if (error.code !== 'commander.optionMissingArgument') throw unknownFlag(verb, typed);
-    const flag = flags.get(typed.replace(/^--?/, ''));
-    throw needsValue(typed, flag?.example);
+    throw needsValue(verb, typed);
   }
-  return { loose: [...named, ...command.args], given };
-}
-
-/** `dataset` for the operand `[dataset]`. */
-function operandName(verb: Verb): string | undefined {
-  return /^[<[](\w+)/.exec(VERB_TEXTS[verb].operand ?? '')?.[1];
+  return { loose: command.args, given };
 }
 
 /** Throws usage errors for a missing value, and for one without a meaning. */
 function readFlag(
-  { isSwitch: isAlone, valuesOf, hint, example }: OtherFlag,
+  verb: Verb,
+  { isSwitch: isAlone, valuesOf, hint }: OtherFlag,
   typed: string,
   value: string,
 ): Given[] {
-  if (isAlone !== true && (value === '' || /^--?[a-z]/i.test(value))) throw needsValue(typed, example);
+  if (isAlone !== true && (value === '' || /^--?[a-z]/i.test(value))) throw needsValue(verb, typed);
   const values = valuesOf(value);
   if (values === undefined) throw usage(`${[typed, value].join(' ').trim()} has no meaning here`, hint);
   return FLAG_NAMES.flatMap((flag) => (values[flag] === undefined ? [] : [[flag, values[flag]] as const]));
 }
 
-function needsValue(typed: string, example?: string): Error {
-  return usage(`${typed} needs a value`, example && `for example ${typed} ${example}`);
+function needsValue(verb: Verb, typed: string): Error {
+  return usage(`${typed} needs a value`, `see cryptodl ${verb} --help`);
 }
 
 /** The flags of a verb by all their names, and flags of other tools. */
@@ -136,7 +123,7 @@ function namedFlags(verb: Verb): ReadonlyMap<string, OtherFlag> {
   const add = (name: string | undefined, flag: OtherFlag): void => {
     if (name !== undefined && !named.has(name)) named.set(name, flag);
   };
-  const flags = flagsOf(verb).map((name) => ({ name, row: flagSpec(name), flag: ownFlag(verb, name) }));
+  const flags = flagsOf(verb).map((name) => ({ name, row: flagSpec(name), flag: ownFlag(name) }));
   for (const { name, row, flag } of flags) {
     add(name, flag);
     add(row.short, flag);
@@ -153,12 +140,11 @@ function namedFlags(verb: Verb): ReadonlyMap<string, OtherFlag> {
   return named;
 }
 
-function ownFlag(verb: Verb, name: FlagName): OtherFlag {
+function ownFlag(name: FlagName): OtherFlag {
   const isAlone = isSwitch(name);
   return {
     ...(isAlone ? { isSwitch: true } : {}),
     valuesOf: (text) => ({ [name]: isAlone && text === '' ? 'true' : text }),
-    example: defaultOf(name, verb) ?? flagSpec(name).example,
   };
 }
 

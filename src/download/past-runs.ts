@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { lakeOfReport } from '../lake/layout.js';
 import { CryptodlError, usage } from '../model/errors.js';
-import { defaultOf } from '../options/flags.js';
+import { flagFor } from '../options/flags.js';
 import { resolveOptions } from '../options/resolve.js';
 import type { ExchangeWords, RawLayer, RawValues, Resolved } from '../options/resolve.js';
 import { readFailureReport } from '../report/read-failure-report.js';
@@ -104,5 +104,5 @@ export function pastJobs(
 /** A retry of `metrics` uses the default concurrency and the default retry preset of `metrics`, unless the report has others. */
 function paceOfMetrics(): RawValues {
   const names = ['concurrency', 'retry-preset'] as const;
-  return Object.fromEntries(names.map((name) => [name, [defaultOf(name, 'metrics') ?? '']]));
+  return Object.fromEntries(names.map((name) => [name, [flagFor(name, 'metrics').default ?? '']]));
 }

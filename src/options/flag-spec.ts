@@ -51,7 +51,7 @@ export interface DefaultSources {
 export interface FlagSpec {
   readonly group: (typeof GROUPS)[number];
   readonly verbs: readonly Verb[];
-  /** The verbs whose `--help` shows the flag. `--help-all` shows all flags. */
+  /** The verbs whose `--help` shows the flag; by default, all that have it. `--help-all` shows all flags. */
   readonly usual?: readonly Verb[];
   /** The letter of the short flag. */
   readonly short?: string;
@@ -77,8 +77,6 @@ export interface FlagSpec {
   readonly choices?: readonly string[];
   /** The valid values of single verbs, instead of `choices`. */
   readonly choicesOf?: Readonly<Partial<Record<Verb, readonly string[]>>>;
-  /** A valid value for messages and documents, for flags without a default. */
-  readonly example?: string;
   /** Other names that work, mostly those of other tools. Help does not show them. */
   readonly aka?: readonly string[];
   /** The default as text for `parse`, so that help and value cannot differ. */

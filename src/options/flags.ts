@@ -68,40 +68,24 @@ export function flagSpec(name: FlagName): FlagSpec {
   return FLAGS[name];
 }
 
-/** The parser of a flag for a verb. */
-export function parserOf(name: FlagName, verb: Verb): Parse<unknown> {
+/** The meaning of a flag for a verb, which may differ from that for other verbs. */
+export function flagFor(name: FlagName, verb: Verb) {
   const spec = flagSpec(name);
-  return spec.parseOf?.[verb] ?? spec.parse;
-}
-
-/** The default of a flag for a verb, as text; undefined without a fixed default. */
-export function defaultOf(name: FlagName, verb: Verb): string | undefined {
-  const spec = flagSpec(name);
-  return spec.defaultOf?.[verb] ?? spec.default;
-}
-
-/** The help text of a flag for a verb, without its default. */
-export function docOf(name: FlagName, verb: Verb): string {
-  const spec = flagSpec(name);
-  return spec.docOf?.[verb] ?? spec.doc;
+  return {
+    doc: spec.docOf?.[verb] ?? spec.doc,
+    parse: spec.parseOf?.[verb] ?? spec.parse,
+    choices: spec.choicesOf?.[verb] ?? spec.choices,
+    /** The default in words. */
+    unset: spec.unsetOf?.[verb] ?? spec.unset,
+    default: spec.defaultOf?.[verb] ?? spec.default,
+  };
 }
 
 /** The default of a flag in the help of a verb; undefined without one. */
 export function shownDefault(name: FlagName, verb: Verb): string | undefined {
   if (flagSpec(name).narrows?.includes(verb) === true) return undefined;
-  return defaultOf(name, verb)?.replaceAll(',', ', ') ?? unsetText(name, verb);
-}
-
-/** The default of a flag for a verb in words; undefined for a flag with a fixed default or without one. */
-export function unsetText(name: FlagName, verb: Verb): string | undefined {
-  const { unset, unsetOf } = flagSpec(name);
-  return unsetOf?.[verb] ?? unset;
-}
-
-/** The valid values of a flag for a verb; undefined if they are not a fixed list. */
-export function choicesOf(name: FlagName, verb: Verb): readonly string[] | undefined {
-  const spec = flagSpec(name);
-  return spec.choicesOf?.[verb] ?? spec.choices;
+  const { default: fixed, unset } = flagFor(name, verb);
+  return fixed?.replaceAll(',', ', ') ?? unset;
 }
 
 /** The flags of a verb, in the order of the table. */

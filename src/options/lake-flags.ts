@@ -27,7 +27,6 @@ export const LAKE_FLAGS = {
       isCarried: true,
       short: 'o',
       verbs: OF_LAKE,
-      usual: OF_LAKE.filter((verb) => verb !== 'sql'),
       value: 'DIR',
       doc: 'folder or s3:// address of the lake',
       docOf: {
@@ -80,12 +79,14 @@ export const LAKE_FLAGS = {
       default: 'auto',
     },
     numbers: {
+      usual: [],
       value: 'KIND',
       doc: 'type of numbers in Parquet: double, or string with every digit',
       ...oneOf(['double', 'string']),
       default: 'double',
     },
     timestamps: {
+      usual: [],
       value: 'FORM',
       doc: 'form of times: us, ms or iso in CSV; utc for Parquet columns with the time zone UTC (in CSV the same as iso)',
       parse: parse.choice(TIMESTAMPS, { us: ['micros', 'microseconds'], ms: ['millis', 'milliseconds'] }),
@@ -99,7 +100,6 @@ export const LAKE_FLAGS = {
       ...FILE,
       unset: 'a new file in OUT/_failures',
       unsetOf: { retry: 'the given report' },
-      example: 'failures.jsonl',
     },
     'temp-dir': {
       isCarried: true,
@@ -119,7 +119,6 @@ export const LAKE_FLAGS = {
       ...DIR,
       unset: 'OUT/.cryptodl/tmp',
       unsetOf: { worker: 'OUT/.cryptodl/tmp', ...OF_READERS },
-      example: '/tmp/spool',
     },
     'state-dir': {
       verbs: EXAMINED,
@@ -127,7 +126,6 @@ export const LAKE_FLAGS = {
       doc: 'folder that the runs of this machine share; it holds bans, rate limits, cached responses and debug dumps',
       ...DIR,
       unset: '$XDG_STATE_HOME/cryptodl or ~/.local/state/cryptodl',
-      example: '/var/lib/cryptodl',
     },
   }),
   ...section({ group: 'How' })({
@@ -140,35 +138,31 @@ export const LAKE_FLAGS = {
       default: 'auto',
     },
     'as-published': {
+      usual: [],
       verbs: WRITING,
       doc: 'keep the published order of rows, and duplicates',
     },
     prefer: {
       verbs: ['audit'],
-      usual: ['audit'],
       value: 'CADENCE',
       doc: 'daily: rebuild faulty months of the lake from daily objects; a month is faulty if its monthly object lacks rows or has wrong rows',
       ...oneOf(['daily']),
     },
     against: {
       verbs: ['audit'],
-      usual: ['audit'],
       value: 'SOURCE',
       doc: 'rest: compare the bars of the lake with REST; by value, each held day or month, without the archive',
       ...oneOf(['rest']),
     },
     sample: {
       verbs: ['audit'],
-      usual: ['audit'],
       value: 'N[:SEED]',
       doc: 'compare only N days or months of each series with REST, drawn at random; the summary shows the seed, which draws them again',
       parse: sample,
-      example: '5',
     },
     force: {
       isCarried: true,
       verbs: ['vision', 'metrics', 'report', 'plot', 'bars', 'export', 'universe'],
-      usual: ['vision', 'metrics', 'report', 'plot', 'bars', 'export', 'universe'],
       doc: 'fetch and write everything again; the settings may differ from those of the series in the lake',
       docOf: {
         report: 'also replace a file that is not a report',
@@ -183,7 +177,6 @@ export const LAKE_FLAGS = {
     'dry-run': {
       short: 'n',
       verbs: [...DOWNLOADS_AND_JOBS, 'bars', 'enqueue', 'export'],
-      usual: [...DOWNLOADS_AND_JOBS, 'bars', 'enqueue', 'export'],
       doc: 'print the plan and download nothing; the plan has a line per object: fetch, skip or absent, bytes and key',
       docOf: {
         enqueue: 'print how many jobs there are, and add none',
@@ -202,30 +195,25 @@ export const LAKE_FLAGS = {
     },
     long: {
       verbs: ['list'],
-      usual: ['list'],
       doc: 'show periods, objects and bytes of each symbol; takes a few requests per symbol',
     },
   }),
   ...section({ group: 'Safety' })({
     deep: {
       verbs: HELD,
-      usual: HELD,
       doc: 'read every row again; checks values, times, order and row counts',
     },
     upstream: {
       verbs: HELD,
-      usual: HELD,
       doc: 'compare the lake with the archive; reads the listing, and the sidecar of each object with one request',
     },
     yes: {
       verbs: ['remove'],
-      usual: ['remove'],
       doc: 'remove; without this flag, print what would be removed',
       aka: ['y', 'confirm'],
     },
     fix: {
       verbs: ['verify'],
-      usual: ['verify'],
       doc: 'move damaged files and files that no manifest line names into OUT/_quarantine, and remove leftovers of killed runs; cryptodl repair then fetches the missing objects',
     },
     verify: {
@@ -238,6 +226,7 @@ export const LAKE_FLAGS = {
       default: 'sha256',
     },
     revisions: {
+      usual: [],
       isCarried: true,
       verbs: ['vision', 'enqueue'],
       value: 'HOW',
@@ -246,6 +235,7 @@ export const LAKE_FLAGS = {
       default: 'check',
     },
     'recheck-days': {
+      usual: [],
       isCarried: true,
       verbs: ['vision', 'enqueue'],
       value: 'N',
@@ -254,6 +244,7 @@ export const LAKE_FLAGS = {
       default: '7',
     },
     'stale-checksum': {
+      usual: [],
       isCarried: true,
       verbs: ['vision', 'retry', 'repair', 'audit', 'enqueue'],
       value: 'WHAT',
@@ -268,7 +259,6 @@ export const LAKE_FLAGS = {
       doc: 'end before the first download if the plan is larger',
       parse: parse.bytes,
       unit: 'Bytes',
-      example: '50GB',
       aka: ['max-transfer', 'max-size'],
     },
     strict: {
@@ -278,6 +268,7 @@ export const LAKE_FLAGS = {
       doc: 'end with exit code 4 if a series of the run lacks data; what is proven to be absent does not count, and neither does what is not due yet',
     },
     'error-on-nothing': {
+      usual: [],
       verbs: DOWNLOADS,
       doc: 'end with exit code 5 if nothing new was written',
     },
@@ -286,17 +277,14 @@ export const LAKE_FLAGS = {
       usual: ['run', 'retry', 'repair'],
       doc: 'wait this long for the lock of the lake; without this flag, a locked lake ends the run at once with exit code 6',
       ...DURATION,
-      example: '30m',
       aka: ['lock-timeout', 'wait'],
     },
     min: {
       verbs: ['coverage'],
-      usual: ['coverage'],
       value: 'PERCENT',
       doc: 'end with exit code 4 if a series has less than this percentage of the expected data',
       parse: parse.percent,
       unit: 'Percent',
-      example: '99.9',
       aka: ['threshold', 'minimum', 'fail-under'],
     },
   }),

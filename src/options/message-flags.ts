@@ -27,7 +27,7 @@ const ANSWERING = [
 ] as const;
 
 export const MESSAGE_FLAGS = {
-  ...section({ group: 'Messages', verbs: DOWNLOADS_AND_JOBS })({
+  ...section({ group: 'Messages', usual: [], verbs: DOWNLOADS_AND_JOBS })({
     json: {
       verbs: [...ONLINE_AND_JOBS, ...ANSWERING, 'bars'],
       usual: [...ONLINE_AND_JOBS, 'status', 'check', 'coverage', 'runs', 'bars', 'export', 'doctor'],
@@ -81,7 +81,6 @@ export const MESSAGE_FLAGS = {
       value: 'URL',
       doc: 'address to request after a success; URL/start is requested at the start of the run, and URL/fail after a failure',
       parse: secretUrl('https://hc-ping.com/your-uuid'),
-      example: 'https://hc-ping.com/your-uuid',
       aka: ['healthcheck', 'heartbeat'],
     },
     'alert-webhook': {
@@ -89,32 +88,27 @@ export const MESSAGE_FLAGS = {
       value: 'URL',
       doc: 'address for a POST of JSON after a run with alerts, with an exit code other than 0, or of a lake that lacks data which a command may bring',
       parse: secretUrl('https://hooks.example.com/your-id'),
-      example: 'https://hooks.example.com/your-id',
       aka: ['webhook', 'alert-url', 'notify'],
     },
     'prometheus-port': {
       value: '[HOST:]PORT',
       doc: 'serve metrics for Prometheus at /metrics during the run; without HOST only to this machine',
       parse: endpoint,
-      example: '9464',
       aka: ['metrics-port', 'metrics-addr'],
     },
     'prometheus-textfile': {
       value: 'FILE',
       doc: 'write metrics for the textfile collector of node_exporter to this file at the end of the run; its name ends in .prom',
       parse: promFile,
-      example: '/var/lib/prometheus/node-exporter/cryptodl.prom',
     },
     'debug-dump': {
       doc: 'write a debug dump (JSON) to this file at the end of the run',
       ...FILE,
-      example: 'debug.json',
     },
     'log-file': {
       verbs: ONLINE_AND_JOBS,
       doc: 'append a structured log to this file',
       ...FILE,
-      example: 'cryptodl.log',
     },
     'log-level': {
       verbs: ONLINE_AND_JOBS,
@@ -125,13 +119,12 @@ export const MESSAGE_FLAGS = {
       default: 'info',
     },
   }),
-  ...section({ group: 'Options' })({
+  ...section({ group: 'Options', usual: [] })({
     config: {
       verbs: [...ONLINE, ...ANSWERING, 'plot', 'serve'],
       usual: [...ONLINE.filter((verb) => verb !== 'universe'), 'coverage', 'doctor'],
       doc: 'YAML or JSON file with flag names as keys',
       ...FILE,
-      example: 'config/vision.example.yaml',
     },
     'print-options': {
       verbs: [...ONLINE_AND_JOBS, ...ANSWERING, 'plot', 'serve'],

@@ -21,12 +21,11 @@ const venue = readVenueWords();
 const ADDRESS = { value: 'URL', parse: url } as const;
 
 export const NETWORK_FLAGS = {
-  ...section({ group: 'Network', isCarried: true, verbs: EXAMINED })({
+  ...section({ group: 'Network', isCarried: true, usual: [], verbs: EXAMINED })({
     'request-interval': {
       verbs: ONLINE_AND_JOBS,
       doc: 'minimum time between two requests of a bucket; the limits of the exchange still apply',
       ...DURATION,
-      example: '100ms',
       aka: ['request-delay', 'sleep'],
     },
     'requests-per-minute': {
@@ -34,7 +33,6 @@ export const NETWORK_FLAGS = {
       value: 'N',
       doc: 'maximum requests of a bucket per minute; the limits of the exchange still apply',
       parse: parse.integer(1, undefined, 600),
-      example: '600',
       aka: ['rpm'],
     },
     limits: {
@@ -43,7 +41,6 @@ export const NETWORK_FLAGS = {
       isMap: true,
       doc: `limits of buckets below those of the exchange (${Object.keys(venue.limits).join(', ')}), separated by commas; in a file: limits: { archive: 100/s, futuresData: 800/5m }`,
       parse: limit(venue.limits),
-      example: 'archive=100/s',
       aka: ['rate', 'rates'],
     },
     priority: {
@@ -61,21 +58,18 @@ export const NETWORK_FLAGS = {
       doc: 'maximum bytes per second of all connections; at least 1kB',
       parse: parse.byteRate,
       unit: 'BytesPerSecond',
-      example: '10MB',
       aka: ['limit-rate', 'max-speed', 'bandwidth'],
     },
     'pool-limit': {
       usual: ['doctor'],
       doc: 'maximum sockets of the process; further requests wait',
       ...COUNT,
-      example: '100',
       aka: ['max-connections', 'max-sockets'],
     },
     'pool-limit-per-host': {
       doc: 'maximum sockets per host; further requests wait',
       ...COUNT,
       unset: 'two per object in flight, plus 8',
-      example: '20',
       aka: ['limit-per-host', 'max-connections-per-host'],
     },
     'keep-alive': {
@@ -97,7 +91,6 @@ export const NETWORK_FLAGS = {
       parse: proxy,
       unset: 'HTTPS_PROXY, HTTP_PROXY, ALL_PROXY',
       aka: ['x'],
-      example: 'http://127.0.0.1:3128',
     },
     redis: {
       isCarried: false,
@@ -106,7 +99,6 @@ export const NETWORK_FLAGS = {
       value: 'URL',
       doc: 'Redis server that several machines share: redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE], or rediss:// for TLS; needs the package ioredis',
       parse: redis,
-      example: 'redis://127.0.0.1:6379',
       aka: ['redis-url', 'valkey'],
     },
     'egress-group': {
@@ -114,13 +106,11 @@ export const NETWORK_FLAGS = {
       value: 'NAME',
       doc: 'share the REST limits and all bans with the programs of this group on other machines behind the same public address; needs --redis',
       parse: parse.keyName('office'),
-      example: 'office',
     },
     'ca-file': {
       usual: ['doctor'],
       doc: 'additional trusted certificates (PEM)',
       ...FILE,
-      example: '/etc/ssl/company.pem',
       aka: ['cacert', 'ca-bundle'],
     },
     'archive-url': {
@@ -135,7 +125,6 @@ export const NETWORK_FLAGS = {
       ...ADDRESS,
       unset: `${venue.hosts.listing}, or --archive-url if given`,
       derive: ({ archiveUrl, hosts }) => (archiveUrl === hosts.archive ? hosts.listing : archiveUrl),
-      example: 'http://127.0.0.1:8090',
     },
     'fallback-url': {
       verbs: ONLINE_AND_JOBS,
@@ -143,7 +132,6 @@ export const NETWORK_FLAGS = {
       ...ADDRESS,
       unset: `${venue.hosts.origin}, unless --archive-url is given`,
       derive: ({ archiveUrl, hosts }) => (archiveUrl === hosts.archive ? hosts.origin : undefined),
-      example: 'http://127.0.0.1:8090',
     },
     'fapi-url': {
       verbs: [...DOWNLOADS_AND_JOBS, 'audit', 'doctor', 'enqueue', 'worker'],
@@ -164,13 +152,12 @@ export const NETWORK_FLAGS = {
       default: venue.hosts.spot,
     },
   }),
-  ...section({ group: 'Network' })({
+  ...section({ group: 'Network', usual: [] })({
     's3-endpoint': {
       verbs: OF_LAKE,
       doc: 'address of the S3 server of a lake in a bucket (--out s3://bucket/folder)',
       ...ADDRESS,
       unset: 'AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, the profile of AWS, or AWS itself',
-      example: 'http://127.0.0.1:9000',
       aka: ['endpoint-url', 'endpoint'],
     },
     's3-region': {
@@ -179,7 +166,6 @@ export const NETWORK_FLAGS = {
       doc: 'region of the bucket of the lake',
       parse: region,
       unset: 'AWS_REGION, AWS_DEFAULT_REGION, the profile of AWS, or us-east-1',
-      example: 'eu-central-1',
       aka: ['region'],
     },
     'clear-bans': {
@@ -188,7 +174,6 @@ export const NETWORK_FLAGS = {
       value: 'HOST',
       doc: 'remove the stored bans of this host; prints them, and checks nothing else',
       parse: parse.text,
-      example: 'fapi.binance.com',
     },
     host: {
       verbs: ['serve'],

@@ -26,7 +26,6 @@ export const OUTPUT_FLAGS = {
   ...section({ group: 'What', verbs: ['export'] })({
     run: {
       verbs: ['report'],
-      usual: ['report'],
       value: 'ID',
       doc: 'run whose figures and failures are shown: last, or the name of a file in OUT/.cryptodl/runs without .json',
       parse: parse.text,
@@ -35,15 +34,12 @@ export const OUTPUT_FLAGS = {
     },
     column: {
       verbs: ['plot'],
-      usual: ['plot'],
       value: 'NAME',
       doc: 'draw this column as a line; without this flag, candles, or a column of a dataset without candles; cryptodl schema DATASET shows the columns',
       parse: parse.text,
-      example: 'last_funding_rate',
       aka: ['field', 'value', 'y', 'columns'],
     },
     'mark-interval': {
-      usual: ['export'],
       ...LIST,
       doc: 'freqtrade: intervals of the files with mark prices and funding rates; versions of freqtrade differ in the interval that they read',
       parse: parse.text,
@@ -51,43 +47,40 @@ export const OUTPUT_FLAGS = {
       aka: ['mark-timeframe', 'funding-interval', 'funding-timeframe'],
     },
     'exchange-info': {
+      usual: [],
       doc: 'freqtrade: a saved answer of exchangeInfo, which tells base and quote asset of its symbols; for other symbols, the known quote assets tell them',
       ...FILE,
-      example: 'exchangeInfo.json',
       aka: ['exchangeinfo'],
     },
     columns: {
+      usual: [],
       ...LIST,
       doc: 'csv: columns in this order; NEW=COLUMN gives a column another name, NEW=0 is a column with this number; cryptodl schema DATASET shows the columns',
       parse: parse.text,
       unset: 'all columns of the dataset',
-      example: 'datetime=open_time,open,high,low,close,volume',
       aka: ['fields', 'cols'],
     },
   }),
   ...section({ group: 'Where', verbs: ['export'] })({
     html: {
       verbs: ['report', 'plot'],
-      usual: ['report', 'plot'],
       doc: 'file of the report; an existing file is replaced only if it is a report',
       docOf: {
         plot: 'write a page with a zoomable chart instead; an existing file is replaced only if it is a plot',
       },
       ...FILE,
       unsetOf: { report: 'cryptodl-report.html' },
-      example: 'chart.html',
       aka: ['file', 'to-file', 'report', 'output-file', 'page', 'save'],
     },
     target: {
       verbs: ['export', 'universe'],
-      usual: ['export', 'universe'],
       doc: 'folder for the files; not within the lake',
       docOf: { universe: 'the file of --as parquet, or the folder of the files of --as freqtrade' },
       ...DIR,
-      example: 'user_data/data/binance',
       aka: ['to-dir', 'into', 'destination', 'dest', 'export-dir', 'output-folder', 'datadir'],
     },
     delimiter: {
+      usual: [],
       value: 'CHARACTER',
       doc: 'csv: the character between two cells; tab is the tabulator',
       parse: delimiter,
@@ -95,6 +88,7 @@ export const OUTPUT_FLAGS = {
       aka: ['separator', 'sep'],
     },
     'time-format': {
+      usual: [],
       value: 'FORM',
       doc: 'csv: form of times, in UTC: us, ms or s since 1970, iso, or a pattern like %Y-%m-%d %H:%M:%S',
       parse: timeFormat,
@@ -102,12 +96,12 @@ export const OUTPUT_FLAGS = {
       aka: ['date-format', 'dateformat', 'dtformat'],
     },
     'one-file': {
+      usual: [],
       doc: 'csv: one file with all symbols of a dataset; it has the column symbol; without this flag, one file per symbol',
       aka: ['single-file', 'combined'],
     },
     'require-complete': {
       group: 'Safety',
-      usual: ['export'],
       doc: 'export nothing, and end with exit code 4, if the lake lacks data of the selected series',
       aka: ['complete', 'strict'],
     },
@@ -128,7 +122,6 @@ export const OUTPUT_FLAGS = {
     },
     'fill-empty': {
       verbs: ['bars'],
-      usual: ['bars'],
       doc: 'with trades as source, also make bars of times without trades in whole days of the lake; their prices are the close before, their volumes are 0; klines have candles for such times, so their bars are always made',
       aka: ['fill', 'ffill'],
     },

@@ -17,7 +17,6 @@ export const QUEUE_FLAGS = section({ group: 'How' })({
   every: {
     group: 'When',
     verbs: ['schedule', 'universe'],
-    usual: ['universe'],
     value: 'TIME',
     doc: 'how often: day for once a day, or 12h, 8h, 6h, 4h, 3h, 2h or 1h',
     docOf: {
@@ -33,25 +32,21 @@ export const QUEUE_FLAGS = section({ group: 'How' })({
   },
   'max-waiting': {
     verbs: ['enqueue'],
-    usual: ['enqueue'],
     doc: 'adds no further jobs while so many jobs wait in the queue',
     ...COUNT,
     default: '100000',
   },
   wait: {
     verbs: ['enqueue'],
-    usual: ['enqueue'],
     doc: 'wait until the workers have done the jobs; prints the progress of all workers, then the same summary and exit code as a download',
     aka: ['follow'],
   },
   drain: {
     verbs: ['worker'],
-    usual: ['worker'],
     doc: 'end when the queue is empty; without it, the worker waits for further jobs',
   },
   role: {
     verbs: ['worker'],
-    usual: ['worker'],
     value: 'ROLE',
     doc: 'fetch: put the zips of jobs into the bucket of the lake; convert: write the lake from these zips; both: do each job as a whole, and convert',
     ...oneOf(['fetch', 'convert', 'both']),
@@ -59,19 +54,18 @@ export const QUEUE_FLAGS = section({ group: 'How' })({
   },
   lease: {
     verbs: ['worker'],
-    usual: ['worker'],
     doc: 'time after which the jobs of a killed worker go to other workers',
     ...TIMEOUT,
     default: '1m',
     aka: ['lock-duration', 'visibility-timeout'],
   },
   codes: {
+    usual: [],
     group: 'What',
     verbs: ['retry'],
     ...LIST,
     doc: 'with --redis: put back only the failed jobs with these error codes, separated by commas',
     parse: parse.text,
-    example: 'http-server-error',
     aka: ['code', 'error-code'],
   },
 });

@@ -1,15 +1,6 @@
 /** Resolves the texts of all sources to one frozen Options. */
 import { usage } from '../model/errors.js';
-import {
-  defaultOf,
-  environmentName,
-  FLAG_NAMES,
-  flagSpec,
-  flagsOf,
-  isSwitch,
-  optionName,
-  parserOf,
-} from './flags.js';
+import { environmentName, FLAG_NAMES, flagFor, flagSpec, flagsOf, isSwitch, optionName } from './flags.js';
 import type { DefaultSources, Verb } from './flag-spec.js';
 import type { FlagName, Options } from './flags.js';
 import { text as parseText } from './parsers.js';
@@ -65,7 +56,7 @@ export type ExchangeWords = Pick<Venue, 'markets' | 'defaultMarket' | 'hosts'>;
 function defaultLayer(verb: Verb, exchange: ExchangeWords | undefined): RawLayer {
   const values: RawValues = {};
   for (const name of FLAG_NAMES) {
-    const preset = defaultOf(name, verb);
+    const preset = flagFor(name, verb).default;
     if (preset !== undefined) values[name] = [preset];
   }
   if (exchange !== undefined) {
@@ -148,7 +139,7 @@ function parseValue(
   { verb, names }: { readonly verb: Verb; readonly names: ExchangeNames | undefined },
 ): unknown {
   const spec = flagSpec(name);
-  const parseOne = parserOf(name, verb);
+  const { parse: parseOne } = flagFor(name, verb);
   const where = layer.nameOf(name);
   const raw = layer.values[name] ?? [];
   if (spec.list !== 'comma') {

@@ -15,7 +15,7 @@ function presetText(name: (typeof PRESETS)[number]): string {
 /** The file of `run` sets the preset of each job. */
 const FROM_PRESET = { unset: 'from --retry-preset', unsetOf: { run: 'from the preset of the job' } };
 
-export const RETRY_FLAGS = section({ group: 'Network', isCarried: true, verbs: EXAMINED })({
+export const RETRY_FLAGS = section({ group: 'Network', isCarried: true, usual: [], verbs: EXAMINED })({
   concurrency: {
     verbs: [...ONLINE, 'doctor'],
     usual: [...ONLINE.filter((verb) => verb !== 'universe'), 'doctor'],
@@ -41,7 +41,6 @@ export const RETRY_FLAGS = section({ group: 'Network', isCarried: true, verbs: E
     parse: parse.integer(0),
     ...FROM_PRESET,
     derive: ({ preset }) => preset.retries,
-    example: '2',
     aka: ['retry', 'max-retries'],
   },
   'retry-delay': {
@@ -49,7 +48,6 @@ export const RETRY_FLAGS = section({ group: 'Network', isCarried: true, verbs: E
     ...DURATION,
     ...FROM_PRESET,
     derive: ({ preset }) => preset.baseDelayMs,
-    example: '100ms',
   },
   'retry-factor': {
     value: 'X',
@@ -57,7 +55,6 @@ export const RETRY_FLAGS = section({ group: 'Network', isCarried: true, verbs: E
     parse: parse.factor,
     ...FROM_PRESET,
     derive: ({ preset }) => preset.factor,
-    example: '2',
     aka: ['retry-multiplier', 'backoff-factor'],
   },
   'retry-max-delay': {
@@ -65,7 +62,6 @@ export const RETRY_FLAGS = section({ group: 'Network', isCarried: true, verbs: E
     ...DURATION,
     ...FROM_PRESET,
     derive: ({ preset }) => preset.maxDelayMs,
-    example: '10s',
     aka: ['max-delay', 'backoff-max'],
   },
   'retry-strategy': {
@@ -74,7 +70,6 @@ export const RETRY_FLAGS = section({ group: 'Network', isCarried: true, verbs: E
     ...oneOf(STRATEGIES),
     ...FROM_PRESET,
     derive: ({ preset }) => preset.strategy,
-    example: 'equal',
   },
   jobs: {
     isCarried: false,

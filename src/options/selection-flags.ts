@@ -42,11 +42,9 @@ export const SELECTION_FLAGS = {
   ...section({ group: 'What' })({
     only: {
       verbs: ['run'],
-      usual: ['run'],
       ...LIST,
       doc: 'names of the jobs to run, separated by commas',
       parse: parse.text,
-      example: 'bars',
       aka: ['job', 'name', 'names'],
     },
     symbols: {
@@ -63,7 +61,6 @@ export const SELECTION_FLAGS = {
         universe: `${SYMBOLS}; without this flag, all symbols of the market`,
       },
       parse: symbols,
-      example: 'BTCUSDT',
       aka: [
         'symbol',
         'p',
@@ -80,7 +77,6 @@ export const SELECTION_FLAGS = {
     market: {
       short: 'm',
       verbs: [...PLOTTED, 'schema', 'universe', ...SELECTING],
-      usual: [...PLOTTED, 'universe', ...SELECTING],
       ...LIST,
       narrows: ['coverage', 'report', 'plot', 'bars', 'export', ...SELECTING],
       doc: 'spot, um (USD-margined futures), cm (coin-margined futures), option, or all; several are separated by commas; usdm, futures, perp and linear are um, coinm and inverse are cm',
@@ -100,7 +96,6 @@ export const SELECTION_FLAGS = {
     },
     dataset: {
       verbs: [...PLOTTED, ...SELECTING],
-      usual: [...PLOTTED, ...SELECTING],
       ...LIST,
       narrows: ['coverage', 'report', 'plot', 'bars', 'export', ...SELECTING],
       doc: 'datasets, separated by commas, or all; cryptodl list datasets shows them',
@@ -129,7 +124,6 @@ export const SELECTION_FLAGS = {
     interval: {
       short: 'i',
       verbs: [...PLOTTED, ...SELECTING],
-      usual: [...PLOTTED, ...SELECTING],
       ...LIST,
       narrows: ['coverage', 'report', 'plot', 'bars', 'export', ...SELECTING],
       doc: 'intervals, separated by commas, or all; only for klines and statistics: other datasets ignore them',
@@ -145,23 +139,20 @@ export const SELECTION_FLAGS = {
     },
     order: {
       verbs: ['remove'],
-      usual: ['remove'],
       ...LIST,
       value: 'ID',
       doc: 'drop these orders, separated by commas, and keep their data; cryptodl check --json shows the ids',
       parse: parse.text,
-      example: '0123456789abcdef',
       aka: ['orders'],
     },
     quote: {
       verbs: [...QUOTED, ...SELECTING],
-      usual: [...QUOTED, ...SELECTING],
       ...LIST,
       doc: 'only symbols with this quote asset, for example USDT; several are separated by commas',
       parse: parse.asset,
-      example: 'USDT',
     },
     'skip-unknown': {
+      usual: [],
       verbs: [...QUOTED, ...SELECTING],
       doc: 'leave out unknown names of --symbols, with a warning; without this flag, they are refused',
       aka: ['ignore-unknown', 'ignore-missing', 'skip-missing'],
@@ -172,7 +163,6 @@ export const SELECTION_FLAGS = {
       value: 'I/N',
       doc: 'only the series of shard I of N, counted from 0; N machines with shards 0/N to N-1/N do the whole selection, and no series is in two shards',
       parse: shard,
-      example: '3/12',
     },
     join: {
       verbs: ['metrics', 'enqueue'],
@@ -202,25 +192,20 @@ export const SELECTION_FLAGS = {
     days: {
       short: 'd',
       verbs: PLOTTED,
-      usual: PLOTTED,
       value: 'N',
       doc: 'the last N complete UTC days',
       docOf: { vision: LAST_DAYS, metrics: LAST_DAYS },
       parse: parse.days,
-      example: '7',
       aka: ['last'],
     },
     months: {
       verbs: PLOTTED,
-      usual: PLOTTED,
       value: 'N',
       doc: 'the last N complete months',
       parse: parse.integer(1, 'month'),
-      example: '1',
     },
     from: {
       verbs: [...PLOTTED, 'universe'],
-      usual: [...PLOTTED, 'universe'],
       value: 'DATE',
       doc: 'first day, for example 2024-01-31, 2024-01 or yesterday; a month (2024-01) or a year (2024) begins with its first day; --to without --from begins at the first day of each series',
       docOf: {
@@ -229,12 +214,10 @@ export const SELECTION_FLAGS = {
           'the first period is that of this date; for example 2023-01-01 or 2023-01; without this flag, it is the first one with a full window before it',
       },
       parse: firstDay,
-      example: '2024-01-01',
       aka: ['start', 'start-date', 'startdate', 'begin', 'from-date', 'date-from', 'start-time'],
     },
     to: {
       verbs: [...PLOTTED, 'universe'],
-      usual: [...PLOTTED, 'universe'],
       value: 'DATE',
       doc: 'last day, inclusive; a month (2024-01) or a year (2024) ends with its last day; yesterday and today are the last complete day; --from without --to ends yesterday',
       docOf: {
@@ -243,7 +226,6 @@ export const SELECTION_FLAGS = {
           'the last period is that of this date; without this flag, it is the last one of which the lake has all days before it',
       },
       parse: lastDay,
-      example: '2024-01-31',
       aka: ['end', 'end-date', 'enddate', 'to-date', 'date-to', 'end-time'],
     },
     'include-today': {
@@ -257,47 +239,44 @@ export const SELECTION_FLAGS = {
       value: 'UNTIL',
       doc: 'wait until the archive has published the newest period; this applies to each selected series that has not ended; the run waits at most until a time of day (08:30, UTC) or an instant (2026-11-21T08:30:00Z), or for a duration (90m)',
       parse: parse.until,
-      example: '08:30',
     },
     jitter: {
+      usual: [],
       verbs: DOWNLOADS,
       doc: 'wait for a random time before the run starts; TIME is the maximum',
       ...DURATION,
-      example: '5m',
     },
     'max-duration': {
       verbs: DOWNLOADS,
       usual: ['retry', 'repair'],
       doc: 'start no new download after this time; downloads in progress are finished and committed, the others are listed in the failure report; a run that is still planning ends without a report (exit code 3)',
       ...DURATION,
-      example: '2h',
       aka: ['max-time', 'time-limit'],
     },
     exact: {
+      usual: [],
       verbs: ['vision', 'metrics'],
       doc: 'fetch only the selected days; without this flag, a run without --to also fetches what its order lacks since the earliest day that was ever asked for',
     },
     all: {
       group: 'How',
       verbs: ['coverage'],
-      usual: ['coverage'],
       doc: 'show each gap; without this flag, the ten worst',
       aka: ['full'],
     },
     summary: {
       group: 'How',
       verbs: ['coverage'],
-      usual: ['coverage'],
       doc: 'print in one line whether anything is missing; with --json only the summary',
       aka: ['short', 'brief'],
     },
     now: {
+      usual: [],
       verbs: [...ONLINE_AND_JOBS, 'check', 'coverage', 'report', 'plot', 'bars', 'export'],
       value: 'ISO',
       doc: 'use this instant as the current time; for replays and tests',
       parse: parse.instant,
       unit: 'Ms',
-      example: '2026-11-21T08:00:00Z',
     },
   }),
 };

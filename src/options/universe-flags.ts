@@ -13,12 +13,11 @@ const wholeDays: Parse<number> = (value, where) => {
   throw parse.invalid(value, where, 'a number of whole days', '30d');
 };
 
-export const UNIVERSE_FLAGS = section({ group: 'What', verbs: ['universe'], usual: ['universe'] })({
+export const UNIVERSE_FLAGS = section({ group: 'What', verbs: ['universe'] })({
   top: {
     value: 'N',
     doc: 'the N symbols with the largest sums; without this flag, all symbols that were traded',
     parse: parse.integer(1, undefined, 30),
-    example: '50',
     aka: ['number', 'limit', 'size', 'number-assets', 'count'],
   },
   contract: {
@@ -60,7 +59,6 @@ export const UNIVERSE_FLAGS = section({ group: 'What', verbs: ['universe'], usua
     doc: 'only symbols with a first row at least this long before the period; the first row is that of the lake, or the first one after more than 30 days without rows',
     parse: wholeDays,
     unit: 'Ms',
-    example: '90d',
     aka: ['age', 'min-days-listed', 'min-listed', 'min-history'],
   },
   fetch: {

@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { SHELLS } from '../../src/cli/verbs.js';
 import { LISTS } from '../../src/options/list-name.js';
 import { VERBS } from '../../src/options/flag-spec.js';
-import { choicesOf, flagSpec, flagsOf } from '../../src/options/flags.js';
+import { flagFor, flagSpec, flagsOf } from '../../src/options/flags.js';
 import { MARKETS } from '../../src/source/names.js';
 import { cryptodl, cryptodlOk } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
@@ -149,7 +149,7 @@ describe('__complete', () => {
     ['vision --days ', []],
     ['retry ', [':file']],
     ['completion ', SHELLS],
-    ['metrics --dataset ', choicesOf('dataset', 'metrics') ?? []],
+    ['metrics --dataset ', flagFor('dataset', 'metrics').choices ?? []],
     ['list --interval 1m,1h,1mo', ['1m,1h,1mo']],
     ['vision --interval 1m,', (flagSpec('interval').choices ?? []).map((interval) => `1m,${interval}`)],
     ['vision -m ', flagSpec('market').choices ?? []],

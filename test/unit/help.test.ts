@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { parseCommandLine } from '../../src/cli/program.js';
 import type { Invocation } from '../../src/cli/program.js';
 import { VERBS } from '../../src/options/flag-spec.js';
-import { choicesOf, docOf, FLAG_NAMES, flagSpec, flagsOf, shownDefault } from '../../src/options/flags.js';
+import { FLAG_NAMES, flagFor, flagSpec, flagsOf, shownDefault } from '../../src/options/flags.js';
 import type { Verb } from '../../src/options/flag-spec.js';
 import type { FlagName } from '../../src/options/flags.js';
 
@@ -107,8 +107,8 @@ describe.each(VERBS)('%s', (verb) => {
     const text = flat(all);
     for (const name of flagsOf(verb)) {
       const preset = shownDefault(name, verb);
-      expect(text).toContain(docOf(name, verb));
-      expect(docOf(name, verb)).not.toContain('default:');
+      expect(text).toContain(flagFor(name, verb).doc);
+      expect(flagFor(name, verb).doc).not.toContain('default:');
       if (preset !== undefined) expect(text).toContain(`(default: ${preset})`);
     }
     expect(entriesOf(all).sort()).toEqual([...flagsOf(verb)].sort());
@@ -118,7 +118,7 @@ describe.each(VERBS)('%s', (verb) => {
     const shown = flagsOf(verb).filter((name) => entriesOf(brief).includes(name));
     expect(shown).toHaveLength(entriesOf(brief).length);
     expect(shown.length).toBeLessThanOrEqual(24);
-    for (const name of shown) expect(entryOf(brief, name)).toContain(docOf(name, verb).split('; ')[0]);
+    for (const name of shown) expect(entryOf(brief, name)).toContain(flagFor(name, verb).doc.split('; ')[0]);
   });
 
   it.each(TIERS)('%s mentions no flag that the verb refuses', (tier) => {
@@ -143,7 +143,7 @@ describe.each(VERBS)('%s', (verb) => {
 
 /** The values of a flag that other verbs take, and this verb does not. */
 function otherChoices(name: FlagName, verb: Verb): string[] {
-  const own = choicesOf(name, verb) ?? [];
+  const own = flagFor(name, verb).choices ?? [];
   return (flagSpec(name).choices ?? []).filter((choice) => !own.includes(choice));
 }
 

@@ -4,26 +4,25 @@ import { parse } from 'yaml';
 import { optionLines } from '../../src/cli/option-layers.js';
 import { VERBS } from '../../src/options/flag-spec.js';
 import type { Verb } from '../../src/options/flag-spec.js';
-import { choicesOf, flagSpec, flagsOf, isSwitch } from '../../src/options/flags.js';
+import { flagFor, flagsOf } from '../../src/options/flags.js';
 import { configLayer } from '../../src/options/config-file.js';
 import { resolveOptions } from '../../src/options/resolve.js';
 import type { RawLayer, RawValues, Resolved } from '../../src/options/resolve.js';
 import { SECRET_ADDRESSES } from '../../src/options/value-text.js';
+import { flagValue } from '../helpers/flag-values.js';
 
 function flags(values: RawValues): RawLayer {
   return { origin: 'flag', values, nameOf: (name) => `--${name}` };
 }
 
-/** Each flag of the verb with a value that is not its default, if one is known. */
+/** Each flag of the verb with a value that is not its default. */
 function valuesOf(verb: Verb): RawValues {
   const values: RawValues = {};
-  for (const name of flagsOf(verb)) {
-    const { default: usual, example } = flagSpec(name);
-    const choices = choicesOf(name, verb);
-    const value = isSwitch(name) ? 'true' : (choices?.find((one) => one !== usual) ?? example ?? usual);
-    // Secret addresses are not printed.
-    if (value !== undefined && !['config', 'print-options'].includes(name) && !SECRET_ADDRESSES.has(name))
-      values[name] = [value];
+  // Secret addresses are not printed.
+  const left = flagsOf(verb).filter((name) => !SECRET_ADDRESSES.has(name));
+  for (const name of left.filter((one) => one !== 'config' && one !== 'print-options')) {
+    const { choices, default: usual } = flagFor(name, verb);
+    values[name] = [choices?.find((one) => one !== usual) ?? flagValue(name)[0]];
   }
   return values;
 }

@@ -12,11 +12,11 @@ import {
   optionName,
 } from '../../src/options/flags.js';
 import type { Verb } from '../../src/options/flag-spec.js';
-import type { FlagName } from '../../src/options/flags.js';
 import { jobsFile } from '../../src/options/jobs-file.js';
 import { environmentLayer, resolveOptions } from '../../src/options/resolve.js';
 import type { RawLayer, RawValues, Resolved } from '../../src/options/resolve.js';
 import { day } from '../helpers/conversion.js';
+import { flagValue } from '../helpers/flag-values.js';
 import { scratchFolder } from '../helpers/folders.js';
 
 const folder = scratchFolder();
@@ -93,100 +93,10 @@ describe('precedence', () => {
   });
 });
 
-/** A text that differs from the default of every flag of its kind. */
-const TWINS: Partial<Record<FlagName, [string, unknown]>> = {
-  delimiter: ['tab', '\t'],
-  'time-format': ['%Y-%m-%d', '%Y-%m-%d'],
-  queue: ['night', 'night'],
-  'max-waiting': ['50', 50],
-  role: ['fetch', 'fetch'],
-  market: ['um,spot', ['um', 'spot']],
-  days: ['7', 7],
-  months: ['7', 7],
-  from: ['2024-01-31', expect.objectContaining({ first: day('2024-01-31') })],
-  to: ['2024-01-31', expect.objectContaining({ last: day('2024-01-31') })],
-  at: ['09:30', 570],
-  symbols: ['A1', { text: 'A1', names: ['A1'], globs: [], exclusions: [], lists: [] }],
-  every: ['6h', { kind: 'hours', text: '6h', hours: 6 }],
-  kind: ['cron', 'cron'],
-  'wait-for-publication': ['90m', { kind: 'duration', text: '90m', durationMs: 5_400_000 }],
-  'alert-webhook': ['https://hooks.example.com/id?x=1', 'https://hooks.example.com/id?x=1'],
-  ping: ['https://hc-ping.com/uuid?rid=1', 'https://hc-ping.com/uuid?rid=1'],
-  now: ['2026-11-21T08:00:00Z', Date.UTC(2026, 10, 21, 8)],
-  format: ['csv', 'csv'],
-  prefer: ['daily', 'daily'],
-  against: ['rest', 'rest'],
-  sample: ['5:1f2e', { count: 5, seed: '1f2e', text: '5:1f2e' }],
-  partition: ['day', 'day'],
-  cadence: ['daily', 'daily'],
-  numbers: ['string', 'string'],
-  timestamps: ['iso', 'iso'],
-  verify: ['none', 'none'],
-  revisions: ['only', 'only'],
-  'recheck-days': ['3', 3],
-  'stale-checksum': ['warn', 'warn'],
-  'max-bytes': ['7MB', 7e6],
-  by: ['month', 'month'],
-  min: ['99.5%', 99.5],
-  concurrency: ['7', { kind: 'fixed', limit: 7 }],
-  retries: ['9', 9],
-  port: ['9', 9],
-  priority: ['low', 'low'],
-  bwlimit: ['7MB', 7e6],
-  proxy: ['http://127.0.0.1:3128', ['http://127.0.0.1:3128']],
-  'fallback-url': ['http://127.0.0.1:1', 'http://127.0.0.1:1'],
-  'archive-url': ['http://127.0.0.1:1', 'http://127.0.0.1:1'],
-  'listing-url': ['http://127.0.0.1:1', 'http://127.0.0.1:1'],
-  'fapi-url': ['http://127.0.0.1:1', 'http://127.0.0.1:1'],
-  'dapi-url': ['http://127.0.0.1:1', 'http://127.0.0.1:1'],
-  'spot-url': ['http://127.0.0.1:1', 'http://127.0.0.1:1'],
-  join: ['archive', 'archive'],
-  fill: ['rest', 'rest'],
-  progress: ['plain', 'plain'],
-  'prometheus-port': ['0.0.0.0:9464', { host: '0.0.0.0', port: 9464 }],
-  'prometheus-textfile': ['a.prom', 'a.prom'],
-  'retry-preset': ['history', 'history'],
-  'retry-strategy': ['equal', 'equal'],
-  'retry-factor': ['1.5', 1.5],
-  jobs: ['9', 9],
-  last: ['9', 9],
-  'breaker-failures': ['9', 9],
-  'breaker-successes': ['9', 9],
-  'requests-per-minute': ['9', 9],
-  'pool-limit': ['9', 9],
-  'pool-limit-per-host': ['9', 9],
-  limits: [
-    'archive=6/s,funding=400/5m',
-    [
-      { text: 'archive=6/s', bucket: 'archive', permits: 6, windowMs: 1000 },
-      { text: 'funding=400/5m', bucket: 'funding', permits: 400, windowMs: 300_000 },
-    ],
-  ],
-  shard: ['3/12', { index: 3, count: 12, text: '3/12' }],
-  'log-level': ['debug', 'debug'],
-  'egress-group': ['office', 'office'],
-  redis: ['redis://queue:6379', 'redis://queue:6379'],
-  's3-endpoint': ['http://127.0.0.1:9000/', 'http://127.0.0.1:9000'],
-  's3-region': ['eu-central-1', 'eu-central-1'],
-  top: ['50', 50],
-  contract: ['all', 'all'],
-  window: ['7d', 7 * 86_400_000],
-  'min-age': ['90d', 90 * 86_400_000],
-  as: ['list', 'list'],
-};
-
-function twinOf(name: FlagName): [string, unknown] {
-  const spec = flagSpec(name);
-  if (spec.value === undefined) return ['yes', true];
-  const own = TWINS[name];
-  if (spec.value === 'TIME' && own === undefined) return ['77s', 77_000];
-  return own ?? (spec.list === undefined ? ['some text', 'some text'] : ['A1', ['A1']]);
-}
-
 describe('the environment', () => {
   it.each(FLAG_NAMES)('has a twin of --%s that works', (name) => {
     const [verb = 'vision'] = flagSpec(name).verbs;
-    const [text, value] = twinOf(name);
+    const [text, value] = flagValue(name);
     const { options, origins } = resolveOptions(verb, [environment({ [environmentName(name)]: text }, verb)]);
     expect(options[optionName(name)]).toEqual(value);
     expect(origins[name]).toBe('environment');
