@@ -12,6 +12,7 @@ import type { Source } from '../source/source.js';
 import { statesOf } from './day-states.js';
 import type { ReportedFailure, SeriesStates } from './day-states.js';
 import { faultOfSeries, FileDigests } from './file-digests.js';
+import { KnownStates } from './known-states.js';
 import { readSeriesFiles } from './lake-tables.js';
 import type { LakeFile, LeftOut } from './lake-tables.js';
 import { readSeries } from './read-series.js';
@@ -52,6 +53,8 @@ interface JudgeTerms {
   readonly nowMs: number;
   /** Of the last failure report, by the name of the series. */
   readonly failures?: ReadonlyMap<string, readonly ReportedFailure[]> | undefined;
+  /** Whether states of an earlier command count, and those of this one are kept for the next one: see `KnownStates`. */
+  readonly keepsStates?: boolean;
   /** Called for each manifest line or manifest that cannot be read; the others are still read. */
   readonly onRefused: (error: CryptodlError) => void;
 }
@@ -86,7 +89,9 @@ export function openCatalogue(root: string, venue: Source, signal: AbortSignal):
         yield* await Promise.all(all.slice(at, at + AT_ONCE).map((one) => heldSeriesOf(root, venue, one)));
     },
     states: async function* (selected, terms) {
-      for (const series of selected) yield* await judgedSeries(root, venue, series, terms);
+      const known = terms.keepsStates === true ? await KnownStates.open(root) : undefined;
+      for (const series of selected) yield* await judgedSeries({ root, venue, known }, series, terms);
+      await known?.save();
     },
     relation: async (parts, range = {}) => {
       const [first] = parts;
@@ -108,25 +113,41 @@ export function openCatalogue(root: string, venue: Source, signal: AbortSignal):
   };
 }
 
+interface JudgedLake {
+  readonly root: string;
+  readonly venue: Source;
+  readonly known: KnownStates | undefined;
+}
+
 /** Empty for a manifest that cannot be read. */
 async function judgedSeries(
-  root: string,
-  venue: Source,
+  { root, venue, known }: JudgedLake,
   series: Series,
   { rangesOf, formats, nowMs, failures, onRefused }: JudgeTerms,
 ): Promise<SeriesStates[]> {
+  const name = seriesName(series);
+  const terms = {
+    today: dayOf(nowMs, venue),
+    spec: findDataset(venue, series.market, series.dataset),
+    halts: haltsOf(venue, series),
+    failures: failures?.get(name) ?? [],
+  };
+  const ranges = rangesOf(series);
+  const computedFrom = JSON.stringify([venue.name, terms, ranges]);
+  const isWanted = ({ format }: SeriesStates): boolean =>
+    formats === undefined || (format !== undefined && formats.includes(format));
   try {
-    const read = await readSeries(root, venue, series);
-    for (const error of read.refused) onRefused(error);
-    const terms = {
-      today: dayOf(nowMs, venue),
-      spec: findDataset(venue, series.market, series.dataset),
-      halts: haltsOf(venue, series),
-      failures: failures?.get(seriesName(series)) ?? [],
-    };
-    const isWanted = ({ format }: SeriesStates): boolean =>
-      formats === undefined || (format !== undefined && formats.includes(format));
-    return rangesOf(series).flatMap((range) => statesOf(series, read, { ...terms, range }).filter(isWanted));
+    let states = known?.of(name, computedFrom);
+    if (states === undefined) {
+      await known?.begin();
+      const read = await readSeries(root, venue, series);
+      for (const error of read.refused) onRefused(error);
+      states = ranges.map((range) => statesOf(series, read, { ...terms, range }));
+      if (read.refused.length === 0) await known?.add(name, computedFrom, { paths: read.paths, states });
+    }
+    return states.flatMap((some, at) =>
+      some.filter(isWanted).map((one) => ({ ...one, range: ranges[at] ?? {} })),
+    );
   } catch (error) {
     onRefused(toCryptodlError(error));
     return [];

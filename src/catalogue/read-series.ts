@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { CryptodlError } from '../model/errors.js';
 import { seriesFolder } from '../lake/layout.js';
 import { emptyManifest, foldManifest } from '../lake/manifest.js';
-import type { ManifestFold, Manifest, ReadLine } from '../lake/manifest.js';
+import type { ManifestFold, ReadLine } from '../lake/manifest.js';
+import { manifestPlace } from '../lake/manifest-place.js';
 import { listEntries } from '../lake/walk-lake.js';
 import { FORMATS } from '../model/task.js';
 import type { Format, Series } from '../model/task.js';
@@ -38,25 +39,21 @@ class CountedLines implements ManifestFold {
   }
 }
 
-/** `refused`: the errors of lines that cannot be read; the others count. Rejects for a manifest that cannot be read. */
-export async function readSeries(
-  root: string,
-  venue: Source,
-  series: Series,
-): Promise<SeriesRead & { readonly refused: readonly CryptodlError[] }> {
+interface ReadFromLake extends SeriesRead {
+  /** The errors of lines that cannot be read; the others count. */
+  readonly refused: readonly CryptodlError[];
+  /** The manifest, the folders that were listed, and the files that tell whether a commit has happened. Absolute. */
+  readonly paths: readonly string[];
+}
+
+/** Rejects for a manifest that cannot be read. */
+export async function readSeries(root: string, venue: Source, series: Series): Promise<ReadFromLake> {
   const folder = join(root, seriesFolder(venue.name, series));
   const read = await foldManifest(folder, venue.archive, () => new CountedLines(venue, series));
   const { manifest, revisions, lost, refused } = read;
-  return { manifest, revisions, lost, refused, missingFiles: await missingFiles(root, folder, manifest) };
-}
-
-/**
- * The files of a series that do not exist or are symbolic links, by the name that manifest lines give them. Lists each folder once, and
- * reads no file.
- */
-async function missingFiles(root: string, folder: string, manifest: Manifest): Promise<ReadonlySet<string>> {
   const listed = new Map<string, ReadonlySet<string>>();
-  const missing = new Set<string>();
+  const missingFiles = new Set<string>();
+  const replaced: string[] = [];
   for (const format of FORMATS) {
     const top = format === 'zip' ? root : folder;
     for (const file of manifest[format].files()) {
@@ -64,8 +61,11 @@ async function missingFiles(root: string, folder: string, manifest: Manifest): P
       const place = `${top}/${file.slice(0, end)}`;
       const names = listed.get(place) ?? new Set((await listEntries(place)).files);
       listed.set(place, names);
-      if (!names.has(file.slice(end))) missing.add(file);
+      if (!names.has(file.slice(end))) missingFiles.add(file);
     }
+    for (const { file } of manifest[format].replacing())
+      if (!missingFiles.has(file)) replaced.push(join(top, file));
   }
-  return missing;
+  const paths = [manifestPlace(folder).path, ...listed.keys(), ...replaced];
+  return { manifest, revisions, lost, refused, missingFiles, paths };
 }

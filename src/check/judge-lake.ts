@@ -1,4 +1,4 @@
-/** The verdict about a lake, for `cryptodl check`, the report, the metrics and the messages of runs. Reads the lake only. */
+/** The verdict about a lake, for `cryptodl check`, the report, the metrics and the messages of runs. Writes nothing but the states that it keeps. */
 import { heldSeries } from '../select/held-series.js';
 import { readLastFailures } from '../select/last-failures.js';
 import type { LakePaths } from '../lake/layout.js';

@@ -66,6 +66,7 @@ export async function judgeOrders(
       rangesOf: (series) => ofSeries(series).map(({ range }) => range),
       nowMs,
       failures: failures?.bySeries,
+      keepsStates: true,
       onRefused,
     },
   );

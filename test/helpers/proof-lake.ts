@@ -1,5 +1,5 @@
 /** Fills a lake with the runs of a random world, and compares what it holds and what it says with the truth. */
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cryptodl, cryptodlProcess, FAST } from './cli.js';
 import type { CliResult } from './cli.js';
@@ -50,6 +50,9 @@ export async function tryWorld(world: ProofWorld, archive: TimedArchive, lake: s
       problems.push(`${at}vision ended with ${ran.code}: ${ran.stderr}`);
     const checked = await cryptodl(['check', '--json', ...flags]);
     const [verdict = {}] = checked.events;
+    rmSync(join(lake, '.cryptodl/states.json'), { force: true });
+    if ((await cryptodl(['check', '--json', ...flags])).stdout !== checked.stdout)
+      problems.push(`${at}check says another thing without the states of an earlier command`);
     const lacking: string[] = [];
     let isSuspected = false;
     for (const one of world.published) {

@@ -151,7 +151,7 @@ const LINES: Readonly<Record<string, number>> = {
   audit: 1150,
   bars: 1250,
   catalog: 500,
-  catalogue: 2050,
+  catalogue: 2250,
   cli: 1400,
   convert: 4150,
   check: 450,
