@@ -156,10 +156,13 @@ async function buildSymbol(build: Build, { bars, spec, held: all }: SymbolSeries
   const sources = all.filter((series) => canMake(rule, series));
   if (sources.length === 0) return failed(noSourceText(rule, all));
   const usable: BarSource[] = [];
+  let isEmpty = true;
   for await (const held of catalogue.series(sources)) {
     const source = sourceOf(held);
+    isEmpty = false;
     if (source !== undefined) usable.push(source);
   }
+  if (isEmpty) return { ...bars, ...NOTHING, outcome: 'empty', text: 'the lake has no rows of its source' };
   try {
     const folder = join(session.paths.root, seriesFolder(session.venue.name, bars));
     const { parquet: held } = await session.manifests.of(folder);

@@ -48,7 +48,7 @@ interface Relation {
 interface JudgeTerms {
   /** The ranges of days to judge a series in. Without `from` or `to`, a range begins or ends with the own days of the series. */
   readonly rangesOf: (series: Series) => readonly Partial<DayRange>[];
-  /** Undefined: all, and series that hold nothing and record absences. */
+  /** Undefined: all. Series that hold nothing and record absences have none of them. */
   readonly formats?: readonly Format[] | undefined;
   readonly nowMs: number;
   /** Of the last failure report, by the name of the series. */
@@ -62,7 +62,7 @@ interface JudgeTerms {
 export interface Catalogue {
   /** Absolute. */
   readonly root: string;
-  /** The given series, in their order. Manifests are read with some at a time, so that memory stays bounded. */
+  /** The given series, in their order, without those of which the lake has only absences. Manifests are read with some at a time, so that memory stays bounded. */
   series(selected: Iterable<Series>): AsyncGenerator<HeldSeries>;
   /** The day states of the given series in their order, in each range and each format. Each manifest is read once, and no data file. */
   states(selected: Iterable<Series>, terms: JudgeTerms): AsyncGenerator<SeriesStates>;
@@ -85,8 +85,10 @@ export function openCatalogue(root: string, venue: Source, signal: AbortSignal):
     root,
     series: async function* (selected) {
       const all = [...selected];
-      for (let at = 0; at < all.length; at += AT_ONCE)
-        yield* await Promise.all(all.slice(at, at + AT_ONCE).map((one) => heldSeriesOf(root, venue, one)));
+      for (let at = 0; at < all.length; at += AT_ONCE) {
+        const some = all.slice(at, at + AT_ONCE);
+        yield* (await Promise.all(some.map((one) => heldSeriesOf(root, venue, one)))).flat();
+      }
     },
     states: async function* (selected, terms) {
       const known = terms.keepsStates === true ? await KnownStates.open(root) : undefined;
@@ -135,7 +137,7 @@ async function judgedSeries(
   const ranges = rangesOf(series);
   const computedFrom = JSON.stringify([venue.name, terms, ranges]);
   const isWanted = ({ format }: SeriesStates): boolean =>
-    formats === undefined || (format !== undefined && formats.includes(format));
+    formats === undefined || format === undefined || formats.includes(format);
   try {
     let states = known?.of(name, computedFrom);
     if (states === undefined) {
@@ -165,14 +167,16 @@ function haltsOf(venue: Source, { market, dataset }: Series): Spans {
   );
 }
 
-async function heldSeriesOf(root: string, venue: Source, series: Series): Promise<HeldSeries> {
+/** Empty for a series of which the lake has only absences. */
+async function heldSeriesOf(root: string, venue: Source, series: Series): Promise<HeldSeries[]> {
   const spec = findDataset(venue, series.market, series.dataset);
   try {
     const read = await readSeriesFiles(root, venue, series);
-    return { series, spec, ...read, fault: faultOfSeries(root, read), damage: undefined };
+    if (read.isEmpty) return [];
+    return [{ series, spec, ...read, fault: faultOfSeries(root, read), damage: undefined }];
   } catch (error) {
     if (!(error instanceof CryptodlError) || error.code !== 'manifest-damaged') throw error;
-    return { series, spec, files: [], unsound: [], overlapping: [], fault: error.message, damage: error };
+    return [{ series, spec, files: [], unsound: [], overlapping: [], fault: error.message, damage: error }];
   }
 }
 

@@ -11,6 +11,7 @@ import type { HeldObjects } from '../lake/held-objects.js';
 import type { Manifest } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { fileSize } from '../lake/publish.js';
+import { FORMATS } from '../model/task.js';
 import type { Market, Series, Settings } from '../model/task.js';
 
 export interface LakeFile {
@@ -96,6 +97,8 @@ const AT_ONCE = 32;
 export interface SeriesFiles extends LeftOut {
   /** Ordered by days. */
   readonly files: LakeFile[];
+  /** The manifest records absences alone. */
+  readonly isEmpty: boolean;
 }
 
 /** The committed files of a series, each day once. Rejects for a damaged manifest. */
@@ -123,7 +126,9 @@ async function soundFiles(folder: string, manifest: Manifest): Promise<SeriesFil
     bytes: committed.fileBytes,
     sha256: committed.fileSha256,
   }));
+  const isEmpty = FORMATS.every((format) => manifest[format].size + manifest[format].dropped().length === 0);
   return {
+    isEmpty,
     files: files.sort((a, b) => a.days.from - b.days.from),
     unsound: chosen
       .filter((file, at) => !isSound(file, at))

@@ -7,7 +7,6 @@ import type { Absence, Absences, AbsentLine, RefusedRevision, RestAnswer } from 
 import { isSupportedPeriod } from '../lake/check-manifest-line.js';
 import { checkedFolder } from '../lake/path-checks.js';
 import { seriesFolder } from '../lake/layout.js';
-import { hasManifest } from '../lake/manifest-place.js';
 import type { Manifest } from '../lake/manifest.js';
 import { FORMATS } from '../model/task.js';
 import { REASON_FACTS } from '../model/absence-reasons.js';
@@ -153,7 +152,6 @@ export class AbsenceNotes {
     } = this.#context;
     for (const [name, stretches] of this.#bySeries) {
       const folder = await checkedFolder(root, name);
-      if (!(await hasManifest(folder))) continue;
       const manifest = await manifests.of(folder);
       const lines = stretches.flatMap((stretch) => this.#linesOf(manifest, stretch));
       if (lines.length > 0) await manifests.append(folder, lines);

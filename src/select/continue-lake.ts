@@ -53,8 +53,13 @@ export async function continueLake(
   let outside = 0;
   const lost = { objects: 0, series: 0 };
   const held = new Set<string>();
+  const { grown, ...anew } = await orderedAnew(context, range, verb);
+  const ordered = anew.ordered.filter(
+    ({ series, settings }) =>
+      isChosen(series, context, given) && (!given.has('format') || settings.format === options.format),
+  );
+  const isOrdered = new Set(ordered.map(({ series }) => seriesName(series)));
   for await (const series of heldSeries(paths.root, venue, warn)) {
-    held.add(seriesName(series));
     if (!isOf(verb, context, series)) continue;
     if (!isChosen(series, context, given)) continue;
     if (!isInShard(options.shard, venue, series)) {
@@ -62,6 +67,9 @@ export async function continueLake(
       continue;
     }
     const { continued, lostObjects } = await continuations(context, series, range, { given, verb });
+    // The manifest may record absences alone.
+    if (continued.length > 0) held.add(seriesName(series));
+    else if (isOrdered.has(seriesName(series))) continue;
     lost.objects += lostObjects;
     lost.series += lostObjects > 0 ? 1 : 0;
     for (const request of continued) {
@@ -70,10 +78,9 @@ export async function continueLake(
       else ended.add(endedText(venue, series.market, series.dataset) ?? '');
     }
   }
-  const { ordered, grown } = await orderedAnew(context, range, verb);
   for (const request of ordered) {
     const { series } = request;
-    if (held.has(seriesName(series)) || !isChosen(series, context, given)) continue;
+    if (held.has(seriesName(series))) continue;
     if (isInShard(options.shard, venue, series)) requests.push(request);
     else outside += 1;
   }

@@ -69,6 +69,35 @@ describe('a later run', () => {
     expect(await check(lake)).toMatchObject({ verdict: 'complete' });
   });
 
+  it('knows that a symbol of the order was delisted before its first day', async () => {
+    const shared = { lake: 'gone' };
+    for (const day of ['2026-10-01', '2026-10-02'])
+      publish(
+        scene.folder,
+        `data/futures/um/daily/klines/GONEUSDT/1h/GONEUSDT-1h-${day}.zip`,
+        hourlyBars([day], 1),
+      );
+    const { lake } = await scene.vision('--symbols BTCUSDT,GONEUSDT --days 7', shared);
+    const complete = { verdict: 'complete', orders: [{ series: 2, lacking: 0, percent: 100 }] };
+    expect(await check(lake)).toMatchObject(complete);
+    const { stderr } = await scene.vision([], { ...shared, sceneFlags: '' });
+    expect(stderr).toContain('7 skipped');
+    expect(await check(lake)).toMatchObject(complete);
+    const target = join(lake, '..', 'exported');
+    const exported = await cryptodl([
+      'export',
+      'csv',
+      '--require-complete',
+      '--target',
+      target,
+      '--out',
+      lake,
+    ]);
+    expect(exported.code).toBe(0);
+    expect((await cryptodl(['bars', '4h', '--out', lake])).code).toBe(0);
+    expect(await check(lake)).toMatchObject(complete);
+  });
+
   it('without symbols fetches an order from the first day of its series', async () => {
     const shared = { lake: 'start' };
     scene.refuse(isZip, 500);
