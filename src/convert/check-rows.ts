@@ -1,6 +1,6 @@
 /**
  * The slow, exact checker of lines. It searches a CSV for the first invalid line when the fast reader (DuckDB) rejects the
- * objects, or when the fast reader may accept invalid content of the CSV. It also checks samples while a large CSV is unpacked.
+ * objects, or when the fast reader may accept invalid content of the CSV.
  */
 import { CryptodlError } from '../model/errors.js';
 import type { ColumnSpec } from '../source/facts.js';
@@ -43,7 +43,7 @@ export async function findFirstError(
 }
 
 /** The first fault of a line; undefined when it is valid. `symbol`: the line has the symbol of another series. */
-export function findLineError(
+function findLineError(
   columns: readonly ColumnSpec[],
   symbol: string,
   line: string,

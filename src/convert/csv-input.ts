@@ -187,7 +187,7 @@ function lettersOfSymbol(spec: DatasetSpec, symbol: string, letter: RegExp): num
  * The header line of a CSV; undefined when it has none: the archive publishes files with and without. Throws `header-unknown`
  * for a header with other columns, unless they are new ones at its end.
  */
-export function headerOf(
+function headerOf(
   chunk: Buffer,
   columns: readonly ColumnSpec[],
   name: string,

@@ -1,7 +1,4 @@
-/**
- * Further checks of rows: all rows of a file of the lake against its manifest lines, and samples of a large CSV while it is
- * unpacked.
- */
+/** Checks all rows of a file of the lake against its manifest lines. */
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { ObjectLine } from '../lake/manifest-line.js';
@@ -10,8 +7,6 @@ import { CryptodlError } from '../model/errors.js';
 import type { Settings } from '../model/task.js';
 import type { ColumnSpec } from '../source/facts.js';
 import type { DatasetSpec } from '../source/venue.js';
-import { archivedColumns } from '../source/venue.js';
-import { findLineError, LONGEST_LINE } from './check-rows.js';
 import {
   instantExpression,
   isWithinPeriod,
@@ -20,7 +15,6 @@ import {
   sortExpression,
   writtenColumns,
 } from './columns.js';
-import { headerOf, knownCells } from './csv-input.js';
 import type { DuckDbSession, Row } from './duckdb.js';
 import { quoteName, quoteText } from './sql.js';
 import { readStoredRows } from './statements.js';
@@ -190,46 +184,4 @@ function areDisjoint(objects: readonly Timed[]): boolean {
 function inMicroseconds(instant: string): string {
   const plain = instant.replace('Z', '');
   return (plain.includes('.') ? plain : `${plain}.`).padEnd('2024-01-01T00:00:00.000000'.length, '0');
-}
-
-// Samples of a large CSV, checked while it is unpacked, so that invalid content does not fill the disk.
-
-const NEWLINE = 0x0a;
-
-export interface SampledCsv {
-  readonly spec: DatasetSpec;
-  readonly symbol: string;
-  /** Name of the CSV, for messages. */
-  readonly name: string;
-}
-
-/**
- * Returns a function that takes the chunks of an archived CSV in order. It checks the header, and in each chunk the line between
- * the first two line feeds. It throws `header-unknown`, `row-malformed` or `symbol-mismatch`. All rows are checked later.
- */
-export function sampleRows({ spec, symbol, name }: SampledCsv): (chunk: Buffer) => void {
-  const columns = archivedColumns(spec);
-  let offset = 0;
-  let openLineBytes = 0;
-  let newColumns = 0;
-  return (chunk) => {
-    if (offset === 0) newColumns = headerOf(chunk, columns, name)?.newColumns.length ?? 0;
-    const start = chunk.indexOf(NEWLINE) + 1;
-    const end = start === 0 ? -1 : chunk.indexOf(NEWLINE, start);
-    openLineBytes =
-      start === 0 ? openLineBytes + chunk.length : chunk.length - chunk.lastIndexOf(NEWLINE) - 1;
-    if (openLineBytes > LONGEST_LINE) {
-      const text = `${name}: the line at byte ${offset + chunk.length - openLineBytes} is longer than ${LONGEST_LINE} bytes`;
-      throw new CryptodlError('row-malformed', text);
-    }
-    if (end >= 0) {
-      const line = chunk.toString('utf8', start, end).replace(/\r$/, '');
-      const wrong = findLineError(columns, symbol, knownCells(line, columns.length, newColumns));
-      if (wrong !== undefined) {
-        const code = wrong.symbol === true ? 'symbol-mismatch' : 'row-malformed';
-        throw new CryptodlError(code, `${name}: the line at byte ${offset + start}: ${wrong.text}`);
-      }
-    }
-    offset += chunk.length;
-  };
 }

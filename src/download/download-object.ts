@@ -13,10 +13,8 @@ import type { Download } from '../queue/deferrals.js';
 import { md5OfEtag } from '../http/transport/verify-body.js';
 import { publishedDigest } from '../source/archive-client.js';
 import { keyPath } from '../source/keys.js';
-import { findDataset } from '../source/venue.js';
 import { beginsWithHeader } from '../convert/csv-input.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
-import { sampleRows } from '../convert/inspect-rows.js';
 import type { WriterContext } from '../write/writer.js';
 import type { Session } from './session.js';
 import type { ReceivedZip } from './pipeline/zip-store.js';
@@ -147,17 +145,14 @@ async function unpack(
   { zip, sha256 }: ReceivedZip,
   spoolPath: string,
 ): Promise<Body> {
-  const { market, dataset, symbol } = plan.series;
   const { packing } = context.venue.archive;
   const name = packing.rowsName(object.key);
-  const spec = findDataset(context.venue, market, dataset);
   const options = {
     spoolPath,
     memoryBytes: BODY_MEMORY_BYTES,
     maxBytes: CSV_MAX_BYTES,
     maxRatio: CSV_MAX_RATIO,
     signal: context.stop.signal,
-    ...(spec === undefined ? {} : { onChunk: sampleRows({ spec, symbol, name }) }),
   };
   try {
     return await timedWork(context)('check', { plan, object }, () => packing.unpack(zip, name, options));

@@ -57,8 +57,6 @@ export interface UnpackOptions {
   readonly maxBytes: number;
   /** Largest allowed ratio of unpacked to packed size, for a CSV larger than `memoryBytes`. */
   readonly maxRatio?: number;
-  /** Called with each chunk of a CSV larger than `memoryBytes`. An error from it ends the unpacking. */
-  readonly onChunk?: (chunk: Buffer) => void;
   readonly signal?: AbortSignal;
 }
 

@@ -515,12 +515,12 @@ describe('D: rows', () => {
     {
       what: 'a line of 10 MB',
       zip: (key) => zipOf(key, `${linesOf(key)[0] ?? ''}\n${digits('')}`),
-      refusal: /^row-malformed: \S+: the line at byte \d+ is longer than 2097152 bytes/,
+      refusal: /^row-malformed: \S+ line \d+: the line is longer than 2097152 characters/,
     },
     {
       what: '10 MB of digits',
       zip: (key) => zipOf(key, digits('\n')),
-      refusal: /^row-malformed: \S+: the line at byte \d+: 1 columns, expected 8/,
+      refusal: /^row-malformed: \S+ line 1: 1 columns, expected 8/,
     },
     {
       what: 'rows of another day',

@@ -14,7 +14,6 @@ import { join } from 'node:path';
 import { deflateRawSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { makeZip } from '../../scripts/make-zip.js';
-import { CryptodlError } from '../../src/model/errors.js';
 import type { Body } from '../../src/http/fetch.js';
 import { unzip } from '../../src/convert/unzip/unzip.js';
 import type { UnpackOptions } from '../../src/source/source.js';
@@ -166,7 +165,7 @@ const REFUSED: [what: string, zip: Buffer, code: string, message: RegExp][] = [
   ['uncounted bytes before it', makeZip([ONE], { prefix: Buffer.from('xx'), prefixCounted: false }), 'zip-broken', /signature/],
   ['no member', makeZip([]), 'zip-broken', /no member "BTCUSDT-1m-2024-01-15.csv" in the zip; it is empty/],
   ['the name in other case', makeZip([{ name: NAME.toLowerCase(), data: DATA }]), 'zip-broken', /it holds "btcusdt-1m-2024-01-15.csv"/],
-  ['an un-padded month', makeZip([TWIN, { name: 'BTCUSDT-1m-2024-1-15.csv', data: DATA }]), 'zip-broken', /it holds "BTCUSDT-1m-2024-1-15.csv", "fsx/],
+  ['an un-padded month', makeZip([TWIN, { name: 'BTCUSDT-1m-2024-1-15.csv', data: DATA }]), 'zip-broken', /it holds "fsx-data.*", "BTCUSDT-1m-2024-1-15.csv"/],
   ['the name in a folder only', makeZip([TWIN]), 'zip-broken', /no member .* it holds "fsx-data/],
   ['many other names, one with control characters', makeZip(['a\u001b[2J"', 'b', 'c', 'd'].map((name) => ({ name, data: '' }))), 'zip-broken', /it holds "a\?\[2J\?", "b", "c" and 1 more/],
   ['the name twice', makeZip([ONE, ONE]), 'zip-broken', /two members are named/],
@@ -263,19 +262,6 @@ describe('a large member', () => {
     expect(existsSync(spoolPath)).toBe(false);
     const small = await unzip(inMemory(zip), NAME, options({ maxRatio: 100, memoryBytes: 8 << 20 }));
     expect(small.kind).toBe('memory');
-  });
-
-  it('is not unpacked to its end when its beginning is refused, and leaves no file', async () => {
-    let looked = 0;
-    const onChunk = (chunk: Buffer): void => {
-      looked += chunk.length;
-      throw new CryptodlError('row-malformed', 'no row');
-    };
-    await expect(unzip(inMemory(zip), NAME, options({ onChunk }))).rejects.toMatchObject({
-      message: 'no row',
-    });
-    expect(looked).toBeLessThan(1 << 20);
-    expect(existsSync(spoolPath)).toBe(false);
   });
 });
 

@@ -4,7 +4,7 @@ import yauzl, { type Entry, type ZipFile } from 'yauzl';
 import { CryptodlError } from '../../model/errors.js';
 import { listText } from '../../model/units.js';
 import type { ByteSource } from './zip-entry.js';
-import { brokenZip, isStronglyEncrypted, type ZipEntry } from './zip-entry.js';
+import { brokenZip, type ZipEntry } from './zip-entry.js';
 
 const MAX_MEMBERS = 65_535;
 const SHOWN_NAMES = 3;
@@ -23,8 +23,7 @@ export async function findEntry(source: ByteSource, memberName: string): Promise
     return found;
   } catch (error) {
     if (!isReaderError(error)) throw error;
-    if (await nextIsEncrypted(zip, source)) throw unsupported('a member has strong encryption');
-    throw brokenZip(error.message, error);
+    throw /encryption/.test(error.message) ? unsupported(error.message) : brokenZip(error.message, error);
   } finally {
     zip.close();
   }
@@ -101,13 +100,7 @@ function entryOf(entry: Entry): ZipEntry {
 
 function describeMembers(names: readonly string[]): string {
   if (names.length === 0) return 'it is empty';
-  const shown = names.toSorted((a, b) => likelihood(b) - likelihood(a)).map(quoteMember);
-  return `it holds ${listText(shown, SHOWN_NAMES)}`;
-}
-
-/** A CSV at the root is listed first: its name (case, month without leading zero) often explains the error. */
-function likelihood(name: string): number {
-  return !name.includes('/') && /\.csv$/i.test(name) ? 1 : 0;
+  return `it holds ${listText(names.map(quoteMember), SHOWN_NAMES)}`;
 }
 
 function quoteMember(name: string): string {
@@ -117,21 +110,10 @@ function quoteMember(name: string): string {
 
 /** Rejects a central directory with more entries than the end record counts: two readers could see different members. */
 async function assertNoMoreMembers(zip: ZipFile, source: ByteSource): Promise<void> {
-  if ((await nextHeader(zip, source)) === undefined) return;
-  throw brokenZip(`the end record counts ${zip.entryCount} members, the directory holds more`);
-}
-
-async function nextIsEncrypted(zip: ZipFile, source: ByteSource): Promise<boolean> {
-  const header = await nextHeader(zip, source);
-  return header !== undefined && isStronglyEncrypted(header.readUInt16LE(8));
-}
-
-async function nextHeader(zip: ZipFile, source: ByteSource): Promise<Buffer | undefined> {
   // The property is a number, although its type differs.
   const cursor = Number(zip.readEntryCursor);
-  if (cursor + 46 > source.size) return undefined;
-  const header = await source.read(cursor, 46);
-  return header.readUInt32LE(0) === 0x02014b50 ? header : undefined;
+  if (cursor + 46 > source.size || (await source.read(cursor, 4)).readUInt32LE(0) !== 0x02014b50) return;
+  throw brokenZip(`the end record counts ${zip.entryCount} members, the directory holds more`);
 }
 
 function unsupported(message: string): CryptodlError {

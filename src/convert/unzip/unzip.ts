@@ -13,11 +13,10 @@ const WRITE_BUFFER_BYTES = 1024 * 1024;
  * Unpacks the member `memberName`, which is in no folder. Its local header must agree with the central directory, and its data must
  * have the size and CRC-32 of these headers. Other members are ignored. An empty member gives an empty body in memory.
  *
- * Rejects with `zip-broken`, `zip-unsupported` or `zip-bomb`, with the error of `onChunk`, with the reason of the signal, or with a Node
- * error of the disk. An incomplete file at `spoolPath` is removed.
+ * Rejects with `zip-broken`, `zip-unsupported` or `zip-bomb`, with the reason of the signal, or with a Node error of the disk. An incomplete file at `spoolPath` is removed.
  */
 export async function unzip(zip: Body, memberName: string, options: UnpackOptions): Promise<Body> {
-  const { memoryBytes, maxBytes, maxRatio = MAX_DEFLATE_RATIO, onChunk, spoolPath, signal } = options;
+  const { memoryBytes, maxBytes, maxRatio = MAX_DEFLATE_RATIO, spoolPath, signal } = options;
   signal?.throwIfAborted();
   const source = await openSource(zip);
   try {
@@ -26,8 +25,7 @@ export async function unzip(zip: Body, memberName: string, options: UnpackOption
     if (entry.size > memoryBytes) checkRatio(entry, maxRatio);
     const dataOffset = await locateData(source, entry);
     if (entry.size > memoryBytes) {
-      const chunks = inflateChunks(source, entry, dataOffset);
-      await spool(onChunk === undefined ? chunks : observed(chunks, onChunk), spoolPath, signal);
+      await spool(inflateChunks(source, entry, dataOffset), spoolPath, signal);
       return { kind: 'file', path: spoolPath, size: entry.size };
     }
     // The packed data of a small member can be large: deflate allows any number of empty blocks.
@@ -49,16 +47,6 @@ async function collect(chunks: AsyncIterable<Buffer>, signal: AbortSignal | unde
     collected.push(chunk);
   }
   return Buffer.concat(collected);
-}
-
-async function* observed(
-  chunks: AsyncIterable<Buffer>,
-  onChunk: (chunk: Buffer) => void,
-): AsyncGenerator<Buffer> {
-  for await (const chunk of chunks) {
-    onChunk(chunk);
-    yield chunk;
-  }
 }
 
 async function spool(

@@ -92,10 +92,6 @@ export function brokenZip(message: string, cause?: unknown): CryptodlError {
   return new CryptodlError('zip-broken', message, { cause });
 }
 
-export function isStronglyEncrypted(flags: number): boolean {
-  return (flags & FLAG_STRONG_ENCRYPTION) !== 0;
-}
-
 function disagreement(field: string): CryptodlError {
   return brokenZip(`local header and central directory disagree about the ${field}`);
 }
