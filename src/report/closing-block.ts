@@ -9,7 +9,7 @@ import type { NetworkTotals, Settled } from './network-figures.js';
 import type { Alert } from './run-summary.js';
 import { timeText } from './stage-times.js';
 import type { TimeFigures } from './stage-times.js';
-import { EXAMPLES, nextStep } from './tally.js';
+import { nextStep } from './tally.js';
 import type { Failed, Note, Tally } from './tally.js';
 
 export interface Closing {
@@ -182,16 +182,11 @@ function absentLines(tally: Tally, isShown: (reason: AbsenceReason) => boolean):
 }
 
 function failedLines(tally: Tally): string[] {
-  const failed = (Object.entries(tally.failedBy) as [ErrorCode, number][]).flatMap(([code, count]) => {
+  return (Object.entries(tally.failedBy) as [ErrorCode, number][]).flatMap(([code, count]) => {
     if (code === 'time-over') return [`  ${numberText(count)} ${TIME_OVER}`];
     const may = new CryptodlError(code, '').retryable ? ' (retrying may help)' : '';
-    const shown = tally.records.examples(code, EXAMPLES).map(({ key, message }) => `${key}: ${message}`);
-    return listed(`failed, ${code}${may}`, shown, count);
+    return named(tally, `failed, ${code}${may}`, code, count);
   });
-  const { dropped } = tally.records;
-  const unlisted =
-    dropped > 0 ? [`  ${numberText(dropped)} of the failures are listed only in the report`] : [];
-  return [...failed, ...unlisted];
 }
 
 const NOTHING_NEW = '  nothing new was written (--error-on-nothing)';
@@ -208,10 +203,7 @@ const ROUTINE: ReadonlySet<string> = new Set([
 function named(tally: Tally, title: string, key: string, count: number): string[] {
   if (count <= 0) return [];
   const examples = tally.examples.get(key) ?? [];
-  return listed(title, ROUTINE.has(key) ? examples.slice(0, 1) : examples, count);
-}
-
-function listed(title: string, shown: readonly string[], count: number): string[] {
+  const shown = ROUTINE.has(key) ? examples.slice(0, 1) : examples;
   const more = count > shown.length ? [`      … and ${numberText(count - shown.length)} more`] : [];
   return [`  ${numberText(count)} ${title}`, ...shown.map((text) => `      ${text}`), ...more];
 }

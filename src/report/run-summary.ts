@@ -87,7 +87,7 @@ export interface RunSummary {
   readonly times: Omit<TimeFigures, 'elapsedMs'>;
   /** Peak resident memory of this process. */
   readonly peakMemoryBytes: number;
-  /** Failures kept for the closing block, and those that only the failure report has. */
+  /** Failures that the closing block names, and those that only the failure report has. */
   readonly failureRecords: { readonly kept: number; readonly dropped: number };
   /** `3/12`: the part of the selection that the run did. */
   readonly shard: string | null;
@@ -102,6 +102,11 @@ export interface RunSummary {
 /** Peak resident memory of this process. Node gives it in KiB on every platform. */
 export function peakMemoryBytes(): number {
   return process.resourceUsage().maxRSS * 1024;
+}
+
+function recordsOf({ failedBy, examples, outcomes }: Tally): RunSummary['failureRecords'] {
+  const kept = Object.keys(failedBy).reduce((sum, code) => sum + (examples.get(code)?.length ?? 0), 0);
+  return { kept, dropped: outcomes.failed - kept };
 }
 
 export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary {
@@ -132,7 +137,7 @@ export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary
     elapsedMs,
     times,
     peakMemoryBytes: peakMemoryBytes(),
-    failureRecords: { kept: tally.records.size, dropped: tally.records.dropped },
+    failureRecords: recordsOf(tally),
     shard: end.shard ?? null,
     failures: end.reportPath ?? null,
     datasets: tally.datasets.figures,

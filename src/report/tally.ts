@@ -10,7 +10,7 @@ import { shellWord } from '../text/printable.js';
 import { DatasetTally } from './dataset-tally.js';
 
 /** Examples of each kind in the closing block, at most. The failure report has all failures. */
-export const EXAMPLES = 5;
+const EXAMPLES = 5;
 
 /** Counts of objects that the closing block shows with examples. */
 export type Note =
@@ -23,18 +23,13 @@ export type Note =
   | 'noSidecars'
   | 'staleSidecars';
 
-interface Counted {
-  readonly symbol: string;
-  readonly key: string;
-}
-
 export class Tally {
   readonly datasets: DatasetTally;
   readonly outcomes: Record<OutcomeKind, number> = { ok: 0, partial: 0, skipped: 0, absent: 0, failed: 0 };
   readonly absentBy: Partial<Record<AbsenceReason, number>> = {};
   readonly failedBy: Partial<Record<ErrorCode, number>> = {};
+  /** By error code, reason of absence, `partial`, or name of a note. */
   readonly examples = new Map<string, string[]>();
-  readonly records = new FailureRecords();
   /** New columns of the archive that were told, with their dataset. */
   readonly newColumns = new Set<string>();
   /** The series and format of the first object with rows in the lake. */
@@ -77,7 +72,7 @@ export class Tally {
     this.datasets = new DatasetTally(dayStart);
   }
 
-  count({ key, symbol }: Counted, outcome: Outcome): void {
+  count(key: string, outcome: Outcome): void {
     this.outcomes[outcome.kind] += 1;
     switch (outcome.kind) {
       case 'ok':
@@ -116,7 +111,7 @@ export class Tally {
         return;
       case 'failed':
         this.#countFailure(outcome.error);
-        this.records.add(symbol, key, outcome.error);
+        this.#example(outcome.error.code, `${key}: ${outcome.error.message}`);
         return;
       case 'skipped':
         if (outcome.archiveFailed !== undefined) this.archiveFailed.held += 1;
@@ -189,65 +184,6 @@ function isMidnight(instant: string): boolean {
 
 function hourText(instant: string): string {
   return `${instant.slice('2024-01-15T'.length, '2024-01-15T07:00'.length)} UTC`;
-}
-
-// The last failures, for the closing block and the JSON summary. The report on disk has all failures. Their number in memory is
-// limited, and dropped records are counted.
-
-const MOST = 1000;
-/** Records per symbol, so that one symbol with many failures does not hide the others. */
-const MOST_PER_SYMBOL = 10;
-
-export interface FailureRecord {
-  readonly symbol: string;
-  readonly key: string;
-  readonly code: ErrorCode;
-  readonly message: string;
-}
-
-export class FailureRecords {
-  /** Failures whose records were dropped. */
-  dropped = 0;
-  /** Records by symbol, oldest first. A symbol moves to the end with its next failure. */
-  readonly #bySymbol = new Map<string, FailureRecord[]>();
-  #count = 0;
-
-  add(symbol: string, key: string, { code, message }: CryptodlError): void {
-    const records = this.#bySymbol.get(symbol) ?? [];
-    this.#bySymbol.delete(symbol);
-    this.#bySymbol.set(symbol, records);
-    records.push({ symbol, key, code, message });
-    this.#count += 1;
-    if (records.length > MOST_PER_SYMBOL) this.#drop(records);
-    if (this.#count > MOST) this.#dropOldest();
-  }
-
-  get size(): number {
-    return this.#count;
-  }
-
-  /** Records with this code, up to a number. */
-  examples(code: ErrorCode, most: number): FailureRecord[] {
-    const found: FailureRecord[] = [];
-    for (const records of this.#bySymbol.values()) {
-      for (const record of records) if (record.code === code && found.length < most) found.push(record);
-    }
-    return found;
-  }
-
-  #dropOldest(): void {
-    const [oldest] = this.#bySymbol;
-    if (oldest === undefined) return;
-    const [symbol, records] = oldest;
-    this.#drop(records);
-    if (records.length === 0) this.#bySymbol.delete(symbol);
-  }
-
-  #drop(records: FailureRecord[]): void {
-    records.shift();
-    this.#count -= 1;
-    this.dropped += 1;
-  }
 }
 
 // The next command after a run with failures.

@@ -119,7 +119,7 @@ function follower(monitor: RunMonitor, more: Partial<Observer> = {}, tally = new
           ? { kind: 'failed', error: bad }
           : { kind: 'ok', bytes: 100, rows: 1, unverified: false };
       await tracker.during('write', { plan }, () => Promise.resolve());
-      tally.count({ symbol, key: object.key }, outcome);
+      tally.count(object.key, outcome);
       tally.datasets.count(series, object, outcome);
       monitor.outcome?.(taskOutcome(series, object, outcome));
       end();

@@ -6,7 +6,7 @@ import type { Outcome } from '../../src/model/outcome.js';
 import { closingBlock, jobsBlock } from '../../src/report/closing-block.js';
 import type { Closing } from '../../src/report/closing-block.js';
 import { Figures } from '../../src/report/figures.js';
-import { FailureRecords, Tally } from '../../src/report/tally.js';
+import { Tally } from '../../src/report/tally.js';
 
 const RETRY: RetryEvent = {
   traceId: 'trace',
@@ -20,7 +20,7 @@ const RETRY: RetryEvent = {
 
 function tallyOf(outcomes: Readonly<Record<string, Outcome>>): Tally {
   const tally = new Tally();
-  for (const [key, outcome] of Object.entries(outcomes)) tally.count({ symbol: 'BTCUSDT', key }, outcome);
+  for (const [key, outcome] of Object.entries(outcomes)) tally.count(key, outcome);
   return tally;
 }
 
@@ -95,28 +95,6 @@ it('the closing block of a run of more than ten seconds says where the time went
   expect(block(tallyOf({ a: ok })).join()).not.toContain('  time');
 });
 
-describe('failures in memory', () => {
-  const error = new CryptodlError('connection-lost', 'reset');
-
-  it('are ten of a symbol and a thousand in all, the last ones, and say how many were let go', () => {
-    const records = new FailureRecords();
-    for (let day = 0; day < 25; day += 1) records.add('A', `A-${day}`, error);
-    expect([records.size, records.dropped]).toEqual([10, 15]);
-    expect(records.examples('connection-lost', 2).map(({ key }) => key)).toEqual(['A-15', 'A-16']);
-    for (let symbol = 0; symbol < 1200; symbol += 1) records.add(`S${symbol}`, `S${symbol}-1`, error);
-    expect([records.size, records.dropped]).toEqual([1000, 225]);
-    expect(records.examples('connection-lost', 1)).toMatchObject([{ key: 'S200-1' }]);
-    expect(records.examples('banned', 1)).toEqual([]);
-  });
-
-  it('tell at the end of a run how many only the report has', () => {
-    const tally = new Tally();
-    for (let day = 0; day < 12; day += 1)
-      tally.count({ symbol: 'A', key: `A-${day}` }, failed('connection-lost'));
-    expect(block(tally)).toContain('  2 of the failures are listed only in the report');
-  });
-});
-
 describe('the tally', () => {
   it('adds up the written rows and bytes', () => {
     const tally = tallyOf({
@@ -140,13 +118,13 @@ describe('the tally', () => {
     expect([tally.failedRetryable, tally.failedPermanent, tally.waitedTooLong]).toEqual([1, 2, 1]);
     expect(tally.failedBy).toEqual({ 'http-server-error': 1, 'zip-broken': 2, 'wait-too-long': 1 });
     expect(tally.outcomes.failed).toBe(4);
-    expect(tally.records.examples('zip-broken', 5).map(({ key }) => key)).toEqual(['b', 'd']);
+    expect(tally.examples.get('zip-broken')?.map((text) => text.split(':')[0])).toEqual(['b', 'd']);
   });
 
   it('keeps a few examples, however many there are', () => {
     const tally = new Tally();
     for (let index = 0; index < 1000; index += 1)
-      tally.count({ symbol: 'BTCUSDT', key: `k${index}` }, { kind: 'absent', reason: 'hole' });
+      tally.count(`k${index}`, { kind: 'absent', reason: 'hole' });
     expect(tally.absentBy).toEqual({ hole: 1000 });
     expect(tally.examples.get('hole')).toEqual(['k0', 'k1', 'k2', 'k3', 'k4']);
   });
@@ -185,10 +163,10 @@ describe('the closing block', () => {
   it('names holes and partial objects, and only counts routine outcomes', () => {
     const tally = new Tally();
     for (let index = 0; index < 7; index += 1)
-      tally.count({ symbol: 'BTCUSDT', key: `hole-${index}` }, { kind: 'absent', reason: 'hole' });
+      tally.count(`hole-${index}`, { kind: 'absent', reason: 'hole' });
     for (let index = 0; index < 7; index += 1)
-      tally.count({ symbol: 'BTCUSDT', key: `gone-${index}` }, { kind: 'absent', reason: 'delisted' });
-    tally.count({ symbol: 'BTCUSDT', key: 'half' }, { ...ok, kind: 'partial', rows: 7, expectedRows: 1440 });
+      tally.count(`gone-${index}`, { kind: 'absent', reason: 'delisted' });
+    tally.count('half', { ...ok, kind: 'partial', rows: 7, expectedRows: 1440 });
     const lines = block(tally);
     expect(lines).toContain('      half: 7 of 1440 rows');
     const hole = lines.indexOf('  7 absent, hole');
