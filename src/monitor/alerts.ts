@@ -57,14 +57,14 @@ const POOL_WAIT_SHARE = 0.1;
 /** The alerts of a run, most urgent first. */
 export function alertsOf(run: JudgedRun, context: AlertContext): Alert[] {
   return [
-    ...failedAgain(run, context),
+    failedAgain(run, context),
     ...notFresh(run, context),
-    ...lowCoverage(run, context),
-    ...limiterTriggers(run, context),
-    ...retryRate(run, context),
-    ...retrySuccess(run, context),
-    ...poolUse(run),
-  ];
+    lowCoverage(run, context),
+    limiterTriggers(run, context),
+    retryRate(run, context),
+    retrySuccess(run, context),
+    poolUse(run),
+  ].filter((alert) => alert !== undefined);
 }
 
 /** Whether the alerts of a run depend on earlier runs. Reading these takes time. */
@@ -72,17 +72,16 @@ export function needsEarlier({ summary: { outcomes, network } }: JudgedRun): boo
   return outcomes.failed > 0 || network.limiter.refusals > 0;
 }
 
-function failedAgain(run: JudgedRun, { earlier, lakeFlag }: AlertContext): Alert[] {
+function failedAgain(run: JudgedRun, { earlier, lakeFlag }: AlertContext): Alert | undefined {
   const before = earlier.findLast((other) => isSame(other, run));
   const [failed, failedBefore] = [run, before].map((one) => one?.summary.outcomes.failed ?? 0);
-  if (failed === undefined || failed === 0 || failedBefore === undefined || failedBefore === 0) return [];
-  return [
-    {
-      id: 'failed-again',
-      text: `failed objects in two runs in a row: ${numberText(failed)} now, ${numberText(failedBefore)} before`,
-      advice: `cryptodl doctor${lakeFlag} checks the hosts and the lake; cryptodl report${lakeFlag} shows the failed objects`,
-    },
-  ];
+  if (failed === undefined || failed === 0 || failedBefore === undefined || failedBefore === 0)
+    return undefined;
+  return {
+    id: 'failed-again',
+    text: `failed objects in two runs in a row: ${numberText(failed)} now, ${numberText(failedBefore)} before`,
+    advice: `cryptodl doctor${lakeFlag} checks the hosts and the lake; cryptodl report${lakeFlag} shows the failed objects`,
+  };
 }
 
 /** By dataset, so that a delisted symbol is no reason: the others of its dataset are newer. */
@@ -103,7 +102,10 @@ function notFresh({ summary }: JudgedRun, { nowMs, lakeFlag }: AlertContext): Al
 }
 
 /** The share counts days, because an object has one or a month of them. */
-function lowCoverage({ summary: { outcomes, datasets } }: JudgedRun, { lakeFlag }: AlertContext): Alert[] {
+function lowCoverage(
+  { summary: { outcomes, datasets } }: JudgedRun,
+  { lakeFlag }: AlertContext,
+): Alert | undefined {
   const sums = { holes: 0, held: 0, missing: 0 };
   for (const { holes, days } of datasets) {
     sums.holes += holes;
@@ -112,17 +114,15 @@ function lowCoverage({ summary: { outcomes, datasets } }: JudgedRun, { lakeFlag 
   }
   const { holes, held, missing } = sums;
   const coverage = held / (held + missing);
-  if (holes + outcomes.failed < LEAST.missingObjects || coverage >= THRESHOLDS.coverage) return [];
-  return [
-    {
-      id: 'low-coverage',
-      text: `the lake holds ${percentText(coverage)} of the days of this run, less than ${percentText(THRESHOLDS.coverage)}: ${countText(holes, 'hole')}, ${numberText(outcomes.failed)} failed`,
-      advice: `cryptodl coverage${lakeFlag} shows each gap; cryptodl repair${lakeFlag} fetches missing data`,
-    },
-  ];
+  if (holes + outcomes.failed < LEAST.missingObjects || coverage >= THRESHOLDS.coverage) return undefined;
+  return {
+    id: 'low-coverage',
+    text: `the lake holds ${percentText(coverage)} of the days of this run, less than ${percentText(THRESHOLDS.coverage)}: ${countText(holes, 'hole')}, ${numberText(outcomes.failed)} failed`,
+    advice: `cryptodl coverage${lakeFlag} shows each gap; cryptodl repair${lakeFlag} fetches missing data`,
+  };
 }
 
-function limiterTriggers(run: JudgedRun, { earlier }: AlertContext): Alert[] {
+function limiterTriggers(run: JudgedRun, { earlier }: AlertContext): Alert | undefined {
   const { network, elapsedMs } = run.summary;
   const endMs = Date.parse(run.endedAt);
   // Runs of a few minutes count together: each of them alone has no rate per hour.
@@ -130,57 +130,52 @@ function limiterTriggers(run: JudgedRun, { earlier }: AlertContext): Alert[] {
   const before = recent.reduce((sum, { summary }) => sum + summary.network.limiter.refusals, 0);
   const own = network.limiter.refusals;
   const perHour = elapsedMs > HOUR_MS ? Math.round((own / elapsedMs) * HOUR_MS) : own + before;
-  if (own === 0 || perHour <= THRESHOLDS.limiterTriggers) return [];
-  return [
-    {
-      id: 'limiter-triggers',
-      text: `${numberText(perHour)} refusals by a limit of the host (429, 418) in an hour, more than ${THRESHOLDS.limiterTriggers}`,
-      advice: 'lower --concurrency, or give a longer --request-interval',
-    },
-  ];
+  if (own === 0 || perHour <= THRESHOLDS.limiterTriggers) return undefined;
+  return {
+    id: 'limiter-triggers',
+    text: `${numberText(perHour)} refusals by a limit of the host (429, 418) in an hour, more than ${THRESHOLDS.limiterTriggers}`,
+    advice: 'lower --concurrency, or give a longer --request-interval',
+  };
 }
 
-function retryRate({ summary: { network, requests } }: JudgedRun, { lakeFlag }: AlertContext): Alert[] {
+function retryRate(
+  { summary: { network, requests } }: JudgedRun,
+  { lakeFlag }: AlertContext,
+): Alert | undefined {
   const { total } = network.retries;
   const rate = total / requests;
-  if (total < LEAST.retries || !(rate > THRESHOLDS.retryRate)) return [];
-  return [
-    {
-      id: 'retry-rate',
-      text: `retry rate ${percentText(rate)} (${numberText(total)} of ${numberText(requests)} requests), more than ${percentText(THRESHOLDS.retryRate)}`,
-      advice: `cryptodl doctor${lakeFlag} checks the network`,
-    },
-  ];
+  if (total < LEAST.retries || !(rate > THRESHOLDS.retryRate)) return undefined;
+  return {
+    id: 'retry-rate',
+    text: `retry rate ${percentText(rate)} (${numberText(total)} of ${numberText(requests)} requests), more than ${percentText(THRESHOLDS.retryRate)}`,
+    advice: `cryptodl doctor${lakeFlag} checks the network`,
+  };
 }
 
-function retrySuccess({ summary: { network } }: JudgedRun, { lakeFlag }: AlertContext): Alert[] {
+function retrySuccess({ summary: { network } }: JudgedRun, { lakeFlag }: AlertContext): Alert | undefined {
   const { requests, succeeded } = network.retries;
   const share = succeeded / requests;
-  if (requests < LEAST.retriedRequests || share >= THRESHOLDS.retrySuccess) return [];
-  return [
-    {
-      id: 'retry-success',
-      text: `${percentText(share)} of retried requests succeeded (${numberText(succeeded)} of ${numberText(requests)}), less than ${percentText(THRESHOLDS.retrySuccess)}`,
-      advice: `cryptodl doctor${lakeFlag} checks the hosts; more --retries, or a longer --retry-delay, outlast a longer fault`,
-    },
-  ];
+  if (requests < LEAST.retriedRequests || share >= THRESHOLDS.retrySuccess) return undefined;
+  return {
+    id: 'retry-success',
+    text: `${percentText(share)} of retried requests succeeded (${numberText(succeeded)} of ${numberText(requests)}), less than ${percentText(THRESHOLDS.retrySuccess)}`,
+    advice: `cryptodl doctor${lakeFlag} checks the hosts; more --retries, or a longer --retry-delay, outlast a longer fault`,
+  };
 }
 
-function poolUse({ summary: { network, elapsedMs } }: JudgedRun): Alert[] {
+function poolUse({ summary: { network, elapsedMs } }: JudgedRun): Alert | undefined {
   const { pool, mostInFlight, costMs } = network;
   const { socket = 0, 'socket-of-host': socketOfHost = 0 } = costMs.waits;
   const waitedMs = socket + socketOfHost;
   // Requests wait for a socket of a host only while all sockets of the host are in use.
   const use = socketOfHost > socket ? 1 : mostInFlight / pool.most;
-  if (waitedMs < POOL_WAIT_MS || waitedMs <= elapsedMs * POOL_WAIT_SHARE) return [];
-  if (!(use > THRESHOLDS.poolUse)) return [];
-  return [
-    {
-      id: 'pool-use',
-      text: `${percentText(use)} of the sockets in use, more than ${percentText(THRESHOLDS.poolUse)}, and requests waited ${durationText(waitedMs)} of ${durationText(elapsedMs)} for one`,
-      advice: 'a higher --pool-limit or --pool-limit-per-host, or a lower --concurrency',
-    },
-  ];
+  if (waitedMs < POOL_WAIT_MS || waitedMs <= elapsedMs * POOL_WAIT_SHARE) return undefined;
+  if (!(use > THRESHOLDS.poolUse)) return undefined;
+  return {
+    id: 'pool-use',
+    text: `${percentText(use)} of the sockets in use, more than ${percentText(THRESHOLDS.poolUse)}, and requests waited ${durationText(waitedMs)} of ${durationText(elapsedMs)} for one`,
+    advice: 'a higher --pool-limit or --pool-limit-per-host, or a lower --concurrency',
+  };
 }
 
 function hoursText(ms: number): string {
