@@ -31,7 +31,7 @@ describe('a timer of the system clock', () => {
         resolve();
       });
     });
-    standStill(1000);
+    standStill(600);
     await read;
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(happened).toEqual(['read', 'fired']);
@@ -44,7 +44,7 @@ describe('a timer of the system clock', () => {
         fired += 1;
         setTimeout(resolve, 100);
       });
-      standStill(1000);
+      standStill(600);
     });
     expect(fired).toBe(1);
   });
@@ -55,7 +55,7 @@ describe('a timer of the system clock', () => {
     setTimeout(() => {
       timer.cancel();
     }, 25);
-    standStill(1000);
+    standStill(600);
     await new Promise((resolve) => setTimeout(resolve, 200));
     expect(fired).toBe(0);
   });

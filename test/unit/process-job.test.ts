@@ -3,7 +3,6 @@ import { DelayedError, UnrecoverableError, WaitingError } from 'bullmq';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { Pipeline } from '../../src/download/pipeline/pipeline.js';
-import { systemClock } from '../../src/model/clock.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import { SharedResources } from '../../src/model/io.js';
 import { surroundingsOf } from '../../src/options/environment.js';
@@ -16,6 +15,7 @@ import { processJob, RetryLater } from '../../src/workers/process-job.js';
 import type { ProcessContext } from '../../src/workers/process-job.js';
 import { startArchive } from '../helpers/archive.js';
 import { scratchFolder } from '../helpers/folders.js';
+import { IdleClock } from '../helpers/idle-clock.js';
 import { publish, publishZip } from '../helpers/published.js';
 
 const scratch = scratchFolder();
@@ -43,6 +43,8 @@ it('a job that fails while its worker is stopped ends as failed, or waits for it
 /** How a job ends whose worker is stopped while the queue is told of the failure. */
 async function stoppedAtEnd(url: string): Promise<unknown> {
   const [source, stop, common] = [loadBinance(), new AbortController(), new SharedResources()];
+  // The rounds of the run wait for minutes.
+  const clock = new IdleClock(Date.now());
   const surroundings = surroundingsOf({ HOME: scratch, XDG_STATE_HOME: scratch });
   const values = { 'archive-url': [url], retries: ['0'], 'temp-dir': [scratch] };
   const layers = [{ origin: 'flag' as const, values, nameOf: (name: string) => `--${name}` }];
@@ -51,7 +53,7 @@ async function stoppedAtEnd(url: string): Promise<unknown> {
     source,
     resolved: resolveOptions('worker', layers, source),
     surroundings,
-    clock: systemClock,
+    clock,
     stop,
     isToBucket: false,
     common,
@@ -70,7 +72,7 @@ async function stoppedAtEnd(url: string): Promise<unknown> {
   const context = {
     source,
     surroundings,
-    clock: systemClock,
+    clock,
     io: { environment: {} },
     warn: () => undefined,
     layers,
@@ -88,7 +90,9 @@ async function stoppedAtEnd(url: string): Promise<unknown> {
     onEnd: () => undefined,
   };
   const end = processJob(context as unknown as ProcessContext, job as unknown as QueuedJob, 'token', 'whole');
-  const thrown: unknown = await end.catch((error: unknown) => error);
+  const thrown: unknown = await clock
+    .drive(end, { progress: () => 0, isVenueWithin: true })
+    .catch((error: unknown) => error);
   await pipeline.close();
   return thrown;
 }

@@ -12,7 +12,7 @@ afterAll(removeFolders);
 
 it('closes the connection of a client that reads nothing, and keeps one that reads', async () => {
   const directory = folderWith({ [KEY]: 'x'.repeat(BYTES) });
-  const server = await serveArchive({ directory, host: '127.0.0.1', port: 0, stalledMs: 300 });
+  const server = await serveArchive({ directory, host: '127.0.0.1', port: 0, stalledMs: 200 });
   const { port } = new URL(server.url);
   const ask = (): ReturnType<typeof connect> => {
     const socket = connect(Number(port), '127.0.0.1');
@@ -31,7 +31,7 @@ it('closes the connection of a client that reads nothing, and keeps one that rea
   expect(taken).toBeGreaterThan(BYTES);
   let got = 0;
   const isClosed = once(stalled, 'close');
-  await new Promise((resolve) => setTimeout(resolve, 1500));
+  await new Promise((resolve) => setTimeout(resolve, 700));
   stalled.on('data', (chunk: Buffer) => (got += chunk.length));
   await isClosed;
   expect(got).toBeLessThan(BYTES);
