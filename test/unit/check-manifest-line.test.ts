@@ -79,6 +79,9 @@ describe('a sound line', () => {
         fileBefore: REVISION,
         duplicates: 1,
         idConflicts: 2,
+        ids: { first: 3, last: 9, missing: 1, overlapping: 0 },
+        newColumns: ['fee'],
+        suspicious: [{ kind: 'order', rows: 2, first: AT }],
         first: AT,
         last: AT,
         gaps: GAPS,
@@ -216,6 +219,8 @@ describe('a sound line', () => {
   });
 });
 
+const IDS = { first: 1, last: 2 };
+const SUSPICIOUS = { kind: 'order', rows: 1 };
 const NO_COUNTS = [-1, 0.5, '1', null, 2 ** 53, Number.NaN];
 const NO_DIGESTS = ['', 'ab', `${DIGEST}0`, DIGEST.toUpperCase(), 5, null, [DIGEST]];
 const NO_INSTANTS = [
@@ -297,6 +302,35 @@ const WRONG: readonly [base: Readonly<Record<string, unknown>>, field: string, v
     ...['first', 'last'].map((name): (typeof WRONG)[number] => [OBJECT, name, NO_INSTANTS]),
     [OBJECT, 'at', [undefined, ...NO_INSTANTS]],
     [OBJECT, 'gaps', NO_GAPS],
+    [
+      OBJECT,
+      'ids',
+      [
+        5,
+        null,
+        {},
+        { first: 1 },
+        { last: 1 },
+        { ...IDS, missing: -1 },
+        { ...IDS, missing: 1, overlapping: '1' },
+      ],
+    ],
+    [OBJECT, 'newColumns', [5, null, {}, 'fee', [5], ['fee', 'a\nb']]],
+    [
+      OBJECT,
+      'suspicious',
+      [
+        5,
+        null,
+        SUSPICIOUS,
+        [5],
+        [{}],
+        [{ ...SUSPICIOUS, kind: 'odd' }],
+        [{ ...SUSPICIOUS, rows: -1 }],
+        [{ ...SUSPICIOUS, first: 'a\nb' }],
+        [SUSPICIOUS, { kind: 'order' }],
+      ],
+    ],
     [OBJECT, 'fileBefore', [5, null, {}, { bytes: 1 }, { sha256: DIGEST }, { ...REVISION, bytes: -1 }]],
     [
       OBJECT,
@@ -377,6 +411,16 @@ const WRONG: readonly [base: Readonly<Record<string, unknown>>, field: string, v
     [ABSENT, 'failed', [5, null, {}]],
     [ABSENT, 'refused', [5, null, {}, { format: 'json' }]],
     [ABSENT, 'rest', [5, null, {}, { asked: 1 }, { at: AT }, { asked: -1, at: AT }, { asked: 1, at: 'x' }]],
+    [
+      ABSENT,
+      'rest',
+      [
+        { isEmpty: false },
+        { isEmpty: 1, lacksToo: DIGEST },
+        { lacksToo: 'x' },
+        { isEmpty: true, lacksToo: 5 },
+      ].map((answer) => ({ asked: 1, at: AT, ...answer })),
+    ],
   ];
 
 describe('a line is damaged', () => {
