@@ -1,4 +1,5 @@
 /** The files of `deploy/`: their commands are those of the program, and they take its exit codes for what they mean. */
+import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -99,5 +100,67 @@ describe('aws-batch-job.json', () => {
     );
     expect(ends).toEqual(PERMANENT);
     expect(job.retryStrategy.evaluateOnExit.at(-1)).toEqual({ onReason: '*', action: 'RETRY' });
+  });
+});
+
+/** Runs the file with stand-ins for Airflow and for the processes that it starts, and prints what it did. */
+const PYTHON = `
+import json, runpy, subprocess, sys, types
+told = {"lines": [], "ends": {}}
+class Task:
+    def __init__(self, act):
+        self.act = act
+    def __call__(self):
+        return self
+    def expand(self, shard):
+        told["shards"] = shard
+        return self
+    def __rshift__(self, then):
+        told["then"] = then.act.__name__
+sdk, exceptions = types.ModuleType("airflow.sdk"), types.ModuleType("airflow.exceptions")
+tasks = {}
+def task(**options):
+    return lambda act: tasks.setdefault(act.__name__, Task(act))
+sdk.task, sdk.dag = task, lambda **options: lambda make: make
+exceptions.AirflowFailException = type("AirflowFailException", (Exception,), {})
+sys.modules.update({"airflow": types.ModuleType("airflow"), "airflow.sdk": sdk, "airflow.exceptions": exceptions})
+code = 0
+def run(words, check):
+    told["lines"].append([*words, check])
+    return types.SimpleNamespace(returncode=code)
+subprocess.run = run
+runpy.run_path(sys.argv[1])
+for code in range(8):
+    try:
+        tasks["download"].act(3)
+        told["ends"][code] = "done"
+    except Exception as error:
+        told["ends"][code] = type(error).__name__
+tasks["check"].act()
+print(json.dumps(told))
+`;
+
+const hasPython = spawnSync('python3', ['--version']).error === undefined;
+
+describe.skipIf(!hasPython)('airflow_dag.py (apt-get install python3)', () => {
+  it('has a task per shard, then a check, and fails at once where a retry does not help', async () => {
+    const told = JSON.parse(
+      execFileSync('python3', ['-c', PYTHON, join(DEPLOY, 'airflow_dag.py')], { encoding: 'utf8' }),
+    ) as { lines: string[][]; ends: Record<string, string>; shards: number[]; then: string };
+    expect([told.shards, told.then]).toEqual([Array.from({ length: 12 }, (_, shard) => shard), 'check']);
+    const [download = [], check = []] = [told.lines[0], told.lines.at(-1)];
+    expect([download[0], check[0], download.at(-1), check.at(-1)]).toEqual([
+      'cryptodl',
+      'cryptodl',
+      false,
+      true,
+    ]);
+    await expectAccepted(download.slice(1, -1));
+    expect((await cryptodl([...check.slice(1, -1), '--print-options'])).code).toBe(0);
+    const endOf = (code: number): string =>
+      PERMANENT.includes(code) ? 'AirflowFailException' : 'RuntimeError';
+    expect(told.ends).toEqual(
+      Object.fromEntries([0, 1, 2, 3, 4, 5, 6, 7].map((code) => [code, code === 0 ? 'done' : endOf(code)])),
+    );
   });
 });
