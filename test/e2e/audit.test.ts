@@ -111,18 +111,6 @@ describe('a month and its days', () => {
     expect(told.stderr).toBe('1 series, 1 month: 1 with both cadences, 744 rows compared; 0 findings\n');
   });
 
-  it('days without rows in the monthly object are missing rows', async () => {
-    expect(await findingsOf('SHORTUSDT')).toMatchObject([
-      {
-        kind: 'rows-missing',
-        month: '2024-01',
-        rows: 48,
-        days: ['2024-01-11', '2024-01-12'],
-        key: keyOf('SHORTUSDT', '2024-01'),
-      },
-    ]);
-  });
-
   it('reports rows that only the daily objects have', async () => {
     expect(await findingsOf('LACKSUSDT')).toMatchObject([
       { kind: 'rows-missing', rows: 3, days: ['2024-01-02'], example: { open_time: '2024-01-02 06:00:00' } },

@@ -42,18 +42,6 @@ function writeBans(name: string, content: string): string {
   return join(folder, 'bans.json');
 }
 
-/** The first so many requests of the 19th are refused for a second. */
-function refuseShortly(most: number): void {
-  let left = most;
-  scene.answer(
-    (path) => path.endsWith('-2026-11-19.zip') && left > 0,
-    (_, response) => {
-      left -= 1;
-      response.writeHead(429, { 'retry-after': '1' }).end();
-    },
-  );
-}
-
 describe('a ban', () => {
   it.each<[string, Refusal]>([
     ['N26 418 with Retry-After', (response) => response.writeHead(418, RETRY_AFTER).end()],
@@ -179,17 +167,4 @@ describe('a damaged state file', () => {
       expect(readFileSync(file, 'utf8')).toBe(content);
     },
   );
-});
-
-const NO_STATE_FOLDER =
-  /^warning: the state file .*bans\.json cannot be read \(a part of the path is a file\); another --state-dir works$/m;
-
-describe('a state file that cannot be written', () => {
-  it('causes a warning, and the run goes on', async () => {
-    mkdirSync(join(scene.scratch, 'unwritable'));
-    writeFileSync(join(scene.scratch, 'unwritable/state'), 'a file, not a folder');
-    refuseShortly(1);
-    const { code, stderr } = await run('unwritable');
-    expect([code, stderr]).toEqual([0, expect.stringMatching(NO_STATE_FOLDER)]);
-  });
 });

@@ -276,18 +276,6 @@ describe('the same command again', () => {
     expect(digestsOf(lake, '15m')).toEqual(digestsOf(whole, '15m'));
   });
 
-  it('completes a bar that spans midnight when its second day is there', async () => {
-    const lake = newLake();
-    await download(lake, '-i', '1m', '--from', '2024-01-29', '--to', '2024-01-29');
-    await barsOk(lake, '7m');
-    await download(lake, '-i', '1m', '--from', '2024-01-30', '--to', '2024-01-30');
-    await barsOk(lake, '7m');
-    const whole = newLake();
-    await download(whole, '-i', '1m', '--from', '2024-01-29', '--to', '2024-01-30');
-    await barsOk(whole, '7m');
-    expect(await barsIn(lake, '7m')).toEqual(await barsIn(whole, '7m'));
-  });
-
   it('makes the month of a revised day again, and no other', async () => {
     const lake = newLake(MINUTES);
     await barsOk(lake, '15m');

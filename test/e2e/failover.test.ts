@@ -184,33 +184,6 @@ describe('vision --fill rest', () => {
     expect(sources(opened, KLINES)).toEqual(days.map((day) => `${dayText(day)} archive`));
   });
 
-  it('takes an object from an archive that answers again in a further round, and not from REST', async () => {
-    const opened = await scene();
-    for (const day of days) publishKlines(opened.folder, BTC, '1h', 3_600_000, day);
-    refusePeriods(opened, days.map(dayText), 4);
-    const result = await opened.run([...FILL, '--days', '2', ...NO_BREAKER]);
-    expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('2 ok in')]);
-    expect(result.stderr).not.toContain('from REST');
-    expect(rowRequests(opened)).toEqual([]);
-  });
-
-  it('asks REST for an object whose host answers all others, after the last round', async () => {
-    const opened = await scene();
-    for (const day of days) publishKlines(opened.folder, BTC, '1h', 3_600_000, day);
-    // Its sidecar answers.
-    opened.archive.fault = (path, _, response) => {
-      if (!path.endsWith('-2026-11-17.zip')) return false;
-      response.writeHead(500).end();
-      return true;
-    };
-    const result = await opened.run([...FILL, ...SIX_DAYS, ...NO_BREAKER, '--json']);
-    expect(result.code).toBe(0);
-    expect(result.events.filter(({ event }) => event === 'round')).toHaveLength(3);
-    expect(sources(opened, KLINES).filter((line) => line.endsWith('REST instead'))).toEqual([
-      '2026-11-17 REST instead',
-    ]);
-  });
-
   it('takes a whole month from REST, and lets the monthly object replace it', async () => {
     const opened = await scene();
     const october = Date.parse('2026-10-01');
@@ -298,17 +271,6 @@ describe('vision --fill rest', () => {
     expect((await opened.run(['vision', '--days', '1'], state)).code).toBe(7);
   });
 
-  it('looks again at days before the range that REST stands in for', async () => {
-    const opened = await scene();
-    for (const day of days) publishKlines(opened.folder, BTC, '1h', 3_600_000, day);
-    takeDown(opened, 'objects');
-    await opened.run([...FILL, ...SIX_DAYS]);
-    takeDown(opened, undefined);
-    const result = await opened.run([...FILL, '--days', '1', '--recheck-days', '2']);
-    expect(result.stderr).toContain('6 ok in');
-    expect(sources(opened, KLINES)).toEqual(days.map((day) => `${dayText(day)} archive`));
-  });
-
   it('keeps rows of the archive whose new revision cannot be fetched, and the run fails', async () => {
     const opened = await scene();
     for (const day of days) publishKlines(opened.folder, BTC, '1h', 3_600_000, day);
@@ -331,29 +293,6 @@ describe('vision --fill rest', () => {
     expect([result.code, result.stderr]).toEqual([3, expect.stringContaining('6 failed')]);
     expect(rowRequests(opened)).toEqual([]);
     expect(sources(opened, KLINES)).toEqual(days.map((day) => `${dayText(day)} archive`));
-  });
-
-  it('is necessary: without it REST is not asked, and the run fails', async () => {
-    const opened = await scene();
-    for (const day of days) publishKlines(opened.folder, BTC, '1h', 3_600_000, day);
-    takeDown(opened, 'objects');
-    const line = FILL.filter((word) => word !== '--fill' && word !== 'rest');
-    const result = await opened.run([...line, ...SIX_DAYS, ...DOWN]);
-    expect([result.code, result.stderr]).toEqual([3, expect.stringContaining('6 failed')]);
-    expect(rowRequests(opened)).toEqual([]);
-  });
-
-  it('leaves an object that is listed and not there absent', async () => {
-    const opened = await scene();
-    for (const day of days) publishKlines(opened.folder, BTC, '1h', 3_600_000, day);
-    opened.archive.fault = (path, _, response) => {
-      if (!path.includes('-2026-11-17.zip')) return false;
-      response.writeHead(404).end();
-      return true;
-    };
-    const result = await opened.run([...FILL, ...SIX_DAYS]);
-    expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('5 ok, 1 absent')]);
-    expect(rowRequests(opened)).toEqual([]);
   });
 });
 

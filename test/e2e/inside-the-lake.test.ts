@@ -241,25 +241,6 @@ describe('a line of another series', () => {
   });
 });
 
-it('a damaged letter in a manifest line: every verb names the line; repair and the next run heal it', async () => {
-  const { lake } = copy();
-  const lines: object[] = manifestLines(join(lake, SERIES));
-  lines.push({ ...lines.pop(), cadence: 'dailx' });
-  writeFileSync(join(lake, MANIFEST), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
-  const checked = await verify(lake);
-  expect([checked.code, found(checked)]).toEqual([4, expect.arrayContaining([`line-damaged ${MANIFEST}`])]);
-  for (const result of [await going(lake), await coverage(lake)])
-    expect(result.stderr).toContain(`${MANIFEST} line 4 is damaged`);
-  expect((await verify(lake, '--fix')).code).toBe(4);
-  expect((await repair(lake)).code).toBe(0);
-  expect(found(await verify(lake))).toEqual([]);
-  // Nothing names the object of the lost line, the last of the series: a run that continues the lake fetches it.
-  expect((await going(lake)).code).toBe(0);
-  expect(manifestLines(join(lake, SERIES))).toContainEqual(
-    expect.objectContaining({ period: '2026-10-04', rows: 288 }),
-  );
-});
-
 describe('a symbolic link', () => {
   it.each([SERIES, 'binance/um/metrics', 'binance'])(
     'in place of %s is not followed by any verb, and each of them names it',
@@ -503,14 +484,6 @@ describe('a symbolic link', () => {
     expect(found(await verify(lake, '--fix'))).toContain(`link ${place}`);
     await repair(lake);
     expect(left()).toEqual(before);
-  });
-
-  it('as the root of the lake is the choice of the user', async () => {
-    const { lake } = copy();
-    symlinkSync(lake, `${lake}-link`);
-    expect((await named(`${lake}-link`)).code).toBe(0);
-    expect(found(await verify(`${lake}-link`))).toEqual([]);
-    expect((await coverage(`${lake}-link`)).stderr).toBe('');
   });
 });
 

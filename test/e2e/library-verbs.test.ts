@@ -132,13 +132,6 @@ describe('verify and repair', () => {
     expect(await parquetDigests(damaged)).toEqual(await parquetDigests(lake));
     expect(await verify({ out: damaged }).summary()).toMatchObject({ findings: {}, exitCode: 0 });
   });
-
-  it('a lake without series is a usage error', async () => {
-    expect(await refusal(() => verify({ out: join(scratch, 'none') }).summary())).toMatchObject({
-      name: 'CryptodlError',
-      code: 'usage',
-    });
-  });
 });
 
 describe('sql', () => {
@@ -174,14 +167,6 @@ describe('sql', () => {
     );
     expect(await Promise.all(queries)).toEqual([[{ n: 144n }], [{ n: 144n }]]);
     expect(filesBelow(tempDir, '')).toHaveLength(1);
-  });
-
-  it('a mistake in the query is a usage error with the place and the names of DuckDB', async () => {
-    expect(await refusal(() => sql('SELECT closee FROM um_klines', { out: lake }).toArray())).toMatchObject({
-      code: 'usage',
-      message: expect.stringContaining('column "closee" not found in FROM clause (line 1, column 8)'),
-      hint: expect.stringMatching(/^Candidate bindings: "close", /),
-    });
   });
 });
 

@@ -176,13 +176,4 @@ describe("import { vision } from 'cryptodl'", () => {
     });
     expect((await run.summary()).outcomes.ok).toBe(4);
   });
-
-  it('has types that know the values', () => {
-    // @ts-expect-error no such market
-    const market: VisionOptions = { market: 'nasdaq' };
-    // @ts-expect-error a flag of the command line only
-    const quiet: VisionOptions = { quiet: true };
-    const right: VisionOptions = { market: 'cm', dataset: ['klines', 'metrics'], format: 'csv', force: true };
-    expect([market, quiet, right]).toHaveLength(3);
-  });
 });

@@ -290,23 +290,6 @@ describe('one lake, several runs', () => {
     },
   );
 
-  it('a signal during a long back-off ends the run at once', async () => {
-    scene.archive.fault = (path, _request, response) => {
-      if (!path.endsWith('.zip')) return false;
-      response.writeHead(503).end();
-      return true;
-    };
-    const args = [...command(join(scratch, 'backoff')), '--retry-delay', '1h', '--retries', '50'];
-    const result = await cryptodl(args, {
-      onSpawn: (child) => {
-        child.stdout?.on('data', (chunk: Buffer) => {
-          if (chunk.includes('"event":"retry"')) child.kill('SIGINT');
-        });
-      },
-    });
-    expect(result.code).toBe(130);
-  });
-
   const choice = ['--dataset', 'metrics', '--symbols', 'BTCUSDT'];
 
   it.each([
@@ -326,14 +309,4 @@ describe('one lake, several runs', () => {
       expect([ended.code, ended.stderr]).toEqual([code, expect.stringContaining(text)]);
     },
   );
-
-  it.each([
-    ['SIGINT', 130],
-    ['SIGTERM', 143],
-  ] as const)('%s ends serve with %i', async (signal, code) => {
-    const { code: ended } = await cryptodl(['serve', folder, '--port', '0'], {
-      onSpawn: (child) => child.stderr?.once('data', () => child.kill(signal)),
-    });
-    expect(ended).toBe(code);
-  });
 });

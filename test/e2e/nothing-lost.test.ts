@@ -212,18 +212,6 @@ describe('nothing is lost or doubled', () => {
       expect(time).toMatch(/^\d{13}$/);
   });
 
-  it('continuing fills a day that came late, after its successors', async () => {
-    const out = 'late';
-    answer(keyOf(3), 404);
-    await run(out, 5, ['--partition', 'day']);
-    scene.archive.fault = undefined;
-    const result =
-      await cryptodlOk(argv`vision --archive-url ${scene.archive.url} --now 2026-10-07 --out ${join(scratch, out)} --json
-      ${FAST}`);
-    expect(result.events.at(-1)).toMatchObject({ outcomes: { ok: 2, skipped: 4 } });
-    expect(await heldRows(out)).toEqual({ rows: 6 * 288, distinct: 6 * 288, said: 6 * 288 });
-  });
-
   it('a revised object beside one that is gone is taken, and the rows of the other stay', async () => {
     const out = 'revised-and-gone';
     await cryptodlOk(args(out, 5));
@@ -258,23 +246,6 @@ describe('nothing is lost or doubled', () => {
     expect(filesBelow(join(scratch, out)).filter((path) => path.startsWith('_quarantine'))).toEqual([]);
   });
 
-  it('Ctrl-C while a failed task waits for its next round leaves it in the report', async () => {
-    const out = 'deferred';
-    answer(keyOf(2), 500);
-    const result = await run(out, 5, ['--retry-delay', '60s', '--retries', '0'], {
-      onSpawn: (child) => {
-        child.stdout?.on('data', (chunk: Buffer) => {
-          if (chunk.includes('"event":"round"')) child.kill('SIGINT');
-        });
-      },
-    });
-    expect(result.code).toBe(130);
-    const report = filesBelow(join(scratch, out, '_failures'))[0] ?? '';
-    expect(readFileSync(join(scratch, out, '_failures', report), 'utf8')).toContain(
-      `"key":"${keyOf(2)}","settings"`,
-    );
-  });
-
   it('a mirror whose objects have other ETags than its listing is not fetched again in every run', async () => {
     const mirror = createServer((request, response) => {
       const url = `${scene.archive.url}${request.url ?? ''}`;
@@ -296,15 +267,6 @@ describe('nothing is lost or doubled', () => {
     mirror.close();
     mirror.closeAllConnections();
     expect(again.events.at(-1)).toMatchObject({ outcomes: { ok: 0, skipped: 3 } });
-  });
-
-  it('two kinds of object on one day are never mixed: a day file where a month file holds the day is refused', async () => {
-    const out = 'mixed';
-    await cryptodlOk(args(out, 5));
-    rmSync(join(scratch, out, '.cryptodl'), { recursive: true, force: true });
-    const refused = await run(out, 6, ['--partition', 'day']);
-    expect(refused.code).toBe(2);
-    expect(await heldRows(out)).toEqual({ rows: 5 * 288, distinct: 5 * 288, said: 5 * 288 });
   });
 
   describe('with monthly objects beside the dailies', () => {

@@ -99,13 +99,6 @@ describe('a lake that is continued every day', () => {
     expect(await prices()).toMatchObject({ [dayOf(5)]: 995, [dayOf(16)]: 996, [dayOf(20)]: 120 });
   });
 
-  it('does not check recent days if only old ones are requested', async () => {
-    await run(20, [...named, '--days', '3']);
-    put(18, 998);
-    await run(20, [...named, '--from', dayOf(1), '--to', dayOf(2)]);
-    expect(zips()).toHaveLength(2);
-  });
-
   it('--revisions ignore keeps the held rows, only fetches nothing else', async () => {
     await run(11, [...named, '--days', '5']);
     put(9, 999);
@@ -147,25 +140,6 @@ describe('a lake that is continued every day', () => {
     put(12);
     await run(13, [...named, '--days', '1']);
     expect(Object.keys(await prices())).toEqual([5, 6, 7, 8, 9, 10, 11, 12].map(dayOf));
-  });
-
-  it('asks for a day that never comes seldomer and seldomer, and goes on behind it', async () => {
-    take(10);
-    await run(10, [...named, '--days', '3']);
-    const asked: number[] = [];
-    for (let day = 21; day <= 30; day += 1) put(day);
-    for (let today = 11; today <= 30; today += 1) {
-      const result = await run(today, []);
-      expect(result.code).toBe(0);
-      const { outcomes } = result.events.at(-1) as { outcomes: { absent: number } };
-      if (outcomes.absent > 0) asked.push(today);
-    }
-    // Each day while it is young, then after an eighth of its age.
-    expect(asked).toEqual([11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 22, 24, 26, 28]);
-    expect(lines('absent').map(({ reason, asked: count }) => `${String(reason)} ${String(count)}`)).toEqual(
-      asked.map((_, index) => `hole ${index + 1}`),
-    );
-    expect(Object.keys(await prices())).toHaveLength(22);
   });
 
   it('remembers which hours a short day lacks', async () => {

@@ -11,9 +11,7 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { startArchive } from '../helpers/archive.js';
@@ -432,18 +430,6 @@ describe('the query', () => {
     expect(stdout).toBe('at\n2026-01-01 12:00:00+00\n');
   });
 
-  it('ends with Ctrl-C', async () => {
-    const { code, stderr } = await cryptodl(
-      ['sql', 'SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE a.range + b.range = -1'],
-      {
-        onSpawn: (child) => {
-          void computes(child).then(() => child.kill('SIGINT'));
-        },
-      },
-    );
-    expect({ code, stderr }).toEqual({ code: 130, stderr: '' });
-  });
-
   it('works without a lake when it names no table, and creates no lake', async () => {
     const out = join(scratch, 'no-lake');
     expect((await cryptodlOk(['sql', 'SELECT 1 AS one', '--out', out])).stdout).toBe('one\n1\n');
@@ -455,20 +441,6 @@ describe('the query', () => {
     expect(existsSync(out)).toBe(false);
   });
 });
-
-/** Resolves when the process has used more CPU time than it needs to start; on other systems than Linux, after four seconds. */
-async function computes({ pid }: ChildProcess): Promise<void> {
-  const ticks = (): number => {
-    const [user, system] = readFileSync(`/proc/${pid}/stat`, 'utf8')
-      .replace(/^.*\) /s, '')
-      .split(' ')
-      .slice(11);
-    return Number(user) + Number(system);
-  };
-  if (process.platform !== 'linux') await sleep(4000);
-  // A tick is a hundredth of a second.
-  else while (ticks() < 80) await sleep(20);
-}
 
 /** Lines of one format. */
 function manifestOf(file: string, format: string): string {

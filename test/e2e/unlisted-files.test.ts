@@ -7,7 +7,7 @@ import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { startArchive } from '../helpers/archive.js';
 import { FAST, argv, cryptodl, cryptodlOk } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
-import { filesBelow, manifestOf, parquetDigests } from '../helpers/lake.js';
+import { filesBelow, manifestOf } from '../helpers/lake.js';
 import { useScene } from '../helpers/scene.js';
 
 const SERIES = 'binance/um/klines/interval=1h/symbol=BTCUSDT';
@@ -116,13 +116,6 @@ describe.each<[string, (lake: string) => string]>([
     expect(quarantined(lake).map((path) => readFileSync(join(lake, '_quarantine', path)))).toEqual([before]);
     expect((await verify(lake, '--deep')).code).toBe(0);
   });
-});
-
-it('a file in the place of a partition is replaced without evidence if the new file has all of its objects', async () => {
-  const lake = copy();
-  rmSync(manifestOf(join(lake, SERIES)));
-  await vision(lake, '01', '04');
-  expect([await parquetDigests(lake), quarantined(lake)]).toEqual([await parquetDigests(sound), []]);
 });
 
 it('a zip of another revision than that of the archive goes to the quarantine before a run replaces it', async () => {

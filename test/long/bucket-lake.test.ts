@@ -342,17 +342,6 @@ describe('a lake in a bucket', () => {
     },
   );
 
-  it('refuses wrong credentials with one line, before anything is fetched', async () => {
-    archive().requests.length = 0;
-    const env = { ...lake.environment, AWS_SECRET_ACCESS_KEY: 'wrong-secret' };
-    const { code, stderr } = await cryptodl(args(1, 3), { env });
-    expect(code).toBe(1);
-    expect(stderr).toContain('AWS_SECRET_ACCESS_KEY');
-    expect(stderr).not.toContain('wrong-secret');
-    expect(archive().objectRequests()).toEqual([]);
-    expect(mirrors()).toEqual([]);
-  });
-
   it('never leads a path out of the mirror', async () => {
     await vision(1, 3);
     const prefix = lake.out.slice(`s3://${server.bucket}/`.length);

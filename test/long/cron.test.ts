@@ -241,21 +241,6 @@ describe('--wait-for-publication', () => {
     };
   }
 
-  it.each(['1500ms', '2026-11-21T08:00:02Z'])(
-    'waits until %s at the latest, and then continues with the published objects',
-    async (until) => {
-      const publish = unpublish('BTCUSDT');
-      const { code, stderr } = await vision(['--symbols', 'BTCUSDT', '--wait-for-publication', until]);
-      publish();
-      expect(code).toBe(0);
-      expect(stderr).toMatch(
-        /^waiting until 2026-11-21 08:00 UTC at the latest \(--wait-for-publication\): the archive has no um metrics BTCUSDT 2026-11-20 yet\nnot published by 2026-11-21 08:00 UTC: um metrics BTCUSDT 2026-11-20; continuing without them\n/,
-      );
-      expect(stderr).toContain('4 ok, 1 absent');
-      expect(stderr).toContain('1 absent, not-published-yet');
-    },
-  );
-
   it('fetches objects published in the meantime', async () => {
     const publish = unpublish('BTCUSDT');
     const waiting = saying('(--wait-for-publication)');
@@ -276,29 +261,6 @@ describe('--error-on-nothing', () => {
     expect(again.events.at(-1)).toMatchObject({ event: 'summary', exitCode: 5, outcomes: { skipped: 10 } });
     expect((await vision([])).code).toBe(0);
   });
-
-  it('leaves a failure its own code', async () => {
-    archive.fault = (path, _request, response) => {
-      if (!path.endsWith('.zip')) return false;
-      response
-        .writeHead(403, { 'content-type': 'application/xml' })
-        .end('<Error><Code>AccessDenied</Code></Error>');
-      return true;
-    };
-    expect((await vision(['--error-on-nothing'])).code).toBe(4);
-  });
-});
-
-describe('--quiet', () => {
-  it.each([[[]], [['--jitter', '5ms', '--concurrency', '200']]])(
-    'says nothing at all when all is well: %j',
-    async (more) => {
-      const { code, stdout, stderr } = await vision(['--quiet', ...more]);
-      expect([code, stdout, stderr]).toEqual([0, '', '']);
-      const again = await vision(['--quiet', ...more]);
-      expect([again.code, again.stdout, again.stderr]).toEqual([0, '', '']);
-    },
-  );
 });
 
 describe('--ping', () => {

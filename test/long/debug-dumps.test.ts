@@ -1,9 +1,9 @@
-/** SIGUSR2 in each phase of a run, many signals, and CPU profiles, through the real program. */
+/** SIGUSR2 in the phases of a run, and many signals, through the real program. */
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cryptodl } from '../helpers/cli.js';
-import { readDump, spawned, standAt } from '../helpers/debug-dumps.js';
+import { readDump, spawned } from '../helpers/debug-dumps.js';
 import { preload } from '../helpers/preload.js';
 import { isListing, useScene } from '../helpers/scene.js';
 import type { SceneRun } from '../helpers/scene.js';
@@ -43,17 +43,6 @@ function holding(
 }
 
 describe('SIGUSR2', () => {
-  it('while a run selects', async () => {
-    const standing = await standAt(scene, isListing, TWO);
-    const { runs } = readDump(await standing.dump());
-    expect(runs).toMatchObject([{ phase: 'selecting' }]);
-    const { workInProgress } = runs[0] as { workInProgress: { stage: string; name: string }[] };
-    expect(workInProgress.some(({ stage, name }) => stage === 'request' && isListing(name))).toBe(true);
-    expect(runs[0]?.['queue']).toBeUndefined();
-    standing.release();
-    expectWell(await standing.ended);
-  });
-
   it.each([
     ['converts', 'rm', /\.csv$/, 'working', 'convert'],
     ['commits', 'rename', /\.parquet$/, 'working', 'commit'],

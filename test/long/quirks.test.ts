@@ -1,7 +1,7 @@
 /** Oddities of the real archive: for each a file of the same form, through the whole program. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { filesBelow, readCsv, readParquet } from '../helpers/lake.js';
@@ -16,7 +16,6 @@ const DAY_MS = 24 * HOUR_MS;
 const FOLDERS = { spot: 'spot', um: 'futures/um', cm: 'futures/cm', option: 'option' };
 const BARS =
   'open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore\n';
-const FUNDING = 'calc_time,funding_interval_hours,last_funding_rate\n';
 const METRICS =
   'create_time,symbol,sum_open_interest,sum_open_interest_value,count_toptrader_long_short_ratio,' +
   'sum_toptrader_long_short_ratio,count_long_short_ratio,sum_taker_long_short_vol_ratio\n';
@@ -176,21 +175,6 @@ describe('rows that are missing', () => {
     expect(await read('early', METRIC, '2024-02')).toHaveLength(288 + 162);
   });
 
-  it('seconds that end early are partial as well; trades, which have no fixed number, tell their last time', async () => {
-    const seconds: Series = { market: 'spot', dataset: 'klines', interval: '1s', symbol: 'EARLYUSDT' };
-    const micros = bars('2025-07-30T00:00:00Z', 1000, 100).map((line) => {
-      const cells = line.split(',');
-      return [`${cells[0]}000`, ...cells.slice(1, 6), `${cells[6]}999`, ...cells.slice(7)].join(',');
-    });
-    const second = put(seconds, '2025-07-30', micros.join(''));
-    const trades: Series = { market: 'um', dataset: 'trades', symbol: 'EARLYUSDT' };
-    const trade = put(trades, '2023-01-23', `${TRADES}1,1.5,2,3,1674441000000,true\n`);
-    const partial = await runOk(seconds, { out: 'early-seconds', days: ['2025-07-30', '2025-07-30'] });
-    expect(eventOf(partial, second)).toMatchObject({ outcome: 'partial', rows: 100, expectedRows: 86_400 });
-    const ok = await runOk(trades, { out: 'early-trades', days: ['2023-01-23', '2023-01-23'] });
-    expect(eventOf(ok, trade)).toMatchObject({ outcome: 'ok', last: '2023-01-23T02:30:00Z' });
-  });
-
   describe('days of trades', () => {
     const DAYS = ['13', '14', '15', '16', '17'].map((day) => `2024-01-${day}`);
     /**
@@ -255,15 +239,6 @@ describe('rows that are missing', () => {
       },
     );
 
-    it('are judged by the days that were held before, as a daily run needs it', async () => {
-      const series = { ...NAMES, symbol: 'DAILYUSDT' };
-      for (const day of DAYS) put(series, day, trades(day, 1, 0, day.endsWith('17') ? 7 : 24));
-      const flags = ['--now', '2024-01-18T12:00:00Z'];
-      await runOk(series, { out: 'cut-daily', days: ['2024-01-13', '2024-01-16'], flags });
-      const result = await runOk(series, { out: 'cut-daily', days: ['2024-01-17', '2024-01-17'], flags });
-      expect(eventOf(result, keyOf(series, '2024-01-17'))).toMatchObject({ outcome: 'partial' });
-    });
-
     it('that are cut are named by coverage for repair, which takes their revision at any age', async () => {
       const series = { ...NAMES, symbol: 'MENDEDUSDT' };
       const key = keyOf(series, '2024-01-15');
@@ -303,75 +278,28 @@ describe('rows that are missing', () => {
       expect(covered.events[0]).toMatchObject({ expected: 5, missing: 0 });
     });
   });
-
-  it('minutes of an exchange halt have no row, and none is made up', async () => {
-    const series: Series = { market: 'spot', dataset: 'klines', interval: '1h', symbol: 'HALTUSDT' };
-    const hours = bars('2018-02-08T00:00:00Z', HOUR_MS, 24);
-    const key = put(series, '2018-02-08', [...hours.slice(0, 3), ...hours.slice(10)].join(''));
-    const result = await runOk(series, { out: 'halt', days: ['2018-02-08', '2018-02-08'] });
-    expect(eventOf(result, key)).toMatchObject({ outcome: 'partial', rows: 17, expectedRows: 24 });
-    const opens = timesOf(await read('halt', series, '2018-02'), 'open_time');
-    expect(opens.slice(2, 4)).toEqual(['2018-02-08T02:00:00.000Z', '2018-02-08T10:00:00.000Z']);
-  });
 });
 
-describe('monthly and daily objects that disagree', () => {
-  const SERIES: Series = { market: 'spot', dataset: 'klines', interval: '1d', symbol: 'DIFFERUSDT' };
-  const monthly = bars('2020-12-01T00:00:00Z', DAY_MS, 31, '1.11');
-  const daily = bars('2020-12-01T00:00:00Z', DAY_MS, 31, '2.22');
-  beforeAll(() => {
-    put(SERIES, '2020-12', monthly.join(''));
-    for (const [index, line] of daily.entries())
-      put(SERIES, `2020-12-${String(index + 1).padStart(2, '0')}`, line);
-  });
-
-  it.each([
-    { how: 'auto takes the month for a whole month', flags: [], days: '2020-12', zips: 1, price: 1.11 },
-    {
-      how: 'auto takes days for a part of it',
-      flags: [],
-      days: ['2020-12-20', '2020-12-22'] as const,
-      zips: 3,
-      price: 2.22,
-    },
-    { how: 'daily takes days', flags: ['--cadence', 'daily'], days: '2020-12', zips: 31, price: 2.22 },
-    {
-      how: 'monthly takes the month',
-      flags: ['--cadence', 'monthly'],
-      days: '2020-12',
-      zips: 1,
-      price: 1.11,
-    },
-  ])('--cadence $how, never both', async ({ how, flags, days, zips, price }) => {
-    scene.archive.requests.length = 0;
-    await runOk(SERIES, { out: how, days, flags });
-    expect(scene.archive.objectRequests().filter((path) => path.endsWith('.zip'))).toHaveLength(zips);
-    const rows = await read(how, SERIES, '2020-12');
-    expect(rows).toHaveLength(typeof days === 'string' ? 31 : 3);
-    expect(new Set(rows.map((row) => row['open']))).toEqual(new Set([price]));
-  });
-
-  it.each(['2024-04-30', '2024-04-02'])(
-    'the monthly bookTicker of 2024-04, which holds the first hours, stands beside the last days: to %s',
-    async (to) => {
-      const series: Series = { market: 'um', dataset: 'bookTicker', symbol: 'LASTUSDT' };
-      const row = (day: string): string =>
-        `${Date.parse(day) / 1000},1.5,2,1.6,3,${Date.parse(day)},${Date.parse(day) + 1}\n`;
-      for (const day of ['2024-03-29', '2024-03-30']) put(series, day, row(day));
-      put(series, '2024-04', row('2024-04-01'));
-      const result = await runOk(series, { out: `last-hours-${to}`, days: ['2024-03-29', to] });
-      expect(summary(result)).toMatchObject({
-        outcomes: { ok: 3, absent: 1 },
-        absent: { 'dataset-ended': 1 },
-      });
-      expect(filesBelow(lake(`last-hours-${to}`, folderOf(series)), '.parquet')).toEqual([
-        '2024-03-29.parquet',
-        '2024-03-30.parquet',
-        '2024-04.parquet',
-      ]);
-    },
-  );
-});
+it.each(['2024-04-30', '2024-04-02'])(
+  'the monthly bookTicker of 2024-04, which holds the first hours, stands beside the last days: to %s',
+  async (to) => {
+    const series: Series = { market: 'um', dataset: 'bookTicker', symbol: 'LASTUSDT' };
+    const row = (day: string): string =>
+      `${Date.parse(day) / 1000},1.5,2,1.6,3,${Date.parse(day)},${Date.parse(day) + 1}\n`;
+    for (const day of ['2024-03-29', '2024-03-30']) put(series, day, row(day));
+    put(series, '2024-04', row('2024-04-01'));
+    const result = await runOk(series, { out: `last-hours-${to}`, days: ['2024-03-29', to] });
+    expect(summary(result)).toMatchObject({
+      outcomes: { ok: 3, absent: 1 },
+      absent: { 'dataset-ended': 1 },
+    });
+    expect(filesBelow(lake(`last-hours-${to}`, folderOf(series)), '.parquet')).toEqual([
+      '2024-03-29.parquet',
+      '2024-03-30.parquet',
+      '2024-04.parquet',
+    ]);
+  },
+);
 
 describe('times', () => {
   it.each(['parquet', 'csv'])(
@@ -482,21 +410,6 @@ describe('times', () => {
       ['1512352800000', '1512356395001'],
     ]);
   });
-
-  it('settlements that jitter after the hour are kept as they are', async () => {
-    const series: Series = { market: 'um', dataset: 'fundingRate', symbol: 'JITTERUSDT' };
-    put(
-      series,
-      '2026-04',
-      `${FUNDING}1775001600001,8,0.0001\n1775030400026,4,0.0001\n1775044800000,1,0.0001\n`,
-    );
-    await runOk(series, { out: 'jitter', days: '2026-04', flags: ['--format', 'csv', '--timestamps', 'ms'] });
-    expect(
-      readText('jitter', series, '2026-04').map(
-        (row) => `${row['calc_time']} ${row['funding_interval_hours']}`,
-      ),
-    ).toEqual(['1775001600001 8', '1775030400026 4', '1775044800000 1']);
-  });
 });
 
 describe('metrics', () => {
@@ -504,21 +417,6 @@ describe('metrics', () => {
     market,
     dataset: 'metrics',
     symbol,
-  });
-
-  it('labels shift on 2026-06-25 and are kept as published: 00:00 of the seam is there twice, from two objects', async () => {
-    const series = seriesOf('SHIFTUSDT');
-    put(series, '2026-06-24', METRICS + metrics(series.symbol, '2026-06-24', 5).join(''));
-    put(series, '2026-06-25', METRICS + metrics(series.symbol, '2026-06-25', 0).join(''));
-    const result = await runOk(series, { out: 'shift', days: ['2026-06-24', '2026-06-25'] });
-    expect(summary(result)).toMatchObject({ outcomes: { ok: 2 }, rows: 576, duplicatesDropped: 0 });
-    const rows = await read('shift', series, '2026-06');
-    const seam = rows.filter(
-      (row) => (row['create_time'] as Date).toISOString() === '2026-06-25T00:00:00.000Z',
-    );
-    // In their published order: the end of one day, then the start of the next.
-    expect(seam.map((row) => row['sum_open_interest'])).toEqual([287.5, 0.5]);
-    expect(timesOf(rows, 'create_time')[0]).toBe('2026-06-24T00:05:00.000Z');
   });
 
   it('the label of the next month that ends a month of um stays with its object', async () => {
@@ -547,48 +445,6 @@ describe('metrics', () => {
 });
 
 describe('numbers', () => {
-  it('options write zero as 0E-8, no volatility as -1E-8 and blanks as two quotes, in no order of hours', async () => {
-    const series: Series = { market: 'option', dataset: 'EOHSummary', symbol: 'BTCUSDT' };
-    const header =
-      'date,hour,symbol,underlying,type,strike,open,high,low,close,volume_contracts,volume_usdt,best_bid_price,best_ask_price,' +
-      'best_bid_qty,best_ask_qty,best_buy_iv,best_sell_iv,mark_price,mark_iv,delta,gamma,vega,theta,openinterest_contracts,openinterest_usdt\n';
-    const row = (hour: string, strike: number): string =>
-      `2023-10-20,${hour},BTC-231229-${strike}-C,BTCUSDT,C,231229-${strike},0E-8,0E-8,0E-8,0E-8,0E-8,0E-8,5,6,7,8,"",-1E-8,1.50000000,0.5,8.7E-7,0,0,0,"",""\n`;
-    put(
-      series,
-      '2023-10-20',
-      header + row('13', 34_000) + row('02', 36_000) + row('02', 34_000) + row('00', 34_000),
-    );
-    for (const flags of [[], ['--numbers', 'string'], ['--format', 'csv']])
-      await runOk(series, { out: `options${flags.join('')}`, days: ['2023-10-20', '2023-10-20'], flags });
-    const rows = await read('options--numbersstring', series, '2023-10');
-    expect(rows.map((cells) => `${String(cells['hour'])} ${String(cells['contract'])}`)).toEqual([
-      '0 BTC-231229-34000-C',
-      '2 BTC-231229-34000-C',
-      '2 BTC-231229-36000-C',
-      '13 BTC-231229-34000-C',
-    ]);
-    expect(rows[0]).toMatchObject({
-      strike: '231229-34000',
-      open: '0E-8',
-      best_buy_iv: null,
-      best_sell_iv: '-1E-8',
-      delta: '8.7E-7',
-    });
-    expect(readText('options--formatcsv', series, '2023-10')[1]).toMatchObject({
-      hour: '02',
-      open: '0E-8',
-      best_buy_iv: '',
-      mark_price: '1.50000000',
-    });
-    expect((await read('options', series, '2023-10'))[0]).toMatchObject({
-      open: 0,
-      best_buy_iv: null,
-      best_sell_iv: -1e-8,
-      delta: 8.7e-7,
-    });
-  });
-
   it.each([[[]], [['--numbers', 'string']]])(
     'bands of depth are 10 and then 12, written -5 and then -5.00, and sorted by value %s',
     async (flags) => {

@@ -86,17 +86,6 @@ it.each([1, 2, 3, 4, 5])(
   },
 );
 
-it('the members of a period are the same if the lake has no later day', async () => {
-  const market = randomMarket(randoms(7), FIRST, NAMES);
-  const always = new Map(daysBetween(FIRST, LAST).map((day) => [day, { quote: '1' }] as const));
-  const whole: Market = new Map([...market, ['BTCUSDT', always]]);
-  const cut = '2024-03-04';
-  const rows = await membersOf(whole, 'whole', ['--top', '5']);
-  const known = await membersOf(spliced(whole, new Map(), cut), 'cut', ['--top', '5']);
-  expect(known.at(-1)?.slice(0, 10)).toBe(cut);
-  expect(known).toEqual(rows.filter((row) => row.slice(0, 10) <= cut));
-});
-
 interface Held {
   readonly symbol: string;
   readonly interval: '1d' | '6h' | '1h';
@@ -148,24 +137,6 @@ async function beforeAndAfter(
   const [before = [], after = []] = results;
   return [before, after];
 }
-
-it('a later day of a longer interval does not hide hours of earlier days', async () => {
-  const august = daysBetween('2026-08-01', '2026-08-31');
-  const held: Held[] = [
-    { symbol: 'AAAUSDT', interval: '1h', days: august },
-    {
-      symbol: 'AAAUSDT',
-      interval: '1d',
-      days: august.filter((day) => day <= '2026-08-09' || day === '2026-08-31'),
-    },
-    { symbol: 'BBBUSDT', interval: '1d', days: august },
-  ];
-  const args = ['--every', 'week', '--window', '7d', '--from', '2026-08-10', '--to', '2026-08-30'];
-  const range = { from: '2026-08-01', until: '2026-08-30', last: '2026-08-31', args };
-  const [before, after] = await beforeAndAfter('hours', held, range);
-  expect(before.filter((row) => row.includes('AAAUSDT'))).toHaveLength(3);
-  expect(after).toEqual(before);
-});
 
 it.each([11, 12, 13, 14])(
   'later days of any interval, with holes, do not change earlier members (seed %i)',

@@ -225,34 +225,6 @@ describe('any other file takes several statements', () => {
     expect(await readParquet(made.file)).toHaveLength(24);
   });
 
-  it('with an invalid cell, whose line the error names', async () => {
-    const made = await make({ '2024-01-15': bar(DAY_15) + bar(DAY_15 + HOUR, 'x'), '2024-01-16': bars(16) });
-    expect([...made.failed]).toMatchObject([['2024-01-15.zip', { code: 'row-malformed' }]]);
-    expect(made.failed.get('2024-01-15.zip')?.message).toContain('line 2');
-    expect(await readParquet(made.file)).toHaveLength(24);
-  });
-
-  it.each(['nan', 'inf', '-Infinity', '9'.repeat(309), ''])(
-    'with the number "%s", which it refuses',
-    async (cell) => {
-      const made = await make({
-        '2024-01-15': bar(DAY_15) + bar(DAY_15 + HOUR, cell),
-        '2024-01-16': bars(16),
-      });
-      expect([...made.failed]).toMatchObject([['2024-01-15.zip', { code: 'row-malformed' }]]);
-      expect(await readParquet(made.file)).toHaveLength(24);
-    },
-  );
-
-  it.each(['x', 'nan', '1..2', ''])('with the number "%s" as text, which it refuses', async (cell) => {
-    const made = await make(
-      { '2024-01-15': bar(DAY_15) + bar(DAY_15 + HOUR, cell), '2024-01-16': bars(16) },
-      { settings: { numbers: 'string' } },
-    );
-    expect([...made.failed]).toMatchObject([['2024-01-15.zip', { code: 'row-malformed' }]]);
-    expect(await readParquet(made.file)).toHaveLength(24);
-  });
-
   it('and leaves no file if every object is invalid', async () => {
     const made = await make({ '2024-01-15': bars(15) + bar(DAY_15 + 23.5 * HOUR, 'x') });
     expect(made.rows).toBe(0);

@@ -32,15 +32,6 @@ async function shown(run: RunRecord | undefined, lake: string): Promise<readonly
 }
 
 describe('the failures of a run', () => {
-  it('are those of the report that its record names, also if all of them are holes', async () => {
-    const lake = newLake();
-    const path = writeFailures(lake, ['one', 'two']);
-    expect(await shown(runOf(2, 0, path), lake)).toEqual([path, ['one', 'two'], []]);
-    expect(await shown(runOf(0, 2, path), lake)).toEqual([path, ['one', 'two'], []]);
-    expect(await shown(runOf(0, 0, path), lake)).toEqual([null, [], []]);
-    expect(await shown(undefined, lake)).toEqual([null, [], []]);
-  });
-
   it('are found in a lake that was moved', async () => {
     const lake = newLake();
     const run = runOf(1, 0, writeFailures(lake, ['one']));
@@ -48,13 +39,6 @@ describe('the failures of a run', () => {
     const path = join(`${lake}-moved`, '_failures/vision-20261120T080000000Z.jsonl');
     expect(await shown(run, `${lake}-moved`)).toEqual([path, ['one'], []]);
     expect(await shown(run, newLake())).toEqual([null, [], []]);
-  });
-
-  it('of a job whose record names no report are those of this job in the newest report', async () => {
-    const lake = newLake();
-    const path = writeFailures(lake, ['no job']);
-    expect(await shown(runOf(1, 0), lake)).toEqual([null, [], []]);
-    expect(await shown({ ...runOf(1, 0), job: 'bars' }, lake)).toEqual([path, [], []]);
   });
 
   it('are left out with a warning if the report cannot be read', async () => {

@@ -104,13 +104,6 @@ describe('periods of datasets that only REST has', () => {
     });
   });
 
-  it('is today as well where that is wanted, which then stays open', () => {
-    const today = day('2024-06-02');
-    expect(chosen({ today, to: today + 1 }, range('2024-06-01', '2024-06-10'))).toEqual({
-      '2024-06': ['2024-06-01', '2024-06-02 open'],
-    });
-  });
-
   it('is not the month of a last day that is not over', () => {
     const today = day('2024-05-31');
     const { '2024-05': of } = chosen({ today, to: today + 1 }, range('2024-05-01', '2024-06-01'));
@@ -121,13 +114,6 @@ describe('periods of datasets that only REST has', () => {
     expect(chosen({ from: day('2024-04-29') }, range(undefined, '2024-06-01'))).toEqual({
       '2024-04': ['2024-04-29', '2024-04-30'],
       '2024-05': ['2024-05'],
-    });
-  });
-
-  it('do not begin before the first available day', () => {
-    const given = { from: day('2024-04-29'), hasMonths: false };
-    expect(chosen(given, range('2024-04-27', '2024-05-01'))).toEqual({
-      '2024-04': ['2024-04-27 before-history', '2024-04-28 before-history', '2024-04-29', '2024-04-30'],
     });
   });
 

@@ -26,15 +26,6 @@ function pager(pages: readonly (Page | Error)[]) {
 const PAGES = [page(4, 0, 1, 3), page(5, 4), page(12, 7, 11), page(20)];
 
 describe('periods of a span', () => {
-  it('get their rows, of one page or of many', async () => {
-    const { pages } = pager(PAGES);
-    const rows = new SpanRows(pages, 0);
-    expect(timesOf(await rows.take({ from: 0, to: 2 }))).toEqual([0, 1]);
-    expect(timesOf(await rows.take({ from: 2, to: 8 }))).toEqual([3, 4, 7]);
-    expect(timesOf(await rows.take({ from: 8, to: 10 }))).toEqual([]);
-    expect(timesOf(await rows.take({ from: 10, to: 20 }))).toEqual([11]);
-  });
-
   it('ask for no page before one of them needs it', async () => {
     const { state, pages } = pager(PAGES);
     const rows = new SpanRows(pages, 0);
@@ -53,14 +44,6 @@ describe('periods of a span', () => {
     const rows = new SpanRows(pages, 0);
     expect(timesOf(await rows.take({ from: 0, to: 8 }))).toEqual([0, 1, 3, 4, 7]);
     expect(timesOf(await rows.take({ from: 0, to: 8 }))).toEqual([]);
-  });
-
-  it('may be taken in any order', async () => {
-    const { pages } = pager(PAGES);
-    const rows = new SpanRows(pages, 0);
-    expect(timesOf(await rows.take({ from: 8, to: 20 }))).toEqual([11]);
-    expect(timesOf(await rows.take({ from: 0, to: 4 }))).toEqual([0, 1, 3]);
-    expect(timesOf(await rows.take({ from: 4, to: 8 }))).toEqual([4, 7]);
   });
 
   it('may end after the last page', async () => {
@@ -112,27 +95,6 @@ describe('periods of a span', () => {
         expect(source.state.asked).toBeLessThanOrEqual(pages.length + 1);
       }),
     );
-  });
-});
-
-describe('a period', () => {
-  it('is before the first row when nothing came up to its end', async () => {
-    const { pages } = pager([page(10), page(20, 15), page(30)]);
-    const rows = new SpanRows(pages, 0);
-    const isBefore = async (from: number, to: number): Promise<boolean> =>
-      (await rows.take({ from, to })).isBeforeFirst;
-    expect(await isBefore(0, 5)).toBe(true);
-    expect(await isBefore(5, 12)).toBe(true);
-    expect(await isBefore(12, 15)).toBe(true);
-    expect(await isBefore(15, 16)).toBe(false);
-    expect(await isBefore(16, 30)).toBe(false);
-  });
-
-  it('is known to be before the first row also when it is asked for after that row', async () => {
-    const { pages } = pager([page(20, 15), page(30)]);
-    const rows = new SpanRows(pages, 0);
-    expect(await rows.take({ from: 10, to: 20 })).toMatchObject({ isBeforeFirst: false });
-    expect(await rows.take({ from: 0, to: 10 })).toEqual({ rows: [], isBeforeFirst: true });
   });
 });
 

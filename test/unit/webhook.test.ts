@@ -42,16 +42,6 @@ async function answering(...statuses: number[]) {
 }
 
 describe('the webhook', () => {
-  it('gets a POST of JSON with the query of its address', async () => {
-    const { url, heads } = await answering(200);
-    const post = posting(`${url}/secret?key=a%20b`);
-    await post.posted;
-    expect(heads).toHaveLength(1);
-    expect(heads[0]).toMatch(/^POST \/secret\?key=a%20b HTTP\/1\.1\r\n/);
-    expect(heads[0]).toContain('content-type: application/json');
-    expect(post.clock.waiting).toBe(0);
-  });
-
   it.each([[[500, 200]], [[429, 503, 204]], [[502, 502, 502, 201]]])('is retried: %j', async (statuses) => {
     const { url, heads } = await answering(...statuses);
     const post = posting(url);
