@@ -23,8 +23,7 @@ export interface TradeRule {
 
 export type BarRule = TimeRule | TradeRule;
 
-const HOUR_MS = 3_600_000;
-const UNITS = { m: 60_000, h: HOUR_MS, d: DAY_MS, w: 7 * DAY_MS } as const;
+const UNITS = { w: 7 * DAY_MS, d: DAY_MS, h: 3_600_000, m: 60_000 } as const;
 /** Monday 1970-01-05. */
 const FIRST_MONDAY_MS = 4 * DAY_MS;
 /** Each month has the start of a bar of this length, so each month with bars has a file. */
@@ -50,15 +49,11 @@ function noBar(text: string): Error {
 function timeRule(text: string, [, number, unit]: RegExpExecArray): TimeRule {
   const lengthMs = Number(number) * UNITS[unit as keyof typeof UNITS];
   if (lengthMs === 0 || lengthMs > LONGEST_MS) throw noBar(text);
-  const isWeeks = unit === 'w';
-  const interval = isWeeks ? `${lengthMs / UNITS.w}w` : intervalOf(lengthMs);
-  return { kind: 'time', lengthMs, originMs: isWeeks ? FIRST_MONDAY_MS : 0, interval };
-}
-
-/** In the largest unit: 60m are 1h, and 24h are 1d. Seven days are no week, because weeks begin on a Monday. */
-function intervalOf(lengthMs: number): string {
-  if (lengthMs % DAY_MS === 0) return `${lengthMs / DAY_MS}d`;
-  return lengthMs % HOUR_MS === 0 ? `${lengthMs / HOUR_MS}h` : `${lengthMs / UNITS.m}m`;
+  if (unit === 'w')
+    return { kind: 'time', lengthMs, originMs: FIRST_MONDAY_MS, interval: `${lengthMs / UNITS.w}w` };
+  // In the largest unit: 60m are 1h, and 24h are 1d. Seven days are no week, because weeks begin on a Monday.
+  const largest = (['d', 'h'] as const).find((one) => lengthMs % UNITS[one] === 0) ?? 'm';
+  return { kind: 'time', lengthMs, originMs: 0, interval: `${lengthMs / UNITS[largest]}${largest}` };
 }
 
 function tradeRule(text: string, [, kind, whole = '', fraction = '']: RegExpExecArray): TradeRule {

@@ -17,29 +17,25 @@ export async function bars(operand: string, run: LookUp): Promise<ExitCode> {
   return runVerb(run, (request) => buildAndPrint(parseBar(operand), run, request));
 }
 
-/** Prints the months that are done, at most every ten seconds. */
-function monthPrinter({ resolved, io }: LookUp): () => void {
-  const print = progressPrinter(resolved.options, io);
-  let months = 0;
-  return () => {
-    months += 1;
-    print(() => countText(months, 'month'));
-  };
-}
-
 async function buildAndPrint(rule: BarRule, run: LookUp, request: VerbRequest): Promise<ExitCode> {
   const { io, resolved } = run;
   const { dryRun, json, quiet } = resolved.options;
   const startedAt = io.clock.monotonic();
-  const summary = await forEachItem(buildBars(rule, request, monthPrinter(run)), async (series) => {
+  const progress = progressPrinter(resolved.options, io);
+  let months = 0;
+  const onMonth = (): void => {
+    months += 1;
+    progress(() => countText(months, 'month'));
+  };
+  const summary = await forEachItem(buildBars(rule, request, onMonth), async (series) => {
     if (json) return writeData(io, [{ event: 'series', ...series }]);
     if (dryRun && series.outcome === 'made')
       return writeData(
         io,
         series.months.map((month) => tabbed(['make', seriesName(series), month])),
       );
-    const hasText = series.outcome === 'made' || series.text !== undefined;
-    if (series.outcome === 'failed' || (!quiet && hasText)) printLines(io.stderr, [lineOf(series)]);
+    if (series.outcome === 'failed' || (!quiet && series.outcome !== 'skipped'))
+      printLines(io.stderr, [lineOf(series)]);
     return true;
   });
   if (summary === undefined) return 0;
@@ -49,29 +45,31 @@ async function buildAndPrint(rule: BarRule, run: LookUp, request: VerbRequest): 
   return summary.exitCode;
 }
 
-function lineOf({ outcome, text = '', source = '', months, ...series }: BuiltSeries): string {
-  const name = seriesName(series);
-  if (outcome !== 'made') return `${name}: not made: ${text}`;
-  const { bars: number, days, missingDays, short } = series;
-  const lacking = [
-    ...(missingDays > 0 ? [`; ${source} lack ${countText(missingDays, 'day')}`] : []),
-    ...(short > 0 ? [`; ${lackText(short)}`] : []),
-  ].join('');
-  return `${name}: ${countText(number, 'bar')} of ${countText(days, 'day')} in ${countText(months.length, 'month')} made from ${source}${lacking}`;
+function lineOf({ outcome, text = '', source = '', ...series }: BuiltSeries): string {
+  if (outcome !== 'made') return `${seriesName(series)}: not made: ${text}`;
+  const amounts = `${countText(series.bars, 'bar')} of ${countText(series.days, 'day')} in ${countText(series.months.length, 'month')}`;
+  return [`${seriesName(series)}: ${amounts} made from ${source}`, ...lackTexts(series, source)].join('; ');
 }
 
-/** Bars that were made from some of their rows, and bars that are absent because all of their rows are. */
-function lackText(short: number): string {
-  return `${countText(short, 'bar')} ${short === 1 ? 'lacks' : 'lack'} rows of the source`;
+/** Days without bars; and bars that were made from some of their rows, together with bars that are absent because all of their rows are. */
+function lackTexts(
+  { missingDays, short }: Pick<BuiltSeries, 'missingDays' | 'short'>,
+  source: string,
+): string[] {
+  return [
+    ...(missingDays > 0 ? [`${source} lack ${countText(missingDays, 'day')}`] : []),
+    ...(short > 0 ? [`${countText(short, 'bar')} ${short === 1 ? 'lacks' : 'lack'} rows of the source`] : []),
+  ];
 }
 
 /** `elapsedMs`: undefined with --dry-run. */
 function closing(summary: BuildSummary, elapsedMs: number | undefined): string[] {
-  const { made, skipped, empty, failed, months, days, bars: number, short, missingDays, bytes } = summary;
+  const { made, skipped, empty, failed } = summary;
+  const days = countText(summary.days, 'day');
   const amounts =
     elapsedMs === undefined
-      ? `to make (${countText(days, 'day')} in ${countText(months, 'month')})`
-      : `made (${countText(number, 'bar')} of ${countText(days, 'day')} in ${countText(months, 'file')}, ${bytesText(bytes)})`;
+      ? `to make (${days} in ${countText(summary.months, 'month')})`
+      : `made (${countText(summary.bars, 'bar')} of ${days} in ${countText(summary.months, 'file')}, ${bytesText(summary.bytes)})`;
   const parts = [
     ...(made > 0 ? [`${numberText(made)} series ${amounts}`] : []),
     ...(skipped > 0 ? [`nothing new for ${numberText(skipped)} series`] : []),
@@ -80,10 +78,7 @@ function closing(summary: BuildSummary, elapsedMs: number | undefined): string[]
   ];
   const head = parts.length === 0 ? 'no series' : parts.join('; ');
   if (elapsedMs === undefined) return [head];
-  const lacking = [
-    ...(missingDays > 0 ? [`the sources lack ${countText(missingDays, 'day')}`] : []),
-    ...(short > 0 ? [lackText(short)] : []),
-  ];
+  const lacking = lackTexts(summary, 'the sources');
   return [
     `${head} in ${durationText(elapsedMs)}`,
     ...(lacking.length > 0 ? [`${lacking.join('; ')}; cryptodl coverage shows gaps`] : []),

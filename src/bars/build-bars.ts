@@ -1,17 +1,17 @@
 /** Builds bars into the lake, symbol by symbol and month by month. Sends no request. */
 import { join } from 'node:path';
 import { openCatalogue } from '../catalogue/catalogue.js';
-import type { Catalogue } from '../catalogue/catalogue.js';
+import type { HeldSeries } from '../catalogue/catalogue.js';
+import { isFileError } from '../convert/duckdb-errors.js';
 import { createEngine } from '../convert/duckdb.js';
-import type { DuckDbSession, Engine } from '../convert/duckdb.js';
+import type { Engine } from '../convert/duckdb.js';
 import { openLake } from '../download/open-lake.js';
 import { openSession } from '../download/session.js';
 import type { LakeParts, Session } from '../download/session.js';
 import { releaseBacked } from '../lake/backing.js';
-import { commitFiles } from '../lake/commit-journal.js';
 import { removeRunFolder, seriesFolder } from '../lake/layout.js';
 import { writeNotice } from '../lake/notice.js';
-import { fileSize, removeStaged } from '../lake/publish.js';
+import { fileSize } from '../lake/publish.js';
 import { dayText, monthOf } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
@@ -20,9 +20,8 @@ import type { Series } from '../model/task.js';
 import { listText } from '../model/units.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import type { BarRule } from './bar-rule.js';
-import { UnreadableSource } from './make-bars.js';
-import { lostDays, makeMonth } from './make-month.js';
-import type { BarTarget, MadeMonth } from './make-month.js';
+import { makeBars } from './make-bars.js';
+import type { BarTools } from './make-bars.js';
 import { planMonths } from './plan-months.js';
 import type { BarMonth, Recipe } from './plan-months.js';
 import {
@@ -36,21 +35,19 @@ import {
   sourceOf,
 } from './source.js';
 import type { BarSource, SymbolSeries } from './source.js';
+import { lostDays, writeMonth } from './write-month.js';
+import type { BarTarget, MonthFigures } from './write-month.js';
 
-/** What was made, of one symbol or of all. */
-interface Amounts {
+/** What was made, of one symbol or of all. The figures of months are 0 with --dry-run. */
+interface Amounts extends MonthFigures {
   /** Days of the months that are made. */
   readonly days: number;
-  /** Bars of these months, and bars that lack rows of the source or are absent for that reason. Both are 0 with --dry-run. */
-  readonly bars: number;
-  readonly short: number;
   /** Days between the first and the last day of the source, in months of the range, that the source does not have. They have no bars. */
   readonly missingDays: number;
-  readonly bytes: number;
 }
 
 /** The result for a series of bars. */
-interface Built extends Amounts {
+export interface BuiltSeries extends Series, Amounts {
   /**
    * `made`, or with --dry-run what would be made; `skipped`: the bars of the lake are up to date; `empty`: the source has no whole bar in
    * the range.
@@ -63,24 +60,22 @@ interface Built extends Amounts {
   readonly months: readonly string[];
 }
 
-export type BuiltSeries = Series & Built;
-
-export interface BuildSummary extends Readonly<Record<Built['outcome'], number>>, Amounts {
+export interface BuildSummary extends Readonly<Record<BuiltSeries['outcome'], number>>, Amounts {
   readonly months: number;
   readonly exitCode: ExitCode;
 }
 
-const AMOUNTS = ['days', 'bars', 'short', 'missingDays', 'bytes'] as const;
-const NOTHING = { months: [], days: 0, bars: 0, short: 0, missingDays: 0, bytes: 0 };
+const NO_FIGURES: MonthFigures = { bars: 0, short: 0, bytes: 0 };
+const NOTHING = { days: 0, ...NO_FIGURES, missingDays: 0 };
+const AMOUNTS = Object.keys(NOTHING) as (keyof Amounts)[];
 
-interface Build {
+interface Build extends Pick<BarTools, 'catalogue'> {
   readonly rule: BarRule;
-  readonly session: Session & Partial<LakeParts>;
+  readonly session: Session;
   /** Whether a month is in the range of the command. */
   readonly isChosen: (month: number) => boolean;
-  readonly catalogue: Catalogue;
   /** Undefined with --dry-run. */
-  readonly engine: DuckDbSession | undefined;
+  readonly writing: { readonly tools: BarTools; readonly lake: Session & LakeParts } | undefined;
   readonly onMonth: () => void;
 }
 
@@ -91,27 +86,24 @@ interface Build {
 export async function* buildBars(
   rule: BarRule,
   request: VerbRequest,
-  onMonth: () => void = () => undefined,
+  onMonth: () => void,
 ): AsyncGenerator<BuiltSeries, BuildSummary> {
   const session = openSession(request);
-  const { options, paths, stop, venue } = session;
+  const { paths, stop, venue } = session;
   let opened: LakeParts | undefined;
   let engine: Engine | undefined;
   try {
     const symbols = await selectSymbols(rule, request);
-    if (!options.dryRun) {
+    const catalogue = openCatalogue(paths.root, venue, stop.signal);
+    let writing: Build['writing'];
+    if (!session.options.dryRun) {
       opened = await openLake(session, 'cryptodl bars');
       engine = createEngine({ tempFolder: opened.runFolder, signal: stop.signal });
+      const tools = { engine: await engine.session(), catalogue, venue };
+      writing = { tools, lake: { ...session, ...opened } };
     }
-    const build = {
-      rule,
-      session: { ...session, ...opened },
-      isChosen: chosenMonths(request),
-      catalogue: openCatalogue(paths.root, venue, stop.signal),
-      engine: await engine?.session(),
-      onMonth,
-    };
-    const summary = yield* buildAll(build, symbols);
+    const isChosen = chosenMonths(request);
+    const summary = yield* buildAll({ rule, session, isChosen, catalogue, writing, onMonth }, symbols);
     if (opened !== undefined && summary.months > 0 && venue.terms !== undefined)
       await writeNotice(paths, venue.terms.notice);
     return summary;
@@ -122,15 +114,15 @@ export async function* buildBars(
   } finally {
     engine?.close();
     await session.close();
-    if (opened !== undefined) await closeLake(session, opened);
+    await closeLake(session, opened);
   }
 }
 
-async function closeLake({ paths }: Session, { lock, runFolder }: LakeParts): Promise<void> {
+async function closeLake({ paths }: Session, opened: LakeParts | undefined): Promise<void> {
   try {
-    await removeRunFolder(paths, runFolder);
+    if (opened !== undefined) await removeRunFolder(paths, opened.runFolder);
   } finally {
-    await lock.release();
+    await opened?.lock.release();
   }
 }
 
@@ -152,30 +144,23 @@ async function* buildAll(
 
 async function buildSymbol(build: Build, { bars, spec, held: all }: SymbolSeries): Promise<BuiltSeries> {
   const { catalogue, rule, session } = build;
-  const failed = (text: string): BuiltSeries => ({ ...bars, ...NOTHING, outcome: 'failed', text });
+  const nothing = { ...bars, ...NOTHING, months: [] };
+  const failed = (text: string): BuiltSeries => ({ ...nothing, outcome: 'failed', text });
   const sources = all.filter((series) => canMake(rule, series));
   if (sources.length === 0) return failed(noSourceText(rule, all));
-  const usable: BarSource[] = [];
-  let isEmpty = true;
-  for await (const held of catalogue.series(sources)) {
-    const source = sourceOf(held);
-    isEmpty = false;
-    if (source !== undefined) usable.push(source);
-  }
-  if (isEmpty) return { ...bars, ...NOTHING, outcome: 'empty', text: 'the lake has no rows of its source' };
+  const found: HeldSeries[] = [];
+  for await (const held of catalogue.series(sources)) found.push(held);
+  if (found.length === 0) return { ...nothing, outcome: 'empty', text: 'the lake has no rows of its source' };
   try {
     const folder = join(session.paths.root, seriesFolder(session.venue.name, bars));
-    const { parquet: held } = await session.manifests.of(folder);
-    const source = chooseSource(usable, held);
+    const { parquet: held } = await (build.writing?.lake ?? session).manifests.of(folder);
+    const source = chooseSource(found.flatMap(sourceOf), held);
     if (source === undefined) return failed(`${sources.map(seriesName).join(', ')}: no files`);
+    const name = sourceName(source.series);
+    if (source.fault !== undefined) return { ...failed(`${name}: ${source.fault}`), source: name };
     // A candle without trades is a row of klines, so klines have nothing to fill.
     const isFilled = session.options.fillEmpty && source.series.dataset !== 'klines';
-    // The newest line names the source, so a line is newer than the lines before it.
-    const nowMs = held
-      .lines()
-      .reduce((most, { at }) => Math.max(most, Date.parse(at) + 1), session.clock.now());
-    const target = { series: bars, spec, folder, held, nowMs };
-    return { ...bars, ...(await buildSeries(build, { rule, source, isFilled }, target)) };
+    return await buildSeries(build, { rule, source, isFilled }, { series: bars, spec, folder, held });
   } catch (error) {
     if (!(error instanceof CryptodlError) || error.code !== 'manifest-damaged') throw error;
     return failed(error.message);
@@ -183,26 +168,26 @@ async function buildSymbol(build: Build, { bars, spec, held: all }: SymbolSeries
 }
 
 /** Makes the months that are not up to date. Rejects with errors of the disk, and when interrupted. */
-async function buildSeries(build: Build, recipe: Recipe, target: BarTarget): Promise<Built> {
-  const { rule, source } = recipe;
+async function buildSeries(build: Build, recipe: Recipe, target: BarTarget): Promise<BuiltSeries> {
+  const { isChosen, rule, session } = build;
+  const { source } = recipe;
   const name = sourceName(source.series);
-  if (source.fault !== undefined)
-    return { ...NOTHING, source: name, outcome: 'failed', text: `${name}: ${source.fault}` };
   const all = planMonths(recipe);
-  const missing = missingDays(source).filter((day) => build.isChosen(monthOf(day)));
-  const of = { source: name, missingDays: missing.length };
   const months = await monthsToMake(build, all, name, target);
-  const text = build.session.options.force ? undefined : lossProblem(months, name, target);
-  if (text !== undefined) return { ...NOTHING, ...of, outcome: 'failed', text };
-  if (months.length > 0) return { ...(await makeMonths(build, target, recipe, months)), ...of };
-  if (all.some(({ month }) => build.isChosen(month))) return { ...NOTHING, ...of, outcome: 'skipped' };
+  const missing = missingDays(source).filter((day) => isChosen(monthOf(day)));
+  const nothing = { ...target.series, ...NOTHING, missingDays: missing.length, source: name, months: [] };
+  // A month is made as a whole, and would lose days that the source no longer has.
+  const lost = session.options.force ? [] : months.flatMap((month) => lostDays(target, month));
+  if (lost.length > 0) {
+    const days = listText(lost.map(({ period }) => period).sort());
+    const text = `its bars have days that ${name} does not have: ${days}; --force makes their months again without them`;
+    return { ...nothing, outcome: 'failed', text };
+  }
+  if (months.length > 0) return { ...nothing, ...(await makeMonths(build, target, recipe, months)) };
+  if (all.some(({ month }) => isChosen(month))) return { ...nothing, outcome: 'skipped' };
   const span = `${dayText(source.from)} … ${dayText(source.to - 1)}`;
-  return {
-    ...NOTHING,
-    ...of,
-    outcome: 'empty',
-    text: `no bar of ${rule.interval} of the range lies within ${span}, the days of ${name}`,
-  };
+  const text = `no bar of ${rule.interval} of the range lies within ${span}, the days of ${name}`;
+  return { ...nothing, outcome: 'empty', text };
 }
 
 /** The months whose file is not there with its size, or was made from something else. A change of the source concerns months outside of the range too. */
@@ -223,77 +208,47 @@ async function monthsToMake(
   return months;
 }
 
-/** Why months are not made again: a month is made as a whole, and would lose days that the source no longer has. */
-function lossProblem(months: readonly BarMonth[], source: string, target: BarTarget): string | undefined {
-  const lost = months.flatMap((month) => lostDays(target, month)).map(({ period }) => period);
-  if (lost.length === 0) return undefined;
-  return `its bars have days that ${source} does not have: ${listText(lost.sort())}; --force makes their months again without them`;
-}
-
-/** Months of one commit. The months of bars from trades take long, so each is a commit of its own. */
-const MONTHS_IN_COMMIT = 16;
-
+/** Each month is a commit of its own. Months before one whose rows cannot be read stay made. */
 async function makeMonths(
-  { catalogue, engine, onMonth, session }: Build,
+  { onMonth, session, writing }: Build,
   target: BarTarget,
   recipe: Recipe,
   months: readonly BarMonth[],
-): Promise<Built> {
-  if (engine === undefined) return { ...sumOf(months), outcome: 'made' };
-  const { manifests, paths, stop, venue } = session;
-  const { dataset } = recipe.source.series;
-  const step = dataset === 'klines' ? MONTHS_IN_COMMIT : 1;
-  const made: MadeMonth[] = [];
-  let failure: string | undefined;
-  for (let at = 0; at < months.length; at += step) {
-    const some: MadeMonth[] = [];
-    try {
-      for (const month of months.slice(at, at + step)) {
-        stop.signal.throwIfAborted();
-        const one = await makeMonth({ engine, catalogue, venue, paths }, target, recipe, month);
-        onMonth();
-        if (one !== undefined) some.push(one);
-      }
-    } catch (error) {
-      await removeStaged(some);
-      if (!(error instanceof UnreadableSource)) throw error;
-      failure = error.message;
-      break;
-    }
-    await commit(session, target, some);
-    made.push(...some);
+): Promise<Pick<BuiltSeries, 'outcome' | 'months' | 'text' | 'days' | keyof MonthFigures>> {
+  const sums = { days: 0, ...NO_FIGURES };
+  const made: string[] = [];
+  let text: string | undefined;
+  for (const month of months) {
+    session.stop.signal.throwIfAborted();
+    text = writing && (await faultOf(makeBars(writing.tools, recipe, month), recipe.source));
+    if (text !== undefined) break;
+    const figures =
+      writing === undefined
+        ? NO_FIGURES
+        : await writeMonth(writing.tools.engine, writing.lake, target, { recipe, month });
+    onMonth();
+    if (figures === undefined) continue;
+    made.push(month.label);
+    sums.days += month.days.length;
+    for (const name of ['bars', 'short', 'bytes'] as const) sums[name] += figures[name];
   }
-  await manifests.published(target.folder);
-  await releaseBacked(join(paths.root, seriesFolder(venue.name, recipe.source.series)), target.folder);
-  const sums = sumOf(made);
-  if (failure !== undefined) return { ...sums, outcome: 'failed', text: failure };
-  return { ...sums, outcome: made.length > 0 ? 'made' : 'skipped' };
+  if (writing !== undefined) {
+    await writing.lake.manifests.published(target.folder);
+    const { paths, venue } = session;
+    await releaseBacked(join(paths.root, seriesFolder(venue.name, recipe.source.series)), target.folder);
+  }
+  if (text !== undefined) return { ...sums, months: made, outcome: 'failed', text };
+  return { ...sums, months: made, outcome: made.length > 0 ? 'made' : 'skipped' };
 }
 
-function sumOf(
-  made: readonly (Pick<MadeMonth, 'label' | 'days'> & Partial<Pick<MadeMonth, 'bars' | 'short' | 'bytes'>>)[],
-): Omit<Built, 'outcome'> {
-  const sums = { ...NOTHING, months: made.map(({ label }) => label) };
-  for (const { days, bars = 0, short = 0, bytes = 0 } of made) {
-    sums.days += days.length;
-    sums.bars += bars;
-    sums.short += short;
-    sums.bytes += bytes;
+/** Why rows cannot be read, or why no bars can be made from them. Rejects with errors that do not concern the rows. */
+async function faultOf(making: Promise<void>, { series }: BarSource): Promise<string | undefined> {
+  try {
+    await making;
+    return undefined;
+  } catch (error) {
+    if (!isFileError(error)) throw error;
+    const [why = ''] = (error as Error).message.split('\n');
+    return `the rows of ${sourceName(series)}: ${why}`;
   }
-  return sums;
-}
-
-async function commit(
-  { lock, manifests, paths, venue }: Build['session'],
-  { folder, series }: BarTarget,
-  made: readonly MadeMonth[],
-): Promise<void> {
-  if (made.length === 0) return;
-  await lock?.confirm();
-  // Checked again: a symbolic link may have replaced a folder since the rows were read.
-  await paths.folder(seriesFolder(venue.name, series));
-  await commitFiles(
-    { paths, manifests },
-    { seriesFolder: folder, publications: made, dead: [], lines: made.flatMap(({ lines }) => lines) },
-  );
 }

@@ -9,7 +9,7 @@ import { DAY_MS, dayOf, monthOf, monthStart, monthText, startOfDay } from '../mo
 import { barStart, nextStart } from './bar-rule.js';
 import type { BarRule, TimeRule } from './bar-rule.js';
 import { eachDay, sourceName } from './source.js';
-import type { BarSource } from './source.js';
+import type { BarSource, Span } from './source.js';
 
 /** What bars are made of, apart from the rows. */
 export interface Recipe {
@@ -19,12 +19,6 @@ export interface Recipe {
   readonly isFilled: boolean;
 }
 
-/** Half-open: epoch milliseconds, or days. */
-export interface Span {
-  readonly from: number;
-  readonly to: number;
-}
-
 /** A file of bars. */
 export interface BarMonth {
   readonly month: number;
@@ -32,7 +26,7 @@ export interface BarMonth {
   readonly file: string;
   /** The days that have bars or lie within a bar, ascending. */
   readonly days: readonly number[];
-  /** The starts of its bars. Undefined for bars by trades. */
+  /** The starts of its bars in milliseconds. Undefined for bars by trades. */
   readonly starts: Span | undefined;
   /** The days whose rows are read, and the files of the source with these days. */
   readonly rows: Span;
@@ -43,13 +37,9 @@ export interface BarMonth {
 
 /** All months that can have bars, ascending. */
 export function planMonths(recipe: Recipe): BarMonth[] {
-  const { from, to } = recipe.source;
-  const months: BarMonth[] = [];
-  for (let month = monthOf(from); month <= monthOf(to - 1); month += 1) {
-    const planned = planMonth(recipe, month);
-    if (planned !== undefined) months.push(planned);
-  }
-  return months;
+  const first = monthOf(recipe.source.from);
+  const months = Array.from({ length: monthOf(recipe.source.to - 1) - first + 1 }, (_, at) => first + at);
+  return months.flatMap((month) => planMonth(recipe, month) ?? []);
 }
 
 function planMonth(recipe: Recipe, month: number): BarMonth | undefined {
@@ -59,18 +49,14 @@ function planMonth(recipe: Recipe, month: number): BarMonth | undefined {
   if (starts !== undefined && starts.from >= starts.to) return undefined;
   const days = eachDay(all).filter((day) => isOfBars(recipe, day));
   const own = starts === undefined ? all : daysOf(starts, source);
-  const files = filesOf(source, own);
+  const files = source.files.filter((file) => file.days.from < own.to && file.days.to > own.from);
   const [first] = files;
   if (days.length === 0 || first === undefined) return undefined;
   // The file before has the close for empty bars at the start.
   const before = isFilled ? source.files.findLast((file) => file.days.to <= first.days.from) : undefined;
   const from = before === undefined ? files : [before, ...files];
   const label = monthText(month);
-  const text = JSON.stringify([
-    ruleText(recipe),
-    starts,
-    from.map(({ path, sha256 }) => [basename(path), sha256]),
-  ]);
+  const digested = [ruleText(recipe), starts, from.map(({ path, sha256 }) => [basename(path), sha256])];
   return {
     month,
     label,
@@ -79,23 +65,17 @@ function planMonth(recipe: Recipe, month: number): BarMonth | undefined {
     starts,
     rows: { from: before?.days.from ?? own.from, to: own.to },
     from,
-    sha256: createHash('sha256').update(text).digest('hex'),
+    sha256: createHash('sha256').update(JSON.stringify(digested)).digest('hex'),
   };
 }
 
-/** The starts of the whole bars that begin on these days. */
-function startsIn(rule: TimeRule, source: BarSource, { from, to }: Span): Span {
-  const { spec } = source;
-  const whole = wholeBars(rule, source);
+/** The starts of the whole bars that begin on these days; by default on all days of the source. */
+function startsIn(rule: TimeRule, { from, to, spec }: BarSource, days: Span = { from, to }): Span {
+  const startOn = (day: number): number => nextStart(rule, startOfDay(day, spec));
   return {
-    from: Math.max(whole.from, nextStart(rule, startOfDay(from, spec))),
-    to: Math.min(whole.to, nextStart(rule, startOfDay(to, spec))),
+    from: startOn(Math.max(from, days.from)),
+    to: Math.min(barStart(rule, startOfDay(to, spec)), startOn(days.to)),
   };
-}
-
-/** The time of all whole bars. */
-function wholeBars(rule: TimeRule, { from, to, spec }: BarSource): Span {
-  return { from: nextStart(rule, startOfDay(from, spec)), to: barStart(rule, startOfDay(to, spec)) };
 }
 
 /** Whether a day has bars or lies within one. A day without source does only if bars are longer than a day. */
@@ -103,7 +83,7 @@ function isOfBars({ rule, source }: Recipe, day: number): boolean {
   const { spec, days } = source;
   if (rule.kind !== 'time') return days.has(day);
   const [begin, end] = [startOfDay(day, spec), startOfDay(day + 1, spec)];
-  const whole = wholeBars(rule, source);
+  const whole = startsIn(rule, source);
   if (end <= whole.from || begin >= whole.to) return false;
   if (days.has(day)) return true;
   const hasRows = (from: number): boolean =>
@@ -113,10 +93,6 @@ function isOfBars({ rule, source }: Recipe, day: number): boolean {
 
 function daysOf({ from, to }: Span, { spec }: BarSource): Span {
   return { from: dayOf(from, spec), to: dayOf(to - 1, spec) + 1 };
-}
-
-function filesOf({ files }: BarSource, { from, to }: Span): LakeFile[] {
-  return files.filter(({ days }) => days.from < to && days.to > from);
 }
 
 /** The rule as text: bars with the same rule and the same files are the same bars. */

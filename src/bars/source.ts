@@ -1,9 +1,7 @@
 /** The symbols whose bars are made, and their sources: series of klines, aggTrades or trades. */
 import type { HeldSeries } from '../catalogue/catalogue.js';
-import type { LakeFile } from '../catalogue/lake-tables.js';
 import { hasTextNumbers, hasZonedTimes } from '../catalogue/views.js';
 import type { HeldObjects } from '../lake/held-objects.js';
-import type { ObjectLine } from '../lake/manifest-line.js';
 import { monthOf } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { Series, Settings } from '../model/task.js';
@@ -19,6 +17,12 @@ import type { BarRule } from './bar-rule.js';
 const DATASETS = ['klines', 'aggTrades', 'trades'];
 /** The dataset of bars. */
 const BARS = 'bars';
+
+/** Half-open: days, or epoch milliseconds. */
+export interface Span {
+  readonly from: number;
+  readonly to: number;
+}
 
 export interface SymbolSeries {
   /** The series of the bars. */
@@ -71,12 +75,9 @@ export function canMake(rule: BarRule, { market, dataset, interval }: Series): b
 }
 
 /** Why none of these series can be the source. */
-export function noSourceText(rule: BarRule, held: readonly Series[]): string {
-  const need =
-    rule.kind === 'time'
-      ? `shorter klines that divide ${rule.interval}, aggTrades (not of cm) or trades`
-      : 'aggTrades (not of cm) or trades (of cm not for dollar bars)';
-  return `no source: the lake has ${held.map(sourceName).join(', ')}; bars of ${rule.interval} need ${need}`;
+export function noSourceText({ kind, interval }: BarRule, held: readonly Series[]): string {
+  const need = kind === 'time' ? 'shorter klines that divide it, ' : '';
+  return `no source: the lake has ${held.map(sourceName).join(', ')}; a bar of ${interval} needs ${need}aggTrades (not of cm) or trades (of cm not for dollar bars)`;
 }
 
 /** The source as in messages and manifest lines: `klines 1m`. */
@@ -98,37 +99,27 @@ export interface BarSource extends Pick<HeldSeries, 'series' | 'files' | 'fault'
   readonly settings: Settings;
 }
 
-/** Undefined for a series without days, unless it has a fault. */
-export function sourceOf({ series, spec, files, fault }: HeldSeries): BarSource | undefined {
-  const days = files.flatMap(heldDays);
+/** Nothing for a series without days, unless it has a fault. */
+export function sourceOf({ series, spec, files, fault }: HeldSeries): BarSource[] {
+  const days = files.flatMap((file) =>
+    eachDay(file.days).filter((day) => !file.missing.includes(day) && !file.open.includes(day)),
+  );
+  if (spec === undefined || (days.length === 0 && fault === undefined)) return [];
   const isText = hasTextNumbers(files);
-  if (spec === undefined || (days.length === 0 && fault === undefined)) return undefined;
-  return {
-    series,
-    spec,
-    files,
-    fault,
-    days: new Set(days),
-    from: days[0] ?? 0,
-    to: (days.at(-1) ?? -1) + 1,
-    isText,
-    settings: {
-      format: 'parquet',
-      partition: 'month',
-      cadence: 'daily',
-      numbers: isText ? 'string' : 'double',
-      timestamps: hasZonedTimes(files) ? 'utc' : 'us',
-      asPublished: false,
-    },
+  const settings: Settings = {
+    format: 'parquet',
+    partition: 'month',
+    cadence: 'daily',
+    numbers: isText ? 'string' : 'double',
+    timestamps: hasZonedTimes(files) ? 'utc' : 'us',
+    asPublished: false,
   };
-}
-
-function heldDays({ days, missing, open }: LakeFile): number[] {
-  return eachDay(days).filter((day) => !missing.includes(day) && !open.includes(day));
+  const [from, to] = [days[0] ?? 0, (days.at(-1) ?? -1) + 1];
+  return [{ series, spec, files, fault, days: new Set(days), from, to, isText, settings }];
 }
 
 /** The days of a span. */
-export function eachDay({ from, to }: { readonly from: number; readonly to: number }): number[] {
+export function eachDay({ from, to }: Span): number[] {
   return Array.from({ length: to - from }, (_, at) => from + at);
 }
 
@@ -142,11 +133,9 @@ export function missingDays({ from, to, days }: BarSource): number[] {
  * equal ones, those of the longest interval, which have the fewest rows. Else aggTrades, then trades.
  */
 export function chooseSource(usable: readonly BarSource[], held: HeldObjects): BarSource | undefined {
-  const before = held
-    .lines()
-    .reduce<ObjectLine | undefined>((a, b) => (a === undefined || b.at > a.at ? b : a), undefined);
+  const before = held.lastOfFile(held.newest()?.file ?? '')?.source;
   const rank = ({ series, days }: BarSource): number[] => [
-    Number(sourceName(series) !== before?.source),
+    Number(sourceName(series) !== before),
     DATASETS.indexOf(series.dataset),
     -days.size,
     -(intervalMs(series.interval ?? '') || 0),

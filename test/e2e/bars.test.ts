@@ -584,10 +584,10 @@ describe('bars refuses', () => {
     const { code, stderr } = await bars(own, '15m');
     expect(code).toBe(4);
     expect(stderr).toContain(
-      'um bars 15m BTCUSDT: not made: no source: the lake has klines 1h; bars of 15m need shorter klines that divide 15m, aggTrades (not of cm) or trades',
+      'um bars 15m BTCUSDT: not made: no source: the lake has klines 1h; a bar of 15m needs shorter klines that divide it, aggTrades (not of cm) or trades',
     );
     expect((await bars(own, 'tick:5')).stderr).toContain(
-      'bars of tick-5 need aggTrades (not of cm) or trades',
+      'a bar of tick-5 needs aggTrades (not of cm) or trades',
     );
   });
 });

@@ -3,7 +3,7 @@ import { array, assert, asyncProperty, bigInt, constantFrom, integer, property, 
 import { describe, expect, it } from 'vitest';
 import { barStart, nextStart, parseBar } from '../../src/bars/bar-rule.js';
 import type { TimeRule } from '../../src/bars/bar-rule.js';
-import { aggregates, barColumns, sourceRows } from '../../src/bars/bar-columns.js';
+import { barColumns, barsOf, sourceRows } from '../../src/bars/bar-sql.js';
 import { planMonths } from '../../src/bars/plan-months.js';
 import type { BarSource } from '../../src/bars/source.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
@@ -200,7 +200,7 @@ describe('sums', () => {
             return `SELECT make_timestamp(${at}) AS open_time, 1.0::DOUBLE AS "open", 1.0::DOUBLE AS high, 1.0::DOUBLE AS low, 1.0::DOUBLE AS "close",
               ${number}::DOUBLE AS volume, ${number}::DOUBLE AS quote_volume, 1 AS "count", ${number}::DOUBLE AS taker_buy_volume, ${number}::DOUBLE AS taker_buy_quote_volume`;
           });
-          const bars = `SELECT ${aggregates(false)} FROM (${sourceRows(source, rows.join(' UNION ALL '))})`;
+          const bars = barsOf(sourceRows(source, rows.join(' UNION ALL ')), '0', false);
           const [bar] = await query(`SELECT ${barColumns(false, { open: '0', close: '0' })} FROM (${bars})`);
           const sum = Number(text(values.reduce((total, value) => total + value, 0n)));
           const { volume, quote_volume: quote, taker_buy_volume: taker } = bar ?? {};

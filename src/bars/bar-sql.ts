@@ -4,16 +4,19 @@
  * `q`, `tv`, `tq`, trades as `n`, and the digits after the point of volumes that are text as `dv`, `dq`, `dtv` and `dtq`.
  */
 import { quoteName } from '../convert/sql.js';
-import type { TimeRule } from './bar-rule.js';
-import { intervalMs } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
+import type { TimeRule } from './bar-rule.js';
 import type { BarSource } from './source.js';
 
-/** Digits after the point of volumes. The exchange publishes at most 8; a price times a quantity has 16. */
-const VOLUME_SCALE = 8;
-const QUOTE_SCALE = 16;
-const VOLUME = `DECIMAL(38, ${VOLUME_SCALE})`;
-const QUOTE = `DECIMAL(38, ${QUOTE_SCALE})`;
+/** Digits after the point of sums. The exchange publishes at most 8; a price times a quantity has 16. */
+const SUMS = [
+  { name: 'v', column: 'volume', scale: 8 },
+  { name: 'q', column: 'quote_volume', scale: 16 },
+  { name: 'tv', column: 'taker_buy_volume', scale: 8 },
+  { name: 'tq', column: 'taker_buy_quote_volume', scale: 16 },
+] as const;
+const VOLUME = 'DECIMAL(38, 8)';
+const QUOTE = 'DECIMAL(38, 16)';
 /** The exchange counts quantities in 64 bits with 8 digits after the point. */
 const FACTOR = 'DECIMAL(19, 8)';
 
@@ -70,12 +73,12 @@ function withoutRepeated(rows: string): string {
 }
 
 function klineRows(rows: string, isText: boolean): string {
-  const volume = (name: string): string => decimalOf(name, isText);
+  const sums = SUMS.map(
+    ({ name, column, scale }) =>
+      `CAST(${decimalOf(column, isText)} AS DECIMAL(38, ${scale})) AS ${name}, ${digitsOf(column, isText)} AS d${name}`,
+  );
   return `SELECT epoch_us(open_time) AS t, t AS seq, "open" AS o, high AS h, low AS l, "close" AS c,
-      ${volume('volume')} AS v, CAST(${volume('quote_volume')} AS ${QUOTE}) AS q, "count" AS n,
-      ${volume('taker_buy_volume')} AS tv, CAST(${volume('taker_buy_quote_volume')} AS ${QUOTE}) AS tq,
-      "count" > 0 OR v > 0 AS traded, ${digitsOf('volume', isText)} AS dv, ${digitsOf('quote_volume', isText)} AS dq,
-      ${digitsOf('taker_buy_volume', isText)} AS dtv, ${digitsOf('taker_buy_quote_volume', isText)} AS dtq
+      "count" AS n, ${sums.join(', ')}, "count" > 0 OR v > 0 AS traded
     FROM (${rows})`;
 }
 
@@ -83,51 +86,54 @@ function has({ columns }: DatasetSpec, name: string): boolean {
   return columns.some((column) => column.name === name);
 }
 
-/** The aggregates of a bar. A candle without trades repeats a price of before, so it counts only if the bar has no trades. */
-export function aggregates(isText: boolean): string {
+/**
+ * The bars of rows, one for each value of `key`, from the rows in the order of `order`. A candle without trades repeats a price of before, so
+ * it counts only if the bar has no trades.
+ */
+export function barsOf(rows: string, key: string, isText: boolean, order = 'seq'): string {
   const most = (name: string, which: 'max' | 'min'): string =>
     traded(isText ? `arg_${which}(${name}, CAST(${name} AS ${VOLUME}))` : `${which}(${name})`);
-  return `${traded('arg_min(o, seq)')} AS o, ${most('h', 'max')} AS h, ${most('l', 'min')} AS l, ${traded('arg_max(c, seq)')} AS c,
-    sum(v) AS v, sum(q) AS q, CAST(sum(n) AS BIGINT) AS n, sum(tv) AS tv, sum(tq) AS tq,
-    max(dv) AS dv, max(dq) AS dq, max(dtv) AS dtv, max(dtq) AS dtq, min(t) AS first_t, max(t) AS last_t, count(*) AS row_count`;
+  const sums = SUMS.map(({ name }) => `sum(${name}) AS ${name}, max(d${name}) AS d${name}`);
+  return `SELECT ${key} AS b, ${traded(`arg_min(o, ${order})`)} AS o, ${most('h', 'max')} AS h, ${most('l', 'min')} AS l,
+      ${traded(`arg_max(c, ${order})`)} AS c, ${sums.join(', ')}, CAST(sum(n) AS BIGINT) AS n,
+      min(t) AS first_t, max(t) AS last_t, count(*) AS row_count
+    FROM (${rows}) GROUP BY b`;
 }
 
 function traded(aggregate: string): string {
   return `coalesce(${aggregate} FILTER (traded), ${aggregate})`;
 }
 
-/** The columns of the dataset from a bar with the aggregates. `open` and `close`: its times in microseconds. */
+/** The bars with those of `starts` that have no rows: flat, with the close `before`. Their `row_count` is NULL. */
+export function withEmptyBars(bars: string, starts: string): string {
+  const prices = ['o', 'h', 'l', 'c'].map((name) => `coalesce(${name}, before) AS ${name}`);
+  const sums = ['n', ...SUMS.flatMap(({ name }) => [name, `d${name}`])];
+  return `SELECT * REPLACE (${[...prices, ...sums.map((name) => `coalesce(${name}, 0) AS ${name}`)].join(', ')})
+    FROM (SELECT *, last_value(c IGNORE NULLS) OVER (ORDER BY b ROWS UNBOUNDED PRECEDING) AS before
+      FROM (${bars}) FULL JOIN (${starts}) USING (b))`;
+}
+
+/**
+ * The columns of the dataset from a bar. `open` and `close`: its times in microseconds. Sums become the nearest double, or a text with the
+ * digits of the source. The cast from a decimal to a double rounds twice, that from a text does not.
+ */
 export function barColumns(
   isText: boolean,
   times: { readonly open: string; readonly close: string },
 ): string {
-  const sums = [
-    numberOf('v', 'dv', VOLUME_SCALE, isText, 'volume'),
-    numberOf('q', 'dq', QUOTE_SCALE, isText, 'quote_volume'),
-    numberOf('tv', 'dtv', VOLUME_SCALE, isText, 'taker_buy_volume'),
-    numberOf('tq', 'dtq', QUOTE_SCALE, isText, 'taker_buy_quote_volume'),
-  ];
-  const [volume, quote, taker, takerQuote] = sums;
-  return `make_timestamp(${times.open}) AS open_time, o AS "open", h AS high, l AS low, c AS "close", ${volume ?? ''},
-    make_timestamp(${times.close}) AS close_time, ${quote ?? ''}, n AS "count", ${taker ?? ''}, ${takerQuote ?? ''}`;
-}
-
-/** A decimal as the nearest double, or as a text with the digits of the source. The cast from a decimal to a double rounds twice. */
-function numberOf(name: string, digits: string, scale: number, isText: boolean, as: string): string {
-  const text = `CAST(${name} AS VARCHAR)`;
-  const value = isText
-    ? `CASE WHEN ${digits} = 0 THEN split_part(${text}, '.', 1) ELSE left(${text}, length(${text}) - (${scale} - least(${digits}, ${scale}))) END`
-    : `CAST(${text} AS DOUBLE)`;
-  return `${value} AS ${quoteName(as)}`;
+  const sums = SUMS.map(({ name, column, scale }) => {
+    const text = `CAST(${name} AS VARCHAR)`;
+    const value = isText
+      ? `CASE WHEN d${name} = 0 THEN split_part(${text}, '.', 1) ELSE left(${text}, length(${text}) - (${scale} - least(d${name}, ${scale}))) END`
+      : `CAST(${text} AS DOUBLE)`;
+    return `${value} AS ${quoteName(column)}`;
+  });
+  return `make_timestamp(${times.open}) AS open_time, make_timestamp(${times.close}) AS close_time,
+    o AS "open", h AS high, l AS low, c AS "close", n AS "count", ${sums.join(', ')}`;
 }
 
 /** The start of the bar of a row, in microseconds. */
 export function bucketOf({ lengthMs, originMs }: TimeRule): string {
   const [length, origin] = [lengthMs * 1000, originMs * 1000];
   return `(t - ${origin}) // ${length} * ${length} + ${origin}`;
-}
-
-/** The number of rows of a whole bar; undefined for trades. */
-export function rowsOfBar({ lengthMs }: TimeRule, { series }: BarSource): number | undefined {
-  return series.dataset === 'klines' ? lengthMs / intervalMs(series.interval ?? '') : undefined;
 }
