@@ -27,7 +27,7 @@ const ALLOWED = [
   /^LICENSE$/,
   /^package\.json$/,
   /^bin\/([\w-]+\.js|package\.json)$/,
-  /^config\/[\w.-]+\.(json|yaml)$/,
+  /^config\/[\w.-]+\.(json|py|yaml)$/,
   /^config\/monitoring\/(alerts(\.test)?\.yml|dashboard\.json)$/,
   /^dist\/[\w/-]+(\.d\.ts|\.js|\.css|\.1)$/,
   /^dist\/bundle\/([\w-]+\.cjs(\.map|\.v[\d.]+-\w+-\w+-\d+\.cache)?|LICENSES\.txt)$/,

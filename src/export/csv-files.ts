@@ -7,7 +7,6 @@ import type { DatasetSpec } from '../source/venue.js';
 import { didYouMean } from '../text/did-you-mean.js';
 import { csvForm } from './export-file.js';
 import type { Engine, EngineInput, EngineSettings, ExportFile } from './export-file.js';
-import { numberText, timeText } from './value-text.js';
 
 /** `datasets` is empty: all. */
 export const CSV: Engine = {
@@ -15,26 +14,11 @@ export const CSV: Engine = {
   datasets: [],
   onlyNamed: [],
   anyInterval: [],
+  flags: ['columns', 'delimiter', 'time-format', 'one-file'],
   groupBy: 'dataset',
   files: filesOf,
   notes: [],
 };
-
-/** `um_klines_1m` */
-function folderOf({
-  market,
-  dataset,
-  interval,
-}: {
-  market: string;
-  dataset: string;
-  interval?: string;
-}): string {
-  return [market, dataset, interval]
-    .filter((part) => part !== undefined)
-    .map(safeName)
-    .join('_');
-}
 
 /** The rows of one file of all symbols are ordered by time, then by symbol. */
 function filesOf({ sources, settings }: EngineInput): ExportFile[] {
@@ -44,66 +28,65 @@ function filesOf({ sources, settings }: EngineInput): ExportFile[] {
     const [first] = set;
     if (first === undefined) return [];
     const { series, spec } = first;
-    const columns = columnsOf(spec, settings, oneFile ? undefined : series.symbol);
+    const { market, dataset, interval = '', symbol } = series;
+    // `um_klines_1h`
+    const folder = [market, dataset, interval].filter(Boolean).map(safeName).join('_');
+    const rows = set.map((_, at) => `(FROM r${at})`).join(' UNION ALL BY NAME ');
     const order = [...spec.sort, ...(oneFile ? ['symbol'] : [])].map(quoteName).join(', ');
-    const values = columns.map(({ name, sql }) => `${sql} AS ${quoteName(name)}`).join(', ');
     return [
       {
-        path: oneFile ? `${folderOf(series)}.csv` : `${folderOf(series)}/${safeName(series.symbol)}.csv`,
+        path: oneFile ? `${folder}.csv` : `${folder}/${safeName(symbol)}.csv`,
         sources: set,
-        select: (relations) => {
-          const rows = relations.map((one) => `(${one})`).join(' UNION ALL BY NAME ');
-          return `SELECT ${values} FROM (SELECT * FROM (${rows}) ORDER BY ${order})`;
-        },
+        select: `SELECT ${columnsOf(spec, settings, symbol)} FROM (SELECT * FROM (${rows}) ORDER BY ${order})`,
         form: { copy: csvForm({ delimiter: quoteText(delimiter) }) },
       },
     ];
   });
 }
 
-interface NamedValue {
-  readonly name: string;
-  readonly sql: string;
-}
-
-/** `symbol`: the symbol of the file; undefined: the file has a column with the symbol of each row. Throws usage errors for unknown columns. */
-function columnsOf(spec: DatasetSpec, settings: EngineSettings, symbol: string | undefined): NamedValue[] {
+/** SQL. `symbol`: that of a file of one symbol. Throws usage errors for unknown columns. */
+function columnsOf(spec: DatasetSpec, settings: EngineSettings, symbol: string): string {
   const known = new Map(
     spec.columns
       .filter(({ type }) => type !== 'symbol')
       .map((column) => [column.name, valueOf(column, settings)]),
   );
-  known.set('symbol', symbol === undefined ? quoteName('symbol') : quoteText(symbol));
-  const all = [...known.keys()].filter((name) => name !== 'symbol');
-  const { columns = symbol === undefined ? ['symbol', ...all] : all } = settings;
-  if (symbol === undefined && !columns.some((text) => /^(?:[^=]+=)?symbol$/.test(text)))
+  const all = [...(settings.oneFile ? ['symbol'] : []), ...known.keys()];
+  known.set('symbol', settings.oneFile ? quoteName('symbol') : quoteText(symbol));
+  const columns = (settings.columns ?? all).map((text) => {
+    const [, name, value = ''] = /^(?:([^=]+)=)?(.+)$/.exec(text) ?? [];
+    return { isNamed: name !== undefined, name: name ?? value, value };
+  });
+  if (settings.oneFile && !columns.some(({ value }) => value === 'symbol'))
     throw usage(
       '--columns has no symbol, and with --one-file the rows of all symbols are in one file',
       'add it, or leave out --one-file',
     );
   // Programs like DuckDB take names that differ only in upper and lower case for one name.
-  const names = columns.map((text) => text.replace(/=.*/, '').toLowerCase());
-  const at = names.findIndex((name, index) => names.indexOf(name) !== index);
-  const repeated = columns[at];
+  const names = columns.map(({ name }) => name.toLowerCase());
+  const repeated = columns.find((_, at) => names.indexOf(names[at] ?? '') !== at);
   if (repeated !== undefined)
     throw usage(
-      `--columns: ${repeated.replace(/=.*/, '')} is there twice`,
-      `give one of them another name: other=${repeated.replace(/^[^=]+=/, '')}`,
+      `--columns: ${repeated.name} is there twice`,
+      `give one of them another name: other=${repeated.value}`,
     );
-  return columns.map((text) => {
-    const [, given, value = ''] = /^(?:([^=]+)=)?(.+)$/.exec(text) ?? [];
-    const sql =
-      known.get(value) ?? (given !== undefined && /^-?\d+(\.\d+)?$/.test(value) ? value : undefined);
-    if (sql === undefined)
-      throw usage(
-        `--columns: ${spec.name} has no column ${value}; it has ${[...known.keys()].join(', ')}`,
-        didYouMean(value, [...known.keys()]) ?? 'choose the dataset of these columns with --dataset',
-      );
-    return { name: given ?? value, sql };
+  const values = columns.map(({ isNamed, name, value }) => {
+    const sql = known.get(value) ?? (isNamed && /^-?\d+(\.\d+)?$/.test(value) ? value : undefined);
+    if (sql !== undefined) return `${sql} AS ${quoteName(name)}`;
+    throw usage(
+      `--columns: ${spec.name} has no column ${value}; it has ${[...known.keys()].join(', ')}`,
+      didYouMean(value, [...known.keys()]) ?? 'choose the dataset of these columns with --dataset',
+    );
   });
+  return values.join(', ');
 }
 
+/** All times of a column have equally many digits. */
 function valueOf({ name, type }: ColumnSpec, { timeFormat }: EngineSettings): string {
-  if (type === 'time' || type === 'datetime') return timeText(name, timeFormat);
-  return type === 'number' ? numberText(name) : quoteName(name);
+  const column = quoteName(name);
+  if (type !== 'time' && type !== 'datetime') return type === 'number' ? `num(${column})` : column;
+  const us = `epoch_us(${column})`;
+  const iso = `stamp(${column}, '%Y-%m-%dT%H:%M:%S') || '.' || lpad(CAST(${us} % 1000000 AS VARCHAR), 6, '0') || 'Z'`;
+  const forms: Readonly<Record<string, string>> = { us, ms: `${us} // 1000`, s: `${us} // 1000000`, iso };
+  return forms[timeFormat] ?? `stamp(${column}, ${quoteText(timeFormat)})`;
 }

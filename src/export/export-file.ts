@@ -1,10 +1,10 @@
 /** The files of an export, before they are written: a SELECT over rows of the lake, and the form of the file. */
 import { filesOfRange } from '../catalogue/catalogue.js';
-import type { DayRange } from '../catalogue/spans.js';
 import type { LakeFile } from '../catalogue/lake-tables.js';
+import type { DayRange } from '../catalogue/spans.js';
 import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
-import type { Options } from '../options/flags.js';
+import type { FlagName, Options } from '../options/flags.js';
 import type { Assets } from '../source/pairs.js';
 import type { Source } from '../source/source.js';
 import type { DatasetSpec } from '../source/venue.js';
@@ -34,8 +34,8 @@ export interface ExportFile {
   readonly path: string;
   /** At least one. */
   readonly sources: readonly RowSource[];
-  /** The SELECT of the rows, in their order. `relations`: a SELECT for the rows of each source. Its text is part of the recipe. */
-  readonly select: (relations: readonly string[]) => string;
+  /** SQL of the rows in their order, part of the recipe. The rows of the sources are `r0`, `r1` and so on. It may use `MACROS`. */
+  readonly select: string;
   readonly form: FileForm;
 }
 
@@ -72,6 +72,8 @@ export interface Engine {
   readonly onlyNamed: readonly string[];
   /** The datasets of `datasets` that --interval alone does not leave out. */
   readonly anyInterval: readonly string[];
+  /** The flags that only this engine reads. */
+  readonly flags: readonly FlagName[];
   /** The series that are given to `files` together: those of a pair (BTCUSD, BTCUSD_PERP), or those of a market, dataset and interval. */
   readonly groupBy: 'pair' | 'dataset';
   /** Several files may have one path, see `oneForEachPath`. Throws usage errors for settings. */
@@ -83,22 +85,8 @@ export interface Engine {
 }
 
 /** Options of COPY for a CSV file. */
-export function csvForm({
-  header = true,
-  delimiter = "','",
-  compression = 'none',
-}: { header?: boolean; delimiter?: string; compression?: string } = {}): string {
+export function csvForm({ header = true, delimiter = "','", compression = 'none' } = {}): string {
   return `FORMAT csv, HEADER ${header}, DELIMITER ${delimiter}, COMPRESSION ${compression}`;
-}
-
-/** A file with rows of one series. */
-export function fileOf(
-  path: string,
-  source: RowSource,
-  form: FileForm,
-  select: (rows: string) => string,
-): ExportFile {
-  return { path, sources: [source], select: ([rows = '']) => select(rows), form };
 }
 
 /** The days of the ranges on which any of the sources has objects, ascending. `after`: rows may lie on this many days after an object. */
@@ -130,27 +118,26 @@ export function oneForEachPath(
   candidates: readonly (ExportFile | Refused)[],
   taken: Set<string>,
 ): readonly (ExportFile | Refused)[] {
-  const all = candidates.flatMap((one) => ('path' in one ? [{ file: one, days: daysOf(one.sources) }] : []));
-  const refused = new Map<Series, Refused>();
-  for (const one of candidates) if ('reason' in one) refused.set(one.series, one);
+  const all = candidates.flatMap((one) => ('path' in one ? [{ ...one, days: daysOf(one.sources) }] : []));
   const chosen = new Map<string, (typeof all)[number]>();
   for (const one of all.toSorted((a, b) => b.days.length - a.days.length))
-    if (!taken.has(one.file.path) && !chosen.has(one.file.path)) chosen.set(one.file.path, one);
-  const written = new Set(
-    [...chosen.values()].flatMap(({ file }) => file.sources.map(({ series }) => series)),
-  );
-  for (const { file, days } of all) {
+    if (!taken.has(one.path) && !chosen.has(one.path)) chosen.set(one.path, one);
+  const seriesOf = ({ sources }: ExportFile): Series[] => sources.map(({ series }) => series);
+  const written = new Set([...chosen.values()].flatMap(seriesOf));
+  const refused = new Map<Series, Refused>();
+  for (const one of candidates) if ('reason' in one) refused.set(one.series, one);
+  for (const file of all) {
+    const [series] = seriesOf(file);
     const other = chosen.get(file.path);
-    const [{ series } = {}, { series: of } = {}] = [file.sources[0], other?.file.sources[0]];
-    if (series === undefined || (of !== undefined && written.has(series))) continue;
-    const own = new Set(other?.days);
+    if (series === undefined || (other !== undefined && written.has(series))) continue;
+    const [of] = other === undefined ? [] : seriesOf(other);
     const reason =
       of === undefined
         ? 'another symbol has files with the same names'
         : `${seriesName(of)} goes to the same file, which lacks days that only this series has`;
-    if (!days.every((day) => own.has(day))) refused.set(series, { series, reason });
+    const own = new Set(other?.days);
+    if (!file.days.every((day) => own.has(day))) refused.set(series, { series, reason });
   }
   for (const path of chosen.keys()) taken.add(path);
-  const isChosen = (file: ExportFile): boolean => chosen.get(file.path)?.file === file;
-  return [...refused.values(), ...all.flatMap(({ file }) => (isChosen(file) ? [file] : []))];
+  return [...refused.values(), ...all.filter((file) => chosen.get(file.path) === file)];
 }

@@ -4,34 +4,33 @@ import { stat } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { filesOfRange, openCatalogue } from '../catalogue/catalogue.js';
 import type { Catalogue } from '../catalogue/catalogue.js';
-import type { DayRange } from '../catalogue/spans.js';
 import { UnreadableFile } from '../catalogue/file-digests.js';
 import type { LakeFile } from '../catalogue/lake-tables.js';
+import type { DayRange } from '../catalogue/spans.js';
 import { isFileError } from '../convert/duckdb-errors.js';
 import { verbEngine } from '../convert/duckdb.js';
 import type { Engine as Database } from '../convert/duckdb.js';
 import { bringIn, releaseBacked } from '../lake/backing.js';
 import { seriesFolder } from '../lake/layout.js';
 import type { Lock } from '../lake/lock.js';
-import { startOfDay } from '../model/calendar.js';
+import { dayOf } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import { cores, memoryLimitBytes, withinOpenFiles } from '../model/machine.js';
 import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
 import { listText } from '../model/units.js';
 import { TOOL_VERSION } from '../model/version.js';
-import type { VerbRequest } from '../options/verb-request.js';
 import { mapOrdered } from '../queue/in-order.js';
 import { refuseInLake } from '../select/refuse-in-lake.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { lakeFlag } from '../text/printable.js';
 import { oneForEachPath } from './export-file.js';
-import type { Engine, EngineSettings, ExportFile, Refused, RowSource } from './export-file.js';
-import { groupsOf } from './select-export.js';
-import type { ExportSelection } from './select-export.js';
+import type { ExportFile, Refused, RowSource } from './export-file.js';
+import { pairName } from './select-export.js';
+import type { Export } from './select-export.js';
 import { lockTarget, Output } from './target.js';
 import type { Origin } from './target.js';
-import { writeRows } from './write-rows.js';
+import { MACROS, writeRows } from './write-rows.js';
 
 /**
  * `unchanged`: made from the same sources, and still there. `empty`: the sources have no rows for it, and there is no file. `planned`: a dry run
@@ -50,34 +49,42 @@ export interface ExportedFile {
   readonly text?: string;
 }
 
-export interface ExportRequest extends Pick<ExportSelection, 'root' | 'selected' | 'range'> {
-  readonly request: VerbRequest;
-  readonly engine: Engine;
-  readonly settings: EngineSettings;
+interface Group {
+  readonly series: readonly Series[];
+  readonly items: readonly (ExportFile | Refused)[];
 }
 
 /**
- * Yields the files of the selected series, group by group, and the series that are left out. A series with a file that cannot be read would
- * have a hole that nothing shows, so it is left out. `atEnd` is called after each group.
+ * Yields the files of the selected series group by group, with the series that are left out. A series with a file that cannot be read would
+ * have a hole that nothing shows, so it is left out.
  */
-export async function* exportFiles(
-  { request, engine, settings, selected, range }: ExportRequest,
+export async function* exportGroups(
+  { request, engine, settings, selected, range }: Export,
   catalogue: Catalogue,
-  atEnd: (group: readonly Series[]) => Promise<void> = () => Promise.resolve(),
-): AsyncGenerator<ExportFile | Refused, void> {
+): AsyncGenerator<Group, void> {
+  const nameOf = (series: Series): string =>
+    engine.groupBy === 'pair' ? pairName(series) : seriesName({ ...series, symbol: '' });
   const taken = new Set<string>();
-  for (const group of groupsOf(selected, engine.groupBy)) {
-    const sources: RowSource[] = [];
-    for await (const { series, spec, files, fault } of catalogue.series(group)) {
+  // Bars come last.
+  const ordered = selected.toSorted((a, b) => Number(a.dataset === 'bars') - Number(b.dataset === 'bars'));
+  for (const name of new Set(selected.map(nameOf))) {
+    const series = ordered.filter((one) => nameOf(one) === name);
+    const [sources, refused]: [RowSource[], Refused[]] = [[], []];
+    for await (const { series: one, spec, files, fault } of catalogue.series(series)) {
       const none = files.length === 0 ? 'the lake has no Parquet or CSV files of it' : undefined;
-      const unknown = spec === undefined ? 'this version of cryptodl does not know the dataset' : undefined;
-      const reason = unknown ?? fault ?? none;
-      if (spec === undefined || reason !== undefined) yield { series, reason: reason ?? '', isFault: true };
+      const reason = fault ?? none;
+      if (spec === undefined)
+        refused.push({
+          series: one,
+          reason: 'this version of cryptodl does not know the dataset',
+          isFault: true,
+        });
+      else if (reason !== undefined) refused.push({ series: one, reason, isFault: true });
       else if (files.some((file) => isWithin(file, range, spec)))
-        sources.push({ series, spec, files, range });
+        sources.push({ series: one, spec, files, range });
     }
-    yield* oneForEachPath(engine.files({ venue: request.source, sources, settings }), taken);
-    await atEnd(group);
+    const files = engine.files({ venue: request.source, sources, settings });
+    yield { series, items: [...refused, ...oneForEachPath(files, taken)] };
   }
 }
 
@@ -87,10 +94,8 @@ function isWithin(
   { from = -Infinity, to = Infinity }: Partial<DayRange>,
   spec: DatasetSpec,
 ): boolean {
-  const [start, end] = [Date.parse(first), Date.parse(last)];
-  return (
-    (days.from < to && days.to > from) || (start < startOfDay(to, spec) && end >= startOfDay(from, spec))
-  );
+  const rows = { from: dayOf(Date.parse(first), spec), to: dayOf(Date.parse(last), spec) + 1 };
+  return [days, rows].some((held) => held.from < to && held.to > from);
 }
 
 /** The files of the lake that may have rows of a source. */
@@ -100,7 +105,7 @@ function partOf(source: RowSource): LakeFile[] {
 
 /** What the files of one export have in common. */
 interface Work {
-  readonly given: ExportRequest;
+  readonly given: Export;
   readonly target: string;
   readonly catalogue: Catalogue;
   readonly database: Database;
@@ -116,38 +121,36 @@ const FILES_PER_CORE = 4;
  * writes to the target, and with errors of disk, memory or interruption.
  */
 export async function* exportLake(
-  given: ExportRequest,
+  given: Export,
   target: string,
 ): AsyncGenerator<ExportedFile | Refused, void> {
   const { request, root } = given;
-  const { source, clock } = request;
+  const { source, clock, resolved } = request;
   const stop = new AbortController();
   const onLost = (error: CryptodlError): void => {
     stop.abort(error);
   };
-  const lock = request.resolved.options.dryRun ? undefined : await lockTarget(target, { clock, onLost });
+  const lock = resolved.options.dryRun ? undefined : await lockTarget(target, { clock, onLost });
   const signal = AbortSignal.any([request.signal, stop.signal]);
   const database = verbEngine('export', { ...request, signal }, memoryLimitBytes() / 4);
   const catalogue = openCatalogue(root, source, signal);
   const work: Work = { given, target, catalogue, database, lock, signal };
-  const running = new Set<Promise<unknown>>();
-  const folders = new Set<string>();
-  const release = async (group: readonly Series[]): Promise<void> => {
-    await Promise.allSettled(running);
-    await releaseBacked(...group.map((series) => join(root, seriesFolder(source.name, series))));
-  };
+  let running: Promise<unknown>[] = [];
   try {
-    const files = exportFiles(given, catalogue, release);
-    yield* mapOrdered(files, withinOpenFiles(cores()) * FILES_PER_CORE, async (file) => {
-      if ('reason' in file) return file;
-      const folder = join(target, dirname(file.path));
-      // The lake may be below the target.
-      if (!folders.has(folder)) await refuseInLake(folder, root, source.name);
-      folders.add(folder);
-      const exported = exportFile(file, work);
-      running.add(exported);
-      return exported.finally(() => running.delete(exported));
-    });
+    for await (const { series, items } of exportGroups(given, catalogue)) {
+      running = [];
+      yield* mapOrdered(
+        items,
+        withinOpenFiles(cores()) * FILES_PER_CORE,
+        (item): Promise<ExportedFile | Refused> => {
+          if ('reason' in item) return Promise.resolve(item);
+          const exported = exportFile(item, work);
+          running.push(exported);
+          return exported;
+        },
+      );
+      await releaseBacked(...series.map((one) => join(root, seriesFolder(source.name, one))));
+    }
   } catch (error) {
     // An interrupted statement does not tell why: a lost lock, or Ctrl-C.
     signal.throwIfAborted();
@@ -162,26 +165,29 @@ export async function* exportLake(
 
 async function exportFile(asked: ExportFile, work: Work): Promise<ExportedFile> {
   const { given, target, signal } = work;
-  const { force, dryRun } = given.request.resolved.options;
+  const { request, root } = given;
+  const { force, dryRun } = request.resolved.options;
   const of = { file: asked.path, rows: 0, bytes: 0 };
+  // The lake may be below the target.
+  await refuseInLake(join(target, dirname(asked.path)), root, request.source.name);
   try {
     signal.throwIfAborted();
     const output = await Output.open(target, asked.path);
     const { state } = output;
     const file = force || state === undefined || state.rows === 0 ? asked : widened(asked, state.range);
     const origin = originOf(file, given);
-    if (!force && (await output.isMadeBy(origin.recipe))) {
-      const { rows = 0, bytes = 0 } = state ?? {};
-      return { ...of, outcome: rows === 0 ? 'empty' : 'unchanged', rows, bytes };
+    if (!force && state !== undefined && (await output.isMadeBy(origin.recipe))) {
+      const { rows, bytes } = state;
+      return { ...of, rows, bytes, outcome: rows === 0 ? 'empty' : 'unchanged' };
     }
     if (dryRun) {
       await output.refuseForeign(force);
       return { ...of, outcome: 'planned' };
     }
     const { rows, bytes } = await write(file, { output, origin }, work);
-    return { ...of, outcome: rows === 0 ? 'empty' : 'written', rows, bytes };
+    return { ...of, rows, bytes, outcome: rows === 0 ? 'empty' : 'written' };
   } catch (error) {
-    const fault = faultOf(error, given.root);
+    const fault = faultOf(error, root);
     if (fault === undefined) throw error;
     return { ...of, ...fault };
   }
@@ -199,16 +205,15 @@ function widened(file: ExportFile, { from, to }: Partial<DayRange>): ExportFile 
 }
 
 /** Everything that decides the content of a file. */
-function originOf({ sources, select, form }: ExportFile, { request, engine, root }: ExportRequest): Origin {
+function originOf({ sources, select, form }: ExportFile, { request, engine, root }: Export): Origin {
   const files = sources.flatMap((source) =>
     partOf(source).map(({ path, sha256 }) => ({ file: relative(root, path).split(sep).join('/'), sha256 })),
   );
-  const names = sources.map((_, at) => `$${at}`);
   const parts = sources.map(({ series, range: { from, to } }) => [series, from, to]);
   return {
     engine: engine.name,
     recipe: createHash('sha256')
-      .update(JSON.stringify([select(names), form, parts, files]))
+      .update(JSON.stringify([MACROS, select, form, parts, files]))
       .digest('hex'),
     range: sources[0]?.range ?? {},
     sources: files,
@@ -226,38 +231,34 @@ async function write(
   const session = await database.session();
   try {
     // Comparing a time with and without a zone depends on it.
-    await session.run("SET TimeZone = 'UTC'");
+    await session.run(`SET TimeZone = 'UTC'; ${MACROS}`);
     const paths = sources.flatMap((source) => partOf(source).map(({ path }) => path));
     await bringIn(paths);
     const before = await statesOf(paths);
     const relations: string[] = [];
-    for (const source of sources) {
+    for (const [at, source] of sources.entries()) {
       const relation = await catalogue.relation([source], source.range);
       if (relation === undefined) throw new CryptodlError('bug', `${seriesName(source.series)}: no files`);
-      relations.push(relation.sql);
+      relations.push(`r${at} AS NOT MATERIALIZED (${relation.sql})`);
     }
     return await output.staging(async (folder) => {
-      const { rows, path } = await writeRows(session, select(relations), form, folder);
-      const name = listText(
-        sources.map(({ series }) => seriesName(series)),
-        1,
-      );
-      if ((await statesOf(paths)) !== before)
-        throw new CryptodlError(
-          'partition-incomplete',
-          `${name}: files of the lake changed during the export`,
-          {
-            hint: 'run the export again when no run writes to the lake',
-          },
-        );
+      const staged = await writeRows(session, `WITH ${relations.join(', ')} ${select}`, form, folder);
+      if ((await statesOf(paths)) !== before) throw changed(sources);
       signal.throwIfAborted();
       await lock?.confirm();
       await output.refuseForeign(given.request.resolved.options.force);
-      return { rows, bytes: await output.publish(path, rows, origin) };
+      return { rows: staged.rows, bytes: await output.publish(staged, origin) };
     });
   } finally {
     session.close();
   }
+}
+
+function changed(sources: readonly RowSource[]): CryptodlError {
+  const names = sources.map(({ series }) => seriesName(series));
+  const text = `${listText(names, 1)}: files of the lake changed during the export`;
+  const hint = 'run the export again when no run writes to the lake';
+  return new CryptodlError('partition-incomplete', text, { hint });
 }
 
 /** Size, time of change and inode of each file. */

@@ -14,13 +14,14 @@ import { isMirror } from '../text/mirror-roots.js';
 import { absolutePath, printLines, shownPath, tabbed } from '../text/printable.js';
 import { CSV } from './csv-files.js';
 import type { Engine, Refused, RowSource } from './export-file.js';
-import { exportFiles, exportLake } from './export-lake.js';
-import type { ExportedFile, ExportRequest, FileOutcome } from './export-lake.js';
+import { exportGroups, exportLake } from './export-lake.js';
+import type { ExportedFile, FileOutcome } from './export-lake.js';
 import { FREQTRADE } from './freqtrade.js';
 import { NOTHING_EXPORTED, tellLacking } from './lacking.js';
 import { LEAN } from './lean.js';
 import { NAUTILUS } from './nautilus-script.js';
-import { selectExport, settingsOf, targetFolder } from './select-export.js';
+import { selectExport, targetFolder } from './select-export.js';
+import type { Export } from './select-export.js';
 import { TARDIS } from './tardis.js';
 
 const ENGINES: readonly Engine[] = [FREQTRADE, TARDIS, LEAN, CSV, NAUTILUS];
@@ -29,16 +30,12 @@ const ENGINES: readonly Engine[] = [FREQTRADE, TARDIS, LEAN, CSV, NAUTILUS];
 export async function exportFor(operand: string | undefined, run: LookUp): Promise<ExitCode> {
   return runVerb(run, async (request) => {
     const engine = engineOf(operand);
-    const { script, name } = engine;
-    const target = script === undefined ? await targetFolder(name, request) : undefined;
-    if (script !== undefined) refuseTarget(request);
-    const settings = await settingsOf(name, request);
-    const selection = await selectExport(request, engine);
-    // A script is the only text of stdout.
-    const isJson = run.resolved.options.json && target !== undefined;
-    if (!(await tellLacking(run, request, selection, isJson))) return 4;
-    const given: ExportRequest = { request, engine, settings, ...selection };
-    return target === undefined ? printScript(run, given) : writeFiles(run, given, target);
+    refuseFlags(engine, request);
+    const given = await selectExport(request, engine);
+    if (engine.script !== undefined)
+      return (await tellLacking(run, given, false)) ? printScript(run, given, engine.script) : 4;
+    const target = await targetFolder(given);
+    return (await tellLacking(run, given, run.resolved.options.json)) ? writeFiles(run, given, target) : 4;
   });
 }
 
@@ -58,8 +55,13 @@ function engineOf(operand: string | undefined): Engine {
   );
 }
 
-/** Throws usage errors for --target of a script, and for a lake in a bucket. */
-function refuseTarget({ resolved: { options, origins }, surroundings }: VerbRequest): void {
+/** Throws usage errors for flags that the engine does not read, and for a script about a lake in a bucket. */
+function refuseFlags(engine: Engine, { resolved: { options, origins }, surroundings }: VerbRequest): void {
+  for (const { name, flags } of ENGINES)
+    for (const flag of flags)
+      if (origins[flag] === 'flag' && !engine.flags.includes(flag))
+        throw usage(`--${flag} is for export ${name}, not for export ${engine.name}`, `leave --${flag} out`);
+  if (engine.script === undefined) return;
   if (isMirror(absolutePath(options.out, surroundings.home)))
     throw usage(
       'the script reads local files, and this lake is in a bucket',
@@ -72,7 +74,7 @@ function refuseTarget({ resolved: { options, origins }, surroundings }: VerbRequ
     );
 }
 
-async function writeFiles({ io, resolved }: LookUp, given: ExportRequest, target: string): Promise<ExitCode> {
+async function writeFiles({ io, resolved }: LookUp, given: Export, target: string): Promise<ExitCode> {
   const { json, quiet, dryRun, requireComplete } = resolved.options;
   const tally = new Tally();
   const progress = progressPrinter(resolved.options, io);
@@ -85,7 +87,7 @@ async function writeFiles({ io, resolved }: LookUp, given: ExportRequest, target
       await writeData(io, [lineOf(item)]);
   }
   const elapsedMs = Math.round(io.clock.monotonic() - startedAt);
-  const exitCode = exitCodeOf(tally, requireComplete);
+  const exitCode = tally.exitCode(requireComplete);
   if (json) await writeData(io, [{ event: 'summary', dryRun, ...tally.counts(), elapsedMs, exitCode }]);
   printLines(io.stderr, tally.leftOutLines());
   if (!quiet) printLines(io.stderr, tally.emptyLines());
@@ -104,28 +106,34 @@ function lineOf({ outcome, file, text }: ExportedFile): string {
 }
 
 /** Prints the program that loads the committed files. Exit code 4 if a series cannot be read, or if there is no program because all are left out. */
-async function printScript({ io, resolved }: LookUp, given: ExportRequest): Promise<ExitCode> {
-  const { request, root, engine } = given;
+async function printScript(
+  { io, resolved }: LookUp,
+  given: Export,
+  script: NonNullable<Engine['script']>,
+): Promise<ExitCode> {
+  const { request, root } = given;
   const catalogue = openCatalogue(root, request.source, request.signal);
   const tally = new Tally();
   const sources: RowSource[] = [];
-  for await (const item of exportFiles(given, catalogue)) {
-    if ('reason' in item) tally.add(item);
-    for (const source of 'reason' in item ? [] : item.sources)
-      try {
-        const relation = await catalogue.relation([source], source.range);
-        sources.push({ ...source, files: relation?.files ?? [] });
-      } catch (error) {
-        if (!(error instanceof UnreadableFile)) throw error;
-        tally.add({ series: source.series, reason: error.message, isFault: true });
-      }
-  }
+  for await (const { items } of exportGroups(given, catalogue))
+    for (const item of items) {
+      if ('reason' in item) tally.add(item);
+      for (const source of 'reason' in item ? [] : item.sources)
+        try {
+          const relation = await catalogue.relation([source], source.range);
+          sources.push({ ...source, files: relation?.files ?? [] });
+        } catch (error) {
+          if (!(error instanceof UnreadableFile)) throw error;
+          tally.add({ series: source.series, reason: error.message, isFault: true });
+        }
+    }
   printLines(io.stderr, tally.leftOutLines());
   const isRefused = resolved.options.requireComplete && tally.leftOut > 0;
-  if (isRefused) printLines(io.stderr, [NOTHING_EXPORTED]);
-  else if (sources.length === 0) printLines(io.stderr, [nothingText(tally)]);
-  if (isRefused || sources.length === 0) return 4;
-  await writeText(io, engine.script?.(sources, request.source) ?? '');
+  if (isRefused || sources.length === 0) {
+    printLines(io.stderr, [isRefused ? NOTHING_EXPORTED : tally.nothingText()]);
+    return 4;
+  }
+  await writeText(io, script(sources, request.source));
   return tally.faults > 0 ? 4 : 0;
 }
 
@@ -183,42 +191,45 @@ class Tally {
   emptyLines(): string[] {
     return this.#empty.length === 0 ? [] : [`without rows: ${listText(this.#empty, 3)}`];
   }
-}
 
-function exitCodeOf(tally: Tally, isComplete: boolean): ExitCode {
-  if (tally.of('foreign', 'unreadable') + tally.faults > 0 || (isComplete && tally.leftOut > 0)) return 4;
-  if (tally.of('failed') > 0) return 3;
-  return tally.filesWithRows === 0 ? 4 : 0;
-}
+  nothingText(): string {
+    return this.leftOut > 0
+      ? 'nothing is exported, because all series are left out'
+      : 'nothing is exported, because the lake has no rows of these series in the range; cryptodl coverage shows its days';
+  }
 
-function nothingText({ leftOut }: Tally): string {
-  return leftOut > 0
-    ? 'nothing is exported, because all series are left out'
-    : 'nothing is exported, because the lake has no rows of these series in the range; cryptodl coverage shows its days';
+  exitCode(isComplete: boolean): ExitCode {
+    if (this.of('foreign', 'unreadable') + this.faults > 0 || (isComplete && this.leftOut > 0)) return 4;
+    if (this.of('failed') > 0) return 3;
+    return this.filesWithRows === 0 ? 4 : 0;
+  }
 }
 
 function closing(
   { name, notes }: Engine,
   tally: Tally,
-  of: { readonly target: string; readonly elapsedMs: number; readonly isPlan: boolean },
+  {
+    target,
+    elapsedMs,
+    isPlan,
+  }: { readonly target: string; readonly elapsedMs: number; readonly isPlan: boolean },
 ): string[] {
-  const { target, elapsedMs, isPlan } = of;
-  const others: readonly (readonly [number, string])[] = [
-    [tally.of('unchanged'), 'unchanged'],
-    [tally.of('empty'), 'without rows'],
-    [tally.leftOut, 'left out'],
-    [tally.of(...FAILURES), 'not written'],
-  ];
+  const counts = {
+    unchanged: tally.of('unchanged'),
+    'without rows': tally.of('empty'),
+    'left out': tally.leftOut,
+    'not written': tally.of(...FAILURES),
+  };
   const parts = [
     isPlan ? `${countText(tally.of('planned'), 'file')} to write` : tally.text(),
-    ...others.flatMap(([count, what]) => (count > 0 ? [`${numberText(count)} ${what}`] : [])),
+    ...Object.entries(counts).flatMap(([what, count]) => (count > 0 ? [`${numberText(count)} ${what}`] : [])),
   ];
   const time = isPlan ? '' : ` in ${durationText(elapsedMs)}`;
   return [
     `${parts.join('; ')}${time}: ${shownPath(target)}`,
-    ...(tally.filesWithRows === 0 ? [nothingText(tally)] : []),
+    ...(tally.filesWithRows === 0 ? [tally.nothingText()] : []),
     ...(!isPlan && tally.of('written') > 0 ? notes : []),
-    ...(tally.of(...FAILURES) > 0
+    ...(counts['not written'] > 0
       ? [`next  cryptodl export ${name} again, after the reasons above are removed`]
       : []),
   ];

@@ -1,15 +1,14 @@
 /** The data of the selected series that the lake lacks, by the same day states as `check` and `coverage`. */
 import { openCatalogue } from '../catalogue/catalogue.js';
-import { DAY_SECONDS } from '../catalogue/gap.js';
 import type { SeriesStates } from '../catalogue/day-states.js';
+import { DAY_SECONDS } from '../catalogue/gap.js';
 import type { LookUp } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
 import { gapText } from '../coverage/series-table.js';
 import { seriesName } from '../model/task.js';
 import { countText, listText } from '../model/units.js';
-import type { VerbRequest } from '../options/verb-request.js';
 import { lakeFlag, printLines } from '../text/printable.js';
-import type { ExportSelection } from './select-export.js';
+import type { Export } from './select-export.js';
 
 export const NOTHING_EXPORTED = 'nothing is exported, because --require-complete is given';
 
@@ -19,15 +18,14 @@ const MOST_LINES = 3;
 /** Prints the data that the lake lacks, with `isJson` also as events. Resolves with false if --require-complete forbids the export. */
 export async function tellLacking(
   { io, resolved }: LookUp,
-  request: VerbRequest,
-  selection: ExportSelection,
+  given: Export,
   isJson: boolean,
 ): Promise<boolean> {
-  const { options } = resolved;
-  const { root, selected, unread } = selection;
-  const covered = await coveredSeries(request, selection);
+  const { requireComplete, quiet } = resolved.options;
+  const { request, root, selected, unread } = given;
+  const covered = await coveredSeries(given);
   const gapsOf = new Map(selected.map((series) => [series, missingOf(covered.get(seriesName(series)))]));
-  if (options.requireComplete)
+  if (requireComplete)
     for await (const { series, fault } of openCatalogue(root, request.source, request.signal).series(
       selected,
     ))
@@ -36,7 +34,7 @@ export async function tellLacking(
   const lacking = [...gapsOf]
     .filter(([, gaps]) => gaps.length > 0)
     .sort(([a], [b]) => Number(a.dataset === 'bars') - Number(b.dataset === 'bars'));
-  if (lacking.length > 0 && (!options.quiet || options.requireComplete)) {
+  if (lacking.length > 0 && (!quiet || requireComplete)) {
     const lines = lacking.map(
       ([series, gaps]) => `the lake lacks ${seriesName(series)}: ${listText(gaps, 3)}`,
     );
@@ -50,17 +48,18 @@ export async function tellLacking(
       `${listText(twice)}: no rows for 30 days or more between others; after a second listing under the same name, prices do not continue`,
     );
   if (isJson)
-    for (const [series, gaps] of lacking) await writeData(io, [{ event: 'lacking', ...series, gaps }]);
-  if (!options.requireComplete || lacking.length + unread.length === 0) return true;
+    await writeData(
+      io,
+      lacking.map(([series, gaps]) => ({ event: 'lacking', ...series, gaps })),
+    );
+  if (!requireComplete || lacking.length + unread.length === 0) return true;
   printLines(io.stderr, [NOTHING_EXPORTED]);
   return false;
 }
 
-/** The coverage of each series in the format that lacks least, by name. Zips cannot be exported. */
-async function coveredSeries(
-  { source, resolved, clock, observer, signal }: VerbRequest,
-  { root, selected, range }: ExportSelection,
-): Promise<ReadonlyMap<string, SeriesStates>> {
+/** The states of each series in the format that lacks least, by name. Zips cannot be exported. */
+async function coveredSeries({ request, root, selected, range }: Export): Promise<Map<string, SeriesStates>> {
+  const { source, resolved, clock, observer, signal } = request;
   const best = new Map<string, SeriesStates>();
   const judged = openCatalogue(root, source, signal).states(selected, {
     rangesOf: () => [range],
@@ -83,8 +82,7 @@ function missingOf(covered: SeriesStates | undefined): string[] {
 }
 
 /** Whether the series has no rows for 30 days or more, and rows before and after. */
-function isListedTwice({ first, last, dayStartSeconds, gaps }: SeriesStates): boolean {
-  if (first === undefined || last === undefined) return false;
-  const [start = 0, end = 0] = [first, last].map((instant) => Date.parse(instant) / 1000 - dayStartSeconds);
+function isListedTwice({ first = '', last = '', dayStartSeconds, gaps }: SeriesStates): boolean {
+  const [start = NaN, end = NaN] = [first, last].map((iso) => Date.parse(iso) / 1000 - dayStartSeconds);
   return gaps.some(({ from, to }) => to - from >= 30 * DAY_SECONDS && from > start && to <= end);
 }

@@ -2,13 +2,10 @@
  * Files of Lean (QuantConnect): zips with one CSV each, and funding rates as margin interest. Layout: Data/crypto/readme.md of Lean; of futures
  * Data/cryptofuture, and Common/Data/Market/MarginInterestRate.cs.
  */
-import { quoteName } from '../convert/sql.js';
 import { safeName } from '../lake/layout.js';
 import { dayText } from '../model/calendar.js';
-import type { Series } from '../model/task.js';
-import { csvForm, daysOf, fileOf, onDay } from './export-file.js';
-import type { Engine, ExportFile, FileForm, Refused, RowSource } from './export-file.js';
-import { epochUs, numberText, timeText } from './value-text.js';
+import { csvForm, daysOf, onDay } from './export-file.js';
+import type { Engine, ExportFile, Refused, RowSource } from './export-file.js';
 
 /** The resolutions of Lean, by interval. */
 const RESOLUTIONS: Readonly<Record<string, string>> = {
@@ -17,90 +14,63 @@ const RESOLUTIONS: Readonly<Record<string, string>> = {
   '1h': 'hour',
   '1d': 'daily',
 };
-const CANDLES = ['klines', 'bars'];
+
+const CANDLE = ['open_time', 'open, high, low, close, volume', 'open_time'] as const;
+/** The time, the numbers and the order of the rows. */
+const COLUMNS: Readonly<Record<string, readonly [string, string, string]>> = {
+  klines: CANDLE,
+  bars: CANDLE,
+  bookTicker: [
+    'transaction_time',
+    'best_bid_price, best_bid_qty, best_ask_price, best_ask_qty',
+    'transaction_time, update_id',
+  ],
+  fundingRate: ['calc_time', 'last_funding_rate', 'calc_time'],
+  aggTrades: ['transact_time', 'price, quantity', 'transact_time, agg_trade_id'],
+  trades: ['time', 'price, qty', 'time, id'],
+};
 
 export const LEAN: Engine = {
   name: 'lean',
-  datasets: ['klines', 'bars', 'bookTicker', 'fundingRate', 'aggTrades', 'trades'],
+  datasets: Object.keys(COLUMNS),
   onlyNamed: [],
   anyInterval: ['fundingRate'],
+  flags: [],
   groupBy: 'pair',
   files: ({ sources, venue }) =>
-    sources.flatMap((source): (ExportFile | Refused)[] => {
+    sources.flatMap((source): readonly (ExportFile | Refused)[] => {
       const { series } = source;
-      if (!hasNone(source)) return filesOf(source, venue.name);
-      const reason = `Lean has no resolution of ${series.interval ?? ''}; it has 1s, 1m, 1h and 1d`;
-      return [{ series, reason }];
+      const { interval } = series;
+      if (interval === undefined || Object.hasOwn(RESOLUTIONS, interval)) return filesOf(source, venue.name);
+      return [{ series, reason: `Lean has no resolution of ${interval}; it has 1s, 1m, 1h and 1d` }];
     }),
   notes: ['copy the folders crypto and cryptofuture into the data folder of Lean'],
 };
 
-function hasNone({ series: { dataset, interval = '' } }: RowSource): boolean {
-  return CANDLES.includes(dataset) && !Object.hasOwn(RESOLUTIONS, interval);
-}
-
 function filesOf(source: RowSource, venue: string): ExportFile[] {
-  const { series } = source;
-  const root = `${series.market === 'spot' ? 'crypto' : 'cryptofuture'}/${venue}`;
-  const name = safeName(series.symbol.replace(/_PERP$/, '').toLowerCase());
-  if (series.dataset === 'fundingRate')
-    return [
-      fileOf(`${root}/margin_interest/${name}.csv`, source, PLAIN, (rows) => {
-        const time = timeText('calc_time', '%Y%m%d %H:%M:%S');
-        return `SELECT ${time} AS time, ${numberText('last_funding_rate')} AS rate FROM (${rows}) ORDER BY calc_time`;
-      }),
-    ];
-  const resolution = RESOLUTIONS[series.interval ?? ''] ?? 'tick';
-  const type = series.dataset === 'bookTicker' ? 'quote' : 'trade';
-  if (resolution === 'hour' || resolution === 'daily')
-    return [
-      fileOf(`${root}/${resolution}/${name}_${type}.zip`, source, zipOf(`${name}.csv`), (rows) =>
-        candles(timeText('open_time', '%Y%m%d %H:%M'), rows),
-      ),
-    ];
+  const { market, dataset, interval = '', symbol } = source.series;
+  const root = `${market === 'spot' ? 'crypto' : 'cryptofuture'}/${venue}`;
+  const name = safeName(symbol.replace(/_PERP$/, '').toLowerCase());
+  const [time, numbers, order] = COLUMNS[dataset] ?? CANDLE;
+  const values = numbers.replaceAll(/\w+/g, 'num($&)');
+  const fileOf = (path: string, of: RowSource, timeText: string, member?: string): ExportFile => ({
+    path: `${root}/${path}`,
+    sources: [of],
+    select: `SELECT ${timeText}, ${values} FROM r0 ORDER BY ${order}`,
+    form: { copy: csvForm({ header: false }), ...(member === undefined ? {} : { member }) },
+  });
+  const type = dataset === 'bookTicker' ? 'quote' : 'trade';
+  if (dataset === 'fundingRate')
+    return [fileOf(`margin_interest/${name}.csv`, source, `stamp(${time}, '%Y%m%d %H:%M:%S')`)];
+  const resolution = RESOLUTIONS[interval] ?? 'tick';
+  if (resolution === 'hour' || resolution === 'daily') {
+    const path = `${resolution}/${name}_${type}.zip`;
+    return [fileOf(path, source, `stamp(${time}, '%Y%m%d %H:%M')`, `${name}.csv`)];
+  }
   return daysOf([source]).map((day) => {
     const date = dayText(day).replaceAll('-', '');
-    const form = zipOf(`${date}_${name}_${resolution}_${type}.csv`);
-    const path = `${root}/${resolution}/${name}/${date}_${type}.zip`;
-    return fileOf(path, onDay(source, day), form, (rows) => dayQuery(series, rows));
+    const member = `${date}_${name}_${resolution}_${type}.csv`;
+    const sinceMidnight = `epoch_us(${time}) // 1000 % 86400000`;
+    return fileOf(`${resolution}/${name}/${date}_${type}.zip`, onDay(source, day), sinceMidnight, member);
   });
-}
-
-const PLAIN = { copy: csvForm({ header: false }) } as const;
-
-function zipOf(member: string): FileForm {
-  return { ...PLAIN, member };
-}
-
-/** Milliseconds since midnight. */
-function sinceMidnight(column: string): string {
-  return `${epochUs(column)} // 1000 % 86400000`;
-}
-
-function dayQuery({ dataset }: Series, rows: string): string {
-  switch (dataset) {
-    case 'klines':
-    case 'bars':
-      return candles(sinceMidnight('open_time'), rows);
-    case 'bookTicker':
-      return values(
-        ['transaction_time', 'update_id'],
-        ['best_bid_price', 'best_bid_qty', 'best_ask_price', 'best_ask_qty'],
-        rows,
-      );
-    case 'trades':
-      return values(['time', 'id'], ['price', 'qty'], rows);
-    default:
-      return values(['transact_time', 'agg_trade_id'], ['price', 'quantity'], rows);
-  }
-}
-
-function values([time = '', ...ids]: readonly string[], numbers: readonly string[], rows: string): string {
-  const texts = numbers.map((name) => `${numberText(name)} AS ${quoteName(name)}`);
-  return `SELECT ${sinceMidnight(time)} AS milliseconds, ${texts.join(', ')} FROM (${rows}) ORDER BY ${[time, ...ids].map(quoteName).join(', ')}`;
-}
-
-function candles(time: string, rows: string): string {
-  const texts = ['open', 'high', 'low', 'close', 'volume'].map((name) => `${numberText(name)} AS ${name}`);
-  return `SELECT ${time} AS milliseconds, ${texts.join(', ')} FROM (${rows}) ORDER BY open_time`;
 }

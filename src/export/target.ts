@@ -48,45 +48,43 @@ interface OutputState extends Origin {
 
 /** Makes the target, and locks it. Rejects with `locked`, with a usage error for a place that cannot be written, and with `disk` for a symbolic link. */
 export async function lockTarget(target: string, request: Omit<LockRequest, 'command'>): Promise<Lock> {
+  const place = shownPath(target);
   try {
     await makeFolder(target);
     const folder = await checkedFolder(target, OWN_FOLDER);
     return await acquireLock(folder, { command: 'cryptodl export', ...request });
   } catch (error) {
-    if (error instanceof CryptodlError && error.code === 'locked')
-      throw new CryptodlError('locked', `another export is writing to ${shownPath(target)}`, {
-        cause: error,
-        hint: 'wait until it has ended, or choose another --target',
-      });
-    if (error instanceof CryptodlError) throw error;
-    throw usage(
-      `--target ${shownPath(target)} cannot be written (${reasonOf(errnoOf(error))})`,
-      'choose another --target',
-    );
+    if (!(error instanceof CryptodlError))
+      throw usage(
+        `--target ${place} cannot be written (${reasonOf(errnoOf(error))})`,
+        'choose another --target',
+      );
+    if (error.code !== 'locked') throw error;
+    throw new CryptodlError('locked', `another export is writing to ${place}`, {
+      cause: error,
+      hint: 'wait until it has ended, or choose another --target',
+    });
   }
 }
 
 /** A place in the target. Each export makes a new one. */
 export class Output {
-  readonly #target: string;
-  readonly #path: string;
-  readonly #statePath: string;
-  /** Undefined without a state of this version that can be read. A file at this place then is not ours. */
-  readonly state: OutputState | undefined;
-
-  private constructor(target: string, [path, statePath]: readonly [string, string], text = '{}') {
-    this.#target = target;
-    [this.#path, this.#statePath] = [path, statePath];
-    const state: Partial<OutputState> = fieldsOf(parseJson(text));
-    this.state = state.v === 1 ? (state as OutputState) : undefined;
-  }
+  private constructor(
+    readonly target: string,
+    readonly path: string,
+    readonly statePath: string,
+    /** Undefined without a state of this version that can be read. A file at this place then is not ours. */
+    readonly state: OutputState | undefined,
+  ) {}
 
   /** `file`: relative to the target, with `/`. Rejects with `disk` for a symbolic link on the way. */
   static async open(target: string, file: string): Promise<Output> {
-    const state = `${OWN_FOLDER}/${file}.json`;
-    for (const path of [file, state]) await checkedFolder(target, dirname(path));
-    const text = await readRegularFile(join(target, state));
-    return new Output(target, [join(target, file), join(target, state)], text);
+    const own = `${OWN_FOLDER}/${file}.json`;
+    for (const path of [file, own]) await checkedFolder(target, dirname(path));
+    const text = await readRegularFile(join(target, own));
+    const state: Partial<OutputState> = fieldsOf(parseJson(text ?? '{}'));
+    const known = state.v === 1 ? (state as OutputState) : undefined;
+    return new Output(target, join(target, file), join(target, own), known);
   }
 
   /** Whether the file was made by this recipe, and has not changed since. */
@@ -100,7 +98,7 @@ export class Output {
   async refuseForeign(force: boolean): Promise<void> {
     await refuseForeignFile({
       flag: 'target',
-      path: this.#path,
+      path: this.path,
       what: 'an unchanged file of cryptodl export',
       isOwn: async () => {
         const digest = await this.#digest();
@@ -112,7 +110,7 @@ export class Output {
 
   /** Calls `act` with a new folder for staged files, and removes it. Removes those of killed exports. */
   async staging<T>(act: (folder: string) => Promise<T>): Promise<T> {
-    const folder = await stagedBeside(join(this.#target, OWN_FOLDER, 'file'));
+    const folder = await stagedBeside(join(this.target, OWN_FOLDER, 'file'));
     try {
       await mkdir(folder);
       return await act(folder);
@@ -125,34 +123,37 @@ export class Output {
    * Gives a staged file its name; without rows, there is no file. Its state comes first and names the file before too, so that after a
    * kill either of them is ours. Resolves with its size in bytes.
    */
-  async publish(staged: string, rows: number, origin: Origin): Promise<number> {
-    const { bytes, sha256 } = await fileFacts(staged);
-    const { mtimeMs: modifiedAt } = await stat(staged);
+  async publish(
+    { path, rows }: { readonly path: string; readonly rows: number },
+    origin: Origin,
+  ): Promise<number> {
+    const { bytes: size, sha256 } = await fileFacts(path);
+    const bytes = rows === 0 ? 0 : size;
+    const modifiedAt = (await stat(path)).mtimeMs;
     const replaces = await this.#digest();
-    const size = rows === 0 ? 0 : bytes;
     const state: OutputState = {
       v: 1,
       ...origin,
       rows,
-      bytes: size,
+      bytes,
       sha256,
       modifiedAt,
       ...(replaces === undefined ? {} : { replaces }),
     };
-    const stagedState = join(dirname(staged), 'state');
+    const stagedState = join(dirname(path), 'state');
     await writeFile(stagedState, `${JSON.stringify(state)}\n`, { flag: 'wx' });
-    await publish(stagedState, this.#statePath);
-    if (rows > 0) await publish(staged, this.#path);
-    else await rm(this.#path, { force: true });
-    return size;
+    await publish(stagedState, this.statePath);
+    if (rows > 0) await publish(path, this.path);
+    else await rm(this.path, { force: true });
+    return bytes;
   }
 
   /** The digest of the present file, undefined without one. Its bytes are read if its size or its time of change is another one. */
   async #digest(): Promise<string | undefined> {
-    const entry = await entryAt(this.#path);
+    const entry = await entryAt(this.path);
     if (entry === undefined) return undefined;
     const { bytes, modifiedAt, sha256 } = this.state ?? {};
     const isSame = entry.isFile() && entry.size === bytes && entry.mtimeMs === modifiedAt;
-    return isSame ? sha256 : (await fileFacts(this.#path)).sha256;
+    return isSame ? sha256 : (await fileFacts(this.path)).sha256;
   }
 }

@@ -159,7 +159,7 @@ const LINES: Readonly<Record<string, number>> = {
   debug: 400,
   doctor: 800,
   download: 4200,
-  export: 2000,
+  export: 1700,
   files: 500,
   http: 6250,
   lake: 4100,

@@ -1,6 +1,6 @@
 /** The texts of numbers in exported files. */
 import { expect, it } from 'vitest';
-import { numberText } from '../../src/export/value-text.js';
+import { MACROS } from '../../src/export/write-rows.js';
 import { useSql } from '../helpers/sql.js';
 
 const query = useSql();
@@ -20,5 +20,6 @@ it.each([
   ['1.2345678901234568e21::DOUBLE', '1234567890123456800000'],
   ['1e22::DOUBLE', '10000000000000000000000'],
 ])('%s is written as %s', async (value, text) => {
-  expect(await query(`SELECT ${numberText('x')} AS text FROM (SELECT ${value} AS x)`)).toEqual([{ text }]);
+  await query(MACROS);
+  expect(await query(`SELECT num(x) AS text FROM (SELECT ${value} AS x)`)).toEqual([{ text }]);
 });
