@@ -19,6 +19,7 @@ import type { Choice, ChooseContext, DayRange } from './choose-objects.js';
 import type { DatasetSettings } from './dataset-settings.js';
 import { decidePartition } from './decide.js';
 import { proveAbsences } from './prove-absences.js';
+import { mayLackEdges } from './prove-edges.js';
 import { chooseFromRest, fillFromRest, joinPeriods } from './rest-periods.js';
 import { withHeldSettings } from './series-request.js';
 import type { SeriesRequest } from './series-request.js';
@@ -41,6 +42,8 @@ export interface PlanContext {
   /** Earlier refusals with these codes are ignored: their revisions are fetched again. */
   readonly ignoredRefusals: ReadonlySet<ErrorCode>;
   readonly datasetSettings: Pick<DatasetSettings, 'of'>;
+  /** The planned series of which `mayLackEdges` may be true. */
+  readonly edges: Set<Series>;
 }
 
 /** Rejects with a usage error if the settings differ from those of the held series, except with `force`. */
@@ -98,11 +101,15 @@ function rangesOf(
   held: HeldObjects,
   absences: Absences,
 ): readonly DayRange[] {
-  if (exact === true) return ranges;
+  if (exact === true) {
+    context.edges.add(series);
+    return ranges;
+  }
   const checked = withRecheckedDays(context, ranges, held, absences);
   const { venue, today } = context;
   const spec = findDataset(venue, series.market, series.dataset);
   const cuts = heldCuts({ held, absences }, { spec, today });
+  if (mayLackEdges(held, cuts, today)) context.edges.add(series);
   return withLackingDays(context, checked, since, {
     held,
     absences,

@@ -80,12 +80,9 @@ export async function makePlan(
     }),
   )) {
     plan.totals.series += 1;
-    if (hasListing && isPublished(venue, series))
-      planned.push({
-        series,
-        format: settings.format,
-        isChanged: partitions.some(({ tasks }) => tasks.some(({ action }) => action.kind === 'fetch')),
-      });
+    const isChanged = partitions.some(({ tasks }) => tasks.some(({ action }) => action.kind === 'fetch'));
+    if (hasListing && isPublished(venue, series) && (isChanged || context.edges.has(series)))
+      planned.push({ series, format: settings.format, isChanged });
     for (const partition of partitions) await addTo(plan, partition, { venue, first: order?.first });
   }
   return plan;
@@ -118,6 +115,7 @@ function contextOf(
     }),
     listSeries: listOrProbe(session, hasListing),
     datasetSettings: new DatasetSettings({ root, venue, manifests }),
+    edges: new Set(),
   };
 }
 

@@ -2,7 +2,7 @@
 import type { EmptyStretch } from '../catalogue/cut-days.js';
 import { heldCuts } from '../catalogue/day-states.js';
 import type { Manifests } from '../lake/manifests.js';
-import type { HeldSpan } from '../lake/held-objects.js';
+import type { HeldObjects, HeldSpan } from '../lake/held-objects.js';
 import { seriesFolder } from '../lake/layout.js';
 import { checkedFolder } from '../lake/path-checks.js';
 import { dayOf, dayPeriod, monthPeriod, monthOf } from '../model/calendar.js';
@@ -15,11 +15,35 @@ import type { SymbolLife } from './symbol-life.js';
 /** The end of a symbol is proven weeks after it. */
 const RECENT_DAYS = 60;
 
-/** A series of a run. `isChanged`: the run fetches objects of it. */
+/** A series of a run: the run fetches objects of it, or `mayLackEdges` is true for it. `isChanged`: the run fetches objects. */
 export interface PlannedSeries {
   readonly series: Series;
   readonly format: Format;
   readonly isChanged: boolean;
+}
+
+type Cuts = readonly EmptyStretch[];
+
+/** Whether evidence may be asked for although a run fetches nothing. So that most series are not read again after the run, the plan asks this. */
+export function mayLackEdges(held: HeldObjects, cuts: Cuts, today: number): boolean {
+  const spans = held.spans();
+  const isAsked = (span: HeldSpan | undefined): boolean => span !== undefined && isRecentOrDue(span, today);
+  return spans.some(
+    (span, at) =>
+      (lacksHead(span, cuts) || lacksTail(span, cuts)) && (isAsked(span) || isAsked(spans[at + 1])),
+  );
+}
+
+function isRecentOrDue({ from, to }: HeldSpan, today: number): boolean {
+  return today - to < RECENT_DAYS || isCheckDay(from, today);
+}
+
+function lacksHead(span: HeldSpan, cuts: Cuts): boolean {
+  return hasGapAtStart(span) || cuts.some(({ day, at }) => day === span.from && at === 'begin');
+}
+
+function lacksTail(span: HeldSpan, cuts: Cuts): boolean {
+  return hasGapAtEnd(span) || cuts.some(({ day, at }) => day === span.to - 1 && at === 'end');
 }
 
 export interface EdgeContext {
@@ -46,16 +70,11 @@ export async function proveEdges(context: EdgeContext, planned: readonly Planned
     const spans = held.spans();
     const spec = findDataset(venue, series.market, series.dataset);
     const cuts = heldCuts({ held, absences }, { spec, today: context.today });
-    const isCut = (day: number, end: EmptyStretch['at']): boolean =>
-      cuts.some((cut) => cut.day === day && cut.at === end);
-    const lacksHead = (span: HeldSpan): boolean => hasGapAtStart(span) || isCut(span.from, 'begin');
-    const lacksTail = (span: HeldSpan): boolean => hasGapAtEnd(span) || isCut(span.to - 1, 'end');
-    const isAsked = ({ from, to }: HeldSpan): boolean =>
-      isChanged || context.today - to < RECENT_DAYS || isCheckDay(from, context.today);
+    const isAsked = (span: HeldSpan): boolean => isChanged || isRecentOrDue(span, context.today);
     const [first, last] = [spans[0], spans.at(-1)];
     const isKnown = (day: number, reason: string): boolean =>
       [dayPeriod(day), monthPeriod(monthOf(day))].some((period) => absences.of(period)?.reason === reason);
-    if (first !== undefined && lacksHead(first) && isAsked(first)) {
+    if (first !== undefined && lacksHead(first, cuts) && isAsked(first)) {
       const row = rowDay(context, first.facts.first);
       const start = Math.min((await context.life.firstDay(series)) ?? -Infinity, row);
       if (start >= first.from && !isKnown(start - 1, 'not-listed-yet'))
@@ -63,14 +82,15 @@ export async function proveEdges(context: EdgeContext, planned: readonly Planned
     }
     for (const [index, next] of spans.entries()) {
       const before = spans[index - 1];
-      if (before === undefined || !(lacksTail(before) || lacksHead(next)) || !isAsked(next)) continue;
+      if (before === undefined || !(lacksTail(before, cuts) || lacksHead(next, cuts)) || !isAsked(next))
+        continue;
       const from = rowDay(context, before.facts.last) + 1;
       const to = rowDay(context, next.facts.first);
       if (!(to > from) || isKnown(from, 'not-traded')) continue;
       for (const pause of await context.life.pauses(series, 'daily', from, to))
         context.note(series, dayPeriod(pause.to - 1), 'not-traded', { since: pause.from });
     }
-    if (last !== undefined && lacksTail(last) && isAsked(last)) {
+    if (last !== undefined && lacksTail(last, cuts) && isAsked(last)) {
       const end = await context.life.end(series, 'daily', rowDay(context, last.facts.last) + 1);
       if (end !== undefined && end <= last.to && !isKnown(end, 'delisted'))
         context.note(series, dayPeriod(end), 'delisted');
