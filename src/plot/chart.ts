@@ -23,21 +23,15 @@ export interface Chart {
   readonly notes: readonly string[];
   /** Whether two neighbouring bars of a line are joined. */
   readonly isJoined: (before: Bar, after: Bar) => boolean;
-  readonly dayStartMs: number;
 }
 
-export interface ChartParts {
-  readonly series: Series;
+export interface ChartParts extends Pick<Chart, 'series' | 'bars' | 'grid' | 'notes'> {
   readonly columns: ChartColumns;
-  readonly bars: readonly Bar[];
-  readonly grid: TimeGrid;
   /** Times without rows, ascending. */
   readonly breaks: readonly TimeRange[];
-  readonly notes: readonly string[];
-  readonly dayStartMs: number;
 }
 
-export function makeChart({ series, columns, bars, grid, breaks, notes, dayStartMs }: ChartParts): Chart {
+export function makeChart({ series, columns, bars, grid, breaks, notes }: ChartParts): Chart {
   const { market, dataset, interval, symbol } = series;
   const isCandles = columns.kind === 'candles';
   const column = isCandles ? [] : [columns.column.name];
@@ -53,7 +47,6 @@ export function makeChart({ series, columns, bars, grid, breaks, notes, dayStart
     figures: figuresOf(bars, isCandles),
     notes,
     isJoined: (before, after) => !breaks.some(({ from, to }) => from < after.first && to > before.last),
-    dayStartMs,
   };
 }
 
@@ -65,10 +58,9 @@ function minuteText(ms: number): string {
 /** The days of the first and the last row; the times too if both are on one day. */
 function rangeText(bars: readonly Bar[]): string {
   const [from, to] = [minuteText(bars[0]?.first ?? 0), minuteText(bars.at(-1)?.last ?? 0)];
-  if (from === to) return from;
-  return from.slice(0, 10) === to.slice(0, 10)
-    ? `${from} … ${to.slice(11)}`
-    : `${from.slice(0, 10)} … ${to.slice(0, 10)}`;
+  const [first, last] = [from.slice(0, 10), to.slice(0, 10)];
+  if (first !== last) return `${first} … ${last}`;
+  return from === to ? from : `${from} … ${to.slice(11)}`;
 }
 
 function figuresOf(bars: readonly Bar[], isCandles: boolean): string[] {
@@ -91,12 +83,7 @@ function changeText(share: number): string {
 }
 
 export function extremes(bars: readonly Bar[]): { readonly low: number; readonly high: number } {
-  let [low, high] = [Infinity, -Infinity];
-  for (const bar of bars) {
-    low = Math.min(low, bar.low);
-    high = Math.max(high, bar.high);
-  }
-  return { low, high };
+  return { low: Math.min(...bars.map(({ low }) => low)), high: Math.max(...bars.map(({ high }) => high)) };
 }
 
 export function isUp({ open, close }: Bar): boolean {

@@ -5,7 +5,7 @@ import { CharacterGrid, DotCanvas } from './character-grid.js';
 import type { Colour } from './character-grid.js';
 import type { Bar } from './read-bars.js';
 import { timeTicks } from './time-grid.js';
-import { amountText, LONGEST_TEXT, valueScale, valueText } from './value-scale.js';
+import { amountText, LONGEST_TEXT, shortText, valueScale } from './value-scale.js';
 import type { ValueScale } from './value-scale.js';
 
 export interface TextStyle {
@@ -99,11 +99,6 @@ function encoded(text: string, { isUnicode }: TextStyle): string {
   return isUnicode ? text : text.replaceAll('…', '...').replaceAll(/[^\u0020-\u007e]/g, '?');
 }
 
-/** The width of a label of the time axis, with the space behind it. */
-export function labelWidth(text: string): number {
-  return text.length + 2;
-}
-
 function drawAxes({ chart, style, grid, stepWidth, width, priceRows, volumeRows }: Area): void {
   const [line, corner, mark, rule, none] = style.isUnicode
     ? ['│', '┘', '┬', '─', '╌']
@@ -116,11 +111,7 @@ function drawAxes({ chart, style, grid, stepWidth, width, priceRows, volumeRows 
     grid.put(column, bottom, isHeld ? rule : none, 'grey');
   }
   grid.put(width, bottom, corner, 'grey');
-  for (const { index, text } of timeTicks(chart.grid, {
-    stepWidth,
-    textWidth: labelWidth,
-    dayStartMs: chart.dayStartMs,
-  })) {
+  for (const { index, text } of timeTicks(chart.grid, stepWidth)) {
     const column = Math.floor(index * stepWidth);
     if (column + text.length > width + AXIS) continue;
     grid.put(column, bottom, mark, 'grey');
@@ -142,14 +133,8 @@ function drawScale({ chart, style, grid, width, priceRows }: Area, parts: number
     for (let column = 0; column < width; column += 1)
       grid.put(column, rowOf(0), style.isUnicode ? '┄' : '-', 'grey');
   const last = chart.bars.at(-1)?.close ?? 0;
-  const text = lastText(last);
-  grid.put(width + 1, rowOf(last), `<${text}`.padEnd(LONGEST_TEXT + 1), 'bold');
+  grid.put(width + 1, rowOf(last), `<${shortText(last, 8)}`.padEnd(LONGEST_TEXT + 1), 'bold');
   return position;
-}
-
-function lastText(value: number): string {
-  const text = valueText(value);
-  return text.length <= LONGEST_TEXT ? text : String(Number(value.toPrecision(6)));
 }
 
 function placeOf({ low, high }: ValueScale, value: number, places: number): number {
@@ -168,28 +153,24 @@ function drawCandles(area: Area): void {
   for (const bar of chart.bars) {
     const column = Math.floor(bar.at * stepWidth);
     const [top, bottom] = [position(bar.high), position(bar.low)];
-    const [bodyTop, bodyBottom] = [
-      position(Math.max(bar.open, bar.close)),
-      position(Math.min(bar.open, bar.close)),
-    ];
+    const ends = [position(bar.open), position(bar.close)];
+    const [bodyTop, bodyBottom] = [Math.min(...ends), Math.max(...ends)];
     const kindOf = (half: number): number =>
       half >= bodyTop && half <= bodyBottom ? 2 : half >= top && half <= bottom ? 1 : 0;
     for (let row = Math.floor(top / 2); row <= Math.floor(bottom / 2); row += 1) {
-      const [upper, lower] = [kindOf(2 * row), kindOf(2 * row + 1)];
-      grid.put(column, row, candleCharacter(bar, upper, lower, style), colourOf(bar));
+      const halves = [kindOf(2 * row), kindOf(2 * row + 1)] as const;
+      grid.put(column, row, candleCharacter(bar, halves, style), colourOf(bar));
     }
   }
 }
 
 function candleCharacter(
   bar: Bar,
-  upper: number,
-  lower: number,
+  [upper, lower]: readonly [number, number],
   { isUnicode, hasColour }: TextStyle,
 ): string {
   if (!isUnicode) return Math.max(upper, lower) < 2 ? '|' : isUp(bar) ? 'o' : '#';
-  const table = hasColour || isUp(bar) ? LIGHT : SOLID;
-  return table[upper]?.[lower] ?? ' ';
+  return (hasColour || isUp(bar) ? LIGHT : SOLID)[upper]?.[lower] ?? ' ';
 }
 
 function colourOf(bar: Bar): Colour {

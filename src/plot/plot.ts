@@ -35,30 +35,27 @@ export async function plot(operand: string | undefined, command: LookUp): Promis
   const { io } = command;
   return runVerb(command, async (request) => {
     const { html, quiet, force } = command.resolved.options;
-    const path = html === undefined ? undefined : absolutePath(html, io.environment['HOME']);
-    const page = path === undefined ? undefined : { ...PAGE, path, force };
+    const page =
+      html === undefined ? undefined : { ...PAGE, path: absolutePath(html, io.environment['HOME']), force };
     if (page !== undefined) await refuseForeignFile(page);
-    const source = await chooseSource(operand, request);
-    if (page !== undefined) {
-      const text = chartHtml(await chartOf(source, HTML_SIZE)).join('');
-      const bytes = await writeOwnFile(page, (staged) => writeFile(staged, text));
-      if (!quiet) await writeData(io, [`wrote ${shownPath(page.path)}: ${bytesText(bytes)}`]);
-      return 0;
-    }
     const style = styleOf(io);
     const room = plotColumns(style.columns);
-    await writeText(io, linesOf(await chartOf(source, { candles: room, points: room * 2 }), style));
+    const chart = await chartOf(
+      operand,
+      request,
+      page === undefined ? { candles: room, points: room * 2 } : HTML_SIZE,
+    );
+    if (page === undefined) {
+      await writeText(io, `${chartText(chart, style).join('\n')}\n`);
+      return 0;
+    }
+    const bytes = await writeOwnFile(page, (staged) => writeFile(staged, chartHtml(chart)));
+    if (!quiet) await writeData(io, [`wrote ${shownPath(page.path)}: ${bytesText(bytes)}`]);
     return 0;
   });
 }
 
 const PAGE = { flag: 'html', what: 'a plot', isOwn: beginsWith(pageStart('plot')) };
-
-function linesOf(chart: Chart, style: TextStyle): string {
-  return chartText(chart, style)
-    .map((line) => `${line}\n`)
-    .join('');
-}
 
 const [USUAL_COLUMNS, USUAL_ROWS] = [80, 24];
 const MOST_COLUMNS = 400;
@@ -76,26 +73,6 @@ function styleOf(io: Io): TextStyle {
     hasColour: hasColour(io),
     isUnicode: isUnicode(io),
   };
-}
-
-/** The chosen series with its range. */
-interface ChartSource {
-  readonly request: VerbRequest;
-  readonly root: string;
-  readonly chosen: ChosenDataset;
-  readonly facts: SeriesFacts;
-  readonly range: TimeRange;
-  /** Other series of the symbol. */
-  readonly others: readonly Series[];
-}
-
-async function chooseSource(operand: string | undefined, request: VerbRequest): Promise<ChartSource> {
-  const { root, held } = await readVerbLake(request);
-  const chosen = chooseDataset(held, operand, request.resolved, request.source);
-  const all = await readFacts(root, chosen.series, request);
-  const { facts, range } = chooseInterval(all, request, chosen);
-  const others = [...chosen.series.filter((series) => series !== facts.series), ...chosen.others];
-  return { request, root, chosen, facts, range, others };
 }
 
 /** A chart of fewer bars looks empty if a shorter interval has more. */
@@ -150,28 +127,34 @@ function lengthOf({ interval = '1s' }: Series): number {
   return (usual[interval] ?? 0) * 86_400_000 || intervalMs(interval) || 1000;
 }
 
-/** The largest number of steps of a chart. */
-interface ChartSize {
-  readonly candles: number;
-  readonly points: number;
-}
-
+/** The chart of the chosen series. `most`: its largest number of steps. */
 async function chartOf(
-  { request, root, chosen, facts, range, others }: ChartSource,
-  { candles, points }: ChartSize,
+  operand: string | undefined,
+  request: VerbRequest,
+  most: { readonly candles: number; readonly points: number },
 ): Promise<Chart> {
+  const { root, held } = await readVerbLake(request);
+  const chosen = chooseDataset(held, operand, request.resolved, request.source);
   const { spec, columns } = chosen;
-  const { dayStartMs } = spec;
-  const { options } = request.resolved;
+  const all = await readFacts(root, chosen.series, request);
+  const { facts, range } = chooseInterval(all, request, chosen);
+  const { series, breaks } = facts;
   const grid: TimeGrid =
     columns.kind === 'candles'
-      ? candleGrid(range, { most: candles, interval: facts.series.interval ?? '', dayStartMs })
-      : lineGrid(range, points);
-  const bars = await readBars({ series: facts.series, spec, columns, grid, range }, request);
+      ? candleGrid(range, {
+          most: most.candles,
+          interval: series.interval ?? '',
+          dayStartMs: spec.dayStartMs,
+        })
+      : lineGrid(range, most.points, spec.dayStartMs);
+  const bars = await readBars({ series, spec, columns, grid, range }, request);
   const column = columns.kind === 'line' ? ` in ${columns.column.name}` : '';
-  if (bars.length === 0) throw usage(`${facts.series.symbol} has no numbers${column} in this range`);
-  const notes = options.quiet ? [] : [...missingLines(facts, range, root), ...othersLine(others)];
-  return makeChart({ series: facts.series, columns, bars, grid, breaks: facts.breaks, notes, dayStartMs });
+  if (bars.length === 0) throw usage(`${series.symbol} has no numbers${column} in this range`);
+  const others = [...chosen.series.filter((one) => one !== series), ...chosen.others];
+  const notes = request.resolved.options.quiet
+    ? []
+    : [...missingLines(facts, range, root), ...othersLine(others)];
+  return makeChart({ series, columns, bars, grid, breaks, notes });
 }
 
 function othersLine(others: readonly Series[]): string[] {

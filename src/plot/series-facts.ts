@@ -4,6 +4,7 @@ import type { SeriesStates } from '../catalogue/day-states.js';
 import { gapText } from '../coverage/series-table.js';
 import { usage } from '../model/errors.js';
 import type { Format, Series } from '../model/task.js';
+import { listText } from '../model/units.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { lakeFlag, shellWord } from '../text/printable.js';
 import type { TimeRange } from './time-grid.js';
@@ -85,20 +86,12 @@ const MOST_NAMED = 2;
 export function missingLines({ series, missing }: SeriesFacts, range: TimeRange, root: string): string[] {
   const within = missing.filter(({ from, to }) => from < range.to && to > range.from);
   if (within.length === 0) return [];
-  const named = within.slice(0, MOST_NAMED).map(({ text }) => text);
-  const more = within.length - named.length;
   const { market, dataset, interval, symbol } = series;
-  const of = [
-    '-m',
-    market,
-    '--dataset',
-    dataset,
-    ...(interval === undefined ? [] : ['-i', interval]),
-    '-s',
-    symbol,
-  ];
+  const ofInterval = interval === undefined ? [] : ['-i', interval];
+  const words = ['-m', market, '--dataset', dataset, ...ofInterval, '-s', symbol].map(shellWord);
+  const texts = within.map(({ text }) => text);
   return [
-    `missing: ${named.join(', ')}${more > 0 ? `, and ${more} more` : ''}`,
-    `to fetch them: cryptodl repair${lakeFlag(root)} ${of.map(shellWord).join(' ')}`,
+    `missing: ${listText(texts, MOST_NAMED)}`,
+    `to fetch them: cryptodl repair${lakeFlag(root)} ${words.join(' ')}`,
   ];
 }

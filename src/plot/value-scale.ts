@@ -1,5 +1,4 @@
 /** The value axis of a chart: its range, its round numbers, and numbers as short text. */
-import { numberText } from '../model/units.js';
 
 export interface ValueScale {
   readonly low: number;
@@ -20,7 +19,7 @@ export function valueScale(low: number, high: number, most: number): ValueScale 
     low: bottom,
     high: top,
     ticks: ticksOf(bottom, top, step),
-    text: (value) => tickText(value, step, Math.max(Math.abs(bottom), Math.abs(top))),
+    text: (value) => tickText(value, step),
   };
 }
 
@@ -47,25 +46,10 @@ function niceStep(least: number): number {
   return factor * power;
 }
 
-const UNITS: readonly (readonly [number, string])[] = [
-  [1e12, 'T'],
-  [1e9, 'B'],
-  [1e6, 'M'],
-  [1e3, 'k'],
-];
-/** Numbers from here on have a unit. A price of 100,000 is read more easily in full. */
-const WITH_UNIT = 1e7;
-const LARGEST = 1e15;
-/** The width of a text of the axis. */
-export const LONGEST_TEXT = 10;
-
-function tickText(value: number, step: number, size: number): string {
+/** The digits that tell neighbouring ticks apart. */
+function tickText(value: number, step: number): string {
   if (Math.abs(value) < step * 1e-6) return '0';
-  if (size >= LARGEST || step < 1e-8)
-    return value.toExponential(digitsBetween(value, step)).replace('e+', 'e');
-  const [unit, name] = size >= WITH_UNIT ? unitOf(size) : [1, ''];
-  const text = grouped((value / unit).toFixed(decimalsOf(step / unit))) + name;
-  return text.length <= LONGEST_TEXT ? text : value.toPrecision(4);
+  return shortText(value, 1 + Math.max(0, exponentOf(value) - exponentOf(step)));
 }
 
 /** The power of ten of the leading digit. */
@@ -73,46 +57,34 @@ function exponentOf(number: number): number {
   return Math.floor(Math.log10(Math.abs(number)) + 1e-9);
 }
 
-/** Decimals after the leading digit that tell neighbouring ticks apart. */
-function digitsBetween(value: number, step: number): number {
-  return Math.min(4, Math.max(0, exponentOf(value) - exponentOf(step)));
+/** The width of a text of the axis. */
+export const LONGEST_TEXT = 10;
+
+/** A number with up to `digits` significant digits that fits the axis. */
+export function shortText(value: number, digits: number): string {
+  const text = textOf(value, digits, 1e7);
+  return text.length <= LONGEST_TEXT ? text : textOf(value, Math.min(digits, 5), 1e7);
 }
 
-function unitOf(size: number): readonly [number, string] {
-  return UNITS.find(([unit]) => size >= unit) ?? [1, ''];
-}
-
-function decimalsOf(step: number): number {
-  return Math.max(0, Math.min(12, -Math.floor(Math.log10(step) + 1e-9)));
-}
-
-/** A single number with up to eight significant digits: `43,120.1`, `0.00012`, `12.35M`. */
+/** A single number: `43,120.1`, `0.00012`, `12.35M`. A price of 100,000 is read more easily in full. */
 export function valueText(value: number): string {
-  const size = Math.abs(value);
-  if (size === 0) return '0';
-  if (size >= LARGEST || size < 1e-6) return shortExponent(value);
-  if (size >= WITH_UNIT) {
-    const [unit, name] = unitOf(size);
-    return `${Number((value / unit).toPrecision(4))}${name}`;
-  }
-  const decimals = Math.max(0, 8 - Math.max(1, Math.floor(Math.log10(size)) + 1));
-  const text = value.toFixed(Math.min(12, decimals));
-  return grouped(text.includes('.') ? text.replace(/(?:\.|(?<![.0]))0+$/, '') : text);
+  return textOf(value, 8, 1e7);
 }
 
-function shortExponent(value: number): string {
-  return Number(value.toPrecision(4)).toExponential().replace('e+', 'e');
-}
-
-/** An amount like a volume, with three significant digits or a unit. */
+/** An amount like a volume, with three significant digits: `921`, `1.32K`. */
 export function amountText(value: number): string {
-  if (Math.abs(value) >= LARGEST) return shortExponent(value);
-  if (Math.abs(value) < 1000) return String(Number(value.toPrecision(4)));
-  const [unit, name] = unitOf(Math.abs(value));
-  return `${Number((value / unit).toPrecision(3))}${name}`;
+  return textOf(value, 3, 1000);
 }
 
-function grouped(text: string): string {
-  const [whole = '', ...rest] = text.split('.');
-  return [numberText(whole), ...rest].join('.');
+/** Numbers from `withUnit` on have a unit, and very large or small ones an exponent; both have at most five digits. */
+function textOf(value: number, digits: number, withUnit: number): string {
+  const size = Math.abs(value);
+  if (size !== 0 && (size >= 1e15 || size < 1e-6))
+    return Number(value.toPrecision(Math.min(digits, 5)))
+      .toExponential()
+      .replace('e+', 'e');
+  return value.toLocaleString('en', {
+    notation: size >= withUnit ? 'compact' : 'standard',
+    maximumSignificantDigits: size >= withUnit ? Math.min(digits, 4) : Math.min(digits, 21),
+  });
 }

@@ -172,7 +172,7 @@ const LINES: Readonly<Record<string, number>> = {
   options: 3200,
   page: 450,
   plan: 2250,
-  plot: 1350,
+  plot: 1250,
   query: 500,
   queue: 1300,
   redis: 250,

@@ -17,7 +17,7 @@ function barOf(at: number, [open, high, low, close]: readonly [number, number, n
 }
 
 const SPAN = { from: START, to: START + 24 * HOUR_MS };
-const PARTS = { breaks: [], notes: [], dayStartMs: 0 } as const;
+const PARTS = { breaks: [], notes: [] } as const;
 
 function chartOf(bars: readonly Bar[], symbol = 'BTCUSDT', notes: readonly string[] = []): Chart {
   return makeChart({
@@ -35,7 +35,7 @@ function lineOf(bars: readonly Bar[], breaks: readonly TimeRange[] = []): Chart 
   const column = { name: 'price', type: 'number', doc: '', nullable: false, restOnly: false } as const;
   const series = { market: 'um', dataset: 'trades', symbol: 'BTCUSDT' };
   const columns = { kind: 'line', column } as const;
-  return makeChart({ ...PARTS, series, columns, bars, grid: lineGrid(SPAN, 24), breaks });
+  return makeChart({ ...PARTS, series, columns, bars, grid: lineGrid(SPAN, 24, 0), breaks });
 }
 
 /** The data for the script of the page. */

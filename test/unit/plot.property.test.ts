@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { createEngine } from '../../src/convert/duckdb.js';
 import { makeChart } from '../../src/plot/chart.js';
-import { chartText, labelWidth, plotColumns } from '../../src/plot/draw-text.js';
+import { chartText, plotColumns } from '../../src/plot/draw-text.js';
 import { barQuery } from '../../src/plot/read-bars.js';
 import type { Bar } from '../../src/plot/read-bars.js';
 import { candleGrid, lineGrid, timeTicks } from '../../src/plot/time-grid.js';
@@ -135,7 +135,7 @@ describe('a time grid', () => {
     const [dayStartMs, day] = [8 * HOUR_MS, 24 * HOUR_MS];
     const all = { from: START + day + dayStartMs, to: START + 4 * day + dayStartMs };
     const grid = candleGrid(all, { most: 20, interval: '1h', dayStartMs });
-    const ticks = timeTicks(grid, { stepWidth: 2, textWidth: labelWidth, dayStartMs });
+    const ticks = timeTicks(grid, 2);
     expect(ticks.map(({ index, text }) => [new Date(grid.startOf(index)).toISOString(), text])).toEqual([
       ['2024-01-02T08:00:00.000Z', 'Jan 2'],
       ['2024-01-03T08:00:00.000Z', 'Jan 3'],
@@ -147,10 +147,10 @@ describe('a time grid', () => {
     fc.assert(
       fc.property(range, fc.integer({ min: 28, max: 200 }), fc.boolean(), (all, columns, isLine) => {
         const grid = isLine
-          ? lineGrid(all, columns * 2)
+          ? lineGrid(all, columns * 2, 0)
           : candleGrid(all, { most: columns, interval: '1h', dayStartMs: 0 });
         const stepWidth = isLine ? 0.5 : 1;
-        const ticks = timeTicks(grid, { stepWidth, textWidth: labelWidth, dayStartMs: 0 });
+        const ticks = timeTicks(grid, stepWidth);
         const touching = ticks.filter(({ index, text }, at) => {
           const next = ticks[at + 1]?.index ?? Infinity;
           return (next - index) * stepWidth < text.length + 2;
@@ -201,7 +201,7 @@ describe('a picture', () => {
         const span = { from: START, to: START + 48 * HOUR_MS };
         const room = plotColumns(columns);
         const grid = isLine
-          ? lineGrid(span, room * 2)
+          ? lineGrid(span, room * 2, 0)
           : candleGrid(span, { most: room, interval: '1h', dayStartMs: 0 });
         const column = { name: 'close', type: 'number', doc: '', nullable: false, restOnly: false } as const;
         const chart = makeChart({
@@ -214,7 +214,6 @@ describe('a picture', () => {
           grid,
           breaks: [],
           notes: [],
-          dayStartMs: 0,
         });
         const lines = chartText(chart, { columns, rows, hasColour: false, isUnicode });
         // The figures of numbers with many digits may need a line of their own, which the terminal breaks.
