@@ -1,5 +1,4 @@
 /** Downloads the monthly and daily objects of each month into a spool folder, audits them and deletes them. */
-import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { dayOf, dayPeriod, monthOf, monthStart, monthText } from '../model/calendar.js';
@@ -14,12 +13,13 @@ import type { SeriesListing } from '../plan/series-listing.js';
 import type { ArchiveObject, Cadence, PartitionPlan } from '../model/task.js';
 import { cadencesOf } from '../source/keys.js';
 import { findDataset } from '../source/venue.js';
-import { AUDITED, compareMonth } from './audit-month.js';
+import { compareMonth } from './audit-month.js';
 import type { MonthObjects } from './audit-month.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import { makeTempFolder, tempPath } from '../files/temp-files.js';
 import { downloadObject, releaseBodies } from '../download/download-object.js';
 import type { Session } from '../download/session.js';
+import { AUDITED } from './read-rows.js';
 import type { AuditedSeries } from './select-audit.js';
 
 const ENGINE_MEMORY_BYTES = 600e6;
@@ -148,5 +148,5 @@ async function download(
   );
   const received: ReceivedObject[] = [];
   for await (const arrived of arrivals) received.push(...arrived);
-  return { month, objects: { ...month, received, failed, scratchPath: join(folder, randomUUID()) } };
+  return { month, objects: { ...month, received, failed, folder } };
 }

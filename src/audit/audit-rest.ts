@@ -1,12 +1,9 @@
 /** `audit --against rest`: compares the bars that the lake holds with those that REST has now, in all or a sample of the held days and months. */
-import { createHash, randomUUID } from 'node:crypto';
-import { join } from 'node:path';
+import { createHash } from 'node:crypto';
 import { openCatalogue } from '../catalogue/catalogue.js';
 import type { Catalogue, HeldSeries } from '../catalogue/catalogue.js';
-import type { Conversion } from '../convert/conversion.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
-import { readObjects, removeScratch } from '../convert/read-objects.js';
 import { quoteName } from '../convert/sql.js';
 import { RestDownloads } from '../download/download-rest.js';
 import type { Session } from '../download/session.js';
@@ -26,8 +23,8 @@ import { archivedColumns, isArchived, rowSeconds } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { AuditTools } from './audit-archive.js';
 import type { AuditedMonth } from './audit-finding.js';
-import { AUDITED, MEMORY_CSV_BYTES } from './audit-month.js';
 import { compareRows, dayExpression } from './compare-rows.js';
+import { withRows } from './read-rows.js';
 
 /** The limits of REST pace the requests; more at once would only take memory. */
 const PERIODS_AT_ONCE = 4;
@@ -136,11 +133,11 @@ async function* auditSeries(
       return;
     }
     const failed = new Map<string, CryptodlError>();
-    const result = { findings: [] as AuditedMonth['findings'], rows: 0 };
+    let result: Pick<AuditedMonth, 'findings' | 'rows'> = NOTHING;
     const duck = await engine.session();
     try {
       if (answer instanceof CryptodlError) throw answer;
-      Object.assign(result, await comparePeriod({ duck, catalogue, folder }, one, answer, failed));
+      result = await comparePeriod({ duck, catalogue, folder }, one, answer, failed);
     } catch (error) {
       const known = toCryptodlError(error);
       if (known.fatal && known.code !== 'disk') throw known;
@@ -172,8 +169,6 @@ interface Comparing {
   readonly folder: string;
 }
 
-const oneObject = (): number[] => [0];
-
 /** Rejects with `UnreadableFile` for a damaged file of the lake. */
 async function comparePeriod(
   { duck, catalogue, folder }: Comparing,
@@ -182,7 +177,7 @@ async function comparePeriod(
   failed: Map<string, CryptodlError>,
 ): Promise<Pick<AuditedMonth, 'findings' | 'rows'>> {
   const relation = await catalogue.relation([held], period);
-  if (relation === undefined) return { findings: [], rows: 0 };
+  if (relation === undefined) return NOTHING;
   // Comparing a time with and without a zone depends on it.
   await duck.run("SET TimeZone = 'UTC'");
   const columns = archivedColumns(spec).filter(({ nullable }) => !nullable);
@@ -190,23 +185,8 @@ async function comparePeriod(
   const ofDays = `list_contains([${days.join(', ')}], ${dayExpression(spec)})`;
   const select = (rows: string): string => `SELECT * FROM (SELECT ${values} FROM ${rows}) WHERE ${ofDays}`;
   await duck.run(`CREATE TEMP TABLE held AS ${select(`(${relation.sql})`)}`);
-  const scratch = join(folder, randomUUID());
-  const received = answer === 'none' ? [] : [answer];
-  const conversion: Conversion = {
-    spec,
-    series: held.series,
-    received,
-    settings: AUDITED,
-    csvPath: `${scratch}.csv`,
-    targetPath: scratch,
-    memoryCsvBytes: MEMORY_CSV_BYTES,
-    metadata: () => ({ cryptodl: '{}' }),
-  };
-  try {
-    const read =
-      received.length > 0 && (await readObjects(duck, conversion, { failed, ordinalsOf: oneObject }));
-    if (read === undefined) return { findings: [], rows: 0 };
-    await duck.run(`CREATE TEMP TABLE answered AS ${read === false ? 'FROM held LIMIT 0' : select('rows')}`);
+  const compare = async (answered: string): Promise<Pick<AuditedMonth, 'findings' | 'rows'>> => {
+    await duck.run(`CREATE TEMP TABLE answered AS ${answered}`);
     const differences = await compareRows(duck, spec, columns, [
       { name: 'lake', rows: 'held', all: 'held' },
       { name: 'rest', rows: 'answered', all: 'answered' },
@@ -214,16 +194,23 @@ async function comparePeriod(
     const [counted] = await duck.rows('SELECT count(*) AS n FROM held');
     const key = restKey(held.series, period);
     return { findings: differences.map((one) => ({ ...one, key })), rows: Number(counted?.['n']) };
-  } finally {
-    await removeScratch(conversion);
-  }
+  };
+  if (answer === 'none') return compare('FROM held LIMIT 0');
+  const objects = { spec, series: held.series, received: [answer], folder, failed };
+  return (
+    (await withRows(
+      duck,
+      objects,
+      () => 0,
+      () => compare(select('rows')),
+    )) ?? NOTHING
+  );
 }
+
+const NOTHING = { findings: [], rows: 0 } as const;
 
 /** Files with other settings have numbers as text, or times with a zone. */
 function comparedValue({ name, type }: ColumnSpec): string {
-  const column = quoteName(name);
-  if (type === 'time') return `CAST(${column} AS TIMESTAMP) AS ${column}`;
-  return type === 'number'
-    ? `CAST(${column} AS DOUBLE) AS ${column}`
-    : `CAST(${column} AS BIGINT) AS ${column}`;
+  const kind = type === 'time' ? 'TIMESTAMP' : type === 'number' ? 'DOUBLE' : 'BIGINT';
+  return `CAST(${quoteName(name)} AS ${kind}) AS ${quoteName(name)}`;
 }

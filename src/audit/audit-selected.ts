@@ -110,7 +110,7 @@ export async function* auditSelected(
   try {
     refuseFile(session.paths.root);
     await session.refuseBanned(isRest ? 'metrics' : 'audit');
-    const audited = isRest ? [] : await selectAudit(session, request.resolved, request.read);
+    const audited = isRest ? [] : await selectAudit(session, request);
     const months = withTools(session, (tools) =>
       isRest ? auditRest(session, request, { tools, sample }) : auditArchive(session, audited, tools),
     );

@@ -10,13 +10,11 @@ import type { AuditFinding } from './audit-finding.js';
 export type Difference = Omit<AuditFinding, 'key'>;
 
 /** One side of a comparison. `rows`: what is compared, as the text after FROM; `all`: the rows that the other side need not have more of. */
-export interface Side {
+interface Side {
   readonly name: string;
   readonly rows: string;
   readonly all: string;
 }
-
-const DAY = quoteName('.day');
 
 /** The number of the day of a row. */
 export function dayExpression(spec: DatasetSpec): string {
@@ -33,76 +31,53 @@ export async function compareRows(
   compared: readonly ColumnSpec[],
   sides: readonly [Side, Side],
 ): Promise<Difference[]> {
-  const columns = compared.filter(({ type }) => type !== 'symbol');
-  const names = columns.map(({ name }) => quoteName(name)).join(', ');
-  const only = (one: Side, other: Side): Promise<void> =>
-    session.run(
-      `CREATE OR REPLACE TEMP TABLE ${one.name} AS SELECT *, ${dayExpression(spec)} AS ${DAY}
-       FROM (SELECT ${names} FROM ${one.rows} EXCEPT SELECT ${names} FROM ${other.all})`,
+  const columns = compared.filter(({ type }) => type !== 'symbol').map(({ name }) => name);
+  const values = columns.filter((name) => !spec.sort.includes(name));
+  const ofSide = (name: string): string[] => sides.map((side) => quoteName(`${side.name}.${name}`));
+  await session.run(differenceTable(spec, columns, sides));
+  const found: Difference[] = [];
+  for (const kind of ['rows-differ', 'rows-missing', 'rows-extra'] as const) {
+    const from = `FROM difference WHERE ".kind" = '${kind}'`;
+    const counted = values.map(
+      (name) => `count_if(${ofSide(name).join(' IS DISTINCT FROM ')}) AS ${quoteName(name)}`,
     );
-  const [first, second] = sides;
-  await only(first, second);
-  await only(second, first);
-  const [one, other] = [first.name, second.name];
-  const found = [
-    await differing(session, columns, spec.sort, [one, other]),
-    await alone(session, spec.sort, { kind: 'rows-missing', side: other, other: one }),
-    await alone(session, spec.sort, { kind: 'rows-extra', side: one, other }),
-  ];
-  return found.flatMap((difference) => difference ?? []);
+    const [counts = {}] = await session.rows(`SELECT count(*) AS ".rows", ${counted.join(', ')} ${from}`);
+    const rows = Number(counts['.rows']);
+    if (rows === 0) continue;
+    const different = kind === 'rows-differ' ? values.filter((name) => Number(counts[name]) > 0) : [];
+    const keys = spec.sort.map(quoteName).join(', ');
+    const [example = {}] = await session.rows(
+      `SELECT ${[keys, ...different.flatMap(ofSide)].join(', ')} ${from} ORDER BY ${keys} LIMIT 1`,
+    );
+    const days = await session.rows(`SELECT DISTINCT ".day" AS day ${from} ORDER BY day`);
+    const where =
+      kind === 'rows-differ'
+        ? { columns: Object.fromEntries(different.map((name) => [name, Number(counts[name])])) }
+        : { days: days.map(({ day }) => dayText(Number(day))) };
+    found.push({ kind, rows, ...where, example });
+  }
+  return found;
 }
 
-/** Never NULL. */
-function isSame(name: string, one: string, other: string): string {
-  return `(${one}.${quoteName(name)} IS NOT DISTINCT FROM ${other}.${quoteName(name)})`;
-}
-
-async function differing(
-  session: DuckDbSession,
-  columns: readonly ColumnSpec[],
-  sort: readonly string[],
-  [one, other]: readonly [string, string],
-): Promise<Difference | undefined> {
-  const values = columns.map(({ name }) => name).filter((name) => !sort.includes(name));
-  const joined = `${one} JOIN ${other} ON ${sort.map((name) => isSame(name, one, other)).join(' AND ')}`;
-  const counted = values.map((name) => `count_if(NOT ${isSame(name, one, other)}) AS ${quoteName(name)}`);
-  const [counts = {}] = await session.rows(
-    `SELECT count(*) AS ".rows", ${counted.join(', ')} FROM ${joined}`,
+/** Makes the table `difference`: a row for each key of which the sides have other rows, with the values of both. */
+function differenceTable(
+  spec: DatasetSpec,
+  columns: readonly string[],
+  [first, second]: readonly [Side, Side],
+): string {
+  const names = columns.map(quoteName).join(', ');
+  const only = (one: Side, other: Side): string =>
+    `(SELECT *, ${dayExpression(spec)} AS ".day" FROM (SELECT ${names} FROM ${one.rows} EXCEPT SELECT ${names} FROM ${other.all}))`;
+  const isSame = spec.sort.map(
+    (name) => `one.${quoteName(name)} IS NOT DISTINCT FROM other.${quoteName(name)}`,
   );
-  const rows = Number(counts['.rows']);
-  if (rows === 0) return undefined;
-  const different = values.filter((name) => Number(counts[name]) > 0);
-  const keys = sort.map((name) => `${other}.${quoteName(name)}`);
-  const shown = different.flatMap((name) =>
-    [one, other].map((side) => `${side}.${quoteName(name)} AS ${quoteName(`${side}.${name}`)}`),
+  const selected = columns.map((name) =>
+    spec.sort.includes(name)
+      ? `coalesce(one.${quoteName(name)}, other.${quoteName(name)}) AS ${quoteName(name)}`
+      : `one.${quoteName(name)} AS ${quoteName(`${first.name}.${name}`)}, other.${quoteName(name)} AS ${quoteName(`${second.name}.${name}`)}`,
   );
-  const [example = {}] = await session.rows(
-    `SELECT ${[...keys, ...shown].join(', ')} FROM ${joined} ORDER BY ${keys.join(', ')} LIMIT 1`,
-  );
-  const numbers = Object.fromEntries(different.map((name) => [name, Number(counts[name])]));
-  return { kind: 'rows-differ', rows, columns: numbers, example };
-}
-
-/** Rows whose key only one side has. */
-async function alone(
-  session: DuckDbSession,
-  sort: readonly string[],
-  {
-    kind,
-    side,
-    other,
-  }: { readonly kind: AuditFinding['kind']; readonly side: string; readonly other: string },
-): Promise<Difference | undefined> {
-  const on = sort.map((name) => isSame(name, side, other)).join(' AND ');
-  const from = `FROM ${side} ANTI JOIN ${other} ON ${on}`;
-  const days = await session.rows(`SELECT ${DAY} AS day, count(*) AS n ${from} GROUP BY day ORDER BY day`);
-  if (days.length === 0) return undefined;
-  const keys = sort.map(quoteName).join(', ');
-  const [example = {}] = await session.rows(`SELECT ${keys} ${from} ORDER BY ${keys} LIMIT 1`);
-  return {
-    kind,
-    rows: days.reduce((sum, { n }) => sum + Number(n), 0),
-    days: days.map((row) => dayText(Number(row['day']))),
-    example,
-  };
+  return `CREATE OR REPLACE TEMP TABLE difference AS
+    SELECT ${selected.join(', ')}, coalesce(one.".day", other.".day") AS ".day",
+      CASE WHEN one.".day" IS NULL THEN 'rows-missing' WHEN other.".day" IS NULL THEN 'rows-extra' ELSE 'rows-differ' END AS ".kind"
+    FROM ${only(first, second)} AS one FULL JOIN ${only(second, first)} AS other ON ${isSame.join(' AND ')}`;
 }

@@ -37,18 +37,11 @@ export async function rebuildOf(
   if (mended === 0 || isUnclear || period === undefined) return { requests: [], mended: 0 };
   const days = Array.from({ length: period.to - period.from }, (_, index) => period.from + index);
   const manifest = await readManifest(await paths.folder(seriesFolder(venue.name, series)), venue.archive);
-  const requests: SeriesRequest[] = [];
-  let note: string | undefined;
-  for (const format of FORMATS) {
-    const line = manifest[format].ofMonth(monthOf(period.from));
-    if (line === undefined || isFromRest(line)) continue;
-    const { settings } = line;
-    const why = reasonToKeep(month, settings);
-    if (why !== undefined) {
-      note = `${seriesName(series)} ${month.month} is not rebuilt: ${why}`;
-      continue;
-    }
-    requests.push({
+  const lines = FORMATS.flatMap((format) => manifest[format].ofMonth(monthOf(period.from)) ?? []);
+  const held = lines.filter((line) => !isFromRest(line)).map(({ settings }) => settings);
+  const requests = held
+    .filter((settings) => reasonToKeep(month, settings) === undefined)
+    .map((settings): SeriesRequest => ({
       series,
       settings,
       cadences: ['daily'],
@@ -56,9 +49,10 @@ export async function rebuildOf(
       exact: true,
       rewrites: 'always',
       emptyDays: days.filter((day) => !month.days.has(day)),
-    });
-  }
-  if (note !== undefined) return { requests, mended: 0, note };
+    }));
+  const [why] = held.flatMap((settings) => reasonToKeep(month, settings) ?? []);
+  if (why !== undefined)
+    return { requests, mended: 0, note: `${seriesName(series)} ${month.month} is not rebuilt: ${why}` };
   // A lake that holds the days instead of the month is free of them without a request.
   const holdsDays = FORMATS.some((format) => days.some((day) => manifest[format].hasDay(day)));
   return { requests, mended: requests.length > 0 || holdsDays ? mended : 0 };

@@ -267,8 +267,8 @@ describe('an object that fails', () => {
   it('a lake without series is a usage error with the next step', async () => {
     const { code, stderr } = await run('audit', 'no-lake');
     expect(code).toBe(2);
-    expect(stderr).toContain('holds no archive series that matches the flags');
-    expect(stderr).toContain('name symbols: --symbols BTCUSDT');
+    expect(stderr).toContain('holds no series');
+    expect(stderr).toContain('name the lake with --out');
     expect(existsSync(join(scratch, 'no-lake'))).toBe(false);
   });
 });

@@ -148,7 +148,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
  * as expected. A number above the earlier one needs its reason in the message of the commit.
  */
 const LINES: Readonly<Record<string, number>> = {
-  audit: 1150,
+  audit: 1100,
   bars: 1100,
   catalog: 500,
   catalogue: 2250,
