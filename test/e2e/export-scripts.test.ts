@@ -1,8 +1,8 @@
-/** `cryptodl export nautilus-loader`: the files that the script loads, the series that it leaves out, and proposed lines. */
+/** `cryptodl export nautilus-loader`: the files that the script loads, and the series that it leaves out. */
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { cryptodl } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { flipByte } from '../helpers/folders.js';
@@ -145,31 +145,13 @@ describe('the files of a script', () => {
   });
 });
 
-describe('the proposed line', () => {
-  let lake = '';
-  beforeAll(async () => {
-    lake = await lakeOf(
+describe('series without an instrument or a bar type', () => {
+  it('are left out with a line', async () => {
+    const lake = await lakeOf(
       `-m um -i 1h -s * ${RANGE}`,
       `-m um -i 1mo -s BTCUSDT ${RANGE}`,
       `-m um -i 1d -s BTCUSDT ${RANGE}`,
     );
-  });
-
-  it.each([
-    ['nautilus -s BTCUSDT -i 1h --target xx', 'did you mean nautilus-loader?'],
-    ['nautilus-loader -s BTCUSDT -i 1h --target xx', 'so --target is not used'],
-    ['nautilus-loader -s BTCUSDT -i 1h --columns open --one-file', '--columns is for export csv'],
-    ['nautilus -s BTCUSDT -i 1h --target xx --columns open', 'did you mean nautilus-loader?'],
-    ['nautilus-loader -s BTCUSDT -i 1h --dataset metrics,klines', 'metrics'],
-    ['nautilus-loader -s BTCUSDT --target xx', 'so --target is not used'],
-  ])('of export %s', async (line, message) => {
-    const words = ['export', ...line.split(' '), '--out', lake];
-    const refused = await cryptodl(words, { cwd: scene.newFolder() });
-    expect([refused.code, refused.stdout]).toEqual([2, '']);
-    expect(refused.stderr).toContain(message);
-  });
-
-  it('is not given for series without an instrument or a bar type: they are left out with a line', async () => {
     const all = await scriptOf(lake);
     expect(all.code).toBe(0);
     const lines = all.stderr.split('\n').filter((line) => line.startsWith('left out: '));

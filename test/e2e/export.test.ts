@@ -1073,6 +1073,7 @@ describe('a wrong command line of export', () => {
   it.each([
     ['export', 'export needs a program to write for: freqtrade, tardis, lean, csv, nautilus-loader'],
     ['export freqtrad --target x', 'did you mean freqtrade?'],
+    ['export nautilus --target x', 'did you mean nautilus-loader?'],
     ['export freqtrade', 'export freqtrade needs --target'],
     ['export freqtrade --target s3://bucket/x', 'export writes to local folders only'],
     ['export freqtrade --target LAKE', 'is in the lake'],
