@@ -197,7 +197,7 @@ function isOf(verb: 'vision' | 'metrics', { venue }: LakeContext, { market, data
 }
 
 /** Whether the given flags select the series. */
-export function isChosen(series: Series, context: LakeContext, given: ReadonlySet<string>): boolean {
+function isChosen(series: Series, context: LakeContext, given: ReadonlySet<string>): boolean {
   const { options, venue } = context;
   if (findDataset(venue, series.market, series.dataset) === undefined) return false;
   const isMeant = (name: 'market' | 'dataset' | 'interval'): boolean => {
