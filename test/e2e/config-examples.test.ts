@@ -31,11 +31,4 @@ describe('config/vision.example.*', () => {
     expect(filesBelow(join(out, 'binance')).length).toBeGreaterThan(1);
     expect(filesBelow(join(out, 'binance')).join()).not.toContain('USDCUSDT');
   });
-
-  it.each(EXAMPLES)('%s: every key is shown with its value and origin', async (name) => {
-    const { stdout } = await cryptodlOk(['vision', '--config', join(CONFIG, name), '--print-options']);
-    expect(stdout).toMatch(/^market +um {2}\(config file\)$/m);
-    expect(stdout).toMatch(/^symbols +\S+USDT\S* {2}\(config file\)$/m);
-    expect(stdout).toMatch(/^retry-preset +vision {2}\(default\)$/m);
-  });
 });

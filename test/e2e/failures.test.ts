@@ -199,15 +199,6 @@ describe('a month with five bad objects', () => {
     expect(result.stderr).toContain('  30 no checksum published, checked by ETag\n');
   });
 
-  it('names the flag that takes objects whose sidecars are stale', async () => {
-    put(WRONG_SUM, makeZip([{ name: 'BTCUSDT-metrics-2026-10-15.csv', data: 'not the published bytes\n' }]));
-    const result = await run(join(scratch, 'stale'));
-    expect([result.code, result.stderr]).toEqual([
-      3,
-      expect.stringMatching(/next {7}cryptodl retry \S+ --stale-checksum warn\n$/),
-    ]);
-  });
-
   it('a sidecar that fails for good does not have its zip downloaded for every try', async () => {
     scene.archive.requests.length = 0;
     scene.archive.fault = (path, _request, response) => {

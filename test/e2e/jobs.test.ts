@@ -359,6 +359,20 @@ jobs:
     expect((at[5] ?? 0) - (at[0] ?? 0)).toBeGreaterThan(700);
   });
 
+  it('the one of higher priority comes first where both wait for a limit', async () => {
+    const text = `
+defaults: { dataset: klines, interval: 1h, days: 7, verify: none }
+jobs:
+  eth: { verb: vision, symbols: ETHUSDT, out: b, priority: low }
+  btc: { verb: vision, symbols: BTCUSDT, out: a, priority: high }
+`;
+    const result = await run(['run', jobs(text), '--jobs', '2', '--request-interval', '200ms', ...FAST]);
+    const asked = archive.objectRequests().map((path) => (path.includes('BTCUSDT') ? 'high' : 'low'));
+    expect([result.code, asked.length]).toEqual([0, 14]);
+    const meanwhile = asked.slice(0, asked.lastIndexOf('high'));
+    expect(meanwhile.filter((name) => name === 'low').length).toBeLessThanOrEqual(4);
+  });
+
   it('a signal ends all jobs, and the whole with 143', async () => {
     const result = await run(['run', jobs(APART), '--jobs', '2', '--json', ...FAST], {
       onSpawn: (child) => {

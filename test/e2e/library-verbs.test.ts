@@ -91,20 +91,6 @@ describe('list', () => {
     expect(items).toEqual(await printed('list', what, ...flags, '--archive-url', archive.url));
     expect(items.length).toBeGreaterThan(1);
   });
-
-  it('an unknown list, and a symbol that the archive lacks, are usage errors', async () => {
-    expect(await refusal(() => list('simbols' as 'symbols').toArray())).toMatchObject({
-      code: 'usage',
-      exitCode: 2,
-      message: 'list: "simbols" is not one of markets, datasets, symbols, periods',
-      hint: 'did you mean symbols?',
-    });
-    expect(await refusal(() => list('periods', hosts()).toArray())).toMatchObject({
-      code: 'usage',
-      message: 'list periods needs symbols',
-      hint: "symbols BTCUSDT or symbols '*USDT'",
-    });
-  });
 });
 
 describe('verify and repair', () => {

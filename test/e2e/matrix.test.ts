@@ -555,22 +555,15 @@ describe('daily and monthly objects', () => {
     );
   });
 
-  it.each(['um', 'cm'])('%s fundingRate exists only monthly, and --cadence daily says so', async (market) => {
-    const flags = ['--market', market, '--dataset', 'fundingRate', '--cadence', 'daily', '--symbols', 'BTC*'];
-    const result = await run('refused', [...flags, '--days', '3']);
+  it.each([
+    ['um', 'fundingRate', 'daily', 'monthly'],
+    ['option', 'BVOLIndex', 'monthly', 'daily'],
+  ])('%s %s with --cadence %s exists only %s, which is said', async (market, dataset, cadence, only) => {
+    const flags = ['--market', market, '--dataset', dataset, '--cadence', cadence, '--symbols', 'BTC*'];
+    const result = await run('refused', [...flags, '--months', '1']);
     expect(result.code).toBe(2);
-    expect(result.stderr).toContain(`${market} fundingRate exists only monthly`);
+    expect(result.stderr).toContain(`${market} ${dataset} exists only ${only}`);
   });
-
-  it.each(MATRIX.filter(({ has }) => has === 'D'))(
-    '$market $dataset exists only daily, and --cadence monthly says so',
-    async ({ market, dataset }) => {
-      const flags = ['--market', market, '--dataset', dataset, '--cadence', 'monthly', '--symbols', 'BTC*'];
-      const result = await run('refused', [...flags, '--months', '1']);
-      expect(result.code).toBe(2);
-      expect(result.stderr).toContain(`${market} ${dataset} exists only daily`);
-    },
-  );
 });
 
 describe('intervals', () => {

@@ -103,14 +103,6 @@ describe('a place that the exchange does not serve', () => {
     expect(result.stderr).toContain('location-restricted');
     expect(venue.log.length).toBe(1);
   });
-
-  it('downloads the days of the archive with --join archive', async () => {
-    const { run, lake } = await sceneWithArchive({ restricted: ['fapi'] });
-    const line = ['metrics', '--dataset', 'metrics', '--symbols', 'BTCUSDT', '--join', 'archive'];
-    const result = await run([...line, '--from', '2026-09-20', '--to', '2026-09-20']);
-    expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('1 ok')]);
-    expect(await rowsOf(lake, 'um/metrics/symbol=BTCUSDT')).toHaveLength(288);
-  });
 });
 
 it('without lists of symbols their names are not called wrong', async () => {

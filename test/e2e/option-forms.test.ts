@@ -41,15 +41,6 @@ describe('other names of markets and intervals', () => {
   const expected = ['2026-11-20', '2026-11-20'];
   const one = ['vision', '--symbols', 'BTCUSDT', '--days', '1'];
 
-  it.each([
-    ['usdm', '60m'],
-    ['USD-M', '1H'],
-    ['futures', '1hour'],
-    ['perp,um', '60min,1h'],
-  ])('--market %s --interval %s', async (market, interval) => {
-    expect(await planned([...one, '--market', market, '--interval', interval])).toEqual(expected);
-  });
-
   it('mean the same in the environment, a config file, a job and the library', async () => {
     expect(await planned(one, { CRYPTODL_MARKET: 'usdm', CRYPTODL_INTERVAL: '60m' })).toEqual(expected);
     writeFileSync(join(cwd, 'names.yaml'), 'market: linear\ninterval: 60m\n');

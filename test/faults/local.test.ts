@@ -444,6 +444,7 @@ describe('L: disks', () => {
     async (exit) => {
       const run = await scene.run([], { wrap: ['sh', '-c', 'ulimit -n 64; exec "$@"', 'sh'] });
       expect(run.code).toBe(exit);
+      expect(run.stderr).toContain('instead of 128: this process may open only 64 files (ulimit -n)');
       await expectIntact(scene, run);
     },
   );

@@ -207,14 +207,6 @@ describe('one series out of two sources', () => {
   });
 });
 
-it('after a long pause the wall is told once, with where older days are', async () => {
-  const { run, setNow } = await scene();
-  await run([...INTEREST, '--days', '3']);
-  setNow('2027-01-05T08:00:00Z');
-  const result = await run(['metrics']);
-  expect(result.stderr.match(/the archive has older days/g)).toHaveLength(1);
-});
-
 it.each([
   [['--format', 'zip'], 'files of the archive'],
   [['--dataset', 'trades'], 'trades'],

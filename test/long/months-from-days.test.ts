@@ -385,13 +385,4 @@ describe('a monthly object without some of its days', () => {
     expect(repaired.events.at(-1)).toMatchObject({ outcomes: { ok: 30, failed: 0 }, exitCode: 0 });
     await isLikeItsDays('some', 'SOMEUSDT');
   });
-
-  it('is repaired from its days when they were published later', async () => {
-    rmSync(join(folder, 'data/futures/um/daily/klines/SHORTUSDT'), { recursive: true });
-    await vision('repaired', 'SHORTUSDT');
-    publishDays('SHORTUSDT');
-    const repaired = await run('repair', 'repaired', '--json');
-    expect(repaired.events.at(-1)).toMatchObject({ outcomes: { ok: 31, failed: 0 }, exitCode: 0 });
-    await isLikeItsDays('repaired', 'SHORTUSDT');
-  });
 });

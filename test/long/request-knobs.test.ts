@@ -8,7 +8,7 @@ import { systemClock } from '../../src/model/clock.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
 import { scratchFolder } from '../helpers/folders.js';
-import { isListing, isZip, useScene } from '../helpers/scene.js';
+import { isListing, useScene } from '../helpers/scene.js';
 import type { RunOptions, SceneRun } from '../helpers/scene.js';
 
 /** Runs of objects without their sidecars. */
@@ -57,19 +57,6 @@ describe('the back-off', () => {
     expect([result.code, arrivals.length]).toEqual([0, 3]);
     for (const [at, gap] of gaps().entries())
       expect(Math.abs(gap - (expected[at] ?? 0))).toBeLessThanOrEqual(3 * EARLY_MS);
-  });
-});
-
-describe('an attempt', () => {
-  it.each([
-    ['without headers', '--headers-timeout', 'no headers within 3s'],
-    ['without a byte of its body', '--idle-timeout', 'no byte of the body within 3s'],
-  ])('%s ends after %s', async (_, flag, message) => {
-    scene.answer(isZip, (_request, response) => {
-      if (flag === '--idle-timeout') response.writeHead(200, { 'content-length': '9' }).flushHeaders();
-    });
-    const result = await scene.vision(`--days 1 --retries 0 ${flag} 3s`);
-    expect([result.code, result.stderr]).toEqual([3, expect.stringContaining(message)]);
   });
 });
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { cryptodl, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
-import { filesBelow, manifestLines, parquetMetadata, readCsv, readParquet } from '../helpers/lake.js';
+import { filesBelow, manifestLines, parquetMetadata, readParquet } from '../helpers/lake.js';
 import { candles, candlesKey, secondExchange, SecondArchive } from '../helpers/second-exchange.js';
 
 const scratch = scratchFolder();
@@ -67,13 +67,6 @@ describe('a download from another exchange', () => {
     );
   });
 
-  it('makes CSV', async () => {
-    expect(await vision(`${days(1, 2)} --format csv --timestamps iso`)).toMatchObject({ code: 0 });
-    const rows = readCsv(join(out, SERIES, '2024-03.csv'));
-    expect(rows).toHaveLength(48);
-    expect(rows[0]).toEqual({ opened: '2024-02-29T16:00:00.000000Z', price: '100', amount: '0.5' });
-  });
-
   it('keeps the objects as they are published with --format zip', async () => {
     const { code, stderr } = await vision(`${days(1, 2)} --format zip --recheck-days 0`);
     expect([code, stderr]).toEqual([0, expect.stringMatching(/^ +data +\S+\/history$/m)]);
@@ -97,12 +90,6 @@ describe('a download from another exchange', () => {
     expect(archive.takeRequests()).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9].map(nameOf));
     expect(await vision(days(1, 9))).toMatchObject({ code: 0 });
     expect(archive.takeRequests()).toEqual([]);
-  });
-
-  it('writes and fetches nothing with --dry-run', async () => {
-    const { code, stderr, stdout } = await vision(`${days(1, 3)} --dry-run`);
-    expect([code, archive.takeRequests(), filesBelow(out)]).toEqual([0, [], []]);
-    expect(stdout + stderr).toContain('3 objects');
   });
 
   it.each([

@@ -34,7 +34,6 @@ async function ask(
 }
 
 const ZONED = { open_time: true, close_time: true };
-const NAIVE = { open_time: false, close_time: false };
 
 describe('--timestamps utc', () => {
   const scene = useScene({
@@ -47,22 +46,6 @@ describe('--timestamps utc', () => {
     flags: '--symbols BTCUSDT --interval 1h',
   });
   const rowsOf = (lake: string): Promise<LakeRow[]> => readParquet(join(lake, FILE));
-
-  it('writes the same instants as without it, in columns with a time zone', async () => {
-    const naive = await scene.vision('--days 5');
-    const zoned = await scene.vision(`--days 5 ${UTC}`);
-    expect([await zonesIn(join(naive.lake, FILE)), await zonesIn(join(zoned.lake, FILE))]).toEqual([
-      NAIVE,
-      ZONED,
-    ]);
-    expect(await rowsOf(zoned.lake)).toEqual(await rowsOf(naive.lake));
-    const metrics = await scene.vision(['--days', '5', ...UTC.split(' ')], {
-      sceneFlags: '--symbols BTCUSDT --dataset metrics',
-    });
-    expect(await zonesIn(join(metrics.lake, 'binance/um/metrics/symbol=BTCUSDT/2026-11.parquet'))).toEqual({
-      create_time: true,
-    });
-  });
 
   it('stays when days are added, when the lake is continued, and when it is repaired', async () => {
     const { lake } = await scene.vision(`--from 2026-11-03 --to 2026-11-05 ${UTC}`, { lake: 'life' });

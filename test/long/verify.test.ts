@@ -149,23 +149,6 @@ const HARMS: readonly Harm[] = [
     finds: [`damaged ${OCTOBER}`],
   },
   {
-    what: "another month's partition in its place",
-    harm: (lake) => {
-      copyFileSync(join(lake, SEPTEMBER), join(lake, OCTOBER));
-    },
-    finds: [`damaged ${OCTOBER}`],
-  },
-  {
-    what: 'rows that were removed',
-    harm: (lake) => rewrite(join(lake, OCTOBER), 'SELECT * FROM $FILE LIMIT 100'),
-    finds: [`damaged ${OCTOBER}`],
-  },
-  {
-    what: 'rows that were doubled',
-    harm: (lake) => rewrite(join(lake, OCTOBER), 'SELECT * FROM $FILE UNION ALL SELECT * FROM $FILE'),
-    finds: [`damaged ${OCTOBER}`],
-  },
-  {
     what: 'damaged manifest lines, each of them',
     harm: (lake) => {
       editLines(lake, (lines) =>

@@ -228,20 +228,6 @@ describe.each([
       expect(await rates(await make({ '2024-01-15': header + funding(0) + funding(1) }))).toEqual([0, 1]);
     });
 
-    it('with unknown, missing or exchanged columns fail the object by name', async () => {
-      const made = await make({
-        '2024-01-14': `calc_time,funding_interval_hours,mark_price\n${funding(0)}`,
-        '2024-01-15': `calc_time,last_funding_rate,funding_interval_hours\n${funding(0)}`,
-        '2024-01-16': funding(0),
-      });
-      const [unknown, exchanged] = ['2024-01-14.zip', '2024-01-15.zip'].map((key) => made.failed.get(key));
-      expect(unknown?.code).toBe('header-unknown');
-      expect(unknown?.message).toContain('2024-01-14.csv line 1');
-      expect(unknown?.message).toContain('unknown mark_price; missing last_funding_rate');
-      expect(exchanged?.message).toContain('the order of columns differs');
-      expect(made.written.size).toBe(1);
-    });
-
     it.each(['', headerOf(FUNDING), headerOf(FUNDING).trim(), '\uFEFF'])(
       'without any row below them are an empty file: %j',
       async (content) => {
@@ -253,16 +239,6 @@ describe.each([
   });
 
   describe('cells', () => {
-    it('tell milliseconds from microseconds by their size', async () => {
-      const us = T0 * 1000 + 60_000_000;
-      const content = bar(T0, T0 + 59_999) + bar(us, us + 59_999_999);
-      const made = await make({ '2024-01-15': content }, { format: 'csv', timestamps: 'iso' }, KLINES);
-      expect(readCsv(made.file).map((cells) => [cells['open_time'], cells['close_time']])).toEqual([
-        ['2024-01-15T00:00:00.000000Z', '2024-01-15T00:00:59.999000Z'],
-        ['2024-01-15T00:01:00.000000Z', '2024-01-15T00:01:59.999999Z'],
-      ]);
-    });
-
     it('that are blank or "" become NULL where the column may be blank', async () => {
       const content = `2024-01-15 00:05:00,BTCUSD_PERP,1,2,"",,"",4\n`;
       const [row] = await readParquet((await make({ '2024-01-15': content }, {}, METRICS)).file);
@@ -277,11 +253,6 @@ describe.each([
       expect(await rates(await make({ '2024-01-15': content }))).toEqual([-1.8e-7, 9e-7, 0]);
       const texts = await make({ '2024-01-15': content }, { numbers: 'string' });
       expect(await rates(texts)).toEqual(['-1.8E-7', '9.0E-7', '0E-8']);
-    });
-
-    it('keep every digit in CSV', async () => {
-      const made = await make({ '2024-01-15': funding(0, '12345678901234.1234567800') }, { format: 'csv' });
-      expect(readCsv(made.file)[0]?.['last_funding_rate']).toBe('12345678901234.1234567800');
     });
 
     it.each([
@@ -365,13 +336,6 @@ describe.each([
         first: '2024-01-15T00:05:00Z',
         last: '2024-01-16T00:00:00Z',
       });
-    });
-
-    it('with another symbol fail the object', async () => {
-      const made = await make({ '2024-01-15': metric('BTCUSD_PERP') + metric('ETHUSD_PERP') }, {}, METRICS);
-      const error = made.failed.get('2024-01-15.zip');
-      expect(error?.code).toBe('symbol-mismatch');
-      expect(error?.message).toBe('2024-01-15.csv line 2: symbol is "ETHUSD_PERP", expected BTCUSD_PERP');
     });
   });
 
@@ -616,20 +580,6 @@ describe.each([
     expect(facts.schema[1]?.logical_type).toMatchObject({ isAdjustedToUTC: false });
     const provenance = facts.key_value_metadata?.find(({ key }) => key === 'cryptodl')?.value;
     expect(provenance).toBe('{"keys":["2024-01-15.zip"]}');
-  });
-
-  it('with timestamps utc, times have the time zone UTC, also those of added rows', async () => {
-    const request = { series: FUNDING, settings: { timestamps: 'utc' }, staged } as const;
-    const first = await converter.convert({ ...request, received: [received('2024-01-15', funding(0))] });
-    const both = await converter.convert({
-      ...request,
-      received: [received('2024-01-16', funding(0))],
-      kept: { file: first.file, objects: { '2024-01-15': first.rows } },
-    });
-    const plain = await make({ '2024-01-15': funding(0), '2024-01-16': funding(0) });
-    for (const { file } of [first, both])
-      expect((await parquetMetadata(file)).schema[1]?.logical_type).toMatchObject({ isAdjustedToUTC: true });
-    expect(await readParquet(both.file)).toEqual(await readParquet(plain.file));
   });
 
   it('an unreadable file that is to be added to is an error, and no file appears', async () => {

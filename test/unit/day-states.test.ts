@@ -65,24 +65,6 @@ function daysOf(covered: readonly SeriesStates[]): unknown[] {
 }
 
 describe('the range without flags', () => {
-  it('is that of the held days', () => {
-    expect(daysOf(cover([line('2024-01-05'), line('2024-01-08')]))).toEqual([
-      ['2024-01-05 2024-01-08', '2024-01-06 2 unexplained'],
-    ]);
-  });
-
-  it('includes the days of failures and of lost objects', () => {
-    const lost = { parquet: [{ from: day('2024-01-10'), to: day('2024-01-11') }] };
-    expect(daysOf(cover([line('2024-01-05')], { lost, failures: [failure('2024-01-03')] }))).toEqual([
-      [
-        '2024-01-03 2024-01-10',
-        '2024-01-03 1 failed:connect-failed',
-        '2024-01-04 1 not-fetched',
-        '2024-01-06 5 not-fetched',
-      ],
-    ]);
-  });
-
   it('ends before today, whose data is not complete', () => {
     const today = day('2024-01-08');
     const held = [line('2024-01-07'), line('2024-01-08', { open: true, verified: 'rest' })];

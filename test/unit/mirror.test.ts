@@ -10,11 +10,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { connectBacking } from '../../src/lake/backing.js';
+import { describe, expect, it } from 'vitest';
 import type { ObjectLine } from '../../src/lake/manifest-line.js';
-import { Manifests } from '../../src/lake/manifests.js';
-import { loadBinance } from '../../src/source/binance/binance.js';
 import { systemClock } from '../../src/model/clock.js';
 import { joinManifests, zipFolders } from '../../src/mirror/manifest-text.js';
 import { Mirror } from '../../src/mirror/mirror.js';
@@ -116,15 +113,6 @@ describe('a mirror', () => {
     expect(readFileSync(join(root, FILE), 'utf8')).toBe('written here');
   });
 
-  it('publishes nothing if it is only read', async () => {
-    const { mirror, root, folder, server } = await open(true);
-    write(join(root, FILE), 'written here');
-    mirror.publishSeries(folder);
-    expect(await mirror.published(folder)).toBe(false);
-    await mirror.publishFolder(join(root, 'binance'));
-    expect(server.objects.get(`data/${FILE}`)?.bytes.toString()).toBe('from the bucket');
-  });
-
   it('takes an object away only after its copy in the quarantine is published', async () => {
     const { mirror, root, folder, server } = await open();
     const kept = '_quarantine/binance/kept.parquet';
@@ -187,36 +175,6 @@ describe('a mirror', () => {
     expect(server.objects.get(`data/${FILE}`)).toEqual(before);
     await mirror.openSeries(folder);
     expect(lstatSync(join(root, FILE)).size).toBe(before?.bytes.length);
-  });
-
-  it('replaces no object that another writer has changed', async () => {
-    const { mirror, root, folder, server } = await open();
-    write(join(root, FILE), 'written here');
-    server.store(`data/${FILE}`, 'of another writer');
-    mirror.publishSeries(folder);
-    await expect(mirror.published(folder)).rejects.toMatchObject({ code: 'lake-conflict' });
-    expect(server.objects.get(`data/${FILE}`)?.bytes.toString()).toBe('of another writer');
-  });
-
-  it('has a manifest read again whose lines of another writer were joined', async () => {
-    const { mirror, root, folder, server } = await open();
-    const disconnect = connectBacking(mirror);
-    onTestFinished(disconnect);
-    const { archive } = loadBinance();
-    server.store(`data/${MANIFEST}`, '');
-    writeFileSync(join(root, MANIFEST), '');
-    mirror.publishSeries(folder);
-    await mirror.published(folder);
-    const manifests = new Manifests(archive);
-    await manifests.append(folder, [lineOf(1)]);
-    await manifests.published(folder);
-    expect((await manifests.of(folder)).parquet.size).toBe(1);
-    const others = `${server.objects.get(`data/${MANIFEST}`)?.bytes.toString() ?? ''}${JSON.stringify(lineOf(2))}\n`;
-    server.store(`data/${MANIFEST}`, others);
-    await manifests.append(folder, [lineOf(3)]);
-    await manifests.published(folder);
-    const held = (await manifests.of(folder)).parquet;
-    expect(held.lines().map(({ period }) => period)).toEqual([dayOf(1), dayOf(2), dayOf(3)]);
   });
 
   it('forgets an object that another writer has removed', async () => {

@@ -4,8 +4,6 @@ import { CryptodlError } from '../../src/model/errors.js';
 import type { Fetch, FetchContext, FetchRequest } from '../../src/http/fetch.js';
 import { redirect } from '../../src/http/transport/redirect.js';
 import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
-import { wire } from '../helpers/wire.js';
-import { httpAnswer, wireServer } from '../helpers/wire-server.js';
 
 const HTTPS = 'https://archive.test/data/a.zip';
 
@@ -133,16 +131,5 @@ describe('redirects', () => {
       }),
       { numRuns: 300 },
     );
-  });
-
-  it.each([301, 302, 303, 307, 308])('over the wire: the object behind a %d', async (status) => {
-    const { url, heads } = await wireServer((socket) =>
-      socket.write(
-        heads.length === 1 ? httpAnswer(status, 'moved', ['Location: /there']) : httpAnswer(200, 'it'),
-      ),
-    );
-    const response = await redirect(new Set())(wire())({ ...REQUEST, url: `${url}/here` }, context());
-    expect(response.sha256).toBe(answer('it').sha256);
-    expect(heads.map((head) => head.split(' ')[1])).toEqual(['/here', '/there']);
   });
 });

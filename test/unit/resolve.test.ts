@@ -15,7 +15,6 @@ import type { Verb } from '../../src/options/flag-spec.js';
 import { jobsFile } from '../../src/options/jobs-file.js';
 import { environmentLayer, resolveOptions } from '../../src/options/resolve.js';
 import type { RawLayer, RawValues, Resolved } from '../../src/options/resolve.js';
-import { day } from '../helpers/conversion.js';
 import { flagValue } from '../helpers/flag-values.js';
 import { scratchFolder } from '../helpers/folders.js';
 
@@ -49,22 +48,6 @@ describe('precedence', () => {
     environment({ CRYPTODL_MARKET: 'cm', CRYPTODL_FORMAT: 'csv' }),
     config({ market: 'option', format: 'zip', out: 'lake', retries: 7, strict: true }),
   ];
-
-  it('is flag, environment, config file, default', () => {
-    const { options, origins } = resolveOptions('vision', layers);
-    expect([options.market, options.format, options.out, options.progress]).toEqual([
-      ['spot'],
-      'csv',
-      'lake',
-      'auto',
-    ]);
-    expect([origins.market, origins.format, origins.out, origins.progress]).toEqual([
-      'flag',
-      'environment',
-      'config file',
-      'default',
-    ]);
-  });
 
   it('holds for numbers and switches of a config file', () => {
     const { options } = resolveOptions('vision', layers);
@@ -169,20 +152,6 @@ describe('the config file', () => {
       expect(refusal(() => config(key))[0]).toBe(`my.yaml: unknown key "${bucket}"`);
     },
   );
-
-  it('may be YAML or JSON, and keeps dates as they are written', async () => {
-    const yaml = join(folder, 'a.yaml');
-    writeFileSync(yaml, 'from: 2024-01-31\nsymbols: [BTCUSDT, ETHUSDT]\nstrict: true\n');
-    const { options } = resolveOptions('vision', [config(await readConfigFile(yaml))]);
-    expect([options.from, options.symbols, options.strict]).toEqual([
-      expect.objectContaining({ first: day('2024-01-31') }),
-      expect.objectContaining({ names: ['BTCUSDT', 'ETHUSDT'] }),
-      true,
-    ]);
-    const json = join(folder, 'a.json');
-    writeFileSync(json, '{"days": 3}');
-    expect(resolveOptions('vision', [config(await readConfigFile(json))]).options.days).toBe(3);
-  });
 
   it('that cannot be read or parsed is refused by name', async () => {
     const broken = join(folder, 'broken.yaml');

@@ -39,13 +39,6 @@ describe('periods of a span', () => {
     expect(state.asked).toBe(3);
   });
 
-  it('get every row once', async () => {
-    const { pages } = pager(PAGES);
-    const rows = new SpanRows(pages, 0);
-    expect(timesOf(await rows.take({ from: 0, to: 8 }))).toEqual([0, 1, 3, 4, 7]);
-    expect(timesOf(await rows.take({ from: 0, to: 8 }))).toEqual([]);
-  });
-
   it('may end after the last page', async () => {
     const { pages } = pager(PAGES);
     const rows = new SpanRows(pages, 0);
