@@ -26,7 +26,7 @@ import type { Announcement } from './model/observer.js';
 import type { TaskOutcome } from './model/outcome.js';
 import { folderOf, NO_PROXIES } from './options/environment.js';
 import { camelCase } from './options/flags.js';
-import type { ListName } from './options/list-name.js';
+import type { ListName } from './options/periods.js';
 import { resolveOptions } from './options/resolve.js';
 import { readSymbolFile } from './options/symbols.js';
 import type { VerbRequest } from './options/verb-request.js';
@@ -96,7 +96,7 @@ export function list<Name extends ListName>(
     const request = requestOf('list', options, hooks);
     return itemsOf(async function* (begun) {
       const { listItems } = await import('./catalog/list-items.js');
-      const { listName } = await import('./options/list-name.js');
+      const { listName } = await import('./options/periods.js');
       const name = listName(what) as Name;
       for await (const { fields } of listItems(name, { ...request, ...begun })) yield fields;
     }, hooks.signal);

@@ -1,5 +1,5 @@
 /** The items of `cryptodl list`: markets, datasets, symbols and periods. */
-import type { ListName } from '../options/list-name.js';
+import type { ListName } from '../options/periods.js';
 import { openSession } from '../download/session.js';
 import type { Session } from '../download/session.js';
 import { dayText, periodText } from '../model/calendar.js';

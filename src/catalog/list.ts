@@ -1,6 +1,6 @@
 /** `cryptodl list markets|datasets|symbols|periods`: prints one item per line. */
-import { listName } from '../options/list-name.js';
-import type { ListName } from '../options/list-name.js';
+import { listName } from '../options/periods.js';
+import type { ListName } from '../options/periods.js';
 import { forEachItem, runVerb } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';

@@ -3,8 +3,8 @@ import { GROUPS, VERBS } from '../options/flag-spec.js';
 import { environmentName, flagFor, flagSpec, flagsOf, shownDefault } from '../options/flags.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { FlagName } from '../options/flags.js';
-import { RUN_EXITS } from './verb-text.js';
-import type { ExitTexts } from './verb-text.js';
+import { RUN_EXITS } from './lake-verbs.js';
+import type { ExitTexts } from './lake-verbs.js';
 import { fitted, wrap } from '../text/wrap.js';
 import { VERB_TEXTS } from './verbs.js';
 

@@ -1,9 +1,8 @@
 /** The table of verbs: operand, description, examples, exit codes. Help, completion and hints are made from it. */
 import type { Verb } from '../options/flag-spec.js';
-import { LISTS } from '../options/list-name.js';
-import { LAKE_VERB_TEXTS } from './lake-verbs.js';
-import { BASE_EXITS, LIMIT_EXIT, LOCK_EXIT, QUEUE_EXITS, RUN_EXITS } from './verb-text.js';
-import type { VerbText } from './verb-text.js';
+import { LISTS } from '../options/periods.js';
+import { LAKE_VERB_TEXTS, BASE_EXITS, LIMIT_EXIT, LOCK_EXIT, QUEUE_EXITS, RUN_EXITS } from './lake-verbs.js';
+import type { VerbText } from './lake-verbs.js';
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 

@@ -6,7 +6,7 @@ import { dayText } from '../model/calendar.js';
 import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
 import { isExactName } from '../options/symbols.js';
-import { givenWords } from '../options/given-words.js';
+import { givenWords } from '../options/value-text.js';
 import type { FlagName } from '../options/flags.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { Resolved } from '../options/resolve.js';

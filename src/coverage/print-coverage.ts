@@ -3,7 +3,7 @@ import { DAY_SECONDS } from '../catalogue/gap.js';
 import type { Amounts, SeriesStates } from '../catalogue/day-states.js';
 import type { Gap } from '../catalogue/gap.js';
 import { dayText } from '../model/calendar.js';
-import { hasColour } from '../cli/terminal-style.js';
+import { hasColour } from '../cli/write-data.js';
 import type { Io } from '../model/io.js';
 import type { Format, Series } from '../model/task.js';
 import { csvLine } from '../text/csv.js';

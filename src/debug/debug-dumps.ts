@@ -13,7 +13,8 @@ import type { Surroundings } from '../options/environment.js';
 import { absolutePath, jsonText, printLines, shownPath } from '../text/printable.js';
 import { DebuggedRun } from './debugged-run.js';
 import type { DebuggedRunOptions } from './debugged-run.js';
-import { heapSpaces, memoryState, openFiles } from './process-state.js';
+import { fstatSync, readdirSync } from 'node:fs';
+import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8';
 
 export interface DebugOptions {
   readonly debugDump: string | undefined;
@@ -180,4 +181,56 @@ async function pruneDebugFiles(folder: string): Promise<void> {
   const entries = await readdir(folder, { withFileTypes: true });
   const own = entries.filter((entry) => entry.isFile() && NAME.test(entry.name)).map(({ name }) => name);
   for (const name of own.sort().slice(0, -MOST_FILES)) await rm(join(folder, name), { force: true });
+}
+
+export function memoryState(): object {
+  const { rss, heapTotal, heapUsed, external, arrayBuffers } = process.memoryUsage();
+  const heap = getHeapStatistics();
+  return {
+    residentBytes: rss,
+    heapUsedBytes: heapUsed,
+    heapTotalBytes: heapTotal,
+    heapLimitBytes: heap.heap_size_limit,
+    externalBytes: external,
+    arrayBuffersBytes: arrayBuffers,
+    // More than 0 is a sign of a leak.
+    detachedContexts: heap.number_of_detached_contexts,
+  };
+}
+
+/** The used bytes by space, for example `old_space`. */
+export function heapSpaces(): Readonly<Record<string, number>> {
+  return Object.fromEntries(
+    getHeapSpaceStatistics().map(({ space_name: name, space_used_size: bytes }) => [name, bytes]),
+  );
+}
+
+/** The number of open descriptors by kind. Systems without /proc count the resources of Node. */
+export function openFiles(): Readonly<Record<string, number>> {
+  try {
+    return counted(readdirSync('/proc/self/fd').map(kindOfDescriptor));
+  } catch {
+    return counted(process.getActiveResourcesInfo());
+  }
+}
+
+function kindOfDescriptor(name: string): string {
+  try {
+    const facts = fstatSync(Number(name));
+    if (facts.isSocket()) return 'sockets';
+    if (facts.isFile()) return 'files';
+    if (facts.isFIFO()) return 'pipes';
+    if (facts.isDirectory()) return 'folders';
+    if (facts.isCharacterDevice()) return 'devices';
+    return 'others';
+  } catch {
+    // The descriptor of the listing itself is closed by now.
+    return '';
+  }
+}
+
+function counted(kinds: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const kind of kinds) if (kind !== '') counts[kind] = (counts[kind] ?? 0) + 1;
+  return counts;
 }

@@ -1,13 +1,34 @@
-/** `cryptodl doctor`: prints a table with a row for each result of a check. */
+/** `cryptodl doctor`: starts the checks at once, and prints a table with a row for each result, in a fixed order. */
 import { runVerb } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
 import type { ExitCode } from '../model/exit-code.js';
-import { printable, printLines } from '../text/printable.js';
+import { printable, printLines, absolutePath, shownPath } from '../text/printable.js';
 import { table } from '../text/table.js';
 import { widthOf } from '../text/wrap.js';
+import { asResult } from './check-result.js';
 import type { CheckResult, Status } from './check-result.js';
-import { runChecks, runClearBans } from './run-checks.js';
+import { existsSync } from 'node:fs';
+import { setMaxListeners } from 'node:events';
+import { duckdbVersion } from '../convert/duckdb.js';
+import { Bans } from '../http/bans.js';
+import { proxyLabels } from '../http/proxies/no-proxy.js';
+import { createAttempt } from '../http/stack.js';
+import type { AttemptOptions, Stack } from '../http/stack.js';
+import { egressGroupOf } from '../http/throttle/group.js';
+import type { EgressGroup } from '../http/throttle/group.js';
+import { socketsPerHost } from '../http/transport/sockets.js';
+import { tryBackingOut } from '../lake/backing.js';
+import { lakePaths, refuseLinkedFolders } from '../lake/layout.js';
+import { memoryLimitBytes, openFiles } from '../model/machine.js';
+import { proxiesOf, stateFolder } from '../options/environment.js';
+import type { VerbRequest } from '../options/verb-request.js';
+import { allowedInFlight, mostInFlight } from '../queue/concurrency.js';
+import { exchangeHosts } from '../source/routes.js';
+import { checkBans, checkClock, checkHosts, checkProxy, clearBans, LONGEST_WAIT_MS } from './check-hosts.js';
+import type { HostChecks } from './check-hosts.js';
+import { bucketResult, checkFolder, checkLock } from './check-lake.js';
+import { checkFiles, checkMemory, checkVersions, checkRedis } from './check-machine.js';
 
 /** Resolves with 0, with 1 when a check failed, or with the exit code of the signal or error that ended the checks. */
 export async function doctor(run: LookUp): Promise<ExitCode> {
@@ -40,3 +61,199 @@ function tableOf(results: readonly CheckResult[], width: number): string[] {
 function fieldsOf({ check, of, status, found, next }: CheckResult): object {
   return { check, ...(of === '' ? {} : { of }), status, found, ...(next === '' ? {} : { next }) };
 }
+
+/** Yields each result as soon as it and all earlier ones are known. Throws usage errors before the first result. */
+async function* runChecks(request: VerbRequest): AsyncGenerator<CheckResult> {
+  const { resolved, clock, signal } = request;
+  // All checks listen for the abort; Node warns of more than 10 listeners.
+  setMaxListeners(0, signal);
+  const { bans, group } = bansOf(request);
+  const requests = openRequests(request, bans, group);
+  group?.enter();
+  try {
+    const { redis } = resolved.options;
+    const checks = [
+      checkMachine(request),
+      checkNetwork(request, requests),
+      ...(redis === undefined ? [] : [one('redis', checkRedis(redis, group, clock), signal)]),
+      checkDisks(request),
+      one('bans', checkBans(bans), signal),
+    ];
+    // A check is awaited after those before it; its earlier rejection must not count as unhandled.
+    for (const check of checks) check.catch(() => undefined);
+    for (const check of checks) yield* await Promise.race([check, whenAborted(signal)]);
+  } finally {
+    await bans.written();
+    await Promise.all(requests.map(({ stack }) => stack.close()));
+    await group?.leave();
+  }
+}
+
+/** `doctor --clear-bans HOST`: runs no check and sends no request. */
+async function* runClearBans(request: VerbRequest, host: string): AsyncGenerator<CheckResult> {
+  const { bans, group } = bansOf(request);
+  group?.enter();
+  try {
+    yield await clearBans(bans, host);
+  } finally {
+    await group?.leave();
+  }
+}
+
+function bansOf({ resolved, surroundings, clock, observer }: VerbRequest): {
+  bans: Bans;
+  group: EgressGroup | undefined;
+} {
+  const { options } = resolved;
+  const warn = (message: string): void => {
+    observer.warn(message);
+  };
+  const group = egressGroupOf(options, { clock, warn });
+  return { bans: new Bans({ folder: stateFolder(options, surroundings), clock, warn, group }), group };
+}
+
+/** Rejects on abort, and never resolves. */
+function whenAborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const refuse = (): void => {
+      reject(signal.reason as Error);
+    };
+    if (signal.aborted) refuse();
+    else signal.addEventListener('abort', refuse, { once: true });
+  });
+}
+
+async function one(
+  name: string,
+  check: Promise<CheckResult>,
+  signal: AbortSignal,
+): Promise<readonly CheckResult[]> {
+  return [await asResult(name, check, signal)];
+}
+
+async function checkMachine({ resolved }: VerbRequest): Promise<readonly CheckResult[]> {
+  const { options } = resolved;
+  const most = allowedInFlight(options.concurrency);
+  const sockets = socketsPerHost({ ...options, mostInFlight: most });
+  return [
+    await checkVersions(duckdbVersion),
+    checkMemory(process.availableMemory(), memoryLimitBytes()),
+    checkFiles({ openFiles: openFiles(), most, sockets }),
+  ];
+}
+
+interface Requests {
+  readonly stack: Stack;
+  /** The proxy of these requests, if there are several. */
+  readonly via: string | undefined;
+}
+
+/** The requests of the checks: once for each of several proxies, else once. */
+function openRequests(request: VerbRequest, bans: Bans, group: EgressGroup | undefined): Requests[] {
+  const { resolved, surroundings, clock, signal, observer, source } = request;
+  const { options } = resolved;
+  const folder = stateFolder(options, surroundings);
+  const proxies = proxiesOf(options.proxy, surroundings);
+  const attempt: AttemptOptions = {
+    options: {
+      ...options,
+      mostInFlight: mostInFlight(options.concurrency),
+      maxWaitMs: LONGEST_WAIT_MS,
+      // With socket limits, the checks would wait for each other.
+      poolLimit: undefined,
+      poolLimitPerHost: undefined,
+    },
+    clock,
+    hosts: exchangeHosts(options, source),
+    bans,
+    group,
+    proxies,
+    signal,
+    // The checks create no folder. Without one, no other run counts there either.
+    stateFolder: existsSync(folder) ? folder : undefined,
+    observer,
+  };
+  if (proxies.several.length === 0) return [{ stack: createAttempt(attempt), via: undefined }];
+  const labels = proxyLabels(proxies.several);
+  return proxies.several.map((proxy, at) => {
+    const own = { ...proxies, http: proxy, https: proxy, several: [] };
+    return { stack: createAttempt({ ...attempt, proxies: own, via: labels[at] }), via: labels[at] };
+  });
+}
+
+/** Checks the hosts through the first of several proxies that works. A run leaves out those that do not work. */
+async function checkNetwork(
+  request: VerbRequest,
+  requests: readonly Requests[],
+): Promise<readonly CheckResult[]> {
+  const contextOf = ({ stack }: Requests): HostChecks => ({
+    ...request,
+    options: request.resolved.options,
+    fetch: stack.fetch,
+    dates: [],
+  });
+  const several = requests.filter(({ via }) => via !== undefined);
+  const proxies = await Promise.all(several.map((each) => checkProxy(contextOf(each), each.via ?? '')));
+  const working = proxies.findIndex(({ status }) => status !== 'fail');
+  const [first] = requests.slice(Math.max(working, 0));
+  if (first === undefined) return [];
+  const context = contextOf(first);
+  const hosts = await Promise.all(checkHosts(context));
+  return [
+    ...proxies.map((found) =>
+      found.status === 'fail' && working >= 0 ? { ...found, status: 'warn' as const } : found,
+    ),
+    ...hosts,
+    checkClock(context.dates),
+  ];
+}
+
+/** The folders of a run, then the lock. */
+async function checkDisks({
+  resolved,
+  surroundings,
+  clock,
+  signal,
+}: VerbRequest): Promise<readonly CheckResult[]> {
+  const { options } = resolved;
+  const { home } = surroundings;
+  const paths = lakePaths(absolutePath(options.out, home));
+  const { root } = paths;
+  const inside = refuseLinkedFolders(paths);
+  const of = (check: string, found: Promise<CheckResult>): Promise<CheckResult> =>
+    asResult(check, found, signal);
+  const out = async (): Promise<CheckResult> => {
+    await inside;
+    const trial = await tryBackingOut(root);
+    if (trial !== undefined) return bucketResult(shownPath(root), trial);
+    return checkFolder({
+      check: 'out',
+      path: root,
+      flag: '--out',
+      within: paths.staging,
+      unwritable: FAIL,
+      clock,
+    });
+  };
+  const folders = [of('out', out())];
+  if (options.tempDir !== undefined) {
+    const path = absolutePath(options.tempDir, home);
+    const temp = checkFolder({ check: 'temp', path, flag: '--temp-dir', unwritable: FAIL, clock });
+    folders.push(of('temp', temp));
+  }
+  const path = stateFolder(options, surroundings);
+  const state = checkFolder({ check: 'state', path, flag: '--state-dir', unwritable: NO_STATE, clock });
+  folders.push(of('state', state));
+  const found = await Promise.all(folders);
+  const lock = await of(
+    'lock',
+    inside.then(() => checkLock(paths, clock)),
+  );
+  return [...found, lock];
+}
+
+const FAIL = { status: 'fail', next: 'choose another folder, or make this one writable' } as const;
+const NO_STATE = {
+  status: 'warn',
+  next: 'choose a writable --state-dir: without one, runs do not share bans, request limits and cached answers',
+} as const;

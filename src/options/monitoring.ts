@@ -1,6 +1,5 @@
 /** Parsers for the flags of monitoring: text in, checked value out, or a usage error that names the expected form. */
-import { invalid } from './parsers.js';
-import type { Parse } from './parsers.js';
+import { parser } from './parsers.js';
 
 /** The address at which a server listens. */
 export interface Endpoint {
@@ -10,24 +9,18 @@ export interface Endpoint {
 
 const LOOPBACK = '127.0.0.1';
 
-/** `9464`, `0.0.0.0:9464`, `[::]:9464`, or the address with these: `http://0.0.0.0:9464/metrics`. */
-export const endpoint: Parse<Endpoint> = (value, where) => {
-  const known = endpointOf(
-    value
-      .replace(/^https?:\/\//, '')
-      .replace(/\/.*/s, '')
-      .replace(/^:/, '0.0.0.0:'),
-  );
-  if (known !== undefined) return known;
-  // The second value is for other machines.
-  throw invalid(
-    value,
-    where,
-    'a port from 1 to 65535 with or without an address in front',
-    '9464',
-    '0.0.0.0:9464',
-  );
-};
+/** `9464`, `0.0.0.0:9464`, `[::]:9464`, or the address with these: `http://0.0.0.0:9464/metrics`. The second example is for other machines. */
+export const endpoint = parser(
+  'a port from 1 to 65535 with or without an address in front',
+  ['9464', '0.0.0.0:9464'],
+  (text) =>
+    endpointOf(
+      text
+        .replace(/^https?:\/\//, '')
+        .replace(/\/.*/s, '')
+        .replace(/^:/, '0.0.0.0:'),
+    ),
+);
 
 function endpointOf(value: string): Endpoint | undefined {
   const [, bracketed, name, digits] = /^(?:(?:\[([\da-f:.]+)\]|([\w.-]+)):)?(\d{1,5})$/i.exec(value) ?? [];
@@ -40,11 +33,7 @@ export function endpointText({ host, port }: Endpoint): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** node_exporter reads only files of this ending. */
-const ENDING = '.prom';
-
-/** The path of a file for the textfile collector. */
-export const promFile: Parse<string> = (value, where) => {
-  if (value.endsWith(ENDING) && !/(^|[\\/])\.prom$/.test(value)) return value;
-  throw invalid(value, where, `a file with the ending ${ENDING}`, `cryptodl${ENDING}`);
-};
+/** The path of a file for the textfile collector. node_exporter reads only files of this ending. */
+export const promFile = parser('a file with the ending .prom', ['cryptodl.prom'], (text) =>
+  /[^\\/]\.prom$/.test(text) ? text : undefined,
+);

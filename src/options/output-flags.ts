@@ -1,26 +1,25 @@
 /** Flags of the verbs that draw, print rows, or write files for other programs. */
 import { DIR, FILE, LIST, section } from './flag-spec.js';
 import * as parse from './parsers.js';
-import type { Parse } from './parsers.js';
 
 /** One character; `tab` and `\\t` are the tabulator. */
-const delimiter: Parse<string> = (value, where) => {
-  if (value === 'tab' || value === String.raw`\t`) return '\t';
-  if (/^[\t\x20-\x21\x23-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e]$/.test(value) && value !== '.' && value !== '-')
-    return value;
-  const what = 'one ASCII character without letters, digits, double quote, point and minus';
-  throw parse.invalid(value, where, what, ';', 'tab');
-};
+const delimiter = parse.parser(
+  'one ASCII character without letters, digits, double quote, point and minus',
+  [';', 'tab'],
+  (text) => {
+    if (text === 'tab' || text === String.raw`\t`) return '\t';
+    return /^[\t\x20\x21\x23-\x2c\x2f\x3a-\x40\x5b-\x60\x7b-\x7e]$/.test(text) ? text : undefined;
+  },
+);
 
 /** Each `%` stands before a letter of strftime in DuckDB. */
 const PATTERN = /^(?:[^%\0]|%(?:%|-?[dmyHIMSj]|[aAwbBYpfgnzZUWcxXGuV]))+$/;
 const TIME_FORMS = ['iso', 'us', 'ms', 's'];
 
 /** `iso`, `us`, `ms`, `s`, or a pattern with at least one `%`. */
-const timeFormat: Parse<string> = (value, where) => {
-  if (TIME_FORMS.includes(value) || (value.includes('%') && PATTERN.test(value))) return value;
-  throw parse.invalid(value, where, `${TIME_FORMS.join(', ')} or a pattern`, 'ms', '%Y-%m-%d');
-};
+const timeFormat = parse.parser(`${TIME_FORMS.join(', ')} or a pattern`, ['ms', '%Y-%m-%d'], (text) =>
+  TIME_FORMS.includes(text) || (text.includes('%') && PATTERN.test(text)) ? text : undefined,
+);
 
 export const OUTPUT_FLAGS = {
   ...section({ group: 'What', verbs: ['export'] })({

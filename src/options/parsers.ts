@@ -36,6 +36,29 @@ export function invalid(value: string, where: string, what: string, ...valid: re
   return usage(`${where}: "${value}" is not ${what}`, hint);
 }
 
+/** The parser of texts that `read` understands. The others are not `what`. */
+export function parser<T>(
+  what: string,
+  valid: readonly string[],
+  read: (text: string) => T | undefined,
+): Parse<T> {
+  return (value, where) => {
+    const meant = read(value);
+    if (meant !== undefined) return meant;
+    throw invalid(value, where, what, ...valid);
+  };
+}
+
+/** The number if it is in the range; undefined for any other. */
+function within(least: number, most: number, number = Number.NaN): number | undefined {
+  return number >= least && number <= most ? number : undefined;
+}
+
+/** `7` or `1.5`. */
+function plainNumber(text: string): number | undefined {
+  return /^\d+(\.\d+)?$/.test(text) ? Number(text) : undefined;
+}
+
 /** The number of objects in flight: fixed, or adapted up to a maximum. */
 export type Concurrency =
   { readonly kind: 'fixed'; readonly limit: number } | { readonly kind: 'auto'; readonly max: number };
@@ -69,10 +92,8 @@ export function market(known: readonly string[]): Parse<string> {
 
 /** A name that becomes a part of keys in Redis. */
 export function keyName(example: string): Parse<string> {
-  return (value, where) => {
-    if (/^[\w.-]{1,64}$/.test(value)) return value;
-    throw invalid(value, where, 'a name of up to 64 letters, digits, dots, hyphens and underscores', example);
-  };
+  const what = 'a name of up to 64 letters, digits, dots, hyphens and underscores';
+  return parser(what, [example], (text) => (/^[\w.-]{1,64}$/.test(text) ? text : undefined));
 }
 
 /** The datasets that a verb can take. */
@@ -119,22 +140,20 @@ export const text: Parse<string> = (value, where) => {
 export const asset: Parse<string> = (value, where) => text(value, where).toUpperCase();
 
 /** The value of a switch in the environment or in a file. */
-export const flag: Parse<boolean> = (value, where) => {
+export const flag = parser('true or false', ['true'], (value) => {
   const word = value.toLowerCase();
   if (['1', 'true', 'yes', 'on'].includes(word)) return true;
-  if (['0', 'false', 'no', 'off'].includes(word)) return false;
-  throw invalid(value, where, 'true or false', 'true');
-};
+  return ['0', 'false', 'no', 'off'].includes(word) ? false : undefined;
+});
 
 /** A whole number, with or without its `unit`: `7`, `7d`, `7 days`. `example`: a usual number, for messages. */
 export function integer(least: number, unit?: string, example = 7): Parse<number> {
-  return (value, where) => {
-    const [, digits = '', word = ''] = /^(\d+)(?:\.0+)?\s*([a-z]*)$/i.exec(value) ?? [];
-    const number = digits === '' ? Number.NaN : Number(digits);
+  const valid = [String(Math.max(least, example))];
+  return parser(`a whole number of at least ${least}`, valid, (value) => {
+    const [, digits, word = ''] = /^(\d+)(?:\.0+)?\s*([a-z]*)$/i.exec(value) ?? [];
     const isUnit = word === '' || (unit !== undefined && `${unit}s`.startsWith(word.toLowerCase()));
-    if (isUnit && Number.isSafeInteger(number) && number >= least) return number;
-    throw invalid(value, where, `a whole number of at least ${least}`, String(Math.max(least, example)));
-  };
+    return isUnit ? within(least, Number.MAX_SAFE_INTEGER, Number(digits)) : undefined;
+  });
 }
 
 /** A whole number of days, or of weeks. */
@@ -144,53 +163,33 @@ export const days: Parse<number> = (value, where) => {
 };
 
 /** A port from 0 to 65535. */
-export const port: Parse<number> = (value, where) => {
-  if (/^\d{1,5}$/.test(value) && Number(value) <= 65_535) return Number(value);
-  throw invalid(value, where, 'a port from 0 to 65535', '8090');
-};
+export const port = parser('a port from 0 to 65535', ['8090'], (value) =>
+  within(0, 65_535, /^\d{1,5}$/.test(value) ? Number(value) : undefined),
+);
 
 /** A number from 1 to 100, for example `1.5`. */
-export const factor: Parse<number> = (value, where) => {
-  const number = Number(value);
-  if (/^\d+(\.\d+)?$/.test(value) && number >= 1 && number <= 100) return number;
-  throw invalid(value, where, 'a factor from 1 to 100', '2');
-};
+export const factor = parser('a factor from 1 to 100', ['2'], (value) => within(1, 100, plainNumber(value)));
 
 /** `99`, `99.9` or `99.9%` → the number. */
-export const percent: Parse<number> = (value, where) => {
-  const match = /^(\d+(?:\.\d+)?)\s*%?$/.exec(value);
-  const number = Number(match?.[1]);
-  if (match !== null && number <= 100) return number;
-  throw invalid(value, where, 'a percentage from 0 to 100', '99.9');
-};
+export const percent = parser('a percentage from 0 to 100', ['99.9'], (value) =>
+  within(0, 100, plainNumber(value.replace(/\s*%$/, ''))),
+);
 
 /** `500ms`, `30s` or `5 min` → milliseconds. A bare number means seconds. */
-export const duration: Parse<number> = (value, where) => {
-  const ms = parseDurationMs(value);
-  if (ms !== undefined) return ms;
-  throw invalid(value, where, 'a duration', '500ms', '30s', '5m');
-};
+export const duration = parser('a duration', ['500ms', '30s', '5m'], parseDurationMs);
 
 /** A duration of at least 1ms, because a timeout of 0 would end every attempt at its start. */
-export const timeout: Parse<number> = (value, where) => {
-  const ms = duration(value, where);
-  if (ms >= 1) return ms;
-  throw invalid(value, where, 'a duration of at least 1ms', '30s');
-};
+export const timeout = parser('a duration of at least 1ms', ['30s'], (value) =>
+  within(1, Infinity, parseDurationMs(value)),
+);
 
 /** `500MB` or `2GiB` → bytes. */
-export const bytes: Parse<number> = (value, where) => {
-  const size = parseBytes(value);
-  if (size !== undefined) return size;
-  throw invalid(value, where, 'a size in bytes', '500MB', '2GiB');
-};
+export const bytes = parser('a size in bytes', ['500MB', '2GiB'], parseBytes);
 
 /** Bytes per second, at least 1000, because a run with a lower limit would seem to hang. */
-export const byteRate: Parse<number> = (value, where) => {
-  const rate = bytes(value, where);
-  if (rate >= 1000) return rate;
-  throw invalid(value, where, 'at least 1kB per second', '10MB');
-};
+export const byteRate = parser('at least 1kB per second', ['10MB'], (value) =>
+  within(1000, Infinity, parseBytes(value)),
+);
 
 export const EVERY = ['day', '12h', '8h', '6h', '4h', '3h', '2h', '1h'] as const;
 
@@ -217,29 +216,20 @@ function clockMinutes(value: string): number | undefined {
 }
 
 /** A time of day, UTC → minutes after midnight. An hour may stand alone: `8` or `0830`. */
-export const timeOfDay: Parse<number> = (value, where) => {
-  const minutes = clockMinutes(value.replace(/^(\d{1,2})$/, '$1:00').replace(/^(\d{1,2})(\d{2})$/, '$1:$2'));
-  if (minutes !== undefined) return minutes;
-  throw invalid(value, where, 'a time of day (HH:MM, UTC)', '08:05');
-};
-
-const INSTANT = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-]\d{2}:\d{2})?)?$/i;
-
-/** An ISO 8601 instant or date, in UTC without another zone, or epoch milliseconds → epoch milliseconds. */
-export const instant: Parse<number> = (value, where) => {
-  const [, date = '', time = '00:00', zone = 'Z'] = INSTANT.exec(value) ?? [];
-  const isDate = parseDay(date) !== undefined;
-  const epochMs = isDate
-    ? Date.parse(`${date}T${time}${zone}`)
-    : EPOCH_MS.test(value)
-      ? Number(value)
-      : Number.NaN;
-  if (epochMs >= DAY_MS) return epochMs;
-  throw invalid(value, where, 'an instant in UTC', '2026-11-21T08:00:00Z');
-};
+export const timeOfDay = parser('a time of day (HH:MM, UTC)', ['08:05'], (value) =>
+  clockMinutes(value.replace(/^(\d{1,2})$/, '$1:00').replace(/^(\d{1,2})(\d{2})$/, '$1:$2')),
+);
 
 /** Epoch milliseconds from 2001 on. */
 export const EPOCH_MS = /^\d{13}$/;
+const INSTANT = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-]\d{2}:\d{2})?)?$/i;
+
+/** An ISO 8601 instant or date, in UTC without another zone, or epoch milliseconds → epoch milliseconds. */
+export const instant = parser('an instant in UTC', ['2026-11-21T08:00:00Z'], (value) => {
+  const [, date = '', time = '00:00', zone = 'Z'] = INSTANT.exec(value) ?? [];
+  if (parseDay(date) !== undefined) return within(DAY_MS, Infinity, Date.parse(`${date}T${time}${zone}`));
+  return EPOCH_MS.test(value) ? Number(value) : undefined;
+});
 
 /** The end of a wait. A time of day is in UTC. */
 export type Until = { readonly text: string } & (
@@ -255,22 +245,18 @@ export const until: Parse<Until> = (value, where) => {
   const ms = /^[1-9]\d*$/.test(value) ? undefined : parseDurationMs(value);
   if (ms !== undefined) return { kind: 'duration', text: value, durationMs: ms };
   if (value.includes('-')) return { kind: 'instant', text: value, epochMs: instant(value, where) };
-  throw invalid(
-    value,
-    where,
-    'a time of day in UTC, an instant or a duration',
-    '08:30',
-    '2026-11-21T08:30:00Z',
-    '90m',
-  );
+  const what = 'a time of day in UTC, an instant or a duration';
+  throw invalid(value, where, what, '08:30', '2026-11-21T08:30:00Z', '90m');
 };
 
 /** `50`, `auto` or `auto:64`. */
-export const concurrency: Parse<Concurrency> = (value, where) => {
-  const match = /^(?:auto(?::(\d+))?|(\d+))$/.exec(value);
-  const fixed = Number(match?.[2] ?? Number.NaN);
-  if (fixed >= 1 && fixed <= 1024) return { kind: 'fixed', limit: fixed };
-  const max = Number(match?.[1] ?? 128);
-  if (match !== null && match[2] === undefined && max >= 1 && max <= 1024) return { kind: 'auto', max };
-  throw invalid(value, where, 'a number from 1 to 1024, auto or auto:MAX', '50', 'auto:64');
-};
+export const concurrency = parser<Concurrency>(
+  'a number from 1 to 1024, auto or auto:MAX',
+  ['50', 'auto:64'],
+  (value) => {
+    const [, auto, max = '128', fixed] = /^(?:(auto)(?::(\d+))?|(\d+))$/.exec(value) ?? [];
+    const number = within(1, 1024, Number(fixed ?? max));
+    if (number === undefined || (auto ?? fixed) === undefined) return undefined;
+    return fixed === undefined ? { kind: 'auto', max: number } : { kind: 'fixed', limit: number };
+  },
+);

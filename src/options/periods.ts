@@ -1,8 +1,9 @@
-/** Words of --by, --every and --market that only some verbs take: periods of the calendar, columns to rank by, and markets to rank. */
+/** Words that only some verbs take: periods of the calendar, columns to rank by, markets to rank, and lists. */
 import type { CalendarPeriod } from '../model/calendar.js';
 import { MARKET_ALIASES } from '../source/names.js';
 import { choice } from './parsers.js';
 import type { Every, Parse } from './parsers.js';
+import { usage } from '../model/errors.js';
 
 /** Periods of a cell of `coverage`. */
 export const GRAINS = ['auto', 'day', 'month'] as const;
@@ -44,3 +45,19 @@ export const RANKED_MARKETS = ['spot', 'um', 'cm'] as const;
 
 /** A market by its name or by one of other tools, except for `all`: ranks are those of one market. */
 export const rankedMarket: Parse<string> = choice(RANKED_MARKETS, MARKET_ALIASES);
+
+export const LISTS = ['markets', 'datasets', 'symbols', 'periods'] as const;
+export type ListName = (typeof LISTS)[number];
+
+const parseName = choice(LISTS, {
+  markets: ['market', 'exchanges', 'exchange'],
+  datasets: ['dataset', 'data', 'types', 'intervals', 'interval'],
+  symbols: ['symbol', 'pairs', 'pair', 'tickers', 'coins', 'instruments'],
+  periods: ['dates', 'days', 'months', 'files', 'objects'],
+});
+
+/** Throws a usage error for any other word. */
+export function listName(word: string | undefined): ListName {
+  if (word === undefined) throw usage(`list needs one of ${LISTS.join(', ')}`, 'cryptodl list datasets');
+  return parseName(word, 'list');
+}

@@ -1,6 +1,5 @@
 /** A sample of the periods of each series: `--sample 5`, or with the seed of an earlier draw `--sample 5:1f2e3d4c`. */
-import { invalid } from './parsers.js';
-import type { Parse } from './parsers.js';
+import { parser } from './parsers.js';
 
 export interface Sample {
   /** Periods of each series, at most. */
@@ -11,11 +10,10 @@ export interface Sample {
   readonly text: string;
 }
 
-export const sample: Parse<Sample> = (value, where) => {
-  const [, count = '', seed = ''] = /^([1-9]\d{0,8})(?::(\w{1,64}))?$/.exec(value) ?? [];
-  if (count === '') throw invalid(value, where, 'a number of days or months, or N:SEED', '5', '5:1f2e3d4c');
-  return sampleOf(Number(count), seed);
-};
+export const sample = parser('a number of days or months, or N:SEED', ['5', '5:1f2e3d4c'], (text) => {
+  const [, count, seed = ''] = /^([1-9]\d{0,8})(?::(\w{1,64}))?$/.exec(text) ?? [];
+  return count === undefined ? undefined : sampleOf(Number(count), seed);
+});
 
 export function sampleOf(count: number, seed: string): Sample {
   return { count, seed, text: seed === '' ? String(count) : `${count}:${seed}` };

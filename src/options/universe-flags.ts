@@ -3,15 +3,13 @@ import { DAY_MS } from '../model/calendar.js';
 import { parseDurationMs } from '../model/units.js';
 import { oneOf, section } from './flag-spec.js';
 import * as parse from './parsers.js';
-import type { Parse } from './parsers.js';
 import { GRAINS, measure, MEASURES } from './periods.js';
 
 /** `30d` → milliseconds of whole days, at least one. A bare number means days. */
-const wholeDays: Parse<number> = (value, where) => {
-  const ms = parseDurationMs(/^\d+$/.test(value) ? `${value}d` : value) ?? 0;
-  if (ms >= DAY_MS && ms % DAY_MS === 0) return ms;
-  throw parse.invalid(value, where, 'a number of whole days', '30d');
-};
+const wholeDays = parse.parser('a number of whole days', ['30d'], (text) => {
+  const ms = parseDurationMs(/^\d+$/.test(text) ? `${text}d` : text) ?? 0;
+  return ms >= DAY_MS && ms % DAY_MS === 0 ? ms : undefined;
+});
 
 export const UNIVERSE_FLAGS = section({ group: 'What', verbs: ['universe'] })({
   top: {

@@ -1,10 +1,11 @@
-/** The values of options as text that flags, variables and keys of files take, except for secret addresses. */
+/** The values of options as text that flags, variables and keys of files take, except for secret addresses, and given flags for the next command. */
 import { bytesValue, durationValue } from '../model/units.js';
 import { hiddenAddress } from './addresses.js';
-import type { FlagSpec } from './flag-spec.js';
-import { flagSpec } from './flags.js';
+import type { FlagSpec, Verb } from './flag-spec.js';
+import { flagSpec, flagsOf } from './flags.js';
 import type { FlagName, Options } from './flags.js';
 import { endpointText } from './monitoring.js';
+import type { Resolved } from './resolve.js';
 
 type Value = Exclude<Options[keyof Options], undefined>;
 type List = Extract<Value, readonly unknown[]>;
@@ -47,4 +48,16 @@ function itemText(value: Exclude<Value, List> | List[number]): string {
 
 function isList(value: Value): value is List {
   return Array.isArray(value);
+}
+
+/** The given flags of these names that the verb takes, without those of the environment: the next command has them from there. */
+export function givenWords({ texts, origins }: Resolved, verb: Verb, names: readonly FlagName[]): string[] {
+  const known = flagsOf(verb);
+  return names.flatMap((name) => {
+    const values = texts[name];
+    if (values === undefined || origins[name] === 'environment' || !known.includes(name)) return [];
+    // For a flag that takes one value, the last one counts.
+    const given = flagSpec(name).list === undefined ? values.slice(-1) : values;
+    return [`--${name}`, given.join(',')];
+  });
 }

@@ -2,8 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { runVerb } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
-import { hasColour, isUnicode } from '../cli/terminal-style.js';
-import { writeData, writeText } from '../cli/write-data.js';
+import { hasColour, isUnicode, writeData, writeText } from '../cli/write-data.js';
 import { dayOf, dayText, startOfDay } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';

@@ -9,7 +9,7 @@ import { refuseLinkedFolders } from '../lake/layout.js';
 import { seriesName } from '../model/task.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { bytesText, countText, listText } from '../model/units.js';
-import { givenWords } from '../options/given-words.js';
+import { givenWords } from '../options/value-text.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { commandLine, printLines, shellWord, tabbed } from '../text/printable.js';
 import { planRemoval, SELECTION, selectRemoved } from './plan-removal.js';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { SHELLS } from '../../src/cli/verbs.js';
-import { LISTS } from '../../src/options/list-name.js';
+import { LISTS } from '../../src/options/periods.js';
 import { VERBS } from '../../src/options/flag-spec.js';
 import { flagFor, flagSpec, flagsOf } from '../../src/options/flags.js';
 import { MARKETS } from '../../src/source/names.js';

@@ -169,7 +169,7 @@ const LINES: Readonly<Record<string, number>> = {
   model: 1500,
   monitor: 1450,
   notify: 250,
-  options: 3200,
+  options: 3150,
   page: 450,
   plan: 2250,
   plot: 1250,

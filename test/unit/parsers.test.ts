@@ -3,13 +3,13 @@ import { expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import { proxy, redis, url } from '../../src/options/addresses.js';
 import { firstDay } from '../../src/options/dates.js';
-import { limit } from '../../src/options/limits.js';
+import { limit } from '../../src/options/network-flags.js';
 import { endpoint } from '../../src/options/monitoring.js';
 import * as parse from '../../src/options/parsers.js';
 import { namesOf } from '../../src/options/resolve.js';
 import { shard } from '../../src/options/shard.js';
 import { calendarPeriod, measure } from '../../src/options/periods.js';
-import { listName } from '../../src/options/list-name.js';
+import { listName } from '../../src/options/periods.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 
 const EXCHANGE = namesOf(loadBinance());
