@@ -31,21 +31,11 @@ export const MESSAGE_FLAGS = {
     json: {
       verbs: [...ONLINE_AND_JOBS, ...ANSWERING, 'bars'],
       usual: [...ONLINE_AND_JOBS, 'status', 'check', 'coverage', 'runs', 'bars', 'export', 'doctor'],
-      doc: 'print NDJSON: events, then a summary',
+      doc: 'print NDJSON; an object per event, finding, item or file, then a summary',
       docOf: {
-        bars: 'print NDJSON: an object per series, then a summary',
-        export: 'print NDJSON: an object per file, then a summary',
-        verify: 'print NDJSON: an object per finding, then a summary',
-        audit: 'print NDJSON: an object per finding, then a summary',
-        list: 'print NDJSON: an object per item',
         universe: 'print NDJSON; an object per period and symbol, or per file; sums are text with all digits',
         schema: 'print JSON',
         sql: 'print NDJSON: an object per row; decimals, times and integers above 2^53 are text',
-        coverage: 'print NDJSON: an object per series, then a summary',
-        runs: 'print NDJSON: an object per run, then a trend',
-        report: 'print JSON: the path and the size of the file',
-        status: 'print the state as one line of JSON',
-        doctor: 'print NDJSON: an object per check',
       },
     },
     last: {
