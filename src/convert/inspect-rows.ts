@@ -17,7 +17,7 @@ import {
 } from './columns.js';
 import type { DuckDbSession, Row } from './duckdb.js';
 import { quoteName, quoteText } from './sql.js';
-import { readStoredRows } from './statements.js';
+import { names, readStoredRows } from './statements.js';
 
 export interface InspectedFile {
   readonly path: string;
@@ -65,9 +65,6 @@ async function columnsInCsv(path: string): Promise<Set<string>> {
 function query({ path, spec, settings, lines }: InspectedFile): string {
   const keys = spec.sort.flatMap((name) => spec.columns.find((column) => column.name === name) ?? []);
   const key = `row(${keys.map(sortExpression).join(', ')})`;
-  const cells = writtenColumns(spec)
-    .map(({ name }) => quoteName(name))
-    .join(', ');
   // A CSV with times in milliseconds has truncated times.
   const isCut = settings.format === 'csv' && settings.timestamps === 'ms';
   const counts = withTimes(lines).map(({ first, last }, index) => {
@@ -87,7 +84,7 @@ function query({ path, spec, settings, lines }: InspectedFile): string {
   ];
   return `SELECT ${selected.join(', ')}
     FROM (SELECT *, lag(key) OVER () AS previous, lag(cells) OVER () AS cells_before
-          FROM (SELECT ${instantExpression(spec)} AS instant, ${key} AS key, hash(row(${cells})) AS cells, (${wrong}) AS wrong
+          FROM (SELECT ${instantExpression(spec)} AS instant, ${key} AS key, hash(row(${names(spec)})) AS cells, (${wrong}) AS wrong
                 FROM ${readStoredRows({ spec, settings }, path)}))`;
 }
 

@@ -9,8 +9,8 @@ import { rowSeconds } from '../source/venue.js';
 import { identityOf, instantExpression, writtenColumns } from './columns.js';
 import type { Conversion, Overlap } from './conversion.js';
 import type { DuckDbSession } from './duckdb.js';
-import { quoteName, quoteText } from './sql.js';
-import { readStoredRows } from './statements.js';
+import { quoteName } from './sql.js';
+import { isIn, readStoredRows, spansOf } from './statements.js';
 
 /** Relative difference up to which numbers count as equal: REST rounds ratios to four digits. */
 const TOLERANCE = 0.001;
@@ -60,11 +60,10 @@ export async function countChangedRows(
 ): Promise<{ readonly lost: number; readonly gained: number }> {
   const id = keyOf(spec);
   const key = id === undefined ? identityOf(spec, instantExpression(spec)) : quoteName(id);
-  const spans = replaced.map(({ first = '', last = '' }) => [first, last] as const);
   const held = `SELECT ${instantExpression(spec)} AS instant, ${key} AS key FROM ${readStoredRows({ spec, ...conversion }, file)}`;
   const [row] = await session.rows(
     `SELECT count(*) FILTER (WHERE n.key IS NULL) AS lost, count(*) FILTER (WHERE h.key IS NULL) AS gained
-     FROM (SELECT key FROM (${held}) WHERE ${within(spans)}) h
+     FROM (SELECT key FROM (${held}) WHERE ${isIn(spansOf(replaced))}) h
      FULL JOIN (SELECT ${key} AS key FROM rows) n ON h.key = n.key`,
   );
   return { lost: Number(row?.['lost']), gained: Number(row?.['gained']) };
@@ -90,21 +89,14 @@ function overlapQuery(
     const b = `h.${quoteName(name)}`;
     return `coalesce(abs(${a} - ${b}) > ${TOLERANCE} * greatest(abs(${a}), abs(${b})), false)`;
   });
-  const held = replaced.map(({ first = '', last = '' }) => [first, last] as const);
   // `rows` may have more periods than were replaced.
-  return `WITH h AS (SELECT * FROM (${select(readStoredRows(conversion, file), '')}) WHERE ${within(held)}),
-      n AS (SELECT * FROM (${select('rows', `- (${shiftMs}) * INTERVAL 1 MILLISECOND`)}) WHERE ${within(replaced.map((line) => periodOf(line, spec)))})
+  return `WITH h AS (SELECT * FROM (${select(readStoredRows(conversion, file), '')}) WHERE ${isIn(spansOf(replaced))}),
+      n AS (SELECT * FROM (${select('rows', `- (${shiftMs}) * INTERVAL 1 MILLISECOND`)}) WHERE ${isIn(replaced.map((line) => periodOf(line, spec)))})
     SELECT count(*) FILTER (WHERE h.key IS NOT NULL AND n.key IS NOT NULL) AS compared,
       count(*) FILTER (WHERE ${differs.join(' OR ')}) AS differing,
       count(*) FILTER (WHERE n.key IS NULL) AS onlyheld,
       count(*) FILTER (WHERE h.key IS NULL) AS onlynew
     FROM h FULL JOIN n ON h.key = n.key`;
-}
-
-function within(spans: readonly (readonly [from: string, to: string])[]): string {
-  return spans
-    .map(([from, to]) => `instant BETWEEN TIMESTAMP ${quoteText(from)} AND TIMESTAMP ${quoteText(to)}`)
-    .join(' OR ');
 }
 
 /** The whole period, because the archive may have rows after the last row of REST. */

@@ -1,4 +1,5 @@
 /** The SQL of a conversion. Relations: `rows` (received objects), `kept` (rows of the existing file that stay). */
+import type { ObjectLine } from '../lake/manifest-line.js';
 import type { Format, Settings } from '../model/task.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { Conversion, FileMetadata } from './conversion.js';
@@ -99,15 +100,24 @@ export function createKept(
 ): string {
   const { spec } = context;
   const rowCounts = kept.lines.map((line) => line.rows ?? 0);
-  const ofReplaced = kept.replaced.map(
-    ({ first = '', last = '' }) =>
-      `${instantExpression(spec)} BETWEEN TIMESTAMP ${quoteText(first)} AND TIMESTAMP ${quoteText(last)}`,
-  );
-  const stays = ofReplaced.length === 0 ? '' : `WHERE NOT (${ofReplaced.join(' OR ')})`;
+  const stays =
+    kept.replaced.length === 0 ? '' : `WHERE NOT (${isIn(spansOf(kept.replaced), instantExpression(spec))})`;
   return `CREATE OR REPLACE TEMP VIEW kept AS
     SELECT *, ${ordinalCase({ rowCounts, ordinals })} AS ${ORDINAL}
     FROM (SELECT *, row_number() OVER () AS ${NUMBER}
           FROM ${readStoredRows(context, kept.file)} ${stays})`;
+}
+
+/** The first and the last time of the rows of objects. */
+export function spansOf(lines: readonly ObjectLine[]): (readonly [first: string, last: string])[] {
+  return lines.map(({ first = '', last = '' }) => [first, last]);
+}
+
+/** Condition for a time in one of the spans. */
+export function isIn(spans: readonly (readonly [first: string, last: string])[], time = 'instant'): string {
+  return spans
+    .map(([from, to]) => `${time} BETWEEN TIMESTAMP ${quoteText(from)} AND TIMESTAMP ${quoteText(to)}`)
+    .join(' OR ');
 }
 
 /** The rows of a file of the lake, with the same value types as in `rows`. */
@@ -249,7 +259,8 @@ function sortColumns(spec: DatasetSpec): DatasetSpec['columns'] {
   });
 }
 
-function names(spec: DatasetSpec): string {
+/** The quoted names of the written columns. */
+export function names(spec: DatasetSpec): string {
   return writtenColumns(spec)
     .map((column) => quoteName(column.name))
     .join(', ');
