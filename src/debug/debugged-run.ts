@@ -5,6 +5,7 @@ import type { ExitCode } from '../model/exit-code.js';
 import type { Observer } from '../model/observer.js';
 import type { OnWork, Work } from '../model/work.js';
 import type { NetworkFigures } from '../report/network-figures.js';
+import { objectsOf } from '../report/run-monitor.js';
 import type { LiveRun, RunMonitor, RunPhase } from '../report/run-monitor.js';
 
 export interface DebuggedRunOptions {
@@ -93,16 +94,14 @@ export class DebuggedRun implements RunMonitor {
 
   get #queue(): object | undefined {
     if (this.#live === undefined) return undefined;
-    const { totals, tally, work, network } = this.#live;
-    const { concurrency } = network();
-    const ended = Object.values(tally.outcomes).reduce((sum, count) => sum + count, 0);
-    const planned = totals.fetch + totals.skip + totals.absent;
+    const { tally, work, network } = this.#live;
+    const { planned, undone } = objectsOf(this.#live);
     return {
       plannedObjects: planned,
       outcomes: tally.outcomes,
       failedBy: tally.failedBy,
-      objectsWithoutOutcome: Math.max(0, planned - ended),
-      concurrencyLimit: concurrency,
+      objectsWithoutOutcome: undone,
+      concurrencyLimit: network().concurrency,
       ...(this.#phase === 'working' ? work() : {}),
     };
   }

@@ -5,6 +5,7 @@ import type { ExitCode } from '../model/exit-code.js';
 import type { Observer } from '../model/observer.js';
 import type { DatasetFigures } from '../report/dataset-tally.js';
 import type { NetworkFigures } from '../report/network-figures.js';
+import { objectsOf } from '../report/run-monitor.js';
 import type { LiveRun, RunMonitor, WorkState } from '../report/run-monitor.js';
 import type { VerdictSummary } from '../report/run-summary.js';
 import type { MetricName } from './prometheus-metrics.js';
@@ -85,48 +86,34 @@ export class FollowedRun implements RunMonitor {
   }
 
   #stateOf(exitCode: ExitCode | undefined, verdict?: VerdictSummary): RunState {
-    const { tally, totals, work } = this.#live ?? {};
-    const outcomes = Object.values(tally?.outcomes ?? {}).reduce((sum, count) => sum + count, 0);
-    const planned = totals === undefined ? 0 : totals.fetch + totals.skip + totals.absent;
+    const { tally, work } = this.#live ?? {};
     return {
       isLive: this.#network !== undefined,
       network: this.#network?.(),
       work: work?.(),
       failedBy: { ...tally?.failedBy },
       datasets: tally?.datasets.figures ?? [],
-      undone: Math.max(0, planned - outcomes),
+      undone: this.#live === undefined ? 0 : objectsOf(this.#live).undone,
       receivedBytes: this.#receivedBytes,
       history: this.#followed.history,
-      ends: [...this.#verdict(verdict), ...this.#ends(exitCode)],
+      ends: this.#ends(exitCode, verdict),
     };
   }
 
-  #verdict(verdict: VerdictSummary | undefined): RunEndFigure[] {
-    if (verdict === undefined) return [];
-    const { job } = this.#followed;
-    return [
-      ['cryptodl_check_exit_code', job, verdict.exitCode],
-      ['cryptodl_check_lacking_series', job, verdict.lacking],
-    ];
-  }
-
-  #ends(exitCode: ExitCode | undefined): RunEndFigure[] {
+  #ends(exitCode: ExitCode | undefined, verdict: VerdictSummary | undefined): RunEndFigure[] {
     const { job, history, clock } = this.#followed;
     const nowS = clock.now() / 1000;
-    const { lastSuccessMs, failedInARow } = history;
-    const success = exitCode === 0 ? nowS : lastSuccessMs === undefined ? undefined : lastSuccessMs / 1000;
-    const failed = this.#live?.tally.outcomes.failed;
-    const isOver = exitCode !== undefined && failed !== undefined;
-    const inARow = isOver ? (failed > 0 ? failedInARow + 1 : 0) : failedInARow;
-    return [
-      ['cryptodl_failed_runs_in_a_row', job, inARow],
-      ...(success === undefined ? [] : [['cryptodl_last_success_timestamp_seconds', job, success] as const]),
-      ...(exitCode === undefined
-        ? []
-        : [
-            ['cryptodl_last_run_timestamp_seconds', job, nowS] as const,
-            ['cryptodl_last_run_exit_code', job, exitCode] as const,
-          ]),
+    const lastSuccessS = history.lastSuccessMs === undefined ? undefined : history.lastSuccessMs / 1000;
+    const failed = exitCode === undefined ? undefined : this.#live?.tally.outcomes.failed;
+    const inARow = failed === 0 ? 0 : history.failedInARow + (failed === undefined ? 0 : 1);
+    const figures: readonly (readonly [RunEndFigure[0], number | undefined])[] = [
+      ['cryptodl_check_exit_code', verdict?.exitCode],
+      ['cryptodl_check_lacking_series', verdict?.lacking],
+      ['cryptodl_failed_runs_in_a_row', inARow],
+      ['cryptodl_last_success_timestamp_seconds', exitCode === 0 ? nowS : lastSuccessS],
+      ['cryptodl_last_run_timestamp_seconds', exitCode === undefined ? undefined : nowS],
+      ['cryptodl_last_run_exit_code', exitCode],
     ];
+    return figures.flatMap(([name, value]) => (value === undefined ? [] : [[name, job, value] as const]));
   }
 }

@@ -181,30 +181,47 @@ export class PrometheusFigures {
   }
 
   #addDatasets(runs: readonly RunState[]): void {
-    const levels = new Map<string, Levels>();
-    for (const { datasets, history } of runs) {
-      for (const figures of history.datasets) addLevels(levels, figures, false);
-      for (const figures of datasets) {
-        addLevels(levels, figures, true);
-        const { market, dataset, outcomes, rows, bytes } = figures;
-        for (const [outcome, count] of Object.entries(outcomes))
-          this.#add('cryptodl_objects_total', count, { market, dataset, outcome });
-        this.#add('cryptodl_rows_total', rows, { market, dataset });
-        this.#add('cryptodl_bytes_total', bytes, { market, dataset });
-      }
+    const own = runs.flatMap(({ datasets }) => datasets);
+    for (const { market, dataset, outcomes, rows, bytes } of own) {
+      for (const [outcome, count] of Object.entries(outcomes))
+        this.#add('cryptodl_objects_total', count, { market, dataset, outcome });
+      this.#add('cryptodl_rows_total', rows, { market, dataset });
+      this.#add('cryptodl_bytes_total', bytes, { market, dataset });
     }
-    for (const { labels, days, missing, newestEndMs, freshUntilMs, publicationDelayMs } of levels.values()) {
-      if (days.held + days.missing > 0) {
-        this.#set('cryptodl_coverage_ratio', days.held / (days.held + days.missing), labels);
-        this.#set('cryptodl_missing_objects', missing, labels);
-      }
-      if (newestEndMs !== null)
-        this.#set('cryptodl_newest_period_end_timestamp_seconds', newestEndMs / 1000, labels);
-      if (freshUntilMs !== null)
-        this.#set('cryptodl_fresh_until_timestamp_seconds', freshUntilMs / 1000, labels);
-      if (publicationDelayMs !== null)
-        this.#set('cryptodl_publication_delay_seconds', publicationDelayMs / 1000, labels);
+    // Records of earlier runs count for datasets that this process has no figures of.
+    const all = [...runs.flatMap(({ history }) => history.datasets), ...own];
+    for (const name of new Set(all.map(nameOf))) {
+      const same = all.filter((figures) => nameOf(figures) === name);
+      const ofProcess = same.filter((figures) => own.includes(figures));
+      this.#addLevelsOf(same, ofProcess.length > 0 ? ofProcess : same.slice(-1));
     }
+  }
+
+  /** `all`: the figures of one dataset, oldest first. `current`: those whose objects count. */
+  #addLevelsOf(all: readonly DatasetFigures[], current: readonly DatasetFigures[]): void {
+    const { market = '', dataset = '' } = all[0] ?? {};
+    const labels = { market, dataset };
+    const sumOf = (count: (figures: DatasetFigures) => number): number =>
+      current.reduce((sum, figures) => sum + count(figures), 0);
+    const held = sumOf(({ days }) => days.held);
+    const expected = held + sumOf(({ days }) => days.missing);
+    if (expected > 0) {
+      this.#set('cryptodl_coverage_ratio', held / expected, labels);
+      this.#set(
+        'cryptodl_missing_objects',
+        sumOf(({ outcomes, holes }) => outcomes.failed + holes),
+        labels,
+      );
+    }
+    const times = [
+      ['cryptodl_newest_period_end_timestamp_seconds', latest(all.map(({ newestEndMs }) => newestEndMs))],
+      ['cryptodl_fresh_until_timestamp_seconds', latest(all.map(({ freshUntilMs }) => freshUntilMs))],
+      [
+        'cryptodl_publication_delay_seconds',
+        all.findLast(({ publicationDelayMs }) => publicationDelayMs !== null)?.publicationDelayMs ?? null,
+      ],
+    ] as const;
+    for (const [metric, ms] of times) if (ms !== null) this.#set(metric, ms / 1000, labels);
   }
 
   #addEach(name: CountName, label: string, counts: Readonly<Record<string, number>>): void {
@@ -221,38 +238,6 @@ export class PrometheusFigures {
   }
 }
 
-/** The levels of a market and dataset. */
-interface Levels {
-  readonly labels: Labels;
-  /** Whether they are of this process; else of records of earlier runs. */
-  readonly isOwn: boolean;
-  /** Objects that the archive should have and the lake lacks. */
-  missing: number;
-  /** The days of the objects that the archive should have. */
-  days: DatasetFigures['days'];
-  newestEndMs: number | null;
-  freshUntilMs: number | null;
-  publicationDelayMs: number | null;
-}
-
-function addLevels(levels: Map<string, Levels>, figures: DatasetFigures, isOwn: boolean): void {
-  const { market, dataset, outcomes, holes, days, publicationDelayMs } = figures;
-  const name = `${market} ${dataset}`;
-  const known = levels.get(name);
-  const newestEndMs = latest(known?.newestEndMs, figures.newestEndMs);
-  const freshUntilMs = latest(known?.freshUntilMs, figures.freshUntilMs);
-  if (known !== undefined && known.isOwn && !isOwn) {
-    Object.assign(known, { newestEndMs, freshUntilMs });
-    return;
-  }
-  const earlier = known?.isOwn === isOwn && isOwn ? known : { missing: 0, days: { held: 0, missing: 0 } };
-  levels.set(name, {
-    labels: { market, dataset },
-    isOwn,
-    missing: earlier.missing + outcomes.failed + holes,
-    days: { held: earlier.days.held + days.held, missing: earlier.days.missing + days.missing },
-    newestEndMs,
-    freshUntilMs,
-    publicationDelayMs: publicationDelayMs ?? known?.publicationDelayMs ?? null,
-  });
+function nameOf({ market, dataset }: DatasetFigures): string {
+  return `${market} ${dataset}`;
 }

@@ -59,8 +59,8 @@ function historyOf(runs: readonly RunRecord[], run: SelectedRun, isKnown: IsKnow
       const newer = datasets.get(name);
       datasets.set(name, {
         ...(newer ?? figures),
-        newestEndMs: latest(newer?.newestEndMs, figures.newestEndMs),
-        freshUntilMs: latest(newer?.freshUntilMs, figures.freshUntilMs),
+        newestEndMs: latest([newer?.newestEndMs, figures.newestEndMs]),
+        freshUntilMs: latest([newer?.freshUntilMs, figures.freshUntilMs]),
       });
     }
   }
@@ -88,8 +88,8 @@ function isSuccess({ summary }: RunRecord): boolean {
   return summary.exitCode === 0;
 }
 
-/** The later time; null if there is none. */
-export function latest(one: number | null | undefined, other: number | null | undefined): number | null {
-  const most = Math.max(one ?? Number.NEGATIVE_INFINITY, other ?? Number.NEGATIVE_INFINITY);
-  return Number.isFinite(most) ? most : null;
+/** The latest time; null if there is none. */
+export function latest(times: readonly (number | null | undefined)[]): number | null {
+  const known = times.filter((time) => typeof time === 'number');
+  return known.length === 0 ? null : Math.max(...known);
 }

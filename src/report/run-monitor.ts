@@ -42,6 +42,13 @@ export interface LiveRun {
   readonly hosts: () => HostStates;
 }
 
+/** The number of objects of the plan, and of those without an outcome. */
+export function objectsOf({ totals, tally }: LiveRun): { readonly planned: number; readonly undone: number } {
+  const ended = Object.values(tally.outcomes).reduce((sum, count) => sum + count, 0);
+  const planned = totals.fetch + totals.skip + totals.absent;
+  return { planned, undone: Math.max(0, planned - ended) };
+}
+
 export interface RunMonitor {
   /** Notifications of the run, besides those of its reporter. */
   readonly observer?: Partial<Observer>;
