@@ -183,7 +183,7 @@ async function pruneDebugFiles(folder: string): Promise<void> {
   for (const name of own.sort().slice(0, -MOST_FILES)) await rm(join(folder, name), { force: true });
 }
 
-export function memoryState(): object {
+function memoryState(): object {
   const { rss, heapTotal, heapUsed, external, arrayBuffers } = process.memoryUsage();
   const heap = getHeapStatistics();
   return {
@@ -199,7 +199,7 @@ export function memoryState(): object {
 }
 
 /** The used bytes by space, for example `old_space`. */
-export function heapSpaces(): Readonly<Record<string, number>> {
+function heapSpaces(): Readonly<Record<string, number>> {
   return Object.fromEntries(
     getHeapSpaceStatistics().map(({ space_name: name, space_used_size: bytes }) => [name, bytes]),
   );
