@@ -196,7 +196,6 @@ export const LAKE_FLAGS = {
     yes: {
       verbs: ['remove'],
       doc: 'remove; without this flag, print what would be removed',
-      aka: ['y', 'confirm'],
     },
     fix: {
       verbs: ['verify'],
@@ -263,7 +262,6 @@ export const LAKE_FLAGS = {
       usual: ['run', 'retry', 'repair'],
       doc: 'wait this long for the lock of the lake; without this flag, a locked lake ends the run at once with exit code 6',
       ...DURATION,
-      aka: ['lock-timeout', 'wait'],
     },
     min: {
       verbs: ['coverage'],

@@ -44,7 +44,6 @@ export const MESSAGE_FLAGS = {
       doc: 'number of runs to list',
       ...COUNT,
       default: '20',
-      aka: ['number', 'lines', 'count'],
     },
     progress: {
       verbs: [...DOWNLOADS_AND_JOBS, 'universe'],
@@ -71,20 +70,17 @@ export const MESSAGE_FLAGS = {
       value: 'URL',
       doc: 'address to request after a success; URL/start is requested at the start of the run, and URL/fail after a failure',
       parse: secretUrl('https://hc-ping.com/your-uuid'),
-      aka: ['healthcheck', 'heartbeat'],
     },
     'alert-webhook': {
       verbs: DOWNLOADS,
       value: 'URL',
       doc: 'address for a POST of JSON after a run with alerts, with an exit code other than 0, or of a lake that lacks data which a command may bring',
       parse: secretUrl('https://hooks.example.com/your-id'),
-      aka: ['webhook', 'alert-url', 'notify'],
     },
     'prometheus-port': {
       value: '[HOST:]PORT',
       doc: 'serve metrics for Prometheus at /metrics during the run; without HOST only to this machine',
       parse: endpoint,
-      aka: ['metrics-port', 'metrics-addr'],
     },
     'prometheus-textfile': {
       value: 'FILE',

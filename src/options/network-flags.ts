@@ -70,14 +70,12 @@ export const NETWORK_FLAGS = {
       verbs: ONLINE_AND_JOBS,
       doc: 'minimum time between two requests of a bucket; the limits of the exchange still apply',
       ...DURATION,
-      aka: ['request-delay', 'sleep'],
     },
     'requests-per-minute': {
       verbs: ONLINE_AND_JOBS,
       value: 'N',
       doc: 'maximum requests of a bucket per minute; the limits of the exchange still apply',
       parse: parse.integer(1, undefined, 600),
-      aka: ['rpm'],
     },
     limits: {
       verbs: ONLINE_AND_JOBS,
@@ -85,7 +83,6 @@ export const NETWORK_FLAGS = {
       isMap: true,
       doc: `limits of buckets below those of the exchange (${Object.keys(venue.limits).join(', ')}), separated by commas; in a file: limits: { archive: 100/s, futuresData: 800/5m }`,
       parse: limit(venue.limits),
-      aka: ['rate', 'rates'],
     },
     priority: {
       verbs: ONLINE_AND_JOBS,
@@ -108,19 +105,16 @@ export const NETWORK_FLAGS = {
       usual: ['doctor'],
       doc: 'maximum sockets of the process; further requests wait',
       ...COUNT,
-      aka: ['max-connections', 'max-sockets'],
     },
     'pool-limit-per-host': {
       doc: 'maximum sockets per host; further requests wait',
       ...COUNT,
       unset: 'two per object in flight, plus 8',
-      aka: ['limit-per-host', 'max-connections-per-host'],
     },
     'keep-alive': {
       doc: 'time that an idle socket stays open; with 0 each request opens a new socket',
       ...DURATION,
       default: '30s',
-      aka: ['keepalive', 'keep-alive-timeout'],
     },
     http2: {
       usual: ['doctor'],
@@ -143,7 +137,6 @@ export const NETWORK_FLAGS = {
       value: 'URL',
       doc: 'Redis server that several machines share: redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE], or rediss:// for TLS; needs the package ioredis',
       parse: redis,
-      aka: ['redis-url', 'valkey'],
     },
     'egress-group': {
       isCarried: false,
@@ -162,7 +155,6 @@ export const NETWORK_FLAGS = {
       doc: 'address of the archive',
       ...ADDRESS,
       default: venue.hosts.archive,
-      aka: ['url', 'base-url', 'host-url'],
     },
     'listing-url': {
       doc: 'address of the listing',

@@ -29,27 +29,23 @@ export const OUTPUT_FLAGS = {
       doc: 'run whose figures and failures are shown: last, or the name of a file in OUT/.cryptodl/runs without .json',
       parse: parse.text,
       default: 'last',
-      aka: ['run-id', 'id'],
     },
     column: {
       verbs: ['plot'],
       value: 'NAME',
       doc: 'draw this column as a line; without this flag, candles, or a column of a dataset without candles; cryptodl schema DATASET shows the columns',
       parse: parse.text,
-      aka: ['field', 'value', 'y', 'columns'],
     },
     'mark-interval': {
       ...LIST,
       doc: 'freqtrade: intervals of the files with mark prices and funding rates; versions of freqtrade differ in the interval that they read',
       parse: parse.text,
       default: '1h,8h',
-      aka: ['mark-timeframe', 'funding-interval', 'funding-timeframe'],
     },
     'exchange-info': {
       usual: [],
       doc: 'freqtrade: a saved answer of exchangeInfo, which tells base and quote asset of its symbols; for other symbols, the known quote assets tell them',
       ...FILE,
-      aka: ['exchangeinfo'],
     },
     columns: {
       usual: [],
@@ -57,7 +53,6 @@ export const OUTPUT_FLAGS = {
       doc: 'csv: columns in this order; NEW=COLUMN gives a column another name, NEW=0 is a column with this number; cryptodl schema DATASET shows the columns',
       parse: parse.text,
       unset: 'all columns of the dataset',
-      aka: ['fields', 'cols'],
     },
   }),
   ...section({ group: 'Where', verbs: ['export'] })({
@@ -92,12 +87,10 @@ export const OUTPUT_FLAGS = {
       doc: 'csv: form of times, in UTC: us, ms or s since 1970, iso, or a pattern like %Y-%m-%d %H:%M:%S',
       parse: timeFormat,
       default: 'iso',
-      aka: ['date-format', 'dateformat', 'dtformat'],
     },
     'one-file': {
       usual: [],
       doc: 'csv: one file with all symbols of a dataset; it has the column symbol; without this flag, one file per symbol',
-      aka: ['single-file', 'combined'],
     },
     'require-complete': {
       group: 'Safety',
@@ -122,7 +115,6 @@ export const OUTPUT_FLAGS = {
     'fill-empty': {
       verbs: ['bars'],
       doc: 'with trades as source, also make bars of times without trades in whole days of the lake; their prices are the close before, their volumes are 0; klines have candles for such times, so their bars are always made',
-      aka: ['fill', 'ffill'],
     },
   }),
 };

@@ -12,11 +12,7 @@ export const GRAINS = ['auto', 'day', 'month'] as const;
 export const MEASURES = ['quote_volume', 'volume', 'count'] as const;
 export type Measure = (typeof MEASURES)[number];
 
-export const measure = choice(MEASURES, {
-  quote_volume: ['quote', 'turnover', 'notional', 'usd', 'usdt', 'dollar'],
-  volume: ['volumes', 'vol', 'base', 'basevolume'],
-  count: ['trades', 'number_of_trades', 'ticks'],
-});
+export const measure = choice(MEASURES);
 
 export const CALENDAR_PERIODS = [
   'day',
@@ -49,15 +45,8 @@ export const rankedMarket: Parse<string> = choice(RANKED_MARKETS, MARKET_ALIASES
 export const LISTS = ['markets', 'datasets', 'symbols', 'periods'] as const;
 export type ListName = (typeof LISTS)[number];
 
-const parseName = choice(LISTS, {
-  markets: ['market', 'exchanges', 'exchange'],
-  datasets: ['dataset', 'data', 'types', 'intervals', 'interval'],
-  symbols: ['symbol', 'pairs', 'pair', 'tickers', 'coins', 'instruments'],
-  periods: ['dates', 'days', 'months', 'files', 'objects'],
-});
-
 /** Throws a usage error for any other word. */
 export function listName(word: string | undefined): ListName {
   if (word === undefined) throw usage(`list needs one of ${LISTS.join(', ')}`, 'cryptodl list datasets');
-  return parseName(word, 'list');
+  return choice(LISTS)(word, 'list');
 }

@@ -12,7 +12,6 @@ export const QUEUE_FLAGS = section({ group: 'How' })({
     doc: 'name of the queue on the Redis server',
     parse: parse.keyName('history'),
     default: 'main',
-    aka: ['queue-name'],
   },
   every: {
     group: 'When',
@@ -28,7 +27,6 @@ export const QUEUE_FLAGS = section({ group: 'How' })({
     choicesOf: { universe: CALENDAR_PERIODS },
     unsetOf: { schedule: 'day' },
     defaultOf: { universe: 'month' },
-    aka: ['interval', 'frequency', 'cron', 'repeat'],
   },
   'max-waiting': {
     verbs: ['enqueue'],
@@ -39,7 +37,6 @@ export const QUEUE_FLAGS = section({ group: 'How' })({
   wait: {
     verbs: ['enqueue'],
     doc: 'wait until the workers have done the jobs; prints the progress of all workers, then the same summary and exit code as a download',
-    aka: ['follow'],
   },
   drain: {
     verbs: ['worker'],
@@ -57,7 +54,6 @@ export const QUEUE_FLAGS = section({ group: 'How' })({
     doc: 'time after which the jobs of a killed worker go to other workers',
     ...TIMEOUT,
     default: '1m',
-    aka: ['lock-duration', 'visibility-timeout'],
   },
   codes: {
     usual: [],
@@ -66,6 +62,5 @@ export const QUEUE_FLAGS = section({ group: 'How' })({
     ...LIST,
     doc: 'with --redis: put back only the failed jobs with these error codes, separated by commas',
     parse: parse.text,
-    aka: ['code', 'error-code'],
   },
 });

@@ -55,14 +55,12 @@ export const RETRY_FLAGS = section({ group: 'Network', isCarried: true, usual: [
     parse: parse.factor,
     ...FROM_PRESET,
     derive: ({ preset }) => preset.factor,
-    aka: ['retry-multiplier', 'backoff-factor'],
   },
   'retry-max-delay': {
     doc: 'maximum delay of the back-off',
     ...DURATION,
     ...FROM_PRESET,
     derive: ({ preset }) => preset.maxDelayMs,
-    aka: ['max-delay', 'backoff-max'],
   },
   'retry-strategy': {
     value: 'NAME',

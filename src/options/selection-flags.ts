@@ -45,7 +45,6 @@ export const SELECTION_FLAGS = {
       ...LIST,
       doc: 'names of the jobs to run, separated by commas',
       parse: parse.text,
-      aka: ['job', 'name', 'names'],
     },
     symbols: {
       short: 's',
@@ -132,7 +131,6 @@ export const SELECTION_FLAGS = {
       value: 'ID',
       doc: 'drop these orders, separated by commas, and keep their data; cryptodl check --json shows the ids',
       parse: parse.text,
-      aka: ['orders'],
     },
     quote: {
       verbs: [...QUOTED, ...SELECTING],
@@ -144,7 +142,6 @@ export const SELECTION_FLAGS = {
       usual: [],
       verbs: [...QUOTED, ...SELECTING],
       doc: 'leave out unknown names of --symbols, with a warning; without this flag, they are refused',
-      aka: ['ignore-unknown', 'ignore-missing', 'skip-missing'],
     },
     shard: {
       verbs: SHARDED,
@@ -176,7 +173,6 @@ export const SELECTION_FLAGS = {
       parse: parse.timeOfDay,
       unit: 'Minutes',
       default: '08:05',
-      aka: ['time', 'hour', 'when'],
     },
     days: {
       short: 'd',
@@ -240,7 +236,6 @@ export const SELECTION_FLAGS = {
       usual: ['retry', 'repair'],
       doc: 'start no new download after this time; downloads in progress are finished and committed, the others are listed in the failure report; a run that is still planning ends without a report (exit code 3)',
       ...DURATION,
-      aka: ['max-time', 'time-limit'],
     },
     exact: {
       usual: [],
@@ -251,13 +246,11 @@ export const SELECTION_FLAGS = {
       group: 'How',
       verbs: ['coverage'],
       doc: 'show each gap; without this flag, the ten worst',
-      aka: ['full'],
     },
     summary: {
       group: 'How',
       verbs: ['coverage'],
       doc: 'print in one line whether anything is missing; with --json only the summary',
-      aka: ['short', 'brief'],
     },
     now: {
       usual: [],

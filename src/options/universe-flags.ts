@@ -23,7 +23,6 @@ export const UNIVERSE_FLAGS = section({ group: 'What', verbs: ['universe'] })({
     doc: 'perpetual, dated or all; contracts of futures; dated ones have a day of delivery',
     ...oneOf(['perpetual', 'dated', 'all']),
     default: 'perpetual',
-    aka: ['contract-type', 'contracts'],
   },
   by: {
     group: 'When',
@@ -49,7 +48,6 @@ export const UNIVERSE_FLAGS = section({ group: 'What', verbs: ['universe'] })({
     parse: wholeDays,
     unit: 'Ms',
     default: '30d',
-    aka: ['lookback', 'lookback-days', 'period'],
   },
   'min-age': {
     group: 'When',
@@ -57,7 +55,6 @@ export const UNIVERSE_FLAGS = section({ group: 'What', verbs: ['universe'] })({
     doc: 'only symbols with a first row at least this long before the period; the first row is that of the lake, or the first one after more than 30 days without rows',
     parse: wholeDays,
     unit: 'Ms',
-    aka: ['age', 'min-days-listed', 'min-listed', 'min-history'],
   },
   fetch: {
     group: 'How',

@@ -92,8 +92,6 @@ const WORKS: readonly (readonly [typed: string, line: string])[] = [
   ['vision BTCUSDT --OUT_DIR=lake', 'vision --symbols BTCUSDT --out lake'],
   ['vision BTCUSDT --max-transfer 10G', 'vision --symbols BTCUSDT --max-bytes 10G'],
   ['vision BTCUSDT --limit-rate 200k', 'vision --symbols BTCUSDT --bwlimit 200k'],
-  ['vision BTCUSDT --max-time 60', 'vision --symbols BTCUSDT --max-duration 60'],
-  ['ls coins', 'list coins'],
   ['freqtrade -s BTCUSDT', 'export freqtrade -s BTCUSDT'],
   [
     'export freqtrade ./user_data BTCUSDT 1h',

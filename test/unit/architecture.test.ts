@@ -169,7 +169,7 @@ const LINES: Readonly<Record<string, number>> = {
   model: 1500,
   monitor: 1400,
   notify: 250,
-  options: 3100,
+  options: 3050,
   page: 450,
   plan: 2250,
   plot: 1250,

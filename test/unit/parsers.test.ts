@@ -160,8 +160,8 @@ const ACCEPTED: readonly (readonly [name: string, value: unknown, ...texts: stri
   ],
   ['shard', { index: 3, count: 12, text: '3/12' }, '3/12'],
   ['period', { kind: 'calendar', text: 'month', period: 'month' }, 'month', '1mo', 'monthly', '1m'],
-  ['measure', 'quote_volume', 'quote_volume', 'quoteVolume', 'turnover'],
-  ['list', 'symbols', 'symbols', 'pairs', 'Symbol'],
+  ['measure', 'quote_volume', 'quote_volume', 'quoteVolume'],
+  ['list', 'symbols', 'symbols', 'Symbols'],
 ];
 
 it.each(ACCEPTED.flatMap(([name, value, ...texts]) => texts.map((text) => ({ name, text, value }))))(
