@@ -10,7 +10,7 @@ import { findDataset } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { Source } from '../source/source.js';
 import { statesOf } from './day-states.js';
-import type { ReportedFailure, SeriesStates } from './day-states.js';
+import type { OrderedFormats, ReportedFailure, SeriesStates } from './day-states.js';
 import { faultOfSeries, FileDigests } from './file-digests.js';
 import { KnownStates } from './known-states.js';
 import { readSeriesFiles } from './lake-tables.js';
@@ -48,6 +48,8 @@ interface Relation {
 interface JudgeTerms {
   /** The ranges of days to judge a series in. Without `from` or `to`, a range begins or ends with the own days of the series. */
   readonly rangesOf: (series: Series) => readonly Partial<DayRange>[];
+  /** See `StateTerms.ordered`. */
+  readonly orderedOf?: (series: Series) => OrderedFormats | undefined;
   /** Undefined: all. Series that hold nothing and record absences have none of them. */
   readonly formats?: readonly Format[] | undefined;
   readonly nowMs: number;
@@ -125,7 +127,7 @@ interface JudgedLake {
 async function judgedSeries(
   { root, venue, known }: JudgedLake,
   series: Series,
-  { rangesOf, formats, nowMs, failures, onRefused }: JudgeTerms,
+  { rangesOf, orderedOf, formats, nowMs, failures, onRefused }: JudgeTerms,
 ): Promise<SeriesStates[]> {
   const name = seriesName(series);
   const terms = {
@@ -133,6 +135,7 @@ async function judgedSeries(
     spec: findDataset(venue, series.market, series.dataset),
     halts: haltsOf(venue, series),
     failures: failures?.get(name) ?? [],
+    ordered: orderedOf?.(series),
   };
   const ranges = rangesOf(series);
   const computedFrom = JSON.stringify([venue.name, terms, ranges]);

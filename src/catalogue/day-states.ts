@@ -45,9 +45,13 @@ export interface SeriesRead {
   readonly missingFiles: ReadonlySet<string>;
 }
 
+export type OrderedFormats = Readonly<Partial<Record<Format, Pick<DayRange, 'to'> & Partial<DayRange>>>>;
+
 export interface StateTerms {
   /** The range of days to judge. Without `from` or `to`, that of each series begins or ends with its own days, see `ownDays`. */
   readonly range: Partial<DayRange>;
+  /** The days that orders ask for in each format. They belong to the range where it has no `from` or `to`. */
+  readonly ordered?: OrderedFormats | undefined;
   /** Today as a day number. */
   readonly today: number;
   /** The failures of this series in the last failure report. */
@@ -126,8 +130,10 @@ function statesOfFormat(
   const others = [...((format && lost[format]) ?? []), ...failures.map(({ period }) => period)];
   const own = ownDays(heldDays, absences, others);
   const range = spec !== undefined && isMade(spec) ? cutRange(terms.range, own) : terms.range;
-  const from = range.from ?? own.from;
-  const to = Math.max(from, range.to ?? Math.min(own.to, today, known.currentMonth ?? today));
+  const ordered = format && terms.ordered?.[format];
+  const from = range.from ?? Math.min(own.from, ordered?.from ?? own.from);
+  const ownEnd = Math.min(own.to, today, known.currentMonth ?? today);
+  const to = Math.max(from, range.to ?? Math.max(ownEnd, ordered?.to ?? ownEnd));
   const isCounted = format !== undefined && format !== 'zip' && spec !== undefined;
   const part: Part = {
     from,

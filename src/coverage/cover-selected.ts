@@ -1,6 +1,6 @@
 /** Covers the selected series of a lake, and counts over all of them. Checks that data files exist, but reads none, and sends no request. */
 import { openCatalogue } from '../catalogue/catalogue.js';
-import type { SeriesStates } from '../catalogue/day-states.js';
+import type { OrderedFormats, SeriesStates } from '../catalogue/day-states.js';
 import type { DayRange } from '../catalogue/spans.js';
 import { lakePaths, seriesFolder } from '../lake/layout.js';
 import type { LakePaths } from '../lake/layout.js';
@@ -14,6 +14,7 @@ import { isRangeGiven, resolveRange } from '../select/date-range.js';
 import { readVerbLake, refuseFormat, selectGiven } from '../select/held-series.js';
 import { readLastFailures } from '../select/last-failures.js';
 import { orderedDays, seriesOf } from '../catalogue/ordered-series.js';
+import type { OrderedDays } from '../catalogue/ordered-series.js';
 import type { Source } from '../source/source.js';
 import type { LastFailures } from '../select/last-failures.js';
 import { CoverageCounts } from './coverage-counts.js';
@@ -50,13 +51,17 @@ export async function coverSelected(
   const { root, held } = await readVerbLake(request, skip);
   const { known, ordered } = await withOrdered(lakePaths(root), venue, held, nowMs);
   const chosen = mayBeEmpty && known.length === 0 ? [] : await selectGiven(known, request);
+  const isHeld = new Set(held.map(seriesName));
   const isFormatGiven = origins.format !== 'default';
   if (isFormatGiven) await refuseFormat(options.format, chosen, { root, venue, out: options.out });
   const selected = chosen.filter((series) => isInShard(options.shard, venue, series));
   if (options.shard !== undefined && selected.length === 0) warn(emptyShardText(options.shard));
   const failures = await readLastFailures(lakePaths(root), warn);
   const covered = openCatalogue(root, venue, request.signal).states(selected, {
-    rangesOf: (series) => [{ ...ordered.get(seriesName(series)), ...range }],
+    rangesOf: (series) => [
+      { ...(isHeld.has(seriesName(series)) ? {} : ordered.get(seriesName(series))?.days), ...range },
+    ],
+    orderedOf: (series) => ordered.get(seriesName(series))?.formats,
     formats: isFormatGiven ? [options.format] : undefined,
     nowMs,
     failures: failures?.bySeries,
@@ -75,34 +80,50 @@ export async function coverSelected(
   };
 }
 
-/** The series of the lake with those that its orders name and that it lacks, in path order, and the days of these by name. */
+interface OrderedSeries {
+  readonly series: Series;
+  readonly formats: OrderedFormats;
+  /** The days of all orders. An order without a first day asks at least for the last day. */
+  readonly days: DayRange;
+}
+
+/** The series of the lake with those that its orders name and that it lacks, in path order, and the ordered ones by name. */
 async function withOrdered(
   paths: LakePaths,
   venue: Source,
   held: readonly Series[],
   nowMs: number,
-): Promise<{ readonly known: readonly Series[]; readonly ordered: ReadonlyMap<string, DayRange> }> {
+): Promise<{ readonly known: readonly Series[]; readonly ordered: ReadonlyMap<string, OrderedSeries> }> {
   const names = new Set(held.map(seriesName));
-  const ordered = new Map<string, DayRange>();
-  const lacked = new Map<string, Series>();
+  const ordered = new Map<string, OrderedSeries>();
   for (const order of (await readOrders(paths)).orders) {
     if (order.exchange !== venue.name) continue;
-    const { to, from = to - 1 } = orderedDays(order, venue, nowMs);
+    const range = orderedDays(order, venue, nowMs);
+    const days = { from: range.to - 1, ...range };
     for (const series of seriesOf(order)) {
       const name = seriesName(series);
-      // The lake has a series behind a link, which is not followed.
-      const isLink = firstSymlink(paths.root, seriesFolder(venue.name, series)) !== undefined;
-      if (names.has(name) || isLink) continue;
-      const other = ordered.get(name);
-      lacked.set(name, series);
-      ordered.set(name, { from: Math.min(from, other?.from ?? from), to: Math.max(to, other?.to ?? to) });
+      const { format } = order.settings;
+      const before = ordered.get(name);
+      const ofFormat = unionOf(before?.formats[format] ?? range, range);
+      ordered.set(name, {
+        series,
+        formats: { ...before?.formats, [format]: ofFormat },
+        days: { ...days, ...unionOf(before?.days ?? days, days) },
+      });
     }
   }
-  if (lacked.size === 0) return { known: held, ordered };
-  const byFolder = new Map(
-    [...held, ...lacked.values()].map((series) => [seriesFolder(venue.name, series), series]),
-  );
+  // The lake has a series behind a link, which is not followed.
+  const isLink = (series: Series): boolean =>
+    firstSymlink(paths.root, seriesFolder(venue.name, series)) !== undefined;
+  const lacked = [...ordered].filter(([name, { series }]) => !names.has(name) && !isLink(series));
+  const all = [...held, ...lacked.map(([, { series }]) => series)];
+  const byFolder = new Map(all.map((series) => [seriesFolder(venue.name, series), series]));
   return { known: [...byFolder].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, series]) => series), ordered };
+}
+
+function unionOf(a: OrderedDays, b: OrderedDays): OrderedDays {
+  const to = Math.max(a.to, b.to);
+  return a.from === undefined || b.from === undefined ? { to } : { from: Math.min(a.from, b.from), to };
 }
 
 async function* counted(

@@ -44,6 +44,9 @@ describe('a later run', () => {
       orders: [{ first: '2026-10-08', last: null, lacking: 2, behindDays: 35 }],
       next: `cryptodl vision --out ${lake}`,
     });
+    const judged = await cryptodl(`coverage --out ${lake} --now ${scene.now} --json --min 99.9`.split(' '));
+    expect(judged.code).toBe(4);
+    expect(judged.events).toContainEqual(expect.objectContaining({ missing: 35 * 24 }));
     const exact = await scene.vision(`${DAYS} --exact --dry-run`, shared);
     expect(exact.stdout.split('\n').filter((line) => line.startsWith('fetch'))).toHaveLength(14);
     const { stderr } = await scene.vision(DAYS, shared);

@@ -36,10 +36,9 @@ afterAll(() => archive.close());
 /** The examples read the real archive today; here, each call gets the test archive and its day. */
 function local(example: string): string {
   const places = `archiveUrl: '${archive.url}', now: '${NOW}'`;
-  return example.replaceAll(
-    /((?:vision|audit|repair|list)\((?:'[a-z]+', )?\{|const options = \{)/g,
-    `$1 ${places},`,
-  );
+  return example
+    .replaceAll(/((?:vision|audit|repair|list)\((?:'[a-z]+', )?\{|const options = \{)/g, `$1 ${places},`)
+    .replace('coverage({', `coverage({ now: '${NOW}',`);
 }
 
 const EXAMPLES: readonly (readonly [name: string, output: unknown])[] = [
