@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { existsSync, realpathSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
+import type { Socket } from 'node:net';
 import { errnoOf, usage } from '../model/errors.js';
 import { exitCodeOfSignal } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
@@ -42,7 +43,7 @@ const KEEP_ALIVE_MS = 60_000;
 const STALLED_MS = 30_000;
 /** A request must arrive within this time. */
 const REQUEST_MS = 10_000;
-/** Each connection may hold some hundred kB of memory. Further ones are closed at once. */
+/** Each connection may hold some hundred kB of memory. */
 const MOST_CONNECTIONS = 512;
 
 /**
@@ -80,13 +81,41 @@ export async function serveArchive(options: {
   };
   const server = createServer(limits, archiveHandler(options.directory));
   server.keepAliveTimeout = KEEP_ALIVE_MS;
-  server.maxConnections = MOST_CONNECTIONS;
+  shareConnections(server, MOST_CONNECTIONS);
   server.timeout = options.stalledMs ?? STALLED_MS;
   await listen(server, options.host, options.port);
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : options.port;
   const host = options.host.includes(':') ? `[${options.host}]` : options.host;
   return { url: `http://${host}:${port}`, close: () => close(server) };
+}
+
+/**
+ * Closes a connection whenever there are more than `most`: the newest of the client address with the most connections. So a client
+ * loses none while another has more, and each client gets its share. The limit of Node (`maxConnections`) would let one client keep all
+ * others out.
+ */
+function shareConnections(server: Server, most: number): void {
+  const clients = new Map<string, Set<Socket>>();
+  let open = 0;
+  server.on('connection', (socket: Socket) => {
+    const client = socket.remoteAddress ?? '';
+    const own = clients.get(client) ?? new Set();
+    clients.set(client, own.add(socket));
+    open += 1;
+    const leave = (from: Set<Socket>, leaver: Socket): void => {
+      if (from.delete(leaver)) open -= 1;
+    };
+    socket.once('close', () => {
+      leave(own, socket);
+      if (own.size === 0 && clients.get(client) === own) clients.delete(client);
+    });
+    if (open <= most) return;
+    const largest = [...clients.values()].reduce((a, b) => (b.size > a.size ? b : a), own);
+    const newest = [...largest].at(-1) ?? socket;
+    leave(largest, newest);
+    newest.destroy();
+  });
 }
 
 async function answer(

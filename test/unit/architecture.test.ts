@@ -182,7 +182,7 @@ const LINES: Readonly<Record<string, number>> = {
   s3: 1550,
   schedule: 300,
   select: 2100,
-  serve: 700,
+  serve: 750,
   source: 2700,
   text: 550,
   universe: 750,
