@@ -1,8 +1,6 @@
 /** Selects the series and months of an audit: those of the flags, or those that the lake holds. */
-import { join } from 'node:path';
+import { readHeld } from '../catalogue/read-series.js';
 import type { Session } from '../download/session.js';
-import { seriesFolder } from '../lake/layout.js';
-import { readManifest } from '../lake/manifest.js';
 import { monthOf } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import { FORMATS } from '../model/task.js';
@@ -46,7 +44,7 @@ async function heldMonths(session: Session, request: VerbRequest): Promise<Audit
   for (const series of await selectGiven(held, request)) {
     const spec = findDataset(venue, series.market, series.dataset);
     if (spec === undefined || !isArchived(spec)) continue;
-    const manifest = await readManifest(join(root, seriesFolder(venue.name, series)), venue.archive);
+    const manifest = await readHeld(root, venue, series);
     const spans = FORMATS.flatMap((format) => manifest[format].spans());
     const first = Math.max(Math.min(...spans.map((span) => span.from)), range?.from ?? 0);
     const end = Math.min(Math.max(...spans.map((span) => span.to)), range?.to ?? Infinity);

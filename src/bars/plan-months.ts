@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
-import type { LakeFile } from '../catalogue/lake-tables.js';
+import type { LakeFile } from '../catalogue/read-series.js';
 import { DAY_MS, dayOf, monthOf, monthStart, monthText, startOfDay } from '../model/calendar.js';
 import { barStart, nextStart } from './bar-rule.js';
 import type { BarRule, TimeRule } from './bar-rule.js';

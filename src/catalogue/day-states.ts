@@ -2,7 +2,7 @@
  * The states of the days of a series: what it holds, and what it lacks, with the reason and the evidence. Computed from the lines of its
  * manifest and the names of missing files; no data file is read.
  */
-import { isFromRest } from '../lake/held-objects.js';
+import { isFromRest } from '../lake/manifest-line.js';
 import type { HeldObjects, HeldSpan } from '../lake/held-objects.js';
 import type { Absences } from '../lake/absences.js';
 import type { Manifest } from '../lake/manifest.js';

@@ -4,7 +4,7 @@ import { CryptodlError, errnoOf } from '../model/errors.js';
 import { listText } from '../model/units.js';
 import { reasonOf } from '../text/path-faults.js';
 import { lakeFlag, shownPath } from '../text/printable.js';
-import type { LakeFile, LeftOut } from './lake-tables.js';
+import type { LakeFile, LeftOut } from './read-series.js';
 
 /** The commands that fetch the objects of damaged or missing files again. `root`: the lake. */
 function fetchAgainText(root: string): string {

@@ -1,17 +1,32 @@
-/** Reads the manifest of a series, and looks for the files that it names. */
+/** Reads the manifest of a series: as it is, with what its folders tell, and the files with rows that it names. */
 import { join } from 'node:path';
-import { CryptodlError } from '../model/errors.js';
+import { reopenBackedSeries } from '../lake/backing.js';
+import type { HeldObjects } from '../lake/held-objects.js';
 import { seriesFolder } from '../lake/layout.js';
-import { emptyManifest, foldManifest } from '../lake/manifest.js';
-import type { ManifestFold, ReadLine } from '../lake/manifest.js';
+import { emptyManifest, foldManifest, readManifest } from '../lake/manifest.js';
+import type { Manifest, ManifestFold, ReadLine } from '../lake/manifest.js';
+import { isFromRest } from '../lake/manifest-line.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
 import { manifestPlace } from '../lake/manifest-place.js';
+import { fileSize } from '../lake/publish.js';
 import { listEntries } from '../lake/walk-lake.js';
+import { parsePeriod } from '../model/calendar.js';
+import { CryptodlError } from '../model/errors.js';
 import { FORMATS } from '../model/task.js';
-import type { Format, Series } from '../model/task.js';
+import type { Format, Series, Settings } from '../model/task.js';
 import { periodOf } from '../source/keys.js';
 import type { Source } from '../source/source.js';
 import type { SeriesRead } from './day-states.js';
 import type { DayRange } from './spans.js';
+
+/** A manifest alone. Rejects with `manifest-damaged` for a line that cannot be read. */
+export function readHeld(
+  root: string,
+  { name, archive }: Pick<Source, 'name' | 'archive'>,
+  series: Series,
+): Promise<Manifest> {
+  return readManifest(join(root, seriesFolder(name, series)), archive);
+}
 
 /** The lines of a manifest, counted one by one to save memory. */
 class CountedLines implements ManifestFold {
@@ -68,4 +83,124 @@ export async function readSeries(root: string, venue: Source, series: Series): P
   }
   const paths = [manifestPlace(folder).path, ...listed.keys(), ...replaced];
   return { manifest, revisions, lost, refused, missingFiles, paths };
+}
+
+export interface LakeFile {
+  /** Absolute. */
+  readonly path: string;
+  readonly settings: Settings;
+  /** Size and digest of its last commit. */
+  readonly bytes: number;
+  readonly sha256: string;
+  /** The days `[from, to)` of its first to its last object. */
+  readonly days: { readonly from: number; readonly to: number };
+  /** The days among these without an object. */
+  readonly missing: readonly number[];
+  /** The days that were not over when their rows were fetched. */
+  readonly open: readonly number[];
+  /** Whether it has rows from REST. */
+  readonly hasRest: boolean;
+  /** Rows of its objects. */
+  readonly rows: number;
+  /** Whether several rows may have the same time, in datasets with rows at regular intervals. */
+  readonly mayRepeat: boolean;
+  /** ISO instants of the first and the last row; undefined without rows. */
+  readonly first: string | undefined;
+  readonly last: string | undefined;
+}
+
+/** Committed files that are not queried. */
+export interface LeftOut {
+  /** Missing, or of another size than committed. */
+  readonly unsound: string[];
+  /** CSV files with some days that Parquet files hold too. */
+  readonly overlapping: string[];
+}
+
+/** The committed files of a series. */
+export interface SeriesFiles extends LeftOut {
+  /** Ordered by days. */
+  readonly files: LakeFile[];
+  /** The manifest records absences alone. */
+  readonly isEmpty: boolean;
+}
+
+/** The committed files of a series, each day once. Rejects for a damaged manifest. */
+export async function readSeriesFiles(root: string, venue: Source, series: Series): Promise<SeriesFiles> {
+  const folder = join(root, seriesFolder(venue.name, series));
+  const first = await soundFiles(folder, await readHeld(root, venue, series));
+  if (first.unsound.length === 0) return first;
+  // A run may have replaced a file in between, so the second reading decides.
+  await reopenBackedSeries(folder);
+  return soundFiles(folder, await readHeld(root, venue, series));
+}
+
+async function soundFiles(folder: string, manifest: Manifest): Promise<SeriesFiles> {
+  const { chosen, overlapping } = chooseFiles(manifest);
+  const sizes = await Promise.all(chosen.map(({ committed }) => fileSize(join(folder, committed.file))));
+  const isSound = ({ committed }: ChosenFile, at: number): boolean => sizes[at] === committed.fileBytes;
+  const files = chosen.filter(isSound).map(({ committed, ...facts }) => ({
+    ...facts,
+    path: join(folder, committed.file),
+    settings: committed.settings,
+    bytes: committed.fileBytes,
+    sha256: committed.fileSha256,
+  }));
+  const isEmpty = FORMATS.every((format) => manifest[format].size + manifest[format].dropped().length === 0);
+  return {
+    isEmpty,
+    files: files.sort((a, b) => a.days.from - b.days.from),
+    unsound: chosen
+      .filter((file, at) => !isSound(file, at))
+      .map(({ committed }) => join(folder, committed.file)),
+    overlapping: overlapping.map((file) => join(folder, file)),
+  };
+}
+
+interface ChosenFile extends Omit<LakeFile, 'path' | 'settings' | 'bytes' | 'sha256'> {
+  /** The line of the last commit. */
+  readonly committed: ObjectLine;
+}
+
+/** All Parquet files, then CSV files whose days no Parquet file has. */
+function chooseFiles({ parquet, csv }: Manifest): { chosen: ChosenFile[]; overlapping: string[] } {
+  const chosen = [...parquet.linesByFile()].flatMap(([file, lines]) => chosenFile(parquet, file, lines));
+  const days = new Set(parquet.lines().flatMap(daysOf));
+  const overlapping: string[] = [];
+  for (const [file, lines] of csv.linesByFile()) {
+    const own = lines.flatMap(daysOf);
+    const both = own.filter((day) => days.has(day)).length;
+    if (both === 0) chosen.push(...chosenFile(csv, file, lines));
+    else if (both < own.length) overlapping.push(file);
+  }
+  return { chosen, overlapping };
+}
+
+function chosenFile(held: HeldObjects, file: string, lines: readonly ObjectLine[]): ChosenFile[] {
+  const committed = held.lastOfFile(file);
+  if (committed === undefined) return [];
+  const own = new Set(lines.flatMap(daysOf));
+  const [from, to] = [Math.min(...own), Math.max(...own) + 1];
+  const missing = Array.from({ length: to - from }, (_, at) => from + at).filter((day) => !own.has(day));
+  return [
+    {
+      committed,
+      days: { from, to },
+      missing,
+      open: lines.filter((line) => line.open === true).flatMap(daysOf),
+      hasRest: lines.some(isFromRest),
+      rows: lines.reduce((sum, line) => sum + (line.rows ?? 0), 0),
+      mayRepeat: lines.some(({ idConflicts = 0, settings }) => idConflicts > 0 || settings.asPublished),
+      first: lines.flatMap((line) => line.first ?? []).sort()[0],
+      last: lines
+        .flatMap((line) => line.last ?? [])
+        .sort()
+        .at(-1),
+    },
+  ];
+}
+
+function daysOf({ cadence, period }: ObjectLine): number[] {
+  const { from = 0, to = 0 } = parsePeriod(cadence, period) ?? {};
+  return Array.from({ length: to - from }, (_, at) => from + at);
 }

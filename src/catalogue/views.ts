@@ -3,10 +3,23 @@ import { open } from 'node:fs/promises';
 import { sep } from 'node:path';
 import { identityOf, zonelessExpression } from '../convert/columns.js';
 import { quoteName, quotePath, quoteText } from '../convert/sql.js';
+import type { Market, Series } from '../model/task.js';
 import type { ColumnSpec } from '../source/facts.js';
 import type { DatasetSpec } from '../source/venue.js';
-import type { LakeFile, LakeTable } from './lake-tables.js';
-import { tableName } from './lake-tables.js';
+import type { LakeFile } from './read-series.js';
+
+/** The files of a market and dataset. */
+export interface LakeTable {
+  readonly market: Market;
+  readonly dataset: string;
+  readonly hasInterval: boolean;
+  readonly files: readonly LakeFile[];
+}
+
+/** `um_klines` */
+export function tableName({ market, dataset }: Pick<Series, 'market' | 'dataset'>): string {
+  return `${market}_${dataset}`;
+}
 
 /** `isShown`: the statement is printed for people, with one file per line. Rejects with a system error for a CSV file that cannot be read. */
 export async function viewOf(

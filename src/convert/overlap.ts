@@ -2,7 +2,7 @@
 import { parsePeriod, startOfDay } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
-import { isFromRest } from '../lake/held-objects.js';
+import { isFromRest } from '../lake/manifest-line.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { rowSeconds } from '../source/venue.js';

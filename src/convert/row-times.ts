@@ -1,7 +1,7 @@
 /** The times of the rows of an object, and the facts that follow from them: gaps, and further rows for the same bar. */
 import { REASON_FACTS } from '../model/absence-reasons.js';
 import { DAY_MS, startOfDay } from '../model/calendar.js';
-import { MAX_GAPS } from '../lake/manifest.js';
+import { MAX_GAPS } from '../lake/manifest-line.js';
 import type { IdFacts } from '../lake/manifest-line.js';
 import type { ArchiveObject, Series } from '../model/task.js';
 import type { ColumnSpec } from '../source/facts.js';

@@ -1,6 +1,6 @@
 /** The files of an export, before they are written: a SELECT over rows of the lake, and the form of the file. */
 import { filesOfRange } from '../catalogue/catalogue.js';
-import type { LakeFile } from '../catalogue/lake-tables.js';
+import type { LakeFile } from '../catalogue/read-series.js';
 import type { DayRange } from '../catalogue/spans.js';
 import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';

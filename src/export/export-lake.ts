@@ -5,7 +5,7 @@ import { dirname, join, relative, sep } from 'node:path';
 import { filesOfRange, openCatalogue } from '../catalogue/catalogue.js';
 import type { Catalogue } from '../catalogue/catalogue.js';
 import { UnreadableFile } from '../catalogue/file-digests.js';
-import type { LakeFile } from '../catalogue/lake-tables.js';
+import type { LakeFile } from '../catalogue/read-series.js';
 import type { DayRange } from '../catalogue/spans.js';
 import { isFileError } from '../convert/duckdb-errors.js';
 import { verbEngine } from '../convert/duckdb.js';

@@ -1,7 +1,7 @@
 /** The Python program that loads candles and trades of the lake into a catalogue of nautilus_trader with its own wranglers. */
 import { readFileSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import type { LakeFile } from '../catalogue/lake-tables.js';
+import type { LakeFile } from '../catalogue/read-series.js';
 import { dayText } from '../model/calendar.js';
 import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';

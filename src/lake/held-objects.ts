@@ -1,40 +1,9 @@
 /** The objects that a series holds, by the lines of its manifest. */
 import { monthOf, monthStart, parsePeriod } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
-import type { ArchiveObject, Period, Revision, Settings } from '../model/task.js';
+import type { Period, Settings } from '../model/task.js';
 import { PlainLine } from './manifest-line.js';
 import type { FileBefore, LineFacts, ObjectLine } from './manifest-line.js';
-
-/** Whether the rows came from REST. Rows that the archive publishes for the period replace them. */
-export function isFromRest({ verified }: Pick<ObjectLine, 'verified'>): boolean {
-  return verified === 'rest';
-}
-
-/** The revision of the object in a line. */
-export function heldRevision({ etag, lastModified, bytes, sha256, at }: ObjectLine): Revision {
-  return {
-    ...(etag === undefined ? {} : { etag }),
-    ...(lastModified === undefined ? {} : { lastModified }),
-    bytes,
-    sha256,
-    at,
-  };
-}
-
-/**
- * The archive object of a line, without its size and ETag, which may have changed upstream. Rows from REST are requested from
- * REST again.
- */
-export function heldObject(line: ObjectLine, period: Period): ArchiveObject {
-  const { from, to } = period;
-  if (!isFromRest(line)) return { key: line.key, period, heldBytes: line.bytes };
-  const mark = {
-    ...(line.open === true ? { open: true as const } : {}),
-    ...(line.insteadOf === undefined ? {} : { insteadOf: line.insteadOf }),
-    ...(line.archiveFailed === undefined ? {} : { archiveFailed: line.archiveFailed }),
-  };
-  return { key: line.key, period, rest: { from, to, reasonIfEmpty: 'before-history', ...mark } };
-}
 
 function byPeriod(a: Held, b: Held): number {
   return a.period < b.period ? -1 : 1;

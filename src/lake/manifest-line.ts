@@ -1,6 +1,14 @@
 /** The lines of a manifest, and a fast reader of the most frequent ones. Absences are in `absences.ts`. */
 import type { ErrorCode } from '../model/errors.js';
-import type { Cadence, Format, Revision, Settings, ShortObject } from '../model/task.js';
+import type {
+  ArchiveObject,
+  Cadence,
+  Format,
+  Period,
+  Revision,
+  Settings,
+  ShortObject,
+} from '../model/task.js';
 import type { AbsentLine } from './absences.js';
 
 export interface ObjectLine {
@@ -139,6 +147,40 @@ export type LineFacts = Pick<
   | 'fileBytes'
   | 'settings'
 >;
+
+/** Maximum number of gaps recorded for one object. */
+export const MAX_GAPS = 100;
+
+/** Whether the rows came from REST. Rows that the archive publishes for the period replace them. */
+export function isFromRest({ verified }: Pick<ObjectLine, 'verified'>): boolean {
+  return verified === 'rest';
+}
+
+/** The revision of the object in a line. */
+export function heldRevision({ etag, lastModified, bytes, sha256, at }: ObjectLine): Revision {
+  return {
+    ...(etag === undefined ? {} : { etag }),
+    ...(lastModified === undefined ? {} : { lastModified }),
+    bytes,
+    sha256,
+    at,
+  };
+}
+
+/**
+ * The archive object of a line, without its size and ETag, which may have changed upstream. Rows from REST are requested from
+ * REST again.
+ */
+export function heldObject(line: ObjectLine, period: Period): ArchiveObject {
+  const { from, to } = period;
+  if (!isFromRest(line)) return { key: line.key, period, heldBytes: line.bytes };
+  const mark = {
+    ...(line.open === true ? { open: true as const } : {}),
+    ...(line.insteadOf === undefined ? {} : { insteadOf: line.insteadOf }),
+    ...(line.archiveFailed === undefined ? {} : { archiveFailed: line.archiveFailed }),
+  };
+  return { key: line.key, period, rest: { from, to, reasonIfEmpty: 'before-history', ...mark } };
+}
 
 // A fast reader of lines of objects in Parquet and CSV files, without rare fields, in the form in which the program writes them. It takes
 // less than a quarter of the time of `JSON.parse` and the check of each field. `check-manifest-line.ts` reads all other lines.

@@ -22,9 +22,6 @@ import { completeLinesLength, completeLinesOf } from './complete-lines.js';
 /** Most readings of a manifest. It is read again until its undone commits stay the same, because another process may commit in between. */
 const MOST_READINGS = 5;
 
-/** Maximum number of gaps recorded for one object. */
-export const MAX_GAPS = 100;
-
 export interface Manifest extends Readonly<Record<Format, HeldObjects>> {
   readonly absences: Absences;
 }

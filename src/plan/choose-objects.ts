@@ -1,9 +1,9 @@
 /** Chooses the objects of a series for the selected days, by the rules of `--cadence`. */
 import { isDue, waitOfAge } from '../lake/absences.js';
 import type { Absence, Absences } from '../lake/absences.js';
+import { isFromRest } from '../lake/manifest-line.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { HeldObjects } from '../lake/held-objects.js';
-import { isFromRest } from '../lake/held-objects.js';
 import { dayPeriod, dayText, monthOf, monthPeriod, monthStart, monthText } from '../model/calendar.js';
 import { REASON_FACTS } from '../model/absence-reasons.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';

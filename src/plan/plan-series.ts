@@ -1,9 +1,10 @@
 /** Plans one series: listing and manifest become partition plans. */
+import { isFromRest } from '../lake/manifest-line.js';
 import { heldCuts } from '../catalogue/day-states.js';
 import { isRestDue } from '../lake/absences.js';
 import type { Absences } from '../lake/absences.js';
 import { seriesFolder } from '../lake/layout.js';
-import { HeldObjects, isFromRest } from '../lake/held-objects.js';
+import { HeldObjects } from '../lake/held-objects.js';
 import type { Manifests } from '../lake/manifests.js';
 import { checkedFolder } from '../lake/path-checks.js';
 import { checkSettings, differingSettings } from '../lake/settings.js';

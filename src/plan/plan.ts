@@ -1,7 +1,7 @@
 /** The whole plan: each selected object of each series with its action, and the totals. */
+import { isFromRest } from '../lake/manifest-line.js';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { isFromRest } from '../lake/held-objects.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import { dayOf, daysWithin, monthOf } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';

@@ -2,7 +2,7 @@
 import { quoteName, quoteText } from '../convert/sql.js';
 import type { Series } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { tableName } from '../catalogue/lake-tables.js';
+import { tableName } from '../catalogue/views.js';
 import { queryLake } from '../query/query-lake.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { ChartColumns } from './choose-series.js';

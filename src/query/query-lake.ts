@@ -12,10 +12,10 @@ import { findDataset } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { absolutePath, shownPath } from '../text/printable.js';
 import { noViews } from './explain-errors.js';
-import { readTables, tableName } from '../catalogue/lake-tables.js';
-import type { LakeTable, LeftOut } from '../catalogue/lake-tables.js';
+import { openCatalogue } from '../catalogue/catalogue.js';
 import { parseStatement, runQuery } from './run-query.js';
-import { viewOf } from '../catalogue/views.js';
+import { tableName, viewOf } from '../catalogue/views.js';
+import type { LakeTable } from '../catalogue/views.js';
 
 /** An open result. The caller must close it. */
 export interface LakeResult extends QueryResult {
@@ -72,31 +72,36 @@ export async function* lakeViews(request: VerbRequest): AsyncGenerator<string> {
   for (const table of tables) yield `${await viewOf(table, specIn(request.source, table), true)};\n`;
 }
 
+/** The tables with at least one readable file, ordered by name. Rejects for a damaged manifest. */
 async function tablesOf(
   root: string,
-  { source, observer }: VerbRequest,
-  series: readonly Series[],
+  { source, observer, signal }: VerbRequest,
+  selected: readonly Series[],
 ): Promise<LakeTable[]> {
-  const { tables, leftOut } = await readTables(root, source, series);
-  for (const text of leftOutTexts(leftOut)) observer.warn(text);
-  await bringIn(tables.flatMap(({ files }) => files.map(({ path }) => path)));
-  return tables;
+  const tables = new Map<string, LakeTable>();
+  const unsound: string[] = [];
+  const overlapping: string[] = [];
+  for await (const held of openCatalogue(root, source, signal).series(selected)) {
+    if (held.damage !== undefined) throw held.damage;
+    unsound.push(...held.unsound);
+    overlapping.push(...held.overlapping);
+    if (held.files.length === 0) continue;
+    const { market, dataset, interval } = held.series;
+    const name = tableName(held.series);
+    const files = [...(tables.get(name)?.files ?? []), ...held.files];
+    tables.set(name, { market, dataset, hasInterval: interval !== undefined, files });
+  }
+  warnOf(unsound, 'missing or different from its commit; not queried (cryptodl verify gives details)');
+  warnOf(overlapping, 'CSV with some days that Parquet files hold too; not queried');
+  const all = [...tables].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, table]) => table);
+  await bringIn(all.flatMap(({ files }) => files.map(({ path }) => path)));
+  return all;
+
+  function warnOf(files: readonly string[], why: string): void {
+    if (files.length > 0) observer.warn(`${listText(files.map(shownPath), 1)}: ${why}`);
+  }
 }
 
 function specIn(venue: Source, { market, dataset }: LakeTable): DatasetSpec | undefined {
   return findDataset(venue, market, dataset);
-}
-
-function leftOutTexts({ unsound, overlapping }: LeftOut): string[] {
-  return [
-    ...leftOutText(
-      unsound,
-      'missing or different from its commit; not queried (cryptodl verify gives details)',
-    ),
-    ...leftOutText(overlapping, 'CSV with some days that Parquet files hold too; not queried'),
-  ];
-}
-
-function leftOutText(files: readonly string[], why: string): string[] {
-  return files.length === 0 ? [] : [`${listText(files.map(shownPath), 1)}: ${why}`];
 }

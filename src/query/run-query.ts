@@ -5,7 +5,7 @@ import { quotePath, quoteText } from '../convert/sql.js';
 import { usage } from '../model/errors.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { placeOf, queryError } from './explain-errors.js';
-import type { LakeTable } from '../catalogue/lake-tables.js';
+import type { LakeTable } from '../catalogue/views.js';
 import { viewOf } from '../catalogue/views.js';
 
 export interface PreparedQuery {

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { FOLDERS, lakePaths, seriesFolder } from '../lake/layout.js';
 import type { LakePaths } from '../lake/layout.js';
-import { readManifest } from '../lake/manifest.js';
+import { readHeld } from '../catalogue/read-series.js';
 import { MANIFEST_ENDING } from '../lake/manifest-place.js';
 import { isOrderedBy, readOrders } from '../lake/orders.js';
 import type { Order } from '../lake/orders.js';
@@ -120,7 +120,7 @@ async function planSeries(paths: LakePaths, venue: Source, series: Series): Prom
   const folder = seriesFolder(venue.name, series);
   const path = await paths.folder(folder);
   const manifestPath = `${FOLDERS.manifests}/${folder}${MANIFEST_ENDING}`;
-  const names = await namedFiles(path, venue);
+  const names = await namedFiles(paths, venue, series);
   const data: RemovedFile[] = [];
   const kept: string[] = [];
   for (const name of [...names.own.map((file) => `${folder}/${file}`), ...names.zips]) {
@@ -136,12 +136,12 @@ async function planSeries(paths: LakePaths, venue: Source, series: Series): Prom
 }
 
 /** The files that manifest lines name, which were checked to be those of the series: in its folder, and from the root of the lake. */
-async function namedFiles(path: string, { archive }: Source) {
-  const manifest = await readManifest(path, archive);
+async function namedFiles({ root }: LakePaths, venue: Source, series: Series) {
+  const manifest = await readHeld(root, venue, series);
   const filesOf = (format: (typeof FORMATS)[number]): string[] => [
     ...new Set([...manifest[format].files(), ...manifest[format].undone]),
   ];
-  const { suffix } = archive.sidecar ?? {};
+  const { suffix } = venue.archive.sidecar ?? {};
   const zips = filesOf('zip').flatMap((file) => (suffix === undefined ? [file] : [file, file + suffix]));
   return { own: [...filesOf('parquet'), ...filesOf('csv')], zips };
 }

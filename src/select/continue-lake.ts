@@ -6,11 +6,10 @@ import { isDue } from '../lake/absences.js';
 import { lakePaths, seriesFolder } from '../lake/layout.js';
 import { readOrders } from '../lake/orders.js';
 import type { Order } from '../lake/orders.js';
-import { isFromRest } from '../lake/held-objects.js';
-import { readManifest } from '../lake/manifest.js';
-import type { HeldObjects } from '../lake/held-objects.js';
+import { firstGap, lostPeriods } from '../catalogue/first-gap.js';
+import { readHeld } from '../catalogue/read-series.js';
+import { isFromRest } from '../lake/manifest-line.js';
 import type { LineFacts } from '../lake/manifest-line.js';
-import { fileSizes } from '../lake/publish.js';
 import { continuedSettings } from '../lake/settings.js';
 import { heldSeries } from './held-series.js';
 import type { SeriesRequest } from '../plan/series-request.js';
@@ -18,12 +17,12 @@ import { isRangeGiven } from './date-range.js';
 import type { Range } from './date-range.js';
 import { globsThatSelect, hasQuote } from './symbol-patterns.js';
 import { FORMATS, seriesName } from '../model/task.js';
-import type { Market, Period, Series } from '../model/task.js';
+import type { Market, Series } from '../model/task.js';
 import { countText, numberText } from '../model/units.js';
 import { endedText, endOfDataset } from '../source/describe.js';
-import { cadencesOf, periodOf } from '../source/keys.js';
+import { cadencesOf } from '../source/keys.js';
 import { isListingFault } from '../source/listing.js';
-import type { Source, TradedSymbol } from '../source/source.js';
+import type { TradedSymbol } from '../source/source.js';
 import { findDataset, isArchived, isMetric } from '../source/venue.js';
 import { shellWord } from '../text/printable.js';
 import { isAll } from './select-datasets.js';
@@ -221,7 +220,7 @@ async function continuations(
   const spec = findDataset(venue, series.market, series.dataset);
   if (spec === undefined) return { continued: [], lostObjects: 0 };
   const folder = join(paths.root, seriesFolder(venue.name, series));
-  const manifest = await readManifest(folder, venue.archive);
+  const manifest = await readHeld(paths.root, venue, series);
   const selected = FORMATS.filter((format) => !given.has('format') || format === options.format);
   const formats = selected.filter(
     (format) =>
@@ -265,41 +264,4 @@ async function continuations(
     return lostPeriods(venue, series, manifest[format]).filter((period) => period.from < from);
   });
   return { continued, lostObjects: lost.length };
-}
-
-/** The periods of dropped objects whose days the lake does not hold. */
-function lostPeriods(venue: Source, series: Series, held: HeldObjects): Period[] {
-  return held.dropped().flatMap((key) => {
-    const period = periodOf({ venue, series }, key);
-    return period === undefined || held.overlapping(period).length > 0 ? [] : [period];
-  });
-}
-
-interface GapRules {
-  /** Whether an object of the lake has to be fetched again. */
-  readonly isOutdated: (line: LineFacts) => boolean;
-  /** Whether a missing day is requested. */
-  readonly isRequested: (day: number) => boolean;
-}
-
-/**
- * The first day that is missing, whose object is outdated, or whose file does not have its committed size. If there is no such
- * day, the day after the last held one. Missing days that `isRequested` excludes do not count. Undefined without held objects.
- */
-async function firstGap(
-  held: HeldObjects,
-  folder: string,
-  { isOutdated, isRequested }: GapRules,
-): Promise<number | undefined> {
-  const spans = held.spans();
-  const files = [...new Set(spans.map(({ facts }) => facts.file))];
-  const sizes = await fileSizes(folder, files);
-  const unsound = new Set(files.filter((file, index) => sizes[index] !== held.bytesOf(file)));
-  let next: number | undefined;
-  for (const { from, to, facts } of spans) {
-    for (let day = next ?? from; day < from; day += 1) if (isRequested(day)) return day;
-    if (unsound.has(facts.file) || isOutdated(facts)) return from;
-    next = Math.max(next ?? 0, to);
-  }
-  return next;
 }

@@ -1,8 +1,8 @@
 /** The series in a lake, and the selection of `verify`, `repair` and `coverage` among them. */
 import { join } from 'node:path';
 import { symlinkMessage } from '../lake/path-checks.js';
-import { FOLDERS, seriesFolder } from '../lake/layout.js';
-import { readManifest } from '../lake/manifest.js';
+import { readHeld } from '../catalogue/read-series.js';
+import { FOLDERS } from '../lake/layout.js';
 import { walkLake } from '../lake/walk-lake.js';
 import { usage } from '../model/errors.js';
 import { FORMATS, seriesName } from '../model/task.js';
@@ -140,8 +140,7 @@ export async function refuseFormat(
   lake: { readonly root: string; readonly venue: Source; readonly out: string },
 ): Promise<void> {
   for (const one of series) {
-    const folder = join(lake.root, seriesFolder(lake.venue.name, one));
-    const manifest = await readManifest(folder, lake.venue.archive).catch(() => undefined);
+    const manifest = await readHeld(lake.root, lake.venue, one).catch(() => undefined);
     if (manifest === undefined || FORMATS.every((each) => manifest[each].size === 0)) return;
     if (manifest[format].size > 0) return;
   }

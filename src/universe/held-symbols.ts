@@ -1,6 +1,6 @@
 /** The klines of a lake by symbol: their files, and the days on which the symbol was listed. Only manifests are read. */
 import type { Catalogue, SeriesFilesPart } from '../catalogue/catalogue.js';
-import type { LakeFile } from '../catalogue/lake-tables.js';
+import type { LakeFile } from '../catalogue/read-series.js';
 import { dayOf } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';

@@ -1,8 +1,8 @@
 /** `verify --upstream`: compares held objects with the archive's present listing and with the digests in its sidecars. */
 import type { Session } from '../download/session.js';
 import { dayOf, parsePeriod } from '../model/calendar.js';
-import { isFromRest } from '../lake/held-objects.js';
 import type { Manifest } from '../lake/manifest.js';
+import { isFromRest } from '../lake/manifest-line.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { mapOrdered } from '../queue/in-order.js';
 import { CryptodlError } from '../model/errors.js';

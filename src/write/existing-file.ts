@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { parsePeriod } from '../model/calendar.js';
 import { seriesFolder } from '../lake/layout.js';
-import { heldObject } from '../lake/held-objects.js';
 import type { HeldObjects } from '../lake/held-objects.js';
+import { heldObject } from '../lake/manifest-line.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { checkSettings, differingSettings } from '../lake/settings.js';
 import { refuseIrregular } from '../lake/path-checks.js';

@@ -2,7 +2,7 @@
 import { rm } from 'node:fs/promises';
 import { parsePeriod } from '../model/calendar.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
-import { isFromRest } from '../lake/held-objects.js';
+import { isFromRest } from '../lake/manifest-line.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { seriesName } from '../model/task.js';
 import type { PartitionPlan, Revision } from '../model/task.js';

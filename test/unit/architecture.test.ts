@@ -47,7 +47,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
   // from options to partitions
   plan: [...list('catalogue files lake queue source'), ...BASE],
-  select: [...list('http lake options plan report source'), ...BASE],
+  select: [...list('catalogue http lake options plan report source'), ...BASE],
 
   // a run
   report: [...list('files http'), ...BASE],
@@ -108,9 +108,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
 /**
  * The rooms that read manifests themselves. `catalogue` does it for all verbs that only read. The others write lines, and compare what they
- * write with the lines before: a plan, the selection of what a run continues, the rows of an object, months that are made again, removals and repairs.
+ * write with the lines before: a plan, the rows of an object, months that are made again, and repairs.
  */
-const READ_MANIFESTS = list('audit bars catalogue convert download plan remove select verify write');
+const READ_MANIFESTS = list('bars catalogue download plan verify write');
 const MANIFEST_MODULES = /\/lake\/(?:manifest|manifests|held-objects|inspect-manifest)\.js$/;
 
 /** Each third-party package has one owner; the second name of a row needs its reason. */
@@ -181,7 +181,7 @@ const LINES: Readonly<Record<string, number>> = {
   runs: 300,
   s3: 1550,
   schedule: 300,
-  select: 2100,
+  select: 2050,
   serve: 750,
   source: 2700,
   text: 550,

@@ -4,7 +4,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { FileDigests, UnreadableFile } from '../../src/catalogue/file-digests.js';
-import type { LakeFile } from '../../src/catalogue/lake-tables.js';
+import type { LakeFile } from '../../src/catalogue/read-series.js';
 import { scratchFolder } from '../helpers/folders.js';
 
 const scratch = scratchFolder();
@@ -25,7 +25,6 @@ function fileOf(name: string, text: string): LakeFile {
     bytes: text.length,
     sha256: createHash('sha256').update(text).digest('hex'),
     days: { from: 0, to: 1 },
-    isWhole: true,
     missing: [],
     rows: 1,
     open: [],

@@ -1,0 +1,44 @@
+/** The first day of a held series that a run fetches, and the objects that the series has lost. */
+import type { HeldObjects } from '../lake/held-objects.js';
+import type { LineFacts } from '../lake/manifest-line.js';
+import { fileSizes } from '../lake/publish.js';
+import type { Period, Series } from '../model/task.js';
+import { periodOf } from '../source/keys.js';
+import type { Source } from '../source/source.js';
+
+/** The periods of dropped objects whose days the lake does not hold. */
+export function lostPeriods(venue: Source, series: Series, held: HeldObjects): Period[] {
+  return held.dropped().flatMap((key) => {
+    const period = periodOf({ venue, series }, key);
+    return period === undefined || held.overlapping(period).length > 0 ? [] : [period];
+  });
+}
+
+interface GapRules {
+  /** Whether an object of the lake has to be fetched again. */
+  readonly isOutdated: (line: LineFacts) => boolean;
+  /** Whether a missing day is requested. */
+  readonly isRequested: (day: number) => boolean;
+}
+
+/**
+ * The first day that is missing, whose object is outdated, or whose file does not have its committed size. If there is no such
+ * day, the day after the last held one. Missing days that `isRequested` excludes do not count. Undefined without held objects.
+ */
+export async function firstGap(
+  held: HeldObjects,
+  folder: string,
+  { isOutdated, isRequested }: GapRules,
+): Promise<number | undefined> {
+  const spans = held.spans();
+  const files = [...new Set(spans.map(({ facts }) => facts.file))];
+  const sizes = await fileSizes(folder, files);
+  const unsound = new Set(files.filter((file, index) => sizes[index] !== held.bytesOf(file)));
+  let next: number | undefined;
+  for (const { from, to, facts } of spans) {
+    for (let day = next ?? from; day < from; day += 1) if (isRequested(day)) return day;
+    if (unsound.has(facts.file) || isOutdated(facts)) return from;
+    next = Math.max(next ?? 0, to);
+  }
+  return next;
+}
