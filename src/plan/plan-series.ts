@@ -47,8 +47,12 @@ export interface PlanContext {
   readonly edges: Set<Series>;
 }
 
-/** Rejects with a usage error if the settings differ from those of the held series, except with `force`. */
-export async function planSeries(context: PlanContext, requested: SeriesRequest): Promise<PartitionPlan[]> {
+/** `replaced`: months that another plan replaces. Rejects with a usage error if the settings differ from those of the held series, except with `force`. */
+export async function planSeries(
+  context: PlanContext,
+  requested: SeriesRequest,
+  replaced: readonly Pick<Period, 'from' | 'to'>[] = [],
+): Promise<PartitionPlan[]> {
   const { series } = requested;
   const folder = await checkedFolder(context.root, seriesFolder(context.venue.name, series));
   const manifest = await context.manifests.of(folder);
@@ -64,7 +68,8 @@ export async function planSeries(context: PlanContext, requested: SeriesRequest)
   const isRewritten = isChanged || request.rewrites !== undefined;
   const ranges = isChanged
     ? withHeldDays(request.ranges, held)
-    : rangesOf(context, request, held, manifest.absences);
+    : replaced.reduce(without, rangesOf(context, request, held, manifest.absences));
+  if (ranges.length === 0) return [];
   // A rewritten series chooses its objects as if the lake were empty.
   const kept = isRewritten ? new HeldObjects() : held;
   const known = { held: kept, known: held, absences: manifest.absences, keepsMonths: isMixed };
@@ -115,6 +120,17 @@ function rangesOf(
     held,
     absences,
     cuts: new Set(cuts.map(({ day }) => day)),
+  });
+}
+
+function without(
+  ranges: readonly DayRange[],
+  { from, to }: Pick<Period, 'from' | 'to'>,
+): readonly DayRange[] {
+  return ranges.flatMap((range) => {
+    const before = { from: range.from, to: Math.min(range.to, from) };
+    const after = { from: Math.max(range.from ?? to, to), to: range.to };
+    return [before, after].filter((part) => (part.from ?? -Infinity) < part.to);
   });
 }
 

@@ -2,11 +2,13 @@
 import { isFromRest } from '../lake/manifest-line.js';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import { seriesFolder } from '../lake/layout.js';
+import { checkedFolder } from '../lake/path-checks.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import { dayOf, daysWithin, monthOf } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
 import type { Observer } from '../model/observer.js';
-import type { ArchiveObject, Cadence, PartitionPlan, PlanTotals, Series } from '../model/task.js';
+import type { ArchiveObject, Cadence, PartitionPlan, Period, PlanTotals, Series } from '../model/task.js';
 import { bytesToFetch, seriesName } from '../model/task.js';
 import { mapOrdered } from '../queue/in-order.js';
 import { isListingFault } from '../source/listing.js';
@@ -14,10 +16,10 @@ import type { Listing } from '../source/listing.js';
 import { requestsFor, routesOf } from '../source/routes.js';
 import type { Source } from '../source/source.js';
 import { findDataset } from '../source/venue.js';
-import type { DayRange } from './choose-objects.js';
+import { isCheckDay } from './choose-objects.js';
 import { DatasetSettings } from './dataset-settings.js';
 import type { PlanContext } from './plan-series.js';
-import type { SeriesRequest, ShortMonth } from './series-request.js';
+import type { SeriesRequest } from './series-request.js';
 import { planSeries } from './plan-series.js';
 import { proveEdges } from './prove-edges.js';
 import type { EdgeContext, PlannedSeries } from './prove-edges.js';
@@ -217,39 +219,49 @@ function emptyTotals(): PlanTotals {
 
 /** Plans a series. Daily objects replace a short month if the archive lists its other days and at least one of its empty days. */
 async function planWithDays(context: PlanContext, request: SeriesRequest): Promise<PartitionPlan[]> {
-  const { shortMonths = [], rest: _, ...own } = request;
+  const { rest: _, ...own } = request;
   const plans: PartitionPlan[] = [];
-  let { ranges } = request;
-  for (const { from, to, emptyDays: empty } of shortMonths) {
+  const replaced: ShortMonth[] = [];
+  for (const month of await askedShortMonths(context, request)) {
     const days = await planSeries(context, {
       ...own,
       cadences: ['daily'],
-      ranges: [{ from, to }],
+      ranges: [month],
+      exact: true,
       rewrites: 'when-days-have-more',
-      emptyDays: empty,
+      emptyDays: month.emptyDays,
     });
-    if (days.length > 0) ranges = without(ranges, { from, to });
+    if (days.length > 0) replaced.push(month);
     plans.push(...days);
   }
-  return ranges.length === 0 ? plans : [...plans, ...(await planSeries(context, { ...request, ranges }))];
+  return [...plans, ...(await planSeries(context, request, replaced))];
 }
 
-function without(
-  ranges: readonly DayRange[],
-  { from, to }: Pick<ShortMonth, 'from' | 'to'>,
-): readonly DayRange[] {
-  return ranges.flatMap((range) => {
-    const before = { from: range.from, to: Math.min(range.to, from) };
-    const after = { from: Math.max(range.from ?? to, to), to: range.to };
-    return [before, after].filter((part) => (part.from ?? -Infinity) < part.to);
+/** The short months of an exact request in its ranges; of other requests also those of their order, less and less often, without end. */
+async function askedShortMonths(
+  { venue, root, manifests, today, force, revisions }: PlanContext,
+  { series, settings, ranges, exact, since, rewrites }: SeriesRequest,
+): Promise<readonly ShortMonth[]> {
+  const spec = findDataset(venue, series.market, series.dataset);
+  const isCompared = !force && rewrites === undefined && (revisions === 'check' || revisions === 'take');
+  if (!isCompared || spec?.cadences.includes('daily') !== true) return [];
+  const manifest = await manifests.of(await checkedFolder(root, seriesFolder(venue.name, series)));
+  return shortMonthsOf(manifest[settings.format], spec).filter(({ from, to }) => {
+    const isInRange = ranges.some((range) => (range.from ?? -Infinity) < to && from < range.to);
+    return exact === true ? isInRange : (isInRange || to > (since ?? Infinity)) && isCheckDay(from, today);
   });
+}
+
+/** The days `[from, to)` of a held month, and those of them without rows. */
+interface ShortMonth extends Pick<Period, 'from' | 'to'> {
+  readonly emptyDays: readonly number[];
 }
 
 /**
  * The held months of a series that lack the rows of some days. Only months that were written with `--cadence auto`, because the other
  * cadences do not mix months and days.
  */
-export function shortMonthsOf(held: HeldObjects, dayStart: DayStart): ShortMonth[] {
+function shortMonthsOf(held: HeldObjects, dayStart: DayStart): ShortMonth[] {
   return held.spans().flatMap(({ from, to, facts }): ShortMonth[] => {
     if (facts.cadence !== 'monthly' || facts.settings.cadence !== 'auto' || isFromRest(facts)) return [];
     const gaps = held.ofMonth(monthOf(from))?.gaps;

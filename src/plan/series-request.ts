@@ -31,17 +31,8 @@ export interface SeriesRequest {
   readonly rewrites?: 'always' | 'when-days-have-more';
   /** Days without rows in the replaced month. The archive need not have them. */
   readonly emptyDays?: readonly number[];
-  /** Held months that lack the rows of some days. Each is replaced by its daily objects if the archive has them. */
-  readonly shortMonths?: readonly ShortMonth[];
   /** The monthly object replaces held days if another day of the month is a hole. */
   readonly fillsHolesFromMonths?: true;
-}
-
-/** The days `[from, to)` of a held month, and those of them without rows. */
-export interface ShortMonth {
-  readonly from: number;
-  readonly to: number;
-  readonly emptyDays: readonly number[];
 }
 
 /**

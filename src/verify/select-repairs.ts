@@ -14,7 +14,6 @@ import { countText } from '../model/units.js';
 import type { Resolved } from '../options/resolve.js';
 import type { ReadList } from '../options/symbols.js';
 import type { SeriesRequest } from '../plan/series-request.js';
-import { shortMonthsOf } from '../plan/plan.js';
 import { selectHeldSeries, nothingHeld } from '../select/held-series.js';
 import { restOffer } from '../select/rest-offer.js';
 import type { RunSelection } from '../select/selection.js';
@@ -146,7 +145,6 @@ function requestOf(
     ranges,
     broken: new Set(broken.map(({ file }) => file)),
     exact: true,
-    ...(spec.cadences.includes('daily') ? { shortMonths: shortMonthsOf(held, spec) } : {}),
     // The rows of the held days are compared with those of the month. A broken file has none, because it is rebuilt.
     ...(broken.length === 0 && settings.partition === 'month' && format !== 'zip'
       ? { fillsHolesFromMonths: true }

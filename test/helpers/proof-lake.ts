@@ -55,6 +55,9 @@ export async function tryWorld(world: ProofWorld, archive: TimedArchive, lake: s
       problems.push(`${at}check says another thing without the states of an earlier command`);
     const lacking: string[] = [];
     let isSuspected = false;
+    let isAvailable = false;
+    /** What the series lack by coverage, by layer and symbol. */
+    const covered = new Map<string, ReadonlyMap<string, number>>();
     for (const one of world.published) {
       const { series } = one;
       if (!world.ordered(series) || !order.symbols.has(series.symbol)) continue;
@@ -66,10 +69,21 @@ export async function tryWorld(world: ProofWorld, archive: TimedArchive, lake: s
       const due = one.rows.filter(({ day }) => day >= range.from && day < range.to);
       const missing = due.filter(({ key }) => !held.has(key));
       if (missing.length > 0) lacking.push(`${nameOf(series)} lacks ${rowsText(missing)}`);
-      isSuspected ||= (world.lives.get(series.symbol) ?? []).some(
+      const isUnproven = (world.lives.get(series.symbol) ?? []).some(
         ({ to }) =>
           to / DAY_MS < range.to && to / DAY_MS + PROVEN_DAYS + 3 > (askedOn.get(series.symbol) ?? today),
       );
+      isSuspected ||= isUnproven;
+      const keys = new Set(missing.map(({ key }) => key));
+      isAvailable ||= publishedRows(one.objects, run.nowMs).some(({ key }) => keys.has(key));
+      const layer = layerOf(series);
+      if (range.to > range.from && !covered.has(layer))
+        covered.set(layer, await coverageOf(series, range, flags));
+      const lacks = covered.get(layer)?.get(series.symbol) ?? 0;
+      if (missing.length > 0 ? lacks === 0 : lacks > 0 && !isUnproven)
+        problems.push(
+          `${at}coverage says that ${nameOf(series)} lacks ${lacks}, but it lacks ${missing.length} rows`,
+        );
       if (run.symbols.includes(series.symbol) && isWhole)
         problems.push(...notTaken(one, held, { run, order, today, asked }).map((text) => at + text));
     }
@@ -77,8 +91,36 @@ export async function tryWorld(world: ProofWorld, archive: TimedArchive, lake: s
     if (lacking.length > 0 && checked.code === 0) problems.push(`${at}${said}, but ${lacking.join('; ')}`);
     if (lacking.length === 0 && checked.code !== 0 && !isSuspected)
       problems.push(`${at}${said}, but nothing is missing: ${JSON.stringify(verdict['orders'])}`);
+    if (checked.code === 4 && isAvailable) problems.push(`${at}${said}, but the archive has missing rows`);
+    if (![0, 3, 4].includes(checked.code ?? -1) || (verdict['next'] !== null) !== (checked.code === 3))
+      problems.push(`${at}${said}, next ${JSON.stringify(verdict['next'])}`);
+    for (const one of verdict['orders'] as readonly OrderVerdict[]) {
+      const own = [...(covered.get(layerOf(one))?.values() ?? [])].filter((lacks) => lacks > 0).length;
+      if (own !== one.lacking)
+        problems.push(
+          `${at}check says that ${one.lacking} series of ${layerOf(one)} lack rows, coverage ${own}`,
+        );
+    }
   }
   return problems;
+}
+
+type Layer = Pick<ProofSeries, 'dataset' | 'interval'>;
+type OrderVerdict = Layer & { readonly lacking: number };
+
+const layerOf = ({ dataset, interval = '' }: Layer): string => `${dataset} ${interval}`;
+
+/** The rows or days that each symbol of a layer lacks by coverage. */
+async function coverageOf(
+  { dataset, interval }: Layer,
+  { from, to }: { readonly from: number; readonly to: number },
+  flags: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const layer = ['--dataset', dataset, ...(interval === undefined ? [] : ['--interval', interval])];
+  const range = ['--from', textOf(from), '--to', textOf(to - 1)];
+  const { events } = await cryptodl(['coverage', '--json', ...layer, ...range, ...flags]);
+  const series = events.filter(({ event }) => event === 'series');
+  return new Map(series.map(({ symbol, missing }) => [String(symbol), Number(missing)]));
 }
 
 /** The run with its accident. Only a run that is killed is a process of its own. */
@@ -153,8 +195,17 @@ function notTaken(
 ): string[] {
   const first = order.first;
   const last = Math.min(today - 1, order.last ?? Infinity);
+  // A month is held by its object or by its days. Its object stays while the archive lacks a day of which it has rows.
+  const daily = objects.filter(({ from, to }) => to - from === 1);
+  const listed = new Set(
+    daily.filter(({ publications: [one] }) => (one?.atMs ?? Infinity) <= run.nowMs).map(({ from }) => from),
+  );
+  const months = new Set(
+    rows.filter(({ key, day }) => held.has(key) && !listed.has(day)).map(({ day }) => monthOf(day)),
+  );
+  const isOfWholeMonth = (day: number): boolean => daily.length > 0 && months.has(monthOf(day));
   const lacking = publishedRows(objects, run.nowMs).filter(
-    ({ key, day }) => day >= first && day <= last && !held.has(key),
+    ({ key, day }) => day >= first && day <= last && !held.has(key) && !isOfWholeMonth(day),
   );
   const lost = lacking.filter(
     ({ day }) => day >= (run.first ?? first) || !asked.has(`${nameOf(series)} ${day}`),
