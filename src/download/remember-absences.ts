@@ -81,7 +81,9 @@ export class AbsenceNotes {
       const isAsked = hasAskedRest && at === own;
       const isTold = (stretch: Stretch): boolean =>
         stretch.cadence === cadence &&
-        stretch.reason === reason &&
+        // A plan of the days of a month may prove less than that of the run.
+        (stretch.reason === reason ||
+          (REASON_FACTS[stretch.reason].isProven && !REASON_FACTS[reason].isProven)) &&
         stretch.failed === undefined &&
         stretch.from <= at &&
         at < stretch.to &&

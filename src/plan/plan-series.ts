@@ -47,12 +47,8 @@ export interface PlanContext {
   readonly edges: Set<Series>;
 }
 
-/** `replaced`: months that another plan replaces. Rejects with a usage error if the settings differ from those of the held series, except with `force`. */
-export async function planSeries(
-  context: PlanContext,
-  requested: SeriesRequest,
-  replaced: readonly Pick<Period, 'from' | 'to'>[] = [],
-): Promise<PartitionPlan[]> {
+/** Rejects with a usage error if the settings differ from those of the held series, except with `force`. */
+export async function planSeries(context: PlanContext, requested: SeriesRequest): Promise<PartitionPlan[]> {
   const { series } = requested;
   const folder = await checkedFolder(context.root, seriesFolder(context.venue.name, series));
   const manifest = await context.manifests.of(folder);
@@ -68,7 +64,7 @@ export async function planSeries(
   const isRewritten = isChanged || request.rewrites !== undefined;
   const ranges = isChanged
     ? withHeldDays(request.ranges, held)
-    : replaced.reduce(without, rangesOf(context, request, held, manifest.absences));
+    : rangesOf(context, request, held, manifest.absences);
   if (ranges.length === 0) return [];
   // A rewritten series chooses its objects as if the lake were empty.
   const kept = isRewritten ? new HeldObjects() : held;
@@ -103,24 +99,25 @@ export async function planSeries(
 /** The ranges of a request, with the days that are checked again, and those that its order lacks. */
 function rangesOf(
   context: PlanContext,
-  { series, ranges, exact, since }: SeriesRequest,
+  { series, ranges, exact, since, replaced = [] }: SeriesRequest,
   held: HeldObjects,
   absences: Absences,
 ): readonly DayRange[] {
   if (exact === true) {
     context.edges.add(series);
-    return ranges;
+    return replaced.reduce(without, ranges);
   }
   const checked = withRecheckedDays(context, ranges, held, absences);
   const { venue, today } = context;
   const spec = findDataset(venue, series.market, series.dataset);
   const cuts = heldCuts({ held, absences }, { spec, today });
   if (mayLackEdges(held, cuts, today)) context.edges.add(series);
-  return withLackingDays(context, checked, since, {
+  const lacking = withLackingDays(context, checked, since, {
     held,
     absences,
     cuts: new Set(cuts.map(({ day }) => day)),
   });
+  return replaced.reduce(without, lacking);
 }
 
 function without(

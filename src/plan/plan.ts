@@ -234,7 +234,7 @@ async function planWithDays(context: PlanContext, request: SeriesRequest): Promi
     if (days.length > 0) replaced.push(month);
     plans.push(...days);
   }
-  return [...plans, ...(await planSeries(context, request, replaced))];
+  return [...plans, ...(await planSeries(context, { ...request, replaced }))];
 }
 
 /** The short months of an exact request in its ranges; of other requests also those of their order, less and less often, without end. */

@@ -82,9 +82,13 @@ export async function proveEdges(context: EdgeContext, planned: readonly Planned
     }
     for (const [index, next] of spans.entries()) {
       const before = spans[index - 1];
-      if (before === undefined || !(lacksTail(before, cuts) || lacksHead(next, cuts)) || !isAsked(next))
-        continue;
-      const from = rowDay(context, before.facts.last) + 1;
+      const isShort = (before !== undefined && lacksTail(before, cuts)) || lacksHead(next, cuts);
+      if (!isShort || !isAsked(next)) continue;
+      // The lake may lack the days before a pause.
+      const from =
+        before === undefined
+          ? Math.max(next.from - RECENT_DAYS, (await context.life.firstDay(series)) ?? Infinity)
+          : rowDay(context, before.facts.last) + 1;
       const to = rowDay(context, next.facts.first);
       if (!(to > from) || isKnown(from, 'not-traded')) continue;
       for (const pause of await context.life.pauses(series, 'daily', from, to))

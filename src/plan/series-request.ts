@@ -1,7 +1,7 @@
 /** What a run requests of one series, and its settings from the lake. */
 import type { Manifest } from '../lake/manifest.js';
 import { continuedSettings } from '../lake/settings.js';
-import type { Cadence, Format, Series, Settings } from '../model/task.js';
+import type { Cadence, Format, Period, Series, Settings } from '../model/task.js';
 import { cadencesOf } from '../source/keys.js';
 import type { Source } from '../source/source.js';
 import { findDataset } from '../source/venue.js';
@@ -31,6 +31,8 @@ export interface SeriesRequest {
   readonly rewrites?: 'always' | 'when-days-have-more';
   /** Days without rows in the replaced month. The archive need not have them. */
   readonly emptyDays?: readonly number[];
+  /** Months that the plan of their days replaces. */
+  readonly replaced?: readonly Pick<Period, 'from' | 'to'>[];
   /** The monthly object replaces held days if another day of the month is a hole. */
   readonly fillsHolesFromMonths?: true;
 }

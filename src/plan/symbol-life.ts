@@ -15,6 +15,8 @@ const MOST_PEERS = 3;
 const REFERENCE_DAYS = 400;
 const MOST_ENTRIES = 1000;
 
+const MOST_STALLED_DAYS = 100;
+
 /** A shorter hole may be one of the archive alone. */
 const LEAST_PAUSE_DAYS = 30;
 
@@ -70,7 +72,7 @@ export class SymbolLife {
 
   /**
    * The day after the last one, from a day on, that any of these datasets has, if the symbol was delisted then: others of its market go on.
-   * Undefined if that is not proven, or not yet.
+   * If publication stalled for all of them then, the first day that others have. Undefined if that is not proven, or not yet.
    */
   end(series: Series, cadence: Cadence, from: number): Promise<number | undefined> {
     return orUndefined(async () => {
@@ -84,8 +86,8 @@ export class SymbolLife {
         const days = await this.#daysOf(one, from, Infinity);
         end = days.reduce((last, day) => Math.max(last, day + 1), end);
       }
-      if (end > latest) return undefined;
-      return (await this.#goesOn(series, cadence, end + delay - 1, Infinity)) ? end : undefined;
+      if (end > latest || !(await this.#goesOn(series, cadence, end + delay - 1, Infinity))) return undefined;
+      return this.#resumedFrom(series, cadence, end);
     });
   }
 
@@ -109,20 +111,37 @@ export class SymbolLife {
     return pauses;
   }
 
+  /** The first day from this one on that another symbol has; the day itself if the listing has none of the days around it. */
+  async #resumedFrom(series: Series, cadence: Cadence, day: number): Promise<number> {
+    const [shown, shownCadence] = this.#shownBy(series, cadence);
+    const recent = this.#options.today - REFERENCE_DAYS;
+    const [start, end] = day >= recent ? [recent, Infinity] : [day, day + MOST_STALLED_DAYS];
+    const firsts: number[] = [];
+    for (const symbol of this.#referencesOf(series)) {
+      const periods = await orUndefined(() => this.#periods({ ...shown, symbol }, shownCadence, start, end));
+      for (const { from, to } of periods ?? []) if (to > day) firsts.push(Math.max(day, from));
+      if (firsts.includes(day)) return day;
+    }
+    return firsts.length === 0 ? day : Math.min(...firsts);
+  }
+
+  /** The series by whose objects of other symbols their market goes on: a coarse one is shown by daily objects that record trading. */
+  #shownBy(series: Series, cadence: Cadence): [Series, Cadence] {
+    const trading = this.#isCoarse(series) ? this.#recordsOf(series)[1] : undefined;
+    return trading === undefined ? [series, cadence] : [trading, 'daily'];
+  }
+
   /**
    * Whether another symbol has an object of the same dataset and cadence in the days `[from, to)`; for a coarse series, a daily object of a dataset
    * that records trading.
    */
   async #goesOn(series: Series, cadence: Cadence, from: number, to: number): Promise<boolean> {
-    const trading = this.#isCoarse(series) ? this.#recordsOf(series)[1] : undefined;
-    const shown = trading ?? series;
+    const [shown, shownCadence] = this.#shownBy(series, cadence);
     const recent = this.#options.today - REFERENCE_DAYS;
     const start = from >= recent || to === Infinity ? recent : from;
     const end = start === recent ? Infinity : to;
     for (const symbol of this.#referencesOf(series)) {
-      const periods = await orUndefined(() =>
-        this.#periods({ ...shown, symbol }, trading === undefined ? cadence : 'daily', start, end),
-      );
+      const periods = await orUndefined(() => this.#periods({ ...shown, symbol }, shownCadence, start, end));
       if (periods?.some((period) => period.to > from && period.from < to) === true) return true;
     }
     return false;

@@ -95,7 +95,7 @@ export async function tryWorld(world: ProofWorld, archive: TimedArchive, lake: s
     if (![0, 3, 4].includes(checked.code ?? -1) || (verdict['next'] !== null) !== (checked.code === 3))
       problems.push(`${at}${said}, next ${JSON.stringify(verdict['next'])}`);
     for (const one of verdict['orders'] as readonly OrderVerdict[]) {
-      const own = [...(covered.get(layerOf(one))?.values() ?? [])].filter((lacks) => lacks > 0).length;
+      const own = one.symbols.filter((symbol) => (covered.get(layerOf(one))?.get(symbol) ?? 0) > 0).length;
       if (own !== one.lacking)
         problems.push(
           `${at}check says that ${one.lacking} series of ${layerOf(one)} lack rows, coverage ${own}`,
@@ -106,7 +106,7 @@ export async function tryWorld(world: ProofWorld, archive: TimedArchive, lake: s
 }
 
 type Layer = Pick<ProofSeries, 'dataset' | 'interval'>;
-type OrderVerdict = Layer & { readonly lacking: number };
+type OrderVerdict = Layer & { readonly symbols: readonly string[]; readonly lacking: number };
 
 const layerOf = ({ dataset, interval = '' }: Layer): string => `${dataset} ${interval}`;
 

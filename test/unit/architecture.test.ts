@@ -171,7 +171,7 @@ const LINES: Readonly<Record<string, number>> = {
   notify: 250,
   options: 3050,
   page: 450,
-  plan: 2250,
+  plan: 2300,
   plot: 1250,
   query: 500,
   queue: 1300,
