@@ -104,7 +104,12 @@ export interface SeriesStates extends Amounts {
 export function statesOf(series: Series, read: SeriesRead, terms: StateTerms): SeriesStates[] {
   const { absences, ...held } = read.manifest;
   const formats = FORMATS.filter((format) => held[format].size > 0 || (read.lost[format] ?? []).length > 0);
-  if (formats.length > 0) return formats.map((format) => statesOfFormat(series, format, read, terms));
+  if (formats.length > 0) {
+    const ordered = FORMATS.filter((format) => terms.ordered?.[format]?.from !== undefined);
+    return [...new Set([...formats, ...ordered])].map((format) =>
+      statesOfFormat(series, format, read, terms),
+    );
+  }
   const isRemembered = absences.periods().length + absences.failed().length > 0;
   const { from, to } = terms.range;
   const isOrdered = from !== undefined && to !== undefined;

@@ -5,6 +5,7 @@ import type { Amounts, SeriesStates } from '../catalogue/day-states.js';
 import type { Gap } from '../catalogue/gap.js';
 import { DoubtSums } from '../catalogue/doubts.js';
 import { percentOf } from '../coverage/amounts.js';
+import { ExcusedAmounts } from '../coverage/gap-groups.js';
 import { isOrderedBy } from '../lake/orders.js';
 import type { Order } from '../lake/orders.js';
 import type { CryptodlError } from '../model/errors.js';
@@ -37,6 +38,7 @@ export interface JudgedOrder {
   /** The number of days at the end that series lack, if they lack nothing else; else 0. */
   readonly behind: number;
   readonly mends: ReadonlySet<Mend>;
+  readonly excused: ExcusedAmounts;
   readonly doubts: DoubtSums;
 }
 
@@ -57,7 +59,7 @@ export async function judgeOrders(
   const { root, venue, held, failures, nowMs, signal, onRefused } = request;
   const judged = orders.map((order) => {
     const range = orderedDays(order, venue, nowMs);
-    return { order, range, isOwn: isOrderedBy(order), best: new Map<string, SeriesStates>() };
+    return { order, range, isOwn: isOrderedBy(order), states: new Map<string, SeriesStates>() };
   });
   const ofSeries = (series: Series) => judged.filter(({ isOwn }) => isOwn(series));
   const states = openCatalogue(root, venue, signal).states(
@@ -71,12 +73,11 @@ export async function judgeOrders(
     },
   );
   for await (const one of states) {
-    const { symbol } = one.series;
-    const best = judged.find(({ range }) => range === one.range)?.best;
-    const known = best?.get(symbol);
-    if (known === undefined || one.missing < known.missing) best?.set(symbol, one);
+    const own = judged.find(({ range }) => range === one.range);
+    if (one.format === undefined || one.format === own?.order.settings.format)
+      own?.states.set(one.series.symbol, one);
   }
-  return judged.map(({ order, range, best }) => summed(order, range, best, canAskRest(order, venue)));
+  return judged.map((one) => summed(one.order, one.range, one.states, canAskRest(one.order, venue)));
 }
 
 function canAskRest({ market, dataset }: Order, venue: Source): boolean {
@@ -130,8 +131,15 @@ function summed(
     percent,
     behind: isBehind ? behind : 0,
     mends,
+    excused: excusedOf(states.values()),
     doubts: doubtsOfAll(states.values()),
   };
+}
+
+function excusedOf(states: Iterable<SeriesStates>): ExcusedAmounts {
+  const amounts = new ExcusedAmounts();
+  for (const one of states) for (const gap of one.gaps) if (!gap.isMissing) amounts.add(one, gap);
+  return amounts;
 }
 
 function doubtsOfAll(states: Iterable<SeriesStates>): DoubtSums {

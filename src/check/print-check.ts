@@ -5,6 +5,7 @@ import { countText, listText, numberText } from '../model/units.js';
 import { printable } from '../text/printable.js';
 import { table } from '../text/table.js';
 import type { TableColumn } from '../text/table.js';
+import type { Order } from '../lake/orders.js';
 import type { JudgedOrder } from './judge-orders.js';
 import { fateText } from '../monitor/last-run.js';
 import type { FoundOrders, Verdict } from './verdict.js';
@@ -32,7 +33,9 @@ export function checkLines(
     '',
     ...table(COLUMNS, orders.map(cellsOf), { width }).lines,
     '',
-    ...orders.flatMap(({ doubts }) => doubts.lines()),
+    ...orders
+      .flatMap(({ excused, doubts }) => [excused.text(), ...doubts.lines()])
+      .filter((line) => line !== ''),
     ...(run === undefined ? [] : [`last run  ${fateText(run, nowMs)}`]),
     ...(verdict.next === undefined ? [] : [`next      ${verdict.next}`]),
   ];
@@ -62,10 +65,17 @@ function amountText(rows: number, days: number): string {
   ].join(' and ');
 }
 
+/** `um klines 1h`, with the format if it is not the default one. */
+function nameOf({ market, dataset, interval, settings: { format } }: Order): string {
+  return [market, dataset, interval, format === 'parquet' ? undefined : format]
+    .filter((part) => part !== undefined)
+    .join(' ');
+}
+
 function cellsOf(judged: JudgedOrder): string[] {
   const { order, from, to, series, lacking, rows, days, percent } = judged;
   return [
-    printable([order.market, order.dataset, order.interval].filter((part) => part !== undefined).join(' ')),
+    printable(nameOf(order)),
     printable(listText(order.words, 3)),
     from === undefined ? 'start' : dayText(from),
     `${dayText(to - 1)}${order.last === null ? ' (open)' : ''}`,
@@ -88,6 +98,7 @@ export function checkRecord({ orders, run }: FoundOrders, { state, exitCode, nex
         market: order.market,
         dataset: order.dataset,
         interval: order.interval,
+        format: order.settings.format,
         symbols: order.words,
         quote: order.quote,
         first: order.first,

@@ -73,7 +73,7 @@ function askedOrders(
   const layers = new Map<string, SeriesRequest[]>();
   for (const request of requests) {
     const { market, dataset, interval } = request.series;
-    const name = nameOf(market, dataset, interval);
+    const name = nameOf(market, dataset, interval, request.settings.format);
     layers.set(name, [...(layers.get(name) ?? []), request]);
   }
   return [...layers.values()].flatMap((group) => {

@@ -55,6 +55,23 @@ describe('a later run', () => {
     expect(await check(lake)).toMatchObject({ verdict: 'complete', exitCode: 0, next: null });
   });
 
+  it('does not count the files of one format for the order of another', async () => {
+    const shared = { lake: 'formats' };
+    const { lake } = await scene.vision(DAYS, shared);
+    scene.refuse((path) => isZip(path), 500);
+    await scene.vision(`${DAYS} --format csv --retries 0`, shared);
+    scene.reset();
+    expect(await check(lake)).toMatchObject({
+      verdict: 'incomplete',
+      orders: [
+        { format: 'parquet', lacking: 0 },
+        { format: 'csv', lacking: 2, percent: 0 },
+      ],
+    });
+    const { events } = await cryptodl(['coverage', '--out', lake, '--now', scene.now, '--json']);
+    expect(events).toContainEqual(expect.objectContaining({ format: 'csv', held: 0 }));
+  });
+
   it('gives a further symbol the first day of its order, also without symbols of its own', async () => {
     const shared = { lake: 'further' };
     const { lake } = await scene.vision(`${DAYS} --days 20`, shared);
