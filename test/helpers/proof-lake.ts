@@ -80,7 +80,9 @@ export async function tryWorld(world: ProofWorld, archive: TimedArchive, lake: s
       if (range.to > range.from && !covered.has(layer))
         covered.set(layer, await coverageOf(series, range, flags));
       const lacks = covered.get(layer)?.get(series.symbol) ?? 0;
-      if (missing.length > 0 ? lacks === 0 : lacks > 0 && !isUnproven)
+      // Only a run that asks for a symbol proves its end.
+      const isAskedNow = askedOn.get(series.symbol) === today || !hasEnded(world, series, range.to);
+      if (missing.length > 0 ? lacks === 0 : lacks > 0 && !isUnproven && isAskedNow)
         problems.push(
           `${at}coverage says that ${nameOf(series)} lacks ${lacks}, but it lacks ${missing.length} rows`,
         );
@@ -103,6 +105,10 @@ export async function tryWorld(world: ProofWorld, archive: TimedArchive, lake: s
     }
   }
   return problems;
+}
+
+function hasEnded({ lives }: ProofWorld, { symbol }: ProofSeries, day: number): boolean {
+  return (lives.get(symbol) ?? []).some(({ to }) => to / DAY_MS < day);
 }
 
 type Layer = Pick<ProofSeries, 'dataset' | 'interval'>;
