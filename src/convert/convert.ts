@@ -2,7 +2,7 @@
  * Converts the objects of a partition to one Parquet or CSV file: checks every cell, sorts the rows, and removes exact duplicates within an
  * object. With `asPublished`, rows keep their order and duplicates stay.
  */
-import { dayText } from '../model/calendar.js';
+import { dayText, startOfDay } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import { MAX_GAPS } from '../lake/manifest-line.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
@@ -162,7 +162,7 @@ async function describeRows(
   return described;
 }
 
-/** Gaps and extra rows by ordinal: of objects with an unexpected row count, order or time grid, of months of irregular times, and of scheduled rows. */
+/** Gaps and extra rows by ordinal: of objects with an unexpected row count, order or time grid, or rows outside of their period, of months of irregular times, and of scheduled rows. */
 async function findIrregular(
   session: DuckDbSession,
   conversion: Conversion,
@@ -176,7 +176,11 @@ async function findIrregular(
   for (const [index, { received }] of inputs.entries()) {
     const row = stats[index] ?? {};
     const rows = Number(row['rows']);
-    const isExpected = rows === (expectedRows(spec, series, received.object) ?? rows);
+    const { from, to } = received.object.period;
+    const isExpected =
+      rows === (expectedRows(spec, series, received.object) ?? rows) &&
+      Date.parse(isoInstant(row, 'first')) >= startOfDay(from, spec) &&
+      Date.parse(isoInstant(row, 'last')) < startOfDay(to, spec);
     const isSought = isRegular
       ? !isOrdered || !isExpected || Number(row['off_grid']) > 0
       : spec.hoursSinceLast !== undefined || received.object.period.cadence === 'monthly';

@@ -1,6 +1,6 @@
 /** The times of the rows of an object, and the facts that follow from them: gaps, and further rows for the same bar. */
 import { REASON_FACTS } from '../model/absence-reasons.js';
-import { DAY_MS, startOfDay } from '../model/calendar.js';
+import { DAY_MS, parseDay, startOfDay } from '../model/calendar.js';
 import { MAX_GAPS } from '../lake/manifest-line.js';
 import type { IdFacts } from '../lake/manifest-line.js';
 import type { ArchiveObject, Series } from '../model/task.js';
@@ -158,14 +158,17 @@ export function timeFacts(
   const grid = rowSeconds(spec, series.interval);
   const bar = barSeconds(spec, series);
   const expected = expectedRows(spec, series, object);
+  const period = boundsOf(object, spec);
+  const labels = grid === undefined ? period : labelBounds(sorted, period, grid * 1e6, { spec, object });
   const isIrregular =
+    first < labels.from ||
+    last >= labels.to ||
     (bar !== undefined && isOffGrid(sorted, bar)) ||
     (!isOrdered &&
       grid !== undefined &&
       (isOffGrid(sorted, grid) || last - first !== (sorted.length - 1) * grid * 1e6 || !isAscending(sorted)));
   const mayHaveGaps = grid !== undefined && (isIrregular || sorted.length < (expected ?? 0));
   const mayHaveExtraBars = bar !== undefined && (isIrregular || sorted.length > (expected ?? sorted.length));
-  const period = boundsOf(object, spec);
   const ends = { first: instantText(first), last: instantText(last) };
   if (hours.length > 0) return { ...ends, ...scheduleFacts(sorted, hours, { spec, series, object }) };
   return {
@@ -174,7 +177,7 @@ export function timeFacts(
       grid === undefined
         ? gapsOfMonth(sorted, { spec, series, object })
         : mayHaveGaps
-          ? gapsBetween(sorted, gridBounds(sorted, period, grid * 1e6, spec), grid * 1e6)
+          ? gapsBetween(sorted, { from: labels.from - grid * 1e6, to: labels.to }, grid * 1e6)
           : [],
     extraBars: mayHaveExtraBars ? countExtra(sorted, period, bar * 1e6) : 0,
   };
@@ -221,18 +224,19 @@ function countExtra(sorted: RowTimes, { from, to }: Bounds, step: number): numbe
 }
 
 /**
- * If the time of a row is the end of its interval (metrics), all times are one interval later than in the period. The first row tells that too, if
- * the last ones are missing.
+ * The times that the labels of a period can have. Where archives label a row with the end of its interval, all are one interval later than the
+ * period: the last row tells that, or the first one, if the last ones are missing.
  */
-function gridBounds(
+function labelBounds(
   sorted: RowTimes,
   { from, to }: Bounds,
   step: number,
-  { rest }: Pick<DatasetSpec, 'rest'>,
+  { spec: { rest }, object: { period } }: Pick<TimesOf, 'spec' | 'object'>,
 ): Bounds {
-  const hasEndLabels = rest !== undefined && 'joins' in rest && rest.endLabelsBefore !== undefined;
-  const shift = (sorted.at(-1) ?? 0) >= to || (hasEndLabels && sorted[0] === from + step) ? step : 0;
-  return { from: from + shift - step, to: to + shift };
+  const endsBefore = rest !== undefined && 'joins' in rest ? parseDay(rest.endLabelsBefore ?? '') : undefined;
+  const mayBeEnds = endsBefore !== undefined && period.from < endsBefore;
+  const shift = mayBeEnds && ((sorted.at(-1) ?? 0) >= to || sorted[0] === from + step) ? step : 0;
+  return { from: from + shift, to: to + shift };
 }
 
 /**
@@ -248,7 +252,11 @@ function gapsOfMonth(
   const barDays = LONG_BAR_DAYS[series.interval ?? ''];
   const step = (barDays ?? 1) * DAY_MS * 1000;
   const dayOf = (time: number): number => from + Math.floor((time - from) / step) * step;
-  const times = barDays === undefined ? sorted.map(dayOf).filter((day) => day >= from && day < to) : sorted;
+  // A bar of several days may open before its period, but not after it.
+  const earliest = barDays === undefined ? from : -Infinity;
+  const times = (barDays === undefined ? sorted.map(dayOf) : sorted).filter(
+    (time) => time >= earliest && time < to,
+  );
   const [first = from, last = from] = [times[0], times.at(-1)];
   // In an object that begins with a bar of the month before, the last bar that closes after the month is in the next object.
   const end = first < from ? to - step : to;

@@ -71,7 +71,7 @@ export async function writeObjects(
     const { archiveFailed } = object.object.rest ?? {};
     const { rows = 0, idConflicts = 0, expectedRows } = written;
     const isPartial =
-      expectedRows === undefined ? written.gaps !== undefined : rows < expectedRows || idConflicts > 0;
+      written.gaps !== undefined || (expectedRows !== undefined && (rows < expectedRows || idConflicts > 0));
     const outcome: WrittenOutcome = {
       kind: isPartial ? 'partial' : 'ok',
       bytes: object.zipBytes,

@@ -160,7 +160,8 @@ function partialText(
   if (expectedRows === undefined)
     return `${key}: ${lacking === '' ? gaps.map(cutText).join(', ') : `${lacking} ${places}`}`;
   const hint = key.includes('/monthly/') ? '; cryptodl audit compares it with its days' : '';
-  if (idConflicts === 0) return `${key}: ${rows} of ${expectedRows} rows${hint}`;
+  const others = rows < expectedRows || gaps.length === 0 ? '' : `, none ${places}`;
+  if (idConflicts === 0) return `${key}: ${rows} of ${expectedRows} rows${others}${hint}`;
   return `${key}: ${rows - idConflicts} of ${expectedRows} bars, ${countText(idConflicts, 'row')} more${hint}`;
 }
 

@@ -37,8 +37,8 @@ function put(dataset: string, period: string, csv: string, interval?: string): v
 }
 
 /** The gaps of the partial outcomes, and what coverage expects and lacks in days. */
-async function told(run: SceneRun): Promise<unknown> {
-  const { events } = await cryptodl(['coverage', '--out', run.lake, '--json', '--now', scene.now]);
+async function told(run: SceneRun, now = scene.now): Promise<unknown> {
+  const { events } = await cryptodl(['coverage', '--out', run.lake, '--json', '--now', now]);
   return {
     partial: run.events
       .filter(({ outcome }) => outcome === 'partial')
@@ -144,6 +144,56 @@ it.each([
   }
   const run = await scene.vision(`-i ${interval} -s BTCUSDT --cadence monthly --to 2023-07-31`);
   expect(await told(run)).toEqual({ partial: [['2023-05', gap]], lacking: [[122, missing]] });
+});
+
+describe('an object whose rows are one interval too late lacks the first row of its period', () => {
+  const STEP_MS = { '5m': 300_000, '1h': 3_600_000, '1d': DAY_MS } as const;
+  type Interval = keyof typeof STEP_MS | '1mo';
+
+  /** The times of the rows of a period. */
+  function timesOf(period: string, interval: Interval): number[] {
+    const from = Date.parse(period);
+    if (interval === '1mo') return [from];
+    const end = new Date(from);
+    if (period.length === 7) end.setUTCMonth(end.getUTCMonth() + 1);
+    const length = (period.length === 7 ? end.getTime() - from : DAY_MS) / STEP_MS[interval];
+    return Array.from({ length }, (_, index) => from + index * STEP_MS[interval]);
+  }
+
+  function rowOf(dataset: string, at: number): string {
+    const label = new Date(at).toISOString().slice(0, 19).replace('T', ' ');
+    return dataset === 'metrics' ? `${label},BTCUSDT,1,2,1,2,1,2\n` : `${at},1,2,1,2,5,${at + 1},9,3,1,1,0\n`;
+  }
+
+  it.each<[string, Interval, [string, string, string], string, unknown]>([
+    ['klines', '1d', ['2023-05-10', '2023-05-11', '2023-05-12'], '2023-05-12', [3, 1]],
+    ['klines', '1h', ['2023-05-10', '2023-05-11', '2023-05-12'], '2023-05-11', [72, 1]],
+    ['klines', '5m', ['2023-04', '2023-05', '2023-06'], '2023-05', [26_208, 1]],
+    ['klines', '1d', ['2023-04', '2023-05', '2023-06'], '2023-05-02', [91, 1]],
+    ['klines', '1mo', ['2023-04', '2023-05', '2023-06'], '2023-06', [91, 31]],
+    ['metrics', '5m', ['2026-07-10', '2026-07-11', '2026-07-12'], '2026-07-11', [864, 1]],
+  ])('%s %s %j', async (...[dataset, interval, periods, gapEnd, lacking]) => {
+    const [, shifted, after] = periods;
+    const next = timesOf(after, interval)[0] ?? 0;
+    for (const period of periods) {
+      const own = timesOf(period, interval);
+      const times = period === shifted ? [...own.slice(1), next] : own;
+      const csv = times.map((at) => rowOf(dataset, at)).join('');
+      put(dataset, period, csv, dataset === 'klines' ? interval : undefined);
+    }
+    const layer = dataset === 'klines' ? `-i ${interval}` : '';
+    const now = '2026-09-20T12:00:00Z';
+    const cadence = shifted.length === 7 ? 'monthly' : 'daily';
+    for (const format of ['parquet', 'csv']) {
+      const range = `--from ${periods[0]} --to ${after} --now ${now}`;
+      const run = await scene.vision(
+        `--dataset ${dataset} ${layer} -s BTCUSDT --cadence ${cadence} --format ${format} ${range}`,
+        { lake: `${dataset}-${interval}-${cadence}-${format}` },
+      );
+      const gap = `${shifted.padEnd(10, '-01')} ${gapEnd.padEnd(10, '-01')}`;
+      expect(await told(run, now)).toEqual({ partial: [[shifted, gap]], lacking: [lacking] });
+    }
+  });
 });
 
 describe('funding rates that lack a week and a settlement', () => {

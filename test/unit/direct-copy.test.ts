@@ -137,9 +137,9 @@ describe('a usual file', () => {
     const content = bars(15, 22) + bar(DAY_15 + 27 * HOUR);
     const made = await make({ '2024-01-15': content }, { edgeSeconds: 86_400 });
     expect(made.statements).toBe(1);
-    // The last row is outside the period, so the times count as ends of bars.
+    // The last row is outside of the period, and stands for none of its rows.
     expect(made.written.get('2024-01-15.zip')?.gaps).toEqual([
-      ['2024-01-15T22:00:00Z', '2024-01-16T01:00:00Z'],
+      ['2024-01-15T22:00:00Z', '2024-01-16T00:00:00Z'],
     ]);
   });
 
