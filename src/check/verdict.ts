@@ -16,11 +16,14 @@ export interface FoundOrders {
 export interface Verdict {
   readonly state: 'complete' | 'behind' | 'incomplete' | 'running';
   readonly exitCode: ExitCode;
+  /** Whether nothing tells what the last run asked for: it was killed, or could not begin, before it wrote its orders. */
+  readonly isUnordered: boolean;
   /** A command line; undefined if nothing is missing, or if no command can mend it. */
   readonly next: string | undefined;
 }
 
-export function verdictOf({ root, orders, running }: FoundOrders): Verdict {
+export function verdictOf({ root, orders, running, run }: FoundOrders): Verdict {
+  const isUnordered = run !== undefined && !run.isOrdered && !running;
   const lacking = orders.filter((one) => one.lacking > 0);
   const can = (mend: Mend): JudgedOrder[] => lacking.filter(({ mends }) => mends.has(mend));
   const [first] = can('run');
@@ -30,15 +33,12 @@ export function verdictOf({ root, orders, running }: FoundOrders): Verdict {
       : can('repair').length > 0
         ? `${commandLine(['repair'])}${lakeFlag(root)}`
         : undefined;
-  const state = running
-    ? 'running'
-    : lacking.length === 0
-      ? 'complete'
-      : lacking.every(({ behind }) => behind > 0)
-        ? 'behind'
-        : 'incomplete';
-  const exitCode = lacking.length === 0 ? 0 : next === undefined && !running ? 4 : 3;
-  return { state, exitCode, next: running ? undefined : next };
+  const isWhole = lacking.length === 0 && !isUnordered;
+  const isBehind = lacking.length > 0 && lacking.every(({ behind }) => behind > 0);
+  const state = running ? 'running' : isWhole ? 'complete' : isBehind ? 'behind' : 'incomplete';
+  const cannotBeHad = next === undefined && !isUnordered && !running;
+  const exitCode = isWhole ? 0 : cannotBeHad ? 4 : 3;
+  return { state, exitCode, isUnordered, next: running ? undefined : next };
 }
 
 /** The words of the command that fetches what an order lacks. Without symbols, a run continues all open orders. */

@@ -44,6 +44,14 @@ export class StartRecord {
     await this.#guard(() => writeStart(paths, start));
   }
 
+  /** Notes that the orders of the run are in the lake. */
+  async ordered(): Promise<void> {
+    if (this.#start === undefined) return;
+    const start: RunStart = { ...this.#start, isOrdered: true };
+    this.#start = start;
+    await this.#guard(() => writeStart(this.#session.paths, start));
+  }
+
   /** Writes why the run could not begin. Wrong options leave nothing. */
   async fail(error: CryptodlError): Promise<void> {
     const start = this.#start;

@@ -158,7 +158,10 @@ async function execute(
   { start, orders = NO_ORDERS }: { readonly start: StartRecord; readonly orders?: OrderChange },
 ): Promise<RunEnd> {
   session.phase('planning');
-  const plan = await withOrders(session.paths, orders, () => acceptedPlan(session, selection));
+  const plan = await withOrders(session.paths, orders, async () => {
+    await start.ordered();
+    return acceptedPlan(session, selection);
+  });
   try {
     const terms = plan.totals.fetch + plan.totals.skip === 0 ? undefined : await noteTerms(session);
     session.observer.announce({ ...announcement(session, selection, plan), terms });

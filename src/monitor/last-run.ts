@@ -4,8 +4,9 @@ import { refuseIfLocked } from '../lake/lock.js';
 import type { LakePaths } from '../lake/layout.js';
 import type { Clock } from '../model/clock.js';
 import { agoText } from '../model/units.js';
+import { isSame, readRunsUntil } from './run-history.js';
 import { readRuns, readStarts } from './run-record.js';
-import type { RunStart } from './run-record.js';
+import type { RunRecord, RunStart } from './run-record.js';
 import { printable } from '../text/printable.js';
 
 /** `killed`: the run left only its start. `failed`: it could not begin. */
@@ -16,6 +17,8 @@ export interface LastRun {
   readonly fate: 'ended' | 'failed' | 'killed' | 'running';
   readonly exitCode: number | undefined;
   readonly error: string | undefined;
+  /** Whether the lake has an order of what the run asked for: the run wrote it, or an earlier run of the same selection did. */
+  readonly isOrdered: boolean;
 }
 
 /** Whether a run writes to the lake now. Rejects with errors of the system. */
@@ -33,16 +36,33 @@ export async function isRunning({ internal }: LakePaths, clock: Pick<Clock, 'sle
 export async function lastRun(paths: LakePaths, running: boolean): Promise<LastRun | undefined> {
   const start = (await readStarts(paths)).at(-1);
   const run = (await readRuns(paths, 1)).runs.at(-1);
-  if (start !== undefined && (run === undefined || start.id > run.id)) return ofStart(start, running);
+  if (start !== undefined && (run === undefined || start.id > run.id)) {
+    const last = ofStart(start, running);
+    if (last.isOrdered) return last;
+    const isOfStart = (other: RunRecord): boolean => isSame(other, start);
+    return { ...last, isOrdered: (await readRunsUntil(paths, isOfStart)).some(isOfStart) };
+  }
   if (run === undefined) return undefined;
   const { verb, job, startedAt, summary } = run;
-  return { verb, job, startedAt, fate: 'ended', exitCode: summary.exitCode, error: undefined };
+  return {
+    verb,
+    job,
+    startedAt,
+    fate: 'ended',
+    exitCode: summary.exitCode,
+    error: undefined,
+    isOrdered: true,
+  };
 }
 
 /** A start without an end is that of a run that was killed, unless a run holds the lock. */
-export function ofStart({ verb, job, startedAt, ended }: RunStart, running: boolean): LastRun {
+export function ofStart(start: RunStart, running: boolean): LastRun {
+  const { verb, job, startedAt, ended } = start;
   const fate = ended !== undefined ? 'failed' : running ? 'running' : 'killed';
-  return { verb, job, startedAt, fate, exitCode: undefined, error: ended?.message };
+  // Runs without symbols of their own continue the orders of the lake.
+  const hasOwn = (verb === 'vision' || verb === 'metrics') && start.options['symbols'] !== undefined;
+  const isOrdered = start.isOrdered === true || !hasOwn;
+  return { verb, job, startedAt, fate, exitCode: undefined, error: ended?.message, isOrdered };
 }
 
 /** `vision, 3 h ago (…): exit code 0` */

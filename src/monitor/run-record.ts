@@ -149,6 +149,8 @@ const StartSchema = v.object({
   tool: text,
   startedAt: instant,
   options: map(v.array(v.string())),
+  /** Set once the orders of the run are in the lake. */
+  isOrdered: v.optional(v.literal(true)),
   /** The error that ended the run before its work. */
   ended: v.optional(v.object({ at: instant, code: text, message: text })),
 });

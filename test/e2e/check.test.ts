@@ -55,6 +55,20 @@ describe('a later run', () => {
     expect(await check(lake)).toMatchObject({ verdict: 'complete', exitCode: 0, next: null });
   });
 
+  it('that ends before its order is written leaves a lake that is not complete', async () => {
+    const shared = { lake: 'unordered' };
+    const { lake } = await scene.vision(DAYS, shared);
+    scene.refuse((path) => path.includes('prefix='), 503);
+    expect((await scene.vision(`${DAYS} --retries 0`, shared)).code).not.toBe(2);
+    expect(await check(lake)).toMatchObject({ verdict: 'complete', exitCode: 0 });
+    const asked = await scene.vision('--symbols SOL* --days 2 --retries 0 --max-wait 1s', shared);
+    expect(asked.code).toBe(1);
+    expect(await check(lake)).toMatchObject({ verdict: 'incomplete', exitCode: 3 });
+    scene.reset();
+    await scene.vision('--symbols SOL* --days 2', shared);
+    expect(await check(lake)).toMatchObject({ verdict: 'complete', exitCode: 0 });
+  });
+
   it('does not count the files of one format for the order of another', async () => {
     const shared = { lake: 'formats' };
     const { lake } = await scene.vision(DAYS, shared);

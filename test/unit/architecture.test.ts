@@ -167,7 +167,7 @@ const LINES: Readonly<Record<string, number>> = {
   main: 300,
   mirror: 1550,
   model: 1500,
-  monitor: 1400,
+  monitor: 1450,
   notify: 250,
   options: 3050,
   page: 450,
