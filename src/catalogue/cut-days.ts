@@ -89,8 +89,7 @@ function toMs([from, to]: readonly [string, string]): readonly [number, number] 
 /**
  * The silences of held objects, and long stretches that are unusual: on most held days among the 7 days before and the 7 days after, and on at least two, the same stretch
  * is at most a tenth as long.
- * Leaves out the start of the first day, because the symbol may have been listed during that day, and stretches next to a day on which
- * the symbol is proven not to trade (`isIdle`).
+ * Leaves out stretches next to a day on which the symbol is proven not to trade (`isIdle`): it may have been listed or delisted during the day.
  */
 export function cutStretches(
   held: readonly HeldSpan[],
@@ -108,9 +107,8 @@ export function cutStretches(
     days.set(day, times);
     long.push(...longOf(times, dayStart));
   }
-  const start = held[0]?.from;
   const isSeriesEdge = ({ day, at }: EmptyStretch): boolean =>
-    at === 'begin' ? day === start || isIdle(day - 1) : at === 'end' && isIdle(day + 1);
+    at === 'begin' ? isIdle(day - 1) : at === 'end' && isIdle(day + 1);
   const { missing, proven } = seamsOf(held, dayStart);
   const unusual = long.filter(
     (stretch) =>
@@ -126,7 +124,7 @@ export function cutStretches(
   const thin =
     rate?.isSteady === true
       ? thinDays(days, dayStart).filter(
-          ({ day }) => day !== start && !isIdle(day - 1) && !isIdle(day + 1) && !cutDays.has(day),
+          ({ day }) => !isIdle(day - 1) && !isIdle(day + 1) && !cutDays.has(day),
         )
       : [];
   return [...cut, ...thin].sort((a, b) => a.from - b.from);

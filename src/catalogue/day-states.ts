@@ -22,7 +22,7 @@ import { doubtsOf } from './doubts.js';
 import type { Doubts } from './doubts.js';
 import { DAY_SECONDS } from './gap.js';
 import type { Gap, LackState } from './gap.js';
-import { addRows, cutGaps, hasEnded, looseGaps, wholeDays } from './held-gaps.js';
+import { addRows, cutGaps, hasEnded, isBeforeStart, looseGaps, wholeDays } from './held-gaps.js';
 import type { Add, Part } from './held-gaps.js';
 import { append, at, eachSpan, intersect, NO_SPANS, subtract } from './spans.js';
 import type { DayRange, Spans } from './spans.js';
@@ -262,7 +262,7 @@ function cutsOf(
   const reasonOf = reasons(heldDays, known);
   const isIdle = (day: number): boolean => {
     const { reason } = reasonOf(day);
-    return hasEnded(reason) || reason === 'not-traded';
+    return hasEnded(reason) || isBeforeStart(reason) || reason === 'not-traded';
   };
   const cuts = cutStretches(held, isIdle, { dayStartMs: dayStartSeconds * 1000 }, rate);
   return cuts.filter(({ day }) => day >= from && day < to);

@@ -186,7 +186,7 @@ function pausesOf({ known: { absences } }: Part, gaps: Spans): Edge[] {
   return edges;
 }
 
-function isBeforeStart(reason: GapReason): boolean {
+export function isBeforeStart(reason: GapReason): boolean {
   return reason === 'not-listed-yet' || reason === 'before-history';
 }
 

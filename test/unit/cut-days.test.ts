@@ -33,12 +33,14 @@ function heldOf(of: ObjectLine): HeldSpan {
   return { facts: of, from, to: from + 1 };
 }
 
-/** The cut ends of consecutive days; undefined is a day that is not held. */
-function cuts(days: readonly (Hours | undefined)[], hasEnded = false): string[] {
+/** The cut ends of consecutive days; undefined is a day that is not held. `isIdle`: the symbol is not traded on other days. */
+function cuts(days: readonly (Hours | undefined)[], isIdle = false): string[] {
   const lines = days.flatMap((hours, index) => (hours === undefined ? [] : [line(FIRST + index, hours)]));
-  return cutStretches(lines.map(heldOf), (day) => hasEnded && day >= FIRST + days.length, UTC).map(
-    ({ day, at }) => `${day - FIRST} ${at}`,
-  );
+  return cutStretches(
+    lines.map(heldOf),
+    (day) => isIdle && (day < FIRST || day >= FIRST + days.length),
+    UTC,
+  ).map(({ day, at }) => `${day - FIRST} ${at}`);
 }
 
 describe('a day is cut', () => {
@@ -85,8 +87,9 @@ describe('a day is cut', () => {
     expect(cutStretches(open.map(heldOf), () => false, UTC)).toEqual([]);
   });
 
-  it('not at the begin of the first held day, and not at the end of a series', () => {
-    expect(cuts([[9, 15], WHOLE, WHOLE])).toEqual(['0 end']);
+  it('at the begin of the first held day and at the end of the last one, but not next to a day without trading', () => {
+    expect(cuts([[9, 15], WHOLE, WHOLE])).toEqual(['0 begin', '0 end']);
+    expect(cuts([[9, 15], WHOLE, WHOLE], true)).toEqual(['0 end']);
     expect(cuts([WHOLE, WHOLE, [9, 15]], true)).toEqual(['2 begin']);
   });
 
