@@ -36,15 +36,23 @@ export class DatasetSettings {
 
   async #read(market: string, dataset: string, format: Format): Promise<SharedSettings | undefined> {
     const { root, venue, manifests } = this.#options;
-    const folder = [venue.name, market, safeName(dataset)].join('/');
-    for await (const path of manifestsBelow(root, folder)) {
-      const series = seriesAt(venue, path);
-      if (series === undefined) continue;
+    for await (const series of knownSeries({ root, venue }, market, safeName(dataset))) {
       const held = await manifests.of(join(root, seriesFolder(venue.name, series)));
       const settings = held[format].newest()?.settings;
       if (settings !== undefined) return settings;
     }
     return undefined;
+  }
+}
+
+/** The series of a market, or of a folder of it, that have a manifest. */
+export async function* knownSeries(
+  { root, venue }: Pick<DatasetSettingsOptions, 'root' | 'venue'>,
+  ...folders: readonly string[]
+): AsyncGenerator<Series> {
+  for await (const path of manifestsBelow(root, [venue.name, ...folders].join('/'))) {
+    const series = seriesAt(venue, path);
+    if (series !== undefined) yield series;
   }
 }
 

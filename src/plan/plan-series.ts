@@ -8,6 +8,7 @@ import { HeldObjects } from '../lake/held-objects.js';
 import type { Manifests } from '../lake/manifests.js';
 import { checkedFolder } from '../lake/path-checks.js';
 import { checkSettings, differingSettings } from '../lake/settings.js';
+import { REASON_FACTS } from '../model/absence-reasons.js';
 import { usage } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
@@ -232,7 +233,7 @@ function dropUnlisted(partitions: Map<string, Choice[]>, known: HeldObjects): vo
         period.cadence === 'monthly' ||
         listed !== undefined ||
         held !== undefined ||
-        absent === 'not-listed-yet',
+        REASON_FACTS[absent].isProven,
     );
     if (there.length > 0) partitions.set(label, there);
     else partitions.delete(label);

@@ -40,9 +40,9 @@ export async function proveAbsences(
 async function prove(context: ProofContext, { period, absent }: Choice): Promise<Proof> {
   const listing = await context.list(period.cadence);
   if (listing.isProbed === true || listing.copiedAt !== undefined) return { absent };
-  if (absent === 'unknown') return { absent: await startReason(context, listing, period) };
   if (absent === 'hole') return { absent: await holeReason(context, listing, period) };
-  return absent === 'not-published-yet' ? endReason(context, listing, period) : { absent };
+  const reason = absent === 'unknown' ? await startReason(context, listing, period) : absent;
+  return reason === 'not-published-yet' ? endReason(context, listing, period) : { absent: reason };
 }
 
 /** The reason that an earlier run recorded, if it is one of these and its wait is not over. */
@@ -68,11 +68,11 @@ async function startReason(
   const recorded = recordedReason(context, period, ['not-listed-yet', 'before-history', 'hole']);
   if (recorded !== undefined) return recorded;
   const first = await context.life.firstDay(context.series);
-  if (first === undefined) return 'unknown';
-  if (period.to <= first) return 'not-listed-yet';
+  if (first !== undefined && period.to <= first) return 'not-listed-yet';
   const isStartKnown = context.spans[period.cadence]?.first !== undefined;
   const start = isStartKnown ? undefined : await context.life.datasetStart(context.series);
   if (start !== undefined && period.to <= start) return 'before-history';
+  if (first === undefined) return 'unknown';
   return listing.first === undefined ? 'not-published-yet' : 'hole';
 }
 

@@ -1,4 +1,4 @@
-/** What the archive has of a symbol, in all datasets that record its trading, and whether its market goes on: the evidence for reasons of absence. */
+/** What the archive has of a symbol, in its other datasets, and whether its market goes on: the evidence for reasons of absence. */
 import { monthOf, monthStart } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { Cadence, Period, Series } from '../model/task.js';
@@ -20,6 +20,9 @@ const MOST_STALLED_DAYS = 100;
 /** A shorter hole may be one of the archive alone. */
 const LEAST_PAUSE_DAYS = 30;
 
+/** Series begin or end together if no more days are between them: a month, and half of one that has not been published. */
+const NEAR_DAYS = 45;
+
 type Days = Pick<Period, 'from' | 'to'>;
 
 interface LifeOptions {
@@ -28,12 +31,16 @@ interface LifeOptions {
   readonly today: number;
   /** The series of the run. */
   readonly series: readonly Series[];
+  /** The series of a market of which the lake has a manifest. */
+  readonly knownSeries: (market: string) => AsyncIterable<Series>;
 }
 
 /** Asks the listing at most once for each fact. */
 export class SymbolLife {
   readonly #options: LifeOptions;
   readonly #peers = new Map<string, string[]>();
+  /** The series of the run and of the lake, by market. */
+  readonly #known = new Map<string, Promise<ReadonlyMap<string, Series[]>>>();
   readonly #answers = new Map<string, Promise<readonly Period[]>>();
 
   constructor(options: LifeOptions) {
@@ -45,62 +52,83 @@ export class SymbolLife {
     }
   }
 
-  /** The first day of the symbol in any of these datasets; Infinity without objects, undefined if the listing does not tell. */
+  /**
+   * The first day of the symbol in any of its datasets; undefined if no other series begins with this one, or if the listing does not tell:
+   * one series alone may begin late.
+   */
   firstDay(series: Series): Promise<number | undefined> {
     return orUndefined(async () => {
+      // Months do not tell the day.
+      const records = (await this.#othersOf(series)).filter((one) => !this.#isCoarse(one));
       const [own = Infinity, ...others] = await Promise.all(
-        this.#recordsOf(series).map((one) => this.#firstOf(one)),
+        [series, ...records].map((one) => this.#firstOf(one)),
       );
       const first = Math.min(...others);
-      return first < Infinity && this.#isCoarse(series) ? first : Math.min(own, first);
+      if (first === Infinity || first > own + NEAR_DAYS) return undefined;
+      return this.#isCoarse(series) ? first : Math.min(own, first);
     });
   }
 
   /**
    * The first day of the dataset in any of the symbols that show whether the market goes on, and in this one; undefined if none of the others
-   * has it, or if the listing does not tell. Other symbols have contracts of pairs by the name of the pair.
+   * has it, or if the listing does not tell.
    */
   datasetStart(series: Series): Promise<number | undefined> {
     return orUndefined(async () => {
-      const symbols = this.#referencesOf(series).flatMap((symbol) => [symbol, symbol.replace(/_.*/, '')]);
-      const others = [...new Set(symbols)].filter((symbol) => symbol !== series.symbol);
-      const firsts = await Promise.all(others.map((symbol) => this.#firstOf({ ...series, symbol })));
+      const firsts = await Promise.all(
+        this.#referencesOf(series).map((symbol) => this.#firstOf({ ...series, symbol })),
+      );
       const first = Math.min(...firsts);
       return Number.isFinite(first) ? Math.min(first, await this.#firstOf(series)) : undefined;
     });
   }
 
   /**
-   * The day after the last one, from a day on, that any of these datasets has, if the symbol was delisted then: others of its market go on.
-   * If publication stalled for all of them then, the first day that others have. Undefined if that is not proven, or not yet.
+   * The day after the last one, from a day on, that any dataset of the symbol has, if the symbol was delisted then: another series of it ends
+   * with this one, and others of its market go on. If publication stalled for all of them then, the first day that others have. Undefined if
+   * that is not proven, or not yet.
    */
   end(series: Series, cadence: Cadence, from: number): Promise<number | undefined> {
     return orUndefined(async () => {
       const isCoarse = this.#isCoarse(series);
       const delay = LONGEST_DELAY_DAYS[isCoarse ? 'daily' : cadence];
       const latest = this.#options.today - delay;
+      const others = await this.#othersOf(series);
+      const recent = new Set<Series>();
       let end = from;
-      for (const one of this.#recordsOf(series)) {
+      for (const one of [series, ...others]) {
         // The symbol is traded: its other datasets need not be asked.
         if (end > latest) return undefined;
-        const days = await this.#daysOf(one, from, Infinity);
+        const days = await this.#daysOf(one, from - NEAR_DAYS, Infinity);
+        if (days.length > 0) recent.add(one);
         end = days.reduce((last, day) => Math.max(last, day + 1), end);
       }
-      if (end > latest || !(await this.#goesOn(series, cadence, end + delay - 1, Infinity))) return undefined;
+      if (end > latest || !(await this.#endTogether(others, recent))) return undefined;
+      if (!(await this.#goesOn(series, cadence, end + delay - 1, Infinity))) return undefined;
       return this.#resumedFrom(series, cadence, end);
     });
   }
 
+  /** Whether another series ended with this one, or before, if this one ended long ago. */
+  async #endTogether(others: readonly Series[], recent: ReadonlySet<Series>): Promise<boolean> {
+    if (recent.size > 0) return others.some((one) => recent.has(one));
+    for (const one of others) if ((await this.#firstOf(one)) < Infinity) return true;
+    return false;
+  }
+
   /**
-   * The longest stretches of the days `[from, to)` of which none of these datasets has an object, while others of the market go on: the symbol
-   * was listed twice, or suspended. A shorter stretch may be a hole of the archive alone.
+   * The longest stretches of the days `[from, to)` of which no dataset of the symbol has an object, while others of the market go on: the symbol
+   * was listed twice, or suspended. A shorter stretch may be a hole of the archive alone, as any may be without other series near it.
    */
   async pauses(series: Series, cadence: Cadence, from: number, to: number): Promise<readonly Days[]> {
-    const found = await orUndefined(() =>
-      Promise.all(this.#recordsOf(series).map((one) => this.#daysOf(one, from, to))),
-    );
-    if (found === undefined) return [];
-    const days = [...found.flat().sort((a, b) => a - b), to];
+    const found = await orUndefined(async () => {
+      const others = await this.#othersOf(series);
+      const near = (one: Series) => this.#daysOf(one, from - NEAR_DAYS, to + NEAR_DAYS);
+      return Promise.all([series, ...others].map(near));
+    });
+    if (found?.slice(1).some((days) => days.length > 0) !== true) return [];
+    const within = found.flat().filter((day) => day >= from && day < to);
+    const days = [...within.sort((a, b) => a - b), to];
     const pauses: Days[] = [];
     let start = from;
     for (const day of days) {
@@ -127,7 +155,7 @@ export class SymbolLife {
 
   /** The series by whose objects of other symbols their market goes on: a coarse one is shown by daily objects that record trading. */
   #shownBy(series: Series, cadence: Cadence): [Series, Cadence] {
-    const trading = this.#isCoarse(series) ? this.#recordsOf(series)[1] : undefined;
+    const trading = this.#isCoarse(series) ? this.#tradingOf(series)[0] : undefined;
     return trading === undefined ? [series, cadence] : [trading, 'daily'];
   }
 
@@ -147,17 +175,46 @@ export class SymbolLife {
     return false;
   }
 
-  /** The series itself, with both of its cadences, and those that record the trading of its symbol. */
-  #recordsOf(series: Series): Series[] {
+  /** The other series of the symbol that the archive may have: those that record its trading, and those of the run and of the lake. */
+  async #othersOf(series: Series): Promise<Series[]> {
     const { market, symbol } = series;
-    const trading = datasetsOf(this.#options.venue, market).flatMap(
+    const bySymbol = this.#known.get(market) ?? this.#readKnown(market);
+    this.#known.set(market, bySymbol);
+    const found = await bySymbol;
+    const known = [symbol, this.#contractOf(series)].flatMap((name) => found.get(name) ?? []);
+    const byName = new Map([...this.#tradingOf(series), ...known].map((one) => [nameOf(one), one]));
+    byName.delete(nameOf(series));
+    return [...byName.values()];
+  }
+
+  async #readKnown(market: string): Promise<ReadonlyMap<string, Series[]>> {
+    const bySymbol = new Map<string, Series[]>();
+    const add = (one: Series): void => {
+      const known = bySymbol.get(one.symbol);
+      if (known === undefined) bySymbol.set(one.symbol, [one]);
+      else known.push(one);
+    };
+    for (const one of this.#options.series) if (one.market === market) add(one);
+    for await (const one of this.#options.knownSeries(market)) add(one);
+    return bySymbol;
+  }
+
+  #tradingOf(series: Series): Series[] {
+    const { market } = series;
+    const symbol = this.#contractOf(series);
+    return datasetsOf(this.#options.venue, market).flatMap(
       ({ name: dataset, provesTrading: intervals }): Series[] => {
         if (intervals === undefined) return [];
         if (intervals.length === 0) return [{ market, dataset, symbol }];
         return intervals.map((interval) => ({ market, dataset, interval, symbol }));
       },
     );
-    return [series, ...trading.filter((one) => groupOf(one) !== groupOf(series))];
+  }
+
+  /** The contract by which a pair is traded, where series of the market have the name of the pair: BTCUSD_PERP for BTCUSD. */
+  #contractOf({ market, symbol }: Series): string {
+    const [, kind] = this.#options.venue.markets[market]?.references?.[0]?.split('_') ?? [];
+    return kind === undefined || symbol.includes('_') ? symbol : `${symbol}_${kind}`;
   }
 
   /** Whether the objects of a series do not tell its first and last day: it is published by month only, or has bars of several days. */
@@ -167,11 +224,13 @@ export class SymbolLife {
     return hasLongBars(spec, interval) || !cadencesOf(spec, interval).includes('daily');
   }
 
+  /** Other symbols. Some series have the name of the pair of a contract. */
   #referencesOf(series: Series): string[] {
     const { references = [] } = this.#options.venue.markets[series.market] ?? {};
     const peers = (this.#peers.get(groupOf(series)) ?? []).filter((symbol) => symbol !== series.symbol);
-    const others = references.filter((symbol) => symbol !== series.symbol && !peers.includes(symbol));
-    return [...peers.slice(0, MOST_PEERS), ...others];
+    const names = references.flatMap((symbol) => [symbol, symbol.replace(/_.*/, '')]);
+    const others = names.filter((symbol) => symbol !== series.symbol);
+    return [...new Set([...peers.slice(0, MOST_PEERS), ...others])];
   }
 
   /** A monthly object counts from the start of its month, unless the month has daily objects. */
@@ -247,6 +306,10 @@ export class SymbolLife {
     this.#answers.set(`${prefix} ${what}`, answer);
     return answer;
   }
+}
+
+function nameOf(series: Series): string {
+  return `${groupOf(series)} ${series.symbol}`;
 }
 
 function groupOf({ market, dataset, interval = '' }: Series): string {

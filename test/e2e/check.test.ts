@@ -106,11 +106,13 @@ describe('a later run', () => {
   it('knows that a symbol of the order was delisted before its first day', async () => {
     const shared = { lake: 'gone' };
     for (const day of ['2026-10-01', '2026-10-02'])
-      publish(
-        scene.folder,
-        `data/futures/um/daily/klines/GONEUSDT/1h/GONEUSDT-1h-${day}.zip`,
-        hourlyBars([day], 1),
-      );
+      // The other series proves that the symbol has ended, and not one series of it.
+      for (const series of ['1h/GONEUSDT-1h', '1m/GONEUSDT-1m'])
+        publish(
+          scene.folder,
+          `data/futures/um/daily/klines/GONEUSDT/${series}-${day}.zip`,
+          hourlyBars([day], 1),
+        );
     const { lake } = await scene.vision('--symbols BTCUSDT,GONEUSDT --days 7', shared);
     const complete = { verdict: 'complete', orders: [{ series: 2, lacking: 0, percent: 100 }] };
     expect(await check(lake)).toMatchObject(complete);

@@ -13,12 +13,18 @@ const scene = useScene({
     // All datasets of a symbol end together.
     { from, to: '2026-10-10', symbols: ['GONEUSDT'] },
     { from, to: '2026-10-10', symbols: ['GONEUSDT'], dataset: 'trades' },
+    // One series alone ends, and bars of an hour end although metrics go on.
+    { from, to: '2026-10-10', symbols: ['ALONEUSDT'] },
+    { from, to: '2026-10-10', symbols: ['METUSDT'] },
+    { from, to: '2026-10-10', symbols: ['METUSDT'], interval: '1d' },
+    { from, to: '2026-11-19', symbols: ['METUSDT'], dataset: 'metrics' },
     // Bars of a day go on.
     { from, to: '2026-10-10', symbols: ['HALFUSDT'] },
     { from, to: '2026-11-19', symbols: ['HALFUSDT'], interval: '1d' },
     // Listed twice, and a hole of the archive alone.
     { from: '2026-06-01', to: '2026-08-31', symbols: ['TWICEUSDT', 'HOLEUSDT'] },
     { from: '2026-10-20', to: '2026-11-19', symbols: ['TWICEUSDT', 'HOLEUSDT'] },
+    { from: '2026-06-01', to: '2026-08-31', symbols: ['TWICEUSDT'], interval: '1d' },
     { from: '2026-06-01', to: '2026-11-19', symbols: ['HOLEUSDT'], dataset: 'aggTrades' },
     // Begins with its trades, and later than its trades.
     { from: '2026-09-05', to: '2026-11-19', symbols: ['NEWUSDT', 'LATEUSDT'] },
@@ -63,11 +69,19 @@ describe('an absent day is', () => {
       ['2026-10-11', 'delisted', 'archive'],
     ],
     ['missing if another interval goes on', 'HALFUSDT', ['2026-10-11', 'stalled', undefined]],
+    ['missing if metrics go on', 'METUSDT', ['2026-10-11', 'stalled', undefined]],
+    ['missing if the symbol has no other series', 'ALONEUSDT', ['2026-10-11', 'stalled', undefined]],
+    [
+      'missing before the first day if the symbol has no other series',
+      'ALONEUSDT',
+      ['2026-06-01', 'unknown', undefined],
+    ],
     ['not traded if the symbol was listed twice', 'TWICEUSDT', ['2026-09-01', 'not-traded', 'archive']],
     ['a hole if another dataset has it', 'HOLEUSDT', ['2026-09-01', 'hole', undefined]],
     ['not listed yet if all datasets begin together', 'NEWUSDT', ['2026-08-01', 'not-listed-yet', 'archive']],
   ])('%s', async (_, symbol, gap) => {
-    const since = symbol === 'NEWUSDT' ? '2026-08-01' : from;
+    const [absent = from] = gap;
+    const since = absent < '2026-09-01' ? absent : from;
     const { code, lake } = await scene.vision(`--symbols ${symbol} --from ${since}`);
     const [first] = await gapsOf(lake, scene.now, since);
     expect([code, first]).toEqual([0, gap]);
@@ -128,6 +142,72 @@ describe('before the first day of a dataset that the configuration does not know
   });
 });
 
+describe('the evidence for a series', () => {
+  const others = useScene({
+    archive: [
+      { market: 'cm', from: '2026-08-01', to: '2026-11-19', symbols: ['BTCUSD_PERP', 'ADAUSD_PERP'] },
+      { market: 'cm', from: '2026-08-01', to: '2026-10-10', symbols: ['XRPUSD_PERP'] },
+      ...['BTCUSD', 'ADAUSD', 'XRPUSD'].map((symbol) => ({
+        market: 'cm' as const,
+        dataset: 'indexPriceKlines' as const,
+        symbols: [symbol],
+        from: '2026-08-01',
+        to: symbol === 'BTCUSD' ? '2026-11-19' : '2026-10-10',
+      })),
+      { from: '2026-06-01', to: '2026-11-19', interval: '1d' },
+      { from: '2026-06-01', to: '2026-10-31', interval: '1mo', cadence: 'monthly' },
+      { from: '2026-06-01', to: '2026-07-10', interval: '1d', symbols: ['GONEUSDT'] },
+      { from: '2026-06-01', to: '2026-07-31', interval: '1mo', cadence: 'monthly', symbols: ['GONEUSDT'] },
+      { from: '2026-07-01', to: '2026-11-19', dataset: 'aggTrades' },
+    ],
+    now: '2026-11-20T12:00:00Z',
+  });
+  const ofPair = '--market cm --dataset indexPriceKlines --interval 1h --from 2026-10-01 --symbols';
+
+  it.each([
+    ['of a pair is that of its contract', `${ofPair} XRPUSD`, 'complete'],
+    ['of a pair is that of its contract, which goes on', `${ofPair} ADAUSD`, 'incomplete'],
+    [
+      'of bars of a month is that of days',
+      '--interval 1mo --symbols GONEUSDT --from 2026-06 --to 2026-10',
+      'complete',
+    ],
+  ])('%s', async (title, flags, verdict) => {
+    const { lake } = await others.vision(flags, { lake: title.replaceAll(' ', '-') });
+    expect(await checked(lake, others.now)).toMatchObject({ verdict });
+  });
+
+  it.each([
+    ['lacks rows if the archive has earlier days', 'BTCUSDT', 'incomplete'],
+    ['is whole if the symbol began on that day', 'NEWUSDT', 'complete'],
+  ])('that begins at noon of the first ordered day %s', async (_, symbol, verdict) => {
+    const days = ['07', '08', '09', '10', '11', '12'].map((day) => `2026-09-${day}`);
+    for (const [at, day] of days.entries()) {
+      if (symbol === 'NEWUSDT' && day < '2026-09-09') continue;
+      const { csv } = makeCsv({ market: 'um', dataset: 'trades', symbol, period: day });
+      const isCut = day === '2026-09-09';
+      const lines = csv.split('\n');
+      const noon = Date.parse(`${day}T12:00:00Z`);
+      const kept = lines.filter((line, index) => index === 0 || !isCut || Number(line.split(',')[4]) >= noon);
+      expect([at, kept.length < lines.length - 10]).toEqual([at, isCut]);
+      publish(
+        others.folder,
+        `data/futures/um/daily/trades/${symbol}/${symbol}-trades-${day}.zip`,
+        kept.join('\n'),
+      );
+      if (symbol === 'NEWUSDT')
+        publish(
+          others.folder,
+          `data/futures/um/daily/aggTrades/${symbol}/${symbol}-aggTrades-${day}.zip`,
+          'x',
+        );
+    }
+    const range = '--from 2026-09-09 --to 2026-09-12';
+    const { lake } = await others.vision(`--dataset trades --symbols ${symbol} ${range}`, { lake: symbol });
+    expect(await checked(lake, others.now)).toMatchObject({ verdict });
+  });
+});
+
 describe('publication that stalls for weeks', () => {
   const stalled = useScene({
     archive: [{ from: '2026-03-01', to: '2026-03-20', symbols: ['AUSDT', 'BUSDT', 'CUSDT'] }],
@@ -171,6 +251,7 @@ describe('--strict', () => {
       { from: '2026-05-01', to: '2026-11-19', symbols: ['LATEUSDT'], interval: '1d' },
       { from: '2026-07-01', to: '2026-08-31', symbols: ['TWICEUSDT', 'HOLEUSDT'] },
       { from: '2026-10-20', to: '2026-11-19', symbols: ['TWICEUSDT', 'HOLEUSDT'] },
+      { from: '2026-07-01', to: '2026-08-31', symbols: ['TWICEUSDT'], interval: '1d' },
       { from: '2026-07-01', to: '2026-11-19', symbols: ['HOLEUSDT'], dataset: 'aggTrades' },
       { from: '2026-07-01', to: '2026-11-19', symbols: ['CUTUSDT'] },
     ],

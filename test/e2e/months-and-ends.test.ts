@@ -10,6 +10,8 @@ const october = { from: '2026-10-01', to: '2026-10-31' };
 const scene = useScene({
   archive: [
     october,
+    // Another series ends with the bars of an hour.
+    { ...october, interval: '1d' },
     { from: '2026-10-01', to: '2026-11-20', symbols: ['ETHUSDT'] },
     { ...october, symbols: ['MONUSDT', 'ALSOUSDT'], cadence: 'monthly' },
     { ...october, interval: '1w', symbols: ['WEEKUSDT'], cadence: 'monthly' },

@@ -14,6 +14,7 @@ describe('the plan', () => {
     archive: [
       { symbols: ['BTCUSDT', '币安人生USDT'], from: '2026-09-01', to: '2026-11-20' },
       { symbols: ['NEWUSDT'], from: '2026-11-10', to: '2026-11-20' },
+      { symbols: ['NEWUSDT'], from: '2026-11-10', to: '2026-11-20', dataset: 'trades' },
       { symbols: ['GONEUSDC'], from: '2026-08-01', to: '2026-09-15' },
       { cadence: 'monthly', from: '2026-09-01', to: '2026-10-31' },
       { dataset: 'fundingRate', cadence: 'monthly', from: '2026-08-01', to: '2026-10-31' },
