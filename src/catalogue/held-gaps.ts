@@ -1,6 +1,7 @@
 /** The gaps of held objects: missing rows with their times, cut days, and what lies before the start, after the end or in a pause of a series. */
 import type { HeldSpan } from '../lake/held-objects.js';
 import type { Absences } from '../lake/absences.js';
+import { isFromRest } from '../lake/manifest-line.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { parsePeriod } from '../model/calendar.js';
 import type { DatasetSpec } from '../source/venue.js';
@@ -132,6 +133,8 @@ function gapsOfBoth(
 ): readonly number[] {
   if (facts.insteadOf !== undefined)
     return intersect(located, secondsOfGaps(facts.insteadOf, dayStartSeconds));
+  // REST alone does not prove that nothing was traded.
+  if (isFromRest(facts)) return [];
   const period = parsePeriod(facts.cadence, facts.period);
   const rest = period === undefined ? undefined : absences.of(period)?.rest;
   return rest?.lacksToo === facts.sha256 ? located : [];

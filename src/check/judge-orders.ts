@@ -15,7 +15,8 @@ import type { LastFailures } from '../select/last-failures.js';
 import { orderedDays } from '../catalogue/ordered-series.js';
 import type { OrderedDays } from '../catalogue/ordered-series.js';
 import type { Source } from '../source/source.js';
-import { findDataset } from '../source/venue.js';
+import { reachMs } from '../source/routes.js';
+import { findDataset, isArchived } from '../source/venue.js';
 import { printable } from '../text/printable.js';
 
 /** `run`: a run of the order may have it. `repair`: REST may have rows that held objects lack. A gap without either was asked for, and cannot be had. */
@@ -77,19 +78,31 @@ export async function judgeOrders(
     if (one.format === undefined || one.format === own?.order.settings.format)
       own?.states.set(one.series.symbol, one);
   }
-  return judged.map((one) => summed(one.order, one.range, one.states, canAskRest(one.order, venue)));
+  return judged.map((one) => summed(one.order, one.range, one.states, sourcesOf(one.order, venue, nowMs)));
 }
 
-function canAskRest({ market, dataset }: Order, venue: Source): boolean {
-  const rest = findDataset(venue, market, dataset)?.rest;
-  return rest !== undefined && ('joins' in rest || rest.reachHours === undefined);
+/** Where missing rows of an order may come from. */
+interface Sources {
+  readonly hasArchive: boolean;
+  /** The second from which REST has rows; Infinity if it has none. */
+  readonly restFrom: number;
+}
+
+function sourcesOf({ market, dataset, interval }: Order, venue: Source, nowMs: number): Sources {
+  const spec = findDataset(venue, market, dataset);
+  const layer = interval === undefined ? {} : { interval };
+  const reach = reachMs(venue, { market, dataset, ...layer, symbol: '' }) ?? Infinity;
+  return {
+    hasArchive: spec !== undefined && isArchived(spec),
+    restFrom: spec?.rest === undefined ? Infinity : (nowMs - reach - venue.dayStartMs) / 1000,
+  };
 }
 
 function summed(
   order: Order,
   { from, to }: OrderedDays,
   states: ReadonlyMap<string, SeriesStates>,
-  hasRest: boolean,
+  sources: Sources,
 ): JudgedOrder {
   let lacking = 0;
   let rows = 0;
@@ -117,7 +130,7 @@ function summed(
     isBehind &&= isAtEnd;
     if (isAtEnd) behind = Math.max(behind, Math.ceil((last.to - last.from) / DAY_SECONDS));
     if (one === undefined) mends.add('run');
-    for (const gap of missing) for (const mend of mendsOf(gap, hasRest)) mends.add(mend);
+    for (const gap of missing) for (const mend of mendsOf(gap, sources)) mends.add(mend);
   }
   const percent = percents.length === 0 ? undefined : percents.reduce((a, b) => a + b, 0) / percents.length;
   return {
@@ -155,7 +168,9 @@ function emptyAmounts(from: number | undefined, to: number): Amounts {
 }
 
 /** What may mend a gap. The archive was asked for the days of a hole: `repair` asks REST for them, once, and for the rows that held objects lack. */
-function mendsOf({ state, reason, isRestAsked, from, to }: Gap, hasRest: boolean): Mend[] {
+function mendsOf({ state, reason, isRestAsked, from, to }: Gap, { hasArchive, restFrom }: Sources): Mend[] {
+  const hasRest = to > restFrom;
+  if (!hasArchive && !hasRest) return [];
   if (reason === 'cut') return [];
   if (reason === 'hole') return hasRest && isRestAsked !== true ? ['repair'] : [];
   if (reason === 'missing') return ['repair'];

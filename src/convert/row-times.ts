@@ -306,7 +306,7 @@ function scheduleFacts(
   const step = stepOf(sorted.length - 1);
   addGap(Math.floor((to - MINUTE - before) / step), before + step, to);
   const ids = { first: (firstExpected - stepOf(0)) / MINUTE + 1, last: before / MINUTE };
-  const isJudged = object.period.cadence === 'monthly' && rest?.open !== true;
+  const isJudged = rest?.open !== true;
   return { ...(isJudged ? { gaps: gaps.slice(0, MAX_GAPS), expected } : { gaps: [] }), extraBars: 0, ids };
 }
 

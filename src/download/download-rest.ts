@@ -68,9 +68,9 @@ export class RestDownloads {
     if (spec?.rest === undefined) throw new CryptodlError('bug', `REST has no ${series.dataset}`);
     try {
       const { rows, isBeforeFirst } = await this.#rowsOf(series, spec, object.period, rest);
-      if (rest.keepsHeld === true && rest.insteadOf !== undefined) {
-        const { inside, outside } = rowsAround(rows, rest.insteadOf);
-        const isWhole = outside >= rest.insteadOf.rows;
+      if (rest.keepsHeld !== undefined) {
+        const { inside, outside } = rowsAround(rows, rest.keepsHeld);
+        const isWhole = outside >= rest.keepsHeld.rows;
         if (!isWhole) return { isHeld: true };
         if (inside === 0) return { isHeld: true, isRestEmpty: true };
       }
@@ -80,7 +80,7 @@ export class RestDownloads {
       return { received: receivedOf(object, csv) };
     } catch (error) {
       const absent = this.#absenceAfter(error, rest);
-      return rest.keepsHeld === true ? { isHeld: true } : { absent };
+      return rest.keepsHeld === undefined ? { absent } : { isHeld: true };
     }
   }
 

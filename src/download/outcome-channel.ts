@@ -108,8 +108,8 @@ export async function recordSettled(
   const { rest } = object;
   if (action.kind !== 'absent') {
     const skip = action.kind === 'skip' ? action : undefined;
-    const lacksToo = skip?.isRestEmpty === true ? rest?.insteadOf?.sha256 : undefined;
-    if (rest?.keepsHeld === true) absences.noteKept(plan.series, object.period, lacksToo);
+    const lacksToo = skip?.isRestEmpty === true ? rest?.keepsHeld?.sha256 : undefined;
+    if (rest?.keepsHeld !== undefined) absences.noteKept(plan.series, object.period, lacksToo);
     return session.tell(plan, object, {
       kind: 'skipped',
       ...(skip?.isWithdrawn === true ? { withdrawn: true } : {}),

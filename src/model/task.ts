@@ -66,13 +66,13 @@ export interface RestPeriod {
   readonly open?: true;
   /** The incomplete archive object that these rows replace, if they include all of its rows and more. */
   readonly insteadOf?: ShortObject;
-  /** If the rows are incomplete or the request fails, the held rows stay. */
-  readonly keepsHeld?: true;
+  /** The held rows of the period. They stay if REST does not have all of them and more, or if the request fails. */
+  readonly keepsHeld?: ShortObject;
   /** The archive has or may have the period, but the last request to the archive failed with this code. */
   readonly archiveFailed?: ErrorCode;
 }
 
-/** An archive object with missing rows, in a dataset with rows at regular intervals. */
+/** A held object with missing rows, whose times are known. */
 export interface ShortObject extends Revision {
   readonly rows: number;
   /** ISO instants `[from, to)`, ascending. */

@@ -281,7 +281,7 @@ export function withLackingDays(
     if (to <= start) continue;
     add(next, Math.min(from, last.to));
     const isShort = facts.gaps !== undefined || cuts.has(from);
-    if (isShort && !isFromRest(facts) && revisions !== 'ignore' && isCheckDay(from, today))
+    if (isShort && revisions !== 'ignore' && isCheckDay(from, today))
       lacking.push({ from: Math.max(from, start), to });
     next = Math.max(next, to);
   }

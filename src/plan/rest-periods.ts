@@ -91,11 +91,12 @@ function fill(context: RestContext, choice: Choice): Choice[] {
   const { offer } = context;
   const { period, listed, held, absent } = choice;
   const standIn = standInOf(context, choice);
-  if (standIn !== undefined) return [{ ...choice, standIn }];
+  const more = standIn === undefined ? choice : { ...choice, standIn };
   if (listed !== undefined) {
     const substitute = substituteOf(context, choice);
-    return [substitute === undefined ? choice : { ...choice, substitute }];
+    return [substitute === undefined ? more : { ...more, substitute }];
   }
+  if (standIn !== undefined) return [more];
   if ((held !== undefined && !isFromRest(held)) || !REASON_FACTS[absent].mayCome) return [choice];
   if (period.cadence === 'daily') {
     const isOffered = period.from >= offer.from && period.to <= offer.to;
@@ -130,23 +131,32 @@ function substituteOf(
 
 /**
  * The period of REST that completes a held object. Undefined if its missing rows are not known, or if REST lacks the period, lacked it at a
- * recent request, or has too many rows of it.
+ * recent request, or has too many rows of it. What came from REST is requested again by each run, because REST may have lagged behind.
  */
 function standInOf(
   { series, offer, isRecentlyAbsent, held: all }: RestContext,
   { period, held }: Choice,
 ): ArchiveObject | undefined {
   const { from, to } = period;
-  if (held?.rows === undefined || isFromRest(held)) return undefined;
+  if (held?.rows === undefined || held.open === true) return undefined;
   const gaps = held.gaps ?? (offer.hasMonths ? gapAtEnd(all, period, held) : undefined);
   if (gaps === undefined) return undefined;
-  if (from < offer.from || to > offer.today || offer.standsIn?.(period) !== true) return undefined;
+  if (from < offer.from || to > offer.today) return undefined;
+  if (!isFromRest(held) && offer.standsIn?.(period) !== true) return undefined;
   if (isRecentlyAbsent(period)) return undefined;
   const { rows } = held;
   // At the maximum number, further gaps may be unknown, and the rows of REST cannot be compared with them.
   if (gaps.length >= MAX_GAPS) return undefined;
-  const insteadOf = { ...heldRevision(held), rows, gaps };
-  const rest: RestPeriod = { from, to, reasonIfEmpty: 'hole', fills: true, insteadOf, keepsHeld: true };
+  const keepsHeld = { ...heldRevision(held), rows, gaps };
+  const insteadOf = isFromRest(held) ? held.insteadOf : keepsHeld;
+  const rest: RestPeriod = {
+    from,
+    to,
+    reasonIfEmpty: 'hole',
+    fills: true,
+    ...(insteadOf === undefined ? {} : { insteadOf }),
+    keepsHeld,
+  };
   return { key: restKey(series, period), period, rest };
 }
 
@@ -184,11 +194,8 @@ function labelOf({ partition }: RestContext, period: Period): string {
     : monthText(monthOf(period.from));
 }
 
-function choiceOf(
-  { series, held, offer, isRecentlyAbsent }: RestContext,
-  period: Period,
-  otherwise: AbsenceReason,
-): Choice {
+function choiceOf(context: RestContext, period: Period, otherwise: AbsenceReason): Choice {
+  const { series, held, offer, isRecentlyAbsent } = context;
   const ofMonth = held.ofMonth(monthOf(period.from));
   const line = period.cadence === 'daily' ? (held.ofDay(period.from) ?? ofMonth) : ofMonth;
   const known = line === undefined ? {} : { held: line };
@@ -205,7 +212,14 @@ function choiceOf(
     ...(offer.mode === 'fill' ? { fills: true } : {}),
     ...(period.to > offer.settledTo ? { open: true } : {}),
   };
-  return { period, absent: otherwise, listed: { key: restKey(series, period), period, rest }, ...known };
+  const choice = {
+    period,
+    absent: otherwise,
+    listed: { key: restKey(series, period), period, rest },
+    ...known,
+  };
+  const standIn = standInOf(context, choice);
+  return standIn === undefined ? choice : { ...choice, standIn };
 }
 
 /** The plan with the substitutes of its failed tasks, because the archive did not answer. */

@@ -109,7 +109,7 @@ export function areDisjoint(a: ObjectLine, b: ObjectLine): boolean {
 
 /** Whether the held rows stay unless REST has more rows. */
 function isOptionalReplacement({ object, action }: Task): boolean {
-  return action.kind === 'fetch' && object.rest?.keepsHeld === true;
+  return action.kind === 'fetch' && object.rest?.keepsHeld !== undefined;
 }
 
 /** Whether no row of an intact file can stay: its days get files of their own, or its rows have other settings. */

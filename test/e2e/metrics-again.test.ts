@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { cryptodl } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { manifestLines } from '../helpers/lake.js';
@@ -121,6 +122,65 @@ describe('days before a symbol was listed', () => {
     asked();
     await metricsOfNew('--force');
     expect(startsOf(asked().statistics)).toBe(FIRST);
+  });
+});
+
+describe('a day of which REST lacked rows', () => {
+  const BAD = Date.parse('2026-11-19');
+  /** REST has no rows of these hours of the bad day. */
+  let lacks: readonly number[] = [];
+  beforeEach(async () => {
+    await scene.close();
+    lacks = [5, 6, 8, 9];
+    const bad = (at: number): boolean =>
+      at >= BAD && at < BAD + DAY_MS && lacks.includes(new Date(at).getUTCHours());
+    scene = await metricsScene(scratch, {
+      symbols: SYMBOLS.slice(0, 1),
+      disturb: (request) => {
+        if (!/openInterestHist|fundingRate/.test(request.path)) return undefined;
+        const answer = scene.venue.usual(request);
+        const rows = JSON.parse(answer.body) as { timestamp?: number; fundingTime?: number }[];
+        const left = rows.filter(({ timestamp, fundingTime }) => !bad(timestamp ?? fundingTime ?? 0));
+        return { ...answer, body: JSON.stringify(left) };
+      },
+    });
+  });
+
+  /** The exit code of the verdict, and what its orders lack. */
+  async function verdict(now: string): Promise<unknown> {
+    const { code, events } = await cryptodl(['check', '--out', scene.lake, '--json', '--now', now]);
+    const orders = events.flatMap((event) => event['orders'] as { missing: unknown }[]);
+    return [code, orders.map(({ missing }) => missing)];
+  }
+
+  it.each<[dataset: string, missing: unknown, again: string[]]>([
+    ['openInterestHist', { rows: 4, days: 0 }, ['metrics', '--days', '3']],
+    ['openInterestHist', { rows: 4, days: 0 }, ['metrics']],
+    ['openInterestHist', { rows: 4, days: 0 }, ['repair']],
+    ['fundingRate', { rows: 0, days: 1 }, ['metrics', '--days', '3']],
+    ['fundingRate', { rows: 0, days: 1 }, ['metrics']],
+    ['fundingRate', { rows: 0, days: 1 }, ['repair']],
+  ])('%s, %j, is requested again by %j', async (dataset, missing, [verb = '', ...flags]) => {
+    const layer = dataset === 'openInterestHist' ? ['--interval', '1h'] : [];
+    const selection = ['--dataset', dataset, ...layer, '--symbols', 'BTCUSDT'];
+    const first = await metrics(...selection, '--days', '3');
+    expect(first.events.at(-1)).toMatchObject({ outcomes: { ok: 2, partial: 1 } });
+    expect(await verdict('2026-11-22T12:00:00Z')).toEqual([3, [missing]]);
+    // REST still lacks them: the held rows stay, and the day waits.
+    const own = flags.length === 0 ? flags : [...selection, ...flags];
+    expect((await scene.run([verb, ...own])).code).toBe(0);
+    expect(await verdict('2026-11-22T12:00:00Z')).toEqual([3, [missing]]);
+    lacks = [];
+    scene.setNow(NEXT_MORNING);
+    expect((await scene.run([verb, ...own])).code).toBe(0);
+    expect(await verdict('2026-11-21T12:00:00Z')).toEqual([0, [{ rows: 0, days: 0 }]]);
+  });
+
+  it('cannot be had when REST keeps it no longer', async () => {
+    await metrics('--dataset', 'openInterestHist', '--interval', '1h', '--symbols', 'BTCUSDT', '--days', '3');
+    scene.setNow('2026-12-20T08:00:00.000Z');
+    await metrics();
+    expect(await verdict('2026-12-20T08:00:00Z')).toEqual([4, [{ rows: 4, days: 0 }]]);
   });
 });
 

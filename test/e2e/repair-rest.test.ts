@@ -349,6 +349,20 @@ describe('vision --fill rest', () => {
     return opened;
   }
 
+  it('takes the object of the archive for a short day of REST, also before the range of the run', async () => {
+    const { run, lake, folder, setNow } = await scene([20, 21, 22, 23]);
+    const publishDays = (...days: string[]): void => {
+      for (const day of days) publishKlines(folder, BTC, '1h', HOUR_MS, Date.parse(day));
+    };
+    const line = ['vision', '--interval', '1h', '--symbols', 'BTCUSDT', '--fill', 'rest', '--days'];
+    publishDays('2026-11-18', '2026-11-19');
+    expect((await run([...line, '3'])).stderr).toContain('2026-11-20: 20 of 24 rows');
+    publishDays('2026-11-20', '2026-11-21', '2026-11-22', '2026-11-23');
+    setNow('2026-11-24T12:00:00.000Z');
+    expect((await run([...line, '2'])).code).toBe(0);
+    expect(await rowsOf(lake, SERIES)).toHaveLength(6 * 24);
+  });
+
   it('asks REST for a hole that an earlier run without --fill has recorded', async () => {
     const { run, lake } = await hole();
     const filled = await run([...THREE_DAYS, '--fill', 'rest', '--json']);

@@ -83,6 +83,9 @@ describe.each([
       expect(await rates(made)).toEqual([0, 1, 2, 3]);
       expect(made.written.get('2024-01-15.zip')).toEqual({
         rows: 2,
+        // The rows say that they are 8 hours apart.
+        expectedRows: 4,
+        gaps: [['2024-01-15T08:03:00Z', '2024-01-16T00:00:00Z']],
         // Minutes since 1970: the row before it must be 8 hours earlier.
         ids: { first: 28_420_802, last: 28_421_283 },
         first: '2024-01-15T00:01:00Z',
