@@ -12,10 +12,10 @@ import type { CryptodlError } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
 import type { LastFailures } from '../select/last-failures.js';
+import { firstDayOfRest } from '../select/rest-offer.js';
 import { orderedDays } from '../catalogue/ordered-series.js';
 import type { OrderedDays } from '../catalogue/ordered-series.js';
 import type { Source } from '../source/source.js';
-import { reachMs } from '../source/routes.js';
 import { findDataset, isArchived } from '../source/venue.js';
 import { printable } from '../text/printable.js';
 
@@ -91,10 +91,10 @@ interface Sources {
 function sourcesOf({ market, dataset, interval }: Order, venue: Source, nowMs: number): Sources {
   const spec = findDataset(venue, market, dataset);
   const layer = interval === undefined ? {} : { interval };
-  const reach = reachMs(venue, { market, dataset, ...layer, symbol: '' }) ?? Infinity;
+  const series = { market, dataset, ...layer, symbol: '' };
   return {
     hasArchive: spec !== undefined && isArchived(spec),
-    restFrom: spec?.rest === undefined ? Infinity : (nowMs - reach - venue.dayStartMs) / 1000,
+    restFrom: spec?.rest === undefined ? Infinity : firstDayOfRest(series, { venue, nowMs }) * DAY_SECONDS,
   };
 }
 

@@ -280,7 +280,7 @@ export function withLackingDays(
   for (const { from, to, facts } of spans) {
     if (to <= start) continue;
     add(next, Math.min(from, last.to));
-    const isShort = facts.gaps !== undefined || cuts.has(from);
+    const isShort = facts.gaps !== undefined || facts.open === true || cuts.has(from);
     if (isShort && revisions !== 'ignore' && isCheckDay(from, today))
       lacking.push({ from: Math.max(from, start), to });
     next = Math.max(next, to);

@@ -27,12 +27,7 @@ export function restOffer(series: Series, options: OfferOptions): RestOffer | un
   // Bars that are longer than a day do not fit into day periods.
   if (hasLongBars(spec, series.interval)) return undefined;
   const today = dayOf(nowMs, venue);
-  const reach = reachMs(venue, series);
-  const firsts = routesOf(venue, series).flatMap(({ route }) => parseDay(route.first ?? '') ?? []);
-  const first = firsts[0] ?? parseDay(venue.firstDay) ?? 0;
-  // The oldest time that REST serves advances during the run, so the first day needs a margin.
-  const from =
-    reach === undefined ? first : Math.ceil((nowMs - reach + MARGIN_MS - venue.dayStartMs) / DAY_MS);
+  const from = firstDayOfRest(series, options);
   const hasMonths = isArchived(spec) && !spec.cadences.includes('daily');
   const settledTo = dayOf(nowMs - SETTLE_MS, venue);
   const seconds = rowSeconds(spec, series.interval);
@@ -50,6 +45,18 @@ export function restOffer(series: Series, options: OfferOptions): RestOffer | un
     ...(options.standsIn === true ? { standsIn } : {}),
     ...(options.substitutes === true ? { substitutes: standsIn } : {}),
   };
+}
+
+/** The first day that REST has completely. */
+export function firstDayOfRest(
+  series: Series,
+  { venue, nowMs }: Pick<OfferOptions, 'venue' | 'nowMs'>,
+): number {
+  const reach = reachMs(venue, series);
+  // The oldest time that REST serves advances during the run, so the first day needs a margin.
+  if (reach !== undefined) return Math.ceil((nowMs - reach + MARGIN_MS - venue.dayStartMs) / DAY_MS);
+  const firsts = routesOf(venue, series).flatMap(({ route }) => parseDay(route.first ?? '') ?? []);
+  return firsts[0] ?? parseDay(venue.firstDay) ?? 0;
 }
 
 /** The rows of a period are kept in memory until they are written: about a month of 1m bars. */

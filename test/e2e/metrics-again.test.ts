@@ -181,6 +181,10 @@ describe('a day of which REST lacked rows', () => {
     scene.setNow('2026-12-20T08:00:00.000Z');
     await metrics();
     expect(await verdict('2026-12-20T08:00:00Z')).toEqual([4, [{ rows: 4, days: 0 }]]);
+    // Nor can days of an outage that lasted longer.
+    scene.setNow('2027-02-08T08:00:00.000Z');
+    await metrics();
+    expect(await verdict('2027-02-08T08:00:00Z')).toMatchObject([4, [{ days: 0 }]]);
   });
 });
 
@@ -220,6 +224,15 @@ describe('--include-today', () => {
 
     await metrics();
     expect(asked()).toEqual({ statistics: [], fundings: [], others: ['/fapi/v1/exchangeInfo'] });
+  });
+
+  it('has the whole day after a run of later days', async () => {
+    const selection = ['--symbols', 'all', '--days'];
+    await metrics(...selection, '3', '--include-today');
+    scene.setNow('2026-11-24T08:00:00.000Z');
+    await metrics(...selection, '1');
+    expect(openDays('fundingRate')).toEqual([]);
+    await expectWhole(scene.lake, SYMBOLS, { from: FIRST, to: TODAY + 3 * DAY_MS });
   });
 
   it('asks for the running day again an hour later, and for nothing before it', async () => {
