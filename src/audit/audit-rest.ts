@@ -14,7 +14,7 @@ import type { Period } from '../model/task.js';
 import type { Sample } from '../options/sample.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { mapOrdered } from '../queue/in-order.js';
-import { isRangeGiven, resolveRange } from '../select/date-range.js';
+import { givenRange } from '../select/date-range.js';
 import { readVerbLake, selectGiven } from '../select/held-series.js';
 import { restOffer } from '../select/rest-offer.js';
 import type { ColumnSpec } from '../source/facts.js';
@@ -76,7 +76,7 @@ function heldPeriods({ venue, nowMs, options }: Session, held: HeldSeries): Held
   const seconds = spec === undefined ? undefined : rowSeconds(spec, series.interval);
   if (offer === undefined || spec === undefined || !isArchived(spec) || seconds === undefined)
     return undefined;
-  const range = isRangeGiven(options) ? resolveRange(options, nowMs, venue) : undefined;
+  const range = givenRange(options, nowMs, venue);
   const from = Math.max(offer.from, range?.from ?? 0);
   const to = Math.min(offer.to, offer.settledTo, range?.to ?? Infinity);
   const byLabel = new Map<string, { readonly period: Period; readonly days: number[] }>();

@@ -6,7 +6,7 @@ import { usage } from '../model/errors.js';
 import { FORMATS } from '../model/task.js';
 import type { Series } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { isRangeGiven, resolveRange } from '../select/date-range.js';
+import { givenRange, isRangeGiven } from '../select/date-range.js';
 import { readVerbLake, selectGiven } from '../select/held-series.js';
 import { selectSeries } from '../select/select-series.js';
 import { findDataset, isArchived } from '../source/venue.js';
@@ -24,7 +24,7 @@ export async function selectAudit(session: Session, request: VerbRequest): Promi
   if (session.options.symbols === undefined) return heldMonths(session, request);
   // By default, the last complete month.
   const options = isRangeGiven(session.options) ? session.options : { ...session.options, months: 1 };
-  const { requests } = await selectSeries({ ...session, options }, { ...resolved, options }, read);
+  const { requests } = await selectSeries({ ...session, options }, { ...resolved, options }, read, 'vision');
   return requests.map(({ series, ranges }) => {
     const from = ranges[0]?.from;
     return {
@@ -38,7 +38,7 @@ export async function selectAudit(session: Session, request: VerbRequest): Promi
 /** The months for which the lake holds data. */
 async function heldMonths(session: Session, request: VerbRequest): Promise<AuditedSeries[]> {
   const { options, venue, nowMs } = session;
-  const range = isRangeGiven(options) ? resolveRange(options, nowMs, venue) : undefined;
+  const range = givenRange(options, nowMs, venue);
   const { root, held } = await readVerbLake(request);
   const audited: AuditedSeries[] = [];
   for (const series of await selectGiven(held, request)) {

@@ -7,7 +7,7 @@ import { usage } from '../model/errors.js';
 import type { Series, Settings } from '../model/task.js';
 import { emptyShardText, isInShard } from '../options/shard.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { isRangeGiven, resolveRange } from '../select/date-range.js';
+import { givenRange } from '../select/date-range.js';
 import { readVerbLake, selectGiven } from '../select/held-series.js';
 import { findDataset, intervalMs } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
@@ -57,9 +57,9 @@ export async function selectSymbols(rule: BarRule, request: VerbRequest): Promis
 /** Whether a month has days in the range of the command; true for all months without a range. */
 export function chosenMonths({ resolved, clock, source }: VerbRequest): (month: number) => boolean {
   const { options } = resolved;
-  if (!isRangeGiven(options)) return () => true;
-  const { from, to } = resolveRange(options, options.nowMs ?? clock.now(), source);
-  return (month) => (from === undefined || month >= monthOf(from)) && month <= monthOf(to - 1);
+  const { from, to } = givenRange(options, options.nowMs ?? clock.now(), source) ?? {};
+  return (month) =>
+    (from === undefined || month >= monthOf(from)) && (to === undefined || month <= monthOf(to - 1));
 }
 
 /** Whether this series can be the source of these bars. */

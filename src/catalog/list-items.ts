@@ -9,7 +9,7 @@ import { bytesText } from '../model/units.js';
 import { readPatterns } from '../options/symbols.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { mapOrdered } from '../queue/in-order.js';
-import { isRangeGiven, resolveRange } from '../select/date-range.js';
+import { givenRange } from '../select/date-range.js';
 import { chooseDatasets, marketsOf } from '../select/select-datasets.js';
 import type { ChosenDataset } from '../select/select-datasets.js';
 import { endedText, reachText } from '../source/describe.js';
@@ -190,7 +190,7 @@ function periods(request: VerbRequest): ArchiveItems<PeriodItem> {
     throw usage('list periods needs --symbols', "--symbols BTCUSDT or --symbols '*USDT'");
   return inArchive(request, async function* (session, chosen) {
     const patterns = await readPatterns(given, request.read);
-    const range = isRangeGiven(options) ? resolveRange(options, session.nowMs, session.venue) : ALWAYS;
+    const range = givenRange(options, session.nowMs, session.venue) ?? ALWAYS;
     let bytes = 0;
     let first = Number.POSITIVE_INFINITY;
     let last = 0;

@@ -10,7 +10,7 @@ import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
 import { emptyShardText, isInShard } from '../options/shard.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { isRangeGiven, resolveRange } from '../select/date-range.js';
+import { givenRange } from '../select/date-range.js';
 import { readVerbLake, refuseFormat, selectGiven } from '../select/held-series.js';
 import { readLastFailures } from '../select/last-failures.js';
 import { orderedDays, seriesOf } from '../catalogue/ordered-series.js';
@@ -39,7 +39,7 @@ export async function coverSelected(
   const { source: venue, resolved, observer, clock } = request;
   const { options, origins } = resolved;
   const nowMs = options.nowMs ?? clock.now();
-  const range: Partial<DayRange> = isRangeGiven(options) ? resolveRange(options, nowMs, venue) : {};
+  const range: Partial<DayRange> = givenRange(options, nowMs, venue) ?? {};
   const found = new CoverageCounts();
   const warn = (message: string): void => {
     observer.warn(message);

@@ -13,8 +13,7 @@ import type { RawLayer, Resolved } from '../options/resolve.js';
 import { readPatterns, readSymbolFile } from '../options/symbols.js';
 import type { ReadList } from '../options/symbols.js';
 import type { PastFailures } from '../select/select-failures.js';
-import { parseMetricsOptions } from '../select/select-metrics.js';
-import { parseSeriesOptions } from '../select/select-series.js';
+import { parseDownload } from '../select/select-series.js';
 import { didYouMean } from '../text/did-you-mean.js';
 import type { Source } from '../source/source.js';
 
@@ -88,7 +87,6 @@ export async function checkRequest(
   { source, clock, read }: { readonly source: Source; readonly clock: Clock; readonly read: ReadList },
 ): Promise<void> {
   const asking = { options, venue: source, nowMs: options.nowMs ?? clock.now() };
-  if (verb === 'metrics') parseMetricsOptions(asking);
-  else parseSeriesOptions(asking);
+  parseDownload(asking, verb);
   if (options.symbols !== undefined) await readPatterns(options.symbols, read);
 }

@@ -257,13 +257,11 @@ async function selectionOf(
 ): Promise<RunSelection> {
   if (select !== undefined) return select(session);
   if (failures !== undefined) return selectFailures(session, failures);
-  const selectOf = {
-    repair: async () => (await import('../verify/select-repairs.js')).selectRepairs,
-    metrics: async () => (await import('../select/select-metrics.js')).selectMetrics,
-    vision: async () => (await import('../select/select-series.js')).selectSeries,
-  };
-  const selectBy = await selectOf[verb]();
-  return ofShard(session, await selectBy(session, resolved, read));
+  const selection =
+    verb === 'repair'
+      ? (await import('../verify/select-repairs.js')).selectRepairs(session, resolved, read)
+      : (await import('../select/select-series.js')).selectSeries(session, resolved, read, verb);
+  return ofShard(session, await selection);
 }
 
 /** Loads the session late: Node opens all statically imported files at once, and the process may have a low limit of open files. */

@@ -5,7 +5,7 @@ import { refuseFile } from '../lake/layout.js';
 import { errnoOf, usage } from '../model/errors.js';
 import type { Series } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { isRangeGiven, resolveRange } from '../select/date-range.js';
+import { givenRange } from '../select/date-range.js';
 import { filterHeldSeries, readVerbLake, selectGiven } from '../select/held-series.js';
 import type { VerbLake } from '../select/held-series.js';
 import { refuseInLake } from '../select/refuse-in-lake.js';
@@ -34,7 +34,7 @@ export async function selectExport(request: VerbRequest, engine: Engine): Promis
   const { options, origins } = resolved;
   const { name, datasets, onlyNamed, anyInterval } = engine;
   const settings = await settingsOf(request);
-  const range = isRangeGiven(options) ? resolveRange(options, options.nowMs ?? clock.now(), source) : {};
+  const range = givenRange(options, options.nowMs ?? clock.now(), source) ?? {};
   const unread: string[] = [];
   const lake = await readVerbLake(request, (message) => {
     unread.push(message);

@@ -9,7 +9,7 @@ import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
 import type { Series } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { isRangeGiven, resolveRange } from '../select/date-range.js';
+import { givenRange } from '../select/date-range.js';
 import { readVerbLake } from '../select/held-series.js';
 import { bytesText, listText } from '../model/units.js';
 import { beginsWith, refuseForeignFile, writeOwnFile } from '../files/own-file.js';
@@ -87,9 +87,7 @@ function chooseInterval(
   { series, spec }: ChosenDataset,
 ): { readonly facts: SeriesFacts; readonly range: TimeRange } {
   const { options } = resolved;
-  const given = isRangeGiven(options)
-    ? resolveRange(options, options.nowMs ?? clock.now(), source)
-    : undefined;
+  const given = givenRange(options, options.nowMs ?? clock.now(), source);
   const limit = {
     from: given?.from === undefined ? -Infinity : startOfDay(given.from, spec),
     to: given === undefined ? Infinity : startOfDay(given.to, spec),

@@ -32,8 +32,8 @@ import { givenSettings, settingsOf } from './selection.js';
 import { emptyShardText, isInShard, shard } from '../options/shard.js';
 import type { Shard } from '../options/shard.js';
 import { isExactName } from '../options/symbols.js';
-import { fillOf, offerOf } from './rest-offer.js';
-import type { LakeContext, RunSelection, SymbolContext } from './selection.js';
+import { offerOf } from './rest-offer.js';
+import type { DownloadVerb, LakeContext, RunSelection, SymbolContext } from './selection.js';
 
 /**
  * A request for each format of each series of the lake that the verb and the given flags select. Settings without a given
@@ -43,8 +43,8 @@ export async function continueLake(
   context: SymbolContext,
   range: Range,
   given: ReadonlySet<string>,
-  verb: 'vision' | 'metrics',
-): Promise<Omit<RunSelection, 'verb'>> {
+  verb: DownloadVerb,
+): Promise<Omit<RunSelection, 'verb' | 'hasListing'>> {
   const { options, paths, venue, observer } = context;
   const warn = observer.warn.bind(observer);
   const requests: SeriesRequest[] = [];
@@ -95,7 +95,6 @@ export async function continueLake(
   return {
     requests,
     ...(grown.length === 0 ? {} : { grown }),
-    hasListing: true,
     what: 'all series',
     ...(options.shard === undefined || requests.length + ended.size > 0
       ? {}
@@ -113,7 +112,7 @@ export async function continueLake(
 async function orderedAnew(
   context: SymbolContext,
   { to }: Range,
-  verb: 'vision' | 'metrics',
+  verb: DownloadVerb,
 ): Promise<{ readonly ordered: readonly SeriesRequest[]; readonly grown: readonly Order[] }> {
   const { venue, paths } = context;
   const { orders } = await readOrders(lakePaths(paths.root));
@@ -128,7 +127,7 @@ async function orderedAnew(
     const cadences = cadencesOf(spec, interval, settings.cadence);
     const requestOf = (symbol: string): SeriesRequest => {
       const series = { market, dataset, ...layer, symbol };
-      const rest = verb === 'vision' ? fillOf(context, series).rest : offerOf(context, series);
+      const rest = offerOf(context, series, verb);
       const ranges = [{ from: first === null ? undefined : parseDay(first), to }];
       return { series, settings, cadences, ranges, ...(rest === undefined ? {} : { rest }) };
     };
@@ -189,7 +188,7 @@ async function availableSymbols(
 }
 
 /** `metrics` continues datasets of REST, `vision` those of the archive. */
-function isOf(verb: 'vision' | 'metrics', { venue }: LakeContext, { market, dataset }: Series): boolean {
+function isOf(verb: DownloadVerb, { venue }: LakeContext, { market, dataset }: Series): boolean {
   const spec = findDataset(venue, market, dataset);
   if (spec === undefined) return verb === 'vision';
   return verb === 'vision' ? isArchived(spec) : isMetric(spec);
@@ -214,7 +213,7 @@ async function continuations(
   context: LakeContext,
   series: Series,
   range: Range,
-  { given, verb }: { readonly given: ReadonlySet<string>; readonly verb: 'vision' | 'metrics' },
+  { given, verb }: { readonly given: ReadonlySet<string>; readonly verb: DownloadVerb },
 ): Promise<{ readonly continued: readonly SeriesRequest[]; readonly lostObjects: number }> {
   const { options, paths, venue } = context;
   const spec = findDataset(venue, series.market, series.dataset);
@@ -230,7 +229,7 @@ async function continuations(
         manifest[format].spans().some(({ facts }) => isFromRest(facts))),
   );
   const settled = new Set([...givenSettings(given), 'format'] as const);
-  const rest = verb === 'vision' ? fillOf(context, series).rest : offerOf(context, series);
+  const rest = offerOf(context, series, verb);
   const continued = await Promise.all(
     formats.map(async (format) => {
       const asked = { ...settingsOf(context, spec, series.interval), format };

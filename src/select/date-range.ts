@@ -19,6 +19,11 @@ export function isRangeGiven(options: RangeOptions): boolean {
   return [options.days, options.months, options.from, options.to].some((value) => value !== undefined);
 }
 
+/** The range of the options; undefined without any. Throws usage errors like `resolveRange`. */
+export function givenRange(...terms: Parameters<typeof resolveRange>): Range | undefined {
+  return isRangeGiven(terms[0]) ? resolveRange(...terms) : undefined;
+}
+
 /**
  * The range of the options; yesterday without any. It does not begin before the first day of the exchange, and ends with the last
  * complete day at the latest. Throws usage errors for several kinds of range, and for a range without a day.

@@ -6,7 +6,7 @@ import type { Period, Series } from '../model/task.js';
 import { reachMs, routesOf, takesSymbol } from '../source/routes.js';
 import { findDataset, hasLongBars, isArchived, rowSeconds } from '../source/venue.js';
 import type { Source } from '../source/source.js';
-import type { SelectionContext } from './selection.js';
+import type { DownloadVerb, SelectionContext } from './selection.js';
 
 export interface OfferOptions {
   readonly venue: Source;
@@ -68,28 +68,22 @@ const SETTLE_MS = 3_600_000;
 /** The longest expected time from the start of a run to the request of the oldest day. */
 const MARGIN_MS = 3_600_000;
 
-/** The REST offer of a series for `vision`. With --fill rest, REST serves periods that the archive lacks or does not deliver. */
-export function fillOf(
-  { options, venue, nowMs }: SelectionContext,
-  series: Series,
-): Pick<SeriesRequest, 'rest'> {
-  if (options.fill === undefined || options.format === 'zip') return {};
-  const rest = restOffer(series, { venue, nowMs, mode: 'fill', includeToday: false, substitutes: true });
-  return rest === undefined ? {} : { rest };
-}
-
 /**
- * The REST offer of a series for `metrics`. With --join archive, if the archive has the dataset, REST serves only periods that
- * the archive lacks or does not deliver.
+ * The REST offer of a series. With --fill rest for `vision`, and with --join archive for `metrics` if the archive has the dataset, REST
+ * serves only periods that the archive lacks or does not deliver.
  */
-export function offerOf(context: SelectionContext, series: Series): RestOffer | undefined {
-  const { venue, nowMs, options } = context;
+export function offerOf(
+  { venue, nowMs, options }: SelectionContext,
+  series: Series,
+  verb: DownloadVerb,
+): RestOffer | undefined {
+  const includeToday = verb === 'metrics' && options.includeToday;
+  const fill = { venue, nowMs, mode: 'fill', includeToday, substitutes: true } as const;
+  if (verb === 'vision')
+    return options.fill === undefined || options.format === 'zip' ? undefined : restOffer(series, fill);
   const spec = findDataset(venue, series.market, series.dataset);
   const isJoined = options.join !== undefined && spec !== undefined && isArchived(spec);
-  const includeToday = options.includeToday;
-  return isJoined
-    ? restOffer(series, { venue, nowMs, mode: 'fill', includeToday, substitutes: true })
-    : restOffer(series, { venue, nowMs, mode: 'only', includeToday });
+  return restOffer(series, isJoined ? fill : { venue, nowMs, mode: 'only', includeToday });
 }
 
 /** The line for days that REST no longer serves, with the command that downloads them from the archive. */

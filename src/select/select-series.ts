@@ -1,68 +1,118 @@
-/** The selection of `cryptodl vision`: options → series requests for the archive. */
+/** The selection of `cryptodl vision` and `cryptodl metrics`: options → series requests for the archive or REST. */
 import { dayOf, dayText, monthOf, monthStart } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import { listText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { readPatterns } from '../options/symbols.js';
-import type { ReadList } from '../options/symbols.js';
+import type { ReadList, SymbolPatterns } from '../options/symbols.js';
 import type { SeriesRequest } from '../plan/series-request.js';
 import { endOfDataset } from '../source/describe.js';
+import { takesSymbol } from '../source/routes.js';
 import { continueLake } from './continue-lake.js';
 import { orderTerms } from './continue-orders.js';
 import { resolveRange } from './date-range.js';
 import type { Range } from './date-range.js';
-import { fillOf } from './rest-offer.js';
-import { chooseDatasets, endedNotes, isAll } from './select-datasets.js';
+import { offerOf, retentionNotes } from './rest-offer.js';
+import { chooseDatasets, endedNotes, isAll, oneMarket } from './select-datasets.js';
 import type { ChosenDataset } from './select-datasets.js';
-import { chooseSymbols } from './select-symbols.js';
+import { chooseRestSymbols, chooseSymbols } from './select-symbols.js';
 import type { ChosenSymbols } from './select-symbols.js';
 import { describeSelection, givenFlags, givenSettings, seriesRequest } from './selection.js';
-import type { ParsedOptions, SelectionContext, SymbolContext, RunSelection } from './selection.js';
+import type {
+  DownloadVerb,
+  ParsedOptions,
+  RunSelection,
+  SelectionContext,
+  SymbolContext,
+} from './selection.js';
 
 /** Without --symbols, the series of the lake are continued. Throws usage errors. */
 export async function selectSeries(
   context: SymbolContext,
   resolved: Resolved,
   read: ReadList,
+  verb: DownloadVerb,
 ): Promise<RunSelection> {
-  const { options, venue } = context;
-  const { range, datasets } = parseSeriesOptions(context);
-  const allowsMissing = canLackSymbols(options);
-  if (options.symbols === undefined)
-    return {
-      verb: 'vision',
-      ...(await continueLake(context, range, givenFlags(resolved), 'vision')),
-    };
+  const { options } = context;
+  const parsed = parseDownload(context, verb);
+  const { range, datasets } = parsed;
+  if (options.symbols === undefined) {
+    const continued = await continueLake(context, range, givenFlags(resolved), verb);
+    const notes = [...continued.notes, ...retentionNotes(context, continued.requests)];
+    return { verb, ...continued, notes, hasListing: verb === 'vision' || options.join !== undefined };
+  }
   const patterns = await readPatterns(options.symbols, read);
-  const { selection, names, available, elsewhere } = await chooseSymbols(context, patterns, datasets);
+  const select = verb === 'vision' ? selectArchived : selectTraded;
+  const selected = await select({ ...context, verb }, patterns, parsed);
   const given = givenSettings(givenFlags(resolved));
-  const requests = datasets.flatMap((dataset) => {
-    const has = available?.get(dataset.spec);
-    const symbols = selection.symbols.filter(
-      (symbol) => has === undefined || has.has(symbol) || (names.includes(symbol) && !allowsMissing),
-    );
-    return symbols.map((symbol) => ({ ...requestOf(context, dataset, symbol, range), given }));
-  });
-  const ended = datasets.filter(({ spec }) => endOfDataset(spec) !== undefined);
   return {
-    verb: 'vision',
-    requests,
+    verb,
     order: orderTerms(patterns, options, range),
-    hasListing: available !== undefined,
     ...describeSelection(context, datasets),
     range: range.text,
-    notes: [
-      ...monthlyNotes(context, datasets, range),
-      ...lackingNotes(
-        (allowsMissing ? [...elsewhere.keys()] : names).filter((name) => selection.symbols.includes(name)),
-        datasets,
-        available,
-      ),
-      ...endedNotes(venue, ended, range.to),
-    ],
-    ended,
+    ...selected,
+    requests: selected.requests.map((request) => ({ ...request, given })),
   };
+}
+
+interface DownloadContext extends SymbolContext {
+  readonly verb: DownloadVerb;
+}
+
+type Selected = Pick<RunSelection, 'requests' | 'hasListing' | 'notes' | 'ended'>;
+
+async function selectArchived(
+  context: DownloadContext,
+  patterns: SymbolPatterns,
+  { range, datasets }: ParsedOptions,
+): Promise<Selected> {
+  const allowsMissing = canLackSymbols(context.options);
+  const { selection, names, available, elsewhere } = await chooseSymbols(context, patterns, datasets);
+  const requests = datasets.flatMap((dataset) => {
+    const has = available?.get(dataset.spec);
+    return selection.symbols
+      .filter((symbol) => has === undefined || has.has(symbol) || (names.includes(symbol) && !allowsMissing))
+      .flatMap((symbol) => requestsOf(context, dataset, symbol, range));
+  });
+  const ended = datasets.filter(({ spec }) => endOfDataset(spec) !== undefined);
+  const notes = [
+    ...monthlyNotes(context, datasets, range),
+    ...lackingNotes(
+      (allowsMissing ? [...elsewhere.keys()] : names).filter((name) => selection.symbols.includes(name)),
+      datasets,
+      available,
+    ),
+    ...endedNotes(context.venue, ended, range.to),
+  ];
+  return { requests, hasListing: available !== undefined, notes, ended };
+}
+
+async function selectTraded(
+  context: DownloadContext,
+  patterns: SymbolPatterns,
+  { range, datasets }: ParsedOptions,
+): Promise<Selected> {
+  const { symbols, delisted } = await chooseRestSymbols(context, patterns);
+  // In the order of symbols, so that datasets with different rate limits are requested at the same time.
+  const requests = symbols.flatMap((symbol) =>
+    datasets.flatMap((dataset) => requestsOf(context, dataset, symbol, range)),
+  );
+  if (requests.length === 0)
+    throw usage(
+      `--symbols: REST has no selected dataset of ${listText(symbols)}`,
+      'it may have them of perpetual contracts',
+    );
+  const notes = [
+    ...(delisted.length === 0
+      ? []
+      : [
+          `delisted   ${listText(delisted, 3)}: not traded any more; the archive has the history: cryptodl vision --market ${oneMarket(context.venue, context.options, 'metrics')} --dataset metrics,fundingRate`,
+        ]),
+    ...datedNotes(context, symbols, datasets),
+    ...retentionNotes(context, requests),
+  ];
+  return { requests, hasListing: context.options.join !== undefined, notes, ended: [] };
 }
 
 /** Whether combinations of dataset and symbol that do not exist are left out without a note. */
@@ -71,7 +121,15 @@ function canLackSymbols({ market, dataset }: Options): boolean {
 }
 
 /** Resolves range and datasets without requests and without the lake. Throws usage errors. */
-export function parseSeriesOptions({ options, venue, nowMs }: SelectionContext): ParsedOptions {
+export function parseDownload(context: SelectionContext, verb: DownloadVerb): ParsedOptions {
+  const { options, venue, nowMs } = context;
+  if (verb === 'metrics') {
+    oneMarket(venue, options, verb);
+    if (options.format === 'zip')
+      throw usage('--format: zip is for files of the archive, REST has none', '--format parquet');
+    const range = withToday(context, resolveRange(options, nowMs, venue));
+    return { range, datasets: chooseDatasets(venue, options, 'rest') };
+  }
   const range = resolveRange(options, nowMs, venue);
   const chosen = chooseDatasets(venue, options);
   // `all` does not include datasets that ended before the range.
@@ -79,6 +137,13 @@ export function parseSeriesOptions({ options, venue, nowMs }: SelectionContext):
   const datasets = canLackSymbols(options) && current.length > 0 ? current : chosen;
   refuseFill(options, datasets);
   return { range, datasets };
+}
+
+/** With --include-today, a range that ends yesterday is extended to today. */
+function withToday({ options, venue, nowMs }: SelectionContext, range: Range): Range {
+  const today = dayOf(nowMs, venue);
+  if (!options.includeToday || range.to !== today) return range;
+  return { ...range, to: today + 1, text: `${range.text} and today` };
 }
 
 /** With --fill: throws a usage error if REST has none of the datasets, or for --format zip. */
@@ -94,14 +159,17 @@ function refuseFill(options: Options, datasets: readonly ChosenDataset[]): void 
   throw usage(`--fill rest: REST has no ${what}`, 'leave --fill out');
 }
 
-export function requestOf(
-  context: SymbolContext,
+/** The request for a symbol of a dataset; none if only REST can serve it and does not. */
+export function requestsOf(
+  context: DownloadContext,
   dataset: ChosenDataset,
   symbol: string,
   range: Range,
-): SeriesRequest {
+): SeriesRequest[] {
   const request = seriesRequest(context, dataset, symbol, range);
-  return { ...request, ...fillOf(context, request.series) };
+  const rest = offerOf(context, request.series, context.verb);
+  if (rest !== undefined) return [{ ...request, rest }];
+  return context.verb === 'vision' ? [request] : [];
 }
 
 /** A line for each dataset that lacks some of the names; none without a listing. */
@@ -146,4 +214,16 @@ function monthlyNotes(
           `monthly    ${namesOf(inRest)}: published by month, days or more after its end; REST has the days since ${dayText(monthDay)}: add --fill rest`,
         ]),
   ];
+}
+
+function datedNotes(
+  { venue }: SelectionContext,
+  symbols: readonly string[],
+  datasets: readonly ChosenDataset[],
+): string[] {
+  return datasets.flatMap(({ market, spec }) => {
+    const dated = symbols.filter((symbol) => !takesSymbol(venue, spec, market, symbol));
+    if (dated.length === 0) return [];
+    return [`lacking    ${market} ${spec.name} has no ${listText(dated, 3)}: only perpetual contracts`];
+  });
 }

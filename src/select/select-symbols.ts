@@ -10,7 +10,7 @@ import { datasetsOf, isArchived, isMetric } from '../source/venue.js';
 import { datasetName, oneMarket, refuseEnded } from './select-datasets.js';
 import type { ChosenDataset } from './select-datasets.js';
 import { meantNames, namesOnly, selectSymbols } from './symbol-patterns.js';
-import type { MatchedSymbols } from './symbol-patterns.js';
+import type { MatchedSymbols, SymbolOwner } from './symbol-patterns.js';
 import type { SymbolContext } from './selection.js';
 
 /** The shown part of a symbol that is too long. */
@@ -37,14 +37,13 @@ export async function chooseSymbols(
   patterns: SymbolPatterns,
   datasets: readonly ChosenDataset[],
 ): Promise<ChosenSymbols> {
-  const quotes = context.options.quote ?? [];
   let available: Map<DatasetSpec, ReadonlySet<string>>;
   try {
     available = await listedSymbols(context, datasets);
   } catch (error) {
     if (!isListingFault(error)) throw error;
     refuseRemoved(context, datasets);
-    const selection = withoutListing(context, patterns, quotes, error);
+    const selection = withoutListing(context, patterns, error);
     return { selection, names: patterns.names, available: undefined, elsewhere: new Map() };
   }
   for (const dataset of datasets) {
@@ -54,19 +53,38 @@ export async function chooseSymbols(
   const known = new Set(listed);
   const unknown = meantNames(patterns.names, listed).filter((name) => !known.has(name));
   const elsewhere = await otherOwners(context, datasets, unknown);
-  const all = [...listed, ...elsewhere.keys()].sort(byKey);
-  const names = meantNames(patterns.names, all);
   const what = [
     ...new Set(datasets.map((dataset) => datasetName({ market: dataset.market, spec: dataset.spec }))),
   ].join(', ');
-  const isNothingLeft = patterns.globs.length === 0 && names.every((name) => elsewhere.has(name));
-  const selection = selectSymbols({ ...patterns, names }, quotes, isNothingLeft ? listed : all, {
-    what,
+  const place = { what, listed, elsewhere, takesElsewhere: true };
+  return { ...selectListed(context, patterns, place), available, elsewhere };
+}
+
+/** The place of symbols; `takesElsewhere`: the names that only another place has are selected too. */
+interface ListedPlace extends Pick<SymbolOwner, 'what' | 'owner'> {
+  readonly listed: readonly string[];
+  readonly elsewhere: ReadonlyMap<string, string>;
+  readonly takesElsewhere: boolean;
+}
+
+/** The selected symbols, and the names that --symbols means. A name of `elsewhere` is an error if no other symbol is selected. */
+function selectListed(
+  { options, observer }: SymbolContext,
+  patterns: SymbolPatterns,
+  { listed, elsewhere, takesElsewhere, ...owner }: ListedPlace,
+): Pick<ChosenSymbols, 'selection' | 'names'> {
+  const all = [...listed, ...elsewhere.keys()].sort(byKey);
+  const meant = meantNames(patterns.names, all);
+  const isNothingLeft = patterns.globs.length === 0 && meant.every((name) => elsewhere.has(name));
+  const names = isNothingLeft || takesElsewhere ? meant : meant.filter((name) => !elsewhere.has(name));
+  const available = isNothingLeft || !takesElsewhere ? listed : all;
+  const selection = selectSymbols({ ...patterns, names }, options.quote ?? [], available, {
+    ...owner,
     elsewhere,
-    skipUnknown: !isNothingLeft && context.options.skipUnknown,
+    skipUnknown: !isNothingLeft && options.skipUnknown,
   });
-  for (const warning of selection.warnings) context.observer.warn(warning);
-  return { selection, names, available, elsewhere };
+  for (const warning of selection.warnings) observer.warn(warning);
+  return { selection, names };
 }
 
 /**
@@ -105,10 +123,9 @@ function refuseRemoved(context: SymbolContext, datasets: readonly ChosenDataset[
 function withoutListing(
   context: SymbolContext,
   patterns: SymbolPatterns,
-  quotes: readonly string[],
   error: CryptodlError,
 ): MatchedSymbols {
-  const selection = namesOnly(patterns, quotes);
+  const selection = namesOnly(patterns, context.options.quote ?? []);
   if (selection === undefined) {
     // The hint of this error says that the same command may succeed later.
     if (error.code === 'wait-too-long') throw error;
@@ -184,23 +201,18 @@ export async function chooseRestSymbols(
   const live = meantNames(patterns.names, [...traded]);
   const isListed = live.every((name) => traded.has(name));
   const archived = isListed ? new Set<string>() : await archivedSymbols(context, market);
-  const named = isListed ? live : meantNames(live, [...traded, ...archived]);
-  const delisted = named.filter((name) => !traded.has(name) && archived.has(name));
-  const isNothingLeft = patterns.globs.length === 0 && delisted.length === named.length;
-  const names = isNothingLeft ? named : named.filter((name) => !delisted.includes(name));
-  const { symbols, warnings } = selectSymbols(
-    { ...patterns, names },
-    context.options.quote ?? [],
-    [...traded].sort(byKey),
-    {
-      what: market,
-      owner: 'REST',
-      skipUnknown: !isNothingLeft && context.options.skipUnknown,
-      elsewhere: new Map(delisted.map((name) => [name, 'the archive (cryptodl vision --dataset metrics)'])),
-    },
+  const delisted = meantNames(live, [...traded, ...archived]).filter(
+    (name) => !traded.has(name) && archived.has(name),
   );
-  for (const warning of warnings) context.observer.warn(warning);
-  return { symbols, delisted };
+  const place = {
+    what: market,
+    owner: 'REST',
+    listed: [...traded].sort(byKey),
+    elsewhere: new Map(delisted.map((name) => [name, 'the archive (cryptodl vision --dataset metrics)'])),
+    takesElsewhere: false,
+  };
+  const { selection } = selectListed(context, { ...patterns, names: live }, place);
+  return { symbols: selection.symbols, delisted };
 }
 
 /**

@@ -44,8 +44,11 @@ export interface ParsedOptions {
   readonly datasets: readonly ChosenDataset[];
 }
 
+/** The verbs that select series of the exchange: `vision` those of the archive, `metrics` those of REST. */
+export type DownloadVerb = 'vision' | 'metrics';
+
 /** The verb that defines the options of a run. `retry` uses the options of the run that it repeats. */
-export type RunVerb = 'vision' | 'metrics' | 'repair';
+export type RunVerb = DownloadVerb | 'repair';
 
 /** The selected series of a run, before planning, and their description. */
 export interface RunSelection {

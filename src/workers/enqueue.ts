@@ -10,7 +10,6 @@ import { countText, numberText } from '../model/units.js';
 import { resolveOptions } from '../options/resolve.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { redisProblem, shownRedis } from '../redis/redis-errors.js';
-import { selectMetrics } from '../select/select-metrics.js';
 import { selectSeries } from '../select/select-series.js';
 import { ofShard } from '../select/selection.js';
 import type { RunSelection } from '../select/selection.js';
@@ -69,8 +68,7 @@ async function selectRequests(
   const session = openSession(request);
   try {
     await session.refuseBanned(verb);
-    const select = verb === 'metrics' ? selectMetrics : selectSeries;
-    const selection = ofShard(session, await select(session, request.resolved, request.read));
+    const selection = ofShard(session, await selectSeries(session, request.resolved, request.read, verb));
     return { ...selection, today: dayOf(session.nowMs, request.source) };
   } finally {
     await session.close();

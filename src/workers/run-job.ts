@@ -13,10 +13,9 @@ import { StagedZips } from '../mirror/staged-zips.js';
 import type { RawLayer, Resolved } from '../options/resolve.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import type { FailureReport } from '../report/failure-report.js';
-import { parseMetricsOptions, requestOf as metricsRequest } from '../select/select-metrics.js';
-import { parseSeriesOptions, requestOf as seriesRequest } from '../select/select-series.js';
+import { parseDownload, requestsOf } from '../select/select-series.js';
 import { describeSelection, givenFlags, givenSettings } from '../select/selection.js';
-import type { RunSelection, SymbolContext } from '../select/selection.js';
+import type { DownloadVerb, RunSelection, SymbolContext } from '../select/selection.js';
 import { resolveJob } from './job-data.js';
 import type { JobData } from './job-data.js';
 import { countsOf } from './tally-fields.js';
@@ -141,21 +140,16 @@ function reportInto(failed: FailedObject[]): FailureReport {
 }
 
 /** The series of a job. Its symbol was chosen when the job was made, so no listing of symbols is read. Throws usage errors. */
-function selectJob(context: SymbolContext, resolved: Resolved, verb: 'vision' | 'metrics'): RunSelection {
+function selectJob(context: SymbolContext, resolved: Resolved, verb: DownloadVerb): RunSelection {
   const { options } = context;
-  const isOfRest = verb === 'metrics';
-  const { range, datasets } = isOfRest ? parseMetricsOptions(context) : parseSeriesOptions(context);
+  const { range, datasets } = parseDownload(context, verb);
   const given = givenSettings(givenFlags(resolved));
   const [symbol = ''] = options.symbols?.names ?? [];
-  const requests = datasets.flatMap((dataset) =>
-    isOfRest
-      ? metricsRequest(context, dataset, symbol, range)
-      : [seriesRequest(context, dataset, symbol, range)],
-  );
+  const requests = datasets.flatMap((dataset) => requestsOf({ ...context, verb }, dataset, symbol, range));
   return {
     verb,
     requests: requests.map((request) => ({ ...request, given })),
-    hasListing: !isOfRest || options.join !== undefined,
+    hasListing: verb === 'vision' || options.join !== undefined,
     ...describeSelection(context, datasets),
     range: range.text,
     notes: [],

@@ -181,7 +181,7 @@ const LINES: Readonly<Record<string, number>> = {
   runs: 300,
   s3: 1550,
   schedule: 300,
-  select: 2050,
+  select: 2000,
   serve: 750,
   source: 2700,
   text: 550,
