@@ -2,12 +2,16 @@
 import { forEachItem, runVerb } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
 import { printError } from '../cli/print-error.js';
+import { writeData } from '../cli/write-data.js';
+import { periodText } from '../model/calendar.js';
 import { toCryptodlError } from '../model/errors.js';
 import type { CryptodlError } from '../model/errors.js';
 import { exitCodeOfSignal, exitCodeOfError } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io, Signalled } from '../model/io.js';
 import type { Observer } from '../model/observer.js';
+import { bytesToFetch } from '../model/task.js';
+import type { PartitionPlan, Task } from '../model/task.js';
 import { nameOptions } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import type { VerbRequest } from '../options/verb-request.js';
@@ -23,13 +27,12 @@ import { nextStep } from '../report/tally.js';
 import type { PastFailures } from '../select/select-failures.js';
 import { RunNotices } from '../notify/run-notices.js';
 import type { EndedRun } from '../notify/run-notices.js';
-import { shownPath } from '../text/printable.js';
+import { shownPath, tabbed } from '../text/printable.js';
 import type { Job } from './jobs.js';
 import { verdictAfter, wantsVerdict } from './lake-verdict.js';
 import { recordedOptions } from './open-report.js';
 import { openMonitors } from './open-monitors.js';
 import type { Follower, Monitors } from './open-monitors.js';
-import { printPlan } from './plan-run.js';
 import { planOnly, startRun } from './run.js';
 import type { RunRequest } from './run.js';
 
@@ -149,6 +152,44 @@ async function printRun(request: RunRequest, output: ReportedRun): Promise<Print
   } finally {
     request.signal.removeEventListener('abort', onSignal);
   }
+}
+
+/** `--dry-run`: prints `fetch|skip|absent`, bytes, key and job (if any) of each object on stdout, or a `planned` event for each with `--json`. */
+async function printPlan(
+  plans: AsyncIterable<PartitionPlan>,
+  io: Io,
+  { isJson, job }: { readonly isJson: boolean; readonly job: string | undefined },
+): Promise<void> {
+  const lineOf = isJson ? asEvent : asLine;
+  for await (const { tasks } of plans) {
+    if (
+      !(await writeData(
+        io,
+        tasks.map((task) => lineOf(task, job)),
+      ))
+    )
+      return;
+  }
+}
+
+function asLine({ action, object }: Task, job: string | undefined): string {
+  return tabbed([action.kind, bytesToFetch(object) ?? 0, object.key, ...(job === undefined ? [] : [job])]);
+}
+
+function asEvent({ series, action, object }: Task, job: string | undefined): object {
+  const { kind, ...why } = action;
+  const { key, period } = object;
+  return {
+    event: 'planned',
+    job,
+    action: kind,
+    ...why,
+    ...series,
+    cadence: period.cadence,
+    period: periodText(period),
+    bytes: bytesToFetch(object),
+    key,
+  };
 }
 
 /** Replaces the live view after the first signal. */

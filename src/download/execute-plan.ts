@@ -29,13 +29,12 @@ import type { DownloadContext } from './download-object.js';
 import { memoryOfRest, RestDownloads } from './download-rest.js';
 import { MonthsFromDays } from './months-from-days.js';
 import { writable } from './open-lake.js';
-import { recordFailure, recordSettled, tellFailure } from './outcome-channel.js';
 import { AbsenceNotes } from './remember-absences.js';
 import type { HttpSession } from './http-session.js';
 import type { LakeSession, RunSession, Session } from './session.js';
 import { openWorkshop } from './pipeline/workshop.js';
 import type { Workshop } from './pipeline/workshop.js';
-import { writeObjects } from './write-objects.js';
+import { recordFailure, recordSettled, tellFailure, writeObjects } from './write-objects.js';
 
 export interface PlannedRun {
   readonly plans: AsyncIterable<PartitionPlan>;

@@ -6,27 +6,20 @@ import { removeStart, runId, writeRun, writeStart } from '../monitor/run-record.
 import type { RunRecord, RunStart, WrittenRun } from '../monitor/run-record.js';
 import { toCryptodlError } from '../model/errors.js';
 import type { CryptodlError } from '../model/errors.js';
-import type { Signalled } from '../model/io.js';
 import { summaryOf } from '../report/run-summary.js';
 import type { RunEnd } from '../report/run-summary.js';
 import { lakeFlag } from '../text/printable.js';
 import { runHeader } from './open-report.js';
-import type { Reporting } from './open-report.js';
+import type { ReportedRun } from './open-report.js';
 import type { Session } from './session.js';
-
-interface RecordedRun extends Pick<Reporting, 'failures' | 'resolved' | 'verb'> {
-  /** The name of the job, if the run is one of several. */
-  readonly job?: string | undefined;
-  readonly signalled?: (() => Signalled) | undefined;
-}
 
 /** The record of a run from its start on: a run that is killed, or cannot begin, leaves one too. */
 export class StartRecord {
   readonly #session: Session;
-  readonly #run: RecordedRun;
+  readonly #run: ReportedRun;
   #start: RunStart | undefined;
 
-  constructor(session: Session, run: RecordedRun) {
+  constructor(session: Session, run: ReportedRun) {
     this.#session = session;
     this.#run = run;
   }
@@ -84,7 +77,7 @@ export class StartRecord {
 /** The end of the run with its alerts. A record that cannot be written is only a warning: the data of the run is safe. */
 export async function leaveRecord(
   session: Session,
-  run: RecordedRun & { readonly start: Pick<StartRecord, 'replaced'> },
+  run: ReportedRun & { readonly start: Pick<StartRecord, 'replaced'> },
   end: RunEnd,
 ): Promise<RunEnd> {
   const { clock, observer, paths, timeline } = session;

@@ -3,6 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import { lakePaths } from '../lake/layout.js';
 import { TOOL_VERSION } from '../model/version.js';
 import { runId } from '../monitor/run-record.js';
+import type { Signalled } from '../model/io.js';
 import type { Options } from '../options/flags.js';
 import type { RawValues, Resolved } from '../options/resolve.js';
 import { SECRET_ADDRESSES } from '../options/value-text.js';
@@ -15,17 +16,14 @@ import type { Session } from './session.js';
 /** Opens a new report, or this run's part of a shared one. A retry replaces the report that it repeats, unless --failures names another. */
 export function openReport(
   session: Pick<Session, 'clock' | 'options' | 'paths' | 'runFolder'>,
-  { shareReport, ...run }: Reporting,
+  run: ReportedRun,
 ): FailureReport {
-  const { verb, failures: past } = run;
+  const { verb, failures: past, shareReport } = run;
   const header = runHeader(session, run);
   if (shareReport !== undefined) return shareReport(header);
   const { failures } = session.options;
   const own = join(session.paths.failures, `${verb}-${runId(session.clock.now())}.jsonl`);
-  return createFailureReport({
-    header,
-    ...destination(failures, past?.file, own),
-  });
+  return createFailureReport({ header, ...destination(failures, past?.file, own) });
 }
 
 /** `earlier`: the report that a retry repeats. `own`: the default path, in the folder of the reports of all runs. */
@@ -49,10 +47,18 @@ export async function refuseBadReport(
   await (chosen.mode === 'new' ? refuseBadFolder(folder) : refuseBadPath(chosen.path));
 }
 
-export interface Reporting {
+/** A run, as its report and its record show it. */
+export interface ReportedRun {
   readonly resolved: Resolved;
+  /** The verb of the options; for a failure report, the verb of its run. */
   readonly verb: RunHeader['verb'];
+  /** The name of the job, if the run is one of several. */
+  readonly job?: string | undefined;
+  /** The signal of the process that has ended the run. */
+  readonly signalled?: (() => Signalled) | undefined;
+  /** The failures to repeat. Default: the options select the objects. */
   readonly failures?: PastFailures | undefined;
+  /** Opens this run's part of a shared failure report. Default: the run has its own report. */
   readonly shareReport?: ShareReport;
 }
 
@@ -79,7 +85,7 @@ const PRIVATE: ReadonlySet<string> = new Set(['proxy', ...SECRET_ADDRESSES]);
 export function recordedOptions({
   resolved,
   failures,
-}: Pick<Reporting, 'resolved' | 'failures'>): Record<string, string[]> {
+}: Pick<ReportedRun, 'resolved' | 'failures'>): Record<string, string[]> {
   const texts: PastFailures['options'] | RawValues = { ...failures?.options, ...resolved.texts };
   const listed = Object.entries(texts).filter(([name]) => !PRIVATE.has(name));
   return Object.fromEntries(listed.map(([name, given]) => [name, [...given]]));
@@ -88,7 +94,7 @@ export function recordedOptions({
 /** The verb, the options and the time of a run, without private addresses. */
 export function runHeader(
   session: Pick<Session, 'clock' | 'options' | 'paths' | 'runFolder'>,
-  { verb, ...run }: Pick<Reporting, 'resolved' | 'verb' | 'failures'>,
+  run: ReportedRun,
 ): RunHeader {
   const options = recordedOptions(run);
   // Absolute paths, because the next command may run in another working directory.
@@ -96,5 +102,5 @@ export function runHeader(
   if (options['ca-file'] !== undefined) options['ca-file'] = options['ca-file'].map((file) => resolve(file));
   if (options['temp-dir'] !== undefined && session.options.tempDir !== undefined)
     options['temp-dir'] = [dirname(session.runFolder)];
-  return { verb, tool: TOOL_VERSION, at: new Date(session.clock.now()).toISOString(), options };
+  return { verb: run.verb, tool: TOOL_VERSION, at: new Date(session.clock.now()).toISOString(), options };
 }

@@ -7,11 +7,10 @@ import { errnoOf } from '../model/errors.js';
 import { exitCodeOfJobs } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { SharedResources } from '../model/io.js';
-import type { Io, Signalled } from '../model/io.js';
+import type { Signalled } from '../model/io.js';
 import { jobsBlock, sumOfOutcomes } from '../report/closing-block.js';
 import type { EndedJob } from '../report/closing-block.js';
 import { createJobsReport } from '../report/failure-report.js';
-import type { JobsReport } from '../report/failure-report.js';
 import { openLogOf } from '../report/log.js';
 import type { Log } from '../report/log.js';
 import type { ReadReport } from '../report/read-failure-report.js';
@@ -19,13 +18,11 @@ import { peakMemoryBytes } from '../report/run-summary.js';
 import { sumOfFailed } from '../report/tally.js';
 import { cutWarning } from '../select/select-failures.js';
 import { endedBySignals, readSymbolFile } from '../options/symbols.js';
-import type { VerbRequest } from '../options/verb-request.js';
 import { absolutePath, shownPath } from '../text/printable.js';
 import { CONTINUE, openReporter, runAndPrint } from './download.js';
 import type { PrintedRun } from './download.js';
 import type { Job } from './jobs.js';
 import { openMonitors } from './open-monitors.js';
-import type { Monitors } from './open-monitors.js';
 import { refuseBadReport, sharedReport } from './open-report.js';
 
 /** Its options are those of the command as a whole. */
@@ -41,17 +38,6 @@ interface Ended {
   readonly printed: PrintedRun | undefined;
 }
 
-interface Shared {
-  readonly request: VerbRequest;
-  readonly io: Io;
-  readonly log: Log;
-  readonly report: JobsReport;
-  readonly signalled: () => Signalled;
-  /** Undefined if the jobs run one at a time. */
-  readonly common: SharedResources | undefined;
-  readonly monitors: Monitors;
-}
-
 /** Runs all jobs. If a job ends early, the others still run; after a signal, no further job begins. */
 export async function runJobs(command: JobsRun): Promise<ExitCode> {
   const { jobs, earlier, io } = command;
@@ -61,23 +47,32 @@ export async function runJobs(command: JobsRun): Promise<ExitCode> {
     const { home } = surroundings;
     const shared = sharedReport(options, home, earlier?.file, io.clock.now());
     await refuseBadReport(options.failures, earlier?.file, dirname(shared.path));
-    const ended: Ended[] = [];
-    const isWhole = (): boolean =>
-      ended.every(({ printed }) => printed?.end !== undefined && printed.end.ended === undefined);
-    const report = createJobsReport(shared, isWhole);
+    const report = createJobsReport(shared);
     const monitors = await openMonitors(options, { ...io, surroundings });
     const log = openLogOf(options, io);
+    const most = options.dryRun ? 1 : options.jobs;
+    const common = most > 1 ? new SharedResources() : undefined;
+    const printed = new Map<Job, PrintedRun>();
+    const runJob = async (job: Job): Promise<void> => {
+      const { name, verb, resolved, failures } = job;
+      const ofJob: Log = { logger: log.logger.child({ job: name }), close: () => undefined };
+      const read = endedBySignals(io, readSymbolFile);
+      const shareReport = report.ofJob({ job: name, verb });
+      const run = { ...request, resolved, read, verb, shareReport, failures, common };
+      printed.set(job, await runAndPrint(run, { io, log: ofJob, signalled, monitors, job }));
+    };
     try {
-      const most = options.dryRun ? 1 : options.jobs;
-      const common = most > 1 ? new SharedResources() : undefined;
-      const lakes = jobs.map(({ resolved }) => lakeAt(absolutePath(resolved.options.out, home)));
-      await sideBySide(lakes, most, async (index) => {
-        const job = jobs[index];
-        if (job === undefined) return;
-        const parts = { request, io, log, report, signalled, common, monitors };
-        ended[index] = { job, printed: signal.aborted ? undefined : await runJob(job, parts) };
-      });
-      const reportPath = options.dryRun ? undefined : await report.close();
+      const waiting = chainsOf(jobs, most, home).values();
+      const work = async (): Promise<void> => {
+        for (const chain of waiting) for (const job of chain) if (!signal.aborted) await runJob(job);
+      };
+      const settled = await Promise.allSettled(Array.from({ length: most }, work));
+      for (const end of settled) if (end.status === 'rejected') throw end.reason;
+      const ended = jobs.map((job) => ({ job, printed: printed.get(job) }));
+      const isWhole = ended.every(
+        ({ printed: { end } = {} }) => end !== undefined && end.ended === undefined,
+      );
+      const reportPath = options.dryRun ? undefined : await report.close(isWhole);
       const elapsedMs = io.clock.monotonic() - io.startedAt;
       const warnings: string[] = [];
       await monitors.close((message) => warnings.push(message));
@@ -89,7 +84,18 @@ export async function runJobs(command: JobsRun): Promise<ExitCode> {
   });
 }
 
-/** Identifies a lake by its path without symbolic links, because two jobs must not write to one lake at once. */
+/** The jobs of each lake, which has one run at a time. If jobs run one at a time: all jobs in their order. */
+function chainsOf(jobs: readonly Job[], most: number, home: string | undefined): (readonly Job[])[] {
+  if (most === 1) return [jobs];
+  const chains = new Map<string, Job[]>();
+  for (const job of jobs) {
+    const lake = lakeAt(absolutePath(job.resolved.options.out, home));
+    chains.set(lake, [...(chains.get(lake) ?? []), job]);
+  }
+  return [...chains.values()];
+}
+
+/** Identifies a lake by its path without symbolic links. */
 function lakeAt(path: string): string {
   try {
     return realpathSync.native(path);
@@ -97,47 +103,6 @@ function lakeAt(path: string): string {
     // Other errors are reported when the lake is opened.
     return errnoOf(error) === 'ENOENT' ? join(lakeAt(dirname(path)), basename(path)) : path;
   }
-}
-
-/** Runs at most `most` jobs at once, in their order, except that a job waits while another job of its lake runs. */
-async function sideBySide(
-  lakes: readonly string[],
-  most: number,
-  act: (index: number) => Promise<void>,
-): Promise<void> {
-  const waiting = [...lakes.keys()];
-  const busy = new Set<string>();
-  const work = async (): Promise<void> => {
-    for (;;) {
-      // If all waiting jobs are for busy lakes, this worker ends: the worker of a busy lake takes the next job of that lake.
-      const at = waiting.findIndex((index) => !busy.has(lakes[index] ?? ''));
-      const [index] = at < 0 ? [] : waiting.splice(at, 1);
-      if (index === undefined) return;
-      const lake = lakes[index] ?? '';
-      busy.add(lake);
-      try {
-        await act(index);
-      } finally {
-        busy.delete(lake);
-      }
-    }
-  };
-  const ended = await Promise.allSettled(Array.from({ length: Math.min(most, lakes.length) }, work));
-  for (const end of ended) if (end.status === 'rejected') throw end.reason;
-}
-
-async function runJob(
-  job: Job,
-  { request, io, log, report, signalled, common, monitors }: Shared,
-): Promise<PrintedRun> {
-  const { name, verb, resolved, failures } = job;
-  const ofJob: Log = { logger: log.logger.child({ job: name }), close: () => undefined };
-  const read = endedBySignals(io, readSymbolFile);
-  const shareReport = report.ofJob({ job: name, verb });
-  return runAndPrint(
-    { ...request, resolved, read, verb, shareReport, failures, common },
-    { io, log: ofJob, signalled, monitors, job },
-  );
 }
 
 interface End {

@@ -2,56 +2,43 @@
 import { join } from 'node:path';
 import { refuseFile, refuseInnerFolder, removeRunFolder } from '../lake/layout.js';
 import { noticePath, writeNotice } from '../lake/notice.js';
-import { errnoOf, toCryptodlError } from '../model/errors.js';
+import { errnoOf, toCryptodlError, usage } from '../model/errors.js';
 import type { Fetch } from '../http/fetch.js';
-import type { Signalled } from '../model/io.js';
 import type { Announcement } from '../model/observer.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import type { TaskOutcome } from '../model/outcome.js';
 import { makePlan } from '../plan/plan.js';
 import type { Plan } from '../plan/plan.js';
-import type { ShareReport } from '../report/failure-report.js';
 import type { RunMonitor } from '../report/run-monitor.js';
 import type { RunEnd } from '../report/run-summary.js';
 import { StageTimes } from '../report/stage-times.js';
 import { shownPath } from '../text/printable.js';
 import type { PartitionPlan } from '../model/task.js';
-import { countText, durationText } from '../model/units.js';
+import { bytesText, countText, durationText } from '../model/units.js';
 import { dayText } from '../model/calendar.js';
 import { ofShard, requestNotes } from '../select/selection.js';
 import { limitedBuckets } from '../http/exchange-hosts.js';
 import { leaveRecord, StartRecord } from './leave-record.js';
 import { openLake } from './open-lake.js';
 import { openReport, refuseBadReport } from './open-report.js';
+import type { ReportedRun } from './open-report.js';
 import { OutcomeChannel } from './outcome-channel.js';
-import { refuseLargePlan } from './plan-run.js';
 import { continueOrders } from '../select/continue-orders.js';
 import { withOrders } from '../lake/orders.js';
 import type { OrderChange } from '../lake/orders.js';
 import { refuseAllEnded } from '../select/select-datasets.js';
 import type { openSession, Session, SessionRequest, SharedParts } from './session.js';
 import { selectFailures } from '../select/select-failures.js';
-import type { PastFailures } from '../select/select-failures.js';
-import type { RunVerb, RunSelection } from '../select/selection.js';
+import type { RunSelection } from '../select/selection.js';
 
 /** When the signal aborts, committed files stay, and the result counts the tasks without an outcome as undone. */
-export interface RunRequest extends VerbRequest, Pick<SessionRequest, 'zips'> {
-  /** The verb of the options; for a failure report, the verb of its run. */
-  readonly verb: RunVerb;
+export interface RunRequest extends VerbRequest, ReportedRun, Pick<SessionRequest, 'zips'> {
   /** Start of the command in ms of the monotonic clock. Default: the start of the run. */
   readonly startedAt?: number;
-  /** The name of the job, if the run is one of several. */
-  readonly job?: string | undefined;
-  /** The signal of the process that has ended the run. */
-  readonly signalled?: (() => Signalled) | undefined;
   /** Followers of the run. */
   readonly monitors?: readonly RunMonitor[];
   /** Sends one attempt of a request. Default: over sockets. */
   readonly wire?: Fetch;
-  /** Opens this run's part of a shared failure report. Default: the run has its own report. */
-  readonly shareReport?: ShareReport;
-  /** The failures to repeat. Default: the options select the objects. */
-  readonly failures?: PastFailures | undefined;
   /** The parts that the jobs of a worker share. */
   readonly pipeline?: SharedParts | undefined;
   /** Selects the objects in place of the options. */
@@ -131,11 +118,11 @@ async function workIn(session: Session, request: RunRequest, start: StartRecord)
   });
 }
 
-async function locked<T>(
+async function locked(
   session: Session,
   verb: RunSelection['verb'],
-  act: (session: Session) => Promise<T>,
-): Promise<T> {
+  act: (session: Session) => Promise<RunEnd>,
+): Promise<RunEnd> {
   session.phase('opening-lake');
   const lake = await (session.pipeline?.lake(session, 'cryptodl worker') ??
     openLake(session, `cryptodl ${verb}`));
@@ -216,6 +203,16 @@ async function acceptedPlan(session: Session, selection: RunSelection): Promise<
     await plan.spool.close();
     throw error;
   }
+}
+
+/** Throws a usage error if the plan downloads more than --max-bytes. */
+function refuseLargePlan(session: Pick<Session, 'options'>, plan: Pick<Plan, 'totals'>): void {
+  const limit = session.options.maxBytes;
+  if (limit === undefined || plan.totals.fetchBytes <= limit) return;
+  throw usage(
+    `the plan is ${bytesText(plan.totals.fetchBytes)}, more than --max-bytes ${bytesText(limit)}`,
+    'choose fewer symbols or days, or a larger --max-bytes',
+  );
 }
 
 function announcement(

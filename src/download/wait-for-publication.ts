@@ -35,8 +35,10 @@ export async function waitForPublication(
   if (until === undefined || session.options.revisions === 'only') return;
   const { clock, observer, stop } = session;
   const untilMs = Math.min(epochOf(until, session.nowMs), LAST_MS);
-  const missing = missingOf(session, selection);
-  let left = await missing(awaitedOf(session.venue, dayOf(session.nowMs, session.venue), selection.requests));
+  const { venue } = session;
+  const today = dayOf(session.nowMs, venue);
+  const context = { venue, today, listSeries: listOrProbe(session, selection.hasListing) };
+  let left = await unpublished(context, awaitedOf(context, selection.requests));
   let delayMs = FIRST_DELAY_MS;
   let isTold = false;
   while (left.length > 0) {
@@ -55,7 +57,7 @@ export async function waitForPublication(
     observer.event('not-published', { series: left.length, delayMs: Math.min(delayMs, leftMs) });
     await clock.sleep(Math.min(delayMs, leftMs), stop.signal);
     delayMs = Math.min(delayMs * 2, LONGEST_DELAY_MS);
-    left = await missing(left);
+    left = await unpublished(context, left);
   }
 }
 
@@ -69,15 +71,6 @@ function epochOf(until: Until, nowMs: number): number {
     case 'duration':
       return nowMs + until.durationMs;
   }
-}
-
-function missingOf(
-  session: Waiting,
-  { hasListing }: Pick<RunSelection, 'hasListing'>,
-): (awaited: Awaited[]) => Promise<Awaited[]> {
-  const { venue, nowMs } = session;
-  const listSeries = listOrProbe(session, hasListing);
-  return (awaited) => unpublished({ venue, today: dayOf(nowMs, venue), listSeries }, awaited);
 }
 
 /** `um klines 1m BTCUSDT 2026-11-20 and 3 more` */
@@ -109,10 +102,11 @@ interface PublicationContext {
 const SERIES_AT_ONCE = 16;
 
 /** Leaves out series from REST, because REST publishes nothing, and bars longer than a day, because they have no object per day. */
-function awaitedOf(venue: Venue, today: number, requests: readonly SeriesRequest[]): Awaited[] {
+function awaitedOf({ venue, today }: PublicationContext, requests: readonly SeriesRequest[]): Awaited[] {
   return requests.flatMap(({ series, cadences, ranges, rest }) => {
     const last = ranges.at(-1);
-    if (rest?.mode === 'only' || last === undefined || isOpenOnSomeDays(venue, series)) return [];
+    const spec = findDataset(venue, series.market, series.dataset);
+    if (rest?.mode === 'only' || last === undefined || hasLongBars(spec, series.interval)) return [];
     const day = Math.min(last.to, today) - 1;
     const period = cadences.includes('daily') ? dayPeriod(day) : lastWholeMonth(day, today);
     const isWanted = period.to > (last.from ?? 0) && cadences.length > 0;
@@ -126,11 +120,6 @@ function lastWholeMonth(day: number, today: number): Period {
   return period.to <= today ? period : monthPeriod(monthOf(day) - 1);
 }
 
-function isOpenOnSomeDays(venue: Venue, { market, dataset, interval }: Series): boolean {
-  const spec = findDataset(venue, market, dataset);
-  return hasLongBars(spec, interval);
-}
-
 /**
  * Series whose period is not published yet but will be. A series that ended before the others of its dataset does not count:
  * otherwise, each delisted symbol would cost the whole wait for two weeks.
@@ -140,15 +129,12 @@ async function unpublished(context: PublicationContext, awaited: readonly Awaite
   for await (const look of mapOrdered(awaited, SERIES_AT_ONCE, (one) => lookAt(context, one)))
     looks.push(look);
   const front = new Map<string, number>();
-  for (const { awaited: one, before } of looks)
-    front.set(groupOf(one), Math.max(front.get(groupOf(one)) ?? before, before));
-  return looks
-    .filter(({ awaited: one, isMissing, before }) => isMissing && before === front.get(groupOf(one)))
-    .map(({ awaited: one }) => one);
+  for (const look of looks)
+    front.set(groupOf(look), Math.max(front.get(groupOf(look)) ?? look.before, look.before));
+  return looks.filter((look) => look.isMissing && look.before === front.get(groupOf(look)));
 }
 
-interface Look {
-  readonly awaited: Awaited;
+interface Look extends Awaited {
   /** Whether the period is not published yet, judged by the listing of this series alone. */
   readonly isMissing: boolean;
   /** First day of the last published period before the expected one; -Infinity if the listing has none. */
@@ -159,15 +145,18 @@ function groupOf({ series: { market, dataset, interval }, period }: Awaited): st
   return [market, dataset, interval ?? '', period.from].join(' ');
 }
 
-async function lookAt({ venue, today, listSeries }: PublicationContext, awaited: Awaited): Promise<Look> {
-  const { series, period } = awaited;
+async function lookAt(
+  { venue, today, listSeries }: PublicationContext,
+  { series, period }: Awaited,
+): Promise<Look> {
   // The previous period shows whether the series is still published, even if only sidecars can be requested.
   const before = period.cadence === 'daily' ? period.from - 1 : monthPeriod(monthOf(period.from) - 1).from;
   const listing = await listSeries(series, period.cadence, { from: before, to: period.to, today });
   const span = findDataset(venue, series.market, series.dataset)?.spans[period.cadence];
   const earlier = [...listing.objects.keys()].filter((from) => from < period.from);
   return {
-    awaited,
+    series,
+    period,
     isMissing:
       !listing.objects.has(period.from) &&
       absenceReason(listing, period, span) === 'not-published-yet' &&

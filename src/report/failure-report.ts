@@ -41,12 +41,11 @@ export type ShareReport = (header: RunHeader) => FailureReport;
 /** One report of several jobs: a line for each job with failures. The failures name their job. */
 export interface JobsReport {
   ofJob(job: Pick<JobHeader, 'job' | 'verb'>): ShareReport;
-  /** Path of the report, if there is one. */
-  close(): Promise<string | undefined>;
+  /** Returns the path of the report, if there is one. `isComplete`: every job reached its end. */
+  close: FailureReport['close'];
 }
 
-/** `isWhole`: whether every job reached its end; called when the report is closed. */
-export function createJobsReport(options: ReportFileOptions, isWhole: () => boolean): JobsReport {
+export function createJobsReport(options: ReportFileOptions): JobsReport {
   const file = createReportFile(options);
   return {
     ofJob: (job) => (header) => {
@@ -59,10 +58,10 @@ export function createJobsReport(options: ReportFileOptions, isWhole: () => bool
       };
       return {
         ...failuresInto(append, job.job),
-        close: () => Promise.resolve(hasFailed ? file.place() : undefined),
+        close: () => Promise.resolve(hasFailed ? options.path : undefined),
       };
     },
-    close: () => file.close(isWhole()),
+    close: (isComplete) => file.close(isComplete),
   };
 }
 
@@ -139,10 +138,7 @@ export interface ReportFileOptions {
 interface ReportFile {
   /** Appends whole lines. The header precedes the first one. */
   append(lines: string): Promise<void>;
-  /** The path of the report after `close`; undefined before the first line. */
-  place(): string | undefined;
-  /** Returns the path of the report, if there is one. A run that ends early keeps the report that it would replace. */
-  close(isComplete: boolean): Promise<string | undefined>;
+  close: FailureReport['close'];
 }
 
 function createReportFile(options: ReportFileOptions): ReportFile {
@@ -167,7 +163,6 @@ function createReportFile(options: ReportFileOptions): ReportFile {
       tail = written;
       await written;
     },
-    place: () => (file === undefined ? undefined : target),
     close: async (isComplete) => {
       if (file === undefined) {
         if (!isComplete) return replaces ? target : undefined;
