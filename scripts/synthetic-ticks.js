@@ -60,7 +60,9 @@ export function aggTradeRows(job) {
     let trade = day * count * 8;
     return micros.map((at, i) => {
       const first = trade;
-      trade += 1 + Math.floor(random() ** 3 * 8);
+      const own = 1 + Math.floor(random() ** 3 * 8);
+      // The ids of the next day go on.
+      trade = i === count - 1 ? (day + 1) * count * 8 : trade + own;
       // Contracts are whole numbers but printed as floats.
       const amount = quantity(quantityOf(random)) + (market === 'cm' ? '.0' : '');
       const flags = flagsOf(market, random);

@@ -24,13 +24,15 @@ export async function sequenceOf(session: DuckDbSession, spec: DatasetSpec, stat
   ];
   if (spec.sequence === undefined || !(first >= 0 && last <= Number.MAX_SAFE_INTEGER)) return { gaps: [] };
   const isOrdered = Number(stats['unordered']) === 0;
-  const isWhole = isOrdered && last - first + 1 === Number(stats['rows']);
+  const { range, isGapless } = spec.sequence;
+  const hasBreaks = range !== undefined && (!isOrdered || Number(stats['breaks']) > 0);
+  const isWhole =
+    isOrdered && last - first + 1 === Number(stats['rows']) && !(hasBreaks && isGapless === true);
   const [total, places] = missingIdsQueries(spec, ordinal, MAX_GAPS);
   const [counted] = isWhole ? [] : await session.rows(total);
   const missing = Number(counted?.['missing'] ?? 0);
   const found = missing === 0 ? [] : await session.rows(places);
-  const mayOverlap = spec.sequence.range !== undefined && (!isOrdered || Number(stats['overlaps']) > 0);
-  const [ranges] = mayOverlap ? await session.rows(overlappingQuery(spec, ordinal)) : [];
+  const [ranges] = hasBreaks ? await session.rows(overlappingQuery(spec, ordinal)) : [];
   const overlapping = Number(ranges?.['overlapping'] ?? 0);
   return {
     ids: {

@@ -143,7 +143,7 @@ export function statsQuery({ spec, series }: SqlContext): string {
   const counted =
     ids === undefined
       ? ''
-      : ', min(low) AS first_id, max(low) AS last_id, count_if(range_low <= range_before) AS overlaps';
+      : `, min(low) AS first_id, max(low) AS last_id, count_if(range_low ${spec.sequence?.isGapless === true ? '<> range_before + 1' : '<= range_before'}) AS breaks`;
   const isPaced = isJudgedByRate(spec);
   const pause = isPaced
     ? ', max(abs(epoch_us(instant) - epoch_us(instant_before))) AS pause, epoch_us(min(instant)) AS first_us, epoch_us(max(instant)) AS last_us'
@@ -201,13 +201,13 @@ function seamsOf(spec: DatasetSpec, ordinal: number, of: 'ids' | 'ranges'): stri
     WHERE low <> before + 1)`;
 }
 
-/** Missing ids of an object, and the times of at most `most` places where they are missing. */
+/** Missing ids of an object (of ranges without gaps: ids within them), and the times of at most `most` places where they are missing. */
 export function missingIdsQueries(
   spec: DatasetSpec,
   ordinal: number,
   most: number,
 ): readonly [total: string, places: string] {
-  const seams = seamsOf(spec, ordinal, 'ids');
+  const seams = seamsOf(spec, ordinal, spec.sequence?.isGapless === true ? 'ranges' : 'ids');
   return [
     `SELECT coalesce(sum(missing) FILTER (WHERE missing > 0), 0) AS missing FROM ${seams}`,
     `SELECT since, until FROM ${seams} WHERE missing > 0 ORDER BY low LIMIT ${most}`,

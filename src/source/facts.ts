@@ -142,7 +142,12 @@ const Offer = v.strictObject({
    * futures markets lack ids in whole files: those of liquidations and insurance funds (upstream issues 363 and 378).
    */
   sequence: v.optional(
-    v.strictObject({ id: v.string(), range: v.optional(v.tuple([v.string(), v.string()])) }),
+    v.strictObject({
+      id: v.string(),
+      range: v.optional(v.tuple([v.string(), v.string()])),
+      /** Each range begins with the id after the end of the range before it. */
+      isGapless: v.optional(v.boolean()),
+    }),
   ),
   rest: v.optional(v.union([Route, Join])),
 });

@@ -116,6 +116,24 @@ describe('days of aggregates that lack ids', () => {
     expect(await told(run)).toEqual({ partial, lacking: [[5, missing]] });
   });
 
+  it.each([
+    ['spot', 1],
+    // Aggregates of the futures markets leave out the trades of liquidations.
+    ['um', 0],
+  ] as const)('trade ids between two aggregates of %s are missing', async (market, missing) => {
+    const path = market === 'spot' ? 'spot' : 'futures/um';
+    const rows = [0, 1, 2, 3].map((at) => [at, DAY + at * 6 * 3_600_000, at < 2 ? at : at + 5]);
+    const csv = rows.map(([id, time, trade]) => `${id},1.5,2,${trade},${trade},${time},true,true\n`).join('');
+    publish(
+      scene.folder,
+      `data/${path}/daily/aggTrades/ETHUSDT/ETHUSDT-aggTrades-2023-05-10.zip`,
+      market === 'spot' ? csv : csv.replaceAll(',true\n', '\n'),
+    );
+    const asked = `--market ${market} --dataset aggTrades -s ETHUSDT --from 2023-05-10 --to 2023-05-10`;
+    const run = await scene.vision(asked, { lake: `ranges-${market}` });
+    expect(await told(run)).toMatchObject({ lacking: [[1, missing]] });
+  });
+
   it('a silence of six hours over which the ids go on is whole', async () => {
     const quiet = everyTwoMinutes(3, (minute) => minute >= 360)
       .split('\n')
