@@ -56,9 +56,6 @@ const LAKE = join(scratch, 'lake');
 beforeAll(async () => {
   const folder = join(scratch, 'archive');
   for (const traded of SYMBOLS) writeTraded(folder, traded, NOW);
-  // Another series proves the first day of a symbol.
-  const listed = SYMBOLS.find(({ symbol }) => symbol === 'NEWUSDT');
-  if (listed !== undefined) writeTraded(folder, { ...listed, interval: '1h' }, NOW);
   for (const [symbol, quote] of [
     ['BTCUSDT', '10'],
     ['ETHBTC', '20'],
