@@ -3,7 +3,7 @@ import type { HeldSpan } from '../lake/held-objects.js';
 import type { Absences } from '../lake/absences.js';
 import { isFromRest } from '../lake/manifest-line.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
-import { parsePeriod } from '../model/calendar.js';
+import { dayPeriod, parsePeriod } from '../model/calendar.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { reasons } from './absent-days.js';
 import type { GapReason, SeriesFacts } from './absent-days.js';
@@ -160,15 +160,23 @@ function edgesOf(
   const isEarly = first.from <= Math.max(start, known.rows?.first ?? start) * DAY_SECONDS + seconds;
   if (isEarly && isBeforeStart(first.reason)) {
     while ((start + 1) * DAY_SECONDS < first.to && isBeforeStart(reasonOf(start).reason)) start += 1;
-    edges.push({ ...first, to: Math.min(first.to, (start + 1) * DAY_SECONDS) });
+    const day = isContradicted(known.absences, start) ? start : start + 1;
+    edges.push({ ...first, to: Math.min(first.to, day * DAY_SECONDS) });
   }
   const last = { from: at(gaps, gaps.length - 2), to: at(gaps, gaps.length - 1), ...reasonOf(end) };
   const isLate = last.to >= Math.min(end, heldTo) * DAY_SECONDS && edges.length * 2 < gaps.length;
   if (isLate && hasEnded(last.reason)) {
     while ((end - 1) * DAY_SECONDS > last.from && hasEnded(reasonOf(end - 1).reason)) end -= 1;
-    edges.push({ ...last, from: Math.max(last.from, (end - 1) * DAY_SECONDS) });
+    const day = isContradicted(known.absences, end - 1) ? end : end - 1;
+    edges.push({ ...last, from: Math.max(last.from, day * DAY_SECONDS) });
   }
   return edges;
+}
+
+/** Whether the lake has other bars of the hours that this first or last day lacks. REST may have answered since that it has none. */
+function isContradicted(absences: Absences, day: number): boolean {
+  const absence = absences.of(dayPeriod(day));
+  return absence?.reason === 'hole' && absence.rest === undefined;
 }
 
 /** The parts of gaps that lie in a proven pause of trading, with the days on which it begins and ends. */

@@ -57,6 +57,8 @@ interface Found {
   readonly hasAskedRest?: boolean;
   /** REST answered, and has no rows of the period. */
   readonly isRestEmpty?: true | undefined;
+  /** The lake holds the period, which lacks rows that other series of the symbol have. */
+  readonly isKept?: true;
 }
 
 /** Collects the absent and failed periods of a run in memory, until `write`. */
@@ -70,7 +72,7 @@ export class AbsenceNotes {
 
   /** Notes an absent period, and the earlier periods with the same reason from the day `since`. */
   note(series: Series, period: Period, reason: AbsenceReason, found: Found = {}): void {
-    const { since = period.from, hasAskedRest = false, isRestEmpty } = found;
+    const { since = period.from, hasAskedRest = false, isRestEmpty, isKept = false } = found;
     const { cadence } = period;
     const own = numberOf(period);
     const first = numberOf({ cadence, from: Math.min(since, period.from) });
@@ -90,7 +92,7 @@ export class AbsenceNotes {
         (stretch.hasAskedRest || !isAsked);
       const answer = isAsked && isRestEmpty === true ? ({ isEmpty: true } as const) : {};
       if (!this.#stretchesOf(series).some(isTold))
-        this.#add(series, { cadence, reason, hasAskedRest: isAsked, isKept: false, from: at, ...answer });
+        this.#add(series, { cadence, reason, hasAskedRest: isAsked, isKept, from: at, ...answer });
     }
   }
 

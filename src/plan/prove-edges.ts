@@ -6,9 +6,10 @@ import type { HeldObjects, HeldSpan } from '../lake/held-objects.js';
 import { seriesFolder } from '../lake/layout.js';
 import { checkedFolder } from '../lake/path-checks.js';
 import { dayOf, dayPeriod, monthPeriod, monthOf } from '../model/calendar.js';
+import { FORMATS } from '../model/task.js';
 import type { Format, Period, Series } from '../model/task.js';
 import type { Source } from '../source/source.js';
-import { findDataset } from '../source/venue.js';
+import { findDataset, rowSeconds } from '../source/venue.js';
 import { isCheckDay } from './choose-objects.js';
 import type { SymbolLife } from './symbol-life.js';
 
@@ -51,13 +52,16 @@ export interface EdgeContext {
   readonly root: string;
   readonly manifests: Pick<Manifests, 'of'>;
   readonly today: number;
-  readonly life: Pick<SymbolLife, 'firstDay' | 'end' | 'pauses'>;
-  /** The day before the first one of a symbol, the day after its last one, or the last day of a pause, with its first. */
+  readonly life: Pick<SymbolLife, 'firstDay' | 'end' | 'pauses' | 'intervalsOf'>;
+  /**
+   * The day before the first one of a symbol, the day after its last one, or the last day of a pause, with its first. `hole`: a held first or last
+   * day, of which other intervals have more.
+   */
   readonly note: (
     series: Series,
     day: Period,
-    reason: 'not-listed-yet' | 'delisted' | 'not-traded',
-    pause?: { readonly since: number },
+    reason: 'not-listed-yet' | 'delisted' | 'not-traded' | 'hole',
+    found?: { readonly since?: number; readonly isKept?: true },
   ) => void;
 }
 
@@ -79,6 +83,8 @@ export async function proveEdges(context: EdgeContext, planned: readonly Planned
       const start = Math.min((await context.life.firstDay(series)) ?? -Infinity, row);
       if (start >= first.from && !isKnown(start - 1, 'not-listed-yet'))
         context.note(series, dayPeriod(start - 1), 'not-listed-yet');
+      if (start === row && (await hasBarAt(context, series, 'before', first)))
+        context.note(series, dayPeriod(row), 'hole', { isKept: true });
     }
     for (const [index, next] of spans.entries()) {
       const before = spans[index - 1];
@@ -98,8 +104,38 @@ export async function proveEdges(context: EdgeContext, planned: readonly Planned
       const end = await context.life.end(series, 'daily', rowDay(context, last.facts.last) + 1);
       if (end !== undefined && end <= last.to && !isKnown(end, 'delisted'))
         context.note(series, dayPeriod(end), 'delisted');
+      const row = rowDay(context, last.facts.last);
+      if (end === row + 1 && (await hasBarAt(context, series, 'after', last)))
+        context.note(series, dayPeriod(row), 'hole', { isKept: true });
     }
   }
+}
+
+/** Whether the lake has bars of another interval that end before the first bar of an object, or that begin after the end of its last one, on the same day. */
+async function hasBarAt(
+  { venue, root, manifests, life }: EdgeContext,
+  series: Series,
+  side: 'before' | 'after',
+  { facts }: HeldSpan,
+): Promise<boolean> {
+  const spec = findDataset(venue, series.market, series.dataset);
+  const msOf = (one: Series): number => 1000 * ((spec && rowSeconds(spec, one.interval)) ?? Infinity);
+  const { first: start = '', last: end = '' } = facts;
+  const [from, to] = [Date.parse(start), Date.parse(end) + msOf(series)];
+  for (const other of await life.intervalsOf(series)) {
+    const manifest = await manifests.of(await checkedFolder(root, seriesFolder(venue.name, other)));
+    for (const { facts: bars } of FORMATS.flatMap((format) => manifest[format].spans())) {
+      const { first = '', last = '' } = bars;
+      const isBefore =
+        side === 'before' && isSameDay(first, start) && Date.parse(first) + msOf(other) <= from;
+      if (isBefore || (side === 'after' && isSameDay(last, end) && Date.parse(last) >= to)) return true;
+    }
+  }
+  return false;
+}
+
+function isSameDay(one: string, other: string): boolean {
+  return one.slice(0, 'YYYY-MM-DD'.length) === other.slice(0, 'YYYY-MM-DD'.length);
 }
 
 function rowDay({ venue }: EdgeContext, time = ''): number {

@@ -175,6 +175,12 @@ export class SymbolLife {
     return false;
   }
 
+  /** The same dataset of the symbol in other intervals, of the run and of the lake. */
+  async intervalsOf(series: Series): Promise<readonly Series[]> {
+    const others = await this.#othersOf(series);
+    return others.filter(({ dataset, symbol }) => dataset === series.dataset && symbol === series.symbol);
+  }
+
   /** The other series of the symbol that the archive may have: those that record its trading, and those of the run and of the lake. */
   async #othersOf(series: Series): Promise<Series[]> {
     const { market, symbol } = series;

@@ -155,6 +155,11 @@ describe('the evidence for a series', () => {
         to: symbol === 'BTCUSD' ? '2026-11-19' : '2026-10-10',
       })),
       { from: '2026-06-01', to: '2026-11-19', interval: '1d' },
+      // The market goes on, on the next day and two weeks later.
+      ...(['1h', '1m'] as const).flatMap((interval) => [
+        { from: '2026-09-10', to: '2026-09-12', interval },
+        { from: '2026-11-18', to: '2026-11-19', interval },
+      ]),
       { from: '2026-06-01', to: '2026-10-31', interval: '1mo', cadence: 'monthly' },
       { from: '2026-06-01', to: '2026-07-10', interval: '1d', symbols: ['GONEUSDT'] },
       { from: '2026-06-01', to: '2026-07-31', interval: '1mo', cadence: 'monthly', symbols: ['GONEUSDT'] },
@@ -175,6 +180,37 @@ describe('the evidence for a series', () => {
   ])('%s', async (title, flags, verdict) => {
     const { lake } = await others.vision(flags, { lake: title.replaceAll(' ', '-') });
     expect(await checked(lake, others.now)).toMatchObject({ verdict });
+  });
+
+  it('of bars that begin or end within a day is that of other intervals of the lake', async () => {
+    const hours = (symbol: string, interval: string, first: number, end: number): void => {
+      const day = '2026-09-10';
+      const { csv } = makeCsv({ market: 'um', dataset: 'klines', symbol, interval, period: day });
+      const [header = '', ...rows] = csv.trimEnd().split('\n');
+      const isWithin = (row: string): boolean => {
+        const hour = new Date(Number(row.split(',')[0])).getUTCHours();
+        return hour >= first && hour < end;
+      };
+      const text = [header, ...rows.filter(isWithin)].join('\n');
+      publish(
+        others.folder,
+        `data/futures/um/daily/klines/${symbol}/${interval}/${symbol}-${interval}-${day}.zip`,
+        text,
+      );
+    };
+    for (const symbol of ['HEADUSDT', 'TAILUSDT', 'DAYUSDT']) {
+      hours(symbol, '1h', symbol === 'TAILUSDT' ? 5 : 7, symbol === 'HEADUSDT' ? 20 : 12);
+      hours(symbol, '1m', symbol === 'DAYUSDT' ? 7 : 5, symbol === 'DAYUSDT' ? 12 : 20);
+    }
+    const range = '--interval 1h,1m --from 2026-09-10 --to 2026-09-10';
+    for (const [symbol, verdict] of [
+      ['HEADUSDT', 'incomplete'],
+      ['TAILUSDT', 'incomplete'],
+      ['DAYUSDT', 'complete'],
+    ] as const) {
+      const { lake } = await others.vision(`${range} --symbols ${symbol}`, { lake: symbol });
+      expect([symbol, (await checked(lake, others.now)).verdict]).toEqual([symbol, verdict]);
+    }
   });
 
   it.each([

@@ -171,7 +171,7 @@ const LINES: Readonly<Record<string, number>> = {
   notify: 250,
   options: 3050,
   page: 450,
-  plan: 2400,
+  plan: 2450,
   plot: 1250,
   query: 500,
   queue: 1300,
