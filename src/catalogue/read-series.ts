@@ -2,16 +2,17 @@
 import { join } from 'node:path';
 import { reopenBackedSeries } from '../lake/backing.js';
 import type { HeldObjects } from '../lake/held-objects.js';
+import { inspectManifest } from '../lake/inspect-manifest.js';
 import { seriesFolder } from '../lake/layout.js';
-import { emptyManifest, foldManifest, readManifest } from '../lake/manifest.js';
-import type { Manifest, ManifestFold, ReadLine } from '../lake/manifest.js';
+import { readManifest } from '../lake/manifest.js';
+import type { Manifest } from '../lake/manifest.js';
 import { isFromRest } from '../lake/manifest-line.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { manifestPlace } from '../lake/manifest-place.js';
 import { fileSize } from '../lake/publish.js';
 import { listEntries } from '../lake/walk-lake.js';
 import { parsePeriod } from '../model/calendar.js';
-import { CryptodlError } from '../model/errors.js';
+import type { CryptodlError } from '../model/errors.js';
 import { FORMATS } from '../model/task.js';
 import type { Format, Series, Settings } from '../model/task.js';
 import { periodOf } from '../source/keys.js';
@@ -28,32 +29,6 @@ export function readHeld(
   return readManifest(join(root, seriesFolder(name, series)), archive);
 }
 
-/** The lines of a manifest, counted one by one to save memory. */
-class CountedLines implements ManifestFold {
-  readonly manifest = emptyManifest();
-  readonly revisions: Partial<Record<Format, number>> = {};
-  readonly lost: Partial<Record<Format, DayRange[]>> = {};
-  readonly refused: CryptodlError[] = [];
-  readonly #venue: Source;
-  readonly #series: Series;
-
-  constructor(venue: Source, series: Series) {
-    this.#venue = venue;
-    this.#series = series;
-  }
-
-  onLine({ content: line }: ReadLine): void {
-    if (line instanceof CryptodlError) this.refused.push(line);
-    else if (line.kind === 'dropped') {
-      const period = periodOf({ venue: this.#venue, series: this.#series }, line.key);
-      if (period !== undefined) (this.lost[line.format] ??= []).push(period);
-    } else if (line.kind === 'object' && 'replaces' in line) {
-      const { format } = line.settings;
-      this.revisions[format] = (this.revisions[format] ?? 0) + 1;
-    }
-  }
-}
-
 interface ReadFromLake extends SeriesRead {
   /** The errors of lines that cannot be read; the others count. */
   readonly refused: readonly CryptodlError[];
@@ -64,8 +39,12 @@ interface ReadFromLake extends SeriesRead {
 /** Rejects for a manifest that cannot be read. */
 export async function readSeries(root: string, venue: Source, series: Series): Promise<ReadFromLake> {
   const folder = join(root, seriesFolder(venue.name, series));
-  const read = await foldManifest(folder, venue.archive, () => new CountedLines(venue, series));
-  const { manifest, revisions, lost, refused } = read;
+  const { manifest, revisions, dropped, refused } = await inspectManifest(folder, venue.archive);
+  const lost: Partial<Record<Format, DayRange[]>> = {};
+  for (const { format, key } of dropped) {
+    const period = periodOf({ venue, series }, key);
+    if (period !== undefined) (lost[format] ??= []).push(period);
+  }
   const listed = new Map<string, ReadonlySet<string>>();
   const missingFiles = new Set<string>();
   const replaced: string[] = [];

@@ -4,8 +4,9 @@ import { hasManifest } from './manifest-place.js';
 import { NewerVersion } from './check-manifest-line.js';
 import type { ObjectKeys } from './check-manifest-line.js';
 import { emptyManifest, foldManifest } from './manifest.js';
-import type { Manifest, ManifestFold, ReadLine } from './manifest.js';
+import type { ManifestFold, ReadLine } from './manifest.js';
 import type { DroppedLine } from './manifest-line.js';
+import type { Format } from '../model/task.js';
 
 interface DamagedLine {
   /** Counts from 1. */
@@ -14,43 +15,37 @@ interface DamagedLine {
   readonly why: string;
 }
 
-export interface InspectedManifest {
+/** The content of the valid lines of a manifest, and what its lines tell beyond it. */
+export class InspectedManifest implements ManifestFold {
   /** False if the series has no manifest. */
-  readonly exists: boolean;
-  /** The content of the valid lines. */
-  readonly manifest: Manifest;
-  /** The text of the valid lines and of the lines of a later version, in file order. */
-  readonly sound: readonly string[];
-  readonly damaged: readonly DamagedLine[];
-  /** Numbers of lines that a later version of cryptodl wrote. */
-  readonly newer: readonly number[];
-  readonly dropped: readonly DroppedLine[];
-}
-
-export async function inspectManifest(seriesFolder: string, archive: ObjectKeys): Promise<InspectedManifest> {
-  const { manifest, sound, damaged, newer, dropped } = await foldManifest(
-    seriesFolder,
-    archive,
-    () => new InspectedLines(),
-  );
-  return { exists: await hasManifest(seriesFolder), manifest, sound, damaged, newer, dropped };
-}
-
-class InspectedLines implements ManifestFold {
+  exists = true;
   readonly manifest = emptyManifest();
+  /** The text of the valid lines and of the lines of a later version, in file order. */
   readonly sound: string[] = [];
   readonly damaged: DamagedLine[] = [];
+  /** Numbers of lines that a later version of cryptodl wrote. */
   readonly newer: number[] = [];
+  /** The errors of damaged and newer lines. */
+  readonly refused: CryptodlError[] = [];
   readonly dropped: DroppedLine[] = [];
+  /** Number of replaced objects per format. */
+  readonly revisions: Partial<Record<Format, number>> = {};
   #last = 0;
 
   onLine({ number, text, content }: ReadLine): void {
     this.#last = number;
-    const why = content instanceof CryptodlError ? content.cause : undefined;
-    if (why instanceof NewerVersion) this.newer.push(number);
-    else if (why instanceof Error) this.damaged.push({ number, text, why: why.message });
-    if (!(content instanceof CryptodlError) && content.kind === 'dropped') this.dropped.push(content);
-    if (why === undefined || why instanceof NewerVersion) this.sound.push(text);
+    if (content instanceof CryptodlError) {
+      this.refused.push(content);
+      const why = content.cause;
+      if (why instanceof NewerVersion) this.newer.push(number);
+      else if (why instanceof Error) this.damaged.push({ number, text, why: why.message });
+      if (!(why instanceof NewerVersion)) return;
+    } else if (content.kind === 'dropped') this.dropped.push(content);
+    else if (content.kind === 'object' && 'replaces' in content) {
+      const { format } = content.settings;
+      this.revisions[format] = (this.revisions[format] ?? 0) + 1;
+    }
+    this.sound.push(text);
   }
 
   /** Another writer may be about to give the file of this line its name. */
@@ -63,7 +58,8 @@ class InspectedLines implements ManifestFold {
   }
 }
 
-/** The result for a manifest that was not read. */
-export function uninspected(): InspectedManifest {
-  return { exists: true, manifest: emptyManifest(), sound: [], damaged: [], newer: [], dropped: [] };
+export async function inspectManifest(seriesFolder: string, archive: ObjectKeys): Promise<InspectedManifest> {
+  const inspected = await foldManifest(seriesFolder, archive, () => new InspectedManifest());
+  inspected.exists = await hasManifest(seriesFolder);
+  return inspected;
 }

@@ -22,7 +22,7 @@ export interface SeriesRequest {
   /** The first day of the order, or -Infinity for that of the series: days from it on that the lake lacks are added to the ranges. */
   readonly since?: number;
   /** The data that REST offers; undefined: this request does not use REST. */
-  readonly rest?: RestOffer;
+  readonly rest?: RestOffer | undefined;
   /** Files of the series that differ from their last commit. */
   readonly broken?: ReadonlySet<string>;
   /** Plans exactly these days, also refused revisions. Other days are added only if `force` rewrites the series with other settings. A new series takes no settings from the others. */

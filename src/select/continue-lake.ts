@@ -129,7 +129,7 @@ async function orderedAnew(
       const series = { market, dataset, ...layer, symbol };
       const rest = offerOf(context, series, verb);
       const ranges = [{ from: first === null ? undefined : parseDay(first), to }];
-      return { series, settings, cadences, ranges, ...(rest === undefined ? {} : { rest }) };
+      return { series, settings, cadences, ranges, rest };
     };
     const available = await availableSymbols(context, order, { market, spec, cadences }, traded);
     const added = newSymbols(order, available)
@@ -255,7 +255,7 @@ async function continuations(
       const kinds = new Set(manifest[format].spans().map(({ facts }) => facts.cadence));
       const end = isRangeGiven(options) ? undefined : endOfDataset(spec, [...kinds]);
       const ranges = [{ from, to: Math.min(range.to, end ?? range.to) }];
-      return { series, settings, cadences, ranges, ...(rest === undefined ? {} : { rest }) };
+      return { series, settings, cadences, ranges, rest };
     }),
   );
   const lost = selected.flatMap((format) => {

@@ -89,7 +89,7 @@ function requestsOf(context: LakeContext, { path, entries, options }: PastFailur
       cadences,
       ranges: [],
       exact: true,
-      ...(offer === undefined ? {} : { rest: offer }),
+      rest: offer,
     };
     request.ranges.push({ from: period.from, to: period.to });
     requests.set(id, request);

@@ -168,8 +168,7 @@ export function requestsOf(
 ): SeriesRequest[] {
   const request = seriesRequest(context, dataset, symbol, range);
   const rest = offerOf(context, request.series, context.verb);
-  if (rest !== undefined) return [{ ...request, rest }];
-  return context.verb === 'vision' ? [request] : [];
+  return context.verb === 'metrics' && rest === undefined ? [] : [{ ...request, rest }];
 }
 
 /** A line for each dataset that lacks some of the names; none without a listing. */

@@ -4,8 +4,7 @@ import { CryptodlError, errnoOf } from '../model/errors.js';
 import type { ObjectKeys } from '../lake/check-manifest-line.js';
 import { isPartitionFile, firstSymlink, readRegularFile } from '../lake/path-checks.js';
 import { keyPath } from '../lake/layout.js';
-import { inspectManifest, uninspected } from '../lake/inspect-manifest.js';
-import type { InspectedManifest } from '../lake/inspect-manifest.js';
+import { inspectManifest, InspectedManifest } from '../lake/inspect-manifest.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { fileSize } from '../lake/publish.js';
@@ -50,7 +49,7 @@ export async function checkSeries(context: CheckContext, folder: ListedSeries): 
       : await readManifest(folder, manifestPath, context.venue.archive);
   const broken: ObjectLine[] = [];
   const found = { folder, relativePath, files: 0, bytes: 0, broken };
-  if ('kind' in inspected) return { ...found, inspected: uninspected(), findings: [inspected] };
+  if ('kind' in inspected) return { ...found, inspected: new InspectedManifest(), findings: [inspected] };
   const findings: LakeFinding[] = lineFindings(folder.series, manifestPath, inspected);
   // Lines of a later version may describe these files in a way that this version cannot check.
   if (inspected.newer.length > 0) return { ...found, inspected, findings };
@@ -103,22 +102,11 @@ async function readManifest(
 }
 
 function lineFindings(series: Series, path: string, { damaged, newer }: InspectedManifest): LakeFinding[] {
+  const text = 'a later version of cryptodl wrote this line';
   return [
-    ...damaged.map(({ number, why }): LakeFinding => ({
-      kind: 'line-damaged',
-      path,
-      line: number,
-      text: why,
-      series,
-    })),
-    ...newer.map((number): LakeFinding => ({
-      kind: 'line-newer',
-      path,
-      line: number,
-      text: 'a later version of cryptodl wrote this line',
-      series,
-    })),
-  ];
+    ...damaged.map(({ number, why }) => ({ kind: 'line-damaged', line: number, text: why }) as const),
+    ...newer.map((line) => ({ kind: 'line-newer', line, text }) as const),
+  ].map(({ kind, ...of }) => ({ kind, path, ...of, series }));
 }
 
 function fileFindings(
@@ -128,16 +116,25 @@ function fileFindings(
   { manifest }: InspectedManifest,
 ): LakeFinding[] {
   const named = new Set(FORMATS.flatMap((format) => manifest[format].lines().map(({ file }) => file)));
-  // A link in place of a committed file is reported as a missing file.
-  const findings = links
-    .filter((name) => !named.has(name))
-    .map((name) => linkFinding(`${relativePath}/${name}`, series));
-  for (const name of [...files, ...nestedFiles]) {
-    const isOther = context.format !== undefined && isPartitionFile(name) && !name.endsWith(context.format);
-    if (named.has(name) || isOther) continue;
-    findings.push({ kind: 'unlisted', path: `${relativePath}/${name}`, text: NOT_IN_MANIFEST, series });
-  }
-  return findings;
+  const isOther = (name: string): boolean =>
+    context.format !== undefined && isPartitionFile(name) && !name.endsWith(context.format);
+  const others = [...files, ...nestedFiles].filter((name) => !isOther(name));
+  return strangeFindings(series, relativePath, { files: others, links }, (name) => named.has(name));
+}
+
+/** The files and links of a folder that no line names. A link in place of a committed file is reported as a missing file. */
+function strangeFindings(
+  series: Series,
+  folder: string,
+  { files, links }: Pick<ListedSeries, 'files' | 'links'>,
+  isNamed: (name: string) => boolean,
+): LakeFinding[] {
+  const pathsOf = (names: readonly string[]): string[] =>
+    names.filter((name) => !isNamed(name)).map((name) => `${folder}/${name}`);
+  return [
+    ...pathsOf(links).map((path) => linkFinding(path, series)),
+    ...pathsOf(files).map((path): LakeFinding => ({ kind: 'unlisted', path, text: NOT_IN_MANIFEST, series })),
+  ];
 }
 
 function zipFolders(venue: Source, series: Series): string[] {
@@ -174,13 +171,9 @@ async function zipFindings(
   const named = new Set(zip.lines().flatMap(({ file }) => [file, file + suffix]));
   const findings = sidecar === undefined ? [] : await sidecarFindings(root, series, zip, sidecar);
   for (const relativePath of zipFolders(venue, series)) {
-    const { files, links } = await listEntries(join(root, relativePath));
-    const strange = links.map((name) => `${relativePath}/${name}`).filter((path) => !named.has(path));
-    findings.push(...strange.map((path) => linkFinding(path, series)));
-    const paths = files.map((name) => `${relativePath}/${name}`).filter((path) => !named.has(path));
-    findings.push(
-      ...paths.map((path): LakeFinding => ({ kind: 'unlisted', path, text: NOT_IN_MANIFEST, series })),
-    );
+    const isNamed = (name: string): boolean => named.has(`${relativePath}/${name}`);
+    const entries = await listEntries(join(root, relativePath));
+    findings.push(...strangeFindings(series, relativePath, entries, isNamed));
   }
   return findings;
 }

@@ -1,6 +1,7 @@
 /** `cryptodl repair`: fixes the lake, then plans the lost objects and the missing days like any other run. */
 import { join } from 'node:path';
 import { heldCuts } from '../catalogue/day-states.js';
+import { eachSpan, union } from '../catalogue/spans.js';
 import type { Session } from '../download/session.js';
 import type { Absences } from '../lake/absences.js';
 import { isFromRest } from '../lake/manifest-line.js';
@@ -13,6 +14,7 @@ import type { Format, Period, Series } from '../model/task.js';
 import { countText } from '../model/units.js';
 import type { Resolved } from '../options/resolve.js';
 import type { ReadList } from '../options/symbols.js';
+import type { RestOffer } from '../plan/rest-periods.js';
 import type { SeriesRequest } from '../plan/series-request.js';
 import { selectHeldSeries, nothingHeld } from '../select/held-series.js';
 import { restOffer } from '../select/rest-offer.js';
@@ -149,7 +151,7 @@ function requestOf(
     ...(broken.length === 0 && settings.partition === 'month' && format !== 'zip'
       ? { fillsHolesFromMonths: true }
       : {}),
-    ...(format === 'zip' ? {} : restOf(session, series, spec, held)),
+    rest: format === 'zip' ? undefined : restOf(session, series, spec, held),
   };
   return [request];
 }
@@ -160,11 +162,10 @@ function restOf(
   series: Series,
   spec: DatasetSpec,
   held: HeldObjects,
-): Pick<SeriesRequest, 'rest'> {
+): RestOffer | undefined {
   const isRestOnly = held.size > 0 && held.spans().every(({ facts }) => isFromRest(facts));
   const mode = !isArchived(spec) || isRestOnly ? 'only' : 'fill';
-  const rest = restOffer(series, { venue, nowMs, mode, includeToday: false, standsIn: true });
-  return rest === undefined ? {} : { rest };
+  return restOffer(series, { venue, nowMs, mode, includeToday: false, standsIn: true });
 }
 
 /** Whether the held objects cover each day of the period. */
@@ -206,7 +207,9 @@ function daysToRepair(facts: RepairFacts): { from: number; to: number }[] {
   const first = Math.min(...periods.map(({ from }) => from));
   const last = Math.max(...periods.map(({ to }) => to));
   for (let day = first; day < last; day += 1) if (isMissing(facts, day)) add({ from: day, to: day + 1 });
-  return spansOf([...days].sort((a, b) => a - b));
+  const spans: { from: number; to: number }[] = [];
+  eachSpan(union([...days].flatMap((day) => [day, day + 1])), (from, to) => spans.push({ from, to }));
+  return spans;
 }
 
 /** True when the object lacked rows when it was fetched. */
@@ -218,16 +221,6 @@ function isMissing({ held, absences }: RepairFacts, day: number): boolean {
   if (isHeld(held, { cadence: 'daily', from: day, to: day + 1 })) return false;
   const known = absences.days().get(day) ?? absences.months().get(monthOf(day));
   return known === undefined || REASON_FACTS[known.reason].mayCome;
-}
-
-function spansOf(days: readonly number[]): { from: number; to: number }[] {
-  const spans: { from: number; to: number }[] = [];
-  for (const day of days) {
-    const last = spans.at(-1);
-    if (last?.to === day) last.to = day + 1;
-    else spans.push({ from: day, to: day + 1 });
-  }
-  return spans;
 }
 
 function periodsOfLines(lines: readonly ObjectLine[]): Period[] {
