@@ -52,7 +52,7 @@ export function verdictText(
   if (lacking === 0 && isUnordered)
     return `${state}: the last run ended before its order was written: run it again`;
   if (lacking === 0)
-    return `${state}: nothing is missing in ${series} series of ${countText(orders.length, 'order')}`;
+    return `${state}: nothing is missing in ${series} series of ${countText(orders.length, 'order')}${rowsText(orders)}`;
   if (state === 'behind')
     return `behind: ${countText(Math.max(...orders.map(({ behind }) => behind)), 'day')} in ${numberText(lacking)} of ${series} series`;
   const amounts = amountText(
@@ -61,6 +61,12 @@ export function verdictText(
   );
   const end = exitCode === 4 ? '; the archive does not have them' : '';
   return `${state}: ${numberText(lacking)} of ${series} series lack ${amounts}${end}`;
+}
+
+/** Zips are compared with their digests and not unpacked. */
+function rowsText(orders: readonly JudgedOrder[]): string {
+  const zips = orders.filter(({ order }) => order.settings.format === 'zip').length;
+  return zips === 0 ? '' : `; the rows within the zips of ${countText(zips, 'order')} are not counted`;
 }
 
 function amountText(rows: number, days: number): string {

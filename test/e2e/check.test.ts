@@ -86,6 +86,13 @@ describe('a later run', () => {
     expect(events).toContainEqual(expect.objectContaining({ format: 'csv', held: 0 }));
   });
 
+  it('of zips is complete, with the remark that their rows are not counted', async () => {
+    const { lake } = await scene.vision(`${DAYS} --format zip`, { lake: 'zips' });
+    const { code, stdout } = await cryptodl(['check', '--out', lake, '--now', scene.now, '--quiet']);
+    expect(stdout).toContain('complete: nothing is missing in 2 series of 1 order; the rows within the zips');
+    expect(code).toBe(0);
+  });
+
   it('gives a further symbol the first day of its order, also without symbols of its own', async () => {
     const shared = { lake: 'further' };
     const { lake } = await scene.vision(`${DAYS} --days 20`, shared);
