@@ -24,7 +24,7 @@ export interface DebugOptions {
 /** Prints lines of a run without damage to its progress line. */
 export interface DebugOutput {
   note(line: string): void;
-  warn(message: string): void;
+  warnOfOutput(message: string): void;
 }
 
 type Command = Pick<Io, 'clock' | 'onDebugSignal' | 'startedAt' | 'stderr'> & {
@@ -74,7 +74,7 @@ export class DebugDumps {
     };
     this.#output = {
       note: print,
-      warn: (message) => {
+      warnOfOutput: (message) => {
         print(`warning: ${message}`);
       },
     };
@@ -124,7 +124,7 @@ export class DebugDumps {
       this.#output.note(`${what}: ${shownPath(path)}`);
       if (!isGiven) await pruneDebugFiles(dirname(path));
     } catch (error) {
-      this.#output.warn(`the ${what} cannot be written: ${toCryptodlError(error).message}`);
+      this.#output.warnOfOutput(`the ${what} cannot be written: ${toCryptodlError(error).message}`);
     }
   }
 

@@ -16,8 +16,7 @@ import { keyPath } from '../source/keys.js';
 import { beginsWithHeader } from '../convert/csv-input.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import type { WriterContext } from '../write/writer.js';
-import type { Session } from './session.js';
-import type { ReceivedZip } from './pipeline/zip-store.js';
+import type { ReceivedZip, Session } from './session.js';
 import { isLabel } from '../text/label.js';
 
 /** The session of a run. Temporary files are made in `runFolder`. */

@@ -72,8 +72,6 @@ export interface PrintedRun {
   readonly exitCode: ExitCode;
   /** Undefined for `--dry-run`, and if the run could not begin. */
   readonly end?: RunEnd;
-  /** The error of a run that could not begin. */
-  readonly error?: CryptodlError;
 }
 
 /** Makes one run and prints its lines. Errors are printed, not thrown. With `common`, other jobs print at the same time. */
@@ -124,11 +122,7 @@ async function printRun(request: RunRequest, output: ReportedRun): Promise<Print
       for (const follower of followers) follower.ended(0);
       return { exitCode: 0 };
     }
-    const { surroundings, clock, verb, observer } = request;
-    const warn = (message: string): void => {
-      observer.warn(message);
-    };
-    notices = new RunNotices({ options, surroundings, clock, warn, verb, job: job?.name });
+    notices = new RunNotices({ ...request, options, job: job?.name });
     const run = startRun({
       ...request,
       job: job?.name,
@@ -147,8 +141,10 @@ async function printRun(request: RunRequest, output: ReportedRun): Promise<Print
     const error = job === undefined ? known : job.explain(known);
     const signal = signalled();
     reporter.ending();
-    await tellEnd({ exitCode: codeOf(error, signal), error: error.code });
-    return { exitCode: refuse(request, output, error), error };
+    const exitCode = signal === undefined ? exitCodeOfError(error.code) : exitCodeOfSignal(signal);
+    await tellEnd({ exitCode, error: error.code });
+    refuse(request, output, error, exitCode);
+    return { exitCode };
   } finally {
     request.signal.removeEventListener('abort', onSignal);
   }
@@ -238,21 +234,16 @@ function refuse(
   { resolved }: RunRequest,
   { reporter, io, signalled }: ReportedRun,
   known: CryptodlError,
-): ExitCode {
+  exitCode: ExitCode,
+): void {
   const signal = signalled();
   reporter.alarm(signal === undefined ? [] : [`cryptodl: ended by ${signal} before the work began`]);
-  const code = codeOf(known, signal);
   if (signal === undefined) printError(known, io, resolved);
   reporter.event('summary', {
     outcomes: { ok: 0, partial: 0, skipped: 0, absent: 0, failed: 0 },
     error: { code: known.code, message: known.message },
-    exitCode: code,
+    exitCode,
   });
-  return code;
-}
-
-function codeOf({ code }: CryptodlError, signal: Signalled): ExitCode {
-  return signal === undefined ? exitCodeOfError(code) : exitCodeOfSignal(signal);
 }
 
 /** Calls `act` with the request of a verb that runs no plan. The requests that it sends are logged. */

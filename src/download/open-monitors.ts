@@ -5,8 +5,6 @@ import { refuseForeignFile } from '../files/own-file.js';
 import { lakePaths } from '../lake/layout.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
-import type { FollowedRun } from '../monitor/followed-run.js';
-import type { SelectedRun } from '../monitor/run-history.js';
 import type { Surroundings } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
 import type { Reporter } from '../report/reporter.js';
@@ -45,16 +43,9 @@ export async function openMonitors(options: Options, command: Command): Promise<
   const debug = await openDebugDumps(options, command);
   const prometheus = await openPrometheus(options, command);
   return {
-    follow: async (run, { reporter, ...place }) => [
-      debug.follow(run, {
-        note: (line) => {
-          reporter.note(line);
-        },
-        warn: (message) => {
-          reporter.warnOfOutput(message);
-        },
-      }),
-      ...(prometheus === undefined ? [] : [await prometheus.follow(run, place)]),
+    follow: async (run, place) => [
+      debug.follow(run, place.reporter),
+      ...((await prometheus?.follow(run, place)) ?? []),
     ],
     close: async (warn) => {
       await prometheus?.close(warn);
@@ -67,13 +58,7 @@ export async function openMonitors(options: Options, command: Command): Promise<
 async function openPrometheus(
   { prometheusPort, prometheusTextfile, dryRun }: Options,
   { clock, startedAt, surroundings: { home } }: Command,
-): Promise<
-  | {
-      follow: (run: SelectedRun, place: Omit<Place, 'reporter'>) => Promise<FollowedRun>;
-      close: Monitors['close'];
-    }
-  | undefined
-> {
+): Promise<Monitors | undefined> {
   if (dryRun || (prometheusPort === undefined && prometheusTextfile === undefined)) return undefined;
   // Loaded only with a flag: most runs have none.
   const { PrometheusFigures } = await import('../monitor/prometheus.js');
@@ -93,7 +78,7 @@ async function openPrometheus(
       const history = await readHistory(lakePaths(absolutePath(out, home)), run, isKnown).catch(
         () => NO_HISTORY,
       );
-      return figures.follow(run.job ?? run.verb, history);
+      return [figures.follow(run.job ?? run.verb, history)];
     },
     close: async (warn) => {
       if (isClosed) return;

@@ -1,5 +1,6 @@
 /** The parts of a run, put together in one place: options, lake, hosts, counts and deadline. */
 import { setMaxListeners } from 'node:events';
+import type { ReceivedObject } from '../convert/csv-input.js';
 import { countsSince } from '../http/request-counts.js';
 import { backedRequests } from '../lake/backing.js';
 import type { LakePaths } from '../lake/layout.js';
@@ -27,7 +28,6 @@ import { Deadline } from './deadline.js';
 import { openHttp } from './http-session.js';
 import type { HttpRequest, HttpSession } from './http-session.js';
 import type { Workshop } from './pipeline/workshop.js';
-import type { ZipStore } from './pipeline/zip-store.js';
 
 export interface RunSession {
   readonly options: Options;
@@ -64,6 +64,21 @@ export interface LakeSession {
   readonly runFolder: string;
   /** Absent while the lake is only read. */
   readonly lock?: Lock;
+}
+
+/** An object without its rows. */
+export type ReceivedZip = Omit<ReceivedObject, 'object' | 'csv' | 'name'>;
+
+/** A store of zips between two runs of one job: the first fetches them, the second converts them. */
+export interface ZipStore {
+  /** Whether the run ends with the zips in the store: it converts and writes nothing. */
+  readonly isLast: boolean;
+  /** A zip from the store, or from the archive by `request`. Undefined: the archive has none. `path`: for a file that this function may write. */
+  zipOf(
+    object: ArchiveObject,
+    path: string,
+    request: () => Promise<ReceivedZip | undefined>,
+  ): Promise<ReceivedZip | undefined>;
 }
 
 /** The parts that the jobs of a worker share (`pipeline/pipeline.ts`). */

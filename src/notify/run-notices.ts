@@ -8,6 +8,7 @@ import type { RunSummary, VerdictSummary } from '../report/run-summary.js';
 import { absolutePath, lakeFlag } from '../text/printable.js';
 import type { Clock } from '../model/clock.js';
 import type { Pools } from '../http/transport/pool.js';
+import type { Observer } from '../model/observer.js';
 import type { Options } from '../options/flags.js';
 import type { Surroundings } from '../options/environment.js';
 import { openPools, send } from './send.js';
@@ -17,7 +18,7 @@ export interface NoticesOptions {
   readonly options: Options;
   readonly surroundings: Surroundings;
   readonly clock: Clock;
-  readonly warn: (message: string) => void;
+  readonly observer: Pick<Observer, 'warn'>;
   readonly verb: string;
   readonly job: string | undefined;
 }
@@ -79,7 +80,8 @@ export class RunNotices {
     try {
       await send(this.#pools, this.#options.clock, url, content);
     } catch (error) {
-      if (!this.#warned.has(flag)) this.#options.warn(`--${flag}: ${toCryptodlError(error).message}`);
+      if (!this.#warned.has(flag))
+        this.#options.observer.warn(`--${flag}: ${toCryptodlError(error).message}`);
       this.#warned.add(flag);
     }
   }

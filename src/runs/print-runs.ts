@@ -27,7 +27,7 @@ function cellsOf(run: RunRecord): string[] {
   const retryRate = FIGURES.retryRate([run]);
   const p95Ms = FIGURES.p95Ms([run]);
   return [
-    timeText(run.startedAt),
+    run.startedAt.slice(0, 16).replace('T', ' '),
     printable(runName(run)),
     durationText(elapsedMs),
     shortNumber(outcomes.ok + outcomes.partial),
@@ -42,10 +42,6 @@ function cellsOf(run: RunRecord): string[] {
 /** `123,456`, `1.2M` */
 function shortNumber(number: number): string {
   return number < 1e6 ? numberText(number) : `${(number / 1e6).toFixed(1)}M`;
-}
-
-function timeText(instant: string): string {
-  return instant.slice(0, 16).replace('T', ' ');
 }
 
 /** Runs without a record, and the alerts of the newest run. */
@@ -115,11 +111,6 @@ export function runFields(run: RunRecord): object {
     alerts,
     exitCode,
   };
-}
-
-/** A run without a record. */
-export function startFields(start: LastRun): object {
-  return { event: 'start', ...start };
 }
 
 export function trendFields({ run, runs, figures }: Trend): object {

@@ -10,7 +10,7 @@ import { homeOf } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
 import { absolutePath, commandLine, lakeFlag, printLines, shownPath } from '../text/printable.js';
 import { widthOf } from '../text/wrap.js';
-import { noteLines, runFields, runsTable, startFields, trendFields, trendLines } from './print-runs.js';
+import { noteLines, runFields, runsTable, trendFields, trendLines } from './print-runs.js';
 import { trendOf, withoutRecord } from './trends.js';
 
 /** Records that are read for the trend: several jobs may share the lake. */
@@ -35,7 +35,7 @@ export async function runs(options: Options, io: Io): Promise<ExitCode> {
   const lines = json
     ? [
         ...shown.map(runFields),
-        ...starts.map(startFields),
+        ...starts.map((start) => ({ event: 'start', ...start })),
         ...(trend === undefined ? [] : [trendFields(trend)]),
       ]
     : [

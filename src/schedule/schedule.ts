@@ -125,12 +125,9 @@ function variableHint(name: FlagName, io: Io): string {
 /** Warns of values that the printed lines do not have, or should not show to others. */
 function warn(verb: Verb, resolved: Resolved, io: Io): void {
   const { environment } = io;
-  const lost =
-    flagsOf(verb).includes('proxy') && resolved.options.proxy === undefined
-      ? PROXY_VARIABLES.flatMap((name) => [name, name.toLowerCase()]).filter(
-          (name) => (environment[name] ?? '') !== '',
-        )
-      : [];
+  const isProxied = flagsOf(verb).includes('proxy') && resolved.options.proxy === undefined;
+  const variables = isProxied ? PROXY_VARIABLES.flatMap((name) => [name, name.toLowerCase()]) : [];
+  const lost = variables.filter((name) => (environment[name] ?? '') !== '');
   const secret = secretFlags(verb, resolved, 'environment');
   const shown = (['flag', 'environment'] as const)
     .flatMap((origin) => givenFlags(verb, resolved, origin))

@@ -2,7 +2,7 @@
 import { forEachItem } from '../cli/look-up.js';
 import type { Pipeline } from '../download/pipeline/pipeline.js';
 import { startRun } from '../download/run.js';
-import type { ZipStore } from '../download/pipeline/zip-store.js';
+import type { ZipStore } from '../download/session.js';
 import { CryptodlError, toCryptodlError, usage } from '../model/errors.js';
 import { SILENT_OBSERVER } from '../model/observer.js';
 import type { Observer } from '../model/observer.js';

@@ -1,6 +1,6 @@
 /** The two parts of a job that one worker fetches and another converts: both are runs whose zips pass through the bucket of the lake. */
 import { rm, writeFile } from 'node:fs/promises';
-import type { ReceivedZip, ZipStore } from '../download/pipeline/zip-store.js';
+import type { ReceivedZip, ZipStore } from '../download/session.js';
 import type { StagedZips, ZipRecord } from '../mirror/staged-zips.js';
 import { CryptodlError } from '../model/errors.js';
 import type { JobData } from './job-data.js';

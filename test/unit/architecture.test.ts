@@ -158,7 +158,7 @@ const LINES: Readonly<Record<string, number>> = {
   coverage: 1150,
   debug: 400,
   doctor: 800,
-  download: 4150,
+  download: 4100,
   export: 1700,
   files: 500,
   http: 6250,

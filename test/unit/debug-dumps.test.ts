@@ -53,7 +53,7 @@ describe('SIGUSR2', () => {
     );
     const run = dumps.follow(
       { verb: 'vision', job: undefined, options: {} },
-      { note: (line) => lines.push(line), warn: (line) => lines.push(line) },
+      { note: (line) => lines.push(line), warnOfOutput: (line) => lines.push(line) },
     );
     const said = (from = 0): string => lines.slice(from).join('\n');
     return {

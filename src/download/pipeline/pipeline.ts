@@ -11,7 +11,7 @@ import type { NetworkFigures } from '../../report/network-figures.js';
 import { StageTimes } from '../../report/stage-times.js';
 import { WorkTracker } from '../../report/work-tracker.js';
 import { ARCHIVE_START, openHttp } from '../http-session.js';
-import type { HttpRequest, HttpSession } from '../http-session.js';
+import type { HttpRequest } from '../http-session.js';
 import { newRunFolder, openLake } from '../open-lake.js';
 import type { LakeParts, Session, SharedParts } from '../session.js';
 import { openWorkshop } from './workshop.js';
@@ -25,13 +25,8 @@ export type PipelineRequest = Omit<HttpRequest, 'nowMs' | 'times' | 'work' | 'ob
   readonly stop: AbortController;
 };
 
-interface OpenHttp {
-  readonly http: HttpSession;
-  readonly close: () => Promise<void>;
-}
-
 interface SharedHttp {
-  readonly opened: OpenHttp;
+  readonly opened: ReturnType<typeof openHttp>;
   readonly openedAt: number;
   users: number;
 }
@@ -44,7 +39,7 @@ export class Pipeline implements SharedParts {
   readonly workshop: Workshop;
   readonly #request: PipelineRequest;
   readonly #concurrency: Concurrency;
-  readonly #close: () => void;
+  readonly #endWorkshop: () => void;
   readonly #spillFolder: string;
   readonly #lakes = new Map<string, Promise<LakeParts>>();
   #http: SharedHttp | undefined;
@@ -62,9 +57,7 @@ export class Pipeline implements SharedParts {
       { isToBucket, boundsUnwritten: true },
       { clock, stop, concurrency: this.#concurrency },
     );
-    this.#close = () => {
-      workshop.release();
-    };
+    this.#endWorkshop = workshop.release;
     this.workshop = { ...workshop, release: () => undefined };
   }
 
@@ -74,7 +67,7 @@ export class Pipeline implements SharedParts {
   }
 
   /** The requests of one run. Runs share them, except where the options of the run decide about another source. */
-  http(request: HttpRequest, own: Parameters<typeof openHttp>[1]): OpenHttp {
+  http(request: HttpRequest, own: Parameters<typeof openHttp>[1]): ReturnType<typeof openHttp> {
     const { fill, join: joined } = request.resolved.options;
     const { common } = this.#request;
     if (fill !== undefined || joined !== undefined)
@@ -108,7 +101,9 @@ export class Pipeline implements SharedParts {
   /** The open lake of a run. The first run opens it, and the pipeline keeps it open. */
   async lake(session: Session, command: string): Promise<LakeParts> {
     const { root } = session.paths;
-    const opening = this.#lakes.get(root) ?? this.#open(session, command);
+    // The loss of the lock ends the worker, not only the run that opened the lake.
+    const { stop } = this.#request;
+    const opening = this.#lakes.get(root) ?? openLake({ ...session, stop }, command);
     this.#lakes.set(root, opening);
     try {
       const { lock, manifests } = await opening;
@@ -117,11 +112,6 @@ export class Pipeline implements SharedParts {
       this.#lakes.delete(root);
       throw error;
     }
-  }
-
-  #open(session: Session, command: string): Promise<LakeParts> {
-    // The loss of the lock ends the worker, not only the run that opened the lake.
-    return openLake({ ...session, stop: this.#request.stop }, command);
   }
 
   /** Closes the lake of a run that no other run uses: the mirror of a lake in a bucket. */
@@ -134,7 +124,7 @@ export class Pipeline implements SharedParts {
 
   /** To be called after the last run has ended. */
   async close(): Promise<void> {
-    this.#close();
+    this.#endWorkshop();
     await this.#http?.opened.close();
     for (const root of this.#lakes.keys()) await this.closeLake(root);
     await rm(this.#spillFolder, { recursive: true, force: true });

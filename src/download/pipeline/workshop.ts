@@ -13,7 +13,7 @@ export interface Workshop {
   readonly places: Places;
   readonly serialize: Serialize;
   /** To be called by each run at its end. */
-  release(): void;
+  readonly release: () => void;
 }
 
 /** More writers than cores, because a writer also waits for the disk and for the event loop. */
@@ -30,11 +30,7 @@ const WRITERS_TO_BUCKET = 32;
 export function openWorkshop(
   spillFolder: string,
   { isToBucket, boundsUnwritten }: { readonly isToBucket: boolean; readonly boundsUnwritten: boolean },
-  {
-    clock,
-    stop,
-    concurrency,
-  }: { readonly clock: Clock; readonly stop: AbortController; readonly concurrency: Concurrency },
+  { clock, stop, concurrency }: { clock: Clock; stop: AbortController; concurrency: Concurrency },
 ): Workshop {
   const engine = createEngine({ tempFolder: spillFolder });
   const writers = isToBucket
