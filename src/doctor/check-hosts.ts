@@ -4,7 +4,7 @@ import type { Fetch, FetchResponse } from '../http/fetch.js';
 import type { Clock } from '../model/clock.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
-import { durationText } from '../model/units.js';
+import { durationText, instantText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
 import { keyPath } from '../source/keys.js';
 import type { Source } from '../source/source.js';
@@ -238,14 +238,10 @@ export async function checkBans(bans: Pick<Bans, 'current'>): Promise<CheckResul
   const current = [...(await bans.current())].sort(([, a], [, b]) => b.until - a.until);
   const [longest] = current;
   if (longest === undefined) return checkResult('bans', 'ok', 'none in force');
-  const texts = current.map(([place, { until }]) => `${place} until ${dayAndTime(until)} UTC`);
+  const texts = current.map(([place, { until }]) => `${place} until ${instantText(until)} UTC`);
   return checkResult('bans', 'fail', `${texts.join(', ')}: ${longest[1].why}`, {
     next: 'run again after that; until then, runs that need the host send no request and end with exit code 7 (--clear-bans HOST removes a wrong ban)',
   });
-}
-
-function dayAndTime(ms: number): string {
-  return new Date(ms).toISOString().replace('T', ' ').slice(0, 19);
 }
 
 /** `--clear-bans HOST`: removes the bans of the host and reports the others. */

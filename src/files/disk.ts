@@ -1,55 +1,40 @@
 /** Creates folders without the recursive `mkdir`, which can loop forever, and writes chunks, also if a write stops early. */
-import { mkdirSync, statSync } from 'node:fs';
-import { mkdir, stat } from 'node:fs/promises';
+import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { FileHandle } from 'node:fs/promises';
 import { errnoOf } from '../model/errors.js';
 
 /**
  * Replacement for `mkdir -p`: `mkdir` with `recursive: true` loops forever where the kernel answers ENOENT although the parent
- * exists, for example below /proc (Node 20 to 24). `mode` is that of the last folder. Rejects with the error of the system.
+ * exists, for example below /proc (Node 20 to 24). `mode` is that of the last folder. Throws the error of the system.
  */
-export async function makeFolder(path: string, mode = 0o777): Promise<void> {
+export function makeFolderSync(path: string, mode = 0o777): void {
   try {
-    await mkdir(path, { mode });
+    mkdirSync(path, { mode });
   } catch (error) {
-    if (await isFolder(path)) return;
-    if (errnoOf(error) !== 'ENOENT' || dirname(path) === path) throw error;
-    await makeFolder(dirname(path));
-    try {
-      await mkdir(path, { mode });
-    } catch (again) {
-      // Another process has created it in the meantime.
-      if (!(await isFolder(path))) throw again;
-    }
-  }
-}
-
-/** The synchronous `makeFolder`. */
-export function makeFolderSync(path: string): void {
-  try {
-    mkdirSync(path);
-  } catch (error) {
-    if (isFolderSync(path)) return;
+    if (isFolder(path)) return;
     if (errnoOf(error) !== 'ENOENT' || dirname(path) === path) throw error;
     makeFolderSync(dirname(path));
     try {
-      mkdirSync(path);
+      mkdirSync(path, { mode });
     } catch (again) {
-      if (!isFolderSync(path)) throw again;
+      // Another process has created it in the meantime.
+      if (!isFolder(path)) throw again;
     }
   }
 }
 
-async function isFolder(path: string): Promise<boolean> {
-  return stat(path).then(
-    (facts) => facts.isDirectory(),
-    () => false,
-  );
+/** `makeFolderSync` that rejects. A few calls of the system are no reason to do it twice, in two ways. */
+export function makeFolder(path: string, mode?: number): Promise<void> {
+  return new Promise((resolve) => {
+    makeFolderSync(path, mode);
+    resolve();
+  });
 }
 
-function isFolderSync(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+function isFolder(path: string): boolean {
+  // `existsSync` does not throw where a parent cannot be entered.
+  return existsSync(path) && statSync(path).isDirectory();
 }
 
 /** Writes all chunks from byte `from` on, in one system call if possible. Rejects with the error of the system. */

@@ -1,6 +1,7 @@
 /** Bans: a host refuses all requests of one bucket until a certain time. Other and later runs of this machine, and of the egress group, obey them too. */
 import type { Clock } from '../model/clock.js';
 import { CryptodlError, LONGEST_WAIT_DAYS, LONGEST_WAIT_MS } from '../model/errors.js';
+import { instantText } from '../model/units.js';
 import { hostOf } from './fetch.js';
 import { StateFile } from '../files/state-file.js';
 import type { StateFileOptions } from '../files/state-file.js';
@@ -45,10 +46,13 @@ export class Bans {
     for (const place of places) {
       const ban = bans[place];
       if (ban === undefined || ban.until <= now) continue;
-      const until = new Date(ban.until).toISOString().replace('T', ' ').slice(0, 19);
-      throw new CryptodlError('wait-too-long', `${ban.why}: no request is sent before ${until} UTC`, {
-        hint: `try again after that; if the ban is a mistake, remove it with cryptodl doctor --clear-bans ${hostOfPlace(place)}${this.#group === undefined ? '' : ` --egress-group ${this.#group.state.name} and your --redis`}`,
-      });
+      throw new CryptodlError(
+        'wait-too-long',
+        `${ban.why}: no request is sent before ${instantText(ban.until)} UTC`,
+        {
+          hint: `try again after that; if the ban is a mistake, remove it with cryptodl doctor --clear-bans ${hostOfPlace(place)}${this.#group === undefined ? '' : ` --egress-group ${this.#group.state.name} and your --redis`}`,
+        },
+      );
     }
   }
 

@@ -24,74 +24,32 @@ export function startOfDay(day: number, { dayStartMs }: DayStart): number {
   return day * DAY_MS + dayStartMs;
 }
 
-// Every line of a manifest needs these functions several times, so they calculate without `Date`. Years begin with March:
-// the leap day is then the last day of a year.
-
-const YEARS = 400;
-/** The days of 400 years, after which the calendar repeats. */
-const CYCLE_DAYS = 146_097;
-/** Days from 0000-03-01 to 1970-01-01. */
-const EPOCH_DAYS = 719_468;
-/** 9999-12-31. Later days and those before 1970 have other texts. */
-const LAST_DAY = 2_932_896;
-
-interface CalendarDate {
-  readonly year: number;
-  /** From 1. */
-  readonly month: number;
-  readonly date: number;
-}
-
-/** The date of a whole day from 1970 on. */
-function dateOf(day: number): CalendarDate {
-  const shifted = day + EPOCH_DAYS;
-  const cycle = Math.floor(shifted / CYCLE_DAYS);
-  const inCycle = shifted - cycle * CYCLE_DAYS;
-  const leapDays =
-    Math.floor(inCycle / 1460) - Math.floor(inCycle / 36_524) + Math.floor(inCycle / (CYCLE_DAYS - 1));
-  const yearInCycle = Math.floor((inCycle - leapDays) / 365);
-  const inYear = inCycle - (365 * yearInCycle + Math.floor(yearInCycle / 4) - Math.floor(yearInCycle / 100));
-  // March to July, and August to December, have 153 days each.
-  const fromMarch = Math.floor((5 * inYear + 2) / 153);
-  const date = inYear - Math.floor((153 * fromMarch + 2) / 5) + 1;
-  const month = fromMarch < 10 ? fromMarch + 3 : fromMarch - 9;
-  return { year: cycle * YEARS + yearInCycle + (month < 3 ? 1 : 0), month, date };
-}
-
-function isPlainDay(day: number): boolean {
-  return Number.isInteger(day) && day >= 0 && day <= LAST_DAY;
-}
+// Every line of a manifest needs days and their texts several times, and a lake has few different days, so they are calculated once.
+const texts = new Map<number, string>();
+const numbers = new Map<string, number>();
 
 /** `2024-02-29` */
 export function dayText(day: number): string {
-  if (!isPlainDay(day)) return new Date(day * DAY_MS).toISOString().slice(0, 10);
-  const { year, month, date } = dateOf(day);
-  return `${year}-${month < 10 ? '0' : ''}${month}-${date < 10 ? '0' : ''}${date}`;
+  const known = texts.get(day);
+  if (known !== undefined) return known;
+  const text = new Date(day * DAY_MS).toISOString().slice(0, 10);
+  texts.set(day, text);
+  return text;
 }
 
 /** `2024-02-29` → day number; undefined for any other form and for dates that do not exist. */
 export function parseDay(text: string): number | undefined {
+  const known = numbers.get(text);
+  if (known !== undefined) return known;
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return undefined;
-  const [year, month, date] = [Number(text.slice(0, 4)), Number(text.slice(5, 7)), Number(text.slice(8))];
-  if (month < 1 || month > 12 || date < 1) return undefined;
-  const marchYear = month < 3 ? year - 1 : year;
-  const fromMarch = month < 3 ? month + 9 : month - 3;
-  const leapDays = Math.floor(marchYear / 4) - Math.floor(marchYear / 100) + Math.floor(marchYear / YEARS);
-  const inYear = Math.floor((153 * fromMarch + 2) / 5) + date - 1;
-  const day = 365 * marchYear + leapDays + inYear - EPOCH_DAYS;
-  return date <= 28 || isDate(day, date) ? day : undefined;
-}
-
-/** Whether the day has this date; a date that does not exist rolls over into another month. */
-function isDate(day: number, date: number): boolean {
-  return isPlainDay(day) ? dateOf(day).date === date : new Date(day * DAY_MS).getUTCDate() === date;
+  const day = dayOf(Date.parse(`${text}T00:00:00Z`), UTC);
+  // A date that does not exist is none, or rolls over into another month.
+  if (Number.isNaN(day) || dayText(day) !== text) return undefined;
+  numbers.set(text, day);
+  return day;
 }
 
 export function monthOf(day: number): number {
-  if (isPlainDay(day)) {
-    const { year, month } = dateOf(day);
-    return year * 12 + month - 1;
-  }
   const date = new Date(day * DAY_MS);
   return date.getUTCFullYear() * 12 + date.getUTCMonth();
 }

@@ -31,7 +31,6 @@ interface Details {
 /** The class of the errors that users see. Code compares `code`, never the message. */
 export class CryptodlError extends Error {
   override readonly name = 'CryptodlError';
-  readonly code: ErrorCode;
   readonly retryAfterMs: number | undefined;
   readonly hint: string | undefined;
   readonly evidence: FetchResponse | undefined;
@@ -44,15 +43,13 @@ export class CryptodlError extends Error {
   /** Set by the retry layer after its last attempt. A caller that makes this request as part of another does not retry again. */
   isGivenUp = false;
 
-  constructor(code: ErrorCode, message: string, details: Details = {}) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause });
-    this.code = code;
-    this.retryAfterMs = details.retryAfterMs;
-    this.hint = details.hint;
-    this.evidence = details.evidence;
-    this.partial = details.partial;
-    this.location = details.location;
-    this.over = details.over;
+  constructor(
+    readonly code: ErrorCode,
+    message: string,
+    { cause, ...details }: Details = {},
+  ) {
+    super(message, cause === undefined ? undefined : { cause });
+    Object.assign(this, details);
   }
 
   get retryable(): boolean {
@@ -72,14 +69,19 @@ export class CryptodlError extends Error {
   }
 }
 
-/** Codes for a host that does not answer, or answers only that it has a fault. */
-const NO_ANSWER_CODES: ReadonlySet<ErrorCode> = new Set([
+/** Codes of failures before a connection existed. */
+export const NO_CONNECTION: ReadonlySet<ErrorCode> = new Set([
   'connect-failed',
   'proxy-unreachable',
   'dns-failed',
   'host-unknown',
-  'connection-lost',
   'connect-timeout',
+]);
+
+/** Codes for a host that does not answer, or answers only that it has a fault. */
+const NO_ANSWER_CODES: ReadonlySet<ErrorCode> = new Set([
+  ...NO_CONNECTION,
+  'connection-lost',
   'headers-timeout',
   'idle-timeout',
   'total-timeout',

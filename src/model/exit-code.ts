@@ -58,22 +58,11 @@ export function exitCode(end: Partial<RunStatus>): ExitCode {
   return 0;
 }
 
-/** The ranks of exit codes for several jobs in one process. The lowest rank wins. */
-const RANKS: Readonly<Record<ExitCode, number>> = {
-  130: 0,
-  143: 1,
-  2: 2,
-  1: 3,
-  6: 4,
-  7: 5,
-  3: 6,
-  4: 7,
-  5: 8,
-  0: 9,
-};
+/** The exit codes of several jobs in one process, by rank. */
+const BY_RANK: readonly ExitCode[] = [130, 143, 2, 1, 6, 7, 3, 4, 5];
 
-/** The exit code of several jobs: the one with the lowest rank. A signal counts as a further job. */
+/** The exit code of several jobs: the first one of `BY_RANK`. A signal counts as a further job. */
 export function exitCodeOfJobs(codes: readonly ExitCode[], signal: RunStatus['signal']): ExitCode {
   const all = [...codes, ...(signal === undefined ? [] : [exitCodeOfSignal(signal)])];
-  return all.reduce<ExitCode>((most, code) => (RANKS[code] < RANKS[most] ? code : most), 0);
+  return BY_RANK.find((code) => all.includes(code)) ?? 0;
 }

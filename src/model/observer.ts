@@ -52,17 +52,6 @@ export interface Observer {
   event(name: string, fields: object): void;
 }
 
-/** Ignores everything. */
-export const SILENT_OBSERVER: Observer = {
-  warn: () => undefined,
-  waiting: () => undefined,
-  announce: () => undefined,
-  arrived: () => undefined,
-  retry: () => undefined,
-  attempt: () => undefined,
-  event: () => undefined,
-};
-
 /** Notifies each observer in turn. */
 export function joinObservers(observers: readonly Partial<Observer>[]): Observer {
   return {
@@ -89,3 +78,6 @@ export function joinObservers(observers: readonly Partial<Observer>[]): Observer
     },
   };
 }
+
+/** Ignores everything. */
+export const SILENT_OBSERVER: Observer = joinObservers([]);

@@ -1,7 +1,8 @@
 /** Durations, sizes and counts: parsed from the command line, and formatted for people. */
 import { DAY_MS } from './calendar.js';
 
-const DURATION_MS: Readonly<Record<string, number>> = {
+/** The units of time, with their milliseconds. */
+export const DURATION_MS: Readonly<Record<string, number>> = {
   ms: 1,
   s: 1000,
   m: 60_000,
@@ -133,10 +134,15 @@ export function numberText(number: number | string): string {
   return String(number).replaceAll(/\B(?=(?:\d{3}){1,9}$)/g, ',');
 }
 
+/** `2026-11-21 05:00:00`, in UTC. */
+export function instantText(ms: number): string {
+  return new Date(ms).toISOString().replace('T', ' ').slice(0, 19);
+}
+
 /** `3h 0m ago (2026-11-21 05:00 UTC)`. `at` and `nowMs` are epoch milliseconds. */
 export function agoText(at: number, nowMs: number): string {
   const ageMs = Math.max(0, nowMs - at);
   const days = Math.floor(ageMs / DAY_MS);
   const age = days < 2 ? durationText(ageMs) : `${days} days`;
-  return `${age} ago (${new Date(at).toISOString().replace('T', ' ').slice(0, 16)} UTC)`;
+  return `${age} ago (${instantText(at).slice(0, 16)} UTC)`;
 }

@@ -1,6 +1,6 @@
 /** Requests to the archive, except downloads of objects: pages of its listing, sidecars, and tests whether it answers. */
 import { randomUUID } from 'node:crypto';
-import { CryptodlError } from '../model/errors.js';
+import { CryptodlError, NO_CONNECTION } from '../model/errors.js';
 import type { Expectation, Fetch, FetchResponse, Priority } from '../http/fetch.js';
 import type { Options } from '../options/flags.js';
 import type { Failover } from '../http/retry/fallback-host.js';
@@ -47,14 +47,6 @@ export async function getListing(
 
 /** Sidecars have about 100 bytes. */
 const SIDECAR_MAX_BYTES = 64 * 1024;
-
-const NO_CONNECTION: ReadonlySet<string> = new Set([
-  'connect-failed',
-  'proxy-unreachable',
-  'dns-failed',
-  'host-unknown',
-  'connect-timeout',
-]);
 
 /**
  * Whether the sidecar of an object exists. Also true if the request fails or the archive has no sidecars, because the download then

@@ -1,5 +1,5 @@
 /** Walks of the archive's listing, page by page. */
-import { CryptodlError } from '../model/errors.js';
+import { CryptodlError, NO_CONNECTION } from '../model/errors.js';
 import { byKey } from './keys.js';
 import { knownAfter, withStretch } from './listing-copy.js';
 import type { ListingCopy, Stretch } from './listing-copy.js';
@@ -86,14 +86,6 @@ export function createListing(
 /** Consecutive failures before requests pause. */
 const FAILURES_TO_PAUSE = 3;
 const PAUSE_MS = 60_000;
-/** After one of these errors, requests pause at once. */
-const UNREACHABLE: ReadonlySet<string> = new Set([
-  'unreachable',
-  'connect-failed',
-  'proxy-unreachable',
-  'dns-failed',
-  'connect-timeout',
-]);
 
 /** During a pause, requests fail with the last error. Otherwise each series would wait for a listing that does not answer. */
 function pauseAfterFailures(get: GetListing, monotonic: () => number): GetListing {
@@ -109,7 +101,8 @@ function pauseAfterFailures(get: GetListing, monotonic: () => number): GetListin
     } catch (error) {
       if (isListingFault(error)) {
         last = { error, at: monotonic() };
-        failures = UNREACHABLE.has(error.code) ? FAILURES_TO_PAUSE : failures + 1;
+        const isDown = error.code === 'unreachable' || NO_CONNECTION.has(error.code);
+        failures = isDown ? FAILURES_TO_PAUSE : failures + 1;
       }
       throw error;
     }

@@ -2,6 +2,7 @@
 import { parsePeriod } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
 import type { Cadence, PartitionPeriod, Market, Period } from '../model/task.js';
+import { DURATION_MS } from '../model/units.js';
 import type { ColumnSpec, DatasetFacts, JoinSpec, OfferFacts, RouteSpec, VenueFacts } from './facts.js';
 
 /** First and last known period. `last` is undefined if unknown, or if the dataset is still published. */
@@ -20,8 +21,8 @@ export interface DatasetSpec extends DayStart {
   readonly removed: boolean;
   readonly header: OfferFacts['header'];
   /** Intervals by cadence, for datasets with an interval in their keys. */
-  readonly intervals?: Readonly<Record<Cadence, readonly string[]>>;
-  readonly rowSeconds?: number;
+  readonly intervals?: Readonly<Record<Cadence, readonly string[]>> | undefined;
+  readonly rowSeconds?: number | undefined;
   readonly hoursSinceLast?: string | undefined;
   readonly provesTrading?: readonly string[] | undefined;
   /** Seconds by which a row may lie outside of its period. */
@@ -29,7 +30,7 @@ export interface DatasetSpec extends DayStart {
   readonly sort: readonly string[];
   readonly hasKey: boolean;
   /** The ids of which none is left out, see config/binance.json. */
-  readonly sequence?: NonNullable<OfferFacts['sequence']>;
+  readonly sequence?: OfferFacts['sequence'];
   readonly rate?: DatasetFacts['rate'];
   readonly values?: DatasetFacts['values'];
   readonly partition: PartitionPeriod;
@@ -37,7 +38,7 @@ export interface DatasetSpec extends DayStart {
   readonly columns: readonly ColumnSpec[];
   readonly notes: readonly string[];
   /** The route of REST; undefined if REST does not have the dataset. */
-  readonly rest?: RouteSpec | JoinSpec;
+  readonly rest?: RouteSpec | JoinSpec | undefined;
 }
 
 type MarketFacts = VenueFacts['markets'][string];
@@ -84,7 +85,6 @@ function specOf(
   offer: OfferFacts,
   lists: VenueFacts['intervals'],
 ): Omit<DatasetSpec, 'dayStartMs'> {
-  const { rowSeconds: seconds, columns: _, notes, ...shared } = facts;
   const columns = columnsOf(name, facts, offer);
   const named = [...facts.sort, ...Object.values(facts.values ?? {}).flat(2)];
   const missing = named.find((one) => columns.every((column) => column.name !== one));
@@ -101,19 +101,16 @@ function specOf(
   const cadences = (['daily', 'monthly'] as const).filter((cadence) => offer.cadences[cadence] !== undefined);
   return {
     name,
-    ...shared,
+    ...facts,
     cadences,
     spans: Object.fromEntries(cadences.map((cadence) => [cadence, spanOf(offer, cadence)])),
     removed: offer.removed,
     header: offer.header,
     columns,
-    notes: [...offer.notes, ...notes],
-    ...(seconds === undefined ? {} : { rowSeconds: seconds }),
-    ...(offer.sequence === undefined ? {} : { sequence: offer.sequence }),
-    ...(offer.rest === undefined ? {} : { rest: offer.rest }),
-    ...(intervals === undefined
-      ? {}
-      : { intervals: { daily: list('daily', intervals), monthly: list('monthly', intervals) } }),
+    notes: [...offer.notes, ...facts.notes],
+    sequence: offer.sequence,
+    rest: offer.rest,
+    intervals: intervals && { daily: list('daily', intervals), monthly: list('monthly', intervals) },
   };
 }
 
@@ -181,12 +178,10 @@ export function defaultPartition(spec: DatasetSpec, interval: string | undefined
   return interval !== undefined && spec.dayPartitionIntervals.includes(interval) ? 'day' : spec.partition;
 }
 
-const INTERVAL_UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
-
 /** `5m` → 300,000; NaN for intervals without a fixed length. */
 export function intervalMs(interval: string): number {
   const match = /^(\d+)([smhd])$/.exec(interval);
-  return Number(match?.[1]) * (INTERVAL_UNIT_SECONDS[match?.[2] ?? ''] ?? Number.NaN) * 1000;
+  return Number(match?.[1]) * (DURATION_MS[match?.[2] ?? ''] ?? Number.NaN);
 }
 
 /**

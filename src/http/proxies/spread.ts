@@ -3,7 +3,7 @@
  * work is taken out, and gets a request again after a delay that grows.
  */
 import type { Clock } from '../../model/clock.js';
-import { CryptodlError } from '../../model/errors.js';
+import { CryptodlError, NO_CONNECTION } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
 import type { Observer } from '../../model/observer.js';
 import { durationText } from '../../model/units.js';
@@ -43,15 +43,7 @@ export interface ProxyFigures {
 }
 
 /** No request of a lane reaches its host without the proxy, so these are faults of the proxy. */
-const DEAD: ReadonlySet<ErrorCode> = new Set([
-  'proxy-unreachable',
-  'proxy-refused',
-  'connect-failed',
-  'connect-timeout',
-  'dns-failed',
-  'host-unknown',
-  'unreachable',
-]);
+const DEAD: ReadonlySet<ErrorCode> = new Set([...NO_CONNECTION, 'proxy-refused', 'unreachable']);
 /** The proxy or the host; a proxy that was dead stays dead. */
 const UNCLEAR: ReadonlySet<ErrorCode> = new Set([
   'connection-lost',

@@ -1,6 +1,6 @@
 /** The circuit breaker: stops requests to a host that keeps failing. */
 import type { Clock } from '../../model/clock.js';
-import { CryptodlError } from '../../model/errors.js';
+import { CryptodlError, NO_CONNECTION } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
 import { hostOf } from '../fetch.js';
 import type { Layer } from '../fetch.js';
@@ -157,15 +157,7 @@ function stopped(host: string): CryptodlError {
 }
 
 /** Error codes of requests that may not have reached the host. */
-const NEVER_ANSWERED: ReadonlySet<ErrorCode> = new Set([
-  'connect-failed',
-  'proxy-unreachable',
-  'dns-failed',
-  'host-unknown',
-  'connect-timeout',
-  'interrupted',
-  'wait-too-long',
-]);
+const NEVER_ANSWERED: ReadonlySet<ErrorCode> = new Set([...NO_CONNECTION, 'interrupted', 'wait-too-long']);
 
 /** The breakers of a run, by host. */
 class Hosts {

@@ -1,5 +1,11 @@
 /** Turns exceptions of undici and sockets, and HTTP statuses, into typed errors. */
-import { CryptodlError, errnoOf, LONGEST_WAIT_DAYS, LONGEST_WAIT_MS } from '../../model/errors.js';
+import {
+  CryptodlError,
+  errnoOf,
+  LONGEST_WAIT_DAYS,
+  LONGEST_WAIT_MS,
+  NO_CONNECTION,
+} from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
 import { PROXY_HINT, TunnelError } from './socks.js';
 
@@ -52,7 +58,7 @@ export function mapWireError(error: Error, url: string, proxy?: URL): Error {
       ? 'http-protocol'
       : (BY_CODE[code] ?? (CERTIFICATE.test(code) ? 'tls-failed' : undefined));
   const detail = error.message === '' ? code : error.message;
-  if (proxy !== undefined && known !== undefined && CONNECTING.has(known))
+  if (proxy !== undefined && known !== undefined && NO_CONNECTION.has(known))
     return new CryptodlError('proxy-unreachable', `the proxy ${proxy.host} cannot be reached: ${detail}`, {
       cause: error,
       hint: PROXY_HINT,
@@ -62,14 +68,6 @@ export function mapWireError(error: Error, url: string, proxy?: URL): Error {
     ...(known === 'tls-failed' ? { hint: OUT_OF_TIME.has(code) ? CLOCK_HINT : TRUST_HINT } : {}),
   });
 }
-
-/** Error codes of failures before a connection existed. */
-const CONNECTING: ReadonlySet<ErrorCode> = new Set([
-  'connect-failed',
-  'host-unknown',
-  'dns-failed',
-  'connect-timeout',
-]);
 
 /** Names of certificate errors that depend on the clock of this machine. */
 const OUT_OF_TIME: ReadonlySet<string> = new Set(['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID']);

@@ -1,6 +1,7 @@
 /** `exchangeInfo` of a REST host: its symbols and request limits. Statuses and contract types are free text, because Binance adds new ones. */
 import { CryptodlError } from '../../model/errors.js';
 import type { Market } from '../../model/task.js';
+import { DURATION_MS } from '../../model/units.js';
 import type { Assets } from '../pairs.js';
 import type { TradedSymbol } from '../source.js';
 import type { RestClient, RestRequest } from './rest-client.js';
@@ -56,17 +57,11 @@ export function readExchangeInfo(content: unknown): ExchangeInfo {
   };
 }
 
-const INTERVAL_MS: Readonly<Record<string, number>> = {
-  SECOND: 1000,
-  MINUTE: 60_000,
-  HOUR: 3_600_000,
-  DAY: 86_400_000,
-};
-
 function weightLimit(limits: readonly unknown[]): RequestLimit | undefined {
   for (const entry of limits) {
     const { rateLimitType, interval, intervalNum, limit } = fieldsOf(entry);
-    const unitMs = INTERVAL_MS[textOf(interval)];
+    // SECOND, MINUTE, HOUR or DAY.
+    const unitMs = DURATION_MS[textOf(interval).slice(0, 1).toLowerCase()];
     if (rateLimitType !== 'REQUEST_WEIGHT' || unitMs === undefined) continue;
     if (typeof limit !== 'number' || typeof intervalNum !== 'number' || limit < 1 || intervalNum < 1)
       continue;

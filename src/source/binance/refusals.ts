@@ -2,6 +2,7 @@
 import type { AnswerRules } from '../../http/exchange-hosts.js';
 import type { Refusal } from '../../http/transport/error-map.js';
 import type { ErrorCode } from '../../model/errors.js';
+import { DURATION_MS } from '../../model/units.js';
 import { fieldsOf, parseJson } from '../../text/json.js';
 
 export const BINANCE_ANSWERS: AnswerRules = { readRefusal, usedPermits };
@@ -52,8 +53,6 @@ function inBody(head: string): Pick<Refusal, 'code' | 'message'> {
   return { message: `${number} ${msg}`, ...(code === undefined ? {} : { code }) };
 }
 
-const UNIT_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
 /**
  * Reads `X-MBX-USED-WEIGHT-1M: 27`. Only the header with the length of the window counts, because the weight of a minute and the
  * requests of five minutes are different budgets.
@@ -61,7 +60,7 @@ const UNIT_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600
 function usedPermits(headers: Readonly<Record<string, string>>, windowMs: number): number {
   const used = Object.entries(headers).flatMap(([name, value]) => {
     const [, count, unit = ''] = /^x-mbx-used-weight-(\d+)([smhd])$/.exec(name) ?? [];
-    return Number(count) * (UNIT_MS[unit] ?? 0) === windowMs ? [Number(value)] : [];
+    return Number(count) * (DURATION_MS[unit] ?? 0) === windowMs ? [Number(value)] : [];
   });
   return Math.max(0, ...used.filter((value) => Number.isFinite(value)));
 }
