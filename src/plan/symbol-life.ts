@@ -123,12 +123,11 @@ export class SymbolLife {
   async pauses(series: Series, cadence: Cadence, from: number, to: number): Promise<readonly Days[]> {
     const found = await orUndefined(async () => {
       const others = await this.#othersOf(series);
-      const near = (one: Series) => this.#daysOf(one, from - NEAR_DAYS, to + NEAR_DAYS);
-      return Promise.all([series, ...others].map(near));
+      if (!(await this.#hasDays(others, from - NEAR_DAYS, to + NEAR_DAYS))) return undefined;
+      return Promise.all([series, ...others].map((one) => this.#daysOf(one, from, to)));
     });
-    if (found?.slice(1).some((days) => days.length > 0) !== true) return [];
-    const within = found.flat().filter((day) => day >= from && day < to);
-    const days = [...within.sort((a, b) => a - b), to];
+    if (found === undefined) return [];
+    const days = [...found.flat().sort((a, b) => a - b), to];
     const pauses: Days[] = [];
     let start = from;
     for (const day of days) {
@@ -137,6 +136,11 @@ export class SymbolLife {
       start = day + 1;
     }
     return pauses;
+  }
+
+  async #hasDays(all: readonly Series[], from: number, to: number): Promise<boolean> {
+    for (const one of all) if ((await this.#daysOf(one, from, to)).length > 0) return true;
+    return false;
   }
 
   /** The first day from this one on that another symbol has; the day itself if the listing has none of the days around it. */

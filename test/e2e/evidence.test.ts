@@ -10,6 +10,7 @@ const from = '2026-07-01';
 const scene = useScene({
   archive: [
     { from: '2026-05-01', to: '2026-11-19' },
+    { from: '2026-05-01', to: '2026-11-19', interval: '1d' },
     // All datasets of a symbol end together.
     { from, to: '2026-10-10', symbols: ['GONEUSDT'] },
     { from, to: '2026-10-10', symbols: ['GONEUSDT'], dataset: 'trades' },
@@ -96,6 +97,20 @@ describe('an absent day is', () => {
       ['2026-09-01', 'hole', undefined],
     ]);
     expect((await checked(lake)).verdict).toBe('incomplete');
+  });
+
+  it('not traded within the months that a pause begins and ends in', async () => {
+    for (const period of ['2026-08', '2026-10']) {
+      const { csv } = makeCsv({ market: 'um', dataset: 'fundingRate', symbol: 'TWICEUSDT', period });
+      const [header, ...rows] = csv.trimEnd().split('\n');
+      const resumed = period === '2026-10' ? Date.parse('2026-10-20') : 0;
+      const text = [header, ...rows.filter((row) => Number(row.split(',')[0]) >= resumed)].join('\n');
+      const key = `data/futures/um/monthly/fundingRate/TWICEUSDT/TWICEUSDT-fundingRate-${period}.zip`;
+      publish(scene.folder, key, text);
+    }
+    const range = '--from 2026-08-01 --to 2026-10-31';
+    const { lake } = await scene.vision(`--dataset fundingRate --symbols TWICEUSDT ${range}`);
+    expect(await checked(lake)).toMatchObject({ verdict: 'complete' });
   });
 
   it('proven once: a later run asks nothing more, also of a symbol that is suspended', async () => {
