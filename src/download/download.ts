@@ -64,7 +64,7 @@ interface RunOutput {
   /** Set for one of several jobs: the next step is printed once, for the command as a whole. */
   readonly job?: Pick<Job, 'name' | 'explain'>;
   /** The outputs of the command for other programs. */
-  readonly monitors?: Monitors | undefined;
+  readonly monitors?: Monitors;
 }
 
 /** The result of a printed run. */
@@ -88,11 +88,11 @@ export async function runAndPrint(
   }
 }
 
-interface ReportedRun extends RunOutput {
+interface ReporterOutput extends RunOutput {
   readonly reporter: Reporter;
 }
 
-async function printRun(request: RunRequest, output: ReportedRun): Promise<PrintedRun> {
+async function printRun(request: RunRequest, output: ReporterOutput): Promise<PrintedRun> {
   const { reporter, io, signalled, job, monitors } = output;
   const { options } = request.resolved;
   let notices: RunNotices | undefined;
@@ -115,10 +115,7 @@ async function printRun(request: RunRequest, output: ReportedRun): Promise<Print
     const named = { verb: request.verb, job: job?.name, options: recordedOptions(request) };
     followers = (await monitors?.follow(named, { venue: request.source, out: options.out, reporter })) ?? [];
     if (options.dryRun) {
-      await printPlan(planOnly({ ...request, monitors: followers }), io, {
-        isJson: options.json,
-        job: job?.name,
-      });
+      await printPlan(planOnly({ ...request, monitors: followers }), io, options.json, job?.name);
       for (const follower of followers) follower.ended(0);
       return { exitCode: 0 };
     }
@@ -154,17 +151,13 @@ async function printRun(request: RunRequest, output: ReportedRun): Promise<Print
 async function printPlan(
   plans: AsyncIterable<PartitionPlan>,
   io: Io,
-  { isJson, job }: { readonly isJson: boolean; readonly job: string | undefined },
+  isJson: boolean,
+  job: string | undefined,
 ): Promise<void> {
   const lineOf = isJson ? asEvent : asLine;
   for await (const { tasks } of plans) {
-    if (
-      !(await writeData(
-        io,
-        tasks.map((task) => lineOf(task, job)),
-      ))
-    )
-      return;
+    const lines = tasks.map((task) => lineOf(task, job));
+    if (!(await writeData(io, lines))) return;
   }
 }
 
@@ -193,7 +186,7 @@ const ENDING = 'ending: files that are written now are finished first; Ctrl-C en
 
 function conclude(
   { resolved }: RunRequest,
-  { reporter, job, signalled }: ReportedRun,
+  { reporter, job, signalled }: ReporterOutput,
   end: RunEnd,
   summary: RunSummary,
 ): void {
@@ -232,7 +225,7 @@ const LATER =
 /** Prints why the run could not begin. */
 function refuse(
   { resolved }: RunRequest,
-  { reporter, io, signalled }: ReportedRun,
+  { reporter, io, signalled }: ReporterOutput,
   known: CryptodlError,
   exitCode: ExitCode,
 ): void {

@@ -89,11 +89,10 @@ export function pastJobs(
   layers: readonly RawLayer[],
   exchange: ExchangeWords,
 ): Job[] {
-  const { file } = report;
   return report.jobs.flatMap(({ job: name, verb, options }) => {
     const entries = report.entries.filter(({ job }) => job === name);
     if (entries.length === 0) return [];
-    const past = { file, header: { verb, options }, entries, cut: undefined };
+    const past = { ...report, header: { verb, options }, entries, cut: undefined };
     const run = pastRun(path, past, layers, exchange);
     const explain: Job['explain'] = ({ code, message, hint, cause }) =>
       new CryptodlError(code, `job ${name}: ${message}`, { cause, hint });
