@@ -2,7 +2,7 @@
 import { usage } from '../model/errors.js';
 import { isLakeAddress, parseLake } from '../model/lake-address.js';
 import { HOST_AND_PORT, readProxy } from './environment.js';
-import { given, parser, text } from './parsers.js';
+import { given, text } from './parsers.js';
 import type { Parse } from './parsers.js';
 
 /** A folder, or the address of a lake in a bucket. */
@@ -93,6 +93,8 @@ export const redis: Parse<string> = (written, where) => {
 };
 
 /** The name of a region of S3; `auto` and other names of other providers are valid too. */
-export const region = parser('the name of a region', ['eu-central-1'], (value) =>
-  /^[a-zA-Z0-9-]{1,40}$/.test(value) ? value : undefined,
-);
+export const region: Parse<string> = (value, where) => {
+  if (/^[a-zA-Z0-9-]{1,40}$/.test(value)) return value;
+  // The value of a variable may be a secret in the wrong place.
+  throw usage(`${where} is not the name of a region`, given(where, 'eu-central-1'));
+};

@@ -172,7 +172,7 @@ export const factor = parser('a factor from 1 to 100', ['2'], (value) => within(
 
 /** `99`, `99.9` or `99.9%` → the number. */
 export const percent = parser('a percentage from 0 to 100', ['99.9'], (value) =>
-  within(0, 100, plainNumber(value.replace(/\s*%$/, ''))),
+  within(0, 100, plainNumber(value.replace(/ ?%$/, ''))),
 );
 
 /** `500ms`, `30s` or `5 min` → milliseconds. A bare number means seconds. */

@@ -264,7 +264,8 @@ describe('rows that are missing', () => {
       const hours: Record<string, [number, number]> = { '2024-01-13': [8, 24], '2024-01-17': [0, 9] };
       for (const day of DAYS) put(series, day, trades(day, 1, ...(hours[day] ?? [0, 24])));
       // The market goes on.
-      put({ ...NAMES, symbol: 'BTCUSDT' }, '2024-02-20', trades('2024-02-20', 1, 0, 24));
+      for (const day of ['2024-01-12', ...DAYS, '2024-01-18', '2024-02-20'])
+        put({ ...NAMES, symbol: 'BTCUSDT' }, day, trades(day, 1, 0, 24));
       const result = await runOk(series, range('edges'));
       expect(ends(result, series.symbol)).toEqual(['ok', 'ok', 'ok', 'ok', 'ok']);
       const covered = await cryptodlOk([
