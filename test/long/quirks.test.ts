@@ -262,7 +262,12 @@ describe('rows that are missing', () => {
     it('on which a symbol is listed and delisted are whole, in the run and in coverage', async () => {
       const series = { ...NAMES, symbol: 'EDGEUSDT' };
       const hours: Record<string, [number, number]> = { '2024-01-13': [8, 24], '2024-01-17': [0, 9] };
-      for (const day of DAYS) put(series, day, trades(day, 1, ...(hours[day] ?? [0, 24])));
+      for (const day of DAYS) {
+        put(series, day, trades(day, 1, ...(hours[day] ?? [0, 24])));
+        const at = Date.parse(day);
+        const bar = `${at},1,2,1,2,5,${at + 86_399_999},9,3,1,1,0\n`;
+        put({ market: series.market, dataset: 'klines', interval: '1d', symbol: series.symbol }, day, bar);
+      }
       // The market goes on.
       for (const day of ['2024-01-12', ...DAYS, '2024-01-18', '2024-02-20'])
         put({ ...NAMES, symbol: 'BTCUSDT' }, day, trades(day, 1, 0, 24));
