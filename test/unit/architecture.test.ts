@@ -169,7 +169,7 @@ const LINES: Readonly<Record<string, number>> = {
   model: 1450,
   monitor: 1450,
   notify: 250,
-  options: 3050,
+  options: 3100,
   page: 450,
   plan: 2450,
   plot: 1250,
