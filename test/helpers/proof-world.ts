@@ -79,6 +79,8 @@ const FUTURES = [
 const SPOT = ['klines 1h', 'klines 8h', 'klines 1d', 'klines 1w', 'aggTrades', 'trades'];
 /** Always published, and not always asked for: they show that a symbol goes on. */
 const WITNESS = 'klines 1d';
+/** Published where no other series than the witness is: one series alone proves no start and no end of a symbol. */
+const OTHER = 'klines 1h';
 
 class Draw {
   readonly #random: () => number;
@@ -132,7 +134,8 @@ export function worldOf(seed: number, makeRuns = runsOf, mostLateDays = 40): Pro
   const isProduct =
     first.includes(' ') && second.includes(' ') && first.split(' ')[0] !== second.split(' ')[0];
   const layers = isProduct || draw.chance(0.6) ? [first] : [first, second];
-  const all = [...new Set([...layers, WITNESS])].flatMap((layer) => {
+  const isAlone = layers.every((layer) => layer === WITNESS);
+  const all = [...new Set([...layers, WITNESS, ...(isAlone ? [OTHER] : [])])].flatMap((layer) => {
     const [dataset = '', interval] = layer.split(' ');
     return symbols.map((symbol): ProofSeries => ({
       market,
