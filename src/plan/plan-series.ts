@@ -203,7 +203,8 @@ function haveMore(
   const choices = [...chosen.values()].flat();
   const listed = choices.filter((choice) => choice.listed !== undefined);
   if (emptyDays === undefined) return listed.length > 0;
-  const isEmpty = ({ period }: Choice): boolean => emptyDays.includes(period.from);
+  const isEmpty = ({ period }: Choice): boolean =>
+    period.cadence === 'daily' && emptyDays.includes(period.from);
   return listed.some(isEmpty) && choices.every((choice) => choice.listed !== undefined || isEmpty(choice));
 }
 
