@@ -24,7 +24,11 @@ function csvOf(symbol: string, period: string): string {
 }
 
 function publishDays(symbol: string, days: readonly string[] = DAYS): void {
-  for (const day of days) publish(folder, keyOf(symbol, day), csvOf(symbol, day));
+  for (const day of days) {
+    publish(folder, keyOf(symbol, day), csvOf(symbol, day));
+    // Another series begins and ends with the bars of an hour.
+    publish(folder, keyOf(symbol, day).replaceAll('1h', '1d'), csvOf(symbol, day));
+  }
 }
 
 /** A month of the rows of these days. */
@@ -44,7 +48,7 @@ function publishBroken(symbol: string, period: string): void {
 
 beforeAll(() => {
   // The market goes on.
-  publishDays('BTCUSDT', [new Date(Date.now() - 5 * 86_400_000).toISOString().slice(0, 10)]);
+  publishDays('BTCUSDT', [...DAYS, new Date(Date.now() - 5 * 86_400_000).toISOString().slice(0, 10)]);
   publishBroken('BROKENUSDT', '2024-01');
   publishDays('BROKENUSDT');
   publishBroken('TWICEUSDT', '2024-01');
