@@ -505,11 +505,18 @@ describe('a revision whose rows share a time with those of the next day', () => 
   const zips = (): string[] => scene.archive.objectRequests().filter(isZip);
 
   it.each([
-    ['can be had: both are taken', 200, 0, {}, 2],
-    ['is withdrawn: both stay', 404, 4, { 'object-withdrawn': 1 }, 0],
-    ['is refused: both stay', 400, 4, { 'http-refused': 2 }, 0],
-    ['cannot be had now: both stay', 500, 3, { 'http-server-error': 1, 'partition-incomplete': 1 }, 0],
-  ] as const)('and the next day %s, while a new day is added', async (_, status, code, failed, taken) => {
+    // Since 2026-06-25 a day with labels of ends lacks its first label.
+    ['can be had: both are taken', 200, 0, {}, { ok: 2, partial: 1 }],
+    ['is withdrawn: both stay', 404, 4, { 'object-withdrawn': 1 }, { ok: 1 }],
+    ['is refused: both stay', 400, 4, { 'http-refused': 2 }, { ok: 1 }],
+    [
+      'cannot be had now: both stay',
+      500,
+      3,
+      { 'http-server-error': 1, 'partition-incomplete': 1 },
+      { ok: 1 },
+    ],
+  ] as const)('and the next day %s, while a new day is added', async (_, status, code, failed, outcomes) => {
     const lake = String(status);
     for (let day = 1; day <= 7; day += 1) put(day);
     expect((await run(lake, 6)).code).toBe(0);
@@ -519,7 +526,7 @@ describe('a revision whose rows share a time with those of the next day', () => 
     const result = await run(lake, 7);
     expect([result.code, result.events.at(-1)?.['failed']]).toEqual([code, failed]);
     if (status !== 500) expect(zips().sort()).toEqual([3, 4, 7].map((day) => `/${metricsKey(day)}`));
-    expect(result.events.at(-1)).toMatchObject({ outcomes: { ok: 1 + taken } });
+    expect(result.events.at(-1)).toMatchObject({ outcomes });
     const rows = await readParquet(join(result.lake, 'binance/um/metrics/symbol=BTCUSDT/2026-11.parquet'));
     expect(rows).toHaveLength(7 * 288);
   });
