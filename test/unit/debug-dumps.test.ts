@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, symlinkSync, writeFileSync } from 
 import { open, opendir } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { openDebugDumps, openFiles } from '../../src/debug/debug-dumps.js';
@@ -30,6 +31,11 @@ it('open files are counted by kind', async () => {
   );
   expect(grown).toEqual(['sockets', 'files', 'folders', 'devices']);
 });
+
+/** Resolves when the CPU profile has begun, and waits for its end. */
+async function profiling(clock: VirtualClock): Promise<void> {
+  while (clock.untilNext === undefined) await setImmediate();
+}
 
 describe('SIGUSR2', () => {
   /** A run that is followed, with a state folder of its own. The time is virtual. */
@@ -78,6 +84,7 @@ describe('SIGUSR2', () => {
     const { clock, dumps, said, signal, dump } = await followed();
     await dump();
     signal();
+    await profiling(clock);
     await clock.advance(9999);
     await new Promise((later) => setTimeout(later, 100));
     expect(said()).not.toContain('CPU profile: ');
@@ -111,7 +118,7 @@ describe('SIGUSR2', () => {
     run.observer.waiting('waiting for the lock');
     const waiting = readDump(await dump());
     expect(waiting).toMatchObject({ elapsedMs: 250, runs: [{ waitingFor: 'waiting for the lock' }] });
-    await new Promise((later) => setTimeout(later, 100));
+    await profiling(clock);
     await clock.advance(10_000);
     await lineOf(said, /^CPU profile: /m);
     run.phase('working');
