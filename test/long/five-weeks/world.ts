@@ -122,6 +122,16 @@ export class World {
     const before = this.#published.get(key)?.sha256 ?? digestOf('sha256', Buffer.from(key));
     const publication = { key, series, day, rows, etag: digestOf('md5', zip), sha256, zip, flaw };
     this.#store(publication, what === 'stale-sidecar' ? before : sha256);
+    if (series.dataset === 'klines') this.#putDailyBars(key);
+  }
+
+  /** Another series begins and ends with the bars of an hour. Cron does not ask for it. */
+  #putDailyBars(hourKey: string): void {
+    const key = hourKey.replaceAll('1h', '1d');
+    const zip = zipOf(key, '');
+    this.#bucket.remove(key);
+    this.#bucket.put(key, zip, this.#modified());
+    this.#bucket.putSidecar(key, digestOf('sha256', zip), this.#modified());
   }
 
   #store(publication: Publication, sidecar: string | null): void {
