@@ -33,7 +33,7 @@ import { KeyStore, startKeyArchive, urlLines } from '../helpers/key-archive.js';
 import { plan as planOf, queueOf, task } from '../helpers/run-queue.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
-const [FIRST, LAST] = [3000, 9000];
+const [FIRST, LAST] = [3000, 21_000];
 /** The smallest leak is a number or a reference per object: 8 bytes and the growth of its list. An entry has at least 50. */
 const MOST_BYTES_PER_OBJECT = 40;
 
