@@ -69,6 +69,28 @@ async function rowsOf(query: string, lake = LAKE): Promise<CliResult['events']> 
 const HOURS_OF_JANUARY = 31 * 24;
 const HOURS_OF_BOTH = HOURS_OF_JANUARY + 29 * 24;
 
+it('fills missing candles with the query of docs/sql.md, and marks them', async () => {
+  const text = readFileSync(new URL('../../docs/sql.md', import.meta.url), 'utf8');
+  const [, query = ''] = /^## Fill missing candles$[^]*?```sql\n([^]*?)^```$/m.exec(text) ?? [];
+  const source = "FROM um_klines WHERE interval = '1h'";
+  expect(query).toContain(source);
+  const lacking = `${source} AND NOT (symbol = 'BTCUSDT' AND open_time BETWEEN '2024-01-31 22:00' AND '2024-02-01 01:00')`;
+  const filled = `WITH filled AS (${query.replace(source, lacking)})`;
+  const { stdout } = await ask(
+    `${filled} SELECT symbol, count(*) AS bars, count(*) FILTER (is_filled) AS filled FROM filled GROUP BY symbol ORDER BY symbol`,
+    '--csv',
+  );
+  expect(stdout).toBe('symbol,bars,filled\nBTCUSDT,1440,4\nETHUSDT,1440,0\n币安USDT,1440,0\n');
+  const { stdout: odd } = await ask(
+    `${filled} SELECT count(*) AS odd FROM filled f JOIN um_klines k ON k.symbol = f.symbol AND k.interval = '1h'
+      AND k.open_time = (CASE WHEN is_filled THEN TIMESTAMP '2024-01-31 21:00' ELSE f.open_time END)
+      WHERE (f.open, f.high, f.low, f.close, f.volume) IS DISTINCT FROM
+        (CASE WHEN is_filled THEN (k.close, k.close, k.close, k.close, NULL) ELSE (k.open, k.high, k.low, k.close, k.volume) END)`,
+    '--csv',
+  );
+  expect(odd).toBe('odd\n0\n');
+});
+
 describe('the views of a lake', () => {
   it('are one for each market and dataset', async () => {
     expect(await rowsOf('SHOW TABLES')).toEqual([{ name: 'spot_aggTrades' }, { name: 'um_klines' }]);
