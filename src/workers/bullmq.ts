@@ -27,14 +27,36 @@ export interface QueuePackage {
 
 /** Rejects with `package-missing`. */
 export async function loadBullMq(): Promise<QueuePackage> {
-  const { DelayedError, Queue, UnrecoverableError, WaitingError, Worker } = await loadPackage();
+  const { DelayedError, Job, Queue, UnrecoverableError, WaitingError, Worker } = await loadPackage();
+  class ReadableJob<D, R, N extends string, P extends BullMq.JobProgress> extends Job<D, R, N, P> {
+    /** Data that are not JSON are data that no verb of this program has made. BullMQ itself would never end such a job. */
+    static override fromJSON<D, R, N extends string>(
+      ...[queue, json, id]: Parameters<typeof Job.fromJSON>
+    ): BullMq.Job<D, R, N> {
+      try {
+        return super.fromJSON<D, R, N>(queue, json, id);
+      } catch {
+        return super.fromJSON<D, R, N>(queue, { ...json, data: 'null' }, id);
+      }
+    }
+  }
+  class ReadableQueue extends Queue {
+    protected override get Job(): typeof Job {
+      return ReadableJob;
+    }
+  }
+  class ReadableWorker extends Worker {
+    protected override get Job(): typeof Job {
+      return ReadableJob;
+    }
+  }
   return {
     DelayedError,
     UnrecoverableError,
     WaitingError,
-    openQueue: (name, { client }) => new Queue(name, { connection: client, prefix: PREFIX }),
+    openQueue: (name, { client }) => new ReadableQueue(name, { connection: client, prefix: PREFIX }),
     openWorker: (name, { client }, processor, options) =>
-      new Worker(name, processor, { ...options, connection: client, prefix: PREFIX }),
+      new ReadableWorker(name, processor, { ...options, connection: client, prefix: PREFIX }),
   };
 }
 

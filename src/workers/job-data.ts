@@ -83,8 +83,8 @@ export function isNewer(data: unknown): boolean {
 
 /** The checked data of a job. Throws a usage error for data that this program has not made. */
 export function parseJob(data: unknown): JobData {
-  if (!isRecord(data) || data['v'] !== JOB_VERSION)
-    throw usage('the data of the job is not that of cryptodl');
+  if (!isRecord(data)) throw usage('the data of the job are not a JSON object');
+  if (data['v'] !== JOB_VERSION) throw usage('the data of the job are not those of cryptodl');
   const verb = JOB_VERBS.find((known) => known === data['verb']);
   if (verb === undefined) throw usage('the job has no verb vision or metrics');
   const options = parseOptions(
