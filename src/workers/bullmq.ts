@@ -5,10 +5,13 @@ import type { RedisConnection } from '../redis/connection.js';
 
 /** Beginning of all keys of all queues. */
 const PREFIX = 'cryptodl:queue';
+/** A command adds 10,000 jobs per second, with two events each. A command that waits must not miss the end of a job among them. */
+const KEPT_EVENTS = 100_000;
 
 export type JobQueue = BullMq.Queue;
 export type QueuedJob = BullMq.Job;
 export type JobWorker = BullMq.Worker;
+export type JobEvents = BullMq.QueueEvents;
 export type NewJob = Parameters<BullMq.Queue['addBulk']>[0][number];
 
 export interface QueuePackage {
@@ -23,11 +26,14 @@ export interface QueuePackage {
     processor: BullMq.Processor,
     options: Omit<BullMq.WorkerOptions, 'connection' | 'prefix'>,
   ): JobWorker;
+  /** The events of a queue after the one with this id. */
+  openEvents(name: string, connection: RedisConnection, after: string): JobEvents;
 }
 
 /** Rejects with `package-missing`. */
 export async function loadBullMq(): Promise<QueuePackage> {
-  const { DelayedError, Job, Queue, UnrecoverableError, WaitingError, Worker } = await loadPackage();
+  const { DelayedError, Job, Queue, QueueEvents, UnrecoverableError, WaitingError, Worker } =
+    await loadPackage();
   class ReadableJob<D, R, N extends string, P extends BullMq.JobProgress> extends Job<D, R, N, P> {
     /** Data that are not JSON are data that no verb of this program has made. BullMQ itself would never end such a job. */
     static override fromJSON<D, R, N extends string>(
@@ -54,9 +60,24 @@ export async function loadBullMq(): Promise<QueuePackage> {
     DelayedError,
     UnrecoverableError,
     WaitingError,
-    openQueue: (name, { client }) => new ReadableQueue(name, { connection: client, prefix: PREFIX }),
+    openQueue: (name, { client }) =>
+      new ReadableQueue(name, {
+        connection: client,
+        prefix: PREFIX,
+        streams: { events: { maxLen: KEPT_EVENTS } },
+      }),
     openWorker: (name, { client }, processor, options) =>
       new ReadableWorker(name, processor, { ...options, connection: client, prefix: PREFIX }),
+    openEvents: (name, { client }, after) => {
+      const events = new QueueEvents(name, {
+        connection: client.duplicate(),
+        prefix: PREFIX,
+        lastEventId: after,
+      });
+      // The connection reports its own errors; without a listener, the event would end the process.
+      events.on('error', () => undefined);
+      return events;
+    },
   };
 }
 

@@ -83,7 +83,7 @@ async function addAll(
 ): Promise<ExitCode> {
   const { io, resolved } = command;
   const { options } = resolved;
-  const wait = options.wait ? new Wait(open.connection.client, open.name) : undefined;
+  const wait = options.wait ? new Wait(open) : undefined;
   await wait?.begin();
   try {
     const { jobs: added, fresh } = await addJobs(jobs, {
@@ -106,7 +106,7 @@ async function addAll(
     if (wait === undefined) return 0;
     return await waitForJobs({ open, wait, jobs: added, options, io, signals });
   } finally {
-    if (open.connection.client.status === 'ready') await wait?.end();
+    if (open.connection.client.status === 'ready') await wait?.close();
   }
 }
 

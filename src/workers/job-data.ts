@@ -178,9 +178,23 @@ export function jobFailure(error: CryptodlError, keys: readonly string[], attemp
   };
 }
 
+/** BullMQ itself fails a job whose lease ran out too often: each of its workers ended while it had the job. */
+export function stalledFailure(failedReason = '', attempts = 0): JobFailure | undefined {
+  if (!/stalled more than/.test(failedReason)) return undefined;
+  const error = new CryptodlError('job-stalled', 'each worker that began the job ended before the job');
+  return jobFailure(error, [], attempts);
+}
+
 /** The code of the failure of a job as the queue has it; undefined if it has none that this program has written. */
-export function parseFailure(progress: unknown): Pick<JobFailure, 'code' | 'retryable'> | undefined {
-  if (!isRecord(progress)) return undefined;
+export function failureOf({
+  failedReason,
+  progress,
+}: {
+  readonly failedReason?: string;
+  readonly progress: unknown;
+}): Pick<JobFailure, 'code' | 'retryable'> | undefined {
+  const stalled = stalledFailure(failedReason);
+  if (stalled !== undefined || !isRecord(progress)) return stalled;
   const { code, retryable, message } = progress;
   if (typeof code !== 'string' || typeof retryable !== 'boolean' || typeof message !== 'string')
     return undefined;

@@ -4,16 +4,16 @@ import type { SharedResources } from '../model/io.js';
 import { isLakeAddress } from '../model/lake-address.js';
 import type { Serialize } from '../queue/in-order.js';
 import type { QueuedJob } from './bullmq.js';
-import { isNewer, jobFailure, lakeProblem, lakeOf, parseFailure, parseJob } from './job-data.js';
+import { isNewer, jobFailure, lakeProblem, lakeOf, parseJob } from './job-data.js';
 import type { JobData, JobFailure } from './job-data.js';
 import { addConversion, addFetch, failuresIn } from './hand-over.js';
 import type { OpenQueue } from './open-queue.js';
 import { refuseWithoutConditions, runJob } from './run-job.js';
 import type { FailedObject, JobContext, JobEnd, JobPart } from './run-job.js';
 import { converting, fetching, isConverted } from './staged-run.js';
-import { countPart, settle } from './waits.js';
 import { countsOfAttempt, countsOfFailure } from './tally-fields.js';
 import type { Counts } from './tally-fields.js';
+import type { AttemptReport } from './waits.js';
 
 /** A job that this worker may not do waits this long for another worker. */
 const PUT_BACK_MS = 30_000;
@@ -56,9 +56,9 @@ export async function processJob(
   token: string,
   work: Work,
   leaseSignal: AbortSignal = new AbortController().signal,
-): Promise<void> {
+): Promise<AttemptReport> {
   const { signal } = context;
-  const { bullmq, connection, queue } = context.open;
+  const { bullmq } = context.open;
   const putBack = async (message: string): Promise<never> => {
     context.warn(message);
     context.onLeft(idOf(job));
@@ -90,12 +90,10 @@ export async function processJob(
   try {
     const jobContext = { ...context, signal: AbortSignal.any([signal, leaseSignal]) };
     const end = await doPart(data, jobContext, job, work);
-    if (end === undefined) return;
+    if (end === undefined) return { counts: context.newRequests(), isFetched: true };
     if (end.failed.length === 0) {
-      const counts = { ...end.counts, ...context.newRequests(), jobs: 1 };
-      await settle(connection.client, queue.name, idOf(job), counts);
       context.onEnd({ id: idOf(job), written: end.written });
-      return;
+      return { counts: { ...end.counts, ...context.newRequests() } };
     }
     failed = end;
   } catch (thrown) {
@@ -147,9 +145,7 @@ const ACTS: Readonly<Record<Work, Act>> = {
     const end = await runJob(data, context, part);
     // Without a further attempt, the fetched zips are converted first; then the job fails with the objects that could not be fetched.
     if (furtherAttempt(job, end.failed) !== undefined) return end;
-    const { converting: next, connection, queue } = context.open;
-    await addConversion(next, job, data, end.failed, context);
-    await countPart(connection.client, queue.name, idOf(job), context.newRequests());
+    await addConversion(context.open.converting, job, data, end.failed, context);
     return undefined;
   },
   convert: async (data, context, job) => {
@@ -205,25 +201,19 @@ async function fail(
   job: QueuedJob,
   { failed, counts, written, own = failed }: AttemptEnd,
 ): Promise<never> {
-  const { bullmq, connection, queue } = context.open;
-  const { client } = connection;
+  const { bullmq } = context.open;
   const mayCome = own.find(({ error }) => error.retryable && !error.fatal);
   const error = (mayCome ?? failed[0])?.error ?? new CryptodlError('bug', 'a job failed without an error');
   const attempts = job.attemptsMade + 1;
   const keys = failed.map(({ key }) => key).filter((key) => key !== '');
   const failure = jobFailure(error, keys, attempts);
   const isEnd = furtherAttempt(job, own) === undefined;
-  await job.updateProgress({ ...failure });
+  const ofEnd = keys.length > 0 ? counts : countsOfFailure(failure);
+  const report: AttemptReport = {
+    counts: { ...(isEnd ? ofEnd : countsOfAttempt(counts)), ...context.newRequests() },
+  };
+  await job.updateProgress({ ...failure, ...report });
   context.onEnd({ id: idOf(job), written, failure, isPutOff: !isEnd });
-  if (isEnd)
-    await settle(client, queue.name, idOf(job), {
-      ...(keys.length > 0 ? counts : countsOfFailure(failure)),
-      ...context.newRequests(),
-      jobs: 1,
-      failedJobs: 1,
-    });
-  else
-    await countPart(client, queue.name, idOf(job), { ...countsOfAttempt(counts), ...context.newRequests() });
   if (mayCome === undefined) throw new bullmq.UnrecoverableError(failure.message);
   throw new RetryLater(failure.message, error.retryAfterMs);
 }
@@ -236,21 +226,6 @@ export class RetryLater extends Error {
     super(message);
     this.retryAfterMs = retryAfterMs;
   }
-}
-
-/** BullMQ itself fails a job whose lease ran out too often: each of its workers ended while it had the job. */
-export async function failStalled(context: ProcessContext, job: QueuedJob): Promise<void> {
-  if (parseFailure(job.progress)?.code === 'job-stalled') return;
-  const error = new CryptodlError('job-stalled', 'each worker that began the job ended before the job');
-  const failure = jobFailure(error, [], job.attemptsMade);
-  await job.updateProgress({ ...failure });
-  const { connection, queue } = context.open;
-  await settle(connection.client, queue.name, idOf(job), {
-    ...countsOfFailure(failure),
-    jobs: 1,
-    failedJobs: 1,
-  });
-  context.onEnd({ id: idOf(job), written: 0, failure });
 }
 
 function idOf({ id = '' }: QueuedJob): string {

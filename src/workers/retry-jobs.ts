@@ -8,7 +8,7 @@ import { shownRedis } from '../redis/redis-errors.js';
 import { printLines } from '../text/printable.js';
 import type { JobQueue, QueuedJob } from './bullmq.js';
 import { addFetch } from './hand-over.js';
-import { parseFailure, parseJob } from './job-data.js';
+import { failureOf, parseJob } from './job-data.js';
 import { withQueue } from './open-queue.js';
 import type { OpenQueue } from './open-queue.js';
 
@@ -43,7 +43,7 @@ async function putBackOf(
     const jobs = await queue.getFailed(kept, kept + PAGE - 1);
     if (jobs.length === 0) return putBack;
     for (const job of jobs) {
-      const { code } = parseFailure(job.progress) ?? { code: 'unknown' };
+      const { code } = failureOf(job) ?? { code: 'unknown' };
       const isChosen = codes === undefined || codes.includes(code);
       // An error: another command has put the job back or removed it in the meantime.
       const hasLeft =

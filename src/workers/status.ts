@@ -6,7 +6,7 @@ import { countText, durationText, numberText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
 import { shownRedis } from '../redis/redis-errors.js';
 import type { JobQueue } from './bullmq.js';
-import { parseFailure } from './job-data.js';
+import { failureOf } from './job-data.js';
 import { withQueue } from './open-queue.js';
 import type { OpenQueue } from './open-queue.js';
 
@@ -96,7 +96,7 @@ async function failures(
       const jobs = await queue.getFailed(at, Math.min(at + PAGE, most) - 1);
       if (jobs.length === 0) break;
       for (const job of jobs) {
-        const code = parseFailure(job.progress)?.code ?? 'unknown';
+        const code = failureOf(job)?.code ?? 'unknown';
         failedBy[code] = (failedBy[code] ?? 0) + 1;
         counted += 1;
       }

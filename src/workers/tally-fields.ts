@@ -63,14 +63,13 @@ export function countsOfAttempt(counts: Counts): Counts {
   return { ...Object.fromEntries(kept), 'outcome.skipped': -written };
 }
 
-/** A count that Redis has; 0 for any other text. */
-export function numberOf(text = '0'): number {
-  const count = Number(text);
+/** A sum of counts of jobs. Attempts that are counted take objects away that the next one skips. */
+export function numberOf(count = 0): number {
   return Number.isSafeInteger(count) ? Math.max(0, count) : 0;
 }
 
 /** A tally with these counts. Names that this program does not know are left out. */
-export function tallyOf(counts: Readonly<Record<string, string>>): Tally {
+export function tallyOf(counts: Readonly<Counts>): Tally {
   const tally = new Tally();
   for (const name of NUMBERS) tally[name] = numberOf(counts[name]);
   for (const kind of OUTCOME_KINDS) tally.outcomes[kind] = numberOf(counts[`outcome.${kind}`]);

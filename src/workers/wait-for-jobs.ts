@@ -6,12 +6,10 @@ import type { Io, Signalled } from '../model/io.js';
 import { countText, numberText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
 import { closingBlock } from '../report/closing-block.js';
-import type { Tally } from '../report/tally.js';
 import { printLines } from '../text/printable.js';
-import { parseFailure } from './job-data.js';
+import { failureOf } from './job-data.js';
 import type { OpenQueue } from './open-queue.js';
 import { countsOfFailure, numberOf, tallyOf } from './tally-fields.js';
-import { settle } from './waits.js';
 import type { Wait } from './waits.js';
 
 export interface Waiting {
@@ -39,8 +37,8 @@ export async function waitForJobs(waiting: Waiting): Promise<ExitCode> {
   let changedAt = clock.monotonic();
   let toldAt = clock.monotonic();
   for (;;) {
-    const state = await wait.state();
-    if (state === undefined)
+    const left = await wait.pending();
+    if (left === undefined)
       throw new CryptodlError(
         'redis-unreachable',
         'the Redis server has lost the jobs: it was restarted without its data',
@@ -49,12 +47,12 @@ export async function waitForJobs(waiting: Waiting): Promise<ExitCode> {
         },
       );
     const now = clock.monotonic();
-    if (state.pending !== pending) changedAt = now;
-    pending = state.pending;
-    if (pending === 0 || signals.signal.aborted) return conclude(waiting, tallyOf(state.counts), state);
+    if (left !== pending) changedAt = now;
+    pending = left;
+    if (pending === 0 || signals.signal.aborted) return conclude(waiting, pending);
     if (now - toldAt >= LINE_MS) {
       toldAt = now;
-      tell(waiting, state);
+      tell(waiting, pending);
     }
     if (now - changedAt >= LOOK_UP_MS) {
       changedAt = now;
@@ -65,10 +63,8 @@ export async function waitForJobs(waiting: Waiting): Promise<ExitCode> {
   }
 }
 
-type State = NonNullable<Awaited<ReturnType<Wait['state']>>>;
-
-function tell({ jobs, options, io }: Waiting, { pending, counts }: State): void {
-  const tally = tallyOf(counts);
+function tell({ jobs, options, io, wait }: Waiting, pending: number): void {
+  const tally = tallyOf(wait.counts);
   const done = jobs - pending;
   if (options.json)
     printLines(io.stdout, [{ event: 'progress', jobs, done, outcomes: tally.outcomes, bytes: tally.bytes }]);
@@ -95,7 +91,7 @@ function queueWords({ name }: OpenQueue): string {
 }
 
 /** Counts jobs that no worker will count: failed before this command, or gone. */
-async function lookUp({ queue, converting, connection }: OpenQueue, wait: Wait): Promise<void> {
+async function lookUp({ queue, converting }: OpenQueue, wait: Wait): Promise<void> {
   for (const id of await wait.sample(LOOKED_UP)) {
     // A job that goes from one queue to the other is in both for a moment: the first queue is read again after the second.
     let place = queue;
@@ -104,17 +100,18 @@ async function lookUp({ queue, converting, connection }: OpenQueue, wait: Wait):
       state = await place.getJobState(id);
       if (state !== 'unknown' && state !== 'completed') break;
     }
-    if (state === 'unknown' || state === 'completed')
-      await settle(connection.client, queue.name, id, { jobs: 1 });
+    if (state === 'unknown' || state === 'completed') await wait.end(id, {});
     if (state !== 'failed') continue;
     const job = await place.getJob(id);
-    const failure = parseFailure(job?.progress) ?? { code: 'bug', retryable: false };
-    await settle(connection.client, queue.name, id, { ...countsOfFailure(failure), jobs: 1, failedJobs: 1 });
+    const failure = (job && failureOf(job)) ?? { code: 'bug', retryable: false };
+    await wait.end(id, { ...countsOfFailure(failure), failedJobs: 1 });
   }
 }
 
-function conclude(waiting: Waiting, tally: Tally, { pending, counts }: State): ExitCode {
+function conclude(waiting: Waiting, pending: number): ExitCode {
   const { jobs, options, io, signals, open } = waiting;
+  const { counts } = waiting.wait;
+  const tally = tallyOf(counts);
   const elapsedMs = io.clock.monotonic() - io.startedAt;
   const failedJobs = numberOf(counts['failedJobs']);
   const code = exitCode({

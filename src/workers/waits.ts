@@ -1,104 +1,103 @@
 /**
- * The jobs for which a command with `--wait` waits, and the counts of those that have ended, in Redis. A job is counted once for each
- * command that waits for it, however often it runs and whichever command enqueued it first.
+ * The jobs for which a command with `--wait` waits, by the events that BullMQ keeps of them: the return value of a job that is done, and the
+ * progress that an attempt leaves when it fails. A job is counted once, however often it runs and whichever command enqueued it first.
  */
 import { randomUUID } from 'node:crypto';
-import type { RedisClient } from '../redis/connection.js';
+import { isRecord } from '../text/json.js';
 import { queueKey } from './bullmq.js';
+import type { JobEvents } from './bullmq.js';
+import { stalledFailure } from './job-data.js';
+import type { OpenQueue } from './open-queue.js';
+import { countsOfFailure } from './tally-fields.js';
 import type { Counts } from './tally-fields.js';
 
 /** The keys of a command that was killed vanish after this time. */
 const KEPT_SECONDS = 3600;
 
-/** KEYS: the waits · ARGV: beginning of the keys of a wait, job, SREM at the end of the job or else SISMEMBER, then names and numbers. */
-const COUNT = `
-for _, wait in ipairs(redis.call('SMEMBERS', KEYS[1])) do
-  local base = ARGV[1] .. wait
-  if redis.call('EXISTS', base .. ':counts') == 0 then
-    redis.call('SREM', KEYS[1], wait)
-  elseif redis.call(ARGV[3], base .. ':pending', ARGV[2]) == 1 then
-    for i = 4, #ARGV, 2 do redis.call('HINCRBY', base .. ':counts', ARGV[i], ARGV[i + 1]) end
-  end
-end
-return 0`;
-
-/** Adds counts of a job that has not ended. */
-export async function countPart(
-  client: RedisClient,
-  queue: string,
-  job: string,
-  counts: Counts,
-): Promise<void> {
-  await evalCounts(client, 'SISMEMBER', queue, job, counts);
-}
-
-/** Counts the end of a job in all commands that wait for it. */
-export async function settle(client: RedisClient, queue: string, job: string, counts: Counts): Promise<void> {
-  await evalCounts(client, 'SREM', queue, job, counts);
-}
-
-async function evalCounts(
-  client: RedisClient,
-  find: 'SISMEMBER' | 'SREM',
-  queue: string,
-  job: string,
-  counts: Counts,
-): Promise<void> {
-  const fields = Object.entries(counts).flatMap(([name, count]) => [name, String(Math.round(count))]);
-  const [waits, wait] = [queueKey(queue, 'waits'), queueKey(queue, 'wait', '')];
-  await client.eval(COUNT, 1, waits, wait, job, find, ...fields);
+/** What an attempt tells the commands that wait for its job: as return value, or within the progress of the job. */
+export interface AttemptReport {
+  readonly counts: Counts;
+  /** Another worker converts what this one has fetched. */
+  readonly isFetched?: boolean;
 }
 
 export class Wait {
-  readonly #client: RedisClient;
-  readonly #waits: string;
-  readonly #id = randomUUID();
-  readonly #pending: string;
-  readonly #counts: string;
+  /** The counts of the jobs so far. */
+  readonly counts: Counts = {};
+  readonly #open: OpenQueue;
+  readonly #events: JobEvents[] = [];
+  /** A set of the jobs that have not ended. An empty name shows that the server has kept its data. */
+  readonly #key: string;
 
-  constructor(client: RedisClient, queue: string) {
-    this.#client = client;
-    this.#waits = queueKey(queue, 'waits');
-    this.#pending = queueKey(queue, 'wait', `${this.#id}:pending`);
-    this.#counts = queueKey(queue, 'wait', `${this.#id}:counts`);
+  constructor(open: OpenQueue) {
+    this.#open = open;
+    this.#key = queueKey(open.name, 'wait', randomUUID());
   }
 
   /** To be called before the first `add`. */
   async begin(): Promise<void> {
-    await this.#client
-      .multi()
-      .hset(this.#counts, 'jobs', 0)
-      .expire(this.#counts, KEPT_SECONDS)
-      .sadd(this.#waits, this.#id)
-      .exec();
+    const { bullmq, connection, queue, converting } = this.#open;
+    const [seconds = 0] = await connection.client.time();
+    await this.add(['']);
+    for (const { name } of [queue, converting]) {
+      const events = bullmq.openEvents(name, connection, `${seconds - 1}000`);
+      events.on('progress', ({ jobId, data }) => void this.#report(jobId, data));
+      events.on('completed', ({ jobId, returnvalue }) => {
+        const report: unknown = returnvalue;
+        if (isRecord(report) && report['isFetched'] === true) void this.#report(jobId, report);
+        else void this.end(jobId, countsIn(report));
+      });
+      events.on('failed', ({ jobId, failedReason }) => {
+        const stalled = stalledFailure(failedReason);
+        void this.end(jobId, { failedJobs: 1, ...(stalled && countsOfFailure(stalled)) });
+      });
+      this.#events.push(events);
+    }
   }
 
   /** To be called before the jobs are added to the queue, because a worker may be fast. */
   async add(jobs: readonly string[]): Promise<void> {
-    await this.#client.sadd(this.#pending, ...jobs);
-    await this.#keep();
+    await this.#open.connection.client.sadd(this.#key, ...jobs);
   }
 
-  /** The jobs that have not ended, and the counts of the others. Undefined if the server has lost them. */
-  async state(): Promise<{ pending: number; counts: Readonly<Record<string, string>> } | undefined> {
-    await this.#keep();
-    const [pending, counts] = await Promise.all([
-      this.#client.scard(this.#pending),
-      this.#client.hgetall(this.#counts),
-    ]);
-    return counts['jobs'] === undefined ? undefined : { pending, counts };
+  /** The number of the jobs that have not ended. Undefined if the server has lost them. */
+  async pending(): Promise<number | undefined> {
+    const { client } = this.#open.connection;
+    await client.expire(this.#key, KEPT_SECONDS);
+    const members = await client.scard(this.#key);
+    return members === 0 ? undefined : members - 1;
   }
 
   /** Some of the jobs that have not ended. */
-  sample(most: number): Promise<string[]> {
-    return this.#client.srandmember(this.#pending, most);
+  async sample(most: number): Promise<string[]> {
+    const jobs = await this.#open.connection.client.srandmember(this.#key, most);
+    return jobs.filter((job) => job !== '');
   }
 
-  async end(): Promise<void> {
-    await this.#client.multi().srem(this.#waits, this.#id).del(this.#pending, this.#counts).exec();
+  /** Counts the end of a job. */
+  async end(job: string, counts: Counts): Promise<void> {
+    if ((await this.#open.connection.client.srem(this.#key, job)) === 1) this.#count(counts);
   }
 
-  async #keep(): Promise<void> {
-    await this.#client.multi().expire(this.#pending, KEPT_SECONDS).expire(this.#counts, KEPT_SECONDS).exec();
+  async close(): Promise<void> {
+    await Promise.all(this.#events.map((events) => events.close()));
+    await this.#open.connection.client.del(this.#key);
   }
+
+  /** Counts what a job has done that has not ended. */
+  async #report(job: string, report: unknown): Promise<void> {
+    if ((await this.#open.connection.client.sismember(this.#key, job)) === 1) this.#count(countsIn(report));
+  }
+
+  #count(counts: Counts): void {
+    for (const [name, count] of Object.entries(counts)) this.counts[name] = (this.counts[name] ?? 0) + count;
+  }
+}
+
+/** The counts of a report, as far as they are whole numbers. */
+function countsIn(report: unknown): Counts {
+  const counts = isRecord(report) && isRecord(report['counts']) ? report['counts'] : {};
+  return Object.fromEntries(
+    Object.entries(counts).filter((entry): entry is [string, number] => Number.isSafeInteger(entry[1])),
+  );
 }

@@ -17,10 +17,10 @@ import { peakMemoryBytes } from '../report/run-summary.js';
 import { redisProblem, shownRedis } from '../redis/redis-errors.js';
 import { absolutePath, printLines } from '../text/printable.js';
 import type { JobQueue, JobWorker } from './bullmq.js';
-import { lakeOf } from './job-data.js';
+import { lakeOf, stalledFailure } from './job-data.js';
 import { withQueue } from './open-queue.js';
 import type { CommandQueue, OpenQueue } from './open-queue.js';
-import { failStalled, processJob, RetryLater } from './process-job.js';
+import { processJob, RetryLater } from './process-job.js';
 import type { ProcessContext, Work } from './process-job.js';
 import type { Counts } from './tally-fields.js';
 
@@ -68,7 +68,6 @@ async function work(
   const ended = { jobs: 0, failed: 0, written: 0 };
   let retryable = 0;
   const left = new Set<string>();
-  const parking = new Set<Promise<void>>();
   let fatal: CryptodlError | undefined;
   const isGiven = resolved.origins.out !== 'default';
   const isBucket = isLakeAddress(options.out);
@@ -138,7 +137,7 @@ async function work(
         },
       },
     );
-    listen(jobs, open, context, { warn, parking });
+    listen(jobs, open, context);
     return jobs;
   });
   const role = options.role === 'both' ? '' : ` (--role ${options.role})`;
@@ -158,7 +157,7 @@ async function work(
     signal: stop.signal,
     clock,
   });
-  await Promise.all([...parking, ...workers.map((jobs) => closeWorker(jobs, clock))]);
+  await Promise.all(workers.map((jobs) => closeWorker(jobs, clock)));
   await pipeline.close();
   const signal = signals.signalled();
   const error =
@@ -205,18 +204,10 @@ function backoffMs(retryDelayMs: number, attempts = 1, error?: Error): number {
     : own;
 }
 
-function listen(
-  jobs: JobWorker,
-  open: OpenQueue,
-  context: ProcessContext,
-  { warn, parking }: Pick<CommandQueue, 'warn'> & { readonly parking: Set<Promise<void>> },
-): void {
+function listen(jobs: JobWorker, open: OpenQueue, { onEnd, warn }: ProcessContext): void {
   jobs.on('failed', (job, error) => {
-    if (job === undefined || !/stalled more than/.test(error.message)) return;
-    // The exit code counts these jobs.
-    const parked = failStalled(context, job).catch(() => undefined);
-    parking.add(parked);
-    void parked.finally(() => parking.delete(parked));
+    const failure = stalledFailure(error.message, job?.attemptsMade);
+    if (job !== undefined && failure !== undefined) onEnd({ id: job.id ?? '', written: 0, failure });
   });
   jobs.on('lockRenewalFailed', (ids) => {
     for (const id of ids) jobs.cancelJob(id);

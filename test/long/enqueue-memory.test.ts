@@ -59,7 +59,7 @@ describe.skipIf(!HAS_REDIS)(`the memory of enqueue${NEEDS_REDIS}`, { timeout: 12
       const split = { verb: 'vision', venue: loadBinance(), today: dayOf('2026-01-01') } as const;
       const jobs = splitSeries(requests, { ...split, shared: { out: ['s3://lake/data'] } });
       const open = await openQueue({ redis: server.address, queue: 'main' }, 'enqueue', () => undefined);
-      const wait = isWaitedFor ? new Wait(open.connection.client, open.name) : undefined;
+      const wait = isWaitedFor ? new Wait(open) : undefined;
       await wait?.begin();
       const { jobs: added } = await addJobs(watched(jobs), {
         queue: open.queue,
@@ -72,7 +72,7 @@ describe.skipIf(!HAS_REDIS)(`the memory of enqueue${NEEDS_REDIS}`, { timeout: 12
         whenFull: () => Promise.reject(new Error('the queue is full')),
         problem: (error) => error,
       });
-      await wait?.end();
+      await wait?.close();
       expect([added, (await open.queue.getJobCounts('prioritized'))['prioritized']]).toEqual([
         SYMBOLS * MONTHS,
         SYMBOLS * MONTHS,

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Queue } from 'bullmq';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { settle, Wait } from '../../src/workers/waits.js';
+import type { CliResult } from '../helpers/cli.js';
 import { QueueRuns } from '../helpers/queue-runs.js';
 import { HAS_REDIS, NEEDS_REDIS } from '../helpers/redis-server.js';
 import { isZip, useScene } from '../helpers/scene.js';
@@ -118,16 +118,21 @@ describe.skipIf(!HAS_REDIS)(`jobs of a queue${NEEDS_REDIS}`, { timeout: 120_000 
     expect(zips().length).toBe(72);
   });
 
-  it('counts a job once for each command that waits, although it ends twice', async () => {
-    const { client } = runs.redis;
-    const waits = [new Wait(client, 'main'), new Wait(client, 'main')];
-    for (const wait of waits) {
-      await wait.begin();
-      await wait.add(['one', 'two']);
-    }
-    for (const job of ['one', 'one', 'three'])
-      await settle(client, 'main', job, { jobs: 1, 'outcome.ok': 12 });
-    for (const wait of waits)
-      expect(await wait.state()).toEqual({ pending: 1, counts: { jobs: '1', 'outcome.ok': '12' } });
+  it('counts a job for each command that waits, whichever command added it', async () => {
+    const wait = (): Promise<CliResult> => runs.enqueue([...YEAR, 'S0USDT,S1USDT', '--wait', '--json']);
+    const first = wait();
+    while ((await runs.status())['waiting'] !== 2) await sleep(20);
+    const second = wait();
+    // The two jobs of both commands, and a name of their own each.
+    const waitedFor = async (): Promise<number> => {
+      const { client } = runs.redis;
+      const sizes = (await client.keys('*:cryptodl:wait:*')).map((key) => client.scard(key));
+      return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+    };
+    while ((await waitedFor()) !== 6) await sleep(20);
+    expect((await runs.work(['--drain']).ended).code).toBe(0);
+    const summary = { jobs: { all: 2, done: 2, failed: 0, open: 0 }, outcomes: { ok: 24, skipped: 0 } };
+    for (const { code, events } of await Promise.all([first, second]))
+      expect([code, events.at(-1)]).toMatchObject([0, summary]);
   });
 });

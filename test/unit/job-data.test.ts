@@ -1,7 +1,7 @@
 /** The data of jobs: what a worker takes from a queue, and what it refuses. */
 import { describe, expect, it } from 'vitest';
 import { failuresIn } from '../../src/workers/hand-over.js';
-import { jobData, jobId, lakeProblem, parseFailure, parseJob } from '../../src/workers/job-data.js';
+import { jobData, jobId, lakeProblem, failureOf, parseJob } from '../../src/workers/job-data.js';
 import { priorityOf } from '../../src/workers/add-jobs.js';
 
 const OPTIONS = {
@@ -78,10 +78,10 @@ it('a worker writes only to the lake of its --out, or without one into buckets',
 
 it('a failure of the queue is checked', () => {
   const failure = { code: 'connection-lost', retryable: true, attempts: 3, message: 'lost', keys: ['a.zip'] };
-  expect(parseFailure(failure)).toEqual({ code: 'connection-lost', retryable: true });
-  expect(parseFailure({ ...failure, code: '<script>' })?.code).toBe('unknown');
+  expect(failureOf({ progress: failure })).toEqual({ code: 'connection-lost', retryable: true });
+  expect(failureOf({ progress: { ...failure, code: '<script>' } })?.code).toBe('unknown');
   for (const progress of [0, null, 'text', {}, { code: 'usage' }])
-    expect(parseFailure(progress)).toBeUndefined();
+    expect(failureOf({ progress })).toBeUndefined();
 });
 
 it('a waiting job is overtaken only by jobs that come within 12 hours per level', () => {
