@@ -18,12 +18,15 @@ import type { AttemptReport } from './waits.js';
 /** A job that this worker may not do waits this long for another worker. */
 const PUT_BACK_MS = 30_000;
 
-export interface ProcessContext extends JobContext {
-  readonly open: OpenQueue;
-  /** The lake of the worker, and whether its --out was given. */
+/** The lake of a worker, and whether its --out was given. */
+export interface OwnLake {
   readonly lake: string;
   readonly isLakeGiven: boolean;
   readonly absolute: (path: string) => string;
+}
+
+export interface ProcessContext extends JobContext, OwnLake {
+  readonly open: OpenQueue;
   readonly serialize: Serialize;
   /** The lakes in buckets that were tried: whether several workers may write them. */
   readonly common: SharedResources;

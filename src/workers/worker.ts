@@ -21,7 +21,8 @@ import { lakeOf, stalledFailure } from './job-data.js';
 import { withQueue } from './open-queue.js';
 import type { CommandQueue, OpenQueue } from './open-queue.js';
 import { processJob, RetryLater } from './process-job.js';
-import type { ProcessContext, Work } from './process-job.js';
+import type { OwnLake, ProcessContext, Work } from './process-job.js';
+import { refuseWorker, workerName } from './refuse-worker.js';
 import type { Counts } from './tally-fields.js';
 
 /** The queues of a role, and what it does with their jobs. */
@@ -71,6 +72,9 @@ async function work(
   let fatal: CryptodlError | undefined;
   const isGiven = resolved.origins.out !== 'default';
   const isBucket = isLakeAddress(options.out);
+  const absolute = (path: string): string => absolutePath(path, surroundings.home);
+  const own: OwnLake = { lake: lakeOf(options.out, absolute), isLakeGiven: isGiven, absolute };
+  await refuseWorker(open, own);
   const common = new SharedResources();
   const pipeline = new Pipeline({
     source,
@@ -81,7 +85,6 @@ async function work(
     isToBucket: isBucket || !isGiven,
     common,
   });
-  const absolute = (path: string): string => absolutePath(path, surroundings.home);
   const context: ProcessContext = {
     source,
     surroundings,
@@ -92,9 +95,7 @@ async function work(
     layers,
     warn,
     open,
-    lake: lakeOf(options.out, absolute),
-    isLakeGiven: isGiven,
-    absolute,
+    ...own,
     serialize: createSerializer(),
     common,
     newRequests: requestCounter(pipeline),
@@ -126,7 +127,7 @@ async function work(
       // BullMQ makes the signal for a function with three parameters.
       (job, token, leaseSignal) => processJob(context, job, token ?? '', act, leaseSignal),
       {
-        name: `${hostname()}:${process.pid}`,
+        name: workerName(`${hostname()}:${process.pid}`, own),
         concurrency: options.jobs,
         lockDuration: options.leaseMs,
         stalledInterval: options.leaseMs / 2,

@@ -384,6 +384,29 @@ describe.skipIf(!HAS_REDIS)(`a queue${NEEDS_REDIS}`, { timeout: 300_000 }, () =>
     await once(client, 'end').catch(() => undefined);
   });
 
+  it('refuses a second worker of a folder, and a worker of another folder, before they take a job', async () => {
+    const folders = await inFolders(scene.scratch);
+    const [server, lake] = [await redis(), folders.make()];
+    // These requests stay without an answer.
+    scene.answer(isZip, () => undefined);
+    expect((await enqueue(server, lake)).code).toBe(0);
+    const first = work(server, lake);
+    while (zips() === 0) await sleep(20);
+    const second = await work(server, lake).ended;
+    expect([second.code, second.stderr]).toEqual([
+      6,
+      expect.stringContaining(`another worker of the queue main writes to the folder ${lake.out}`),
+    ]);
+    const other = await work(server, folders.make()).ended;
+    expect([other.code, other.stderr]).toEqual([
+      2,
+      expect.stringContaining(`the jobs of the queue main are for the folder ${lake.out}`),
+    ]);
+    expect(await status(server)).toMatchObject({ waiting: 28, active: 2, delayed: 0 });
+    first.process.kill('SIGTERM');
+    expect((await first.ended).code).toBe(143);
+  });
+
   it('does the jobs of a folder in one worker, and again without a request', async () => {
     const folders = await inFolders(scene.scratch);
     const [server, lake] = [await redis(), folders.make()];

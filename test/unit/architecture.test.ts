@@ -187,7 +187,7 @@ const LINES: Readonly<Record<string, number>> = {
   text: 550,
   universe: 750,
   verify: 1200,
-  workers: 2200,
+  workers: 2250,
   write: 1550,
 };
 const LINES_STEP = 50;
